@@ -1,0 +1,161 @@
+//! CUBIC: the window grows as a cubic of the time since the last cut, whatever the round-trip time.
+//!
+//! Source: RFC 9438. Windows are in segments inside the law, as in the RFC. Cube roots come from
+//! `libm` and not the platform, so that results repeat anywhere. HyStart++ is not part of this law.
+
+use crate::contract::{Ack, Congestion, Cx};
+use crate::window::{Window, WindowLaw};
+use sparelane_core::Time;
+
+/// Constants of the law.
+#[derive(Clone, Copy, Debug)]
+pub struct CubicConfig {
+    /// C of eq. (1), segments per second cubed.
+    pub c: f64,
+    /// Multiplicative decrease factor.
+    pub beta: f64,
+    /// Release bandwidth faster when the saturation point falls (section 4.7).
+    pub fast_convergence: bool,
+}
+
+/// The time since the last cut, and what the window was then.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    start: Time,
+    /// Seconds until the cubic reaches `w_max` (eq. 2).
+    k: f64,
+    /// Plateau of the cubic, segments.
+    w_max: f64,
+    /// What Reno would have, segments (eq. 4).
+    w_est: f64,
+}
+
+/// The law.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    config: CubicConfig,
+    w_max: f64,
+    cwnd_prior: f64,
+    epoch: Option<Epoch>,
+    before_cut: Option<(f64, f64, Option<Epoch>)>,
+}
+
+impl Cubic {
+    /// A law with these constants.
+    pub fn new(config: CubicConfig) -> Cubic {
+        Cubic { config, w_max: 0.0, cwnd_prior: 0.0, epoch: None, before_cut: None }
+    }
+
+    fn start_epoch(&self, cwnd: f64, now: Time) -> Epoch {
+        // A first epoch without a cut before it (ssthresh given) starts at its own plateau.
+        let w_max = self.w_max.max(cwnd);
+        let k = libm::cbrt((w_max - cwnd) / self.config.c);
+        Epoch { start: now, k, w_max, w_est: cwnd }
+    }
+}
+
+impl WindowLaw for Cubic {
+    fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        let CubicConfig { c, beta, .. } = self.config;
+        let mss = cx.mss_bytes as f64;
+        let cwnd = window.cwnd as f64 / mss;
+        let acked = ack.acked_bytes as f64 / mss;
+        let mut epoch = match self.epoch {
+            Some(epoch) => epoch,
+            None => self.start_epoch(cwnd, cx.now),
+        };
+        let cubic = |t: f64| {
+            let offset = t - epoch.k;
+            c * offset * offset * offset + epoch.w_max
+        };
+        let t = (cx.now - epoch.start).as_secs_f64();
+        let rtt = cx.srtt.unwrap_or_default().as_secs_f64();
+
+        // Section 4.3: below Reno's estimate the law is Reno's.
+        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
+        epoch.w_est += alpha * acked / cwnd;
+        self.epoch = Some(epoch);
+
+        let next = if cubic(t) < epoch.w_est {
+            epoch.w_est.max(cwnd)
+        } else {
+            // Sections 4.4 and 4.5: approach the cubic's value one round-trip time ahead.
+            let target = cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
+            cwnd + (target - cwnd) / cwnd * acked
+        };
+        window.cwnd = (next * mss) as u64;
+    }
+
+    fn cut(&mut self, window: &Window, _flight_bytes: u64, _event: Congestion, cx: &mut Cx<'_>) -> u64 {
+        let cwnd = window.cwnd as f64 / cx.mss_bytes as f64;
+        self.before_cut = Some((self.w_max, self.cwnd_prior, self.epoch));
+        let falling = self.config.fast_convergence && cwnd < self.w_max;
+        self.w_max = if falling { cwnd * (1.0 + self.config.beta) / 2.0 } else { cwnd };
+        self.cwnd_prior = cwnd;
+        self.epoch = None;
+        (window.cwnd as f64 * self.config.beta) as u64
+    }
+
+    fn undo(&mut self) {
+        if let Some((w_max, cwnd_prior, epoch)) = self.before_cut.take() {
+            (self.w_max, self.cwnd_prior, self.epoch) = (w_max, cwnd_prior, epoch);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Phase;
+    use sparelane_core::{Domain, Dur, Stream};
+
+    const MSS: u64 = 1000;
+    const CONFIG: CubicConfig = CubicConfig { c: 0.4, beta: 0.7, fast_convergence: true };
+
+    fn at(now: Time, rng: &mut Stream) -> Cx<'_> {
+        let rtt = Some(Dur::from_ms(100));
+        Cx { now, mss_bytes: MSS, srtt: rtt, min_rtt: rtt, rng }
+    }
+
+    fn one_segment() -> Ack {
+        Ack {
+            acked_bytes: MSS,
+            delivered_bytes: MSS,
+            rtt: None,
+            in_flight_bytes: 0,
+            cwnd_limited: true,
+            phase: Phase::Open,
+            ecn_echo: false,
+        }
+    }
+
+    /// Eq. (2): from 700 of 1000 segments the plateau is K = cbrt(300 / 0.4) = 9.0856 s away.
+    #[test]
+    fn the_window_returns_to_its_maximum_after_k_seconds() {
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let mut law = Cubic::new(CONFIG);
+        let mut window = Window { cwnd: 1000 * MSS, ssthresh: 0 };
+        let cut = law.cut(&window, 0, Congestion::Loss { flight_bytes: 0 }, &mut at(Time::ZERO, &mut rng));
+        assert_eq!(cut, 700 * MSS);
+        window.cwnd = cut;
+        let mut now = Time::ZERO;
+        while now < Time::ZERO + Dur::from_ms(9_086) {
+            law.grow(&mut window, &one_segment(), &mut at(now, &mut rng));
+            now += Dur::from_us(100);
+        }
+        let segments = window.cwnd as f64 / MSS as f64;
+        assert!((segments - 1000.0).abs() < 2.0, "{segments} segments after K seconds");
+    }
+
+    #[test]
+    fn a_falling_saturation_point_releases_bandwidth_faster() {
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let mut law = Cubic::new(CONFIG);
+        let loss = Congestion::Loss { flight_bytes: 0 };
+        law.cut(&Window { cwnd: 1000 * MSS, ssthresh: 0 }, 0, loss, &mut at(Time::ZERO, &mut rng));
+        law.cut(&Window { cwnd: 800 * MSS, ssthresh: 0 }, 0, loss, &mut at(Time::ZERO, &mut rng));
+        assert!((law.w_max - 800.0 * 0.85).abs() < 1e-9);
+        law.undo();
+        assert!((law.w_max - 1000.0).abs() < 1e-9);
+    }
+}

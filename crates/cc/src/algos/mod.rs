@@ -1,0 +1,6 @@
+//! One file per controller.
+
+pub mod constant;
+pub mod cubic;
+pub mod newreno;
+pub mod rc3;

@@ -1,0 +1,142 @@
+//! RC3, recursively cautious congestion control: any controller at normal priority, plus segments
+//! from the tail of the send buffer at lower priorities.
+//!
+//! Source: Mittal, Sherry, Ratnasamy, Shenker, "Recursively Cautious Congestion Control", NSDI 2014,
+//! section 2; "How to improve your network performance by asking your provider for worse service",
+//! HotNets 2013.
+//!
+//! The controller inside sees class-0 news only, and decides about class 0 alone. Where it sends
+//! nothing, the RLP ("recursive low priority") loop offers the last segment that neither loop has
+//! sent. The first 40 from the tail of a write go at priority 1, the next 400 at 2, the next 4000 at
+//! 3, and the rest at 4. The papers' text says "<= 40, <= 400"; the authors' code counts cumulatively
+//! to 40, 440 and 4440, and so do we. The transport keeps the books: each tail segment goes once, and
+//! the loop ends where it meets the head.
+//!
+//! Where we differ: the authors hand all tail segments to the interface's priority queue at once
+//! (`Feed::Push`). By default we pull one only when the interface is idle (`Feed::Pull`), so that
+//! nothing waits in a queue that the head could overtake and send a second time.
+
+use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Offer, Permit, Plan, TailOffer, WhichEnd};
+
+/// The authors' cumulative limits of priorities 1, 2 and 3, in segments from the tail.
+pub const DEFAULT_LEVELS: [u64; 3] = [40, 440, 4440];
+
+/// The most levels that a configuration may name: classes 1 to 7 with the rest at the last.
+pub const MAX_LEVELS: usize = 6;
+
+/// When tail segments are handed to the network interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feed {
+    /// All at once, into the interface's priority queue (as the authors did).
+    Push,
+    /// One at a time, when the interface is idle.
+    Pull,
+}
+
+/// The wrapper.
+#[derive(Debug)]
+pub struct Rc3 {
+    inner: Box<dyn CongestionControl>,
+    levels: Vec<u64>,
+    feed: Feed,
+}
+
+impl Rc3 {
+    /// RC3 around `inner`, with cumulative `levels` in segments; what is beyond the last goes one class lower.
+    pub fn new(inner: Box<dyn CongestionControl>, levels: Vec<u64>, feed: Feed) -> Rc3 {
+        Rc3 { inner, levels, feed }
+    }
+
+    /// The priority of the segment that follows `sent` others from the tail of the same write.
+    fn level(&self, sent: u32) -> u8 {
+        let above = self.levels.iter().take_while(|&&limit| u64::from(sent) >= limit).count();
+        above as u8 + 1
+    }
+}
+
+impl CongestionControl for Rc3 {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        self.inner.on_ack(ack, cx);
+    }
+
+    fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
+        self.inner.on_congestion(event, cx);
+    }
+
+    #[inline]
+    fn limits(&self) -> Limits {
+        self.inner.limits()
+    }
+
+    #[inline]
+    fn poll_send(&mut self, offer: &Offer, cx: &mut Cx<'_>) -> Permit {
+        let inner = if offer.head_bytes.is_some() { self.inner.poll_send(offer, cx) } else { Permit::Blocked };
+        match offer.tail {
+            Some(tail) if !matches!(inner, Permit::Send(_)) && (self.feed == Feed::Push || offer.nic_idle) => {
+                Permit::Send(Plan { class: self.level(tail.sent_in_write), end: WhichEnd::Tail })
+            }
+            _ => inner,
+        }
+    }
+
+    fn uses_tail(&self) -> bool {
+        true
+    }
+
+    fn lowest_class(&self) -> u8 {
+        self.levels.len() as u8 + 1
+    }
+
+    #[inline]
+    fn tail_class(&self, tail: &TailOffer) -> Option<u8> {
+        Some(self.level(tail.sent_in_write))
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        self.inner.trace(put);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algos::constant::Constant;
+    use sparelane_core::{Domain, Stream, Time};
+
+    fn rc3(feed: Feed) -> Rc3 {
+        Rc3::new(Box::new(Constant::new(4000, None)), DEFAULT_LEVELS.to_vec(), feed)
+    }
+
+    fn ask(rc3: &mut Rc3, in_flight_bytes: u64, sent_in_write: u32, nic_idle: bool) -> Permit {
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let mut cx = Cx { now: Time::ZERO, mss_bytes: 1000, srtt: None, min_rtt: None, rng: &mut rng };
+        let tail = Some(TailOffer { sent_in_write });
+        let offer = Offer { head_bytes: Some(1000), tail, in_flight_bytes, allowance_bytes: 0, nic_idle };
+        rc3.poll_send(&offer, &mut cx)
+    }
+
+    /// NSDI 2014 section 2.1, with the cumulative limits of the authors' code.
+    #[test]
+    fn levels_hold_40_400_4000_segments_and_then_the_rest() {
+        let rc3 = rc3(Feed::Push);
+        let levels = [0, 39, 40, 439, 440, 4439, 4440, 1_000_000].map(|sent| rc3.level(sent));
+        assert_eq!(levels, [1, 1, 2, 2, 3, 3, 4, 4]);
+        assert_eq!(rc3.lowest_class(), 4);
+    }
+
+    #[test]
+    fn the_head_goes_before_the_tail() {
+        let mut rc3 = rc3(Feed::Push);
+        assert_eq!(ask(&mut rc3, 3000, 0, true), Permit::HEAD);
+        assert_eq!(ask(&mut rc3, 4000, 0, true), Permit::Send(Plan { class: 1, end: WhichEnd::Tail }));
+    }
+
+    #[test]
+    fn pulling_waits_for_an_idle_interface_and_pushing_does_not() {
+        assert_eq!(ask(&mut rc3(Feed::Pull), 4000, 50, false), Permit::Blocked);
+        let tail = Permit::Send(Plan { class: 2, end: WhichEnd::Tail });
+        assert_eq!(ask(&mut rc3(Feed::Pull), 4000, 50, true), tail);
+        assert_eq!(ask(&mut rc3(Feed::Push), 4000, 50, false), tail);
+    }
+}

@@ -1,0 +1,17 @@
+//! The congestion-controller contract, and the controllers.
+//!
+//! A controller is told what happened (bytes acknowledged, losses, timeouts), and says how much may
+//! be in flight, how fast, and, where it owns the send clock, which segment goes next. It never sees
+//! a socket, a packet or a clock: the same code runs in the simulator and on a real network.
+//!
+//! To add a controller: write one file in [`algos`], and add its line to [`registry::CONTROLLERS`].
+
+pub mod algos;
+pub mod contract;
+pub mod param;
+pub mod registry;
+pub mod window;
+
+pub use contract::{Ack, Congestion, CongestionControl, Cx, Limits, Offer, Permit, Phase, Plan, TailOffer, WhichEnd};
+pub use param::{Kind, Param, ParamError, Unit, Value, Values};
+pub use registry::{BuildError, Controller, build, find};

@@ -1,0 +1,251 @@
+//! Parameters as data: the scenario file, Python, the command line and the docs learn them from here.
+
+use sparelane_core::{Dur, Rate};
+use std::fmt;
+use thiserror::Error;
+
+/// The unit of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A plain ratio or count without unit.
+    One,
+    /// Segments.
+    Segments,
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unit::One => "",
+            Unit::Segments => "segments",
+        })
+    }
+}
+
+/// What values a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// A whole number in a closed range.
+    Whole {
+        /// Smallest allowed value.
+        min: u64,
+        /// Largest allowed value.
+        max: u64,
+        /// Unit.
+        unit: Unit,
+    },
+    /// A number in a closed range.
+    Number {
+        /// Smallest allowed value.
+        min: f64,
+        /// Largest allowed value.
+        max: f64,
+        /// Unit.
+        unit: Unit,
+    },
+    /// True or false.
+    Flag,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A span of time in a closed range.
+    Span {
+        /// Smallest allowed value.
+        min: Dur,
+        /// Largest allowed value.
+        max: Dur,
+    },
+    /// A data rate, or absent.
+    OptionalRate,
+    /// Whole numbers, each greater than the one before it; possibly none.
+    Increasing {
+        /// The longest list allowed.
+        max_len: usize,
+    },
+    /// Another controller, by name.
+    Controller,
+}
+
+impl fmt::Display for Kind {
+    /// What is allowed, as an error message or a table says it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Whole { min, max, unit } => write!(f, "a whole number from {min} to {max} {unit}"),
+            Kind::Number { min, max, unit } => write!(f, "a number from {min} to {max} {unit}"),
+            Kind::Flag => f.write_str("true or false"),
+            Kind::Choice(words) => write!(f, "one of {}", words.join(", ")),
+            Kind::Span { min, max } => write!(f, "a time from {min} to {max}"),
+            Kind::OptionalRate => f.write_str("a rate such as \"100Mbps\", or \"none\""),
+            Kind::Increasing { max_len } => write!(f, "at most {max_len} increasing whole numbers"),
+            Kind::Controller => f.write_str("the name of a controller"),
+        }
+    }
+}
+
+/// One declared parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Param {
+    /// Its key in a scenario.
+    pub name: &'static str,
+    /// What it may be.
+    pub kind: Kind,
+    /// Its value when a scenario is silent, as a scenario would write it.
+    pub default: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Where the default comes from.
+    pub source: &'static str,
+}
+
+/// A parameter's value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// For [`Kind::Whole`].
+    Whole(u64),
+    /// For [`Kind::Number`].
+    Number(f64),
+    /// For [`Kind::Flag`].
+    Flag(bool),
+    /// For [`Kind::Choice`] and [`Kind::Controller`].
+    Word(String),
+    /// For [`Kind::Span`].
+    Span(Dur),
+    /// For [`Kind::OptionalRate`].
+    Rate(Option<Rate>),
+    /// For [`Kind::Increasing`].
+    List(Vec<u64>),
+}
+
+/// A value that a parameter does not allow.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("`{name}` is {given}; allowed: {allowed}")]
+pub struct ParamError {
+    /// The parameter.
+    pub name: &'static str,
+    /// The value that was given.
+    pub given: String,
+    /// What is allowed.
+    pub allowed: String,
+}
+
+impl Param {
+    /// Checks that `value` is of this parameter's kind and within its range.
+    ///
+    /// # Errors
+    /// Names the parameter, the value, and what is allowed.
+    pub fn check(&self, value: &Value) -> Result<(), ParamError> {
+        let fits = match (&self.kind, value) {
+            (Kind::Whole { min, max, .. }, Value::Whole(x)) => min <= x && x <= max,
+            (Kind::Number { min, max, .. }, Value::Number(x)) => min <= x && x <= max,
+            (Kind::Flag, Value::Flag(_)) | (Kind::OptionalRate, Value::Rate(None)) => true,
+            (Kind::OptionalRate, Value::Rate(Some(rate))) => rate.as_bps() > 0,
+            (Kind::Choice(words), Value::Word(word)) => words.contains(&word.as_str()),
+            (Kind::Span { min, max }, Value::Span(span)) => min <= span && span <= max,
+            (Kind::Increasing { max_len }, Value::List(list)) => {
+                list.len() <= *max_len && list.windows(2).all(|pair| pair[0] < pair[1])
+            }
+            (Kind::Controller, Value::Word(_)) => true,
+            _ => false,
+        };
+        if fits {
+            return Ok(());
+        }
+        Err(ParamError { name: self.name, given: value.to_string(), allowed: self.kind.to_string() })
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Whole(x) => write!(f, "{x}"),
+            Value::Number(x) => write!(f, "{x}"),
+            Value::Flag(x) => write!(f, "{x}"),
+            Value::Word(x) => write!(f, "\"{x}\""),
+            Value::Span(x) => write!(f, "{x}"),
+            Value::Rate(Some(x)) => write!(f, "{x}"),
+            Value::Rate(None) => f.write_str("none"),
+            Value::List(x) => write!(f, "{x:?}"),
+        }
+    }
+}
+
+/// Values by name. A missing name means the declared default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Values(Vec<(&'static str, Value)>);
+
+impl Values {
+    /// Sets `name`, replacing an earlier value.
+    pub fn set(&mut self, name: &'static str, value: Value) {
+        self.0.retain(|(other, _)| *other != name);
+        self.0.push((name, value));
+    }
+
+    /// The value given for `name`, if any.
+    pub fn given(&self, name: &str) -> Option<&Value> {
+        self.0.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
+    }
+
+    /// The whole number given for `name`, or `default`.
+    pub fn whole(&self, name: &str, default: u64) -> u64 {
+        if let Some(Value::Whole(x)) = self.given(name) { *x } else { default }
+    }
+
+    /// The number given for `name`, or `default`.
+    pub fn number(&self, name: &str, default: f64) -> f64 {
+        if let Some(Value::Number(x)) = self.given(name) { *x } else { default }
+    }
+
+    /// The flag given for `name`, or `default`.
+    pub fn flag(&self, name: &str, default: bool) -> bool {
+        if let Some(Value::Flag(x)) = self.given(name) { *x } else { default }
+    }
+
+    /// The word given for `name`, or `default`.
+    pub fn word<'a>(&'a self, name: &str, default: &'a str) -> &'a str {
+        if let Some(Value::Word(x)) = self.given(name) { x } else { default }
+    }
+
+    /// The span given for `name`, or `default`.
+    pub fn span(&self, name: &str, default: Dur) -> Dur {
+        if let Some(Value::Span(x)) = self.given(name) { *x } else { default }
+    }
+
+    /// The rate given for `name`, or none.
+    pub fn rate(&self, name: &str) -> Option<Rate> {
+        if let Some(Value::Rate(x)) = self.given(name) { *x } else { None }
+    }
+
+    /// The list given for `name`, or `default`.
+    pub fn list<'a>(&'a self, name: &str, default: &'a [u64]) -> &'a [u64] {
+        if let Some(Value::List(x)) = self.given(name) { x } else { default }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEVELS: Param = Param {
+        name: "levels",
+        kind: Kind::Increasing { max_len: 3 },
+        default: "[40, 440]",
+        meaning: "limits",
+        source: "test",
+    };
+
+    #[test]
+    fn a_value_outside_its_kind_is_refused_by_name() {
+        assert!(LEVELS.check(&Value::List(vec![1, 2, 3])).is_ok());
+        let error = LEVELS.check(&Value::List(vec![2, 2])).expect_err("not increasing");
+        assert_eq!(error.to_string(), "`levels` is [2, 2]; allowed: at most 3 increasing whole numbers");
+        assert!(LEVELS.check(&Value::Flag(true)).is_err());
+    }
+
+    #[test]
+    fn the_last_value_set_wins() {
+        let mut values = Values::default();
+        values.set("beta", Value::Number(0.5));
+        values.set("beta", Value::Number(0.7));
+        assert_eq!(values.number("beta", 0.1), 0.7);
+        assert_eq!(values.number("gamma", 0.1), 0.1);
+    }
+}

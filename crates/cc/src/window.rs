@@ -1,0 +1,111 @@
+//! What window laws share: slow start, one cut per episode, undo, and the floor.
+//!
+//! A law is two formulas, how to grow and how to cut; [`Windowed`] makes a controller of it.
+
+use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Phase};
+use std::fmt::Debug;
+
+/// A congestion window, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Bytes that may be in flight.
+    pub cwnd: u64,
+    /// Slow start ends here.
+    pub ssthresh: u64,
+}
+
+/// The slow-start threshold that never ends slow start.
+pub const UNBOUNDED: u64 = u64::MAX;
+
+/// What every window controller lets a scenario set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowConfig {
+    /// Window of a new connection, segments.
+    pub initial_window: u64,
+    /// Slow-start threshold of a new connection, segments; [`UNBOUNDED`] for none.
+    pub initial_ssthresh: u64,
+    /// In slow start one acknowledgment grows the window by at most this many segments:
+    /// RFC 5681 says 1, RFC 3465's byte counting 2.
+    pub slow_start_limit: u64,
+}
+
+/// How a window grows outside slow start, and how it is cut.
+pub trait WindowLaw: Debug + Send {
+    /// Congestion avoidance: grows `window` for one acknowledgment.
+    fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>);
+
+    /// A congestion episode starts: the new slow-start threshold, in bytes. The floor of two segments
+    /// is applied afterwards. `flight_bytes` is sent and not cumulatively acknowledged.
+    fn cut(&mut self, window: &Window, flight_bytes: u64, event: Congestion, cx: &mut Cx<'_>) -> u64;
+
+    /// The last cut was mistaken and the window is restored.
+    fn undo(&mut self) {}
+}
+
+/// A controller made of a law.
+#[derive(Debug)]
+pub struct Windowed<L> {
+    law: L,
+    window: Window,
+    before_cut: Window,
+    slow_start_limit: u64,
+}
+
+impl<L: WindowLaw> Windowed<L> {
+    /// A controller for a new connection with segments of `mss_bytes`.
+    pub fn new(law: L, config: WindowConfig, mss_bytes: u64) -> Windowed<L> {
+        let window = Window {
+            cwnd: config.initial_window.max(1) * mss_bytes,
+            ssthresh: config.initial_ssthresh.saturating_mul(mss_bytes),
+        };
+        Windowed { law, window, before_cut: window, slow_start_limit: config.slow_start_limit }
+    }
+}
+
+impl<L: WindowLaw> CongestionControl for Windowed<L> {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        if ack.phase == Phase::Recovery || ack.acked_bytes == 0 || !ack.cwnd_limited {
+            return;
+        }
+        if self.window.cwnd < self.window.ssthresh {
+            let step = ack.acked_bytes.min(self.slow_start_limit * cx.mss_bytes);
+            self.window.cwnd = (self.window.cwnd + step).min(self.window.ssthresh.max(self.window.cwnd));
+        } else {
+            self.law.grow(&mut self.window, ack, cx);
+        }
+    }
+
+    fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
+        let (flight_bytes, timeout) = match event {
+            Congestion::Loss { flight_bytes } | Congestion::Marked { flight_bytes } => (flight_bytes, false),
+            Congestion::Timeout { flight_bytes, first } => {
+                if !first {
+                    self.window.cwnd = cx.mss_bytes;
+                    return;
+                }
+                (flight_bytes, true)
+            }
+            Congestion::Spurious => {
+                self.window.cwnd = self.window.cwnd.max(self.before_cut.cwnd);
+                self.window.ssthresh = self.window.ssthresh.max(self.before_cut.ssthresh);
+                self.law.undo();
+                return;
+            }
+        };
+        self.before_cut = self.window;
+        let ssthresh = self.law.cut(&self.window, flight_bytes, event, cx);
+        self.window.ssthresh = ssthresh.max(2 * cx.mss_bytes);
+        self.window.cwnd = if timeout { cx.mss_bytes } else { self.window.ssthresh };
+    }
+
+    #[inline]
+    fn limits(&self) -> Limits {
+        Limits { cwnd_bytes: self.window.cwnd, pacing: None }
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("cwnd_bytes", self.window.cwnd as f64);
+        put("ssthresh_bytes", self.window.ssthresh as f64);
+    }
+}

@@ -1,0 +1,15 @@
+//! The vocabulary of sparelane: time, rates, seeded randomness and rings.
+//!
+//! Nothing in here does I/O, reads a clock, or depends on another crate. Every quantity that a
+//! result depends on is an integer, so that a run repeats to the bit on any machine.
+
+pub mod maths;
+pub mod rate;
+pub mod ring;
+pub mod rng;
+pub mod time;
+
+pub use rate::Rate;
+pub use ring::Ring;
+pub use rng::{Domain, Stream};
+pub use time::{Dur, Time};

@@ -1,0 +1,97 @@
+//! Everything that one run is made of.
+
+use crate::fault::Drop;
+use crate::flow::FlowSource;
+use crate::network::{Limit, Network, NodeId};
+use sparelane_cc::Values;
+use sparelane_core::{Dur, Time};
+use sparelane_transport::TransportConfig;
+use std::fmt;
+
+/// How an output queue orders packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discipline {
+    /// First in, first out; a packet that does not fit is dropped.
+    Fifo,
+    /// Strict priority over one shared buffer: the lowest class number first. Where a packet does not
+    /// fit, the newest packets of the lowest class make room, if that class is lower than the packet's.
+    Priority,
+}
+
+/// An output queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueSpec {
+    /// The order of service.
+    pub discipline: Discipline,
+    /// The size, where a cable does not give its own.
+    pub limit: Limit,
+    /// Marks packets of ECN-capable flows that arrive when this many bytes or more are queued (FIFO only).
+    pub mark_at_bytes: Option<u64>,
+}
+
+/// A controller with its settings and its transport, under a name of the scenario's choice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scheme {
+    /// The scenario's name for it; appears in the results.
+    pub name: String,
+    /// A controller of [`sparelane_cc::registry`].
+    pub controller: String,
+    /// The controller's own values.
+    pub values: Values,
+    /// Values for the controller inside, where there is one.
+    pub inner: Values,
+    /// The transport's settings.
+    pub transport: TransportConfig,
+}
+
+/// What a time series follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// One flow, by its number in order of start: window, in flight, smoothed round-trip time.
+    Flow(u32),
+    /// The output queue of the cable from one node towards another.
+    Queue(NodeId, NodeId),
+}
+
+/// Time series to record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sampling {
+    /// The time between samples.
+    pub interval: Dur,
+    /// What to follow.
+    pub probes: Vec<Probe>,
+}
+
+/// One run.
+pub struct RunConfig {
+    /// The network.
+    pub network: Network,
+    /// Output queues of routers.
+    pub router_queue: QueueSpec,
+    /// Output queues of hosts.
+    pub nic_queue: QueueSpec,
+    /// The schemes that flows refer to.
+    pub schemes: Vec<Scheme>,
+    /// The flows.
+    pub flows: Box<dyn FlowSource>,
+    /// Packets to drop on purpose.
+    pub drops: Vec<Drop>,
+    /// When the run ends, finished or not.
+    pub stop: Time,
+    /// Seed of every random draw.
+    pub seed: u64,
+    /// Time series, if any.
+    pub sampling: Option<Sampling>,
+}
+
+impl fmt::Debug for RunConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunConfig")
+            .field("nodes", &self.network.nodes.len())
+            .field("cables", &self.network.cables.len())
+            .field("schemes", &self.schemes)
+            .field("stop", &self.stop)
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,18 @@
+//! Packets that a scenario drops on purpose, to replay a paper's walk-through or a corner case.
+
+use crate::network::NodeId;
+
+/// Drops chosen data segments of one flow as they enter the queue of one cable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drop {
+    /// The node whose output queue drops.
+    pub from: NodeId,
+    /// The node that the cable leads to.
+    pub to: NodeId,
+    /// The flow's number, in order of start, from 0.
+    pub flow: u32,
+    /// Segment numbers, from 0.
+    pub segments: Vec<u32>,
+    /// How many transmissions of each of these segments are dropped.
+    pub copies: u32,
+}

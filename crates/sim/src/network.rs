@@ -1,0 +1,101 @@
+//! What a network is made of, before anything runs: nodes and full-duplex cables.
+
+use sparelane_core::{Dur, Rate};
+
+/// Index of a node in [`Network::nodes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// This node's place in [`Network::nodes`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Whether a node sends and receives, or forwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeKind {
+    /// An end of flows. It never forwards.
+    Host,
+    /// Forwards packets.
+    Router,
+}
+
+/// A host or a router.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Unique among the nodes.
+    pub name: String,
+    /// Host or router.
+    pub kind: NodeKind,
+}
+
+/// The size of a queue, without the packet in transmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Bytes on the wire, headers included.
+    Bytes(u64),
+    /// Packets of any size.
+    Packets(u64),
+}
+
+/// A full-duplex cable between two nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cable {
+    /// One end.
+    pub a: NodeId,
+    /// The other end.
+    pub b: NodeId,
+    /// Rate of each direction.
+    pub rate: Rate,
+    /// Propagation delay of each direction.
+    pub delay: Dur,
+    /// Size of the output queue of each direction; `None` takes the run's default.
+    pub limit: Option<Limit>,
+    /// Probability that a packet is lost on the wire, 0 to 1, in each direction.
+    pub loss: f64,
+}
+
+/// Nodes and cables.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Network {
+    /// Hosts and routers.
+    pub nodes: Vec<Node>,
+    /// Cables between them.
+    pub cables: Vec<Cable>,
+}
+
+impl Network {
+    /// Adds a node and returns its id.
+    pub fn add(&mut self, name: impl Into<String>, kind: NodeKind) -> NodeId {
+        self.nodes.push(Node { name: name.into(), kind });
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    /// Connects two nodes by a lossless cable with the default queue.
+    pub fn connect(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Dur) -> &mut Cable {
+        self.cables.push(Cable { a, b, rate, delay, limit: None, loss: 0.0 });
+        let last = self.cables.len() - 1;
+        &mut self.cables[last]
+    }
+
+    /// The ids of all hosts, in order.
+    pub fn hosts(&self) -> Vec<NodeId> {
+        (0..self.nodes.len() as u32).map(NodeId).filter(|id| self.nodes[id.index()].kind == NodeKind::Host).collect()
+    }
+
+    /// The node called `name`.
+    pub fn find(&self, name: &str) -> Option<NodeId> {
+        self.nodes.iter().position(|node| node.name == name).map(|index| NodeId(index as u32))
+    }
+
+    /// The node that a host's first cable leads to.
+    pub fn attachment(&self, host: NodeId) -> Option<NodeId> {
+        self.cables.iter().find_map(|cable| match host {
+            _ if cable.a == host => Some(cable.b),
+            _ if cable.b == host => Some(cable.a),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,1 @@
+//! Ready-made networks, and networks from files.

@@ -1,0 +1,1 @@
+//! Where flows come from.

@@ -1,0 +1,87 @@
+//! What can be set about TCP.
+
+use sparelane_core::Dur;
+
+/// Bytes of IP and TCP header on every packet.
+pub const HEADER_BYTES: u64 = 40;
+
+/// Delayed acknowledgments (RFC 5681 section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayedAck {
+    /// An acknowledgment at least every so many full segments.
+    pub every_segments: u32,
+    /// And at the latest this long after data arrived.
+    pub timeout: Dur,
+}
+
+/// The retransmission timer (RFC 6298).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtoConfig {
+    /// Timeout before the first round-trip sample.
+    pub initial: Dur,
+    /// Floor of the whole timeout.
+    pub min: Dur,
+    /// Ceiling, backoff included.
+    pub max: Dur,
+    /// Floor of the variance term (G of RFC 6298): RTO = SRTT + max(variance_min, 4 RTTVAR).
+    pub variance_min: Dur,
+    /// Timeout of the first SYN.
+    pub syn: Dur,
+    /// Whether the handshake gives the first round-trip sample.
+    pub handshake_sample: bool,
+}
+
+/// Everything that can be set about one connection, controller apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransportConfig {
+    /// Payload bytes of a full segment.
+    pub mss_bytes: u64,
+    /// Selective acknowledgments (RFC 2018) and recovery by RFC 6675; without, NewReno recovery (RFC 6582).
+    pub sack: bool,
+    /// Limited transmit (RFC 3042).
+    pub limited_transmit: bool,
+    /// Delayed acknowledgments; `None` acknowledges every segment.
+    pub delayed_ack: Option<DelayedAck>,
+    /// The retransmission timer.
+    pub rto: RtoConfig,
+    /// Whether what SACK reported is kept across a retransmission timeout (RFC 6675 section 5.1).
+    pub sack_survives_timeout: bool,
+    /// Whether a retransmission that proves needless restores the window (Eifel, RFC 3522 and 4015).
+    pub undo_spurious: bool,
+    /// Receive window in bytes; `None` never binds.
+    pub receive_window_bytes: Option<u64>,
+    /// Send buffer in bytes; `None` never binds. A smaller buffer splits a transfer into several writes.
+    pub send_buffer_bytes: Option<u64>,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+}
+
+impl Default for RtoConfig {
+    fn default() -> RtoConfig {
+        RtoConfig {
+            initial: Dur::from_secs(1),
+            min: Dur::from_ms(200),
+            max: Dur::from_secs(60),
+            variance_min: Dur::from_ms(1),
+            syn: Dur::from_secs(1),
+            handshake_sample: true,
+        }
+    }
+}
+
+impl Default for TransportConfig {
+    fn default() -> TransportConfig {
+        TransportConfig {
+            mss_bytes: 1460,
+            sack: true,
+            limited_transmit: true,
+            delayed_ack: None,
+            rto: RtoConfig::default(),
+            sack_survives_timeout: true,
+            undo_spurious: false,
+            receive_window_bytes: None,
+            send_buffer_bytes: None,
+            ecn: false,
+        }
+    }
+}
