@@ -1,3 +1,17 @@
-//! TCP without sockets.
+//! TCP without sockets: a sender and a receiver that take time and segments in and give segments out.
+//!
+//! No clock, no callbacks, no I/O. The simulator drives it over simulated links; a real network can
+//! drive the same code.
+
 pub mod config;
+pub mod receiver;
+pub mod rtt;
+pub mod scoreboard;
+pub mod segment;
+pub mod send_buffer;
+pub mod sender;
+
 pub use config::{DelayedAck, HEADER_BYTES, RtoConfig, TransportConfig};
+pub use receiver::Receiver;
+pub use segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock, Segment, Transmit};
+pub use sender::{Sender, SenderCounts};

@@ -1,0 +1,325 @@
+//! The receiving end of a connection: reassembly, acknowledgments, SACK blocks.
+//!
+//! Sources: RFC 5681 section 4.2 (when to acknowledge), RFC 2018 (SACK), RFC 3168 (ECN echo). A
+//! low-priority segment is acknowledged at once in its own class (RC3, NSDI 2014 section 4.1.2).
+
+use crate::config::{DelayedAck, TransportConfig};
+use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock, Segment};
+use sparelane_core::Time;
+use std::collections::VecDeque;
+
+/// The receiver of one connection.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    next: u32,
+    held_bytes: u64,
+    /// What is held out of order, ascending and apart.
+    ranges: VecDeque<SackBlock>,
+    /// The range that grew last.
+    recent_range: usize,
+    /// What the next acknowledgment reports, most recent first (RFC 2018 section 4).
+    blocks: [SackBlock; MAX_SACK_BLOCKS],
+    block_count: usize,
+    sack: bool,
+    delayed: Option<DelayedAck>,
+    waiting: Option<Waiting>,
+    congestion_experienced: bool,
+}
+
+/// A delayed acknowledgment.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    segments: u32,
+    trigger: u32,
+    trigger_retransmitted: bool,
+    deadline: Time,
+}
+
+impl Receiver {
+    /// A receiver that expects segment 0.
+    pub fn new(config: &TransportConfig) -> Receiver {
+        Receiver {
+            next: 0,
+            held_bytes: 0,
+            ranges: VecDeque::new(),
+            recent_range: 0,
+            blocks: [SackBlock::default(); MAX_SACK_BLOCKS],
+            block_count: 0,
+            sack: config.sack,
+            delayed: config.delayed_ack,
+            waiting: None,
+            congestion_experienced: false,
+        }
+    }
+
+    /// The next segment expected: all below are held.
+    #[inline(always)]
+    pub fn next_expected(&self) -> u32 {
+        self.next
+    }
+
+    /// Payload bytes held, each counted once.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
+    /// The SACK blocks that belong to the acknowledgment just given.
+    #[inline(always)]
+    pub fn sack_blocks(&self) -> &[SackBlock] {
+        if self.sack { &self.blocks[..self.block_count] } else { &[] }
+    }
+
+    /// Takes a data segment; `marked` where the network marked it. Returns the acknowledgment to send
+    /// now, if one is due.
+    #[inline]
+    pub fn handle_data(&mut self, now: Time, segment: Segment, marked: bool) -> Option<AckSegment> {
+        let Segment { seq, class, retransmission, .. } = segment;
+        if segment.window_reduced {
+            self.congestion_experienced = false;
+        }
+        self.congestion_experienced |= marked;
+        let in_order = seq == self.next;
+        if in_order && self.ranges.is_empty() {
+            self.held_bytes += u64::from(segment.payload_bytes);
+            self.next += 1;
+            if let Some(delayed) = self.delayed
+                && class == 0
+                && !self.is_ack_due(now, seq, retransmission, delayed)
+            {
+                return None;
+            }
+        } else if seq >= self.next {
+            self.take_out_of_order(seq, segment.payload_bytes);
+        }
+        if class == 0 {
+            self.waiting = None;
+        }
+        Some(self.acknowledge(seq, retransmission, class))
+    }
+
+    #[inline(always)]
+    fn acknowledge(&self, trigger: u32, trigger_retransmitted: bool, class: u8) -> AckSegment {
+        let ecn_echo = self.congestion_experienced;
+        AckSegment { cumulative: self.next, trigger, trigger_retransmitted, class, ecn_echo }
+    }
+
+    /// Counts an in-order segment towards the delayed acknowledgment.
+    fn is_ack_due(&mut self, now: Time, seq: u32, retransmission: bool, delayed: DelayedAck) -> bool {
+        let waiting = self.waiting.get_or_insert(Waiting {
+            segments: 0,
+            trigger: seq,
+            trigger_retransmitted: retransmission,
+            deadline: now + delayed.timeout,
+        });
+        waiting.segments += 1;
+        waiting.trigger = seq;
+        waiting.trigger_retransmitted |= retransmission;
+        waiting.segments >= delayed.every_segments
+    }
+
+    /// When the delayed acknowledgment is due, if one waits.
+    #[inline]
+    pub fn next_timer(&self) -> Time {
+        self.waiting.map_or(Time::NEVER, |waiting| waiting.deadline)
+    }
+
+    /// Time has passed: returns the delayed acknowledgment if it is due.
+    pub fn handle_timer(&mut self, now: Time) -> Option<AckSegment> {
+        let waiting = self.waiting.take_if(|waiting| waiting.deadline <= now)?;
+        Some(self.acknowledge(waiting.trigger, waiting.trigger_retransmitted, 0))
+    }
+
+    /// Takes `seq`, at or above the next expected, while something is held out of order or missing.
+    fn take_out_of_order(&mut self, seq: u32, payload_bytes: u32) {
+        if seq == self.next && self.ranges[0].start > seq + 1 {
+            // In order below a hole: the loop from the head while the tail is held.
+            self.held_bytes += u64::from(payload_bytes);
+            self.next += 1;
+            return;
+        }
+        let Some(touched) = self.insert(seq) else { return };
+        self.held_bytes += u64::from(payload_bytes);
+        if touched.start == self.next {
+            // The hole at the front is filled.
+            self.next = touched.end;
+            self.ranges.pop_front();
+            self.recent_range = 0;
+            self.retain_blocks(|block, next| block.end > next);
+        } else {
+            self.report_first(touched);
+        }
+    }
+
+    /// Adds `seq` to the ranges and returns the range it is now in; `None` where it was held already.
+    fn insert(&mut self, seq: u32) -> Option<SackBlock> {
+        // Runs of arrivals extend one range: upwards in sequence, downwards from the tail.
+        if let Some(&range) = self.ranges.get(self.recent_range) {
+            let next_start = self.ranges.get(self.recent_range + 1).map_or(u32::MAX, |next| next.start);
+            if seq == range.end && seq + 1 < next_start {
+                self.ranges[self.recent_range].end += 1;
+                return Some(self.ranges[self.recent_range]);
+            }
+            let before_end = self.recent_range.checked_sub(1).map_or(0, |before| self.ranges[before].end);
+            if seq + 1 == range.start && (seq > before_end || self.recent_range == 0) {
+                self.ranges[self.recent_range].start = seq;
+                return Some(self.ranges[self.recent_range]);
+            }
+        }
+        let at = self.ranges.partition_point(|range| range.end < seq);
+        let Some(range) = self.ranges.get(at).copied().filter(|range| range.start <= seq + 1) else {
+            self.ranges.insert(at, SackBlock { start: seq, end: seq + 1 });
+            self.recent_range = at;
+            return Some(self.ranges[at]);
+        };
+        if range.start <= seq && seq < range.end {
+            return None;
+        }
+        let grown = SackBlock { start: range.start.min(seq), end: range.end.max(seq + 1) };
+        self.ranges[at] = grown;
+        // Growing upwards may close the gap to the next range.
+        if let Some(next) = self.ranges.get(at + 1).copied().filter(|next| next.start == grown.end) {
+            self.ranges[at].end = next.end;
+            self.ranges.remove(at + 1);
+        }
+        self.recent_range = at;
+        Some(self.ranges[at])
+    }
+
+    /// `range` is reported first, then what was reported before and is not inside it.
+    fn report_first(&mut self, range: SackBlock) {
+        let is_same = |block: &SackBlock| block.start == range.start || block.end == range.end;
+        if self.block_count > 0 && is_same(&self.blocks[0]) && self.block_count == 1 {
+            self.blocks[0] = range;
+            return;
+        }
+        self.retain_blocks(|block, _| block.start < range.start || block.end > range.end);
+        let kept = self.block_count.min(MAX_SACK_BLOCKS - 1);
+        self.blocks.copy_within(..kept, 1);
+        self.blocks[0] = range;
+        self.block_count = kept + 1;
+    }
+
+    fn retain_blocks(&mut self, keep: impl Fn(&SackBlock, u32) -> bool) {
+        let mut kept = 0;
+        for at in 0..self.block_count {
+            if keep(&self.blocks[at], self.next) {
+                self.blocks[kept] = self.blocks[at];
+                kept += 1;
+            }
+        }
+        self.block_count = kept;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparelane_core::{Domain, Dur, Stream};
+
+    fn data(seq: u32) -> Segment {
+        Segment { seq, payload_bytes: 1000, class: 0, retransmission: false, window_reduced: false }
+    }
+
+    fn receiver(delayed_ack: Option<DelayedAck>) -> Receiver {
+        Receiver::new(&TransportConfig { delayed_ack, ..TransportConfig::default() })
+    }
+
+    fn blocks(receiver: &Receiver) -> Vec<(u32, u32)> {
+        receiver.sack_blocks().iter().map(|block| (block.start, block.end)).collect()
+    }
+
+    #[test]
+    fn the_first_block_holds_the_segment_that_just_arrived() {
+        let mut receiver = receiver(None);
+        for seq in [0, 2, 5, 3, 9, 7] {
+            receiver.handle_data(Time::ZERO, data(seq), false);
+        }
+        assert_eq!(receiver.next_expected(), 1);
+        assert_eq!(blocks(&receiver), [(7, 8), (9, 10), (2, 4), (5, 6)]);
+        receiver.handle_data(Time::ZERO, data(8), false);
+        assert_eq!(blocks(&receiver), [(7, 10), (2, 4), (5, 6)]);
+        receiver.handle_data(Time::ZERO, data(1), false);
+        assert_eq!((receiver.next_expected(), blocks(&receiver)), (4, vec![(7, 10), (5, 6)]));
+    }
+
+    #[test]
+    fn segments_from_the_tail_grow_one_block_downwards() {
+        let mut receiver = receiver(None);
+        for seq in (1..10).rev() {
+            let ack = receiver.handle_data(Time::ZERO, Segment { class: 2, ..data(seq) }, false).expect("at once");
+            assert_eq!((ack.class, ack.cumulative), (2, 0));
+            assert_eq!(blocks(&receiver), [(seq, 10)]);
+        }
+        receiver.handle_data(Time::ZERO, data(0), false);
+        assert_eq!((receiver.next_expected(), receiver.held_bytes()), (10, 10_000));
+        assert!(receiver.sack_blocks().is_empty());
+    }
+
+    #[test]
+    fn every_second_segment_is_acknowledged_and_a_lone_one_by_the_timer() {
+        let mut receiver = receiver(Some(DelayedAck { every_segments: 2, timeout: Dur::from_ms(40) }));
+        assert!(receiver.handle_data(Time::ZERO, data(0), false).is_none());
+        let ack = receiver.handle_data(Time::ZERO, data(1), false).expect("second segment");
+        assert_eq!((ack.cumulative, ack.trigger), (2, 1));
+        assert!(receiver.handle_data(Time::from_ns(5), data(2), false).is_none());
+        let due = receiver.next_timer();
+        assert_eq!(due, Time::from_ns(5) + Dur::from_ms(40));
+        assert!(receiver.handle_timer(Time::from_ns(6)).is_none());
+        assert_eq!(receiver.handle_timer(due).map(|ack| ack.cumulative), Some(3));
+        // Out of order: at once.
+        assert!(receiver.handle_data(due, data(9), false).is_some());
+    }
+
+    #[test]
+    fn a_duplicate_is_acknowledged_and_not_counted() {
+        let mut receiver = receiver(None);
+        receiver.handle_data(Time::ZERO, data(0), false);
+        receiver.handle_data(Time::ZERO, data(3), false);
+        for seq in [0, 3] {
+            assert!(receiver.handle_data(Time::ZERO, data(seq), false).is_some());
+        }
+        assert_eq!((receiver.next_expected(), receiver.held_bytes()), (1, 2_000));
+    }
+
+    #[test]
+    fn a_mark_is_echoed_until_the_sender_has_reduced_its_window() {
+        let mut receiver = receiver(None);
+        let echo = |receiver: &mut Receiver, segment, marked| {
+            receiver.handle_data(Time::ZERO, segment, marked).expect("acknowledged").ecn_echo
+        };
+        assert!(!echo(&mut receiver, data(0), false));
+        assert!(echo(&mut receiver, data(1), true));
+        assert!(echo(&mut receiver, data(2), false));
+        assert!(!echo(&mut receiver, Segment { window_reduced: true, ..data(3) }, false));
+    }
+
+    /// Any order of arrival ends with everything held, and what is reported is always true.
+    #[test]
+    fn any_order_of_arrival_is_reassembled() {
+        let mut rng = Stream::new(9, Domain::Test, 0);
+        for _ in 0..300 {
+            let n = 1 + rng.below(80) as u32;
+            let mut order: Vec<u32> = (0..n).collect();
+            for i in (1..order.len()).rev() {
+                order.swap(i, rng.below(i as u64 + 1) as usize);
+            }
+            let mut receiver = receiver(None);
+            let mut held = vec![false; n as usize];
+            for &seq in &order {
+                receiver.handle_data(Time::ZERO, data(seq), false);
+                held[seq as usize] = true;
+                let first_missing = held.iter().position(|held| !held).unwrap_or(held.len());
+                assert_eq!(receiver.next_expected() as usize, first_missing);
+                for block in receiver.sack_blocks() {
+                    assert!(block.start > receiver.next_expected() && block.start < block.end);
+                    assert!((block.start..block.end).all(|seq| held[seq as usize]));
+                }
+                if seq >= receiver.next_expected() {
+                    let first = receiver.sack_blocks()[0];
+                    assert!((first.start..first.end).contains(&seq));
+                }
+            }
+            assert_eq!(receiver.held_bytes(), u64::from(n) * 1000);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Round-trip time estimation and the retransmission timeout (RFC 6298).
+
+use crate::config::RtoConfig;
+use sparelane_core::Dur;
+
+/// The estimator of one connection.
+#[derive(Clone, Copy, Debug)]
+pub struct RttEstimator {
+    config: RtoConfig,
+    srtt: Dur,
+    rttvar: Dur,
+    min_rtt: Dur,
+    backoff: u32,
+}
+
+impl RttEstimator {
+    /// An estimator without samples.
+    pub fn new(config: RtoConfig) -> RttEstimator {
+        RttEstimator { config, srtt: Dur::ZERO, rttvar: Dur::ZERO, min_rtt: Dur::MAX, backoff: 0 }
+    }
+
+    /// Takes a sample (RFC 6298 section 2, alpha 1/8 and beta 1/4).
+    #[inline]
+    pub fn sample(&mut self, rtt: Dur) {
+        if self.min_rtt == Dur::MAX {
+            self.srtt = rtt;
+            self.rttvar = rtt / 2;
+        } else {
+            let error = self.srtt.abs_diff(rtt);
+            self.rttvar = Dur::from_ps(self.rttvar.as_ps() - self.rttvar.as_ps() / 4 + error.as_ps() / 4);
+            self.srtt = Dur::from_ps(self.srtt.as_ps() - self.srtt.as_ps() / 8 + rtt.as_ps() / 8);
+        }
+        self.min_rtt = self.min_rtt.min(rtt);
+    }
+
+    /// The smoothed round-trip time, once there is a sample.
+    #[inline]
+    pub fn srtt(&self) -> Option<Dur> {
+        (self.min_rtt != Dur::MAX).then_some(self.srtt)
+    }
+
+    /// The smallest sample, once there is one.
+    #[inline]
+    pub fn min_rtt(&self) -> Option<Dur> {
+        (self.min_rtt != Dur::MAX).then_some(self.min_rtt)
+    }
+
+    /// The retransmission timeout, backed off.
+    #[inline]
+    pub fn rto(&self) -> Dur {
+        let base = if self.min_rtt == Dur::MAX {
+            self.config.initial
+        } else {
+            self.srtt + (self.rttvar * 4).max(self.config.variance_min)
+        };
+        self.back_off(base.max(self.config.min))
+    }
+
+    /// The timeout of the SYN, backed off.
+    pub fn syn_timeout(&self) -> Dur {
+        self.back_off(self.config.syn)
+    }
+
+    #[inline]
+    fn back_off(&self, timeout: Dur) -> Dur {
+        if self.backoff == 0 { timeout } else { timeout.saturating_mul(1 << self.backoff) }.min(self.config.max)
+    }
+
+    /// A timer fired: the next one waits twice as long (RFC 6298 rule 5.5).
+    pub fn timed_out(&mut self) {
+        self.backoff = (self.backoff + 1).min(31);
+    }
+
+    /// New data was acknowledged: the backoff ends.
+    #[inline]
+    pub fn progressed(&mut self) {
+        self.backoff = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimator(min: Dur, variance_min: Dur) -> RttEstimator {
+        RttEstimator::new(RtoConfig { min, variance_min, ..RtoConfig::default() })
+    }
+
+    #[test]
+    fn the_first_sample_gives_three_round_trips() {
+        let mut rtt = estimator(Dur::ZERO, Dur::ZERO);
+        assert_eq!(rtt.rto(), Dur::from_secs(1));
+        rtt.sample(Dur::from_ms(100));
+        assert_eq!(rtt.rto(), Dur::from_ms(300));
+    }
+
+    #[test]
+    fn steady_samples_bring_the_timeout_down_to_its_floors() {
+        let mut floored = estimator(Dur::from_ms(200), Dur::ZERO);
+        let mut varied = estimator(Dur::ZERO, Dur::from_ms(200));
+        for _ in 0..200 {
+            floored.sample(Dur::from_ms(50));
+            varied.sample(Dur::from_ms(50));
+        }
+        assert_eq!(floored.rto(), Dur::from_ms(200));
+        assert_eq!(varied.rto(), Dur::from_ms(250));
+    }
+
+    #[test]
+    fn every_timeout_doubles_the_next_until_the_ceiling() {
+        let mut rtt = estimator(Dur::from_ms(200), Dur::ZERO);
+        rtt.sample(Dur::from_ms(10));
+        rtt.timed_out();
+        assert_eq!(rtt.rto(), Dur::from_ms(400));
+        for _ in 0..100 {
+            rtt.timed_out();
+        }
+        assert_eq!(rtt.rto(), Dur::from_secs(60));
+        rtt.progressed();
+        assert_eq!(rtt.rto(), Dur::from_ms(200));
+    }
+}

@@ -1,0 +1,611 @@
+//! What the sender knows of every segment between the cumulative acknowledgment and the end.
+//!
+//! Six bits a segment, kept as bitmaps of 64 segments in a ring. While nothing is out of the ordinary
+//! all bits are zero and nobody looks: a connection without loss never touches the ring.
+//!
+//! Loss is judged per class. Priorities overtake each other, so the arrival of a low-priority copy
+//! says nothing about class-0 segments sent before it. `gone` therefore means "the class-0 copy has
+//! left the network", which only class-0 acknowledgments can tell, while `sacked` means "the receiver
+//! has it", whoever says so. A segment is lost when three class-0 segments above it have arrived:
+//! RFC 6675's IsLost with DupThresh 3, counted in segments.
+
+use crate::segment::SackBlock;
+use sparelane_core::maths::low_bits;
+
+/// RFC 6675's DupThresh.
+pub const DUP_THRESH: usize = 3;
+
+/// Segments per word.
+const BITS: u32 = u64::BITS;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Word {
+    /// The receiver has the segment.
+    sacked: u64,
+    /// The class-0 copy has left the network, or there never was one.
+    gone: u64,
+    /// The class-0 copy is presumed lost.
+    lost: u64,
+    /// A retransmission is in flight.
+    resent: u64,
+    /// Never sent in class 0: the receiver already had it.
+    skipped: u64,
+    /// Sent from the tail.
+    low: u64,
+}
+
+/// The scoreboard of one connection.
+#[derive(Clone, Debug)]
+pub struct Scoreboard {
+    words: Vec<Word>,
+    /// Segments below are acknowledged cumulatively; their bits are zero.
+    una: u32,
+    /// No bit is set at or above.
+    dirty_end: u32,
+    /// Counts of set bits.
+    sacked: u32,
+    gone: u32,
+    lost: u32,
+    resent: u32,
+    skipped: u32,
+    /// Lost and not resent.
+    pending: u32,
+    /// The highest class-0 arrivals out of order, highest first.
+    top: [u32; DUP_THRESH],
+    top_len: usize,
+    /// Everything below that is in flight has been marked lost.
+    lost_edge: u32,
+    /// No segment below is lost and not resent.
+    resend_from: u32,
+}
+
+/// The segments of one word that a range covers.
+fn mask(word: u32, start: u32, end: u32) -> u64 {
+    let first = word * BITS;
+    let from = start.saturating_sub(first).min(BITS);
+    let to = end.saturating_sub(first).min(BITS);
+    low_bits(to) & !low_bits(from)
+}
+
+impl Scoreboard {
+    /// A scoreboard of a new connection.
+    pub fn new() -> Scoreboard {
+        Scoreboard {
+            words: Vec::new(),
+            una: 0,
+            dirty_end: 0,
+            sacked: 0,
+            gone: 0,
+            lost: 0,
+            resent: 0,
+            skipped: 0,
+            pending: 0,
+            top: [0; DUP_THRESH],
+            top_len: 0,
+            lost_edge: 0,
+            resend_from: 0,
+        }
+    }
+
+    /// Back to a new connection's state, keeping the storage.
+    pub fn reset(&mut self) {
+        self.words.fill(Word::default());
+        let words = std::mem::take(&mut self.words);
+        *self = Scoreboard { words, ..Scoreboard::new() };
+    }
+
+    /// Whether every bit is zero.
+    #[inline(always)]
+    pub fn is_clean(&self) -> bool {
+        self.una >= self.dirty_end
+    }
+
+    /// Segments that the receiver reported beyond the cumulative acknowledgment.
+    #[inline(always)]
+    pub fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    /// Segments presumed lost and not yet resent.
+    #[inline(always)]
+    pub fn waiting_to_be_resent(&self) -> bool {
+        self.pending > 0
+    }
+
+    /// Segments between the cumulative acknowledgment and `nxt` that were never sent in class 0.
+    #[inline(always)]
+    pub fn skipped(&self) -> u32 {
+        self.skipped
+    }
+
+    /// Class-0 segments that are known to have left the network without a cumulative acknowledgment.
+    #[inline(always)]
+    pub fn arrived_out_of_order(&self) -> u32 {
+        self.gone - self.skipped
+    }
+
+    /// RFC 6675's pipe: class-0 segments in flight, of the `sent` between the cumulative
+    /// acknowledgment and the next new segment.
+    #[inline(always)]
+    pub fn pipe(&self, sent: u32) -> u32 {
+        sent + self.resent - self.gone - self.lost
+    }
+
+    /// Whether the first outstanding segment is presumed lost.
+    pub fn head_is_lost(&self) -> bool {
+        self.lost_edge > self.una
+    }
+
+    /// Whether `seq` was retransmitted and the retransmission is in flight.
+    pub fn is_resent(&self, seq: u32) -> bool {
+        self.bit(seq, |word| word.resent)
+    }
+
+    /// Whether the receiver has reported `seq`.
+    pub fn is_sacked(&self, seq: u32) -> bool {
+        self.bit(seq, |word| word.sacked)
+    }
+
+    #[inline]
+    fn bit(&self, seq: u32, pick: impl Fn(&Word) -> u64) -> bool {
+        seq < self.dirty_end && pick(&self.words[self.slot(seq / BITS)]) >> (seq % BITS) & 1 == 1
+    }
+
+    #[inline(always)]
+    fn slot(&self, word: u32) -> usize {
+        word as usize & (self.words.len() - 1)
+    }
+
+    /// Makes room for bits below `end`.
+    fn reach(&mut self, end: u32) {
+        let first = self.una / BITS;
+        let needed = (end.div_ceil(BITS).max(first + 1) - first) as usize + 1;
+        if needed > self.words.len() {
+            let mut words = vec![Word::default(); needed.next_power_of_two().max(4)];
+            if !self.is_clean() {
+                for word in first..self.dirty_end.div_ceil(BITS) {
+                    let to = word as usize & (words.len() - 1);
+                    words[to] = self.words[self.slot(word)];
+                }
+            }
+            self.words = words;
+        }
+        self.dirty_end = self.dirty_end.max(end);
+    }
+
+    /// The cumulative acknowledgment moves to `to`.
+    #[inline(always)]
+    pub fn advance(&mut self, to: u32) {
+        if !self.is_clean() {
+            self.forget_below(to);
+        }
+        self.una = to;
+    }
+
+    #[inline(never)]
+    fn forget_below(&mut self, to: u32) {
+        let end = to.min(self.dirty_end);
+        for word in self.una / BITS..end.div_ceil(BITS) {
+            let range = mask(word, self.una, end);
+            let slot = self.slot(word);
+            let bits = &mut self.words[slot];
+            self.sacked -= (bits.sacked & range).count_ones();
+            self.gone -= (bits.gone & range).count_ones();
+            self.lost -= (bits.lost & range).count_ones();
+            self.pending -= (bits.lost & !bits.resent & range).count_ones();
+            self.resent -= (bits.resent & range).count_ones();
+            self.skipped -= (bits.skipped & range).count_ones();
+            for field in [
+                &mut bits.sacked,
+                &mut bits.gone,
+                &mut bits.lost,
+                &mut bits.resent,
+                &mut bits.skipped,
+                &mut bits.low,
+            ] {
+                *field &= !range;
+            }
+        }
+        while self.top_len > 0 && self.top[self.top_len - 1] < to {
+            self.top_len -= 1;
+        }
+    }
+
+    /// The receiver reports `block`. Where `class0` tells the next new class-0 segment, the report
+    /// came in class 0 and shows that the class-0 copies below it have arrived, except where a copy
+    /// from the tail may have been meant. Returns how many segments are newly reported.
+    pub fn sack(&mut self, block: SackBlock, class0: Option<u32>) -> u32 {
+        let start = block.start.max(self.una);
+        if start >= block.end {
+            return 0;
+        }
+        self.reach(block.end);
+        let mut newly = 0;
+        for word in start / BITS..block.end.div_ceil(BITS) {
+            let range = mask(word, start, block.end);
+            let slot = self.slot(word);
+            let fresh = range & !self.words[slot].sacked;
+            if fresh == 0 {
+                continue;
+            }
+            self.words[slot].sacked |= fresh;
+            newly += fresh.count_ones();
+            if let Some(nxt) = class0 {
+                let arrived = fresh & !self.words[slot].low & mask(word, start, nxt);
+                self.class0_arrived(word, arrived);
+            }
+            // What was presumed lost need not be resent; its class-0 copy is not in flight either.
+            let bits = &mut self.words[slot];
+            let spared = fresh & bits.lost;
+            self.pending -= (spared & !bits.resent).count_ones();
+            self.lost -= spared.count_ones();
+            self.gone += spared.count_ones();
+            bits.lost &= !spared;
+            bits.gone |= spared;
+        }
+        self.sacked += newly;
+        newly
+    }
+
+    /// Class-0 segment `seq`, at or above the cumulative acknowledgment, caused an acknowledgment.
+    /// Returns whether that is news.
+    pub fn arrived(&mut self, seq: u32) -> bool {
+        self.reach(seq + 1);
+        let bit = 1 << (seq % BITS);
+        let before = self.gone;
+        self.class0_arrived(seq / BITS, bit);
+        self.gone > before
+    }
+
+    /// The class-0 copies of `arrived` in `word` have left the network.
+    fn class0_arrived(&mut self, word: u32, arrived: u64) {
+        let slot = self.slot(word);
+        let bits = &mut self.words[slot];
+        self.pending -= (arrived & bits.lost & !bits.resent).count_ones();
+        self.lost -= (arrived & bits.lost).count_ones();
+        self.resent -= (arrived & bits.resent).count_ones();
+        bits.lost &= !arrived;
+        bits.resent &= !arrived;
+        let mut arrived = arrived & !bits.gone;
+        self.gone += arrived.count_ones();
+        bits.gone |= arrived;
+        while arrived != 0 {
+            let highest = BITS - 1 - arrived.leading_zeros();
+            if !self.rank(word * BITS + highest) {
+                break;
+            }
+            arrived &= low_bits(highest);
+        }
+    }
+
+    /// Enters `seq` among the highest arrivals; false where it is below them all.
+    fn rank(&mut self, seq: u32) -> bool {
+        if self.top_len == DUP_THRESH && seq < self.top[DUP_THRESH - 1] {
+            return false;
+        }
+        self.top_len = (self.top_len + 1).min(DUP_THRESH);
+        let mut at = self.top_len - 1;
+        while at > 0 && self.top[at - 1] < seq {
+            self.top[at] = self.top[at - 1];
+            at -= 1;
+        }
+        self.top[at] = seq;
+        true
+    }
+
+    /// Marks lost what three later arrivals have overtaken. Returns whether anything waits to be resent for it.
+    pub fn detect_losses(&mut self) -> bool {
+        if self.top_len < DUP_THRESH {
+            return false;
+        }
+        self.mark_lost_below(self.top[DUP_THRESH - 1])
+    }
+
+    /// Marks lost every class-0 segment in flight below `end`. Returns whether one of them waits to be resent.
+    fn mark_lost_below(&mut self, end: u32) -> bool {
+        let start = self.lost_edge.max(self.una);
+        if end <= start {
+            return false;
+        }
+        self.reach(end);
+        let mut marked = 0;
+        for word in start / BITS..end.div_ceil(BITS) {
+            let range = mask(word, start, end);
+            let slot = self.slot(word);
+            let bits = &mut self.words[slot];
+            let flying = range & !bits.gone & !bits.lost;
+            // What the receiver has anyway is not resent: its class-0 copy just left the network.
+            let have = flying & bits.sacked;
+            let missing = flying & !bits.sacked;
+            bits.gone |= have;
+            bits.lost |= missing;
+            self.gone += have.count_ones();
+            self.lost += missing.count_ones();
+            marked += (missing & !bits.resent).count_ones();
+        }
+        self.pending += marked;
+        self.lost_edge = end;
+        marked > 0
+    }
+
+    /// The first outstanding segment is lost, whatever has arrived (NewReno).
+    pub fn mark_head_lost(&mut self) {
+        let first = self.una;
+        self.resend_from = self.resend_from.min(first);
+        if !self.is_resent(first) {
+            self.mark_lost_below(first + 1);
+        }
+    }
+
+    /// The retransmission timer fired with segments below `nxt` outstanding: all of them that the
+    /// receiver has not reported are lost. `forget_sacks` also forgets what it reported.
+    pub fn time_out(&mut self, nxt: u32, forget_sacks: bool) {
+        self.reach(nxt);
+        for word in self.una / BITS..self.dirty_end.div_ceil(BITS) {
+            let sent = mask(word, self.una, nxt);
+            let slot = self.slot(word);
+            let bits = &mut self.words[slot];
+            if forget_sacks {
+                bits.sacked = 0;
+                bits.skipped = 0;
+                bits.gone = 0;
+            }
+            bits.resent = 0;
+            bits.gone |= sent & bits.sacked;
+            bits.lost = sent & !bits.gone;
+        }
+        self.recount();
+        self.top_len = 0;
+        self.lost_edge = nxt;
+        self.resend_from = self.una;
+    }
+
+    /// The presumption of loss was mistaken: what was not resent is in flight after all.
+    pub fn undo_losses(&mut self) {
+        for word in self.una / BITS..self.dirty_end.div_ceil(BITS) {
+            let slot = self.slot(word);
+            self.words[slot].lost = 0;
+        }
+        (self.lost, self.pending) = (0, 0);
+        self.lost_edge = self.una;
+        self.top_len = 0;
+    }
+
+    fn recount(&mut self) {
+        (self.sacked, self.gone, self.lost, self.pending, self.resent, self.skipped) = (0, 0, 0, 0, 0, 0);
+        for word in self.una / BITS..self.dirty_end.div_ceil(BITS) {
+            let bits = self.words[self.slot(word)];
+            self.sacked += bits.sacked.count_ones();
+            self.gone += bits.gone.count_ones();
+            self.lost += bits.lost.count_ones();
+            self.pending += (bits.lost & !bits.resent).count_ones();
+            self.resent += bits.resent.count_ones();
+            self.skipped += bits.skipped.count_ones();
+        }
+    }
+
+    /// The lowest segment below `end` for which `pick` has a bit, from `from` on.
+    fn first(&self, from: u32, end: u32, pick: impl Fn(&Word) -> u64) -> Option<u32> {
+        let (from, end) = (from.max(self.una), end.min(self.dirty_end));
+        if from >= end {
+            return None;
+        }
+        (from / BITS..end.div_ceil(BITS)).find_map(|word| {
+            let found = pick(&self.words[self.slot(word)]) & mask(word, from, end);
+            (found != 0).then(|| word * BITS + found.trailing_zeros())
+        })
+    }
+
+    /// The lowest segment that is lost and not resent.
+    pub fn next_lost(&mut self) -> Option<u32> {
+        if self.pending == 0 {
+            return None;
+        }
+        let found = self.first(self.resend_from, self.dirty_end, |word| word.lost & !word.resent)?;
+        self.resend_from = found;
+        Some(found)
+    }
+
+    /// RFC 6675 NextSeg rule 3: the lowest segment above every retransmission and below the highest
+    /// arrival that the receiver does not have and that is not lost.
+    pub fn next_doubtful(&self) -> Option<u32> {
+        if self.top_len == 0 {
+            return None;
+        }
+        let end = self.top[0];
+        let from = self.highest(self.dirty_end, |word| word.resent).map_or(self.una, |seq| seq + 1);
+        self.first(from, end, |word| !word.sacked & !word.resent & !word.skipped)
+    }
+
+    /// The highest segment below `end` that the receiver has not reported.
+    pub fn highest_outstanding(&self, end: u32) -> Option<u32> {
+        if end > self.dirty_end.max(self.una) {
+            return Some(end - 1);
+        }
+        self.highest(end, |word| !word.sacked)
+    }
+
+    fn highest(&self, end: u32, pick: impl Fn(&Word) -> u64) -> Option<u32> {
+        if end <= self.una {
+            return None;
+        }
+        (self.una / BITS..end.div_ceil(BITS)).rev().find_map(|word| {
+            let found = pick(&self.words[self.slot(word)]) & mask(word, self.una, end);
+            (found != 0).then(|| word * BITS + BITS - 1 - found.leading_zeros())
+        })
+    }
+
+    /// `seq` was retransmitted.
+    pub fn resend(&mut self, seq: u32) {
+        self.reach(seq + 1);
+        let bit = 1u64 << (seq % BITS);
+        let slot = self.slot(seq / BITS);
+        let bits = &mut self.words[slot];
+        if bits.resent & bit == 0 {
+            bits.resent |= bit;
+            self.resent += 1;
+            self.pending -= u32::from(bits.lost & bit != 0);
+        }
+    }
+
+    /// `seq`, the next new segment, is not sent in class 0: the receiver has it.
+    pub fn skip(&mut self, seq: u32) {
+        self.reach(seq + 1);
+        let bit = 1u64 << (seq % BITS);
+        let slot = self.slot(seq / BITS);
+        self.words[slot].skipped |= bit;
+        self.words[slot].gone |= bit;
+        self.skipped += 1;
+        self.gone += 1;
+    }
+
+    /// `seq` was sent from the tail.
+    pub fn send_low(&mut self, seq: u32) {
+        self.reach(seq + 1);
+        let slot = self.slot(seq / BITS);
+        self.words[slot].low |= 1 << (seq % BITS);
+    }
+}
+
+impl Default for Scoreboard {
+    fn default() -> Scoreboard {
+        Scoreboard::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparelane_core::{Domain, Stream};
+
+    fn block(start: u32, end: u32) -> SackBlock {
+        SackBlock { start, end }
+    }
+
+    #[test]
+    fn three_later_arrivals_make_a_segment_lost_and_two_do_not() {
+        let mut board = Scoreboard::new();
+        board.sack(block(1, 3), Some(10));
+        assert!(!board.detect_losses());
+        board.sack(block(3, 4), Some(10));
+        assert!(board.detect_losses());
+        assert!(board.head_is_lost());
+        assert_eq!(board.next_lost(), Some(0));
+        assert_eq!(board.pipe(10), 10 - 3 - 1);
+        board.resend(0);
+        assert_eq!((board.next_lost(), board.pipe(10)), (None, 7));
+        board.advance(4);
+        assert_eq!(board.pipe(6), 6);
+        assert!(board.is_clean());
+    }
+
+    #[test]
+    fn a_low_priority_report_is_no_evidence_against_class_0() {
+        let mut board = Scoreboard::new();
+        for seq in 60..66 {
+            board.send_low(seq);
+        }
+        board.sack(block(60, 66), None);
+        assert!(!board.detect_losses());
+        assert_eq!((board.sacked(), board.pipe(4)), (6, 4));
+        // Nor is a class-0 report of what went from the tail as well.
+        board.sack(block(60, 66), Some(66));
+        assert!(!board.detect_losses());
+    }
+
+    #[test]
+    fn a_segment_that_the_receiver_has_is_not_resent() {
+        let mut board = Scoreboard::new();
+        board.send_low(2);
+        board.sack(block(2, 3), None);
+        for seq in [5, 6, 7] {
+            board.arrived(seq);
+        }
+        assert!(board.detect_losses());
+        let mut resent = Vec::new();
+        while let Some(seq) = board.next_lost() {
+            board.resend(seq);
+            resent.push(seq);
+        }
+        assert_eq!(resent, [0, 1, 3, 4]);
+        assert_eq!(board.pipe(8), 4);
+    }
+
+    #[test]
+    fn a_timeout_loses_everything_but_what_was_reported() {
+        let mut board = Scoreboard::new();
+        board.sack(block(3, 5), Some(8));
+        board.time_out(8, false);
+        assert_eq!(board.pipe(8), 0);
+        let mut lost = Vec::new();
+        while let Some(seq) = board.next_lost() {
+            board.resend(seq);
+            lost.push(seq);
+        }
+        assert_eq!(lost, [0, 1, 2, 5, 6, 7]);
+        board.time_out(8, true);
+        assert_eq!(board.next_lost(), Some(0));
+        assert_eq!(board.sacked(), 0);
+    }
+
+    #[test]
+    fn undone_losses_are_in_flight_again() {
+        let mut board = Scoreboard::new();
+        board.sack(block(2, 5), Some(6));
+        board.detect_losses();
+        board.resend(0);
+        board.undo_losses();
+        assert_eq!(board.pipe(6), 6 - 3 + 1);
+        assert!(!board.waiting_to_be_resent());
+    }
+
+    #[test]
+    fn doubtful_segments_lie_between_the_retransmissions_and_the_highest_arrival() {
+        let mut board = Scoreboard::new();
+        board.sack(block(1, 4), Some(9));
+        board.sack(block(6, 7), Some(9));
+        board.detect_losses();
+        board.resend(0);
+        assert_eq!(board.next_doubtful(), Some(4));
+        board.resend(4);
+        assert_eq!(board.next_doubtful(), Some(5));
+        assert_eq!(board.highest_outstanding(9), Some(8));
+    }
+
+    /// The counters equal a recount of the bits after any sequence of operations.
+    #[test]
+    fn counters_agree_with_the_bits_after_random_operations() {
+        let mut rng = Stream::new(7, Domain::Test, 0);
+        for _ in 0..200 {
+            let mut board = Scoreboard::new();
+            let (mut una, mut nxt) = (0u32, 20u32);
+            for _ in 0..300 {
+                let at = una + rng.below(u64::from(nxt - una) + 1) as u32;
+                match rng.below(9) {
+                    0 => nxt += 1 + rng.below(90) as u32,
+                    1 => {
+                        una = at;
+                        board.advance(una);
+                    }
+                    2 => _ = board.sack(block(at, at + 1 + rng.below(70) as u32), None),
+                    3 => _ = board.sack(block(at, (at + 1 + rng.below(70) as u32).min(nxt)), Some(nxt)),
+                    4 => _ = board.detect_losses(),
+                    5 => {
+                        if let Some(seq) = board.next_lost() {
+                            board.resend(seq);
+                        }
+                    }
+                    6 if at < nxt => _ = board.arrived(at),
+                    7 => board.send_low(nxt + rng.below(100) as u32),
+                    _ if rng.below(20) == 0 => board.time_out(nxt, rng.below(2) == 0),
+                    _ => {}
+                }
+                let counted = (board.sacked, board.gone, board.lost, board.pending, board.resent, board.skipped);
+                board.recount();
+                let recounted = (board.sacked, board.gone, board.lost, board.pending, board.resent, board.skipped);
+                assert_eq!(counted, recounted);
+                assert!(board.pipe(nxt - una) <= 2 * (nxt - una));
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What the two ends of a connection say to each other.
+//!
+//! Sequence numbers count segments, not bytes: a write is cut into full segments and a last one that
+//! may be short, and segments are never cut again. Window accounting is per segment too, as in Linux.
+
+/// A run of segments, `start` inclusive and `end` exclusive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlock {
+    /// First segment.
+    pub start: u32,
+    /// One past the last segment.
+    pub end: u32,
+}
+
+/// The most SACK blocks that an acknowledgment carries (RFC 2018 section 3).
+pub const MAX_SACK_BLOCKS: usize = 4;
+
+/// What a sender puts on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transmit {
+    /// The first packet of the handshake.
+    Syn,
+    /// Data; the first of them also completes the handshake.
+    Data(Segment),
+}
+
+/// One data segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Its number, from 0.
+    pub seq: u32,
+    /// Payload bytes.
+    pub payload_bytes: u32,
+    /// Priority class, 0 the highest.
+    pub class: u8,
+    /// Sent before in class 0.
+    pub retransmission: bool,
+    /// The window was reduced because of a congestion mark (RFC 3168).
+    pub window_reduced: bool,
+}
+
+/// One acknowledgment. Its SACK blocks travel beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckSegment {
+    /// The next segment that the receiver expects.
+    pub cumulative: u32,
+    /// The segment whose arrival caused this acknowledgment.
+    pub trigger: u32,
+    /// Whether that arrival was a retransmission.
+    pub trigger_retransmitted: bool,
+    /// The class that it travels in: that of the segment that caused it.
+    pub class: u8,
+    /// Echo of a congestion mark (RFC 3168).
+    pub ecn_echo: bool,
+}

@@ -1,0 +1,180 @@
+//! The send buffer: writes cut into segments, sent from the head and, in RC3, from the tail.
+
+use std::collections::VecDeque;
+
+/// One write of the application.
+#[derive(Clone, Copy, Debug)]
+struct Write {
+    first: u32,
+    end: u32,
+    /// Payload bytes of the last segment.
+    last_bytes: u32,
+    /// Segments from here to `end` were sent from the tail.
+    tail: u32,
+}
+
+/// What one connection has to send.
+#[derive(Clone, Debug)]
+pub struct SendBuffer {
+    writes: VecDeque<Write>,
+    mss_bytes: u32,
+    end: u32,
+    /// Bytes that the application still holds, because the buffer is full.
+    unwritten_bytes: u64,
+    limit_segments: u32,
+}
+
+/// The segment count that stands for a stream without end.
+const ENDLESS: u32 = u32::MAX;
+
+impl SendBuffer {
+    /// An empty buffer for segments of `mss_bytes`, of `limit_bytes` if given.
+    pub fn new(mss_bytes: u64, limit_bytes: Option<u64>) -> SendBuffer {
+        let limit = limit_bytes.map_or(u64::from(u32::MAX), |bytes| (bytes / mss_bytes).max(1));
+        SendBuffer {
+            writes: VecDeque::new(),
+            mss_bytes: mss_bytes as u32,
+            end: 0,
+            unwritten_bytes: 0,
+            limit_segments: u32::try_from(limit).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// The application sends `bytes`.
+    pub fn write(&mut self, bytes: u64) {
+        self.unwritten_bytes += bytes;
+        self.refill(0);
+    }
+
+    /// The application sends without end.
+    pub fn write_without_end(&mut self) {
+        self.writes.push_back(Write { first: self.end, end: ENDLESS, last_bytes: self.mss_bytes, tail: ENDLESS });
+        self.end = ENDLESS;
+    }
+
+    /// Everything below `una` is acknowledged: drops finished writes and fills the free space.
+    #[inline]
+    pub fn acknowledge(&mut self, una: u32) {
+        while self.writes.front().is_some_and(|write| write.end <= una) {
+            self.writes.pop_front();
+        }
+        if self.unwritten_bytes > 0 {
+            self.refill(una);
+        }
+    }
+
+    /// Writes as much as fits, once a third of the buffer is free (as Linux wakes its writers).
+    fn refill(&mut self, una: u32) {
+        let free = self.limit_segments.saturating_sub(self.end - una);
+        if free < self.limit_segments.div_ceil(3) || self.unwritten_bytes == 0 {
+            return;
+        }
+        let mss = u64::from(self.mss_bytes);
+        let bytes = self.unwritten_bytes.min(u64::from(free) * mss);
+        let segments = u32::try_from(bytes.div_ceil(mss)).unwrap_or(ENDLESS - 1).min(ENDLESS - 1 - self.end);
+        let (first, end) = (self.end, self.end + segments);
+        let last_bytes = (bytes - u64::from(segments - 1) * mss) as u32;
+        self.writes.push_back(Write { first, end, last_bytes, tail: end });
+        self.end = end;
+        self.unwritten_bytes -= bytes;
+    }
+
+    /// One past the last segment written.
+    #[inline(always)]
+    pub fn end(&self) -> u32 {
+        self.end
+    }
+
+    /// Whether everything that the application sent is below `una`.
+    #[inline(always)]
+    pub fn is_acknowledged(&self, una: u32) -> bool {
+        una == self.end && self.unwritten_bytes == 0
+    }
+
+    /// Whether the application waits for space.
+    pub fn is_blocked(&self) -> bool {
+        self.unwritten_bytes > 0
+    }
+
+    /// Payload bytes of segment `seq`.
+    #[inline]
+    pub fn payload_bytes(&self, seq: u32) -> u32 {
+        match self.writes.iter().find(|write| seq < write.end) {
+            Some(write) if seq + 1 == write.end => write.last_bytes,
+            _ => self.mss_bytes,
+        }
+    }
+
+    /// The next segment from the tail that neither loop has sent, where the head has sent all below
+    /// `nxt`, with the number of its write's segments sent from the tail before it. Older writes first.
+    #[inline]
+    pub fn next_tail(&self, nxt: u32) -> Option<(u32, u32)> {
+        let write = self.writes.iter().find(|write| write.end != ENDLESS && write.tail > write.first.max(nxt))?;
+        Some((write.tail - 1, write.end - write.tail))
+    }
+
+    /// `seq` was sent from the tail of its write.
+    pub fn sent_from_tail(&mut self, seq: u32) {
+        if let Some(write) = self.writes.iter_mut().find(|write| seq < write.end) {
+            write.tail = seq;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_is_full_segments_and_a_last_one() {
+        let mut buffer = SendBuffer::new(1000, None);
+        buffer.write(2_500);
+        assert_eq!(buffer.end(), 3);
+        assert_eq!([0, 1, 2].map(|seq| buffer.payload_bytes(seq)), [1000, 1000, 500]);
+        buffer.write(1_000);
+        assert_eq!((buffer.end(), buffer.payload_bytes(2), buffer.payload_bytes(3)), (4, 500, 1000));
+    }
+
+    #[test]
+    fn the_tail_runs_down_to_the_head_and_stops() {
+        let mut buffer = SendBuffer::new(1000, None);
+        buffer.write(5_000);
+        let mut sent = Vec::new();
+        while let Some((seq, before)) = buffer.next_tail(2) {
+            buffer.sent_from_tail(seq);
+            sent.push((seq, before));
+        }
+        assert_eq!(sent, [(4, 0), (3, 1), (2, 2)]);
+    }
+
+    #[test]
+    fn a_later_write_counts_its_tail_anew() {
+        let mut buffer = SendBuffer::new(1000, None);
+        buffer.write(2_000);
+        buffer.sent_from_tail(1);
+        buffer.sent_from_tail(0);
+        buffer.write(3_000);
+        assert_eq!(buffer.next_tail(0), Some((4, 0)));
+    }
+
+    #[test]
+    fn a_small_buffer_takes_a_transfer_in_pieces() {
+        let mut buffer = SendBuffer::new(1000, Some(6_000));
+        buffer.write(10_500);
+        assert_eq!((buffer.end(), buffer.is_blocked()), (6, true));
+        buffer.acknowledge(1);
+        assert_eq!(buffer.end(), 6);
+        buffer.acknowledge(2);
+        assert_eq!(buffer.end(), 8);
+        buffer.acknowledge(6);
+        assert_eq!((buffer.end(), buffer.is_blocked(), buffer.payload_bytes(10)), (11, false, 500));
+        assert!(buffer.is_acknowledged(11));
+    }
+
+    #[test]
+    fn a_stream_without_end_has_no_tail() {
+        let mut buffer = SendBuffer::new(1000, None);
+        buffer.write_without_end();
+        assert_eq!((buffer.next_tail(0), buffer.payload_bytes(1 << 30)), (None, 1000));
+    }
+}
