@@ -1,1 +1,29 @@
 //! Ready-made networks, and networks from files.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod attach;
+mod bounds;
+mod capacity;
+mod chain;
+mod dumbbell;
+mod error;
+pub mod graphml;
+mod internet2;
+mod names;
+pub mod neutral;
+mod paths;
+mod units;
+
+pub use attach::attach_hosts;
+pub use capacity::{balanced_rates, pairs_per_cable};
+pub use chain::Chain;
+pub use dumbbell::Dumbbell;
+pub use error::TopologyError;
+pub use graphml::GraphmlDefaults;
+pub use internet2::Internet2;
+pub use paths::{Hop, RouterPaths};
+pub use units::UnitParser;
+
+#[cfg(test)]
+pub(crate) use units::tests::PlainUnits;

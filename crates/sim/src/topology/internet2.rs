@@ -1,0 +1,133 @@
+//! The Internet-2 network of the RC3 paper (Mittal, Sherry, Ratnasamy, Shenker; NSDI 2014).
+//!
+//! Source: the topology file of the authors' public simulation, `internet2-withbandwidthdelay-fanout10`:
+//! ten routers, 16 core links, ten hosts at each router at 1 Gb/s and 1 ms, core delays of 10 ms. The
+//! capacities make every link equally loaded under uniform traffic; see [`balanced_rates`] for the rule.
+//! The file does not say which router is which city, and with equal delays it does not matter.
+//!
+//! [`balanced_rates`]: crate::topology::balanced_rates
+
+use crate::network::{Network, NodeKind};
+use crate::topology::{TopologyError, attach_hosts, bounds};
+use sparelane_core::maths::mul_div;
+use sparelane_core::{Dur, Rate};
+
+/// Router, router, Mb/s for ten hosts of 1 Gb/s at each router.
+const CORE: [(usize, usize, u64); 16] = [
+    (0, 1, 5556),
+    (0, 2, 7778),
+    (0, 3, 14445),
+    (1, 2, 3334),
+    (2, 4, 3334),
+    (1, 5, 5556),
+    (4, 5, 1112),
+    (3, 5, 3334),
+    (3, 4, 5556),
+    (5, 6, 4445),
+    (3, 6, 10000),
+    (3, 7, 14445),
+    (7, 8, 1112),
+    (6, 8, 8889),
+    (8, 9, 2223),
+    (7, 9, 7778),
+];
+const ROUTERS: u32 = 10;
+/// What the capacities of [`CORE`] were made for, in bits per second at each router.
+const PRINTED_FAN_OUT_BPS: u64 = 10_000_000_000;
+
+/// The Internet-2 network; [`Default`] is the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Internet2 {
+    /// Hosts at each of the ten routers.
+    pub hosts_per_router: u32,
+    /// Rate of the cable of each host. Core capacities scale with it and with the hosts per router.
+    pub access_rate: Rate,
+    /// Propagation delay of the cable of each host, one way.
+    pub access_delay: Dur,
+    /// Propagation delay of each core link, one way.
+    pub core_delay: Dur,
+}
+
+impl Default for Internet2 {
+    fn default() -> Internet2 {
+        Internet2 {
+            hosts_per_router: 10,
+            access_rate: Rate::from_gbps(1),
+            access_delay: Dur::from_ms(1),
+            core_delay: Dur::from_ms(10),
+        }
+    }
+}
+
+impl Internet2 {
+    /// The network: routers `r0` to `r9` first, then host number `10 + i`, called `h10`, `h11`, ..., at router
+    /// `i mod 10`. The 16 core links are the first cables.
+    ///
+    /// # Errors
+    /// No hosts, more nodes than allowed, or a rate or delay out of bounds, scaled core rates included.
+    pub fn build(&self) -> Result<Network, TopologyError> {
+        bounds::at_least("the number of hosts per router", self.hosts_per_router, 1)?;
+        bounds::nodes(u64::from(ROUTERS) * (1 + u64::from(self.hosts_per_router)))?;
+        bounds::rate(None, "the access rate", self.access_rate)?;
+        let core_delay = bounds::delay(None, "the core delay", self.core_delay)?;
+
+        let mut network = Network::default();
+        let routers: Vec<_> = (0..ROUTERS).map(|i| network.add(format!("r{i}"), NodeKind::Router)).collect();
+        for (a, b, mbps) in CORE {
+            network.connect(routers[a], routers[b], self.core_rate(mbps)?, core_delay);
+        }
+        attach_hosts(&mut network, self.hosts_per_router, self.access_rate, self.access_delay)?;
+        Ok(network)
+    }
+
+    /// The printed capacity, scaled to this network's access rate and fan-out.
+    fn core_rate(&self, printed_mbps: u64) -> Result<Rate, TopologyError> {
+        let fan_out_bps = self.access_rate.as_bps().saturating_mul(u64::from(self.hosts_per_router));
+        let bps = mul_div(printed_mbps * 1_000_000, fan_out_bps, PRINTED_FAN_OUT_BPS);
+        bounds::rate(None, "the rate of a core link, scaled to the access links,", Rate::from_bps(bps))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::NodeId;
+
+    #[test]
+    fn the_default_is_the_papers_network() {
+        let network = Internet2::default().build().unwrap();
+        assert_eq!((network.nodes.len(), network.cables.len(), network.hosts().len()), (110, 116, 100));
+        for (cable, (a, b, mbps)) in network.cables.iter().zip(CORE) {
+            assert_eq!((cable.a.index(), cable.b.index(), cable.rate), (a, b, Rate::from_mbps(mbps)));
+            assert_eq!(cable.delay, Dur::from_ms(10));
+        }
+        for host in network.hosts() {
+            assert_eq!(network.nodes[host.index()].name, format!("h{}", host.0));
+            assert_eq!(network.attachment(host), Some(NodeId(host.0 % 10)));
+        }
+        let access = &network.cables[16];
+        assert_eq!((access.rate, access.delay), (Rate::from_gbps(1), Dur::from_ms(1)));
+    }
+
+    #[test]
+    fn core_capacities_scale_with_access_rate_and_fan_out() {
+        let network = Internet2 { hosts_per_router: 5, access_rate: Rate::from_gbps(10), ..Internet2::default() }
+            .build()
+            .unwrap();
+        assert_eq!(network.cables[2].rate, Rate::from_mbps(72_225));
+        assert_eq!(network.hosts().len(), 50);
+    }
+
+    #[test]
+    fn impossible_values_are_refused() {
+        for wrong in [
+            Internet2 { hosts_per_router: 0, ..Internet2::default() },
+            Internet2 { hosts_per_router: u32::MAX, ..Internet2::default() },
+            Internet2 { access_rate: Rate::from_bps(0), ..Internet2::default() },
+            Internet2 { access_rate: Rate::from_bps(u64::MAX), ..Internet2::default() },
+            Internet2 { core_delay: Dur::MAX, ..Internet2::default() },
+        ] {
+            assert!(wrong.build().is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Static shortest paths between routers, by propagation delay.
+//!
+//! Where several next hops lie on a shortest path, the one with the lowest node number is taken. With this rule the
+//! capacities of the RC3 paper's Internet-2 network come out exactly, see [`balanced_rates`].
+//!
+//! [`balanced_rates`]: crate::topology::balanced_rates
+
+use crate::network::{Network, NodeId, NodeKind};
+use sparelane_core::Dur;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// One cable on a path, and the node from which it is entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// Index in [`Network::cables`].
+    pub cable: usize,
+    /// The end at which the packet enters.
+    pub from: NodeId,
+}
+
+/// The distance to a destination: delay, then hops, so that cables without delay cannot make a loop.
+type Distance = (Dur, u32);
+
+/// A cable as seen from one of its ends.
+#[derive(Clone, Copy)]
+struct Exit {
+    cable: usize,
+    to: NodeId,
+    delay: Dur,
+}
+
+/// Next hops between all pairs of routers. Hosts take no part: they never forward.
+#[derive(Clone, Debug)]
+pub struct RouterPaths {
+    /// For each destination node, for each node: the next cable and the node it leads to. Empty for hosts.
+    next: Vec<Vec<Option<(usize, NodeId)>>>,
+}
+
+impl RouterPaths {
+    /// The paths in `network`.
+    pub fn of(network: &Network) -> RouterPaths {
+        let exits = router_exits(network);
+        let towards = |to: usize| match network.nodes[to].kind {
+            NodeKind::Router => next_hops(&exits, &distances(&exits, NodeId(to as u32))),
+            NodeKind::Host => Vec::new(),
+        };
+        RouterPaths { next: (0..network.nodes.len()).map(towards).collect() }
+    }
+
+    /// The hops from router `from` to router `to`: none where they are the same, `None` where no path exists or
+    /// where one of them is no router.
+    pub fn between(&self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
+        let next = self.next.get(to.index()).filter(|next| !next.is_empty())?;
+        let mut hops = Vec::new();
+        let mut at = from;
+        while at != to {
+            let (cable, onward) = (*next.get(at.index())?)?;
+            hops.push(Hop { cable, from: at });
+            at = onward;
+        }
+        Some(hops)
+    }
+}
+
+/// The routers of `network`, in order.
+pub(super) fn routers(network: &Network) -> Vec<NodeId> {
+    let all = (0..network.nodes.len() as u32).map(NodeId);
+    all.filter(|id| network.nodes[id.index()].kind == NodeKind::Router).collect()
+}
+
+/// `a + b`, or the longest span.
+fn longer(a: Dur, b: Dur) -> Dur {
+    Dur::from_ps(a.as_ps().saturating_add(b.as_ps()))
+}
+
+/// The cables between routers, by the node they leave from.
+fn router_exits(network: &Network) -> Vec<Vec<Exit>> {
+    let router = |id: NodeId| network.nodes[id.index()].kind == NodeKind::Router;
+    let mut exits = vec![Vec::new(); network.nodes.len()];
+    for (cable, ends) in network.cables.iter().enumerate() {
+        if router(ends.a) && router(ends.b) {
+            exits[ends.a.index()].push(Exit { cable, to: ends.b, delay: ends.delay });
+            exits[ends.b.index()].push(Exit { cable, to: ends.a, delay: ends.delay });
+        }
+    }
+    exits
+}
+
+/// Dijkstra's algorithm from `to`; cables are alike in both directions.
+fn distances(exits: &[Vec<Exit>], to: NodeId) -> Vec<Option<Distance>> {
+    let mut distance: Vec<Option<Distance>> = vec![None; exits.len()];
+    let mut open = BinaryHeap::from([Reverse(((Dur::ZERO, 0), to))]);
+    while let Some(Reverse((here, node))) = open.pop() {
+        if distance[node.index()].is_some() {
+            continue;
+        }
+        distance[node.index()] = Some(here);
+        for exit in exits[node.index()].iter().filter(|exit| distance[exit.to.index()].is_none()) {
+            open.push(Reverse(((longer(here.0, exit.delay), here.1 + 1), exit.to)));
+        }
+    }
+    distance
+}
+
+/// From each node: of the exits on a shortest path, the one to the lowest node, then of the lowest cable.
+fn next_hops(exits: &[Vec<Exit>], distance: &[Option<Distance>]) -> Vec<Option<(usize, NodeId)>> {
+    let next = |node: usize| {
+        let here = distance[node]?;
+        let shortest = |exit: &&Exit| {
+            distance[exit.to.index()].is_some_and(|there| there < here && longer(there.0, exit.delay) == here.0)
+        };
+        exits[node].iter().filter(shortest).min_by_key(|exit| (exit.to, exit.cable)).map(|exit| (exit.cable, exit.to))
+    };
+    (0..exits.len()).map(next).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparelane_core::Rate;
+
+    /// Routers 0.. with cables (a, b, delay in ms).
+    fn graph(count: u32, cables: &[(u32, u32, u64)]) -> Network {
+        let mut network = Network::default();
+        for i in 0..count {
+            network.add(format!("r{i}"), NodeKind::Router);
+        }
+        for &(a, b, ms) in cables {
+            network.connect(NodeId(a), NodeId(b), Rate::from_gbps(1), Dur::from_ms(ms));
+        }
+        network
+    }
+
+    fn cables(network: &Network, from: u32, to: u32) -> Option<Vec<usize>> {
+        let hops = RouterPaths::of(network).between(NodeId(from), NodeId(to))?;
+        Some(hops.iter().map(|hop| hop.cable).collect())
+    }
+
+    #[test]
+    fn the_path_of_least_delay_wins_over_the_one_of_fewest_hops() {
+        let network = graph(3, &[(0, 2, 5), (0, 1, 2), (1, 2, 2)]);
+        assert_eq!(cables(&network, 0, 2), Some(vec![1, 2]));
+        assert_eq!(cables(&network, 2, 0), Some(vec![2, 1]));
+        assert_eq!(cables(&network, 1, 1), Some(vec![]));
+    }
+
+    #[test]
+    fn ties_go_to_the_lowest_node_and_then_to_the_first_cable() {
+        let network = graph(4, &[(0, 2, 1), (2, 3, 1), (0, 1, 1), (1, 3, 1), (0, 1, 1)]);
+        assert_eq!(cables(&network, 0, 3), Some(vec![2, 3]));
+        let more_hops_but_lower = graph(3, &[(0, 2, 2), (0, 1, 1), (1, 2, 1)]);
+        assert_eq!(cables(&more_hops_but_lower, 0, 2), Some(vec![1, 2]));
+    }
+
+    #[test]
+    fn cables_without_delay_make_no_loop() {
+        let network = graph(4, &[(0, 1, 0), (1, 2, 0), (0, 2, 0), (2, 3, 0)]);
+        for from in 0..4 {
+            for to in 0..4 {
+                assert!(cables(&network, from, to).is_some_and(|path| path.len() <= 2), "{from} to {to}");
+            }
+        }
+    }
+
+    #[test]
+    fn hosts_never_forward_and_the_unreachable_stays_so() {
+        let mut network = graph(2, &[]);
+        let host = network.add("h", NodeKind::Host);
+        network.connect(NodeId(0), host, Rate::from_gbps(1), Dur::ZERO);
+        network.connect(NodeId(1), host, Rate::from_gbps(1), Dur::ZERO);
+        assert_eq!(cables(&network, 0, 1), None);
+        assert_eq!(cables(&network, 0, host.0), None);
+    }
+}
