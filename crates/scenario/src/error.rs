@@ -1,0 +1,83 @@
+//! What a user is told when a scenario cannot be run.
+
+use std::fmt;
+use thiserror::Error;
+
+/// The first mistake found in a scenario: where it is, and what is wrong with it.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub struct ScenarioError {
+    /// The file in which the mistake is, or [`ScenarioError::OVERRIDE`].
+    pub file: String,
+    /// The line, from 1, where the mistake is in one.
+    pub line: Option<u32>,
+    /// The key as a dotted path, in the form that `--set` takes; empty where the file as a whole is wrong.
+    pub key: String,
+    /// The value that was given, as a scenario would write it.
+    pub value: Option<String>,
+    /// What is wrong, and what is allowed.
+    pub message: String,
+}
+
+impl ScenarioError {
+    /// The `file` of a mistake that was made on the command line.
+    pub const OVERRIDE: &'static str = "--set";
+
+    /// A mistake in another file than the scenario, such as a topology.
+    pub fn in_file(file: impl Into<String>, line: Option<u32>, message: impl Into<String>) -> ScenarioError {
+        ScenarioError { file: file.into(), line, key: String::new(), value: None, message: message.into() }
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    /// `FILE:LINE: KEY = VALUE: what is wrong`, or `--set KEY = VALUE: what is wrong`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        f.write_str(if self.file == ScenarioError::OVERRIDE { " " } else { ": " })?;
+        if !self.key.is_empty() {
+            f.write_str(&self.key)?;
+            if let Some(value) = &self.value {
+                write!(f, " = {value}")?;
+            }
+            f.write_str(": ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// `; did you mean "..."?` where one of `allowed` is close to `given`, else nothing.
+pub fn did_you_mean<'a>(given: &str, allowed: impl Iterator<Item = &'a str>) -> String {
+    let lower = given.to_lowercase();
+    let reach = (given.chars().count() / 3).max(1);
+    let distance = |name: &str| strsim::osa_distance(&lower, &name.to_lowercase());
+    let nearest = |name: &&str| (distance(name), !name.starts_with(given));
+    match allowed.min_by_key(nearest) {
+        Some(name) if distance(name) <= reach => format!("; did you mean \"{name}\"?"),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_close_name_is_suggested_and_a_distant_one_is_not() {
+        let names = || ["newreno", "cubic", "rc3"].into_iter();
+        assert_eq!(did_you_mean("NewReno", names()), "; did you mean \"newreno\"?");
+        assert_eq!(did_you_mean("cubci", names()), "; did you mean \"cubic\"?");
+        assert_eq!(did_you_mean("vegas", names()), "");
+    }
+
+    #[test]
+    fn the_place_comes_before_the_message() {
+        let mut error = ScenarioError::in_file("net.topo", Some(3), "no such node");
+        assert_eq!(error.to_string(), "net.topo:3: no such node");
+        (error.key, error.value) = ("link.0.loss".to_owned(), Some("2".to_owned()));
+        assert_eq!(error.to_string(), "net.topo:3: link.0.loss = 2: no such node");
+        (error.file, error.line) = (ScenarioError::OVERRIDE.to_owned(), None);
+        assert_eq!(error.to_string(), "--set link.0.loss = 2: no such node");
+    }
+}

@@ -1,0 +1,162 @@
+//! `[scheme.NAME]`: a controller with its parameters and its transport, under a name of the user's choice.
+
+use crate::document::Item;
+use crate::error::ScenarioError;
+use crate::field::{Field, Section};
+use crate::keys::{Fallback, Key, Kind};
+use crate::transport;
+use crate::units;
+use sparelane_cc::registry::CONTROLLERS;
+use sparelane_cc::{Controller, Param, Value, Values, registry};
+use sparelane_sim::{CLASSES, Scheme};
+use sparelane_transport::TransportConfig;
+
+/// The keys of every scheme; its controller's parameters come on top.
+pub static SCHEME: &[Key] = &[
+    Key::new("controller", Kind::Special("the name of a controller"), Fallback::Required, "the congestion controller"),
+    Key::new(
+        "transport",
+        Kind::Special("a table with keys of [transport]"),
+        Fallback::Nothing("as [transport]"),
+        "transport settings of this scheme alone",
+    ),
+];
+
+/// The keys of a controller inside another, besides its parameters.
+static INNER: &[Key] =
+    &[Key::new("controller", Kind::Special("the name of a controller"), Fallback::Required, "the controller inside")];
+
+/// The schemes of a scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schemes {
+    /// In the order of the file.
+    pub all: Vec<Scheme>,
+    /// For each, the highest class number that it sends in.
+    pub lowest_class: Vec<u8>,
+}
+
+impl Schemes {
+    /// Reads all schemes; `transport` holds where a scheme is silent.
+    pub fn read(field: &Field<'_>, transport: TransportConfig) -> Result<Schemes, ScenarioError> {
+        let mut schemes = Schemes { all: Vec::new(), lowest_class: Vec::new() };
+        for (name, field) in field.named()? {
+            let (scheme, lowest_class) = read_scheme(name, field, transport)?;
+            schemes.all.push(scheme);
+            schemes.lowest_class.push(lowest_class);
+        }
+        if schemes.all.is_empty() || schemes.all.len() > usize::from(u16::MAX) {
+            return Err(field.error("a scenario needs at least one scheme, as in [scheme.tcp]"));
+        }
+        Ok(schemes)
+    }
+
+    /// The names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.all.iter().map(|scheme| scheme.name.as_str())
+    }
+
+    /// The first scheme that sends at low priority.
+    pub fn with_low_priority(&self) -> Option<&str> {
+        self.names().zip(&self.lowest_class).find(|(_, class)| **class > 0).map(|(name, _)| name)
+    }
+
+    /// The largest packet that any scheme sends, headers included.
+    pub fn largest_packet_bytes(&self) -> u64 {
+        let payload = self.all.iter().map(|scheme| scheme.transport.mss_bytes).max().unwrap_or(0);
+        payload + sparelane_transport::HEADER_BYTES
+    }
+}
+
+fn read_scheme(name: &str, field: Field<'_>, transport: TransportConfig) -> Result<(Scheme, u8), ScenarioError> {
+    let (controller, section) = open(field, SCHEME, |_| true)?;
+    let transport = match section.given("transport") {
+        Some(field) => transport::read(field, transport)?,
+        None => transport,
+    };
+    let (values, inner) = values(controller, &section)?;
+    let built = registry::build(controller.name, &values, &inner, transport.mss_bytes)
+        .map_err(|error| section.whole_table().error(error.to_string()))?;
+    let lowest_class = built.lowest_class();
+    if usize::from(lowest_class) >= CLASSES {
+        let message = format!("sends in class {lowest_class}; there are classes 0 to {}", CLASSES - 1);
+        return Err(section.whole_table().error(message));
+    }
+    let controller = controller.name.to_owned();
+    Ok((Scheme { name: name.to_owned(), controller, values, inner, transport }, lowest_class))
+}
+
+/// The controller that a table names, and the table with that controller's parameters as its keys.
+fn open<'d>(
+    field: Field<'d>,
+    shared: &[Key],
+    eligible: fn(&Controller) -> bool,
+) -> Result<(&'static Controller, Section<'d>), ScenarioError> {
+    let name = field.entry("controller", Kind::Special("the name of a controller"))?;
+    let controller = find(&name, eligible)?;
+    let params: Vec<Key> = controller.params.iter().map(Key::declared).collect();
+    Ok((controller, field.section(&[shared, &params])?))
+}
+
+fn find(name: &Field<'_>, eligible: fn(&Controller) -> bool) -> Result<&'static Controller, ScenarioError> {
+    let allowed = CONTROLLERS.iter().filter(|controller| eligible(controller));
+    let word = name.word(allowed.map(|controller| controller.name))?;
+    registry::find(word).ok_or_else(|| name.refuse("unknown"))
+}
+
+/// Whether a controller may be inside another: those that contain one themselves may not.
+fn stands_alone(controller: &Controller) -> bool {
+    controller.params.iter().all(|param| param.kind != sparelane_cc::Kind::Controller)
+}
+
+/// The values given for a controller, and those for the one inside.
+fn values(controller: &Controller, section: &Section<'_>) -> Result<(Values, Values), ScenarioError> {
+    let (mut values, mut inner) = (Values::default(), Values::default());
+    for param in controller.params {
+        let Some(field) = section.given(param.name) else { continue };
+        if param.kind == sparelane_cc::Kind::Controller {
+            let (name, given) = read_inner(&field)?;
+            values.set(param.name, Value::Word(name.to_owned()));
+            inner = given;
+        } else {
+            values.set(param.name, value(param, &field)?);
+        }
+    }
+    Ok((values, inner))
+}
+
+/// A controller inside another: its name, or a table with its name and parameters.
+fn read_inner(field: &Field<'_>) -> Result<(&'static str, Values), ScenarioError> {
+    if !field.is_table() {
+        return Ok((find(field, stands_alone)?.name, Values::default()));
+    }
+    let (controller, section) = open(field.clone(), INNER, stands_alone)?;
+    Ok((controller.name, values(controller, &section)?.0))
+}
+
+/// A parameter's value, checked against its declaration.
+fn value(param: &Param, field: &Field<'_>) -> Result<Value, ScenarioError> {
+    use sparelane_cc::Kind as Declared;
+    let value = match (param.kind, field.item()) {
+        (Declared::Whole { .. }, Item::Whole(_)) => Value::Whole(whole(field)?),
+        (Declared::Number { .. }, Item::Whole(_) | Item::Number(_)) => Value::Number(field.number()?),
+        (Declared::Flag, _) => Value::Flag(field.flag()?),
+        (Declared::Choice(words), _) => Value::Word(field.word(words.iter().copied())?.to_owned()),
+        (Declared::Span { .. }, _) => Value::Span(field.with_unit(units::time, &units::TIME)?),
+        (Declared::OptionalRate, Item::Text(text)) if text == "none" => Value::Rate(None),
+        (Declared::OptionalRate, _) => Value::Rate(Some(field.rate()?)),
+        (Declared::Increasing { .. }, _) => {
+            Value::List(field.list(field.kind())?.iter().map(whole).collect::<Result<_, _>>()?)
+        }
+        _ => return Err(field.refuse("of the wrong type")),
+    };
+    param.check(&value).map_err(|_| field.refuse("out of range"))?;
+    Ok(value)
+}
+
+/// A whole number; its range is for the parameter's own check.
+fn whole(field: &Field<'_>) -> Result<u64, ScenarioError> {
+    match field.item() {
+        Item::Whole(number) => u64::try_from(*number).map_err(|_| field.refuse("out of range")),
+        _ => Err(field.refuse("not a whole number")),
+    }
+}

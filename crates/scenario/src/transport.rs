@@ -1,0 +1,204 @@
+//! `[transport]`: TCP's settings, for all schemes, and `transport = { .. }` for one.
+
+use crate::error::ScenarioError;
+use crate::field::Field;
+use crate::keys::{Fallback, Key, Kind};
+use sparelane_core::Dur;
+use sparelane_transport::{DelayedAck, HEADER_BYTES, TransportConfig};
+
+const MSS: Kind = Kind::Size { min: 64, max: 65_535 - HEADER_BYTES };
+const TIMEOUT: Kind = Kind::Time { min: Dur::from_us(1), max: Dur::from_secs(3600) };
+const FLOOR: Kind = Kind::Time { min: Dur::ZERO, max: Dur::from_secs(3600) };
+const BUFFER: Kind = Kind::Size { min: 1, max: 1 << 50 };
+const BUFFER_OR_NOT: Kind = Kind::Special("a size such as \"64KiB\", or \"unlimited\"");
+
+/// Every setting of a connection, controller apart.
+pub static TRANSPORT: &[Key] = &[
+    Key::new("mss", MSS, Fallback::Value("1460B"), "payload of a full segment")
+        .from("Ethernet less 40 bytes of headers"),
+    Key::new("sack", Kind::Flag, Fallback::Value("true"), "selective acknowledgments; without, NewReno recovery")
+        .from("RFC 2018, RFC 6675; RFC 6582 without"),
+    Key::new(
+        "limited_transmit",
+        Kind::Flag,
+        Fallback::Value("true"),
+        "new data on the first two duplicate acknowledgments",
+    )
+    .from("RFC 3042"),
+    Key::new(
+        "delayed_ack",
+        Kind::Special("true, false, or { every = 2, timeout = \"200ms\" }"),
+        Fallback::Value("false"),
+        "acknowledge only every second segment, or when the timeout passes",
+    )
+    .from("RFC 5681 section 4.2"),
+    Key::new(
+        "initial_rto",
+        TIMEOUT,
+        Fallback::Value("1s"),
+        "retransmission timeout before the first round-trip sample",
+    )
+    .from("RFC 6298 section 2.1"),
+    Key::new("min_rto", FLOOR, Fallback::Value("200ms"), "floor of the whole timeout").from("Linux"),
+    Key::new("max_rto", TIMEOUT, Fallback::Value("60s"), "ceiling of the timeout, backoff included")
+        .from("RFC 6298 section 2.5"),
+    Key::new("rto_variance_floor", FLOOR, Fallback::Value("1ms"), "G in RTO = SRTT + max(G, 4 RTTVAR)")
+        .from("RFC 6298 section 2.3"),
+    Key::new("syn_timeout", TIMEOUT, Fallback::Value("1s"), "timeout of the first SYN").from("RFC 6298 section 2.1"),
+    Key::new(
+        "rtt_from_handshake",
+        Kind::Flag,
+        Fallback::Value("true"),
+        "the handshake gives the first round-trip sample",
+    )
+    .from("RFC 6298"),
+    Key::new("sack_survives_timeout", Kind::Flag, Fallback::Value("true"), "keep what SACK reported across a timeout")
+        .from("RFC 6675 section 5.1"),
+    Key::new(
+        "undo_spurious",
+        Kind::Flag,
+        Fallback::Value("false"),
+        "restore the window after a needless retransmission",
+    )
+    .from("RFC 3522, RFC 4015"),
+    Key::new("receive_window", BUFFER_OR_NOT, Fallback::Value("unlimited"), "the receiver's window"),
+    Key::new(
+        "send_buffer",
+        BUFFER_OR_NOT,
+        Fallback::Value("unlimited"),
+        "the send buffer; a smaller one splits a transfer into several writes",
+    ),
+    Key::new("ecn", Kind::Flag, Fallback::Value("false"), "explicit congestion notification").from("RFC 3168"),
+];
+
+/// The keys of `delayed_ack = { .. }`.
+pub static DELAYED_ACK: &[Key] = &[
+    Key::new(
+        "every",
+        Kind::Whole { min: 1, max: 1000 },
+        Fallback::Value("2"),
+        "acknowledge at least every so many full segments",
+    )
+    .from("RFC 5681 section 4.2"),
+    Key::new(
+        "timeout",
+        Kind::Time { min: Dur::from_us(1), max: Dur::from_secs(10) },
+        Fallback::Value("200ms"),
+        "acknowledge at the latest so long after data arrived",
+    )
+    .from("RFC 5681 section 4.2 allows 500 ms; BSD takes 200 ms"),
+];
+
+/// What `field` makes of `base`: keys that it does not give stay as they are.
+pub fn read(field: Field<'_>, base: TransportConfig) -> Result<TransportConfig, ScenarioError> {
+    let section = field.section(&[TRANSPORT])?;
+    let flag = |name: &str, base: bool| section.maybe(name, Field::flag).map(|given| given.unwrap_or(base));
+    let time = |name: &str, base: Dur| section.maybe(name, Field::time).map(|given| given.unwrap_or(base));
+    let mut config = base;
+    config.mss_bytes = section.maybe("mss", Field::size)?.unwrap_or(base.mss_bytes);
+    config.sack = flag("sack", base.sack)?;
+    config.limited_transmit = flag("limited_transmit", base.limited_transmit)?;
+    config.delayed_ack = section.maybe("delayed_ack", delayed_ack)?.unwrap_or(base.delayed_ack);
+    config.rto.initial = time("initial_rto", base.rto.initial)?;
+    config.rto.min = time("min_rto", base.rto.min)?;
+    config.rto.max = time("max_rto", base.rto.max)?;
+    config.rto.variance_min = time("rto_variance_floor", base.rto.variance_min)?;
+    config.rto.syn = time("syn_timeout", base.rto.syn)?;
+    config.rto.handshake_sample = flag("rtt_from_handshake", base.rto.handshake_sample)?;
+    config.sack_survives_timeout = flag("sack_survives_timeout", base.sack_survives_timeout)?;
+    config.undo_spurious = flag("undo_spurious", base.undo_spurious)?;
+    config.receive_window_bytes = section.maybe("receive_window", buffer)?.unwrap_or(base.receive_window_bytes);
+    config.send_buffer_bytes = section.maybe("send_buffer", buffer)?.unwrap_or(base.send_buffer_bytes);
+    config.ecn = flag("ecn", base.ecn)?;
+
+    // Bounds between settings are judged where one of the two was given.
+    let rto = &config.rto;
+    for (name, value) in [("initial_rto", rto.initial), ("min_rto", rto.min), ("syn_timeout", rto.syn)] {
+        if let (Some(field), true) = (section.given(name).or_else(|| section.given("max_rto")), value > rto.max) {
+            return Err(field.error(format!("{name} is {value}, above max_rto, {}", rto.max)));
+        }
+    }
+    for (name, bytes) in [("receive_window", config.receive_window_bytes), ("send_buffer", config.send_buffer_bytes)] {
+        let Some(bytes) = bytes.filter(|&bytes| bytes < config.mss_bytes) else { continue };
+        if let Some(field) = section.given(name).or_else(|| section.given("mss")) {
+            return Err(field.error(format!("{name} is {bytes}B, below one segment, {}B", config.mss_bytes)));
+        }
+    }
+    Ok(config)
+}
+
+fn delayed_ack(field: &Field<'_>) -> Result<Option<DelayedAck>, ScenarioError> {
+    if !field.is_table() && !field.flag()? {
+        return Ok(None);
+    }
+    let table = if field.is_table() { field.clone() } else { field.empty_table() };
+    let section = table.section(&[DELAYED_ACK])?;
+    let every_segments = section.need("every")?.whole()? as u32;
+    Ok(Some(DelayedAck { every_segments, timeout: section.need("timeout")?.time()? }))
+}
+
+fn buffer(field: &Field<'_>) -> Result<Option<u64>, ScenarioError> {
+    if field.is_text("unlimited") {
+        return Ok(None);
+    }
+    field.clone().with_kind(BUFFER).size().map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Document;
+
+    fn parse(text: &str) -> Result<TransportConfig, String> {
+        let document = Document::parse(text, "t.toml").map_err(|error| error.to_string())?;
+        read(Field::root(&document), TransportConfig::default()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_documented_defaults_are_the_transports_own() {
+        // From a base that differs everywhere, so that each default must come from the table.
+        let written: String = TRANSPORT
+            .iter()
+            .map(|key| match (key.kind, key.default) {
+                (Kind::Flag, Fallback::Value(text)) => format!("{} = {text}\n", key.name),
+                (_, Fallback::Value("false")) => format!("{} = false\n", key.name),
+                (_, Fallback::Value(text)) => format!("{} = \"{text}\"\n", key.name),
+                _ => panic!("{} has no default", key.name),
+            })
+            .collect();
+        let document = Document::parse(&written, "t.toml").expect("valid TOML");
+        let mut other = parse(
+            "mss = \"500B\"\nsack = false\nlimited_transmit = false\ndelayed_ack = true\ninitial_rto = \"3s\"\nmin_rto = \"1s\"\n\
+             max_rto = \"9s\"\nrto_variance_floor = \"9ms\"\nsyn_timeout = \"3s\"\nrtt_from_handshake = false\n\
+             sack_survives_timeout = false\nundo_spurious = true\nreceive_window = \"1MB\"\nsend_buffer = \"1MB\"\necn = true\n",
+        )
+        .expect("valid settings");
+        other = read(Field::root(&document), other).expect("valid defaults");
+        assert_eq!(other, TransportConfig::default());
+    }
+
+    #[test]
+    fn delayed_acknowledgments_are_off_on_or_detailed() {
+        let delayed = |text: &str| parse(text).expect("valid").delayed_ack.map(|ack| (ack.every_segments, ack.timeout));
+        assert_eq!(delayed("delayed_ack = false"), None);
+        assert_eq!(delayed("delayed_ack = true"), Some((2, Dur::from_ms(200))));
+        assert_eq!(delayed("delayed_ack = { every = 4 }"), Some((4, Dur::from_ms(200))));
+        assert_eq!(delayed("delayed_ack = { timeout = \"40ms\" }"), Some((2, Dur::from_ms(40))));
+    }
+
+    #[test]
+    fn settings_that_contradict_each_other_are_refused() {
+        let cases = [
+            ("min_rto = \"2min\"", "t.toml:1: min_rto = \"2min\": min_rto is 120s, above max_rto, 60s"),
+            ("max_rto = \"0.5s\"", "t.toml:1: max_rto = \"0.5s\": initial_rto is 1s, above max_rto, 500ms"),
+            (
+                "send_buffer = \"1kB\"",
+                "t.toml:1: send_buffer = \"1kB\": send_buffer is 1000B, below one segment, 1460B",
+            ),
+            ("mss = \"10B\"", "t.toml:1: mss = \"10B\": out of range; allowed: a size from 64B to 65495B"),
+        ];
+        for (text, message) in cases {
+            assert_eq!(parse(text), Err(message.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Numbers with units, read exactly: `"0.1ms"` is 100,000,000 ps, without a float on the way.
+
+use crate::error::did_you_mean;
+use sparelane_core::maths::mul_div;
+use sparelane_core::{Dur, Rate};
+use std::fmt;
+use thiserror::Error;
+
+/// A decimal number of zero or more, exact: `digits / 10^scale`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decimal {
+    digits: u64,
+    scale: u32,
+}
+
+/// How large a queue or a flow is, before the scenario's bandwidth-delay product is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// Bytes.
+    Bytes(u64),
+    /// Packets, or segments.
+    Packets(u64),
+    /// A multiple of the scenario's bandwidth-delay product.
+    Bdp(Decimal),
+}
+
+/// What a text with a unit fails on.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum UnitError {
+    /// A number alone.
+    #[error("{0} needs a unit, as in \"{example}\"; allowed: {allowed}", example = .0.example, allowed = .0.allowed())]
+    Missing(&'static Measure),
+    /// A number with a unit that is not one of this measure.
+    #[error("unknown unit \"{unit}\" for {measure}, as in \"{example}\"; allowed: {allowed}{hint}",
+        example = .measure.example, allowed = .measure.allowed(), hint = did_you_mean(.unit, .measure.names()))]
+    Unknown {
+        /// What was expected.
+        measure: &'static Measure,
+        /// The unit that was given.
+        unit: String,
+    },
+    /// No number in front.
+    #[error("not {0}, as in \"{example}\"; allowed: {allowed}", example = .0.example, allowed = .0.allowed())]
+    NotANumber(&'static Measure),
+    /// Below zero.
+    #[error("{0} cannot be negative")]
+    Negative(&'static Measure),
+    /// Finer than the measure's smallest step.
+    #[error("not a whole number of {0}")]
+    Fraction(&'static str),
+    /// More than 64 bits hold.
+    #[error("too large for {0}")]
+    TooLarge(&'static Measure),
+}
+
+/// A kind of quantity: its units, each with its size in the smallest one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Measure {
+    what: &'static str,
+    example: &'static str,
+    step: &'static str,
+    units: &'static [(&'static str, u64)],
+}
+
+/// Spans of time, in picoseconds.
+pub static TIME: Measure = Measure {
+    what: "a time",
+    example: "40ms",
+    step: "picoseconds",
+    units: &[
+        ("ps", 1),
+        ("ns", 1_000),
+        ("us", 1_000_000),
+        ("ms", 1_000_000_000),
+        ("s", 1_000_000_000_000),
+        ("min", 60_000_000_000_000),
+    ],
+};
+
+/// Data rates, in bits per second.
+pub static RATE: Measure = Measure {
+    what: "a rate",
+    example: "100Mbps",
+    step: "bits per second",
+    units: &[
+        ("bps", 1),
+        ("kbps", 1_000),
+        ("Mbps", 1_000_000),
+        ("Gbps", 1_000_000_000),
+        ("Tbps", 1_000_000_000_000),
+        ("b/s", 1),
+        ("kb/s", 1_000),
+        ("Mb/s", 1_000_000),
+        ("Gb/s", 1_000_000_000),
+        ("Tb/s", 1_000_000_000_000),
+    ],
+};
+
+/// Amounts of data, in bytes.
+pub static SIZE: Measure = Measure {
+    what: "a size",
+    example: "5MB",
+    step: "bytes",
+    units: &[
+        ("B", 1),
+        ("kB", 1_000),
+        ("KB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+    ],
+};
+
+/// Amounts of data in bytes, packets, or bandwidth-delay products. The last two are here for their names;
+/// [`amount`] reads them.
+pub static AMOUNT: Measure = Measure {
+    what: "a size",
+    example: "5MB",
+    step: "bytes",
+    units: &[
+        ("B", 1),
+        ("kB", 1_000),
+        ("KB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("packets", 0),
+        ("bdp", 0),
+    ],
+};
+
+impl Measure {
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.units.iter().map(|(name, _)| *name)
+    }
+
+    fn allowed(&self) -> String {
+        self.names().collect::<Vec<_>>().join(", ")
+    }
+
+    /// Reads `text` as a whole number of this measure's smallest unit.
+    ///
+    /// # Errors
+    /// Says what is missing, unknown, or out of range.
+    pub fn parse(&'static self, text: &str) -> Result<u64, UnitError> {
+        let (number, unit) = self.split(text)?;
+        match self.units.iter().find(|(name, _)| *name == unit) {
+            Some((_, size)) => number.times(*size, self),
+            None => Err(UnitError::Unknown { measure: self, unit: unit.to_owned() }),
+        }
+    }
+
+    /// The number in front, and the unit behind it.
+    fn split<'t>(&'static self, text: &'t str) -> Result<(Decimal, &'t str), UnitError> {
+        let text = text.trim();
+        if text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+            return Err(UnitError::Negative(self));
+        }
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let number = Decimal::parse(&text[..end]).ok_or(UnitError::NotANumber(self))?;
+        match text[end..].trim_start() {
+            "" => Err(UnitError::Missing(self)),
+            unit => Ok((number, unit)),
+        }
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.what)
+    }
+}
+
+impl Decimal {
+    /// One.
+    pub const ONE: Decimal = Decimal { digits: 1, scale: 0 };
+
+    /// Reads digits with at most one point; nothing else, and no more digits than 64 bits hold.
+    fn parse(text: &str) -> Option<Decimal> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        if whole.is_empty() || fraction.contains('.') || (fraction.is_empty() && text.contains('.')) {
+            return None;
+        }
+        let fraction = fraction.trim_end_matches('0');
+        if fraction.len() > 18 {
+            return None;
+        }
+        let digits = format!("{whole}{fraction}").parse().ok()?;
+        Some(Decimal { digits, scale: fraction.len() as u32 })
+    }
+
+    /// `self * size`, which must be whole.
+    fn times(self, size: u64, measure: &'static Measure) -> Result<u64, UnitError> {
+        let product = u128::from(self.digits) * u128::from(size);
+        let divisor = 10u128.pow(self.scale);
+        if product % divisor != 0 {
+            return Err(UnitError::Fraction(measure.step));
+        }
+        u64::try_from(product / divisor).map_err(|_| UnitError::TooLarge(measure))
+    }
+
+    /// `self * value`, rounded down.
+    pub fn of(self, value: u64) -> u64 {
+        mul_div(value, self.digits, 10u64.pow(self.scale))
+    }
+
+    /// The float nearest to this number divided by `10^shift`.
+    fn nearest(self, shift: u32) -> f64 {
+        // The digits and a power of ten, read as one decimal literal, round only once.
+        format!("{}e-{}", self.digits, self.scale + shift).parse().unwrap_or(f64::NAN)
+    }
+}
+
+/// Reads a span of time, as in `"40ms"`.
+///
+/// # Errors
+/// Says what is missing, unknown, or out of range.
+pub fn time(text: &str) -> Result<Dur, UnitError> {
+    TIME.parse(text).map(Dur::from_ps)
+}
+
+/// Reads a data rate in bits, as in `"1.5Mb/s"`.
+///
+/// # Errors
+/// Says what is missing, unknown, or out of range.
+pub fn rate(text: &str) -> Result<Rate, UnitError> {
+    RATE.parse(text).map(Rate::from_bps)
+}
+
+/// Reads an amount of data in bytes, as in `"64KiB"`.
+///
+/// # Errors
+/// Says what is missing, unknown, or out of range.
+pub fn size(text: &str) -> Result<u64, UnitError> {
+    SIZE.parse(text)
+}
+
+/// Reads bytes (`"5MB"`), packets (`"100packets"`) or bandwidth-delay products (`"1bdp"`).
+///
+/// # Errors
+/// Says what is missing, unknown, or out of range.
+pub fn amount(text: &str) -> Result<Amount, UnitError> {
+    match AMOUNT.split(text)? {
+        (number, "packets" | "packet") if number.scale == 0 => Ok(Amount::Packets(number.digits)),
+        (_, "packets" | "packet") => Err(UnitError::Fraction("packets")),
+        (number, "bdp") => Ok(Amount::Bdp(number)),
+        _ => AMOUNT.parse(text).map(Amount::Bytes),
+    }
+}
+
+/// Reads a share: `"30%"`, or a plain number as text.
+pub fn share(text: &str) -> Option<f64> {
+    let text = text.trim();
+    match text.strip_suffix('%') {
+        Some(percent) => Decimal::parse(percent.trim_end()).map(|number| number.nearest(2)),
+        None => Decimal::parse(text).map(|number| number.nearest(0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimal_fractions_of_a_unit_are_exact() {
+        assert_eq!(time("0.1ms"), Ok(Dur::from_us(100)));
+        assert_eq!(time("10 us"), Ok(Dur::from_us(10)));
+        assert_eq!(time("1.5min"), Ok(Dur::from_secs(90)));
+        assert_eq!(time("0.000000000001s"), Ok(Dur::from_ps(1)));
+        assert_eq!(rate("1.5Mb/s"), Ok(Rate::from_bps(1_500_000)));
+        assert_eq!(rate("2.223Gbps"), Ok(Rate::from_mbps(2223)));
+        assert_eq!(size("2.048GB"), Ok(2_048_000_000));
+        assert_eq!((size("64KiB"), size("1460B"), size("1.5KiB")), (Ok(65_536), Ok(1460), Ok(1536)));
+    }
+
+    #[test]
+    fn amounts_count_bytes_packets_or_products() {
+        assert_eq!(amount("90KB"), Ok(Amount::Bytes(90_000)));
+        assert_eq!(amount("100packets"), Ok(Amount::Packets(100)));
+        assert_eq!(amount("1 packet"), Ok(Amount::Packets(1)));
+        let Ok(Amount::Bdp(half)) = amount("0.5bdp") else { panic!("half a product") };
+        assert_eq!((half.of(1001), Decimal::ONE.of(7)), (500, 7));
+    }
+
+    #[test]
+    fn a_percentage_is_the_float_nearest_to_its_decimal_value() {
+        assert_eq!((share("30%"), share("0.01%"), share("0.3")), (Some(0.3), Some(0.0001), Some(0.3)));
+        assert_eq!((share("30 %"), share("-3%"), share("x")), (Some(0.3), None, None));
+    }
+
+    #[test]
+    fn every_mistake_says_what_is_wrong_and_what_is_allowed() {
+        let times = "ps, ns, us, ms, s, min";
+        let rates = "bps, kbps, Mbps, Gbps, Tbps, b/s, kb/s, Mb/s, Gb/s, Tb/s";
+        let sizes = "B, kB, KB, MB, GB, KiB, MiB, GiB";
+        let cases = [
+            (time("40").map(|_| ()), format!("a time needs a unit, as in \"40ms\"; allowed: {times}")),
+            (time("ms").map(|_| ()), format!("not a time, as in \"40ms\"; allowed: {times}")),
+            (time("1.2.3s").map(|_| ()), format!("not a time, as in \"40ms\"; allowed: {times}")),
+            (
+                time("5mS").map(|_| ()),
+                format!("unknown unit \"mS\" for a time, as in \"40ms\"; allowed: {times}; did you mean \"ms\"?"),
+            ),
+            (time("-5ms").map(|_| ()), "a time cannot be negative".to_owned()),
+            (time("0.5ps").map(|_| ()), "not a whole number of picoseconds".to_owned()),
+            (time("99999999s").map(|_| ()), "too large for a time".to_owned()),
+            (
+                rate("1mbps").map(|_| ()),
+                format!(
+                    "unknown unit \"mbps\" for a rate, as in \"100Mbps\"; allowed: {rates}; did you mean \"Mbps\"?"
+                ),
+            ),
+            (rate("1.5bps").map(|_| ()), "not a whole number of bits per second".to_owned()),
+            (
+                size("5M").map(|_| ()),
+                format!("unknown unit \"M\" for a size, as in \"5MB\"; allowed: {sizes}; did you mean \"MB\"?"),
+            ),
+            (amount("1.5packets").map(|_| ()), "not a whole number of packets".to_owned()),
+            (amount("7").map(|_| ()), format!("a size needs a unit, as in \"5MB\"; allowed: {sizes}, packets, bdp")),
+        ];
+        for (outcome, message) in cases {
+            assert_eq!(outcome.expect_err("a mistake").to_string(), message);
+        }
+    }
+}
