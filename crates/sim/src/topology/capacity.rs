@@ -31,8 +31,8 @@ pub fn pairs_per_cable(network: &Network) -> Result<Vec<u64>, TopologyError> {
     Ok(pairs)
 }
 
-/// For each cable, its rate under the rule, rounded up to a bit per second, with `fan_out` hosts of `access_rate` at each
-/// router. Cables of hosts keep the rate they have.
+/// For each cable, its rate under the rule, rounded up to a bit per second, with `fan_out` hosts of `access_rate` at
+/// each router. Cables of hosts keep the rate they have.
 ///
 /// # Errors
 /// Fewer than two routers, two routers that no path joins, no fan-out, or a rate out of bounds.

@@ -25,5 +25,6 @@ pub use internet2::Internet2;
 pub use paths::{Hop, RouterPaths};
 pub use units::UnitParser;
 
+pub(crate) use error::place;
 #[cfg(test)]
 pub(crate) use units::tests::PlainUnits;

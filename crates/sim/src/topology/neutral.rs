@@ -1,9 +1,9 @@
 //! The neutral `.topo` text, which any simulator can read.
 //!
 //! One statement a line: `host <id>`, `router <id> <name>`, or
-//! `link <a> <b> <rate b/s> <delay ns> <queue packets>`. A link is full duplex, and the queue, in packets of 1500 bytes,
-//! is that of each direction. Ids are the numbers of the nodes, from 0, and a link may come before its nodes. A host is
-//! called `h` and its id. Empty lines, and lines that begin with `#`, say nothing.
+//! `link <a> <b> <rate b/s> <delay ns> <queue packets>`. A link is full duplex, and the queue, in packets of 1500
+//! bytes, is that of each direction. Ids are the numbers of the nodes, from 0, and a link may come before its nodes. A
+//! host is called `h` and its id. Empty lines, and lines that begin with `#`, say nothing.
 
 use crate::network::{Limit, Network, NodeId, NodeKind};
 use crate::topology::{TopologyError, bounds};

@@ -1,1 +1,22 @@
 //! Where flows come from.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod bulk;
+mod core_load;
+mod ends;
+mod error;
+mod list;
+mod merge;
+mod poisson;
+mod receivers;
+mod sizes;
+mod streams;
+
+pub use bulk::{Bulk, BulkSpec, Pairs, Starts};
+pub use error::WorkloadError;
+pub use list::FlowList;
+pub use merge::Merge;
+pub use poisson::{ArrivalRate, LoadOn, Poisson, PoissonSpec};
+pub use receivers::Destinations;
+pub use sizes::{SizeDistribution, rc3_flow_sizes};

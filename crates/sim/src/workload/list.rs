@@ -1,0 +1,279 @@
+//! Flows listed in a file: the neutral `.flows` text, which any simulator can read, or CSV.
+//!
+//! Neutral: `<start ns> <src> <dst> <bytes>` a line, with hosts by number and 0 bytes for a flow without end. Empty
+//! lines, and lines that begin with `#`, say nothing.
+//!
+//! CSV: a header with the columns `start`, `src`, `dst`, `size` and, if wanted, `scheme`, in any order. Starts and
+//! sizes carry units, `unlimited` is a flow without end, hosts go by name or number, and schemes by name.
+
+use crate::flow::{FlowSource, FlowSpec};
+use crate::network::{Network, NodeId};
+use crate::topology::UnitParser;
+use crate::workload::{WorkloadError, ends};
+use sparelane_core::Time;
+use std::collections::BTreeMap;
+
+/// The latest start that a neutral list can ask for.
+const MAX_START_NS: u64 = u64::MAX / 1000 - 1;
+/// The columns that a CSV list must have.
+const REQUIRED: [&str; 4] = ["start", "src", "dst", "size"];
+/// The column that it may have.
+const SCHEME: &str = "scheme";
+
+/// Listed flows, in order of start; at the same instant, in the order of the list.
+#[derive(Clone, Debug)]
+pub struct FlowList(std::vec::IntoIter<FlowSpec>);
+
+impl FlowList {
+    /// Reads the neutral text; all flows take `scheme`.
+    ///
+    /// # Errors
+    /// A line without exactly four whole numbers, or a flow that does not join two different hosts of `network`.
+    pub fn from_neutral(text: &str, network: &Network, scheme: u16) -> Result<FlowList, WorkloadError> {
+        let mut flows = Vec::new();
+        for (index, content) in text.lines().enumerate() {
+            let words: Vec<_> = content.split_whitespace().collect();
+            if words.first().is_some_and(|word| !word.starts_with('#')) {
+                let flow = neutral_flow(&words, network, scheme);
+                flows.push(flow.map_err(|message| WorkloadError::at(index + 1, message))?);
+            }
+        }
+        Ok(FlowList::sorted(flows))
+    }
+
+    /// Reads CSV. `schemes` are the names of the run's schemes; a flow without one takes `scheme`.
+    ///
+    /// # Errors
+    /// A missing, unknown or repeated column; a row of another length; a value that is not allowed; or a flow that does
+    /// not join two different hosts of `network`.
+    pub fn from_csv(
+        text: &str,
+        network: &Network,
+        schemes: &[String],
+        scheme: u16,
+        units: &dyn UnitParser,
+    ) -> Result<FlowList, WorkloadError> {
+        let mut reader =
+            csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
+        let columns = columns(reader.headers().map_err(|error| csv_error(&error))?)?;
+        let names = network.nodes.iter().zip(0..).map(|(node, id)| (node.name.as_str(), NodeId(id))).collect();
+        let table = Table { network, names, columns, schemes, scheme, units };
+        let mut flows = Vec::new();
+        for record in reader.records() {
+            let record = record.map_err(|error| csv_error(&error))?;
+            let line = record.position().map(|position| position.line() as usize);
+            flows.push(table.flow(&record).map_err(|message| WorkloadError { line, message })?);
+        }
+        Ok(FlowList::sorted(flows))
+    }
+
+    /// The flows still to come.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether no flow is still to come.
+    pub fn is_empty(&self) -> bool {
+        self.0.len() == 0
+    }
+
+    fn sorted(mut flows: Vec<FlowSpec>) -> FlowList {
+        flows.sort_by_key(|flow| flow.start);
+        FlowList(flows.into_iter())
+    }
+}
+
+impl FlowSource for FlowList {
+    fn next_flow(&mut self) -> Option<FlowSpec> {
+        self.0.next()
+    }
+}
+
+fn neutral_flow(words: &[&str], network: &Network, scheme: u16) -> Result<FlowSpec, String> {
+    let &[start, src, dst, bytes] = words else {
+        return Err(format!("{} fields; allowed: exactly 4: start in ns, src, dst, bytes", words.len()));
+    };
+    let start = Time::from_ns(whole("the start in ns", start, MAX_START_NS)?);
+    let node = |field, text| whole(field, text, u64::from(u32::MAX)).map(|id| NodeId(id as u32));
+    let (src, dst) = (node("src", src)?, node("dst", dst)?);
+    ends::check(network, src, dst)?;
+    let bytes = whole("the bytes", bytes, u64::MAX - 1)?;
+    Ok(FlowSpec { start, src, dst, size_bytes: (bytes > 0).then_some(bytes), scheme })
+}
+
+/// A whole number up to `max`.
+fn whole(field: &str, text: &str, max: u64) -> Result<u64, String> {
+    let value = text.parse().ok().filter(|value| *value <= max);
+    value.ok_or_else(|| format!("{field} is `{text}`; allowed: a whole number from 0 to {max}"))
+}
+
+/// What the rows of a CSV list refer to.
+struct Table<'a> {
+    network: &'a Network,
+    names: BTreeMap<&'a str, NodeId>,
+    /// Column name to place.
+    columns: BTreeMap<String, usize>,
+    schemes: &'a [String],
+    scheme: u16,
+    units: &'a dyn UnitParser,
+}
+
+impl Table<'_> {
+    fn flow(&self, record: &csv::StringRecord) -> Result<FlowSpec, String> {
+        let field = |name: &str| self.columns.get(name).and_then(|&place| record.get(place)).unwrap_or("");
+        let (start, size) = (field("start"), field("size"));
+        let src = self.host("src", field("src"))?;
+        let dst = self.host("dst", field("dst"))?;
+        ends::check(self.network, src, dst)?;
+        let start = self.units.time(start).map_err(|allowed| format!("start is `{start}`; allowed: {allowed}"))?;
+        Ok(FlowSpec {
+            start: Time::from_ps(start.as_ps()),
+            src,
+            dst,
+            size_bytes: self.size(size)?,
+            scheme: self.scheme(field(SCHEME))?,
+        })
+    }
+
+    /// A node by name, else by number.
+    fn host(&self, field: &str, text: &str) -> Result<NodeId, String> {
+        let by_number = || text.parse().ok().map(NodeId).filter(|id| id.index() < self.network.nodes.len());
+        let known = self.names.get(text).copied().or_else(by_number);
+        known.ok_or_else(|| format!("{field} is `{text}`; allowed: the name or number of a host"))
+    }
+
+    fn size(&self, text: &str) -> Result<Option<u64>, String> {
+        if text == "unlimited" {
+            return Ok(None);
+        }
+        match self.units.bytes(text) {
+            Ok(0) => Err(format!("size is `{text}`; allowed: 1 byte or more, or unlimited")),
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(allowed) => Err(format!("size is `{text}`; allowed: {allowed}, or unlimited")),
+        }
+    }
+
+    fn scheme(&self, text: &str) -> Result<u16, String> {
+        if text.is_empty() {
+            return Ok(self.scheme);
+        }
+        let place = (0..).zip(self.schemes).find(|(_, name)| *name == text).map(|(place, _)| place);
+        place.ok_or_else(|| format!("scheme is `{text}`; allowed: {}, or nothing", self.schemes.join(", ")))
+    }
+}
+
+fn columns(header: &csv::StringRecord) -> Result<BTreeMap<String, usize>, WorkloadError> {
+    const ALLOWED: &str = "allowed: start, src, dst, size, each once, and scheme if wanted";
+    let line = header.position().map(|position| position.line() as usize);
+    let refuse = |what: String| WorkloadError { line, message: format!("{what}; {ALLOWED}") };
+    let mut columns = BTreeMap::new();
+    for (place, name) in header.iter().enumerate() {
+        if !REQUIRED.contains(&name) && name != SCHEME {
+            return Err(refuse(format!("column `{name}` is not known")));
+        }
+        if columns.insert(name.to_owned(), place).is_some() {
+            return Err(refuse(format!("column `{name}` is there twice")));
+        }
+    }
+    match REQUIRED.iter().find(|&&name| !columns.contains_key(name)) {
+        Some(missing) => Err(refuse(format!("column `{missing}` is missing"))),
+        None => Ok(columns),
+    }
+}
+
+fn csv_error(error: &csv::Error) -> WorkloadError {
+    let line = error.position().map(|position| position.line() as usize);
+    let message = match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("{len} fields; allowed: exactly {expected_len}, as in the header")
+        }
+        _ => format!("this is not CSV: {error}"),
+    };
+    WorkloadError { line, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::NodeKind;
+    use crate::topology::PlainUnits;
+
+    /// Hosts `a` (0) and `b` (1), router `r` (2).
+    fn network() -> Network {
+        let mut network = Network::default();
+        for (name, kind) in [("a", NodeKind::Host), ("b", NodeKind::Host), ("r", NodeKind::Router)] {
+            network.add(name, kind);
+        }
+        network
+    }
+
+    fn neutral(text: &str) -> Result<FlowList, WorkloadError> {
+        FlowList::from_neutral(text, &network(), 4)
+    }
+
+    fn csv(text: &str) -> Result<FlowList, WorkloadError> {
+        let schemes = ["tcp", "rc3"].map(str::to_owned);
+        FlowList::from_csv(text, &network(), &schemes, 0, &PlainUnits)
+    }
+
+    fn flow(start_ns: u64, src: u32, dst: u32, size_bytes: Option<u64>, scheme: u16) -> FlowSpec {
+        FlowSpec { start: Time::from_ns(start_ns), src: NodeId(src), dst: NodeId(dst), size_bytes, scheme }
+    }
+
+    #[test]
+    fn neutral_flows_come_sorted_by_start_and_stay_in_place_otherwise() {
+        let list = neutral("# start src dst bytes\n20 0 1 1460\n\n5 1 0 0\n20 1 0 7\n").unwrap();
+        assert_eq!(list.len(), 3);
+        let expected = [flow(5, 1, 0, None, 4), flow(20, 0, 1, Some(1460), 4), flow(20, 1, 0, Some(7), 4)];
+        assert_eq!(list.0.collect::<Vec<_>>(), expected);
+        assert!(neutral("").unwrap().is_empty());
+    }
+
+    #[test]
+    fn csv_takes_names_numbers_units_and_schemes_in_any_column_order() {
+        let list = csv("size, scheme, src, dst, start\n64kB, rc3, a, 1, 5ms\n\nunlimited,, b, a, 2ms\n").unwrap();
+        let expected = [flow(2_000_000, 1, 0, None, 0), flow(5_000_000, 0, 1, Some(64_000), 1)];
+        assert_eq!(list.0.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn each_mistake_in_neutral_text_is_named_with_its_line_and_what_is_allowed() {
+        for (text, expected) in [
+            ("0 0 1 5\n0 0 1", "line 2: 3 fields; allowed: exactly 4: start in ns, src, dst, bytes"),
+            ("-1 0 1 5", "line 1: the start in ns is `-1`; allowed: a whole number from 0 to 18446744073709550"),
+            ("0 0 1 -5", "line 1: the bytes is `-5`; allowed: a whole number from 0 to 18446744073709551614"),
+            ("0 h0 1 5", "line 1: src is `h0`; allowed: a whole number from 0 to 4294967295"),
+            ("0 0 3 5", "line 1: dst is node 3; allowed: a host, and the network's nodes are 0 to 2"),
+            ("0 2 1 5", "line 1: src is router `r`; allowed: a host"),
+            ("0 1 1 5", "line 1: src and dst are both `b`; allowed: two different hosts"),
+        ] {
+            assert_eq!(neutral(text).unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn each_mistake_in_csv_is_named_with_its_line_and_what_is_allowed() {
+        const COLUMNS: &str = "allowed: start, src, dst, size, each once, and scheme if wanted";
+        for (header, expected) in [
+            ("start,src,dst", format!("line 1: column `size` is missing; {COLUMNS}")),
+            ("start,src,dst,size,colour", format!("line 1: column `colour` is not known; {COLUMNS}")),
+            ("start,src,dst,size,src", format!("line 1: column `src` is there twice; {COLUMNS}")),
+        ] {
+            assert_eq!(csv(header).unwrap_err().to_string(), expected);
+        }
+        for (row, expected) in [
+            ("1ms,a,b", "line 3: 3 fields; allowed: exactly 5, as in the header"),
+            ("1,a,b,1kB,", "line 3: start is `1`; allowed: a number with unit, such as \"5ms\""),
+            ("1ms,a,b,many,", "line 3: size is `many`; allowed: a number with unit, such as \"5kB\", or unlimited"),
+            ("1ms,a,b,0kB,", "line 3: size is `0kB`; allowed: 1 byte or more, or unlimited"),
+            ("1ms,a,z,1kB,", "line 3: dst is `z`; allowed: the name or number of a host"),
+            ("1ms,a,3,1kB,", "line 3: dst is `3`; allowed: the name or number of a host"),
+            ("1ms,r,a,1kB,", "line 3: src is router `r`; allowed: a host"),
+            ("1ms,a,0,1kB,", "line 3: src and dst are both `a`; allowed: two different hosts"),
+            ("1ms,a,b,1kB,bbr", "line 3: scheme is `bbr`; allowed: tcp, rc3, or nothing"),
+        ] {
+            let text = format!("start,src,dst,size,scheme\n1ms,a,b,1kB,tcp\n{row}\n");
+            assert_eq!(csv(&text).unwrap_err().to_string(), expected);
+        }
+    }
+}

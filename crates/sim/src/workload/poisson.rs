@@ -1,0 +1,240 @@
+//! Flows that arrive at random: a Poisson process at each source host, sizes from a distribution, destinations uniform.
+//!
+//! Each host draws from streams of its own, so that its flows are the same whichever other hosts take part. Load is
+//! counted in payload bytes; headers and retransmissions come on top.
+
+use crate::flow::{FlowSource, FlowSpec};
+use crate::network::{Network, NodeId};
+use crate::workload::core_load::{Matrix, core_loads};
+use crate::workload::ends::check_host;
+use crate::workload::receivers::{Access, Destinations, Receivers};
+use crate::workload::streams::stream;
+use crate::workload::{SizeDistribution, WorkloadError};
+use sparelane_core::{Domain, Dur, Stream, Time};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+use std::ops::Range;
+
+/// The highest load that makes sense to ask for: twice what the links carry.
+const MAX_LOAD: f64 = 2.0;
+/// The most flows per second of one host.
+const MAX_FLOWS_PER_SECOND: f64 = 1e9;
+
+/// On which links a load is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadOn {
+    /// On each source's own access link, of the link's own rate.
+    Access,
+    /// On the links between routers: the mean over all of them, each direction on its own.
+    MeanCore,
+    /// On the direction of a link between routers that is loaded most.
+    BusiestCore,
+}
+
+/// How often flows arrive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ArrivalRate {
+    /// As often as it takes for an expected payload load, a share of the links' rates. For a load on the core, sources
+    /// send in proportion to their access rates over static shortest paths.
+    Load(f64, LoadOn),
+    /// At each source, this many flows per second.
+    FlowsPerSecond(f64),
+}
+
+/// What a [`Poisson`] workload is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PoissonSpec {
+    /// The hosts that start flows, each once. All hosts: [`Network::hosts`].
+    pub sources: Vec<NodeId>,
+    /// To whom they send.
+    pub destinations: Destinations,
+    /// How often.
+    pub rate: ArrivalRate,
+    /// How much.
+    pub sizes: SizeDistribution,
+    /// When the processes begin; the first flow comes after one random gap.
+    pub start: Time,
+    /// When they end: no flow starts at this time or later.
+    pub end: Time,
+    /// The flows' scheme, by its index in the run.
+    pub scheme: u16,
+    /// The workload's number in its run. Workloads with different numbers draw independently; with the same number
+    /// and seed they draw alike.
+    pub number: u32,
+}
+
+/// Flows of independent Poisson processes, in order of start; at the same instant, in the order of the hosts.
+#[derive(Clone, Debug)]
+pub struct Poisson {
+    sources: Vec<Source>,
+    /// The next start of each source that has one, and the source's place.
+    next: BinaryHeap<Reverse<(Time, usize)>>,
+    receivers: Receivers,
+    sizes: SizeDistribution,
+    end: Time,
+    scheme: u16,
+}
+
+/// One host's process.
+#[derive(Clone, Debug)]
+struct Source {
+    host: NodeId,
+    access: Access,
+    /// Places among the receivers to which it does not send.
+    excluded: Range<usize>,
+    flows_per_second: f64,
+    arrivals: Stream,
+    sizes: Stream,
+}
+
+impl Poisson {
+    /// The workload that `spec` describes in `network`, under `seed`.
+    ///
+    /// # Errors
+    /// No sources; a source that is no host, has no cable, comes twice or has nobody to send to; a load that is not
+    /// above 0 or above 2, or not defined; a rate out of bounds; an end that is not after the start.
+    pub fn new(network: &Network, spec: PoissonSpec, seed: u64) -> Result<Poisson, WorkloadError> {
+        if spec.end <= spec.start {
+            let message = format!("the workload ends at {}; allowed: after its start at {}", spec.end, spec.start);
+            return Err(WorkloadError::new(message));
+        }
+        let receivers = Receivers::of(network);
+        let mut sources = sources(network, &spec, &receivers, seed)?;
+        set_rates(&mut sources, network, &spec, &receivers)?;
+        let mut next = BinaryHeap::with_capacity(sources.len());
+        for (place, source) in sources.iter_mut().enumerate() {
+            next.push(Reverse((source.after(spec.start), place)));
+        }
+        Ok(Poisson { sources, next, receivers, sizes: spec.sizes, end: spec.end, scheme: spec.scheme })
+    }
+
+    /// The expected number of flows per second, over all sources.
+    pub fn flows_per_second(&self) -> f64 {
+        self.sources.iter().map(|source| source.flows_per_second).sum()
+    }
+}
+
+impl FlowSource for Poisson {
+    fn next_flow(&mut self) -> Option<FlowSpec> {
+        let Reverse((start, place)) = self.next.pop()?;
+        if start >= self.end {
+            // The earliest is too late, so all are.
+            self.next.clear();
+            return None;
+        }
+        let source = &mut self.sources[place];
+        let dst = self.receivers.draw(&source.excluded, &mut source.arrivals);
+        let size_bytes = Some(self.sizes.draw(&mut source.sizes));
+        self.next.push(Reverse((source.after(start), place)));
+        Some(FlowSpec { start, src: source.host, dst, size_bytes, scheme: self.scheme })
+    }
+}
+
+impl Source {
+    /// The start of the flow that follows one at `time`: an exponential gap later.
+    fn after(&mut self, time: Time) -> Time {
+        let gap_seconds = -libm::log(self.arrivals.unit_above_zero()) / self.flows_per_second;
+        time.saturating_add(Dur::from_secs_f64(gap_seconds))
+    }
+}
+
+/// The sources in the order of the hosts, not yet knowing how often they send.
+fn sources(
+    network: &Network,
+    spec: &PoissonSpec,
+    receivers: &Receivers,
+    seed: u64,
+) -> Result<Vec<Source>, WorkloadError> {
+    for &host in &spec.sources {
+        check_host(network, "a source", host).map_err(WorkloadError::new)?;
+    }
+    let wanted: BTreeSet<_> = spec.sources.iter().copied().collect();
+    if wanted.len() < spec.sources.len() {
+        return Err(WorkloadError::new("a source is listed twice; allowed: each host once"));
+    }
+    if wanted.is_empty() {
+        return Err(WorkloadError::new("the workload has no sources; allowed: one host or more"));
+    }
+    let hosts = (0..).zip(network.hosts()).filter(|(_, host)| wanted.contains(host));
+    let source = |(position, host): (u32, NodeId)| {
+        let name = &network.nodes[host.index()].name;
+        let access = receivers
+            .access(host)
+            .ok_or_else(|| WorkloadError::new(format!("source `{name}` has no cable; allowed: hosts with one")))?;
+        let excluded = receivers.excluded(host, access.router, spec.destinations);
+        if receivers.eligible(&excluded) == 0 {
+            let needed = match spec.destinations {
+                Destinations::AnyOther => "another host",
+                Destinations::BehindAnotherRouter => "a host at another router",
+            };
+            return Err(WorkloadError::new(format!("source `{name}` has nobody to send to; needed: {needed}")));
+        }
+        let [arrivals, sizes] =
+            [Domain::Arrivals, Domain::Sizes].map(|domain| stream(seed, domain, spec.number, position));
+        Ok(Source { host, access, excluded, flows_per_second: 0.0, arrivals, sizes })
+    };
+    hosts.map(source).collect()
+}
+
+fn set_rates(
+    sources: &mut [Source],
+    network: &Network,
+    spec: &PoissonSpec,
+    receivers: &Receivers,
+) -> Result<(), WorkloadError> {
+    let access_load = match spec.rate {
+        ArrivalRate::FlowsPerSecond(flows_per_second) => {
+            sources.iter_mut().for_each(|source| source.flows_per_second = flows_per_second);
+            return check_rates(sources);
+        }
+        ArrivalRate::Load(load, _) if !(load > 0.0 && load <= MAX_LOAD) => {
+            let message = format!("the load is {load}; allowed: above 0, at most {MAX_LOAD}, where 1 fills the links");
+            return Err(WorkloadError::new(message));
+        }
+        ArrivalRate::Load(load, LoadOn::Access) => load,
+        ArrivalRate::Load(load, LoadOn::MeanCore) => {
+            let loads = loads_at_full_access(sources, network, receivers)?;
+            load / (loads.iter().sum::<f64>() / loads.len() as f64)
+        }
+        ArrivalRate::Load(load, LoadOn::BusiestCore) => {
+            load / loads_at_full_access(sources, network, receivers)?.into_iter().fold(0.0, f64::max)
+        }
+    };
+    if !access_load.is_finite() {
+        return Err(WorkloadError::new("no flow crosses a link between routers, so no load on the core is defined"));
+    }
+    let mean_bits = 8.0 * spec.sizes.mean_bytes();
+    for source in sources.iter_mut() {
+        source.flows_per_second = access_load * source.access.rate.as_bps() as f64 / mean_bits;
+    }
+    check_rates(sources)
+}
+
+fn check_rates(sources: &[Source]) -> Result<(), WorkloadError> {
+    let allowed = |rate: f64| rate > 0.0 && rate <= MAX_FLOWS_PER_SECOND;
+    match sources.iter().map(|source| source.flows_per_second).find(|&rate| !allowed(rate)) {
+        None => Ok(()),
+        Some(rate) => Err(WorkloadError::new(format!(
+            "a source starts {rate} flows per second; allowed: above 0, at most {MAX_FLOWS_PER_SECOND}"
+        ))),
+    }
+}
+
+/// The loads of the core when each source sends at its full access rate.
+fn loads_at_full_access(
+    sources: &[Source],
+    network: &Network,
+    receivers: &Receivers,
+) -> Result<Vec<f64>, WorkloadError> {
+    let mut matrix = Matrix::new();
+    for source in sources {
+        let share_bps = source.access.rate.as_bps() as f64 / receivers.eligible(&source.excluded) as f64;
+        for router in receivers.eligible_routers(&source.excluded) {
+            *matrix.entry((source.access.router, router)).or_insert(0.0) += share_bps;
+        }
+    }
+    core_loads(network, &matrix)
+}
+
+#[cfg(test)]
+mod tests;

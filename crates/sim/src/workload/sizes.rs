@@ -1,0 +1,231 @@
+//! How large flows are: distributions of payload bytes.
+//!
+//! A draw is a whole number of bytes, at least one. Cutting it into segments is the transport's business.
+
+use crate::workload::WorkloadError;
+use sparelane_core::Stream;
+
+/// The largest flow of a distribution: a petabyte, below which a float holds every whole number.
+const MAX_BYTES: u64 = 1_000_000_000_000_000;
+/// How far the probabilities of a list may miss a sum of one.
+const SUM_TOLERANCE: f64 = 1e-6;
+/// Sigmas beyond this put the mean anywhere.
+const MAX_SIGMA: f64 = 10.0;
+
+/// A distribution of flow sizes in payload bytes, valid by construction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SizeDistribution(Shape);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Shape {
+    Fixed(u64),
+    /// Sizes with the cumulative probability up to and with each; the last is exactly one.
+    Points(Vec<(u64, f64)>),
+    /// Corners of a cumulative distribution, straight lines between; the last is exactly one.
+    Cdf(Vec<(u64, f64)>),
+    LogNormal {
+        median_bytes: f64,
+        sigma: f64,
+        cap_bytes: f64,
+    },
+}
+
+impl SizeDistribution {
+    /// Every flow has `bytes` bytes.
+    ///
+    /// # Errors
+    /// A size out of bounds.
+    pub fn fixed(bytes: u64) -> Result<SizeDistribution, WorkloadError> {
+        Ok(SizeDistribution(Shape::Fixed(size("the size", bytes, 1)?)))
+    }
+
+    /// Point masses, each a size in bytes and its probability; nothing in between is ever drawn.
+    ///
+    /// # Errors
+    /// No points, sizes out of bounds or not increasing, a probability not above 0, or a sum that misses 1 by more
+    /// than 10^-6.
+    pub fn points(points: &[(u64, f64)]) -> Result<SizeDistribution, WorkloadError> {
+        let mut cumulative = Vec::with_capacity(points.len());
+        let (mut sum, mut previous) = (0.0, 0);
+        for (index, &(bytes, probability)) in points.iter().enumerate() {
+            let which = format!("the size of point {}", index + 1);
+            size(&which, bytes, previous + 1)?;
+            if !(probability > 0.0 && probability <= 1.0) {
+                let message = format!("the probability of {bytes} bytes is {probability}; allowed: above 0, at most 1");
+                return Err(WorkloadError::new(message));
+            }
+            sum += probability;
+            previous = bytes;
+            cumulative.push((bytes, sum));
+        }
+        end_at_one("the probabilities add up to", &mut cumulative)?;
+        Ok(SizeDistribution(Shape::Points(cumulative)))
+    }
+
+    /// A cumulative distribution, each corner a size in bytes and the probability of that size or less, with straight
+    /// lines between. A first corner above 0, and a rise at one size given twice, are masses at that size.
+    ///
+    /// The first size may be 0 where its probability is 0: the line begins there, though no draw is below one byte.
+    ///
+    /// # Errors
+    /// No corners, sizes out of bounds, corners that do not rise (one of the two may stay), or an end that misses 1
+    /// by more than 10^-6.
+    pub fn cdf(corners: &[(u64, f64)]) -> Result<SizeDistribution, WorkloadError> {
+        let mut checked: Vec<(u64, f64)> = Vec::with_capacity(corners.len());
+        for (index, &(bytes, probability)) in corners.iter().enumerate() {
+            let (last_bytes, last_probability) = checked.last().copied().unwrap_or((0, 0.0));
+            let least = if probability > 0.0 { last_bytes.max(1) } else { last_bytes };
+            let which = format!("the size of corner {}", index + 1);
+            size(&which, bytes, least)?;
+            let rises = index == 0 || bytes > last_bytes || probability > last_probability;
+            if !(probability >= last_probability && probability <= 1.0 + SUM_TOLERANCE && rises) {
+                let message = format!(
+                    "corner {} is {probability} at {bytes} bytes, after {last_probability} at {last_bytes}; allowed: \
+                     probabilities that never fall, up to 1, and no corner twice",
+                    index + 1
+                );
+                return Err(WorkloadError::new(message));
+            }
+            checked.push((bytes, probability));
+        }
+        end_at_one("the cumulative distribution ends at", &mut checked)?;
+        Ok(SizeDistribution(Shape::Cdf(checked)))
+    }
+
+    /// `exp` of a normal with mean `ln(median_bytes)` and standard deviation `sigma`, cut down to `cap_bytes`, rounded
+    /// to the nearest byte.
+    ///
+    /// # Errors
+    /// A median or cap out of bounds, a cap below the median, or a sigma not above 0 or above 10.
+    pub fn log_normal(median_bytes: u64, sigma: f64, cap_bytes: u64) -> Result<SizeDistribution, WorkloadError> {
+        let median_bytes = size("the median size", median_bytes, 1)?;
+        let cap_bytes = size("the cap", cap_bytes, median_bytes)?;
+        if !(sigma > 0.0 && sigma <= MAX_SIGMA) {
+            return Err(WorkloadError::new(format!("sigma is {sigma}; allowed: above 0, at most {MAX_SIGMA}")));
+        }
+        let shape = Shape::LogNormal { median_bytes: median_bytes as f64, sigma, cap_bytes: cap_bytes as f64 };
+        Ok(SizeDistribution(shape))
+    }
+
+    /// The expected size of a draw in bytes: exact, but for a log-normal, where the rounding of a draw to whole bytes
+    /// is left out (less than a byte).
+    pub fn mean_bytes(&self) -> f64 {
+        match &self.0 {
+            Shape::Fixed(bytes) => *bytes as f64,
+            Shape::Points(points) => masses(points).map(|(bytes, mass)| bytes as f64 * mass).sum(),
+            Shape::Cdf(corners) => cdf_mean(corners),
+            Shape::LogNormal { median_bytes, sigma, cap_bytes } => {
+                // E[min(X, cap)], with Phi the normal distribution: the part below the cap, and the rest at the cap.
+                let z = libm::log(cap_bytes / median_bytes) / sigma;
+                median_bytes * libm::exp(sigma * sigma / 2.0) * normal_cdf(z - sigma) + cap_bytes * normal_cdf(-z)
+            }
+        }
+    }
+
+    /// Draws a size in bytes from `stream`.
+    pub fn draw(&self, stream: &mut Stream) -> u64 {
+        match &self.0 {
+            Shape::Fixed(bytes) => *bytes,
+            Shape::Points(points) => points[position(points, stream.unit())].0,
+            Shape::Cdf(corners) => {
+                let u = stream.unit();
+                let at = position(corners, u);
+                let (high, high_probability) = corners[at];
+                let Some(&(low, low_probability)) = at.checked_sub(1).and_then(|before| corners.get(before)) else {
+                    return high;
+                };
+                let share = (u - low_probability) / (high_probability - low_probability);
+                whole_bytes(low as f64 + (high - low) as f64 * share)
+            }
+            Shape::LogNormal { median_bytes, sigma, cap_bytes } => {
+                whole_bytes((median_bytes * libm::exp(sigma * normal(stream))).min(*cap_bytes))
+            }
+        }
+    }
+}
+
+/// The flow sizes of the RC3 paper (NSDI 2014): eleven point masses from 1 to 2107 packets of 1460 bytes, mean
+/// 269,333.5 bytes. Source: the distribution file of the authors' simulator, which agrees with their result files.
+pub fn rc3_flow_sizes() -> SizeDistribution {
+    const CUMULATIVE: [(u64, f64); 11] = [
+        (1, 0.5),
+        (2, 0.6),
+        (3, 0.7),
+        (5, 0.75),
+        (7, 0.8),
+        (40, 0.8125),
+        (72, 0.825),
+        (137, 0.85),
+        (267, 0.9),
+        (1187, 0.95),
+        (2107, 1.0),
+    ];
+    SizeDistribution(Shape::Points(CUMULATIVE.iter().map(|&(packets, cdf)| (packets * 1460, cdf)).collect()))
+}
+
+/// `bytes`, if a flow can have it and it is at least `least`.
+fn size(what: &str, bytes: u64, least: u64) -> Result<u64, WorkloadError> {
+    if (least..=MAX_BYTES).contains(&bytes) {
+        return Ok(bytes);
+    }
+    Err(WorkloadError::new(format!("{what} is {bytes} bytes; allowed: {least} to {MAX_BYTES}")))
+}
+
+/// Makes the last of `cumulative` exactly one, if it is close.
+fn end_at_one(what: &str, cumulative: &mut [(u64, f64)]) -> Result<(), WorkloadError> {
+    let Some((_, end)) = cumulative.last_mut() else {
+        return Err(WorkloadError::new("the size distribution is empty; allowed: one point or more"));
+    };
+    if (*end - 1.0).abs() > SUM_TOLERANCE {
+        return Err(WorkloadError::new(format!("{what} {end}; allowed: 1, to within {SUM_TOLERANCE}")));
+    }
+    *end = 1.0;
+    // Earlier points may stand above one by the tolerance.
+    cumulative.iter_mut().for_each(|(_, probability)| *probability = probability.min(1.0));
+    Ok(())
+}
+
+/// The first of `cumulative` whose probability is above `u`, which is below one.
+fn position(cumulative: &[(u64, f64)], u: f64) -> usize {
+    cumulative.partition_point(|&(_, probability)| probability <= u)
+}
+
+/// Sizes with the probability that each adds.
+fn masses(cumulative: &[(u64, f64)]) -> impl Iterator<Item = (u64, f64)> {
+    let before = std::iter::once(0.0).chain(cumulative.iter().map(|&(_, probability)| probability));
+    cumulative.iter().zip(before).map(|(&(bytes, probability), before)| (bytes, probability - before))
+}
+
+/// Rounding to the nearest byte keeps the middle of each line, except that what rounds to 0 is drawn as 1.
+fn cdf_mean(corners: &[(u64, f64)]) -> f64 {
+    let at_first = corners[0].0 as f64 * corners[0].1;
+    let line = |pair: &[(u64, f64)]| {
+        let [(low, from), (high, to)] = [pair[0], pair[1]];
+        let lifted = if low == 0 && high > 0 { 0.5 / high as f64 } else { 0.0 };
+        (to - from) * ((low as f64 + high as f64) / 2.0 + lifted)
+    };
+    at_first + corners.windows(2).map(line).sum::<f64>()
+}
+
+fn whole_bytes(bytes: f64) -> u64 {
+    ((bytes + 0.5) as u64).max(1)
+}
+
+/// The standard normal's cumulative distribution.
+fn normal_cdf(z: f64) -> f64 {
+    0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
+}
+
+/// A standard normal draw, by Marsaglia's polar method. The second normal of each pair is not kept.
+fn normal(stream: &mut Stream) -> f64 {
+    loop {
+        let (x, y) = (2.0 * stream.unit() - 1.0, 2.0 * stream.unit() - 1.0);
+        let square = x * x + y * y;
+        if square > 0.0 && square < 1.0 {
+            return x * libm::sqrt(-2.0 * libm::log(square) / square);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
