@@ -15,6 +15,8 @@ pub enum Domain {
     Loss = 3,
     /// One flow's controller.
     Controller = 4,
+    /// The choice among equal paths at one router, under a flow's own seed.
+    Paths = 6,
     /// Random tests and generated scenarios.
     Test = 5,
 }

@@ -62,10 +62,23 @@ pub struct Sampling {
     pub probes: Vec<Probe>,
 }
 
+/// Which of several shortest paths (by delay, then hops) a flow takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Routing {
+    /// One path per pair of routers: from the lower-numbered router the next hop with the lowest number at every
+    /// step, and the same path back.
+    #[default]
+    SinglePath,
+    /// Each flow picks a next hop at every router by a hash of its number, in each direction anew.
+    PerFlowEcmp,
+}
+
 /// One run.
 pub struct RunConfig {
     /// The network.
     pub network: Network,
+    /// The choice among shortest paths.
+    pub routing: Routing,
     /// Output queues of routers.
     pub router_queue: QueueSpec,
     /// Output queues of hosts.
@@ -87,6 +100,7 @@ pub struct RunConfig {
 impl fmt::Debug for RunConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunConfig")
+            .field("routing", &self.routing)
             .field("nodes", &self.network.nodes.len())
             .field("cables", &self.network.cables.len())
             .field("schemes", &self.schemes)

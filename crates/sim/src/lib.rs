@@ -1,15 +1,32 @@
-//! The packet simulator.
+//! The packet simulator: links, queues, hosts and routes under one event engine.
+//!
+//! A [`RunConfig`] becomes a [`Simulation`], which runs in slices and ends in [`Records`].
 
+mod blocks;
 pub mod config;
+mod event_tree;
+mod fabric;
 pub mod fault;
 pub mod flow;
+mod link;
 pub mod network;
+mod packet;
+pub mod physics;
+mod pull;
+mod qdisc;
 pub mod records;
+mod routes;
+mod sampler;
+pub mod simulation;
+mod timers;
 pub mod topology;
 pub mod workload;
+mod world;
 
-pub use config::{Discipline, Probe, QueueSpec, RunConfig, Sampling, Scheme};
+pub use config::{Discipline, Probe, QueueSpec, Routing, RunConfig, Sampling, Scheme};
 pub use fault::Drop;
 pub use flow::{FlowSource, FlowSpec};
 pub use network::{Cable, Limit, Network, Node, NodeId, NodeKind};
+pub use physics::PhysicsViolation;
 pub use records::{CLASSES, FlowTable, LinkTable, Records, SeriesTable, Totals};
+pub use simulation::{BuildError, MAX_MSS_BYTES, Progress, Simulation};

@@ -1,5 +1,10 @@
 //! What a run leaves behind: plain columns, one vector a column, all vectors of a table equally long.
 
+use crate::flow::FlowSpec;
+use crate::link::LinkCounts;
+use crate::network::NodeId;
+use sparelane_core::{Rate, Time};
+
 /// The most priority classes that packets can have.
 pub const CLASSES: usize = 8;
 
@@ -35,6 +40,25 @@ pub struct FlowTable {
     pub timeouts: Vec<u64>,
 }
 
+impl FlowTable {
+    /// Adds the row of a flow that starts; what is known later stays at "not yet".
+    pub(crate) fn open(&mut self, spec: &FlowSpec, start: Time, ideal_ps: u64) {
+        self.id.push(self.id.len() as u32);
+        self.src.push(spec.src.0);
+        self.dst.push(spec.dst.0);
+        self.scheme.push(spec.scheme);
+        self.size_bytes.push(spec.size_bytes.unwrap_or(u64::MAX));
+        self.start_ps.push(start.as_ps());
+        self.finish_ps.push(Time::NEVER.as_ps());
+        self.ideal_ps.push(ideal_ps);
+        self.delivered_bytes.push(0);
+        self.sent_packets.iter_mut().for_each(|column| column.push(0));
+        self.lost_packets.push(0);
+        self.retransmissions.push(0);
+        self.timeouts.push(0);
+    }
+}
+
 /// One row per direction of a cable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkTable {
@@ -44,7 +68,7 @@ pub struct LinkTable {
     pub to: Vec<u32>,
     /// Bits per second.
     pub rate_bps: Vec<u64>,
-    /// Packets that began transmission before the run's end.
+    /// Packets that arrived at the far end by the run's end, or were lost on the wire.
     pub sent_packets: Vec<u64>,
     /// Their bytes, headers included.
     pub sent_bytes: Vec<u64>,
@@ -58,6 +82,23 @@ pub struct LinkTable {
     pub marked_packets: Vec<u64>,
     /// The most bytes ever queued or in transmission.
     pub peak_backlog_bytes: Vec<u64>,
+}
+
+impl LinkTable {
+    pub(crate) fn add(&mut self, from: NodeId, to: NodeId, rate: Rate, counts: &LinkCounts) {
+        self.from.push(from.0);
+        self.to.push(to.0);
+        self.rate_bps.push(rate.as_bps());
+        self.sent_packets.push(counts.delivered_packets);
+        self.sent_bytes.push(counts.delivered_bytes);
+        for class in 0..CLASSES {
+            self.arrived_packets[class].push(counts.arrived[class]);
+            self.dropped_packets[class].push(counts.dropped[class]);
+        }
+        self.lost_packets.push(counts.lost);
+        self.marked_packets.push(counts.marked);
+        self.peak_backlog_bytes.push(counts.peak_backlog_bytes);
+    }
 }
 
 /// Time series in long form: one row per probe, quantity and sample.

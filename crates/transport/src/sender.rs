@@ -374,7 +374,7 @@ impl Sender {
     /// The first outstanding segment goes again at once, unless it is on its way again already.
     fn resend_first(&mut self) {
         self.board.mark_head_lost();
-        self.resend_head = !self.board.is_resent(self.una);
+        self.resend_head = self.board.waiting_to_be_resent() && !self.board.is_resent(self.una);
     }
 
     /// Time has passed.
@@ -550,6 +550,7 @@ impl Sender {
     #[inline(always)]
     fn send_head(&mut self, now: Time, seq: u32, class: u8) -> Segment {
         let mut segment = self.segment(seq, class);
+        self.resend_head = false;
         if seq == self.nxt {
             self.remember(now, seq);
             self.nxt += 1;
@@ -571,7 +572,6 @@ impl Sender {
     fn resend(&mut self, seq: u32) {
         self.rescue_sent |= !self.board.waiting_to_be_resent() && self.board.next_doubtful() != Some(seq);
         self.board.resend(seq);
-        self.resend_head = false;
         self.counts.retransmissions += 1;
     }
 

@@ -1,12 +1,13 @@
 //! Static shortest paths between routers, by propagation delay.
 //!
-//! Where several next hops lie on a shortest path, the one with the lowest node number is taken. With this rule the
-//! capacities of the RC3 paper's Internet-2 network come out exactly, see [`balanced_rates`].
+//! Where several next hops lie on a shortest path, the one with the lowest node number is taken, or, for flows that are
+//! to be spread, one by the flow's hash. With the first rule the capacities of the RC3 paper's Internet-2 network come
+//! out exactly, see [`balanced_rates`].
 //!
 //! [`balanced_rates`]: crate::topology::balanced_rates
 
 use crate::network::{Network, NodeId, NodeKind};
-use sparelane_core::Dur;
+use sparelane_core::{Domain, Dur, Stream};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -33,9 +34,12 @@ struct Exit {
 /// Next hops between all pairs of routers. Hosts take no part: they never forward.
 #[derive(Clone, Debug)]
 pub struct RouterPaths {
-    /// For each destination node, for each node: the next cable and the node it leads to. Empty for hosts.
-    next: Vec<Vec<Option<(usize, NodeId)>>>,
+    /// For each destination node, for each node: the cables on shortest paths and the nodes they lead to, by node
+    /// number and then by cable. Empty for hosts.
+    next: Vec<Vec<NextHops>>,
 }
+
+type NextHops = Vec<(usize, NodeId)>;
 
 impl RouterPaths {
     /// The paths in `network`.
@@ -51,11 +55,29 @@ impl RouterPaths {
     /// The hops from router `from` to router `to`: none where they are the same, `None` where no path exists or
     /// where one of them is no router.
     pub fn between(&self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
+        self.walk(from, to, |_, choices| choices.first())
+    }
+
+    /// As [`between`](Self::between), for a flow that is spread over all shortest paths: at each router its `hash` picks
+    /// one of the next hops.
+    pub fn spread(&self, from: NodeId, to: NodeId, hash: u64) -> Option<Vec<Hop>> {
+        self.walk(from, to, |at, choices| {
+            let pick = Stream::new(hash, Domain::Paths, u64::from(at.0)).below(choices.len().max(1) as u64);
+            choices.get(pick as usize)
+        })
+    }
+
+    fn walk<'a>(
+        &'a self,
+        from: NodeId,
+        to: NodeId,
+        choose: impl Fn(NodeId, &'a NextHops) -> Option<&'a (usize, NodeId)>,
+    ) -> Option<Vec<Hop>> {
         let next = self.next.get(to.index()).filter(|next| !next.is_empty())?;
         let mut hops = Vec::new();
         let mut at = from;
         while at != to {
-            let (cable, onward) = (*next.get(at.index())?)?;
+            let &(cable, onward) = choose(at, next.get(at.index())?)?;
             hops.push(Hop { cable, from: at });
             at = onward;
         }
@@ -103,14 +125,16 @@ fn distances(exits: &[Vec<Exit>], to: NodeId) -> Vec<Option<Distance>> {
     distance
 }
 
-/// From each node: of the exits on a shortest path, the one to the lowest node, then of the lowest cable.
-fn next_hops(exits: &[Vec<Exit>], distance: &[Option<Distance>]) -> Vec<Option<(usize, NodeId)>> {
+/// From each node: the exits on a shortest path, by the node they lead to, then by cable.
+fn next_hops(exits: &[Vec<Exit>], distance: &[Option<Distance>]) -> Vec<NextHops> {
     let next = |node: usize| {
-        let here = distance[node]?;
+        let Some(here) = distance[node] else { return Vec::new() };
         let shortest = |exit: &&Exit| {
             distance[exit.to.index()].is_some_and(|there| there < here && longer(there.0, exit.delay) == here.0)
         };
-        exits[node].iter().filter(shortest).min_by_key(|exit| (exit.to, exit.cable)).map(|exit| (exit.cable, exit.to))
+        let mut hops: NextHops = exits[node].iter().filter(shortest).map(|exit| (exit.cable, exit.to)).collect();
+        hops.sort_by_key(|&(cable, to)| (to, cable));
+        hops
     };
     (0..exits.len()).map(next).collect()
 }
@@ -151,6 +175,19 @@ mod tests {
         assert_eq!(cables(&network, 0, 3), Some(vec![2, 3]));
         let more_hops_but_lower = graph(3, &[(0, 2, 2), (0, 1, 1), (1, 2, 1)]);
         assert_eq!(cables(&more_hops_but_lower, 0, 2), Some(vec![1, 2]));
+    }
+
+    #[test]
+    fn a_spread_flow_keeps_its_path_and_many_flows_use_them_all() {
+        let network = graph(4, &[(0, 1, 1), (1, 3, 1), (0, 2, 1), (2, 3, 1)]);
+        let paths = RouterPaths::of(&network);
+        let mut uses = [0; 4];
+        for hash in 0..1000 {
+            let hops = paths.spread(NodeId(0), NodeId(3), hash).expect("a path");
+            assert_eq!(hops, paths.spread(NodeId(0), NodeId(3), hash).expect("a path"));
+            hops.iter().for_each(|hop| uses[hop.cable] += 1);
+        }
+        assert!(uses.iter().all(|uses| (430..570).contains(uses)), "{uses:?}");
     }
 
     #[test]

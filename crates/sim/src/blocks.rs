@@ -1,0 +1,64 @@
+//! SACK blocks under way: a slab beside the packets, so that packets without any stay small.
+
+use crate::packet::NO_BLOCKS;
+use sparelane_transport::{MAX_SACK_BLOCKS, SackBlock};
+
+/// The blocks of one acknowledgment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    blocks: [SackBlock; MAX_SACK_BLOCKS],
+    count: u8,
+}
+
+/// The slab.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BlockSlab {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+}
+
+impl BlockSlab {
+    /// Stores `blocks` and returns their index; [`NO_BLOCKS`] for none.
+    #[inline(always)]
+    pub(crate) fn store(&mut self, blocks: &[SackBlock]) -> u32 {
+        if blocks.is_empty() { NO_BLOCKS } else { self.store_some(blocks) }
+    }
+
+    fn store_some(&mut self, blocks: &[SackBlock]) -> u32 {
+        let mut entry = Entry { count: blocks.len() as u8, ..Entry::default() };
+        entry.blocks[..blocks.len()].copy_from_slice(blocks);
+        match self.free.pop() {
+            Some(index) => {
+                self.entries[index as usize] = entry;
+                index
+            }
+            None => {
+                self.entries.push(entry);
+                self.entries.len() as u32 - 1
+            }
+        }
+    }
+
+    /// The blocks at `index`.
+    #[inline(always)]
+    pub(crate) fn at(&self, index: u32) -> &[SackBlock] {
+        if index == NO_BLOCKS {
+            return &[];
+        }
+        let entry = &self.entries[index as usize];
+        &entry.blocks[..usize::from(entry.count)]
+    }
+
+    /// Gives the entry at `index` back.
+    #[inline(always)]
+    pub(crate) fn release(&mut self, index: u32) {
+        if index != NO_BLOCKS {
+            self.free.push(index);
+        }
+    }
+
+    /// Entries in use.
+    pub(crate) fn in_use(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+}

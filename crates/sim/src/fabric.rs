@@ -1,0 +1,201 @@
+//! The event engine: links, the packets on them, and whose turn it is.
+//!
+//! [`Fabric`] is what the hosts see of the network. [`LinkFabric`] is the engine, one event per
+//! packet and link. The tests hold a second, plain implementation against it.
+//!
+//! Order of events: time; then links by number (an arrival before a wake-up); then alarms in the order
+//! of [`Alarm`]. Within one link and instant, a transmission begins before an arrival at the queue.
+
+use crate::event_tree::EventTree;
+use crate::link::{Link, LinkCounts, LinkSpec, PlannedDrop};
+use crate::packet::{Flags, Packet};
+use sparelane_core::Time;
+
+/// The end of a route: the packet is at its host.
+pub(crate) const AT_HOST: u32 = u32::MAX;
+
+/// Events that are not packets. Each kind has at most one pending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alarm {
+    /// The earliest timer of any flow.
+    Timer,
+    /// The next flow starts.
+    FlowStart,
+    /// Time series are sampled.
+    Sample,
+}
+
+impl Alarm {
+    pub(crate) const ALL: [Alarm; 3] = [Alarm::Timer, Alarm::FlowStart, Alarm::Sample];
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    /// A packet is at its host.
+    Delivered(Packet),
+    /// A link that somebody waits for has nothing to send.
+    Idle(u32),
+    /// An alarm went off.
+    Alarm(Alarm),
+}
+
+/// The network between hosts.
+pub(crate) trait Fabric {
+    fn new(links: &[LinkSpec], seed: u64) -> Self;
+    /// Sets the links of the route that starts at position `at`, which grows the table as needed.
+    fn set_route(&mut self, at: u32, links: &[u32]);
+    /// A host sends `packet` along its route.
+    fn send(&mut self, now: Time, packet: Packet);
+    /// Sets an alarm, or clears it with [`Time::NEVER`].
+    fn arm(&mut self, alarm: Alarm, at: Time);
+    /// The next event no later than `until`.
+    fn next(&mut self, until: Time) -> Option<(Time, Event)>;
+    /// The first link of the route at `at`.
+    fn first_link(&self, at: u32) -> u32;
+    fn is_idle(&mut self, now: Time, link: u32) -> bool;
+    /// Asks for [`Event::Idle`] when `link` has nothing in transmission, at the earliest at `now`.
+    fn wake_when_idle(&mut self, now: Time, link: u32);
+    fn plan_drop(&mut self, link: u32, planned: PlannedDrop);
+    /// Packets that vanished since the last call.
+    fn take_dropped(&mut self) -> Option<Packet>;
+    /// Bytes that wait for `link`.
+    fn backlog_bytes(&mut self, now: Time, link: u32) -> u64;
+    fn counts(&mut self, now: Time, link: u32) -> LinkCounts;
+    /// Packets that came to `link` and are still there or on the wire.
+    fn held_packets(&self, link: u32) -> u64;
+    /// Events handled so far.
+    fn events(&self) -> u64;
+}
+
+/// The engine.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkFabric {
+    links: Vec<Link>,
+    routes: Vec<u32>,
+    tree: EventTree,
+    alarms: [Time; Alarm::ALL.len()],
+    dropped: Vec<Packet>,
+    events: u64,
+}
+
+impl LinkFabric {
+    #[inline(always)]
+    fn enter(&mut self, now: Time, at: u32, packet: Packet) {
+        let link = &mut self.links[at as usize];
+        if link.send(now, packet, &mut self.dropped) {
+            let next = link.next_event();
+            self.tree.lower(at as usize, next);
+        }
+    }
+}
+
+impl Fabric for LinkFabric {
+    fn new(links: &[LinkSpec], seed: u64) -> LinkFabric {
+        LinkFabric {
+            links: links.iter().zip(0..).map(|(&spec, number)| Link::new(spec, seed, number)).collect(),
+            routes: Vec::new(),
+            tree: EventTree::new(links.len() + Alarm::ALL.len()),
+            alarms: [Time::NEVER; Alarm::ALL.len()],
+            dropped: Vec::new(),
+            events: 0,
+        }
+    }
+
+    fn set_route(&mut self, at: u32, links: &[u32]) {
+        let (start, end) = (at as usize, at as usize + links.len());
+        if self.routes.len() <= end {
+            self.routes.resize(end + 1, AT_HOST);
+        }
+        self.routes[start..end].copy_from_slice(links);
+        self.routes[end] = AT_HOST;
+    }
+
+    #[inline(always)]
+    fn send(&mut self, now: Time, mut packet: Packet) {
+        let link = self.routes[packet.route as usize];
+        packet.route += 1;
+        self.enter(now, link, packet);
+    }
+
+    fn arm(&mut self, alarm: Alarm, at: Time) {
+        self.alarms[alarm as usize] = at;
+        self.tree.set(self.links.len() + alarm as usize, at);
+    }
+
+    #[inline(always)]
+    fn next(&mut self, until: Time) -> Option<(Time, Event)> {
+        loop {
+            let (links, alarms) = (&self.links, &self.alarms);
+            let time_of = |leaf: usize| links.get(leaf).map_or_else(|| alarms[leaf - links.len()], Link::next_event);
+            let (leaf, now) = self.tree.next(links.len() + alarms.len(), time_of)?;
+            if now > until {
+                return None;
+            }
+            self.events += 1;
+            let Some(link) = self.links.get_mut(leaf) else {
+                let alarm = Alarm::ALL[leaf - self.links.len()];
+                self.arm(alarm, Time::NEVER);
+                return Some((now, Event::Alarm(alarm)));
+            };
+            if link.wakes() {
+                let next = link.next_event();
+                self.tree.set(leaf, next);
+                return Some((now, Event::Idle(leaf as u32)));
+            }
+            let Some(mut packet) = link.deliver(now) else { continue };
+            let next = link.next_event();
+            self.tree.set(leaf, next);
+            if packet.flags.has(Flags::DOOMED) {
+                self.links[leaf].lose(packet, &mut self.dropped);
+                continue;
+            }
+            let onward = self.routes[packet.route as usize];
+            if onward == AT_HOST {
+                return Some((now, Event::Delivered(packet)));
+            }
+            packet.route += 1;
+            self.enter(now, onward, packet);
+        }
+    }
+
+    fn first_link(&self, at: u32) -> u32 {
+        self.routes[at as usize]
+    }
+
+    fn is_idle(&mut self, now: Time, link: u32) -> bool {
+        self.links[link as usize].is_idle(now)
+    }
+
+    fn wake_when_idle(&mut self, now: Time, link: u32) {
+        let at = link as usize;
+        self.links[at].wake_when_idle(now);
+        let next = self.links[at].next_event();
+        self.tree.set(at, next);
+    }
+
+    fn plan_drop(&mut self, link: u32, planned: PlannedDrop) {
+        self.links[link as usize].plan_drop(planned);
+    }
+
+    #[inline(always)]
+    fn take_dropped(&mut self) -> Option<Packet> {
+        self.dropped.pop()
+    }
+
+    fn backlog_bytes(&mut self, now: Time, link: u32) -> u64 {
+        self.links[link as usize].waiting(now).0
+    }
+
+    fn counts(&mut self, now: Time, link: u32) -> LinkCounts {
+        self.links[link as usize].counts(now)
+    }
+
+    fn held_packets(&self, link: u32) -> u64 {
+        self.links[link as usize].held_packets()
+    }
+
+    fn events(&self) -> u64 {
+        self.events
+    }
+}

@@ -1,0 +1,68 @@
+//! Queue disciplines: which packet leaves an output queue next, and which is dropped.
+//!
+//! A plain FIFO has no file here: on a FIFO link the departure of a packet is known when it arrives,
+//! so it never waits in a queue at all (see `link`). Every other discipline keeps its packets in a
+//! [`Queue`] until the link takes them.
+
+mod priority;
+
+pub(crate) use priority::Priority;
+
+use crate::config::{Discipline, QueueSpec};
+use crate::network::Limit;
+use crate::packet::Packet;
+
+/// The packets that wait for a link, without the one in transmission.
+#[derive(Clone, Debug)]
+pub(crate) enum Queue {
+    /// Strict priority with push-out.
+    Priority(Priority),
+}
+
+impl Queue {
+    /// The queue of a discipline that needs one.
+    pub(crate) fn new(spec: QueueSpec, limit: Limit) -> Option<Queue> {
+        match spec.discipline {
+            Discipline::Fifo => None,
+            Discipline::Priority => Some(Queue::Priority(Priority::new(limit))),
+        }
+    }
+
+    /// Takes a packet; those that have to go instead, possibly itself, are added to `dropped`.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>) {
+        match self {
+            Queue::Priority(queue) => queue.enqueue(packet, dropped),
+        }
+    }
+
+    /// Gives the packet that leaves next.
+    #[inline]
+    pub(crate) fn dequeue(&mut self) -> Option<Packet> {
+        match self {
+            Queue::Priority(queue) => queue.dequeue(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Queue::Priority(queue) => queue.is_empty(),
+        }
+    }
+
+    /// Bytes that wait.
+    #[inline]
+    pub(crate) fn backlog_bytes(&self) -> u64 {
+        match self {
+            Queue::Priority(queue) => queue.backlog_bytes(),
+        }
+    }
+
+    /// Packets that wait.
+    pub(crate) fn backlog_packets(&self) -> u64 {
+        match self {
+            Queue::Priority(queue) => queue.backlog_packets(),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Strict priority over one shared buffer, with push-out.
+//!
+//! The lowest class number leaves first. A packet that does not fit pushes out the newest packets of
+//! the lowest class that waits, if that class is lower than its own; else it is dropped itself. This
+//! is the router of the RC3 papers ("priority dropping and priority scheduling", NSDI 2014 section 5.1).
+
+use crate::network::Limit;
+use crate::packet::Packet;
+use crate::records::CLASSES;
+use sparelane_core::Ring;
+
+/// The queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Priority {
+    classes: [Ring<Packet>; CLASSES],
+    /// Bit `c` is set while class `c` has a packet.
+    occupied: u8,
+    backlog_bytes: u64,
+    backlog_packets: u64,
+    limit_bytes: u64,
+    limit_packets: u64,
+}
+
+impl Priority {
+    pub(crate) fn new(limit: Limit) -> Priority {
+        let (limit_bytes, limit_packets) = match limit {
+            Limit::Bytes(bytes) => (bytes, u64::MAX),
+            Limit::Packets(packets) => (u64::MAX, packets),
+        };
+        Priority {
+            classes: std::array::from_fn(|_| Ring::with_capacity(4)),
+            occupied: 0,
+            backlog_bytes: 0,
+            backlog_packets: 0,
+            limit_bytes,
+            limit_packets,
+        }
+    }
+
+    fn fits(&self, packet: &Packet) -> bool {
+        self.backlog_bytes + u64::from(packet.wire_bytes) <= self.limit_bytes
+            && self.backlog_packets < self.limit_packets
+    }
+
+    #[inline]
+    pub(crate) fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>) {
+        while !self.fits(&packet) {
+            let lowest = (u8::BITS - 1).wrapping_sub(self.occupied.leading_zeros()) as usize;
+            if self.occupied == 0 || lowest <= usize::from(packet.class) {
+                dropped.push(packet);
+                return;
+            }
+            if let Some(victim) = self.classes[lowest].pop_newest() {
+                self.account_departure(lowest, &victim);
+                dropped.push(victim);
+            }
+        }
+        let class = usize::from(packet.class) & (CLASSES - 1);
+        self.backlog_bytes += u64::from(packet.wire_bytes);
+        self.backlog_packets += 1;
+        self.occupied |= 1 << class;
+        self.classes[class].push(packet);
+    }
+
+    #[inline]
+    pub(crate) fn dequeue(&mut self) -> Option<Packet> {
+        if self.occupied == 0 {
+            return None;
+        }
+        let highest = self.occupied.trailing_zeros() as usize & (CLASSES - 1);
+        let packet = self.classes[highest].pop()?;
+        self.account_departure(highest, &packet);
+        Some(packet)
+    }
+
+    #[inline]
+    fn account_departure(&mut self, class: usize, packet: &Packet) {
+        self.backlog_bytes -= u64::from(packet.wire_bytes);
+        self.backlog_packets -= 1;
+        if self.classes[class].is_empty() {
+            self.occupied &= !(1 << class);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.occupied == 0
+    }
+
+    #[inline]
+    pub(crate) fn backlog_bytes(&self) -> u64 {
+        self.backlog_bytes
+    }
+
+    pub(crate) fn backlog_packets(&self) -> u64 {
+        self.backlog_packets
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(class: u8, seq: u32) -> Packet {
+        Packet { class, seq, wire_bytes: 1000, ..Packet::default() }
+    }
+
+    fn drain(queue: &mut Priority) -> Vec<(u8, u32)> {
+        std::iter::from_fn(|| queue.dequeue()).map(|packet| (packet.class, packet.seq)).collect()
+    }
+
+    #[test]
+    fn the_highest_priority_leaves_first_and_each_class_in_order() {
+        let mut queue = Priority::new(Limit::Packets(100));
+        let mut dropped = Vec::new();
+        for (class, seq) in [(3, 0), (0, 1), (3, 2), (1, 3), (0, 4)] {
+            queue.enqueue(packet(class, seq), &mut dropped);
+        }
+        assert_eq!(drain(&mut queue), [(0, 1), (0, 4), (1, 3), (3, 0), (3, 2)]);
+        assert!(dropped.is_empty() && queue.backlog_bytes() == 0);
+    }
+
+    #[test]
+    fn the_newest_of_the_lowest_class_makes_room() {
+        let mut queue = Priority::new(Limit::Bytes(3_500));
+        let mut dropped = Vec::new();
+        for (class, seq) in [(2, 0), (4, 1), (4, 2)] {
+            queue.enqueue(packet(class, seq), &mut dropped);
+        }
+        queue.enqueue(packet(0, 3), &mut dropped);
+        queue.enqueue(packet(4, 4), &mut dropped);
+        queue.enqueue(packet(1, 5), &mut dropped);
+        queue.enqueue(packet(2, 6), &mut dropped);
+        let victims: Vec<u32> = dropped.iter().map(|packet| packet.seq).collect();
+        assert_eq!(victims, [2, 4, 1, 6]);
+        assert_eq!(drain(&mut queue), [(0, 3), (1, 5), (2, 0)]);
+    }
+}

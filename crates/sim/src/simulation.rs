@@ -1,0 +1,159 @@
+//! One run, from its configuration to its records.
+
+use crate::config::RunConfig;
+use crate::event_tree::MAX_LEAVES;
+use crate::fabric::{Alarm, LinkFabric};
+use crate::network::NodeId;
+use crate::physics::PhysicsViolation;
+use crate::records::Records;
+use crate::routes::Routes;
+use crate::world::World;
+use sparelane_core::Time;
+use thiserror::Error;
+
+/// Why a configuration cannot run.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum BuildError {
+    /// A scheme's controller cannot be built.
+    #[error("scheme \"{scheme}\": {source}")]
+    Controller {
+        /// The scheme.
+        scheme: String,
+        /// What is wrong.
+        source: sparelane_cc::BuildError,
+    },
+    /// A host is not connected to another.
+    #[error("no path leads from host \"{from}\" to host \"{to}\"")]
+    Unreachable {
+        /// One host.
+        from: String,
+        /// The other.
+        to: String,
+    },
+    /// A host has more or fewer cables than one.
+    #[error("host \"{host}\" has {cables} cables; a host has exactly one")]
+    Attachment {
+        /// The host.
+        host: String,
+        /// Its cables.
+        cables: usize,
+    },
+    /// Segments do not fit a packet.
+    #[error("scheme \"{scheme}\": segments of {mss_bytes} bytes; allowed: 1 to {MAX_MSS_BYTES}")]
+    SegmentSize {
+        /// The scheme.
+        scheme: String,
+        /// The segment size.
+        mss_bytes: u64,
+    },
+    /// More cables than the event queue takes.
+    #[error("{cables} cables; at most {max} in one run")]
+    TooManyCables {
+        /// Cables given.
+        cables: usize,
+        /// The most that are allowed.
+        max: usize,
+    },
+}
+
+/// The largest segment that fits a packet of 65,535 bytes with its header.
+pub const MAX_MSS_BYTES: u64 = 65_495;
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: Time,
+    /// Whether the end is reached.
+    pub finished: bool,
+}
+
+/// A run.
+pub struct Simulation {
+    world: World<LinkFabric>,
+}
+
+impl std::fmt::Debug for Simulation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Simulation").field("now", &self.world.now).finish_non_exhaustive()
+    }
+}
+
+impl Simulation {
+    /// Builds the network and the flow source; nothing has happened yet.
+    ///
+    /// # Errors
+    /// A scheme cannot be built, or the network is not one in which every host reaches every other.
+    pub fn new(config: RunConfig) -> Result<Simulation, BuildError> {
+        check(&config)?;
+        Ok(Simulation { world: World::new(config) })
+    }
+
+    /// Handles at least one and about `max_events` events.
+    ///
+    /// # Errors
+    /// A law of physics was broken: a defect of the simulator.
+    pub fn advance(&mut self, max_events: u64) -> Result<Progress, PhysicsViolation> {
+        let finished = self.world.advance(max_events)?;
+        Ok(Progress { now: self.world.now, finished })
+    }
+
+    /// Ends the run at the current time and returns its records.
+    ///
+    /// # Errors
+    /// A law of physics was broken: a defect of the simulator.
+    pub fn finish(self) -> Result<Records, PhysicsViolation> {
+        self.world.finish()
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// A law of physics was broken: a defect of the simulator.
+    pub fn run(mut self) -> Result<Records, PhysicsViolation> {
+        while !self.advance(u64::MAX / 2)?.finished {}
+        self.finish()
+    }
+}
+
+/// Finds what would make a run fail, before it starts.
+pub(crate) fn check(config: &RunConfig) -> Result<(), BuildError> {
+    for scheme in &config.schemes {
+        let (name, mss_bytes) = (&scheme.name, scheme.transport.mss_bytes);
+        if mss_bytes == 0 || mss_bytes > MAX_MSS_BYTES {
+            return Err(BuildError::SegmentSize { scheme: name.clone(), mss_bytes });
+        }
+        sparelane_cc::build(&scheme.controller, &scheme.values, &scheme.inner, mss_bytes)
+            .map_err(|source| BuildError::Controller { scheme: name.clone(), source })?;
+    }
+    let max = (MAX_LEAVES - Alarm::ALL.len()) / 2;
+    let cables = config.network.cables.len();
+    if cables > max {
+        return Err(BuildError::TooManyCables { cables, max });
+    }
+    check_paths(config)
+}
+
+/// Every host has one cable, and reaches the first host; paths lead both ways, so all reach all.
+fn check_paths(config: &RunConfig) -> Result<(), BuildError> {
+    let network = &config.network;
+    let name = |id: NodeId| network.nodes[id.index()].name.clone();
+    let mut degree = vec![0; network.nodes.len()];
+    for cable in &network.cables {
+        degree[cable.a.index()] += 1;
+        degree[cable.b.index()] += 1;
+    }
+    let hosts = network.hosts();
+    for &host in &hosts {
+        if degree[host.index()] != 1 {
+            return Err(BuildError::Attachment { host: name(host), cables: degree[host.index()] });
+        }
+    }
+    let routes = Routes::of(network, config.routing);
+    for pair in hosts.windows(2) {
+        if routes.links(network, pair[0], pair[1], 0).is_none() {
+            return Err(BuildError::Unreachable { from: name(pair[0]), to: name(pair[1]) });
+        }
+    }
+    Ok(())
+}

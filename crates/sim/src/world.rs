@@ -1,0 +1,615 @@
+//! Hosts and their flows on top of a fabric: what happens when a packet arrives, a timer fires or a
+//! flow starts.
+
+use crate::blocks::BlockSlab;
+use crate::config::{RunConfig, Scheme};
+use crate::fabric::{Alarm, Event, Fabric};
+use crate::flow::{FlowSource, FlowSpec};
+use crate::link::{LinkSpec, PlannedDrop};
+use crate::network::{Limit, Network, NodeId, NodeKind};
+use crate::packet::{Flags, NO_BLOCKS, Packet};
+use crate::physics::PhysicsViolation;
+use crate::pull::{Puller, Pullers};
+use crate::records::{CLASSES, Records};
+use crate::routes::{Routes, link_of};
+use crate::sampler::Sampler;
+use crate::timers::{Entry, Side, Timers};
+use sparelane_core::{Domain, Dur, Stream, Time};
+use sparelane_transport::{AckSegment, HEADER_BYTES, Receiver, Segment, Sender, Transmit};
+
+/// One open flow: both ends of its connection.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) sender: Sender,
+    pub(crate) receiver: Receiver,
+    /// Its number, in order of start; also its row in the results.
+    pub(crate) id: u32,
+    /// Where its routes start in the fabric's table.
+    forward: u32,
+    reverse: u32,
+    /// Its packets in queues and on wires.
+    in_network: u32,
+    /// Segments that make it complete; `u32::MAX` for a flow without end.
+    segments: u32,
+    finish: Time,
+    start: Time,
+    /// The least completion time that its path allows.
+    ideal: Dur,
+    /// The earliest live entry in the timers, by side.
+    sender_entry: Time,
+    receiver_entry: Time,
+    uses_tail: bool,
+    ecn: Flags,
+    pub(crate) open: bool,
+    /// Whether it waits for its interface to be idle.
+    pulling: bool,
+    sent: [u64; CLASSES],
+    lost: u64,
+}
+
+/// The whole simulated world.
+pub(crate) struct World<F> {
+    pub(crate) fabric: F,
+    pub(crate) flows: Vec<Flow>,
+    free_slots: Vec<u32>,
+    timers: Timers,
+    blocks: BlockSlab,
+    pullers: Pullers,
+    source: Box<dyn FlowSource>,
+    upcoming: Option<FlowSpec>,
+    network: Network,
+    links: Vec<LinkSpec>,
+    routes: Routes,
+    /// Entries of the route table per flow and direction.
+    route_stride: u32,
+    schemes: Vec<Scheme>,
+    drops: Vec<crate::fault::Drop>,
+    pub(crate) sampler: Option<Sampler>,
+    seed: u64,
+    stop: Time,
+    pub(crate) now: Time,
+    pub(crate) records: Records,
+    open_flows: u64,
+    injected: u64,
+    delivered: u64,
+    dropped: u64,
+}
+
+/// Both directions of every cable, in the order of `link_of`.
+fn link_specs(config: &RunConfig) -> Vec<LinkSpec> {
+    let spec = |cable: &crate::network::Cable, from: NodeId| {
+        let is_host = config.network.nodes[from.index()].kind == NodeKind::Host;
+        let queue = if is_host { config.nic_queue } else { config.router_queue };
+        let limit = cable.limit.unwrap_or(queue.limit);
+        LinkSpec { rate: cable.rate, delay: cable.delay, queue, limit, loss: cable.loss }
+    };
+    config.network.cables.iter().flat_map(|cable| [spec(cable, cable.a), spec(cable, cable.b)]).collect()
+}
+
+impl<F: Fabric> World<F> {
+    /// The world before anything happens. `config` has passed `simulation::check`.
+    pub(crate) fn new(config: RunConfig) -> World<F> {
+        let links = link_specs(&config);
+        let fabric = F::new(&links, config.seed);
+        let routes = Routes::of(&config.network, config.routing);
+        let routers = config.network.nodes.iter().filter(|node| node.kind == NodeKind::Router).count();
+        let sampler = config.sampling.map(Sampler::new);
+        let mut world = World {
+            fabric,
+            flows: Vec::new(),
+            free_slots: Vec::new(),
+            timers: Timers::default(),
+            blocks: BlockSlab::default(),
+            pullers: Pullers::default(),
+            source: config.flows,
+            upcoming: None,
+            network: config.network,
+            links,
+            routes,
+            route_stride: routers as u32 + 3,
+            schemes: config.schemes,
+            drops: config.drops,
+            sampler,
+            seed: config.seed,
+            stop: config.stop,
+            now: Time::ZERO,
+            records: Records::default(),
+            open_flows: 0,
+            injected: 0,
+            delivered: 0,
+            dropped: 0,
+        };
+        world.await_next_flow();
+        if world.sampler.is_some() {
+            world.fabric.arm(Alarm::Sample, Time::ZERO);
+        }
+        world
+    }
+
+    /// Handles at least one and about `max_events` events. Returns whether the run is over.
+    pub(crate) fn advance(&mut self, max_events: u64) -> Result<bool, PhysicsViolation> {
+        let pause = self.fabric.events() + max_events;
+        while let Some((now, event)) = self.fabric.next(self.stop) {
+            self.now = now;
+            match event {
+                Event::Delivered(packet) => self.deliver(packet)?,
+                Event::Idle(link) => self.pull(link),
+                Event::Alarm(Alarm::Timer) => self.fire_timers(),
+                Event::Alarm(Alarm::FlowStart) => self.start_flows(),
+                Event::Alarm(Alarm::Sample) => self.sample(),
+            }
+            while let Some(packet) = self.fabric.take_dropped() {
+                self.bury(packet);
+            }
+            if self.fabric.events() >= pause {
+                return Ok(false);
+            }
+        }
+        self.now = self.stop;
+        Ok(true)
+    }
+
+    /// A packet is at its host.
+    #[inline(always)]
+    fn deliver(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
+        self.delivered += 1;
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.in_network -= 1;
+        match packet.flags.kind() {
+            Flags::DATA => self.deliver_data(packet)?,
+            Flags::ACK => self.deliver_ack(packet),
+            Flags::SYN => self.send_syn_ack(packet.flow),
+            _ => {
+                flow.sender.handle_syn_ack(self.now);
+                self.pump(packet.flow);
+            }
+        }
+        self.close_if_over(packet.flow);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn deliver_data(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
+        let now = self.now;
+        let flow = &mut self.flows[packet.flow as usize];
+        let segment = Segment {
+            seq: packet.seq,
+            payload_bytes: u32::from(packet.wire_bytes) - HEADER_BYTES as u32,
+            class: packet.class,
+            retransmission: packet.flags.has(Flags::RETRANSMISSION),
+            window_reduced: packet.flags.has(Flags::ECN_ANSWER),
+        };
+        let ack = flow.receiver.handle_data(now, segment, packet.flags.has(Flags::MARKED));
+        if flow.receiver.next_expected() >= flow.segments && flow.finish == Time::NEVER {
+            flow.finish = now;
+            let took = now - flow.start;
+            if took < flow.ideal {
+                return Err(PhysicsViolation::FasterThanItsPath { flow: flow.id, took, least: flow.ideal });
+            }
+        }
+        match ack {
+            Some(ack) => self.send_ack(packet.flow, ack),
+            None => self.watch_receiver(packet.flow),
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn send_ack(&mut self, slot: u32, ack: AckSegment) {
+        let flow = &mut self.flows[slot as usize];
+        let blocks = self.blocks.store(flow.receiver.sack_blocks());
+        let flags = Flags::ACK
+            .with_if(ack.trigger_retransmitted, Flags::RETRANSMISSION)
+            .with_if(ack.ecn_echo, Flags::ECN_ANSWER);
+        let packet = Packet {
+            at: Time::ZERO,
+            flow: slot,
+            seq: ack.cumulative,
+            trigger: ack.trigger,
+            route: flow.reverse,
+            blocks,
+            wire_bytes: HEADER_BYTES as u16,
+            flags,
+            class: ack.class,
+        };
+        flow.in_network += 1;
+        self.inject(packet);
+    }
+
+    #[inline(always)]
+    fn deliver_ack(&mut self, packet: Packet) {
+        let flow = &mut self.flows[packet.flow as usize];
+        let ack = AckSegment {
+            cumulative: packet.seq,
+            trigger: packet.trigger,
+            trigger_retransmitted: packet.flags.has(Flags::RETRANSMISSION),
+            class: packet.class,
+            ecn_echo: packet.flags.has(Flags::ECN_ANSWER),
+        };
+        flow.sender.handle_ack(self.now, ack, self.blocks.at(packet.blocks));
+        self.blocks.release(packet.blocks);
+        self.pump(packet.flow);
+    }
+
+    fn send_syn_ack(&mut self, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        flow.in_network += 1;
+        let packet = control_packet(slot, flow.reverse, Flags::SYN_ACK);
+        self.inject(packet);
+    }
+
+    #[inline(always)]
+    fn inject(&mut self, packet: Packet) {
+        self.injected += 1;
+        self.fabric.send(self.now, packet);
+    }
+
+    /// Lets a sender send what it may.
+    #[inline(always)]
+    fn pump(&mut self, slot: u32) {
+        loop {
+            let flow = &mut self.flows[slot as usize];
+            let idle = flow.uses_tail && self.fabric.is_idle(self.now, self.fabric.first_link(flow.forward));
+            let Some(transmit) = flow.sender.poll_transmit(self.now, idle) else { break };
+            self.transmit(slot, transmit);
+        }
+        self.watch_sender(slot);
+        if self.flows[slot as usize].uses_tail {
+            self.await_idle(slot);
+        }
+    }
+
+    #[inline(always)]
+    fn transmit(&mut self, slot: u32, transmit: Transmit) {
+        let flow = &mut self.flows[slot as usize];
+        flow.in_network += 1;
+        let packet = match transmit {
+            Transmit::Syn => control_packet(slot, flow.forward, Flags::SYN),
+            Transmit::Data(segment) => {
+                flow.sent[usize::from(segment.class) & (CLASSES - 1)] += 1;
+                Packet {
+                    at: Time::ZERO,
+                    flow: slot,
+                    seq: segment.seq,
+                    trigger: 0,
+                    route: flow.forward,
+                    blocks: NO_BLOCKS,
+                    wire_bytes: (segment.payload_bytes + HEADER_BYTES as u32) as u16,
+                    flags: flow
+                        .ecn
+                        .with_if(segment.retransmission, Flags::RETRANSMISSION)
+                        .with_if(segment.window_reduced, Flags::ECN_ANSWER),
+                    class: segment.class,
+                }
+            }
+        };
+        self.inject(packet);
+    }
+
+    /// A flow with a tail left to send waits for its interface.
+    fn await_idle(&mut self, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        if flow.pulling {
+            return;
+        }
+        let Some(class) = flow.sender.tail_class() else { return };
+        flow.pulling = true;
+        let uplink = self.fabric.first_link(flow.forward);
+        if self.pullers.wait(uplink, class, Puller { slot, flow: flow.id }) {
+            self.fabric.wake_when_idle(self.now, uplink);
+        }
+    }
+
+    /// The interface before `uplink` may be idle: those who wait send, one segment at a time.
+    fn pull(&mut self, uplink: u32) {
+        while self.fabric.is_idle(self.now, uplink) {
+            let Some((waited_in, puller)) = self.pullers.next(uplink) else { return };
+            let flow = &mut self.flows[puller.slot as usize];
+            if !flow.open || flow.id != puller.flow {
+                continue;
+            }
+            flow.pulling = false;
+            if flow.sender.tail_class() == Some(waited_in)
+                && let Some(transmit) = flow.sender.poll_transmit(self.now, true)
+            {
+                self.transmit(puller.slot, transmit);
+                self.watch_sender(puller.slot);
+            }
+            self.await_idle(puller.slot);
+        }
+        if self.pullers.is_waiting(uplink) {
+            self.fabric.wake_when_idle(self.now, uplink);
+        }
+    }
+
+    /// Enters the sender's timer if it is earlier than its entry.
+    #[inline(always)]
+    fn watch_sender(&mut self, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        let at = flow.sender.next_timer();
+        if at < flow.sender_entry {
+            flow.sender_entry = at;
+            let entry = Entry { at, flow: flow.id, side: Side::Sender, slot };
+            self.enter_timer(entry);
+        }
+    }
+
+    fn watch_receiver(&mut self, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        let at = flow.receiver.next_timer();
+        if at < flow.receiver_entry {
+            flow.receiver_entry = at;
+            let entry = Entry { at, flow: flow.id, side: Side::Receiver, slot };
+            self.enter_timer(entry);
+        }
+    }
+
+    fn enter_timer(&mut self, entry: Entry) {
+        if self.timers.push(entry) {
+            self.fabric.arm(Alarm::Timer, entry.at);
+        }
+    }
+
+    fn fire_timers(&mut self) {
+        while let Some(entry) = self.timers.pop_due(self.now) {
+            let flow = &mut self.flows[entry.slot as usize];
+            if !flow.open || flow.id != entry.flow {
+                continue;
+            }
+            match entry.side {
+                Side::Sender if flow.sender_entry == entry.at => {
+                    flow.sender_entry = Time::NEVER;
+                    if flow.sender.next_timer() <= self.now {
+                        flow.sender.handle_timer(self.now);
+                        self.pump(entry.slot);
+                    } else {
+                        self.watch_sender(entry.slot);
+                    }
+                }
+                Side::Receiver if flow.receiver_entry == entry.at => {
+                    flow.receiver_entry = Time::NEVER;
+                    match flow.receiver.handle_timer(self.now) {
+                        Some(ack) => self.send_ack(entry.slot, ack),
+                        None => self.watch_receiver(entry.slot),
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.fabric.arm(Alarm::Timer, self.timers.earliest());
+    }
+
+    fn await_next_flow(&mut self) {
+        self.upcoming = self.source.next_flow();
+        self.fabric.arm(Alarm::FlowStart, self.upcoming.map_or(Time::NEVER, |spec| spec.start));
+    }
+
+    fn start_flows(&mut self) {
+        while let Some(spec) = self.upcoming.filter(|spec| spec.start <= self.now) {
+            self.start_flow(spec);
+            self.await_next_flow();
+        }
+    }
+
+    fn start_flow(&mut self, spec: FlowSpec) {
+        let id = self.records.flows.id.len() as u32;
+        let scheme = &self.schemes[usize::from(spec.scheme)];
+        let rng = Stream::new(self.seed, Domain::Controller, u64::from(id));
+        let cc = sparelane_cc::build(&scheme.controller, &scheme.values, &scheme.inner, scheme.transport.mss_bytes);
+        let Ok(cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
+        let (uses_tail, transport) = (cc.uses_tail(), scheme.transport);
+        let mut sender = Sender::new(transport, cc, rng);
+        match spec.size_bytes {
+            Some(bytes) => sender.write(bytes),
+            None => sender.write_without_end(),
+        }
+        let mss_bytes = transport.mss_bytes;
+        let segments = spec.size_bytes.map_or(u32::MAX, |bytes| bytes.div_ceil(mss_bytes) as u32);
+        let there = self.routes.links(&self.network, spec.src, spec.dst, u64::from(id));
+        let back = self.routes.links(&self.network, spec.dst, spec.src, u64::from(id));
+        let (Some(there), Some(back)) = (there, back) else { unreachable!("paths were checked before the run") };
+        let ideal = spec.size_bytes.map_or(Dur::ZERO, |bytes| self.ideal(&there, &back, bytes, mss_bytes));
+        let slot = self.free_slots.pop().unwrap_or(self.flows.len() as u32);
+        let (forward, reverse) = (slot * 2 * self.route_stride, (slot * 2 + 1) * self.route_stride);
+        self.fabric.set_route(forward, &there);
+        self.fabric.set_route(reverse, &back);
+        self.plan_drops(id, slot);
+        let flow = Flow {
+            sender,
+            receiver: Receiver::new(&transport),
+            id,
+            forward,
+            reverse,
+            in_network: 0,
+            segments,
+            finish: Time::NEVER,
+            start: self.now,
+            ideal,
+            sender_entry: Time::NEVER,
+            receiver_entry: Time::NEVER,
+            uses_tail,
+            ecn: Flags::DATA.with_if(transport.ecn, Flags::ECN_CAPABLE),
+            open: true,
+            pulling: false,
+            sent: [0; CLASSES],
+            lost: 0,
+        };
+        match self.flows.get_mut(slot as usize) {
+            Some(old) => *old = flow,
+            None => self.flows.push(flow),
+        }
+        let ideal = spec.size_bytes.map_or(u64::MAX, |_| ideal.as_ps());
+        self.records.flows.open(&spec, self.now, ideal);
+        self.records.totals.flows += 1;
+        self.open_flows += 1;
+        self.records.totals.peak_open_flows = self.records.totals.peak_open_flows.max(self.open_flows);
+        self.pump(slot);
+    }
+
+    /// The least completion time: a handshake, propagation, the last segment's serialization at every
+    /// link, and that of all before it at the slowest.
+    fn ideal(&self, there: &[u32], back: &[u32], bytes: u64, mss_bytes: u64) -> Dur {
+        let full_segments = (bytes - 1) / mss_bytes;
+        let last_bytes = bytes - full_segments * mss_bytes + HEADER_BYTES;
+        let cross = |links: &[u32], wire_bytes: u64| {
+            links.iter().fold(Dur::ZERO, |sum, &link| {
+                let link = &self.links[link as usize];
+                sum + link.delay + link.rate.byte_time().of(wire_bytes)
+            })
+        };
+        let queue = there.iter().map(|&link| {
+            self.links[link as usize].rate.byte_time().of(mss_bytes + HEADER_BYTES) * full_segments
+        });
+        cross(there, HEADER_BYTES) + cross(back, HEADER_BYTES) + cross(there, last_bytes) + queue.max().unwrap_or_default()
+    }
+
+    fn plan_drops(&mut self, id: u32, slot: u32) {
+        for planned in self.drops.iter().filter(|planned| planned.flow == id) {
+            let cable = self.network.cables.iter().position(|cable| {
+                (cable.a, cable.b) == (planned.from, planned.to) || (cable.b, cable.a) == (planned.from, planned.to)
+            });
+            if let Some(cable) = cable {
+                let segments = planned.segments.iter().map(|&segment| (segment, planned.copies)).collect();
+                let link = link_of(&self.network, cable, planned.from);
+                self.fabric.plan_drop(link, PlannedDrop { flow: slot, segments });
+            }
+        }
+    }
+
+    /// A packet was dropped or lost.
+    #[inline(never)]
+    fn bury(&mut self, packet: Packet) {
+        self.dropped += 1;
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.in_network -= 1;
+        flow.lost += u64::from(packet.flags.kind() == Flags::DATA);
+        self.blocks.release(packet.blocks);
+        self.close_if_over(packet.flow);
+    }
+
+    /// A flow is over when both ends are done and none of its packets is under way.
+    #[inline(always)]
+    fn close_if_over(&mut self, slot: u32) {
+        let flow = &self.flows[slot as usize];
+        if flow.in_network == 0 && flow.finish != Time::NEVER && flow.sender.is_done() {
+            self.close(slot);
+        }
+    }
+
+    #[inline(never)]
+    fn close(&mut self, slot: u32) {
+        self.record(slot);
+        let flow = &mut self.flows[slot as usize];
+        flow.open = false;
+        self.free_slots.push(slot);
+        self.open_flows -= 1;
+    }
+
+    /// Writes a flow's row.
+    fn record(&mut self, slot: u32) {
+        let flow = &self.flows[slot as usize];
+        let row = flow.id as usize;
+        let flows = &mut self.records.flows;
+        flows.finish_ps[row] = flow.finish.as_ps();
+        flows.delivered_bytes[row] = flow.receiver.held_bytes();
+        for (class, sent) in flow.sent.iter().enumerate() {
+            flows.sent_packets[class][row] = *sent;
+        }
+        flows.lost_packets[row] = flow.lost;
+        let counts = flow.sender.counts();
+        flows.retransmissions[row] = counts.retransmissions;
+        flows.timeouts[row] = counts.timeouts;
+        self.records.totals.finished_flows += u64::from(flow.finish != Time::NEVER);
+    }
+
+    fn sample(&mut self) {
+        let Some(mut sampler) = self.sampler.take() else { return };
+        let next = sampler.sample(self);
+        self.sampler = Some(sampler);
+        if next <= self.stop {
+            self.fabric.arm(Alarm::Sample, next);
+        }
+    }
+
+    /// Ends the run: writes the rows of open flows and links, and checks the laws.
+    pub(crate) fn finish(mut self) -> Result<Records, PhysicsViolation> {
+        while let Some(packet) = self.fabric.take_dropped() {
+            self.bury(packet);
+        }
+        for slot in 0..self.flows.len() as u32 {
+            if self.flows[slot as usize].open {
+                self.record(slot);
+            }
+        }
+        let in_network = self.flows.iter().filter(|flow| flow.open).map(|flow| u64::from(flow.in_network)).sum();
+        let mut held_by_links = 0;
+        let mut packet_hops = 0;
+        for link in 0..self.links.len() {
+            held_by_links += self.finish_link(link)?;
+            packet_hops += self.records.links.sent_packets[link];
+        }
+        let went = self.delivered + self.dropped;
+        for held in [in_network, held_by_links] {
+            if self.injected != went + held {
+                let place = "in the network".to_owned();
+                return Err(PhysicsViolation::NotConserved { place, came: self.injected, went, held });
+            }
+        }
+        self.records.totals.events = self.fabric.events();
+        self.records.totals.packet_hops = packet_hops;
+        self.records.totals.end_ps = self.now.as_ps();
+        if let Some(sampler) = self.sampler {
+            self.records.series = sampler.into_series();
+        }
+        Ok(self.records)
+    }
+
+    /// Writes a link's row and checks its laws; returns the packets that it holds.
+    fn finish_link(&mut self, link: usize) -> Result<u64, PhysicsViolation> {
+        let (now, spec) = (self.now, self.links[link]);
+        let counts = self.fabric.counts(now, link as u32);
+        let held = self.fabric.held_packets(link as u32);
+        let came: u64 = counts.arrived.iter().sum();
+        let went = counts.delivered_packets + counts.dropped.iter().sum::<u64>();
+        if came != went + held {
+            return Err(PhysicsViolation::NotConserved { place: format!("at link {link}"), came, went, held });
+        }
+        let largest = self.schemes.iter().map(|scheme| scheme.transport.mss_bytes + HEADER_BYTES).max().unwrap_or(0);
+        let allowed = spec.rate.bytes_in(now - Time::ZERO) + largest;
+        if counts.delivered_bytes > allowed {
+            let bytes = counts.delivered_bytes;
+            return Err(PhysicsViolation::FasterThanItsRate { link, bytes, allowed, now });
+        }
+        let limit = match spec.limit {
+            Limit::Bytes(bytes) => bytes,
+            Limit::Packets(packets) => packets.saturating_mul(largest),
+        };
+        // The packet in transmission is beside the limit.
+        if counts.peak_backlog_bytes > limit.saturating_add(2 * largest) {
+            return Err(PhysicsViolation::QueueOverLimit { link, held: counts.peak_backlog_bytes, limit });
+        }
+        let cable = &self.network.cables[link / 2];
+        let (from, to) = if link % 2 == 0 { (cable.a, cable.b) } else { (cable.b, cable.a) };
+        self.records.links.add(from, to, spec.rate, &counts);
+        Ok(held)
+    }
+
+    /// Whether nothing of the slab is lost: every entry belongs to a packet under way.
+    #[cfg(test)]
+    pub(crate) fn blocks_in_use(&self) -> usize {
+        self.blocks.in_use()
+    }
+
+    /// The link of a cable end, for probes.
+    pub(crate) fn link_between(&self, from: NodeId, to: NodeId) -> Option<u32> {
+        let cable = self.network.cables.iter().position(|cable| {
+            (cable.a, cable.b) == (from, to) || (cable.b, cable.a) == (from, to)
+        })?;
+        Some(link_of(&self.network, cable, from))
+    }
+}
+
+/// A packet of the handshake.
+fn control_packet(slot: u32, route: u32, flags: Flags) -> Packet {
+    Packet { flow: slot, route, blocks: NO_BLOCKS, wire_bytes: HEADER_BYTES as u16, flags, ..Packet::default() }
+}
