@@ -58,6 +58,8 @@ pub struct Document {
     pub root: Node,
 }
 
+static NO_TABLE: Table = Table { entries: Vec::new() };
+
 impl Document {
     /// Parses TOML.
     ///
@@ -71,6 +73,11 @@ impl Document {
         })?;
         let item = Item::Table(Table::read(text, table.get_ref()));
         Ok(Document { file: file.to_owned(), root: Node { item, origin: Origin::Nowhere } })
+    }
+
+    /// The whole file.
+    pub fn table(&self) -> &Table {
+        if let Item::Table(table) = &self.root.item { table } else { &NO_TABLE }
     }
 }
 

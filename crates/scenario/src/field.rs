@@ -312,6 +312,11 @@ impl<'d> Section<'d> {
         self.field.missing(name, &self.key(name).kind.to_string())
     }
 
+    /// That `name` is missing, where what is allowed depends on the rest of the file.
+    pub fn missing_of(&self, name: &str, allowed: &str) -> ScenarioError {
+        self.field.missing(name, allowed)
+    }
+
     /// What `read` makes of `name`, or `None` where the file does not give it.
     pub fn maybe<'s, T>(
         &'s self,

@@ -1,15 +1,41 @@
 //! A typed scenario file -> one run -> columns of results.
+//!
+//! A scenario is TOML with units in its values. It is parsed once into types, with overrides from the command
+//! line, and every mistake is found then, with its file, line, key, value and what is allowed. What results is
+//! a [`Scenario`], which builds the configuration of a run; the run's records become [`Results`] with named columns.
+//!
+//! Every key is declared in a table beside the code that reads it. These tables decide which keys are allowed,
+//! hold the defaults, and are what [`catalogue`](catalogue::catalogue) lists.
 
+pub mod catalogue;
+pub mod columns;
+pub mod digest;
 pub mod document;
+mod drops;
 pub mod error;
-pub mod field;
+mod field;
 pub mod files;
-pub mod keys;
-pub mod overrides;
+mod keys;
+mod links;
+mod nodes;
+mod overrides;
+mod queues;
 pub mod reach;
-pub mod schemes;
-pub mod topology;
-pub mod transport;
+pub mod results;
+mod sampling;
+pub mod scenario;
+mod schemes;
+mod sizes;
+mod topology;
+mod transport;
 pub mod units;
+mod volume;
+mod workload;
 
+pub use catalogue::{Entry, Parameter, catalogue};
+pub use columns::{Column, Data, Table};
+pub use digest::digest;
 pub use error::ScenarioError;
+pub use files::Source;
+pub use results::{Results, drop_columns, flow_columns, link_columns, series_columns};
+pub use scenario::Scenario;

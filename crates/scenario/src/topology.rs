@@ -195,18 +195,19 @@ fn in_file(input: &Input, error: TopologyError) -> ScenarioError {
 }
 
 /// The units of scenarios, for files that carry units.
-struct Units;
+#[derive(Clone, Copy, Debug)]
+pub struct Units;
 
 impl UnitParser for Units {
     fn rate(&self, text: &str) -> Result<Rate, String> {
-        units::rate(text).map_err(|error| error.to_string())
+        units::rate(text).map_err(|_| units::RATE.examples())
     }
 
     fn time(&self, text: &str) -> Result<Dur, String> {
-        units::time(text).map_err(|error| error.to_string())
+        units::time(text).map_err(|_| units::TIME.examples())
     }
 
     fn bytes(&self, text: &str) -> Result<u64, String> {
-        units::size(text).map_err(|error| error.to_string())
+        units::size(text).map_err(|_| units::SIZE.examples())
     }
 }

@@ -142,6 +142,11 @@ impl Measure {
         self.names().collect::<Vec<_>>().join(", ")
     }
 
+    /// What is allowed, for the messages of other files: `a time such as "40ms" (units: ps, ns, ...)`.
+    pub fn examples(&self) -> String {
+        format!("{} such as \"{}\" (units: {})", self.what, self.example, self.allowed())
+    }
+
     /// Reads `text` as a whole number of this measure's smallest unit.
     ///
     /// # Errors

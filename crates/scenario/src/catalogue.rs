@@ -1,0 +1,134 @@
+//! Everything that a scenario can ask for, as data: from the controllers' own declarations and from the tables
+//! that the parser reads by.
+
+use crate::keys::{Key, Variant};
+use crate::queues::{DISCIPLINES, NIC_QUEUE, ROUTER_QUEUE};
+use crate::{drops, links, sampling, scenario, schemes, sizes, topology, transport, workload};
+use sparelane_cc::registry::CONTROLLERS;
+
+/// One thing that a scenario can name, or one of its tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// `controller`, `topology`, `workload`, `sizes` or `queue` for what a scenario can name, and `table` for its tables.
+    pub kind: &'static str,
+    /// As a scenario writes it.
+    pub name: String,
+    /// One line for people.
+    pub summary: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// Its keys.
+    pub params: Vec<Parameter>,
+}
+
+/// One key of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// As a scenario writes it.
+    pub name: &'static str,
+    /// What holds where a scenario is silent: a value, `required`, or in parentheses what absence means.
+    pub default: String,
+    /// What it may be.
+    pub allowed: String,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Where the default comes from.
+    pub source: &'static str,
+}
+
+/// All entries, by kind.
+pub fn catalogue() -> Vec<Entry> {
+    let mut entries = controllers();
+    let forms = [("topology", topology::TOPOLOGIES), ("workload", workload::WORKLOADS), ("sizes", sizes::SIZES)];
+    entries.extend(forms.into_iter().flat_map(|(kind, variants)| variants.iter().map(move |form| variant(kind, form))));
+    entries.extend(DISCIPLINES.iter().map(|&(name, summary, source)| Entry {
+        kind: "queue",
+        name: name.to_owned(),
+        summary,
+        source,
+        params: Vec::new(),
+    }));
+    entries.extend([
+        table("(top level)", "the run as a whole", scenario::SCENARIO),
+        table("[[link]]", "settings of chosen cables", links::LINK),
+        table("[queue]", "output queues of routers", ROUTER_QUEUE),
+        table("[nic]", "output queues of hosts", NIC_QUEUE),
+        table("[transport]", "settings of TCP", transport::TRANSPORT),
+        table("delayed_ack", "the details of delayed acknowledgments", transport::DELAYED_ACK),
+        table("[scheme.NAME]", "a controller under a name; its parameters come on top", schemes::SCHEME),
+        table("[[workload]]", "the keys of every kind of workload", workload::WORKLOAD),
+        table("[[drop]]", "packets to drop on purpose", drops::DROP),
+        table("[sample]", "time series", sampling::SAMPLE),
+    ]);
+    entries
+}
+
+fn controllers() -> Vec<Entry> {
+    let entry = |controller: &'static sparelane_cc::Controller| Entry {
+        kind: "controller",
+        name: controller.name.to_owned(),
+        summary: controller.summary,
+        source: controller.source,
+        params: controller.params.iter().map(|param| parameter(&Key::declared(param))).collect(),
+    };
+    CONTROLLERS.iter().map(entry).collect()
+}
+
+fn variant(kind: &'static str, variant: &Variant) -> Entry {
+    let params = variant.keys.iter().map(parameter).collect();
+    Entry { kind, name: variant.name.to_owned(), summary: variant.summary, source: variant.source, params }
+}
+
+fn table(name: &str, summary: &'static str, keys: &[Key]) -> Entry {
+    let params = keys.iter().map(parameter).collect();
+    Entry { kind: "table", name: name.to_owned(), summary, source: "sparelane", params }
+}
+
+fn parameter(key: &Key) -> Parameter {
+    Parameter {
+        name: key.name,
+        default: key.default.to_string(),
+        allowed: key.kind.to_string(),
+        meaning: key.meaning,
+        source: key.source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::{Fallback, Kind};
+
+    #[test]
+    fn every_entry_is_there_once_and_says_what_it_is() {
+        let entries = catalogue();
+        let mut names: Vec<_> = entries.iter().map(|entry| (entry.kind, entry.name.as_str())).collect();
+        assert!(names.contains(&("controller", "rc3")) && names.contains(&("topology", "internet2")));
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+        for entry in &entries {
+            assert!(!entry.summary.is_empty() && !entry.source.is_empty(), "{entry:?}");
+            for param in &entry.params {
+                assert!(
+                    !param.allowed.is_empty() && !param.meaning.is_empty() && !param.source.is_empty(),
+                    "{param:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_queue_kinds_are_those_that_the_parser_knows() {
+        let names: Vec<_> = DISCIPLINES.iter().map(|(name, ..)| *name).collect();
+        let Kind::Choice(words) = ROUTER_QUEUE[0].kind else { panic!("a choice") };
+        assert_eq!(names, words);
+    }
+
+    #[test]
+    fn a_default_is_a_value_or_says_what_silence_means() {
+        let limit = &ROUTER_QUEUE[1];
+        assert_eq!(parameter(limit).default, "1bdp");
+        assert_eq!(Fallback::Required.to_string(), "required");
+        assert_eq!(Fallback::Nothing("never").to_string(), "(never)");
+    }
+}

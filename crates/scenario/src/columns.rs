@@ -1,0 +1,92 @@
+//! Columns of results, in forms that a data frame takes over without work.
+
+/// Names and columns, all equally long.
+pub type Table = Vec<(String, Column)>;
+
+/// One column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// The values.
+    pub data: Data,
+    /// Which rows have a value, where some may not; the others hold zero.
+    pub valid: Option<Vec<bool>>,
+}
+
+/// The values of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// Small whole numbers.
+    U32(Vec<u32>),
+    /// Whole numbers.
+    U64(Vec<u64>),
+    /// Numbers.
+    F64(Vec<f64>),
+    /// Text, as indices into a dictionary.
+    Text {
+        /// One index per row.
+        codes: Vec<u32>,
+        /// What the indices stand for.
+        dictionary: Vec<String>,
+    },
+}
+
+/// Stands for "no value" in records.
+const NONE: u64 = u64::MAX;
+
+impl Column {
+    fn full(data: Data) -> Column {
+        Column { data, valid: None }
+    }
+
+    /// A column of small whole numbers.
+    pub fn u32(values: Vec<u32>) -> Column {
+        Column::full(Data::U32(values))
+    }
+
+    /// A column of whole numbers.
+    pub fn u64(values: Vec<u64>) -> Column {
+        Column::full(Data::U64(values))
+    }
+
+    /// A column of numbers.
+    pub fn f64(values: Vec<f64>) -> Column {
+        Column::full(Data::F64(values))
+    }
+
+    /// A column of text, as indices into `dictionary`.
+    pub fn text(codes: Vec<u32>, dictionary: Vec<String>) -> Column {
+        Column::full(Data::Text { codes, dictionary })
+    }
+
+    /// A column of words, of which there are few different ones; the dictionary is in order of appearance.
+    pub fn words(words: &[&str]) -> Column {
+        let mut dictionary: Vec<String> = Vec::new();
+        let codes = words.iter().map(|word| {
+            let known = dictionary.iter().position(|other| other == word);
+            known.unwrap_or_else(|| {
+                dictionary.push((*word).to_owned());
+                dictionary.len() - 1
+            }) as u32
+        });
+        let codes = codes.collect();
+        Column::text(codes, dictionary)
+    }
+
+    /// Whole numbers, where `u64::MAX` stands for none.
+    pub fn optional_u64(values: &[u64]) -> Column {
+        let data = Data::U64(values.iter().map(|&value| if value == NONE { 0 } else { value }).collect());
+        Column { data, valid: Some(values.iter().map(|&value| value != NONE).collect()) }
+    }
+
+    /// Picoseconds as seconds.
+    pub fn seconds(picoseconds: &[u64]) -> Column {
+        Column::f64(picoseconds.iter().map(|&ps| ps as f64 / 1e12).collect())
+    }
+
+    /// Picoseconds as seconds, where `u64::MAX` stands for none.
+    pub fn optional_seconds(picoseconds: &[u64]) -> Column {
+        let seconds = |&ps: &u64| if ps == NONE { 0.0 } else { ps as f64 / 1e12 };
+        let data = Data::F64(picoseconds.iter().map(seconds).collect());
+        Column { data, valid: Some(picoseconds.iter().map(|&ps| ps != NONE).collect()) }
+    }
+}

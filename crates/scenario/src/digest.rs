@@ -1,0 +1,157 @@
+//! One short text that stands for all results of a run: two runs with the same digest went the same way.
+
+use sparelane_sim::{FlowTable, LinkTable, Records, SeriesTable, Totals};
+
+/// The digest of `records` in hexadecimal: BLAKE3 over every column of every table, and the totals but for the
+/// number of events, which is the engine's own affair.
+///
+/// Numbers go in as 64 bits, little end first, each column behind its name and length, so that the digest does not
+/// depend on the machine.
+pub fn digest(records: &Records) -> String {
+    let mut hash = Hash(blake3::Hasher::new());
+    // Patterns without `..`: a new column must be added here, or nothing compiles.
+    let Records { flows, links, series, totals } = records;
+    hash.flows(flows);
+    hash.links(links);
+    hash.series(series);
+    let Totals { events: _, packet_hops, flows, finished_flows, end_ps, peak_open_flows } = *totals;
+    hash.numbers("totals", [packet_hops, flows, finished_flows, end_ps, peak_open_flows].into_iter());
+    hash.0.finalize().to_hex().to_string()
+}
+
+struct Hash(blake3::Hasher);
+
+impl Hash {
+    fn number(&mut self, value: u64) {
+        self.0.update(&value.to_le_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.number(text.len() as u64);
+        self.0.update(text.as_bytes());
+    }
+
+    fn numbers(&mut self, name: &str, values: impl ExactSizeIterator<Item = u64>) {
+        self.text(name);
+        self.number(values.len() as u64);
+        values.for_each(|value| self.number(value));
+    }
+
+    fn wide(&mut self, name: &str, column: &[u64]) {
+        self.numbers(name, column.iter().copied());
+    }
+
+    fn narrow<T: Copy + Into<u64>>(&mut self, name: &str, column: &[T]) {
+        self.numbers(name, column.iter().map(|&value| value.into()));
+    }
+
+    fn by_class(&mut self, name: &str, columns: &[Vec<u64>]) {
+        columns.iter().for_each(|column| self.wide(name, column));
+    }
+
+    fn flows(&mut self, table: &FlowTable) {
+        let FlowTable {
+            id,
+            src,
+            dst,
+            scheme,
+            size_bytes,
+            start_ps,
+            finish_ps,
+            ideal_ps,
+            delivered_bytes,
+            sent_packets,
+            lost_packets,
+            retransmissions,
+            timeouts,
+        } = table;
+        self.narrow("flow id", id);
+        self.narrow("flow src", src);
+        self.narrow("flow dst", dst);
+        self.narrow("flow scheme", scheme);
+        self.wide("flow size", size_bytes);
+        self.wide("flow start", start_ps);
+        self.wide("flow finish", finish_ps);
+        self.wide("flow ideal", ideal_ps);
+        self.wide("flow delivered", delivered_bytes);
+        self.by_class("flow sent", sent_packets);
+        self.wide("flow lost", lost_packets);
+        self.wide("flow retransmissions", retransmissions);
+        self.wide("flow timeouts", timeouts);
+    }
+
+    fn links(&mut self, table: &LinkTable) {
+        let LinkTable {
+            from,
+            to,
+            rate_bps,
+            sent_packets,
+            sent_bytes,
+            arrived_packets,
+            dropped_packets,
+            lost_packets,
+            marked_packets,
+            peak_backlog_bytes,
+        } = table;
+        self.narrow("link from", from);
+        self.narrow("link to", to);
+        self.wide("link rate", rate_bps);
+        self.wide("link sent", sent_packets);
+        self.wide("link bytes", sent_bytes);
+        self.by_class("link arrived", arrived_packets);
+        self.by_class("link dropped", dropped_packets);
+        self.wide("link lost", lost_packets);
+        self.wide("link marked", marked_packets);
+        self.wide("link peak", peak_backlog_bytes);
+    }
+
+    fn series(&mut self, table: &SeriesTable) {
+        let SeriesTable { time_ps, probe, quantity, value } = table;
+        self.wide("series time", time_ps);
+        self.narrow("series probe", probe);
+        self.text("series quantity");
+        quantity.iter().for_each(|name| self.text(name));
+        self.numbers("series value", value.iter().map(|value| value.to_bits()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one_flow() -> Records {
+        let mut records = Records::default();
+        records.flows.id.push(0);
+        records.flows.size_bytes.push(1460);
+        records.flows.sent_packets[1].push(3);
+        records.series.quantity.push("cwnd_bytes");
+        records.series.value.push(0.5);
+        records
+    }
+
+    /// Pinned, so that a change of the encoding is seen: stored digests would no longer compare.
+    #[test]
+    fn the_digest_of_given_records_never_changes() {
+        assert_eq!(digest(&one_flow()), "ef95e0bf6b8b91fe68c33a6d0a3360d2a65ce2719e74e590c5a823c07b728f49");
+    }
+
+    #[test]
+    fn every_result_counts_and_the_number_of_events_does_not() {
+        let base = digest(&one_flow());
+        let mut other = one_flow();
+        other.totals.events = 99;
+        assert_eq!(digest(&other), base);
+        let changes: [fn(&mut Records); 5] = [
+            |records| records.flows.size_bytes[0] += 1,
+            |records| records.flows.sent_packets.swap(1, 2),
+            |records| records.links.marked_packets.push(0),
+            |records| records.series.value[0] = -0.5,
+            |records| records.totals.finished_flows = 1,
+        ];
+        for change in changes {
+            let mut other = one_flow();
+            change(&mut other);
+            assert_ne!(digest(&other), base);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `[[drop]]`: packets to drop on purpose.
+
+use crate::error::ScenarioError;
+use crate::field::Field;
+use crate::keys::{Fallback, Key, Kind};
+use crate::nodes;
+use sparelane_sim::{Drop, Network};
+
+/// A segment number, or a flow's.
+const NUMBER: Kind = Kind::Whole { min: 0, max: u32::MAX as u64 };
+
+/// The keys of `[[drop]]`.
+pub static DROP: &[Key] = &[
+    Key::new("from", Kind::Node, Fallback::Required, "the node whose output queue drops"),
+    Key::new("to", Kind::Node, Fallback::Required, "the node that the cable leads to"),
+    Key::new("flow", NUMBER, Fallback::Value("0"), "the flow, by its number in order of start, from 0"),
+    Key::new(
+        "segments",
+        Kind::Special("a list of whole numbers, as in [20, 21]"),
+        Fallback::Required,
+        "the data segments to drop, from 0",
+    ),
+    Key::new(
+        "copies",
+        Kind::Whole { min: 1, max: u32::MAX as u64 },
+        Fallback::Value("1"),
+        "how many transmissions of each segment are dropped",
+    ),
+];
+
+/// Reads one `[[drop]]`.
+pub fn read(field: Field<'_>, network: &Network) -> Result<Drop, ScenarioError> {
+    let section = field.section(&[DROP])?;
+    let (_, from, to) = nodes::cable(&section.need("from")?, &section.need("to")?, network)?;
+    let list = section.need("segments")?;
+    let segments = list
+        .list(NUMBER)?
+        .iter()
+        .map(|field| field.whole().map(|number| number as u32))
+        .collect::<Result<Vec<_>, _>>()?;
+    if segments.is_empty() {
+        return Err(list.error("no segment to drop; allowed: at least one"));
+    }
+    let flow = section.need("flow")?.whole()? as u32;
+    Ok(Drop { from, to, flow, segments, copies: section.need("copies")?.whole()? as u32 })
+}

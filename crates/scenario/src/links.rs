@@ -1,0 +1,93 @@
+//! `[[link]]`: settings of chosen cables, over what the topology gives them.
+
+use crate::error::ScenarioError;
+use crate::field::{Field, Section};
+use crate::keys::{Fallback, Key, Kind};
+use crate::nodes;
+use crate::queues::read_limit;
+use crate::schemes::Schemes;
+use sparelane_sim::{Network, NodeKind};
+
+/// The keys of `[[link]]`.
+pub static LINK: &[Key] = &[
+    Key::new(
+        "between",
+        Kind::Special("the two nodes that a cable joins, as in [\"r0\", \"r1\"]"),
+        Fallback::Nothing("as select says"),
+        "the cable to change",
+    ),
+    Key::new(
+        "select",
+        Kind::Choice(&["core", "access", "all"]),
+        Fallback::Nothing("as between says"),
+        "the cables to change: those between routers, those of hosts, or all",
+    ),
+    Key::new("rate", Kind::Rate, Fallback::Nothing("as in the topology"), "rate of each direction"),
+    Key::new("delay", Kind::DELAY, Fallback::Nothing("as in the topology"), "propagation delay, one way"),
+    Key::new("limit", Kind::Limit, Fallback::Nothing("as in [queue] or [nic]"), "output queue of each direction"),
+    Key::new(
+        "loss",
+        Kind::Share { max: 1.0 },
+        Fallback::Nothing("as in the topology, mostly 0"),
+        "probability that a packet is lost on the wire, each direction",
+    ),
+];
+
+/// Rates, delays and losses first: what `"1bdp"` means depends on them.
+pub fn apply_wires(fields: &[Field<'_>], network: &mut Network) -> Result<(), ScenarioError> {
+    for field in fields {
+        let section = field.clone().section(&[LINK])?;
+        let cables = selected(&section, network)?;
+        let (rate, delay) = (section.maybe("rate", Field::rate)?, section.maybe("delay", Field::time)?);
+        let loss = section.maybe("loss", Field::share)?;
+        if rate.is_none() && delay.is_none() && loss.is_none() && section.given("limit").is_none() {
+            return Err(field.error("changes nothing; allowed: rate, delay, limit, loss"));
+        }
+        for index in cables {
+            let cable = &mut network.cables[index];
+            cable.rate = rate.unwrap_or(cable.rate);
+            cable.delay = delay.unwrap_or(cable.delay);
+            cable.loss = loss.unwrap_or(cable.loss);
+        }
+    }
+    Ok(())
+}
+
+/// Queue limits, once bandwidth-delay product and packet sizes are known.
+pub fn apply_limits(
+    fields: &[Field<'_>],
+    network: &mut Network,
+    schemes: &Schemes,
+    bdp: u64,
+) -> Result<(), ScenarioError> {
+    for field in fields {
+        let section = field.clone().section(&[LINK])?;
+        let Some(limit) = section.maybe("limit", |field| read_limit(field, schemes, bdp))? else { continue };
+        for index in selected(&section, network)? {
+            network.cables[index].limit = Some(limit);
+        }
+    }
+    Ok(())
+}
+
+/// The cables that an override is for, at least one.
+fn selected(section: &Section<'_>, network: &Network) -> Result<Vec<usize>, ScenarioError> {
+    match (section.given("between"), section.given("select")) {
+        (Some(between), None) => {
+            let [from, to] = nodes::pair(&between)?;
+            Ok(vec![nodes::cable(&from, &to, network)?.0])
+        }
+        (None, Some(select)) => {
+            let word = select.choice()?;
+            let hosts = |index: &usize| {
+                let cable = &network.cables[*index];
+                [cable.a, cable.b].iter().any(|end| network.nodes[end.index()].kind == NodeKind::Host)
+            };
+            let chosen = |index: &usize| word == "all" || (word == "access") == hosts(index);
+            let cables: Vec<_> = (0..network.cables.len()).filter(chosen).collect();
+            if cables.is_empty() { Err(select.error("there is no such cable in this topology")) } else { Ok(cables) }
+        }
+        (Some(_), Some(select)) => Err(select.error("between is given too; allowed: one of the two")),
+        (None, None) => Err(section.whole_table().error("names no cable; allowed: between or select")),
+    }
+}

@@ -1,0 +1,146 @@
+//! `[queue]` and `[nic]`: the output queues of routers and of hosts.
+
+use crate::error::ScenarioError;
+use crate::field::{Field, Section};
+use crate::keys::{Fallback, Key, Kind};
+use crate::schemes::Schemes;
+use crate::units::Amount;
+use sparelane_sim::{Discipline, Limit, Network, NodeKind, QueueSpec};
+
+/// The ways in which a queue orders packets: name, summary, source.
+pub static DISCIPLINES: &[(&str, &str, &str)] = &[
+    ("fifo", "first in, first out; what does not fit is dropped; can mark (ECN)", "sparelane"),
+    (
+        "priority",
+        "strict priority over one shared buffer; the newest packets of the lowest class make room for higher classes",
+        "NSDI 2014 section 5; the authors' code",
+    ),
+];
+
+const KIND: Key = Key::new(
+    "kind",
+    Kind::Choice(&["fifo", "priority"]),
+    Fallback::Nothing("priority where a scheme sends at low priority, else fifo"),
+    "the order of service",
+);
+const MARK_AT: Key = Key::new(
+    "mark_at",
+    Kind::Size { min: 1, max: 1 << 50 },
+    Fallback::Nothing("never"),
+    "mark ECN-capable packets that arrive when so much is queued; fifo only",
+);
+
+/// The keys of `[queue]`.
+pub static ROUTER_QUEUE: &[Key] = &[
+    KIND,
+    Key::new("limit", Kind::Limit, Fallback::Value("1bdp"), "what a queue holds besides the packet in transmission"),
+    MARK_AT,
+];
+
+/// The keys of `[nic]`.
+pub static NIC_QUEUE: &[Key] = &[
+    KIND,
+    Key::new("limit", Kind::Limit, Fallback::Value("2.048GB"), "what a queue holds besides the packet in transmission")
+        .from("the RC3 authors' code"),
+    MARK_AT,
+];
+
+/// The two defaults of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queues {
+    /// Output queues of routers.
+    pub router: QueueSpec,
+    /// Output queues of hosts.
+    pub nic: QueueSpec,
+}
+
+impl Queues {
+    /// Reads `[queue]` and `[nic]`.
+    pub fn read(queue: Field<'_>, nic: Field<'_>, schemes: &Schemes, bdp: u64) -> Result<Queues, ScenarioError> {
+        let nic = nic.section(&[NIC_QUEUE])?;
+        let router = read_queue(&queue.section(&[ROUTER_QUEUE])?, schemes, bdp)?;
+        let queues = Queues { router, nic: read_queue(&nic, schemes, bdp)? };
+        if let (Discipline::Fifo, Some(scheme)) = (queues.nic.discipline, schemes.with_low_priority()) {
+            let message = format!(
+                "scheme \"{scheme}\" sends at low priority, which its own host must hold back; allowed: priority"
+            );
+            return Err(nic.given("kind").unwrap_or_else(|| nic.whole_table().clone()).error(message));
+        }
+        Ok(queues)
+    }
+
+    /// Checks every queue of `network` against the largest packet and against the thresholds of marking.
+    ///
+    /// `place` is blamed for a queue that came with the network, and not from `[queue]`, `[nic]` or `[[link]]`.
+    pub fn check(&self, network: &Network, schemes: &Schemes, place: &Field<'_>) -> Result<(), ScenarioError> {
+        for cable in &network.cables {
+            let Some(limit) = cable.limit else { continue };
+            let name = |id: sparelane_sim::NodeId| &network.nodes[id.index()].name;
+            let cable_name = format!("the queue between \"{}\" and \"{}\"", name(cable.a), name(cable.b));
+            if let Some(message) = too_small(limit, schemes) {
+                return Err(place.error(format!("{cable_name} is {message}")));
+            }
+            for end in [cable.a, cable.b] {
+                let is_host = network.nodes[end.index()].kind == NodeKind::Host;
+                let queue = if is_host { &self.nic } else { &self.router };
+                if queue.mark_at_bytes.is_some_and(|mark| mark > most_bytes(limit, schemes)) {
+                    return Err(place.error(format!("{cable_name} is smaller than mark_at, and would never mark")));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_queue(section: &Section<'_>, schemes: &Schemes, bdp: u64) -> Result<QueueSpec, ScenarioError> {
+    let word = section.maybe("kind", Field::choice)?;
+    let discipline = match word {
+        Some("priority") => Discipline::Priority,
+        None if schemes.with_low_priority().is_some() => Discipline::Priority,
+        _ => Discipline::Fifo,
+    };
+    let limit = read_limit(&section.need("limit")?, schemes, bdp)?;
+    let mark_at_bytes = section.maybe("mark_at", Field::size)?;
+    if let (Some(mark), Some(field)) = (mark_at_bytes, section.given("mark_at")) {
+        if discipline == Discipline::Priority {
+            return Err(field.error("a priority queue does not mark; allowed: kind = \"fifo\""));
+        }
+        if mark > most_bytes(limit, schemes) {
+            let held = most_bytes(limit, schemes);
+            return Err(field.error(format!("above the queue's limit, and would never mark; allowed: up to {held}B")));
+        }
+    }
+    Ok(QueueSpec { discipline, limit, mark_at_bytes })
+}
+
+/// The limit that `field` asks for, which must hold a packet.
+pub fn read_limit(field: &Field<'_>, schemes: &Schemes, bdp: u64) -> Result<Limit, ScenarioError> {
+    let limit = match field.amount()? {
+        Amount::Bytes(bytes) => Limit::Bytes(bytes),
+        Amount::Packets(packets) => Limit::Packets(packets),
+        Amount::Bdp(products) => Limit::Bytes(products.of(bdp)),
+    };
+    match too_small(limit, schemes) {
+        Some(message) => Err(field.error(message)),
+        None => Ok(limit),
+    }
+}
+
+fn too_small(limit: Limit, schemes: &Schemes) -> Option<String> {
+    let packet = schemes.largest_packet_bytes();
+    match limit {
+        Limit::Bytes(bytes) if bytes < packet => {
+            Some(format!("{bytes}B, smaller than one packet; allowed: {packet}B or more"))
+        }
+        Limit::Packets(0) => Some("0 packets; allowed: 1packets or more".to_owned()),
+        _ => None,
+    }
+}
+
+/// The most bytes that a queue of this limit can hold.
+fn most_bytes(limit: Limit, schemes: &Schemes) -> u64 {
+    match limit {
+        Limit::Bytes(bytes) => bytes,
+        Limit::Packets(packets) => packets.saturating_mul(schemes.largest_packet_bytes()),
+    }
+}

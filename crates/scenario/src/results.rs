@@ -1,0 +1,127 @@
+//! What a run leaves behind, with everything needed to read it and to run it again.
+
+use crate::Scenario;
+use crate::columns::{Column, Table};
+use crate::digest::digest;
+use sparelane_sim::{CLASSES, Records};
+
+/// The records of a run, the names that they refer to, and the scenario that gave them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Results {
+    /// The records.
+    pub records: Records,
+    /// Their digest.
+    pub digest: String,
+    /// The scenario as TOML, overrides included.
+    pub scenario: String,
+    /// The seed of the run.
+    pub seed: u64,
+    /// The version of sparelane.
+    pub version: String,
+    /// Names of the schemes, by index.
+    pub schemes: Vec<String>,
+    /// Names of the nodes, by index.
+    pub nodes: Vec<String>,
+    /// Names of the probes, by index: `flow 0`, or `r0->r1`.
+    pub probes: Vec<String>,
+}
+
+impl Results {
+    /// The results of `scenario`.
+    pub fn new(scenario: &Scenario, records: Records) -> Results {
+        Results {
+            digest: digest(&records),
+            records,
+            scenario: scenario.canonical(),
+            seed: scenario.seed,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            schemes: scenario.scheme_names(),
+            nodes: scenario.node_names(),
+            probes: scenario.probe_names(),
+        }
+    }
+}
+
+/// One row per flow, in order of start.
+pub fn flow_columns(results: &Results) -> Table {
+    let flows = &results.records.flows;
+    let schemes = flows.scheme.iter().map(|&scheme| u32::from(scheme)).collect();
+    let completion = |(&finish, &start): (&u64, &u64)| if finish == u64::MAX { u64::MAX } else { finish - start };
+    let completion_ps: Vec<_> = flows.finish_ps.iter().zip(&flows.start_ps).map(completion).collect();
+    let mut table = vec![
+        ("id".to_owned(), Column::u32(flows.id.clone())),
+        ("scheme".to_owned(), Column::text(schemes, results.schemes.clone())),
+        ("src".to_owned(), Column::text(flows.src.clone(), results.nodes.clone())),
+        ("dst".to_owned(), Column::text(flows.dst.clone(), results.nodes.clone())),
+        ("size_bytes".to_owned(), Column::optional_u64(&flows.size_bytes)),
+        ("start_s".to_owned(), Column::seconds(&flows.start_ps)),
+        ("finish_s".to_owned(), Column::optional_seconds(&flows.finish_ps)),
+        ("completion_s".to_owned(), Column::optional_seconds(&completion_ps)),
+        ("ideal_s".to_owned(), Column::optional_seconds(&flows.ideal_ps)),
+        ("delivered_bytes".to_owned(), Column::u64(flows.delivered_bytes.clone())),
+    ];
+    let used = |class: &usize| flows.sent_packets[*class].iter().any(|&count| count > 0);
+    let highest = (0..CLASSES).rev().find(used).unwrap_or(0);
+    for (class, column) in flows.sent_packets.iter().enumerate().take(highest + 1) {
+        table.push((format!("sent_packets_{class}"), Column::u64(column.clone())));
+    }
+    table.push(("lost_packets".to_owned(), Column::u64(flows.lost_packets.clone())));
+    table.push(("retransmissions".to_owned(), Column::u64(flows.retransmissions.clone())));
+    table.push(("timeouts".to_owned(), Column::u64(flows.timeouts.clone())));
+    table
+}
+
+/// One row per direction of a cable; arrivals and drops are those of all classes.
+pub fn link_columns(results: &Results) -> Table {
+    let links = &results.records.links;
+    let all_classes = |columns: &[Vec<u64>; CLASSES]| {
+        let sum = |row: usize| columns.iter().map(|column| column[row]).sum();
+        Column::u64((0..links.from.len()).map(sum).collect())
+    };
+    vec![
+        ("from".to_owned(), Column::text(links.from.clone(), results.nodes.clone())),
+        ("to".to_owned(), Column::text(links.to.clone(), results.nodes.clone())),
+        ("rate_bps".to_owned(), Column::u64(links.rate_bps.clone())),
+        ("sent_packets".to_owned(), Column::u64(links.sent_packets.clone())),
+        ("sent_bytes".to_owned(), Column::u64(links.sent_bytes.clone())),
+        ("arrived_packets".to_owned(), all_classes(&links.arrived_packets)),
+        ("dropped_packets".to_owned(), all_classes(&links.dropped_packets)),
+        ("lost_packets".to_owned(), Column::u64(links.lost_packets.clone())),
+        ("marked_packets".to_owned(), Column::u64(links.marked_packets.clone())),
+        ("peak_backlog_bytes".to_owned(), Column::u64(links.peak_backlog_bytes.clone())),
+    ]
+}
+
+/// One row per direction of a cable and class that came to its queue.
+pub fn drop_columns(results: &Results) -> Table {
+    let links = &results.records.links;
+    let (mut from, mut to, mut classes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut arrived, mut dropped) = (Vec::new(), Vec::new());
+    for row in 0..links.from.len() {
+        for class in (0..CLASSES).filter(|&class| links.arrived_packets[class][row] > 0) {
+            from.push(links.from[row]);
+            to.push(links.to[row]);
+            classes.push(class as u32);
+            arrived.push(links.arrived_packets[class][row]);
+            dropped.push(links.dropped_packets[class][row]);
+        }
+    }
+    vec![
+        ("from".to_owned(), Column::text(from, results.nodes.clone())),
+        ("to".to_owned(), Column::text(to, results.nodes.clone())),
+        ("class".to_owned(), Column::u32(classes)),
+        ("arrived_packets".to_owned(), Column::u64(arrived)),
+        ("dropped_packets".to_owned(), Column::u64(dropped)),
+    ]
+}
+
+/// One row per sample of one quantity.
+pub fn series_columns(results: &Results) -> Table {
+    let series = &results.records.series;
+    vec![
+        ("time_s".to_owned(), Column::seconds(&series.time_ps)),
+        ("probe".to_owned(), Column::text(series.probe.clone(), results.probes.clone())),
+        ("quantity".to_owned(), Column::words(&series.quantity)),
+        ("value".to_owned(), Column::f64(series.value.clone())),
+    ]
+}

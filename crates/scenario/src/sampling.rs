@@ -1,0 +1,62 @@
+//! `[sample]`: time series of flows and queues.
+
+use crate::error::ScenarioError;
+use crate::field::Field;
+use crate::keys::{Fallback, Key, Kind};
+use crate::nodes;
+use sparelane_core::Dur;
+use sparelane_sim::{Network, Probe, Sampling};
+
+/// The most samples of one probe.
+const MAX_SAMPLES: u64 = 100_000_000;
+
+/// The keys of `[sample]`.
+pub static SAMPLE: &[Key] = &[
+    Key::new("interval", Kind::SPAN, Fallback::Value("10ms"), "the time between samples"),
+    Key::new(
+        "flows",
+        Kind::Special("a list of flow numbers, as in [0, 1]"),
+        Fallback::Value("[]"),
+        "flows, by their number in order of start: window, in flight, round-trip time, and what the controller traces",
+    ),
+    Key::new(
+        "queues",
+        Kind::Special("a list of pairs of nodes, as in [[\"r0\", \"r1\"]]"),
+        Fallback::Value("[]"),
+        "output queues, from one node towards the next: bytes queued",
+    ),
+];
+
+/// Reads `[sample]`.
+pub fn read(field: Field<'_>, network: &Network, duration: Dur) -> Result<Sampling, ScenarioError> {
+    let section = field.section(&[SAMPLE])?;
+    let interval_field = section.need("interval")?;
+    let interval = interval_field.time()?;
+    if duration.as_ps() / interval.as_ps() > MAX_SAMPLES {
+        return Err(interval_field.error(format!("more than {MAX_SAMPLES} samples in {duration}")));
+    }
+    let mut probes = Vec::new();
+    for flow in section.need("flows")?.list(Kind::Whole { min: 0, max: u64::from(u32::MAX) })? {
+        probes.push(Probe::Flow(flow.whole()? as u32));
+    }
+    for queue in section.need("queues")?.list(Kind::Special("a pair of nodes, as in [\"r0\", \"r1\"]"))? {
+        let [from, to] = nodes::pair(&queue)?;
+        let (_, from, to) = nodes::cable(&from, &to, network)?;
+        probes.push(Probe::Queue(from, to));
+    }
+    if probes.is_empty() {
+        return Err(section.whole_table().error("nothing to sample; allowed: flows, queues"));
+    }
+    Ok(Sampling { interval, probes })
+}
+
+/// What a probe is called in tables: `flow 0`, or `r0->r1`.
+pub fn probe_name(probe: &Probe, network: &Network) -> String {
+    match probe {
+        Probe::Flow(id) => format!("flow {id}"),
+        Probe::Queue(from, to) => {
+            let name = |id: &sparelane_sim::NodeId| network.nodes[id.index()].name.as_str();
+            format!("{}->{}", name(from), name(to))
+        }
+    }
+}

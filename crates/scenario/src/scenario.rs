@@ -1,0 +1,235 @@
+//! A scenario: a file, parsed once into types, from which runs are built.
+
+use crate::document::{Document, Item, Node, Origin, Table, write_toml};
+use crate::error::ScenarioError;
+use crate::field::{Field, Section};
+use crate::files::Source;
+use crate::keys::{Fallback, Key, Kind};
+use crate::queues::Queues;
+use crate::reach::{Distances, bdp_bytes};
+use crate::schemes::Schemes;
+use crate::workload::{Context, Workload};
+use crate::{drops, links, overrides, sampling, topology, transport};
+use sparelane_core::{Dur, Time};
+use sparelane_sim::workload::Merge;
+use sparelane_sim::{Drop, Network, NodeId, Routing, RunConfig, Sampling, Simulation};
+use sparelane_transport::TransportConfig;
+use std::path::Path;
+
+const TABLES: Kind = Kind::Special("a table, or several as [[...]]");
+const TABLE: Kind = Kind::Special("a table");
+const NO_TABLES: Fallback = Fallback::Value("[]");
+const EMPTY: Fallback = Fallback::Value("{}");
+
+/// The keys of a scenario file.
+pub static SCENARIO: &[Key] = &[
+    Key::new("title", Kind::Text, Fallback::Value(""), "what the scenario shows"),
+    Key::new("source", Kind::Text, Fallback::Value(""), "what the scenario is taken from"),
+    Key::new("duration", Kind::SPAN, Fallback::Required, "when the run ends, finished or not"),
+    Key::new("seed", Kind::Whole { min: 0, max: u64::MAX }, Fallback::Value("1"), "seed of every random draw"),
+    Key::new(
+        "routing",
+        Kind::Choice(&["single-path", "ecmp"]),
+        Fallback::Value("single-path"),
+        "among equally short paths: the same for all packets of two routers, or one drawn for each flow",
+    ),
+    Key::new(
+        "topology",
+        Kind::Special("a table with kind = dumbbell, chain, internet2 or file"),
+        Fallback::Required,
+        "the network",
+    ),
+    Key::new("link", TABLES, NO_TABLES, "settings of chosen cables"),
+    Key::new("queue", TABLE, EMPTY, "output queues of routers"),
+    Key::new("nic", TABLE, EMPTY, "output queues of hosts"),
+    Key::new("transport", TABLE, EMPTY, "settings of TCP"),
+    Key::new("scheme", Kind::Special("tables such as [scheme.tcp]"), Fallback::Required, "the controllers"),
+    Key::new(
+        "workload",
+        Kind::Special("a table with kind = poisson, bulk or flows, or several as [[workload]]"),
+        Fallback::Required,
+        "where flows come from",
+    ),
+    Key::new("drop", TABLES, NO_TABLES, "packets to drop on purpose"),
+    Key::new("sample", TABLE, Fallback::Nothing("no time series"), "time series to record"),
+];
+
+/// A scenario, understood and checked.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What the scenario shows.
+    pub title: String,
+    /// What it is taken from.
+    pub source: String,
+    /// Seed of every random draw.
+    pub seed: u64,
+    /// When the run ends.
+    pub duration: Dur,
+    /// What `"1bdp"` means in this scenario: see [`bdp_bytes`].
+    pub bdp_bytes: u64,
+    file: String,
+    text: Table,
+    routing: Routing,
+    network: Network,
+    queues: Queues,
+    schemes: Schemes,
+    workloads: Vec<Workload>,
+    drops: Vec<Drop>,
+    sampling: Option<Sampling>,
+}
+
+impl Scenario {
+    /// Parses the text of a scenario, with `overrides` of the form `key=value` in order.
+    ///
+    /// Everything that can be wrong with a user's input is found here, in files that the scenario names too.
+    ///
+    /// # Errors
+    /// The first mistake, with its place and with what is allowed.
+    pub fn parse(text: &str, source: &Source, overrides: &[String]) -> Result<Scenario, ScenarioError> {
+        let mut document = Document::parse(text, &source.file)?;
+        for text in overrides {
+            overrides::apply(&mut document.root, text)?;
+        }
+        read(&document, source)
+    }
+
+    /// Parses the scenario file at `path`.
+    ///
+    /// # Errors
+    /// The file cannot be read, or as [`Scenario::parse`].
+    pub fn load(path: &Path, overrides: &[String]) -> Result<Scenario, ScenarioError> {
+        let source = Source::at(path);
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ScenarioError::in_file(&source.file, None, format!("cannot be read: {}", error.kind())))?;
+        Scenario::parse(&text, &source, overrides)
+    }
+
+    /// The same scenario under another seed.
+    pub fn with_seed(mut self, seed: u64) -> Scenario {
+        self.seed = seed;
+        *self.text.entry("seed") = Node { item: Item::Whole(i128::from(seed)), origin: Origin::Set };
+        self
+    }
+
+    /// One run of this scenario.
+    ///
+    /// # Errors
+    /// None that [`Scenario::parse`] would not have found.
+    pub fn build(&self) -> Result<RunConfig, ScenarioError> {
+        let flows = self.workloads.iter().map(|workload| workload.flows(&self.network, self.seed));
+        let flows = flows.collect::<Result<Vec<_>, _>>();
+        let flows = flows.map_err(|error| ScenarioError::in_file(&self.file, None, error.message))?;
+        Ok(RunConfig {
+            network: self.network.clone(),
+            routing: self.routing,
+            router_queue: self.queues.router,
+            nic_queue: self.queues.nic,
+            schemes: self.schemes.all.clone(),
+            flows: Box::new(Merge::new(flows)),
+            drops: self.drops.clone(),
+            stop: Time::ZERO + self.duration,
+            seed: self.seed,
+            sampling: self.sampling.clone(),
+        })
+    }
+
+    /// One run of this scenario, ready to start.
+    ///
+    /// # Errors
+    /// As [`Scenario::build`], or the network is larger than the engine takes.
+    pub fn simulate(&self) -> Result<Simulation, ScenarioError> {
+        Simulation::new(self.build()?).map_err(|error| ScenarioError::in_file(&self.file, None, error.to_string()))
+    }
+
+    /// The effective scenario, overrides and seed included, as TOML.
+    ///
+    /// Parsed again beside the files that it names, it gives the same run.
+    pub fn canonical(&self) -> String {
+        write_toml(&self.text)
+    }
+
+    /// Names of the schemes, by index.
+    pub fn scheme_names(&self) -> Vec<String> {
+        self.schemes.names().map(str::to_owned).collect()
+    }
+
+    /// Names of the nodes, by index.
+    pub fn node_names(&self) -> Vec<String> {
+        self.network.nodes.iter().map(|node| node.name.clone()).collect()
+    }
+
+    /// Names of the probes of time series, by index.
+    pub fn probe_names(&self) -> Vec<String> {
+        let probes = self.sampling.iter().flat_map(|sampling| &sampling.probes);
+        probes.map(|probe| sampling::probe_name(probe, &self.network)).collect()
+    }
+}
+
+fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError> {
+    let section = Field::root(document).section(&[SCENARIO])?;
+    let duration = section.need("duration")?.time()?;
+    let seed = section.need("seed")?.whole()?;
+    let topology = section.need("topology")?;
+    let link = section.need("link")?;
+    let overrides = link.tables()?;
+
+    let mut network = topology::read(topology.clone(), source)?;
+    links::apply_wires(&overrides, &mut network)?;
+    let distances = distances(&network, &topology)?;
+    let bdp_bytes = bdp_bytes(&network, &distances);
+
+    let transport = transport::read(section.need("transport")?, TransportConfig::default())?;
+    let schemes = Schemes::read(&section.need("scheme")?, transport)?;
+    let queues = Queues::read(section.need("queue")?, section.need("nic")?, &schemes, bdp_bytes)?;
+    links::apply_limits(&overrides, &mut network, &schemes, bdp_bytes)?;
+    queues.check(&network, &schemes, &topology)?;
+
+    let context = Context { source, network: &network, schemes: &schemes, bdp_bytes, duration, seed };
+    let workloads = read_workloads(&section, context)?;
+    let drops = section.need("drop")?;
+    let drops = drops.tables()?.into_iter().map(|field| drops::read(field, &network)).collect::<Result<_, _>>()?;
+    let sampling = section.given("sample").map(|field| sampling::read(field, &network, duration)).transpose()?;
+    let routing = match section.need("routing")?.choice()? {
+        "ecmp" => Routing::PerFlowEcmp,
+        _ => Routing::SinglePath,
+    };
+    let scenario = Scenario {
+        title: section.need("title")?.text()?.to_owned(),
+        source: section.need("source")?.text()?.to_owned(),
+        seed,
+        duration,
+        bdp_bytes,
+        file: document.file.clone(),
+        text: document.table().clone(),
+        routing,
+        network,
+        queues,
+        schemes,
+        workloads,
+        drops,
+        sampling,
+    };
+    Ok(scenario.with_seed(seed))
+}
+
+/// Distances between hosts, each of which must have one cable and reach every other.
+fn distances(network: &Network, topology: &Field<'_>) -> Result<Distances, ScenarioError> {
+    let name = |id: NodeId| &network.nodes[id.index()].name;
+    let mut cables = vec![0; network.nodes.len()];
+    network.cables.iter().for_each(|cable| [cable.a, cable.b].iter().for_each(|end| cables[end.index()] += 1));
+    if let Some(host) = network.hosts().into_iter().find(|host| cables[host.index()] != 1) {
+        let count = cables[host.index()];
+        return Err(topology.error(format!("host \"{}\" has {count} cables; allowed: exactly one", name(host))));
+    }
+    Distances::of(network)
+        .map_err(|(a, b)| topology.error(format!("no path joins the hosts \"{}\" and \"{}\"", name(a), name(b))))
+}
+
+fn read_workloads(section: &Section<'_>, context: Context<'_>) -> Result<Vec<Workload>, ScenarioError> {
+    let field = section.need("workload")?;
+    let tables = field.tables()?;
+    if tables.is_empty() {
+        return Err(field.error("no workload; allowed: at least one"));
+    }
+    (0..).zip(&tables).map(|(number, field)| Workload::read(field, number, context)).collect()
+}

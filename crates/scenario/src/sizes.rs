@@ -1,0 +1,140 @@
+//! `sizes = { .. }`: how large the flows of a workload are.
+
+use crate::error::ScenarioError;
+use crate::field::{Field, Section};
+use crate::files::{Input, Source};
+use crate::keys::{Fallback, Key, Kind, MAX_FLOW_BYTES, Variant};
+use crate::volume::{Volume, volume};
+use sparelane_sim::workload::{SizeDistribution, rc3_flow_sizes};
+
+const FLOW_SIZE: Kind = Kind::Size { min: 1, max: MAX_FLOW_BYTES };
+const BYTES: Kind = Kind::Whole { min: 0, max: MAX_FLOW_BYTES };
+const BYTES_LIST: Kind = Kind::Special("a list of whole numbers of bytes, as in [1460, 2920]");
+const SHARE: Kind = Kind::Share { max: 1.0 };
+const SHARE_LIST: Kind = Kind::Special("a list of numbers from 0 to 1, as many as sizes");
+
+/// Every form of `sizes`.
+pub static SIZES: &[Variant] = &[
+    Variant {
+        name: "rc3",
+        summary: "the RC3 paper's eleven sizes, from 1 to 2107 packets of 1460 bytes, mean 269,333.5 bytes",
+        source: "Allman, CCR 2013, as in the RC3 authors' simulator",
+        keys: &[],
+    },
+    Variant {
+        name: "fixed",
+        summary: "one size for all flows",
+        source: "sparelane",
+        keys: &[Key::new("size", Kind::Volume, Fallback::Required, "the size")],
+    },
+    Variant {
+        name: "points",
+        summary: "point masses: nothing between the sizes is ever drawn",
+        source: "sparelane",
+        keys: &[
+            Key::new("bytes", BYTES_LIST, Fallback::Required, "the sizes, increasing"),
+            Key::new("probability", SHARE_LIST, Fallback::Required, "the probability of each; they add up to 1"),
+        ],
+    },
+    Variant {
+        name: "cdf",
+        summary: "a cumulative distribution with straight lines between its corners",
+        source: "as in the traffic generators of PIAS and pFabric",
+        keys: &[
+            Key::new("bytes", BYTES_LIST, Fallback::Nothing("from path"), "the sizes, increasing"),
+            Key::new(
+                "cumulative",
+                SHARE_LIST,
+                Fallback::Nothing("from path"),
+                "the probability of each size or less; ends at 1",
+            ),
+            Key::new(
+                "path",
+                Kind::Path,
+                Fallback::Nothing("from bytes and cumulative"),
+                "a CSV file of two columns, bytes and cumulative probability; a first row of words is its header",
+            ),
+        ],
+    },
+    Variant {
+        name: "lognormal",
+        summary: "e to the power of a normal variable, cut down to a cap",
+        source: "sparelane",
+        keys: &[
+            Key::new("median", FLOW_SIZE, Fallback::Required, "half of the flows are smaller"),
+            Key::new("sigma", Kind::Positive { max: 10.0 }, Fallback::Required, "standard deviation of the logarithm"),
+            Key::new("cap", FLOW_SIZE, Fallback::Required, "the largest flow"),
+        ],
+    },
+];
+
+/// The distribution that `field` describes, for flows of segments of `mss_bytes`.
+pub fn read(field: &Field<'_>, source: &Source, mss_bytes: u64, bdp: u64) -> Result<SizeDistribution, ScenarioError> {
+    let (kind, section) = field.clone().variant(&[], SIZES)?;
+    let distribution = match kind {
+        "rc3" => return Ok(rc3_flow_sizes()),
+        "fixed" => {
+            let size = section.need("size")?;
+            match volume(&size, mss_bytes, bdp)? {
+                Volume::Bytes(bytes) => SizeDistribution::fixed(bytes),
+                Volume::Unlimited => {
+                    return Err(size.error("a distribution needs a size; allowed: anything but \"unlimited\""));
+                }
+            }
+        }
+        "points" => SizeDistribution::points(&columns(&section, "probability")?),
+        "cdf" => return read_cdf(&section, source),
+        _ => {
+            let sigma = section.need("sigma")?.positive()?;
+            SizeDistribution::log_normal(section.need("median")?.size()?, sigma, section.need("cap")?.size()?)
+        }
+    };
+    distribution.map_err(|error| section.whole_table().error(error.message))
+}
+
+fn read_cdf(section: &Section<'_>, source: &Source) -> Result<SizeDistribution, ScenarioError> {
+    let Some(path) = section.given("path") else {
+        let corners = columns(section, "cumulative")?;
+        return SizeDistribution::cdf(&corners).map_err(|error| section.whole_table().error(error.message));
+    };
+    if let Some(field) = section.given("bytes").or_else(|| section.given("cumulative")) {
+        return Err(field.error("path is given too; allowed: path, or bytes and cumulative"));
+    }
+    let input = source.read(&path)?;
+    let corners = rows(&input)?;
+    SizeDistribution::cdf(&corners).map_err(|error| input.error(error.line, error.message))
+}
+
+/// `bytes` and another list of the same length, side by side.
+fn columns(section: &Section<'_>, other: &str) -> Result<Vec<(u64, f64)>, ScenarioError> {
+    let (sizes, shares) = (section.need("bytes")?, section.need(other)?);
+    let sizes = sizes.list(BYTES)?.iter().map(Field::whole).collect::<Result<Vec<_>, _>>()?;
+    let values = shares.list(SHARE)?.iter().map(Field::share).collect::<Result<Vec<_>, _>>()?;
+    if sizes.len() != values.len() {
+        return Err(shares.error(format!("{} numbers for {} sizes; allowed: as many", values.len(), sizes.len())));
+    }
+    Ok(sizes.into_iter().zip(values).collect())
+}
+
+/// The rows of a CSV file of sizes and probabilities.
+fn rows(input: &Input) -> Result<Vec<(u64, f64)>, ScenarioError> {
+    let mut rows = Vec::new();
+    let lines = (1..).zip(input.text.lines().map(str::trim));
+    for (line, text) in lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#')) {
+        let row = text
+            .split_once(',')
+            .and_then(|(bytes, share)| Some((bytes.trim().parse::<u64>().ok()?, share.trim().parse::<f64>().ok()?)));
+        let is_header = rows.is_empty() && text.starts_with(|c: char| c.is_ascii_alphabetic());
+        match row {
+            Some(row) => rows.push(row),
+            None if is_header => {}
+            None => {
+                let message = format!(
+                    "\"{text}\" is not a row; allowed: whole bytes and a cumulative probability, as in 1460,0.5"
+                );
+                return Err(input.error(Some(line), message));
+            }
+        }
+    }
+    Ok(rows)
+}

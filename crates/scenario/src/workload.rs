@@ -1,0 +1,349 @@
+//! `[[workload]]`: where flows come from.
+
+use crate::error::{ScenarioError, did_you_mean};
+use crate::field::{Field, Section};
+use crate::files::Source;
+use crate::keys::{Fallback, Key, Kind, MAX_DURATION, Variant};
+use crate::nodes;
+use crate::schemes::Schemes;
+use crate::sizes;
+use crate::topology::Units;
+use crate::volume::{Volume, volume};
+use sparelane_core::{Dur, Time};
+use sparelane_sim::workload::{
+    ArrivalRate, Bulk, BulkSpec, Destinations, FlowList, LoadOn, Pairs, Poisson, PoissonSpec, SizeDistribution, Starts,
+    WorkloadError,
+};
+use sparelane_sim::{FlowSource, Network, NodeId};
+
+/// The most flows of one bulk workload.
+const MAX_BULK_FLOWS: u64 = 10_000_000;
+
+/// The keys of every form of `[[workload]]`.
+pub static WORKLOAD: &[Key] = &[Key::new(
+    "scheme",
+    Kind::Special("the name of a scheme"),
+    Fallback::Nothing("the only scheme"),
+    "the scheme of the flows",
+)];
+
+const SIZES: Kind = Kind::Special("a table such as { kind = \"rc3\" }");
+const START: Key = Key::new("start", Kind::MOMENT, Fallback::Value("0s"), "when the first flow may start");
+
+/// Every form of `[[workload]]`.
+pub static WORKLOADS: &[Variant] = &[
+    Variant {
+        name: "poisson",
+        summary: "flows that arrive at random at every source, to random destinations",
+        source: "sparelane",
+        keys: &[
+            Key::new(
+                "load",
+                Kind::Share { max: 2.0 },
+                Fallback::Nothing("as flows_per_second says"),
+                "expected payload, as a share of the links' rates; either this or flows_per_second",
+            ),
+            Key::new(
+                "load_on",
+                Kind::Choice(&["access", "mean-core", "busiest-core"]),
+                Fallback::Value("access"),
+                "the links that load is a share of: each source's own, the mean of those between routers, or the busiest",
+            ),
+            Key::new(
+                "flows_per_second",
+                Kind::Positive { max: 1e9 },
+                Fallback::Nothing("as load says"),
+                "flows that each source starts per second",
+            ),
+            Key::new("sizes", SIZES, Fallback::Required, "how large the flows are"),
+            Key::new(
+                "sources",
+                Kind::Special("a list of hosts, as in [\"h10\", \"h11\"]"),
+                Fallback::Nothing("all hosts"),
+                "the hosts that send",
+            ),
+            Key::new(
+                "destinations",
+                Kind::Choice(&["another-router", "any"]),
+                Fallback::Value("another-router"),
+                "to whom: hosts behind another router, or any other host; each as likely",
+            ),
+            START,
+            Key::new(
+                "end",
+                Kind::Time { min: Dur::from_ps(1), max: MAX_DURATION },
+                Fallback::Nothing("the end of the run"),
+                "no flow starts at this time or later",
+            ),
+        ],
+    },
+    Variant {
+        name: "bulk",
+        summary: "a given number of flows between given hosts",
+        source: "sparelane",
+        keys: &[
+            Key::new(
+                "flows",
+                Kind::Whole { min: 1, max: MAX_BULK_FLOWS },
+                Fallback::Nothing("one for each pair"),
+                "how many; each takes the next pair, from the first again after the last",
+            ),
+            Key::new(
+                "pairs",
+                Kind::Special("a list such as [[\"left0\", \"right0\"]], or one of halves, all, permutation"),
+                Fallback::Value("halves"),
+                "who sends to whom: the first half of the hosts to the second half in order, every host to every other, \
+                 or every host to one other at random",
+            ),
+            Key::new("size", Kind::Volume, Fallback::Value("unlimited"), "how much each flow carries"),
+            Key::new("sizes", SIZES, Fallback::Nothing("as size says"), "sizes from a distribution, in place of size"),
+            START,
+            Key::new(
+                "spread",
+                Kind::MOMENT,
+                Fallback::Value("0s"),
+                "each flow starts at random in so long a time from start",
+            ),
+            Key::new("gap", Kind::MOMENT, Fallback::Nothing("no gap"), "each flow starts so long after the one before"),
+        ],
+    },
+    Variant {
+        name: "flows",
+        summary: "flows listed in a file: .flows (start in ns, src, dst, bytes) or .csv (start, src, dst, size, scheme)",
+        source: "sparelane",
+        keys: &[Key::new("path", Kind::Path, Fallback::Required, "the file, ending in .flows or .csv")],
+    },
+];
+
+/// What a workload is read against.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// Where other files are.
+    pub source: &'a Source,
+    /// The network.
+    pub network: &'a Network,
+    /// The schemes.
+    pub schemes: &'a Schemes,
+    /// The bandwidth-delay product, bytes.
+    pub bdp_bytes: u64,
+    /// The length of the run.
+    pub duration: Dur,
+    /// The seed, with which the workload is tried out.
+    pub seed: u64,
+}
+
+/// A workload, understood and checked.
+#[derive(Clone, Debug)]
+pub enum Workload {
+    /// Random arrivals.
+    Poisson(PoissonSpec),
+    /// A given number of flows.
+    Bulk(BulkSpec),
+    /// Flows of a file.
+    List(FlowList),
+}
+
+impl Workload {
+    /// The flows, under `seed`.
+    pub fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError> {
+        Ok(match self {
+            Workload::Poisson(spec) => Box::new(Poisson::new(network, spec.clone(), seed)?),
+            Workload::Bulk(spec) => Box::new(Bulk::new(network, spec.clone(), seed)?),
+            Workload::List(list) => Box::new(list.clone()),
+        })
+    }
+
+    /// Reads workload number `number`.
+    pub fn read(field: &Field<'_>, number: u32, context: Context<'_>) -> Result<Workload, ScenarioError> {
+        let (kind, section) = field.clone().variant(WORKLOAD, WORKLOADS)?;
+        let reader = Reader { section: &section, context, number, scheme: scheme(&section, context.schemes)? };
+        let workload = match kind {
+            "poisson" => reader.poisson()?,
+            "bulk" => reader.bulk()?,
+            _ => reader.list()?,
+        };
+        let tried = workload.flows(context.network, context.seed);
+        tried.map_err(|error| section.whole_table().error(error.message))?;
+        Ok(workload)
+    }
+}
+
+struct Reader<'a> {
+    section: &'a Section<'a>,
+    context: Context<'a>,
+    number: u32,
+    scheme: u16,
+}
+
+impl Reader<'_> {
+    fn poisson(&self) -> Result<Workload, ScenarioError> {
+        let (section, network) = (self.section, self.context.network);
+        let start = section.need("start")?.time()?;
+        let end = section.maybe("end", Field::time)?.unwrap_or(self.context.duration);
+        if end <= start {
+            let field = section.given("end").or_else(|| section.given("start"));
+            let field = field.unwrap_or_else(|| section.whole_table().clone());
+            return Err(
+                field.error(format!("the workload runs from {start} to {end}; allowed: an end after the start"))
+            );
+        }
+        let sources = match section.given("sources") {
+            Some(list) => {
+                let hosts = list.list(Kind::Node)?;
+                hosts.iter().map(|field| nodes::host(field, network)).collect::<Result<Vec<_>, _>>()?
+            }
+            None => network.hosts(),
+        };
+        let destinations = match section.need("destinations")?.choice()? {
+            "any" => Destinations::AnyOther,
+            _ => Destinations::BehindAnotherRouter,
+        };
+        Ok(Workload::Poisson(PoissonSpec {
+            sources,
+            destinations,
+            rate: self.arrival_rate()?,
+            sizes: self.sizes(&section.need("sizes")?)?,
+            start: at(start),
+            end: at(end),
+            scheme: self.scheme,
+            number: self.number,
+        }))
+    }
+
+    fn arrival_rate(&self) -> Result<ArrivalRate, ScenarioError> {
+        let section = self.section;
+        let Some(rate) = section.given("flows_per_second") else {
+            let field = section.need("load")?;
+            let load = field.share()?;
+            if load == 0.0 {
+                return Err(field.refuse("no flows at all; a load is above 0"));
+            }
+            return Ok(ArrivalRate::Load(
+                load,
+                match section.need("load_on")?.choice()? {
+                    "mean-core" => LoadOn::MeanCore,
+                    "busiest-core" => LoadOn::BusiestCore,
+                    _ => LoadOn::Access,
+                },
+            ));
+        };
+        match section.given("load").or_else(|| section.given("load_on")) {
+            Some(field) => Err(field.error("flows_per_second is given too; allowed: one of the two")),
+            None => Ok(ArrivalRate::FlowsPerSecond(rate.positive()?)),
+        }
+    }
+
+    fn bulk(&self) -> Result<Workload, ScenarioError> {
+        let section = self.section;
+        let (pairs, count) = self.pairs(&section.need("pairs")?)?;
+        let flows = match section.given("flows") {
+            Some(field) => field.whole()?,
+            None if count <= MAX_BULK_FLOWS => count,
+            None => {
+                return Err(section.need("pairs")?.error(format!("{count} pairs; allowed: at most {MAX_BULK_FLOWS}")));
+            }
+        };
+        let sizes = match (section.given("sizes"), section.given("size")) {
+            (Some(_), Some(size)) => return Err(size.error("sizes is given too; allowed: one of the two")),
+            (Some(sizes), None) => Some(self.sizes(&sizes)?),
+            (None, _) => self.size(&section.need("size")?)?,
+        };
+        let (first, spread) = (at(section.need("start")?.time()?), section.need("spread")?.time()?);
+        let starts = match section.given("gap") {
+            Some(gap) if section.given("spread").is_some() => {
+                return Err(gap.error("spread is given too; allowed: one of the two"));
+            }
+            Some(gap) => Starts::Every { first, gap: gap.time()? },
+            None => Starts::Spread { first, spread },
+        };
+        Ok(Workload::Bulk(BulkSpec {
+            flows: flows as u32,
+            pairs,
+            sizes,
+            starts,
+            scheme: self.scheme,
+            number: self.number,
+        }))
+    }
+
+    /// The pairs that `field` asks for, and how many there are.
+    fn pairs(&self, field: &Field<'_>) -> Result<(Pairs, u64), ScenarioError> {
+        let network = self.context.network;
+        let hosts = network.hosts();
+        if matches!(field.item(), crate::document::Item::List(_)) {
+            let pairs = field.list(Kind::Special("a pair of hosts, as in [\"left0\", \"right0\"]"))?;
+            let pairs = pairs.iter().map(|field| host_pair(field, network)).collect::<Result<Vec<_>, _>>()?;
+            let count = pairs.len() as u64;
+            return Ok((Pairs::Given(pairs), count));
+        }
+        match field.word(["halves", "all", "permutation"].into_iter())? {
+            "all" => Ok((Pairs::All, hosts.len() as u64 * (hosts.len() as u64).saturating_sub(1))),
+            "permutation" => Ok((Pairs::Permutation, hosts.len() as u64)),
+            _ => {
+                let half = hosts.len() / 2;
+                let (first, second) = (&hosts[..half], &hosts[hosts.len() - half..]);
+                Ok((Pairs::Given(first.iter().copied().zip(second.iter().copied()).collect()), half as u64))
+            }
+        }
+    }
+
+    fn list(&self) -> Result<Workload, ScenarioError> {
+        let path = self.section.need("path")?;
+        let input = self.context.source.read(&path)?;
+        let network = self.context.network;
+        let list = match input.extension.as_str() {
+            "flows" => FlowList::from_neutral(&input.text, network, self.scheme),
+            "csv" => {
+                let names: Vec<_> = self.context.schemes.names().map(str::to_owned).collect();
+                FlowList::from_csv(&input.text, network, &names, self.scheme, &Units)
+            }
+            _ => return Err(path.error("unknown kind of file; allowed: .flows, .csv")),
+        };
+        list.map(Workload::List).map_err(|error| input.error(error.line, error.message))
+    }
+
+    fn sizes(&self, field: &Field<'_>) -> Result<SizeDistribution, ScenarioError> {
+        sizes::read(field, self.context.source, self.mss_bytes(), self.context.bdp_bytes)
+    }
+
+    fn size(&self, field: &Field<'_>) -> Result<Option<SizeDistribution>, ScenarioError> {
+        match volume(field, self.mss_bytes(), self.context.bdp_bytes)? {
+            Volume::Unlimited => Ok(None),
+            Volume::Bytes(bytes) => {
+                SizeDistribution::fixed(bytes).map(Some).map_err(|error| field.error(error.message))
+            }
+        }
+    }
+
+    fn mss_bytes(&self) -> u64 {
+        self.context.schemes.all[usize::from(self.scheme)].transport.mss_bytes
+    }
+}
+
+/// The scheme of a workload: the one it names, or the only one there is.
+fn scheme(section: &Section<'_>, schemes: &Schemes) -> Result<u16, ScenarioError> {
+    let allowed = schemes.names().collect::<Vec<_>>().join(", ");
+    let Some(field) = section.given("scheme") else {
+        return match schemes.all.len() {
+            1 => Ok(0),
+            _ => Err(section.missing_of("scheme", &allowed)),
+        };
+    };
+    let name = field.text()?;
+    let index = schemes.names().position(|other| other == name);
+    let message = || format!("no such scheme; allowed: {allowed}{}", did_you_mean(name, schemes.names()));
+    index.map(|index| index as u16).ok_or_else(|| field.error(message()))
+}
+
+fn host_pair(field: &Field<'_>, network: &Network) -> Result<(NodeId, NodeId), ScenarioError> {
+    let [src, dst] = nodes::pair(field)?;
+    let pair = (nodes::host(&src, network)?, nodes::host(&dst, network)?);
+    if pair.0 == pair.1 {
+        return Err(field.error("a host cannot send to itself; allowed: two different hosts"));
+    }
+    Ok(pair)
+}
+
+fn at(span: Dur) -> Time {
+    Time::ZERO + span
+}
