@@ -1,0 +1,36 @@
+//! The catalogue as dictionaries.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use sparelane_scenario::{Entry, Parameter};
+
+/// Everything that a scenario can name, with its parameters.
+#[pyfunction]
+pub fn catalogue(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let entries = sparelane_scenario::catalogue();
+    let entries = entries.iter().map(|entry| to_dict(py, entry)).collect::<PyResult<Vec<_>>>()?;
+    PyList::new(py, entries)
+}
+
+fn to_dict<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyDict>> {
+    let Entry { kind, name, summary, source, params } = entry;
+    let params = params.iter().map(|param| parameter(py, param)).collect::<PyResult<Vec<_>>>()?;
+    let out = PyDict::new(py);
+    out.set_item("kind", kind)?;
+    out.set_item("name", name)?;
+    out.set_item("summary", summary)?;
+    out.set_item("source", source)?;
+    out.set_item("params", params)?;
+    Ok(out)
+}
+
+fn parameter<'py>(py: Python<'py>, param: &Parameter) -> PyResult<Bound<'py, PyDict>> {
+    let Parameter { name, default, allowed, meaning, source } = param;
+    let out = PyDict::new(py);
+    for (key, value) in
+        [("name", *name), ("default", default), ("allowed", allowed), ("meaning", *meaning), ("source", *source)]
+    {
+        out.set_item(key, value)?;
+    }
+    Ok(out)
+}

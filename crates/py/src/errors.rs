@@ -1,0 +1,34 @@
+//! What can go wrong, as Python's exceptions.
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use sparelane_sim::PhysicsViolation;
+
+create_exception!(
+    sparelane._native,
+    ScenarioError,
+    PyValueError,
+    "A scenario that cannot be run: the first mistake in it, with `file`, `line` (or None) and `key`."
+);
+create_exception!(
+    sparelane._native,
+    PhysicsError,
+    PyRuntimeError,
+    "A simulation that broke a law of its own: a defect of the simulator."
+);
+create_exception!(sparelane._native, Cancelled, PyRuntimeError, "A progress callback returned false.");
+
+/// A mistake in a scenario, with its place as attributes.
+pub fn scenario_error(py: Python<'_>, error: &sparelane_scenario::ScenarioError) -> PyErr {
+    let raised = ScenarioError::new_err(error.to_string());
+    let value = raised.value(py);
+    let attributes =
+        value.setattr("file", &error.file).and(value.setattr("line", error.line)).and(value.setattr("key", &error.key));
+    attributes.map_or_else(|failure| failure, |()| raised)
+}
+
+/// A broken law.
+pub fn physics_error(violation: &PhysicsViolation) -> PyErr {
+    PhysicsError::new_err(violation.to_string())
+}

@@ -1,0 +1,26 @@
+//! The simulator for Python: a thin face without logic of its own.
+
+mod catalogue;
+mod errors;
+mod results;
+mod run;
+
+/// The module `sparelane._native`.
+#[pyo3::pymodule]
+mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::catalogue::catalogue;
+    #[pymodule_export]
+    use crate::errors::{Cancelled, PhysicsError, ScenarioError};
+    #[pymodule_export]
+    use crate::results::Results;
+    #[pymodule_export]
+    use crate::run::{Prepared, prepare};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,95 @@
+//! Results as columns of NumPy.
+
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sparelane_scenario::columns::{Column, Data, Table};
+use sparelane_scenario::results::{self, drop_columns, flow_columns, link_columns, series_columns};
+
+/// All results of a run.
+#[pyclass(frozen, module = "sparelane._native")]
+pub struct Results(pub results::Results);
+
+#[pymethods]
+impl Results {
+    /// A fingerprint of all results.
+    #[getter]
+    fn digest(&self) -> &str {
+        &self.0.digest
+    }
+
+    /// The seed of every random draw.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.0.seed
+    }
+
+    /// The version of the simulator.
+    #[getter]
+    fn version(&self) -> &str {
+        &self.0.version
+    }
+
+    /// The scenario as it ran, as TOML.
+    #[getter]
+    fn scenario(&self) -> &str {
+        &self.0.scenario
+    }
+
+    /// Totals of the run.
+    #[getter]
+    fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let totals = &self.0.records.totals;
+        let out = PyDict::new(py);
+        out.set_item("events", totals.events)?;
+        out.set_item("packet_hops", totals.packet_hops)?;
+        out.set_item("flows", totals.flows)?;
+        out.set_item("finished_flows", totals.finished_flows)?;
+        out.set_item("end_s", totals.end_ps as f64 / 1e12)?;
+        out.set_item("peak_open_flows", totals.peak_open_flows)?;
+        Ok(out)
+    }
+
+    /// One row per flow, in order of start.
+    fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        to_dict(py, flow_columns(&self.0))
+    }
+
+    /// One row per direction of a cable.
+    fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        to_dict(py, link_columns(&self.0))
+    }
+
+    /// One row per direction of a cable and class.
+    fn drops<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        to_dict(py, drop_columns(&self.0))
+    }
+
+    /// One row per sample of one quantity.
+    fn series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        to_dict(py, series_columns(&self.0))
+    }
+}
+
+fn to_dict(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
+    let out = PyDict::new(py);
+    for (name, column) in table {
+        out.set_item(name, to_python(py, column)?)?;
+    }
+    Ok(out)
+}
+
+/// Values; or values with a mask; or codes with the texts that they stand for.
+fn to_python(py: Python<'_>, column: Column) -> PyResult<Bound<'_, PyAny>> {
+    let values = match column.data {
+        Data::U32(values) => values.into_pyarray(py).into_any(),
+        Data::U64(values) => values.into_pyarray(py).into_any(),
+        Data::F64(values) => values.into_pyarray(py).into_any(),
+        Data::Text { codes, dictionary } => return (codes.into_pyarray(py), dictionary).into_bound_py_any(py),
+    };
+    match column.valid {
+        Some(valid) => (values, PyArray1::from_vec(py, valid)).into_bound_py_any(py),
+        None => Ok(values),
+    }
+}

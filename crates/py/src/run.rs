@@ -1,0 +1,96 @@
+//! From a scenario's text to its results.
+
+use crate::errors::{Cancelled, physics_error, scenario_error};
+use crate::results::Results;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use sparelane_core::Time;
+use sparelane_scenario::{Scenario, ScenarioError, Source, results};
+use sparelane_sim::Simulation;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// How long the simulator keeps to itself before it looks for signals and reports progress.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// Events of the first slice; later ones follow the speed that is observed.
+const FIRST_SLICE_EVENTS: u64 = 100_000;
+
+/// A scenario that is read and built, and has not run yet.
+#[pyclass(frozen, module = "sparelane._native")]
+pub struct Prepared(Mutex<Option<Built>>);
+
+struct Built {
+    scenario: Scenario,
+    simulation: Simulation,
+    stop: Time,
+}
+
+/// Reads a scenario and builds its network and flows.
+#[pyfunction]
+#[pyo3(signature = (text, source_name, base_dir, overrides, seed=None))]
+pub fn prepare(
+    py: Python<'_>,
+    text: &str,
+    source_name: String,
+    base_dir: PathBuf,
+    overrides: Vec<String>,
+    seed: Option<u64>,
+) -> PyResult<Prepared> {
+    let source = Source { file: source_name, folder: base_dir };
+    let built = py.detach(|| build(text, &source, &overrides, seed));
+    let built = built.map_err(|error| scenario_error(py, &error))?;
+    Ok(Prepared(Mutex::new(Some(built))))
+}
+
+fn build(text: &str, source: &Source, overrides: &[String], seed: Option<u64>) -> Result<Built, ScenarioError> {
+    let scenario = Scenario::parse(text, source, overrides)?;
+    let scenario = match seed {
+        Some(seed) => scenario.with_seed(seed),
+        None => scenario,
+    };
+    let config = scenario.build()?;
+    let stop = config.stop;
+    let simulation =
+        Simulation::new(config).map_err(|error| ScenarioError::in_file(&source.file, None, error.to_string()))?;
+    Ok(Built { scenario, simulation, stop })
+}
+
+#[pymethods]
+impl Prepared {
+    /// Simulates, once only, without the interpreter; `progress` is told the share that is done, and may stop it.
+    #[pyo3(signature = (progress=None))]
+    fn run(&self, py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Results> {
+        let built = self.0.lock().ok().and_then(|mut slot| slot.take());
+        let mut built = built.ok_or_else(|| PyRuntimeError::new_err("this scenario has run already"))?;
+        let mut slice_events = FIRST_SLICE_EVENTS;
+        loop {
+            let (advanced, took) = py.detach(|| {
+                let began = Instant::now();
+                (built.simulation.advance(slice_events), began.elapsed())
+            });
+            let reached = advanced.map_err(|violation| physics_error(&violation))?;
+            if reached.finished {
+                break;
+            }
+            py.check_signals()?;
+            if let Some(progress) = &progress {
+                let share = reached.now.as_ps() as f64 / built.stop.as_ps() as f64;
+                if !progress.call1((share,))?.is_truthy()? {
+                    return Err(Cancelled::new_err("the simulation was cancelled"));
+                }
+            }
+            slice_events = next_slice(slice_events, took);
+        }
+        let Built { scenario, simulation, .. } = built;
+        let finished = py.detach(|| simulation.finish().map(|records| results::Results::new(&scenario, records)));
+        finished.map(Results).map_err(|violation| physics_error(&violation))
+    }
+}
+
+/// As many events as fit a slice at the speed of the last one; at most twice as many as then.
+fn next_slice(events: u64, took: Duration) -> u64 {
+    let fitting = (events as f64 * SLICE.as_secs_f64() / took.as_secs_f64().max(1e-6)) as u64;
+    fitting.clamp(1, 2 * events)
+}

@@ -1,0 +1,21 @@
+"""sparelane: a packet simulator for congestion control.
+
+`run` simulates a scenario and returns its results as tables. The command line, `sparelane`, does the same and redoes
+the papers' experiments.
+"""
+
+from sparelane._native import Cancelled, PhysicsError, ScenarioError, __version__
+from sparelane.api import check, run
+from sparelane.names import UnknownNameError
+from sparelane.result import Result
+
+__all__ = [
+    "Cancelled",
+    "PhysicsError",
+    "Result",
+    "ScenarioError",
+    "UnknownNameError",
+    "__version__",
+    "check",
+    "run",
+]

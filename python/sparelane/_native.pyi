@@ -1,0 +1,81 @@
+"""The simulator. Everything here is done in Rust."""
+
+from collections.abc import Callable
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+__version__: str
+
+Numbers = NDArray[np.generic]
+# Plain numbers; numbers with a mask that is false where there is none; or texts as codes into categories.
+Column = Numbers | tuple[Numbers, NDArray[np.bool_]] | tuple[NDArray[np.uint32], list[str]]
+Progress = Callable[[float], bool]
+
+class Totals(TypedDict):
+    """Totals of a run."""
+
+    events: int
+    packet_hops: int
+    flows: int
+    finished_flows: int
+    end_s: float
+    peak_open_flows: int
+
+class CatalogueParameter(TypedDict):
+    """One key of an entry."""
+
+    name: str
+    default: str
+    allowed: str
+    meaning: str
+    source: str
+
+class CatalogueEntry(TypedDict):
+    """One thing that a scenario can name, or one of its tables."""
+
+    kind: str
+    name: str
+    summary: str
+    source: str
+    params: list[CatalogueParameter]
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be run: the first mistake in it."""
+
+    file: str
+    line: int | None
+    key: str
+
+class PhysicsError(RuntimeError):
+    """A simulation that broke a law of its own: a defect of the simulator."""
+
+class Cancelled(RuntimeError):
+    """A progress callback returned false."""
+
+class Results:
+    """All results of a run."""
+
+    @property
+    def digest(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def scenario(self) -> str: ...
+    @property
+    def totals(self) -> Totals: ...
+    def flows(self) -> dict[str, Column]: ...
+    def links(self) -> dict[str, Column]: ...
+    def drops(self) -> dict[str, Column]: ...
+    def series(self) -> dict[str, Column]: ...
+
+class Prepared:
+    """A scenario, parsed and built, that has not run yet. It runs once."""
+
+    def run(self, progress: Progress | None = None) -> Results: ...
+
+def prepare(text: str, source_name: str, base_dir: str, overrides: list[str], seed: int | None = None) -> Prepared: ...
+def catalogue() -> list[CatalogueEntry]: ...

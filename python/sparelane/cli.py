@@ -1,0 +1,75 @@
+"""The command line. Each command is a module of `sparelane.commands`, loaded when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+from sparelane._native import PhysicsError, ScenarioError, __version__
+from sparelane.folders import OutputError
+from sparelane.names import UnknownNameError
+
+COMMANDS = ("list", "run", "reproduce", "bench")
+
+
+class Failure(click.ClickException):
+    """What went wrong, told on standard error; `exit_code` says of what kind it is."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+    def show(self, file: Any = None) -> None:
+        """Prints the message to standard error."""
+        click.echo(f"sparelane: {self.format_message()}", file=file, err=file is None)
+
+
+class Mistake(Failure):
+    """The user asked for something that cannot be done."""
+
+    exit_code = 2
+
+
+class Defect(Failure):
+    """The program is wrong."""
+
+    exit_code = 1
+
+
+class Interruption(Failure):
+    """The user stopped the program."""
+
+    exit_code = 130
+
+
+class Commands(click.Group):
+    """Loads commands late, so that each pays only for what it uses, and turns exceptions into messages."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands, in the order in which people meet them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, loaded."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"sparelane.commands.{cmd_name}").command
+        return command if isinstance(command, click.Command) else None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command; a mistake of the user exits with 2, a defect with 1, Ctrl-C with 130."""
+        try:
+            return super().invoke(ctx)
+        except (ScenarioError, UnknownNameError, OutputError, FileNotFoundError) as error:
+            raise Mistake(str(error)) from error
+        except PhysicsError as error:
+            raise Defect(f"the simulation broke a law of its own, which is a defect: {error}") from error
+        except KeyboardInterrupt:
+            raise Interruption("interrupted") from None
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="sparelane")
+def main() -> None:
+    """Simulate congestion control, packet by packet, and redo the papers that propose it."""

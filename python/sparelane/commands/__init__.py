@@ -1,0 +1,1 @@
+"""The commands, one module each, with the name that the user types."""

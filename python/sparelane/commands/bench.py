@@ -1,0 +1,68 @@
+"""`sparelane bench`: how fast the simulator is."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from sparelane import bench, folders
+
+
+@click.command("bench")
+@click.argument("workloads", metavar="[WORKLOAD.topo]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("duration", "--duration", metavar="TIME", help="Simulated time, as in 50ms; 0s only builds.")
+@click.option(
+    "ssthresh",
+    "--ssthresh",
+    type=click.IntRange(min=2),
+    metavar="SEGMENTS",
+    help="Initial slow-start threshold.  [default: unbounded]",
+)
+@click.option(
+    "json_file", "--json", type=click.Path(path_type=Path, dir_okay=False), help="Write the timings to this file."
+)
+def command(workloads: tuple[Path, ...], duration: str | None, ssthresh: int | None, json_file: Path | None) -> None:
+    """Time the simulator on workloads: each .topo file with the .flows beside it.
+
+    Without arguments the three standard workloads run: dumbbell10 for 10 s with a slow-start threshold of 400 segments,
+    abilene30 for 2 s, and leafspine for 50 ms. TCP is NewReno with SACK, segments of 1460 bytes, an initial window of
+    4, an ACK per packet, drop-tail queues, a retransmission timeout of at least 0.2 s, and a SYN timeout of 1 s.
+    """
+    if json_file is not None:
+        folders.ready_file(json_file)
+    timings: list[bench.Timing] = []
+    with tempfile.TemporaryDirectory(prefix="sparelane-") as scratch:
+        for topology in workloads or bench.standard_workloads(Path(scratch)):
+            timings.append(_measure(topology, duration, ssthresh))
+            _print(timings[-1])
+    if json_file is not None:
+        _write(timings, json_file)
+
+
+def _measure(topology: Path, duration: str | None, ssthresh: int | None) -> bench.Timing:
+    for path in (topology, topology.with_suffix(".flows")):
+        if not path.is_file():
+            raise FileNotFoundError(f'there is no file "{path}"')
+    standard = bench.STANDARDS.get(topology.stem, bench.Standard(None, None))
+    duration = standard.duration if duration is None else duration
+    if duration is None:
+        raise click.UsageError(f'"{topology.stem}" has no standard length: say --duration, as in --duration 1s')
+    return bench.measure(topology, duration, standard.ssthresh_segments if ssthresh is None else ssthresh)
+
+
+def _print(timing: bench.Timing) -> None:
+    speed = timing.packet_hops / timing.cpu_s / 1e6 if timing.cpu_s > 0 else 0.0
+    click.echo(
+        f"{timing.workload:<14} {timing.events:>13,} events {timing.packet_hops:>13,} packet-hops "
+        f"{timing.cpu_s:8.3f} s CPU {timing.wall_s:8.3f} s wall {timing.peak_rss_mb:8.1f} MB peak "
+        f"{speed:7.2f} M packet-hops per CPU second"
+    )
+
+
+def _write(timings: Sequence[bench.Timing], path: Path) -> None:
+    text = json.dumps([timing.to_json() for timing in timings], indent=2)
+    path.write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,110 @@
+"""`sparelane list`: what there is to simulate with, and to redo."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+import click
+
+from sparelane import _native, library, terminal
+from sparelane.names import UnknownNameError
+
+# Kinds of things, in the order in which people meet them, and what to call several of them.
+KINDS: Mapping[str, str] = {
+    "controller": "controllers",
+    "queue": "queues",
+    "topology": "topologies",
+    "workload": "workloads",
+    "sizes": "flow sizes",
+    "table": "tables of a scenario file",
+    "experiment": "experiments",
+    "scenario": "ready-made scenarios",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing with a name.
+
+    Attributes:
+        kind: one of `KINDS`.
+        name: what a scenario or a command calls it.
+        summary: one line.
+        source: where it is defined.
+        params: its parameters: `name`, `default`, `allowed` (with the unit), `meaning` and `source`.
+        notes: more about it, a paragraph each.
+    """
+
+    kind: str
+    name: str
+    summary: str
+    source: str
+    params: Sequence[_native.CatalogueParameter] = ()
+    notes: Sequence[str] = field(default=())
+
+
+@click.command("list")
+@click.argument("name", required=False)
+@click.option("as_json", "--json", is_flag=True, help="Print JSON.")
+def command(name: str | None, as_json: bool) -> None:
+    """Show controllers, queues, topologies, workloads, experiments and ready-made scenarios.
+
+    With NAME, show that one with its parameters.
+    """
+    entries = catalogue()
+    if name is not None:
+        found = [entry for entry in entries if entry.name == name]
+        if not found:
+            raise UnknownNameError("entry", name, [entry.name for entry in entries])
+        entries = found
+    if as_json:
+        click.echo(json.dumps([asdict(entry) for entry in entries], indent=2, ensure_ascii=False))
+    elif name is None:
+        _show_all(entries)
+    else:
+        for entry in entries:
+            _show_one(entry)
+
+
+def catalogue() -> list[Entry]:
+    """Everything that has a name, by kind."""
+    from sparelane.experiments import registry
+
+    entries = [Entry(**entry) for entry in _native.catalogue()]
+    entries += [
+        Entry("experiment", id, experiment.title, experiment.source, notes=(experiment.method, *experiment.assumptions))
+        for id, experiment in registry().items()
+    ]
+    entries += [
+        Entry("scenario", ready.name, ready.summary, ready.source, notes=(f"file: {ready.path}",))
+        for ready in library.catalogue()
+    ]
+    order = list(KINDS)
+    return sorted(entries, key=lambda entry: order.index(entry.kind))
+
+
+def _show_all(entries: Sequence[Entry]) -> None:
+    for kind, title in KINDS.items():
+        rows = [(entry.name, entry.summary, entry.source) for entry in entries if entry.kind == kind]
+        if rows:
+            headings = ("name", "summary", "source")
+            terminal.show_table(title, headings, headings, rows)
+    terminal.output().print("`sparelane list NAME` shows one with its parameters.", markup=False)
+
+
+def _show_one(entry: Entry) -> None:
+    console = terminal.output()
+    console.print(f"{entry.kind} {entry.name}: {entry.summary}", style="bold", markup=False)
+    if entry.source:
+        console.print(f"source: {entry.source}", markup=False)
+    if entry.params:
+        headings = ("name", "default", "allowed", "meaning", "source")
+        rows = [
+            (param["name"], param["default"], param["allowed"], param["meaning"], param["source"])
+            for param in entry.params
+        ]
+        terminal.show_table("parameters", headings, headings, rows)
+    for note in entry.notes:
+        console.print(f"- {note}", markup=False)

@@ -1,0 +1,98 @@
+"""`sparelane run`: simulate one scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sparelane import api, folders, library, terminal
+from sparelane.result import DEFAULT_FORMATS, FORMATS
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from sparelane.result import Result
+
+
+@click.command("run")
+@click.argument("scenario", metavar="FILE")
+@click.option(
+    "settings", "--set", multiple=True, metavar="KEY=VALUE", help="Replace a value of the scenario; repeatable."
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of every random draw.  [default: the scenario's]")
+@click.option(
+    "folder",
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Folder for the results.  [default: out/NAME]",
+)
+@click.option(
+    "formats",
+    "--format",
+    type=click.Choice(FORMATS),
+    multiple=True,
+    default=DEFAULT_FORMATS,
+    show_default=True,
+    help="Format of the tables; repeatable.",
+)
+def command(
+    scenario: str, settings: tuple[str, ...], seed: int | None, folder: Path | None, formats: tuple[str, ...]
+) -> None:
+    """Simulate a scenario, print a summary, and save the results.
+
+    FILE is a scenario file, or the name of a ready-made scenario (see `sparelane list`).
+    """
+    path = library.resolve(scenario)
+    prepared = api.prepare(path, seed=seed, set=settings)
+    place = folders.ready_folder(folder or Path("out") / path.stem)
+    with terminal.progress(path.stem) as report:
+
+        def go_on(fraction: float) -> bool:
+            report(fraction)
+            return True
+
+        result = prepared.run(go_on)
+    result.save(place, formats)
+    show(result)
+    terminal.output().print(f"seed {result.seed}, digest {result.digest}\nresults in {place}", soft_wrap=True)
+
+
+def seconds(value: float) -> str:
+    """A time with a tenth of a millisecond."""
+    return f"{value:.4f}"
+
+
+def percent(value: float) -> str:
+    """A share of one as a percentage."""
+    return f"{100 * value:.2f} %"
+
+
+def whole(value: float) -> str:
+    """A whole number with its thousands apart."""
+    return f"{value:,}"
+
+
+def show(result: Result) -> None:
+    """Prints what a run amounts to."""
+    summary = result.summary()
+    print_table(
+        "Flows and completion times",
+        summary.schemes,
+        {"mean_s": seconds, "median_s": seconds, "p99_s": seconds},
+    )
+    print_table("Busiest links", summary.links, {"utilisation": percent, "peak_backlog_bytes": whole})
+    print_table("Packets by class, over all queues", summary.drops, {"share": percent})
+
+
+def print_table(title: str, frame: pl.DataFrame, formats: dict[str, Callable[[float], str]]) -> None:
+    """Prints a small table; a column without a format is printed as it is."""
+    texts = [name for name, kind in frame.schema.items() if not kind.is_numeric()]
+    rows = (
+        ["–" if value is None else formats.get(name, str)(value) for name, value in row.items()]
+        for row in frame.iter_rows(named=True)
+    )
+    terminal.show_table(title, frame.columns, texts, rows)

@@ -1,0 +1,160 @@
+"""One style for all figures: the width of a paper's column, readable without colour.
+
+Kinds of data differ by hatch or line style before they differ by colour. The paper's own numbers are white
+crosses in every figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sparelane.experiments.base import Row
+
+COLUMN_INCHES = 3.4
+PAGE_INCHES = 7.0
+HEIGHT_INCHES = 2.3
+
+STYLE: Mapping[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "0.88",
+    "grid.linewidth": 0.6,
+    "hatch.linewidth": 0.6,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4,
+    "pdf.fonttype": 42,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "savefig.dpi": 200,
+    "axes.formatter.use_mathtext": True,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How one kind of data is drawn: as a bar of a colour and a hatch, as a line of an ink and a style."""
+
+    colour: str
+    hatch: str
+    ink: str
+    line: str
+
+
+TCP = Look("#a6a6a6", "", "#6e6e6e", "--")
+RC3 = Look("#7fa8dc", "////", "#1f4e8c", "-")
+MODEL = Look("#f2f2f2", "....", "#000000", ":")
+THIRD = Look("#c8791e", "\\\\\\\\", "#c8791e", "-.")
+PAPER_LABEL = "paper"
+PAPER_STYLE: Mapping[str, Any] = {
+    "color": "white",
+    "linestyle": "none",
+    "marker": "X",
+    "markeredgecolor": "black",
+    "markeredgewidth": 0.8,
+    "markersize": 5.5,
+    "zorder": 5,
+}
+
+
+def style() -> AbstractContextManager[None]:
+    """Draw and save figures within this."""
+    settings: Any = dict(STYLE)
+    return matplotlib.rc_context(settings)
+
+
+def figure(columns: int = 1, *, width_inches: float = COLUMN_INCHES) -> tuple[Figure, list[Axes]]:
+    """An empty figure of one row with so many panels."""
+    drawing = Figure(figsize=(width_inches, HEIGHT_INCHES), layout="constrained")
+    axes = drawing.subplots(1, columns, squeeze=False)
+    return drawing, list(axes[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """One bar for each group.
+
+    Attributes:
+        label: what they are.
+        look: how they look.
+        heights: one a group; `None` leaves a gap.
+        errors: half the width of each one's interval; `None` draws none.
+        paper: the paper's numbers; `None` marks none.
+    """
+
+    label: str
+    look: Look
+    heights: Sequence[float | None]
+    errors: Sequence[float | None]
+    paper: Sequence[float | None]
+
+    @classmethod
+    def of_rows(cls, label: str, look: Look, rows: Sequence[Row]) -> Bars:
+        """One bar for each row."""
+        return cls(label, look, [row.ours for row in rows], [row.ci95 for row in rows], [row.paper for row in rows])
+
+    def top(self, index: int) -> float:
+        """The highest thing drawn for one group."""
+        return max((self.heights[index] or 0.0) + (self.errors[index] or 0.0), self.paper[index] or 0.0)
+
+
+def grouped_bars(axes: Axes, groups: Sequence[str], series: Sequence[Bars]) -> None:
+    """Bars side by side for each group, with intervals, and the paper's numbers as crosses."""
+    width = 0.8 / len(series)
+    marked = False
+    for index, bars in enumerate(series):
+        offset = (index - (len(series) - 1) / 2) * width
+        places = [place + offset for place in range(len(groups))]
+        heights = [height or 0.0 for height in bars.heights]
+        axes.bar(
+            places,
+            heights,
+            width * 0.94,
+            label=bars.label,
+            color=bars.look.colour,
+            hatch=bars.look.hatch,
+            edgecolor="black",
+            linewidth=0.5,
+        )
+        known = [(p, h, e) for p, h, e in zip(places, heights, bars.errors, strict=True) if e is not None]
+        if known:
+            x, y, spread = zip(*known, strict=True)
+            axes.errorbar(x, y, spread, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
+        crosses = [(place, value) for place, value in zip(places, bars.paper, strict=True) if value is not None]
+        if crosses:
+            label = None if marked else PAPER_LABEL
+            axes.plot(*zip(*crosses, strict=True), label=label, **PAPER_STYLE)
+            marked = True
+    axes.set_xticks(range(len(groups)), groups)
+    axes.grid(visible=False, axis="x")
+
+
+def line(axes: Axes, label: str, look: Look, x: Sequence[float], y: Sequence[float]) -> None:
+    """A curve without markers."""
+    axes.plot(x, y, label=label, color=look.ink, linestyle=look.line)
+
+
+def legend_above(axes: Axes, columns: int) -> None:
+    """A legend over the panel, where it hides nothing."""
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, columnspacing=1.2, handlelength=1.6)
+
+
+def save(drawing: Figure, folder: Path, name: str = "figure") -> None:
+    """Writes the figure as PNG and as PDF, without dates, so that equal figures are equal files."""
+    drawing.savefig(folder / f"{name}.png", metadata={"Software": None})
+    drawing.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None})

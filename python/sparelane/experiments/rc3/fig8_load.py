@@ -1,0 +1,57 @@
+"""NSDI 2014, Fig. 8: the gain at 10, 30 and 50 % load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.rc3 import internet2
+from sparelane.experiments.rc3.completion_figure import draw_completion
+from sparelane.experiments.rc3.internet2 import BOTH_BY_THE_END, TCP_LONGER, Printed, Setting
+
+LOADS = {percent: Setting(f"{percent}%", (), percent / 100) for percent in (10, 30, 50)}
+
+PRINTED = {
+    10: {"over flows": Printed(0.125, 0.068, 45.56), "over bytes": Printed(0.423, 0.091, 78.36)},
+    30: {"over flows": Printed(0.135, 0.076, 43.54), "over bytes": Printed(0.443, 0.114, 74.35)},
+    50: {"over flows": Printed(0.150, 0.088, 41.44), "over bytes": Printed(0.498, 0.176, 64.88)},
+}
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """Both schemes at the three loads."""
+    return internet2.plan(list(LOADS.values()), effort)
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """Completion times and reductions under both rules of averaging."""
+    rows = [
+        row
+        for rule in (BOTH_BY_THE_END, TCP_LONGER)
+        for percent, setting in LOADS.items()
+        for row in internet2.completion_rows(setting, PRINTED[percent], effort, outcomes, rule)
+    ]
+    return Evaluation(tuple(rows))
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """Completion times by load, over flows and over bytes."""
+    return draw_completion(evaluation, [setting.name for setting in LOADS.values()], "average load of the links")
+
+
+EXPERIMENT = Experiment(
+    id="rc3/fig8-load",
+    title="Reduction of the completion time by link load",
+    source="Mittal et al., NSDI 2014, Fig. 8",
+    method="Internet2 topology, 1 Gb/s, 40 ms; Poisson flows of empirical sizes at 10, 30 and 50 % load; each flow "
+    "under TCP and under RC3.",
+    assumptions=internet2.ASSUMPTIONS,
+    full=Effort("full", seeds=5, stop_s=5.0),
+    quick=Effort("quick", seeds=1, stop_s=2.0),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+    reasons={},
+)

@@ -1,0 +1,77 @@
+"""NSDI 2014, Fig. 9: the gain at delay-bandwidth products from 500 KB to 50 MB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.rc3 import internet2
+from sparelane.experiments.rc3.completion_figure import draw_completion
+from sparelane.experiments.rc3.internet2 import BOTH_BY_THE_END, TCP_LONGER, Printed, Setting
+
+LOAD = 0.3
+SLOW = ("topology.access_rate=100Mbps",)
+FAR = ("topology.core_delay=100ms",)
+
+
+def _buffer(size: str) -> tuple[str, ...]:
+    return (f"queue.limit={size}",)
+
+
+SETTINGS = (
+    Setting("100 Mb/s 40 ms", (*SLOW, *_buffer("500KB")), LOAD, gbps=0.1),
+    Setting("100 Mb/s 400 ms", (*SLOW, *FAR, *_buffer("5MB")), LOAD, gbps=0.1),
+    Setting("1 Gb/s 40 ms", (), LOAD),
+    Setting("1 Gb/s 400 ms", (*FAR, *_buffer("50MB")), LOAD),
+)
+
+PRINTED = {
+    "100 Mb/s 40 ms": {"over flows": Printed(0.167, 0.110, 33.98), "over bytes": Printed(0.691, 0.442, 36.05)},
+    "100 Mb/s 400 ms": {"over flows": Printed(0.948, 0.567, 40.29), "over bytes": Printed(3.501, 0.783, 77.62)},
+    "1 Gb/s 40 ms": {"over flows": Printed(0.135, 0.076, 43.54), "over bytes": Printed(0.443, 0.114, 74.35)},
+    "1 Gb/s 400 ms": {"over flows": Printed(0.971, 0.558, 42.45), "over bytes": Printed(3.590, 0.569, 84.17)},
+}
+
+ASSUMPTIONS = (
+    *internet2.ASSUMPTIONS,
+    "400 ms: the core delays are ten times as long, the access links stay at 1 ms.",
+    "The buffer is the delay-bandwidth product that the paper names: 500 KB, 5 MB, 5 MB and 50 MB.",
+)
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """Both schemes in the four settings."""
+    return internet2.plan(SETTINGS, effort)
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """Completion times and reductions under both rules of averaging."""
+    rows = [
+        row
+        for rule in (BOTH_BY_THE_END, TCP_LONGER)
+        for setting in SETTINGS
+        for row in internet2.completion_rows(setting, PRINTED[setting.name], effort, outcomes, rule)
+    ]
+    return Evaluation(tuple(rows))
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """Completion times by setting, over flows and over bytes."""
+    return draw_completion(evaluation, [setting.name for setting in SETTINGS], "bottleneck and mean round-trip time")
+
+
+EXPERIMENT = Experiment(
+    id="rc3/fig9-bdp",
+    title="Reduction of the completion time by delay-bandwidth product",
+    source="Mittal et al., NSDI 2014, Fig. 9",
+    method="Internet2 topology at 100 Mb/s and 1 Gb/s, 40 and 400 ms; 30 % load; each flow under TCP and under RC3.",
+    assumptions=ASSUMPTIONS,
+    full=Effort("full", seeds=5, stop_s=5.0),
+    quick=Effort("quick", seeds=1, stop_s=2.0),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+    reasons={},
+)

@@ -1,0 +1,162 @@
+"""The simulation that most of RC3's evaluation rests on (NSDI 2014 section 5.1), and the authors' way of averaging.
+
+The same flows run twice, once under TCP and once under RC3; a flow counts if it finishes in both runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from sparelane.experiments.base import Effort, Outcomes, Row, Simulation, measured
+from sparelane.experiments.rc3.analytic import reduction
+
+SCENARIO = "rc3-internet2"
+
+Scheme = Literal["tcp", "rc3"]
+
+# Flows that start before this share of the run are left out: 2 s of 5 s in the authors' scripts.
+WARM_UP_SHARE = 0.4
+
+# The authors' averaging script reads TCP's results up to twice the time at which RC3's end.
+LONG_RUN = 2
+
+ASSUMPTIONS = (
+    "Topology, delays, capacities and flow sizes as in the authors' published simulation: ten routers, sixteen core "
+    "links of 10 ms, access of 1 ms; core capacity in proportion to the pairs of routers routed over it.",
+    "Flows arrive as a Poisson process; the destination is a host behind another router, each equally likely.",
+    "TCP: NewReno with SACK, MSS 1460, initial window 4, unbounded slow-start threshold, an ACK per packet, minimum "
+    "RTO 0.2 s, SYN timeout 3 s; all from the authors' code.",
+    "RC3 hands all its low-priority segments to the sender's interface at once, last first, as the authors' code does.",
+    "Priorities by distance from the end of the flow: up to 40, 440 and 4440 segments, as in the authors' code.",
+    "A run ends at 5 s. Flows that start from 2 s on count, if they finish by the end in both runs. Rows named "
+    "\"TCP to 10 s\" follow the authors' averaging script, which lets TCP's flows finish until 10 s.",
+    "A reduction compares the two means; the mean over bytes weights each flow by its size.",
+    "The paper's over-all means are of an unknown number of runs; ours are of independent seeds with Student's t.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One column of the paper's tables: what differs from the baseline.
+
+    Attributes:
+        name: how rows call it.
+        overrides: `key=value` each.
+        load: of every link, 0 to 1.
+        gbps: rate of the access links, for the estimate of the work.
+    """
+
+    name: str
+    overrides: tuple[str, ...]
+    load: float
+    gbps: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Which flows count.
+
+    Attributes:
+        tcp_runs: until when TCP's flows may finish, in lengths of RC3's run.
+    """
+
+    tcp_runs: int
+
+    def suffix(self, effort: Effort) -> str:
+        """What a row's name says of the rule."""
+        return "" if self.tcp_runs == 1 else f", TCP to {self.tcp_runs * effort.stop_s:g} s"
+
+
+BOTH_BY_THE_END = Rule(1)
+TCP_LONGER = Rule(LONG_RUN)
+
+
+def simulation(setting: Setting, scheme: Scheme, seed: int, stop_s: float) -> Simulation:
+    """One run of the Internet2 scenario. TCP and RC3 with equal settings and seeds see the same flows."""
+    return Simulation(
+        scenario=SCENARIO,
+        settings=(
+            *setting.overrides,
+            f"workload.load={setting.load:g}",
+            f"workload.scheme={scheme}",
+            f"duration={stop_s:g}s",
+        ),
+        seed=seed,
+        label=f"{setting.name} {scheme} seed {seed}",
+        cost=setting.load * setting.gbps * stop_s,
+        keep_flows=seed == 1,
+    )
+
+
+def tcp_run(setting: Setting, seed: int, effort: Effort) -> Simulation:
+    """TCP, for as long as the longer rule looks."""
+    return simulation(setting, "tcp", seed, LONG_RUN * effort.stop_s)
+
+
+def rc3_run(setting: Setting, seed: int, effort: Effort) -> Simulation:
+    """RC3 on the same flows."""
+    return simulation(setting, "rc3", seed, effort.stop_s)
+
+
+def plan(settings: Sequence[Setting], effort: Effort) -> list[Simulation]:
+    """Both schemes in every setting with every seed."""
+    return [
+        run(setting, seed, effort)
+        for setting in settings
+        for seed in effort.seed_numbers()
+        for run in (tcp_run, rc3_run)
+    ]
+
+
+def pairs(setting: Setting, seed: int, effort: Effort, outcomes: Outcomes, rule: Rule) -> pl.DataFrame:
+    """The flows that count, one row each: `size_bytes`, and `tcp_s` and `rc3_s`, the completion times in seconds."""
+    tcp = outcomes[tcp_run(setting, seed, effort)].flows
+    rc3 = outcomes[rc3_run(setting, seed, effort)].flows
+    late_enough = pl.col("start_s") >= WARM_UP_SHARE * effort.stop_s
+    in_time = pl.col("finish_s") <= rule.tcp_runs * effort.stop_s
+    return (
+        tcp.filter(late_enough & in_time)
+        .select("id", "size_bytes", tcp_s="completion_s")
+        .join(rc3.drop_nulls("completion_s").select("id", rc3_s="completion_s"), on="id", maintain_order="left")
+        .select("size_bytes", "tcp_s", "rc3_s")
+    )
+
+
+# A flow counts as often as this power of its size says.
+AVERAGES: Mapping[str, int] = {"over flows": 0, "over bytes": 1}
+
+
+def mean_times(flows: pl.DataFrame, average: str) -> tuple[float, float] | None:
+    """TCP's and RC3's mean completion time in seconds; `None` without flows."""
+    if flows.is_empty():
+        return None
+    weights = flows["size_bytes"].cast(pl.Float64).to_numpy() ** AVERAGES[average]
+    tcp_s, rc3_s = (float(np.average(flows[name].to_numpy(), weights=weights)) for name in ("tcp_s", "rc3_s"))
+    return tcp_s, rc3_s
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """The paper's numbers of one cell: completion times in seconds, and the reduction in percent."""
+
+    tcp_s: float
+    rc3_s: float
+    reduction: float
+
+
+def completion_rows(
+    setting: Setting, printed: Mapping[str, Printed], effort: Effort, outcomes: Outcomes, rule: Rule
+) -> Iterable[Row]:
+    """TCP's time, RC3's time and the reduction, over flows and over bytes."""
+    flows = [pairs(setting, seed, effort, outcomes, rule) for seed in effort.seed_numbers()]
+    for average in AVERAGES:
+        times = [found for frame in flows if (found := mean_times(frame, average)) is not None]
+        row, paper = f"{setting.name} {average}{rule.suffix(effort)}", printed[average]
+        yield measured(row, "TCP FCT", "s", paper.tcp_s, [tcp for tcp, _ in times])
+        yield measured(row, "RC3 FCT", "s", paper.rc3_s, [rc3 for _, rc3 in times])
+        yield measured(row, "reduction", "%", paper.reduction, [reduction(tcp, rc3) for tcp, rc3 in times])

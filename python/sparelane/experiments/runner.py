@@ -1,0 +1,118 @@
+"""Runs the simulations of experiments on several threads; the results do not depend on how many.
+
+The simulator lets go of the interpreter while it works, so threads are enough.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+from sparelane import library
+from sparelane.api import run
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcome, Outcomes, Simulation
+from sparelane.result import Result
+
+# How long the main thread sleeps between looks at the workers, seconds: also how long Ctrl-C may take to be seen.
+POLL_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """An experiment, and how hard to try."""
+
+    experiment: Experiment
+    effort: Effort
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """An experiment that is done, with the simulations that it rests on."""
+
+    task: Task
+    evaluation: Evaluation
+    outcomes: Outcomes
+    elapsed_s: float
+
+
+def reproduce(tasks: Sequence[Task], jobs: int, report: Callable[[float], None]) -> Iterator[Finished]:
+    """Does the tasks and yields them in the order given, each as soon as it and those before it are done.
+
+    Closing the iterator, or an exception in the caller such as Ctrl-C, stops the simulations under way.
+
+    Args:
+        tasks: what to do.
+        jobs: simulations at the same time.
+        report: called a few times a second with the share of the whole work that is done, 0 to 1.
+
+    Raises:
+        ScenarioError: a scenario cannot be run.
+        PhysicsError: a simulation broke a law of its own.
+    """
+    plans = [tuple(task.experiment.plan(task.effort)) for task in tasks]
+    wanted = list(dict.fromkeys(simulation for plan in plans for simulation in plan))
+    crew = _Crew(wanted, jobs)
+    began_s = time.monotonic()
+    try:
+        for index, (task, plan) in enumerate(zip(tasks, plans, strict=True)):
+            crew.wait_for(plan, report)
+            outcomes = {simulation: crew.futures[simulation].result() for simulation in plan}
+            evaluation = task.experiment.judge(task.effort, outcomes)
+            crew.forget_all_but({simulation for later in plans[index + 1 :] for simulation in later})
+            yield Finished(task, evaluation, outcomes, time.monotonic() - began_s)
+    finally:
+        crew.dismiss()
+
+
+class _Crew:
+    """Worker threads, each taking the next simulation in line."""
+
+    def __init__(self, simulations: Sequence[Simulation], jobs: int) -> None:
+        self._cancelled = threading.Event()
+        self._done = dict.fromkeys(simulations, 0.0)
+        self._total_cost = sum(simulation.cost for simulation in simulations)
+        self._pool = ThreadPoolExecutor(max_workers=max(jobs, 1), thread_name_prefix="simulation")
+        self.futures: dict[Simulation, Future[Outcome]] = {
+            simulation: self._pool.submit(self._simulate, simulation) for simulation in simulations
+        }
+
+    def _simulate(self, simulation: Simulation) -> Outcome:
+        def progress(fraction: float) -> bool:
+            self._done[simulation] = fraction
+            return not self._cancelled.is_set()
+
+        path = library.find(simulation.scenario)
+        outcome = distil(run(path, seed=simulation.seed, set=simulation.settings, progress=progress))
+        self._done[simulation] = 1.0
+        return outcome
+
+    def wait_for(self, plan: Sequence[Simulation], report: Callable[[float], None]) -> None:
+        """Returns when the plan's simulations are done; raises what the first failing one raised."""
+        pending = {self.futures[simulation] for simulation in plan}
+        while pending:
+            done, pending = wait(pending, timeout=POLL_S, return_when=FIRST_COMPLETED)
+            for future in done:
+                future.result()
+            report(self._fraction())
+
+    def _fraction(self) -> float:
+        spent = sum(simulation.cost * fraction for simulation, fraction in self._done.items())
+        return spent / self._total_cost if self._total_cost else 1.0
+
+    def forget_all_but(self, needed: set[Simulation]) -> None:
+        """Lets go of outcomes that no later experiment reads."""
+        for simulation in [known for known in self.futures if known not in needed]:
+            del self.futures[simulation]
+
+    def dismiss(self) -> None:
+        """Stops the work under way, drops what is in line, and waits for the threads."""
+        self._cancelled.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def distil(result: Result) -> Outcome:
+    """The part of a run's results that experiments read."""
+    return Outcome(flows=result.flows, drops=result.drops, digest=result.digest)

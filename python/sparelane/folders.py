@@ -1,0 +1,46 @@
+"""Output folders and files, tried before any work is done for them."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+
+class OutputError(Exception):
+    """A place that results cannot be written to."""
+
+
+def ready_folder(folder: Path) -> Path:
+    """Makes the folder if there is none, and tries to write into it.
+
+    Raises:
+        OutputError: that does not work.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OutputError(f'cannot write into the folder "{folder}": {_cause(error)}') from error
+    return folder
+
+
+def ready_file(path: Path) -> Path:
+    """Tries to open the file for writing; one that was not there is gone again afterwards.
+
+    Raises:
+        OutputError: that does not work.
+    """
+    try:
+        existed = path.exists()
+        with path.open("a"):
+            pass
+        if not existed:
+            path.unlink()
+    except OSError as error:
+        raise OutputError(f'cannot write the file "{path}": {_cause(error)}') from error
+    return path
+
+
+def _cause(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

@@ -1,0 +1,122 @@
+"""The results of a run, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sparelane import _native
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from sparelane.summary import Summary
+
+FORMATS = ("parquet", "csv", "json")
+DEFAULT_FORMATS = ("parquet", "csv")
+
+
+class Result:
+    """Everything that a run leaves behind. Tables are made when they are first asked for.
+
+    Times are in seconds, sizes in bytes, rates in bits per second; a missing number is null.
+    """
+
+    def __init__(self, native: _native.Results) -> None:
+        self._native = native
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """One row per flow, in order of start."""
+        return _frame(self._native.flows())
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """One row per direction of a cable."""
+        return _frame(self._native.links())
+
+    @cached_property
+    def drops(self) -> pl.DataFrame:
+        """One row per direction of a cable and class of packets: how many came and how many were dropped."""
+        return _frame(self._native.drops())
+
+    @cached_property
+    def series(self) -> pl.DataFrame:
+        """Time series in long form: one row per probe, quantity and sample; empty unless the scenario asks for any."""
+        return _frame(self._native.series())
+
+    @property
+    def totals(self) -> _native.Totals:
+        """Totals of the run, such as events handled and flows finished."""
+        return self._native.totals
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of the scenario and all its results: equal digests, equal runs."""
+        return self._native.digest
+
+    @property
+    def scenario(self) -> str:
+        """The scenario as it ran, overrides and defaults included, as TOML."""
+        return self._native.scenario
+
+    @property
+    def seed(self) -> int:
+        """The seed of every random draw."""
+        return self._native.seed
+
+    @property
+    def version(self) -> str:
+        """The version of the simulator."""
+        return self._native.version
+
+    def summary(self) -> Summary:
+        """The run in three small tables: schemes, links, drops."""
+        from sparelane.summary import summarise
+
+        return summarise(self)
+
+    def save(self, folder: str | Path, formats: Sequence[str] = DEFAULT_FORMATS) -> None:
+        """Writes every table in every format, and `run.json` with what is needed to run it again.
+
+        Args:
+            folder: made if there is none.
+            formats: some of `parquet`, `csv` and `json`.
+
+        Raises:
+            ValueError: there is no such format.
+            OSError: the folder cannot be written.
+        """
+        from sparelane.frames import WRITERS, write_json_value
+
+        unknown = [name for name in formats if name not in WRITERS]
+        if unknown:
+            raise ValueError(f"there is no format {unknown[0]!r}; there are: {', '.join(FORMATS)}")
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        tables = {"flows": self.flows, "links": self.links, "drops": self.drops, "series": self.series}
+        for name, table in tables.items():
+            for suffix in formats:
+                WRITERS[suffix](table, place / f"{name}.{suffix}")
+        write_json_value(
+            {
+                "version": self.version,
+                "seed": self.seed,
+                "digest": self.digest,
+                "totals": self.totals,
+                "scenario": self.scenario,
+            },
+            place / "run.json",
+        )
+
+    def __repr__(self) -> str:
+        flows, finished = self.totals["flows"], self.totals["finished_flows"]
+        return f"<Result {self.digest[:12]}: {finished} of {flows} flows finished>"
+
+
+def _frame(columns: dict[str, _native.Column]) -> pl.DataFrame:
+    from sparelane.frames import to_frame
+
+    return to_frame(columns)

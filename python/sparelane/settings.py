@@ -1,0 +1,44 @@
+"""Overrides of a scenario's values, from Python's types to the text that the parser reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+Value = bool | int | float | str | Sequence["Value"]
+Settings = Mapping[str, Value] | Sequence[str]
+
+
+def override_texts(settings: Settings | None) -> list[str]:
+    """Overrides as the parser takes them: `key=value` each.
+
+    A mapping gives dotted keys with values of Python; a sequence is taken as it is.
+
+    Raises:
+        TypeError: a value is of a kind that no scenario holds.
+    """
+    if settings is None:
+        return []
+    if isinstance(settings, str):
+        return [settings]
+    if isinstance(settings, Mapping):
+        return [f"{key}={toml_value(value)}" for key, value in settings.items()]
+    return list(settings)
+
+
+def toml_value(value: Value) -> str:
+    """A value as TOML writes it.
+
+    Raises:
+        TypeError: TOML has no such kind.
+    """
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case str():
+            return json.dumps(value, ensure_ascii=False)
+        case Sequence():
+            return f"[{', '.join(toml_value(item) for item in value)}]"
+    raise TypeError(f"a scenario has no values of type {type(value).__name__}")

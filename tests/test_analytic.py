@@ -1,0 +1,50 @@
+"""The model of RC3's gain against the authors' own numbers."""
+
+import math
+
+import pytest
+
+from sparelane.experiments.rc3 import analytic
+from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES, Path, rc3_rounds, reduction, tcp_rounds
+from sparelane.experiments.rc3.fig7_sizes import MODEL_BY_BYTES, PATH
+from sparelane.experiments.rc3.model import rc3_gain, window_gain
+
+# Of the simulated topology: 24, 44, 64 and 84 ms for 16, 17, 9 and 3 of its 45 pairs of routers.
+MEAN_RTT_S = (16 * 0.024 + 17 * 0.044 + 9 * 0.064 + 3 * 0.084) / 45
+
+
+def test_shares_of_flow_sizes_add_up() -> None:
+    assert math.fsum(FLOW_SIZES.values()) == pytest.approx(1.0)
+    assert math.fsum(size * share for size, share in FLOW_SIZES.items()) == pytest.approx(184.475)
+
+
+@pytest.mark.parametrize("segments", FLOW_SIZES)
+def test_reductions_are_within_a_fiftieth_of_a_point_of_the_authors_model(segments: int) -> None:
+    ours = reduction(tcp_rounds(segments, PATH), rc3_rounds(segments, PATH))
+    assert ours == pytest.approx(MODEL_BY_BYTES[segments * MSS_BYTES], abs=0.02)
+
+
+def test_means_at_ten_percent_load_are_the_authors() -> None:
+    path = Path(MEAN_RTT_S, 0.9e9)
+    tcp = {size: tcp_rounds(size, path) for size in FLOW_SIZES}
+    rc3 = {size: rc3_rounds(size, path) for size in FLOW_SIZES}
+    assert analytic.mean_over_flows(tcp) == pytest.approx(0.129, abs=5e-4)
+    assert analytic.mean_over_bytes(tcp) == pytest.approx(0.427, abs=5e-4)
+    assert analytic.mean_over_flows(rc3) == pytest.approx(0.0678, abs=5e-5)
+    assert analytic.mean_over_bytes(rc3) == pytest.approx(0.0868, abs=5e-5)
+
+
+def test_a_flow_within_the_initial_window_gains_nothing() -> None:
+    assert rc3_gain(4) == 0.0
+    assert tcp_rounds(4, PATH) == rc3_rounds(4, PATH)
+
+
+def test_no_initial_window_gains_more_than_rc3() -> None:
+    for step in range(200):
+        segments = 2 ** (step / 12)
+        assert window_gain(segments, 10) <= window_gain(segments, 50) <= rc3_gain(segments)
+
+
+def test_a_full_pipe_needs_no_more_rounds() -> None:
+    short = Path(rtt_s=0.001, available_bps=48e6)  # a pipe of 4 segments
+    assert tcp_rounds(1000, short) == rc3_rounds(1000, short)

@@ -1,0 +1,33 @@
+"""Overrides from Python."""
+
+import pytest
+
+from sparelane.settings import Value, override_texts, toml_value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "true"),
+        (3, "3"),
+        (0.5, "0.5"),
+        ("40ms", '"40ms"'),
+        ('a "b"', '"a \\"b\\""'),
+        ([40, 440], "[40, 440]"),
+        (["x", 1.5], '["x", 1.5]'),
+    ],
+)
+def test_values_are_written_as_toml(value: Value, text: str) -> None:
+    assert toml_value(value) == text
+
+
+def test_a_mapping_and_a_list_say_the_same() -> None:
+    assert override_texts({"workload.load": 0.5, "duration": "5s"}) == ["workload.load=0.5", 'duration="5s"']
+    assert override_texts(["workload.load=0.5"]) == ["workload.load=0.5"]
+    assert override_texts("workload.load=0.5") == ["workload.load=0.5"]
+    assert override_texts(None) == []
+
+
+def test_what_no_scenario_holds_is_refused() -> None:
+    with pytest.raises(TypeError, match="NoneType"):
+        toml_value(None)  # type: ignore[arg-type]
