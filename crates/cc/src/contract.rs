@@ -92,7 +92,7 @@ pub struct TailOffer {
 /// What the transport could send now. At least one of the ends has something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Bytes of the next class-0 segment (a retransmission or new data), if recovery allows one.
+    /// Bytes of the next class-0 segment (a retransmission or new data), if recovery and pace allow one.
     pub head_bytes: Option<u64>,
     /// The next segment from the tail, where one is left that neither end has sent.
     pub tail: Option<TailOffer>,
@@ -142,8 +142,8 @@ impl Permit {
 /// A congestion controller.
 ///
 /// The transport calls [`on_ack`](Self::on_ack) once per class-0 acknowledgment,
-/// [`on_congestion`](Self::on_congestion) once per episode, and [`poll_send`](Self::poll_send) until
-/// it is refused. The window never falls below one segment, and a pacing rate is above zero.
+/// [`on_congestion`](Self::on_congestion) once per episode, and reads [`limits`](Self::limits) after
+/// each. The window never falls below one segment, and a pacing rate is above zero.
 pub trait CongestionControl: Debug + Send {
     /// News of an acknowledgment, after loss detection.
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>);
@@ -154,7 +154,14 @@ pub trait CongestionControl: Debug + Send {
     /// What may be in flight, and how fast.
     fn limits(&self) -> Limits;
 
-    /// Which segment may go now. The default serves every window law, paced or not.
+    /// Whether this controller decides segment by segment, in [`poll_send`](Self::poll_send). Otherwise
+    /// the transport itself keeps to [`limits`](Self::limits), window and pace. Asked once per connection.
+    fn owns_send_clock(&self) -> bool {
+        false
+    }
+
+    /// Which segment may go now, for controllers that own the send clock and those inside them. The
+    /// transport keeps to the pace of `limits` before it offers the head. The default is the window rule.
     #[inline]
     fn poll_send(&mut self, offer: &Offer, cx: &mut Cx<'_>) -> Permit {
         let _ = cx;

@@ -7,22 +7,27 @@
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Box<[T]>,
-    mask: u32,
-    head: u32,
-    tail: u32,
+    mask: usize,
+    head: u64,
+    tail: u64,
 }
 
 impl<T: Copy + Default> Ring<T> {
     /// An empty ring with room for `capacity` items, rounded up to a power of two.
     pub fn with_capacity(capacity: usize) -> Ring<T> {
         let slots = capacity.max(4).next_power_of_two();
-        Ring { slots: vec![T::default(); slots].into_boxed_slice(), mask: slots as u32 - 1, head: 0, tail: 0 }
+        Ring { slots: vec![T::default(); slots].into_boxed_slice(), mask: slots - 1, head: 0, tail: 0 }
+    }
+
+    #[inline(always)]
+    fn slot(&self, at: u64) -> usize {
+        at as usize & self.mask
     }
 
     /// The number of items held.
     #[inline(always)]
-    pub fn len(&self) -> u32 {
-        self.tail.wrapping_sub(self.head)
+    pub fn len(&self) -> u64 {
+        self.tail - self.head
     }
 
     /// Whether the ring holds nothing.
@@ -31,26 +36,42 @@ impl<T: Copy + Default> Ring<T> {
         self.tail == self.head
     }
 
-    /// The absolute position of the oldest item (modulo 2^32).
+    /// The absolute position of the oldest item: how many items were ever popped.
     #[inline(always)]
-    pub fn head(&self) -> u32 {
+    pub fn head(&self) -> u64 {
         self.head
     }
 
-    /// The absolute position that the next pushed item gets (modulo 2^32).
+    /// The absolute position that the next pushed item gets: how many items were ever pushed.
     #[inline(always)]
-    pub fn tail(&self) -> u32 {
+    pub fn tail(&self) -> u64 {
         self.tail
     }
 
     /// Appends `item`.
     #[inline(always)]
     pub fn push(&mut self, item: T) {
-        if self.tail.wrapping_sub(self.head) > self.mask {
+        *self.push_slot() = item;
+    }
+
+    /// Appends a slot and returns it, with whatever was in it: for items that are cheaper to write in place.
+    #[inline(always)]
+    pub fn push_slot(&mut self) -> &mut T {
+        if self.tail - self.head > self.mask as u64 {
             self.grow();
         }
-        self.slots[(self.tail & self.mask) as usize] = item;
-        self.tail = self.tail.wrapping_add(1);
+        let slot = self.slot(self.tail);
+        self.tail += 1;
+        &mut self.slots[slot]
+    }
+
+    /// Removes the oldest item of a ring that holds one, and leaves it to be read until the next push.
+    #[inline(always)]
+    pub fn pop_in_place(&mut self) -> &T {
+        debug_assert!(!self.is_empty(), "popped an empty ring");
+        let slot = self.slot(self.head);
+        self.head += 1;
+        &self.slots[slot]
     }
 
     /// Removes and returns the oldest item.
@@ -59,45 +80,45 @@ impl<T: Copy + Default> Ring<T> {
         if self.is_empty() {
             return None;
         }
-        let item = self.slots[(self.head & self.mask) as usize];
-        self.head = self.head.wrapping_add(1);
+        let item = self.slots[self.slot(self.head)];
+        self.head += 1;
         Some(item)
     }
 
-    /// Removes and returns the newest item.
+    /// Removes and returns the newest item; what is pushed next gets its position.
     pub fn pop_newest(&mut self) -> Option<T> {
         if self.is_empty() {
             return None;
         }
-        self.tail = self.tail.wrapping_sub(1);
-        Some(self.slots[(self.tail & self.mask) as usize])
+        self.tail -= 1;
+        Some(self.slots[self.slot(self.tail)])
     }
 
     /// The oldest item.
     #[inline(always)]
     pub fn front(&self) -> Option<&T> {
-        if self.is_empty() { None } else { Some(&self.slots[(self.head & self.mask) as usize]) }
+        if self.is_empty() { None } else { Some(&self.slots[self.slot(self.head)]) }
     }
 
     /// The item at absolute position `at`, where `head() <= at < tail()`.
     #[inline(always)]
-    pub fn at(&self, at: u32) -> T {
-        self.slots[(at & self.mask) as usize]
+    pub fn at(&self, at: u64) -> T {
+        self.slots[self.slot(at)]
     }
 
-    /// Drops every item; positions go on from where they were.
-    pub fn clear(&mut self) {
-        self.head = self.tail;
+    /// As [`at`](Self::at), by reference; also an item just popped in place.
+    #[inline(always)]
+    pub fn at_ref(&self, at: u64) -> &T {
+        &self.slots[self.slot(at)]
     }
 
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
         let mut slots = vec![T::default(); self.slots.len() * 2].into_boxed_slice();
-        let mask = slots.len() as u32 - 1;
-        for offset in 0..self.len() {
-            let at = self.head.wrapping_add(offset);
-            slots[(at & mask) as usize] = self.slots[(at & self.mask) as usize];
+        let mask = slots.len() - 1;
+        for at in self.head..self.tail {
+            slots[at as usize & mask] = self.slots[self.slot(at)];
         }
         self.slots = slots;
         self.mask = mask;
@@ -111,7 +132,7 @@ mod tests {
     #[test]
     fn items_come_out_in_order_across_growth() {
         let mut ring = Ring::with_capacity(4);
-        let (mut pushed, mut popped) = (0u32, 0u32);
+        let (mut pushed, mut popped) = (0u64, 0u64);
         for round in 0..50 {
             for _ in 0..round {
                 ring.push(pushed);

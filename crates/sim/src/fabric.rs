@@ -64,41 +64,68 @@ pub(crate) trait Fabric {
     fn counts(&mut self, now: Time, link: u32) -> LinkCounts;
     /// Packets that came to `link` and are still there or on the wire.
     fn held_packets(&self, link: u32) -> u64;
-    /// Events handled so far.
+    /// Events handled so far: a count over all links.
     fn events(&self) -> u64;
 }
 
 /// The engine.
 #[derive(Clone, Debug)]
-pub(crate) struct LinkFabric {
+pub(crate) struct LinkFabric<const N: usize> {
     links: Vec<Link>,
     routes: Vec<u32>,
-    tree: EventTree,
+    tree: EventTree<N>,
     alarms: [Time; Alarm::ALL.len()],
     dropped: Vec<Packet>,
-    events: u64,
+    /// Events that were not the arrival of a packet.
+    other_events: u64,
 }
 
-impl LinkFabric {
+impl<const N: usize> LinkFabric<N> {
+    /// The links that such a fabric can have.
+    pub(crate) const LINKS: usize = EventTree::<N>::LEAVES - Alarm::ALL.len();
+
+    /// The next event of a leaf of the tree.
+    #[inline]
+    fn time_of(links: &[Link], alarms: &[Time], leaf: usize) -> Time {
+        match links.get(leaf) {
+            Some(link) => link.next_event(),
+            None => alarms.get(leaf - links.len()).copied().unwrap_or(Time::NEVER),
+        }
+    }
+
+    /// A packet comes to the queue of link `to`.
     #[inline(always)]
-    fn enter(&mut self, now: Time, at: u32, packet: Packet) {
-        let link = &mut self.links[at as usize];
+    fn enter(&mut self, now: Time, to: u32, packet: &Packet) {
+        let link = &mut self.links[to as usize];
         if link.send(now, packet, &mut self.dropped) {
             let next = link.next_event();
-            self.tree.lower(at as usize, next);
+            self.tree.lower(to as usize, next);
+        }
+    }
+
+    /// The packet at place `at` of link `from` arrived at a router and goes on to link `to`.
+    #[inline(always)]
+    fn forward(&mut self, now: Time, from: usize, at: u64, to: u32) {
+        let Ok([from, link]) = self.links.get_disjoint_mut([from, to as usize]) else {
+            unreachable!("a route from link {from} to link {to}")
+        };
+        if link.send(now, from.arrived(at), &mut self.dropped) {
+            let next = link.next_event();
+            self.tree.lower(to as usize, next);
         }
     }
 }
 
-impl Fabric for LinkFabric {
-    fn new(links: &[LinkSpec], seed: u64) -> LinkFabric {
+impl<const N: usize> Fabric for LinkFabric<N> {
+    fn new(links: &[LinkSpec], seed: u64) -> LinkFabric<N> {
+        assert!(links.len() <= Self::LINKS, "{} links; this fabric has room for {}", links.len(), Self::LINKS);
         LinkFabric {
             links: links.iter().zip(0..).map(|(&spec, number)| Link::new(spec, seed, number)).collect(),
             routes: Vec::new(),
-            tree: EventTree::new(links.len() + Alarm::ALL.len()),
+            tree: EventTree::new(),
             alarms: [Time::NEVER; Alarm::ALL.len()],
             dropped: Vec::new(),
-            events: 0,
+            other_events: 0,
         }
     }
 
@@ -112,10 +139,9 @@ impl Fabric for LinkFabric {
     }
 
     #[inline(always)]
-    fn send(&mut self, now: Time, mut packet: Packet) {
-        let link = self.routes[packet.route as usize];
-        packet.route += 1;
-        self.enter(now, link, packet);
+    fn send(&mut self, now: Time, packet: Packet) {
+        let link = self.routes[packet.route() as usize];
+        self.enter(now, link, &packet);
     }
 
     fn arm(&mut self, alarm: Alarm, at: Time) {
@@ -127,13 +153,9 @@ impl Fabric for LinkFabric {
     fn next(&mut self, until: Time) -> Option<(Time, Event)> {
         loop {
             let (links, alarms) = (&self.links, &self.alarms);
-            let time_of = |leaf: usize| links.get(leaf).map_or_else(|| alarms[leaf - links.len()], Link::next_event);
-            let (leaf, now) = self.tree.next(links.len() + alarms.len(), time_of)?;
-            if now > until {
-                return None;
-            }
-            self.events += 1;
+            let (leaf, now) = self.tree.next(until, |leaf| Self::time_of(links, alarms, leaf))?;
             let Some(link) = self.links.get_mut(leaf) else {
+                self.other_events += 1;
                 let alarm = Alarm::ALL[leaf - self.links.len()];
                 self.arm(alarm, Time::NEVER);
                 return Some((now, Event::Alarm(alarm)));
@@ -141,21 +163,22 @@ impl Fabric for LinkFabric {
             if link.wakes() {
                 let next = link.next_event();
                 self.tree.set(leaf, next);
+                self.other_events += 1;
                 return Some((now, Event::Idle(leaf as u32)));
             }
-            let Some(mut packet) = link.deliver(now) else { continue };
-            let next = link.next_event();
-            self.tree.set(leaf, next);
-            if packet.flags.has(Flags::DOOMED) {
-                self.links[leaf].lose(packet, &mut self.dropped);
+            let at = link.deliver(now);
+            self.tree.set(leaf, link.next_event());
+            let packet = link.arrived(at);
+            if packet.flags().has(Flags::DOOMED) {
+                let packet = *packet;
+                link.lose(packet, &mut self.dropped);
                 continue;
             }
-            let onward = self.routes[packet.route as usize];
+            let onward = self.routes[packet.route() as usize];
             if onward == AT_HOST {
-                return Some((now, Event::Delivered(packet)));
+                return Some((now, Event::Delivered(*packet)));
             }
-            packet.route += 1;
-            self.enter(now, onward, packet);
+            self.forward(now, leaf, at, onward);
         }
     }
 
@@ -196,6 +219,6 @@ impl Fabric for LinkFabric {
     }
 
     fn events(&self) -> u64 {
-        self.events
+        self.other_events + self.links.iter().map(Link::delivered_packets).sum::<u64>()
     }
 }

@@ -41,9 +41,9 @@ pub(crate) struct PlannedDrop {
 impl PlannedDrop {
     /// Whether `packet` is to be dropped now.
     pub(crate) fn takes(&mut self, packet: &Packet) -> bool {
-        let hit = self.segments.iter_mut().find(|(segment, copies)| *segment == packet.seq && *copies > 0);
+        let hit = self.segments.iter_mut().find(|(segment, copies)| *segment == packet.seq() && *copies > 0);
         match hit {
-            Some((_, copies)) if packet.flow == self.flow && packet.flags.kind() == Flags::DATA => {
+            Some((_, copies)) if packet.flow() == self.flow && packet.flags().kind() == Flags::DATA => {
                 *copies -= 1;
                 true
             }
@@ -92,7 +92,7 @@ impl Hazards {
             return true;
         }
         if self.threshold > 0 && self.rng.next_u64() < self.threshold {
-            packet.flags = packet.flags.with(Flags::DOOMED);
+            packet.set(Flags::DOOMED);
         }
         false
     }
@@ -105,27 +105,39 @@ pub(crate) struct Link {
     wire: Ring<Packet>,
     /// When the transmitter is free.
     busy: Time,
-    rate: Rate,
     byte_time: ByteTime,
     delay: Dur,
-    /// FIFO: a packet that is through within this time fits without looking.
-    surely_fits: Dur,
-    /// FIFO: a packet that waits no longer than this is not marked.
-    surely_unmarked: Dur,
-    queue: Option<Queue>,
-    hazards: Option<Box<Hazards>>,
     /// When to tell that the transmitter is idle, if somebody asked.
     wake: Time,
-    /// FIFO: bytes that ever came onto the wire, and of those, bytes before `cursor`.
+    /// FIFO: a packet that is through within this time surely fits, needs no mark, and makes no new peak.
+    quiet: Dur,
+    /// Bytes that ever came onto the wire.
     accepted_bytes: u64,
-    started_bytes: u64,
-    /// FIFO: the first packet on the wire whose transmission may not have begun.
-    cursor: u32,
-    /// FIFO: the longest that any packet took from its coming to the end of its transmission.
-    peak_backlog: Dur,
+    /// A plain FIFO: no queue to keep, nothing that makes packets vanish.
+    plain: bool,
+    queue: Option<Queue>,
+    hazards: Option<Box<Hazards>>,
+    /// Where the packet that just arrived is kept, if not on the wire.
+    arrived: Packet,
+    fifo: Fifo,
+    rate: Rate,
     limit: Limit,
     mark_at_bytes: u64,
     counts: LinkCounts,
+}
+
+/// What a FIFO link knows of its queue: looked at only when it is long.
+#[derive(Clone, Copy, Debug)]
+struct Fifo {
+    /// Shortest time to get through at which a packet may not fit, or may be marked.
+    careful_from: Dur,
+    /// The longest that any packet took to get through.
+    peak: Dur,
+    /// The first packet on the wire whose transmission may not have begun at the last look.
+    cursor: u64,
+    /// Bytes from the cursor on at the last look, and the bytes that had come onto the wire by then.
+    waiting_bytes: u64,
+    accepted_bytes: u64,
 }
 
 /// The smallest packet, by which a limit in packets becomes a time.
@@ -139,21 +151,29 @@ impl Link {
             Limit::Packets(packets) => spec.rate.time_for(packets.saturating_mul(SMALLEST_PACKET_BYTES)),
         };
         let surely_unmarked = spec.queue.mark_at_bytes.map_or(Dur::MAX, |bytes| spec.rate.time_for(bytes) / 2);
+        let queue = Queue::new(spec.queue, spec.limit);
+        let hazards = Hazards::new(spec.loss, seed, number).map(Box::new);
+        let fifo = Fifo {
+            careful_from: surely_fits.min(surely_unmarked),
+            peak: Dur::ZERO,
+            cursor: 0,
+            waiting_bytes: 0,
+            accepted_bytes: 0,
+        };
         Link {
             wire: Ring::with_capacity(16),
             busy: Time::ZERO,
-            rate: spec.rate,
             byte_time,
             delay: spec.delay,
-            surely_fits,
-            surely_unmarked,
-            queue: Queue::new(spec.queue, spec.limit),
-            hazards: Hazards::new(spec.loss, seed, number).map(Box::new),
             wake: Time::NEVER,
+            quiet: Dur::ZERO,
             accepted_bytes: 0,
-            started_bytes: 0,
-            cursor: 0,
-            peak_backlog: Dur::ZERO,
+            plain: queue.is_none() && hazards.is_none(),
+            queue,
+            hazards,
+            arrived: Packet::default(),
+            fifo,
+            rate: spec.rate,
             limit: spec.limit,
             mark_at_bytes: spec.queue.mark_at_bytes.unwrap_or(u64::MAX),
             counts: LinkCounts::default(),
@@ -162,6 +182,7 @@ impl Link {
 
     /// Adds packets to drop.
     pub(crate) fn plan_drop(&mut self, planned: PlannedDrop) {
+        self.plain = false;
         self.hazards.get_or_insert_with(|| Box::new(Hazards::none())).planned.push(planned);
     }
 
@@ -172,58 +193,90 @@ impl Link {
     }
 
     #[inline(always)]
-    pub(crate) fn next_arrival(&self) -> Time {
+    fn next_arrival(&self) -> Time {
         self.wire.front().map_or(Time::NEVER, |packet| packet.at)
     }
 
     /// A packet comes to the output queue. Returns whether the link's next event may have changed.
     #[inline(always)]
-    pub(crate) fn send(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> bool {
-        self.counts.arrived[usize::from(packet.class) & (CLASSES - 1)] += 1;
-        if self.hazards.is_some() && self.strike(&mut packet) {
-            self.drop(packet, dropped);
-            return false;
+    pub(crate) fn send(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
+        if packet.class() != 0 {
+            self.counts.arrived[usize::from(packet.class()) & (CLASSES - 1)] += 1;
         }
-        if self.queue.is_some() {
-            return self.send_queued(now, packet, dropped);
+        if !self.plain {
+            return self.send_special(now, packet, dropped);
         }
         let start = self.busy.max(now);
-        let wait = start - now;
-        let through = wait + self.byte_time.of(u64::from(packet.wire_bytes));
-        if through > self.surely_fits && !self.fits(now, &packet) {
-            self.drop(packet, dropped);
-            return false;
+        let through = (start - now) + self.byte_time.of(packet.wire_bytes());
+        if through > self.quiet {
+            return self.send_carefully(now, *packet, dropped);
         }
-        if wait >= self.surely_unmarked {
-            self.mark(now, &mut packet);
-        }
-        self.peak_backlog = self.peak_backlog.max(through);
         self.transmit(start, packet)
     }
 
-    /// Puts a packet on the wire, its transmission beginning at `start`.
+    #[inline(never)]
+    fn send_special(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
+        let mut packet = *packet;
+        if let Some(hazards) = &mut self.hazards
+            && hazards.strike(&mut packet)
+        {
+            self.drop(packet, dropped);
+            return false;
+        }
+        if self.queue.is_some() { self.send_queued(now, &packet, dropped) } else { self.send_carefully(now, packet, dropped) }
+    }
+
+    /// FIFO: a packet that may not fit, may be marked, or waits longer than any before it.
+    #[inline(never)]
+    fn send_carefully(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> bool {
+        let start = self.busy.max(now);
+        let through = (start - now) + self.byte_time.of(packet.wire_bytes());
+        if through > self.fifo.careful_from && start > now {
+            let (bytes, packets) = self.waiting(now);
+            let fits = match self.limit {
+                Limit::Bytes(limit) => bytes + packet.wire_bytes() <= limit,
+                Limit::Packets(limit) => packets < limit,
+            };
+            if !fits {
+                self.drop(packet, dropped);
+                return false;
+            }
+            if bytes >= self.mark_at_bytes && packet.flags().has(Flags::ECN_CAPABLE) {
+                packet.set(Flags::MARKED);
+                self.counts.marked += 1;
+            }
+        }
+        self.fifo.peak = self.fifo.peak.max(through);
+        self.quiet = self.fifo.peak.min(self.fifo.careful_from);
+        self.transmit(start, &packet)
+    }
+
+    /// Puts a packet on the wire, its transmission beginning at `start`. Its route moves on by a link.
     #[inline(always)]
-    fn transmit(&mut self, start: Time, mut packet: Packet) -> bool {
+    fn transmit(&mut self, start: Time, packet: &Packet) -> bool {
         let was_empty = self.wire.is_empty();
-        self.busy = start + self.byte_time.of(u64::from(packet.wire_bytes));
-        self.accepted_bytes += u64::from(packet.wire_bytes);
-        packet.at = self.busy + self.delay;
-        self.wire.push(packet);
+        let bytes = packet.wire_bytes();
+        self.busy = start + self.byte_time.of(bytes);
+        self.accepted_bytes += bytes;
+        let slot = self.wire.push_slot();
+        *slot = *packet;
+        slot.step();
+        slot.at = self.busy + self.delay;
         was_empty
     }
 
     #[inline]
-    fn send_queued(&mut self, now: Time, packet: Packet, dropped: &mut Vec<Packet>) -> bool {
+    fn send_queued(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         self.commit(now);
         let Some(queue) = &mut self.queue else { return false };
         if queue.is_empty() && self.busy <= now {
             return self.transmit(now, packet);
         }
         let before = dropped.len();
-        queue.enqueue(packet, dropped);
+        queue.enqueue(*packet, dropped);
         self.counts.peak_backlog_bytes = self.counts.peak_backlog_bytes.max(queue.backlog_bytes());
         for victim in &dropped[before..] {
-            self.counts.dropped[usize::from(victim.class) & (CLASSES - 1)] += 1;
+            self.counts.dropped[usize::from(victim.class()) & (CLASSES - 1)] += 1;
         }
         false
     }
@@ -231,30 +284,44 @@ impl Link {
     /// Replays every transmission that began by `now`.
     #[inline]
     fn commit(&mut self, now: Time) {
+        if self.queue.is_none() {
+            return;
+        }
         while self.busy <= now {
             let Some(packet) = self.queue.as_mut().and_then(Queue::dequeue) else { return };
-            self.transmit(self.busy, packet);
+            self.transmit(self.busy, &packet);
         }
     }
 
-    /// The oldest packet arrives at the far end.
+    /// The oldest packet arrives at the far end: its place on the wire, to be read with `arrived`.
     #[inline(always)]
-    pub(crate) fn deliver(&mut self, now: Time) -> Option<Packet> {
-        let packet = self.wire.pop()?;
+    pub(crate) fn deliver(&mut self, now: Time) -> u64 {
+        let at = self.wire.head();
+        let packet = self.wire.pop_in_place();
         debug_assert!(packet.at == now, "a packet due at {} arrives at {now}", packet.at);
-        self.counts.delivered_packets += 1;
-        self.counts.delivered_bytes += u64::from(packet.wire_bytes);
-        if self.queue.is_some() {
-            self.commit(now);
+        if !self.plain {
+            return self.commit_after(at, now);
         }
-        Some(packet)
+        at
+    }
+
+    /// As the rest of `deliver`, where a transmission may begin over the packet's old place.
+    #[inline(never)]
+    fn commit_after(&mut self, at: u64, now: Time) -> u64 {
+        self.arrived = self.wire.at(at);
+        self.commit(now);
+        at
+    }
+
+    /// The packet that `deliver` took from the wire.
+    #[inline(always)]
+    pub(crate) fn arrived(&self, at: u64) -> &Packet {
+        if self.plain { self.wire.at_ref(at) } else { &self.arrived }
     }
 
     /// Whether the transmitter has nothing to do at `now`.
     pub(crate) fn is_idle(&mut self, now: Time) -> bool {
-        if self.queue.is_some() {
-            self.commit(now);
-        }
+        self.commit(now);
         self.busy <= now && self.queue.as_ref().is_none_or(Queue::is_empty)
     }
 
@@ -266,7 +333,12 @@ impl Link {
     /// The wake-up that was asked for, if it comes before the next arrival.
     #[inline(always)]
     pub(crate) fn wakes(&mut self) -> bool {
-        if self.wake == Time::NEVER || self.next_arrival() <= self.wake {
+        self.wake != Time::NEVER && self.takes_wake()
+    }
+
+    #[inline(never)]
+    fn takes_wake(&mut self) -> bool {
+        if self.next_arrival() <= self.wake {
             return false;
         }
         self.wake = Time::NEVER;
@@ -275,14 +347,8 @@ impl Link {
 
     #[cold]
     #[inline(never)]
-    fn strike(&mut self, packet: &mut Packet) -> bool {
-        self.hazards.as_mut().is_some_and(|hazards| hazards.strike(packet))
-    }
-
-    #[cold]
-    #[inline(never)]
     fn drop(&mut self, packet: Packet, dropped: &mut Vec<Packet>) {
-        self.counts.dropped[usize::from(packet.class) & (CLASSES - 1)] += 1;
+        self.counts.dropped[usize::from(packet.class()) & (CLASSES - 1)] += 1;
         dropped.push(packet);
     }
 
@@ -294,65 +360,58 @@ impl Link {
         dropped.push(packet);
     }
 
-    #[cold]
-    #[inline(never)]
-    fn mark(&mut self, now: Time, packet: &mut Packet) {
-        if packet.flags.has(Flags::ECN_CAPABLE) && self.waiting(now).0 >= self.mark_at_bytes {
-            packet.flags = packet.flags.with(Flags::MARKED);
-            self.counts.marked += 1;
-        }
-    }
-
-    /// FIFO: whether `packet` fits beside what waits at `now`. An idle link takes any packet.
-    #[inline(never)]
-    fn fits(&mut self, now: Time, packet: &Packet) -> bool {
-        let (bytes, packets) = self.waiting(now);
-        self.busy <= now
-            || match self.limit {
-                Limit::Bytes(limit) => bytes + u64::from(packet.wire_bytes) <= limit,
-                Limit::Packets(limit) => packets < limit,
-            }
-    }
-
     /// Bytes and packets that wait at `now`, without the packet in transmission.
     pub(crate) fn waiting(&mut self, now: Time) -> (u64, u64) {
-        if let Some(queue) = &self.queue
-            && !queue.is_empty()
-        {
-            self.commit(now);
-        }
+        self.commit(now);
         if let Some(queue) = &self.queue {
             return (queue.backlog_bytes(), queue.backlog_packets());
         }
-        // Transmissions that began have left the queue; those that were delivered began, too.
-        if self.wire.head().wrapping_sub(self.cursor) as i32 > 0 {
-            self.cursor = self.wire.head();
-            self.started_bytes = self.counts.delivered_bytes;
+        let wire = &self.wire;
+        let fifo = &mut self.fifo;
+        if fifo.cursor < wire.head() {
+            // Packets that were delivered since the last look: count what is left anew.
+            fifo.cursor = wire.head();
+            fifo.waiting_bytes = (wire.head()..wire.tail()).map(|at| wire.at(at).wire_bytes()).sum();
+        } else {
+            fifo.waiting_bytes += self.accepted_bytes - fifo.accepted_bytes;
         }
-        while self.cursor != self.wire.tail() {
-            let packet = self.wire.at(self.cursor);
-            let wire_bytes = u64::from(packet.wire_bytes);
-            if packet.at > now + self.delay + self.byte_time.of(wire_bytes) {
+        fifo.accepted_bytes = self.accepted_bytes;
+        // Transmissions that began have left the queue.
+        while fifo.cursor < wire.tail() {
+            let packet = wire.at(fifo.cursor);
+            if packet.at > now + self.delay + self.byte_time.of(packet.wire_bytes()) {
                 break;
             }
-            self.started_bytes += wire_bytes;
-            self.cursor = self.cursor.wrapping_add(1);
+            fifo.waiting_bytes -= packet.wire_bytes();
+            fifo.cursor += 1;
         }
-        (self.accepted_bytes - self.started_bytes, u64::from(self.wire.tail().wrapping_sub(self.cursor)))
+        (fifo.waiting_bytes, wire.tail() - fifo.cursor)
     }
 
-    /// What this link counted until `now`, the peak included.
+    /// Packets that have arrived at the far end.
+    pub(crate) fn delivered_packets(&self) -> u64 {
+        self.wire.head()
+    }
+
+    /// What this link counted until `now`.
     pub(crate) fn counts(&mut self, now: Time) -> LinkCounts {
-        if self.queue.is_some() {
-            self.commit(now);
-        } else {
-            self.counts.peak_backlog_bytes = self.rate.bytes_in(self.peak_backlog);
+        self.commit(now);
+        let wire = &self.wire;
+        let on_wire: u64 = (wire.head()..wire.tail()).map(|at| wire.at(at).wire_bytes()).sum();
+        let mut counts = self.counts;
+        counts.delivered_packets = wire.head();
+        counts.delivered_bytes = self.accepted_bytes - on_wire;
+        // Arrivals of class 0 are not counted one by one: they are all that came less the others.
+        let came = wire.tail() + self.queue.as_ref().map_or(0, Queue::backlog_packets) + counts.dropped.iter().sum::<u64>();
+        counts.arrived[0] = came - counts.arrived[1..].iter().sum::<u64>();
+        if self.queue.is_none() {
+            counts.peak_backlog_bytes = self.rate.bytes_in(self.fifo.peak);
         }
-        self.counts
+        counts
     }
 
     /// Packets that came and neither were dropped nor have arrived at the far end.
     pub(crate) fn held_packets(&self) -> u64 {
-        u64::from(self.wire.len()) + self.queue.as_ref().map_or(0, Queue::backlog_packets)
+        self.wire.len() + self.queue.as_ref().map_or(0, Queue::backlog_packets)
     }
 }

@@ -49,11 +49,22 @@ impl Flags {
     }
 }
 
-/// The packet.
+/// A packet, in four words: copies and small changes then cost whole-word moves only.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packet {
     /// On a link: when it arrives at the far end. In a queue: unused.
     pub(crate) at: Time,
+    /// Flow, sequence number.
+    flow_seq: u64,
+    /// Trigger, route.
+    trigger_route: u64,
+    /// Blocks, bytes on the wire, flags, class.
+    rest: u64,
+}
+
+/// What a packet is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fields {
     /// The flow's slot.
     pub(crate) flow: u32,
     /// Data: the segment. Acknowledgment: the next segment expected.
@@ -76,3 +87,101 @@ pub(crate) struct Packet {
 pub(crate) const NO_BLOCKS: u32 = u32::MAX;
 
 const _: () = assert!(size_of::<Packet>() == 32, "a packet outgrew half a cache line");
+
+#[inline(always)]
+const fn pair(low: u32, high: u32) -> u64 {
+    low as u64 | (high as u64) << 32
+}
+
+const FLAGS_SHIFT: u32 = 48;
+const CLASS_SHIFT: u32 = 56;
+
+impl Packet {
+    #[inline(always)]
+    pub(crate) const fn new(fields: Fields) -> Packet {
+        let Fields { flow, seq, trigger, route, blocks, wire_bytes, flags, class } = fields;
+        let size_and_flags = wire_bytes as u32 | (flags.0 as u32) << 16 | (class as u32) << 24;
+        Packet {
+            at: Time::ZERO,
+            flow_seq: pair(flow, seq),
+            trigger_route: pair(trigger, route),
+            rest: pair(blocks, size_and_flags),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn flow(&self) -> u32 {
+        self.flow_seq as u32
+    }
+
+    #[inline(always)]
+    pub(crate) const fn seq(&self) -> u32 {
+        (self.flow_seq >> 32) as u32
+    }
+
+    #[inline(always)]
+    pub(crate) const fn trigger(&self) -> u32 {
+        self.trigger_route as u32
+    }
+
+    #[inline(always)]
+    pub(crate) const fn route(&self) -> u32 {
+        (self.trigger_route >> 32) as u32
+    }
+
+    /// The route moves on by one link.
+    #[inline(always)]
+    pub(crate) const fn step(&mut self) {
+        self.trigger_route = self.trigger_route.wrapping_add(1 << 32);
+    }
+
+    #[inline(always)]
+    pub(crate) const fn blocks(&self) -> u32 {
+        self.rest as u32
+    }
+
+    #[inline(always)]
+    pub(crate) const fn wire_bytes(&self) -> u64 {
+        (self.rest >> 32) & 0xffff
+    }
+
+    #[inline(always)]
+    pub(crate) const fn flags(&self) -> Flags {
+        Flags((self.rest >> FLAGS_SHIFT) as u8)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn class(&self) -> u8 {
+        (self.rest >> CLASS_SHIFT) as u8
+    }
+
+    /// Sets one-bit fields.
+    #[inline(always)]
+    pub(crate) const fn set(&mut self, flags: Flags) {
+        self.rest |= (flags.0 as u64) << FLAGS_SHIFT;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_comes_back_and_a_step_changes_the_route_alone() {
+        let mut packet = Packet::new(Fields {
+            flow: 0xdead_beef,
+            seq: 7,
+            trigger: u32::MAX,
+            route: 41,
+            blocks: NO_BLOCKS,
+            wire_bytes: u16::MAX,
+            flags: Flags::ACK,
+            class: 255,
+        });
+        packet.step();
+        packet.set(Flags::DOOMED);
+        assert_eq!((packet.flow(), packet.seq(), packet.trigger(), packet.route()), (0xdead_beef, 7, u32::MAX, 42));
+        assert_eq!((packet.blocks(), packet.wire_bytes(), packet.class()), (NO_BLOCKS, 65_535, 255));
+        assert_eq!(packet.flags(), Flags::ACK.with(Flags::DOOMED));
+    }
+}

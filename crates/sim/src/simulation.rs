@@ -1,8 +1,7 @@
 //! One run, from its configuration to its records.
 
 use crate::config::RunConfig;
-use crate::event_tree::MAX_LEAVES;
-use crate::fabric::{Alarm, LinkFabric};
+use crate::fabric::LinkFabric;
 use crate::network::NodeId;
 use crate::physics::PhysicsViolation;
 use crate::records::Records;
@@ -68,14 +67,41 @@ pub struct Progress {
     pub finished: bool,
 }
 
+// Sizes of the event tree: nodes, twice the leaves.
+const SMALL: usize = 128;
+const MEDIUM: usize = 512;
+const LARGE: usize = 4096;
+const HUGE: usize = 131_072;
+
+/// A world with an event tree of the size that its links need.
+enum AnyWorld {
+    Small(World<LinkFabric<SMALL>>),
+    Medium(World<LinkFabric<MEDIUM>>),
+    Large(World<LinkFabric<LARGE>>),
+    Huge(World<LinkFabric<HUGE>>),
+}
+
+/// Does the same with a world of any size.
+macro_rules! with_world {
+    ($any:expr, $world:ident => $body:expr) => {
+        match $any {
+            AnyWorld::Small($world) => $body,
+            AnyWorld::Medium($world) => $body,
+            AnyWorld::Large($world) => $body,
+            AnyWorld::Huge($world) => $body,
+        }
+    };
+}
+
 /// A run.
 pub struct Simulation {
-    world: World<LinkFabric>,
+    world: AnyWorld,
 }
 
 impl std::fmt::Debug for Simulation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Simulation").field("now", &self.world.now).finish_non_exhaustive()
+        let now = with_world!(&self.world, world => world.now);
+        f.debug_struct("Simulation").field("now", &now).finish_non_exhaustive()
     }
 }
 
@@ -86,16 +112,28 @@ impl Simulation {
     /// A scheme cannot be built, or the network is not one in which every host reaches every other.
     pub fn new(config: RunConfig) -> Result<Simulation, BuildError> {
         check(&config)?;
-        Ok(Simulation { world: World::new(config) })
+        let links = config.network.cables.len() * 2;
+        let world = if links <= LinkFabric::<SMALL>::LINKS {
+            AnyWorld::Small(World::new(config))
+        } else if links <= LinkFabric::<MEDIUM>::LINKS {
+            AnyWorld::Medium(World::new(config))
+        } else if links <= LinkFabric::<LARGE>::LINKS {
+            AnyWorld::Large(World::new(config))
+        } else {
+            AnyWorld::Huge(World::new(config))
+        };
+        Ok(Simulation { world })
     }
 
-    /// Handles at least one and about `max_events` events.
+    /// Handles `max_events` events at hosts (a packet that crosses routers counts once), and at least one.
     ///
     /// # Errors
     /// A law of physics was broken: a defect of the simulator.
     pub fn advance(&mut self, max_events: u64) -> Result<Progress, PhysicsViolation> {
-        let finished = self.world.advance(max_events)?;
-        Ok(Progress { now: self.world.now, finished })
+        with_world!(&mut self.world, world => {
+            let finished = world.advance(max_events)?;
+            Ok(Progress { now: world.now, finished })
+        })
     }
 
     /// Ends the run at the current time and returns its records.
@@ -103,7 +141,7 @@ impl Simulation {
     /// # Errors
     /// A law of physics was broken: a defect of the simulator.
     pub fn finish(self) -> Result<Records, PhysicsViolation> {
-        self.world.finish()
+        with_world!(self.world, world => world.finish())
     }
 
     /// Runs to the end.
@@ -126,7 +164,7 @@ pub(crate) fn check(config: &RunConfig) -> Result<(), BuildError> {
         sparelane_cc::build(&scheme.controller, &scheme.values, &scheme.inner, mss_bytes)
             .map_err(|source| BuildError::Controller { scheme: name.clone(), source })?;
     }
-    let max = (MAX_LEAVES - Alarm::ALL.len()) / 2;
+    let max = LinkFabric::<HUGE>::LINKS / 2;
     let cables = config.network.cables.len();
     if cables > max {
         return Err(BuildError::TooManyCables { cables, max });

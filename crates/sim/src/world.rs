@@ -7,7 +7,7 @@ use crate::fabric::{Alarm, Event, Fabric};
 use crate::flow::{FlowSource, FlowSpec};
 use crate::link::{LinkSpec, PlannedDrop};
 use crate::network::{Limit, Network, NodeId, NodeKind};
-use crate::packet::{Flags, NO_BLOCKS, Packet};
+use crate::packet::{Fields, Flags, NO_BLOCKS, Packet};
 use crate::physics::PhysicsViolation;
 use crate::pull::{Puller, Pullers};
 use crate::records::{CLASSES, Records};
@@ -126,10 +126,13 @@ impl<F: Fabric> World<F> {
         world
     }
 
-    /// Handles at least one and about `max_events` events. Returns whether the run is over.
+    /// Handles `max_events` events at hosts, and at least one. Returns whether the run is over.
     pub(crate) fn advance(&mut self, max_events: u64) -> Result<bool, PhysicsViolation> {
-        let pause = self.fabric.events() + max_events;
-        while let Some((now, event)) = self.fabric.next(self.stop) {
+        for _ in 0..max_events.max(1) {
+            let Some((now, event)) = self.fabric.next(self.stop) else {
+                self.now = self.stop;
+                return Ok(true);
+            };
             self.now = now;
             match event {
                 Event::Delivered(packet) => self.deliver(packet)?,
@@ -141,45 +144,41 @@ impl<F: Fabric> World<F> {
             while let Some(packet) = self.fabric.take_dropped() {
                 self.bury(packet);
             }
-            if self.fabric.events() >= pause {
-                return Ok(false);
-            }
         }
-        self.now = self.stop;
-        Ok(true)
+        Ok(false)
     }
 
     /// A packet is at its host.
     #[inline(always)]
     fn deliver(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
         self.delivered += 1;
-        let flow = &mut self.flows[packet.flow as usize];
+        let flow = &mut self.flows[packet.flow() as usize];
         flow.in_network -= 1;
-        match packet.flags.kind() {
+        match packet.flags().kind() {
             Flags::DATA => self.deliver_data(packet)?,
             Flags::ACK => self.deliver_ack(packet),
-            Flags::SYN => self.send_syn_ack(packet.flow),
+            Flags::SYN => self.send_syn_ack(packet.flow()),
             _ => {
                 flow.sender.handle_syn_ack(self.now);
-                self.pump(packet.flow);
+                self.pump(packet.flow());
             }
         }
-        self.close_if_over(packet.flow);
+        self.close_if_over(packet.flow());
         Ok(())
     }
 
     #[inline(always)]
     fn deliver_data(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
         let now = self.now;
-        let flow = &mut self.flows[packet.flow as usize];
+        let flow = &mut self.flows[packet.flow() as usize];
         let segment = Segment {
-            seq: packet.seq,
-            payload_bytes: u32::from(packet.wire_bytes) - HEADER_BYTES as u32,
-            class: packet.class,
-            retransmission: packet.flags.has(Flags::RETRANSMISSION),
-            window_reduced: packet.flags.has(Flags::ECN_ANSWER),
+            seq: packet.seq(),
+            payload_bytes: packet.wire_bytes() as u32 - HEADER_BYTES as u32,
+            class: packet.class(),
+            retransmission: packet.flags().has(Flags::RETRANSMISSION),
+            window_reduced: packet.flags().has(Flags::ECN_ANSWER),
         };
-        let ack = flow.receiver.handle_data(now, segment, packet.flags.has(Flags::MARKED));
+        let ack = flow.receiver.handle_data(now, segment, packet.flags().has(Flags::MARKED));
         if flow.receiver.next_expected() >= flow.segments && flow.finish == Time::NEVER {
             flow.finish = now;
             let took = now - flow.start;
@@ -188,8 +187,8 @@ impl<F: Fabric> World<F> {
             }
         }
         match ack {
-            Some(ack) => self.send_ack(packet.flow, ack),
-            None => self.watch_receiver(packet.flow),
+            Some(ack) => self.send_ack(packet.flow(), ack),
+            None => self.watch_receiver(packet.flow()),
         }
         Ok(())
     }
@@ -201,8 +200,7 @@ impl<F: Fabric> World<F> {
         let flags = Flags::ACK
             .with_if(ack.trigger_retransmitted, Flags::RETRANSMISSION)
             .with_if(ack.ecn_echo, Flags::ECN_ANSWER);
-        let packet = Packet {
-            at: Time::ZERO,
+        let packet = Packet::new(Fields {
             flow: slot,
             seq: ack.cumulative,
             trigger: ack.trigger,
@@ -211,24 +209,24 @@ impl<F: Fabric> World<F> {
             wire_bytes: HEADER_BYTES as u16,
             flags,
             class: ack.class,
-        };
+        });
         flow.in_network += 1;
         self.inject(packet);
     }
 
     #[inline(always)]
     fn deliver_ack(&mut self, packet: Packet) {
-        let flow = &mut self.flows[packet.flow as usize];
+        let flow = &mut self.flows[packet.flow() as usize];
         let ack = AckSegment {
-            cumulative: packet.seq,
-            trigger: packet.trigger,
-            trigger_retransmitted: packet.flags.has(Flags::RETRANSMISSION),
-            class: packet.class,
-            ecn_echo: packet.flags.has(Flags::ECN_ANSWER),
+            cumulative: packet.seq(),
+            trigger: packet.trigger(),
+            trigger_retransmitted: packet.flags().has(Flags::RETRANSMISSION),
+            class: packet.class(),
+            ecn_echo: packet.flags().has(Flags::ECN_ANSWER),
         };
-        flow.sender.handle_ack(self.now, ack, self.blocks.at(packet.blocks));
-        self.blocks.release(packet.blocks);
-        self.pump(packet.flow);
+        flow.sender.handle_ack(self.now, ack, self.blocks.at(packet.blocks()));
+        self.blocks.release(packet.blocks());
+        self.pump(packet.flow());
     }
 
     fn send_syn_ack(&mut self, slot: u32) {
@@ -245,7 +243,7 @@ impl<F: Fabric> World<F> {
     }
 
     /// Lets a sender send what it may.
-    #[inline(always)]
+    #[inline(never)]
     fn pump(&mut self, slot: u32) {
         loop {
             let flow = &mut self.flows[slot as usize];
@@ -267,8 +265,7 @@ impl<F: Fabric> World<F> {
             Transmit::Syn => control_packet(slot, flow.forward, Flags::SYN),
             Transmit::Data(segment) => {
                 flow.sent[usize::from(segment.class) & (CLASSES - 1)] += 1;
-                Packet {
-                    at: Time::ZERO,
+                Packet::new(Fields {
                     flow: slot,
                     seq: segment.seq,
                     trigger: 0,
@@ -280,7 +277,7 @@ impl<F: Fabric> World<F> {
                         .with_if(segment.retransmission, Flags::RETRANSMISSION)
                         .with_if(segment.window_reduced, Flags::ECN_ANSWER),
                     class: segment.class,
-                }
+                })
             }
         };
         self.inject(packet);
@@ -480,11 +477,11 @@ impl<F: Fabric> World<F> {
     #[inline(never)]
     fn bury(&mut self, packet: Packet) {
         self.dropped += 1;
-        let flow = &mut self.flows[packet.flow as usize];
+        let flow = &mut self.flows[packet.flow() as usize];
         flow.in_network -= 1;
-        flow.lost += u64::from(packet.flags.kind() == Flags::DATA);
-        self.blocks.release(packet.blocks);
-        self.close_if_over(packet.flow);
+        flow.lost += u64::from(packet.flags().kind() == Flags::DATA);
+        self.blocks.release(packet.blocks());
+        self.close_if_over(packet.flow());
     }
 
     /// A flow is over when both ends are done and none of its packets is under way.
@@ -611,5 +608,6 @@ impl<F: Fabric> World<F> {
 
 /// A packet of the handshake.
 fn control_packet(slot: u32, route: u32, flags: Flags) -> Packet {
-    Packet { flow: slot, route, blocks: NO_BLOCKS, wire_bytes: HEADER_BYTES as u16, flags, ..Packet::default() }
+    let wire_bytes = HEADER_BYTES as u16;
+    Packet::new(Fields { flow: slot, seq: 0, trigger: 0, route, blocks: NO_BLOCKS, wire_bytes, flags, class: 0 })
 }

@@ -22,6 +22,9 @@ pub struct SendBuffer {
     /// Bytes that the application still holds, because the buffer is full.
     unwritten_bytes: u64,
     limit_segments: u32,
+    /// The end of the oldest write, and of its full segments.
+    first_end: u32,
+    full_until: u32,
 }
 
 /// The segment count that stands for a stream without end.
@@ -37,6 +40,8 @@ impl SendBuffer {
             end: 0,
             unwritten_bytes: 0,
             limit_segments: u32::try_from(limit).unwrap_or(u32::MAX),
+            first_end: 0,
+            full_until: 0,
         }
     }
 
@@ -50,17 +55,31 @@ impl SendBuffer {
     pub fn write_without_end(&mut self) {
         self.writes.push_back(Write { first: self.end, end: ENDLESS, last_bytes: self.mss_bytes, tail: ENDLESS });
         self.end = ENDLESS;
+        self.note_first();
+    }
+
+    fn note_first(&mut self) {
+        let first = self.writes.front();
+        self.first_end = first.map_or(self.end, |write| write.end);
+        let is_short = first.is_some_and(|write| write.last_bytes < self.mss_bytes);
+        self.full_until = self.first_end - u32::from(is_short);
     }
 
     /// Everything below `una` is acknowledged: drops finished writes and fills the free space.
-    #[inline]
+    #[inline(always)]
     pub fn acknowledge(&mut self, una: u32) {
+        if una >= self.first_end || self.unwritten_bytes > 0 {
+            self.drop_acknowledged(una);
+        }
+    }
+
+    #[inline(never)]
+    fn drop_acknowledged(&mut self, una: u32) {
         while self.writes.front().is_some_and(|write| write.end <= una) {
             self.writes.pop_front();
         }
-        if self.unwritten_bytes > 0 {
-            self.refill(una);
-        }
+        self.refill(una);
+        self.note_first();
     }
 
     /// Writes as much as fits, once a third of the buffer is free (as Linux wakes its writers).
@@ -77,6 +96,7 @@ impl SendBuffer {
         self.writes.push_back(Write { first, end, last_bytes, tail: end });
         self.end = end;
         self.unwritten_bytes -= bytes;
+        self.note_first();
     }
 
     /// One past the last segment written.
@@ -97,8 +117,13 @@ impl SendBuffer {
     }
 
     /// Payload bytes of segment `seq`.
-    #[inline]
+    #[inline(always)]
     pub fn payload_bytes(&self, seq: u32) -> u32 {
+        if seq < self.full_until { self.mss_bytes } else { self.payload_bytes_of(seq) }
+    }
+
+    #[inline(never)]
+    fn payload_bytes_of(&self, seq: u32) -> u32 {
         match self.writes.iter().find(|write| seq < write.end) {
             Some(write) if seq + 1 == write.end => write.last_bytes,
             _ => self.mss_bytes,

@@ -1,26 +1,20 @@
 //! A constant window, and a constant pace: cross traffic, and a yardstick for tests.
 //!
-//! It reacts to nothing. The pace is kept packet by packet: a segment goes no earlier than the gap of
-//! the one before it.
+//! It reacts to nothing.
 
-use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Offer, Permit, permit_by_window};
-use sparelane_core::{Rate, Time};
-
-/// Header bytes that a paced segment takes on the wire besides its payload.
-const HEADER_BYTES: u64 = 40;
+use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits};
+use sparelane_core::Rate;
 
 /// The controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Constant {
-    cwnd_bytes: u64,
-    pacing: Option<Rate>,
-    next: Time,
+    limits: Limits,
 }
 
 impl Constant {
     /// A window of `cwnd_bytes`, paced at `pacing` if given.
     pub fn new(cwnd_bytes: u64, pacing: Option<Rate>) -> Constant {
-        Constant { cwnd_bytes, pacing, next: Time::ZERO }
+        Constant { limits: Limits { cwnd_bytes, pacing } }
     }
 }
 
@@ -30,18 +24,6 @@ impl CongestionControl for Constant {
     fn on_congestion(&mut self, _event: Congestion, _cx: &mut Cx<'_>) {}
 
     fn limits(&self) -> Limits {
-        Limits { cwnd_bytes: self.cwnd_bytes, pacing: self.pacing }
-    }
-
-    fn poll_send(&mut self, offer: &Offer, cx: &mut Cx<'_>) -> Permit {
-        let permit = permit_by_window(self.limits(), offer);
-        let (Permit::Send(_), Some(rate), Some(bytes)) = (permit, self.pacing, offer.head_bytes) else {
-            return permit;
-        };
-        if cx.now < self.next {
-            return Permit::NotBefore(self.next);
-        }
-        self.next = self.next.max(cx.now) + rate.time_for(bytes + HEADER_BYTES);
-        permit
+        self.limits
     }
 }

@@ -80,6 +80,10 @@ impl CongestionControl for Rc3 {
         }
     }
 
+    fn owns_send_clock(&self) -> bool {
+        true
+    }
+
     fn uses_tail(&self) -> bool {
         true
     }

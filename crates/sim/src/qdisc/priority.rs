@@ -38,7 +38,7 @@ impl Priority {
     }
 
     fn fits(&self, packet: &Packet) -> bool {
-        self.backlog_bytes + u64::from(packet.wire_bytes) <= self.limit_bytes
+        self.backlog_bytes + packet.wire_bytes() <= self.limit_bytes
             && self.backlog_packets < self.limit_packets
     }
 
@@ -46,7 +46,7 @@ impl Priority {
     pub(crate) fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>) {
         while !self.fits(&packet) {
             let lowest = (u8::BITS - 1).wrapping_sub(self.occupied.leading_zeros()) as usize;
-            if self.occupied == 0 || lowest <= usize::from(packet.class) {
+            if self.occupied == 0 || lowest <= usize::from(packet.class()) {
                 dropped.push(packet);
                 return;
             }
@@ -55,8 +55,8 @@ impl Priority {
                 dropped.push(victim);
             }
         }
-        let class = usize::from(packet.class) & (CLASSES - 1);
-        self.backlog_bytes += u64::from(packet.wire_bytes);
+        let class = usize::from(packet.class()) & (CLASSES - 1);
+        self.backlog_bytes += packet.wire_bytes();
         self.backlog_packets += 1;
         self.occupied |= 1 << class;
         self.classes[class].push(packet);
@@ -75,7 +75,7 @@ impl Priority {
 
     #[inline]
     fn account_departure(&mut self, class: usize, packet: &Packet) {
-        self.backlog_bytes -= u64::from(packet.wire_bytes);
+        self.backlog_bytes -= packet.wire_bytes();
         self.backlog_packets -= 1;
         if self.classes[class].is_empty() {
             self.occupied &= !(1 << class);
@@ -100,13 +100,16 @@ impl Priority {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::{Fields, Flags, NO_BLOCKS};
 
     fn packet(class: u8, seq: u32) -> Packet {
-        Packet { class, seq, wire_bytes: 1000, ..Packet::default() }
+        let (flow, trigger, route) = (0, 0, 0);
+        let flags = Flags::DATA;
+        Packet::new(Fields { flow, seq, trigger, route, blocks: NO_BLOCKS, wire_bytes: 1000, flags, class })
     }
 
     fn drain(queue: &mut Priority) -> Vec<(u8, u32)> {
-        std::iter::from_fn(|| queue.dequeue()).map(|packet| (packet.class, packet.seq)).collect()
+        std::iter::from_fn(|| queue.dequeue()).map(|packet| (packet.class(), packet.seq())).collect()
     }
 
     #[test]
@@ -131,7 +134,7 @@ mod tests {
         queue.enqueue(packet(4, 4), &mut dropped);
         queue.enqueue(packet(1, 5), &mut dropped);
         queue.enqueue(packet(2, 6), &mut dropped);
-        let victims: Vec<u32> = dropped.iter().map(|packet| packet.seq).collect();
+        let victims: Vec<u32> = dropped.iter().map(|packet| packet.seq()).collect();
         assert_eq!(victims, [2, 4, 1, 6]);
         assert_eq!(drain(&mut queue), [(0, 3), (1, 5), (2, 0)]);
     }

@@ -1,0 +1,139 @@
+//! Loss recovery: RFC 6675 with SACK, RFC 6582 without, RFC 6298's timeout, RFC 4015's undo.
+
+use super::{Sender, State};
+use crate::scoreboard::DUP_THRESH;
+use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock};
+use sparelane_cc::{Congestion, Phase};
+use sparelane_core::Time;
+
+impl Sender {
+    /// Whether `ack` shows that the first outstanding segment was resent in vain: its original arrived.
+    pub(super) fn is_needless_resend(&self, ack: &AckSegment) -> bool {
+        self.phase != Phase::Open
+            && ack.cumulative > self.una
+            && ack.trigger == self.una
+            && !ack.trigger_retransmitted
+            && self.board.is_resent(self.una)
+    }
+
+    pub(super) fn undo_losses(&mut self, now: Time) {
+        self.board.undo_losses();
+        self.phase = Phase::Open;
+        self.inflation = 0;
+        self.report(now, Congestion::Spurious);
+    }
+
+    /// Loss detection, and the ends of recovery.
+    pub(super) fn detect_losses(&mut self, now: Time, ack: &AckSegment, acked: u32) {
+        if self.phase != Phase::Open && self.una >= self.recover {
+            self.phase = Phase::Open;
+            self.inflation = 0;
+            self.partial_acks = 0;
+            self.rescue_sent = false;
+        }
+        if self.config.sack {
+            if self.board.arrived_out_of_order() == 0 {
+                return;
+            }
+            self.board.detect_losses();
+            if self.phase == Phase::Open && self.board.head_is_lost() {
+                self.enter_recovery(now);
+            }
+        } else {
+            self.detect_losses_without_sack(now, ack, acked);
+        }
+    }
+
+    /// RFC 6582: three duplicate acknowledgments, then one retransmission for each partial one, which
+    /// deflates the window by what it acknowledged, less one segment.
+    fn detect_losses_without_sack(&mut self, now: Time, ack: &AckSegment, acked: u32) {
+        if acked > 0 {
+            if self.phase == Phase::Recovery {
+                self.inflation += 1 - i64::from(acked);
+                self.partial_acks += 1;
+                self.resend_first();
+            }
+            return;
+        }
+        // RC3: what lies below was overtaken by the bump and says nothing of the head.
+        if self.flight() == 0 || (self.uses_tail && ack.trigger < self.una) {
+            return;
+        }
+        self.dup_acks += 1;
+        if self.phase == Phase::Recovery {
+            self.inflation += 1;
+        } else if self.phase == Phase::Open && self.dup_acks as usize >= DUP_THRESH {
+            self.enter_recovery(now);
+            self.inflation = DUP_THRESH as i64;
+        }
+    }
+
+    fn enter_recovery(&mut self, now: Time) {
+        self.phase = Phase::Recovery;
+        self.recover = self.nxt;
+        self.rescue_sent = false;
+        self.report(now, Congestion::Loss { flight_bytes: self.flight_bytes() });
+        self.resend_first();
+    }
+
+    /// The first outstanding segment goes again at once, unless it is on its way again already.
+    fn resend_first(&mut self) {
+        self.board.mark_head_lost();
+        self.resend_head = self.board.waiting_to_be_resent() && !self.board.is_resent(self.una);
+    }
+
+    /// Time has passed.
+    pub fn handle_timer(&mut self, now: Time) {
+        if now >= self.pace_at {
+            self.pace_at = Time::NEVER;
+        }
+        if now < self.rto_deadline {
+            return;
+        }
+        self.counts.timeouts += 1;
+        self.rtt.timed_out();
+        if self.state != State::Established {
+            self.syn_timeouts += 1;
+            self.state = State::SendSyn;
+            self.rto_deadline = Time::NEVER;
+            return;
+        }
+        let first = self.phase != Phase::Timeout || self.una >= self.recover;
+        let flight_bytes = self.flight_bytes();
+        let forget = !self.config.sack_survives_timeout;
+        if forget {
+            self.last_blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
+        }
+        self.board.time_out(self.nxt, forget);
+        self.phase = Phase::Timeout;
+        self.recover = self.nxt;
+        self.dup_acks = 0;
+        self.inflation = 0;
+        self.partial_acks = 0;
+        self.rescue_sent = false;
+        self.resend_head = self.board.waiting_to_be_resent();
+        self.report(now, Congestion::Timeout { flight_bytes, first });
+        self.rto_deadline = now + self.rtt.rto();
+    }
+
+    /// RFC 6675's NextSeg: what is lost, then what is new, then what is doubtful.
+    pub(super) fn next_in_recovery(&mut self) -> Option<u32> {
+        if let Some(seq) = self.board.next_lost() {
+            return Some(seq);
+        }
+        if let Some(seq) = self.next_new() {
+            return Some(seq);
+        }
+        if self.phase != Phase::Recovery || !self.config.sack {
+            return None;
+        }
+        if let Some(seq) = self.board.next_doubtful() {
+            return Some(seq);
+        }
+        // Rule 4: once an episode, the last segment outstanding, to elicit a report about the rest.
+        if self.rescue_sent {
+            return None;
+        }
+        self.board.highest_outstanding(self.nxt)
+    }
+}

@@ -1,0 +1,200 @@
+//! Sending: the window, the pace, and what a controller that owns the send clock decides.
+
+use super::{Sender, State, context};
+use crate::config::HEADER_BYTES;
+use crate::scoreboard::DUP_THRESH;
+use crate::segment::{Segment, Transmit};
+use sparelane_cc::contract::permit_by_window;
+use sparelane_cc::{Cx, Offer, Permit, Phase, TailOffer, WhichEnd};
+use sparelane_core::Time;
+
+impl Sender {
+    /// The next packet to send now, if any. `nic_idle` tells that the host's interface has nothing to send.
+    #[inline(always)]
+    pub fn poll_transmit(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
+        if !self.plain {
+            return self.poll_any(now, nic_idle);
+        }
+        if self.nxt < self.open_until {
+            let seq = self.nxt;
+            self.remember(now, seq);
+            self.nxt += 1;
+            if self.rto_deadline == Time::NEVER {
+                self.rto_deadline = now + self.rtt.rto();
+            }
+            return Some(Transmit::Data(self.segment(seq, 0)));
+        }
+        self.cwnd_limited = self.nxt < self.buffer.end();
+        None
+    }
+
+    #[inline(never)]
+    fn poll_any(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
+        if self.state != State::Established {
+            return self.poll_handshake(now);
+        }
+        let head = match self.phase {
+            Phase::Open => self.next_new(),
+            Phase::Recovery | Phase::Timeout => self.next_in_recovery(),
+        };
+        let tail = if self.uses_tail { self.buffer.next_tail(self.nxt) } else { None };
+        if head.is_none() && tail.is_none() {
+            self.cwnd_limited = false;
+            return None;
+        }
+        let offer = Offer {
+            head_bytes: head.map(|_| self.config.mss_bytes),
+            tail: tail.map(|(_, sent_in_write)| TailOffer { sent_in_write }),
+            in_flight_bytes: self.counted_segments() * self.config.mss_bytes,
+            allowance_bytes: self.allowance_segments() * self.config.mss_bytes,
+            nic_idle,
+        };
+        match (self.ask(now, offer), head, tail) {
+            (Permit::Send(plan), Some(seq), _) if plan.end == WhichEnd::Head => {
+                Some(Transmit::Data(self.send_head(now, seq, plan.class)))
+            }
+            (Permit::Send(plan), _, Some((seq, _))) if plan.end == WhichEnd::Tail => {
+                self.cwnd_limited = head.is_some();
+                self.buffer.sent_from_tail(seq);
+                self.board.send_low(seq);
+                Some(Transmit::Data(self.segment(seq, plan.class)))
+            }
+            (Permit::NotBefore(at), ..) => {
+                debug_assert!(at > now, "a controller asks at {now} to be asked again at {at}");
+                self.pace_at = at;
+                None
+            }
+            _ => {
+                self.cwnd_limited = head.is_some();
+                None
+            }
+        }
+    }
+
+    /// Asks the pace, and then the window or the controller that owns the send clock.
+    fn ask(&mut self, now: Time, mut offer: Offer) -> Permit {
+        let paced = self.limits.pacing.is_some() && offer.head_bytes.is_some() && now < self.paced_until;
+        if paced {
+            offer.head_bytes = None;
+        }
+        let permit = if self.owns_send_clock {
+            self.cc.poll_send(&offer, &mut context!(self, now))
+        } else {
+            permit_by_window(self.limits, &offer)
+        };
+        if paced && permit == Permit::Blocked { Permit::NotBefore(self.paced_until) } else { permit }
+    }
+
+    /// The class in which a segment from the tail would go on an idle interface, if there is one.
+    pub fn tail_class(&self) -> Option<u8> {
+        if !self.uses_tail || self.state != State::Established {
+            return None;
+        }
+        let (_, sent_in_write) = self.buffer.next_tail(self.nxt)?;
+        self.cc.tail_class(&TailOffer { sent_in_write })
+    }
+
+    fn poll_handshake(&mut self, now: Time) -> Option<Transmit> {
+        if self.state != State::SendSyn {
+            return None;
+        }
+        self.state = State::SynSent;
+        self.opened_at = now;
+        self.rto_deadline = now + self.rtt.syn_timeout();
+        Some(Transmit::Syn)
+    }
+
+    /// What counts against the window, segments.
+    fn counted_segments(&self) -> u64 {
+        let counts_pipe = match self.phase {
+            Phase::Open => false,
+            Phase::Recovery => self.config.sack,
+            Phase::Timeout => true,
+        };
+        let counted = u64::from(if counts_pipe { self.board.pipe(self.nxt - self.una) } else { self.flight() });
+        counted + self.inflation.min(0).unsigned_abs()
+    }
+
+    /// By how many segments recovery lets the head exceed the window.
+    fn allowance_segments(&self) -> u64 {
+        if self.resend_head {
+            return u64::from(u32::MAX);
+        }
+        if self.phase != Phase::Open {
+            return self.inflation.max(0).unsigned_abs();
+        }
+        if !self.config.limited_transmit {
+            return 0;
+        }
+        u64::from(self.dup_acks.max(self.board.arrived_out_of_order()).min(DUP_THRESH as u32 - 1))
+    }
+
+    /// The next new segment, past those that the receiver has.
+    pub(super) fn next_new(&mut self) -> Option<u32> {
+        if self.uses_tail && self.board.sacked() > 0 {
+            while self.nxt < self.buffer.end() && self.board.is_sacked(self.nxt) {
+                self.board.skip(self.nxt);
+                self.nxt += 1;
+            }
+        }
+        (self.nxt < self.buffer.end() && self.nxt - self.una < self.receive_window_segments).then_some(self.nxt)
+    }
+
+    #[inline(always)]
+    fn segment(&self, seq: u32, class: u8) -> Segment {
+        let payload_bytes = self.buffer.payload_bytes(seq);
+        Segment { seq, payload_bytes, class, retransmission: false, window_reduced: false }
+    }
+
+    /// Sends `seq` in class 0, for the first time or again.
+    fn send_head(&mut self, now: Time, seq: u32, class: u8) -> Segment {
+        let mut segment = self.segment(seq, class);
+        self.resend_head = false;
+        if let Some(rate) = self.limits.pacing {
+            let wire_bytes = u64::from(segment.payload_bytes) + HEADER_BYTES;
+            self.paced_until = self.paced_until.max(now) + rate.time_for(wire_bytes);
+        }
+        if seq == self.nxt {
+            self.remember(now, seq);
+            self.nxt += 1;
+        } else {
+            segment.retransmission = true;
+            self.resend(seq);
+        }
+        if self.window_reduced {
+            segment.window_reduced = true;
+            self.window_reduced = false;
+        }
+        if self.rto_deadline == Time::NEVER {
+            self.rto_deadline = now + self.rtt.rto();
+        }
+        segment
+    }
+
+    #[inline(never)]
+    fn resend(&mut self, seq: u32) {
+        self.rescue_sent |= !self.board.waiting_to_be_resent() && self.board.next_doubtful() != Some(seq);
+        self.board.resend(seq);
+        self.counts.retransmissions += 1;
+    }
+
+    #[inline(always)]
+    fn remember(&mut self, now: Time, seq: u32) {
+        if (seq - self.una) as usize >= self.sent_at.len() {
+            self.grow_sent_at();
+        }
+        let mask = self.sent_at.len() - 1;
+        self.sent_at[seq as usize & mask] = now;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_sent_at(&mut self) {
+        let mut grown = vec![Time::ZERO; (self.sent_at.len() * 2).max(((self.nxt - self.una + 1) as usize).next_power_of_two())];
+        for seq in self.una..self.nxt {
+            let to = seq as usize & (grown.len() - 1);
+            grown[to] = self.sent_at[seq as usize & (self.sent_at.len() - 1)];
+        }
+        self.sent_at = grown;
+    }
+}
