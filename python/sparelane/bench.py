@@ -20,8 +20,10 @@ duration = {duration}
 kind = "file"
 path = {topology}
 
+# Each cable of the file has queues of its own size; this one is never used.
 [queue]
 kind = "fifo"
+limit = "1000packets"
 
 [transport]
 mss = "1460B"

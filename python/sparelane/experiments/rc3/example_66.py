@@ -20,9 +20,9 @@ COMPLETION = 4
 
 REASONS = {
     ("RC3 round 3", "class-0 segments"): (
-        "packets 13 to 20 left at low priority behind packets 5 to 12, so their acknowledgments are 8 ms behind when "
-        "the window reaches them, and they go again; the paper lets the sender see a whole round trip's acknowledgments "
-        "before it sends"
+        "packets 13 to 20 left at low priority behind packets 5 to 12, so their acknowledgments are 8 ms behind "
+        "when the window reaches them, and they go again; the paper lets the sender see all acknowledgments of a "
+        "round trip before it sends"
     ),
 }
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.completion_figure import draw_completion
-from sparelane.experiments.rc3.internet2 import BOTH_BY_THE_END, TCP_LONGER, Printed, Setting
+from sparelane.experiments.rc3.internet2 import Printed, Setting
 
 LOADS = {percent: Setting(f"{percent}%", (), percent / 100) for percent in (10, 30, 50)}
 
@@ -29,7 +29,7 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Completion times and reductions under both rules of averaging."""
     rows = [
         row
-        for rule in (BOTH_BY_THE_END, TCP_LONGER)
+        for rule in internet2.rules(effort)
         for percent, setting in LOADS.items()
         for row in internet2.completion_rows(setting, PRINTED[percent], effort, outcomes, rule)
     ]

@@ -1,0 +1,171 @@
+"""Running scenarios from Python."""
+
+import json
+import threading
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import sparelane
+
+TWO_FLOWS = """\
+title = "two flows, one of which does not finish"
+duration = "2s"
+
+[topology]
+kind = "dumbbell"
+pairs = 2
+
+[scheme.tcp]
+controller = "newreno"
+
+[[workload]]
+kind = "bulk"
+pairs = [["left0", "right0"]]
+size = "100kB"
+
+[[workload]]
+kind = "bulk"
+pairs = [["left1", "right1"]]
+
+[sample]
+interval = "100ms"
+flows = [0]
+"""
+
+
+@pytest.fixture(scope="module")
+def result() -> sparelane.Result:
+    return sparelane.run(TWO_FLOWS, seed=3)
+
+
+def test_flows_are_typed_and_what_is_missing_is_null(result: sparelane.Result) -> None:
+    flows = result.flows
+    assert flows["id"].to_list() == [0, 1]
+    assert flows["scheme"].cast(pl.String).to_list() == ["tcp", "tcp"]
+    assert flows["size_bytes"].to_list() == [100_000, None]
+    assert flows["completion_s"].is_null().to_list() == [False, True]
+    assert flows["completion_s"][0] == pytest.approx(flows["finish_s"][0] - flows["start_s"][0])
+    assert flows["completion_s"][0] >= flows["ideal_s"][0]
+
+
+def test_tables_are_made_once(result: sparelane.Result) -> None:
+    assert result.flows is result.flows
+
+
+def test_totals_agree_with_the_tables(result: sparelane.Result) -> None:
+    assert result.totals["flows"] == result.flows.height
+    assert result.totals["finished_flows"] == result.flows["finish_s"].count()
+    assert result.totals["end_s"] == 2.0
+
+
+def test_packets_that_came_are_the_same_in_links_and_drops(result: sparelane.Result) -> None:
+    assert result.links["arrived_packets"].sum() == result.drops["arrived_packets"].sum()
+    assert result.links["dropped_packets"].sum() == result.drops["dropped_packets"].sum()
+
+
+def test_series_follow_what_was_asked_for(result: sparelane.Result) -> None:
+    assert set(result.series["probe"].cast(pl.String)) == {"flow 0"}
+    assert "cwnd_bytes" in result.series["quantity"].cast(pl.String).to_list()
+
+
+def test_the_same_seed_gives_the_same_digest(result: sparelane.Result) -> None:
+    assert sparelane.run(TWO_FLOWS, seed=3).digest == result.digest
+    assert result.seed == 3
+
+
+def test_a_run_can_be_repeated_from_its_own_scenario(result: sparelane.Result) -> None:
+    assert sparelane.run(result.scenario).digest == result.digest
+
+
+def test_settings_change_the_run(result: sparelane.Result) -> None:
+    changed = sparelane.run(TWO_FLOWS, seed=3, set={"topology.bottleneck_rate": "10Mbps"})
+    assert changed.flows["completion_s"][0] > result.flows["completion_s"][0]
+
+
+def test_the_summary_counts_what_finished(result: sparelane.Result) -> None:
+    summary = result.summary()
+    assert summary.schemes.select("scheme", "flows", "finished").row(0) == ("tcp", 2, 1)
+    assert summary.links["utilisation"].is_between(0, 1).all()
+    assert summary.links["utilisation"].is_sorted(descending=True)
+    assert summary.drops["class"].to_list() == [0]
+
+
+def test_saved_tables_read_back_equal(result: sparelane.Result, tmp_path: Path) -> None:
+    result.save(tmp_path, formats=("parquet",))
+    assert pl.read_parquet(tmp_path / "flows.parquet").equals(result.flows)
+    assert json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))["totals"] == dict(result.totals)
+
+
+def test_an_unknown_format_is_refused_before_anything_is_written(result: sparelane.Result, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="there is no format 'xls'"):
+        result.save(tmp_path / "new", formats=("xls",))
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_scenario_error_knows_its_place() -> None:
+    with pytest.raises(sparelane.ScenarioError) as caught:
+        sparelane.check(TWO_FLOWS.replace('"100kB"', "100"))
+    assert (caught.value.file, caught.value.line, caught.value.key) == ("<text>", 14, "workload.0.size")
+    assert isinstance(caught.value, ValueError)
+
+
+def test_progress_grows_and_may_cancel() -> None:
+    shares: list[float] = []
+
+    def until_half(share: float) -> bool:
+        shares.append(share)
+        return share < 0.5
+
+    with pytest.raises(sparelane.Cancelled):
+        sparelane.run("rc3-internet2", set={"duration": "2s"}, progress=until_half)
+    assert shares == sorted(shares)
+    assert shares[-1] >= 0.5
+    assert shares[-2] < 0.5
+
+
+def test_an_exception_in_progress_comes_through() -> None:
+    def fail(share: float) -> bool:
+        raise LookupError(share)
+
+    with pytest.raises(LookupError):
+        sparelane.run("rc3-internet2", set={"duration": "2s"}, progress=fail)
+
+
+def test_a_prepared_scenario_runs_once() -> None:
+    prepared = sparelane.api.prepare(TWO_FLOWS)
+    prepared.run()
+    with pytest.raises(RuntimeError, match="has run already"):
+        prepared.run()
+
+
+def test_other_threads_run_during_a_simulation() -> None:
+    ticks = 0
+    done = threading.Event()
+
+    def count() -> None:
+        nonlocal ticks
+        while not done.wait(0.005):
+            ticks += 1
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    sparelane.run("rc3-internet2", set={"duration": "1s"})
+    done.set()
+    counter.join()
+    assert ticks > 5
+
+
+def test_files_in_a_scenario_are_found_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "list.flows").write_text("0 0 1 1460\n", encoding="utf-8")
+    (tmp_path / "net.topo").write_text(
+        "host 0\nhost 1\nrouter 2 R\nlink 0 2 1000000000 1000 100\nlink 1 2 1000000000 1000 100\n", encoding="utf-8"
+    )
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(
+        'duration = "1s"\n[topology]\nkind = "file"\npath = "net.topo"\n[scheme.tcp]\ncontroller = "newreno"\n'
+        '[queue]\nlimit = "9packets"\n[workload]\nkind = "flows"\npath = "list.flows"\n',
+        encoding="utf-8",
+    )
+    assert sparelane.run(scenario).totals["finished_flows"] == 1

@@ -1,0 +1,253 @@
+"""The command line: what it prints, what it writes, and how it fails."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+import sparelane
+from sparelane.cli import main
+from sparelane.commands import reproduce
+from sparelane.experiments import runner
+
+SMALL = """\
+title = "two flows"
+duration = "1s"
+
+[topology]
+kind = "dumbbell"
+pairs = 2
+
+[scheme.tcp]
+controller = "newreno"
+
+[workload]
+kind = "bulk"
+size = "100kB"
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, with a small scenario."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.toml").write_text(SMALL, encoding="utf-8")
+    return tmp_path
+
+
+def sparelane_cli(*arguments: str) -> Result:
+    return CliRunner().invoke(main, list(arguments))
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_names_every_command(option: str) -> None:
+    result = sparelane_cli(option)
+    assert result.exit_code == 0
+    for name in ("list", "run", "reproduce", "bench"):
+        assert name in result.stdout
+        assert sparelane_cli(name, option).exit_code == 0
+
+
+def test_version_is_the_packages() -> None:
+    assert sparelane_cli("--version").stdout.strip() == f"sparelane, version {sparelane.__version__}"
+
+
+def test_list_shows_every_kind() -> None:
+    result = sparelane_cli("list")
+    assert result.exit_code == 0
+    for word in ("newreno", "priority", "internet2", "poisson", "rc3/fig8-load", "rc3-internet2"):
+        assert word in result.stdout
+
+
+def test_list_of_one_shows_its_parameters() -> None:
+    [entry] = [
+        entry for entry in json.loads(sparelane_cli("list", "rc3", "--json").stdout) if entry["kind"] == "controller"
+    ]
+    assert set(entry) == {"kind", "name", "summary", "source", "params", "notes"}
+    params = {param["name"]: param for param in entry["params"]}
+    assert params["levels"]["default"] == "[40, 440, 4440]"
+    assert set(params["levels"]) == {"name", "default", "allowed", "meaning", "source"}
+    assert "levels" in sparelane_cli("list", "rc3").stdout
+
+
+def test_list_of_nothing_suggests_the_nearest() -> None:
+    result = sparelane_cli("list", "newrano")
+    assert result.exit_code == 2
+    assert 'did you mean "newreno"?' in result.stderr
+
+
+def test_run_writes_tables_and_what_is_needed_to_run_again(here: Path) -> None:
+    result = sparelane_cli("run", "small.toml", "--seed", "7")
+    assert result.exit_code == 0, result.stderr
+    tables = [f"{name}.{end}" for name in ("drops", "flows", "links", "series") for end in ("csv", "parquet")]
+    assert names_in(here / "out" / "small") == sorted([*tables, "run.json"])
+    about = json.loads((here / "out" / "small" / "run.json").read_text(encoding="utf-8"))
+    assert set(about) == {"version", "seed", "digest", "totals", "scenario"}
+    assert about["seed"] == 7
+    assert about["digest"] in result.stdout
+    again = sparelane.run(about["scenario"])
+    assert again.digest == about["digest"]
+
+
+def test_run_writes_the_formats_asked_for(here: Path) -> None:
+    result = sparelane_cli("run", "small.toml", "-o", "x", "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    assert names_in(here / "x") == ["drops.json", "flows.json", "links.json", "run.json", "series.json"]
+    flows = json.loads((here / "x" / "flows.json").read_text(encoding="utf-8"))
+    assert [flow["size_bytes"] for flow in flows] == [100_000, 100_000]
+
+
+def test_run_takes_ready_made_scenarios_by_name(here: Path) -> None:
+    result = sparelane_cli("run", "rc3-example-7")
+    assert result.exit_code == 0, result.stderr
+    assert (here / "out" / "rc3-example-7" / "flows.parquet").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "small.toml", "--set", "duration=5"], "--set duration = 5"),
+        (["run", "small.toml", "--set", "scheme.tcp.beta=1"], "scheme.tcp.beta"),
+        (["run", "small.toml", "--set", "nonsense"], "KEY=VALUE"),
+        (["run", "broken.toml"], "broken.toml:2"),
+        (["run", "nowhere/x.toml"], 'no file "nowhere/x.toml"'),
+        (["run", "rc3-internet"], 'did you mean "rc3-internet2"?'),
+        (["reproduce", "rc3/fig8-laod"], 'did you mean "rc3/fig8-load"?'),
+        (["bench", "missing.topo"], 'no file "missing.topo"'),
+    ],
+)
+def test_a_mistake_exits_with_two_names_its_place_and_writes_nothing(
+    here: Path, arguments: list[str], message: str
+) -> None:
+    (here / "broken.toml").write_text('title = "x"\nduration = = 3\n', encoding="utf-8")
+    before = sorted(here.rglob("*"))
+    result = sparelane_cli(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""
+    assert sorted(here.rglob("*")) == before
+
+
+@pytest.mark.parametrize("arguments", [["run", "small.toml"], ["reproduce", "rc3/model"]])
+def test_a_folder_that_cannot_be_written_is_found_before_any_work(
+    here: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("work has begun")
+
+    monkeypatch.setattr(sparelane.api.Prepared, "run", fail)
+    monkeypatch.setattr(runner, "reproduce", fail)
+    (here / "taken").write_text("a file", encoding="utf-8")
+    result = sparelane_cli(*arguments, "-o", "taken/below")
+    assert result.exit_code == 2
+    assert 'cannot write into the folder "taken/below"' in result.stderr
+
+
+def test_a_json_file_that_cannot_be_written_is_found_before_any_work(here: Path) -> None:
+    result = sparelane_cli("reproduce", "rc3/model", "--json", "missing/rows.json")
+    assert result.exit_code == 2
+    assert 'cannot write the file "missing/rows.json"' in result.stderr
+    assert not (here / "out" / "reproduce" / "rc3").exists()
+
+
+def test_reproduce_writes_rows_a_figure_and_the_report(here: Path) -> None:
+    result = sparelane_cli("reproduce", "rc3/model", "rc3/example-7", "--quick", "-o", "done", "--json", "rows.json")
+    assert result.exit_code == 0, result.stderr
+    written = names_in(here / "done")
+    for id in ("rc3/model", "rc3/example-7"):
+        for name in ("rows.json", "rows.csv", "figure.png", "figure.pdf"):
+            assert f"{id}/{name}" in written
+    report = (here / "done" / "report.md").read_text(encoding="utf-8")
+    assert "## rc3/model" in report
+    assert "Assumptions" in report
+    details = json.loads((here / "done" / "report.json").read_text(encoding="utf-8"))
+    assert [experiment["id"] for experiment in details["experiments"]] == ["rc3/example-7", "rc3/model"]
+    assert details["unfinished"] == []
+    rows = json.loads((here / "rows.json").read_text(encoding="utf-8"))
+    keys = ["experiment", "row", "metric", "unit", "paper", "ours", "ci95", "difference"]
+    assert all(list(row) == keys for row in rows)
+    assert {row["experiment"] for row in rows} == {"rc3/model", "rc3/example-7"}
+
+
+def test_an_interrupted_reproduction_keeps_what_is_finished(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    show = reproduce.show
+
+    def interrupt(done: runner.Finished) -> None:
+        show(done)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reproduce, "show", interrupt)
+    result = sparelane_cli("reproduce", "rc3/example-7", "rc3/model", "-o", "done", "--json", "rows.json")
+    assert result.exit_code == 130
+    assert "Finished: rc3/example-7. Not finished: rc3/model" in result.stderr
+    assert (here / "done" / "rc3" / "example-7" / "figure.png").is_file()
+    assert json.loads((here / "done" / "report.json").read_text(encoding="utf-8"))["unfinished"] == ["rc3/model"]
+    rows = json.loads((here / "rows.json").read_text(encoding="utf-8"))
+    assert {row["experiment"] for row in rows} == {"rc3/example-7"}
+
+
+@pytest.fixture
+def tiny_workload(here: Path) -> Path:
+    """Two hosts, one router, one flow."""
+    links = "link 0 2 100000000 1000000 100\nlink 1 2 100000000 1000000 100\n"
+    (here / "tiny.topo").write_text("host 0\nhost 1\nrouter 2 R\n" + links, encoding="utf-8")
+    (here / "tiny.flows").write_text("0 0 1 0\n", encoding="utf-8")
+    return here / "tiny.topo"
+
+
+def test_bench_times_a_workload(here: Path, tiny_workload: Path) -> None:
+    result = sparelane_cli("bench", str(tiny_workload), "--duration", "1s", "--ssthresh", "20", "--json", "b.json")
+    assert result.exit_code == 0, result.stderr
+    [timing] = json.loads((here / "b.json").read_text(encoding="utf-8"))
+    assert list(timing) == ["workload", "events", "packet_hops", "cpu_s", "wall_s", "peak_rss_mb"]
+    assert timing["workload"] == "tiny"
+    assert timing["packet_hops"] > 10_000
+    assert timing["peak_rss_mb"] > 1
+
+
+def test_bench_of_no_time_only_builds(here: Path, tiny_workload: Path) -> None:
+    result = sparelane_cli("bench", str(tiny_workload), "--duration", "0s", "--json", "b.json")
+    assert result.exit_code == 0, result.stderr
+    [timing] = json.loads((here / "b.json").read_text(encoding="utf-8"))
+    assert timing["packet_hops"] == 0
+
+
+def test_bench_of_an_unknown_workload_wants_a_duration(tiny_workload: Path) -> None:
+    result = sparelane_cli("bench", str(tiny_workload))
+    assert result.exit_code == 2
+    assert "--duration" in result.stderr
+
+
+def test_nothing_but_results_appears_without_a_terminal(here: Path) -> None:
+    result = sparelane_cli("run", "small.toml")
+    assert result.stderr == ""
+    assert "\x1b" not in result.stdout
+    assert here.is_dir()
+
+
+@pytest.mark.parametrize("heavy", ["polars", "matplotlib", "scipy", "rich", "numpy"])
+def test_the_bench_command_loads_nothing_heavy(tiny_workload: Path, heavy: str) -> None:
+    code = (
+        "import sys; from sparelane.cli import main\n"
+        f"main(['bench', {str(tiny_workload)!r}, '--duration', '1ms'], standalone_mode=False)\n"
+        f"sys.exit({heavy!r} in sys.modules)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(sparelane.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
+def test_commands_are_click_commands() -> None:
+    assert all(
+        isinstance(main.get_command(click.Context(main), name), click.Command)
+        for name in main.list_commands(click.Context(main))
+    )
