@@ -9,7 +9,7 @@ use sparelane_cc::registry::CONTROLLERS;
 /// One thing that a scenario can name, or one of its tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// `controller`, `topology`, `workload`, `sizes` or `queue` for what a scenario can name, and `table` for its tables.
+    /// `controller`, `topology`, `workload`, `sizes` or `queue` for what a scenario can name; `table` for its tables.
     pub kind: &'static str,
     /// As a scenario writes it.
     pub name: String,

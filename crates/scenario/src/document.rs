@@ -264,7 +264,8 @@ mod tests {
 
     #[test]
     fn written_text_reads_back_the_same() {
-        let text = "a = \"x \\\"y\\\" \\\\ \\n\"\nb = [1, [0.5, true]]\n\n[c]\nd = 1e-7\n\n[c.\"e f\"]\ng = -3\n\n[[h]]\ni = 1\n\n[h.j]\nk = 2\n\n[[h]]\n";
+        let text = "a = \"x \\\"y\\\" \\\\ \\n\"\nb = [1, [0.5, true]]\n\n[c]\nd = 1e-7\n\n[c.\"e f\"]\ng = -3\n\n\
+                    [[h]]\ni = 1\n\n[h.j]\nk = 2\n\n[[h]]\n";
         let written = write_toml(&root(text));
         assert_eq!(written, text);
         assert_eq!(write_toml(&root(&written)), written);

@@ -50,7 +50,7 @@ impl fmt::Display for ScenarioError {
 /// `; did you mean "..."?` where one of `allowed` is close to `given`, else nothing.
 pub fn did_you_mean<'a>(given: &str, allowed: impl Iterator<Item = &'a str>) -> String {
     let lower = given.to_lowercase();
-    let reach = (given.chars().count() / 3).max(1);
+    let reach = ((given.chars().count() + 1) / 3).max(1);
     let distance = |name: &str| strsim::osa_distance(&lower, &name.to_lowercase());
     let nearest = |name: &&str| (distance(name), !name.starts_with(given));
     match allowed.min_by_key(nearest) {

@@ -39,14 +39,19 @@ impl Source {
     pub fn read(&self, field: &Field<'_>) -> Result<Input, ScenarioError> {
         let path = self.folder.join(field.text()?);
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => field.error(format!("file not found: {name}")),
-            ErrorKind::InvalidData => field.error(format!("not a text file: {name}")),
-            kind => field.error(format!("cannot be read: {name}: {kind}")),
-        })?;
+        let text = read_text(&path).map_err(|message| field.error(format!("{message}: {name}")))?;
         let extension = path.extension().map(|end| end.to_string_lossy().to_lowercase()).unwrap_or_default();
         Ok(Input { name, extension, text })
     }
+}
+
+/// The text of the file at `path`, or what is wrong with it.
+pub fn read_text(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => "file not found".to_owned(),
+        ErrorKind::InvalidData => "not a text file".to_owned(),
+        kind => format!("cannot be read ({kind})"),
+    })
 }
 
 impl Input {

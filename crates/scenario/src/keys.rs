@@ -160,9 +160,11 @@ impl fmt::Display for Kind {
             Kind::Share { max } => write!(f, "a number from 0 to {max}, or a percentage such as \"30%\""),
             Kind::Flag => f.write_str("true or false"),
             Kind::Choice(words) => f.write_str(&words.join(", ")),
-            Kind::Limit => f.write_str("bytes (\"5MB\"), packets (\"100packets\"), or bandwidth-delay products (\"1bdp\")"),
+            Kind::Limit => {
+                f.write_str("bytes (\"5MB\"), packets (\"9packets\") or bandwidth-delay products (\"1bdp\")")
+            }
             Kind::Volume => f.write_str(
-                "bytes (\"10MB\"), full segments (\"66packets\"), bandwidth-delay products (\"1bdp\"), or \"unlimited\"",
+                "bytes (\"9MB\"), full segments (\"9packets\"), bandwidth-delay products (\"1bdp\"), or \"unlimited\"",
             ),
             Kind::Declared(param) => f.write_str(param.kind.to_string().trim_end()),
             Kind::Special(words) => f.write_str(words),

@@ -53,21 +53,24 @@ pub fn apply_wires(fields: &[Field<'_>], network: &mut Network) -> Result<(), Sc
     Ok(())
 }
 
-/// Queue limits, once bandwidth-delay product and packet sizes are known.
+/// Queue limits, once bandwidth-delay product and packet sizes are known. Gives, for each cable, the place among
+/// `fields` of the override that its limit comes from.
 pub fn apply_limits(
     fields: &[Field<'_>],
     network: &mut Network,
     schemes: &Schemes,
     bdp: u64,
-) -> Result<(), ScenarioError> {
-    for field in fields {
+) -> Result<Vec<Option<usize>>, ScenarioError> {
+    let mut origins = vec![None; network.cables.len()];
+    for (place, field) in fields.iter().enumerate() {
         let section = field.clone().section(&[LINK])?;
         let Some(limit) = section.maybe("limit", |field| read_limit(field, schemes, bdp))? else { continue };
         for index in selected(&section, network)? {
             network.cables[index].limit = Some(limit);
+            origins[index] = Some(place);
         }
     }
-    Ok(())
+    Ok(origins)
 }
 
 /// The cables that an override is for, at least one.

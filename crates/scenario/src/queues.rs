@@ -5,7 +5,7 @@ use crate::field::{Field, Section};
 use crate::keys::{Fallback, Key, Kind};
 use crate::schemes::Schemes;
 use crate::units::Amount;
-use sparelane_sim::{Discipline, Limit, Network, NodeKind, QueueSpec};
+use sparelane_sim::{Discipline, Limit, Network, Node, NodeKind, QueueSpec};
 
 /// The ways in which a queue orders packets: name, summary, source.
 pub static DISCIPLINES: &[(&str, &str, &str)] = &[
@@ -30,20 +30,15 @@ const MARK_AT: Key = Key::new(
     "mark ECN-capable packets that arrive when so much is queued; fifo only",
 );
 
+const HOLDS: &str = "what a queue holds besides the packet in transmission; 1bdp is the rate of the slowest cable \
+                     times the mean base round-trip time between hosts behind different routers";
+
 /// The keys of `[queue]`.
-pub static ROUTER_QUEUE: &[Key] = &[
-    KIND,
-    Key::new("limit", Kind::Limit, Fallback::Value("1bdp"), "what a queue holds besides the packet in transmission"),
-    MARK_AT,
-];
+pub static ROUTER_QUEUE: &[Key] = &[KIND, Key::new("limit", Kind::Limit, Fallback::Value("1bdp"), HOLDS), MARK_AT];
 
 /// The keys of `[nic]`.
-pub static NIC_QUEUE: &[Key] = &[
-    KIND,
-    Key::new("limit", Kind::Limit, Fallback::Value("2.048GB"), "what a queue holds besides the packet in transmission")
-        .from("the RC3 authors' code"),
-    MARK_AT,
-];
+pub static NIC_QUEUE: &[Key] =
+    &[KIND, Key::new("limit", Kind::Limit, Fallback::Value("2.048GB"), HOLDS).from("the RC3 authors' code"), MARK_AT];
 
 /// The two defaults of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,23 +64,27 @@ impl Queues {
         Ok(queues)
     }
 
-    /// Checks every queue of `network` against the largest packet and against the thresholds of marking.
-    ///
-    /// `place` is blamed for a queue that came with the network, and not from `[queue]`, `[nic]` or `[[link]]`.
-    pub fn check(&self, network: &Network, schemes: &Schemes, place: &Field<'_>) -> Result<(), ScenarioError> {
-        for cable in &network.cables {
+    /// Checks every queue that does not follow `[queue]` or `[nic]` against the largest packet and the thresholds of
+    /// marking. `blame` gives the field that a cable's limit comes from.
+    pub fn check<'d>(
+        &self,
+        network: &Network,
+        schemes: &Schemes,
+        blame: impl Fn(usize) -> Field<'d>,
+    ) -> Result<(), ScenarioError> {
+        for (index, cable) in network.cables.iter().enumerate() {
             let Some(limit) = cable.limit else { continue };
-            let name = |id: sparelane_sim::NodeId| &network.nodes[id.index()].name;
-            let cable_name = format!("the queue between \"{}\" and \"{}\"", name(cable.a), name(cable.b));
+            let [a, b] = [cable.a, cable.b].map(|end| &network.nodes[end.index()]);
+            let queue = format!("the queue between \"{}\" and \"{}\"", a.name, b.name);
             if let Some(message) = too_small(limit, schemes) {
-                return Err(place.error(format!("{cable_name} is {message}")));
+                return Err(blame(index).error(format!("{queue} is {message}")));
             }
-            for end in [cable.a, cable.b] {
-                let is_host = network.nodes[end.index()].kind == NodeKind::Host;
-                let queue = if is_host { &self.nic } else { &self.router };
-                if queue.mark_at_bytes.is_some_and(|mark| mark > most_bytes(limit, schemes)) {
-                    return Err(place.error(format!("{cable_name} is smaller than mark_at, and would never mark")));
-                }
+            let held = most_bytes(limit, schemes);
+            let spec = |node: &Node| if node.kind == NodeKind::Host { &self.nic } else { &self.router };
+            if [a, b].into_iter().any(|node| spec(node).mark_at_bytes.is_some_and(|mark| mark > held)) {
+                return Err(
+                    blame(index).error(format!("{queue} holds {held}B, less than mark_at, and would never mark"))
+                );
             }
         }
         Ok(())

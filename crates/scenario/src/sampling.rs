@@ -8,7 +8,7 @@ use sparelane_core::Dur;
 use sparelane_sim::{Network, Probe, Sampling};
 
 /// The most samples of one probe.
-const MAX_SAMPLES: u64 = 100_000_000;
+const MAX_SAMPLES: u64 = 10_000_000;
 
 /// The keys of `[sample]`.
 pub static SAMPLE: &[Key] = &[

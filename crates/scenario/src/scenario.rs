@@ -9,12 +9,15 @@ use crate::queues::Queues;
 use crate::reach::{Distances, bdp_bytes};
 use crate::schemes::Schemes;
 use crate::workload::{Context, Workload};
-use crate::{drops, links, overrides, sampling, topology, transport};
+use crate::{drops, files, links, overrides, sampling, topology, transport};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::workload::Merge;
 use sparelane_sim::{Drop, Network, NodeId, Routing, RunConfig, Sampling, Simulation};
 use sparelane_transport::TransportConfig;
 use std::path::Path;
+
+/// The most routes, one from each node to each router: some gigabytes.
+const MAX_ROUTE_ENTRIES: usize = 20_000_000;
 
 const TABLES: Kind = Kind::Special("a table, or several as [[...]]");
 const TABLE: Kind = Kind::Special("a table");
@@ -99,8 +102,7 @@ impl Scenario {
     /// The file cannot be read, or as [`Scenario::parse`].
     pub fn load(path: &Path, overrides: &[String]) -> Result<Scenario, ScenarioError> {
         let source = Source::at(path);
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| ScenarioError::in_file(&source.file, None, format!("cannot be read: {}", error.kind())))?;
+        let text = files::read_text(path).map_err(|message| ScenarioError::in_file(&source.file, None, message))?;
         Scenario::parse(&text, &source, overrides)
     }
 
@@ -181,8 +183,8 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
     let transport = transport::read(section.need("transport")?, TransportConfig::default())?;
     let schemes = Schemes::read(&section.need("scheme")?, transport)?;
     let queues = Queues::read(section.need("queue")?, section.need("nic")?, &schemes, bdp_bytes)?;
-    links::apply_limits(&overrides, &mut network, &schemes, bdp_bytes)?;
-    queues.check(&network, &schemes, &topology)?;
+    let origins = links::apply_limits(&overrides, &mut network, &schemes, bdp_bytes)?;
+    queues.check(&network, &schemes, |cable| origins[cable].map_or(&topology, |place| &overrides[place]).clone())?;
 
     let context = Context { source, network: &network, schemes: &schemes, bdp_bytes, duration, seed };
     let workloads = read_workloads(&section, context)?;
@@ -220,6 +222,13 @@ fn distances(network: &Network, topology: &Field<'_>) -> Result<Distances, Scena
     if let Some(host) = network.hosts().into_iter().find(|host| cables[host.index()] != 1) {
         let count = cables[host.index()];
         return Err(topology.error(format!("host \"{}\" has {count} cables; allowed: exactly one", name(host))));
+    }
+    let (nodes, hosts) = (network.nodes.len(), network.hosts().len());
+    let entries = (nodes - hosts).saturating_mul(nodes);
+    if entries > MAX_ROUTE_ENTRIES {
+        let message =
+            format!("{} routers and {hosts} hosts need {entries} routes; allowed: {MAX_ROUTE_ENTRIES}", nodes - hosts);
+        return Err(topology.error(message));
     }
     Distances::of(network)
         .map_err(|(a, b)| topology.error(format!("no path joins the hosts \"{}\" and \"{}\"", name(a), name(b))))

@@ -168,9 +168,11 @@ mod tests {
             .collect();
         let document = Document::parse(&written, "t.toml").expect("valid TOML");
         let mut other = parse(
-            "mss = \"500B\"\nsack = false\nlimited_transmit = false\ndelayed_ack = true\ninitial_rto = \"3s\"\nmin_rto = \"1s\"\n\
-             max_rto = \"9s\"\nrto_variance_floor = \"9ms\"\nsyn_timeout = \"3s\"\nrtt_from_handshake = false\n\
-             sack_survives_timeout = false\nundo_spurious = true\nreceive_window = \"1MB\"\nsend_buffer = \"1MB\"\necn = true\n",
+            "mss = \"500B\"\nsack = false\nlimited_transmit = false\ndelayed_ack = true\ninitial_rto = \"3s\"\n\
+             min_rto = \"1s\"\nmax_rto = \"9s\"\nrto_variance_floor = \"9ms\"\nsyn_timeout = \"3s\"\n\
+             rtt_from_handshake = false\n\
+             sack_survives_timeout = false\nundo_spurious = true\nreceive_window = \"1MB\"\n\
+             send_buffer = \"1MB\"\necn = true\n",
         )
         .expect("valid settings");
         other = read(Field::root(&document), other).expect("valid defaults");

@@ -1,9 +1,11 @@
 //! `[[workload]]`: where flows come from.
 
+mod tables;
+
 use crate::error::{ScenarioError, did_you_mean};
 use crate::field::{Field, Section};
 use crate::files::Source;
-use crate::keys::{Fallback, Key, Kind, MAX_DURATION, Variant};
+use crate::keys::Kind;
 use crate::nodes;
 use crate::schemes::Schemes;
 use crate::sizes;
@@ -16,104 +18,8 @@ use sparelane_sim::workload::{
 };
 use sparelane_sim::{FlowSource, Network, NodeId};
 
-/// The most flows of one bulk workload.
-const MAX_BULK_FLOWS: u64 = 10_000_000;
-
-/// The keys of every form of `[[workload]]`.
-pub static WORKLOAD: &[Key] = &[Key::new(
-    "scheme",
-    Kind::Special("the name of a scheme"),
-    Fallback::Nothing("the only scheme"),
-    "the scheme of the flows",
-)];
-
-const SIZES: Kind = Kind::Special("a table such as { kind = \"rc3\" }");
-const START: Key = Key::new("start", Kind::MOMENT, Fallback::Value("0s"), "when the first flow may start");
-
-/// Every form of `[[workload]]`.
-pub static WORKLOADS: &[Variant] = &[
-    Variant {
-        name: "poisson",
-        summary: "flows that arrive at random at every source, to random destinations",
-        source: "sparelane",
-        keys: &[
-            Key::new(
-                "load",
-                Kind::Share { max: 2.0 },
-                Fallback::Nothing("as flows_per_second says"),
-                "expected payload, as a share of the links' rates; either this or flows_per_second",
-            ),
-            Key::new(
-                "load_on",
-                Kind::Choice(&["access", "mean-core", "busiest-core"]),
-                Fallback::Value("access"),
-                "the links that load is a share of: each source's own, the mean of those between routers, or the busiest",
-            ),
-            Key::new(
-                "flows_per_second",
-                Kind::Positive { max: 1e9 },
-                Fallback::Nothing("as load says"),
-                "flows that each source starts per second",
-            ),
-            Key::new("sizes", SIZES, Fallback::Required, "how large the flows are"),
-            Key::new(
-                "sources",
-                Kind::Special("a list of hosts, as in [\"h10\", \"h11\"]"),
-                Fallback::Nothing("all hosts"),
-                "the hosts that send",
-            ),
-            Key::new(
-                "destinations",
-                Kind::Choice(&["another-router", "any"]),
-                Fallback::Value("another-router"),
-                "to whom: hosts behind another router, or any other host; each as likely",
-            ),
-            START,
-            Key::new(
-                "end",
-                Kind::Time { min: Dur::from_ps(1), max: MAX_DURATION },
-                Fallback::Nothing("the end of the run"),
-                "no flow starts at this time or later",
-            ),
-        ],
-    },
-    Variant {
-        name: "bulk",
-        summary: "a given number of flows between given hosts",
-        source: "sparelane",
-        keys: &[
-            Key::new(
-                "flows",
-                Kind::Whole { min: 1, max: MAX_BULK_FLOWS },
-                Fallback::Nothing("one for each pair"),
-                "how many; each takes the next pair, from the first again after the last",
-            ),
-            Key::new(
-                "pairs",
-                Kind::Special("a list such as [[\"left0\", \"right0\"]], or one of halves, all, permutation"),
-                Fallback::Value("halves"),
-                "who sends to whom: the first half of the hosts to the second half in order, every host to every other, \
-                 or every host to one other at random",
-            ),
-            Key::new("size", Kind::Volume, Fallback::Value("unlimited"), "how much each flow carries"),
-            Key::new("sizes", SIZES, Fallback::Nothing("as size says"), "sizes from a distribution, in place of size"),
-            START,
-            Key::new(
-                "spread",
-                Kind::MOMENT,
-                Fallback::Value("0s"),
-                "each flow starts at random in so long a time from start",
-            ),
-            Key::new("gap", Kind::MOMENT, Fallback::Nothing("no gap"), "each flow starts so long after the one before"),
-        ],
-    },
-    Variant {
-        name: "flows",
-        summary: "flows listed in a file: .flows (start in ns, src, dst, bytes) or .csv (start, src, dst, size, scheme)",
-        source: "sparelane",
-        keys: &[Key::new("path", Kind::Path, Fallback::Required, "the file, ending in .flows or .csv")],
-    },
-];
+use tables::MAX_BULK_FLOWS;
+pub use tables::{WORKLOAD, WORKLOADS};
 
 /// What a workload is read against.
 #[derive(Clone, Copy, Debug)]
@@ -213,10 +119,11 @@ impl Reader<'_> {
     fn arrival_rate(&self) -> Result<ArrivalRate, ScenarioError> {
         let section = self.section;
         let Some(rate) = section.given("flows_per_second") else {
-            let field = section.need("load")?;
+            let missing = || section.missing_of("load", "a share of the links, as in load = 0.3, or flows_per_second");
+            let field = section.given("load").ok_or_else(missing)?;
             let load = field.share()?;
             if load == 0.0 {
-                return Err(field.refuse("no flows at all; a load is above 0"));
+                return Err(field.error("no flows at all; allowed: a number above 0, up to 2"));
             }
             return Ok(ArrivalRate::Load(
                 load,

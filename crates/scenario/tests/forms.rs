@@ -1,0 +1,136 @@
+//! The forms that a scenario may take, and what they become.
+
+use sparelane_core::{Dur, Rate, Time};
+use sparelane_scenario::{Scenario, Source};
+use sparelane_sim::{Discipline, FlowSpec, Limit, NodeKind, Probe, Routing, RunConfig};
+use std::path::PathBuf;
+
+const SCHEMES: &str = "[scheme.tcp]\ncontroller = \"newreno\"\n[scheme.rc3]\ncontroller = \"rc3\"\n";
+
+fn scenario(text: &str) -> Scenario {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/inputs");
+    let source = Source { file: "x.toml".to_owned(), folder };
+    Scenario::parse(&format!("duration = \"5s\"\n{text}"), &source, &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn build(text: &str) -> RunConfig {
+    scenario(text).build().expect("a run")
+}
+
+/// Two schemes on a dumbbell of two pairs, with this workload.
+fn flows(workload: &str) -> Vec<FlowSpec> {
+    let text = format!("[topology]\nkind = \"dumbbell\"\npairs = 2\n{SCHEMES}[workload]\nscheme = \"tcp\"\n{workload}");
+    let mut run = build(&text);
+    std::iter::from_fn(|| run.flows.next_flow()).collect()
+}
+
+fn pairs(flows: &[FlowSpec]) -> Vec<(u32, u32)> {
+    flows.iter().map(|flow| (flow.src.0, flow.dst.0)).collect()
+}
+
+#[test]
+fn bulk_flows_go_from_half_to_half_unless_told_otherwise() {
+    let halves = flows("kind = \"bulk\"");
+    assert_eq!(pairs(&halves), [(0, 2), (1, 3)]);
+    assert!(halves.iter().all(|flow| flow.size_bytes.is_none() && flow.start == Time::ZERO && flow.scheme == 0));
+    assert_eq!(flows("kind = \"bulk\"\npairs = \"all\"").len(), 12);
+    assert_eq!(flows("kind = \"bulk\"\npairs = \"permutation\"").len(), 4);
+    let given =
+        flows("kind = \"bulk\"\nflows = 3\npairs = [[\"left1\", \"left0\"], [\"right0\", \"left1\"]]\ngap = \"1s\"");
+    assert_eq!(pairs(&given), [(1, 0), (2, 1), (1, 0)]);
+    assert_eq!(given[2].start, Time::ZERO + Dur::from_secs(2));
+}
+
+#[test]
+fn sizes_are_bytes_segments_products_or_drawn() {
+    let size = |workload: &str| flows(&format!("kind = \"bulk\"\n{workload}"))[0].size_bytes;
+    assert_eq!(size("size = \"10MB\""), Some(10_000_000));
+    assert_eq!(size("size = \"66packets\""), Some(66 * 1460));
+    assert_eq!(size("size = \"0.5bdp\""), Some(250_000));
+    assert_eq!(size("sizes = { kind = \"fixed\", size = \"2packets\" }"), Some(2920));
+    assert_eq!(size("sizes = { kind = \"points\", bytes = [7], probability = [1] }"), Some(7));
+    assert!(size("sizes = { kind = \"cdf\", path = \"cdf.csv\" }").is_some_and(|bytes| bytes <= 2000));
+    assert!(size("sizes = { kind = \"cdf\", bytes = [0, 9], cumulative = [0, 1] }").is_some_and(|bytes| bytes <= 9));
+    let lognormal = "sizes = { kind = \"lognormal\", median = \"1kB\", sigma = 2, cap = \"2kB\" }";
+    assert!(size(lognormal).is_some_and(|bytes| bytes <= 2000));
+}
+
+#[test]
+fn poisson_arrivals_keep_to_their_sources_and_times() {
+    let poisson =
+        "kind = \"poisson\"\nsizes = { kind = \"rc3\" }\nstart = \"1s\"\nend = \"2s\"\nsources = [\"left1\"]\n";
+    let drawn = flows(&format!("{poisson}flows_per_second = 500"));
+    assert!((350..650).contains(&drawn.len()), "{}", drawn.len());
+    assert!(drawn.iter().all(|flow| flow.src.0 == 1 && flow.dst.0 >= 2));
+    let second = |number: u64| Time::ZERO + Dur::from_secs(number);
+    assert!(drawn.iter().all(|flow| second(1) <= flow.start && flow.start < second(2)));
+    assert!(flows(&format!("{poisson}load = \"30%\"\ndestinations = \"any\"")).iter().any(|flow| flow.dst.0 == 0));
+}
+
+#[test]
+fn listed_flows_name_their_schemes() {
+    let listed = flows("kind = \"flows\"\npath = \"good.csv\"");
+    assert_eq!(
+        listed.iter().map(|flow| (flow.size_bytes, flow.scheme)).collect::<Vec<_>>(),
+        [(None, 0), (Some(1000), 1)]
+    );
+}
+
+#[test]
+fn several_workloads_share_one_run_in_order_of_start() {
+    let text = format!(
+        "[topology]\nkind = \"dumbbell\"\n{SCHEMES}[[workload]]\nkind = \"bulk\"\nscheme = \"rc3\"\nstart = \"2s\"\n\
+         [[workload]]\nkind = \"bulk\"\nscheme = \"tcp\"\nstart = \"1s\"\n"
+    );
+    let mut run = build(&text);
+    let schemes: Vec<_> = std::iter::from_fn(|| run.flows.next_flow()).map(|flow| flow.scheme).collect();
+    assert_eq!(schemes, [0, 1]);
+}
+
+#[test]
+fn queues_are_by_priority_where_a_scheme_needs_it_and_hold_one_product() {
+    let workload = "[topology]\nkind = \"dumbbell\"\n[workload]\nkind = \"bulk\"\nscheme = \"tcp\"\n";
+    let tcp = build(&format!("{workload}[scheme.tcp]\ncontroller = \"newreno\"\n"));
+    assert_eq!((tcp.router_queue.discipline, tcp.router_queue.limit), (Discipline::Fifo, Limit::Bytes(500_000)));
+    assert_eq!((tcp.nic_queue.discipline, tcp.nic_queue.limit), (Discipline::Fifo, Limit::Bytes(2_048_000_000)));
+    let rc3 = build(&format!("{workload}[queue]\nlimit = \"9packets\"\n{SCHEMES}"));
+    assert_eq!((rc3.router_queue.discipline, rc3.router_queue.limit), (Discipline::Priority, Limit::Packets(9)));
+    assert_eq!(rc3.nic_queue.discipline, Discipline::Priority);
+}
+
+#[test]
+fn chosen_cables_take_what_is_given_and_the_product_follows() {
+    let text = format!(
+        "[topology]\nkind = \"dumbbell\"\n{SCHEMES}[workload]\nkind = \"bulk\"\nscheme = \"tcp\"\n\
+         [[link]]\nselect = \"core\"\nrate = \"10Mbps\"\nloss = \"0.01%\"\nlimit = \"2bdp\"\n\
+         [[link]]\nbetween = [\"right0\", \"east\"]\ndelay = \"11ms\"\n"
+    );
+    assert_eq!(scenario(&text).bdp_bytes, 10_000_000 / 8 * 60 / 1000);
+    let core = build(&text).network.cables.into_iter().find(|cable| cable.rate == Rate::from_mbps(10)).expect("a core");
+    assert_eq!((core.loss, core.limit), (0.0001, Some(Limit::Bytes(150_000))));
+}
+
+#[test]
+fn a_graph_without_hosts_gets_them_and_its_capacities_by_rule() {
+    let file = "[topology]\nkind = \"file\"\npath = \"two.graphml\"\nhosts_per_router = 3\n";
+    let rest = format!("{SCHEMES}[workload]\nkind = \"bulk\"\nscheme = \"tcp\"\n");
+    let given = build(&format!("{file}{rest}")).network;
+    assert_eq!(given.nodes.iter().filter(|node| node.kind == NodeKind::Host).count(), 6);
+    assert_eq!((given.cables[0].rate, given.cables[0].delay), (Rate::from_gbps(5), Dur::from_ms(5)));
+    let ruled = build(&format!("{file}capacity = \"internet2-rule\"\n{rest}")).network;
+    assert_eq!(ruled.cables[0].rate, Rate::from_gbps(3));
+}
+
+#[test]
+fn schemes_override_the_transport_one_by_one() {
+    let run = build(
+        "routing = \"ecmp\"\n[topology]\nkind = \"dumbbell\"\n[transport]\nmss = \"1000B\"\nsack = false\n\
+         [scheme.a]\ncontroller = \"cubic\"\ntransport = { sack = true }\n[scheme.b]\ncontroller = \"cubic\"\n\
+         [workload]\nkind = \"bulk\"\nscheme = \"a\"\n[sample]\nflows = [3]\nqueues = [[\"west\", \"east\"]]\n",
+    );
+    let settings: Vec<_> =
+        run.schemes.iter().map(|scheme| (scheme.transport.mss_bytes, scheme.transport.sack)).collect();
+    assert_eq!(settings, [(1000, true), (1000, false)]);
+    assert_eq!(run.routing, Routing::PerFlowEcmp);
+    assert_eq!(run.sampling.expect("probes").probes[0], Probe::Flow(3));
+}

@@ -1,0 +1,560 @@
+//! What a user is told about each mistake, word by word.
+
+use sparelane_scenario::{Scenario, Source};
+use std::path::PathBuf;
+
+/// A scenario without mistakes; each case below adds or changes one thing.
+const GOOD: &str = r#"duration = "5s"
+[topology]
+kind = "dumbbell"
+[queue]
+[nic]
+[transport]
+[scheme.tcp]
+controller = "newreno"
+[scheme.rc3]
+controller = "rc3"
+[workload]
+kind = "bulk"
+scheme = "tcp"
+"#;
+
+/// Files that scenarios name, in the tests' own folder.
+fn source() -> Source {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/inputs");
+    Source { file: "x.toml".to_owned(), folder }
+}
+
+fn message(text: &str, overrides: &[&str]) -> String {
+    let overrides: Vec<_> = overrides.iter().map(|&text| text.to_owned()).collect();
+    match Scenario::parse(text, &source(), &overrides) {
+        Err(error) => error.to_string().replace(&source().folder.display().to_string(), "inputs"),
+        Ok(_) => "no mistake".to_owned(),
+    }
+}
+
+/// The message for `GOOD` after one line of it was replaced.
+fn changed(line: &str, by: &str) -> String {
+    assert!(GOOD.contains(line), "{line}");
+    message(&GOOD.replacen(line, by, 1), &[])
+}
+
+fn check(cases: &[(&str, &str, &str)]) {
+    for (line, by, expected) in cases {
+        assert_eq!(changed(line, by), *expected, "{by}");
+    }
+}
+
+#[test]
+fn the_scenario_that_the_cases_change_has_no_mistake() {
+    assert_eq!(message(GOOD, &[]), "no mistake");
+}
+
+#[test]
+fn mistakes_of_form() {
+    check(&[
+        ("duration = \"5s\"", "", "x.toml: duration: missing; allowed: a time above 0s, up to 1000000s"),
+        (
+            "duration = \"5s\"",
+            "duration = 5",
+            "x.toml:1: duration = 5: a time needs a unit, as in \"40ms\"; allowed: ps, ns, us, ms, s, min",
+        ),
+        (
+            "duration = \"5s\"",
+            "duration = \"0s\"",
+            "x.toml:1: duration = \"0s\": out of range; allowed: a time above 0s, up to 1000000s",
+        ),
+        (
+            "duration = \"5s\"",
+            "duration = \"5 sec\"",
+            "x.toml:1: duration = \"5 sec\": unknown unit \"sec\" for a time, as in \"40ms\"; allowed: ps, ns, us, ms, s, min",
+        ),
+        (
+            "duration = \"5s\"",
+            "duration = true",
+            "x.toml:1: duration = true: not a time, as in \"40ms\"; allowed: ps, ns, us, ms, s, min",
+        ),
+        (
+            "duration = \"5s\"",
+            "duration = \"5s\"\nseed = -1",
+            "x.toml:2: seed = -1: out of range; allowed: a whole number from 0",
+        ),
+        (
+            "duration = \"5s\"",
+            "duration = \"5s\"\nseed = 0.5",
+            "x.toml:2: seed = 0.5: not a whole number; allowed: a whole number from 0",
+        ),
+        ("duration = \"5s\"", "duration = \"5s\"\ntitle = 3", "x.toml:2: title = 3: not text in quotes; allowed: text"),
+        (
+            "duration = \"5s\"",
+            "duration = \"5s\"\nrouting = \"ecm\"",
+            "x.toml:2: routing = \"ecm\": unknown; allowed: single-path, ecmp; did you mean \"ecmp\"?",
+        ),
+        (
+            "[queue]",
+            "[queues]",
+            "x.toml:4: queues: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, nic, transport, \
+             scheme, workload, drop, sample; did you mean \"queue\"?",
+        ),
+        ("[queue]", "[queue", "x.toml:4: not valid TOML: unclosed table, expected `]`"),
+        ("[nic]", "[queue]", "x.toml:5: not valid TOML: duplicate key"),
+        (
+            "[queue]\n",
+            "queue = 3\n",
+            "x.toml:4: topology.queue: unknown key; allowed: kind, pairs, access_rate, access_delay, bottleneck_rate, bottleneck_delay",
+        ),
+        (
+            "[topology]\nkind = \"dumbbell\"\n",
+            "topology = \"dumbbell\"\n",
+            "x.toml:2: topology = \"dumbbell\": not a table",
+        ),
+    ]);
+}
+
+#[test]
+fn mistakes_in_the_network() {
+    let kind = "kind = \"dumbbell\"";
+    check(&[
+        (kind, "", "x.toml:2: topology.kind: missing; allowed: dumbbell, chain, internet2, file"),
+        (
+            kind,
+            "kind = \"dumbell\"",
+            "x.toml:3: topology.kind = \"dumbell\": unknown; allowed: dumbbell, chain, internet2, file; did you mean \"dumbbell\"?",
+        ),
+        (
+            kind,
+            "kind = \"dumbbell\"\nbottleneck_rate = \"0Mbps\"",
+            "x.toml:4: topology.bottleneck_rate = \"0Mbps\": out of range; allowed: a rate from 1kbps to 100Tbps",
+        ),
+        (
+            kind,
+            "kind = \"dumbbell\"\npairs = \"two\"",
+            "x.toml:4: topology.pairs = \"two\": not a whole number; allowed: a whole number from 1 to 1000000",
+        ),
+        (
+            kind,
+            "kind = \"dumbbell\"\npairs = 0",
+            "x.toml:4: topology.pairs = 0: out of range; allowed: a whole number from 1 to 1000000",
+        ),
+        (
+            kind,
+            "kind = \"chain\"\npairs = 2",
+            "x.toml:4: topology.pairs: unknown key; allowed: kind, routers, hosts_per_router, link_rate, link_delay, access_rate, access_delay",
+        ),
+        (
+            kind,
+            "kind = \"chain\"\nrouters = 1000000",
+            "x.toml:2: topology: the network has 2000000 nodes; allowed: at most 1000000",
+        ),
+        (
+            kind,
+            "kind = \"chain\"\nrouters = 9000",
+            "x.toml:2: topology: 9000 routers and 9000 hosts need 162000000 routes; allowed: 20000000",
+        ),
+        (
+            kind,
+            "kind = \"file\"",
+            "x.toml:2: topology.path: missing; allowed: the path of a file, relative to the scenario's folder",
+        ),
+        (
+            kind,
+            "kind = \"file\"\npath = \"none.topo\"",
+            "x.toml:4: topology.path = \"none.topo\": file not found: inputs/none.topo",
+        ),
+        (
+            kind,
+            "kind = \"file\"\npath = \"cdf.csv\"",
+            "x.toml:4: topology.path = \"cdf.csv\": unknown kind of file; allowed: .topo, .graphml",
+        ),
+        (
+            kind,
+            "kind = \"file\"\npath = \"bad.topo\"",
+            "inputs/bad.topo:3: the rate is 0 b/s; allowed: 1000 to 100000000000000 b/s",
+        ),
+        (
+            kind,
+            "kind = \"file\"\npath = \"bad.graphml\"",
+            "inputs/bad.graphml:7: `rate` is `5`; allowed: a rate such as \"100Mbps\" (units: bps, kbps, Mbps, Gbps, Tbps, b/s, kb/s, Mb/s, Gb/s, Tb/s)",
+        ),
+        (
+            kind,
+            "kind = \"file\"\npath = \"apart.topo\"",
+            "x.toml:2: topology: no path joins the hosts \"h0\" and \"h1\"",
+        ),
+        (
+            kind,
+            "kind = \"file\"\npath = \"twice.topo\"",
+            "x.toml:2: topology: host \"h0\" has 2 cables; allowed: exactly one",
+        ),
+        (
+            kind,
+            "kind = \"file\"\npath = \"small.topo\"",
+            "x.toml:2: topology: the queue between \"h0\" and \"r\" is 0B, smaller than one packet; allowed: 1500B or more",
+        ),
+        (
+            kind,
+            "kind = \"file\"\npath = \"small.topo\"\ncapacity = \"given\"",
+            "x.toml:5: topology.capacity = \"given\": only for GraphML files; a .topo file says everything itself",
+        ),
+    ]);
+}
+
+#[test]
+fn mistakes_in_chosen_cables() {
+    let with = |link: &str| changed("[queue]", &format!("[[link]]\n{link}\n[queue]"));
+    let cases = [
+        ("loss = 0.1", "x.toml:4: link: names no cable; allowed: between or select"),
+        ("select = \"core\"", "x.toml:4: link: changes nothing; allowed: rate, delay, limit, loss"),
+        ("select = \"edge\"", "x.toml:5: link.0.select = \"edge\": unknown; allowed: core, access, all"),
+        (
+            "select = \"all\"\nbetween = [\"west\", \"east\"]\nloss = 0.1",
+            "x.toml:5: link.0.select = \"all\": between is given too; allowed: one of the two",
+        ),
+        (
+            "select = \"all\"\nloss = 2",
+            "x.toml:6: link.0.loss = 2: out of range; allowed: a number from 0 to 1, or a percentage such as \"30%\"",
+        ),
+        (
+            "select = \"all\"\nloss = \"2\"\nlos = 2",
+            "x.toml:7: link.0.los: unknown key; allowed: between, select, rate, delay, limit, loss; did you mean \"loss\"?",
+        ),
+        (
+            "between = [\"west\"]\nloss = 0",
+            "x.toml:5: link.0.between = [\"west\"]: not a list of two nodes, as in [\"r0\", \"r1\"]",
+        ),
+        (
+            "between = [\"wset\", \"east\"]\nloss = 0",
+            "x.toml:5: link.0.between.0 = \"wset\": no such node; allowed: left0, right0, west, east; did you mean \"west\"?",
+        ),
+        (
+            "between = [\"left0\", \"east\"]\nloss = 0",
+            "x.toml:5: link.0.between.1 = \"east\": no cable leads there from \"left0\"; allowed: west",
+        ),
+        (
+            "select = \"core\"\nlimit = \"1B\"",
+            "x.toml:6: link.0.limit = \"1B\": 1B, smaller than one packet; allowed: 1500B or more",
+        ),
+    ];
+    for (link, expected) in cases {
+        assert_eq!(with(link), expected.replace("link: ", "link.0: "), "{link}");
+    }
+}
+
+#[test]
+fn mistakes_in_queues() {
+    check(&[
+        (
+            "[queue]",
+            "[queue]\nkind = \"fiffo\"",
+            "x.toml:5: queue.kind = \"fiffo\": unknown; allowed: fifo, priority; did you mean \"fifo\"?",
+        ),
+        (
+            "[queue]",
+            "[queue]\nlimit = \"1000B\"",
+            "x.toml:5: queue.limit = \"1000B\": 1000B, smaller than one packet; allowed: 1500B or more",
+        ),
+        (
+            "[queue]",
+            "[queue]\nlimit = \"0packets\"",
+            "x.toml:5: queue.limit = \"0packets\": 0 packets; allowed: 1packets or more",
+        ),
+        (
+            "[queue]",
+            "[queue]\nlimit = 5000000",
+            "x.toml:5: queue.limit = 5000000: a size needs a unit, as in \"5MB\"; allowed: B, kB, KB, MB, GB, KiB, MiB, GiB, packets, bdp",
+        ),
+        (
+            "[queue]",
+            "[queue]\nlimit = \"0.001bdp\"",
+            "x.toml:5: queue.limit = \"0.001bdp\": 500B, smaller than one packet; allowed: 1500B or more",
+        ),
+        (
+            "[queue]",
+            "[queue]\nkind = \"fifo\"\nlimit = \"80KB\"\nmark_at = \"90KB\"",
+            "x.toml:7: queue.mark_at = \"90KB\": above the queue's limit, and would never mark; allowed: up to 80000B",
+        ),
+        (
+            "[queue]",
+            "[queue]\nkind = \"fifo\"\nlimit = \"10packets\"\nmark_at = \"90KB\"",
+            "x.toml:7: queue.mark_at = \"90KB\": above the queue's limit, and would never mark; allowed: up to 15000B",
+        ),
+        (
+            "[queue]",
+            "[queue]\nmark_at = \"90KB\"",
+            "x.toml:5: queue.mark_at = \"90KB\": a priority queue does not mark; allowed: kind = \"fifo\"",
+        ),
+        (
+            "[queue]",
+            "[[link]]\nselect = \"core\"\nlimit = \"9KB\"\n[queue]\nkind = \"fifo\"\nmark_at = \"90KB\"",
+            "x.toml:4: link.0: the queue between \"west\" and \"east\" holds 9000B, less than mark_at, and would never mark",
+        ),
+        (
+            "[nic]",
+            "[nic]\nkind = \"fifo\"",
+            "x.toml:6: nic.kind = \"fifo\": scheme \"rc3\" sends at low priority, which its own host must hold back; allowed: priority",
+        ),
+        (
+            "kind = \"dumbbell\"",
+            "kind = \"dumbbell\"\nbottleneck_delay = \"0s\"\naccess_delay = \"0s\"",
+            "x.toml: queue.limit = \"1bdp\" (default): 0B, smaller than one packet; allowed: 1500B or more",
+        ),
+    ]);
+}
+
+#[test]
+fn mistakes_in_schemes_and_transport() {
+    let newreno = "controller = \"newreno\"";
+    let rc3 = "controller = \"rc3\"";
+    check(&[
+        (newreno, "", "x.toml:7: scheme.tcp.controller: missing; allowed: the name of a controller"),
+        (
+            newreno,
+            "controller = 3",
+            "x.toml:8: scheme.tcp.controller = 3: not a word; allowed: newreno, cubic, constant, rc3",
+        ),
+        (
+            newreno,
+            "controller = \"NewReno\"",
+            "x.toml:8: scheme.tcp.controller = \"NewReno\": unknown; allowed: newreno, cubic, constant, rc3; did you mean \"newreno\"?",
+        ),
+        (
+            newreno,
+            "controller = \"newreno\"\nbeta = 0.7",
+            "x.toml:9: scheme.tcp.beta: unknown key; allowed: controller, transport, initial_window, initial_ssthresh, slow_start_limit",
+        ),
+        (
+            newreno,
+            "controller = \"newreno\"\ninitial_window = 0",
+            "x.toml:9: scheme.tcp.initial_window = 0: out of range; allowed: a whole number from 1 to 1000000 segments",
+        ),
+        (
+            newreno,
+            "controller = \"newreno\"\ninitial_window = \"4\"",
+            "x.toml:9: scheme.tcp.initial_window = \"4\": of the wrong type; allowed: a whole number from 1 to 1000000 segments",
+        ),
+        (
+            newreno,
+            "controller = \"constant\"\npace = 5",
+            "x.toml:9: scheme.tcp.pace = 5: a rate needs a unit, as in \"100Mbps\"; allowed: bps, kbps, Mbps, Gbps, Tbps, b/s, kb/s, Mb/s, Gb/s, Tb/s",
+        ),
+        (
+            newreno,
+            "controller = \"newreno\"\ntransport = { mss = \"9MB\" }",
+            "x.toml:9: scheme.tcp.transport.mss = \"9MB\": out of range; allowed: a size from 64B to 65495B",
+        ),
+        (
+            rc3,
+            "controller = \"rc3\"\nlevels = [440, 40]",
+            "x.toml:11: scheme.rc3.levels = [440, 40]: out of range; allowed: at most 6 increasing whole numbers",
+        ),
+        (
+            rc3,
+            "controller = \"rc3\"\nlevels = [40, \"x\"]",
+            "x.toml:11: scheme.rc3.levels.1 = \"x\": not a whole number; allowed: at most 6 increasing whole numbers",
+        ),
+        (
+            rc3,
+            "controller = \"rc3\"\nfeed = \"shove\"",
+            "x.toml:11: scheme.rc3.feed = \"shove\": unknown; allowed: pull, push",
+        ),
+        (
+            rc3,
+            "controller = \"rc3\"\ninner = \"rc3\"",
+            "x.toml:11: scheme.rc3.inner = \"rc3\": unknown; allowed: newreno, cubic, constant",
+        ),
+        (
+            rc3,
+            "controller = \"rc3\"\ninner = { controller = \"cubic\", bta = 0.5 }",
+            "x.toml:11: scheme.rc3.inner.bta: unknown key; allowed: controller, initial_window, initial_ssthresh, slow_start_limit, c, beta, fast_convergence; did you mean \"beta\"?",
+        ),
+        (
+            "[transport]",
+            "[transport]\nsack = 1",
+            "x.toml:7: transport.sack = 1: neither true nor false; allowed: true or false",
+        ),
+        (
+            "[transport]",
+            "[transport]\nmin_rto = \"90s\"",
+            "x.toml:7: transport.min_rto = \"90s\": min_rto is 90s, above max_rto, 60s",
+        ),
+        (
+            "[transport]",
+            "[transport]\ndelayed_ack = { evry = 2 }",
+            "x.toml:7: transport.delayed_ack.evry: unknown key; allowed: every, timeout; did you mean \"every\"?",
+        ),
+        (
+            "[transport]",
+            "[transport]\nreceive_window = \"100B\"",
+            "x.toml:7: transport.receive_window = \"100B\": receive_window is 100B, below one segment, 1460B",
+        ),
+    ]);
+    let bare = "duration = \"1s\"\nscheme = {}\n[topology]\nkind = \"dumbbell\"\n[workload]\nkind = \"bulk\"\n";
+    assert_eq!(message(bare, &[]), "x.toml:2: scheme: a scenario needs at least one scheme, as in [scheme.tcp]");
+}
+
+#[test]
+fn mistakes_in_workloads() {
+    let bulk = "kind = \"bulk\"";
+    check(&[
+        ("scheme = \"tcp\"", "", "x.toml:11: workload.scheme: missing; allowed: tcp, rc3"),
+        (
+            "scheme = \"tcp\"",
+            "scheme = \"tpc\"",
+            "x.toml:13: workload.scheme = \"tpc\": no such scheme; allowed: tcp, rc3; did you mean \"tcp\"?",
+        ),
+        (
+            bulk,
+            "kind = \"bulk\"\nsize = \"0B\"",
+            "x.toml:13: workload.size = \"0B\": 0 bytes; allowed: 1 to 1000000000000000",
+        ),
+        (
+            bulk,
+            "kind = \"bulk\"\npairs = [[\"left0\", \"rigth0\"]]",
+            "x.toml:13: workload.pairs.0.1 = \"rigth0\": no such node; allowed: left0, right0, west, east; did you mean \"right0\"?",
+        ),
+        (
+            bulk,
+            "kind = \"bulk\"\npairs = [[\"left0\", \"west\"]]",
+            "x.toml:13: workload.pairs.0.1 = \"west\": a router; allowed are hosts: left0, right0",
+        ),
+        (
+            bulk,
+            "kind = \"bulk\"\npairs = [[\"left0\", \"left0\"]]",
+            "x.toml:13: workload.pairs.0 = [\"left0\", \"left0\"]: a host cannot send to itself; allowed: two different hosts",
+        ),
+        (
+            bulk,
+            "kind = \"bulk\"\npairs = \"half\"",
+            "x.toml:13: workload.pairs = \"half\": unknown; allowed: halves, all, permutation",
+        ),
+        (
+            bulk,
+            "kind = \"bulk\"\ngap = \"1s\"\nspread = \"1s\"",
+            "x.toml:13: workload.gap = \"1s\": spread is given too; allowed: one of the two",
+        ),
+        (
+            bulk,
+            "kind = \"poisson\"",
+            "x.toml:11: workload.load: missing; allowed: a share of the links, as in load = 0.3, or flows_per_second",
+        ),
+        (
+            bulk,
+            "kind = \"poisson\"\nload = 0.3",
+            "x.toml:11: workload.sizes: missing; allowed: a table such as { kind = \"rc3\" }",
+        ),
+        (
+            bulk,
+            "kind = \"poisson\"\nload = 30\nsizes = { kind = \"rc3\" }",
+            "x.toml:13: workload.load = 30: out of range; allowed: a number from 0 to 2, or a percentage such as \"30%\"",
+        ),
+        (
+            bulk,
+            "kind = \"poisson\"\nload = 0\nsizes = { kind = \"rc3\" }",
+            "x.toml:13: workload.load = 0: no flows at all; allowed: a number above 0, up to 2",
+        ),
+        (
+            bulk,
+            "kind = \"poisson\"\nload = \"30%\"\nsizes = { kind = \"rc4\" }",
+            "x.toml:14: workload.sizes.kind = \"rc4\": unknown; allowed: rc3, fixed, points, cdf, lognormal; did you mean \"rc3\"?",
+        ),
+        (
+            bulk,
+            "kind = \"poisson\"\nload = 0.3\nflows_per_second = 3\nsizes = { kind = \"rc3\" }",
+            "x.toml:13: workload.load = 0.3: flows_per_second is given too; allowed: one of the two",
+        ),
+        (
+            bulk,
+            "kind = \"poisson\"\nload = 0.3\nstart = \"5s\"\nsizes = { kind = \"rc3\" }",
+            "x.toml:14: workload.start = \"5s\": the workload runs from 5s to 5s; allowed: an end after the start",
+        ),
+        (
+            bulk,
+            "kind = \"poisson\"\nload = 0.3\nsizes = { kind = \"points\", bytes = [1, 2], probability = [0.5] }",
+            "x.toml:14: workload.sizes.probability = [0.5]: 1 numbers for 2 sizes; allowed: as many",
+        ),
+        (
+            bulk,
+            "kind = \"poisson\"\nload = 0.3\nsizes = { kind = \"points\", bytes = [1, 2], probability = [0.5, 0.4] }",
+            "x.toml:14: workload.sizes: the probabilities add up to 0.9; allowed: 1, to within 0.000001",
+        ),
+        (
+            bulk,
+            "kind = \"poisson\"\nload = 0.3\nsizes = { kind = \"cdf\", path = \"bad.csv\" }",
+            "inputs/bad.csv:4: \"1000;0.5\" is not a row; allowed: whole bytes and a cumulative probability, as in 1460,0.5",
+        ),
+        (
+            bulk,
+            "kind = \"flows\"\npath = \"bad.flows\"",
+            "inputs/bad.flows:2: 3 fields; allowed: exactly 4: start in ns, src, dst, bytes",
+        ),
+        (bulk, "kind = \"flows\"\npath = \"router.csv\"", "inputs/router.csv:2: dst is router `west`; allowed: a host"),
+    ]);
+}
+
+#[test]
+fn mistakes_in_drops_and_samples() {
+    let with = |text: &str| changed("[queue]", &format!("{text}\n[queue]"));
+    let cases = [
+        ("[[drop]]\nto = \"east\"", "x.toml:4: drop.0.from: missing; allowed: the name of a node"),
+        (
+            "[[drop]]\nfrom = \"west\"\nto = \"east\"",
+            "x.toml:4: drop.0.segments: missing; allowed: a list of whole numbers, as in [20, 21]",
+        ),
+        (
+            "[[drop]]\nfrom = \"west\"\nto = \"east\"\nsegments = [1, -2]",
+            "x.toml:7: drop.0.segments.1 = -2: out of range; allowed: a whole number from 0 to 4294967295",
+        ),
+        (
+            "[[drop]]\nfrom = \"west\"\nto = \"right9\"\nsegments = [1]",
+            "x.toml:6: drop.0.to = \"right9\": no such node; allowed: left0, right0, west, east; did you mean \"right0\"?",
+        ),
+        ("[sample]", "x.toml:4: sample: nothing to sample; allowed: flows, queues"),
+        (
+            "[sample]\nflows = 0",
+            "x.toml:5: sample.flows = 0: not a list; allowed: a list of flow numbers, as in [0, 1]",
+        ),
+        (
+            "[sample]\ninterval = \"0s\"\nflows = [0]",
+            "x.toml:5: sample.interval = \"0s\": out of range; allowed: a time above 0s, up to 1000000s",
+        ),
+        (
+            "[sample]\nqueues = [[\"west\", \"left0\", \"east\"]]",
+            "x.toml:5: sample.queues.0 = [\"west\", \"left0\", \"east\"]: not a list of two nodes, as in [\"r0\", \"r1\"]",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(with(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn mistakes_in_overrides_name_the_override() {
+    let cases = [
+        ("duration=5", "--set duration = 5: a time needs a unit, as in \"40ms\"; allowed: ps, ns, us, ms, s, min"),
+        (
+            "topology.pears=3",
+            "--set topology.pears: unknown key; allowed: kind, pairs, access_rate, access_delay, bottleneck_rate, bottleneck_delay; did you mean \"pairs\"?",
+        ),
+        (
+            "shceme.tcp.controller=cubic",
+            "--set shceme: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, nic, transport, scheme, workload, drop, sample; did you mean \"scheme\"?",
+        ),
+        (
+            "scheme.rc3.levels=[10,5]",
+            "--set scheme.rc3.levels = [10, 5]: out of range; allowed: at most 6 increasing whole numbers",
+        ),
+        (
+            "workload.1.load=3",
+            "--set workload.1: unknown key; allowed: kind, scheme, flows, pairs, size, sizes, start, spread, gap",
+        ),
+        ("queue", "--set queue: an override is KEY=VALUE, as in duration=10s"),
+        ("workload.scheme=udp", "--set workload.scheme = \"udp\": no such scheme; allowed: tcp, rc3"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(message(GOOD, &[text]), expected, "{text}");
+    }
+    assert_eq!(
+        message(GOOD, &["workload.0.size=5MB", "scheme.new.controller=cubic", "queue.limit=30packets"]),
+        "no mistake"
+    );
+}
