@@ -106,12 +106,6 @@ impl<T: Copy + Default> Ring<T> {
         self.slots[self.slot(at)]
     }
 
-    /// As [`at`](Self::at), by reference; also an item just popped in place.
-    #[inline(always)]
-    pub fn at_ref(&self, at: u64) -> &T {
-        &self.slots[self.slot(at)]
-    }
-
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {

@@ -40,7 +40,8 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 impl Stream {
     /// The stream of object number `index` in `domain`, under `seed`.
     pub const fn new(seed: u64, domain: Domain, index: u64) -> Stream {
-        let key = mix(mix(seed ^ GOLDEN).wrapping_add(mix((domain as u64).wrapping_mul(GOLDEN))) ^ mix(index.wrapping_add(GOLDEN)));
+        let key = mix(mix(seed ^ GOLDEN).wrapping_add(mix((domain as u64).wrapping_mul(GOLDEN)))
+            ^ mix(index.wrapping_add(GOLDEN)));
         Stream { key, counter: 0 }
     }
 

@@ -25,18 +25,16 @@ impl BlockSlab {
     }
 
     fn store_some(&mut self, blocks: &[SackBlock]) -> u32 {
-        let mut entry = Entry { count: blocks.len() as u8, ..Entry::default() };
-        entry.blocks[..blocks.len()].copy_from_slice(blocks);
-        match self.free.pop() {
-            Some(index) => {
-                self.entries[index as usize] = entry;
-                index
-            }
-            None => {
-                self.entries.push(entry);
-                self.entries.len() as u32 - 1
-            }
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(Entry::default());
+            self.entries.len() as u32 - 1
+        });
+        let entry = &mut self.entries[index as usize];
+        entry.count = blocks.len() as u8;
+        for (place, block) in entry.blocks.iter_mut().zip(blocks) {
+            *place = *block;
         }
+        index
     }
 
     /// The blocks at `index`.

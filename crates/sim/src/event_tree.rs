@@ -6,6 +6,7 @@
 //! time and then by source. When time nears what a key can hold, the base moves on.
 
 use sparelane_core::Time;
+use std::hint::select_unpredictable;
 
 /// The event queue, with `N / 2` leaves: a size known when compiled needs no bounds checks, and its
 /// loops unroll. `N` is a power of two.
@@ -50,7 +51,9 @@ impl<const N: usize> EventTree<N> {
         let mut at = N / 2 + (leaf & (N / 2 - 1));
         nodes[at] = winner;
         for _ in 0..Self::LEVELS {
-            winner = winner.min(nodes[at ^ 1]);
+            // Which of two wins is a coin toss: a mispredicted branch would cost more than the whole level.
+            let rival = nodes[at ^ 1];
+            winner = select_unpredictable(rival < winner, rival, winner);
             at >>= 1;
             nodes[at] = winner;
         }

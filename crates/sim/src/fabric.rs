@@ -102,18 +102,6 @@ impl<const N: usize> LinkFabric<N> {
             self.tree.lower(to as usize, next);
         }
     }
-
-    /// The packet at place `at` of link `from` arrived at a router and goes on to link `to`.
-    #[inline(always)]
-    fn forward(&mut self, now: Time, from: usize, at: u64, to: u32) {
-        let Ok([from, link]) = self.links.get_disjoint_mut([from, to as usize]) else {
-            unreachable!("a route from link {from} to link {to}")
-        };
-        if link.send(now, from.arrived(at), &mut self.dropped) {
-            let next = link.next_event();
-            self.tree.lower(to as usize, next);
-        }
-    }
 }
 
 impl<const N: usize> Fabric for LinkFabric<N> {
@@ -166,19 +154,17 @@ impl<const N: usize> Fabric for LinkFabric<N> {
                 self.other_events += 1;
                 return Some((now, Event::Idle(leaf as u32)));
             }
-            let at = link.deliver(now);
+            let packet = link.deliver(now);
             self.tree.set(leaf, link.next_event());
-            let packet = link.arrived(at);
             if packet.flags().has(Flags::DOOMED) {
-                let packet = *packet;
                 link.lose(packet, &mut self.dropped);
                 continue;
             }
             let onward = self.routes[packet.route() as usize];
             if onward == AT_HOST {
-                return Some((now, Event::Delivered(*packet)));
+                return Some((now, Event::Delivered(packet)));
             }
-            self.forward(now, leaf, at, onward);
+            self.enter(now, onward, &packet);
         }
     }
 

@@ -10,6 +10,8 @@ pub mod fault;
 pub mod flow;
 mod link;
 pub mod network;
+#[cfg(test)]
+mod oracle;
 mod packet;
 pub mod physics;
 mod pull;

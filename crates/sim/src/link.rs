@@ -115,10 +115,8 @@ pub(crate) struct Link {
     accepted_bytes: u64,
     /// A plain FIFO: no queue to keep, nothing that makes packets vanish.
     plain: bool,
-    queue: Option<Queue>,
+    queue: Option<Box<Queue>>,
     hazards: Option<Box<Hazards>>,
-    /// Where the packet that just arrived is kept, if not on the wire.
-    arrived: Packet,
     fifo: Fifo,
     rate: Rate,
     limit: Limit,
@@ -151,7 +149,7 @@ impl Link {
             Limit::Packets(packets) => spec.rate.time_for(packets.saturating_mul(SMALLEST_PACKET_BYTES)),
         };
         let surely_unmarked = spec.queue.mark_at_bytes.map_or(Dur::MAX, |bytes| spec.rate.time_for(bytes) / 2);
-        let queue = Queue::new(spec.queue, spec.limit);
+        let queue = Queue::new(spec.queue, spec.limit).map(Box::new);
         let hazards = Hazards::new(spec.loss, seed, number).map(Box::new);
         let fifo = Fifo {
             careful_from: surely_fits.min(surely_unmarked),
@@ -171,7 +169,6 @@ impl Link {
             plain: queue.is_none() && hazards.is_none(),
             queue,
             hazards,
-            arrived: Packet::default(),
             fifo,
             rate: spec.rate,
             limit: spec.limit,
@@ -223,7 +220,11 @@ impl Link {
             self.drop(packet, dropped);
             return false;
         }
-        if self.queue.is_some() { self.send_queued(now, &packet, dropped) } else { self.send_carefully(now, packet, dropped) }
+        if self.queue.is_some() {
+            self.send_queued(now, &packet, dropped)
+        } else {
+            self.send_carefully(now, packet, dropped)
+        }
     }
 
     /// FIFO: a packet that may not fit, may be marked, or waits longer than any before it.
@@ -282,47 +283,32 @@ impl Link {
     }
 
     /// Replays every transmission that began by `now`.
-    #[inline]
+    #[inline(never)]
     fn commit(&mut self, now: Time) {
         if self.queue.is_none() {
             return;
         }
         while self.busy <= now {
-            let Some(packet) = self.queue.as_mut().and_then(Queue::dequeue) else { return };
+            let Some(packet) = self.queue.as_mut().and_then(|queue| queue.dequeue()) else { return };
             self.transmit(self.busy, &packet);
         }
     }
 
-    /// The oldest packet arrives at the far end: its place on the wire, to be read with `arrived`.
+    /// The oldest packet arrives at the far end. The wire must not be empty.
     #[inline(always)]
-    pub(crate) fn deliver(&mut self, now: Time) -> u64 {
-        let at = self.wire.head();
-        let packet = self.wire.pop_in_place();
+    pub(crate) fn deliver(&mut self, now: Time) -> Packet {
+        let packet = *self.wire.pop_in_place();
         debug_assert!(packet.at == now, "a packet due at {} arrives at {now}", packet.at);
         if !self.plain {
-            return self.commit_after(at, now);
+            self.commit(now);
         }
-        at
-    }
-
-    /// As the rest of `deliver`, where a transmission may begin over the packet's old place.
-    #[inline(never)]
-    fn commit_after(&mut self, at: u64, now: Time) -> u64 {
-        self.arrived = self.wire.at(at);
-        self.commit(now);
-        at
-    }
-
-    /// The packet that `deliver` took from the wire.
-    #[inline(always)]
-    pub(crate) fn arrived(&self, at: u64) -> &Packet {
-        if self.plain { self.wire.at_ref(at) } else { &self.arrived }
+        packet
     }
 
     /// Whether the transmitter has nothing to do at `now`.
     pub(crate) fn is_idle(&mut self, now: Time) -> bool {
         self.commit(now);
-        self.busy <= now && self.queue.as_ref().is_none_or(Queue::is_empty)
+        self.busy <= now && self.queue.as_ref().is_none_or(|queue| queue.is_empty())
     }
 
     /// Asks for an event when the transmitter is free, at the earliest at `now`.
@@ -402,7 +388,9 @@ impl Link {
         counts.delivered_packets = wire.head();
         counts.delivered_bytes = self.accepted_bytes - on_wire;
         // Arrivals of class 0 are not counted one by one: they are all that came less the others.
-        let came = wire.tail() + self.queue.as_ref().map_or(0, Queue::backlog_packets) + counts.dropped.iter().sum::<u64>();
+        let came = wire.tail()
+            + self.queue.as_ref().map_or(0, |queue| queue.backlog_packets())
+            + counts.dropped.iter().sum::<u64>();
         counts.arrived[0] = came - counts.arrived[1..].iter().sum::<u64>();
         if self.queue.is_none() {
             counts.peak_backlog_bytes = self.rate.bytes_in(self.fifo.peak);
@@ -412,6 +400,6 @@ impl Link {
 
     /// Packets that came and neither were dropped nor have arrived at the far end.
     pub(crate) fn held_packets(&self) -> u64 {
-        self.wire.len() + self.queue.as_ref().map_or(0, Queue::backlog_packets)
+        self.wire.len() + self.queue.as_ref().map_or(0, |queue| queue.backlog_packets())
     }
 }

@@ -52,7 +52,8 @@ mod tests {
         assert!(pullers.wait(7, 2, puller(0)));
         assert!(!pullers.wait(7, 1, puller(1)));
         assert!(!pullers.wait(7, 1, puller(2)));
-        let order: Vec<_> = std::iter::from_fn(|| pullers.next(7)).map(|(class, puller)| (class, puller.slot)).collect();
+        let order: Vec<_> =
+            std::iter::from_fn(|| pullers.next(7)).map(|(class, puller)| (class, puller.slot)).collect();
         assert_eq!(order, [(1, 1), (1, 2), (2, 0)]);
         assert!(!pullers.is_waiting(7));
     }

@@ -35,7 +35,8 @@ impl Routes {
     pub(crate) fn links(&self, network: &Network, src: NodeId, dst: NodeId, flow: u64) -> Option<Vec<u32>> {
         let (up, first) = self.attachment[src.index()]?;
         let (down, last) = self.attachment[dst.index()]?;
-        let mut links = vec![link_of(network, up, src)];
+        let mut links = Vec::with_capacity(10);
+        links.push(link_of(network, up, src));
         if first == dst {
             return Some(links);
         }

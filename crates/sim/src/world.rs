@@ -454,10 +454,13 @@ impl<F: Fabric> World<F> {
                 sum + link.delay + link.rate.byte_time().of(wire_bytes)
             })
         };
-        let queue = there.iter().map(|&link| {
-            self.links[link as usize].rate.byte_time().of(mss_bytes + HEADER_BYTES) * full_segments
-        });
-        cross(there, HEADER_BYTES) + cross(back, HEADER_BYTES) + cross(there, last_bytes) + queue.max().unwrap_or_default()
+        let queue = there
+            .iter()
+            .map(|&link| self.links[link as usize].rate.byte_time().of(mss_bytes + HEADER_BYTES) * full_segments);
+        cross(there, HEADER_BYTES)
+            + cross(back, HEADER_BYTES)
+            + cross(there, last_bytes)
+            + queue.max().unwrap_or_default()
     }
 
     fn plan_drops(&mut self, id: u32, slot: u32) {
@@ -599,9 +602,11 @@ impl<F: Fabric> World<F> {
 
     /// The link of a cable end, for probes.
     pub(crate) fn link_between(&self, from: NodeId, to: NodeId) -> Option<u32> {
-        let cable = self.network.cables.iter().position(|cable| {
-            (cable.a, cable.b) == (from, to) || (cable.b, cable.a) == (from, to)
-        })?;
+        let cable = self
+            .network
+            .cables
+            .iter()
+            .position(|cable| (cable.a, cable.b) == (from, to) || (cable.b, cable.a) == (from, to))?;
         Some(link_of(&self.network, cable, from))
     }
 }

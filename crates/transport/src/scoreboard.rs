@@ -189,20 +189,18 @@ impl Scoreboard {
             let range = mask(word, self.una, end);
             let slot = self.slot(word);
             let bits = &mut self.words[slot];
+            if (bits.sacked | bits.gone | bits.lost | bits.resent | bits.low) & range == 0 {
+                continue;
+            }
             self.sacked -= (bits.sacked & range).count_ones();
             self.gone -= (bits.gone & range).count_ones();
             self.lost -= (bits.lost & range).count_ones();
             self.pending -= (bits.lost & !bits.resent & range).count_ones();
             self.resent -= (bits.resent & range).count_ones();
             self.skipped -= (bits.skipped & range).count_ones();
-            for field in [
-                &mut bits.sacked,
-                &mut bits.gone,
-                &mut bits.lost,
-                &mut bits.resent,
-                &mut bits.skipped,
-                &mut bits.low,
-            ] {
+            for field in
+                [&mut bits.sacked, &mut bits.gone, &mut bits.lost, &mut bits.resent, &mut bits.skipped, &mut bits.low]
+            {
                 *field &= !range;
             }
         }

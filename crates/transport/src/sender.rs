@@ -346,19 +346,27 @@ impl Sender {
 
     /// Enters `blocks` on the scoreboard, less what the last acknowledgment already said.
     fn take_blocks(&mut self, blocks: &[SackBlock], class0: Option<u32>) {
-        for &block in blocks {
-            let mut news = block;
-            for &old in &self.last_blocks {
-                if old.start <= news.start && news.start < old.end {
-                    news.start = old.end.min(news.end);
-                }
-                if old.start < news.end && news.end <= old.end {
-                    news.end = old.start.max(news.start);
-                }
+        for (at, &block) in blocks.iter().enumerate() {
+            // Unchanged blocks stay in place, or move down by one when a new one comes first.
+            if block != self.last_blocks[at] && block != self.last_blocks[at.saturating_sub(1)] {
+                self.take_block(block, class0);
             }
-            self.board.sack(news, class0);
         }
-        self.last_blocks[..blocks.len()].copy_from_slice(blocks);
+        for (place, block) in self.last_blocks.iter_mut().zip(blocks) {
+            *place = *block;
+        }
+    }
+
+    fn take_block(&mut self, mut block: SackBlock, class0: Option<u32>) {
+        for &old in &self.last_blocks {
+            if old.start <= block.start && block.start < old.end {
+                block.start = old.end.min(block.end);
+            }
+            if old.start < block.end && block.end <= old.end {
+                block.end = old.start.max(block.start);
+            }
+        }
+        self.board.sack(block, class0);
     }
 
     fn report(&mut self, now: Time, event: Congestion) {

@@ -38,8 +38,7 @@ impl Priority {
     }
 
     fn fits(&self, packet: &Packet) -> bool {
-        self.backlog_bytes + packet.wire_bytes() <= self.limit_bytes
-            && self.backlog_packets < self.limit_packets
+        self.backlog_bytes + packet.wire_bytes() <= self.limit_bytes && self.backlog_packets < self.limit_packets
     }
 
     #[inline]

@@ -74,7 +74,7 @@ impl RouterPaths {
         choose: impl Fn(NodeId, &'a NextHops) -> Option<&'a (usize, NodeId)>,
     ) -> Option<Vec<Hop>> {
         let next = self.next.get(to.index()).filter(|next| !next.is_empty())?;
-        let mut hops = Vec::new();
+        let mut hops = Vec::with_capacity(8);
         let mut at = from;
         while at != to {
             let &(cable, onward) = choose(at, next.get(at.index())?)?;

@@ -190,7 +190,8 @@ impl Sender {
     #[cold]
     #[inline(never)]
     fn grow_sent_at(&mut self) {
-        let mut grown = vec![Time::ZERO; (self.sent_at.len() * 2).max(((self.nxt - self.una + 1) as usize).next_power_of_two())];
+        let mut grown =
+            vec![Time::ZERO; (self.sent_at.len() * 2).max(((self.nxt - self.una + 1) as usize).next_power_of_two())];
         for seq in self.una..self.nxt {
             let to = seq as usize & (grown.len() - 1);
             grown[to] = self.sent_at[seq as usize & (self.sent_at.len() - 1)];

@@ -1,0 +1,448 @@
+//! A second engine, as plain as can be, to hold the first against: every packet in one heap, an event
+//! for every end of a transmission and one for every arrival, explicit queues.
+
+use crate::fabric::{AT_HOST, Alarm, Event, Fabric};
+use crate::link::{Hazards, LinkCounts, LinkSpec, PlannedDrop};
+use crate::network::Limit;
+use crate::packet::{Flags, Packet};
+use crate::qdisc::Queue;
+use crate::records::CLASSES;
+use sparelane_core::Time;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+/// Events at one instant go in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    TransmissionEnds(u32),
+    /// A packet arrives at the far end of a link, or its transmitter is idle: by link, then in this order.
+    Arrives(u32),
+    Wakes(u32),
+    Alarm(u8),
+}
+
+impl Kind {
+    fn rank(self) -> (u8, u32, u8) {
+        match self {
+            Kind::TransmissionEnds(link) => (0, link, 0),
+            Kind::Arrives(link) => (1, link, 0),
+            Kind::Wakes(link) => (1, link, 1),
+            Kind::Alarm(alarm) => (2, u32::from(alarm), 0),
+        }
+    }
+}
+
+enum Waiting {
+    Fifo(VecDeque<Packet>),
+    Queue(Queue),
+}
+
+struct Port {
+    spec: LinkSpec,
+    waiting: Waiting,
+    in_transmission: Option<Packet>,
+    free_at: Time,
+    wire: VecDeque<Packet>,
+    hazards: Hazards,
+    wake: Time,
+    counts: LinkCounts,
+}
+
+impl Port {
+    fn backlog(&self) -> (u64, u64) {
+        match &self.waiting {
+            Waiting::Fifo(packets) => (packets.iter().map(Packet::wire_bytes).sum(), packets.len() as u64),
+            Waiting::Queue(queue) => (queue.backlog_bytes(), queue.backlog_packets()),
+        }
+    }
+}
+
+type Key = (Time, (u8, u32, u8), u64);
+
+pub(crate) struct TwoEventFabric {
+    ports: Vec<Port>,
+    routes: Vec<u32>,
+    heap: BinaryHeap<Reverse<(Key, u64)>>,
+    kinds: BTreeMap<u64, Kind>,
+    serial: u64,
+    alarms: [Time; Alarm::ALL.len()],
+    dropped: Vec<Packet>,
+    events: u64,
+}
+
+impl TwoEventFabric {
+    fn push(&mut self, at: Time, kind: Kind) {
+        self.serial += 1;
+        self.kinds.insert(self.serial, kind);
+        self.heap.push(Reverse(((at, kind.rank(), self.serial), self.serial)));
+    }
+
+    fn start_transmission(&mut self, now: Time, link: u32) {
+        let port = &mut self.ports[link as usize];
+        let next = match &mut port.waiting {
+            Waiting::Fifo(packets) => packets.pop_front(),
+            Waiting::Queue(queue) => queue.dequeue(),
+        };
+        port.in_transmission = next;
+        if let Some(packet) = next {
+            port.free_at = now + port.spec.rate.byte_time().of(packet.wire_bytes());
+            let at = port.free_at;
+            self.push(at, Kind::TransmissionEnds(link));
+        }
+    }
+
+    fn enter(&mut self, now: Time, link: u32, mut packet: Packet) {
+        packet.step();
+        let port = &mut self.ports[link as usize];
+        port.counts.arrived[usize::from(packet.class())] += 1;
+        let mut victims = Vec::new();
+        let strike = port.hazards.strike(&mut packet);
+        let idle = port.in_transmission.is_none();
+        let (bytes, packets) = port.backlog();
+        if strike {
+            victims.push(packet);
+        } else {
+            match &mut port.waiting {
+                Waiting::Queue(queue) if !idle => queue.enqueue(packet, &mut victims),
+                Waiting::Queue(queue) => queue.enqueue(packet, &mut Vec::new()),
+                Waiting::Fifo(waiting) => {
+                    let fits = match port.spec.limit {
+                        Limit::Bytes(limit) => bytes + packet.wire_bytes() <= limit,
+                        Limit::Packets(limit) => packets < limit,
+                    };
+                    if !idle && !fits {
+                        victims.push(packet);
+                    } else {
+                        let mark = port.spec.queue.mark_at_bytes.is_some_and(|threshold| bytes >= threshold);
+                        if mark && !idle && packet.flags().has(Flags::ECN_CAPABLE) {
+                            packet.set(Flags::MARKED);
+                            port.counts.marked += 1;
+                        }
+                        waiting.push_back(packet);
+                    }
+                }
+            }
+        }
+        for victim in victims {
+            port.counts.dropped[usize::from(victim.class()) & (CLASSES - 1)] += 1;
+            self.dropped.push(victim);
+        }
+        if idle {
+            self.start_transmission(now, link);
+        }
+    }
+}
+
+impl Fabric for TwoEventFabric {
+    fn new(links: &[LinkSpec], seed: u64) -> TwoEventFabric {
+        let port = |(&spec, number): (&LinkSpec, u64)| Port {
+            spec,
+            waiting: Queue::new(spec.queue, spec.limit).map_or(Waiting::Fifo(VecDeque::new()), Waiting::Queue),
+            in_transmission: None,
+            free_at: Time::ZERO,
+            wire: VecDeque::new(),
+            hazards: Hazards::new(spec.loss, seed, number).unwrap_or_else(Hazards::none),
+            wake: Time::NEVER,
+            counts: LinkCounts::default(),
+        };
+        TwoEventFabric {
+            ports: links.iter().zip(0..).map(port).collect(),
+            routes: Vec::new(),
+            heap: BinaryHeap::new(),
+            kinds: BTreeMap::new(),
+            serial: 0,
+            alarms: [Time::NEVER; Alarm::ALL.len()],
+            dropped: Vec::new(),
+            events: 0,
+        }
+    }
+
+    fn set_route(&mut self, at: u32, links: &[u32]) {
+        let end = at as usize + links.len();
+        self.routes.resize(self.routes.len().max(end + 1), AT_HOST);
+        self.routes[at as usize..end].copy_from_slice(links);
+        self.routes[end] = AT_HOST;
+    }
+
+    fn send(&mut self, now: Time, packet: Packet) {
+        self.enter(now, self.routes[packet.route() as usize], packet);
+    }
+
+    fn arm(&mut self, alarm: Alarm, at: Time) {
+        self.alarms[alarm as usize] = at;
+        if at != Time::NEVER {
+            self.push(at, Kind::Alarm(alarm as u8));
+        }
+    }
+
+    fn next(&mut self, until: Time) -> Option<(Time, Event)> {
+        loop {
+            let &Reverse(((now, ..), serial)) = self.heap.peek()?;
+            if now > until {
+                return None;
+            }
+            self.heap.pop();
+            self.events += 1;
+            match self.kinds.remove(&serial)? {
+                Kind::TransmissionEnds(link) => {
+                    let port = &mut self.ports[link as usize];
+                    let arrival = now + port.spec.delay;
+                    if let Some(packet) = port.in_transmission.take() {
+                        port.wire.push_back(packet);
+                    }
+                    self.push(arrival, Kind::Arrives(link));
+                    self.start_transmission(now, link);
+                }
+                Kind::Arrives(link) => {
+                    let port = &mut self.ports[link as usize];
+                    let packet = port.wire.pop_front()?;
+                    port.counts.delivered_packets += 1;
+                    port.counts.delivered_bytes += packet.wire_bytes();
+                    if packet.flags().has(Flags::DOOMED) {
+                        port.counts.lost += 1;
+                        self.dropped.push(packet);
+                        continue;
+                    }
+                    match self.routes[packet.route() as usize] {
+                        AT_HOST => return Some((now, Event::Delivered(packet))),
+                        onward => self.enter(now, onward, packet),
+                    }
+                }
+                Kind::Wakes(link) => {
+                    let port = &mut self.ports[link as usize];
+                    if port.wake == now {
+                        port.wake = Time::NEVER;
+                        return Some((now, Event::Idle(link)));
+                    }
+                }
+                Kind::Alarm(number) => {
+                    let alarm = Alarm::ALL[usize::from(number)];
+                    if self.alarms[alarm as usize] == now {
+                        self.alarms[alarm as usize] = Time::NEVER;
+                        return Some((now, Event::Alarm(alarm)));
+                    }
+                }
+            }
+        }
+    }
+
+    fn first_link(&self, at: u32) -> u32 {
+        self.routes[at as usize]
+    }
+
+    fn is_idle(&mut self, now: Time, link: u32) -> bool {
+        let port = &self.ports[link as usize];
+        port.backlog().1 == 0 && (port.in_transmission.is_none() || port.free_at <= now)
+    }
+
+    fn wake_when_idle(&mut self, now: Time, link: u32) {
+        let port = &mut self.ports[link as usize];
+        let at = if port.in_transmission.is_some() { port.free_at.max(now) } else { now };
+        port.wake = at;
+        self.push(at, Kind::Wakes(link));
+    }
+
+    fn plan_drop(&mut self, link: u32, planned: PlannedDrop) {
+        self.ports[link as usize].hazards.planned.push(planned);
+    }
+
+    fn take_dropped(&mut self) -> Option<Packet> {
+        self.dropped.pop()
+    }
+
+    fn backlog_bytes(&mut self, _now: Time, link: u32) -> u64 {
+        self.ports[link as usize].backlog().0
+    }
+
+    fn counts(&mut self, _now: Time, link: u32) -> LinkCounts {
+        self.ports[link as usize].counts
+    }
+
+    fn held_packets(&self, link: u32) -> u64 {
+        let port = &self.ports[link as usize];
+        port.wire.len() as u64 + port.backlog().1 + u64::from(port.in_transmission.is_some())
+    }
+
+    fn events(&self) -> u64 {
+        self.events
+    }
+}
+
+mod tests {
+    use super::*;
+    use crate::config::{Discipline, Probe, QueueSpec, Routing, RunConfig, Sampling, Scheme};
+    use crate::fabric::LinkFabric;
+    use crate::network::{Network, NodeKind};
+    use crate::records::Records;
+    use crate::topology::Dumbbell;
+    use crate::workload::{ArrivalRate, Destinations, LoadOn, Merge, Poisson, PoissonSpec, SizeDistribution};
+    use crate::world::World;
+    use crate::{Drop, FlowSource, NodeId};
+    use sparelane_cc::{Value, Values};
+    use sparelane_core::{Domain, Dur, Rate, Stream};
+    use sparelane_transport::{DelayedAck, TransportConfig};
+
+    /// A random network: a ring of routers with chords, and hosts.
+    fn network(rng: &mut Stream) -> Network {
+        if rng.below(4) == 0 {
+            let bottleneck_rate = Rate::from_mbps(20 + rng.below(100));
+            let spec = Dumbbell {
+                pairs: 3,
+                access_rate: Rate::from_mbps(100),
+                access_delay: Dur::from_us(rng.below(2) * 100),
+                bottleneck_rate,
+                bottleneck_delay: Dur::from_us(rng.below(5_000)),
+            };
+            return spec.build().expect("a dumbbell");
+        }
+        let mut network = Network::default();
+        let routers = 3 + rng.below(5) as u32;
+        for router in 0..routers {
+            network.add(format!("r{router}"), NodeKind::Router);
+        }
+        let connect = |network: &mut Network, a: u32, b: u32, rng: &mut Stream| {
+            let rate = Rate::from_mbps([10, 20, 100, 333][rng.below(4) as usize]);
+            let delay = Dur::from_us([0, 10, 10, 1_000][rng.below(4) as usize]);
+            let cable = network.connect(NodeId(a), NodeId(b), rate, delay);
+            cable.loss = [0.0, 0.0, 0.0, 0.01][rng.below(4) as usize];
+            if rng.below(2) == 0 {
+                cable.limit = Some(if rng.below(2) == 0 {
+                    Limit::Bytes(6_000 + rng.below(60_000))
+                } else {
+                    Limit::Packets(3 + rng.below(40))
+                });
+            }
+        };
+        for router in 0..routers {
+            connect(&mut network, router, (router + 1) % routers, rng);
+        }
+        connect(&mut network, 0, routers / 2, rng);
+        for host in 0..routers * 2 {
+            let id = network.add(format!("h{host}"), NodeKind::Host);
+            connect(&mut network, id.0, host % routers, rng);
+        }
+        network
+    }
+
+    fn scheme(name: &str, rng: &mut Stream) -> Scheme {
+        let mut window = Values::default();
+        window.set("initial_window", Value::Whole(1 + rng.below(10)));
+        let mut rc3 = Values::default();
+        rc3.set("levels", Value::List(vec![2, 5 + rng.below(20)]));
+        rc3.set("feed", Value::Word(["push", "pull"][rng.below(2) as usize].to_owned()));
+        rc3.set("inner", Value::Word(["newreno", "cubic"][rng.below(2) as usize].to_owned()));
+        let mut pace = Values::default();
+        pace.set("window", Value::Whole(20));
+        pace.set("pace", Value::Rate(Some(Rate::from_mbps(3))));
+        let (values, inner) = match name {
+            "rc3" => (rc3, window),
+            "constant" => (pace, Values::default()),
+            _ => (window, Values::default()),
+        };
+        let delayed_ack = (rng.below(3) == 0).then_some(DelayedAck { every_segments: 2, timeout: Dur::from_ms(5) });
+        let transport = TransportConfig {
+            sack: rng.below(4) != 0,
+            limited_transmit: rng.below(2) == 0,
+            delayed_ack,
+            sack_survives_timeout: rng.below(2) == 0,
+            undo_spurious: rng.below(2) == 0,
+            ecn: rng.below(2) == 0,
+            send_buffer_bytes: (rng.below(4) == 0).then_some(30_000),
+            receive_window_bytes: (rng.below(4) == 0).then_some(40_000),
+            ..TransportConfig::default()
+        };
+        Scheme { name: name.to_owned(), controller: name.to_owned(), values, inner, transport }
+    }
+
+    fn queue(rng: &mut Stream) -> QueueSpec {
+        let discipline = if rng.below(2) == 0 { Discipline::Fifo } else { Discipline::Priority };
+        let mark_at_bytes = (discipline == Discipline::Fifo && rng.below(2) == 0).then_some(4_000);
+        QueueSpec { discipline, limit: Limit::Bytes(5_000 + rng.below(100_000)), mark_at_bytes }
+    }
+
+    /// A random scenario; the same seed gives the same.
+    fn scenario(seed: u64) -> RunConfig {
+        let mut rng = Stream::new(seed, Domain::Test, 1);
+        let network = network(&mut rng);
+        let hosts = network.hosts();
+        let schemes: Vec<Scheme> =
+            ["newreno", "cubic", "rc3", "constant"].iter().map(|name| scheme(name, &mut rng)).collect();
+        let flows = |scheme: u16| -> Box<dyn FlowSource> {
+            let spec = PoissonSpec {
+                sources: hosts.clone(),
+                destinations: Destinations::AnyOther,
+                rate: ArrivalRate::Load(0.1, LoadOn::Access),
+                sizes: SizeDistribution::points(&[(100, 0.4), (9_000, 0.4), (120_000, 0.2)]).expect("sizes"),
+                start: Time::ZERO,
+                end: Time::ZERO + Dur::from_ms(400),
+                scheme,
+                number: u32::from(scheme),
+            };
+            Box::new(Poisson::new(&network, spec, seed).expect("a workload"))
+        };
+        let cable = &network.cables[rng.below(network.cables.len() as u64) as usize];
+        let drop = Drop { from: cable.a, to: cable.b, flow: rng.below(20) as u32, segments: vec![0, 3, 4], copies: 2 };
+        let probes = vec![Probe::Flow(3), Probe::Queue(cable.a, cable.b)];
+        RunConfig {
+            flows: Box::new(Merge::new((0..4).map(flows).collect())),
+            drops: vec![drop],
+            sampling: Some(Sampling { interval: Dur::from_ms(7), probes }),
+            routing: if rng.below(2) == 0 { Routing::SinglePath } else { Routing::PerFlowEcmp },
+            router_queue: queue(&mut rng),
+            nic_queue: queue(&mut rng),
+            schemes,
+            network,
+            stop: Time::ZERO + Dur::from_secs(if rng.below(2) == 0 { 10 } else { 1 }),
+            seed,
+        }
+    }
+
+    fn run<F: Fabric>(seed: u64) -> Records {
+        let mut world = World::<F>::new(scenario(seed));
+        while !world.advance(1_000).expect("the laws hold") {}
+        if world.flows.iter().all(|flow| !flow.open) {
+            assert_eq!(world.blocks_in_use(), 0, "seed {seed}: SACK blocks without a packet");
+        }
+        let mut records = world.finish().expect("the laws hold");
+        // What only one of the two engines counts.
+        records.totals.events = 0;
+        records.links.peak_backlog_bytes.clear();
+        records
+    }
+
+    #[test]
+    fn random_scenarios_give_the_same_records_in_both_engines() {
+        let mut finished = 0;
+        for seed in 0..60 {
+            let fast = run::<LinkFabric<512>>(seed);
+            let plain = run::<TwoEventFabric>(seed);
+            assert_eq!(fast.totals, plain.totals, "seed {seed}");
+            assert_eq!(fast.flows, plain.flows, "seed {seed}");
+            assert_eq!(fast.links, plain.links, "seed {seed}");
+            assert_eq!(fast.series, plain.series, "seed {seed}");
+            finished += fast.totals.finished_flows;
+        }
+        assert!(finished > 1_000, "only {finished} flows finished");
+    }
+
+    /// Whatever is lost on the way, retransmission timers bring every flow to its end.
+    #[test]
+    fn every_flow_finishes_given_time() {
+        for seed in 100..140 {
+            let mut config = scenario(seed);
+            config.stop = Time::ZERO + Dur::from_secs(3_000);
+            config.sampling = None;
+            let mut world = World::<LinkFabric<512>>::new(config);
+            while !world.advance(1_000).expect("the laws hold") {}
+            let totals = world.finish().expect("the laws hold").totals;
+            assert!(totals.flows > 0 && totals.flows == totals.finished_flows, "seed {seed}: {totals:?}");
+        }
+    }
+
+    #[test]
+    fn the_size_of_the_event_tree_changes_nothing() {
+        for seed in 200..206 {
+            assert_eq!(run::<LinkFabric<512>>(seed), run::<LinkFabric<4096>>(seed));
+        }
+    }
+}
