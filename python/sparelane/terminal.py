@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
 
 # Work that takes less than this shows no progress bar, seconds.
 PATIENCE_S = 2.0
@@ -41,37 +42,43 @@ def show_table(title: str, headings: Sequence[str], left: Sequence[str], rows: I
     output().print(table)
 
 
-@contextmanager
-def progress(what: str) -> Iterator[Callable[[float], None]]:
-    """A bar with the remaining time on standard error; gives the function that moves it, to a share from 0 to 1.
+class Meter:
+    """Shows how much is done and how long the rest takes. Call it with a share from 0 to 1."""
 
-    Nothing appears where standard error is not a terminal, nor in the first two seconds.
-    """
+    def __init__(self, bar: Progress | None, what: str) -> None:
+        self._bar = bar
+        self._task = None if bar is None else bar.add_task(what, total=1.0)
+        self._began_s = time.monotonic()
+
+    def __call__(self, share: float) -> None:
+        """Moves the bar, which appears once the work has taken a while."""
+        if self._bar is None or self._task is None:
+            return
+        if not self._bar.live.is_started and time.monotonic() - self._began_s > PATIENCE_S:
+            self._bar.start()
+        self._bar.update(self._task, completed=share)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Clears the bar away while something else is printed."""
+        if self._bar is not None:
+            self._bar.stop()
+        yield
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Meter]:
+    """A bar on standard error; nothing where that is not a terminal, nor in the first two seconds."""
     if not sys.stderr.isatty():
-        yield lambda fraction: None
+        yield Meter(None, what)
         return
 
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    bar = Progress(
-        TextColumn(what),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        redirect_stdout=False,
-    )
-    task = bar.add_task(what, total=1.0)
-    began_s = time.monotonic()
-
-    def report(fraction: float) -> None:
-        if not bar.live.is_started and time.monotonic() - began_s > PATIENCE_S:
-            bar.start()
-        bar.update(task, completed=fraction)
-
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
     try:
-        yield report
+        yield Meter(bar, what)
     finally:
         bar.stop()

@@ -80,11 +80,12 @@ def _work_through(tasks: Sequence[Task], jobs: int, folder: Path, json_file: Pat
     finished: list[Finished] = []
     completed = True
     try:
-        with terminal.progress("simulating") as move:
-            for done in runner.reproduce(tasks, jobs, move):
+        with terminal.progress("simulating") as meter:
+            for done in runner.reproduce(tasks, jobs, meter):
                 report.save_experiment(done, folder)
                 finished.append(done)
-                show(done)
+                with meter.aside():
+                    show(done)
     except KeyboardInterrupt:
         completed = False
     missing = [task.experiment.id for task in tasks[len(finished) :]]

@@ -49,10 +49,10 @@ def command(
     path = library.resolve(scenario)
     prepared = api.prepare(path, seed=seed, set=settings)
     place = folders.ready_folder(folder or Path("out") / path.stem)
-    with terminal.progress(path.stem) as report:
+    with terminal.progress(path.stem) as meter:
 
         def go_on(fraction: float) -> bool:
-            report(fraction)
+            meter(fraction)
             return True
 
         result = prepared.run(go_on)

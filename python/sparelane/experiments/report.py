@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -36,11 +38,22 @@ def rows_json(finished: Sequence[Finished]) -> list[Json]:
 def save_experiment(finished: Finished, folder: Path) -> None:
     """Writes an experiment's rows, curves, figure and the flows of its first seed into `folder/<id>`.
 
+    All of it appears at once, in place of what was there: an interruption leaves nothing half done.
+
     Raises:
         OSError: the folder cannot be written.
     """
     place = folder / finished.task.experiment.id
-    place.mkdir(parents=True, exist_ok=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=place.parent) as scratch:
+        part = Path(scratch) / place.name
+        part.mkdir()
+        _write_experiment(finished, part)
+        shutil.rmtree(place, ignore_errors=True)
+        part.rename(place)
+
+
+def _write_experiment(finished: Finished, place: Path) -> None:
     rows = rows_json([finished])
     write_json_value(rows, place / "rows.json")
     write_csv(pl.DataFrame(rows, schema=ROW_SCHEMA), place / "rows.csv")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ class Finished:
     elapsed_s: float
 
 
-def reproduce(tasks: Sequence[Task], jobs: int, report: Callable[[float], None]) -> Iterator[Finished]:
+def reproduce(tasks: Sequence[Task], jobs: int, report: Callable[[float], None]) -> Generator[Finished]:
     """Does the tasks and yields them in the order given, each as soon as it and those before it are done.
 
     Closing the iterator, or an exception in the caller such as Ctrl-C, stops the simulations under way.
