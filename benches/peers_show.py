@@ -1,0 +1,140 @@
+"""Tables and JSON of `peers.py`."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from peers_rows import CLAIMED_TIMES_HTSIM, CLAIMED_TIMES_NS3, BucketComparison, Comparison, Row
+from peers_run import NS3_VERSION
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+
+def speed_table(comparisons: Sequence[Comparison]) -> Table:
+    """Speed, and the verdict on the claim."""
+    table = _table(
+        "Speed: million packet-hops per CPU second, and how many times the others'",
+        ("workload", "simulated", "sparelane", "ns-3", "x ns-3", "x ns-3 optimised*", "x htsim*"),
+    )
+    table.add_column("claim", justify="left")
+    for c in comparisons:
+        table.add_row(
+            c.row.workload,
+            seconds(c.row.simulated_s),
+            number(c.sparelane.mhops_per_s, 2),
+            number(c.ns3.mhops_per_s if c.ns3 else None, 4),
+            number(c.times_ns3, 0),
+            _times_listed(c.times_ns3_listed, (c.row.ns3_listed,)),
+            _times_listed(c.times_htsim, c.row.htsim_listed or ()),
+            c.verdict(),
+        )
+    return table
+
+
+def size_table(comparisons: Sequence[Comparison]) -> Table:
+    """How much was simulated, and in how much memory."""
+    table = _table(
+        "Work and peak memory",
+        ("workload", "simulated", "packet-hops", "ns-3", "events", "ns-3", "MB", "ns-3"),
+    )
+    for c in comparisons:
+        ours, theirs = c.sparelane, c.ns3
+        table.add_row(
+            c.row.workload,
+            seconds(c.row.simulated_s),
+            number(ours.packet_hops, 0),
+            number(theirs.packet_hops if theirs else None, 0),
+            number(ours.events, 0),
+            number(theirs.events if theirs else None, 0),
+            number(ours.peak_rss_mb, 1),
+            number(theirs.peak_rss_mb if theirs else None, 1),
+        )
+    return table
+
+
+def completion_table(buckets: Sequence[BucketComparison], row: Row) -> Table:
+    """Completion times beside each other."""
+    table = _table(
+        f"Mean completion time on {row.workload}, {seconds(row.simulated_s)}, of flows that finish in both",
+        ("size", "flows", "sparelane, ms", "ns-3, ms", "sparelane / ns-3", "difference", "median ratio per flow"),
+    )
+    for b in buckets:
+        table.add_row(
+            b.bucket,
+            number(b.flows, 0),
+            number(b.sparelane_mean_s and b.sparelane_mean_s * 1e3, 3),
+            number(b.ns3_mean_s and b.ns3_mean_s * 1e3, 3),
+            number(b.mean_ratio, 4),
+            f"{(b.mean_ratio - 1) * 100:+.2f} %" if b.mean_ratio else "–",
+            number(b.median_ratio, 4),
+        )
+    return table
+
+
+def show(comparisons: Sequence[Comparison], buckets: Sequence[BucketComparison], completion_row: Row) -> None:
+    """Print everything."""
+    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    console.print(speed_table(comparisons))
+    console.print(
+        f"  Claimed: at least {CLAIMED_TIMES_HTSIM:g} x htsim and {CLAIMED_TIMES_NS3:g} x ns-3, as run and optimised.\n"
+        "  * As listed, measured on another machine. The ns-3 that is run here has its assertions on, which makes it\n"
+        "    1.6 to 1.8 times slower than an optimised build.\n"
+    )
+    console.print(size_table(comparisons))
+    console.print(
+        "  ns-3 counts a packet-hop when transmission begins, sparelane when the packet arrives; and ns-3 closes its\n"
+        "  connections, which sparelane's flows do not.\n"
+    )
+    console.print(completion_table(buckets, completion_row))
+
+
+def write_json(
+    path: Path, comparisons: Sequence[Comparison], buckets: Sequence[BucketComparison], completion_row: Row
+) -> None:
+    """Write everything as JSON."""
+    document = {
+        "ns3_version": NS3_VERSION,
+        "claim": {"times_htsim": CLAIMED_TIMES_HTSIM, "times_ns3": CLAIMED_TIMES_NS3},
+        "rows": [
+            asdict(c)
+            | {
+                "times_ns3": c.times_ns3,
+                "times_ns3_listed": c.times_ns3_listed,
+                "times_htsim": c.times_htsim,
+                "misses": c.misses(),
+            }
+            for c in comparisons
+        ],
+        "completion_times": {
+            "workload": completion_row.workload,
+            "simulated_s": completion_row.simulated_s,
+            "buckets": [asdict(b) for b in buckets],
+        },
+    }
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+def _table(title: str, headings: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for index, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if index == 0 else "right")
+    return table
+
+
+def _times_listed(times: float | None, listed: Sequence[float | None]) -> str:
+    """How many times a listed speed, and that speed, which can be a range."""
+    speeds = " to ".join(f"{speed:g}" for speed in dict.fromkeys(listed) if speed is not None)
+    return f"{times:,.1f} (of {speeds})" if times is not None else "–"
+
+
+def number(value: float | None, decimals: int) -> str:
+    """A number for people; a dash for none."""
+    return "–" if value is None else f"{value:,.{decimals}f}"
+
+
+def seconds(value_s: float) -> str:
+    """A time for people, in s or ms."""
+    return f"{value_s:g} s" if value_s >= 0.1 else f"{value_s * 1e3:g} ms"
