@@ -5,6 +5,7 @@
 
 pub mod config;
 pub mod receiver;
+pub mod rounds;
 pub mod rtt;
 pub mod scoreboard;
 pub mod segment;

@@ -1,0 +1,47 @@
+# Everything a newcomer needs: `make run` shows the main result, `make test` passes the tests.
+# Each target sets up what it needs; the environment lives in .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Where `make run` puts figures and data.
+OUT ?= out
+
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock .cargo/config.toml
+
+.PHONY: run test build check bench bench-peers clean
+
+run: build
+	$(BIN)/sparelane reproduce rc3/fig8-load --quick -o $(OUT)
+
+test: build
+	cargo test --workspace --quiet
+	$(BIN)/python -m pytest -q tests
+
+build: $(VENV)/.built
+
+$(VENV)/.environment: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet 'maturin>=1.9,<2'
+	touch $@
+
+$(VENV)/.built: $(VENV)/.environment $(RUST_SOURCES) pyproject.toml
+	$(BIN)/maturin develop --release --quiet --extras dev
+	touch $@
+
+check: build
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff format --check python tests benches
+	$(BIN)/ruff check python tests benches
+	$(BIN)/mypy
+
+bench: build
+	$(BIN)/sparelane bench
+
+bench-peers: build
+	$(BIN)/python benches/peers.py
+
+clean:
+	rm -rf target $(VENV) $(OUT) benches/work

@@ -1,0 +1,146 @@
+//! A connection in rounds, as papers and blackboards count it.
+//!
+//! In every round the sender sends what it may, at most as much as the link carries in a round trip;
+//! all of it arrives, but for what is dropped; and every acknowledgment is back before the next round
+//! begins. There is no queueing and no spacing of packets: what remains is the protocol itself, and
+//! walk-throughs like RC3's (NSDI 2014 section 2.2) come out segment for segment.
+
+use crate::config::TransportConfig;
+use crate::receiver::Receiver;
+use crate::segment::{AckSegment, SackBlock, Segment, Transmit};
+use crate::sender::Sender;
+use sparelane_cc::CongestionControl;
+use sparelane_core::{Domain, Dur, Stream, Time};
+
+/// What is walked through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Walk {
+    /// Segments of the transfer.
+    pub segments: u32,
+    /// Packets that the link carries in a round trip.
+    pub capacity: usize,
+    /// Segments, from 0, whose first transmission is dropped.
+    pub drops: Vec<u32>,
+}
+
+/// One round.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Segments sent in class 0, in order.
+    pub normal: Vec<u32>,
+    /// Segments sent at low priority, in order, with their class.
+    pub low: Vec<(u32, u8)>,
+    /// Segments of either kind that were dropped.
+    pub dropped: Vec<u32>,
+}
+
+/// The time of one round.
+const ROUND: Dur = Dur::from_ms(100);
+
+/// Rounds after which a walk is given up.
+const MOST_ROUNDS: usize = 10_000;
+
+/// Walks through a transfer under `cc`; one item for each round in which something was sent. The
+/// handshake is not counted, and no timer fires: a walk that would need one ends early.
+pub fn walk(plan: &Walk, config: TransportConfig, cc: Box<dyn CongestionControl>) -> Vec<Round> {
+    let mut sender = Sender::new(config, cc, Stream::new(0, Domain::Controller, 0));
+    let mut receiver = Receiver::new(&config);
+    sender.write(u64::from(plan.segments) * config.mss_bytes);
+    let mut now = Time::ZERO;
+    sender.poll_transmit(now, true);
+    sender.handle_syn_ack(now + ROUND);
+    let mut to_drop = plan.drops.clone();
+    let mut rounds = Vec::new();
+    while !sender.is_done() && rounds.len() < MOST_ROUNDS {
+        now += ROUND;
+        let mut round = Round::default();
+        let mut acks = Vec::new();
+        for _ in 0..plan.capacity {
+            let Some(Transmit::Data(segment)) = sender.poll_transmit(now, true) else { break };
+            send(segment, now, &mut round, &mut to_drop, &mut receiver, &mut acks);
+        }
+        if round == Round::default() {
+            break;
+        }
+        for (ack, blocks) in acks {
+            sender.handle_ack(now + ROUND, ack, &blocks);
+        }
+        rounds.push(round);
+    }
+    rounds
+}
+
+/// Sends one segment through the round.
+fn send(
+    segment: Segment,
+    now: Time,
+    round: &mut Round,
+    to_drop: &mut Vec<u32>,
+    receiver: &mut Receiver,
+    acks: &mut Vec<(AckSegment, Vec<SackBlock>)>,
+) {
+    match segment.class {
+        0 => round.normal.push(segment.seq),
+        class => round.low.push((segment.seq, class)),
+    }
+    if let Some(at) = to_drop.iter().position(|&seq| seq == segment.seq) {
+        to_drop.swap_remove(at);
+        round.dropped.push(segment.seq);
+    } else if let Some(ack) = receiver.handle_data(now, segment, false) {
+        acks.push((ack, receiver.sack_blocks().to_vec()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparelane_cc::{Value, Values, build};
+
+    fn controller(name: &str, initial_window: u64) -> Box<dyn CongestionControl> {
+        let mut window = Values::default();
+        window.set("initial_window", Value::Whole(initial_window));
+        let none = Values::default();
+        let (own, inner) = if name == "rc3" { (&none, &window) } else { (&window, &none) };
+        build(name, own, inner, 1460).expect("a known controller")
+    }
+
+    fn walk_through(name: &str, initial_window: u64, plan: &Walk) -> Vec<Round> {
+        walk(plan, TransportConfig::default(), controller(name, initial_window))
+    }
+
+    /// NSDI 2014 section 2.2 and Fig. 3, segment for segment (the paper counts from 1).
+    #[test]
+    fn rc3_sends_66_packets_as_the_paper_says() {
+        let plan = Walk { segments: 66, capacity: 50, drops: vec![20, 21] };
+        let rounds = walk_through("rc3", 4, &plan);
+        let normal: Vec<Vec<u32>> = rounds.iter().map(|round| round.normal.clone()).collect();
+        assert_eq!(normal, [(0..4).collect(), (4..12).collect(), vec![20, 21]]);
+        // Round 1: 40 packets at priority 1 and 6 at priority 2, from the last one down to the 21st.
+        let first: Vec<(u32, u8)> = (20..66).rev().map(|seq| (seq, if seq >= 26 { 1 } else { 2 })).collect();
+        assert_eq!(rounds[0].low, first);
+        assert_eq!(rounds[0].dropped, [21, 20]);
+        // Round 2: the rest down to where the loops cross.
+        let second: Vec<(u32, u8)> = (12..20).rev().map(|seq| (seq, 2)).collect();
+        assert_eq!(rounds[1].low, second);
+        // Three rounds of sending; the last acknowledgments are received in the fourth.
+        assert_eq!(rounds.len() + 1, 4);
+    }
+
+    #[test]
+    fn tcp_beside_it_doubles_until_the_link_is_full() {
+        let plan = Walk { segments: 66, capacity: 50, drops: vec![] };
+        let sizes: Vec<usize> = walk_through("newreno", 4, &plan).iter().map(|round| round.normal.len()).collect();
+        assert_eq!(sizes, [4, 8, 16, 32, 6]);
+    }
+
+    /// The slides: 7 packets and an initial window of 1.
+    #[test]
+    fn seven_packets_take_tcp_three_rounds_and_rc3_one() {
+        let plan = Walk { segments: 7, capacity: 1000, drops: vec![] };
+        let sizes: Vec<usize> = walk_through("newreno", 1, &plan).iter().map(|round| round.normal.len()).collect();
+        assert_eq!(sizes, [1, 2, 4]);
+        let rounds = walk_through("rc3", 1, &plan);
+        assert_eq!(rounds.len(), 1);
+        assert_eq!((rounds[0].normal.clone(), rounds[0].low.len()), (vec![0], 6));
+    }
+}
