@@ -106,7 +106,7 @@ impl Scoreboard {
         self.sacked
     }
 
-    /// Segments presumed lost and not yet resent.
+    /// Whether segments presumed lost have not been resent.
     #[inline(always)]
     pub fn waiting_to_be_resent(&self) -> bool {
         self.pending > 0
@@ -157,7 +157,18 @@ impl Scoreboard {
     }
 
     /// Makes room for bits below `end`.
+    #[inline(always)]
     fn reach(&mut self, end: u32) {
+        let room = (u64::from(self.una / BITS) + self.words.len() as u64) * u64::from(BITS);
+        if u64::from(end) + u64::from(BITS) > room {
+            self.grow(end);
+        }
+        self.dirty_end = self.dirty_end.max(end);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, end: u32) {
         let first = self.una / BITS;
         let needed = (end.div_ceil(BITS).max(first + 1) - first) as usize + 1;
         if needed > self.words.len() {
@@ -170,7 +181,6 @@ impl Scoreboard {
             }
             self.words = words;
         }
-        self.dirty_end = self.dirty_end.max(end);
     }
 
     /// The cumulative acknowledgment moves to `to`.
@@ -218,6 +228,9 @@ impl Scoreboard {
             return 0;
         }
         self.reach(block.end);
+        if block.end - start == 1 {
+            return u32::from(self.sack_one(start, class0));
+        }
         let mut newly = 0;
         for word in start / BITS..block.end.div_ceil(BITS) {
             let range = mask(word, start, block.end);
@@ -232,17 +245,46 @@ impl Scoreboard {
                 let arrived = fresh & !self.words[slot].low & mask(word, start, nxt);
                 self.class0_arrived(word, arrived);
             }
-            // What was presumed lost need not be resent; its class-0 copy is not in flight either.
-            let bits = &mut self.words[slot];
-            let spared = fresh & bits.lost;
-            self.pending -= (spared & !bits.resent).count_ones();
-            self.lost -= spared.count_ones();
-            self.gone += spared.count_ones();
-            bits.lost &= !spared;
-            bits.gone |= spared;
+            self.spare(slot, fresh);
         }
         self.sacked += newly;
         newly
+    }
+
+    /// As `sack`, for a single segment: by far the most common report.
+    #[inline]
+    fn sack_one(&mut self, seq: u32, class0: Option<u32>) -> bool {
+        let slot = self.slot(seq / BITS);
+        let bit = 1u64 << (seq % BITS);
+        let bits = &mut self.words[slot];
+        if bits.sacked & bit != 0 {
+            return false;
+        }
+        bits.sacked |= bit;
+        self.sacked += 1;
+        let arrived = class0.is_some_and(|nxt| seq < nxt) && bits.low & bit == 0;
+        if (bits.gone | bits.lost | bits.resent) & bit != 0 {
+            if arrived {
+                self.class0_arrived(seq / BITS, bit);
+            }
+            self.spare(slot, bit);
+        } else if arrived {
+            bits.gone |= bit;
+            self.gone += 1;
+            self.rank(seq);
+        }
+        true
+    }
+
+    /// What the receiver has need not be resent, even if presumed lost; its class-0 copy is not in flight either.
+    fn spare(&mut self, slot: usize, fresh: u64) {
+        let bits = &mut self.words[slot];
+        let spared = fresh & bits.lost;
+        self.pending -= (spared & !bits.resent).count_ones();
+        self.lost -= spared.count_ones();
+        self.gone += spared.count_ones();
+        bits.lost &= !spared;
+        bits.gone |= spared;
     }
 
     /// Class-0 segment `seq`, at or above the cumulative acknowledgment, caused an acknowledgment.
@@ -306,6 +348,10 @@ impl Scoreboard {
             return false;
         }
         self.reach(end);
+        if end - start == 1 && self.bit(start, |word| word.gone) {
+            self.lost_edge = end; // The usual case: the next in a row of arrivals.
+            return false;
+        }
         let mut marked = 0;
         for word in start / BITS..end.div_ceil(BITS) {
             let range = mask(word, start, end);
@@ -395,6 +441,7 @@ impl Scoreboard {
     }
 
     /// The lowest segment that is lost and not resent.
+    #[inline]
     pub fn next_lost(&mut self) -> Option<u32> {
         if self.pending == 0 {
             return None;

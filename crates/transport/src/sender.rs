@@ -47,11 +47,13 @@ pub struct Sender {
     una: u32,
     /// The next segment that class 0 has not sent.
     nxt: u32,
-    /// While `plain`: class 0 may send below.
+    /// While `sends_plainly`: class 0 may send below.
     open_until: u32,
-    /// Nothing out of the ordinary: no loss, no report, a window law without a pace. Sending is then a
-    /// comparison, and an acknowledgment a few sums.
+    /// Nothing out of the ordinary: no loss, no report, a window law without a pace. An acknowledgment
+    /// is then a few sums.
     plain: bool,
+    /// Only new segments are to be sent, and only up to `open_until`: sending is a comparison.
+    sends_plainly: bool,
     cwnd_limited: bool,
     phase: Phase,
     state: State,
@@ -118,6 +120,7 @@ impl Sender {
             nxt: 0,
             open_until: 0,
             plain: false,
+            sends_plainly: false,
             cwnd_limited: true,
             phase: Phase::Open,
             state: State::SendSyn,
@@ -377,15 +380,29 @@ impl Sender {
     /// Something changed that sending depends on.
     fn refresh(&mut self) {
         self.limits = self.cc.limits();
-        self.plain = self.state == State::Established
-            && self.phase == Phase::Open
+        let windowed = self.state == State::Established
             && !self.uses_tail
             && !self.owns_send_clock
             && !self.window_reduced
-            && self.limits.pacing.is_none()
-            && self.dup_acks == 0
-            && self.board.is_clean();
+            && self.limits.pacing.is_none();
+        self.plain = windowed && self.phase == Phase::Open && self.dup_acks == 0 && self.board.is_clean();
+        self.sends_plainly = self.plain;
         self.reopen();
+        if windowed && self.phase == Phase::Recovery && self.config.sack && !self.resend_head {
+            self.reopen_in_recovery();
+        }
+    }
+
+    /// In recovery with nothing left to resend, new segments go as the pipe empties.
+    fn reopen_in_recovery(&mut self) {
+        let room = self.cwnd_segments.saturating_sub(self.board.pipe(self.nxt - self.una));
+        let until = u64::from(self.nxt) + u64::from(room);
+        let window_end = u64::from(self.una) + u64::from(self.receive_window_segments);
+        // At the end of the data, or of the receiver's window, there are further rules.
+        if !self.board.waiting_to_be_resent() && until < window_end.min(u64::from(self.buffer.end())) {
+            self.open_until = until as u32;
+            self.sends_plainly = true;
+        }
     }
 
     /// The window, or what may be sent, changed.

@@ -12,7 +12,7 @@ impl Sender {
     /// The next packet to send now, if any. `nic_idle` tells that the host's interface has nothing to send.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
-        if !self.plain {
+        if !self.sends_plainly {
             return self.poll_any(now, nic_idle);
         }
         if self.nxt < self.open_until {
