@@ -1,6 +1,6 @@
 // Runs a neutral workload (its format: workloads.py) in ns-3 and prints one line of JSON.
 //
-//     ns3_peer --base=work/abilene30 --duration=0.3 [--ssthresh=PACKETS] [--recovery=TYPE] [--fct=FILE.csv]
+//     ns3_peer --base=work/abilene30 --duration=0.3 [--ssthresh=PACKETS] [--fct=FILE.csv]
 //
 // TCP as sparelane's bench has it: NewReno with SACK, MSS 1460, initial window 4, an acknowledgment per packet,
 // drop-tail queues. A packet-hop is one packet, data or not, that began to cross one link.
@@ -352,9 +352,10 @@ class Transfers {
 
 // ---- The simulation -------------------------------------------------------------------------------------------------
 
-void SetTcpDefaults(uint32_t ssthreshPackets, const std::string& recovery) {
+void SetTcpDefaults(uint32_t ssthreshPackets) {
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue("ns3::TcpNewReno"));
-    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", StringValue("ns3::" + recovery));
+    // With SACK, the classic recovery is that of RFC 6675; ns-3's default is proportional rate reduction.
+    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", StringValue("ns3::TcpClassicRecovery"));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(MSS_BYTES));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(4));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
@@ -421,18 +422,16 @@ rusage Usage() {
 int main(int argc, char** argv) {
     std::string base;
     std::string fctPath;
-    std::string recovery = "TcpPrrRecovery";
     double durationS = 1;
     uint32_t ssthreshPackets = 0;
     CommandLine command(__FILE__);
     command.AddValue("base", "the workload's files without .topo and .flows", base);
     command.AddValue("duration", "simulated seconds", durationS);
     command.AddValue("ssthresh", "initial slow-start threshold in packets; 0 is none", ssthreshPackets);
-    command.AddValue("recovery", "TcpPrrRecovery or TcpClassicRecovery", recovery);
     command.AddValue("fct", "CSV file to write with completion times", fctPath);
     command.Parse(argc, argv);
 
-    SetTcpDefaults(ssthreshPackets, recovery);
+    SetTcpDefaults(ssthreshPackets);
     const Workload workload = ReadWorkload(base);
     const NextHops hops = ShortestPaths(workload);
     const auto devices = Build(workload, hops);

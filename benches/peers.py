@@ -65,6 +65,9 @@ def main() -> int:
     except (PeersError, OSError) as error:
         print(f"bench-peers: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("bench-peers: stopped", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def ns3_package() -> Path:
     """The folder of the installed ns-3, with `include` and `lib64`; installs it the first time."""
     if not list(NS3_VENV.glob(f"lib/python*/site-packages/ns3-{NS3_VERSION}.dist-info")):
         say(f"installing ns-3 {NS3_VERSION} into {NS3_VENV}")
-        hint = "it has wheels for Linux on x86-64 and CPython 3.8 to 3.13, and needs the package index to be in reach"
+        hint = "it has wheels for Linux on x86-64 and CPython 3.11 to 3.13, and needs the package index to be in reach"
         must_run([sys.executable, "-m", "venv", "--clear", str(NS3_VENV)], f"cannot make {NS3_VENV}")
         # Without its dependencies: they only serve ns-3's Python bindings, and take long to build.
         pip = [str(NS3_VENV / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
