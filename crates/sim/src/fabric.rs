@@ -172,6 +172,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
         self.routes[at as usize]
     }
 
+    #[inline(always)]
     fn is_idle(&mut self, now: Time, link: u32) -> bool {
         self.links[link as usize].is_idle(now)
     }

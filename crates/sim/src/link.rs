@@ -28,6 +28,8 @@ pub(crate) struct LinkSpec {
     pub(crate) queue: QueueSpec,
     pub(crate) limit: Limit,
     pub(crate) loss: f64,
+    /// The largest packet that any flow sends.
+    pub(crate) largest_bytes: u64,
 }
 
 /// Chosen segments of one flow, to be dropped as they come.
@@ -109,12 +111,13 @@ pub(crate) struct Link {
     delay: Dur,
     /// When to tell that the transmitter is idle, if somebody asked.
     wake: Time,
-    /// FIFO: a packet that is through within this time surely fits, needs no mark, and makes no new peak.
-    quiet: Dur,
+    /// A packet that would wait less than this for the transmitter simply goes onto the wire. FIFO: it
+    /// surely fits, needs no mark, and makes no new peak. Queue: nothing waits, and the transmitter is idle.
+    careful_from: Dur,
     /// Bytes that ever came onto the wire.
     accepted_bytes: u64,
-    /// A plain FIFO: no queue to keep, nothing that makes packets vanish.
-    plain: bool,
+    /// Packets wait in `queue`.
+    waits: bool,
     queue: Option<Box<Queue>>,
     hazards: Option<Box<Hazards>>,
     fifo: Fifo,
@@ -127,10 +130,10 @@ pub(crate) struct Link {
 /// What a FIFO link knows of its queue: looked at only when it is long.
 #[derive(Clone, Copy, Debug)]
 struct Fifo {
-    /// Shortest time to get through at which a packet may not fit, or may be marked.
-    careful_from: Dur,
-    /// The longest that any packet took to get through.
-    peak: Dur,
+    /// Shortest wait at which a packet may not fit, or may be marked.
+    doubtful_from: Dur,
+    /// The longest that any packet waited for the transmitter.
+    peak_wait: Dur,
     /// The first packet on the wire whose transmission may not have begun at the last look.
     cursor: u64,
     /// Bytes from the cursor on at the last look, and the bytes that had come onto the wire by then.
@@ -141,46 +144,58 @@ struct Fifo {
 /// The smallest packet, by which a limit in packets becomes a time.
 const SMALLEST_PACKET_BYTES: u64 = 40;
 
+/// The shortest wait there is.
+const ANY_WAIT: Dur = Dur::from_ps(1);
+
 impl Link {
     pub(crate) fn new(spec: LinkSpec, seed: u64, number: u64) -> Link {
-        let byte_time = spec.rate.byte_time();
-        let surely_fits = match spec.limit {
-            Limit::Bytes(bytes) => spec.rate.time_for(bytes).saturating_sub(Dur::from_ps(1)),
-            Limit::Packets(packets) => spec.rate.time_for(packets.saturating_mul(SMALLEST_PACKET_BYTES)),
+        let LinkSpec { rate, delay, limit, .. } = spec;
+        let surely_fits = match limit {
+            Limit::Bytes(bytes) => rate.time_for(bytes).saturating_sub(rate.time_for(spec.largest_bytes) + ANY_WAIT),
+            Limit::Packets(packets) => rate.time_for(packets.saturating_sub(1).saturating_mul(SMALLEST_PACKET_BYTES)),
         };
-        let surely_unmarked = spec.queue.mark_at_bytes.map_or(Dur::MAX, |bytes| spec.rate.time_for(bytes) / 2);
-        let queue = Queue::new(spec.queue, spec.limit).map(Box::new);
-        let hazards = Hazards::new(spec.loss, seed, number).map(Box::new);
-        let fifo = Fifo {
-            careful_from: surely_fits.min(surely_unmarked),
-            peak: Dur::ZERO,
-            cursor: 0,
-            waiting_bytes: 0,
-            accepted_bytes: 0,
-        };
-        Link {
+        let surely_unmarked = spec.queue.mark_at_bytes.map_or(Dur::MAX, |bytes| rate.time_for(bytes) / 2);
+        let mut link = Link {
             wire: Ring::with_capacity(16),
             busy: Time::ZERO,
-            byte_time,
-            delay: spec.delay,
+            byte_time: rate.byte_time(),
+            delay,
             wake: Time::NEVER,
-            quiet: Dur::ZERO,
+            careful_from: Dur::ZERO,
             accepted_bytes: 0,
-            plain: queue.is_none() && hazards.is_none(),
-            queue,
-            hazards,
-            fifo,
-            rate: spec.rate,
-            limit: spec.limit,
+            waits: false,
+            queue: Queue::new(spec.queue, limit).map(Box::new),
+            hazards: Hazards::new(spec.loss, seed, number).map(Box::new),
+            fifo: Fifo {
+                doubtful_from: surely_fits.min(surely_unmarked).max(ANY_WAIT),
+                peak_wait: Dur::ZERO,
+                cursor: 0,
+                waiting_bytes: 0,
+                accepted_bytes: 0,
+            },
+            rate,
+            limit,
             mark_at_bytes: spec.queue.mark_at_bytes.unwrap_or(u64::MAX),
             counts: LinkCounts::default(),
-        }
+        };
+        link.set_care();
+        link
+    }
+
+    /// Decides from what wait on a packet needs a closer look.
+    fn set_care(&mut self) {
+        self.waits = self.queue.as_ref().is_some_and(|queue| !queue.is_empty());
+        self.careful_from = match self.queue {
+            _ if self.hazards.is_some() || self.waits => Dur::ZERO,
+            Some(_) => ANY_WAIT,
+            None => self.fifo.doubtful_from.min(self.fifo.peak_wait + ANY_WAIT),
+        };
     }
 
     /// Adds packets to drop.
     pub(crate) fn plan_drop(&mut self, planned: PlannedDrop) {
-        self.plain = false;
         self.hazards.get_or_insert_with(|| Box::new(Hazards::none())).planned.push(planned);
+        self.set_care();
     }
 
     /// When this link next wants attention: an arrival at the far end, or its transmitter idle.
@@ -200,19 +215,15 @@ impl Link {
         if packet.class() != 0 {
             self.counts.arrived[usize::from(packet.class()) & (CLASSES - 1)] += 1;
         }
-        if !self.plain {
-            return self.send_special(now, packet, dropped);
-        }
         let start = self.busy.max(now);
-        let through = (start - now) + self.byte_time.of(packet.wire_bytes());
-        if through > self.quiet {
-            return self.send_carefully(now, *packet, dropped);
+        if start - now >= self.careful_from {
+            return self.send_carefully(now, packet, dropped);
         }
         self.transmit(start, packet)
     }
 
     #[inline(never)]
-    fn send_special(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
+    fn send_carefully(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         let mut packet = *packet;
         if let Some(hazards) = &mut self.hazards
             && hazards.strike(&mut packet)
@@ -220,19 +231,14 @@ impl Link {
             self.drop(packet, dropped);
             return false;
         }
-        if self.queue.is_some() {
-            self.send_queued(now, &packet, dropped)
-        } else {
-            self.send_carefully(now, packet, dropped)
-        }
+        if self.queue.is_some() { self.send_queued(now, &packet, dropped) } else { self.send_fifo(now, packet, dropped) }
     }
 
     /// FIFO: a packet that may not fit, may be marked, or waits longer than any before it.
-    #[inline(never)]
-    fn send_carefully(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> bool {
+    fn send_fifo(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> bool {
         let start = self.busy.max(now);
-        let through = (start - now) + self.byte_time.of(packet.wire_bytes());
-        if through > self.fifo.careful_from && start > now {
+        let wait = start - now;
+        if wait >= self.fifo.doubtful_from {
             let (bytes, packets) = self.waiting(now);
             let fits = match self.limit {
                 Limit::Bytes(limit) => bytes + packet.wire_bytes() <= limit,
@@ -247,8 +253,10 @@ impl Link {
                 self.counts.marked += 1;
             }
         }
-        self.fifo.peak = self.fifo.peak.max(through);
-        self.quiet = self.fifo.peak.min(self.fifo.careful_from);
+        if wait > self.fifo.peak_wait {
+            self.fifo.peak_wait = wait;
+            self.set_care();
+        }
         self.transmit(start, &packet)
     }
 
@@ -266,7 +274,6 @@ impl Link {
         was_empty
     }
 
-    #[inline]
     fn send_queued(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         self.commit(now);
         let Some(queue) = &mut self.queue else { return false };
@@ -279,19 +286,27 @@ impl Link {
         for victim in &dropped[before..] {
             self.counts.dropped[usize::from(victim.class()) & (CLASSES - 1)] += 1;
         }
+        if !self.waits {
+            self.set_care();
+        }
         false
     }
 
     /// Replays every transmission that began by `now`.
-    #[inline(never)]
+    #[inline(always)]
     fn commit(&mut self, now: Time) {
-        if self.queue.is_none() {
-            return;
+        if self.waits && self.busy <= now {
+            self.commit_waiting(now);
         }
+    }
+
+    #[inline(never)]
+    fn commit_waiting(&mut self, now: Time) {
         while self.busy <= now {
-            let Some(packet) = self.queue.as_mut().and_then(|queue| queue.dequeue()) else { return };
+            let Some(packet) = self.queue.as_mut().and_then(|queue| queue.dequeue()) else { break };
             self.transmit(self.busy, &packet);
         }
+        self.set_care();
     }
 
     /// The oldest packet arrives at the far end. The wire must not be empty.
@@ -299,16 +314,15 @@ impl Link {
     pub(crate) fn deliver(&mut self, now: Time) -> Packet {
         let packet = *self.wire.pop_in_place();
         debug_assert!(packet.at == now, "a packet due at {} arrives at {now}", packet.at);
-        if !self.plain {
-            self.commit(now);
-        }
+        self.commit(now);
         packet
     }
 
     /// Whether the transmitter has nothing to do at `now`.
+    #[inline(always)]
     pub(crate) fn is_idle(&mut self, now: Time) -> bool {
         self.commit(now);
-        self.busy <= now && self.queue.as_ref().is_none_or(|queue| queue.is_empty())
+        self.busy <= now
     }
 
     /// Asks for an event when the transmitter is free, at the earliest at `now`.
@@ -393,7 +407,7 @@ impl Link {
             + counts.dropped.iter().sum::<u64>();
         counts.arrived[0] = came - counts.arrived[1..].iter().sum::<u64>();
         if self.queue.is_none() {
-            counts.peak_backlog_bytes = self.rate.bytes_in(self.fifo.peak);
+            counts.peak_backlog_bytes = self.rate.bytes_in(self.fifo.peak_wait);
         }
         counts
     }

@@ -77,11 +77,12 @@ pub(crate) struct World<F> {
 
 /// Both directions of every cable, in the order of `link_of`.
 fn link_specs(config: &RunConfig) -> Vec<LinkSpec> {
+    let largest_bytes = largest_packet_bytes(&config.schemes);
     let spec = |cable: &crate::network::Cable, from: NodeId| {
         let is_host = config.network.nodes[from.index()].kind == NodeKind::Host;
         let queue = if is_host { config.nic_queue } else { config.router_queue };
         let limit = cable.limit.unwrap_or(queue.limit);
-        LinkSpec { rate: cable.rate, delay: cable.delay, queue, limit, loss: cable.loss }
+        LinkSpec { rate: cable.rate, delay: cable.delay, queue, limit, loss: cable.loss, largest_bytes }
     };
     config.network.cables.iter().flat_map(|cable| [spec(cable, cable.a), spec(cable, cable.b)]).collect()
 }
@@ -226,7 +227,9 @@ impl<F: Fabric> World<F> {
         };
         flow.sender.handle_ack(self.now, ack, self.blocks.at(packet.blocks()));
         self.blocks.release(packet.blocks());
-        self.pump(packet.flow());
+        if packet.class() == 0 {
+            self.pump(packet.flow());
+        }
     }
 
     fn send_syn_ack(&mut self, slot: u32) {
@@ -574,7 +577,7 @@ impl<F: Fabric> World<F> {
         if came != went + held {
             return Err(PhysicsViolation::NotConserved { place: format!("at link {link}"), came, went, held });
         }
-        let largest = self.schemes.iter().map(|scheme| scheme.transport.mss_bytes + HEADER_BYTES).max().unwrap_or(0);
+        let largest = spec.largest_bytes;
         let allowed = spec.rate.bytes_in(now - Time::ZERO) + largest;
         if counts.delivered_bytes > allowed {
             let bytes = counts.delivered_bytes;
@@ -609,6 +612,11 @@ impl<F: Fabric> World<F> {
             .position(|cable| (cable.a, cable.b) == (from, to) || (cable.b, cable.a) == (from, to))?;
         Some(link_of(&self.network, cable, from))
     }
+}
+
+/// The largest packet that any of the schemes sends.
+fn largest_packet_bytes(schemes: &[Scheme]) -> u64 {
+    schemes.iter().map(|scheme| scheme.transport.mss_bytes).max().unwrap_or(0) + HEADER_BYTES
 }
 
 /// A packet of the handshake.

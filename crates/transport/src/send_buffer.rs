@@ -25,7 +25,12 @@ pub struct SendBuffer {
     /// The end of the oldest write, and of its full segments.
     first_end: u32,
     full_until: u32,
+    /// A copy of the oldest write, for its tail.
+    tail: Write,
 }
+
+/// The write of an empty buffer.
+const NOTHING: Write = Write { first: 0, end: 0, last_bytes: 0, tail: 0 };
 
 /// The segment count that stands for a stream without end.
 const ENDLESS: u32 = u32::MAX;
@@ -42,6 +47,7 @@ impl SendBuffer {
             limit_segments: u32::try_from(limit).unwrap_or(u32::MAX),
             first_end: 0,
             full_until: 0,
+            tail: NOTHING,
         }
     }
 
@@ -63,6 +69,7 @@ impl SendBuffer {
         self.first_end = first.map_or(self.end, |write| write.end);
         let is_short = first.is_some_and(|write| write.last_bytes < self.mss_bytes);
         self.full_until = self.first_end - u32::from(is_short);
+        self.tail = first.copied().unwrap_or(NOTHING);
     }
 
     /// Everything below `una` is acknowledged: drops finished writes and fills the free space.
@@ -132,8 +139,17 @@ impl SendBuffer {
 
     /// The next segment from the tail that neither loop has sent, where the head has sent all below
     /// `nxt`, with the number of its write's segments sent from the tail before it. Older writes first.
-    #[inline]
+    #[inline(always)]
     pub fn next_tail(&self, nxt: u32) -> Option<(u32, u32)> {
+        let current = self.tail;
+        if current.tail > current.first.max(nxt) && current.end != ENDLESS {
+            return Some((current.tail - 1, current.end - current.tail));
+        }
+        if self.writes.len() < 2 { None } else { self.next_tail_of_any(nxt) }
+    }
+
+    #[inline(never)]
+    fn next_tail_of_any(&self, nxt: u32) -> Option<(u32, u32)> {
         let write = self.writes.iter().find(|write| write.end != ENDLESS && write.tail > write.first.max(nxt))?;
         Some((write.tail - 1, write.end - write.tail))
     }
@@ -143,6 +159,7 @@ impl SendBuffer {
         if let Some(write) = self.writes.iter_mut().find(|write| seq < write.end) {
             write.tail = seq;
         }
+        self.note_first();
     }
 }
 

@@ -318,7 +318,9 @@ impl Sender {
         if !self.config.sack {
             return;
         }
-        self.board.sack(SackBlock { start: self.una, end: ack.cumulative }, None);
+        if ack.cumulative > self.una {
+            self.board.sack(SackBlock { start: self.una, end: ack.cumulative }, None);
+        }
         self.take_blocks(blocks, None);
     }
 

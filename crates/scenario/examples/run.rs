@@ -1,0 +1,23 @@
+//! Runs a scenario without Python, and prints its totals: the simulator alone, for profilers.
+//!
+//! `cargo run --release -p sparelane-scenario --example run -- FILE [KEY=VALUE ...]`
+
+use sparelane_scenario::Scenario;
+use std::error::Error;
+use std::path::Path;
+use std::time::Instant;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [file, overrides @ ..] = arguments.as_slice() else {
+        return Err("usage: run FILE [KEY=VALUE ...]".into());
+    };
+    let simulation = Scenario::load(Path::new(file), overrides)?.simulate()?;
+    let start = Instant::now();
+    let records = simulation.run()?;
+    let seconds = start.elapsed().as_secs_f64();
+    let totals = records.totals;
+    let million_hops = totals.packet_hops as f64 / 1e6;
+    eprintln!("{totals:?}\n{seconds:.3} s, {:.1} M packet-hops/s", million_hops / seconds);
+    Ok(())
+}
