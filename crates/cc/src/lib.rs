@@ -13,5 +13,5 @@ pub mod registry;
 pub mod window;
 
 pub use contract::{Ack, Congestion, CongestionControl, Cx, Limits, Offer, Permit, Phase, Plan, TailOffer, WhichEnd};
-pub use param::{Kind, Param, ParamError, Unit, Value, Values};
-pub use registry::{BuildError, Controller, build, find};
+pub use param::{DefaultValue, Kind, Param, ParamError, UNBOUNDED, Unit, Value, Values};
+pub use registry::{BuildError, Built, Controller, build, find};

@@ -61,9 +61,19 @@ pub enum Kind {
         /// The longest list allowed.
         max_len: usize,
     },
+    /// A whole number, or [`UNBOUNDED`].
+    Bound {
+        /// Smallest allowed value.
+        min: u64,
+        /// Unit.
+        unit: Unit,
+    },
     /// Another controller, by name.
     Controller,
 }
+
+/// The whole number that stands for "no bound".
+pub const UNBOUNDED: u64 = u64::MAX;
 
 impl fmt::Display for Kind {
     /// What is allowed, as an error message or a table says it.
@@ -76,30 +86,50 @@ impl fmt::Display for Kind {
             Kind::Span { min, max } => write!(f, "a time from {min} to {max}"),
             Kind::OptionalRate => f.write_str("a rate such as \"100Mbps\", or \"none\""),
             Kind::Increasing { max_len } => write!(f, "at most {max_len} increasing whole numbers"),
+            Kind::Bound { min, unit } => write!(f, "a whole number from {min} {unit}, or \"unbounded\""),
             Kind::Controller => f.write_str("the name of a controller"),
         }
     }
 }
 
 /// One declared parameter.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Param {
     /// Its key in a scenario.
     pub name: &'static str,
     /// What it may be.
     pub kind: Kind,
-    /// Its value when a scenario is silent, as a scenario would write it.
-    pub default: &'static str,
+    /// Its value when a scenario is silent.
+    pub default: DefaultValue,
     /// What it means.
     pub meaning: &'static str,
     /// Where the default comes from.
     pub source: &'static str,
 }
 
+/// A parameter's value when a scenario is silent. Prints as a scenario would write it, without quotes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DefaultValue {
+    /// For [`Kind::Whole`] and [`Kind::Bound`].
+    Whole(u64),
+    /// For [`Kind::Number`].
+    Number(f64),
+    /// For [`Kind::Flag`].
+    Flag(bool),
+    /// For [`Kind::Choice`] and [`Kind::Controller`].
+    Word(&'static str),
+    /// For [`Kind::Span`].
+    Span(Dur),
+    /// For [`Kind::OptionalRate`].
+    Rate(Option<Rate>),
+    /// For [`Kind::Increasing`].
+    List(&'static [u64]),
+}
+
 /// A parameter's value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// For [`Kind::Whole`].
+    /// For [`Kind::Whole`] and [`Kind::Bound`].
     Whole(u64),
     /// For [`Kind::Number`].
     Number(f64),
@@ -135,6 +165,7 @@ impl Param {
     pub fn check(&self, value: &Value) -> Result<(), ParamError> {
         let fits = match (&self.kind, value) {
             (Kind::Whole { min, max, .. }, Value::Whole(x)) => min <= x && x <= max,
+            (Kind::Bound { min, .. }, Value::Whole(x)) => min <= x,
             (Kind::Number { min, max, .. }, Value::Number(x)) => min <= x && x <= max,
             (Kind::Flag, Value::Flag(_)) | (Kind::OptionalRate, Value::Rate(None)) => true,
             (Kind::OptionalRate, Value::Rate(Some(rate))) => rate.as_bps() > 0,
@@ -153,9 +184,33 @@ impl Param {
     }
 }
 
+impl From<DefaultValue> for Value {
+    fn from(default: DefaultValue) -> Value {
+        match default {
+            DefaultValue::Whole(x) => Value::Whole(x),
+            DefaultValue::Number(x) => Value::Number(x),
+            DefaultValue::Flag(x) => Value::Flag(x),
+            DefaultValue::Word(x) => Value::Word(x.to_owned()),
+            DefaultValue::Span(x) => Value::Span(x),
+            DefaultValue::Rate(x) => Value::Rate(x),
+            DefaultValue::List(x) => Value::List(x.to_vec()),
+        }
+    }
+}
+
+impl fmt::Display for DefaultValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DefaultValue::Word(x) => f.write_str(x),
+            other => Value::from(*other).fmt(f),
+        }
+    }
+}
+
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Value::Whole(UNBOUNDED) => f.write_str("unbounded"),
             Value::Whole(x) => write!(f, "{x}"),
             Value::Number(x) => write!(f, "{x}"),
             Value::Flag(x) => write!(f, "{x}"),
@@ -184,39 +239,49 @@ impl Values {
         self.0.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
     }
 
-    /// The whole number given for `name`, or `default`.
-    pub fn whole(&self, name: &str, default: u64) -> u64 {
-        if let Some(Value::Whole(x)) = self.given(name) { *x } else { default }
+    /// The value of `param`: as given, or its default.
+    fn of(&self, param: &Param) -> Value {
+        self.given(param.name).cloned().unwrap_or_else(|| param.default.into())
     }
 
-    /// The number given for `name`, or `default`.
-    pub fn number(&self, name: &str, default: f64) -> f64 {
-        if let Some(Value::Number(x)) = self.given(name) { *x } else { default }
+    /// The value of a [`Kind::Whole`] or [`Kind::Bound`].
+    pub fn whole(&self, param: &Param) -> u64 {
+        if let Value::Whole(x) = self.of(param) { x } else { self.mistyped(param) }
     }
 
-    /// The flag given for `name`, or `default`.
-    pub fn flag(&self, name: &str, default: bool) -> bool {
-        if let Some(Value::Flag(x)) = self.given(name) { *x } else { default }
+    /// The value of a [`Kind::Number`].
+    pub fn number(&self, param: &Param) -> f64 {
+        if let Value::Number(x) = self.of(param) { x } else { self.mistyped(param) }
     }
 
-    /// The word given for `name`, or `default`.
-    pub fn word<'a>(&'a self, name: &str, default: &'a str) -> &'a str {
-        if let Some(Value::Word(x)) = self.given(name) { x } else { default }
+    /// The value of a [`Kind::Flag`].
+    pub fn flag(&self, param: &Param) -> bool {
+        if let Value::Flag(x) = self.of(param) { x } else { self.mistyped(param) }
     }
 
-    /// The span given for `name`, or `default`.
-    pub fn span(&self, name: &str, default: Dur) -> Dur {
-        if let Some(Value::Span(x)) = self.given(name) { *x } else { default }
+    /// The value of a [`Kind::Choice`] or [`Kind::Controller`].
+    pub fn word(&self, param: &Param) -> String {
+        if let Value::Word(x) = self.of(param) { x } else { self.mistyped(param) }
     }
 
-    /// The rate given for `name`, or none.
-    pub fn rate(&self, name: &str) -> Option<Rate> {
-        if let Some(Value::Rate(x)) = self.given(name) { *x } else { None }
+    /// The value of a [`Kind::Span`].
+    pub fn span(&self, param: &Param) -> Dur {
+        if let Value::Span(x) = self.of(param) { x } else { self.mistyped(param) }
     }
 
-    /// The list given for `name`, or `default`.
-    pub fn list<'a>(&'a self, name: &str, default: &'a [u64]) -> &'a [u64] {
-        if let Some(Value::List(x)) = self.given(name) { x } else { default }
+    /// The value of a [`Kind::OptionalRate`].
+    pub fn rate(&self, param: &Param) -> Option<Rate> {
+        if let Value::Rate(x) = self.of(param) { x } else { self.mistyped(param) }
+    }
+
+    /// The value of a [`Kind::Increasing`].
+    pub fn list(&self, param: &Param) -> Vec<u64> {
+        if let Value::List(x) = self.of(param) { x } else { self.mistyped(param) }
+    }
+
+    /// Values are checked against their declaration before they are read.
+    fn mistyped(&self, param: &Param) -> ! {
+        unreachable!("`{}` is read as another kind than it is declared: {:?}", param.name, self.of(param))
     }
 }
 
@@ -227,7 +292,7 @@ mod tests {
     const LEVELS: Param = Param {
         name: "levels",
         kind: Kind::Increasing { max_len: 3 },
-        default: "[40, 440]",
+        default: DefaultValue::List(&[40, 440]),
         meaning: "limits",
         source: "test",
     };
@@ -241,11 +306,27 @@ mod tests {
     }
 
     #[test]
-    fn the_last_value_set_wins() {
+    fn the_last_value_set_wins_over_the_default() {
         let mut values = Values::default();
-        values.set("beta", Value::Number(0.5));
-        values.set("beta", Value::Number(0.7));
-        assert_eq!(values.number("beta", 0.1), 0.7);
-        assert_eq!(values.number("gamma", 0.1), 0.1);
+        assert_eq!(values.list(&LEVELS), [40, 440]);
+        values.set("levels", Value::List(vec![5]));
+        values.set("levels", Value::List(vec![7]));
+        assert_eq!(values.list(&LEVELS), [7]);
+    }
+
+    #[test]
+    fn a_default_prints_as_a_scenario_writes_it() {
+        let printed = [
+            DefaultValue::Whole(10),
+            DefaultValue::Whole(UNBOUNDED),
+            DefaultValue::Number(0.4),
+            DefaultValue::Flag(true),
+            DefaultValue::Word("pull"),
+            DefaultValue::Span(Dur::from_ms(40)),
+            DefaultValue::Rate(None),
+            LEVELS.default,
+        ]
+        .map(|default| default.to_string());
+        assert_eq!(printed, ["10", "unbounded", "0.4", "true", "pull", "40ms", "none", "[40, 440]"]);
     }
 }

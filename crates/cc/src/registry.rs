@@ -5,8 +5,8 @@ use crate::algos::cubic::{Cubic, CubicConfig};
 use crate::algos::newreno::NewReno;
 use crate::algos::rc3::{DEFAULT_LEVELS, Feed, MAX_LEVELS, Rc3};
 use crate::contract::CongestionControl;
-use crate::param::{Kind, Param, ParamError, Unit, Values};
-use crate::window::{UNBOUNDED, WindowConfig, Windowed};
+use crate::param::{DefaultValue, Kind, Param, ParamError, UNBOUNDED, Unit, Values};
+use crate::window::{WindowConfig, Windowed};
 use thiserror::Error;
 
 /// One entry of the catalogue.
@@ -20,8 +20,11 @@ pub struct Controller {
     pub source: &'static str,
     /// What can be set, besides the parameters of a controller inside.
     pub params: &'static [Param],
-    make: fn(&Values, Blueprint<'_>) -> Result<Box<dyn CongestionControl>, BuildError>,
+    make: fn(&Values, Blueprint<'_>) -> Built,
 }
+
+/// A new controller, or why there is none.
+pub type Built = Result<Box<dyn CongestionControl>, BuildError>;
 
 /// What a controller is built for.
 #[derive(Clone, Copy, Debug)]
@@ -57,23 +60,79 @@ pub enum BuildError {
 const INITIAL_WINDOW: Param = Param {
     name: "initial_window",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
-    default: "10",
+    default: DefaultValue::Whole(10),
     meaning: "congestion window of a new connection",
     source: "RFC 6928",
 };
 const INITIAL_SSTHRESH: Param = Param {
     name: "initial_ssthresh",
-    kind: Kind::Whole { min: 2, max: UNBOUNDED, unit: Unit::Segments },
-    default: "18446744073709551615",
-    meaning: "slow-start threshold of a new connection; the default is unbounded",
+    kind: Kind::Bound { min: 2, unit: Unit::Segments },
+    default: DefaultValue::Whole(UNBOUNDED),
+    meaning: "slow-start threshold of a new connection",
     source: "RFC 5681 section 3.1",
 };
 const SLOW_START_LIMIT: Param = Param {
     name: "slow_start_limit",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
-    default: "1",
+    default: DefaultValue::Whole(1),
     meaning: "most that one acknowledgment adds to the window in slow start; 2 is byte counting",
     source: "RFC 5681 section 3.1; RFC 3465 for 2",
+};
+const C: Param = Param {
+    name: "c",
+    kind: Kind::Number { min: 0.001, max: 1000.0, unit: Unit::One },
+    default: DefaultValue::Number(0.4),
+    meaning: "aggressiveness, segments per second cubed",
+    source: "RFC 9438 section 5",
+};
+const BETA: Param = Param {
+    name: "beta",
+    kind: Kind::Number { min: 0.1, max: 0.95, unit: Unit::One },
+    default: DefaultValue::Number(0.7),
+    meaning: "what is left of the window after a loss",
+    source: "RFC 9438 section 4.6",
+};
+const FAST_CONVERGENCE: Param = Param {
+    name: "fast_convergence",
+    kind: Kind::Flag,
+    default: DefaultValue::Flag(true),
+    meaning: "release bandwidth faster when the saturation point falls",
+    source: "RFC 9438 section 4.7",
+};
+const WINDOW: Param = Param {
+    name: "window",
+    kind: Kind::Whole { min: 1, max: 100_000_000, unit: Unit::Segments },
+    default: DefaultValue::Whole(10),
+    meaning: "congestion window",
+    source: "sparelane",
+};
+const PACE: Param = Param {
+    name: "pace",
+    kind: Kind::OptionalRate,
+    default: DefaultValue::Rate(None),
+    meaning: "rate of segments on the wire, headers included",
+    source: "sparelane",
+};
+const INNER: Param = Param {
+    name: "inner",
+    kind: Kind::Controller,
+    default: DefaultValue::Word("newreno"),
+    meaning: "the controller of normal priority",
+    source: "NSDI 2014 section 5.1",
+};
+const LEVELS: Param = Param {
+    name: "levels",
+    kind: Kind::Increasing { max_len: MAX_LEVELS },
+    default: DefaultValue::List(&DEFAULT_LEVELS),
+    meaning: "cumulative segments from the tail that go at priorities 1, 2, ...; the rest goes one lower",
+    source: "NSDI 2014 section 2.1; cumulative as in the authors' code",
+};
+const FEED: Param = Param {
+    name: "feed",
+    kind: Kind::Choice(&["pull", "push"]),
+    default: DefaultValue::Word("pull"),
+    meaning: "hand low-priority segments to the interface when it is idle (pull) or all at once (push)",
+    source: "pull: sparelane; push: the authors' code",
 };
 
 /// Every controller, in the order in which people meet them.
@@ -89,37 +148,12 @@ pub const CONTROLLERS: &[Controller] = &[
         name: "cubic",
         summary: "a cubic of the time since the last loss",
         source: "RFC 9438",
-        params: &[
-            INITIAL_WINDOW,
-            INITIAL_SSTHRESH,
-            SLOW_START_LIMIT,
-            Param {
-                name: "c",
-                kind: Kind::Number { min: 0.001, max: 1000.0, unit: Unit::One },
-                default: "0.4",
-                meaning: "aggressiveness, segments per second cubed",
-                source: "RFC 9438 section 5",
-            },
-            Param {
-                name: "beta",
-                kind: Kind::Number { min: 0.1, max: 0.95, unit: Unit::One },
-                default: "0.7",
-                meaning: "what is left of the window after a loss",
-                source: "RFC 9438 section 4.6",
-            },
-            Param {
-                name: "fast_convergence",
-                kind: Kind::Flag,
-                default: "true",
-                meaning: "release bandwidth faster when the saturation point falls",
-                source: "RFC 9438 section 4.7",
-            },
-        ],
+        params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, C, BETA, FAST_CONVERGENCE],
         make: |values, plan| {
             let config = CubicConfig {
-                c: values.number("c", 0.4),
-                beta: values.number("beta", 0.7),
-                fast_convergence: values.flag("fast_convergence", true),
+                c: values.number(&C),
+                beta: values.number(&BETA),
+                fast_convergence: values.flag(&FAST_CONVERGENCE),
             };
             Ok(Box::new(Windowed::new(Cubic::new(config), window_config(values), plan.mss_bytes)))
         },
@@ -128,70 +162,31 @@ pub const CONTROLLERS: &[Controller] = &[
         name: "constant",
         summary: "a window and a pace that never change: cross traffic",
         source: "sparelane",
-        params: &[
-            Param {
-                name: "window",
-                kind: Kind::Whole { min: 1, max: 100_000_000, unit: Unit::Segments },
-                default: "10",
-                meaning: "congestion window",
-                source: "sparelane",
-            },
-            Param {
-                name: "pace",
-                kind: Kind::OptionalRate,
-                default: "none",
-                meaning: "rate of segments on the wire, headers included",
-                source: "sparelane",
-            },
-        ],
-        make: |values, plan| {
-            Ok(Box::new(Constant::new(values.whole("window", 10) * plan.mss_bytes, values.rate("pace"))))
-        },
+        params: &[WINDOW, PACE],
+        make: |values, plan| Ok(Box::new(Constant::new(values.whole(&WINDOW) * plan.mss_bytes, values.rate(&PACE)))),
     },
     Controller {
         name: "rc3",
         summary: "any controller, plus the tail of the buffer at lower priorities",
         source: "Mittal et al., NSDI 2014 section 2; HotNets 2013",
-        params: &[
-            Param {
-                name: "inner",
-                kind: Kind::Controller,
-                default: "newreno",
-                meaning: "the controller of normal priority",
-                source: "NSDI 2014 section 5.1",
-            },
-            Param {
-                name: "levels",
-                kind: Kind::Increasing { max_len: MAX_LEVELS },
-                default: "[40, 440, 4440]",
-                meaning: "cumulative segments from the tail that go at priorities 1, 2, ...; the rest goes one lower",
-                source: "NSDI 2014 section 2.1; cumulative as in the authors' code",
-            },
-            Param {
-                name: "feed",
-                kind: Kind::Choice(&["pull", "push"]),
-                default: "pull",
-                meaning: "hand low-priority segments to the interface when it is idle (pull) or all at once (push)",
-                source: "pull: sparelane; push: the authors' code",
-            },
-        ],
+        params: &[INNER, LEVELS, FEED],
         make: |values, plan| {
-            let name = values.word("inner", "newreno");
+            let name = values.word(&INNER);
             if name == "rc3" {
-                return Err(BuildError::Nested { outer: "rc3", inner: name.to_owned() });
+                return Err(BuildError::Nested { outer: "rc3", inner: name });
             }
-            let inner = build(name, plan.inner, &Values::default(), plan.mss_bytes)?;
-            let feed = if values.word("feed", "pull") == "push" { Feed::Push } else { Feed::Pull };
-            Ok(Box::new(Rc3::new(inner, values.list("levels", &DEFAULT_LEVELS).to_vec(), feed)))
+            let inner = build(&name, plan.inner, &Values::default(), plan.mss_bytes)?;
+            let feed = if values.word(&FEED) == "push" { Feed::Push } else { Feed::Pull };
+            Ok(Box::new(Rc3::new(inner, values.list(&LEVELS), feed)))
         },
     },
 ];
 
 fn window_config(values: &Values) -> WindowConfig {
     WindowConfig {
-        initial_window: values.whole("initial_window", 10),
-        initial_ssthresh: values.whole("initial_ssthresh", UNBOUNDED),
-        slow_start_limit: values.whole("slow_start_limit", 1),
+        initial_window: values.whole(&INITIAL_WINDOW),
+        initial_ssthresh: values.whole(&INITIAL_SSTHRESH),
+        slow_start_limit: values.whole(&SLOW_START_LIMIT),
     }
 }
 
@@ -206,12 +201,7 @@ pub fn find(name: &str) -> Option<&'static Controller> {
 ///
 /// # Errors
 /// The name is unknown, a wrapper would contain itself, or a value is outside its range.
-pub fn build(
-    name: &str,
-    values: &Values,
-    inner: &Values,
-    mss_bytes: u64,
-) -> Result<Box<dyn CongestionControl>, BuildError> {
+pub fn build(name: &str, values: &Values, inner: &Values, mss_bytes: u64) -> Built {
     let controller = find(name).ok_or_else(|| BuildError::Unknown { name: name.to_owned() })?;
     for param in controller.params {
         if let Some(value) = values.given(param.name) {

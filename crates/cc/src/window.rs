@@ -14,15 +14,12 @@ pub struct Window {
     pub ssthresh: u64,
 }
 
-/// The slow-start threshold that never ends slow start.
-pub const UNBOUNDED: u64 = u64::MAX;
-
 /// What every window controller lets a scenario set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowConfig {
     /// Window of a new connection, segments.
     pub initial_window: u64,
-    /// Slow-start threshold of a new connection, segments; [`UNBOUNDED`] for none.
+    /// Slow-start threshold of a new connection, segments, or [`UNBOUNDED`](crate::param::UNBOUNDED).
     pub initial_ssthresh: u64,
     /// In slow start one acknowledgment grows the window by at most this many segments:
     /// RFC 5681 says 1, RFC 3465's byte counting 2.

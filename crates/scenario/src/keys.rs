@@ -1,6 +1,6 @@
 //! Every key of a scenario as data: the parser reads by these tables, and `sparelane list` prints them.
 
-use sparelane_cc::Param;
+use sparelane_cc::{DefaultValue, Param};
 use sparelane_core::{Dur, Rate};
 use std::fmt;
 
@@ -20,12 +20,14 @@ pub struct Key {
 }
 
 /// What holds where the file is silent about a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fallback {
     /// Nothing: the file must say.
     Required,
     /// This value, as a scenario would write it (strings without quotes).
     Value(&'static str),
+    /// What a controller declares.
+    Declared(DefaultValue),
     /// No value at all, which means this.
     Nothing(&'static str),
 }
@@ -131,7 +133,7 @@ impl Key {
         Key {
             name: param.name,
             kind: Kind::Declared(param),
-            default: Fallback::Value(param.default),
+            default: Fallback::Declared(param.default),
             meaning: param.meaning,
             source: param.source,
         }
@@ -177,6 +179,7 @@ impl fmt::Display for Fallback {
         match self {
             Fallback::Required => f.write_str("required"),
             Fallback::Value(text) => f.write_str(text),
+            Fallback::Declared(value) => value.fmt(f),
             Fallback::Nothing(meaning) => write!(f, "({meaning})"),
         }
     }

@@ -7,7 +7,7 @@ use crate::keys::{Fallback, Key, Kind};
 use crate::transport;
 use crate::units;
 use sparelane_cc::registry::CONTROLLERS;
-use sparelane_cc::{Controller, Param, Value, Values, registry};
+use sparelane_cc::{Controller, Param, UNBOUNDED, Value, Values, registry};
 use sparelane_sim::{CLASSES, Scheme};
 use sparelane_transport::TransportConfig;
 
@@ -137,7 +137,8 @@ fn read_inner(field: &Field<'_>) -> Result<(&'static str, Values), ScenarioError
 fn value(param: &Param, field: &Field<'_>) -> Result<Value, ScenarioError> {
     use sparelane_cc::Kind as Declared;
     let value = match (param.kind, field.item()) {
-        (Declared::Whole { .. }, Item::Whole(_)) => Value::Whole(whole(field)?),
+        (Declared::Whole { .. } | Declared::Bound { .. }, Item::Whole(_)) => Value::Whole(whole(field)?),
+        (Declared::Bound { .. }, Item::Text(text)) if text == "unbounded" => Value::Whole(UNBOUNDED),
         (Declared::Number { .. }, Item::Whole(_) | Item::Number(_)) => Value::Number(field.number()?),
         (Declared::Flag, _) => Value::Flag(field.flag()?),
         (Declared::Choice(words), _) => Value::Word(field.word(words.iter().copied())?.to_owned()),

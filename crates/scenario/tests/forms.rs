@@ -1,5 +1,6 @@
 //! The forms that a scenario may take, and what they become.
 
+use sparelane_cc::{UNBOUNDED, Value};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_scenario::{Scenario, Source};
 use sparelane_sim::{Discipline, FlowSpec, Limit, NodeKind, Probe, Routing, RunConfig};
@@ -133,4 +134,23 @@ fn schemes_override_the_transport_one_by_one() {
     assert_eq!(settings, [(1000, true), (1000, false)]);
     assert_eq!(run.routing, Routing::PerFlowEcmp);
     assert_eq!(run.sampling.expect("probes").probes[0], Probe::Flow(3));
+}
+
+#[test]
+fn a_threshold_is_a_number_or_unbounded_and_unbounded_by_default() {
+    let tcp = |line: &str| {
+        let text = format!("[topology]\nkind = \"dumbbell\"\n[scheme.tcp]\ncontroller = \"newreno\"\n{line}\n");
+        build(&format!("{text}[workload]\nkind = \"bulk\"\nscheme = \"tcp\"")).schemes[0].values.clone()
+    };
+    let given = |line| tcp(line).given("initial_ssthresh").cloned();
+    assert_eq!(given(""), None);
+    assert_eq!(given("initial_ssthresh = 20"), Some(Value::Whole(20)));
+    assert_eq!(given("initial_ssthresh = \"unbounded\""), Some(Value::Whole(UNBOUNDED)));
+    let entries = sparelane_scenario::catalogue();
+    let newreno = entries.iter().find(|entry| entry.name == "newreno").expect("a controller");
+    let ssthresh = newreno.params.iter().find(|param| param.name == "initial_ssthresh").expect("a parameter");
+    assert_eq!(
+        (ssthresh.default.as_str(), ssthresh.allowed.as_str()),
+        ("unbounded", "a whole number from 2 segments, or \"unbounded\"")
+    );
 }
