@@ -24,6 +24,10 @@ NS3_PROGRAM = WORK / "ns3_peer"
 
 COMPLETION_SCENARIO = FOLDER / "peers_abilene.toml"
 
+# ns-3 3.44 looks for lost segments in time that grows with the square of the window: where many are lost, as on
+# abilene30 after half a second, single events take a tenth of a second. A run that takes longer than this is given up.
+NS3_LIMIT_S = 1800
+
 # A run of sparelane can be shorter than the noise of the machine: the median of this many is reported.
 SPARELANE_RUNS = 3
 
@@ -69,11 +73,16 @@ def build_ns3_program() -> None:
     unfinished.replace(NS3_PROGRAM)
 
 
-def ns3_speed(row: Row) -> Speed:
-    """Run ns-3 once; leaves the completion times in `completions_file`."""
+def ns3_speed(row: Row) -> Speed | None:
+    """Run ns-3 once; leaves the completion times in `completions_file`. `None` when it takes longer than we wait."""
     command = [str(NS3_PROGRAM), f"--base={WORK / row.workload}", f"--duration={row.simulated_s}"]
     command += [f"--ssthresh={row.ssthresh_packets or 0}", f"--fct={completions_file(row)}"]
-    return speed_from(must_run(command, f"ns-3 failed on {row.workload}"), f"ns-3 on {row.workload}")
+    try:
+        answer = must_run(command, f"ns-3 failed on {row.workload}", limit_s=NS3_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        say(f"{row.workload}: ns-3 is given up after {NS3_LIMIT_S} s")
+        return None
+    return speed_from(answer, f"ns-3 on {row.workload}")
 
 
 def completions_file(row: Row) -> Path:
@@ -114,9 +123,9 @@ def ours_fct(row: Row) -> list[Completion]:
     return [Completion(size_bytes, completion_s) for size_bytes, completion_s in flows]
 
 
-def must_run(command: Sequence[str], failure: str) -> str:
+def must_run(command: Sequence[str], failure: str, limit_s: float | None = None) -> str:
     """Run a program; its standard output. Raises with `failure` and the end of what it said when it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit_s)
     if done.returncode != 0:
         said = "\n".join((done.stderr or done.stdout).strip().splitlines()[-15:])
         raise PeersError(f"{failure} (exit status {done.returncode})\n{said}")
