@@ -277,7 +277,7 @@ impl Link {
     fn send_queued(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         self.commit(now);
         let Some(queue) = &mut self.queue else { return false };
-        if queue.is_empty() && self.busy <= now {
+        if self.busy <= now {
             return self.transmit(now, packet);
         }
         let before = dropped.len();
@@ -303,10 +303,12 @@ impl Link {
     #[inline(never)]
     fn commit_waiting(&mut self, now: Time) {
         while self.busy <= now {
-            let Some(packet) = self.queue.as_mut().and_then(|queue| queue.dequeue()) else { break };
+            let Some(packet) = self.queue.as_mut().and_then(|queue| queue.dequeue()) else {
+                self.set_care();
+                return;
+            };
             self.transmit(self.busy, &packet);
         }
-        self.set_care();
     }
 
     /// The oldest packet arrives at the far end. The wire must not be empty.

@@ -155,11 +155,14 @@ impl SendBuffer {
     }
 
     /// `seq` was sent from the tail of its write.
+    #[inline]
     pub fn sent_from_tail(&mut self, seq: u32) {
-        if let Some(write) = self.writes.iter_mut().find(|write| seq < write.end) {
+        if let Some(first) = self.writes.front_mut().filter(|first| seq < first.end) {
+            first.tail = seq;
+            self.tail.tail = seq;
+        } else if let Some(write) = self.writes.iter_mut().find(|write| seq < write.end) {
             write.tail = seq;
         }
-        self.note_first();
     }
 }
 

@@ -363,6 +363,21 @@ impl Sender {
     }
 
     fn take_block(&mut self, mut block: SackBlock, class0: Option<u32>) {
+        // The usual news: the block that grew last has grown on, upwards or, from the tail, downwards.
+        let last = self.last_blocks[0];
+        if block.start == last.start && block.end > last.end {
+            block.start = last.end;
+        } else if block.end == last.end && block.start < last.start {
+            block.end = last.start;
+        } else {
+            self.cut_known(&mut block);
+        }
+        self.board.sack(block, class0);
+    }
+
+    /// Takes off both ends of `block` what the last acknowledgment reported.
+    #[inline(never)]
+    fn cut_known(&self, block: &mut SackBlock) {
         for &old in &self.last_blocks {
             if old.start <= block.start && block.start < old.end {
                 block.start = old.end.min(block.end);
@@ -371,7 +386,6 @@ impl Sender {
                 block.end = old.start.max(block.start);
             }
         }
-        self.board.sack(block, class0);
     }
 
     fn report(&mut self, now: Time, event: Congestion) {
