@@ -15,6 +15,7 @@ from sparelane.settings import toml_value
 TEMPLATE = """\
 title = {title}
 duration = {duration}
+routing = "ecmp"
 
 [topology]
 kind = "file"
