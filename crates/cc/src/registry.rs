@@ -142,7 +142,7 @@ pub const CONTROLLERS: &[Controller] = &[
         summary: "one segment more per round trip, half at a loss",
         source: "RFC 5681, RFC 6582",
         params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT],
-        make: |values, plan| Ok(Box::new(Windowed::new(NewReno, window_config(values), plan.mss_bytes))),
+        make: |values, plan| Ok(Box::new(Windowed::new(NewReno::default(), window_config(values), plan.mss_bytes))),
     },
     Controller {
         name: "cubic",

@@ -93,7 +93,7 @@ impl<L: WindowLaw> CongestionControl for Windowed<L> {
         self.before_cut = self.window;
         let ssthresh = self.law.cut(&self.window, flight_bytes, event, cx);
         self.window.ssthresh = ssthresh.max(2 * cx.mss_bytes);
-        self.window.cwnd = if timeout { cx.mss_bytes } else { self.window.ssthresh };
+        self.window.cwnd = if timeout { cx.mss_bytes } else { self.window.ssthresh.min(self.window.cwnd) };
     }
 
     #[inline]

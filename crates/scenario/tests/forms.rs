@@ -1,6 +1,6 @@
 //! The forms that a scenario may take, and what they become.
 
-use sparelane_cc::{UNBOUNDED, Value};
+use sparelane_cc::{DefaultValue, UNBOUNDED, Value};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_scenario::{Scenario, Source};
 use sparelane_sim::{Discipline, FlowSpec, Limit, NodeKind, Probe, Routing, RunConfig};
@@ -153,4 +153,34 @@ fn a_threshold_is_a_number_or_unbounded_and_unbounded_by_default() {
         (ssthresh.default.as_str(), ssthresh.allowed.as_str()),
         ("unbounded", "a whole number from 2 segments, or \"unbounded\"")
     );
+}
+
+#[test]
+fn every_printed_default_of_a_controller_is_read_as_that_default() {
+    for controller in sparelane_cc::registry::CONTROLLERS {
+        for param in controller.params {
+            let printed = match param.default {
+                DefaultValue::Whole(UNBOUNDED)
+                | DefaultValue::Word(_)
+                | DefaultValue::Span(_)
+                | DefaultValue::Rate(_) => {
+                    format!("\"{}\"", param.default)
+                }
+                _ => param.default.to_string(),
+            };
+            let text = format!(
+                "[topology]\nkind = \"dumbbell\"\n[scheme.one]\ncontroller = \"{}\"\n{} = {printed}\n\
+                 [workload]\nkind = \"bulk\"\nscheme = \"one\"",
+                controller.name, param.name
+            );
+            let values = &build(&text).schemes[0].values;
+            assert_eq!(
+                values.given(param.name),
+                Some(&Value::from(param.default)),
+                "{} {}",
+                controller.name,
+                param.name
+            );
+        }
+    }
 }

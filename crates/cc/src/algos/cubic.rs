@@ -5,7 +5,7 @@
 
 use crate::contract::{Ack, Congestion, Cx};
 use crate::window::{Window, WindowLaw};
-use sparelane_core::Time;
+use sparelane_core::{Dur, Time};
 
 /// Constants of the law.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,10 @@ struct Epoch {
     w_max: f64,
     /// What Reno would have, segments (eq. 4).
     w_est: f64,
+    /// When the window last grew.
+    grown: Time,
+    /// Growth of less than a byte that the window has yet to get, bytes.
+    fraction: f64,
 }
 
 /// The law.
@@ -47,10 +51,10 @@ impl Cubic {
     }
 
     fn start_epoch(&self, cwnd: f64, now: Time) -> Epoch {
-        // A first epoch without a cut before it (ssthresh given) starts at its own plateau.
+        // An epoch without a cut before it (ssthresh given), or after a timeout, starts at its own plateau.
         let w_max = self.w_max.max(cwnd);
         let k = libm::cbrt((w_max - cwnd) / self.config.c);
-        Epoch { start: now, k, w_max, w_est: cwnd }
+        Epoch { start: now, k, w_max, w_est: cwnd, grown: now, fraction: 0.0 }
     }
 }
 
@@ -64,9 +68,14 @@ impl WindowLaw for Cubic {
             Some(epoch) => epoch,
             None => self.start_epoch(cwnd, cx.now),
         };
+        // Section 5.8: time in which the application was the limit, and not the window, does not count.
+        let pause = (cx.now - epoch.grown).saturating_sub(cx.srtt.unwrap_or(Dur::MAX));
+        epoch.start += pause;
+        epoch.grown = cx.now;
+        let Epoch { k, w_max, .. } = epoch;
         let cubic = |t: f64| {
-            let offset = t - epoch.k;
-            c * offset * offset * offset + epoch.w_max
+            let offset = t - k;
+            c * offset * offset * offset + w_max
         };
         let t = (cx.now - epoch.start).as_secs_f64();
         let rtt = cx.srtt.unwrap_or_default().as_secs_f64();
@@ -74,23 +83,31 @@ impl WindowLaw for Cubic {
         // Section 4.3: below Reno's estimate the law is Reno's.
         let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
         epoch.w_est += alpha * acked / cwnd;
-        self.epoch = Some(epoch);
 
-        let next = if cubic(t) < epoch.w_est {
-            epoch.w_est.max(cwnd)
+        let growth = if cubic(t) < epoch.w_est {
+            (epoch.w_est - cwnd).max(0.0)
         } else {
             // Sections 4.4 and 4.5: approach the cubic's value one round-trip time ahead.
             let target = cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
-            cwnd + (target - cwnd) / cwnd * acked
+            (target - cwnd) / cwnd * acked
         };
-        window.cwnd = (next * mss) as u64;
+        // At a large window an acknowledgment is worth less than a byte.
+        let bytes = growth * mss + epoch.fraction;
+        window.cwnd += bytes as u64;
+        epoch.fraction = bytes.fract();
+        self.epoch = Some(epoch);
     }
 
-    fn cut(&mut self, window: &Window, _flight_bytes: u64, _event: Congestion, cx: &mut Cx<'_>) -> u64 {
+    fn cut(&mut self, window: &Window, _flight_bytes: u64, event: Congestion, cx: &mut Cx<'_>) -> u64 {
         let cwnd = window.cwnd as f64 / cx.mss_bytes as f64;
         self.before_cut = Some((self.w_max, self.cwnd_prior, self.epoch));
         let falling = self.config.fast_convergence && cwnd < self.w_max;
-        self.w_max = if falling { cwnd * (1.0 + self.config.beta) / 2.0 } else { cwnd };
+        self.w_max = match event {
+            // Section 4.8: the next epoch starts at its own plateau.
+            Congestion::Timeout { .. } => 0.0,
+            _ if falling => cwnd * (1.0 + self.config.beta) / 2.0,
+            _ => cwnd,
+        };
         self.cwnd_prior = cwnd;
         self.epoch = None;
         (window.cwnd as f64 * self.config.beta) as u64
@@ -157,5 +174,57 @@ mod tests {
         assert!((law.w_max - 800.0 * 0.85).abs() < 1e-9);
         law.undo();
         assert!((law.w_max - 1000.0).abs() < 1e-9);
+    }
+
+    /// Eq. (1) at the plateau of 100,000 segments, where an acknowledgment is worth a hundredth of a byte.
+    #[test]
+    fn a_large_window_grows_as_the_cubic_says() {
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let mut law = Cubic::new(CONFIG);
+        let start = 100_000;
+        let mut window = Window { cwnd: start * MSS, ssthresh: 0 };
+        let mut now = Time::ZERO;
+        let rounds = 60;
+        for _ in 0..rounds {
+            // One round of 100 ms, in acknowledgments of ten segments.
+            for _ in 0..window.cwnd / MSS / 10 {
+                law.grow(&mut window, &Ack { acked_bytes: 10 * MSS, ..one_segment() }, &mut at(now, &mut rng));
+                now += Dur::from_ps(Dur::from_ms(100).as_ps() * 10 * MSS / window.cwnd);
+            }
+        }
+        let grown = window.cwnd as f64 / MSS as f64 - start as f64;
+        let t = 0.1 * f64::from(rounds);
+        let cubic = 0.4 * t * t * t;
+        assert!((grown - cubic).abs() < 0.05 * cubic, "{grown} segments, and the cubic {cubic}");
+    }
+
+    /// Section 4.8: after a timeout the first epoch has K = 0.
+    #[test]
+    fn after_a_timeout_the_window_does_not_aim_at_the_old_maximum() {
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let timeout = Congestion::Timeout { flight_bytes: 0, first: true };
+        let mut law = Cubic::new(CONFIG);
+        let mut window = Window { cwnd: 1000 * MSS, ssthresh: 0 };
+        window.cwnd = law.cut(&window, 0, timeout, &mut at(Time::ZERO, &mut rng));
+        assert_eq!(window.cwnd, 700 * MSS);
+        law.grow(&mut window, &one_segment(), &mut at(Time::ZERO, &mut rng));
+        let epoch = law.epoch.expect("an epoch");
+        assert_eq!((epoch.k, epoch.w_max), (0.0, 700.0));
+    }
+
+    /// Section 5.8.
+    #[test]
+    fn a_pause_does_not_count_as_time_since_the_cut() {
+        let grown_after = |pause: Dur| {
+            let mut rng = Stream::new(1, Domain::Test, 0);
+            let mut law = Cubic::new(CONFIG);
+            let mut window = Window { cwnd: 100 * MSS, ssthresh: 0 };
+            law.grow(&mut window, &one_segment(), &mut at(Time::ZERO, &mut rng));
+            for _ in 0..100 {
+                law.grow(&mut window, &one_segment(), &mut at(Time::ZERO + pause, &mut rng));
+            }
+            window.cwnd
+        };
+        assert_eq!(grown_after(Dur::from_secs(100)), grown_after(Dur::from_ms(100)));
     }
 }

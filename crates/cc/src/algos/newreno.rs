@@ -8,17 +8,55 @@ use crate::window::{Window, WindowLaw};
 
 /// The law.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NewReno;
+pub struct NewReno {
+    /// What earlier divisions of eq. (3) left over, bytes squared.
+    remainder: u64,
+}
 
 impl WindowLaw for NewReno {
-    /// RFC 5681 eq. (3): cwnd += SMSS * SMSS / cwnd per acknowledgment, and at least a byte.
+    /// RFC 5681 eq. (3): cwnd += SMSS * SMSS / cwnd per acknowledgment. The remainder is kept, so that
+    /// a round adds a segment to a window of any size; rounding to whole bytes would not.
     #[inline]
     fn grow(&mut self, window: &mut Window, _ack: &Ack, cx: &mut Cx<'_>) {
-        window.cwnd += (cx.mss_bytes * cx.mss_bytes / window.cwnd).max(1);
+        let credit = cx.mss_bytes * cx.mss_bytes + self.remainder;
+        self.remainder = credit % window.cwnd;
+        window.cwnd += credit / window.cwnd;
     }
 
     /// RFC 5681 eq. (4): ssthresh = max(FlightSize / 2, 2 SMSS).
     fn cut(&mut self, _window: &Window, flight_bytes: u64, _event: Congestion, _cx: &mut Cx<'_>) -> u64 {
         flight_bytes / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Phase;
+    use sparelane_core::{Domain, Stream, Time};
+
+    #[test]
+    fn a_round_adds_one_segment_to_a_window_of_any_size() {
+        const MSS: u64 = 1460;
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
+        let ack = Ack {
+            acked_bytes: MSS,
+            delivered_bytes: MSS,
+            rtt: None,
+            in_flight_bytes: 0,
+            cwnd_limited: true,
+            phase: Phase::Open,
+            ecn_echo: false,
+        };
+        for segments in [2, 10, 150, 1000, 1459, 50_000] {
+            let mut law = NewReno::default();
+            let mut window = Window { cwnd: segments * MSS, ssthresh: 0 };
+            for _ in 0..segments {
+                law.grow(&mut window, &ack, &mut cx);
+            }
+            let added = window.cwnd - segments * MSS;
+            assert!((MSS * 2 / 3..=MSS).contains(&added), "{added} bytes on top of {segments} segments");
+        }
     }
 }

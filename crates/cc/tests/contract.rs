@@ -1,0 +1,308 @@
+//! What every registered controller keeps to, alone and inside RC3.
+
+use sparelane_cc::registry::CONTROLLERS;
+use sparelane_cc::{
+    Ack, BuildError, Congestion, CongestionControl, Controller, Cx, Kind, Offer, Param, Permit, Phase, TailOffer,
+    Value, Values, WhichEnd, build,
+};
+use sparelane_core::{Domain, Dur, Rate, Stream, Time};
+
+const MSS: u64 = 1460;
+const OPERATIONS: u32 = 100_000;
+
+/// Whether a controller contains another.
+fn is_wrapper(controller: &Controller) -> bool {
+    controller.params.iter().any(|param| param.kind == Kind::Controller)
+}
+
+/// A controller with its defaults, and around `inner` if given.
+fn built(name: &str, inner: Option<&str>) -> Box<dyn CongestionControl> {
+    let mut values = Values::default();
+    if let Some(inner) = inner {
+        values.set("inner", Value::Word(inner.to_owned()));
+    }
+    build(name, &values, &Values::default(), MSS).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Every controller, and every wrapper around every other one.
+fn every_composition() -> Vec<(&'static str, Option<&'static str>)> {
+    let (wrappers, alone): (Vec<_>, Vec<_>) = CONTROLLERS.iter().partition(|controller| is_wrapper(controller));
+    let mut all: Vec<_> = alone.iter().map(|controller| (controller.name, None)).collect();
+    for wrapper in wrappers {
+        all.extend(alone.iter().map(|inner| (wrapper.name, Some(inner.name))));
+    }
+    all
+}
+
+/// A connection that lives through random events, and holds its controller to the contract after each.
+struct Life {
+    cc: Box<dyn CongestionControl>,
+    name: String,
+    now: Time,
+    phase: Phase,
+    events: Stream,
+    rng: Stream,
+    is_paced: bool,
+}
+
+impl Life {
+    fn new((name, inner): (&str, Option<&str>), seed: u64) -> Life {
+        let cc = built(name, inner);
+        let is_paced = cc.limits().pacing.is_some();
+        Life {
+            cc,
+            name: format!("{name} {}", inner.unwrap_or_default()),
+            now: Time::ZERO,
+            phase: Phase::Open,
+            events: Stream::new(seed, Domain::Test, 0),
+            rng: Stream::new(seed, Domain::Controller, 0),
+            is_paced,
+        }
+    }
+
+    fn coin(&mut self) -> bool {
+        self.events.below(2) == 0
+    }
+
+    /// Up to `most`, the small more often than the large.
+    fn some(&mut self, most: u64) -> u64 {
+        let bound = 1 + self.events.below(most);
+        self.events.below(bound)
+    }
+
+    fn step(&mut self) {
+        let passed = Dur::from_ps(self.some(20_000_000_000));
+        self.now += passed;
+        let window_before = self.cc.limits().cwnd_bytes;
+        match self.events.below(100) {
+            0..60 => self.acknowledge(),
+            60..95 => self.offer(),
+            _ => {
+                let event = self.congestion();
+                let rtt = Some(Dur::from_ms(30));
+                let mut cx = Cx { now: self.now, mss_bytes: MSS, srtt: rtt, min_rtt: rtt, rng: &mut self.rng };
+                self.cc.on_congestion(event, &mut cx);
+                let window = self.cc.limits().cwnd_bytes;
+                assert!(
+                    event == Congestion::Spurious || window <= window_before,
+                    "{}: {event:?} raises the window from {window_before} to {window}",
+                    self.name
+                );
+            }
+        }
+        let limits = self.cc.limits();
+        assert!(limits.cwnd_bytes >= MSS, "{}: a window of {} bytes", self.name, limits.cwnd_bytes);
+        assert_ne!(limits.pacing, Some(Rate::from_bps(0)), "{}: a pace of zero", self.name);
+        assert_eq!(limits.pacing.is_some(), self.is_paced, "{}: pacing changed sides", self.name);
+    }
+
+    fn acknowledge(&mut self) {
+        let acked_bytes = self.some(100) * MSS;
+        let ack = Ack {
+            acked_bytes,
+            delivered_bytes: acked_bytes,
+            rtt: self.coin().then(|| Dur::from_ps(1 + self.now.as_ps() % 500_000_000_000)),
+            in_flight_bytes: self.some(10_000) * MSS,
+            cwnd_limited: self.coin(),
+            phase: self.phase,
+            ecn_echo: self.events.below(20) == 0,
+        };
+        let rtt = (self.now > Time::ZERO).then_some(Dur::from_ms(30));
+        let mut cx = Cx { now: self.now, mss_bytes: MSS, srtt: rtt, min_rtt: rtt, rng: &mut self.rng };
+        self.cc.on_ack(&ack, &mut cx);
+        if self.events.below(50) == 0 {
+            self.phase = Phase::Open;
+        }
+    }
+
+    /// Something that the transport could report in this phase.
+    fn congestion(&mut self) -> Congestion {
+        let flight_bytes = self.some(2 * self.cc.limits().cwnd_bytes / MSS) * MSS;
+        match (self.events.below(4), self.phase) {
+            (0, Phase::Open) => Congestion::Marked { flight_bytes },
+            (1, Phase::Recovery | Phase::Timeout) => {
+                self.phase = Phase::Open;
+                Congestion::Spurious
+            }
+            (2, _) => {
+                let first = self.phase != Phase::Timeout;
+                self.phase = Phase::Timeout;
+                Congestion::Timeout { flight_bytes, first }
+            }
+            (_, Phase::Open) => {
+                self.phase = Phase::Recovery;
+                Congestion::Loss { flight_bytes }
+            }
+            _ => Congestion::Timeout { flight_bytes, first: self.coin() },
+        }
+    }
+
+    fn offer(&mut self) {
+        let tail = self.coin().then(|| TailOffer { sent_in_write: self.some(10_000) as u32 });
+        let offer = Offer {
+            head_bytes: (tail.is_none() || self.coin()).then_some(MSS),
+            tail,
+            in_flight_bytes: self.some(1000) * MSS,
+            allowance_bytes: self.some(3) * MSS,
+            nic_idle: self.coin(),
+        };
+        let mut cx = Cx { now: self.now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.rng };
+        match self.cc.poll_send(&offer, &mut cx) {
+            Permit::Send(plan) => {
+                assert!(plan.class <= self.cc.lowest_class(), "{}: class {}", self.name, plan.class);
+                let has_it = match plan.end {
+                    WhichEnd::Head => offer.head_bytes.is_some(),
+                    WhichEnd::Tail => self.cc.uses_tail() && tail.is_some() && plan.class > 0,
+                };
+                assert!(has_it, "{}: {plan:?} of {offer:?}", self.name);
+                if let (WhichEnd::Tail, Some(tail)) = (plan.end, &offer.tail) {
+                    assert_eq!(self.cc.tail_class(tail), Some(plan.class), "{}", self.name);
+                }
+            }
+            Permit::NotBefore(at) => assert!(at > self.now, "{}: asks for {at} at {}", self.name, self.now),
+            Permit::Blocked => {}
+        }
+    }
+
+    /// What the controller reports about itself.
+    fn trace(&self) -> Vec<(&'static str, u64)> {
+        let mut trace = Vec::new();
+        self.cc.trace(&mut |name, value| trace.push((name, value.to_bits())));
+        trace
+    }
+}
+
+#[test]
+fn the_contract_holds_through_any_life() {
+    for composition in every_composition() {
+        let mut life = Life::new(composition, 11);
+        for _ in 0..OPERATIONS {
+            life.step();
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace() {
+    for composition in every_composition() {
+        let (mut one, mut other) = (Life::new(composition, 12), Life::new(composition, 12));
+        for _ in 0..OPERATIONS / 10 {
+            one.step();
+            other.step();
+            assert_eq!(one.trace(), other.trace(), "{}", one.name);
+        }
+    }
+}
+
+/// A transport tells apart one that uses the tail from one that does not, once per connection.
+#[test]
+fn what_a_controller_is_does_not_change_with_what_it_lives_through() {
+    for composition in every_composition() {
+        let mut life = Life::new(composition, 13);
+        let nature = |cc: &dyn CongestionControl| (cc.owns_send_clock(), cc.uses_tail(), cc.lowest_class());
+        let before = nature(&*life.cc);
+        for _ in 0..1000 {
+            life.step();
+        }
+        assert_eq!(nature(&*life.cc), before, "{}", life.name);
+        let sends_from_the_tail = life.cc.tail_class(&TailOffer { sent_in_write: 0 }).is_some();
+        assert!(life.cc.uses_tail() || !sends_from_the_tail, "{}", life.name);
+    }
+}
+
+#[test]
+fn every_declared_default_is_allowed_and_is_what_silence_builds() {
+    for controller in CONTROLLERS {
+        for param in controller.params {
+            let default = Value::from(param.default);
+            param.check(&default).unwrap_or_else(|error| panic!("{}: {error}", controller.name));
+            let mut values = Values::default();
+            values.set(param.name, default);
+            let said = build(controller.name, &values, &Values::default(), MSS).expect("a default");
+            let silent = built(controller.name, None);
+            assert_eq!(format!("{said:?}"), format!("{silent:?}"), "{} {}", controller.name, param.name);
+        }
+    }
+}
+
+#[test]
+fn every_parameter_says_what_it_means_and_is_declared_once() {
+    for controller in CONTROLLERS {
+        let mut names: Vec<_> = controller.params.iter().map(|param| param.name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{}: {names:?}", controller.name);
+        assert!(controller.params.iter().all(|param| !param.meaning.is_empty() && !param.source.is_empty()));
+    }
+}
+
+/// Values of the right type just outside the range.
+fn out_of_range(param: &Param) -> Vec<Value> {
+    match param.kind {
+        Kind::Whole { min, max, .. } => {
+            [min.checked_sub(1), max.checked_add(1)].into_iter().flatten().map(Value::Whole).collect()
+        }
+        Kind::Bound { min, .. } => min.checked_sub(1).map(Value::Whole).into_iter().collect(),
+        Kind::Number { min, max, .. } => {
+            let step = |x: f64| x.abs().max(1.0) * 1e-9;
+            [min - step(min), max + step(max), f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(Value::Number).to_vec()
+        }
+        Kind::Flag => Vec::new(),
+        Kind::Choice(_) | Kind::Controller => vec![Value::Word("nonsense".to_owned())],
+        Kind::Span { min, max } => {
+            let below = min.as_ps().checked_sub(1);
+            let above = max.as_ps().checked_add(1);
+            [below, above].into_iter().flatten().map(|ps| Value::Span(Dur::from_ps(ps))).collect()
+        }
+        Kind::OptionalRate => vec![Value::Rate(Some(Rate::from_bps(0)))],
+        Kind::Increasing { max_len } => {
+            vec![Value::List(vec![3, 3]), Value::List(vec![3, 2]), Value::List((0..=max_len as u64).collect())]
+        }
+    }
+}
+
+/// One value of every type that a value can have.
+fn every_type() -> Vec<Value> {
+    vec![
+        Value::Whole(5),
+        Value::Number(0.5),
+        Value::Flag(true),
+        Value::Word("pull".to_owned()),
+        Value::Span(Dur::from_ms(1)),
+        Value::Rate(None),
+        Value::List(vec![1]),
+    ]
+}
+
+#[test]
+fn every_parameter_refuses_what_it_does_not_allow() {
+    for controller in CONTROLLERS {
+        for param in controller.params {
+            let default = Value::from(param.default);
+            let other_types = every_type()
+                .into_iter()
+                .filter(|value| std::mem::discriminant(value) != std::mem::discriminant(&default));
+            for value in out_of_range(param).into_iter().chain(other_types) {
+                let mut values = Values::default();
+                values.set(param.name, value.clone());
+                match build(controller.name, &values, &Values::default(), MSS) {
+                    Err(BuildError::Param(error)) => assert_eq!(error.name, param.name),
+                    Err(BuildError::Unknown { name }) => {
+                        assert_eq!((param.kind, name.as_str()), (Kind::Controller, "nonsense"))
+                    }
+                    other => panic!("{}: {} = {value} gives {other:?}", controller.name, param.name),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_value_for_the_controller_inside_is_checked_as_well() {
+    let mut inner = Values::default();
+    inner.set("initial_window", Value::Whole(0));
+    let error = build("rc3", &Values::default(), &inner, MSS).expect_err("a window of zero");
+    assert!(matches!(&error, BuildError::Param(error) if error.name == "initial_window"), "{error}");
+    let mut itself = Values::default();
+    itself.set("inner", Value::Word("rc3".to_owned()));
+    assert!(matches!(build("rc3", &itself, &Values::default(), MSS), Err(BuildError::Nested { .. })));
+}
