@@ -54,6 +54,13 @@ class PhysicsError(RuntimeError):
 class Cancelled(RuntimeError):
     """A progress callback returned false."""
 
+class Round(TypedDict):
+    """What one round of a walk-through sends; segments count from 0."""
+
+    normal: list[int]
+    low: list[tuple[int, int]]
+    dropped: list[int]
+
 class Results:
     """All results of a run."""
 
@@ -79,3 +86,4 @@ class Prepared:
 
 def prepare(text: str, source_name: str, base_dir: str, overrides: list[str], seed: int | None = None) -> Prepared: ...
 def catalogue() -> list[CatalogueEntry]: ...
+def walk(controller: str, initial_window: int, segments: int, capacity: int, drops: list[int]) -> list[Round]: ...

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from sparelane.names import UnknownNameError
 
+# A scenario file that redoes something says what in a comment.
+SOURCE = "# Source:"
+
 FOLDER = Path(__file__).parent / "scenarios"
 
 
@@ -66,5 +69,6 @@ def catalogue() -> list[Ready]:
 
 
 def _describe(path: Path) -> Ready:
-    data = tomllib.loads(path.read_text(encoding="utf-8"))
-    return Ready(path.stem, str(data.get("title", "")), str(data.get("source", "")), path)
+    text = path.read_text(encoding="utf-8")
+    sources = (line.removeprefix(SOURCE) for line in text.splitlines() if line.startswith(SOURCE))
+    return Ready(path.stem, str(tomllib.loads(text).get("title", "")), next(sources, "").strip(), path)

@@ -4,6 +4,7 @@ mod catalogue;
 mod errors;
 mod results;
 mod run;
+mod walk;
 
 /// The module `sparelane._native`.
 #[pyo3::pymodule]
@@ -18,6 +19,8 @@ mod _native {
     use crate::results::Results;
     #[pymodule_export]
     use crate::run::{Prepared, prepare};
+    #[pymodule_export]
+    use crate::walk::walk;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 DEFAULT_FOLDER = Path("out") / "reproduce"
 INTERRUPTED = 130
-MOST_JOBS = 2
 
 
 @click.command("reproduce")
@@ -30,8 +29,8 @@ MOST_JOBS = 2
     "jobs",
     "--jobs",
     type=click.IntRange(min=1),
-    default=lambda: min(MOST_JOBS, os.cpu_count() or 1),
-    help="Simulations at the same time; the results do not depend on it.  [default: 2, or the cores if fewer]",
+    default=lambda: os.cpu_count() or 1,
+    help="Simulations at the same time; the results do not depend on it.  [default: one a core]",
 )
 @click.option(
     "folder",

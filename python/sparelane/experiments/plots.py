@@ -141,6 +141,7 @@ def grouped_bars(axes: Axes, groups: Sequence[str], series: Sequence[Bars]) -> N
             axes.plot(*zip(*crosses, strict=True), label=label, **PAPER_STYLE)
             marked = True
     axes.set_xticks(range(len(groups)), groups)
+    axes.set_ylim(bottom=0.0)
     axes.grid(visible=False, axis="x")
 
 

@@ -3,37 +3,48 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from matplotlib.figure import Figure
 
 from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact
-from sparelane.experiments.rc3.walkthrough import NAMES, Walk, draw_rounds, rounds_table
+from sparelane.experiments.rc3.walkthrough import NAMES, Walk, by_priority, draw_rounds
 
-# Plain TCP sends without the drops.
-WALK = Walk("rc3-example-66", rate_bps=12e6, delay_s=11.98e-3, rounds=6, settings={"tcp": ("drop=[]",)})
+# Plain TCP, which the paper does not show, sends without the drops.
+WALK = Walk(
+    segments=66,
+    initial_window=4,
+    capacity=50,
+    drops={"rc3": (20, 21)},
+    scenario="rc3-example-66",
+    settings={"tcp": ("drop=[]",)},
+)
 
-# Segments of normal priority in round trips 1, 2 and 3, under RC3.
+# RC3's segments of normal priority in rounds 1, 2 and 3; of low priority in round 1.
 CLASS_0 = (4, 8, 2)
-LOW_PRIORITY = {1: 40, 2: 22}
+LOW_PRIORITY = {1: 40, 2: 6}
 COMPLETION = 4
 
+CLASS_0_METRIC = "class-0 segments"
+COMPLETION_METRIC = "completes in round"
+PACKETS = ", packet by packet"
+
 REASONS = {
-    ("RC3 round 3", "class-0 segments"): (
+    ("RC3 round 3", CLASS_0_METRIC + PACKETS): (
         "packets 13 to 20 left at low priority behind packets 5 to 12, so their acknowledgments are 8 ms behind "
         "when the window reaches them, and they go again; the paper lets the sender see all acknowledgments of a "
-        "round trip before it sends"
+        "round before it sends"
     ),
 }
 
 ASSUMPTIONS = (
-    "A round trip is counted from the sender's first data, after the handshake, and lasts until the first segment's "
-    "acknowledgment is back; in the n-th one the sender sends what the acknowledgments of the (n-1)-th allow.",
-    "Segments of low priority count when they are handed to the sender's interface, all at once.",
-    "The flow completes in the round trip in which the sender hears that its last segment arrived, which is the one "
-    "after that in which it was sent; the paper counts so.",
-    "The 21st and the 22nd segment are lost when they are first sent, under RC3 at low priority; plain TCP, which the "
-    "paper does not show, sends the same flow without that loss.",
+    "The paper counts in rounds: all acknowledgments of a round are back before the next begins. Rows "
+    '"packet by packet" are of the simulator, where packets follow each other in time; a round is then the time from '
+    "the first segment's first bit to its acknowledgment.",
+    "Rounds count from the sender's first data, after the handshake. The flow completes in the round in which the "
+    "sender hears that its last segment arrived, the one after that in which it was sent; the paper counts so.",
+    "The 21st and the 22nd segment are lost when they are first sent, which under RC3 is at low priority. Plain TCP, "
+    "which the paper does not show, sends the same flow without that loss.",
 )
 
 
@@ -44,33 +55,39 @@ def plan(effort: Effort) -> Sequence[Simulation]:
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
-    """Segments by round trip, and the round trip in which the flow completes."""
+    """Segments by round, and the round in which the flow completes."""
     del effort
-    sent = {name: WALK.sent_by_round(scheme, 0, outcomes) for scheme, name in NAMES.items()}
+    rounds = {scheme: WALK.rounds(scheme) for scheme in NAMES}
     rows = [
-        exact(f"RC3 round {index}", "class-0 segments", "", paper, sent["RC3"][index - 1])
-        for index, paper in enumerate(CLASS_0, start=1)
+        exact(f"RC3 round {index}", CLASS_0_METRIC, "", paper, len(found["normal"]))
+        for index, (paper, found) in enumerate(zip(CLASS_0, rounds["rc3"], strict=True), start=1)
     ]
+    first = by_priority(rounds["rc3"][0])
     rows += [
-        exact(
-            "RC3 round 1", f"priority-{priority} segments", "", paper, WALK.sent_by_round("rc3", priority, outcomes)[0]
-        )
+        exact("RC3 round 1", f"priority-{priority} segments", "", paper, len(first[priority]))
         for priority, paper in LOW_PRIORITY.items()
     ]
+    rows.append(exact("RC3", COMPLETION_METRIC, "", COMPLETION, len(rounds["rc3"]) + 1))
     rows += [
-        exact(f"TCP round {index}", "class-0 segments", "", None, count)
-        for index, count in enumerate(sent["TCP"], start=1)
-        if count
+        exact(f"TCP round {index}", CLASS_0_METRIC, "", None, len(found["normal"]))
+        for index, found in enumerate(rounds["tcp"], start=1)
     ]
+    rows.append(exact("TCP", COMPLETION_METRIC, "", None, len(rounds["tcp"]) + 1))
+    return Evaluation((*rows, *_packet_rows(outcomes)), curves={"rounds": WALK.table()})
+
+
+def _packet_rows(outcomes: Outcomes) -> Iterable[Row]:
+    sent = WALK.sent_by_round_trip("rc3", outcomes)
+    for index, (paper, count) in enumerate(zip(CLASS_0, sent, strict=True), start=1):
+        yield exact(f"RC3 round {index}", CLASS_0_METRIC + PACKETS, "", paper, count)
     for scheme, name in NAMES.items():
         heard = WALK.completion(scheme, outcomes)
         completed = None if heard is None else math.floor(heard) + 1
-        rows.append(Row(name, "completes in round trip", "", COMPLETION if name == "RC3" else None, completed, None))
-    return Evaluation(tuple(rows), curves={"rounds": rounds_table(sent)})
+        yield Row(name, COMPLETION_METRIC + PACKETS, "", COMPLETION if scheme == "rc3" else None, completed, None)
 
 
 def draw(evaluation: Evaluation) -> Figure:
-    """Segments by round trip."""
+    """Segments by round."""
     return draw_rounds(evaluation, {"RC3": CLASS_0})
 
 

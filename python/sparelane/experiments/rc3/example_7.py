@@ -7,16 +7,20 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact
-from sparelane.experiments.rc3.walkthrough import NAMES, Walk, draw_rounds, rounds_table
+from sparelane.experiments.rc3.walkthrough import NAMES, Walk, draw_rounds
 
-WALK = Walk("rc3-example-7", rate_bps=12e6, delay_s=11.98e-3, rounds=4)
+# No more than fits a round trip is ever sent.
+WALK = Walk(segments=7, initial_window=1, capacity=50, drops={}, scenario="rc3-example-7")
 
-TCP_ROUNDS = (1, 2, 4)
 ROUND_TRIPS = {"TCP": 3, "RC3": 1}
+CLASS_0 = {"TCP": (1, 2, 4), "RC3": (1,)}
+LOW_PRIORITY = 6
 
 ASSUMPTIONS = (
-    "Round trips are counted from the sender's first data, after the handshake, until it hears that the last segment "
-    "arrived, and rounded: serialization takes a small part of one.",
+    "The slides count in rounds: all acknowledgments of a round are back before the next begins. They count rounds of "
+    "sending, from the first data, after the handshake.",
+    'In the rows "packet by packet" a flow takes the round trips from the sender\'s first data until it hears that '
+    "the last segment arrived, rounded, since serialization takes a small part of one.",
 )
 
 
@@ -27,26 +31,27 @@ def plan(effort: Effort) -> Sequence[Simulation]:
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
-    """How long the flow takes, and what TCP sends in each round trip."""
+    """How long the flow takes, and what it sends in each round."""
     del effort
-    sent = {name: WALK.sent_by_round(scheme, 0, outcomes) for scheme, name in NAMES.items()}
     rows = []
     for scheme, name in NAMES.items():
+        rounds = WALK.rounds(scheme)
+        rows.append(exact(name, "round trips", "", ROUND_TRIPS[name], len(rounds)))
+        rows += [
+            exact(f"{name} round {index}", "class-0 segments", "", paper, len(found["normal"]))
+            for index, (paper, found) in enumerate(zip(CLASS_0[name], rounds, strict=True), start=1)
+        ]
+    rows.append(exact("RC3 round 1", "low-priority segments", "", LOW_PRIORITY, len(WALK.rounds("rc3")[0]["low"])))
+    for scheme, name in NAMES.items():
         heard = WALK.completion(scheme, outcomes)
-        rows.append(Row(name, "round trips", "", ROUND_TRIPS[name], None if heard is None else round(heard), None))
-    low = sum(WALK.sent_by_round("rc3", priority, outcomes)[0] for priority in (1, 2, 3, 4))
-    rows += [
-        exact(f"TCP round {index}", "class-0 segments", "", paper, sent["TCP"][index - 1])
-        for index, paper in enumerate(TCP_ROUNDS, start=1)
-    ]
-    rows.append(exact("RC3 round 1", "class-0 segments", "", 1, sent["RC3"][0]))
-    rows.append(exact("RC3 round 1", "low-priority segments", "", 6, low))
-    return Evaluation(tuple(rows), curves={"rounds": rounds_table(sent)})
+        taken = None if heard is None else round(heard)
+        rows.append(Row(name, "round trips, packet by packet", "", ROUND_TRIPS[name], taken, None))
+    return Evaluation(tuple(rows), curves={"rounds": WALK.table()})
 
 
 def draw(evaluation: Evaluation) -> Figure:
-    """Segments by round trip."""
-    return draw_rounds(evaluation, {"TCP": TCP_ROUNDS, "RC3": (1,)})
+    """Segments by round."""
+    return draw_rounds(evaluation, CLASS_0)
 
 
 EXPERIMENT = Experiment(

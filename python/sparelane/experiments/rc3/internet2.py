@@ -22,6 +22,9 @@ Scheme = Literal["tcp", "rc3"]
 # Flows that start before this share of the run are left out: 2 s of 5 s in the authors' scripts.
 WARM_UP_SHARE = 0.4
 
+# How a row's name says that it follows another rule of averaging than the first.
+RULE_MARK = ", TCP to "
+
 # The authors' averaging script reads TCP's results up to twice the time at which RC3's end.
 LONG_RUN = 2
 
@@ -69,11 +72,17 @@ class Rule:
 
     def suffix(self, effort: Effort) -> str:
         """What a row's name says of the rule."""
-        return "" if self.tcp_runs == 1 else f", TCP to {self.tcp_runs * effort.stop_s:g} s"
+        return "" if self.tcp_runs == 1 else f"{RULE_MARK}{self.tcp_runs * effort.stop_s:g} s"
 
 
 BOTH_BY_THE_END = Rule(1)
 TCP_LONGER = Rule(LONG_RUN)
+
+
+def rule_in_name(row: str) -> str:
+    """The part of a row's name that says by which rule it is averaged; empty for the first rule."""
+    _, mark, end = row.partition(RULE_MARK)
+    return mark + end
 
 
 def rules(effort: Effort) -> tuple[Rule, ...]:

@@ -1,0 +1,45 @@
+//! A transfer in rounds, as papers walk through one.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sparelane_cc::{Value, Values, registry};
+use sparelane_transport::TransportConfig;
+use sparelane_transport::rounds::{self, Round, Walk};
+
+const INITIAL_WINDOW: &str = "initial_window";
+
+/// What a transfer sends in each round under a controller; segments count from 0.
+///
+/// The initial window is the controller's own or, where it contains another, that of the one inside.
+#[pyfunction]
+pub fn walk<'py>(
+    py: Python<'py>,
+    controller: &str,
+    initial_window: u64,
+    segments: u32,
+    capacity: usize,
+    drops: Vec<u32>,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let config = TransportConfig::default();
+    let mut window = Values::default();
+    window.set(INITIAL_WINDOW, Value::Whole(initial_window));
+    let has_window = |found: &registry::Controller| found.params.iter().any(|param| param.name == INITIAL_WINDOW);
+    let (own, inner) = match registry::find(controller) {
+        Some(found) if has_window(found) => (window, Values::default()),
+        _ => (Values::default(), window),
+    };
+    let cc = registry::build(controller, &own, &inner, config.mss_bytes)
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let rounds = rounds::walk(&Walk { segments, capacity, drops }, config, cc);
+    rounds.into_iter().map(|round| to_dict(py, round)).collect()
+}
+
+fn to_dict(py: Python<'_>, round: Round) -> PyResult<Bound<'_, PyDict>> {
+    let Round { normal, low, dropped } = round;
+    let out = PyDict::new(py);
+    out.set_item("normal", normal)?;
+    out.set_item("low", low)?;
+    out.set_item("dropped", dropped)?;
+    Ok(out)
+}
