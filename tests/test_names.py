@@ -8,7 +8,7 @@ from sparelane import library
 from sparelane.experiments import registry, select
 from sparelane.names import UnknownNameError
 
-RC3 = ["drops", "example-66", "example-7", "fig7-sizes", "fig8-load", "fig9-bdp", "model"]
+RC3 = ["drops", "example-66", "example-7", "fig7-sizes", "fig8-load", "fig9-bdp", "model", "nic-feed"]
 
 
 def test_every_experiment_is_found() -> None:

@@ -20,12 +20,11 @@ def _buffer(size: str) -> tuple[str, ...]:
     return (f"queue.limit={size}",)
 
 
-SETTINGS = (
-    Setting("100 Mb/s 40 ms", (*SLOW, *_buffer("500KB")), LOAD, gbps=0.1),
-    Setting("100 Mb/s 400 ms", (*SLOW, *FAR, *_buffer("5MB")), LOAD, gbps=0.1),
-    Setting("1 Gb/s 40 ms", (), LOAD),
-    Setting("1 Gb/s 400 ms", (*FAR, *_buffer("50MB")), LOAD),
-)
+SLOW_NEAR = Setting("100 Mb/s 40 ms", (*SLOW, *_buffer("500KB")), LOAD, gbps=0.1)
+SLOW_FAR = Setting("100 Mb/s 400 ms", (*SLOW, *FAR, *_buffer("5MB")), LOAD, gbps=0.1)
+FAST_NEAR = Setting("1 Gb/s 40 ms", (), LOAD)
+FAST_FAR = Setting("1 Gb/s 400 ms", (*FAR, *_buffer("50MB")), LOAD)
+SETTINGS = (SLOW_NEAR, SLOW_FAR, FAST_NEAR, FAST_FAR)
 
 PRINTED = {
     "100 Mb/s 40 ms": {"over flows": Printed(0.167, 0.110, 33.98), "over bytes": Printed(0.691, 0.442, 36.05)},

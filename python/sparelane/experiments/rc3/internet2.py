@@ -52,12 +52,14 @@ class Setting:
         overrides: `key=value` each.
         load: of every link, 0 to 1.
         gbps: rate of the access links, for the estimate of the work.
+        rc3_overrides: further ones for RC3's runs alone.
     """
 
     name: str
     overrides: tuple[str, ...]
     load: float
     gbps: float = 1.0
+    rc3_overrides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ def simulation(setting: Setting, scheme: Scheme, seed: int, stop_s: float) -> Si
         scenario=SCENARIO,
         settings=(
             *setting.overrides,
+            *(setting.rc3_overrides if scheme == "rc3" else ()),
             f"workload.load={setting.load:g}",
             f"workload.scheme={scheme}",
             f"duration={stop_s:g}s",

@@ -1,0 +1,88 @@
+"""Beyond the papers: RC3's low-priority segments handed to the sender's interface at once, or when it is idle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from matplotlib.figure import Figure
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.rc3 import internet2
+from sparelane.experiments.rc3.analytic import reduction
+from sparelane.experiments.rc3.fig9_bdp import FAST_NEAR, SLOW_NEAR
+from sparelane.experiments.rc3.internet2 import AVERAGES, BOTH_BY_THE_END, Setting
+
+BASES = (SLOW_NEAR, FAST_NEAR)
+FEEDS: Mapping[str, tuple[str, ...]] = {"pushed": (), "pulled": ("scheme.rc3.feed=pull",)}
+
+ASSUMPTIONS = (
+    *internet2.ASSUMPTIONS,
+    "Pushed: the interface is handed all low-priority segments when the flow starts, as the authors' code does, and "
+    "sends them even when they have become needless. Pulled: it is handed one whenever it has nothing else to send, "
+    "and only such as TCP has not overtaken.",
+)
+
+
+def settings() -> list[Setting]:
+    """Each base with each feed; TCP's runs are the same for both."""
+    return [replace(base, rc3_overrides=overrides) for base in BASES for overrides in FEEDS.values()]
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """TCP, and RC3 with both feeds."""
+    return internet2.plan(settings(), effort)
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """Reductions with both feeds, and what pulling gains."""
+    return Evaluation(tuple(row for base in BASES for row in _rows(base, effort, outcomes)))
+
+
+def _rows(base: Setting, effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
+    for average in AVERAGES:
+        cuts = {
+            feed: _reductions(replace(base, rc3_overrides=overrides), average, effort, outcomes)
+            for feed, overrides in FEEDS.items()
+        }
+        row = f"{base.name} {average}"
+        for feed, values in cuts.items():
+            yield measured(row, f"reduction, {feed}", "%", None, values)
+        gains = [pulled - pushed for pushed, pulled in zip(cuts["pushed"], cuts["pulled"], strict=True)]
+        yield measured(row, "gain of pulling, points", "%", None, gains)
+
+
+def _reductions(setting: Setting, average: str, effort: Effort, outcomes: Outcomes) -> list[float]:
+    pairs = (internet2.pairs(setting, seed, effort, outcomes, BOTH_BY_THE_END) for seed in effort.seed_numbers())
+    return [reduction(*times) for flows in pairs if (times := internet2.mean_times(flows, average)) is not None]
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """Reductions with both feeds."""
+    drawing, [axes] = plots.figure()
+    groups = [f"{base.name} {average}" for base in BASES for average in AVERAGES]
+    bars = [
+        plots.Bars.of_rows(feed, look, [evaluation.find(group, f"reduction, {feed}") for group in groups])
+        for feed, look in zip(FEEDS, (plots.TCP, plots.RC3), strict=True)
+    ]
+    plots.grouped_bars(axes, [group.replace(" 40 ms ", "\n") for group in groups], bars)
+    axes.set_ylabel("reduction of mean\ncompletion time (%)")
+    plots.legend_above(axes, 2)
+    return drawing
+
+
+EXPERIMENT = Experiment(
+    id="rc3/nic-feed",
+    title="Low-priority segments pushed to the interface at once, or pulled when it is idle",
+    source="sparelane; NSDI 2014, section 2.1, says only that they wait for TCP's",
+    method="Internet2 topology, 30 % load, 40 ms, at 100 Mb/s and 1 Gb/s; each flow under TCP and under RC3 with both "
+    "feeds.",
+    assumptions=ASSUMPTIONS,
+    full=Effort("full", seeds=5, stop_s=5.0),
+    quick=Effort("quick", seeds=1, stop_s=3.0),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+    reasons={},
+)
