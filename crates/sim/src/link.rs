@@ -224,14 +224,27 @@ impl Link {
 
     #[inline(never)]
     fn send_carefully(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
-        let mut packet = *packet;
-        if let Some(hazards) = &mut self.hazards
-            && hazards.strike(&mut packet)
-        {
+        if self.hazards.is_some() {
+            return self.send_at_risk(now, *packet, dropped);
+        }
+        if self.queue.is_some() {
+            self.send_queued(now, packet, dropped)
+        } else {
+            self.send_fifo(now, *packet, dropped)
+        }
+    }
+
+    #[inline(never)]
+    fn send_at_risk(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> bool {
+        if self.hazards.as_mut().is_some_and(|hazards| hazards.strike(&mut packet)) {
             self.drop(packet, dropped);
             return false;
         }
-        if self.queue.is_some() { self.send_queued(now, &packet, dropped) } else { self.send_fifo(now, packet, dropped) }
+        if self.queue.is_some() {
+            self.send_queued(now, &packet, dropped)
+        } else {
+            self.send_fifo(now, packet, dropped)
+        }
     }
 
     /// FIFO: a packet that may not fit, may be marked, or waits longer than any before it.
@@ -274,6 +287,7 @@ impl Link {
         was_empty
     }
 
+    #[inline(always)]
     fn send_queued(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         self.commit(now);
         let Some(queue) = &mut self.queue else { return false };
@@ -281,10 +295,12 @@ impl Link {
             return self.transmit(now, packet);
         }
         let before = dropped.len();
-        queue.enqueue(*packet, dropped);
-        self.counts.peak_backlog_bytes = self.counts.peak_backlog_bytes.max(queue.backlog_bytes());
-        for victim in &dropped[before..] {
-            self.counts.dropped[usize::from(victim.class()) & (CLASSES - 1)] += 1;
+        queue.enqueue(packet, dropped);
+        if queue.backlog_bytes() > self.counts.peak_backlog_bytes {
+            self.counts.peak_backlog_bytes = queue.backlog_bytes();
+        }
+        if dropped.len() > before {
+            self.count_dropped(&dropped[before..]);
         }
         if !self.waits {
             self.set_care();
@@ -345,6 +361,14 @@ impl Link {
         }
         self.wake = Time::NEVER;
         true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_dropped(&mut self, victims: &[Packet]) {
+        for victim in victims {
+            self.counts.dropped[usize::from(victim.class()) & (CLASSES - 1)] += 1;
+        }
     }
 
     #[cold]

@@ -103,8 +103,8 @@ impl TwoEventFabric {
             victims.push(packet);
         } else {
             match &mut port.waiting {
-                Waiting::Queue(queue) if !idle => queue.enqueue(packet, &mut victims),
-                Waiting::Queue(queue) => queue.enqueue(packet, &mut Vec::new()),
+                Waiting::Queue(queue) if !idle => queue.enqueue(&packet, &mut victims),
+                Waiting::Queue(queue) => queue.enqueue(&packet, &mut Vec::new()),
                 Waiting::Fifo(waiting) => {
                     let fits = match port.spec.limit {
                         Limit::Bytes(limit) => bytes + packet.wire_bytes() <= limit,

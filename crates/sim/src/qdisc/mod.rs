@@ -30,7 +30,7 @@ impl Queue {
 
     /// Takes a packet; those that have to go instead, possibly itself, are added to `dropped`.
     #[inline]
-    pub(crate) fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>) {
+    pub(crate) fn enqueue(&mut self, packet: &Packet, dropped: &mut Vec<Packet>) {
         match self {
             Queue::Priority(queue) => queue.enqueue(packet, dropped),
         }

@@ -42,23 +42,33 @@ impl Priority {
     }
 
     #[inline]
-    pub(crate) fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>) {
-        while !self.fits(&packet) {
+    pub(crate) fn enqueue(&mut self, packet: &Packet, dropped: &mut Vec<Packet>) {
+        if !self.fits(packet) && !self.make_room(packet, dropped) {
+            dropped.push(*packet);
+            return;
+        }
+        let class = usize::from(packet.class()) & (CLASSES - 1);
+        self.backlog_bytes += packet.wire_bytes();
+        self.backlog_packets += 1;
+        self.occupied |= 1 << class;
+        *self.classes[class].push_slot() = *packet;
+    }
+
+    /// Pushes out packets of lower classes until `packet` fits; false where it cannot.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
+        while !self.fits(packet) {
             let lowest = (u8::BITS - 1).wrapping_sub(self.occupied.leading_zeros()) as usize;
             if self.occupied == 0 || lowest <= usize::from(packet.class()) {
-                dropped.push(packet);
-                return;
+                return false;
             }
             if let Some(victim) = self.classes[lowest].pop_newest() {
                 self.account_departure(lowest, &victim);
                 dropped.push(victim);
             }
         }
-        let class = usize::from(packet.class()) & (CLASSES - 1);
-        self.backlog_bytes += packet.wire_bytes();
-        self.backlog_packets += 1;
-        self.occupied |= 1 << class;
-        self.classes[class].push(packet);
+        true
     }
 
     #[inline]
@@ -116,7 +126,7 @@ mod tests {
         let mut queue = Priority::new(Limit::Packets(100));
         let mut dropped = Vec::new();
         for (class, seq) in [(3, 0), (0, 1), (3, 2), (1, 3), (0, 4)] {
-            queue.enqueue(packet(class, seq), &mut dropped);
+            queue.enqueue(&packet(class, seq), &mut dropped);
         }
         assert_eq!(drain(&mut queue), [(0, 1), (0, 4), (1, 3), (3, 0), (3, 2)]);
         assert!(dropped.is_empty() && queue.backlog_bytes() == 0);
@@ -127,12 +137,12 @@ mod tests {
         let mut queue = Priority::new(Limit::Bytes(3_500));
         let mut dropped = Vec::new();
         for (class, seq) in [(2, 0), (4, 1), (4, 2)] {
-            queue.enqueue(packet(class, seq), &mut dropped);
+            queue.enqueue(&packet(class, seq), &mut dropped);
         }
-        queue.enqueue(packet(0, 3), &mut dropped);
-        queue.enqueue(packet(4, 4), &mut dropped);
-        queue.enqueue(packet(1, 5), &mut dropped);
-        queue.enqueue(packet(2, 6), &mut dropped);
+        queue.enqueue(&packet(0, 3), &mut dropped);
+        queue.enqueue(&packet(4, 4), &mut dropped);
+        queue.enqueue(&packet(1, 5), &mut dropped);
+        queue.enqueue(&packet(2, 6), &mut dropped);
         let victims: Vec<u32> = dropped.iter().map(|packet| packet.seq()).collect();
         assert_eq!(victims, [2, 4, 1, 6]);
         assert_eq!(drain(&mut queue), [(0, 3), (1, 5), (2, 0)]);
