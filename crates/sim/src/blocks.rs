@@ -56,6 +56,7 @@ impl BlockSlab {
     }
 
     /// Entries in use.
+    #[cfg(test)]
     pub(crate) fn in_use(&self) -> usize {
         self.entries.len() - self.free.len()
     }

@@ -37,11 +37,6 @@ impl Flags {
         self.0 & other.0 != 0
     }
 
-    #[inline(always)]
-    pub(crate) const fn with(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
-    }
-
     /// `self` and, where `condition` holds, `other`.
     #[inline(always)]
     pub(crate) const fn with_if(self, condition: bool, other: Flags) -> Flags {
@@ -182,6 +177,6 @@ mod tests {
         packet.set(Flags::DOOMED);
         assert_eq!((packet.flow(), packet.seq(), packet.trigger(), packet.route()), (0xdead_beef, 7, u32::MAX, 42));
         assert_eq!((packet.blocks(), packet.wire_bytes(), packet.class()), (NO_BLOCKS, 65_535, 255));
-        assert_eq!(packet.flags(), Flags::ACK.with(Flags::DOOMED));
+        assert_eq!(packet.flags(), Flags::ACK.with_if(true, Flags::DOOMED));
     }
 }

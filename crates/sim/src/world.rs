@@ -592,7 +592,7 @@ impl<F: Fabric> World<F> {
             return Err(PhysicsViolation::QueueOverLimit { link, held: counts.peak_backlog_bytes, limit });
         }
         let cable = &self.network.cables[link / 2];
-        let (from, to) = if link % 2 == 0 { (cable.a, cable.b) } else { (cable.b, cable.a) };
+        let (from, to) = if link.is_multiple_of(2) { (cable.a, cable.b) } else { (cable.b, cable.a) };
         self.records.links.add(from, to, spec.rate, &counts);
         Ok(held)
     }
