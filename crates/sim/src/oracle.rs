@@ -34,7 +34,7 @@ impl Kind {
 
 enum Waiting {
     Fifo(VecDeque<Packet>),
-    Queue(Queue),
+    Queue(Box<Queue>),
 }
 
 struct Port {
@@ -137,7 +137,8 @@ impl Fabric for TwoEventFabric {
     fn new(links: &[LinkSpec], seed: u64) -> TwoEventFabric {
         let port = |(&spec, number): (&LinkSpec, u64)| Port {
             spec,
-            waiting: Queue::new(spec.queue, spec.limit).map_or(Waiting::Fifo(VecDeque::new()), Waiting::Queue),
+            waiting: Queue::new(spec.queue, spec.limit)
+                .map_or(Waiting::Fifo(VecDeque::new()), |queue| Waiting::Queue(Box::new(queue))),
             in_transmission: None,
             free_at: Time::ZERO,
             wire: VecDeque::new(),
