@@ -100,7 +100,16 @@ impl<'d> Field<'d> {
         }
     }
 
+    /// That the key `name` is missing; or, where a key close to it is there, that this one is unknown.
     fn missing(&self, name: &str, allowed: &str) -> ScenarioError {
+        if let Item::Table(table) = self.item() {
+            let misspelt = |(given, _): &(&str, &Node)| !did_you_mean(given, std::iter::once(name)).is_empty();
+            if let Some((given, node)) = table.iter().find(misspelt) {
+                let path = self.child(given, Cow::Borrowed(node), self.kind).path;
+                let message = format!("unknown key{}", did_you_mean(given, std::iter::once(name)));
+                return self.error_at(path, None, node.origin, message);
+            }
+        }
         let key = self.child(name, Cow::Borrowed(&*self.node), self.kind).path;
         self.error_at(key, None, self.node.origin, format!("missing; allowed: {allowed}"))
     }

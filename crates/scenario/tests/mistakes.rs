@@ -306,6 +306,11 @@ fn mistakes_in_schemes_and_transport() {
     let newreno = "controller = \"newreno\"";
     let rc3 = "controller = \"rc3\"";
     check(&[
+        (
+            "controller = \"newreno\"",
+            "controler = \"newreno\"",
+            "x.toml:8: scheme.tcp.controler: unknown key; did you mean \"controller\"?",
+        ),
         (newreno, "", "x.toml:7: scheme.tcp.controller: missing; allowed: the name of a controller"),
         (
             newreno,
