@@ -1,8 +1,11 @@
 """Rows, their differences, and how people and machines read them."""
 
+from dataclasses import replace
+
 import pytest
 
-from sparelane.experiments.base import Row, exact, measured
+from sparelane.experiments import registry
+from sparelane.experiments.base import Evaluation, Row, exact, measured
 from sparelane.experiments.text import cells, difference, number
 
 
@@ -22,6 +25,17 @@ def test_without_a_printed_number_there_is_no_difference() -> None:
     assert not row.deviates
 
 
+def test_a_reason_stands_beside_rows_that_deviate_only() -> None:
+    rows = (Row("near", "FCT", "s", 1.0, 1.05, None), Row("far", "FCT", "s", 1.0, 2.0, None))
+    experiment = replace(
+        registry()["rc3/model"],
+        evaluate=lambda effort, outcomes: Evaluation(rows),
+        reasons={("near", "FCT"): "because", ("far", "FCT"): "because"},
+    )
+    near, far = experiment.judge(experiment.quick, {}).rows
+    assert (near.reason, far.reason) == ("", "because")
+
+
 def test_machines_read_null_where_there_is_no_number() -> None:
     assert measured("a", "b", "s", 0.5, []).to_json("rc3/x") == {
         "experiment": "rc3/x",
@@ -36,7 +50,7 @@ def test_machines_read_null_where_there_is_no_number() -> None:
 
 
 def test_a_row_reads_as_in_a_table() -> None:
-    row = Row("30% over flows", "reduction", "%", 43.54, 41.0, 0.5, "because")
+    row = Row("30% over flows", "reduction", "%", 43.54, 41.0, 0.5)
     assert cells(row) == ("30% over flows", "reduction", "43.54 %", "41.00 ± 0.50 %", "−2.54 points", "")
     row = Row("30% over flows", "TCP FCT", "s", 0.1, 0.15, None, "because")
     assert cells(row) == ("30% over flows", "TCP FCT", "0.1000 s", "0.1500 s", "+0.0500 s (+50.0 %)", "because")

@@ -440,6 +440,32 @@ mod tests {
         }
     }
 
+    /// Memory follows what is under way: slots of flows that are over serve later ones.
+    #[test]
+    fn a_longer_run_needs_no_more_slots() {
+        let slots_and_flows = |seconds: u64| {
+            let mut config = scenario(1);
+            let spec = PoissonSpec {
+                sources: config.network.hosts(),
+                destinations: Destinations::AnyOther,
+                rate: ArrivalRate::FlowsPerSecond(20.0),
+                sizes: SizeDistribution::fixed(5_000).expect("a size"),
+                start: Time::ZERO,
+                end: Time::NEVER,
+                scheme: 0,
+                number: 0,
+            };
+            config.flows = Box::new(Poisson::new(&config.network, spec, 1).expect("a workload"));
+            config.stop = Time::ZERO + Dur::from_secs(seconds);
+            let mut world = World::<LinkFabric<512>>::new(config);
+            while !world.advance(1_000).expect("the laws hold") {}
+            (world.flows.len(), world.records.flows.id.len())
+        };
+        let ((short_slots, short_flows), (long_slots, long_flows)) = (slots_and_flows(4), slots_and_flows(40));
+        assert!(long_flows > 8 * short_flows && short_flows > 300, "{short_flows} and {long_flows} flows");
+        assert!(long_slots < 2 * short_slots, "{short_slots} and {long_slots} slots");
+    }
+
     #[test]
     fn the_size_of_the_event_tree_changes_nothing() {
         for seed in 200..206 {

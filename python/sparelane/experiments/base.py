@@ -181,7 +181,7 @@ class Experiment:
         plan: the simulations, in order.
         evaluate: rows from their outcomes.
         draw: the figure of an evaluation.
-        reasons: why a row differs, by row and metric.
+        reasons: why a row deviates, where it does, by row and metric.
     """
 
     id: str
@@ -197,7 +197,9 @@ class Experiment:
     reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def judge(self, effort: Effort, outcomes: Outcomes) -> Evaluation:
-        """The evaluation, with the known reasons beside the rows that they explain."""
+        """The evaluation, with the known reasons beside the rows that deviate from the paper."""
         found = self.evaluate(effort, outcomes)
-        rows = (replace(row, reason=self.reasons.get((row.row, row.metric), "")) for row in found.rows)
-        return replace(found, rows=tuple(rows))
+        return replace(found, rows=tuple(self._explain(row) for row in found.rows))
+
+    def _explain(self, row: Row) -> Row:
+        return replace(row, reason=self.reasons.get((row.row, row.metric), "")) if row.deviates else row

@@ -16,7 +16,7 @@ def cells(row: Row) -> tuple[str, str, str, str, str, str]:
         _with_unit(row.paper, row.unit),
         _ours(row),
         difference(row),
-        row.reason if row.deviates else "",
+        row.reason,
     )
 
 

@@ -81,6 +81,10 @@ BOTH_BY_THE_END = Rule(1)
 TCP_LONGER = Rule(LONG_RUN)
 
 
+# What the rows of a full effort say of their rule.
+RULE_NAMES = ("", f"{RULE_MARK}10 s")
+
+
 def rule_in_name(row: str) -> str:
     """The part of a row's name that says by which rule it is averaged; empty for the first rule."""
     _, mark, end = row.partition(RULE_MARK)
