@@ -28,7 +28,7 @@ ASSUMPTIONS = (
 
 
 UNEXPLAINED = (
-    "not explained: queues of 5 MB drop few packets here. Smaller ones drop more at every priority (one seed with 1 MB, "
+    "not explained: queues of 5 MB drop few packets here. Smaller ones drop more at every priority (one seed, 1 MB, "
     "30 % load: TCP 0.8 %, low priority 6.2 %), but no size gives the slides' rates for TCP and for low priority "
     "together"
 )

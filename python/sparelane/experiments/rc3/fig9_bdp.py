@@ -43,7 +43,7 @@ ASSUMPTIONS = (
 
 TOO_LATE = (
     "a flow that starts at 2 s and counts has taken less than 3 s, so TCP's long transfers are missing; the rows that "
-    "let TCP's flows finish until 10 s are close to the paper, as the authors' averaging script does"
+    "let TCP's flows finish until 10 s, as the authors' averaging script does, are close to the paper"
 )
 
 REASONS = {
