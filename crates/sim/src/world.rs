@@ -1,12 +1,15 @@
 //! Hosts and their flows on top of a fabric: what happens when a packet arrives, a timer fires or a
 //! flow starts.
 
+mod finish;
+mod start;
+
 use crate::blocks::BlockSlab;
 use crate::config::{RunConfig, Scheme};
 use crate::fabric::{Alarm, Event, Fabric};
 use crate::flow::{FlowSource, FlowSpec};
-use crate::link::{LinkSpec, PlannedDrop};
-use crate::network::{Limit, Network, NodeId, NodeKind};
+use crate::link::LinkSpec;
+use crate::network::{Network, NodeId, NodeKind};
 use crate::packet::{Fields, Flags, NO_BLOCKS, Packet};
 use crate::physics::PhysicsViolation;
 use crate::pull::{Puller, Pullers};
@@ -14,7 +17,7 @@ use crate::records::{CLASSES, Records};
 use crate::routes::{Routes, link_of};
 use crate::sampler::Sampler;
 use crate::timers::{Entry, Side, Timers};
-use sparelane_core::{Domain, Dur, Stream, Time};
+use sparelane_core::{Dur, Time};
 use sparelane_transport::{AckSegment, HEADER_BYTES, Receiver, Segment, Sender, Transmit};
 
 /// One open flow: both ends of its connection.
@@ -379,106 +382,6 @@ impl<F: Fabric> World<F> {
         self.fabric.arm(Alarm::Timer, self.timers.earliest());
     }
 
-    fn await_next_flow(&mut self) {
-        self.upcoming = self.source.next_flow();
-        self.fabric.arm(Alarm::FlowStart, self.upcoming.map_or(Time::NEVER, |spec| spec.start));
-    }
-
-    fn start_flows(&mut self) {
-        while let Some(spec) = self.upcoming.filter(|spec| spec.start <= self.now) {
-            self.start_flow(spec);
-            self.await_next_flow();
-        }
-    }
-
-    fn start_flow(&mut self, spec: FlowSpec) {
-        let id = self.records.flows.id.len() as u32;
-        let scheme = &self.schemes[usize::from(spec.scheme)];
-        let rng = Stream::new(self.seed, Domain::Controller, u64::from(id));
-        let cc = sparelane_cc::build(&scheme.controller, &scheme.values, &scheme.inner, scheme.transport.mss_bytes);
-        let Ok(cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
-        let (uses_tail, transport) = (cc.uses_tail(), scheme.transport);
-        let mut sender = Sender::new(transport, cc, rng);
-        match spec.size_bytes {
-            Some(bytes) => sender.write(bytes),
-            None => sender.write_without_end(),
-        }
-        let mss_bytes = transport.mss_bytes;
-        let segments = spec.size_bytes.map_or(u32::MAX, |bytes| bytes.div_ceil(mss_bytes) as u32);
-        let there = self.routes.links(&self.network, spec.src, spec.dst, u64::from(id));
-        let back = self.routes.links(&self.network, spec.dst, spec.src, u64::from(id));
-        let (Some(there), Some(back)) = (there, back) else { unreachable!("paths were checked before the run") };
-        let ideal = spec.size_bytes.map_or(Dur::ZERO, |bytes| self.ideal(&there, &back, bytes, mss_bytes));
-        let slot = self.free_slots.pop().unwrap_or(self.flows.len() as u32);
-        let (forward, reverse) = (slot * 2 * self.route_stride, (slot * 2 + 1) * self.route_stride);
-        self.fabric.set_route(forward, &there);
-        self.fabric.set_route(reverse, &back);
-        self.plan_drops(id, slot);
-        let flow = Flow {
-            sender,
-            receiver: Receiver::new(&transport),
-            id,
-            forward,
-            reverse,
-            in_network: 0,
-            segments,
-            finish: Time::NEVER,
-            start: self.now,
-            ideal,
-            sender_entry: Time::NEVER,
-            receiver_entry: Time::NEVER,
-            uses_tail,
-            ecn: Flags::DATA.with_if(transport.ecn, Flags::ECN_CAPABLE),
-            open: true,
-            pulling: false,
-            sent: [0; CLASSES],
-            lost: 0,
-        };
-        match self.flows.get_mut(slot as usize) {
-            Some(old) => *old = flow,
-            None => self.flows.push(flow),
-        }
-        let ideal = spec.size_bytes.map_or(u64::MAX, |_| ideal.as_ps());
-        self.records.flows.open(&spec, self.now, ideal);
-        self.records.totals.flows += 1;
-        self.open_flows += 1;
-        self.records.totals.peak_open_flows = self.records.totals.peak_open_flows.max(self.open_flows);
-        self.pump(slot);
-    }
-
-    /// The least completion time: a handshake, propagation, the last segment's serialization at every
-    /// link, and that of all before it at the slowest.
-    fn ideal(&self, there: &[u32], back: &[u32], bytes: u64, mss_bytes: u64) -> Dur {
-        let full_segments = (bytes - 1) / mss_bytes;
-        let last_bytes = bytes - full_segments * mss_bytes + HEADER_BYTES;
-        let cross = |links: &[u32], wire_bytes: u64| {
-            links.iter().fold(Dur::ZERO, |sum, &link| {
-                let link = &self.links[link as usize];
-                sum + link.delay + link.rate.byte_time().of(wire_bytes)
-            })
-        };
-        let queue = there
-            .iter()
-            .map(|&link| self.links[link as usize].rate.byte_time().of(mss_bytes + HEADER_BYTES) * full_segments);
-        cross(there, HEADER_BYTES)
-            + cross(back, HEADER_BYTES)
-            + cross(there, last_bytes)
-            + queue.max().unwrap_or_default()
-    }
-
-    fn plan_drops(&mut self, id: u32, slot: u32) {
-        for planned in self.drops.iter().filter(|planned| planned.flow == id) {
-            let cable = self.network.cables.iter().position(|cable| {
-                (cable.a, cable.b) == (planned.from, planned.to) || (cable.b, cable.a) == (planned.from, planned.to)
-            });
-            if let Some(cable) = cable {
-                let segments = planned.segments.iter().map(|&segment| (segment, planned.copies)).collect();
-                let link = link_of(&self.network, cable, planned.from);
-                self.fabric.plan_drop(link, PlannedDrop { flow: slot, segments });
-            }
-        }
-    }
-
     /// A packet was dropped or lost.
     #[inline(never)]
     fn bury(&mut self, packet: Packet) {
@@ -508,23 +411,6 @@ impl<F: Fabric> World<F> {
         self.open_flows -= 1;
     }
 
-    /// Writes a flow's row.
-    fn record(&mut self, slot: u32) {
-        let flow = &self.flows[slot as usize];
-        let row = flow.id as usize;
-        let flows = &mut self.records.flows;
-        flows.finish_ps[row] = flow.finish.as_ps();
-        flows.delivered_bytes[row] = flow.receiver.held_bytes();
-        for (class, sent) in flow.sent.iter().enumerate() {
-            flows.sent_packets[class][row] = *sent;
-        }
-        flows.lost_packets[row] = flow.lost;
-        let counts = flow.sender.counts();
-        flows.retransmissions[row] = counts.retransmissions;
-        flows.timeouts[row] = counts.timeouts;
-        self.records.totals.finished_flows += u64::from(flow.finish != Time::NEVER);
-    }
-
     fn sample(&mut self) {
         let Some(mut sampler) = self.sampler.take() else { return };
         let next = sampler.sample(self);
@@ -532,69 +418,6 @@ impl<F: Fabric> World<F> {
         if next <= self.stop {
             self.fabric.arm(Alarm::Sample, next);
         }
-    }
-
-    /// Ends the run: writes the rows of open flows and links, and checks the laws.
-    pub(crate) fn finish(mut self) -> Result<Records, PhysicsViolation> {
-        while let Some(packet) = self.fabric.take_dropped() {
-            self.bury(packet);
-        }
-        for slot in 0..self.flows.len() as u32 {
-            if self.flows[slot as usize].open {
-                self.record(slot);
-            }
-        }
-        let in_network = self.flows.iter().filter(|flow| flow.open).map(|flow| u64::from(flow.in_network)).sum();
-        let mut held_by_links = 0;
-        let mut packet_hops = 0;
-        for link in 0..self.links.len() {
-            held_by_links += self.finish_link(link)?;
-            packet_hops += self.records.links.sent_packets[link];
-        }
-        let went = self.delivered + self.dropped;
-        for held in [in_network, held_by_links] {
-            if self.injected != went + held {
-                let place = "in the network".to_owned();
-                return Err(PhysicsViolation::NotConserved { place, came: self.injected, went, held });
-            }
-        }
-        self.records.totals.events = self.fabric.events();
-        self.records.totals.packet_hops = packet_hops;
-        self.records.totals.end_ps = self.now.as_ps();
-        if let Some(sampler) = self.sampler {
-            self.records.series = sampler.into_series();
-        }
-        Ok(self.records)
-    }
-
-    /// Writes a link's row and checks its laws; returns the packets that it holds.
-    fn finish_link(&mut self, link: usize) -> Result<u64, PhysicsViolation> {
-        let (now, spec) = (self.now, self.links[link]);
-        let counts = self.fabric.counts(now, link as u32);
-        let held = self.fabric.held_packets(link as u32);
-        let came: u64 = counts.arrived.iter().sum();
-        let went = counts.delivered_packets + counts.dropped.iter().sum::<u64>();
-        if came != went + held {
-            return Err(PhysicsViolation::NotConserved { place: format!("at link {link}"), came, went, held });
-        }
-        let largest = spec.largest_bytes;
-        let allowed = spec.rate.bytes_in(now - Time::ZERO) + largest;
-        if counts.delivered_bytes > allowed {
-            let bytes = counts.delivered_bytes;
-            return Err(PhysicsViolation::FasterThanItsRate { link, bytes, allowed, now });
-        }
-        let limit = match spec.limit {
-            Limit::Bytes(bytes) => bytes,
-            Limit::Packets(packets) => packets.saturating_mul(largest),
-        };
-        // The packet in transmission is beside the limit.
-        if counts.peak_backlog_bytes > limit.saturating_add(2 * largest) {
-            return Err(PhysicsViolation::QueueOverLimit { link, held: counts.peak_backlog_bytes, limit });
-        }
-        let cable = &self.network.cables[link / 2];
-        let (from, to) = if link.is_multiple_of(2) { (cable.a, cable.b) } else { (cable.b, cable.a) };
-        self.records.links.add(from, to, spec.rate, &counts);
-        Ok(held)
     }
 
     /// Whether nothing of the slab is lost: every entry belongs to a packet under way.

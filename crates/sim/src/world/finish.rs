@@ -1,0 +1,90 @@
+//! Flows and the run end: rows are written, and the laws of physics checked.
+
+use super::World;
+use crate::fabric::Fabric;
+use crate::network::Limit;
+use crate::physics::PhysicsViolation;
+use crate::records::Records;
+use sparelane_core::Time;
+
+impl<F: Fabric> World<F> {
+    /// Writes a flow's row.
+    pub(super) fn record(&mut self, slot: u32) {
+        let flow = &self.flows[slot as usize];
+        let row = flow.id as usize;
+        let flows = &mut self.records.flows;
+        flows.finish_ps[row] = flow.finish.as_ps();
+        flows.delivered_bytes[row] = flow.receiver.held_bytes();
+        for (class, sent) in flow.sent.iter().enumerate() {
+            flows.sent_packets[class][row] = *sent;
+        }
+        flows.lost_packets[row] = flow.lost;
+        let counts = flow.sender.counts();
+        flows.retransmissions[row] = counts.retransmissions;
+        flows.timeouts[row] = counts.timeouts;
+        self.records.totals.finished_flows += u64::from(flow.finish != Time::NEVER);
+    }
+
+    /// Ends the run: writes the rows of open flows and links, and checks the laws.
+    pub(crate) fn finish(mut self) -> Result<Records, PhysicsViolation> {
+        while let Some(packet) = self.fabric.take_dropped() {
+            self.bury(packet);
+        }
+        for slot in 0..self.flows.len() as u32 {
+            if self.flows[slot as usize].open {
+                self.record(slot);
+            }
+        }
+        let in_network = self.flows.iter().filter(|flow| flow.open).map(|flow| u64::from(flow.in_network)).sum();
+        let mut held_by_links = 0;
+        let mut packet_hops = 0;
+        for link in 0..self.links.len() {
+            held_by_links += self.finish_link(link)?;
+            packet_hops += self.records.links.sent_packets[link];
+        }
+        let went = self.delivered + self.dropped;
+        for held in [in_network, held_by_links] {
+            if self.injected != went + held {
+                let place = "in the network".to_owned();
+                return Err(PhysicsViolation::NotConserved { place, came: self.injected, went, held });
+            }
+        }
+        self.records.totals.events = self.fabric.events();
+        self.records.totals.packet_hops = packet_hops;
+        self.records.totals.end_ps = self.now.as_ps();
+        if let Some(sampler) = self.sampler {
+            self.records.series = sampler.into_series();
+        }
+        Ok(self.records)
+    }
+
+    /// Writes a link's row and checks its laws; returns the packets that it holds.
+    fn finish_link(&mut self, link: usize) -> Result<u64, PhysicsViolation> {
+        let (now, spec) = (self.now, self.links[link]);
+        let counts = self.fabric.counts(now, link as u32);
+        let held = self.fabric.held_packets(link as u32);
+        let came: u64 = counts.arrived.iter().sum();
+        let went = counts.delivered_packets + counts.dropped.iter().sum::<u64>();
+        if came != went + held {
+            return Err(PhysicsViolation::NotConserved { place: format!("at link {link}"), came, went, held });
+        }
+        let largest = spec.largest_bytes;
+        let allowed = spec.rate.bytes_in(now - Time::ZERO) + largest;
+        if counts.delivered_bytes > allowed {
+            let bytes = counts.delivered_bytes;
+            return Err(PhysicsViolation::FasterThanItsRate { link, bytes, allowed, now });
+        }
+        let limit = match spec.limit {
+            Limit::Bytes(bytes) => bytes,
+            Limit::Packets(packets) => packets.saturating_mul(largest),
+        };
+        // The packet in transmission is beside the limit.
+        if counts.peak_backlog_bytes > limit.saturating_add(2 * largest) {
+            return Err(PhysicsViolation::QueueOverLimit { link, held: counts.peak_backlog_bytes, limit });
+        }
+        let cable = &self.network.cables[link / 2];
+        let (from, to) = if link.is_multiple_of(2) { (cable.a, cable.b) } else { (cable.b, cable.a) };
+        self.records.links.add(from, to, spec.rate, &counts);
+        Ok(held)
+    }
+}

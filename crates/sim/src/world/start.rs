@@ -1,0 +1,113 @@
+//! Flows start: both ends, their routes, and the least time they can take.
+
+use super::{Flow, World};
+use crate::fabric::{Alarm, Fabric};
+use crate::flow::FlowSpec;
+use crate::link::PlannedDrop;
+use crate::packet::Flags;
+use crate::records::CLASSES;
+use crate::routes::link_of;
+use sparelane_core::{Domain, Dur, Stream, Time};
+use sparelane_transport::{HEADER_BYTES, Receiver, Sender};
+
+impl<F: Fabric> World<F> {
+    pub(super) fn await_next_flow(&mut self) {
+        self.upcoming = self.source.next_flow();
+        self.fabric.arm(Alarm::FlowStart, self.upcoming.map_or(Time::NEVER, |spec| spec.start));
+    }
+
+    pub(super) fn start_flows(&mut self) {
+        while let Some(spec) = self.upcoming.filter(|spec| spec.start <= self.now) {
+            self.start_flow(spec);
+            self.await_next_flow();
+        }
+    }
+
+    fn start_flow(&mut self, spec: FlowSpec) {
+        let id = self.records.flows.id.len() as u32;
+        let scheme = &self.schemes[usize::from(spec.scheme)];
+        let rng = Stream::new(self.seed, Domain::Controller, u64::from(id));
+        let cc = sparelane_cc::build(&scheme.controller, &scheme.values, &scheme.inner, scheme.transport.mss_bytes);
+        let Ok(cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
+        let (uses_tail, transport) = (cc.uses_tail(), scheme.transport);
+        let mut sender = Sender::new(transport, cc, rng);
+        match spec.size_bytes {
+            Some(bytes) => sender.write(bytes),
+            None => sender.write_without_end(),
+        }
+        let mss_bytes = transport.mss_bytes;
+        let segments = spec.size_bytes.map_or(u32::MAX, |bytes| bytes.div_ceil(mss_bytes) as u32);
+        let there = self.routes.links(&self.network, spec.src, spec.dst, u64::from(id));
+        let back = self.routes.links(&self.network, spec.dst, spec.src, u64::from(id));
+        let (Some(there), Some(back)) = (there, back) else { unreachable!("paths were checked before the run") };
+        let ideal = spec.size_bytes.map_or(Dur::ZERO, |bytes| self.ideal(&there, &back, bytes, mss_bytes));
+        let slot = self.free_slots.pop().unwrap_or(self.flows.len() as u32);
+        let (forward, reverse) = (slot * 2 * self.route_stride, (slot * 2 + 1) * self.route_stride);
+        self.fabric.set_route(forward, &there);
+        self.fabric.set_route(reverse, &back);
+        self.plan_drops(id, slot);
+        let flow = Flow {
+            sender,
+            receiver: Receiver::new(&transport),
+            id,
+            forward,
+            reverse,
+            in_network: 0,
+            segments,
+            finish: Time::NEVER,
+            start: self.now,
+            ideal,
+            sender_entry: Time::NEVER,
+            receiver_entry: Time::NEVER,
+            uses_tail,
+            ecn: Flags::DATA.with_if(transport.ecn, Flags::ECN_CAPABLE),
+            open: true,
+            pulling: false,
+            sent: [0; CLASSES],
+            lost: 0,
+        };
+        match self.flows.get_mut(slot as usize) {
+            Some(old) => *old = flow,
+            None => self.flows.push(flow),
+        }
+        let ideal = spec.size_bytes.map_or(u64::MAX, |_| ideal.as_ps());
+        self.records.flows.open(&spec, self.now, ideal);
+        self.records.totals.flows += 1;
+        self.open_flows += 1;
+        self.records.totals.peak_open_flows = self.records.totals.peak_open_flows.max(self.open_flows);
+        self.pump(slot);
+    }
+
+    /// The least completion time: a handshake, propagation, the last segment's serialization at every
+    /// link, and that of all before it at the slowest.
+    fn ideal(&self, there: &[u32], back: &[u32], bytes: u64, mss_bytes: u64) -> Dur {
+        let full_segments = (bytes - 1) / mss_bytes;
+        let last_bytes = bytes - full_segments * mss_bytes + HEADER_BYTES;
+        let cross = |links: &[u32], wire_bytes: u64| {
+            links.iter().fold(Dur::ZERO, |sum, &link| {
+                let link = &self.links[link as usize];
+                sum + link.delay + link.rate.byte_time().of(wire_bytes)
+            })
+        };
+        let queue = there
+            .iter()
+            .map(|&link| self.links[link as usize].rate.byte_time().of(mss_bytes + HEADER_BYTES) * full_segments);
+        cross(there, HEADER_BYTES)
+            + cross(back, HEADER_BYTES)
+            + cross(there, last_bytes)
+            + queue.max().unwrap_or_default()
+    }
+
+    fn plan_drops(&mut self, id: u32, slot: u32) {
+        for planned in self.drops.iter().filter(|planned| planned.flow == id) {
+            let cable = self.network.cables.iter().position(|cable| {
+                (cable.a, cable.b) == (planned.from, planned.to) || (cable.b, cable.a) == (planned.from, planned.to)
+            });
+            if let Some(cable) = cable {
+                let segments = planned.segments.iter().map(|&segment| (segment, planned.copies)).collect();
+                let link = link_of(&self.network, cable, planned.from);
+                self.fabric.plan_drop(link, PlannedDrop { flow: slot, segments });
+            }
+        }
+    }
+}
