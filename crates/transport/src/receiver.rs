@@ -74,10 +74,9 @@ impl Receiver {
     #[inline]
     pub fn handle_data(&mut self, now: Time, segment: Segment, marked: bool) -> Option<AckSegment> {
         let Segment { seq, class, retransmission, .. } = segment;
-        if segment.window_reduced {
-            self.congestion_experienced = false;
+        if segment.window_reduced | marked {
+            self.note_mark(segment, marked);
         }
-        self.congestion_experienced |= marked;
         let in_order = seq == self.next;
         if in_order && self.ranges.is_empty() {
             self.held_bytes += u64::from(segment.payload_bytes);
@@ -95,6 +94,14 @@ impl Receiver {
             self.waiting = None;
         }
         Some(self.acknowledge(seq, retransmission, class))
+    }
+
+    /// RFC 3168 section 6.1.3: an echo lasts until the sender answers. What low priority meets is no news
+    /// for class 0.
+    #[cold]
+    fn note_mark(&mut self, segment: Segment, marked: bool) {
+        self.congestion_experienced &= !segment.window_reduced;
+        self.congestion_experienced |= marked && segment.class == 0;
     }
 
     #[inline(always)]

@@ -3,6 +3,9 @@
 use crate::config::RtoConfig;
 use sparelane_core::Dur;
 
+/// The least timeout of the first data after a SYN was lost (RFC 6298 rule 5.7).
+const AFTER_LOST_SYN: Dur = Dur::from_secs(3);
+
 /// The estimator of one connection.
 #[derive(Clone, Copy, Debug)]
 pub struct RttEstimator {
@@ -19,7 +22,7 @@ impl RttEstimator {
         RttEstimator { config, srtt: Dur::ZERO, rttvar: Dur::ZERO, min_rtt: Dur::MAX, backoff: 0 }
     }
 
-    /// Takes a sample (RFC 6298 section 2, alpha 1/8 and beta 1/4).
+    /// Takes a sample (RFC 6298 section 2, alpha 1/8 and beta 1/4). It ends the backoff (section 5).
     #[inline]
     pub fn sample(&mut self, rtt: Dur) {
         if self.min_rtt == Dur::MAX {
@@ -31,6 +34,7 @@ impl RttEstimator {
             self.srtt = Dur::from_ps(self.srtt.as_ps() - self.srtt.as_ps() / 8 + rtt.as_ps() / 8);
         }
         self.min_rtt = self.min_rtt.min(rtt);
+        self.backoff = 0;
     }
 
     /// The smoothed round-trip time, once there is a sample.
@@ -71,10 +75,12 @@ impl RttEstimator {
         self.backoff = (self.backoff + 1).min(31);
     }
 
-    /// New data was acknowledged: the backoff ends.
-    #[inline]
-    pub fn progressed(&mut self) {
+    /// The connection is open, after so many timeouts of the SYN (RFC 6298 rule 5.7).
+    pub fn opened(&mut self, syn_timeouts: u32) {
         self.backoff = 0;
+        if syn_timeouts > 0 {
+            self.config.initial = self.config.initial.max(AFTER_LOST_SYN);
+        }
     }
 }
 
@@ -116,7 +122,7 @@ mod tests {
             rtt.timed_out();
         }
         assert_eq!(rtt.rto(), Dur::from_secs(60));
-        rtt.progressed();
+        rtt.sample(Dur::from_ms(10));
         assert_eq!(rtt.rto(), Dur::from_ms(200));
     }
 }

@@ -57,6 +57,8 @@ pub struct Scoreboard {
     lost_edge: u32,
     /// No segment below is lost and not resent.
     resend_from: u32,
+    /// No segment at or above was resent, the rescue apart (RFC 6675's HighRxt).
+    resent_end: u32,
 }
 
 /// The segments of one word that a range covers.
@@ -84,6 +86,7 @@ impl Scoreboard {
             top_len: 0,
             lost_edge: 0,
             resend_from: 0,
+            resent_end: 0,
         }
     }
 
@@ -402,6 +405,7 @@ impl Scoreboard {
         self.top_len = 0;
         self.lost_edge = nxt;
         self.resend_from = self.una;
+        self.resent_end = self.una;
     }
 
     /// The presumption of loss was mistaken: what was not resent is in flight after all.
@@ -457,17 +461,15 @@ impl Scoreboard {
         if self.top_len == 0 {
             return None;
         }
-        let end = self.top[0];
-        let from = self.highest(self.dirty_end, |word| word.resent).map_or(self.una, |seq| seq + 1);
-        self.first(from, end, |word| !word.sacked & !word.resent & !word.skipped)
+        self.first(self.resent_end, self.top[0], |word| !word.sacked & !word.resent & !word.skipped)
     }
 
-    /// The highest segment below `end` that the receiver has not reported.
+    /// The highest segment below `end` that the receiver has not reported, unless it is on its way again.
     pub fn highest_outstanding(&self, end: u32) -> Option<u32> {
         if end > self.dirty_end.max(self.una) {
             return Some(end - 1);
         }
-        self.highest(end, |word| !word.sacked)
+        self.highest(end, |word| !word.sacked).filter(|&seq| !self.is_resent(seq))
     }
 
     fn highest(&self, end: u32, pick: impl Fn(&Word) -> u64) -> Option<u32> {
@@ -476,12 +478,18 @@ impl Scoreboard {
         }
         (self.una / BITS..end.div_ceil(BITS)).rev().find_map(|word| {
             let found = pick(&self.words[self.slot(word)]) & mask(word, self.una, end);
-            (found != 0).then(|| word * BITS + BITS - 1 - found.leading_zeros())
+            (found != 0).then(|| word * BITS + (BITS - 1 - found.leading_zeros()))
         })
     }
 
     /// `seq` was retransmitted.
     pub fn resend(&mut self, seq: u32) {
+        self.resent_end = self.resent_end.max(seq + 1);
+        self.rescue(seq);
+    }
+
+    /// `seq` was retransmitted as RFC 6675's rescue, which says nothing about what lies below it.
+    pub fn rescue(&mut self, seq: u32) {
         self.reach(seq + 1);
         let bit = 1u64 << (seq % BITS);
         let slot = self.slot(seq / BITS);

@@ -51,10 +51,10 @@ impl SendBuffer {
         }
     }
 
-    /// The application sends `bytes`.
-    pub fn write(&mut self, bytes: u64) {
+    /// The application sends `bytes`, while everything below `una` is acknowledged.
+    pub fn write(&mut self, bytes: u64, una: u32) {
         self.unwritten_bytes += bytes;
-        self.refill(0);
+        self.refill(una);
     }
 
     /// The application sends without end.
@@ -96,8 +96,13 @@ impl SendBuffer {
             return;
         }
         let mss = u64::from(self.mss_bytes);
-        let bytes = self.unwritten_bytes.min(u64::from(free) * mss);
-        let segments = u32::try_from(bytes.div_ceil(mss)).unwrap_or(ENDLESS - 1).min(ENDLESS - 1 - self.end);
+        // Segment numbers end below `ENDLESS`.
+        let room = free.min((ENDLESS - 1).saturating_sub(self.end));
+        if room == 0 {
+            return;
+        }
+        let bytes = self.unwritten_bytes.min(u64::from(room) * mss);
+        let segments = bytes.div_ceil(mss) as u32;
         let (first, end) = (self.end, self.end + segments);
         let last_bytes = (bytes - u64::from(segments - 1) * mss) as u32;
         self.writes.push_back(Write { first, end, last_bytes, tail: end });
@@ -173,17 +178,17 @@ mod tests {
     #[test]
     fn a_write_is_full_segments_and_a_last_one() {
         let mut buffer = SendBuffer::new(1000, None);
-        buffer.write(2_500);
+        buffer.write(2_500, 0);
         assert_eq!(buffer.end(), 3);
         assert_eq!([0, 1, 2].map(|seq| buffer.payload_bytes(seq)), [1000, 1000, 500]);
-        buffer.write(1_000);
+        buffer.write(1_000, 0);
         assert_eq!((buffer.end(), buffer.payload_bytes(2), buffer.payload_bytes(3)), (4, 500, 1000));
     }
 
     #[test]
     fn the_tail_runs_down_to_the_head_and_stops() {
         let mut buffer = SendBuffer::new(1000, None);
-        buffer.write(5_000);
+        buffer.write(5_000, 0);
         let mut sent = Vec::new();
         while let Some((seq, before)) = buffer.next_tail(2) {
             buffer.sent_from_tail(seq);
@@ -195,17 +200,17 @@ mod tests {
     #[test]
     fn a_later_write_counts_its_tail_anew() {
         let mut buffer = SendBuffer::new(1000, None);
-        buffer.write(2_000);
+        buffer.write(2_000, 0);
         buffer.sent_from_tail(1);
         buffer.sent_from_tail(0);
-        buffer.write(3_000);
+        buffer.write(3_000, 0);
         assert_eq!(buffer.next_tail(0), Some((4, 0)));
     }
 
     #[test]
     fn a_small_buffer_takes_a_transfer_in_pieces() {
         let mut buffer = SendBuffer::new(1000, Some(6_000));
-        buffer.write(10_500);
+        buffer.write(10_500, 0);
         assert_eq!((buffer.end(), buffer.is_blocked()), (6, true));
         buffer.acknowledge(1);
         assert_eq!(buffer.end(), 6);
@@ -214,6 +219,16 @@ mod tests {
         buffer.acknowledge(6);
         assert_eq!((buffer.end(), buffer.is_blocked(), buffer.payload_bytes(10)), (11, false, 500));
         assert!(buffer.is_acknowledged(11));
+    }
+
+    #[test]
+    fn more_than_the_segment_numbers_can_count_is_not_taken() {
+        let mut buffer = SendBuffer::new(1000, None);
+        buffer.write(5_000_000_000_000, 0);
+        assert_eq!((buffer.end(), buffer.is_blocked()), (u32::MAX - 1, true));
+        assert_eq!(buffer.payload_bytes(u32::MAX - 2), 1000);
+        buffer.write(1, 0);
+        assert_eq!(buffer.end(), u32::MAX - 1);
     }
 
     #[test]

@@ -88,7 +88,11 @@ pub struct Sender {
     partial_acks: u32,
     /// This episode's rescue retransmission was sent (RFC 6675's RescueRxt).
     rescue_sent: bool,
-    /// Congestion marks are heeded again once this is acknowledged.
+    /// This episode cut the window; it does not where a mark had done so.
+    cut: bool,
+    /// `una` when the retransmission timer last fired.
+    una_at_timeout: u32,
+    /// Congestion is answered again once this is acknowledged, where marks tell of it.
     marks_heeded_from: u32,
     last_blocks: [SackBlock; MAX_SACK_BLOCKS],
     opened_at: Time,
@@ -145,6 +149,8 @@ impl Sender {
             inflation: 0,
             partial_acks: 0,
             rescue_sent: false,
+            cut: false,
+            una_at_timeout: 0,
             marks_heeded_from: 0,
             last_blocks: [SackBlock::default(); MAX_SACK_BLOCKS],
             opened_at: Time::ZERO,
@@ -157,7 +163,7 @@ impl Sender {
     /// The application sends `bytes`. Each call is a write of its own: it ends with a segment that may
     /// be short, and RC3 counts its priorities anew.
     pub fn write(&mut self, bytes: u64) {
-        self.buffer.write(bytes);
+        self.buffer.write(bytes, self.una);
         self.refresh();
     }
 
@@ -217,7 +223,7 @@ impl Sender {
         }
         self.state = State::Established;
         self.rto_deadline = Time::NEVER;
-        self.rtt.progressed();
+        self.rtt.opened(self.syn_timeouts);
         if self.config.rto.handshake_sample && self.syn_timeouts == 0 {
             self.rtt.sample(now - self.opened_at);
         }
@@ -243,7 +249,6 @@ impl Sender {
         self.una = ack.cumulative;
         self.board.advance(ack.cumulative);
         self.buffer.acknowledge(ack.cumulative);
-        self.rtt.progressed();
         self.rto_deadline = if self.nxt == self.una { Time::NEVER } else { now + self.rtt.rto() };
         let news = Ack {
             acked_bytes,
@@ -261,6 +266,9 @@ impl Sender {
 
     #[inline(never)]
     fn handle_any_ack(&mut self, now: Time, ack: AckSegment, blocks: &[SackBlock]) {
+        if ack.cumulative > self.sent_end() {
+            return;
+        }
         if ack.class > 0 {
             self.handle_low_priority_ack(ack, blocks);
             return;
@@ -275,22 +283,21 @@ impl Sender {
         if self.config.sack {
             self.take_report(ack, blocks);
         }
-        // Class-0 segments that this acknowledgment covers in sequence, and those it shows to have arrived.
+        // Class-0 segments that this acknowledgment covers in sequence, and those that are news.
         let acked = flight_before - self.flight();
-        let arrived = self.board.arrived_out_of_order().saturating_sub(arrived_before);
+        let delivered = acked + self.board.arrived_out_of_order() - arrived_before;
         if spurious {
             self.undo_losses(now);
         } else {
             self.detect_losses(now, &ack, acked);
         }
-        if ack.ecn_echo && self.una > self.marks_heeded_from && self.phase == Phase::Open {
-            self.marks_heeded_from = self.nxt;
-            self.window_reduced = true;
+        if self.config.ecn && ack.ecn_echo && self.una > self.marks_heeded_from && self.phase == Phase::Open {
+            self.answer_marks();
             self.report(now, Congestion::Marked { flight_bytes: self.flight_bytes() });
         }
         let news = Ack {
             acked_bytes: u64::from(acked) * self.config.mss_bytes,
-            delivered_bytes: u64::from(acked + arrived) * self.config.mss_bytes,
+            delivered_bytes: u64::from(delivered) * self.config.mss_bytes,
             rtt,
             in_flight_bytes: self.in_flight_bytes(),
             cwnd_limited: self.cwnd_limited,
@@ -313,6 +320,19 @@ impl Sender {
         Some(rtt)
     }
 
+    /// One past the last segment that either end has sent.
+    fn sent_end(&self) -> u32 {
+        if self.uses_tail { self.buffer.end() } else { self.nxt }
+    }
+
+    /// The window is cut: what was marked until now needs no other answer (RFC 3168 section 6.1.2).
+    fn answer_marks(&mut self) {
+        if self.config.ecn {
+            self.marks_heeded_from = self.nxt;
+            self.window_reduced = true;
+        }
+    }
+
     /// RC3: the acknowledgment of a low-priority segment moves no window and causes no transmission.
     fn handle_low_priority_ack(&mut self, ack: AckSegment, blocks: &[SackBlock]) {
         if !self.config.sack {
@@ -332,13 +352,20 @@ impl Sender {
         if to > self.nxt {
             self.nxt = to; // RC3's ACK bump: the receiver has what the head has yet to send.
         }
+        self.resend_head = false;
         self.buffer.acknowledge(to);
-        self.rtt.progressed();
         if self.flight() == 0 {
             self.rto_deadline = Time::NEVER;
         } else if self.partial_acks == 0 || to >= self.recover {
             self.rto_deadline = now + self.rtt.rto();
         }
+    }
+
+    /// RC3: everything below `to` is known to have arrived, and nothing of class 0 is left in the network to say so.
+    fn pass(&mut self, to: u32) {
+        self.board.advance(to);
+        self.una = to;
+        self.buffer.acknowledge(to);
     }
 
     /// What the receiver reports beyond the cumulative acknowledgment, told in class 0.
@@ -363,6 +390,7 @@ impl Sender {
     }
 
     fn take_block(&mut self, mut block: SackBlock, class0: Option<u32>) {
+        block.end = block.end.min(self.sent_end());
         // The usual news: the block that grew last has grown on, upwards or, from the tail, downwards.
         let last = self.last_blocks[0];
         if block.start == last.start && block.end > last.end {

@@ -18,18 +18,25 @@ impl Sender {
 
     pub(super) fn undo_losses(&mut self, now: Time) {
         self.board.undo_losses();
+        self.leave_recovery();
+        self.recover = 0;
+        self.marks_heeded_from = self.una;
+        if self.cut {
+            self.report(now, Congestion::Spurious);
+        }
+    }
+
+    fn leave_recovery(&mut self) {
         self.phase = Phase::Open;
         self.inflation = 0;
-        self.report(now, Congestion::Spurious);
+        self.partial_acks = 0;
+        self.rescue_sent = false;
     }
 
     /// Loss detection, and the ends of recovery.
     pub(super) fn detect_losses(&mut self, now: Time, ack: &AckSegment, acked: u32) {
         if self.phase != Phase::Open && self.una >= self.recover {
-            self.phase = Phase::Open;
-            self.inflation = 0;
-            self.partial_acks = 0;
-            self.rescue_sent = false;
+            self.leave_recovery();
         }
         if self.config.sack {
             if self.board.arrived_out_of_order() == 0 {
@@ -56,23 +63,36 @@ impl Sender {
             return;
         }
         // RC3: what lies below was overtaken by the bump and says nothing of the head.
-        if self.flight() == 0 || (self.uses_tail && ack.trigger < self.una) {
+        if ack.cumulative < self.una || self.flight() == 0 || (self.uses_tail && ack.trigger < self.una) {
             return;
         }
         self.dup_acks += 1;
         if self.phase == Phase::Recovery {
             self.inflation += 1;
-        } else if self.phase == Phase::Open && self.dup_acks as usize >= DUP_THRESH {
+        } else if self.phase == Phase::Open && self.dup_acks as usize >= DUP_THRESH && self.is_past_recovery() {
             self.enter_recovery(now);
             self.inflation = DUP_THRESH as i64;
         }
     }
 
+    /// Whether the acknowledgments cover more than the last episode: until then, duplicates may stem from what it
+    /// resent in vain (RFC 6582 section 3.2, step 1).
+    fn is_past_recovery(&self) -> bool {
+        self.recover == 0 || self.una > self.recover
+    }
+
     fn enter_recovery(&mut self, now: Time) {
+        // RFC 5681 section 3.2: FlightSize leaves out what limited transmit sent.
+        let beyond_window = u64::from(self.flight().saturating_sub(self.cwnd_segments));
+        let limited_transmit = beyond_window.min(self.allowance_segments());
+        let flight_bytes = (u64::from(self.flight()) - limited_transmit) * self.config.mss_bytes;
         self.phase = Phase::Recovery;
         self.recover = self.nxt;
-        self.rescue_sent = false;
-        self.report(now, Congestion::Loss { flight_bytes: self.flight_bytes() });
+        self.cut = self.una >= self.marks_heeded_from;
+        if self.cut {
+            self.answer_marks();
+            self.report(now, Congestion::Loss { flight_bytes });
+        }
         self.resend_first();
     }
 
@@ -98,22 +118,35 @@ impl Sender {
             self.rto_deadline = Time::NEVER;
             return;
         }
-        let first = self.phase != Phase::Timeout || self.una >= self.recover;
+        let first = self.phase != Phase::Timeout || self.una > self.una_at_timeout;
         let flight_bytes = self.flight_bytes();
         let forget = !self.config.sack_survives_timeout;
         if forget {
             self.last_blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
         }
         self.board.time_out(self.nxt, forget);
+        self.pass_what_arrived();
+        self.leave_recovery();
         self.phase = Phase::Timeout;
         self.recover = self.nxt;
+        self.una_at_timeout = self.una;
         self.dup_acks = 0;
-        self.inflation = 0;
-        self.partial_acks = 0;
-        self.rescue_sent = false;
+        self.cut = true;
         self.resend_head = self.board.waiting_to_be_resent();
+        self.answer_marks();
         self.report(now, Congestion::Timeout { flight_bytes, first });
-        self.rto_deadline = now + self.rtt.rto();
+        self.rto_deadline = if self.flight() == 0 { Time::NEVER } else { now + self.rtt.rto() };
+    }
+
+    /// RC3: class-0 copies are lost that the tail had brought already, so that nothing acknowledges them.
+    fn pass_what_arrived(&mut self) {
+        let mut to = self.una;
+        while to < self.nxt && self.board.is_sacked(to) {
+            to += 1;
+        }
+        if to > self.una {
+            self.pass(to);
+        }
     }
 
     /// RFC 6675's NextSeg: what is lost, then what is new, then what is doubtful.

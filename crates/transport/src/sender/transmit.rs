@@ -24,7 +24,7 @@ impl Sender {
             }
             return Some(Transmit::Data(self.segment(seq, 0)));
         }
-        self.cwnd_limited = self.nxt < self.buffer.end();
+        self.cwnd_limited = self.nxt - self.una >= self.cwnd_segments;
         None
     }
 
@@ -37,7 +37,7 @@ impl Sender {
             Phase::Open => self.next_new(),
             Phase::Recovery | Phase::Timeout => self.next_in_recovery(),
         };
-        let tail = if self.uses_tail { self.buffer.next_tail(self.nxt) } else { None };
+        let tail = if self.uses_tail { self.next_tail() } else { None };
         if head.is_none() && tail.is_none() {
             self.cwnd_limited = false;
             return None;
@@ -90,8 +90,14 @@ impl Sender {
         if !self.uses_tail || self.state != State::Established {
             return None;
         }
-        let (_, sent_in_write) = self.buffer.next_tail(self.nxt)?;
+        let (_, sent_in_write) = self.next_tail()?;
         self.cc.tail_class(&TailOffer { sent_in_write })
+    }
+
+    /// The next segment from the tail inside the receiver's window, as [`SendBuffer`](crate::send_buffer::SendBuffer) gives it.
+    #[inline(always)]
+    fn next_tail(&self) -> Option<(u32, u32)> {
+        self.buffer.next_tail(self.nxt).filter(|(seq, _)| seq - self.una < self.receive_window_segments)
     }
 
     fn poll_handshake(&mut self, now: Time) -> Option<Transmit> {
@@ -116,7 +122,7 @@ impl Sender {
     }
 
     /// By how many segments recovery lets the head exceed the window.
-    fn allowance_segments(&self) -> u64 {
+    pub(super) fn allowance_segments(&self) -> u64 {
         if self.resend_head {
             return u64::from(u32::MAX);
         }
@@ -135,6 +141,9 @@ impl Sender {
             while self.nxt < self.buffer.end() && self.board.is_sacked(self.nxt) {
                 self.board.skip(self.nxt);
                 self.nxt += 1;
+            }
+            if self.flight() == 0 {
+                self.pass(self.nxt);
             }
         }
         (self.nxt < self.buffer.end() && self.nxt - self.una < self.receive_window_segments).then_some(self.nxt)
@@ -173,8 +182,12 @@ impl Sender {
 
     #[inline(never)]
     fn resend(&mut self, seq: u32) {
-        self.rescue_sent |= !self.board.waiting_to_be_resent() && self.board.next_doubtful() != Some(seq);
-        self.board.resend(seq);
+        if self.board.waiting_to_be_resent() || self.board.next_doubtful() == Some(seq) {
+            self.board.resend(seq);
+        } else {
+            self.rescue_sent = true;
+            self.board.rescue(seq);
+        }
         self.counts.retransmissions += 1;
     }
 

@@ -1,0 +1,14 @@
+//! Conversations between a sender and a receiver: what is sent, when, and what the window does.
+
+mod alone;
+mod edges;
+mod handshake;
+mod marks;
+mod next_segment;
+mod pace;
+mod rc3;
+mod recovery;
+mod soak;
+mod timeout;
+mod window;
+mod wire;

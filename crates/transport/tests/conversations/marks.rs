@@ -1,0 +1,77 @@
+//! Explicit congestion notification (RFC 3168).
+
+use crate::wire::*;
+use sparelane_cc::Congestion;
+use sparelane_transport::TransportConfig;
+
+fn with_ecn() -> TransportConfig {
+    TransportConfig { ecn: true, ..with_sack() }
+}
+
+/// Marks the first transmission of these segments, and loses that of others.
+fn mark_and_lose(marked: &[u32], lost: &[u32]) -> Script {
+    let (marked, lost) = (marked.to_vec(), lost.to_vec());
+    Box::new(move |sent| match sent.item {
+        Item::Data(segment) if sent.earlier == 0 && marked.contains(&segment.seq) => Fate::Marked,
+        Item::Data(segment) if sent.earlier == 0 && lost.contains(&segment.seq) => Fate::Lost,
+        _ => Fate::Arrive,
+    })
+}
+
+fn echoes(wire: &Wire) -> usize {
+    wire.sent.iter().filter(|sent| matches!(sent.item, Item::Ack(ack) if ack.ecn_echo)).count()
+}
+
+#[test]
+fn marks_halve_the_window_once_a_window_of_data() {
+    let (cc, log, _) = Noting::around(newreno(10));
+    let wire = Wire::transfer(with_ecn(), cc, 100, mark_and_lose(&[2, 5, 6, 9], &[]));
+    let log = log.lock().expect("one thread");
+    // Two acknowledgments opened the window to 12; the third has the first mark.
+    assert!(matches!(log[..], [(200, Congestion::Marked { .. })]), "{log:?}");
+    assert!((5 * MSS..8 * MSS).contains(&wire.window_at(250)), "{}", wire.window_at(250));
+    assert_eq!(wire.resent(), []);
+}
+
+#[test]
+fn a_mark_in_the_next_window_halves_it_again() {
+    let (cc, log, _) = Noting::around(newreno(10));
+    Wire::transfer(with_ecn(), cc, 100, mark_and_lose(&[2, 40], &[]));
+    assert_eq!(log.lock().expect("one thread").len(), 2);
+}
+
+#[test]
+fn the_first_segment_after_a_cut_stops_the_echo() {
+    let wire = Wire::transfer(with_ecn(), newreno(10), 100, mark_and_lose(&[2], &[]));
+    let answers: Vec<_> = wire.data().into_iter().filter(|(_, segment)| segment.window_reduced).collect();
+    assert_eq!(answers.len(), 1);
+    let answered = answers[0].1.seq;
+    // From the marked segment to the one before the answer.
+    assert_eq!(echoes(&wire) as u32, answered - 2);
+}
+
+/// RFC 3168 section 6.1.2: at most one reaction to a window of data, whether it was marked, lost or both.
+#[test]
+fn losses_and_marks_in_one_window_cut_it_once() {
+    for (marked, lost) in [(vec![6], vec![2]), (vec![2], vec![6])] {
+        let (cc, log, _) = Noting::around(newreno(10));
+        let wire = Wire::transfer(with_ecn(), cc, 60, mark_and_lose(&marked, &lost));
+        let log = log.lock().expect("one thread");
+        assert_eq!(log.len(), 1, "{marked:?} marked, {lost:?} lost: {log:?}");
+        assert_eq!(wire.resent().iter().map(|&(_, seq)| seq).collect::<Vec<_>>(), lost);
+        assert_eq!(wire.sender.counts().timeouts, 0);
+    }
+}
+
+/// RC3 lets only class 0 speak to the controller of class 0.
+#[test]
+fn marks_on_low_priority_segments_cut_nothing() {
+    let script: Script = Box::new(|sent| match sent.item {
+        Item::Data(segment) if segment.class > 0 => Fate::Marked,
+        _ => Fate::Arrive,
+    });
+    let mut wire = Wire::new(with_ecn(), controller("rc3", &[("initial_window", 4)]), script);
+    wire.write(100);
+    wire.run();
+    assert_eq!(echoes(&wire), 0);
+}

@@ -1,0 +1,100 @@
+//! Fast retransmit and fast recovery: RFC 6675 with SACK, RFC 6582 without.
+
+use crate::wire::*;
+use sparelane_cc::Congestion;
+use sparelane_core::Dur;
+use sparelane_transport::TransportConfig;
+
+/// RFC 6675, segment by segment: a window of 10 loses its fourth.
+#[test]
+fn the_third_report_above_a_hole_has_it_resent_at_once() {
+    let (cc, log, _) = Noting::around(newreno(10));
+    let wire = Wire::transfer(with_sack(), cc, 60, lose(&[3]));
+    // Three acknowledgments open the window by two each; two reports of later segments let one more go each
+    // (limited transmit); the third resends.
+    assert_eq!(wire.sent_at(100), (0..10).collect::<Vec<_>>());
+    assert_eq!(wire.sent_at(200), [10, 11, 12, 13, 14, 15, 16, 17, 3]);
+    assert_eq!(wire.resent(), [(200, 3)]);
+    // FlightSize leaves out limited transmit: 13 of the 15 outstanding (RFC 5681 section 3.2).
+    assert_eq!(*log.lock().expect("one thread"), [(200, Congestion::Loss { flight_bytes: 13 * MSS })]);
+    assert_eq!(wire.window_at(200), 6500);
+    // Of 8 new segments and the repaired one, the first reports only bring the pipe down to the window.
+    assert_eq!(wire.window_at(299), 6500);
+    assert_eq!(wire.sender.counts().timeouts, 0);
+}
+
+/// RFC 5681 section 3.2, RFC 6582: as above without SACK, where duplicates only count.
+#[test]
+fn the_third_duplicate_acknowledgment_has_the_first_segment_resent_at_once() {
+    let (cc, log, _) = Noting::around(newreno(10));
+    let wire = Wire::transfer(without_sack(), cc, 60, lose(&[3]));
+    assert_eq!(wire.sent_at(200), [10, 11, 12, 13, 14, 15, 16, 17, 3]);
+    assert_eq!(wire.resent(), [(200, 3)]);
+    assert_eq!(*log.lock().expect("one thread"), [(200, Congestion::Loss { flight_bytes: 13 * MSS })]);
+    assert_eq!(wire.window_at(200), 6500);
+    // Fifteen outstanding, six duplicates so far: each of the next inflates the window of 6.5 by one, and the
+    // fourth of them opens it. The full acknowledgment deflates it again.
+    assert_eq!(wire.sent_at(300)[..4], [18, 19, 20, 21]);
+    assert_eq!(wire.sender.counts().timeouts, 0);
+}
+
+#[test]
+fn two_reports_are_no_loss() {
+    for config in [with_sack(), without_sack()] {
+        let script: Script = Box::new(|sent| match sent.item {
+            // Overtaken by two segments.
+            Item::Data(segment) if segment.seq == 7 => Fate::Late(Dur::from_ms(1)),
+            _ => Fate::Arrive,
+        });
+        let (cc, log, _) = Noting::around(newreno(10));
+        let wire = Wire::transfer(config, cc, 10, script);
+        assert_eq!((wire.resent().len(), log.lock().expect("one thread").len()), (0, 0));
+    }
+}
+
+#[test]
+fn many_losses_in_a_window_are_repaired_in_one_episode_and_a_round_with_sack() {
+    let lost = [2, 5, 6, 9, 12, 15];
+    let (cc, log, _) = Noting::around(newreno(20));
+    let wire = Wire::transfer(with_sack(), cc, 100, lose(&lost));
+    let resent = wire.resent();
+    assert_eq!(resent.iter().map(|&(_, seq)| seq).collect::<Vec<_>>(), lost);
+    assert!(resent.iter().all(|&(ms, _)| (200..=300).contains(&ms)), "{resent:?}");
+    assert_eq!(log.lock().expect("one thread").len(), 1);
+    assert_eq!(wire.sender.counts().timeouts, 0);
+}
+
+/// RFC 6582 section 3.2: a partial acknowledgment resends the next hole.
+#[test]
+fn without_sack_one_hole_is_repaired_in_a_round() {
+    let (cc, log, _) = Noting::around(newreno(12));
+    let wire = Wire::transfer(without_sack(), cc, 60, lose(&[2, 5, 8]));
+    assert_eq!(wire.resent(), [(200, 2), (300, 5), (400, 8)]);
+    assert_eq!(log.lock().expect("one thread").len(), 1);
+    // The deflation of a partial acknowledgment lets one segment go for those that it covers, not three.
+    assert_eq!(wire.sender.counts().timeouts, 0);
+}
+
+#[test]
+fn the_window_is_cut_once_an_episode_and_again_in_the_next() {
+    for config in [with_sack(), without_sack()] {
+        let (cc, log, _) = Noting::around(newreno(16));
+        let wire = Wire::transfer(config, cc, 200, lose(&[3, 6, 7, 100]));
+        let log = log.lock().expect("one thread");
+        assert_eq!(log.len(), 2, "{log:?}");
+        assert!(log.iter().all(|(_, event)| matches!(event, Congestion::Loss { .. })), "{log:?}");
+        assert_eq!(wire.resent().len(), 4);
+    }
+}
+
+#[test]
+fn limited_transmit_sends_new_data_on_the_first_two_duplicates_or_none() {
+    for config in [with_sack(), without_sack()] {
+        let first_reaction = |limited_transmit| {
+            let config = TransportConfig { limited_transmit, ..config };
+            Wire::transfer(config, newreno(4), 20, lose(&[0])).sent_at(200)
+        };
+        assert_eq!(first_reaction(true)[..3], [4, 5, 0]);
+        assert_eq!(first_reaction(false)[0], 0);
+    }
+}

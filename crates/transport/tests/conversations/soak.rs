@@ -1,0 +1,181 @@
+//! Random conversations: whatever is lost, late or marked, everything arrives, and certain laws hold at every step.
+
+use crate::wire::*;
+use sparelane_cc::registry::CONTROLLERS;
+use sparelane_cc::{CongestionControl, Kind, Value, Values, build};
+use sparelane_core::{Domain, Dur, Stream, Time};
+use sparelane_transport::{DelayedAck, SackBlock, TransportConfig};
+use std::collections::BTreeSet;
+
+const SCRIPTS: u64 = 200;
+
+/// What can happen to a connection, drawn from a seed.
+struct Story {
+    config: TransportConfig,
+    one_way: Dur,
+    /// Of a thousand packets, so many are lost.
+    lost: u64,
+    /// Of a thousand packets, so many are late.
+    late: u64,
+    marked: u64,
+    /// When the application writes, and how many bytes.
+    writes: Vec<(Time, u64)>,
+    busy: Dur,
+}
+
+impl Story {
+    fn draw(rng: &mut Stream, sack: bool) -> Story {
+        let mut pick = |choices: &[u64]| choices[rng.below(choices.len() as u64) as usize];
+        let config = TransportConfig {
+            mss_bytes: MSS,
+            sack,
+            limited_transmit: pick(&[0, 1]) == 1,
+            delayed_ack: (pick(&[0, 1, 2]) == 0).then(|| DelayedAck { every_segments: 2, timeout: Dur::from_ms(40) }),
+            sack_survives_timeout: pick(&[0, 1]) == 1,
+            undo_spurious: pick(&[0, 1]) == 1,
+            receive_window_bytes: Some(pick(&[u64::from(u32::MAX) * MSS, 7 * MSS, 40 * MSS])),
+            send_buffer_bytes: Some(pick(&[u64::from(u32::MAX) * MSS, 5 * MSS, 60 * MSS])),
+            ecn: pick(&[0, 1]) == 1,
+            ..TransportConfig::default()
+        };
+        let mut writes: Vec<_> = (0..pick(&[1, 1, 2, 3]))
+            .map(|_| (at_ms(pick(&[0, 0, 150, 333, 2000, 60_000])), 1 + pick(&[1, 999, 30_000, 90_500, 300_000])))
+            .collect();
+        writes.sort();
+        Story {
+            config,
+            one_way: Dur::from_us(pick(&[20, 1_000, 10_000, 50_000])),
+            lost: pick(&[0, 5, 20, 100, 250]),
+            late: pick(&[0, 0, 10, 100]),
+            marked: pick(&[0, 30]),
+            writes,
+            busy: Dur::from_us(pick(&[0, 10, 700])),
+        }
+    }
+
+    /// Draws the fate of every packet.
+    fn script(&self, mut rng: Stream) -> Script {
+        let (lost, late, one_way) = (self.lost, self.late, self.one_way);
+        let marked = if self.config.ecn { self.marked } else { 0 };
+        Box::new(move |sent| {
+            let [a, b, c] = [rng.below(1000), rng.below(1000), rng.below(1000)];
+            match sent.item {
+                _ if a < lost => Fate::Lost,
+                _ if b < late => Fate::Late(Dur::from_ps(rng.below(3 * one_way.as_ps()))),
+                Item::Data(_) if c < marked => Fate::Marked,
+                _ => Fate::Arrive,
+            }
+        })
+    }
+}
+
+/// What the sender has been told that the receiver holds.
+#[derive(Default)]
+struct Known {
+    cumulative: u32,
+    reported: BTreeSet<u32>,
+    /// All below has at some time been known to have arrived.
+    complete: u32,
+}
+
+impl Known {
+    /// What low priority says is a report like SACK's, and nothing without SACK.
+    fn hear(&mut self, class: u8, cumulative: u32, blocks: &[SackBlock], sack: bool) {
+        if class == 0 {
+            self.cumulative = self.cumulative.max(cumulative);
+        } else if sack {
+            self.reported.extend(self.cumulative..cumulative);
+        }
+        self.reported.extend(blocks.iter().flat_map(|block| block.start..block.end));
+        while self.holds(self.complete) {
+            self.complete += 1;
+        }
+    }
+
+    fn holds(&self, seq: u32) -> bool {
+        seq < self.cumulative || self.reported.contains(&seq)
+    }
+}
+
+fn converse(seed: u64, sack: bool, cc: Box<dyn CongestionControl>) {
+    let mut rng = Stream::new(seed, Domain::Test, 0);
+    let story = Story::draw(&mut rng, sack);
+    let is_tail_user = cc.uses_tail();
+    let mut wire = Wire::new(story.config, cc, story.script(rng));
+    (wire.one_way, wire.busy) = (story.one_way, story.busy);
+    let mut known = Known::default();
+    let (mut seen, mut timeouts) = (0, 0);
+    let mut tail = BTreeSet::new();
+    let mut writes = story.writes.iter().peekable();
+    let written: u64 = story.writes.iter().map(|(_, bytes)| bytes).sum();
+    loop {
+        let next_write = writes.peek().map_or(Time::NEVER, |(at, _)| *at);
+        if !wire.step(next_write) {
+            let Some(&(at, bytes)) = writes.next() else { panic!("stuck at {}: {:?}", wire.now, wire.sender) };
+            wire.now = at;
+            wire.write_bytes(bytes);
+        }
+        if wire.sender.counts().timeouts > timeouts {
+            timeouts = wire.sender.counts().timeouts;
+            if !story.config.sack_survives_timeout {
+                known.reported.clear();
+            }
+        }
+        if let Some((ack, blocks)) = wire.heard.take() {
+            known.hear(ack.class, ack.cumulative, &blocks, sack);
+        }
+        let limits = wire.sender.controller().limits();
+        for sent in &wire.sent[seen..] {
+            let Item::Data(segment) = sent.item else { continue };
+            assert!(!known.holds(segment.seq), "sends {} to one who has it", segment.seq);
+            if segment.class > 0 {
+                assert!(is_tail_user && tail.insert(segment.seq), "{} from the tail again", segment.seq);
+            } else if sack && !segment.retransmission && !story.config.undo_spurious {
+                // After an undo, originals and retransmissions are in flight together.
+                let in_flight = wire.sender.in_flight_bytes();
+                assert!(in_flight <= limits.cwnd_bytes + 2 * MSS, "{in_flight} in flight under {limits:?}");
+            }
+            let window = story.config.receive_window_bytes.map_or(u64::MAX, |bytes| bytes / MSS);
+            assert!(u64::from(segment.seq) < u64::from(known.complete) + window, "{} beyond the window", segment.seq);
+        }
+        seen = wire.sent.len();
+        if story.late == 0 && timeouts == 0 && sack {
+            let truth = wire.class0_on_the_way(|seq| !known.holds(seq));
+            let pipe = wire.sender.in_flight_bytes() / MSS;
+            assert!(pipe >= truth, "{truth} segments of class 0 are on the way, and the pipe counts {pipe}");
+        }
+        if writes.peek().is_none() && wire.sender.is_done() {
+            break;
+        }
+        assert!(wire.now < at_ms(100_000_000), "no end in sight: {:?}", wire.sender);
+    }
+    assert_eq!(wire.receiver.held_bytes(), written);
+    // What is still on its way finds a sender at rest.
+    wire.run_until(wire.now + Dur::from_secs(1000));
+    assert_eq!(wire.sender.next_timer(), Time::NEVER);
+}
+
+/// A controller that stands alone, or rc3 around it.
+fn built(name: &str, inside: bool, feed: &str) -> Box<dyn CongestionControl> {
+    let (none, mut values) = (Values::default(), Values::default());
+    let outer = if inside { "rc3" } else { name };
+    if inside {
+        values.set("inner", Value::Word(name.to_owned()));
+        values.set("feed", Value::Word(feed.to_owned()));
+    }
+    build(outer, &values, &none, MSS).unwrap_or_else(|error| panic!("{outer}: {error}"))
+}
+
+#[test]
+fn whatever_happens_everything_arrives_and_no_law_is_broken() {
+    for controller in CONTROLLERS.iter().filter(|one| one.params.iter().all(|param| param.kind != Kind::Controller)) {
+        for (inside, sack) in [(false, true), (false, false), (true, true), (true, false)] {
+            for seed in 0..SCRIPTS {
+                let feed = if seed % 2 == 0 { "pull" } else { "push" };
+                let name = controller.name;
+                let told = std::panic::catch_unwind(|| converse(seed, sack, built(name, inside, feed)));
+                assert!(told.is_ok(), "seed {seed}, {name}, inside rc3: {inside}, sack: {sack}");
+            }
+        }
+    }
+}
