@@ -50,7 +50,8 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     by_seed = [
         _reductions(internet2.pairs(SETTING, seed, effort, outcomes, BOTH_BY_THE_END)) for seed in effort.seed_numbers()
     ]
-    return Evaluation(tuple(row for segments in FLOW_SIZES for row in _rows(segments, by_seed)))
+    rows = (row for segments in FLOW_SIZES for row in _rows(segments, by_seed))
+    return Evaluation(tuple(rows), internet2.notes(effort))
 
 
 def _rows(segments: int, by_seed: Sequence[dict[int, float]]) -> Iterable[Row]:

@@ -48,7 +48,7 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
         for percent, setting in LOADS.items()
         for row in internet2.completion_rows(setting, PRINTED[percent], effort, outcomes, rule)
     ]
-    return Evaluation(tuple(rows))
+    return Evaluation(tuple(rows), internet2.notes(effort))
 
 
 def draw(evaluation: Evaluation) -> Figure:

@@ -72,7 +72,7 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
         for setting in SETTINGS
         for row in internet2.completion_rows(setting, PRINTED[setting.name], effort, outcomes, rule)
     ]
-    return Evaluation(tuple(rows))
+    return Evaluation(tuple(rows), internet2.notes(effort))
 
 
 def draw(evaluation: Evaluation) -> Figure:

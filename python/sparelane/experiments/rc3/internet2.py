@@ -114,6 +114,17 @@ def simulation(setting: Setting, scheme: Scheme, seed: int, stop_s: float) -> Si
     )
 
 
+def notes(effort: Effort) -> tuple[str, ...]:
+    """What a reader of a quick effort's rows should know."""
+    if effort.name != "quick":
+        return ()
+    counted_s = (1 - WARM_UP_SHARE) * effort.stop_s
+    return (
+        f"Quick: runs of {effort.stop_s:g} s. No flow that takes longer than {counted_s:g} s can count, so the times "
+        "come out short, TCP's most of all; the full effort is the one to compare.",
+    )
+
+
 def tcp_run(setting: Setting, seed: int, effort: Effort) -> Simulation:
     """TCP, for as long as any rule looks."""
     return simulation(setting, "tcp", seed, max(rule.tcp_runs for rule in rules(effort)) * effort.stop_s)

@@ -37,7 +37,8 @@ def plan(effort: Effort) -> Sequence[Simulation]:
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Reductions with both feeds, and what pulling gains."""
-    return Evaluation(tuple(row for base in BASES for row in _rows(base, effort, outcomes)))
+    rows = (row for base in BASES for row in _rows(base, effort, outcomes))
+    return Evaluation(tuple(rows), internet2.notes(effort))
 
 
 def _rows(base: Setting, effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
