@@ -46,17 +46,30 @@ TOO_LATE = (
     "let TCP's flows finish until 10 s, as the authors' averaging script does, are close to the paper"
 )
 
-REASONS = {
-    (f"{setting.name} {average}", metric): TOO_LATE
-    for setting in (SLOW_FAR, FAST_FAR)
-    for average in internet2.AVERAGES
-    for metric in ("TCP FCT", "RC3 FCT", "reduction")
-} | {
-    (f"{FAST_NEAR.name} {average}{rule}", metric): FEWER_DROPS
-    for average in internet2.AVERAGES
-    for rule in internet2.RULE_NAMES
-    for metric in ("RC3 FCT", "reduction")
-}
+THE_SLOWEST = (
+    "this rule adds TCP's flows that finish between 5 s and 10 s, few and the slowest of all; without them, in the rows "
+    "above, the difference is within 5 points and 10 %: no one rule fits all of the paper's rows"
+)
+
+REASONS = (
+    {
+        (f"{setting.name} {average}", metric): TOO_LATE
+        for setting in (SLOW_FAR, FAST_FAR)
+        for average in internet2.AVERAGES
+        for metric in ("TCP FCT", "RC3 FCT", "reduction")
+    }
+    | {
+        (f"{FAST_NEAR.name} {average}{rule}", metric): FEWER_DROPS
+        for average in internet2.AVERAGES
+        for rule in internet2.RULE_NAMES
+        for metric in ("RC3 FCT", "reduction")
+    }
+    | {
+        (f"{SLOW_NEAR.name} {average}{internet2.RULE_NAMES[-1]}", metric): THE_SLOWEST
+        for average in internet2.AVERAGES
+        for metric in ("TCP FCT", "RC3 FCT", "reduction")
+    }
+)
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
