@@ -47,8 +47,8 @@ TOO_LATE = (
 )
 
 THE_SLOWEST = (
-    "this rule adds TCP's flows that finish between 5 s and 10 s, few and the slowest of all; without them, in the rows "
-    "above, the difference is within 5 points and 10 %: no one rule fits all of the paper's rows"
+    "this rule adds TCP's flows that finish between 5 s and 10 s, few and the slowest of all; without them, in the "
+    "rows above, the difference is within 5 points and 10 %: no one rule fits all of the paper's rows"
 )
 
 REASONS = (

@@ -35,8 +35,8 @@ ASSUMPTIONS = (
     "TCP: NewReno with SACK, MSS 1460, initial window 4, unbounded slow-start threshold, an ACK per packet, minimum "
     "RTO 0.2 s, SYN timeout 3 s; all from the authors' code.",
     "The authors' TCP also forgets at a timeout what SACK reported, and takes no sample from the handshake, so that "
-    "its first timeout is 1 s. Ours keeps both; with theirs, the reductions at 50 % load moved by less than 0.05 points "
-    "(one seed: 7 timeouts under TCP, none under RC3).",
+    "its first timeout is 1 s. Ours keeps both; with theirs, the reductions at 50 % load moved by less than 0.05 "
+    "points (one seed: 7 timeouts under TCP, none under RC3).",
     "RC3 hands all its low-priority segments to the sender's interface at once, last first, as the authors' code does.",
     "Priorities by distance from the end of the flow: up to 40, 440 and 4440 segments, as in the authors' code.",
     "A run ends at 5 s. Flows that start from 2 s on count, if they finish by the end in both runs. Rows named "
