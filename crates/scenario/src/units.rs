@@ -96,42 +96,28 @@ pub static RATE: Measure = Measure {
     ],
 };
 
-/// Amounts of data, in bytes.
-pub static SIZE: Measure = Measure {
-    what: "a size",
-    example: "5MB",
-    step: "bytes",
-    units: &[
-        ("B", 1),
-        ("kB", 1_000),
-        ("KB", 1_000),
-        ("MB", 1_000_000),
-        ("GB", 1_000_000_000),
-        ("KiB", 1 << 10),
-        ("MiB", 1 << 20),
-        ("GiB", 1 << 30),
-    ],
+const BYTES: [(&str, u64); 8] = [
+    ("B", 1),
+    ("kB", 1_000),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+];
+
+const AMOUNTS: [(&str, u64); 10] = {
+    let [b, kb, upper_kb, mb, gb, kib, mib, gib] = BYTES;
+    [b, kb, upper_kb, mb, gb, kib, mib, gib, ("packets", 0), ("bdp", 0)]
 };
+
+/// Amounts of data, in bytes.
+pub static SIZE: Measure = Measure { what: "a size", example: "5MB", step: "bytes", units: &BYTES };
 
 /// Amounts of data in bytes, packets, or bandwidth-delay products. The last two are here for their names;
 /// [`amount`] reads them.
-pub static AMOUNT: Measure = Measure {
-    what: "a size",
-    example: "5MB",
-    step: "bytes",
-    units: &[
-        ("B", 1),
-        ("kB", 1_000),
-        ("KB", 1_000),
-        ("MB", 1_000_000),
-        ("GB", 1_000_000_000),
-        ("KiB", 1 << 10),
-        ("MiB", 1 << 20),
-        ("GiB", 1 << 30),
-        ("packets", 0),
-        ("bdp", 0),
-    ],
-};
+pub static AMOUNT: Measure = Measure { what: "a size", example: "5MB", step: "bytes", units: &AMOUNTS };
 
 impl Measure {
     fn names(&self) -> impl Iterator<Item = &'static str> {

@@ -426,7 +426,7 @@ impl<F: Fabric> World<F> {
         self.blocks.in_use()
     }
 
-    /// The link of a cable end, for probes.
+    /// The link from one node to another, if a cable joins them.
     pub(crate) fn link_between(&self, from: NodeId, to: NodeId) -> Option<u32> {
         let cable = self
             .network

@@ -90,13 +90,6 @@ impl Scoreboard {
         }
     }
 
-    /// Back to a new connection's state, keeping the storage.
-    pub fn reset(&mut self) {
-        self.words.fill(Word::default());
-        let words = std::mem::take(&mut self.words);
-        *self = Scoreboard { words, ..Scoreboard::new() };
-    }
-
     /// Whether every bit is zero.
     #[inline(always)]
     pub fn is_clean(&self) -> bool {

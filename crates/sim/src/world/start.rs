@@ -6,7 +6,6 @@ use crate::flow::FlowSpec;
 use crate::link::PlannedDrop;
 use crate::packet::Flags;
 use crate::records::CLASSES;
-use crate::routes::link_of;
 use sparelane_core::{Domain, Dur, Stream, Time};
 use sparelane_transport::{HEADER_BYTES, Receiver, Sender};
 
@@ -100,12 +99,8 @@ impl<F: Fabric> World<F> {
 
     fn plan_drops(&mut self, id: u32, slot: u32) {
         for planned in self.drops.iter().filter(|planned| planned.flow == id) {
-            let cable = self.network.cables.iter().position(|cable| {
-                (cable.a, cable.b) == (planned.from, planned.to) || (cable.b, cable.a) == (planned.from, planned.to)
-            });
-            if let Some(cable) = cable {
+            if let Some(link) = self.link_between(planned.from, planned.to) {
                 let segments = planned.segments.iter().map(|&segment| (segment, planned.copies)).collect();
-                let link = link_of(&self.network, cable, planned.from);
                 self.fabric.plan_drop(link, PlannedDrop { flow: slot, segments });
             }
         }
