@@ -5,9 +5,10 @@
 /// Items keep the absolute position at which they were pushed (0, 1, 2, ...), so that a cursor into
 /// the ring survives pushes, pops and growth. Storage doubles when full and never shrinks.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Ring<T> {
+    /// As many as a power of two.
     slots: Box<[T]>,
-    mask: usize,
     head: u64,
     tail: u64,
 }
@@ -16,12 +17,12 @@ impl<T: Copy + Default> Ring<T> {
     /// An empty ring with room for `capacity` items, rounded up to a power of two.
     pub fn with_capacity(capacity: usize) -> Ring<T> {
         let slots = capacity.max(4).next_power_of_two();
-        Ring { slots: vec![T::default(); slots].into_boxed_slice(), mask: slots - 1, head: 0, tail: 0 }
+        Ring { slots: vec![T::default(); slots].into_boxed_slice(), head: 0, tail: 0 }
     }
 
     #[inline(always)]
     fn slot(&self, at: u64) -> usize {
-        at as usize & self.mask
+        at as usize & (self.slots.len() - 1)
     }
 
     /// The number of items held.
@@ -57,7 +58,7 @@ impl<T: Copy + Default> Ring<T> {
     /// Appends a slot and returns it, with whatever was in it: for items that are cheaper to write in place.
     #[inline(always)]
     pub fn push_slot(&mut self) -> &mut T {
-        if self.tail - self.head > self.mask as u64 {
+        if self.tail - self.head >= self.slots.len() as u64 {
             self.grow();
         }
         let slot = self.slot(self.tail);
@@ -115,7 +116,6 @@ impl<T: Copy + Default> Ring<T> {
             slots[at as usize & mask] = self.slots[self.slot(at)];
         }
         self.slots = slots;
-        self.mask = mask;
     }
 }
 

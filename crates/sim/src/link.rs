@@ -100,24 +100,26 @@ impl Hazards {
     }
 }
 
-/// The link.
+/// The link. What every packet touches comes first, in two cache lines: the first serves those that
+/// leave, both those that come.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Link {
     /// On the wire or committed to it, in order of arrival.
     wire: Ring<Packet>,
     /// When the transmitter is free.
     busy: Time,
-    byte_time: ByteTime,
-    delay: Dur,
     /// When to tell that the transmitter is idle, if somebody asked.
     wake: Time,
     /// A packet that would wait less than this for the transmitter simply goes onto the wire. FIFO: it
     /// surely fits, needs no mark, and makes no new peak. Queue: nothing waits, and the transmitter is idle.
     careful_from: Dur,
-    /// Bytes that ever came onto the wire.
-    accepted_bytes: u64,
     /// Packets wait in `queue`.
     waits: bool,
+    byte_time: ByteTime,
+    delay: Dur,
+    /// Bytes that ever came onto the wire.
+    accepted_bytes: u64,
     queue: Option<Box<Queue>>,
     hazards: Option<Box<Hazards>>,
     fifo: Fifo,
@@ -281,9 +283,7 @@ impl Link {
         self.busy = start + self.byte_time.of(bytes);
         self.accepted_bytes += bytes;
         let slot = self.wire.push_slot();
-        *slot = *packet;
-        slot.step();
-        slot.at = self.busy + self.delay;
+        *slot = packet.onward(self.busy + self.delay);
         was_empty
     }
 

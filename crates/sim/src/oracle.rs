@@ -91,8 +91,8 @@ impl TwoEventFabric {
         }
     }
 
-    fn enter(&mut self, now: Time, link: u32, mut packet: Packet) {
-        packet.step();
+    fn enter(&mut self, now: Time, link: u32, packet: Packet) {
+        let mut packet = packet.onward(packet.at);
         let port = &mut self.ports[link as usize];
         port.counts.arrived[usize::from(packet.class())] += 1;
         let mut victims = Vec::new();

@@ -124,10 +124,10 @@ impl Packet {
         (self.trigger_route >> 32) as u32
     }
 
-    /// The route moves on by one link.
+    /// The packet on its next link, whose far end it reaches at `at`.
     #[inline(always)]
-    pub(crate) const fn step(&mut self) {
-        self.trigger_route = self.trigger_route.wrapping_add(1 << 32);
+    pub(crate) const fn onward(&self, at: Time) -> Packet {
+        Packet { at, flow_seq: self.flow_seq, trigger_route: self.trigger_route.wrapping_add(1 << 32), rest: self.rest }
     }
 
     #[inline(always)]
@@ -173,8 +173,8 @@ mod tests {
             flags: Flags::ACK,
             class: 255,
         });
-        packet.step();
         packet.set(Flags::DOOMED);
+        let packet = packet.onward(Time::from_ps(9));
         assert_eq!((packet.flow(), packet.seq(), packet.trigger(), packet.route()), (0xdead_beef, 7, u32::MAX, 42));
         assert_eq!((packet.blocks(), packet.wire_bytes(), packet.class()), (NO_BLOCKS, 65_535, 255));
         assert_eq!(packet.flags(), Flags::ACK.with_if(true, Flags::DOOMED));
