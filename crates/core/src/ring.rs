@@ -86,6 +86,17 @@ impl<T: Copy + Default> Ring<T> {
         Some(item)
     }
 
+    /// As [`Ring::pop`], but an emptied ring begins again at position zero: one that is often empty then uses
+    /// the same few cache lines, however long it once was.
+    #[inline(always)]
+    pub fn pop_and_rewind(&mut self) -> Option<T> {
+        let item = self.pop()?;
+        let kept = u64::from(!self.is_empty()).wrapping_neg();
+        self.head &= kept;
+        self.tail &= kept;
+        Some(item)
+    }
+
     /// Removes and returns the newest item; what is pushed next gets its position.
     pub fn pop_newest(&mut self) -> Option<T> {
         if self.is_empty() {
@@ -140,6 +151,17 @@ mod tests {
             assert_eq!(ring.at(ring.head()), popped);
         }
         assert_eq!(ring.pop_newest(), Some(pushed - 1));
+    }
+
+    #[test]
+    fn an_emptied_ring_can_begin_again() {
+        let mut ring = Ring::with_capacity(4);
+        for item in 0..3 {
+            ring.push(item);
+        }
+        assert_eq!((ring.pop_and_rewind(), ring.head(), ring.tail()), (Some(0), 1, 3));
+        assert_eq!((ring.pop_and_rewind(), ring.pop_and_rewind()), (Some(1), Some(2)));
+        assert_eq!((ring.head(), ring.tail(), ring.pop_and_rewind()), (0, 0, None));
     }
 
     #[test]

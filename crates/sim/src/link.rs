@@ -10,7 +10,8 @@
 //! Any other discipline is committed lazily: packets wait in a [`Queue`], and whenever the link is
 //! touched at time t, every transmission that began by t is replayed, in order, with the choice that
 //! the discipline had then. A packet that waits implies one in transmission, so the oldest packet on
-//! the wire is always the link's next event, and no event for the end of a transmission is needed.
+//! the wire is always the link's next event, and no event for the end of a transmission is needed. A
+//! delivery leaves the replay to a later one for as long as there is another packet on the wire.
 
 use crate::config::QueueSpec;
 use crate::network::Limit;
@@ -332,7 +333,9 @@ impl Link {
     pub(crate) fn deliver(&mut self, now: Time) -> Packet {
         let packet = *self.wire.pop_in_place();
         debug_assert!(packet.at == now, "a packet due at {} arrives at {now}", packet.at);
-        self.commit(now);
+        if self.wire.is_empty() {
+            self.commit(now);
+        }
         packet
     }
 
@@ -345,6 +348,7 @@ impl Link {
 
     /// Asks for an event when the transmitter is free, at the earliest at `now`.
     pub(crate) fn wake_when_idle(&mut self, now: Time) {
+        self.commit(now);
         self.wake = self.busy.max(now);
     }
 

@@ -77,7 +77,7 @@ impl Priority {
             return None;
         }
         let highest = self.occupied.trailing_zeros() as usize & (CLASSES - 1);
-        let packet = self.classes[highest].pop()?;
+        let packet = self.classes[highest].pop_and_rewind()?;
         self.account_departure(highest, &packet);
         Some(packet)
     }
@@ -86,9 +86,7 @@ impl Priority {
     fn account_departure(&mut self, class: usize, packet: &Packet) {
         self.backlog_bytes -= packet.wire_bytes();
         self.backlog_packets -= 1;
-        if self.classes[class].is_empty() {
-            self.occupied &= !(1 << class);
-        }
+        self.occupied &= !(u8::from(self.classes[class].is_empty()) << class);
     }
 
     #[inline]
