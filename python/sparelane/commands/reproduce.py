@@ -82,7 +82,7 @@ def _work_through(tasks: Sequence[Task], jobs: int, folder: Path, json_file: Pat
         with terminal.progress("simulating") as meter:
             for done in runner.reproduce(tasks, jobs, meter):
                 report.save_experiment(done, folder)
-                finished.append(done)
+                finished.append(done.without_tables())
                 with meter.aside():
                     show(done)
     except KeyboardInterrupt:

@@ -48,18 +48,19 @@ STYLE: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How one kind of data is drawn: as a bar of a colour and a hatch, as a line of an ink and a style."""
+    """How one kind of data is drawn: as a bar of a colour and a hatch, as a line of an ink, a style and a marker."""
 
     colour: str
     hatch: str
     ink: str
     line: str
+    marker: str
 
 
-TCP = Look("#a6a6a6", "", "#6e6e6e", "--")
-RC3 = Look("#7fa8dc", "////", "#1f4e8c", "-")
-MODEL = Look("#f2f2f2", "....", "#000000", ":")
-THIRD = Look("#c8791e", "\\\\\\\\", "#c8791e", "-.")
+TCP = Look("#a6a6a6", "", "#6e6e6e", "--", "s")
+RC3 = Look("#7fa8dc", "////", "#1f4e8c", "-", "o")
+MODEL = Look("#f2f2f2", "....", "#000000", ":", "d")
+THIRD = Look("#c8791e", "\\\\\\\\", "#c8791e", "-.", "^")
 PAPER_LABEL = "paper"
 PAPER_STYLE: Mapping[str, Any] = {
     "color": "white",
@@ -150,8 +151,26 @@ def line(axes: Axes, label: str, look: Look, x: Sequence[float], y: Sequence[flo
     axes.plot(x, y, label=label, color=look.ink, linestyle=look.line)
 
 
+def points(axes: Axes, label: str, look: Look, x: Sequence[float], rows: Sequence[Row]) -> None:
+    """Markers joined by a line, one for each row, with intervals; rows without a number are left out."""
+    known = [(place, row.ours, row.ci95 or 0.0) for place, row in zip(x, rows, strict=True) if row.ours is not None]
+    if known:
+        places, heights, spread = zip(*known, strict=True)
+        marked = {"marker": look.marker, "markerfacecolor": "white", "capsize": 2}
+        axes.errorbar(places, heights, spread, label=label, color=look.ink, linestyle=look.line, **marked)
+
+
+def crosses(axes: Axes, x: Sequence[float], rows: Sequence[Row], *, label: bool = True) -> None:
+    """The paper's numbers, where it prints any."""
+    printed = [(place, row.paper) for place, row in zip(x, rows, strict=True) if row.paper is not None]
+    if printed:
+        axes.plot(*zip(*printed, strict=True), label=PAPER_LABEL if label else None, **PAPER_STYLE)
+
+
 def legend_above(axes: Axes, columns: int) -> None:
-    """A legend over the panel, where it hides nothing."""
+    """A legend over the panel, where it hides nothing; none where there is nothing to tell apart."""
+    if not axes.get_legend_handles_labels()[0]:
+        return
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, columnspacing=1.2, handlelength=1.6)
 
 

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparelane import library
 from sparelane.api import run
@@ -36,6 +36,14 @@ class Finished:
     evaluation: Evaluation
     outcomes: Outcomes
     elapsed_s: float
+
+    def without_tables(self) -> Finished:
+        """The same with empty tables, for when they are saved: those of a full evaluation fill gigabytes."""
+        emptied = {
+            simulation: replace(outcome, flows=outcome.flows.clear(), drops=outcome.drops.clear())
+            for simulation, outcome in self.outcomes.items()
+        }
+        return replace(self, outcomes=emptied)
 
 
 def reproduce(tasks: Sequence[Task], jobs: int, report: Callable[[float], None]) -> Generator[Finished]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
 from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact, measured
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES, Path, rc3_rounds, reduction, tcp_rounds
-from sparelane.experiments.rc3.internet2 import BOTH_BY_THE_END, Setting
+from sparelane.experiments.rc3.internet2 import BASELINE, BOTH_BY_THE_END
 
-SETTING = Setting("30%", (), 0.3)
 PATH = Path(rtt_s=0.040, available_bps=0.7e9)
 
 # The model's bars, from the result file that the authors published with their code; the paper prints no numbers.
@@ -42,14 +40,13 @@ ASSUMPTIONS = (
 
 def plan(effort: Effort) -> Sequence[Simulation]:
     """Both schemes at 30 % load."""
-    return internet2.plan([SETTING], effort)
+    return internet2.plan([BASELINE], effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """For each size the model's reduction and the simulated one."""
-    by_seed = [
-        _reductions(internet2.pairs(SETTING, seed, effort, outcomes, BOTH_BY_THE_END)) for seed in effort.seed_numbers()
-    ]
+    frames = (internet2.pairs(BASELINE, seed, effort, outcomes, BOTH_BY_THE_END) for seed in effort.seed_numbers())
+    by_seed = [internet2.reductions_by_size(flows) for flows in frames]
     rows = (row for segments in FLOW_SIZES for row in _rows(segments, by_seed))
     return Evaluation(tuple(rows), internet2.notes(effort))
 
@@ -60,12 +57,6 @@ def _rows(segments: int, by_seed: Sequence[dict[int, float]]) -> Iterable[Row]:
     simulated = [found[size] for found in by_seed if size in found]
     yield exact(str(size), "model", "%", MODEL_BY_BYTES[size], predicted)
     yield measured(str(size), "simulated", "%", None, simulated)
-
-
-def _reductions(flows: pl.DataFrame) -> dict[int, float]:
-    """Reduction in percent by size in bytes, where there are flows of that size."""
-    means = flows.group_by("size_bytes").agg(pl.col("tcp_s").mean(), pl.col("rc3_s").mean())
-    return {size: reduction(tcp_s, rc3_s) for size, tcp_s, rc3_s in means.iter_rows()}
 
 
 def draw(evaluation: Evaluation) -> Figure:
@@ -90,7 +81,7 @@ EXPERIMENT = Experiment(
     method="Internet2 topology, 1 Gb/s, 40 ms, 30 % load; each flow under TCP and under RC3; reduction of the mean for "
     "each of the eleven sizes, beside the model of section 3.",
     assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=5, stop_s=5.0),
+    full=Effort("full", seeds=10, stop_s=5.0),
     quick=Effort("quick", seeds=1, stop_s=2.0),
     plan=plan,
     evaluate=evaluate,

@@ -11,7 +11,7 @@ from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.completion_figure import draw_completion
 from sparelane.experiments.rc3.internet2 import AVERAGES, RULE_NAMES, Printed, Setting
 
-LOADS = {percent: Setting(f"{percent}%", (), percent / 100) for percent in (10, 30, 50)}
+LOADS = {percent: Setting(f"{percent}%", (), percent / 100, tcp_longer=True) for percent in (10, 30, 50)}
 
 PRINTED = {
     10: {"over flows": Printed(0.125, 0.068, 45.56), "over bytes": Printed(0.423, 0.091, 78.36)},
@@ -64,8 +64,8 @@ EXPERIMENT = Experiment(
     source="Mittal et al., NSDI 2014, Fig. 8",
     method="Internet2 topology, 1 Gb/s, 40 ms; Poisson flows of empirical sizes at 10, 30 and 50 % load; each flow "
     "under TCP and under RC3.",
-    assumptions=internet2.ASSUMPTIONS,
-    full=Effort("full", seeds=5, stop_s=5.0),
+    assumptions=(*internet2.ASSUMPTIONS, *internet2.TWO_RULES),
+    full=Effort("full", seeds=10, stop_s=5.0),
     quick=Effort("quick", seeds=1, stop_s=2.0),
     plan=plan,
     evaluate=evaluate,

@@ -6,7 +6,7 @@ The same flows run twice, once under TCP and once under RC3; a flow counts if it
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -39,10 +39,14 @@ ASSUMPTIONS = (
     "points (one seed: 7 timeouts under TCP, none under RC3).",
     "RC3 hands all its low-priority segments to the sender's interface at once, last first, as the authors' code does.",
     "Priorities by distance from the end of the flow: up to 40, 440 and 4440 segments, as in the authors' code.",
-    "A run ends at 5 s. Flows that start from 2 s on count, if they finish by the end in both runs. Rows named "
-    "\"TCP to 10 s\" follow the authors' averaging script, which lets TCP's flows finish until 10 s.",
+    "A run ends at 5 s. Flows that start from 2 s on count, if they finish by the end in both runs.",
     "A reduction compares the two means; the mean over bytes weights each flow by its size.",
     "The paper's over-all means are of an unknown number of runs; ours are of independent seeds with Student's t.",
+)
+
+
+TWO_RULES = (
+    "Rows named \"TCP to 10 s\" follow the authors' averaging script, which lets TCP's flows finish until 10 s.",
 )
 
 
@@ -56,6 +60,8 @@ class Setting:
         load: of every link, 0 to 1.
         gbps: rate of the access links, for the estimate of the work.
         rc3_overrides: further ones for RC3's runs alone.
+        tcp_longer: a full effort lets TCP run on to where the authors' averaging script stops, which doubles TCP's
+            work; rules of averaging that look no further read the first part of the same run.
     """
 
     name: str
@@ -63,6 +69,14 @@ class Setting:
     load: float
     gbps: float = 1.0
     rc3_overrides: tuple[str, ...] = ()
+    tcp_longer: bool = False
+
+    def varied(self, name: str, *overrides: str) -> Setting:
+        """The same with further overrides, for both schemes, and without TCP's longer run."""
+        return replace(self, name=name, overrides=(*self.overrides, *overrides), tcp_longer=False)
+
+
+BASELINE = Setting("30%", (), 0.3, tcp_longer=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +143,9 @@ def notes(effort: Effort) -> tuple[str, ...]:
 
 
 def tcp_run(setting: Setting, seed: int, effort: Effort) -> Simulation:
-    """TCP, for as long as any rule looks."""
-    return simulation(setting, "tcp", seed, max(rule.tcp_runs for rule in rules(effort)) * effort.stop_s)
+    """TCP, for as long as any rule looks where the setting asks for that, else for as long as RC3."""
+    lengths = max(rule.tcp_runs for rule in rules(effort)) if setting.tcp_longer else 1
+    return simulation(setting, "tcp", seed, lengths * effort.stop_s)
 
 
 def rc3_run(setting: Setting, seed: int, effort: Effort) -> Simulation:
@@ -148,50 +163,71 @@ def plan(settings: Sequence[Setting], effort: Effort) -> list[Simulation]:
     ]
 
 
-def pairs(setting: Setting, seed: int, effort: Effort, outcomes: Outcomes, rule: Rule) -> pl.DataFrame:
-    """The flows that count, one row each: `size_bytes`, and `tcp_s` and `rc3_s`, the completion times in seconds."""
-    tcp = outcomes[tcp_run(setting, seed, effort)].flows
-    rc3 = outcomes[rc3_run(setting, seed, effort)].flows
+def pairs(
+    setting: Setting, seed: int, effort: Effort, outcomes: Outcomes, rule: Rule = BOTH_BY_THE_END
+) -> pl.DataFrame:
+    """TCP's flows beside RC3's, as `matched` has them."""
+    tcp, rc3 = (outcomes[run(setting, seed, effort)].flows for run in (tcp_run, rc3_run))
+    return matched(tcp, rc3, effort, rule)
+
+
+def matched(regular: pl.DataFrame, other: pl.DataFrame, effort: Effort, rule: Rule = BOTH_BY_THE_END) -> pl.DataFrame:
+    """The flows that count, one row each: `size_bytes`, `ideal_s`, and `regular_s` and `other_s`, the completion times.
+
+    `ideal_s` is the least time that the flow's path allows. All times are in seconds.
+    """
     late_enough = pl.col("start_s") >= WARM_UP_SHARE * effort.stop_s
-    in_time = pl.col("finish_s") <= rule.tcp_runs * effort.stop_s
+    finished = other.filter(pl.col("finish_s") <= effort.stop_s).select("id", other_s="completion_s")
     return (
-        tcp.filter(late_enough & in_time)
-        .select("id", "size_bytes", tcp_s="completion_s")
-        .join(rc3.drop_nulls("completion_s").select("id", rc3_s="completion_s"), on="id", maintain_order="left")
-        .select("size_bytes", "tcp_s", "rc3_s")
+        regular.filter(late_enough & (pl.col("finish_s") <= rule.tcp_runs * effort.stop_s))
+        .select("id", "size_bytes", "ideal_s", regular_s="completion_s")
+        .join(finished, on="id", maintain_order="left")
+        .drop("id")
     )
 
 
 # A flow counts as often as this power of its size says.
 AVERAGES: Mapping[str, int] = {"over flows": 0, "over bytes": 1}
 
+# The completion times of `matched`.
+TIMES = ("regular_s", "other_s")
+
 
 def mean_times(flows: pl.DataFrame, average: str) -> tuple[float, float] | None:
-    """TCP's and RC3's mean completion time in seconds; `None` without flows."""
+    """The mean completion times of `matched` flows in both runs, seconds; `None` without flows."""
     if flows.is_empty():
         return None
     weights = flows["size_bytes"].cast(pl.Float64).to_numpy() ** AVERAGES[average]
-    tcp_s, rc3_s = (float(np.average(flows[name].to_numpy(), weights=weights)) for name in ("tcp_s", "rc3_s"))
-    return tcp_s, rc3_s
+    regular_s, other_s = (float(np.average(flows[name].to_numpy(), weights=weights)) for name in TIMES)
+    return regular_s, other_s
+
+
+def reductions_by_size(flows: pl.DataFrame) -> dict[int, float]:
+    """Reduction of the mean completion time of `matched` flows in percent, by size in bytes, where there are any."""
+    means = flows.group_by("size_bytes").agg(pl.col(TIMES).mean())
+    return {size: reduction(regular_s, other_s) for size, regular_s, other_s in means.iter_rows()}
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """The paper's numbers of one cell: completion times in seconds, and the reduction in percent."""
+    """The paper's numbers of one cell: completion times in seconds, and the reduction in percent.
 
-    tcp_s: float
-    rc3_s: float
-    reduction: float
+    `None` where the paper prints none.
+    """
+
+    tcp_s: float | None = None
+    rc3_s: float | None = None
+    reduction: float | None = None
 
 
 def completion_rows(
-    setting: Setting, printed: Mapping[str, Printed], effort: Effort, outcomes: Outcomes, rule: Rule
+    setting: Setting, printed: Mapping[str, Printed], effort: Effort, outcomes: Outcomes, rule: Rule = BOTH_BY_THE_END
 ) -> Iterable[Row]:
-    """TCP's time, RC3's time and the reduction, over flows and over bytes."""
+    """TCP's time, RC3's time and the reduction, over flows and over bytes; `printed` may lack what the paper lacks."""
     flows = [pairs(setting, seed, effort, outcomes, rule) for seed in effort.seed_numbers()]
     for average in AVERAGES:
         times = [found for frame in flows if (found := mean_times(frame, average)) is not None]
-        row, paper = f"{setting.name} {average}{rule.suffix(effort)}", printed[average]
+        row, paper = f"{setting.name} {average}{rule.suffix(effort)}", printed.get(average, Printed())
         yield measured(row, "TCP FCT", "s", paper.tcp_s, [tcp for tcp, _ in times])
         yield measured(row, "RC3 FCT", "s", paper.rc3_s, [rc3 for _, rc3 in times])
         yield measured(row, "reduction", "%", paper.reduction, [reduction(tcp, rc3) for tcp, rc3 in times])

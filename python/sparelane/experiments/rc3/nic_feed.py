@@ -68,6 +68,7 @@ def draw(evaluation: Evaluation) -> Figure:
         for feed, look in zip(FEEDS, (plots.TCP, plots.RC3), strict=True)
     ]
     plots.grouped_bars(axes, [group.replace(" 40 ms ", "\n") for group in groups], bars)
+    axes.set_xlabel("bottleneck and average")
     axes.set_ylabel("reduction of mean\ncompletion time (%)")
     plots.legend_above(axes, 2)
     return drawing
@@ -80,7 +81,7 @@ EXPERIMENT = Experiment(
     method="Internet2 topology, 30 % load, 40 ms, at 100 Mb/s and 1 Gb/s; each flow under TCP and under RC3 with both "
     "feeds.",
     assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=5, stop_s=5.0),
+    full=Effort("full", seeds=10, stop_s=5.0),
     quick=Effort("quick", seeds=1, stop_s=3.0),
     plan=plan,
     evaluate=evaluate,

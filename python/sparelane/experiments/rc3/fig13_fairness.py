@@ -1,0 +1,116 @@
+"""NSDI 2014, Fig. 13: what throughput flows of each size get, and how equal flows are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.rc3 import internet2
+from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES
+from sparelane.experiments.rc3.internet2 import BASELINE
+
+SIZES = [segments * MSS_BYTES for segments in FLOW_SIZES]
+SCHEMES = {"TCP": "regular_s", "RC3": "other_s"}
+ALONE = "alone"
+LOOKS = {"TCP": plots.TCP, "RC3": plots.RC3}
+
+ASSUMPTIONS = (
+    *internet2.ASSUMPTIONS,
+    "Throughput of a flow: its size over its completion time, handshake included. The paper prints no numbers, and "
+    "does not say whether its effective throughput has the handshake in it.",
+    "Alone: the throughput that the flow's path would allow it without any other flow and without slow start.",
+    "Jain's index of n flows with values x: (sum of x)^2 / (n sum of x^2), 1 where all are equal, over the flows of "
+    "all sizes that count in one run. Of throughput, it is low under any scheme, since a handshake takes a small flow "
+    "as long as a large one; of throughput over throughput alone, it shows who is kept from what the path would allow.",
+)
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """The baseline."""
+    return internet2.plan([BASELINE], effort)
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """Median throughput by size, and Jain's index."""
+    runs = [internet2.pairs(BASELINE, seed, effort, outcomes) for seed in effort.seed_numbers()]
+    medians = [_medians(run) for run in runs]
+    rows: list[Row] = [
+        measured(
+            str(size),
+            f"{scheme} median throughput",
+            "Mb/s",
+            None,
+            [run[size][scheme] for run in medians if size in run],
+        )
+        for size in SIZES
+        for scheme in (*SCHEMES, ALONE)
+    ]
+    known = [run for run in runs if not run.is_empty()]
+    for metric, relative in (("Jain's index of throughput", False), ("Jain's index of throughput over alone", True)):
+        rows += [
+            measured(
+                "all flows", f"{scheme} {metric}", "", None, [jain(_speeds(run, column, relative)) for run in known]
+            )
+            for scheme, column in SCHEMES.items()
+        ]
+    return Evaluation(tuple(rows), internet2.notes(effort))
+
+
+def _medians(flows: pl.DataFrame) -> Mapping[int, Mapping[str, float]]:
+    """Median throughput in Mb/s by size and scheme."""
+    columns = SCHEMES | {ALONE: "ideal_s"}
+    mbps = [(8e-6 * pl.col("size_bytes") / pl.col(column)).median().alias(name) for name, column in columns.items()]
+    table = flows.group_by("size_bytes").agg(mbps)
+    return {row.pop("size_bytes"): row for row in table.iter_rows(named=True)}
+
+
+def _speeds(flows: pl.DataFrame, column: str, relative: bool) -> ArrayLike:
+    best = pl.col("ideal_s") if relative else pl.col("size_bytes")
+    return flows.select(best / pl.col(column)).to_series().to_numpy()
+
+
+def jain(values: ArrayLike) -> float:
+    """Jain's index of fairness: 1 where all values are equal, 1/n where one has everything."""
+    x = np.asarray(values, dtype=float)
+    return float(x.sum() ** 2 / (x.size * (x**2).sum()))
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """Median throughput against flow size."""
+    drawing, [axes] = plots.figure()
+    for scheme, look in LOOKS.items():
+        plots.points(axes, scheme, look, SIZES, _median_rows(evaluation, scheme))
+    alone = [row.ours for row in _median_rows(evaluation, ALONE)]
+    known = [(size, best) for size, best in zip(SIZES, alone, strict=True) if best is not None]
+    plots.line(axes, ALONE, plots.MODEL, [size for size, _ in known], [best for _, best in known])
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("flow size (bytes)")
+    axes.set_ylabel("median throughput (Mb/s)")
+    plots.legend_above(axes, 3)
+    return drawing
+
+
+def _median_rows(evaluation: Evaluation, scheme: str) -> Sequence[Row]:
+    return [evaluation.find(str(size), f"{scheme} median throughput") for size in SIZES]
+
+
+EXPERIMENT = Experiment(
+    id="rc3/fig13-fairness",
+    title="Throughput by flow size, and how equal flows are",
+    source="Mittal et al., NSDI 2014, section 5.1.3 and Fig. 13",
+    method="Internet2 topology, 1 Gb/s, 40 ms, 30 % load; the median over the flows of each size of what throughput "
+    "they got, under TCP and under RC3.",
+    assumptions=ASSUMPTIONS,
+    full=Effort("full", seeds=10, stop_s=5.0),
+    quick=Effort("quick", seeds=1, stop_s=2.0),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+)

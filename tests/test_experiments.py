@@ -1,0 +1,81 @@
+"""Every experiment from its plan to its figure, on runs that are too short to say anything about the paper."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sparelane.experiments import plots, registry, report, runner
+from sparelane.experiments.base import Effort, Experiment
+from sparelane.experiments.rc3 import internet2
+from sparelane.experiments.rc3.fig13_fairness import jain
+from sparelane.experiments.rc3.internet2 import BASELINE, RULE_MARK, TCP_LONGER
+from sparelane.experiments.runner import Finished, Task
+
+# Long enough for some small flows to finish, where paths are short.
+BRIEF = Effort("full", seeds=2, stop_s=0.15)
+
+
+@pytest.fixture(scope="module")
+def brief() -> dict[str, Finished]:
+    """All experiments, in their full form but for the length of the runs and the number of seeds."""
+    tasks = [
+        Task(experiment, replace(BRIEF, stop_s=BRIEF.stop_s if experiment.full.stop_s else 0.0))
+        for experiment in registry().values()
+    ]
+    return {done.task.experiment.id: done for done in runner.reproduce(tasks, 2, lambda share: None)}
+
+
+def without_rule(row: str) -> str:
+    return row.partition(RULE_MARK)[0]
+
+
+@pytest.mark.parametrize("id", registry())
+def test_an_experiment_names_each_of_its_rows_once(brief: dict[str, Finished], id: str) -> None:
+    names = [(row.row, row.metric) for row in brief[id].evaluation.rows]
+    assert names
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("id", registry())
+def test_every_reason_is_for_a_row_that_has_a_printed_number(brief: dict[str, Finished], id: str) -> None:
+    printed = {(without_rule(row.row), row.metric) for row in brief[id].evaluation.rows if row.paper is not None}
+    assert {(without_rule(row), metric) for row, metric in registry()[id].reasons} <= printed
+
+
+@pytest.mark.parametrize("id", registry())
+def test_an_experiment_saves_a_figure_whose_axes_say_what_they_show(
+    brief: dict[str, Finished], id: str, tmp_path: Path
+) -> None:
+    report.save_experiment(brief[id], tmp_path)
+    assert (tmp_path / id / "figure.png").stat().st_size > 0
+    with plots.style():
+        drawing = registry()[id].draw(brief[id].evaluation)
+    assert all(axes.get_ylabel() and axes.get_xlabel() for axes in drawing.axes)
+
+
+@pytest.mark.parametrize("experiment", registry().values(), ids=registry())
+def test_a_full_effort_repeats_ten_times_where_the_paper_prints_numbers_that_depend_on_a_seed(
+    experiment: Experiment, brief: dict[str, Finished]
+) -> None:
+    random = any(row.ci95 is not None and row.paper is not None for row in brief[experiment.id].evaluation.rows)
+    assert experiment.full.seeds >= (10 if random else 1)
+
+
+def test_a_longer_run_of_tcp_holds_the_shorter_one() -> None:
+    effort = replace(BRIEF, seeds=1)
+    shorter = replace(BASELINE, tcp_longer=False)
+    runs = [internet2.tcp_run(setting, 1, effort) for setting in (BASELINE, shorter)]
+    runs.append(internet2.rc3_run(BASELINE, 1, effort))
+    experiment = replace(registry()["rc3/fig7-sizes"], plan=lambda effort: runs)
+    [done] = runner.reproduce([Task(experiment, effort)], 2, lambda share: None)
+    both = [internet2.pairs(setting, 1, effort, done.outcomes) for setting in (BASELINE, shorter)]
+    assert both[0].height > 0
+    assert both[0].equals(both[1])
+    longer = internet2.pairs(BASELINE, 1, effort, done.outcomes, TCP_LONGER)
+    assert longer.height > both[0].height
+
+
+def test_jains_index_is_one_for_equals_and_one_in_n_for_one_who_has_all() -> None:
+    assert jain([3.0, 3.0, 3.0]) == pytest.approx(1.0)
+    assert jain([0.0, 0.0, 5.0, 0.0]) == pytest.approx(0.25)
