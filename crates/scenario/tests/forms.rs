@@ -52,6 +52,7 @@ fn sizes_are_bytes_segments_products_or_drawn() {
     assert_eq!(size("sizes = { kind = \"points\", bytes = [7], probability = [1] }"), Some(7));
     assert!(size("sizes = { kind = \"cdf\", path = \"cdf.csv\" }").is_some_and(|bytes| bytes <= 2000));
     assert!(size("sizes = { kind = \"cdf\", bytes = [0, 9], cumulative = [0, 1] }").is_some_and(|bytes| bytes <= 9));
+    assert!(size("sizes = { kind = \"w2000\" }").is_some_and(|bytes| bytes % 1460 == 0));
     let lognormal = "sizes = { kind = \"lognormal\", median = \"1kB\", sigma = 2, cap = \"2kB\" }";
     assert!(size(lognormal).is_some_and(|bytes| bytes <= 2000));
 }

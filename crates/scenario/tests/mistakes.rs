@@ -460,7 +460,7 @@ fn mistakes_in_workloads() {
         (
             bulk,
             "kind = \"poisson\"\nload = \"30%\"\nsizes = { kind = \"rc4\" }",
-            "x.toml:14: workload.sizes.kind = \"rc4\": unknown; allowed: rc3, fixed, points, cdf, lognormal; did you mean \"rc3\"?",
+            "x.toml:14: workload.sizes.kind = \"rc4\": unknown; allowed: rc3, w2000, fixed, points, cdf, lognormal; did you mean \"rc3\"?",
         ),
         (
             bulk,

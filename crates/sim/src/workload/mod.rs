@@ -19,4 +19,4 @@ pub use list::FlowList;
 pub use merge::Merge;
 pub use poisson::{ArrivalRate, LoadOn, Poisson, PoissonSpec};
 pub use receivers::Destinations;
-pub use sizes::{SizeDistribution, rc3_flow_sizes};
+pub use sizes::{SizeDistribution, rc3_flow_sizes, w2000_flow_sizes};

@@ -2,8 +2,12 @@
 //!
 //! A draw is a whole number of bytes, at least one. Cutting it into segments is the transport's business.
 
+mod papers;
+
 use crate::workload::WorkloadError;
 use sparelane_core::Stream;
+
+pub use papers::{rc3_flow_sizes, w2000_flow_sizes};
 
 /// The largest flow of a distribution: a petabyte, below which a float holds every whole number.
 const MAX_BYTES: u64 = 1_000_000_000_000_000;
@@ -142,25 +146,6 @@ impl SizeDistribution {
             }
         }
     }
-}
-
-/// The flow sizes of the RC3 paper (NSDI 2014): eleven point masses from 1 to 2107 packets of 1460 bytes, mean
-/// 269,333.5 bytes. Source: the distribution file of the authors' simulator, which agrees with their result files.
-pub fn rc3_flow_sizes() -> SizeDistribution {
-    const CUMULATIVE: [(u64, f64); 11] = [
-        (1, 0.5),
-        (2, 0.6),
-        (3, 0.7),
-        (5, 0.75),
-        (7, 0.8),
-        (40, 0.8125),
-        (72, 0.825),
-        (137, 0.85),
-        (267, 0.9),
-        (1187, 0.95),
-        (2107, 1.0),
-    ];
-    SizeDistribution(Shape::Points(CUMULATIVE.iter().map(|&(packets, cdf)| (packets * 1460, cdf)).collect()))
 }
 
 /// `bytes`, if a flow can have it and it is at least `least`.

@@ -29,6 +29,20 @@ fn the_rc3_sizes_have_the_published_mean_and_masses() {
     assert!(draws(&sizes).all(|bytes| bytes % 1460 == 0));
 }
 
+/// The log-normal's own quantiles and bins, computed apart from this code.
+#[test]
+fn the_stand_in_for_the_2000_workload_has_whole_segments_and_a_mean_of_8_4() {
+    let sizes = w2000_flow_sizes();
+    let mean_segments = sizes.mean_bytes() / 1460.0;
+    assert!((mean_segments - 8.4).abs() < 0.05, "{mean_segments}");
+    assert!((measured_mean(&sizes) / sizes.mean_bytes() - 1.0).abs() < 0.05);
+    assert!(draws(&sizes).all(|bytes| bytes % 1460 == 0 && bytes <= 30_000_080));
+    let share = |most: u64| draws(&sizes).filter(|&bytes| bytes <= most * 1460).count() as f64 / f64::from(DRAWS);
+    for (segments, probability) in [(1, 0.5295), (2, 0.6569), (10, 0.8791), (100, 0.9883)] {
+        assert!((share(segments) - probability).abs() < 0.005, "{segments}: {}", share(segments));
+    }
+}
+
 #[test]
 fn points_in_bytes_with_probabilities_are_the_same_as_the_built_in_table() {
     let points = [(1000, 0.25), (2000, 0.25), (9000, 0.5)];
