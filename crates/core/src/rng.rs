@@ -17,6 +17,8 @@ pub enum Domain {
     Controller = 4,
     /// The choice among equal paths at one router, under a flow's own seed.
     Paths = 6,
+    /// The rates of core cables that are drawn at random.
+    CoreRates = 8,
     /// Random tests and generated scenarios.
     Test = 5,
 }

@@ -45,11 +45,10 @@ pub fn prepare(
 }
 
 fn build(text: &str, source: &Source, overrides: &[String], seed: Option<u64>) -> Result<Built, ScenarioError> {
-    let scenario = Scenario::parse(text, source, overrides)?;
-    let scenario = match seed {
-        Some(seed) => scenario.with_seed(seed),
-        None => scenario,
-    };
+    // The seed is one override more: networks may be drawn with it.
+    let seed = seed.map(|seed| format!("seed={seed}"));
+    let overrides: Vec<_> = overrides.iter().cloned().chain(seed).collect();
+    let scenario = Scenario::parse(text, source, &overrides)?;
     let config = scenario.build()?;
     let stop = config.stop;
     let simulation =

@@ -45,7 +45,7 @@ pub fn apply_wires(fields: &[Field<'_>], network: &mut Network) -> Result<(), Sc
         }
         for index in cables {
             let cable = &mut network.cables[index];
-            cable.rate = rate.unwrap_or(cable.rate);
+            cable.rates = rate.map_or(cable.rates, |rate| [rate; 2]);
             cable.delay = delay.unwrap_or(cable.delay);
             cable.loss = loss.unwrap_or(cable.loss);
         }

@@ -5,14 +5,14 @@ use sparelane_sim::topology::RouterPaths;
 use sparelane_sim::{Network, NodeId, NodeKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The bandwidth-delay product that `"1bdp"` means, in bytes: the rate of the slowest cable, times the mean
+/// The bandwidth-delay product that `"1bdp"` means, in bytes: the rate of the slowest cable (in its slower direction), times the mean
 /// base round-trip time, rounded down.
 ///
 /// The base round-trip time of two hosts is twice the propagation delay of the shortest path between them; no
 /// packet's own transmission is in it. The mean is over all pairs of hosts behind different routers, or, where
 /// there is no such pair, over all pairs of hosts.
 pub fn bdp_bytes(network: &Network, distances: &Distances) -> u64 {
-    let slowest = network.cables.iter().map(|cable| cable.rate).min().unwrap_or_default();
+    let slowest = network.cables.iter().map(|cable| cable.slowest()).min().unwrap_or_default();
     slowest.bytes_in(distances.mean_base_rtt())
 }
 

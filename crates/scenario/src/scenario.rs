@@ -106,13 +106,6 @@ impl Scenario {
         Scenario::parse(&text, &source, overrides)
     }
 
-    /// The same scenario under another seed.
-    pub fn with_seed(mut self, seed: u64) -> Scenario {
-        self.seed = seed;
-        *self.text.entry("seed") = Node { item: Item::Whole(i128::from(seed)), origin: Origin::Set };
-        self
-    }
-
     /// One run of this scenario.
     ///
     /// # Errors
@@ -175,7 +168,7 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
     let link = section.need("link")?;
     let overrides = link.tables()?;
 
-    let mut network = topology::read(topology.clone(), source)?;
+    let mut network = topology::read(topology.clone(), source, seed)?;
     links::apply_wires(&overrides, &mut network)?;
     let distances = distances(&network, &topology)?;
     let bdp_bytes = bdp_bytes(&network, &distances);
@@ -195,14 +188,16 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
         "ecmp" => Routing::PerFlowEcmp,
         _ => Routing::SinglePath,
     };
-    let scenario = Scenario {
+    let mut text = document.table().clone();
+    *text.entry("seed") = Node { item: Item::Whole(i128::from(seed)), origin: Origin::Set };
+    Ok(Scenario {
         title: section.need("title")?.text()?.to_owned(),
         source: section.need("source")?.text()?.to_owned(),
         seed,
         duration,
         bdp_bytes,
         file: document.file.clone(),
-        text: document.table().clone(),
+        text,
         routing,
         network,
         queues,
@@ -210,8 +205,7 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
         workloads,
         drops,
         sampling,
-    };
-    Ok(scenario.with_seed(seed))
+    })
 }
 
 /// Distances between hosts, each of which must have one cable and reach every other.

@@ -7,13 +7,19 @@ use crate::keys::{Fallback, Key, Kind, Variant};
 use crate::units;
 use sparelane_core::{Dur, Rate};
 use sparelane_sim::topology::{
-    Chain, Dumbbell, GraphmlDefaults, Internet2, TopologyError, UnitParser, attach_hosts, balanced_rates, graphml,
-    neutral,
+    Chain, DrawnRates, Dumbbell, GraphmlDefaults, HostCable, Internet2, TopologyError, UnitParser, attach_hosts,
+    balanced_rates, graphml, neutral,
 };
 use sparelane_sim::{Network, NodeKind};
 
 const COUNT: Kind = Kind::Whole { min: 1, max: 1_000_000 };
 const ACCESS_RATE: Key = Key::new("access_rate", Kind::Rate, Fallback::Value("1Gbps"), "rate of each host's cable");
+const ACCESS_DOWNLINK: Key = Key::new(
+    "access_downlink",
+    Kind::Rate,
+    Fallback::Nothing("as access_rate"),
+    "rate of each host's cable towards the host",
+);
 const ACCESS_DELAY: Key =
     Key::new("access_delay", Kind::DELAY, Fallback::Value("1ms"), "propagation delay of each host's cable, one way");
 
@@ -66,6 +72,7 @@ pub static TOPOLOGIES: &[Variant] = &[
                 Fallback::Value("1Gbps"),
                 "rate of each host's cable; core rates scale with it",
             ),
+            ACCESS_DOWNLINK,
             ACCESS_DELAY,
             Key::new(
                 "core_delay",
@@ -73,16 +80,30 @@ pub static TOPOLOGIES: &[Variant] = &[
                 Fallback::Value("10ms"),
                 "propagation delay of each core cable, one way",
             ),
+            Key::new(
+                "core_rate_min",
+                Kind::Rate,
+                Fallback::Nothing("the paper's rates"),
+                "each core cable's rate is drawn with the seed, uniformly from here to core_rate_max",
+            )
+            .from("NSDI 2014 section 5.1.2, link heterogeneity: from 500 Mb/s to 2 Gb/s"),
+            Key::new(
+                "core_rate_max",
+                Kind::Rate,
+                Fallback::Nothing("the paper's rates"),
+                "the highest rate that is drawn; given with core_rate_min or not at all",
+            ),
         ],
     },
     Variant {
         name: "file",
-        summary: "a .topo text or a GraphML file; the last six keys are for GraphML",
+        summary: "a .topo text or a GraphML file; the keys other than path are for GraphML",
         source: "sparelane; graphml.graphdrawing.org; topology-zoo.org",
         keys: &[
             Key::new("path", Kind::Path, Fallback::Required, "the file, ending in .topo or .graphml"),
             Key::new("hosts_per_router", COUNT, Fallback::Value("1"), "hosts at each router of a graph without hosts"),
             ACCESS_RATE,
+            ACCESS_DOWNLINK,
             ACCESS_DELAY,
             Key::new(
                 "default_rate",
@@ -108,11 +129,14 @@ pub static TOPOLOGIES: &[Variant] = &[
 ];
 
 /// The keys that only GraphML takes.
-const GRAPHML_KEYS: [&str; 6] =
-    ["hosts_per_router", "access_rate", "access_delay", "default_rate", "default_delay", "capacity"];
+const GRAPHML_KEYS: [&str; 7] =
+    ["hosts_per_router", "access_rate", "access_downlink", "access_delay", "default_rate", "default_delay", "capacity"];
 
-/// The network that `field` describes.
-pub fn read(field: Field<'_>, source: &Source) -> Result<Network, ScenarioError> {
+/// How many of them, the first, are about hosts that the graph lacks.
+const HOST_KEYS: usize = 4;
+
+/// The network that `field` describes, under `seed`.
+pub fn read(field: Field<'_>, source: &Source, seed: u64) -> Result<Network, ScenarioError> {
     let (kind, section) = field.variant(&[], TOPOLOGIES)?;
     let count = |name: &str| section.need(name)?.whole().map(|count| count as u32);
     let rate = |name: &str| section.need(name)?.rate();
@@ -138,13 +162,31 @@ pub fn read(field: Field<'_>, source: &Source) -> Result<Network, ScenarioError>
         "internet2" => Internet2 {
             hosts_per_router: count("hosts_per_router")?,
             access_rate: rate("access_rate")?,
+            access_downlink: section.maybe("access_downlink", Field::rate)?,
             access_delay: delay("access_delay")?,
             core_delay: delay("core_delay")?,
+            drawn_core_rates: drawn_core_rates(&section, seed)?,
         }
         .build(),
         _ => return from_file(&section, source),
     };
     built.map_err(|error| section.whole_table().error(error.to_string()))
+}
+
+/// The bounds of core rates that are drawn, both or none.
+fn drawn_core_rates(section: &Section<'_>, seed: u64) -> Result<Option<DrawnRates>, ScenarioError> {
+    let bounds = (section.given("core_rate_min"), section.given("core_rate_max"));
+    let (lowest, highest) = match &bounds {
+        (None, None) => return Ok(None),
+        (Some(lowest), Some(highest)) => (lowest, highest),
+        (Some(one), None) => return Err(one.error("core_rate_max is not given; allowed: both or none")),
+        (None, Some(one)) => return Err(one.error("core_rate_min is not given; allowed: both or none")),
+    };
+    let (min, max) = (lowest.rate()?, highest.rate()?);
+    if min > max {
+        return Err(highest.error(format!("below core_rate_min, {min}; allowed: that or more")));
+    }
+    Ok(Some(DrawnRates { min, max, seed }))
 }
 
 fn from_file(section: &Section<'_>, source: &Source) -> Result<Network, ScenarioError> {
@@ -172,11 +214,12 @@ fn from_graphml(section: &Section<'_>, input: &Input) -> Result<Network, Scenari
     let mut network = graphml::parse(&input.text, &defaults, &Units).map_err(|error| in_file(input, error))?;
     let per_router = section.need("hosts_per_router")?.whole()? as u32;
     let access_rate = section.need("access_rate")?.rate()?;
-    let access_delay = section.need("access_delay")?.time()?;
+    let down = section.maybe("access_downlink", Field::rate)?.unwrap_or(access_rate);
+    let cable = HostCable { up: access_rate, down, delay: section.need("access_delay")?.time()? };
     let has_hosts = network.nodes.iter().any(|node| node.kind == NodeKind::Host);
     if !has_hosts {
-        attach_hosts(&mut network, per_router, access_rate, access_delay).map_err(|error| in_file(input, error))?;
-    } else if let Some(field) = GRAPHML_KEYS[..3].iter().find_map(|name| section.given(name)) {
+        attach_hosts(&mut network, per_router, cable).map_err(|error| in_file(input, error))?;
+    } else if let Some(field) = GRAPHML_KEYS[..HOST_KEYS].iter().find_map(|name| section.given(name)) {
         return Err(field.error(format!("only for graphs without hosts; {} has some", input.name)));
     }
     let capacity = section.need("capacity")?;
@@ -185,7 +228,7 @@ fn from_graphml(section: &Section<'_>, input: &Input) -> Result<Network, Scenari
             return Err(capacity.error(format!("only for graphs without hosts; {} has some", input.name)));
         }
         let rates = balanced_rates(&network, per_router, access_rate).map_err(|error| in_file(input, error))?;
-        network.cables.iter_mut().zip(rates).for_each(|(cable, rate)| cable.rate = rate);
+        network.cables.iter_mut().zip(rates).for_each(|(cable, rates)| cable.rates = rates);
     }
     Ok(network)
 }

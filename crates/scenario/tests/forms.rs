@@ -108,7 +108,8 @@ fn chosen_cables_take_what_is_given_and_the_product_follows() {
          [[link]]\nbetween = [\"right0\", \"east\"]\ndelay = \"11ms\"\n"
     );
     assert_eq!(scenario(&text).bdp_bytes, 10_000_000 / 8 * 60 / 1000);
-    let core = build(&text).network.cables.into_iter().find(|cable| cable.rate == Rate::from_mbps(10)).expect("a core");
+    let core =
+        build(&text).network.cables.into_iter().find(|cable| cable.rates == [Rate::from_mbps(10); 2]).expect("a core");
     assert_eq!((core.loss, core.limit), (0.0001, Some(Limit::Bytes(150_000))));
 }
 
@@ -118,9 +119,52 @@ fn a_graph_without_hosts_gets_them_and_its_capacities_by_rule() {
     let rest = format!("{SCHEMES}[workload]\nkind = \"bulk\"\nscheme = \"tcp\"\n");
     let given = build(&format!("{file}{rest}")).network;
     assert_eq!(given.nodes.iter().filter(|node| node.kind == NodeKind::Host).count(), 6);
-    assert_eq!((given.cables[0].rate, given.cables[0].delay), (Rate::from_gbps(5), Dur::from_ms(5)));
+    assert_eq!((given.cables[0].rates, given.cables[0].delay), ([Rate::from_gbps(5); 2], Dur::from_ms(5)));
     let ruled = build(&format!("{file}capacity = \"internet2-rule\"\n{rest}")).network;
-    assert_eq!(ruled.cables[0].rate, Rate::from_gbps(3));
+    assert_eq!(ruled.cables[0].rates, [Rate::from_gbps(3); 2]);
+}
+
+#[test]
+fn hosts_may_have_slower_cables_towards_them() {
+    let rest = format!("{SCHEMES}[workload]\nkind = \"bulk\"\nscheme = \"tcp\"\n");
+    for (kind, core) in [("\"internet2\"", 16), ("\"file\"\npath = \"two.graphml\"\ncapacity = \"internet2-rule\"", 1)]
+    {
+        let topology = format!("[topology]\nkind = {kind}\nhosts_per_router = 3\n");
+        let even = build(&format!("{topology}{rest}")).network;
+        let uneven = scenario(&format!("{topology}access_downlink = \"100Mbps\"\n{rest}"));
+        let network = uneven.build().expect("a run").network;
+        assert_eq!(network.cables[..core], even.cables[..core]);
+        for host in network.hosts() {
+            let router = network.attachment(host).expect("a router");
+            let cable = network.cables.iter().find(|cable| cable.b == host).expect("a cable");
+            assert_eq!((cable.rate_from(host), cable.rate_from(router)), (Rate::from_gbps(1), Rate::from_mbps(100)));
+        }
+        let rtt = uneven.bdp_bytes as f64 * 8.0 / 1e8;
+        assert!((0.01..0.05).contains(&rtt), "one product is counted at the slower direction, {rtt} s");
+    }
+}
+
+#[test]
+fn core_rates_are_drawn_with_the_seed_wherever_it_is_given() {
+    let text = "[topology]\nkind = \"internet2\"\nhosts_per_router = 2\ncore_rate_min = \"500Mbps\"\ncore_rate_max = \"2Gbps\"\n";
+    let text = format!(
+        "duration = \"5s\"\nseed = 1\n{text}{SCHEMES}[workload]\nkind = \"poisson\"\nscheme = \"tcp\"\n\
+                        load = 0.3\nsizes = {{ kind = \"rc3\" }}\n"
+    );
+    let run = |text: &str, overrides: &[String]| {
+        let source = Source { file: "x.toml".to_owned(), folder: PathBuf::new() };
+        Scenario::parse(text, &source, overrides).unwrap_or_else(|error| panic!("{error}")).build().expect("a run")
+    };
+    let cables = |text: &str, overrides: &[String]| run(text, overrides).network.cables;
+    let seven = text.replace("seed = 1", "seed = 7");
+    assert_eq!(cables(&seven, &[]), cables(&text, &["seed=7".to_owned()]));
+    assert_ne!(cables(&seven, &[]), cables(&text, &[]));
+    // A load on access links leaves the flows those of the even core.
+    let even = run(&text.replace("core_rate_min = \"500Mbps\"\ncore_rate_max = \"2Gbps\"\n", ""), &[]).flows;
+    let (mut even, mut drawn) = (even, run(&text, &[]).flows);
+    for _ in 0..100 {
+        assert_eq!(even.next_flow(), drawn.next_flow());
+    }
 }
 
 #[test]

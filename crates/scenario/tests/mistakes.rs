@@ -153,6 +153,31 @@ fn mistakes_in_the_network() {
         ),
         (
             kind,
+            "kind = \"internet2\"\ncore_rate_min = \"1Gbps\"",
+            "x.toml:4: topology.core_rate_min = \"1Gbps\": core_rate_max is not given; allowed: both or none",
+        ),
+        (
+            kind,
+            "kind = \"internet2\"\ncore_rate_max = \"1Gbps\"",
+            "x.toml:4: topology.core_rate_max = \"1Gbps\": core_rate_min is not given; allowed: both or none",
+        ),
+        (
+            kind,
+            "kind = \"internet2\"\ncore_rate_min = \"2Gbps\"\ncore_rate_max = \"1Gbps\"",
+            "x.toml:5: topology.core_rate_max = \"1Gbps\": below core_rate_min, 2 Gb/s; allowed: that or more",
+        ),
+        (
+            kind,
+            "kind = \"internet2\"\naccess_downlink = \"0Gbps\"",
+            "x.toml:4: topology.access_downlink = \"0Gbps\": out of range; allowed: a rate from 1kbps to 100Tbps",
+        ),
+        (
+            kind,
+            "kind = \"file\"\npath = \"small.topo\"\naccess_downlink = \"1Gbps\"",
+            "x.toml:5: topology.access_downlink = \"1Gbps\": only for GraphML files; a .topo file says everything itself",
+        ),
+        (
+            kind,
             "kind = \"file\"",
             "x.toml:2: topology.path: missing; allowed: the path of a file, relative to the scenario's folder",
         ),

@@ -90,7 +90,7 @@ fn capacities_follow_the_pairs_and_the_hosts() {
             let network = network(expected, hosts_per_router);
             for &(a, b, count) in expected.pairs {
                 let full_gbps = count as f64 * f64::from(hosts_per_router) / (expected.routers - 1) as f64;
-                let gbps = network.cables[cable(&network, a, b)].rate.as_bps() as f64 / 1e9;
+                let gbps = network.cables[cable(&network, a, b)].slowest().as_bps() as f64 / 1e9;
                 assert!((gbps - full_gbps).abs() < 2e-9, "{}: {a} to {b}: {gbps} Gb/s", expected.scenario);
             }
         }

@@ -97,6 +97,24 @@ fn the_same_seed_gives_the_same_digest_and_another_does_not() {
     assert_eq!((other.seed, base.seed), (6, 5));
 }
 
+/// Handshake, then one packet of 1500 bytes; packets of the handshake have 40. The core link has 5556 Mb/s and 10 ms.
+#[test]
+fn one_packet_takes_the_rate_of_each_direction() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sparelane/scenarios");
+    let overrides = [
+        "topology.access_downlink=100Mbps",
+        "workload={ kind = \"bulk\", scheme = \"tcp\", pairs = [[\"h10\", \"h11\"]], size = \"1packets\" }",
+    ];
+    let scenario =
+        Scenario::load(&folder.join("rc3-internet2.toml"), &overrides.map(str::to_owned)).expect("a scenario");
+    let records = scenario.simulate().expect("a run").run().expect("lawful physics");
+    let completion_us = records.flows.finish_ps[0] as f64 / 1e6;
+    let crossing_us = |wire_bytes: f64| 12_000.0 + wire_bytes * 8.0 * (1.0 / 1000.0 + 1.0 / 5556.0 + 1.0 / 100.0);
+    let expected_us = 2.0 * crossing_us(40.0) + crossing_us(1500.0);
+    assert!((completion_us - expected_us).abs() < 0.001, "{completion_us}, not {expected_us}");
+    assert_eq!(records.flows.ideal_ps[0], records.flows.finish_ps[0]);
+}
+
 /// NSDI 2014 section 2.2. The receiver has all packets in the third round trip after the handshake, and TCP, which
 /// also loses two, in the fifth or later. Packet by packet, packets 13 to 20 go twice: see the scenario.
 #[test]

@@ -76,9 +76,10 @@ fn schemes_of_the_rc3_baseline_see_the_same_flows() {
 fn fifty_packets_fill_one_round_trip_of_the_66_packet_example() {
     let scenario = named("rc3-example-66", &[]);
     let run = scenario.build().expect("a run");
-    let wire = |bytes: u64| run.network.cables.iter().fold(0, |sum, cable| sum + cable.rate.time_for(bytes).as_ps());
+    let wire =
+        |bytes: u64| run.network.cables.iter().fold(0, |sum, cable| sum + cable.slowest().time_for(bytes).as_ps());
     let there_and_back = run.network.cables.iter().fold(0, |sum, cable| sum + 2 * cable.delay.as_ps());
     let round_trip = there_and_back + wire(1500) + wire(40);
-    let packet = run.network.cables[0].rate.time_for(1500).as_ps();
+    let packet = run.network.cables[0].slowest().time_for(1500).as_ps();
     assert!((49 * packet..50 * packet).contains(&round_trip), "{round_trip} ps, {packet} ps a packet");
 }

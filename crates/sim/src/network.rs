@@ -47,14 +47,26 @@ pub struct Cable {
     pub a: NodeId,
     /// The other end.
     pub b: NodeId,
-    /// Rate of each direction.
-    pub rate: Rate,
+    /// Rate of each direction: from a to b, and from b to a.
+    pub rates: [Rate; 2],
     /// Propagation delay of each direction.
     pub delay: Dur,
     /// Size of the output queue of each direction; `None` takes the run's default.
     pub limit: Option<Limit>,
     /// Probability that a packet is lost on the wire, 0 to 1, in each direction.
     pub loss: f64,
+}
+
+impl Cable {
+    /// The rate of the direction that `from`, one of the ends, sends in.
+    pub fn rate_from(&self, from: NodeId) -> Rate {
+        self.rates[usize::from(self.a != from)]
+    }
+
+    /// The rate of the slower direction.
+    pub fn slowest(&self) -> Rate {
+        self.rates[0].min(self.rates[1])
+    }
 }
 
 /// Nodes and cables.
@@ -73,9 +85,9 @@ impl Network {
         NodeId(self.nodes.len() as u32 - 1)
     }
 
-    /// Connects two nodes by a lossless cable with the default queue.
+    /// Connects two nodes by a lossless cable with the default queue, of the same rate in both directions.
     pub fn connect(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Dur) -> &mut Cable {
-        self.cables.push(Cable { a, b, rate, delay, limit: None, loss: 0.0 });
+        self.cables.push(Cable { a, b, rates: [rate; 2], delay, limit: None, loss: 0.0 });
         let last = self.cables.len() - 1;
         &mut self.cables[last]
     }

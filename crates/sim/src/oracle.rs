@@ -305,6 +305,7 @@ mod tests {
             let rate = Rate::from_mbps([10, 20, 100, 333][rng.below(4) as usize]);
             let delay = Dur::from_us([0, 10, 10, 1_000][rng.below(4) as usize]);
             let cable = network.connect(NodeId(a), NodeId(b), rate, delay);
+            cable.rates[1] = Rate::from_mbps(rate.as_bps() / 1_000_000 / (1 + rng.below(3)));
             cable.loss = [0.0, 0.0, 0.0, 0.01][rng.below(4) as usize];
             if rng.below(2) == 0 {
                 cable.limit = Some(if rng.below(2) == 0 {

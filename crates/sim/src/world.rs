@@ -85,7 +85,7 @@ fn link_specs(config: &RunConfig) -> Vec<LinkSpec> {
         let is_host = config.network.nodes[from.index()].kind == NodeKind::Host;
         let queue = if is_host { config.nic_queue } else { config.router_queue };
         let limit = cable.limit.unwrap_or(queue.limit);
-        LinkSpec { rate: cable.rate, delay: cable.delay, queue, limit, loss: cable.loss, largest_bytes }
+        LinkSpec { rate: cable.rate_from(from), delay: cable.delay, queue, limit, loss: cable.loss, largest_bytes }
     };
     config.network.cables.iter().flat_map(|cable| [spec(cable, cable.a), spec(cable, cable.b)]).collect()
 }

@@ -34,7 +34,8 @@ pub static WORKLOADS: &[Variant] = &[
                 "load_on",
                 Kind::Choice(&["access", "mean-core", "busiest-core"]),
                 Fallback::Value("access"),
-                "whose share load is: each source's own link, the mean of those between routers, or the busiest",
+                "whose share load is: each source's own cable (of its slower direction), the mean of the links between \
+                 routers, or the busiest; rates as they are in the run, drawn or set",
             ),
             Key::new(
                 "flows_per_second",

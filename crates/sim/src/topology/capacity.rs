@@ -5,6 +5,9 @@
 //! shortest path uses it (ties: lowest node number first). Source: derived from the authors' Internet-2 file, where it
 //! gives all 16 capacities; rounded up to a Mb/s they are the ones in the file.
 //!
+//! Where a host's cable is slower towards the host, the rule takes its rate from the host: the core is then that of the
+//! network with even cables.
+//!
 //! Ours: the path of a pair is that from the lower-numbered router to the higher. A link that no path uses gets the
 //! capacity of one pair, since the rule would leave it with none.
 
@@ -31,12 +34,12 @@ pub fn pairs_per_cable(network: &Network) -> Result<Vec<u64>, TopologyError> {
     Ok(pairs)
 }
 
-/// For each cable, its rate under the rule, rounded up to a bit per second, with `fan_out` hosts of `access_rate` at
-/// each router. Cables of hosts keep the rate they have.
+/// For each cable, its rates under the rule, rounded up to a bit per second, with `fan_out` hosts that send at
+/// `access_rate` at each router. Cables of hosts keep the rates they have.
 ///
 /// # Errors
 /// Fewer than two routers, two routers that no path joins, no fan-out, or a rate out of bounds.
-pub fn balanced_rates(network: &Network, fan_out: u32, access_rate: Rate) -> Result<Vec<Rate>, TopologyError> {
+pub fn balanced_rates(network: &Network, fan_out: u32, access_rate: Rate) -> Result<Vec<[Rate; 2]>, TopologyError> {
     let routers = routers(network).len() as u128;
     if routers < 2 {
         return Err(TopologyError::new(format!(
@@ -49,10 +52,11 @@ pub fn balanced_rates(network: &Network, fan_out: u32, access_rate: Rate) -> Res
     let balanced = |(cable, &pairs): (usize, &u64)| {
         let ends = &network.cables[cable];
         if [ends.a, ends.b].iter().any(|end| network.nodes[end.index()].kind == NodeKind::Host) {
-            return Ok(ends.rate);
+            return Ok(ends.rates);
         }
         let bps = (u128::from(pairs.max(1)) * router_bps).div_ceil(routers - 1);
-        bounds::rate(None, "a balanced rate", Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX)))
+        let rate = bounds::rate(None, "a balanced rate", Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX)))?;
+        Ok([rate; 2])
     };
     pairs_per_cable(network)?.iter().enumerate().map(balanced).collect()
 }
@@ -78,8 +82,9 @@ mod tests {
         let pairs = pairs_per_cable(&network).unwrap();
         assert_eq!(pairs[..16], [5, 7, 13, 3, 3, 5, 1, 3, 5, 4, 9, 13, 1, 8, 2, 7]);
         let rates = balanced_rates(&network, 10, Rate::from_gbps(1)).unwrap();
-        let in_file: Vec<_> = network.cables.iter().map(|cable| cable.rate).collect();
-        let rounded: Vec<_> = rates.iter().map(|rate| Rate::from_mbps(rate.as_bps().div_ceil(1_000_000))).collect();
+        let in_file: Vec<_> = network.cables.iter().map(|cable| cable.slowest()).collect();
+        let rounded: Vec<_> =
+            rates.iter().map(|[rate, _]| Rate::from_mbps(rate.as_bps().div_ceil(1_000_000))).collect();
         assert_eq!(rounded, in_file);
     }
 
@@ -91,7 +96,7 @@ mod tests {
             network.connect(nodes[a], nodes[b], Rate::from_gbps(1), Dur::from_ms(ms));
         }
         let rates = balanced_rates(&network, 2, Rate::from_mbps(100)).unwrap();
-        assert_eq!(rates, [200, 200, 100].map(Rate::from_mbps));
+        assert_eq!(rates, [200, 200, 100].map(|mbps| [Rate::from_mbps(mbps); 2]));
     }
 
     #[test]

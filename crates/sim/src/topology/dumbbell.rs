@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(router("left1"), network.find("west"));
         assert_eq!(router("right0"), network.find("east"));
         let bottleneck = &network.cables[4];
-        assert_eq!((bottleneck.rate, bottleneck.delay), (Rate::from_gbps(1), Dur::from_ms(18)));
+        assert_eq!((bottleneck.rates, bottleneck.delay), ([Rate::from_gbps(1); 2], Dur::from_ms(18)));
     }
 
     #[test]

@@ -79,7 +79,14 @@ pub fn parse(text: &str, defaults: &GraphmlDefaults, units: &dyn UnitParser) -> 
         let [a, b] = bundle.ends;
         let rate = bundle.rate.unwrap_or(default_rate);
         let delay = bundle.delay.unwrap_or(default_delay);
-        network.cables.push(Cable { a, b, rate, delay, limit: bundle.limit, loss: bundle.loss.unwrap_or(0.0) });
+        network.cables.push(Cable {
+            a,
+            b,
+            rates: [rate; 2],
+            delay,
+            limit: bundle.limit,
+            loss: bundle.loss.unwrap_or(0.0),
+        });
     }
     check_hosts_have_edges(&document, &network)?;
     Ok(network)

@@ -8,9 +8,9 @@
 //! [`balanced_rates`]: crate::topology::balanced_rates
 
 use crate::network::{Network, NodeKind};
-use crate::topology::{TopologyError, attach_hosts, bounds};
+use crate::topology::{HostCable, TopologyError, attach_hosts, bounds};
 use sparelane_core::maths::mul_div;
-use sparelane_core::{Dur, Rate};
+use sparelane_core::{Domain, Dur, Rate, Stream};
 
 /// Router, router, Mb/s for ten hosts of 1 Gb/s at each router.
 const CORE: [(usize, usize, u64); 16] = [
@@ -40,12 +40,47 @@ const PRINTED_FAN_OUT_BPS: u64 = 10_000_000_000;
 pub struct Internet2 {
     /// Hosts at each of the ten routers.
     pub hosts_per_router: u32,
-    /// Rate of the cable of each host. Core capacities scale with it and with the hosts per router.
+    /// Rate of the cable of each host, from the host. Core capacities scale with it and with the hosts per router.
     pub access_rate: Rate,
+    /// Rate of the cable of each host towards the host; `None` is as from it. Core capacities do not depend on it.
+    pub access_downlink: Option<Rate>,
     /// Propagation delay of the cable of each host, one way.
     pub access_delay: Dur,
     /// Propagation delay of each core link, one way.
     pub core_delay: Dur,
+    /// Core rates drawn at random in place of the paper's (its section 5.1.2, "Link Heterogeneity").
+    pub drawn_core_rates: Option<DrawnRates>,
+}
+
+/// Rates that are drawn at random, each cable's on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DrawnRates {
+    /// The lowest.
+    pub min: Rate,
+    /// The highest, no less; every whole bit per second from one to the other is as likely.
+    pub max: Rate,
+    /// The run's seed.
+    pub seed: u64,
+}
+
+impl DrawnRates {
+    /// The rate of cable number `cable`, in both directions. The bounds are in order.
+    fn draw(&self, cable: u64) -> Rate {
+        let choices = self.max.as_bps() - self.min.as_bps() + 1;
+        Rate::from_bps(self.min.as_bps() + Stream::new(self.seed, Domain::CoreRates, cable).below(choices))
+    }
+
+    fn check(&self) -> Result<(), TopologyError> {
+        let [min, max] = [("the lowest core rate", self.min), ("the highest core rate", self.max)]
+            .map(|(what, rate)| bounds::rate(None, what, rate));
+        let (min, max) = (min?, max?);
+        if min <= max {
+            return Ok(());
+        }
+        Err(TopologyError::new(format!(
+            "core rates are drawn from {min} to {max}; allowed: a highest rate that is no less"
+        )))
+    }
 }
 
 impl Default for Internet2 {
@@ -53,8 +88,10 @@ impl Default for Internet2 {
         Internet2 {
             hosts_per_router: 10,
             access_rate: Rate::from_gbps(1),
+            access_downlink: None,
             access_delay: Dur::from_ms(1),
             core_delay: Dur::from_ms(10),
+            drawn_core_rates: None,
         }
     }
 }
@@ -73,10 +110,17 @@ impl Internet2 {
 
         let mut network = Network::default();
         let routers: Vec<_> = (0..ROUTERS).map(|i| network.add(format!("r{i}"), NodeKind::Router)).collect();
-        for (a, b, mbps) in CORE {
-            network.connect(routers[a], routers[b], self.core_rate(mbps)?, core_delay);
+        self.drawn_core_rates.map_or(Ok(()), |drawn| drawn.check())?;
+        for (cable, (a, b, mbps)) in (0..).zip(CORE) {
+            let rate = match self.drawn_core_rates {
+                Some(drawn) => drawn.draw(cable),
+                None => self.core_rate(mbps)?,
+            };
+            network.connect(routers[a], routers[b], rate, core_delay);
         }
-        attach_hosts(&mut network, self.hosts_per_router, self.access_rate, self.access_delay)?;
+        let down = self.access_downlink.unwrap_or(self.access_rate);
+        let cable = HostCable { up: self.access_rate, down, delay: self.access_delay };
+        attach_hosts(&mut network, self.hosts_per_router, cable)?;
         Ok(network)
     }
 
@@ -98,7 +142,7 @@ mod tests {
         let network = Internet2::default().build().unwrap();
         assert_eq!((network.nodes.len(), network.cables.len(), network.hosts().len()), (110, 116, 100));
         for (cable, (a, b, mbps)) in network.cables.iter().zip(CORE) {
-            assert_eq!((cable.a.index(), cable.b.index(), cable.rate), (a, b, Rate::from_mbps(mbps)));
+            assert_eq!((cable.a.index(), cable.b.index(), cable.rates), (a, b, [Rate::from_mbps(mbps); 2]));
             assert_eq!(cable.delay, Dur::from_ms(10));
         }
         for host in network.hosts() {
@@ -106,7 +150,7 @@ mod tests {
             assert_eq!(network.attachment(host), Some(NodeId(host.0 % 10)));
         }
         let access = &network.cables[16];
-        assert_eq!((access.rate, access.delay), (Rate::from_gbps(1), Dur::from_ms(1)));
+        assert_eq!((access.rates, access.delay), ([Rate::from_gbps(1); 2], Dur::from_ms(1)));
     }
 
     #[test]
@@ -114,18 +158,54 @@ mod tests {
         let network = Internet2 { hosts_per_router: 5, access_rate: Rate::from_gbps(10), ..Internet2::default() }
             .build()
             .unwrap();
-        assert_eq!(network.cables[2].rate, Rate::from_mbps(72_225));
+        assert_eq!(network.cables[2].rates, [Rate::from_mbps(72_225); 2]);
         assert_eq!(network.hosts().len(), 50);
     }
 
     #[test]
+    fn a_downlink_of_its_own_changes_nothing_else() {
+        let downlink = Some(Rate::from_mbps(500));
+        let network = Internet2 { access_downlink: downlink, ..Internet2::default() }.build().unwrap();
+        let even = Internet2::default().build().unwrap();
+        assert_eq!(network.cables[..16], even.cables[..16]);
+        for host in network.hosts() {
+            let cable = network.cables.iter().find(|cable| cable.b == host).unwrap();
+            assert_eq!((cable.rate_from(cable.a), cable.rate_from(host)), (Rate::from_mbps(500), Rate::from_gbps(1)));
+        }
+    }
+
+    #[test]
+    fn core_rates_are_drawn_by_the_seed_over_the_whole_range() {
+        let (min, max) = (Rate::from_mbps(500), Rate::from_gbps(2));
+        let rates = |seed| {
+            let drawn_core_rates = Some(DrawnRates { min, max, seed });
+            let network = Internet2 { drawn_core_rates, ..Internet2::default() }.build().unwrap();
+            assert_eq!(network.cables[16..], Internet2::default().build().unwrap().cables[16..]);
+            network.cables[..16].iter().map(|cable| cable.rates).collect::<Vec<_>>()
+        };
+        assert_eq!(rates(1), rates(1));
+        assert_ne!(rates(1), rates(2));
+        let all: Vec<_> = (0..500).flat_map(rates).collect();
+        assert!(all.iter().all(|[there, back]| there == back && (min..=max).contains(there)));
+        let mean_bps = all.iter().map(|[rate, _]| rate.as_bps() as f64).sum::<f64>() / all.len() as f64;
+        assert!((mean_bps / 1.25e9 - 1.0).abs() < 0.02, "{mean_bps}");
+        let outer = |bps: u64| !(515_000_000..=1_985_000_000).contains(&bps);
+        let at_the_ends = all.iter().filter(|[rate, _]| outer(rate.as_bps())).count();
+        assert!((100..240).contains(&at_the_ends), "{at_the_ends} of 8000 in the outer 2 %");
+    }
+
+    #[test]
     fn impossible_values_are_refused() {
+        let drawn = |min, max| Some(DrawnRates { min: Rate::from_bps(min), max: Rate::from_bps(max), seed: 1 });
         for wrong in [
             Internet2 { hosts_per_router: 0, ..Internet2::default() },
             Internet2 { hosts_per_router: u32::MAX, ..Internet2::default() },
             Internet2 { access_rate: Rate::from_bps(0), ..Internet2::default() },
             Internet2 { access_rate: Rate::from_bps(u64::MAX), ..Internet2::default() },
             Internet2 { core_delay: Dur::MAX, ..Internet2::default() },
+            Internet2 { access_downlink: Some(Rate::from_bps(0)), ..Internet2::default() },
+            Internet2 { drawn_core_rates: drawn(2_000_000, 1_000_000), ..Internet2::default() },
+            Internet2 { drawn_core_rates: drawn(0, 1_000_000), ..Internet2::default() },
         ] {
             assert!(wrong.build().is_err(), "{wrong:?}");
         }

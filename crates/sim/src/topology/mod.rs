@@ -15,13 +15,13 @@ pub mod neutral;
 mod paths;
 mod units;
 
-pub use attach::attach_hosts;
+pub use attach::{HostCable, attach_hosts};
 pub use capacity::{balanced_rates, pairs_per_cable};
 pub use chain::Chain;
 pub use dumbbell::Dumbbell;
 pub use error::TopologyError;
 pub use graphml::GraphmlDefaults;
-pub use internet2::Internet2;
+pub use internet2::{DrawnRates, Internet2};
 pub use paths::{Hop, RouterPaths};
 pub use units::UnitParser;
 

@@ -183,7 +183,7 @@ mod tests {
         let names: Vec<_> = network.nodes.iter().map(|node| (node.name.as_str(), node.kind)).collect();
         assert_eq!(names, [("h0", NodeKind::Host), ("h1", NodeKind::Host), ("west", NodeKind::Router)]);
         let cable = &network.cables[1];
-        assert_eq!((cable.a, cable.b, cable.rate), (NodeId(2), NodeId(1), Rate::from_mbps(10)));
+        assert_eq!((cable.a, cable.b, cable.rates), (NodeId(2), NodeId(1), [Rate::from_mbps(10); 2]));
         assert_eq!((cable.delay, cable.limit, cable.loss), (Dur::from_us(5), Some(Limit::Bytes(3333 * 1500)), 0.0));
     }
 

@@ -33,7 +33,8 @@ pub(super) fn core_loads(network: &Network, matrix: &Matrix) -> Result<Vec<f64>,
     }
     let router = |id: NodeId| network.nodes[id.index()].kind == NodeKind::Router;
     let core = network.cables.iter().zip(offered_bps).filter(|(cable, _)| router(cable.a) && router(cable.b));
-    let loads: Vec<_> = core.flat_map(|(cable, both)| both.map(|bps| bps / cable.rate.as_bps() as f64)).collect();
+    let loads: Vec<_> =
+        core.flat_map(|(cable, both)| (0..2).map(move |way| both[way] / cable.rates[way].as_bps() as f64)).collect();
     if loads.is_empty() {
         return Err(WorkloadError::new("no cable joins two routers, so no load on the core is defined"));
     }

@@ -23,7 +23,8 @@ const MAX_FLOWS_PER_SECOND: f64 = 1e9;
 /// On which links a load is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadOn {
-    /// On each source's own access link, of the link's own rate.
+    /// On each source's own cable, of the rate of its slower direction: under uniform traffic a host receives as much as
+    /// it sends.
     Access,
     /// On the links between routers: the mean over all of them, each direction on its own.
     MeanCore,
@@ -35,7 +36,7 @@ pub enum LoadOn {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ArrivalRate {
     /// As often as it takes for an expected payload load, a share of the links' rates. For a load on the core, sources
-    /// send in proportion to their access rates over static shortest paths.
+    /// send in proportion to the slower direction of their own cables, over static shortest paths.
     Load(f64, LoadOn),
     /// At each source, this many flows per second.
     FlowsPerSecond(f64),

@@ -19,7 +19,7 @@ pub enum Destinations {
 pub(super) struct Access {
     /// The node that it leads to.
     pub(super) router: NodeId,
-    /// Its rate.
+    /// The rate of its slower direction.
     pub(super) rate: Rate,
 }
 
@@ -38,7 +38,7 @@ impl Receivers {
         for cable in &network.cables {
             for (host, router) in [(cable.a, cable.b), (cable.b, cable.a)] {
                 if hosts.contains(&host) {
-                    access.entry(host).or_insert(Access { router, rate: cable.rate });
+                    access.entry(host).or_insert(Access { router, rate: cable.slowest() });
                 }
             }
         }

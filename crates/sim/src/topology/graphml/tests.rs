@@ -55,8 +55,11 @@ fn kinds_and_values_with_units_make_a_network_with_hosts() {
     assert_eq!(network.hosts(), [NodeId(0), NodeId(1)]);
     assert_eq!(network.find("middle"), Some(NodeId(2)));
     let [plain, full] = &network.cables[..] else { panic!("two cables") };
-    assert_eq!((plain.rate, plain.delay, plain.limit, plain.loss), (Rate::from_gbps(1), DEFAULTS.delay, None, 0.0));
-    assert_eq!((full.rate, full.delay), (Rate::from_gbps(10), Dur::from_ms(5)));
+    assert_eq!(
+        (plain.rates, plain.delay, plain.limit, plain.loss),
+        ([Rate::from_gbps(1); 2], DEFAULTS.delay, None, 0.0)
+    );
+    assert_eq!((full.rates, full.delay), ([Rate::from_gbps(10); 2], Dur::from_ms(5)));
     assert_eq!((full.limit, full.loss), (Some(Limit::Bytes(64_000)), 0.01));
 }
 
@@ -67,10 +70,10 @@ fn a_zoo_file_is_a_graph_of_routers_with_fibre_delays() {
     let names: Vec<_> = network.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["New York", "Chicago", "Chicago-2", "3"]);
     let [merged, silent] = &network.cables[..] else { panic!("parallel edges are one cable") };
-    assert_eq!(merged.rate, Rate::from_gbps(10));
+    assert_eq!(merged.rates, [Rate::from_gbps(10); 2]);
     // New York to Chicago is 1,145 km.
     assert!(merged.delay.abs_diff(Dur::from_us(5_725)) < Dur::from_us(25), "{}", merged.delay);
-    assert_eq!((silent.rate, silent.delay), (DEFAULTS.rate, DEFAULTS.delay));
+    assert_eq!((silent.rates, silent.delay), ([DEFAULTS.rate; 2], DEFAULTS.delay));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What Poisson workloads promise.
 
 use super::*;
-use crate::topology::{Dumbbell, Internet2};
+use crate::topology::{Dumbbell, HostCable, Internet2};
 use crate::workload::rc3_flow_sizes;
 use sparelane_core::Rate;
 
@@ -52,11 +52,24 @@ fn measured_load_is_the_asked_load_to_one_percent() {
 fn each_host_sends_in_proportion_to_its_own_access_link() {
     let mut network = internet2();
     for cable in network.cables.iter_mut().filter(|cable| cable.b == NodeId(42)) {
-        cable.rate = Rate::from_gbps(4);
+        cable.rates = [Rate::from_gbps(4); 2];
     }
     let flows = flows(&network, paper(&network, 20), 1);
     let share = flows.iter().filter(|flow| flow.src == NodeId(42)).count() as f64 / flows.len() as f64;
     assert!((share / (4.0 / 103.0) - 1.0).abs() < 0.05, "{share}");
+}
+
+/// What goes out comes in elsewhere: a load counts on the direction that fills first.
+#[test]
+fn a_load_on_access_is_a_share_of_the_slower_direction() {
+    let even = Poisson::new(&internet2(), paper(&internet2(), 1), 1).unwrap().flows_per_second();
+    for faster in [0, 1] {
+        let mut network = internet2();
+        for cable in &mut network.cables[16..] {
+            cable.rates[faster] = Rate::from_gbps(8);
+        }
+        assert_eq!(Poisson::new(&network, paper(&network, 1), 1).unwrap().flows_per_second(), even);
+    }
 }
 
 #[test]
@@ -176,12 +189,12 @@ fn hosts_without_a_partner_or_core_are_refused() {
         let spec = PoissonSpec { destinations, rate, ..paper(network, 1) };
         Poisson::new(network, spec, 1).unwrap_err().to_string()
     };
-    crate::topology::attach_hosts(&mut network, 1, Rate::from_gbps(1), Dur::ZERO).unwrap();
+    crate::topology::attach_hosts(&mut network, 1, HostCable::even(Rate::from_gbps(1), Dur::ZERO)).unwrap();
     assert_eq!(
         error(&network, Destinations::AnyOther, LoadOn::Access),
         "source `h1` has nobody to send to; needed: another host"
     );
-    crate::topology::attach_hosts(&mut network, 1, Rate::from_gbps(1), Dur::ZERO).unwrap();
+    crate::topology::attach_hosts(&mut network, 1, HostCable::even(Rate::from_gbps(1), Dur::ZERO)).unwrap();
     assert_eq!(
         error(&network, Destinations::BehindAnotherRouter, LoadOn::Access),
         "source `h1` has nobody to send to; needed: a host at another router"
