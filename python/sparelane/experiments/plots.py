@@ -156,7 +156,7 @@ def points(axes: Axes, label: str, look: Look, x: Sequence[float], rows: Sequenc
     known = [(place, row.ours, row.ci95 or 0.0) for place, row in zip(x, rows, strict=True) if row.ours is not None]
     if known:
         places, heights, spread = zip(*known, strict=True)
-        marked = {"marker": look.marker, "markerfacecolor": "white", "capsize": 2}
+        marked: Mapping[str, Any] = {"marker": look.marker, "markerfacecolor": "white", "capsize": 2}
         axes.errorbar(places, heights, spread, label=label, color=look.ink, linestyle=look.line, **marked)
 
 

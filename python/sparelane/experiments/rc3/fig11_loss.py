@@ -1,0 +1,109 @@
+"""NSDI 2014, Fig. 11: completion times where links lose packets at random."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from matplotlib.figure import Figure
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.rc3 import internet2
+from sparelane.experiments.rc3.internet2 import AVERAGES, BASELINE, RULE_NAMES, Printed, Setting
+
+# Loss in percent of the packets on each link; none first.
+SETTINGS: Mapping[float, Setting] = {0.0: replace(BASELINE, name="no loss")} | {
+    percent: replace(
+        BASELINE, name=f"{percent:g}% loss", overrides=(f'link=[{{select="all",loss={percent / 100:g}}}]',)
+    )
+    for percent in (0.01, 0.1)
+}
+
+# From the text of HotNets 2013 with loss, which has "over 0.16" and "just over 0.10" s; from Fig. 8 without.
+PRINTED: Mapping[float, Mapping[str, Printed]] = {
+    0.0: {"over flows": Printed(0.135, 0.076, 43.54), "over bytes": Printed(0.443, 0.114, 74.35)},
+    0.01: {"over flows": Printed(0.16, 0.08, 50.0)},
+    0.1: {"over flows": Printed(0.28, 0.10, 63.0)},
+}
+
+# Most repetitions with loss, since TCP has to run for long.
+LOSSY_SEEDS = 5
+
+ASSUMPTIONS = (
+    *internet2.ASSUMPTIONS,
+    *internet2.TWO_RULES,
+    "The loss is of each packet on each link, acknowledgments, hosts' links and all priorities included: a packet that "
+    "crosses four links runs the risk four times. So the authors' code has it; the papers speak of a share of packets.",
+    "HotNets 2013 gives numbers in words, for 0.01 and 0.1 %; NSDI 2014 says 0.02 to 0.1 % and prints a figure only.",
+    "With loss there are five seeds.",
+)
+
+LATE = (
+    "under loss TCP's large flows take seconds: of those that start from 2 s on, many do not finish by 5 s, and do not "
+    "count; the rows that let TCP's flows finish until 10 s have them"
+)
+
+UNEXPLAINED = "TCP's time is near the paper's (one seed: 0.297 s), RC3's is shorter; why the authors' RC3 took longer is not known"
+
+_MOST = f"{SETTINGS[0.1].name} over flows"
+REASONS = {(_MOST, metric): LATE for metric in ("TCP FCT", "reduction")} | {
+    (f"{_MOST}{RULE_NAMES[-1]}", metric): UNEXPLAINED for metric in ("RC3 FCT", "reduction")
+}
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """Both schemes without loss, which is the baseline, and at each loss."""
+    return [
+        run for percent, setting in SETTINGS.items() for run in internet2.plan([setting], _effort_at(percent, effort))
+    ]
+
+
+def _effort_at(percent: float, effort: Effort) -> Effort:
+    return replace(effort, seeds=min(effort.seeds, LOSSY_SEEDS)) if percent else effort
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """Completion times and reductions at each loss, under both rules of averaging."""
+    rows = [
+        row
+        for rule in internet2.rules(effort)
+        for percent, setting in SETTINGS.items()
+        for row in internet2.completion_rows(setting, PRINTED[percent], _effort_at(percent, effort), outcomes, rule)
+    ]
+    return Evaluation(tuple(rows), internet2.notes(effort))
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """Mean completion times against loss, over flows and over bytes, by the rule that lets TCP's flows run longest."""
+    rule = internet2.rule_in_name(evaluation.rows[-1].row)
+    drawing, panels = plots.figure(len(AVERAGES), width_inches=plots.PAGE_INCHES)
+    losses = list(SETTINGS)
+    for axes, average in zip(panels, AVERAGES, strict=True):
+        for scheme, look in (("TCP", plots.TCP), ("RC3", plots.RC3)):
+            rows = [
+                evaluation.find(f"{setting.name} {average}{rule}", f"{scheme} FCT") for setting in SETTINGS.values()
+            ]
+            plots.points(axes, scheme, look, losses, rows)
+            plots.crosses(axes, losses, rows, label=scheme == "RC3")
+        axes.set_ylim(bottom=0.0)
+        axes.set_xlabel(f"packets lost on each link (%){rule}")
+        axes.set_ylabel(f"mean completion time\n{average} (s)")
+        plots.legend_above(axes, 3)
+    return drawing
+
+
+EXPERIMENT = Experiment(
+    id="rc3/fig11-loss",
+    title="Completion times where links lose packets at random",
+    source="Mittal et al., NSDI 2014, section 5.1.2 and Fig. 11; HotNets 2013, section 4.1",
+    method="Internet2 topology, 1 Gb/s, 40 ms, 30 % load; packets are lost at random, besides those that queues drop; "
+    "each flow under TCP and under RC3.",
+    assumptions=ASSUMPTIONS,
+    full=Effort("full", seeds=10, stop_s=5.0),
+    quick=Effort("quick", seeds=1, stop_s=2.0),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+    reasons=REASONS,
+)

@@ -1,0 +1,142 @@
+"""NSDI 2014, Fig. 15: single flows on the authors' testbed of two Linux servers, as their simulation has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.rc3.analytic import reduction
+from sparelane.experiments.rc3.internet2 import Scheme
+
+SCENARIO = "rc3-linux"
+SIZES = (1, 5, 10, 50, 100, 500, 1000)
+RATES = {"10 Gb/s": "10Gbps", "1 Gb/s": "1Gbps"}
+SCHEMES: Mapping[str, Scheme] = {"TCP": "tcp", "RC3": "rc3"}
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """How the ends of a connection behave.
+
+    Attributes:
+        name: how rows call it.
+        overrides: `key=value` each.
+        looks: of the lines that the figure has of it.
+    """
+
+    name: str
+    overrides: tuple[str, ...]
+    looks: Mapping[str, plots.Look]
+
+
+DELAYED = 'transport.delayed_ack={every=2,timeout="40ms"}'
+BY_TWO = ("scheme.tcp.slow_start_limit=2", "scheme.rc3.inner.slow_start_limit=2")
+
+VARIANTS = (
+    Variant("an ACK per packet", (), {"TCP": plots.TCP, "RC3": plots.RC3}),
+    Variant("delayed ACKs", (DELAYED, *BY_TWO), {"TCP": plots.MODEL}),
+    Variant("delayed ACKs, growth by one", (DELAYED,), {"TCP": plots.THIRD}),
+)
+
+ASSUMPTIONS = (
+    "The paper plots averages of 100 flows and prints no numbers; one flow on an idle path has no randomness, so "
+    "each is run once.",
+    "Two hosts at one switch, four links of 5 ms on the way there and back; 1460 bytes a packet, initial window 10, "
+    "unbounded slow-start threshold, buffers that drop nothing. The completion time has the handshake in it.",
+    "Delayed ACKs: every second packet is acknowledged, or after 40 ms as in Linux, from the first packet on. In slow "
+    "start each acknowledgment adds up to two packets to the window, as the paper says of Linux, or one.",
+    "RC3's receiver acknowledges low-priority packets at once in any case; the figure shows RC3 once, since its times "
+    "with delayed ACKs are the same on its scale.",
+    "Linux's costs per packet, segmentation offload and receive offload are not in these runs.",
+)
+
+
+def _run(rate: str, variant: Variant, scheme: str, packets: int) -> Simulation:
+    return Simulation(
+        scenario=SCENARIO,
+        settings=(
+            *variant.overrides,
+            f"topology.access_rate={RATES[rate]}",
+            f"workload.scheme={SCHEMES[scheme]}",
+            f"workload.size={packets}packets",
+        ),
+        seed=1,
+        label=f"{rate} {variant.name} {scheme} {packets} packets",
+        cost=0.001,
+    )
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """Each size at both rates in every variant, under both schemes."""
+    del effort
+    return [
+        _run(rate, variant, scheme, packets)
+        for rate in RATES
+        for variant in VARIANTS
+        for packets in SIZES
+        for scheme in SCHEMES
+    ]
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """Completion times, and what RC3 takes off."""
+    del effort
+    rows = (
+        row
+        for rate in RATES
+        for variant in VARIANTS
+        for packets in SIZES
+        for row in _rows(rate, variant, packets, outcomes)
+    )
+    return Evaluation(tuple(rows))
+
+
+def _rows(rate: str, variant: Variant, packets: int, outcomes: Outcomes) -> Iterable[Row]:
+    times: dict[str, float | None] = {
+        scheme: outcomes[_run(rate, variant, scheme, packets)].flows["completion_s"].item() for scheme in SCHEMES
+    }
+    name = _name(rate, variant, packets)
+    for scheme, time_s in times.items():
+        yield Row(name, f"{scheme} FCT", "s", None, time_s, None)
+    tcp_s, rc3_s = times["TCP"], times["RC3"]
+    cut = None if tcp_s is None or rc3_s is None else reduction(tcp_s, rc3_s)
+    yield Row(name, "reduction", "%", None, cut, None)
+
+
+def _name(rate: str, variant: Variant, packets: int) -> str:
+    return f"{rate}, {variant.name}, {packets} packet{'s' if packets > 1 else ''}"
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """Completion time against size, one panel for each rate."""
+    drawing, panels = plots.figure(len(RATES), width_inches=plots.PAGE_INCHES)
+    for axes, rate in zip(panels, RATES, strict=True):
+        for variant in VARIANTS:
+            for scheme, look in variant.looks.items():
+                rows = [evaluation.find(_name(rate, variant, packets), f"{scheme} FCT") for packets in SIZES]
+                plots.points(axes, f"{scheme}, {variant.name}", look, SIZES, rows)
+        axes.set_xscale("log")
+        axes.set_ylim(0.0, 0.24)
+        axes.set_xlabel(f"flow size at {rate} (packets)")
+        axes.set_ylabel("completion time (s)")
+        plots.legend_above(axes, 2)
+    return drawing
+
+
+EXPERIMENT = Experiment(
+    id="rc3/linux-fct",
+    title="Single flows on the testbed, by size",
+    source="Mittal et al., NSDI 2014, section 5.2 and Fig. 15",
+    method="Two servers, a round trip of 20 ms, 10 Gb/s and 1 Gb/s; one flow of 1 to 1000 packets at a time, under TCP "
+    "and under RC3.",
+    assumptions=ASSUMPTIONS,
+    full=Effort("full", seeds=1),
+    quick=Effort("quick", seeds=1),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+)

@@ -1,0 +1,73 @@
+"""The slides' "where RC3 is of little help": a small buffer at the bottleneck."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from matplotlib.figure import Figure
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.rc3 import internet2
+from sparelane.experiments.rc3.fig9_bdp import SLOW_NEAR
+from sparelane.experiments.rc3.internet2 import AVERAGES, Setting
+
+# 100 Mb/s x 40 ms, as the paper rounds it.
+PRODUCT_KB = 500
+
+# Sizes of router buffers in delay-bandwidth products.
+SETTINGS: Mapping[float, Setting] = {
+    share: SLOW_NEAR.varied(f"{share:g} BDP", f"queue.limit={share * PRODUCT_KB:g}KB")
+    for share in (0.02, 0.05, 0.1, 0.3)
+} | {1.0: replace(SLOW_NEAR, name="1 BDP")}
+
+LOOKS = {"over flows": plots.TCP, "over bytes": plots.RC3}
+
+ASSUMPTIONS = (
+    *internet2.ASSUMPTIONS,
+    "The slides give no numbers and no setting: 100 Mb/s, 40 ms and 30 % load, where runs are cheap. Router buffers "
+    f"are shares of the delay-bandwidth product of {PRODUCT_KB} KB, down to six packets; hosts keep theirs.",
+    "Five seeds.",
+)
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """Both schemes with each buffer."""
+    return internet2.plan(list(SETTINGS.values()), effort)
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """Completion times and reductions with each buffer."""
+    rows = (row for setting in SETTINGS.values() for row in internet2.completion_rows(setting, {}, effort, outcomes))
+    return Evaluation(tuple(rows), internet2.notes(effort))
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """Reduction against buffer."""
+    drawing, [axes] = plots.figure()
+    for average in AVERAGES:
+        rows = [evaluation.find(f"{setting.name} {average}", "reduction") for setting in SETTINGS.values()]
+        plots.points(axes, average, LOOKS[average], list(SETTINGS), rows)
+    axes.set_xscale("log")
+    axes.set_xticks(list(SETTINGS), [f"{share:g}" for share in SETTINGS], minor=False)
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    axes.minorticks_off()
+    axes.set_xlabel("router buffer (delay-bandwidth products)")
+    axes.set_ylabel("reduction of mean\ncompletion time (%)")
+    plots.legend_above(axes, 2)
+    return drawing
+
+
+EXPERIMENT = Experiment(
+    id="rc3/small-buffers",
+    title="RC3's gain by the size of router buffers",
+    source='RC3 slides, "Where RC3 is of little help"',
+    method='"Small queue buffer size at the bottleneck" is on the list, without numbers.',
+    assumptions=ASSUMPTIONS,
+    full=Effort("full", seeds=5, stop_s=5.0),
+    quick=Effort("quick", seeds=1, stop_s=3.0),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+)
