@@ -13,7 +13,7 @@ from sparelane.experiments.rc3.internet2 import BASELINE, RULE_MARK, TCP_LONGER
 from sparelane.experiments.runner import Finished, Task
 
 # Long enough for some small flows to finish, where paths are short.
-BRIEF = Effort("full", seeds=2, stop_s=0.15)
+BRIEF = Effort("full", seeds=2, stop_s=0.1)
 
 
 @pytest.fixture(scope="module")
