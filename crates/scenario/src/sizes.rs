@@ -4,7 +4,7 @@ use crate::error::ScenarioError;
 use crate::field::{Field, Section};
 use crate::files::{Input, Source};
 use crate::keys::{Fallback, Key, Kind, MAX_FLOW_BYTES, Variant};
-use crate::volume::{Volume, volume};
+use crate::volume::{Volume, max_flow_bytes, volume};
 use sparelane_sim::workload::{SizeDistribution, rc3_flow_sizes, w2000_flow_sizes};
 
 const FLOW_SIZE: Kind = Kind::Size { min: 1, max: MAX_FLOW_BYTES };
@@ -77,6 +77,16 @@ pub static SIZES: &[Variant] = &[
 
 /// The distribution that `field` describes, for flows of segments of `mss_bytes`.
 pub fn read(field: &Field<'_>, source: &Source, mss_bytes: u64, bdp: u64) -> Result<SizeDistribution, ScenarioError> {
+    let distribution = read_any(field, source, mss_bytes, bdp)?;
+    let (largest, max) = (distribution.max_bytes(), max_flow_bytes(mss_bytes));
+    if largest <= max {
+        return Ok(distribution);
+    }
+    let allowed = format!("allowed: up to {max}, as many segments of {mss_bytes} bytes as have numbers");
+    Err(field.error(format!("flows of up to {largest} bytes; {allowed}")))
+}
+
+fn read_any(field: &Field<'_>, source: &Source, mss_bytes: u64, bdp: u64) -> Result<SizeDistribution, ScenarioError> {
     let (kind, section) = field.clone().variant(&[], SIZES)?;
     let distribution = match kind {
         "rc3" => return Ok(rc3_flow_sizes()),

@@ -7,8 +7,8 @@ use crate::keys::{Fallback, Key, Kind, Variant};
 use crate::units;
 use sparelane_core::{Dur, Rate};
 use sparelane_sim::topology::{
-    Chain, DrawnRates, Dumbbell, GraphmlDefaults, HostCable, Internet2, TopologyError, UnitParser, attach_hosts,
-    balanced_rates, graphml, neutral,
+    Chain, DrawnRates, Dumbbell, FatTree, GraphmlDefaults, HostCable, Internet2, TopologyError, UnitParser,
+    attach_hosts, balanced_rates, graphml, neutral,
 };
 use sparelane_sim::{Network, NodeKind};
 
@@ -53,6 +53,23 @@ pub static TOPOLOGIES: &[Variant] = &[
             Key::new("link_delay", Kind::DELAY, Fallback::Value("10ms"), "their propagation delay, one way"),
             ACCESS_RATE,
             ACCESS_DELAY,
+        ],
+    },
+    Variant {
+        name: "fat-tree",
+        summary: "k pods of edge routers edgeP-I and aggregation routers aggP-I under core routers core0, core1, ...; host hN \
+                  is at edge router N / (k/2), counted through the pods; routing = \"ecmp\" spreads flows over the cores",
+        source: "Al-Fares et al., SIGCOMM 2008",
+        keys: &[
+            Key::new(
+                "k",
+                Kind::Whole { min: 2, max: FatTree::MAX_K as u64 },
+                Fallback::Value("4"),
+                "ports of each router, even: k pods, k^2/4 core routers, k^3/4 hosts",
+            ),
+            Key::new("rate", Kind::Rate, Fallback::Value("100Gbps"), "rate of the cables between routers"),
+            Key::new("host_rate", Kind::Rate, Fallback::Nothing("as rate"), "rate of each host's cable"),
+            Key::new("delay", Kind::DELAY, Fallback::Value("1us"), "propagation delay of every cable, one way"),
         ],
     },
     Variant {
@@ -159,6 +176,16 @@ pub fn read(field: Field<'_>, source: &Source, seed: u64) -> Result<Network, Sce
             access_delay: delay("access_delay")?,
         }
         .build(),
+        "fat-tree" => {
+            let k = section.need("k")?;
+            let ports = k.whole()? as u32;
+            if !ports.is_multiple_of(2) {
+                return Err(k.error(format!("odd; allowed: an even number from 2 to {}", FatTree::MAX_K)));
+            }
+            let rate = rate("rate")?;
+            let host_rate = section.maybe("host_rate", Field::rate)?.unwrap_or(rate);
+            FatTree { k: ports, rate, host_rate, delay: delay("delay")? }.build()
+        }
         "internet2" => Internet2 {
             hosts_per_router: count("hosts_per_router")?,
             access_rate: rate("access_rate")?,

@@ -2,8 +2,8 @@
 
 use crate::error::ScenarioError;
 use crate::field::Field;
-use crate::keys::MAX_FLOW_BYTES;
 use crate::units::Amount;
+use sparelane_sim::MAX_FLOW_SEGMENTS;
 
 /// How much one flow carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +24,15 @@ pub fn volume(field: &Field<'_>, mss_bytes: u64, bdp: u64) -> Result<Volume, Sce
         Amount::Packets(segments) => segments.saturating_mul(mss_bytes),
         Amount::Bdp(products) => products.of(bdp),
     };
-    if (1..=MAX_FLOW_BYTES).contains(&bytes) {
+    let max = max_flow_bytes(mss_bytes);
+    if (1..=max).contains(&bytes) {
         return Ok(Volume::Bytes(bytes));
     }
-    Err(field.error(format!("{bytes} bytes; allowed: 1 to {MAX_FLOW_BYTES}")))
+    Err(field
+        .error(format!("{bytes} bytes; allowed: 1 to {max}, as many segments of {mss_bytes} bytes as have numbers")))
+}
+
+/// The largest flow of segments of `mss_bytes`.
+pub fn max_flow_bytes(mss_bytes: u64) -> u64 {
+    MAX_FLOW_SEGMENTS * mss_bytes
 }

@@ -10,7 +10,7 @@ use crate::nodes;
 use crate::schemes::Schemes;
 use crate::sizes;
 use crate::topology::Units;
-use crate::volume::{Volume, volume};
+use crate::volume::{Volume, max_flow_bytes, volume};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::workload::{
     ArrivalRate, Bulk, BulkSpec, Destinations, FlowList, LoadOn, Pairs, Poisson, PoissonSpec, SizeDistribution, Starts,
@@ -199,10 +199,11 @@ impl Reader<'_> {
         let input = self.context.source.read(&path)?;
         let network = self.context.network;
         let list = match input.extension.as_str() {
-            "flows" => FlowList::from_neutral(&input.text, network, self.scheme),
+            "flows" => FlowList::from_neutral(&input.text, network, self.scheme, max_flow_bytes(self.mss_bytes())),
             "csv" => {
-                let names: Vec<_> = self.context.schemes.names().map(str::to_owned).collect();
-                FlowList::from_csv(&input.text, network, &names, self.scheme, &Units)
+                let schemes = self.context.schemes.all.iter();
+                let schemes = schemes.map(|scheme| (scheme.name.clone(), max_flow_bytes(scheme.transport.mss_bytes)));
+                FlowList::from_csv(&input.text, network, &schemes.collect::<Vec<_>>(), self.scheme, &Units)
             }
             _ => return Err(path.error("unknown kind of file; allowed: .flows, .csv")),
         };

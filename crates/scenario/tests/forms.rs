@@ -125,6 +125,19 @@ fn a_graph_without_hosts_gets_them_and_its_capacities_by_rule() {
 }
 
 #[test]
+fn a_fat_tree_takes_its_size_and_rates_from_the_scenario() {
+    let rest = format!("{SCHEMES}[workload]\nkind = \"bulk\"\nscheme = \"tcp\"\npairs = \"permutation\"\n");
+    let network = |keys: &str| build(&format!("[topology]\nkind = \"fat-tree\"\n{keys}{rest}")).network;
+    let default = network("");
+    assert_eq!((default.hosts().len(), default.cables.len()), (16, 48));
+    assert!(default.cables.iter().all(|cable| cable.rates == [Rate::from_gbps(100); 2]));
+    let given = network("k = 6\nrate = \"40Gbps\"\nhost_rate = \"10Gbps\"\ndelay = \"500ns\"\n");
+    let [first, .., last] = given.cables.as_slice() else { panic!("no cables") };
+    assert_eq!((given.hosts().len(), first.slowest(), last.slowest()), (54, Rate::from_gbps(40), Rate::from_gbps(10)));
+    assert_eq!((first.delay, last.delay), (Dur::from_ns(500), Dur::from_ns(500)));
+}
+
+#[test]
 fn hosts_may_have_slower_cables_towards_them() {
     let rest = format!("{SCHEMES}[workload]\nkind = \"bulk\"\nscheme = \"tcp\"\n");
     for (kind, core) in [("\"internet2\"", 16), ("\"file\"\npath = \"two.graphml\"\ncapacity = \"internet2-rule\"", 1)]

@@ -115,11 +115,11 @@ fn mistakes_of_form() {
 fn mistakes_in_the_network() {
     let kind = "kind = \"dumbbell\"";
     check(&[
-        (kind, "", "x.toml:2: topology.kind: missing; allowed: dumbbell, chain, internet2, file"),
+        (kind, "", "x.toml:2: topology.kind: missing; allowed: dumbbell, chain, fat-tree, internet2, file"),
         (
             kind,
             "kind = \"dumbell\"",
-            "x.toml:3: topology.kind = \"dumbell\": unknown; allowed: dumbbell, chain, internet2, file; did you mean \"dumbbell\"?",
+            "x.toml:3: topology.kind = \"dumbell\": unknown; allowed: dumbbell, chain, fat-tree, internet2, file; did you mean \"dumbbell\"?",
         ),
         (
             kind,
@@ -150,6 +150,17 @@ fn mistakes_in_the_network() {
             kind,
             "kind = \"chain\"\nrouters = 9000",
             "x.toml:2: topology: 9000 routers and 9000 hosts need 162000000 routes; allowed: 20000000",
+        ),
+        (kind, "kind = \"fat-tree\"\nk = 5", "x.toml:4: topology.k = 5: odd; allowed: an even number from 2 to 34"),
+        (
+            kind,
+            "kind = \"fat-tree\"\nk = 0",
+            "x.toml:4: topology.k = 0: out of range; allowed: a whole number from 2 to 34",
+        ),
+        (
+            kind,
+            "kind = \"fat-tree\"\nk = 36",
+            "x.toml:4: topology.k = 36: out of range; allowed: a whole number from 2 to 34",
         ),
         (
             kind,
@@ -435,7 +446,27 @@ fn mistakes_in_workloads() {
         (
             bulk,
             "kind = \"bulk\"\nsize = \"0B\"",
-            "x.toml:13: workload.size = \"0B\": 0 bytes; allowed: 1 to 1000000000000000",
+            "x.toml:13: workload.size = \"0B\": 0 bytes; allowed: 1 to 6270652249240, as many segments of 1460 bytes as have numbers",
+        ),
+        (
+            bulk,
+            "kind = \"bulk\"\nsize = \"4294967295packets\"",
+            "x.toml:13: workload.size = \"4294967295packets\": 6270652250700 bytes; allowed: 1 to 6270652249240, as many segments of 1460 bytes as have numbers",
+        ),
+        (
+            bulk,
+            "kind = \"bulk\"\nsizes = { kind = \"lognormal\", median = \"1kB\", sigma = 1, cap = \"7000GB\" }",
+            "x.toml:13: workload.sizes: flows of up to 7000000000000 bytes; allowed: up to 6270652249240, as many segments of 1460 bytes as have numbers",
+        ),
+        (
+            bulk,
+            "kind = \"flows\"\npath = \"large.csv\"",
+            "inputs/large.csv:3: size is `7000GB`; allowed: at most 6270652249240 bytes under scheme `tcp`",
+        ),
+        (
+            bulk,
+            "kind = \"flows\"\npath = \"large.flows\"",
+            "inputs/large.flows:1: the bytes is `6270652249241`; allowed: a whole number from 0 to 6270652249240",
         ),
         (
             bulk,

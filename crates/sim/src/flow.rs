@@ -3,6 +3,9 @@
 use crate::network::NodeId;
 use sparelane_core::Time;
 
+/// The most segments of one flow that ends: their numbers have 32 bits, and the last number stands for no end.
+pub const MAX_FLOW_SEGMENTS: u64 = u32::MAX as u64 - 1;
+
 /// One transfer from a source to a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowSpec {
@@ -12,7 +15,7 @@ pub struct FlowSpec {
     pub src: NodeId,
     /// The receiving host.
     pub dst: NodeId,
-    /// Payload bytes, at least one; `None` sends without end.
+    /// Payload bytes, at least one and at most [`MAX_FLOW_SEGMENTS`] segments; `None` sends without end.
     pub size_bytes: Option<u64>,
     /// Index into the run's schemes.
     pub scheme: u16,

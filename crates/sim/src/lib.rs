@@ -27,7 +27,7 @@ mod world;
 
 pub use config::{Discipline, Probe, QueueSpec, Routing, RunConfig, Sampling, Scheme};
 pub use fault::Drop;
-pub use flow::{FlowSource, FlowSpec};
+pub use flow::{FlowSource, FlowSpec, MAX_FLOW_SEGMENTS};
 pub use network::{Cable, Limit, Network, Node, NodeId, NodeKind};
 pub use physics::PhysicsViolation;
 pub use records::{CLASSES, FlowTable, LinkTable, Records, SeriesTable, Totals};

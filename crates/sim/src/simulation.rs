@@ -73,6 +73,9 @@ const MEDIUM: usize = 512;
 const LARGE: usize = 4096;
 const HUGE: usize = 131_072;
 
+/// The most cables of one network: as many as the largest event tree has room for.
+pub const MAX_CABLES: usize = LinkFabric::<HUGE>::LINKS / 2;
+
 /// A world with an event tree of the size that its links need.
 enum AnyWorld {
     Small(World<LinkFabric<SMALL>>),
@@ -164,10 +167,9 @@ pub(crate) fn check(config: &RunConfig) -> Result<(), BuildError> {
         sparelane_cc::build(&scheme.controller, &scheme.values, &scheme.inner, mss_bytes)
             .map_err(|source| BuildError::Controller { scheme: name.clone(), source })?;
     }
-    let max = LinkFabric::<HUGE>::LINKS / 2;
     let cables = config.network.cables.len();
-    if cables > max {
-        return Err(BuildError::TooManyCables { cables, max });
+    if cables > MAX_CABLES {
+        return Err(BuildError::TooManyCables { cables, max: MAX_CABLES });
     }
     check_paths(config)
 }

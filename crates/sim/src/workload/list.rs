@@ -25,23 +25,25 @@ const SCHEME: &str = "scheme";
 pub struct FlowList(std::vec::IntoIter<FlowSpec>);
 
 impl FlowList {
-    /// Reads the neutral text; all flows take `scheme`.
+    /// Reads the neutral text; all flows take `scheme`, under which a flow has at most `max_bytes`.
     ///
     /// # Errors
-    /// A line without exactly four whole numbers, or a flow that does not join two different hosts of `network`.
-    pub fn from_neutral(text: &str, network: &Network, scheme: u16) -> Result<FlowList, WorkloadError> {
+    /// A line without exactly four whole numbers, a flow that is too large, or one that does not join two different hosts
+    /// of `network`.
+    pub fn from_neutral(text: &str, network: &Network, scheme: u16, max_bytes: u64) -> Result<FlowList, WorkloadError> {
         let mut flows = Vec::new();
         for (index, content) in text.lines().enumerate() {
             let words: Vec<_> = content.split_whitespace().collect();
             if words.first().is_some_and(|word| !word.starts_with('#')) {
-                let flow = neutral_flow(&words, network, scheme);
+                let flow = neutral_flow(&words, network, scheme, max_bytes);
                 flows.push(flow.map_err(|message| WorkloadError::at(index + 1, message))?);
             }
         }
         Ok(FlowList::sorted(flows))
     }
 
-    /// Reads CSV. `schemes` are the names of the run's schemes; a flow without one takes `scheme`.
+    /// Reads CSV. `schemes` are the names of the run's schemes, and the most bytes of a flow under each; a flow without
+    /// one takes `scheme`.
     ///
     /// # Errors
     /// A missing, unknown or repeated column; a row of another length; a value that is not allowed; or a flow that does
@@ -49,7 +51,7 @@ impl FlowList {
     pub fn from_csv(
         text: &str,
         network: &Network,
-        schemes: &[String],
+        schemes: &[(String, u64)],
         scheme: u16,
         units: &dyn UnitParser,
     ) -> Result<FlowList, WorkloadError> {
@@ -89,7 +91,7 @@ impl FlowSource for FlowList {
     }
 }
 
-fn neutral_flow(words: &[&str], network: &Network, scheme: u16) -> Result<FlowSpec, String> {
+fn neutral_flow(words: &[&str], network: &Network, scheme: u16, max_bytes: u64) -> Result<FlowSpec, String> {
     let &[start, src, dst, bytes] = words else {
         return Err(format!("{} fields; allowed: exactly 4: start in ns, src, dst, bytes", words.len()));
     };
@@ -97,7 +99,7 @@ fn neutral_flow(words: &[&str], network: &Network, scheme: u16) -> Result<FlowSp
     let node = |field, text| whole(field, text, u64::from(u32::MAX)).map(|id| NodeId(id as u32));
     let (src, dst) = (node("src", src)?, node("dst", dst)?);
     ends::check(network, src, dst)?;
-    let bytes = whole("the bytes", bytes, u64::MAX - 1)?;
+    let bytes = whole("the bytes", bytes, max_bytes)?;
     Ok(FlowSpec { start, src, dst, size_bytes: (bytes > 0).then_some(bytes), scheme })
 }
 
@@ -113,7 +115,8 @@ struct Table<'a> {
     names: BTreeMap<&'a str, NodeId>,
     /// Column name to place.
     columns: BTreeMap<String, usize>,
-    schemes: &'a [String],
+    /// Their names, and the most bytes of a flow.
+    schemes: &'a [(String, u64)],
     scheme: u16,
     units: &'a dyn UnitParser,
 }
@@ -126,13 +129,9 @@ impl Table<'_> {
         let dst = self.host("dst", field("dst"))?;
         ends::check(self.network, src, dst)?;
         let start = self.units.time(start).map_err(|allowed| format!("start is `{start}`; allowed: {allowed}"))?;
-        Ok(FlowSpec {
-            start: Time::from_ps(start.as_ps()),
-            src,
-            dst,
-            size_bytes: self.size(size)?,
-            scheme: self.scheme(field(SCHEME))?,
-        })
+        let scheme = self.scheme(field(SCHEME))?;
+        let size_bytes = self.size(size, scheme)?;
+        Ok(FlowSpec { start: Time::from_ps(start.as_ps()), src, dst, size_bytes, scheme })
     }
 
     /// A node by name, else by number.
@@ -142,13 +141,18 @@ impl Table<'_> {
         known.ok_or_else(|| format!("{field} is `{text}`; allowed: the name or number of a host"))
     }
 
-    fn size(&self, text: &str) -> Result<Option<u64>, String> {
+    fn size(&self, text: &str, scheme: u16) -> Result<Option<u64>, String> {
         if text == "unlimited" {
             return Ok(None);
         }
         match self.units.bytes(text) {
             Ok(0) => Err(format!("size is `{text}`; allowed: 1 byte or more, or unlimited")),
-            Ok(bytes) => Ok(Some(bytes)),
+            Ok(bytes) => match self.schemes.get(usize::from(scheme)) {
+                Some((name, max_bytes)) if bytes > *max_bytes => {
+                    Err(format!("size is `{text}`; allowed: at most {max_bytes} bytes under scheme `{name}`"))
+                }
+                _ => Ok(Some(bytes)),
+            },
             Err(allowed) => Err(format!("size is `{text}`; allowed: {allowed}, or unlimited")),
         }
     }
@@ -157,8 +161,9 @@ impl Table<'_> {
         if text.is_empty() {
             return Ok(self.scheme);
         }
-        let place = (0..).zip(self.schemes).find(|(_, name)| *name == text).map(|(place, _)| place);
-        place.ok_or_else(|| format!("scheme is `{text}`; allowed: {}, or nothing", self.schemes.join(", ")))
+        let place = (0..).zip(self.schemes).find(|(_, (name, _))| name == text).map(|(place, _)| place);
+        let names: Vec<_> = self.schemes.iter().map(|(name, _)| name.as_str()).collect();
+        place.ok_or_else(|| format!("scheme is `{text}`; allowed: {}, or nothing", names.join(", ")))
     }
 }
 
@@ -208,11 +213,11 @@ mod tests {
     }
 
     fn neutral(text: &str) -> Result<FlowList, WorkloadError> {
-        FlowList::from_neutral(text, &network(), 4)
+        FlowList::from_neutral(text, &network(), 4, 5_000)
     }
 
     fn csv(text: &str) -> Result<FlowList, WorkloadError> {
-        let schemes = ["tcp", "rc3"].map(str::to_owned);
+        let schemes = [("tcp", 5_000), ("rc3", 64_000)].map(|(name, max_bytes)| (name.to_owned(), max_bytes));
         FlowList::from_csv(text, &network(), &schemes, 0, &PlainUnits)
     }
 
@@ -241,7 +246,8 @@ mod tests {
         for (text, expected) in [
             ("0 0 1 5\n0 0 1", "line 2: 3 fields; allowed: exactly 4: start in ns, src, dst, bytes"),
             ("-1 0 1 5", "line 1: the start in ns is `-1`; allowed: a whole number from 0 to 18446744073709550"),
-            ("0 0 1 -5", "line 1: the bytes is `-5`; allowed: a whole number from 0 to 18446744073709551614"),
+            ("0 0 1 -5", "line 1: the bytes is `-5`; allowed: a whole number from 0 to 5000"),
+            ("0 0 1 5001", "line 1: the bytes is `5001`; allowed: a whole number from 0 to 5000"),
             ("0 h0 1 5", "line 1: src is `h0`; allowed: a whole number from 0 to 4294967295"),
             ("0 0 3 5", "line 1: dst is node 3; allowed: a host, and the network's nodes are 0 to 2"),
             ("0 2 1 5", "line 1: src is router `r`; allowed: a host"),
@@ -266,6 +272,7 @@ mod tests {
             ("1,a,b,1kB,", "line 3: start is `1`; allowed: a number with unit, such as \"5ms\""),
             ("1ms,a,b,many,", "line 3: size is `many`; allowed: a number with unit, such as \"5kB\", or unlimited"),
             ("1ms,a,b,0kB,", "line 3: size is `0kB`; allowed: 1 byte or more, or unlimited"),
+            ("1ms,a,b,6kB,", "line 3: size is `6kB`; allowed: at most 5000 bytes under scheme `tcp`"),
             ("1ms,a,z,1kB,", "line 3: dst is `z`; allowed: the name or number of a host"),
             ("1ms,a,3,1kB,", "line 3: dst is `3`; allowed: the name or number of a host"),
             ("1ms,r,a,1kB,", "line 3: src is router `r`; allowed: a host"),

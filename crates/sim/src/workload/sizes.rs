@@ -126,6 +126,15 @@ impl SizeDistribution {
         }
     }
 
+    /// The largest size that is ever drawn, in bytes.
+    pub fn max_bytes(&self) -> u64 {
+        match &self.0 {
+            Shape::Fixed(bytes) => *bytes,
+            Shape::Points(sizes) | Shape::Cdf(sizes) => sizes.last().map_or(1, |&(bytes, _)| bytes.max(1)),
+            Shape::LogNormal { cap_bytes, .. } => *cap_bytes as u64,
+        }
+    }
+
     /// Draws a size in bytes from `stream`.
     pub fn draw(&self, stream: &mut Stream) -> u64 {
         match &self.0 {

@@ -2,7 +2,7 @@
 
 use super::{Flow, World};
 use crate::fabric::{Alarm, Fabric};
-use crate::flow::FlowSpec;
+use crate::flow::{FlowSpec, MAX_FLOW_SEGMENTS};
 use crate::link::PlannedDrop;
 use crate::packet::Flags;
 use crate::records::CLASSES;
@@ -35,7 +35,14 @@ impl<F: Fabric> World<F> {
             None => sender.write_without_end(),
         }
         let mss_bytes = transport.mss_bytes;
-        let segments = spec.size_bytes.map_or(u32::MAX, |bytes| bytes.div_ceil(mss_bytes) as u32);
+        let segments = spec.size_bytes.map_or(u32::MAX, |bytes| {
+            let segments = bytes.div_ceil(mss_bytes);
+            assert!(
+                segments <= MAX_FLOW_SEGMENTS,
+                "a flow of {segments} segments; at most {MAX_FLOW_SEGMENTS} have numbers"
+            );
+            segments as u32
+        });
         let there = self.routes.links(&self.network, spec.src, spec.dst, u64::from(id));
         let back = self.routes.links(&self.network, spec.dst, spec.src, u64::from(id));
         let (Some(there), Some(back)) = (there, back) else { unreachable!("paths were checked before the run") };

@@ -118,6 +118,20 @@ fn a_log_normal_has_its_median_its_mean_and_its_cap() {
 }
 
 #[test]
+fn no_draw_is_above_the_largest_size_and_some_come_close() {
+    for (sizes, max_bytes) in [
+        (SizeDistribution::fixed(7), 7),
+        (SizeDistribution::points(&[(10, 0.5), (90, 0.5)]), 90),
+        (SizeDistribution::cdf(&[(0, 0.0), (1000, 1.0)]), 1000),
+        (SizeDistribution::log_normal(10_000, 0.5, 12_000), 12_000),
+        (Ok(rc3_flow_sizes()), 2107 * 1460),
+    ] {
+        let sizes = sizes.unwrap();
+        assert_eq!((sizes.max_bytes(), draws(&sizes).max()), (max_bytes, Some(max_bytes)));
+    }
+}
+
+#[test]
 fn each_mistake_is_named_with_what_is_allowed() {
     use SizeDistribution as Sizes;
     for (result, expected) in [
