@@ -20,6 +20,12 @@ pub static SCHEME: &[Key] = &[
         Fallback::Nothing("as [transport]"),
         "transport settings of this scheme alone",
     ),
+    Key::new(
+        "class",
+        Kind::Whole { min: 0, max: CLASSES as u64 - 1 },
+        Fallback::Value("0"),
+        "priority class of all packets of the scheme, 0 the highest; what RC3 sends at low priority comes below it",
+    ),
 ];
 
 /// The keys of a controller inside another, besides its parameters.
@@ -76,13 +82,14 @@ fn read_scheme(name: &str, field: Field<'_>, transport: TransportConfig) -> Resu
     let (values, inner) = values(controller, &section)?;
     let built = registry::build(controller.name, &values, &inner, transport.mss_bytes)
         .map_err(|error| section.whole_table().error(error.to_string()))?;
-    let lowest_class = built.lowest_class();
+    let class = section.need("class")?.whole()? as u8;
+    let lowest_class = class + built.lowest_class();
     if usize::from(lowest_class) >= CLASSES {
         let message = format!("sends in class {lowest_class}; there are classes 0 to {}", CLASSES - 1);
-        return Err(section.whole_table().error(message));
+        return Err(section.given("class").unwrap_or_else(|| section.whole_table().clone()).error(message));
     }
     let controller = controller.name.to_owned();
-    Ok((Scheme { name: name.to_owned(), controller, values, inner, transport }, lowest_class))
+    Ok((Scheme { name: name.to_owned(), controller, values, inner, transport, class }, lowest_class))
 }
 
 /// The controller that a table names, and the table with that controller's parameters as its keys.

@@ -361,7 +361,7 @@ fn mistakes_in_schemes_and_transport() {
         (
             newreno,
             "controller = \"newreno\"\nbeta = 0.7",
-            "x.toml:9: scheme.tcp.beta: unknown key; allowed: controller, transport, initial_window, initial_ssthresh, slow_start_limit",
+            "x.toml:9: scheme.tcp.beta: unknown key; allowed: controller, transport, class, initial_window, initial_ssthresh, slow_start_limit",
         ),
         (
             newreno,
@@ -392,6 +392,21 @@ fn mistakes_in_schemes_and_transport() {
             rc3,
             "controller = \"rc3\"\nlevels = [40, \"x\"]",
             "x.toml:11: scheme.rc3.levels.1 = \"x\": not a whole number; allowed: at most 6 increasing whole numbers",
+        ),
+        (
+            rc3,
+            "controller = \"rc3\"\nclass = 4",
+            "x.toml:11: scheme.rc3.class = 4: sends in class 8; there are classes 0 to 7",
+        ),
+        (
+            newreno,
+            "controller = \"newreno\"\nclass = 8",
+            "x.toml:9: scheme.tcp.class = 8: out of range; allowed: a whole number from 0 to 7",
+        ),
+        (
+            newreno,
+            "controller = \"newreno\"\nclass = \"high\"",
+            "x.toml:9: scheme.tcp.class = \"high\": not a whole number; allowed: a whole number from 0 to 7",
         ),
         (
             rc3,
@@ -429,6 +444,11 @@ fn mistakes_in_schemes_and_transport() {
             "x.toml:7: transport.receive_window = \"100B\": receive_window is 100B, below one segment, 1460B",
         ),
     ]);
+    let below = "duration = \"1s\"\nnic = { kind = \"fifo\" }\n[topology]\nkind = \"dumbbell\"\n[workload]\n\
+                 kind = \"bulk\"\n[scheme.bulk]\ncontroller = \"cubic\"\nclass = 1\n";
+    let expected = "x.toml:2: nic.kind = \"fifo\": scheme \"bulk\" sends at low priority, which its own host must hold \
+                    back; allowed: priority";
+    assert_eq!(message(below, &[]), expected);
     let bare = "duration = \"1s\"\nscheme = {}\n[topology]\nkind = \"dumbbell\"\n[workload]\nkind = \"bulk\"\n";
     assert_eq!(message(bare, &[]), "x.toml:2: scheme: a scenario needs at least one scheme, as in [scheme.tcp]");
 }

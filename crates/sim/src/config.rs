@@ -42,6 +42,8 @@ pub struct Scheme {
     pub inner: Values,
     /// The transport's settings.
     pub transport: TransportConfig,
+    /// The priority class on the wire of what the controller sends in its class 0; its other classes come below.
+    pub class: u8,
 }
 
 /// What a time series follows.

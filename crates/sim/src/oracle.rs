@@ -353,7 +353,14 @@ mod tests {
             receive_window_bytes: (rng.below(4) == 0).then_some(40_000),
             ..TransportConfig::default()
         };
-        Scheme { name: name.to_owned(), controller: name.to_owned(), values, inner, transport }
+        Scheme {
+            name: name.to_owned(),
+            controller: name.to_owned(),
+            values,
+            inner,
+            transport,
+            class: rng.below(3) as u8,
+        }
     }
 
     fn queue(rng: &mut Stream) -> QueueSpec {

@@ -30,11 +30,11 @@ pub struct FlowTable {
     pub ideal_ps: Vec<u64>,
     /// Payload bytes that the receiver holds in sequence.
     pub delivered_bytes: Vec<u64>,
-    /// Data packets sent, by class.
+    /// Data packets sent, by class on the wire.
     pub sent_packets: [Vec<u64>; CLASSES],
     /// Data packets of any class that were sent and then dropped by a queue or lost on a wire.
     pub lost_packets: Vec<u64>,
-    /// Class-0 segments sent again.
+    /// Segments sent again, those of the tail aside.
     pub retransmissions: Vec<u64>,
     /// Retransmission timeouts, SYN timeouts included.
     pub timeouts: Vec<u64>,

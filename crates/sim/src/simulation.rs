@@ -4,7 +4,7 @@ use crate::config::RunConfig;
 use crate::fabric::LinkFabric;
 use crate::network::NodeId;
 use crate::physics::PhysicsViolation;
-use crate::records::Records;
+use crate::records::{CLASSES, Records};
 use crate::routes::Routes;
 use crate::world::World;
 use sparelane_core::Time;
@@ -44,6 +44,14 @@ pub enum BuildError {
         scheme: String,
         /// The segment size.
         mss_bytes: u64,
+    },
+    /// A scheme sends in a class that does not exist.
+    #[error("scheme \"{scheme}\" sends in class {class}; there are classes 0 to {}", CLASSES - 1)]
+    Class {
+        /// The scheme.
+        scheme: String,
+        /// Its lowest class, as a number on the wire.
+        class: usize,
     },
     /// More cables than the event queue takes.
     #[error("{cables} cables; at most {max} in one run")]
@@ -164,8 +172,12 @@ pub(crate) fn check(config: &RunConfig) -> Result<(), BuildError> {
         if mss_bytes == 0 || mss_bytes > MAX_MSS_BYTES {
             return Err(BuildError::SegmentSize { scheme: name.clone(), mss_bytes });
         }
-        sparelane_cc::build(&scheme.controller, &scheme.values, &scheme.inner, mss_bytes)
+        let controller = sparelane_cc::build(&scheme.controller, &scheme.values, &scheme.inner, mss_bytes)
             .map_err(|source| BuildError::Controller { scheme: name.clone(), source })?;
+        let class = usize::from(scheme.class) + usize::from(controller.lowest_class());
+        if class >= CLASSES {
+            return Err(BuildError::Class { scheme: name.clone(), class });
+        }
     }
     let cables = config.network.cables.len();
     if cables > MAX_CABLES {

@@ -42,12 +42,22 @@ pub(crate) struct Flow {
     sender_entry: Time,
     receiver_entry: Time,
     uses_tail: bool,
+    /// What the network adds to the classes that both ends know: class 0 of the transport is this one on the wire.
+    base_class: u8,
     ecn: Flags,
     pub(crate) open: bool,
     /// Whether it waits for its interface to be idle.
     pulling: bool,
+    /// Data packets, by class on the wire.
     sent: [u64; CLASSES],
     lost: u64,
+}
+
+impl Flow {
+    /// The class on the wire of the segment that waits for the interface to be idle, if one does.
+    fn tail_class(&self) -> Option<u8> {
+        self.sender.tail_class().map(|class| self.base_class + class)
+    }
 }
 
 /// The whole simulated world.
@@ -178,7 +188,7 @@ impl<F: Fabric> World<F> {
         let segment = Segment {
             seq: packet.seq(),
             payload_bytes: packet.wire_bytes() as u32 - HEADER_BYTES as u32,
-            class: packet.class(),
+            class: packet.class() - flow.base_class,
             retransmission: packet.flags().has(Flags::RETRANSMISSION),
             window_reduced: packet.flags().has(Flags::ECN_ANSWER),
         };
@@ -212,7 +222,7 @@ impl<F: Fabric> World<F> {
             blocks,
             wire_bytes: HEADER_BYTES as u16,
             flags,
-            class: ack.class,
+            class: flow.base_class + ack.class,
         });
         flow.in_network += 1;
         self.inject(packet);
@@ -225,12 +235,12 @@ impl<F: Fabric> World<F> {
             cumulative: packet.seq(),
             trigger: packet.trigger(),
             trigger_retransmitted: packet.flags().has(Flags::RETRANSMISSION),
-            class: packet.class(),
+            class: packet.class() - flow.base_class,
             ecn_echo: packet.flags().has(Flags::ECN_ANSWER),
         };
         flow.sender.handle_ack(self.now, ack, self.blocks.at(packet.blocks()));
         self.blocks.release(packet.blocks());
-        if packet.class() == 0 {
+        if ack.class == 0 {
             self.pump(packet.flow());
         }
     }
@@ -238,7 +248,7 @@ impl<F: Fabric> World<F> {
     fn send_syn_ack(&mut self, slot: u32) {
         let flow = &mut self.flows[slot as usize];
         flow.in_network += 1;
-        let packet = control_packet(slot, flow.reverse, Flags::SYN_ACK);
+        let packet = control_packet(slot, flow.reverse, Flags::SYN_ACK, flow.base_class);
         self.inject(packet);
     }
 
@@ -268,9 +278,10 @@ impl<F: Fabric> World<F> {
         let flow = &mut self.flows[slot as usize];
         flow.in_network += 1;
         let packet = match transmit {
-            Transmit::Syn => control_packet(slot, flow.forward, Flags::SYN),
+            Transmit::Syn => control_packet(slot, flow.forward, Flags::SYN, flow.base_class),
             Transmit::Data(segment) => {
-                flow.sent[usize::from(segment.class) & (CLASSES - 1)] += 1;
+                let class = flow.base_class + segment.class;
+                flow.sent[usize::from(class) & (CLASSES - 1)] += 1;
                 Packet::new(Fields {
                     flow: slot,
                     seq: segment.seq,
@@ -282,7 +293,7 @@ impl<F: Fabric> World<F> {
                         .ecn
                         .with_if(segment.retransmission, Flags::RETRANSMISSION)
                         .with_if(segment.window_reduced, Flags::ECN_ANSWER),
-                    class: segment.class,
+                    class,
                 })
             }
         };
@@ -295,7 +306,7 @@ impl<F: Fabric> World<F> {
         if flow.pulling {
             return;
         }
-        let Some(class) = flow.sender.tail_class() else { return };
+        let Some(class) = flow.tail_class() else { return };
         flow.pulling = true;
         let uplink = self.fabric.first_link(flow.forward);
         if self.pullers.wait(uplink, class, Puller { slot, flow: flow.id }) {
@@ -312,7 +323,7 @@ impl<F: Fabric> World<F> {
                 continue;
             }
             flow.pulling = false;
-            if flow.sender.tail_class() == Some(waited_in)
+            if flow.tail_class() == Some(waited_in)
                 && let Some(transmit) = flow.sender.poll_transmit(self.now, true)
             {
                 self.transmit(puller.slot, transmit);
@@ -443,7 +454,7 @@ fn largest_packet_bytes(schemes: &[Scheme]) -> u64 {
 }
 
 /// A packet of the handshake.
-fn control_packet(slot: u32, route: u32, flags: Flags) -> Packet {
+fn control_packet(slot: u32, route: u32, flags: Flags, class: u8) -> Packet {
     let wire_bytes = HEADER_BYTES as u16;
-    Packet::new(Fields { flow: slot, seq: 0, trigger: 0, route, blocks: NO_BLOCKS, wire_bytes, flags, class: 0 })
+    Packet::new(Fields { flow: slot, seq: 0, trigger: 0, route, blocks: NO_BLOCKS, wire_bytes, flags, class })
 }

@@ -28,7 +28,7 @@ impl<F: Fabric> World<F> {
         let rng = Stream::new(self.seed, Domain::Controller, u64::from(id));
         let cc = sparelane_cc::build(&scheme.controller, &scheme.values, &scheme.inner, scheme.transport.mss_bytes);
         let Ok(cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
-        let (uses_tail, transport) = (cc.uses_tail(), scheme.transport);
+        let (uses_tail, base_class, transport) = (cc.uses_tail(), scheme.class, scheme.transport);
         let mut sender = Sender::new(transport, cc, rng);
         match spec.size_bytes {
             Some(bytes) => sender.write(bytes),
@@ -66,6 +66,7 @@ impl<F: Fabric> World<F> {
             sender_entry: Time::NEVER,
             receiver_entry: Time::NEVER,
             uses_tail,
+            base_class,
             ecn: Flags::DATA.with_if(transport.ecn, Flags::ECN_CAPABLE),
             open: true,
             pulling: false,
