@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-Value = bool | int | float | str | Sequence["Value"]
+Value = bool | int | float | str | Sequence["Value"] | Mapping[str, "Value"]
 Settings = Mapping[str, Value] | Sequence[str]
 
 
@@ -39,6 +39,8 @@ def toml_value(value: Value) -> str:
             return repr(value)
         case str():
             return json.dumps(value, ensure_ascii=False)
+        case Mapping():
+            return f"{{{', '.join(f'{json.dumps(key)} = {toml_value(item)}' for key, item in value.items())}}}"
         case Sequence():
             return f"[{', '.join(toml_value(item) for item in value)}]"
     raise TypeError(f"a scenario has no values of type {type(value).__name__}")

@@ -19,6 +19,10 @@ pub enum Domain {
     Paths = 6,
     /// The rates of core cables that are drawn at random.
     CoreRates = 8,
+    /// By which scheme flows are sent, in one workload.
+    Schemes = 7,
+    /// Which queues differ from the others.
+    Queues = 9,
     /// Random tests and generated scenarios.
     Test = 5,
 }

@@ -110,6 +110,11 @@ impl Table {
         self.iter().find(|(other, _)| *other == key).map(|(_, node)| node)
     }
 
+    /// Takes `key` away, where it is there.
+    pub fn remove(&mut self, key: &str) {
+        self.entries.retain(|(other, _)| other != key);
+    }
+
     /// The value of `key`, added as an empty table where there is none.
     pub fn entry(&mut self, key: &str) -> &mut Node {
         let found = self.entries.iter().position(|(other, _)| other == key);

@@ -4,6 +4,9 @@ use crate::document::{Item, Node, Origin};
 use crate::error::ScenarioError;
 use toml::de::{DeTable, DeValue};
 
+/// Keys of a workload that exclude one another: an override of one takes the place of the other.
+const ALTERNATIVES: [&str; 2] = ["scheme", "mix"];
+
 /// Writes one override, `key=value`, into the tree.
 ///
 /// The key is a dotted path; in a list, a number names the element. The value is TOML where it parses as
@@ -28,6 +31,9 @@ pub fn apply(root: &mut Node, text: &str) -> Result<(), ScenarioError> {
     })?;
     let mut node = root;
     for (depth, name) in path.iter().enumerate() {
+        if depth > 0 && path[0] == "workload" {
+            drop_alternative(node, name);
+        }
         node = step(node, name).map_err(|message| {
             let place = path[..depth].join(".");
             refuse(key, Some(value), format!("\"{place}\" {message}"))
@@ -36,6 +42,24 @@ pub fn apply(root: &mut Node, text: &str) -> Result<(), ScenarioError> {
     *node = Node { item: parse_value(value), origin: Origin::Set };
     set_origin(node);
     Ok(())
+}
+
+/// Removes from `node` the key that excludes `name`.
+fn drop_alternative(node: &mut Node, name: &str) {
+    let other = match name {
+        _ if name == ALTERNATIVES[0] => ALTERNATIVES[1],
+        _ if name == ALTERNATIVES[1] => ALTERNATIVES[0],
+        _ => return,
+    };
+    match &mut node.item {
+        Item::Table(table) => table.remove(other),
+        Item::List(list) => {
+            if let [Node { item: Item::Table(table), .. }] = list.as_mut_slice() {
+                table.remove(other);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The child of `node` called `name`, made where a table lacks it.
@@ -129,6 +153,19 @@ mod tests {
             "\n[[w]]\nload = 1\n\n[[w]]\nload = 7\n\n[v]\nload = 8\n\"x.y\" = 9\n\n[new]\n\n[new.deep]\nkey = 1\n";
         assert_eq!(after(text, &overrides).as_deref(), Ok(written));
         assert_eq!(after("[[w]]\nload = 1\n", &["w.load=2"]).as_deref(), Ok("\n[[w]]\nload = 2\n"));
+    }
+
+    #[test]
+    fn an_override_of_a_workloads_mix_takes_the_place_of_its_scheme_and_the_other_way_round() {
+        let mixed = "\n[[workload]]\nload = 1\n\n[workload.mix]\na = 0.5\nb = 0.5\n";
+        for path in ["workload.mix", "workload.0.mix"] {
+            let after = after("[[workload]]\nscheme = \"a\"\nload = 1\n", &[&format!("{path}={{a=0.5,b=0.5}}")]);
+            assert_eq!(after.as_deref(), Ok(mixed));
+        }
+        let schemed = "\n[[workload]]\nload = 1\nscheme = \"b\"\n";
+        assert_eq!(after(mixed, &["workload.scheme=b"]).as_deref(), Ok(schemed));
+        let elsewhere = "\n[scheme]\n\n[scheme.scheme]\nclass = 1\n\n[scheme.mix]\nclass = 2\n";
+        assert_eq!(after("[scheme.scheme]\nclass = 1\n", &["scheme.mix.class=2"]).as_deref(), Ok(elsewhere));
     }
 
     #[test]

@@ -61,6 +61,11 @@ impl Schemes {
         self.all.iter().map(|scheme| scheme.name.as_str())
     }
 
+    /// The scheme called `name`, by its index.
+    pub fn find(&self, name: &str) -> Option<u16> {
+        self.names().position(|other| other == name).map(|index| index as u16)
+    }
+
     /// The first scheme that sends at low priority.
     pub fn with_low_priority(&self) -> Option<&str> {
         self.names().zip(&self.lowest_class).find(|(_, class)| **class > 0).map(|(name, _)| name)

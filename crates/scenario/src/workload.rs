@@ -1,5 +1,6 @@
 //! `[[workload]]`: where flows come from.
 
+mod mix;
 mod tables;
 
 use crate::error::{ScenarioError, did_you_mean};
@@ -13,8 +14,8 @@ use crate::topology::Units;
 use crate::volume::{Volume, max_flow_bytes, volume};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::workload::{
-    ArrivalRate, Bulk, BulkSpec, Destinations, FlowList, LoadOn, Pairs, Poisson, PoissonSpec, SizeDistribution, Starts,
-    WorkloadError,
+    ArrivalRate, Bulk, BulkSpec, Destinations, FlowList, LoadOn, Mix, Mixed, Pairs, Poisson, PoissonSpec,
+    SizeDistribution, Starts, UNDECIDED, WorkloadError,
 };
 use sparelane_sim::{FlowSource, Network, NodeId};
 
@@ -47,6 +48,8 @@ pub enum Workload {
     Bulk(BulkSpec),
     /// Flows of a file.
     List(FlowList),
+    /// The flows of another workload, of several schemes; and the workload's number.
+    Mixed(Box<Workload>, Mix, u32),
 }
 
 impl Workload {
@@ -56,13 +59,24 @@ impl Workload {
             Workload::Poisson(spec) => Box::new(Poisson::new(network, spec.clone(), seed)?),
             Workload::Bulk(spec) => Box::new(Bulk::new(network, spec.clone(), seed)?),
             Workload::List(list) => Box::new(list.clone()),
+            Workload::Mixed(inner, mix, number) => {
+                Box::new(Mixed::new(inner.flows(network, seed)?, network, mix, seed, *number)?)
+            }
         })
     }
 
     /// Reads workload number `number`.
     pub fn read(field: &Field<'_>, number: u32, context: Context<'_>) -> Result<Workload, ScenarioError> {
         let (kind, section) = field.clone().variant(WORKLOAD, WORKLOADS)?;
-        let reader = Reader { section: &section, context, number, scheme: scheme(&section, context.schemes)? };
+        let mix = mix::read(&section, context.schemes)?;
+        let (scheme, first_scheme) = match &mix {
+            Some(mix) => (UNDECIDED, mix.shares[0].0),
+            None => {
+                let only = scheme(&section, context.schemes)?;
+                (only, only)
+            }
+        };
+        let reader = Reader { section: &section, context, number, scheme, first_scheme };
         let workload = match kind {
             "poisson" => reader.poisson()?,
             "bulk" => reader.bulk()?,
@@ -70,6 +84,10 @@ impl Workload {
         };
         let tried = workload.flows(context.network, context.seed);
         tried.map_err(|error| section.whole_table().error(error.message))?;
+        let (Some(mix), Some(field)) = (mix, section.given("mix")) else { return Ok(workload) };
+        let workload = Workload::Mixed(Box::new(workload), mix, number);
+        let tried = workload.flows(context.network, context.seed);
+        tried.map_err(|error| field.error(error.message))?;
         Ok(workload)
     }
 }
@@ -79,6 +97,8 @@ struct Reader<'a> {
     context: Context<'a>,
     number: u32,
     scheme: u16,
+    /// The scheme whose segments sizes are counted in: all of a mix have the same.
+    first_scheme: u16,
 }
 
 impl Reader<'_> {
@@ -224,23 +244,26 @@ impl Reader<'_> {
     }
 
     fn mss_bytes(&self) -> u64 {
-        self.context.schemes.all[usize::from(self.scheme)].transport.mss_bytes
+        self.context.schemes.all[usize::from(self.first_scheme)].transport.mss_bytes
     }
 }
 
 /// The scheme of a workload: the one it names, or the only one there is.
 fn scheme(section: &Section<'_>, schemes: &Schemes) -> Result<u16, ScenarioError> {
-    let allowed = schemes.names().collect::<Vec<_>>().join(", ");
     let Some(field) = section.given("scheme") else {
+        let allowed = || schemes.names().collect::<Vec<_>>().join(", ");
         return match schemes.all.len() {
             1 => Ok(0),
-            _ => Err(section.missing_of("scheme", &allowed)),
+            _ => Err(section.missing_of("scheme", &allowed())),
         };
     };
     let name = field.text()?;
-    let index = schemes.names().position(|other| other == name);
-    let message = || format!("no such scheme; allowed: {allowed}{}", did_you_mean(name, schemes.names()));
-    index.map(|index| index as u16).ok_or_else(|| field.error(message()))
+    schemes.find(name).ok_or_else(|| unknown_scheme(&field, name, schemes))
+}
+
+fn unknown_scheme(field: &Field<'_>, name: &str, schemes: &Schemes) -> ScenarioError {
+    let allowed = schemes.names().collect::<Vec<_>>().join(", ");
+    field.error(format!("no such scheme; allowed: {allowed}{}", did_you_mean(name, schemes.names())))
 }
 
 fn host_pair(field: &Field<'_>, network: &Network) -> Result<(NodeId, NodeId), ScenarioError> {

@@ -79,6 +79,29 @@ fn listed_flows_name_their_schemes() {
 }
 
 #[test]
+fn a_mix_changes_the_schemes_of_flows_and_nothing_else() {
+    let poisson = "kind = \"poisson\"\nsizes = { kind = \"rc3\" }\nflows_per_second = 500\n";
+    let mixed = |workload: &str, mix: &str| {
+        let text = format!("[topology]\nkind = \"dumbbell\"\npairs = 2\n{SCHEMES}[workload]\n{mix}\n{workload}");
+        let mut run = build(&text);
+        std::iter::from_fn(|| run.flows.next_flow()).collect::<Vec<_>>()
+    };
+    for workload in [poisson, "kind = \"bulk\"\nflows = 5000\nspread = \"1s\"\nsize = \"7packets\""] {
+        let plain = mixed(workload, "scheme = \"tcp\"");
+        let drawn = mixed(workload, "mix = { tcp = 0.75, rc3 = \"25%\" }");
+        let same = |flows: &[FlowSpec]| flows.iter().map(|&flow| FlowSpec { scheme: 0, ..flow }).collect::<Vec<_>>();
+        assert_eq!(same(&plain), same(&drawn));
+        let share = drawn.iter().filter(|flow| flow.scheme == 1).count() as f64 / drawn.len() as f64;
+        assert!((share - 0.25).abs() < 0.03, "{share} of {}", drawn.len());
+        let by_host = mixed(workload, "mix = { tcp = 0.5, rc3 = 0.5 }\nmix_by = \"host\"");
+        assert_eq!(same(&plain), same(&by_host));
+        assert!(by_host.iter().all(|flow| flow.scheme == (flow.src.0 % 2) as u16));
+    }
+    let listed = mixed("kind = \"flows\"\npath = \"good.csv\"", "mix = { rc3 = 1 }");
+    assert!(listed.iter().all(|flow| flow.scheme == 1), "{listed:?}");
+}
+
+#[test]
 fn several_workloads_share_one_run_in_order_of_start() {
     let text = format!(
         "[topology]\nkind = \"dumbbell\"\n{SCHEMES}[[workload]]\nkind = \"bulk\"\nscheme = \"rc3\"\nstart = \"2s\"\n\

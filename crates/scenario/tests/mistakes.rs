@@ -464,6 +464,61 @@ fn mistakes_in_workloads() {
             "x.toml:13: workload.scheme = \"tpc\": no such scheme; allowed: tcp, rc3; did you mean \"tcp\"?",
         ),
         (
+            "scheme = \"tcp\"",
+            "mix = { tcp = 0.9, rc = 0.1 }",
+            "x.toml:13: workload.mix.rc = 0.1: no such scheme; allowed: tcp, rc3; did you mean \"rc3\"?",
+        ),
+        (
+            "scheme = \"tcp\"",
+            "mix = { tcp = 0.9, rc3 = 0.2 }",
+            "x.toml:13: workload.mix: the shares of the mix add up to 1.1; allowed: 1, to within 0.000001",
+        ),
+        (
+            "scheme = \"tcp\"",
+            "mix = { tcp = 1, rc3 = 0 }",
+            "x.toml:13: workload.mix.rc3 = 0: no flows at all; allowed: a number above 0, up to 1",
+        ),
+        (
+            "scheme = \"tcp\"",
+            "mix = { tcp = -1, rc3 = 2 }",
+            "x.toml:13: workload.mix.tcp = -1: out of range; allowed: a number from 0 to 1, or a percentage such as \"30%\"",
+        ),
+        (
+            "scheme = \"tcp\"",
+            "mix = {}",
+            "x.toml:13: workload.mix: no scheme; allowed: a table such as { tcp = 0.9, critical = 0.1 }",
+        ),
+        (
+            "scheme = \"tcp\"",
+            "mix = \"tcp\"",
+            "x.toml:13: workload.mix = \"tcp\": not a table; allowed: a table such as { tcp = 0.9, critical = 0.1 }",
+        ),
+        (
+            "scheme = \"tcp\"",
+            "scheme = \"tcp\"\nmix = { rc3 = 1 }",
+            "x.toml:14: workload.mix: scheme is given too; allowed: one of the two",
+        ),
+        (
+            "scheme = \"tcp\"",
+            "scheme = \"tcp\"\nmix_by = \"host\"",
+            "x.toml:14: workload.mix_by = \"host\": there is no mix; allowed: mix_by beside mix",
+        ),
+        (
+            "scheme = \"tcp\"",
+            "mix = { tcp = 0.5, rc3 = 0.5 }\nmix_by = \"router\"",
+            "x.toml:14: workload.mix_by = \"router\": unknown; allowed: flow, host",
+        ),
+        (
+            "scheme = \"tcp\"",
+            "mix = { tcp = 0.5, rc3 = 0.5 }\nmix_by = \"host\"",
+            "x.toml:13: workload.mix: a share of the mix is less than half a host at every router; allowed: shares that give each scheme a host",
+        ),
+        (
+            "controller = \"rc3\"\n[workload]\nkind = \"bulk\"\nscheme = \"tcp\"",
+            "controller = \"rc3\"\ntransport = { mss = \"1000B\" }\n[workload]\nkind = \"bulk\"\nmix = { tcp = 0.5, rc3 = 0.5 }",
+            "x.toml:14: workload.mix: schemes with segments of 1460B and of 1000B; allowed: schemes with the same mss",
+        ),
+        (
             bulk,
             "kind = \"bulk\"\nsize = \"0B\"",
             "x.toml:13: workload.size = \"0B\": 0 bytes; allowed: 1 to 6270652249240, as many segments of 1460 bytes as have numbers",
@@ -626,7 +681,7 @@ fn mistakes_in_overrides_name_the_override() {
         ),
         (
             "workload.1.load=3",
-            "--set workload.1: unknown key; allowed: kind, scheme, flows, pairs, size, sizes, start, spread, gap",
+            "--set workload.1: unknown key; allowed: kind, scheme, mix, mix_by, flows, pairs, size, sizes, start, spread, gap",
         ),
         ("queue", "--set queue: an override is KEY=VALUE, as in duration=10s"),
         ("workload.scheme=udp", "--set workload.scheme = \"udp\": no such scheme; allowed: tcp, rc3"),
@@ -637,5 +692,10 @@ fn mistakes_in_overrides_name_the_override() {
     assert_eq!(
         message(GOOD, &["workload.0.size=5MB", "scheme.new.controller=cubic", "queue.limit=30packets"]),
         "no mistake"
+    );
+    assert_eq!(message(GOOD, &["workload.mix={tcp=0.9,rc3=0.1}"]), "no mistake");
+    assert_eq!(
+        message(GOOD, &["workload.mix={tcp=0.9,rc3=0.2}"]),
+        "--set workload.mix: the shares of the mix add up to 1.1; allowed: 1, to within 0.000001"
     );
 }

@@ -7,12 +7,29 @@ use sparelane_core::Dur;
 pub const MAX_BULK_FLOWS: u64 = 10_000_000;
 
 /// The keys of every form of `[[workload]]`.
-pub static WORKLOAD: &[Key] = &[Key::new(
-    "scheme",
-    Kind::Special("the name of a scheme"),
-    Fallback::Nothing("the only scheme"),
-    "the scheme of the flows",
-)];
+pub static WORKLOAD: &[Key] = &[
+    Key::new(
+        "scheme",
+        Kind::Special("the name of a scheme"),
+        Fallback::Nothing("the only scheme"),
+        "the scheme of the flows; or give mix",
+    ),
+    MIX,
+    MIX_BY,
+];
+
+const MIX: Key = Key::new(
+    "mix",
+    Kind::Special("a table such as { tcp = 0.9, critical = 0.1 }"),
+    Fallback::Nothing("as scheme says"),
+    "schemes and their shares, in place of scheme; start, size and ends of the flows do not depend on it",
+);
+const MIX_BY: Key = Key::new(
+    "mix_by",
+    Kind::Choice(&["flow", "host"]),
+    Fallback::Value("flow"),
+    "shares of the flows, drawn one by one; or of the hosts behind each router, in order, for what they send",
+);
 
 const SIZES: Kind = Kind::Special("a table such as { kind = \"rc3\" }");
 const START: Key = Key::new("start", Kind::MOMENT, Fallback::Value("0s"), "when the first flow may start");
