@@ -2,7 +2,8 @@
 //! that the parser reads by.
 
 use crate::keys::{Key, Variant};
-use crate::queues::{DISCIPLINES, NIC_QUEUE, ROUTER_QUEUE};
+use crate::queue_at::QUEUE_AT;
+use crate::queues::{DISCIPLINES, NIC_QUEUE, QUEUE_KEYS, ROUTER_QUEUE};
 use crate::{drops, links, sampling, scenario, schemes, sizes, topology, transport, workload};
 use sparelane_cc::registry::CONTROLLERS;
 
@@ -52,6 +53,7 @@ pub fn catalogue() -> Vec<Entry> {
         table("(top level)", "the run as a whole", scenario::SCENARIO),
         table("[[link]]", "settings of chosen cables", links::LINK),
         table("[queue]", "output queues of routers", ROUTER_QUEUE),
+        table("[[queue_at]]", "output queues that differ, by router or by share", &[QUEUE_AT, QUEUE_KEYS].concat()),
         table("[nic]", "output queues of hosts", NIC_QUEUE),
         table("[transport]", "settings of TCP", transport::TRANSPORT),
         table("delayed_ack", "the details of delayed acknowledgments", transport::DELAYED_ACK),

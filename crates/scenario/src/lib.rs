@@ -19,6 +19,7 @@ mod keys;
 mod links;
 mod nodes;
 mod overrides;
+mod queue_at;
 mod queues;
 pub mod reach;
 pub mod results;

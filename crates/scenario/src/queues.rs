@@ -30,11 +30,41 @@ const MARK_AT: Key = Key::new(
     "mark ECN-capable packets that arrive when so much is queued; fifo only",
 );
 
+const AS_IN_QUEUE: Fallback = Fallback::Nothing("as in [queue]");
+const LOW_PRIORITY: Key = Key::new(
+    "low_priority",
+    Kind::Choice(&["carry", "drop"]),
+    AS_IN_QUEUE,
+    "what becomes of packets below class 0: they are carried, or dropped as they come, as at the border of a network \
+     that does not let them in",
+);
+const PUSH_OUT: Key = Key::new(
+    "push_out",
+    Kind::Flag,
+    AS_IN_QUEUE,
+    "whether packets of lower classes make room for a packet that does not fit, or it is dropped itself; priority only",
+);
+
 const HOLDS: &str = "what a queue holds besides the packet in transmission; 1bdp is the rate of the slowest cable \
                      times the mean base round-trip time between hosts behind different routers";
 
 /// The keys of `[queue]`.
-pub static ROUTER_QUEUE: &[Key] = &[KIND, Key::new("limit", Kind::Limit, Fallback::Value("1bdp"), HOLDS), MARK_AT];
+pub static ROUTER_QUEUE: &[Key] = &[
+    KIND,
+    Key::new("limit", Kind::Limit, Fallback::Value("1bdp"), HOLDS),
+    MARK_AT,
+    Key { default: Fallback::Value("carry"), ..LOW_PRIORITY },
+    Key { default: Fallback::Value("true"), ..PUSH_OUT },
+];
+
+/// The keys of `[queue]` that `[[queue_at]]` has too.
+pub static QUEUE_KEYS: &[Key] = &[
+    Key { default: AS_IN_QUEUE, ..KIND },
+    Key::new("limit", Kind::Limit, Fallback::Nothing("as in [[link]] or else in [queue]"), HOLDS),
+    Key { default: AS_IN_QUEUE, ..MARK_AT },
+    LOW_PRIORITY,
+    PUSH_OUT,
+];
 
 /// The keys of `[nic]`.
 pub static NIC_QUEUE: &[Key] =
@@ -92,13 +122,30 @@ impl Queues {
 }
 
 fn read_queue(section: &Section<'_>, schemes: &Schemes, bdp: u64) -> Result<QueueSpec, ScenarioError> {
-    let word = section.maybe("kind", Field::choice)?;
-    let discipline = match word {
-        Some("priority") => Discipline::Priority,
-        None if schemes.with_low_priority().is_some() => Discipline::Priority,
-        _ => Discipline::Fifo,
+    let by_schemes = if schemes.with_low_priority().is_some() { Discipline::Priority } else { Discipline::Fifo };
+    let usual = QueueSpec {
+        discipline: by_schemes,
+        limit: read_limit(&section.need("limit")?, schemes, bdp)?,
+        mark_at_bytes: None,
+        bars_low_priority: false,
+        push_out: true,
     };
-    let limit = read_limit(&section.need("limit")?, schemes, bdp)?;
+    read_differing(section, &usual, schemes, bdp)
+}
+
+/// What a table says of a queue; where it is silent, `usual` holds.
+pub fn read_differing(
+    section: &Section<'_>,
+    usual: &QueueSpec,
+    schemes: &Schemes,
+    bdp: u64,
+) -> Result<QueueSpec, ScenarioError> {
+    let discipline = match section.maybe("kind", Field::choice)? {
+        Some("priority") => Discipline::Priority,
+        Some(_) => Discipline::Fifo,
+        None => usual.discipline,
+    };
+    let limit = section.maybe("limit", |field| read_limit(field, schemes, bdp))?.unwrap_or(usual.limit);
     let mark_at_bytes = section.maybe("mark_at", Field::size)?;
     if let (Some(mark), Some(field)) = (mark_at_bytes, section.given("mark_at")) {
         if discipline == Discipline::Priority {
@@ -109,7 +156,18 @@ fn read_queue(section: &Section<'_>, schemes: &Schemes, bdp: u64) -> Result<Queu
             return Err(field.error(format!("above the queue's limit, and would never mark; allowed: up to {held}B")));
         }
     }
-    Ok(QueueSpec { discipline, limit, mark_at_bytes })
+    let low_priority = section.maybe("low_priority", Field::choice)?;
+    let push_out = section.maybe("push_out", Field::flag)?;
+    if let (Discipline::Fifo, Some(field)) = (discipline, section.given("push_out")) {
+        return Err(field.error("a FIFO queue knows no classes; allowed: kind = \"priority\""));
+    }
+    Ok(QueueSpec {
+        discipline,
+        limit,
+        mark_at_bytes: mark_at_bytes.or(usual.mark_at_bytes).filter(|_| discipline == Discipline::Fifo),
+        bars_low_priority: low_priority.map_or(usual.bars_low_priority, |word| word == "drop"),
+        push_out: push_out.unwrap_or(usual.push_out),
+    })
 }
 
 /// The limit that `field` asks for, which must hold a packet.
@@ -136,8 +194,13 @@ fn too_small(limit: Limit, schemes: &Schemes) -> Option<String> {
     }
 }
 
+/// Whether a queue that is to mark holds enough for that.
+pub fn check_mark(queue: &QueueSpec, schemes: &Schemes) -> bool {
+    queue.mark_at_bytes.is_none_or(|mark| mark <= most_bytes(queue.limit, schemes))
+}
+
 /// The most bytes that a queue of this limit can hold.
-fn most_bytes(limit: Limit, schemes: &Schemes) -> u64 {
+pub fn most_bytes(limit: Limit, schemes: &Schemes) -> u64 {
     match limit {
         Limit::Bytes(bytes) => bytes,
         Limit::Packets(packets) => packets.saturating_mul(schemes.largest_packet_bytes()),

@@ -5,11 +5,12 @@ use crate::error::ScenarioError;
 use crate::field::{Field, Section};
 use crate::files::Source;
 use crate::keys::{Fallback, Key, Kind};
+use crate::queue_at::Differing;
 use crate::queues::Queues;
 use crate::reach::{Distances, bdp_bytes};
 use crate::schemes::Schemes;
 use crate::workload::{Context, Workload};
-use crate::{drops, files, links, overrides, sampling, topology, transport};
+use crate::{drops, files, links, overrides, queue_at, sampling, topology, transport};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::workload::Merge;
 use sparelane_sim::{Drop, Network, NodeId, Routing, RunConfig, Sampling, Simulation};
@@ -44,6 +45,7 @@ pub static SCENARIO: &[Key] = &[
     ),
     Key::new("link", TABLES, NO_TABLES, "settings of chosen cables"),
     Key::new("queue", TABLE, EMPTY, "output queues of routers"),
+    Key::new("queue_at", TABLES, NO_TABLES, "output queues of routers that differ from [queue]"),
     Key::new("nic", TABLE, EMPTY, "output queues of hosts"),
     Key::new("transport", TABLE, EMPTY, "settings of TCP"),
     Key::new("scheme", Kind::Special("tables such as [scheme.tcp]"), Fallback::Required, "the controllers"),
@@ -75,6 +77,7 @@ pub struct Scenario {
     routing: Routing,
     network: Network,
     queues: Queues,
+    differing: Vec<Differing>,
     schemes: Schemes,
     workloads: Vec<Workload>,
     drops: Vec<Drop>,
@@ -119,6 +122,7 @@ impl Scenario {
             routing: self.routing,
             router_queue: self.queues.router,
             nic_queue: self.queues.nic,
+            queues_at: self.differing.iter().flat_map(|queue| queue.queues(&self.network, self.seed)).collect(),
             schemes: self.schemes.all.clone(),
             flows: Box::new(Merge::new(flows)),
             drops: self.drops.clone(),
@@ -179,6 +183,12 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
     let origins = links::apply_limits(&overrides, &mut network, &schemes, bdp_bytes)?;
     queues.check(&network, &schemes, |cable| origins[cable].map_or(&topology, |place| &overrides[place]).clone())?;
 
+    let queue_at = section.need("queue_at")?;
+    let differing = (0..).zip(queue_at.tables()?);
+    let differing = differing
+        .map(|(number, field)| queue_at::read(&field, number, &queues, &network, &schemes, bdp_bytes))
+        .collect::<Result<_, _>>()?;
+
     let context = Context { source, network: &network, schemes: &schemes, bdp_bytes, duration, seed };
     let workloads = read_workloads(&section, context)?;
     let drops = section.need("drop")?;
@@ -201,6 +211,7 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
         routing,
         network,
         queues,
+        differing,
         schemes,
         workloads,
         drops,

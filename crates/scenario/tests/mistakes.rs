@@ -93,7 +93,7 @@ fn mistakes_of_form() {
         (
             "[queue]",
             "[queues]",
-            "x.toml:4: queues: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, nic, transport, \
+            "x.toml:4: queues: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, nic, transport, \
              scheme, workload, drop, sample; did you mean \"queue\"?",
         ),
         ("[queue]", "[queue", "x.toml:4: not valid TOML: unclosed table, expected `]`"),
@@ -335,6 +335,91 @@ fn mistakes_in_queues() {
             "x.toml: queue.limit = \"1bdp\" (default): 0B, smaller than one packet; allowed: 1500B or more",
         ),
     ]);
+}
+
+#[test]
+fn mistakes_in_queues_that_differ() {
+    let with = |table: &str| changed("[queue]", &format!("[[queue_at]]\n{table}\n[queue]"));
+    let cases = [
+        ("kind = \"fifo\"", "x.toml:4: queue_at.0: names no queue; allowed: routers or share"),
+        (
+            "routers = [\"west\"]",
+            "x.toml:4: queue_at.0: changes nothing; allowed: kind, limit, mark_at, low_priority, push_out",
+        ),
+        (
+            "routers = [\"west\"]\nshare = 0.5\nkind = \"fifo\"",
+            "x.toml:6: queue_at.0.share = 0.5: routers is given too; allowed: one of the two",
+        ),
+        (
+            "routers = [\"west\"]\nof = \"queues\"\nkind = \"fifo\"",
+            "x.toml:6: queue_at.0.of = \"queues\": there is no share; allowed: of beside share",
+        ),
+        (
+            "routers = [\"wset\"]\nkind = \"fifo\"",
+            "x.toml:5: queue_at.0.routers.0 = \"wset\": no such router; allowed are routers: west, east; did you mean \"west\"?",
+        ),
+        (
+            "routers = [\"west\", \"left0\"]\nkind = \"fifo\"",
+            "x.toml:5: queue_at.0.routers.1 = \"left0\": a host; allowed are routers: west, east",
+        ),
+        (
+            "routers = [\"west\", \"west\"]\nkind = \"fifo\"",
+            "x.toml:5: queue_at.0.routers.1 = \"west\": listed twice; allowed: each router once",
+        ),
+        ("routers = []\nkind = \"fifo\"", "x.toml:5: queue_at.0.routers = []: no router; allowed: at least one"),
+        (
+            "routers = \"west\"\nkind = \"fifo\"",
+            "x.toml:5: queue_at.0.routers = \"west\": not a list; allowed: a list of routers, as in [\"r1\", \"r4\"]",
+        ),
+        (
+            "share = 1.2\nkind = \"fifo\"",
+            "x.toml:5: queue_at.0.share = 1.2: out of range; allowed: a number from 0 to 1, or a percentage such as \"30%\"",
+        ),
+        (
+            "share = 0.2\nkind = \"fifo\"",
+            "x.toml:5: queue_at.0.share = 0.2: of 2, that is less than half a one; allowed: 0, or more",
+        ),
+        (
+            "share = 0.5\nof = \"hosts\"\nkind = \"fifo\"",
+            "x.toml:6: queue_at.0.of = \"hosts\": unknown; allowed: routers, queues",
+        ),
+        (
+            "share = 0.5\nkind = \"fifo\"\npush_out = false",
+            "x.toml:7: queue_at.0.push_out = false: a FIFO queue knows no classes; allowed: kind = \"priority\"",
+        ),
+        (
+            "share = 0.5\nlow_priority = \"block\"",
+            "x.toml:6: queue_at.0.low_priority = \"block\": unknown; allowed: carry, drop",
+        ),
+        (
+            "share = 0.5\nmark_at = \"9kB\"",
+            "x.toml:6: queue_at.0.mark_at = \"9kB\": a priority queue does not mark; allowed: kind = \"fifo\"",
+        ),
+        (
+            "share = 0.5\nlimit = \"9B\"",
+            "x.toml:6: queue_at.0.limit = \"9B\": 9B, smaller than one packet; allowed: 1500B or more",
+        ),
+        (
+            "share = 0.5\nkinds = \"fifo\"",
+            "x.toml:6: queue_at.0.kinds: unknown key; allowed: routers, share, of, kind, limit, mark_at, low_priority, push_out; did you mean \"kind\"?",
+        ),
+        (
+            "routers = [\"east\"]\nkind = \"fifo\"\nmark_at = \"9kB\"\n[[link]]\nselect = \"core\"\nlimit = \"8kB\"",
+            "x.toml:4: queue_at.0: an output queue of \"east\" holds 8000B, less than mark_at, and would never mark",
+        ),
+    ];
+    for (table, expected) in cases {
+        assert_eq!(with(table), expected, "{table}");
+    }
+    assert_eq!(with("share = 0\nkind = \"fifo\""), "no mistake");
+    assert_eq!(
+        changed("[queue]", "[queue]\nkind = \"fifo\"\npush_out = true"),
+        "x.toml:6: queue.push_out = true: a FIFO queue knows no classes; allowed: kind = \"priority\""
+    );
+    assert_eq!(
+        changed("[nic]", "[nic]\nlow_priority = \"drop\""),
+        "x.toml:6: nic.low_priority: unknown key; allowed: kind, limit, mark_at"
+    );
 }
 
 #[test]
@@ -673,7 +758,7 @@ fn mistakes_in_overrides_name_the_override() {
         ),
         (
             "shceme.tcp.controller=cubic",
-            "--set shceme: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, nic, transport, scheme, workload, drop, sample; did you mean \"scheme\"?",
+            "--set shceme: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, nic, transport, scheme, workload, drop, sample; did you mean \"scheme\"?",
         ),
         (
             "scheme.rc3.levels=[10,5]",

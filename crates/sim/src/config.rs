@@ -14,7 +14,8 @@ pub enum Discipline {
     /// First in, first out; a packet that does not fit is dropped.
     Fifo,
     /// Strict priority over one shared buffer: the lowest class number first. Where a packet does not
-    /// fit, the newest packets of the lowest class make room, if that class is lower than the packet's.
+    /// fit, the newest packets of the lowest class make room, if that class is lower than the packet's
+    /// (see [`QueueSpec::push_out`]).
     Priority,
 }
 
@@ -27,6 +28,21 @@ pub struct QueueSpec {
     pub limit: Limit,
     /// Marks packets of ECN-capable flows that arrive when this many bytes or more are queued (FIFO only).
     pub mark_at_bytes: Option<u64>,
+    /// Drops packets of class 1 and below as they come: a border that does not let low-priority traffic in.
+    pub bars_low_priority: bool,
+    /// Whether packets of lower classes make room for others. Where not, what does not fit is dropped (priority only).
+    pub push_out: bool,
+}
+
+/// One output queue that differs from those of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueAt {
+    /// The cable, by its place in [`Network::cables`].
+    pub cable: usize,
+    /// The end of the cable that sends.
+    pub from: NodeId,
+    /// The queue, whose limit goes before the cable's.
+    pub queue: QueueSpec,
 }
 
 /// A controller with its settings and its transport, under a name of the scenario's choice.
@@ -85,6 +101,8 @@ pub struct RunConfig {
     pub router_queue: QueueSpec,
     /// Output queues of hosts.
     pub nic_queue: QueueSpec,
+    /// Queues that differ; the last that names a queue decides.
+    pub queues_at: Vec<QueueAt>,
     /// The schemes that flows refer to.
     pub schemes: Vec<Scheme>,
     /// The flows.

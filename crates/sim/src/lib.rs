@@ -25,7 +25,7 @@ pub mod topology;
 pub mod workload;
 mod world;
 
-pub use config::{Discipline, Probe, QueueSpec, Routing, RunConfig, Sampling, Scheme};
+pub use config::{Discipline, Probe, QueueAt, QueueSpec, Routing, RunConfig, Sampling, Scheme};
 pub use fault::Drop;
 pub use flow::{FlowSource, FlowSpec, MAX_FLOW_SEGMENTS};
 pub use network::{Cable, Limit, Network, Node, NodeId, NodeKind};

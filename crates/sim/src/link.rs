@@ -117,6 +117,8 @@ pub(crate) struct Link {
     careful_from: Dur,
     /// Packets wait in `queue`.
     waits: bool,
+    /// Packets below class 0 are dropped as they come.
+    bars_low_priority: bool,
     byte_time: ByteTime,
     delay: Dur,
     /// Bytes that ever came onto the wire.
@@ -167,6 +169,7 @@ impl Link {
             careful_from: Dur::ZERO,
             accepted_bytes: 0,
             waits: false,
+            bars_low_priority: spec.queue.bars_low_priority,
             queue: Queue::new(spec.queue, limit).map(Box::new),
             hazards: Hazards::new(spec.loss, seed, number).map(Box::new),
             fifo: Fifo {
@@ -217,6 +220,10 @@ impl Link {
     pub(crate) fn send(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         if packet.class() != 0 {
             self.counts.arrived[usize::from(packet.class()) & (CLASSES - 1)] += 1;
+            if self.bars_low_priority {
+                self.drop(*packet, dropped);
+                return false;
+            }
         }
         let start = self.busy.max(now);
         if start - now >= self.careful_from {

@@ -95,6 +95,11 @@ impl TwoEventFabric {
         let mut packet = packet.onward(packet.at);
         let port = &mut self.ports[link as usize];
         port.counts.arrived[usize::from(packet.class())] += 1;
+        if packet.class() > 0 && port.spec.queue.bars_low_priority {
+            port.counts.dropped[usize::from(packet.class())] += 1;
+            self.dropped.push(packet);
+            return;
+        }
         let mut victims = Vec::new();
         let strike = port.hazards.strike(&mut packet);
         let idle = port.in_transmission.is_none();
@@ -271,9 +276,9 @@ impl Fabric for TwoEventFabric {
 
 mod tests {
     use super::*;
-    use crate::config::{Discipline, Probe, QueueSpec, Routing, RunConfig, Sampling, Scheme};
+    use crate::config::{Discipline, Probe, QueueAt, QueueSpec, Routing, RunConfig, Sampling, Scheme};
     use crate::fabric::LinkFabric;
-    use crate::network::{Network, NodeKind};
+    use crate::network::{Cable, Network, NodeKind};
     use crate::records::Records;
     use crate::topology::Dumbbell;
     use crate::workload::{ArrivalRate, Destinations, LoadOn, Merge, Poisson, PoissonSpec, SizeDistribution};
@@ -366,7 +371,24 @@ mod tests {
     fn queue(rng: &mut Stream) -> QueueSpec {
         let discipline = if rng.below(2) == 0 { Discipline::Fifo } else { Discipline::Priority };
         let mark_at_bytes = (discipline == Discipline::Fifo && rng.below(2) == 0).then_some(4_000);
-        QueueSpec { discipline, limit: Limit::Bytes(5_000 + rng.below(100_000)), mark_at_bytes }
+        QueueSpec {
+            discipline,
+            limit: Limit::Bytes(5_000 + rng.below(100_000)),
+            mark_at_bytes,
+            bars_low_priority: rng.below(6) == 0,
+            push_out: rng.below(3) != 0,
+        }
+    }
+
+    /// Queues that differ: some of each kind, and some twice.
+    fn queues_at(network: &Network, rng: &mut Stream) -> Vec<QueueAt> {
+        let count = network.cables.len() as u64;
+        let at = |_| {
+            let cable = rng.below(count) as usize;
+            let Cable { a, b, .. } = network.cables[cable];
+            QueueAt { cable, from: if rng.below(2) == 0 { a } else { b }, queue: queue(rng) }
+        };
+        (0..count / 2).map(at).collect()
     }
 
     /// A random scenario; the same seed gives the same.
@@ -399,6 +421,7 @@ mod tests {
             routing: if rng.below(2) == 0 { Routing::SinglePath } else { Routing::PerFlowEcmp },
             router_queue: queue(&mut rng),
             nic_queue: queue(&mut rng),
+            queues_at: queues_at(&network, &mut rng),
             schemes,
             network,
             stop: Time::ZERO + Dur::from_secs(if rng.below(2) == 0 { 10 } else { 1 }),
@@ -441,6 +464,8 @@ mod tests {
             let mut config = scenario(seed);
             config.stop = Time::ZERO + Dur::from_secs(3_000);
             config.sampling = None;
+            // What a border keeps out altogether cannot finish.
+            config.schemes.iter_mut().for_each(|scheme| scheme.class = 0);
             let mut world = World::<LinkFabric<512>>::new(config);
             while !world.advance(1_000).expect("the laws hold") {}
             let totals = world.finish().expect("the laws hold").totals;

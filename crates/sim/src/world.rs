@@ -9,7 +9,7 @@ use crate::config::{RunConfig, Scheme};
 use crate::fabric::{Alarm, Event, Fabric};
 use crate::flow::{FlowSource, FlowSpec};
 use crate::link::LinkSpec;
-use crate::network::{Network, NodeId, NodeKind};
+use crate::network::{Cable, Network, NodeId, NodeKind};
 use crate::packet::{Fields, Flags, NO_BLOCKS, Packet};
 use crate::physics::PhysicsViolation;
 use crate::pull::{Puller, Pullers};
@@ -19,6 +19,7 @@ use crate::sampler::Sampler;
 use crate::timers::{Entry, Side, Timers};
 use sparelane_core::{Dur, Time};
 use sparelane_transport::{AckSegment, HEADER_BYTES, Receiver, Segment, Sender, Transmit};
+use std::collections::BTreeMap;
 
 /// One open flow: both ends of its connection.
 #[derive(Debug)]
@@ -91,13 +92,17 @@ pub(crate) struct World<F> {
 /// Both directions of every cable, in the order of `link_of`.
 fn link_specs(config: &RunConfig) -> Vec<LinkSpec> {
     let largest_bytes = largest_packet_bytes(&config.schemes);
-    let spec = |cable: &crate::network::Cable, from: NodeId| {
+    let differing: BTreeMap<_, _> = config.queues_at.iter().map(|at| ((at.cable, at.from), at.queue)).collect();
+    let spec = |index: usize, cable: &Cable, from: NodeId| {
         let is_host = config.network.nodes[from.index()].kind == NodeKind::Host;
-        let queue = if is_host { config.nic_queue } else { config.router_queue };
-        let limit = cable.limit.unwrap_or(queue.limit);
+        let usual = if is_host { config.nic_queue } else { config.router_queue };
+        let differs = differing.get(&(index, from));
+        let queue = differs.copied().unwrap_or(usual);
+        let limit = cable.limit.filter(|_| differs.is_none()).unwrap_or(queue.limit);
         LinkSpec { rate: cable.rate_from(from), delay: cable.delay, queue, limit, loss: cable.loss, largest_bytes }
     };
-    config.network.cables.iter().flat_map(|cable| [spec(cable, cable.a), spec(cable, cable.b)]).collect()
+    let cables = config.network.cables.iter().enumerate();
+    cables.flat_map(|(index, cable)| [spec(index, cable, cable.a), spec(index, cable, cable.b)]).collect()
 }
 
 impl<F: Fabric> World<F> {

@@ -15,7 +15,7 @@ use crate::packet::Packet;
 /// The packets that wait for a link, without the one in transmission.
 #[derive(Clone, Debug)]
 pub(crate) enum Queue {
-    /// Strict priority with push-out.
+    /// Strict priority, with push-out or without.
     Priority(Priority),
 }
 
@@ -24,7 +24,7 @@ impl Queue {
     pub(crate) fn new(spec: QueueSpec, limit: Limit) -> Option<Queue> {
         match spec.discipline {
             Discipline::Fifo => None,
-            Discipline::Priority => Some(Queue::Priority(Priority::new(limit))),
+            Discipline::Priority => Some(Queue::Priority(Priority::new(limit, spec.push_out))),
         }
     }
 

@@ -1,8 +1,11 @@
-//! Strict priority over one shared buffer, with push-out.
+//! Strict priority over one shared buffer, with push-out unless told otherwise.
 //!
 //! The lowest class number leaves first. A packet that does not fit pushes out the newest packets of
 //! the lowest class that waits, if that class is lower than its own; else it is dropped itself. This
 //! is the router of the RC3 papers ("priority dropping and priority scheduling", NSDI 2014 section 5.1).
+//!
+//! Without push-out, a packet that does not fit is dropped, whatever its class: priority scheduling over a drop-tail
+//! buffer.
 
 use crate::network::Limit;
 use crate::packet::Packet;
@@ -19,10 +22,11 @@ pub(crate) struct Priority {
     backlog_packets: u64,
     limit_bytes: u64,
     limit_packets: u64,
+    push_out: bool,
 }
 
 impl Priority {
-    pub(crate) fn new(limit: Limit) -> Priority {
+    pub(crate) fn new(limit: Limit, push_out: bool) -> Priority {
         let (limit_bytes, limit_packets) = match limit {
             Limit::Bytes(bytes) => (bytes, u64::MAX),
             Limit::Packets(packets) => (u64::MAX, packets),
@@ -34,6 +38,7 @@ impl Priority {
             backlog_packets: 0,
             limit_bytes,
             limit_packets,
+            push_out,
         }
     }
 
@@ -58,6 +63,9 @@ impl Priority {
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
+        if !self.push_out {
+            return false;
+        }
         while !self.fits(packet) {
             let lowest = (u8::BITS - 1).wrapping_sub(self.occupied.leading_zeros()) as usize;
             if self.occupied == 0 || lowest <= usize::from(packet.class()) {
@@ -121,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_highest_priority_leaves_first_and_each_class_in_order() {
-        let mut queue = Priority::new(Limit::Packets(100));
+        let mut queue = Priority::new(Limit::Packets(100), true);
         let mut dropped = Vec::new();
         for (class, seq) in [(3, 0), (0, 1), (3, 2), (1, 3), (0, 4)] {
             queue.enqueue(&packet(class, seq), &mut dropped);
@@ -132,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_newest_of_the_lowest_class_makes_room() {
-        let mut queue = Priority::new(Limit::Bytes(3_500));
+        let mut queue = Priority::new(Limit::Bytes(3_500), true);
         let mut dropped = Vec::new();
         for (class, seq) in [(2, 0), (4, 1), (4, 2)] {
             queue.enqueue(&packet(class, seq), &mut dropped);
@@ -144,5 +152,16 @@ mod tests {
         let victims: Vec<u32> = dropped.iter().map(|packet| packet.seq()).collect();
         assert_eq!(victims, [2, 4, 1, 6]);
         assert_eq!(drain(&mut queue), [(0, 3), (1, 5), (2, 0)]);
+    }
+
+    #[test]
+    fn without_push_out_the_newcomer_goes_whatever_its_class() {
+        let mut queue = Priority::new(Limit::Packets(2), false);
+        let mut dropped = Vec::new();
+        for (class, seq) in [(4, 0), (2, 1), (0, 2), (4, 3)] {
+            queue.enqueue(&packet(class, seq), &mut dropped);
+        }
+        let victims: Vec<u32> = dropped.iter().map(|packet| packet.seq()).collect();
+        assert_eq!((victims, drain(&mut queue)), (vec![2, 3], vec![(2, 1), (4, 0)]));
     }
 }

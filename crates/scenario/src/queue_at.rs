@@ -1,0 +1,216 @@
+//! `[[queue_at]]`: routers, or single output queues of routers, whose queues differ from `[queue]`.
+
+use crate::error::{ScenarioError, did_you_mean};
+use crate::field::{Field, Section};
+use crate::keys::{Fallback, Key, Kind};
+use crate::nodes;
+use crate::queues::{QUEUE_KEYS, Queues, check_mark, most_bytes, read_differing};
+use crate::schemes::Schemes;
+use sparelane_core::{Domain, Stream};
+use sparelane_sim::{Limit, Network, NodeId, NodeKind, QueueAt, QueueSpec};
+use std::collections::BTreeSet;
+
+/// The keys of `[[queue_at]]` that say where; those of `[queue]` come on top.
+pub static QUEUE_AT: &[Key] = &[
+    Key::new(
+        "routers",
+        Kind::Special("a list of routers, as in [\"r1\", \"r4\"]"),
+        Fallback::Nothing("as share says"),
+        "whose output queues differ; where several tables have the same queue, the last one decides",
+    ),
+    Key::new(
+        "share",
+        Kind::Share { max: 1.0 },
+        Fallback::Nothing("as routers says"),
+        "so many, to the nearest whole number, drawn with the seed; a larger share has those of a smaller one",
+    ),
+    Key::new(
+        "of",
+        Kind::Choice(&["routers", "queues"]),
+        Fallback::Value("routers"),
+        "share of what: the routers, each with all its output queues, or the single output queues of all routers",
+    ),
+];
+
+/// Output queues that differ.
+#[derive(Clone, Debug)]
+pub struct Differing {
+    place: Place,
+    /// The place among the tables, under which a share is drawn.
+    number: u64,
+    queue: QueueSpec,
+    /// Whether the limit is the table's own; else a cable's goes first.
+    limits: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    Routers(BTreeSet<NodeId>),
+    ShareOfRouters(f64),
+    ShareOfQueues(f64),
+}
+
+/// Reads one `[[queue_at]]`. Cables have their limits already.
+pub fn read(
+    field: &Field<'_>,
+    number: u64,
+    queues: &Queues,
+    network: &Network,
+    schemes: &Schemes,
+    bdp: u64,
+) -> Result<Differing, ScenarioError> {
+    let section = field.clone().section(&[QUEUE_AT, QUEUE_KEYS])?;
+    let place = place(&section, network)?;
+    if QUEUE_KEYS.iter().all(|key| section.given(key.name).is_none()) {
+        let allowed = QUEUE_KEYS.iter().map(|key| key.name).collect::<Vec<_>>().join(", ");
+        return Err(field.error(format!("changes nothing; allowed: {allowed}")));
+    }
+    let queue = read_differing(&section, &queues.router, schemes, bdp)?;
+    let limits = section.given("limit").is_some();
+    let differing = Differing { place, number, queue, limits };
+    differing.check_marks(field, network, schemes)?;
+    Ok(differing)
+}
+
+fn place(section: &Section<'_>, network: &Network) -> Result<Place, ScenarioError> {
+    match (section.given("routers"), section.given("share")) {
+        (Some(_), Some(share)) => Err(share.error("routers is given too; allowed: one of the two")),
+        (None, None) => Err(section.whole_table().error("names no queue; allowed: routers or share")),
+        (Some(list), None) => match section.given("of") {
+            Some(of) => Err(of.error("there is no share; allowed: of beside share")),
+            None => Ok(Place::Routers(routers(&list, network)?)),
+        },
+        (None, Some(share)) => {
+            let (number, all) = (share.share()?, all_queues(network));
+            let of = section.need("of")?;
+            let (place, count) = match of.choice()? {
+                "queues" => (Place::ShareOfQueues(number), all.len()),
+                _ => (Place::ShareOfRouters(number), all_routers(network).len()),
+            };
+            if number > 0.0 && part(number, count) == 0 {
+                return Err(share.error(format!("of {count}, that is less than half a one; allowed: 0, or more")));
+            }
+            Ok(place)
+        }
+    }
+}
+
+fn routers(list: &Field<'_>, network: &Network) -> Result<BTreeSet<NodeId>, ScenarioError> {
+    let mut routers = BTreeSet::new();
+    for field in list.list(Kind::Node)? {
+        let name = field.text()?;
+        let all = all_routers(network);
+        let names = || all.iter().map(|id| network.nodes[id.index()].name.as_str());
+        let refuse = |what: &str, hint: String| {
+            field.error(format!("{what}; allowed are routers: {}{hint}", nodes::listed(names())))
+        };
+        let id = match network.find(name) {
+            None => return Err(refuse("no such router", did_you_mean(name, names()))),
+            Some(id) if network.nodes[id.index()].kind == NodeKind::Host => {
+                return Err(refuse("a host", String::new()));
+            }
+            Some(id) => id,
+        };
+        if !routers.insert(id) {
+            return Err(field.error("listed twice; allowed: each router once"));
+        }
+    }
+    if routers.is_empty() { Err(list.error("no router; allowed: at least one")) } else { Ok(routers) }
+}
+
+impl Differing {
+    /// The queues, under `seed`.
+    pub fn queues(&self, network: &Network, seed: u64) -> Vec<QueueAt> {
+        let mut stream = Stream::new(seed, Domain::Queues, self.number);
+        let chosen = match &self.place {
+            Place::Routers(routers) => of_routers(routers, network),
+            Place::ShareOfRouters(share) => {
+                of_routers(&drawn(all_routers(network), *share, &mut stream).into_iter().collect(), network)
+            }
+            Place::ShareOfQueues(share) => drawn(all_queues(network), *share, &mut stream),
+        };
+        let at = |(cable, from)| QueueAt { cable, from, queue: self.queue_of(network.cables[cable].limit) };
+        chosen.into_iter().map(at).collect()
+    }
+
+    fn queue_of(&self, cables_limit: Option<Limit>) -> QueueSpec {
+        let limit = if self.limits { self.queue.limit } else { cables_limit.unwrap_or(self.queue.limit) };
+        QueueSpec { limit, ..self.queue }
+    }
+
+    /// Whichever queues are drawn, none may be too short ever to mark.
+    fn check_marks(&self, field: &Field<'_>, network: &Network, schemes: &Schemes) -> Result<(), ScenarioError> {
+        let candidates = match &self.place {
+            Place::Routers(routers) => of_routers(routers, network),
+            _ => all_queues(network),
+        };
+        for (cable, from) in candidates {
+            let queue = self.queue_of(network.cables[cable].limit);
+            if !check_mark(&queue, schemes) {
+                let (near, held) = (&network.nodes[from.index()].name, most_bytes(queue.limit, schemes));
+                let message =
+                    format!("an output queue of \"{near}\" holds {held}B, less than mark_at, and would never mark");
+                return Err(field.error(message));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn all_routers(network: &Network) -> Vec<NodeId> {
+    let ids = (0..network.nodes.len() as u32).map(NodeId);
+    ids.filter(|id| network.nodes[id.index()].kind == NodeKind::Router).collect()
+}
+
+/// Every output queue of a router: the cable, and the router.
+fn all_queues(network: &Network) -> Vec<(usize, NodeId)> {
+    of_routers(&all_routers(network).into_iter().collect(), network)
+}
+
+fn of_routers(routers: &BTreeSet<NodeId>, network: &Network) -> Vec<(usize, NodeId)> {
+    let ends = network.cables.iter().enumerate().flat_map(|(cable, ends)| [(cable, ends.a), (cable, ends.b)]);
+    ends.filter(|(_, from)| routers.contains(from)).collect()
+}
+
+/// How many of `count` a share is.
+fn part(share: f64, count: usize) -> usize {
+    (share * count as f64).round() as usize
+}
+
+/// A share of `all`: the first of a shuffle that does not depend on the share.
+fn drawn<T>(mut all: Vec<T>, share: f64, stream: &mut Stream) -> Vec<T> {
+    let count = part(share, all.len());
+    for place in 0..count {
+        let other = place as u64 + stream.below((all.len() - place) as u64);
+        all.swap(place, other as usize);
+    }
+    all.truncate(count);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draw(share: f64, seed: u64) -> BTreeSet<u32> {
+        drawn((0..50).collect(), share, &mut Stream::new(seed, Domain::Queues, 0)).into_iter().collect()
+    }
+
+    #[test]
+    fn a_share_is_drawn_to_the_nearest_whole_number_and_grows_with_it() {
+        let counts = [0.0, 0.011, 0.2, 0.5, 1.0].map(|share| draw(share, 3).len());
+        assert_eq!(counts, [0, 1, 10, 25, 50]);
+        assert!(draw(0.2, 3).is_subset(&draw(0.5, 3)));
+        assert_eq!(draw(0.2, 3), draw(0.2, 3));
+        assert_ne!(draw(0.2, 3), draw(0.2, 4));
+    }
+
+    #[test]
+    fn every_element_is_as_likely() {
+        let mut counts = [0_u32; 50];
+        for seed in 0..5_000 {
+            draw(0.2, seed).into_iter().for_each(|element| counts[element as usize] += 1);
+        }
+        assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
+    }
+}
