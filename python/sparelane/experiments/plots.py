@@ -61,6 +61,7 @@ TCP = Look("#a6a6a6", "", "#6e6e6e", "--", "s")
 RC3 = Look("#7fa8dc", "////", "#1f4e8c", "-", "o")
 MODEL = Look("#f2f2f2", "....", "#000000", ":", "d")
 THIRD = Look("#c8791e", "\\\\\\\\", "#c8791e", "-.", "^")
+FOURTH = Look("#4d4d4d", "", "#4d4d4d", "--", "v")
 PAPER_LABEL = "paper"
 PAPER_STYLE: Mapping[str, Any] = {
     "color": "white",
@@ -144,6 +145,26 @@ def grouped_bars(axes: Axes, groups: Sequence[str], series: Sequence[Bars]) -> N
     axes.set_xticks(range(len(groups)), groups)
     axes.set_ylim(bottom=0.0)
     axes.grid(visible=False, axis="x")
+
+
+def both_signs(axes: Axes) -> None:
+    """Makes room below zero for bars that hang, and draws the line from which they do."""
+    axes.relim()
+    axes.autoscale(axis="y")
+    axes.margins(y=0.1)
+    axes.axhline(0.0, color="black", linewidth=0.6)
+
+
+def reductions_above(axes: Axes, cuts: Sequence[float | None], series: Sequence[Bars]) -> None:
+    """Over each group of bars by how much one is shorter than another, percent."""
+    for place, cut in enumerate(cuts):
+        if cut is not None:
+            top = max(bars.top(place) for bars in series)
+            sign = "−" if cut >= 0 else "+"
+            axes.annotate(
+                f"{sign}{abs(cut):.0f} %", (place, top), (0, 5), textcoords="offset points", ha="center", fontsize=7
+            )
+    axes.set_ylim(top=1.15 * axes.get_ylim()[1])
 
 
 def line(axes: Axes, label: str, look: Look, x: Sequence[float], y: Sequence[float]) -> None:

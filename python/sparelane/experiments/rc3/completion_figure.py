@@ -13,13 +13,20 @@ from sparelane.experiments.rc3.internet2 import AVERAGES
 SCHEMES = (("TCP", "TCP FCT", plots.TCP), ("RC3", "RC3 FCT", plots.RC3))
 
 
-def draw_completion(evaluation: Evaluation, settings: Sequence[str], axis: str, rule: str) -> Figure:
+def draw_completion(
+    evaluation: Evaluation, settings: Sequence[str], axis: str, *, rule: str = "", labels: Sequence[str] = ()
+) -> Figure:
     """Mean completion times by setting, with the reduction over each pair of bars.
 
-    `rule` is what the rows' names say of the rule of averaging: the figure shows one rule.
+    Args:
+        evaluation: has a row for each setting and average.
+        settings: as the rows call them.
+        axis: what the settings are.
+        rule: what the rows' names say of the rule of averaging; the figure shows one rule.
+        labels: of the settings, where they are not their names.
     """
     drawing, panels = plots.figure(len(AVERAGES), width_inches=plots.PAGE_INCHES)
-    places = [setting.replace("/s ", "/s\n") for setting in settings]
+    places = labels or [setting.replace("/s ", "/s\n") for setting in settings]
     for axes, average in zip(panels, AVERAGES, strict=True):
         bars = [
             plots.Bars.of_rows(
@@ -28,12 +35,8 @@ def draw_completion(evaluation: Evaluation, settings: Sequence[str], axis: str, 
             for label, metric, look in SCHEMES
         ]
         plots.grouped_bars(axes, places, bars)
-        for place, setting in enumerate(settings):
-            cut = evaluation.find(f"{setting} {average}{rule}", "reduction").ours
-            if cut is not None:
-                top = max(series.top(place) for series in bars)
-                axes.annotate(f"−{cut:.0f} %", (place, top), (0, 5), textcoords="offset points", ha="center")
-        axes.set_ylim(top=1.15 * axes.get_ylim()[1])
+        cuts = [evaluation.find(f"{setting} {average}{rule}", "reduction").ours for setting in settings]
+        plots.reductions_above(axes, cuts, bars)
         axes.set_xlabel(f"{axis}{rule}")
         axes.set_ylabel(f"mean completion time\n{average} (s)")
         plots.legend_above(axes, 3)

@@ -53,9 +53,7 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
 
 def draw(evaluation: Evaluation) -> Figure:
     """Completion times by load, over flows and over bytes."""
-    return draw_completion(
-        evaluation, [setting.name for setting in LOADS.values()], "average load of the links", rule=""
-    )
+    return draw_completion(evaluation, [setting.name for setting in LOADS.values()], "average load of the links")
 
 
 EXPERIMENT = Experiment(

@@ -93,7 +93,7 @@ def draw(evaluation: Evaluation) -> Figure:
     """Completion times by setting, over flows and over bytes, by the rule that lets TCP's flows run longest."""
     rule = internet2.rule_in_name(evaluation.rows[-1].row)
     return draw_completion(
-        evaluation, [setting.name for setting in SETTINGS], "bottleneck and mean round-trip time", rule
+        evaluation, [setting.name for setting in SETTINGS], "bottleneck and mean round-trip time", rule=rule
     )
 
 

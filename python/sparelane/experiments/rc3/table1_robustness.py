@@ -1,0 +1,159 @@
+"""NSDI 2014, Table 1: other networks, a workload of smaller flows, and links of random rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from matplotlib.figure import Figure
+
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.rc3 import contexts, internet2
+from sparelane.experiments.rc3.analytic import reduction
+from sparelane.experiments.rc3.completion_figure import draw_completion
+from sparelane.experiments.rc3.contexts import Context
+from sparelane.experiments.rc3.fig8_load import FEWER_DROPS
+from sparelane.experiments.rc3.internet2 import AVERAGES, BASELINE, Printed, Setting
+
+LOAD = 0.3
+
+
+def _network(name: str, scenario: str, hosts: int, cost: float) -> Context:
+    overrides = (f"topology.hosts_per_router={hosts}",)
+    return Context(Setting(f"{name} (substitute)", overrides, LOAD, gbps=cost, scenario=scenario), part=0.6)
+
+
+# Three fifths of the length leave the sizes of the flows as they are, at an affordable cost.
+INTERNET2 = Context(replace(BASELINE, name="Internet-2"))
+TELSTRA = _network("Telstra", "rc3-telstra", 1, 0.8)
+REDCLARA = _network("RedCLARA", "rc3-redclara", 5, 0.7)
+ESNET = _network("ESnet", "rc3-esnet", 1, 1.1)
+ABILENE = _network("Abilene", "rc3-abilene", 4, 0.5)
+W2000 = Context(
+    Setting(
+        "2000 workload (stand-in)", ("topology.hosts_per_router=2", 'workload.sizes={kind="w2000"}'), LOAD, gbps=0.6
+    ),
+    part=0.6,
+)
+UNEVEN = Context(
+    Setting(
+        "heterogeneous links",
+        ("topology.core_rate_min=500Mbps", "topology.core_rate_max=2Gbps", "workload.load_on=mean-core"),
+        LOAD,
+        gbps=0.2,
+    )
+)
+CONTEXTS = (INTERNET2, TELSTRA, REDCLARA, ESNET, ABILENE, W2000, UNEVEN)
+
+# The table's reduction of the 2000 workload over flows does not follow from the times beside it.
+MISPRINT = 13.83
+BY_THE_TIMES = "reduction by the printed times"
+
+PRINTED: Mapping[str, Mapping[str, Printed]] = {
+    INTERNET2.name: {"over flows": Printed(0.135, 0.076, 43.54), "over bytes": Printed(0.443, 0.114, 74.35)},
+    TELSTRA.name: {"over flows": Printed(0.159, 0.084, 47.07), "over bytes": Printed(0.510, 0.111, 78.13)},
+    REDCLARA.name: {"over flows": Printed(0.170, 0.097, 42.78), "over bytes": Printed(0.429, 0.098, 77.16)},
+    ESNET.name: {"over flows": Printed(0.207, 0.137, 33.91), "over bytes": Printed(0.478, 0.0976, 79.58)},
+    ABILENE.name: {},
+    W2000.name: {"over flows": Printed(0.0871, 0.0704, MISPRINT), "over bytes": Printed(0.238, 0.079, 66.73)},
+    UNEVEN.name: {"over flows": Printed(0.159, 0.087, 45.35), "over bytes": Printed(0.541, 0.141, 73.89)},
+}
+
+ASSUMPTIONS = (
+    *internet2.ASSUMPTIONS,
+    "The paper's graphs of Telstra, RedCLARA and ESnet are not public. In their places: the 57 cities of Rocketfuel's "
+    "map of AS1221, a graph of 13 countries, and the Topology Zoo's ESnet of 2007 with 68 routers; a row of Abilene "
+    "(11 routers, Topology Zoo) is ours. Core rates by Internet-2's rule; one delay for all core links of a network, "
+    "such that its mean round trip is Internet-2's.",
+    "They have 57, 65, 68 and 44 hosts (1, 5, 1 and 4 at each router), since more only cost time: with twice as many, "
+    "the reductions moved by less than 1 point (one seed, runs of 2 s).",
+    "Runs of these networks end at 3 s, with flows from 1.2 s on, which makes TCP's times over flows about 4 % "
+    "shorter and the reductions 1 to 2 points smaller (Internet-2, one seed: 45.0 % for 46.8 % over flows, 76.8 % for "
+    "77.3 % over bytes); the 2000 workload, on Internet-2 with 2 hosts at each router, runs as long.",
+    "2000 workload: the paper does not identify its source [2]. Ours is a stand-in, a log-normal distribution with "
+    "median 1250 B, sigma 2.1 and cap 30 MB, whose three parameters were fitted to three numbers of this very line by "
+    "the model of section 3; that its times agree says nothing about the workload.",
+    "The table prints a reduction of 13.83 % for that workload over flows, beside times that make it 19.17 %; both are "
+    "compared.",
+    "Heterogeneous links: each core link's rate is drawn with the seed, uniformly from 500 Mb/s to 2 Gb/s, and the "
+    "flows' rate is such that the core links' mean load is 30 %; the paper does not say what its load means here.",
+)
+
+ANOTHER_GRAPH = (
+    "another graph than the paper's. Times grow with its delays, reductions hardly: with delays 1.2 times as long they "
+    "were 0.142 s and 0.079 s over flows and 0.490 s and 0.112 s over bytes (one seed)"
+)
+
+NO_TIMEOUTS = (
+    "another graph than the paper's. Its mean over flows is long although that over bytes is not, as when small flows "
+    "wait for timeouts; ours had one timeout (ESnet) or none (one seed). What lost the packets there is not known"
+)
+
+BY_THE_DRAW = (
+    "depends on the draw: with seeds 2 and 3, which load no link above 0.7, the reductions were 48 and 45 % over "
+    "flows and 71 and 74 % over bytes; with seeds 1, 4 and 5, where flows time out, 25 to 41 % and 45 to 65 %"
+)
+
+REASONS = {
+    (f"{context.name} {average}", metric): reason
+    for context, reason in (
+        (TELSTRA, ANOTHER_GRAPH),
+        (REDCLARA, NO_TIMEOUTS),
+        (ESNET, NO_TIMEOUTS),
+        (UNEVEN, BY_THE_DRAW),
+    )
+    for average in AVERAGES
+    for metric in ("TCP FCT", "RC3 FCT", "reduction")
+} | {
+    (f"{INTERNET2.name} {average}", metric): FEWER_DROPS for average in AVERAGES for metric in ("RC3 FCT", "reduction")
+}
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """Both schemes in every context."""
+    return contexts.plan(CONTEXTS, effort)
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """Completion times and reductions."""
+    rows = (row for context in CONTEXTS for row in _rows(context, effort, outcomes))
+    return Evaluation(tuple(rows), internet2.notes(effort))
+
+
+def _rows(context: Context, effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
+    printed = PRINTED[context.name]
+    for row in contexts.rows(context, printed, effort, outcomes):
+        yield row
+        if context == W2000 and row.paper == MISPRINT:
+            yield replace(row, metric=BY_THE_TIMES, paper=_by_the_times(printed["over flows"]))
+
+
+def _by_the_times(paper: Printed) -> float | None:
+    """The reduction that the two printed times make."""
+    return None if paper.tcp_s is None or paper.rc3_s is None else reduction(paper.tcp_s, paper.rc3_s)
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """Completion times in every context, over flows and over bytes."""
+    names = [context.name for context in CONTEXTS]
+    labels = [name.split()[0] for name in names]
+    drawing = draw_completion(evaluation, names, "network, workload or links", labels=labels)
+    for axes in drawing.axes:
+        axes.tick_params(axis="x", rotation=45)
+    return drawing
+
+
+EXPERIMENT = Experiment(
+    id="rc3/table1-robustness",
+    title="Other networks, another workload, links of random rates",
+    source="Mittal et al., NSDI 2014, section 5.1.2 and Table 1",
+    method="As Internet-2 at 1 Gb/s, 40 ms and 30 % load, with the networks of Telstra, RedCLARA and ESnet; with flow "
+    "sizes of a study of 2000; with core links of 500 Mb/s to 2 Gb/s; each flow under TCP and under RC3.",
+    assumptions=ASSUMPTIONS,
+    full=Effort("full", seeds=10, stop_s=5.0),
+    quick=Effort("quick", seeds=1, stop_s=2.0),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+    reasons=REASONS,
+)

@@ -1,0 +1,134 @@
+"""Internet-2 with something changed, compared flow by flow with the baseline's TCP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from sparelane.experiments.base import Effort, Outcomes, Row, Simulation, measured
+from sparelane.experiments.rc3 import internet2
+from sparelane.experiments.rc3.analytic import reduction
+from sparelane.experiments.rc3.internet2 import BASELINE, Scheme, Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What differs from TCP on the same flows.
+
+    Attributes:
+        name: how rows call it.
+        settings: overrides of the scenario, each `key=value`; among them the scheme of the flows.
+        base: the setting whose TCP it is compared with.
+        part: the length of its runs, as a share of the length that other experiments give to the base's.
+    """
+
+    name: str
+    settings: tuple[str, ...]
+    base: Setting = BASELINE
+    part: float = 1.0
+
+    def run(self, seed: int, effort: Effort) -> Simulation:
+        """The base's flows under this variant."""
+        load = self.base.load
+        return Simulation(
+            scenario=self.base.scenario,
+            settings=(*self.base.overrides, *self.settings, f"workload.load={load:g}", f"duration={effort.stop_s:g}s"),
+            seed=seed,
+            label=f"{self.name} seed {seed}",
+            cost=load * self.base.gbps * effort.stop_s,
+            keep_flows=seed == 1,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A run that other experiments make anyway: all flows under TCP, or all under RC3.
+
+    Attributes:
+        name: how rows call it.
+        scheme: of all flows.
+        base: its setting.
+        part: how much of its run is read.
+    """
+
+    name: str
+    scheme: Scheme
+    base: Setting = BASELINE
+    part: float = 1.0
+
+    def run(self, seed: int, effort: Effort) -> Simulation:
+        """The others' run; what it holds beyond the effort's time is not read."""
+        whole = replace(effort, stop_s=effort.stop_s / self.part)
+        make = internet2.tcp_run if self.scheme == "tcp" else internet2.rc3_run
+        return make(self.base, seed, whole)
+
+
+def tcp(variant: Variant | Shared) -> Shared:
+    """What the variant is compared with."""
+    return Shared("TCP", "tcp", variant.base, variant.part)
+
+
+def plan(variants: Sequence[Variant | Shared], effort: Effort) -> list[Simulation]:
+    """Each variant's run and TCP's on the same flows, with every seed."""
+    runs = [
+        run.run(seed, effort)
+        for seed in effort.seed_numbers()
+        for variant in variants
+        for run in (tcp(variant), variant)
+    ]
+    return list(dict.fromkeys(runs))
+
+
+def matched(
+    variant: Variant | Shared, effort: Effort, outcomes: Outcomes, scheme: str | None = None
+) -> list[pl.DataFrame]:
+    """For each seed TCP's flows beside the variant's, as `internet2.matched` has them.
+
+    Args:
+        variant: what TCP is compared with.
+        effort: how long and how often.
+        outcomes: of the plan's runs.
+        scheme: takes only the flows that the variant gave to this scheme.
+    """
+    frames = []
+    for seed in effort.seed_numbers():
+        regular, other = (outcomes[run.run(seed, effort)].flows for run in (tcp(variant), variant))
+        chosen = other if scheme is None else other.filter(pl.col("scheme") == scheme)
+        frames.append(internet2.matched(regular, chosen, effort))
+    return frames
+
+
+def means(frames: Sequence[pl.DataFrame], average: str) -> list[tuple[float, float]]:
+    """TCP's and the variant's mean completion times in seconds for each seed that has flows."""
+    return [times for frame in frames if (times := internet2.mean_times(frame, average)) is not None]
+
+
+def tcp_row(row: str, frames: Sequence[pl.DataFrame], average: str, paper: float | None = None) -> Row:
+    """TCP's mean completion time."""
+    return measured(f"{row} {average}", "TCP FCT", "s", paper, [tcp for tcp, _ in means(frames, average)])
+
+
+def rows(
+    row: str,
+    label: str,
+    frames: Sequence[pl.DataFrame],
+    average: str,
+    paper: tuple[float | None, float | None] = (None, None),
+) -> Iterable[Row]:
+    """The variant's mean completion time in seconds, and the reduction in percent of TCP's.
+
+    `paper` has the two printed numbers.
+    """
+    times = means(frames, average)
+    name = f"{row} {average}"
+    yield measured(name, f"{label} FCT", "s", paper[0], [other for _, other in times])
+    yield measured(name, f"{label} reduction", "%", paper[1], [reduction(*pair) for pair in times])
+
+
+def reduction_row(
+    row: str, metric: str, frames: Sequence[pl.DataFrame], average: str, paper: float | None = None
+) -> Row:
+    """The reduction alone, percent of TCP's mean."""
+    return measured(row, metric, "%", paper, [reduction(*times) for times in means(frames, average)])
