@@ -3,11 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from sparelane.experiments import plots, registry, report, runner
 from sparelane.experiments.base import Effort, Experiment
 from sparelane.experiments.rc3 import internet2
+from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES
+from sparelane.experiments.rc3.deployments import GROUPS
 from sparelane.experiments.rc3.fig13_fairness import jain
 from sparelane.experiments.rc3.internet2 import BASELINE, RULE_MARK, TCP_LONGER
 from sparelane.experiments.runner import Finished, Task
@@ -90,3 +93,22 @@ def test_table_1_compares_the_misprinted_reduction_with_both_of_the_papers_numbe
     assert printed.paper == 13.83
     assert by_the_times.paper == pytest.approx(19.17, abs=0.01)
     assert printed.ours == by_the_times.ours
+
+
+def test_the_groups_by_size_hold_each_size_of_the_workload_once() -> None:
+    sizes = pl.DataFrame({"size_bytes": [segments * MSS_BYTES for segments in FLOW_SIZES]})
+    grouped = [size for group in GROUPS for size in group.of([sizes])[0]["size_bytes"]]
+    assert sorted(grouped) == sorted(sizes["size_bytes"])
+
+
+@pytest.mark.parametrize("id", ["rc3/mixed", "rc3/fig14-qos", "rc3/partial", "rc3/droptail"])
+def test_all_runs_of_a_comparison_have_the_same_flows(brief: dict[str, Finished], id: str) -> None:
+    for seed in BRIEF.seed_numbers():
+        runs = [outcome.flows for run, outcome in brief[id].outcomes.items() if run.seed == seed]
+        end_s = min(float(flows["start_s"][-1]) for flows in runs)
+        starts = [
+            flows.filter(pl.col("start_s") <= end_s).select("id", "src", "dst", "size_bytes", "start_s")
+            for flows in runs
+        ]
+        assert starts[0].height > 0
+        assert all(flows.equals(starts[0]) for flows in starts)

@@ -100,6 +100,7 @@ def draw(deployments: Sequence[Deployment], evaluation: Evaluation) -> Figure:
     ]
     plots.grouped_bars(axes, [metric.replace(" flows", " flows\n", 1).replace("\n ", "\n") for metric in metrics], bars)
     plots.both_signs(axes)
+    axes.set_xlabel("flows")
     axes.set_ylabel("reduction of mean\ncompletion time (%)")
     plots.legend_above(axes, len(bars) + 1)
     return drawing

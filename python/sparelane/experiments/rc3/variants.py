@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import polars as pl
 
@@ -11,6 +12,17 @@ from sparelane.experiments.base import Effort, Outcomes, Row, Simulation, measur
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import reduction
 from sparelane.experiments.rc3.internet2 import BASELINE, Scheme, Setting
+
+
+def mix(shares: str, by: Literal["flow", "host"]) -> str:
+    """The override that gives each scheme its share of the flows, as in `tcp=0.9, rc3=0.1`.
+
+    A workload has one scheme or a mix, so the scenario's workload is written anew; it is the same but for that.
+    """
+    return (
+        f'workload={{kind="poisson", mix={{{shares}}}, mix_by="{by}", load_on="access", sizes={{kind="rc3"}}, '
+        'destinations="another-router"}'
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,133 @@
+"""NSDI 2014, Fig. 14(b): a tenth of the flows is critical, and gets a higher class, or RC3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.rc3 import internet2, variants
+from sparelane.experiments.rc3.internet2 import AVERAGES
+from sparelane.experiments.rc3.variants import Variant, mix
+
+CRITICAL = "critical flows"
+OTHERS = "other flows"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What the critical flows get.
+
+    Attributes:
+        variant: the run.
+        critical: their scheme; the others have the scheme `tcp`.
+        look: of the bars.
+        printed: by average, their completion time in seconds and its reduction in percent.
+    """
+
+    variant: Variant
+    critical: str
+    look: plots.Look
+    printed: Mapping[str, tuple[float, float]]
+
+
+SERVICES = (
+    Service(
+        Variant(
+            "higher class",
+            (
+                'scheme.critical={controller="newreno", initial_window=4}',
+                "scheme.tcp.class=1",
+                mix("tcp=0.9, critical=0.1", "flow"),
+            ),
+        ),
+        "critical",
+        plots.THIRD,
+        {"over flows": (0.119, 5.33), "over bytes": (0.411, 5.64)},
+    ),
+    Service(
+        Variant("RC3", (mix("tcp=0.9, rc3=0.1", "flow"),)),
+        "rc3",
+        plots.RC3,
+        {"over flows": (0.078, 38.31), "over bytes": (0.120, 72.43)},
+    ),
+)
+
+REGULAR = {"over flows": 0.126, "over bytes": 0.435}
+
+ASSUMPTIONS = (
+    *internet2.ASSUMPTIONS,
+    "Each flow is critical with probability 0.1, whatever its size and its ends.",
+    "Higher class: critical flows are TCP in class 0, all others TCP in class 1, which routers serve when there is "
+    "nothing of class 0. Each flow is compared with itself in the run in which all are TCP in one class.",
+    'Of the other flows the paper says only that a higher class for the critical ones cost them "a very slight (<2%) '
+    'penalty", and RC3 for the critical ones gave them "a slight (<1%) improvement".',
+)
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """All TCP, a higher class for a tenth of the flows, and RC3 for a tenth."""
+    return variants.plan([service.variant for service in SERVICES], effort)
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """Completion times of the critical flows and of the others."""
+    rows = (*_critical(effort, outcomes), *_others(effort, outcomes))
+    return Evaluation(rows, internet2.notes(effort))
+
+
+def _critical(effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
+    frames = [variants.matched(service.variant, effort, outcomes, service.critical) for service in SERVICES]
+    for average in AVERAGES:
+        yield variants.tcp_row(CRITICAL, frames[0], average, REGULAR[average])
+        for service, flows in zip(SERVICES, frames, strict=True):
+            yield from variants.rows(CRITICAL, service.variant.name, flows, average, service.printed[average])
+
+
+def _others(effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
+    frames = [variants.matched(service.variant, effort, outcomes, "tcp") for service in SERVICES]
+    for average in AVERAGES:
+        for service, flows in zip(SERVICES, frames, strict=True):
+            yield from variants.rows(OTHERS, service.variant.name, flows, average)
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """Completion times of the critical flows, and what the others gain or lose."""
+    drawing, [times, change] = plots.figure(2, width_inches=plots.PAGE_INCHES)
+
+    def bars(label: str, look: plots.Look, flows: str, metric: str) -> plots.Bars:
+        return plots.Bars.of_rows(label, look, [evaluation.find(f"{flows} {average}", metric) for average in AVERAGES])
+
+    names = [(service.variant.name, service.look) for service in SERVICES]
+    regular = bars("all TCP", plots.TCP, CRITICAL, "TCP FCT")
+    plots.grouped_bars(
+        times, list(AVERAGES), [regular, *(bars(name, look, CRITICAL, f"{name} FCT") for name, look in names)]
+    )
+    times.set_xlabel(CRITICAL)
+    times.set_ylabel("mean completion time (s)")
+    plots.legend_above(times, 2)
+    changes = [bars(f"{name} for the critical", look, OTHERS, f"{name} reduction") for name, look in names]
+    plots.grouped_bars(change, list(AVERAGES), changes)
+    plots.both_signs(change)
+    change.set_xlabel(OTHERS)
+    change.set_ylabel("reduction of mean\ncompletion time (%)")
+    plots.legend_above(change, 1)
+    return drawing
+
+
+EXPERIMENT = Experiment(
+    id="rc3/fig14-qos",
+    title="A higher class, or RC3, for a tenth of the flows",
+    source="Mittal et al., NSDI 2014, section 5.1.4 and Fig. 14(b)",
+    method="Internet2 topology, 1 Gb/s, 40 ms, 30 % load; 10 % of the flows are critical: TCP in a higher class, or "
+    "RC3; each flow against itself with all flows on TCP.",
+    assumptions=ASSUMPTIONS,
+    full=Effort("full", seeds=10, stop_s=5.0),
+    quick=Effort("quick", seeds=1, stop_s=2.0),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+)

@@ -1,0 +1,78 @@
+"""NSDI 2014, section 5.1.3: half of the hosts use RC3, the other half TCP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from matplotlib.figure import Figure
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.rc3 import internet2, variants
+from sparelane.experiments.rc3.internet2 import AVERAGES
+from sparelane.experiments.rc3.variants import Variant, mix
+
+STOP_S = 3.0
+MIXED = Variant("half RC3, half TCP", (mix("tcp=0.5, rc3=0.5", "host"),), part=0.6)
+
+GROUPS: Mapping[str, str] = {"tcp": "hosts with TCP", "rc3": "hosts with RC3"}
+
+ASSUMPTIONS = (
+    *internet2.assumptions(STOP_S),
+    "The first five hosts behind each router send with TCP, the other five with RC3; the sender decides for a flow.",
+    "Each flow is compared with itself in the run in which all hosts use TCP. The paper prints no number; it says that "
+    "the completion times of both halves were lower than when all used TCP.",
+    "Runs of 3 s, since there is no printed completion time to compare with, and they cost less.",
+)
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """All TCP, and the mix."""
+    return variants.plan([MIXED], effort)
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """Completion times of each half, with the others on TCP and with the others on RC3."""
+    return Evaluation(
+        tuple(row for scheme in GROUPS for row in _rows(scheme, effort, outcomes)), internet2.notes(effort)
+    )
+
+
+def _rows(scheme: str, effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
+    frames = variants.matched(MIXED, effort, outcomes, scheme)
+    for average in AVERAGES:
+        yield variants.tcp_row(GROUPS[scheme], frames, average)
+        yield from variants.rows(GROUPS[scheme], "mixed", frames, average)
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """Completion times of each half of the hosts, all on TCP and mixed."""
+    drawing, panels = plots.figure(len(AVERAGES), width_inches=plots.PAGE_INCHES)
+    looks = (("TCP FCT", "all hosts TCP", plots.TCP), ("mixed FCT", MIXED.name, plots.RC3))
+    for axes, average in zip(panels, AVERAGES, strict=True):
+        names = [f"{group} {average}" for group in GROUPS.values()]
+        bars = [
+            plots.Bars.of_rows(label, look, [evaluation.find(name, metric) for name in names])
+            for metric, label, look in looks
+        ]
+        plots.grouped_bars(axes, list(GROUPS.values()), bars)
+        plots.reductions_above(axes, [evaluation.find(name, "mixed reduction").ours for name in names], bars)
+        axes.set_xlabel("senders")
+        axes.set_ylabel(f"mean completion time\n{average} (s)")
+        plots.legend_above(axes, 2)
+    return drawing
+
+
+EXPERIMENT = Experiment(
+    id="rc3/mixed",
+    title="RC3 and TCP side by side, half of the hosts each",
+    source="Mittal et al., NSDI 2014, section 5.1.3",
+    method="Internet2 topology, 1 Gb/s, 40 ms, 30 % load; half of the hosts behind each router use RC3, half TCP; "
+    "each flow against itself with all hosts on TCP.",
+    assumptions=ASSUMPTIONS,
+    full=Effort("full", seeds=10, stop_s=STOP_S),
+    quick=Effort("quick", seeds=1, stop_s=1.2),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+)
