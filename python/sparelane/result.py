@@ -59,7 +59,7 @@ class Result:
 
     @property
     def scenario(self) -> str:
-        """The scenario as it ran, overrides and defaults included, as TOML."""
+        """The scenario as it ran, overrides and seed included, as TOML. Defaults stay unsaid: the same version fills them in."""
         return self._native.scenario
 
     @property

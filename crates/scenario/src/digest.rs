@@ -59,6 +59,7 @@ impl Hash {
             start_ps,
             finish_ps,
             ideal_ps,
+            first_write_ps,
             delivered_bytes,
             sent_packets,
             lost_packets,
@@ -78,6 +79,9 @@ impl Hash {
         self.wide("flow lost", lost_packets);
         self.wide("flow retransmissions", retransmissions);
         self.wide("flow timeouts", timeouts);
+        if !first_write_ps.is_empty() {
+            self.wide("flow first write", first_write_ps);
+        }
     }
 
     fn links(&mut self, table: &LinkTable) {

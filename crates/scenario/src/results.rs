@@ -48,6 +48,10 @@ pub fn flow_columns(results: &Results) -> Table {
     let schemes = flows.scheme.iter().map(|&scheme| u32::from(scheme)).collect();
     let completion = |(&finish, &start): (&u64, &u64)| if finish == u64::MAX { u64::MAX } else { finish - start };
     let completion_ps: Vec<_> = flows.finish_ps.iter().zip(&flows.start_ps).map(completion).collect();
+    let first_write = match flows.first_write_ps.as_slice() {
+        [] => Column::optional_seconds(&vec![u64::MAX; flows.id.len()]),
+        some => Column::optional_seconds(some),
+    };
     let mut table = vec![
         ("id".to_owned(), Column::u32(flows.id.clone())),
         ("scheme".to_owned(), Column::text(schemes, results.schemes.clone())),
@@ -58,6 +62,7 @@ pub fn flow_columns(results: &Results) -> Table {
         ("finish_s".to_owned(), Column::optional_seconds(&flows.finish_ps)),
         ("completion_s".to_owned(), Column::optional_seconds(&completion_ps)),
         ("ideal_s".to_owned(), Column::optional_seconds(&flows.ideal_ps)),
+        ("first_write_s".to_owned(), first_write),
         ("delivered_bytes".to_owned(), Column::u64(flows.delivered_bytes.clone())),
     ];
     let used = |class: &usize| flows.sent_packets[*class].iter().any(|&count| count > 0);

@@ -2,6 +2,7 @@
 
 mod mix;
 mod tables;
+mod writes;
 
 use crate::error::{ScenarioError, did_you_mean};
 use crate::field::{Field, Section};
@@ -14,13 +15,14 @@ use crate::topology::Units;
 use crate::volume::{Volume, max_flow_bytes, volume};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::workload::{
-    ArrivalRate, Bulk, BulkSpec, Destinations, FlowList, LoadOn, Mix, Mixed, Pairs, Poisson, PoissonSpec,
+    ArrivalRate, Bulk, BulkSpec, Destinations, FlowList, LoadOn, Mix, Mixed, Paced, Pairs, Poisson, PoissonSpec,
     SizeDistribution, Starts, UNDECIDED, WorkloadError,
 };
-use sparelane_sim::{FlowSource, Network, NodeId};
+use sparelane_sim::{FlowSource, Network, NodeId, Writes};
 
 use tables::MAX_BULK_FLOWS;
 pub use tables::{WORKLOAD, WORKLOADS};
+pub use writes::WRITES;
 
 /// What a workload is read against.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +52,8 @@ pub enum Workload {
     List(FlowList),
     /// The flows of another workload, of several schemes; and the workload's number.
     Mixed(Box<Workload>, Mix, u32),
+    /// Another workload, whose applications write in pieces.
+    Paced(Box<Workload>, Writes),
 }
 
 impl Workload {
@@ -62,6 +66,7 @@ impl Workload {
             Workload::Mixed(inner, mix, number) => {
                 Box::new(Mixed::new(inner.flows(network, seed)?, network, mix, seed, *number)?)
             }
+            Workload::Paced(inner, writes) => Box::new(Paced::new(inner.flows(network, seed)?, *writes)),
         })
     }
 
@@ -81,6 +86,11 @@ impl Workload {
             "poisson" => reader.poisson()?,
             "bulk" => reader.bulk()?,
             _ => reader.list()?,
+        };
+        let writes = section.maybe("writes", |field| writes::read(field, reader.mss_bytes(), context.bdp_bytes))?;
+        let workload = match writes {
+            Some(writes) => Workload::Paced(Box::new(workload), writes),
+            None => workload,
         };
         let tried = workload.flows(context.network, context.seed);
         tried.map_err(|error| section.whole_table().error(error.message))?;

@@ -713,6 +713,39 @@ fn mistakes_in_workloads() {
 }
 
 #[test]
+fn mistakes_in_writes() {
+    let with = |writes: &str| changed("scheme = \"tcp\"", &format!("scheme = \"tcp\"\nwrites = {writes}"));
+    for (writes, expected) in [
+        (
+            "{ first = \"1MB\", every = \"1s\" }",
+            "x.toml:14: workload.writes.then: missing; allowed: bytes (\"9MB\"), full segments (\"9packets\") or \
+             bandwidth-delay products (\"1bdp\")",
+        ),
+        (
+            "{ first = \"1MB\", then = \"unlimited\", every = \"1s\" }",
+            "x.toml:14: workload.writes.then = \"unlimited\": a write has an end; allowed: bytes (\"9MB\"), full segments \
+             (\"9packets\") or bandwidth-delay products (\"1bdp\")",
+        ),
+        (
+            "{ first = \"0B\", then = \"1kB\", every = \"1s\" }",
+            "x.toml:14: workload.writes.first = \"0B\": 0 bytes; allowed: 1 to 6270652249240, as many segments of 1460 bytes as \
+             have numbers",
+        ),
+        (
+            "{ first = \"1MB\", then = \"1kB\", every = \"0s\" }",
+            "x.toml:14: workload.writes.every = \"0s\": out of range; allowed: a time from 1us to 1000000s",
+        ),
+        (
+            "{ frist = \"1MB\", then = \"1kB\", every = \"1s\" }",
+            "x.toml:14: workload.writes.frist: unknown key; allowed: first, then, every; did you mean \"first\"?",
+        ),
+        ("\"64kB\"", "x.toml:14: workload.writes = \"64kB\": not a table"),
+    ] {
+        assert_eq!(with(writes), expected, "{writes}");
+    }
+}
+
+#[test]
 fn mistakes_in_drops_and_samples() {
     let with = |text: &str| changed("[queue]", &format!("{text}\n[queue]"));
     let cases = [
@@ -766,7 +799,8 @@ fn mistakes_in_overrides_name_the_override() {
         ),
         (
             "workload.1.load=3",
-            "--set workload.1: unknown key; allowed: kind, scheme, mix, mix_by, flows, pairs, size, sizes, start, spread, gap",
+            "--set workload.1: unknown key; allowed: kind, scheme, mix, mix_by, writes, flows, pairs, size, sizes, start, \
+             spread, gap",
         ),
         ("queue", "--set queue: an override is KEY=VALUE, as in duration=10s"),
         ("workload.scheme=udp", "--set workload.scheme = \"udp\": no such scheme; allowed: tcp, rc3"),

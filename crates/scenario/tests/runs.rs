@@ -1,7 +1,7 @@
 //! From a scenario file through a run to columns and a digest.
 
 use sparelane_scenario::{
-    Column, Data, Results, Scenario, Table, drop_columns, flow_columns, link_columns, series_columns,
+    Column, Data, Results, Scenario, Source, Table, drop_columns, flow_columns, link_columns, series_columns,
 };
 use std::path::Path;
 
@@ -50,7 +50,7 @@ fn rows(table: &Table) -> usize {
 fn flows_become_named_columns_up_to_the_highest_class_used() {
     let results = run("two-flows-priority", &["scheme.rc3.levels=[40]"]);
     let flows = flow_columns(&results);
-    let expected = "id scheme src dst size_bytes start_s finish_s completion_s ideal_s delivered_bytes sent_packets_0 \
+    let expected = "id scheme src dst size_bytes start_s finish_s completion_s ideal_s first_write_s delivered_bytes sent_packets_0 \
                     sent_packets_1 sent_packets_2 lost_packets retransmissions timeouts";
     assert_eq!(names(&flows).join(" "), expected);
     assert_eq!((texts(&flows, "scheme"), rows(&flows)), (vec!["rc3".to_owned(), "tcp".to_owned()], 2));
@@ -127,4 +127,74 @@ fn rc3_needs_three_round_trips_for_66_packets() {
     let flows = flow_columns(&run("rc3-example-66", &[]));
     let sent = ["sent_packets_0", "sent_packets_1", "sent_packets_2"].map(|name| whole(&flows, name)[0]);
     assert_eq!(sent, [4 + 8 + 8 + 2, 40, 22]);
+}
+
+/// One flow of RC3 or TCP over 1 Gb/s and 40 ms, whose application writes in pieces.
+fn paced(scheme: &str, size: &str) -> Table {
+    let text = format!(
+        r#"duration = "10s"
+[topology]
+kind = "dumbbell"
+pairs = 1
+bottleneck_rate = "1Gbps"
+[queue]
+kind = "priority"
+[nic]
+kind = "priority"
+[scheme.tcp]
+controller = "newreno"
+[scheme.rc3]
+controller = "rc3"
+[workload]
+kind = "bulk"
+scheme = "{scheme}"
+size = "{size}"
+writes = {{ first = "1.5MB", then = "64KB", every = "100ms" }}
+"#
+    );
+    let source = Source { file: "x.toml".to_owned(), folder: Path::new(".").to_owned() };
+    let scenario = Scenario::parse(&text, &source, &[]).expect("a scenario");
+    let records = scenario.simulate().expect("a run").run().expect("lawful physics");
+    flow_columns(&Results::new(&scenario, records))
+}
+
+fn seconds(table: &Table, name: &str) -> Option<f64> {
+    let column = column(table, name);
+    let Data::F64(values) = &column.data else { panic!("{name} is {:?}", column.data) };
+    column.valid.as_ref().is_none_or(|valid| valid[0]).then_some(values[0])
+}
+
+/// NSDI 2014 section 5.1.2, application pacing: the first write is there sooner with RC3, the whole flow is not, since
+/// the application is what it waits for.
+#[test]
+fn a_paced_flow_tells_when_its_first_write_was_there_and_ends_after_its_last() {
+    // 1.5 MB, and 20 writes of 64 kB: the last at 2 s.
+    let [tcp, rc3] = ["tcp", "rc3"].map(|scheme| paced(scheme, "2.78MB"));
+    let [tcp_first, rc3_first] = [&tcp, &rc3].map(|table| seconds(table, "first_write_s").expect("a first write"));
+    assert!((0.2..0.5).contains(&tcp_first), "{tcp_first}");
+    assert!((0.07..0.1).contains(&rc3_first), "{rc3_first}");
+    for table in [&tcp, &rc3] {
+        let (took, ideal) = (seconds(table, "completion_s").expect("an end"), seconds(table, "ideal_s").expect("one"));
+        assert!(2.02 < ideal && ideal < took && took < 2.04, "{ideal} {took}");
+        assert_eq!((whole(table, "delivered_bytes"), whole(table, "timeouts")), (vec![2_780_000], vec![0]));
+    }
+    // A later write counts as a new flow: the second meets a full window, and its 44 segments go from the tail, 40 at
+    // priority 1 and 4 at priority 2. Of the first write's 1028, all but the window of 10 had come from the tail.
+    assert!(whole(&rc3, "sent_packets_1")[0] > 40 + 40, "{rc3:?}");
+    assert_eq!([whole(&rc3, "sent_packets_2"), whole(&rc3, "sent_packets_3")], [[400 + 4], [578]]);
+}
+
+#[test]
+fn a_paced_flow_without_end_has_a_first_write_and_no_completion() {
+    let table = paced("rc3", "unlimited");
+    assert!(seconds(&table, "first_write_s").is_some());
+    assert_eq!((seconds(&table, "completion_s"), seconds(&table, "ideal_s")), (None, None));
+    // 100 writes after the first; the last is written at the end of the run, and not there.
+    assert_eq!(whole(&table, "delivered_bytes"), [1_500_000 + 99 * 64_000]);
+}
+
+#[test]
+fn a_flow_written_at_once_has_no_first_write() {
+    let table = flow_columns(&run("rc3-example-7", &[]));
+    assert_eq!(seconds(&table, "first_write_s"), None);
 }

@@ -1,7 +1,7 @@
 //! What a flow is asked to do, and where such requests come from.
 
 use crate::network::NodeId;
-use sparelane_core::Time;
+use sparelane_core::{Dur, Time};
 
 /// The most segments of one flow that ends: their numbers have 32 bits, and the last number stands for no end.
 pub const MAX_FLOW_SEGMENTS: u64 = u32::MAX as u64 - 1;
@@ -19,6 +19,20 @@ pub struct FlowSpec {
     pub size_bytes: Option<u64>,
     /// Index into the run's schemes.
     pub scheme: u16,
+    /// How the application writes; `None` writes everything at the start.
+    pub writes: Option<Writes>,
+}
+
+/// An application that paces its transfer, as players of videos do (NSDI 2014 section 5.1.2): a first write at the
+/// flow's start, and then one so often until everything is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Writes {
+    /// Payload bytes of the first write, at least one.
+    pub first_bytes: u64,
+    /// Payload bytes of every other write, at least one; the last has what is left.
+    pub then_bytes: u64,
+    /// The time from one write to the next, not zero.
+    pub every: Dur,
 }
 
 /// A stream of flows, in order of their start. It is read as time goes on, so that memory does not

@@ -2,6 +2,7 @@
 //!
 //! A [`RunConfig`] becomes a [`Simulation`], which runs in slices and ends in [`Records`].
 
+mod application;
 mod blocks;
 pub mod config;
 mod event_tree;
@@ -27,7 +28,7 @@ mod world;
 
 pub use config::{Discipline, Probe, QueueAt, QueueSpec, Routing, RunConfig, Sampling, Scheme};
 pub use fault::Drop;
-pub use flow::{FlowSource, FlowSpec, MAX_FLOW_SEGMENTS};
+pub use flow::{FlowSource, FlowSpec, MAX_FLOW_SEGMENTS, Writes};
 pub use network::{Cable, Limit, Network, Node, NodeId, NodeKind};
 pub use physics::PhysicsViolation;
 pub use records::{CLASSES, FlowTable, LinkTable, Records, SeriesTable, Totals};

@@ -281,9 +281,9 @@ mod tests {
     use crate::network::{Cable, Network, NodeKind};
     use crate::records::Records;
     use crate::topology::Dumbbell;
-    use crate::workload::{ArrivalRate, Destinations, LoadOn, Merge, Poisson, PoissonSpec, SizeDistribution};
+    use crate::workload::{ArrivalRate, Destinations, LoadOn, Merge, Paced, Poisson, PoissonSpec, SizeDistribution};
     use crate::world::World;
-    use crate::{Drop, FlowSource, NodeId};
+    use crate::{Drop, FlowSource, NodeId, Writes};
     use sparelane_cc::{Value, Values};
     use sparelane_core::{Domain, Dur, Rate, Stream};
     use sparelane_transport::{DelayedAck, TransportConfig};
@@ -409,7 +409,14 @@ mod tests {
                 scheme,
                 number: u32::from(scheme),
             };
-            Box::new(Poisson::new(&network, spec, seed).expect("a workload"))
+            let source: Box<dyn FlowSource> = Box::new(Poisson::new(&network, spec, seed).expect("a workload"));
+            let mut rng = Stream::new(seed, Domain::Test, 10 + u64::from(scheme));
+            if rng.below(3) != 0 {
+                return source;
+            }
+            let every = Dur::from_us(1 + rng.below(20_000));
+            let writes = Writes { first_bytes: 1 + rng.below(10_000), then_bytes: 500 + rng.below(5_000), every };
+            Box::new(Paced::new(source, writes))
         };
         let cable = &network.cables[rng.below(network.cables.len() as u64) as usize];
         let drop = Drop { from: cable.a, to: cable.b, flow: rng.below(20) as u32, segments: vec![0, 3, 4], copies: 2 };

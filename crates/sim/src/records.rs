@@ -28,6 +28,9 @@ pub struct FlowTable {
     /// The least completion time that the flow's path allows: handshake, propagation and the
     /// serialization of every byte at the slowest link, picoseconds; `u64::MAX` for a flow without end.
     pub ideal_ps: Vec<u64>,
+    /// From the flow's start until the receiver held the whole first write in order, picoseconds; `u64::MAX` where it
+    /// never did, or the flow was written at once. Empty as long as no flow of the run is written in pieces.
+    pub first_write_ps: Vec<u64>,
     /// Payload bytes that the receiver holds in sequence.
     pub delivered_bytes: Vec<u64>,
     /// Data packets sent, by class on the wire.
@@ -56,6 +59,9 @@ impl FlowTable {
         self.lost_packets.push(0);
         self.retransmissions.push(0);
         self.timeouts.push(0);
+        if spec.writes.is_some() || !self.first_write_ps.is_empty() {
+            self.first_write_ps.resize(self.id.len(), u64::MAX);
+        }
     }
 }
 

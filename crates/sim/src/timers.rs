@@ -13,6 +13,8 @@ use std::collections::BinaryHeap;
 pub(crate) enum Side {
     Sender,
     Receiver,
+    /// The application, which writes more.
+    Application,
 }
 
 /// One entry; ties go by flow number, then side.

@@ -4,6 +4,7 @@
 mod finish;
 mod start;
 
+use crate::application::Application;
 use crate::blocks::BlockSlab;
 use crate::config::{RunConfig, Scheme};
 use crate::fabric::{Alarm, Event, Fabric};
@@ -33,7 +34,7 @@ pub(crate) struct Flow {
     reverse: u32,
     /// Its packets in queues and on wires.
     in_network: u32,
-    /// Segments that make it complete; `u32::MAX` for a flow without end.
+    /// Segments that make it complete, or its first write; `u32::MAX` for a flow without end that is written at once.
     segments: u32,
     finish: Time,
     start: Time,
@@ -52,6 +53,31 @@ pub(crate) struct Flow {
     /// Data packets, by class on the wire.
     sent: [u64; CLASSES],
     lost: u64,
+    /// Who writes it, where it is written in pieces.
+    application: Option<Box<Application>>,
+}
+
+impl Flow {
+    /// The receiver holds every byte in order; or, where the flow is written in pieces, the first write.
+    #[cold]
+    #[inline(never)]
+    fn reach(&mut self, now: Time) -> Result<(), PhysicsViolation> {
+        let (flow, took) = (self.id, now - self.start);
+        let check = |least| {
+            if took < least { Err(PhysicsViolation::FasterThanItsPath { flow, took, least }) } else { Ok(()) }
+        };
+        if let Some(application) = &mut self.application {
+            if application.first_held == Time::NEVER {
+                application.first_held = now;
+                check(application.first_least)?;
+            }
+            if !application.is_complete(self.receiver.held_bytes()) {
+                return Ok(());
+            }
+        }
+        self.finish = now;
+        check(self.ideal)
+    }
 }
 
 impl Flow {
@@ -199,11 +225,7 @@ impl<F: Fabric> World<F> {
         };
         let ack = flow.receiver.handle_data(now, segment, packet.flags().has(Flags::MARKED));
         if flow.receiver.next_expected() >= flow.segments && flow.finish == Time::NEVER {
-            flow.finish = now;
-            let took = now - flow.start;
-            if took < flow.ideal {
-                return Err(PhysicsViolation::FasterThanItsPath { flow: flow.id, took, least: flow.ideal });
-            }
+            flow.reach(now)?;
         }
         match ack {
             Some(ack) => self.send_ack(packet.flow(), ack),
@@ -392,10 +414,22 @@ impl<F: Fabric> World<F> {
                         None => self.watch_receiver(entry.slot),
                     }
                 }
+                Side::Application => self.write_more(entry.slot),
                 _ => {}
             }
         }
         self.fabric.arm(Alarm::Timer, self.timers.earliest());
+    }
+
+    /// The application writes again.
+    fn write_more(&mut self, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        let Some(application) = &mut flow.application else { return };
+        if let Some(after) = application.write(&mut flow.sender) {
+            let entry = Entry { at: self.now + after, flow: flow.id, side: Side::Application, slot };
+            self.enter_timer(entry);
+        }
+        self.pump(slot);
     }
 
     /// A packet was dropped or lost.

@@ -136,7 +136,7 @@ impl SendBuffer {
 
     #[inline(never)]
     fn payload_bytes_of(&self, seq: u32) -> u32 {
-        match self.writes.iter().find(|write| seq < write.end) {
+        match self.writes.get(self.writes.partition_point(|write| write.end <= seq)) {
             Some(write) if seq + 1 == write.end => write.last_bytes,
             _ => self.mss_bytes,
         }

@@ -16,6 +16,7 @@ pub static WORKLOAD: &[Key] = &[
     ),
     MIX,
     MIX_BY,
+    WRITES,
 ];
 
 const MIX: Key = Key::new(
@@ -30,6 +31,13 @@ const MIX_BY: Key = Key::new(
     Fallback::Value("flow"),
     "shares of the flows, drawn one by one; or of the hosts behind each router, in order, for what they send",
 );
+const WRITES: Key = Key::new(
+    "writes",
+    Kind::Special("a table such as { first = \"1.5MB\", then = \"64KB\", every = \"100ms\" }"),
+    Fallback::Nothing("everything at the start"),
+    "the application writes first at a flow's start, then so much every so often until the flow's size is written",
+)
+.from("NSDI 2014 section 5.1.2");
 
 const SIZES: Kind = Kind::Special("a table such as { kind = \"rc3\" }");
 const START: Key = Key::new("start", Kind::MOMENT, Fallback::Value("0s"), "when the first flow may start");

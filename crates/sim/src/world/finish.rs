@@ -14,6 +14,11 @@ impl<F: Fabric> World<F> {
         let row = flow.id as usize;
         let flows = &mut self.records.flows;
         flows.finish_ps[row] = flow.finish.as_ps();
+        if let Some(application) = &flow.application
+            && application.first_held != Time::NEVER
+        {
+            flows.first_write_ps[row] = (application.first_held - flow.start).as_ps();
+        }
         flows.delivered_bytes[row] = flow.receiver.held_bytes();
         for (class, sent) in flow.sent.iter().enumerate() {
             flows.sent_packets[class][row] = *sent;

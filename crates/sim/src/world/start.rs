@@ -1,11 +1,13 @@
 //! Flows start: both ends, their routes, and the least time they can take.
 
 use super::{Flow, World};
+use crate::application::Application;
 use crate::fabric::{Alarm, Fabric};
 use crate::flow::{FlowSpec, MAX_FLOW_SEGMENTS};
 use crate::link::PlannedDrop;
 use crate::packet::Flags;
 use crate::records::CLASSES;
+use crate::timers::{Entry, Side};
 use sparelane_core::{Domain, Dur, Stream, Time};
 use sparelane_transport::{HEADER_BYTES, Receiver, Sender};
 
@@ -30,12 +32,21 @@ impl<F: Fabric> World<F> {
         let Ok(cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
         let (uses_tail, base_class, transport) = (cc.uses_tail(), scheme.class, scheme.transport);
         let mut sender = Sender::new(transport, cc, rng);
-        match spec.size_bytes {
-            Some(bytes) => sender.write(bytes),
-            None => sender.write_without_end(),
-        }
+        let mut application = spec.writes.map(|writes| Box::new(Application::new(writes, spec.size_bytes)));
+        let next_write = match (&mut application, spec.size_bytes) {
+            (Some(application), _) => application.write(&mut sender),
+            (None, Some(bytes)) => {
+                sender.write(bytes);
+                None
+            }
+            (None, None) => {
+                sender.write_without_end();
+                None
+            }
+        };
         let mss_bytes = transport.mss_bytes;
-        let segments = spec.size_bytes.map_or(u32::MAX, |bytes| {
+        let at_once = application.as_ref().map_or(spec.size_bytes, |application| Some(application.first_bytes()));
+        let segments = at_once.map_or(u32::MAX, |bytes| {
             let segments = bytes.div_ceil(mss_bytes);
             assert!(
                 segments <= MAX_FLOW_SEGMENTS,
@@ -46,7 +57,14 @@ impl<F: Fabric> World<F> {
         let there = self.routes.links(&self.network, spec.src, spec.dst, u64::from(id));
         let back = self.routes.links(&self.network, spec.dst, spec.src, u64::from(id));
         let (Some(there), Some(back)) = (there, back) else { unreachable!("paths were checked before the run") };
-        let ideal = spec.size_bytes.map_or(Dur::ZERO, |bytes| self.ideal(&there, &back, bytes, mss_bytes));
+        let at_once = at_once.map(|bytes| self.ideal(&there, &back, bytes, mss_bytes));
+        let mut ideal = spec.size_bytes.and(at_once);
+        if let Some(application) = &mut application {
+            application.first_least = at_once.unwrap_or_default();
+            if next_write.is_some() {
+                ideal = self.ideal_of(application, &there, &back, mss_bytes);
+            }
+        }
         let slot = self.free_slots.pop().unwrap_or(self.flows.len() as u32);
         let (forward, reverse) = (slot * 2 * self.route_stride, (slot * 2 + 1) * self.route_stride);
         self.fabric.set_route(forward, &there);
@@ -62,7 +80,7 @@ impl<F: Fabric> World<F> {
             segments,
             finish: Time::NEVER,
             start: self.now,
-            ideal,
+            ideal: ideal.unwrap_or_default(),
             sender_entry: Time::NEVER,
             receiver_entry: Time::NEVER,
             uses_tail,
@@ -72,16 +90,19 @@ impl<F: Fabric> World<F> {
             pulling: false,
             sent: [0; CLASSES],
             lost: 0,
+            application,
         };
         match self.flows.get_mut(slot as usize) {
             Some(old) => *old = flow,
             None => self.flows.push(flow),
         }
-        let ideal = spec.size_bytes.map_or(u64::MAX, |_| ideal.as_ps());
-        self.records.flows.open(&spec, self.now, ideal);
+        self.records.flows.open(&spec, self.now, ideal.map_or(u64::MAX, Dur::as_ps));
         self.records.totals.flows += 1;
         self.open_flows += 1;
         self.records.totals.peak_open_flows = self.records.totals.peak_open_flows.max(self.open_flows);
+        if let Some(after) = next_write {
+            self.enter_timer(Entry { at: self.now + after, flow: id, side: Side::Application, slot });
+        }
         self.pump(slot);
     }
 
@@ -90,19 +111,33 @@ impl<F: Fabric> World<F> {
     fn ideal(&self, there: &[u32], back: &[u32], bytes: u64, mss_bytes: u64) -> Dur {
         let full_segments = (bytes - 1) / mss_bytes;
         let last_bytes = bytes - full_segments * mss_bytes + HEADER_BYTES;
-        let cross = |links: &[u32], wire_bytes: u64| {
-            links.iter().fold(Dur::ZERO, |sum, &link| {
-                let link = &self.links[link as usize];
-                sum + link.delay + link.rate.byte_time().of(wire_bytes)
-            })
-        };
-        let queue = there
-            .iter()
-            .map(|&link| self.links[link as usize].rate.byte_time().of(mss_bytes + HEADER_BYTES) * full_segments);
-        cross(there, HEADER_BYTES)
-            + cross(back, HEADER_BYTES)
-            + cross(there, last_bytes)
-            + queue.max().unwrap_or_default()
+        self.handshake(there, back) + self.cross(there, last_bytes) + self.queue(there, mss_bytes, full_segments)
+    }
+
+    /// The least completion time of a flow that is written in pieces. How these share segments depends on the send
+    /// buffer, so the last segment counts as one byte.
+    fn ideal_of(&self, application: &Application, there: &[u32], back: &[u32], mss_bytes: u64) -> Option<Dur> {
+        application.least(self.handshake(there, back), |bytes| {
+            self.cross(there, HEADER_BYTES + 1) + self.queue(there, mss_bytes, (bytes - 1) / mss_bytes)
+        })
+    }
+
+    fn handshake(&self, there: &[u32], back: &[u32]) -> Dur {
+        self.cross(there, HEADER_BYTES) + self.cross(back, HEADER_BYTES)
+    }
+
+    /// How long a packet takes to cross idle links.
+    fn cross(&self, links: &[u32], wire_bytes: u64) -> Dur {
+        links.iter().fold(Dur::ZERO, |sum, &link| {
+            let link = &self.links[link as usize];
+            sum + link.delay + link.rate.byte_time().of(wire_bytes)
+        })
+    }
+
+    /// How long the slowest of `links` sends so many full segments.
+    fn queue(&self, links: &[u32], mss_bytes: u64, segments: u64) -> Dur {
+        let of = |&link: &u32| self.links[link as usize].rate.byte_time().of(mss_bytes + HEADER_BYTES) * segments;
+        links.iter().map(of).max().unwrap_or_default()
     }
 
     fn plan_drops(&mut self, id: u32, slot: u32) {
