@@ -69,6 +69,8 @@ pub enum Congestion {
         /// Sent and not cumulatively acknowledged, bytes.
         flight_bytes: u64,
     },
+    /// The SYN or its answer was lost: the connection starts with a window of one segment (RFC 5681 section 3.1).
+    LostSyn,
     /// The last [`Congestion::Loss`] or [`Congestion::Timeout`] was mistaken: the original segment arrived.
     Spurious,
 }

@@ -83,6 +83,10 @@ impl<L: WindowLaw> CongestionControl for Windowed<L> {
                 }
                 (flight_bytes, true)
             }
+            Congestion::LostSyn => {
+                self.window.cwnd = cx.mss_bytes;
+                return;
+            }
             Congestion::Spurious => {
                 self.window.cwnd = self.window.cwnd.max(self.before_cut.cwnd);
                 self.window.ssthresh = self.window.ssthresh.max(self.before_cut.ssthresh);

@@ -118,7 +118,8 @@ impl Life {
     /// Something that the transport could report in this phase.
     fn congestion(&mut self) -> Congestion {
         let flight_bytes = self.some(2 * self.cc.limits().cwnd_bytes / MSS) * MSS;
-        match (self.events.below(4), self.phase) {
+        match (self.events.below(5), self.phase) {
+            (4, Phase::Open) => Congestion::LostSyn,
             (0, Phase::Open) => Congestion::Marked { flight_bytes },
             (1, Phase::Recovery | Phase::Timeout) => {
                 self.phase = Phase::Open;

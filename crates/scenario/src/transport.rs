@@ -61,6 +61,13 @@ pub static TRANSPORT: &[Key] = &[
         "restore the window after a needless retransmission",
     )
     .from("RFC 3522, RFC 4015"),
+    Key::new(
+        "syn_loss_resets_window",
+        Kind::Flag,
+        Fallback::Value("true"),
+        "a connection whose SYN or its answer was lost starts with one segment; RFC 6928 resets only after several",
+    )
+    .from("RFC 5681 section 3.1"),
     Key::new("receive_window", BUFFER_OR_NOT, Fallback::Value("unlimited"), "the receiver's window"),
     Key::new(
         "send_buffer",
@@ -107,6 +114,7 @@ pub fn read(field: Field<'_>, base: TransportConfig) -> Result<TransportConfig, 
     config.rto.handshake_sample = flag("rtt_from_handshake", base.rto.handshake_sample)?;
     config.sack_survives_timeout = flag("sack_survives_timeout", base.sack_survives_timeout)?;
     config.undo_spurious = flag("undo_spurious", base.undo_spurious)?;
+    config.syn_loss_resets_window = flag("syn_loss_resets_window", base.syn_loss_resets_window)?;
     config.receive_window_bytes = section.maybe("receive_window", buffer)?.unwrap_or(base.receive_window_bytes);
     config.send_buffer_bytes = section.maybe("send_buffer", buffer)?.unwrap_or(base.send_buffer_bytes);
     config.ecn = flag("ecn", base.ecn)?;
@@ -171,7 +179,7 @@ mod tests {
             "mss = \"500B\"\nsack = false\nlimited_transmit = false\ndelayed_ack = true\ninitial_rto = \"3s\"\n\
              min_rto = \"1s\"\nmax_rto = \"9s\"\nrto_variance_floor = \"9ms\"\nsyn_timeout = \"3s\"\n\
              rtt_from_handshake = false\n\
-             sack_survives_timeout = false\nundo_spurious = true\nreceive_window = \"1MB\"\n\
+             sack_survives_timeout = false\nundo_spurious = true\nsyn_loss_resets_window = false\nreceive_window = \"1MB\"\n\
              send_buffer = \"1MB\"\necn = true\n",
         )
         .expect("valid settings");

@@ -198,3 +198,31 @@ fn a_flow_written_at_once_has_no_first_write() {
     let table = flow_columns(&run("rc3-example-7", &[]));
     assert_eq!(seconds(&table, "first_write_s"), None);
 }
+
+/// A flow that ends takes what was planned for it along: the next flow in its slot is another.
+#[test]
+fn a_drop_planned_for_one_flow_hits_no_other() {
+    let text = r#"duration = "5s"
+[topology]
+kind = "dumbbell"
+pairs = 1
+[scheme.tcp]
+controller = "newreno"
+[[workload]]
+kind = "bulk"
+size = "5packets"
+[[workload]]
+kind = "bulk"
+size = "50packets"
+start = "1s"
+[[drop]]
+from = "west"
+to = "east"
+segments = [2, 20]
+"#;
+    let source = Source { file: "x.toml".to_owned(), folder: Path::new(".").to_owned() };
+    let scenario = Scenario::parse(text, &source, &[]).expect("a scenario");
+    let records = scenario.simulate().expect("a run").run().expect("lawful physics");
+    let flows = flow_columns(&Results::new(&scenario, records));
+    assert_eq!(whole(&flows, "lost_packets"), [1, 0]);
+}

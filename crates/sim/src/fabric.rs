@@ -57,6 +57,8 @@ pub(crate) trait Fabric {
     /// Asks for [`Event::Idle`] when `link` has nothing in transmission, at the earliest at `now`.
     fn wake_when_idle(&mut self, now: Time, link: u32);
     fn plan_drop(&mut self, link: u32, planned: PlannedDrop);
+    /// The flow in this slot is over: what was planned for it on `link` is not for the next one there.
+    fn forget_drops(&mut self, link: u32, flow: u32);
     /// Packets that vanished since the last call.
     fn take_dropped(&mut self) -> Option<Packet>;
     /// Bytes that wait for `link`.
@@ -186,6 +188,10 @@ impl<const N: usize> Fabric for LinkFabric<N> {
 
     fn plan_drop(&mut self, link: u32, planned: PlannedDrop) {
         self.links[link as usize].plan_drop(planned);
+    }
+
+    fn forget_drops(&mut self, link: u32, flow: u32) {
+        self.links[link as usize].forget_drops(flow);
     }
 
     #[inline(always)]

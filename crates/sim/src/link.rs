@@ -204,6 +204,13 @@ impl Link {
         self.set_care();
     }
 
+    /// Forgets what was planned for the flow in this slot.
+    pub(crate) fn forget_drops(&mut self, flow: u32) {
+        if let Some(hazards) = &mut self.hazards {
+            hazards.planned.retain(|planned| planned.flow != flow);
+        }
+    }
+
     /// When this link next wants attention: an arrival at the far end, or its transmitter idle.
     #[inline(always)]
     pub(crate) fn next_event(&self) -> Time {

@@ -252,6 +252,10 @@ impl Fabric for TwoEventFabric {
         self.ports[link as usize].hazards.planned.push(planned);
     }
 
+    fn forget_drops(&mut self, link: u32, flow: u32) {
+        self.ports[link as usize].hazards.planned.retain(|planned| planned.flow != flow);
+    }
+
     fn take_dropped(&mut self) -> Option<Packet> {
         self.dropped.pop()
     }

@@ -316,9 +316,8 @@ impl<F: Fabric> World<F> {
                     route: flow.forward,
                     blocks: NO_BLOCKS,
                     wire_bytes: (segment.payload_bytes + HEADER_BYTES as u32) as u16,
-                    flags: flow
-                        .ecn
-                        .with_if(segment.retransmission, Flags::RETRANSMISSION)
+                    // RFC 3168 section 6.1.5: what is sent again is not ECN-capable.
+                    flags: if segment.retransmission { Flags::RETRANSMISSION } else { flow.ecn }
                         .with_if(segment.window_reduced, Flags::ECN_ANSWER),
                     class,
                 })
@@ -457,6 +456,8 @@ impl<F: Fabric> World<F> {
         self.record(slot);
         let flow = &mut self.flows[slot as usize];
         flow.open = false;
+        let id = flow.id;
+        self.forget_drops(id, slot);
         self.free_slots.push(slot);
         self.open_flows -= 1;
     }

@@ -48,6 +48,8 @@ pub struct TransportConfig {
     pub sack_survives_timeout: bool,
     /// Whether a retransmission that proves needless restores the window (Eifel, RFC 3522 and 4015).
     pub undo_spurious: bool,
+    /// Whether a connection whose SYN or answer was lost starts with one segment (RFC 5681 section 3.1).
+    pub syn_loss_resets_window: bool,
     /// Receive window in bytes; `None` never binds.
     pub receive_window_bytes: Option<u64>,
     /// Send buffer in bytes; `None` never binds. A smaller buffer splits a transfer into several writes.
@@ -79,6 +81,7 @@ impl Default for TransportConfig {
             rto: RtoConfig::default(),
             sack_survives_timeout: true,
             undo_spurious: false,
+            syn_loss_resets_window: true,
             receive_window_bytes: None,
             send_buffer_bytes: None,
             ecn: false,

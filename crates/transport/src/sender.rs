@@ -61,7 +61,7 @@ pub struct Sender {
     owns_send_clock: bool,
     /// The first outstanding segment goes at once, whatever the window says.
     resend_head: bool,
-    /// A window was cut because of a mark; the next segment says so.
+    /// A window was cut because of a mark; the next new segment says so.
     window_reduced: bool,
     rto_deadline: Time,
     /// When a paced segment, or a controller that owns the send clock, wants to be asked again.
@@ -228,6 +228,9 @@ impl Sender {
             self.rtt.sample(now - self.opened_at);
         }
         self.refresh();
+        if self.syn_timeouts > 0 && self.config.syn_loss_resets_window {
+            self.report(now, Congestion::LostSyn);
+        }
     }
 
     /// An acknowledgment arrived, with its SACK blocks.

@@ -140,6 +140,15 @@ impl<F: Fabric> World<F> {
         links.iter().map(of).max().unwrap_or_default()
     }
 
+    /// What is left of the drops planned for a flow goes with it.
+    pub(super) fn forget_drops(&mut self, id: u32, slot: u32) {
+        for planned in self.drops.iter().filter(|planned| planned.flow == id) {
+            if let Some(link) = self.link_between(planned.from, planned.to) {
+                self.fabric.forget_drops(link, slot);
+            }
+        }
+    }
+
     fn plan_drops(&mut self, id: u32, slot: u32) {
         for planned in self.drops.iter().filter(|planned| planned.flow == id) {
             if let Some(link) = self.link_between(planned.from, planned.to) {

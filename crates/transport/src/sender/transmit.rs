@@ -166,13 +166,11 @@ impl Sender {
         if seq == self.nxt {
             self.remember(now, seq);
             self.nxt += 1;
+            // RFC 3168 section 6.1.2: the first new data after the cut says so.
+            segment.window_reduced = std::mem::take(&mut self.window_reduced);
         } else {
             segment.retransmission = true;
             self.resend(seq);
-        }
-        if self.window_reduced {
-            segment.window_reduced = true;
-            self.window_reduced = false;
         }
         if self.rto_deadline == Time::NEVER {
             self.rto_deadline = now + self.rtt.rto();

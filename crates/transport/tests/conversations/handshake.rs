@@ -39,11 +39,21 @@ fn a_lost_syn_is_sent_again_after_one_second_and_then_two_and_four() {
     wire.write(4);
     wire.run_until(at_ms(7101));
     assert_eq!(wire.times_ms(is_syn), [0, 1000, 3000, 7000]);
-    assert_eq!(wire.sent_at(7100), [0, 1, 2, 3]);
+    // RFC 5681 section 3.1: the window starts at one segment, whatever it would have been.
+    assert_eq!((wire.sent_at(7100), wire.window_at(7100)), (vec![0], MSS));
     // Which SYN was answered is not known (Karn).
     assert_eq!(wire.sender.srtt(), None);
     wire.run();
     assert_eq!((wire.sender.counts().timeouts, wire.sender.counts().retransmissions), (3, 0));
+}
+
+#[test]
+fn a_lost_syn_costs_no_window_where_that_is_set() {
+    let script: Script =
+        Box::new(|sent| if sent.item == Item::Syn && sent.earlier == 0 { Fate::Lost } else { Fate::Arrive });
+    let config = TransportConfig { syn_loss_resets_window: false, ..with_sack() };
+    let wire = Wire::transfer(config, newreno(4), 4, script);
+    assert_eq!(wire.sent_at(1100), [0, 1, 2, 3]);
 }
 
 /// RFC 6298 rule 5.7.

@@ -63,6 +63,16 @@ fn losses_and_marks_in_one_window_cut_it_once() {
     }
 }
 
+/// RFC 3168 section 6.1.2: what is sent again may be lost again, so the answer goes with the first new data.
+#[test]
+fn the_answer_to_a_mark_goes_with_new_data() {
+    let wire = Wire::transfer(with_ecn(), newreno(10), 60, mark_and_lose(&[6], &[2]));
+    let answers: Vec<_> = wire.data().into_iter().filter(|(_, segment)| segment.window_reduced).collect();
+    assert!(!answers.is_empty());
+    assert!(answers.iter().all(|(_, segment)| !segment.retransmission), "{answers:?}");
+    assert!(wire.resent().iter().any(|&(ms, _)| ms <= answers[0].0), "the retransmission goes first");
+}
+
 /// RC3 lets only class 0 speak to the controller of class 0.
 #[test]
 fn marks_on_low_priority_segments_cut_nothing() {
