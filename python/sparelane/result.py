@@ -59,7 +59,10 @@ class Result:
 
     @property
     def scenario(self) -> str:
-        """The scenario as it ran, overrides and seed included, as TOML. Defaults stay unsaid: the same version fills them in."""
+        """The scenario as it ran, overrides and seed included, as TOML.
+
+        Defaults stay unsaid: the same version fills them in.
+        """
         return self._native.scenario
 
     @property

@@ -160,7 +160,7 @@ def reductions_above(axes: Axes, cuts: Sequence[float | None], series: Sequence[
     for place, cut in enumerate(cuts):
         if cut is not None:
             top = max(bars.top(place) for bars in series)
-            sign = "−" if cut >= 0 else "+"
+            sign = "" if round(cut) == 0 else "−" if cut > 0 else "+"
             axes.annotate(
                 f"{sign}{abs(cut):.0f} %", (place, top), (0, 5), textcoords="offset points", ha="center", fontsize=7
             )
