@@ -24,7 +24,7 @@ def _context(delay_us: float, part: float) -> Context:
     round_trip_us = LINKS_THERE_AND_BACK * delay_us
     overrides = (f"topology.delay={delay_us:g}us",)
     name = f"round trip {round_trip_us:.0f} µs"
-    return Context(Setting(name, overrides, load=0.3, gbps=1600.0, scenario="rc3-fat-tree"), part)
+    return Context(Setting(name, overrides, load=0.3, gbps=24.0, scenario="rc3-fat-tree"), part)
 
 
 CONTEXTS = {LINKS_THERE_AND_BACK * delay_us: _context(delay_us, part) for delay_us, part in DELAYS.items()}
