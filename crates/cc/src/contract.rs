@@ -47,6 +47,9 @@ pub struct Ack {
     pub phase: Phase,
     /// The receiver echoes congestion experienced (ECN).
     pub ecn_echo: bool,
+    /// The least rate that the routers on the way allowed, as the receiver echoes it, for controllers that
+    /// [ask for one](CongestionControl::desired_rate).
+    pub explicit_rate: Option<Rate>,
 }
 
 /// News of congestion. Each is delivered once per episode.
@@ -148,6 +151,17 @@ impl Permit {
 /// [`on_congestion`](Self::on_congestion) once per episode, and reads [`limits`](Self::limits) after
 /// each. The window never falls below one segment, and a pacing rate is above zero.
 pub trait CongestionControl: Debug + Send {
+    /// The rate that this connection asks the routers on its way for, headers included, if it works with
+    /// explicit rates. Whether it does is asked once per connection, the rate for every packet.
+    fn desired_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// The handshake is complete, and nothing is sent yet. `explicit_rate` is as in [`Ack::explicit_rate`].
+    fn on_established(&mut self, explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
+        let _ = (explicit_rate, cx);
+    }
+
     /// News of an acknowledgment, after loss detection.
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>);
 

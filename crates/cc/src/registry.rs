@@ -4,6 +4,7 @@ use crate::algos::constant::Constant;
 use crate::algos::cubic::{Cubic, CubicConfig};
 use crate::algos::newreno::NewReno;
 use crate::algos::rc3::{DEFAULT_LEVELS, Feed, MAX_LEVELS, Rc3};
+use crate::algos::rcp::Rcp;
 use crate::contract::CongestionControl;
 use crate::param::{DefaultValue, Kind, Param, ParamError, UNBOUNDED, Unit, Values};
 use crate::window::{WindowConfig, Windowed};
@@ -113,6 +114,13 @@ const PACE: Param = Param {
     meaning: "rate of segments on the wire, headers included",
     source: "sparelane",
 };
+const DESIRED_RATE: Param = Param {
+    name: "desired_rate",
+    kind: Kind::OptionalRate,
+    default: DefaultValue::Rate(None),
+    meaning: "rate to ask the routers for, headers included; none asks for the rate of the host's interface",
+    source: "the RC3 authors' code",
+};
 const INNER: Param = Param {
     name: "inner",
     kind: Kind::Controller,
@@ -164,6 +172,13 @@ pub const CONTROLLERS: &[Controller] = &[
         source: "sparelane",
         params: &[WINDOW, PACE],
         make: |values, plan| Ok(Box::new(Constant::new(values.whole(&WINDOW) * plan.mss_bytes, values.rate(&PACE)))),
+    },
+    Controller {
+        name: "rcp",
+        summary: "the rate that the routers allow, paced; needs [queue.rcp]",
+        source: "Dukkipati et al., IWQoS 2005; NSDI 2014 section 5.1.4",
+        params: &[DESIRED_RATE],
+        make: |values, plan| Ok(Box::new(Rcp::new(values.rate(&DESIRED_RATE), plan.mss_bytes))),
     },
     Controller {
         name: "rc3",

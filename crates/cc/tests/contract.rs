@@ -43,13 +43,14 @@ struct Life {
     events: Stream,
     rng: Stream,
     is_paced: bool,
+    wants_rate: bool,
 }
 
 impl Life {
     fn new((name, inner): (&str, Option<&str>), seed: u64) -> Life {
         let cc = built(name, inner);
-        let is_paced = cc.limits().pacing.is_some();
-        Life {
+        let (is_paced, wants_rate) = (cc.limits().pacing.is_some(), cc.desired_rate().is_some());
+        let mut life = Life {
             cc,
             name: format!("{name} {}", inner.unwrap_or_default()),
             now: Time::ZERO,
@@ -57,7 +58,12 @@ impl Life {
             events: Stream::new(seed, Domain::Test, 0),
             rng: Stream::new(seed, Domain::Controller, 0),
             is_paced,
-        }
+            wants_rate,
+        };
+        let explicit_rate = wants_rate.then_some(Rate::from_mbps(3));
+        let mut cx = Cx { now: life.now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut life.rng };
+        life.cc.on_established(explicit_rate, &mut cx);
+        life
     }
 
     fn coin(&mut self) -> bool {
@@ -106,6 +112,7 @@ impl Life {
             cwnd_limited: self.coin(),
             phase: self.phase,
             ecn_echo: self.events.below(20) == 0,
+            explicit_rate: (self.wants_rate && self.coin()).then(|| Rate::from_bps(self.some(1_000_000_000))),
         };
         let rtt = (self.now > Time::ZERO).then_some(Dur::from_ms(30));
         let mut cx = Cx { now: self.now, mss_bytes: MSS, srtt: rtt, min_rtt: rtt, rng: &mut self.rng };
@@ -200,7 +207,9 @@ fn the_same_seed_gives_the_same_trace() {
 fn what_a_controller_is_does_not_change_with_what_it_lives_through() {
     for composition in every_composition() {
         let mut life = Life::new(composition, 13);
-        let nature = |cc: &dyn CongestionControl| (cc.owns_send_clock(), cc.uses_tail(), cc.lowest_class());
+        let nature = |cc: &dyn CongestionControl| {
+            (cc.owns_send_clock(), cc.uses_tail(), cc.lowest_class(), cc.desired_rate().is_some())
+        };
         let before = nature(&*life.cc);
         for _ in 0..1000 {
             life.step();

@@ -21,6 +21,7 @@ mod nodes;
 mod overrides;
 mod queue_at;
 mod queues;
+mod rcp;
 pub mod reach;
 pub mod results;
 mod sampling;

@@ -3,6 +3,7 @@
 use crate::error::ScenarioError;
 use crate::field::{Field, Section};
 use crate::keys::{Fallback, Key, Kind};
+use crate::rcp;
 use crate::schemes::Schemes;
 use crate::units::Amount;
 use sparelane_sim::{Discipline, Limit, Network, Node, NodeKind, QueueSpec};
@@ -44,6 +45,12 @@ const PUSH_OUT: Key = Key::new(
     AS_IN_QUEUE,
     "whether packets of lower classes make room for a packet that does not fit, or it is dropped itself; priority only",
 );
+const RCP: Key = Key::new(
+    "rcp",
+    Kind::Special("a table, possibly empty"),
+    Fallback::Nothing("no rate"),
+    "compute the rate that RCP allows each flow",
+);
 
 const HOLDS: &str = "what a queue holds besides the packet in transmission; 1bdp is the rate of the slowest cable \
                      times the mean base round-trip time between hosts behind different routers";
@@ -55,6 +62,7 @@ pub static ROUTER_QUEUE: &[Key] = &[
     MARK_AT,
     Key { default: Fallback::Value("carry"), ..LOW_PRIORITY },
     Key { default: Fallback::Value("true"), ..PUSH_OUT },
+    RCP,
 ];
 
 /// The keys of `[queue]` that `[[queue_at]]` has too.
@@ -67,11 +75,15 @@ pub static QUEUE_KEYS: &[Key] = &[
 ];
 
 /// The keys of `[nic]`.
-pub static NIC_QUEUE: &[Key] =
-    &[KIND, Key::new("limit", Kind::Limit, Fallback::Value("2.048GB"), HOLDS).from("the RC3 authors' code"), MARK_AT];
+pub static NIC_QUEUE: &[Key] = &[
+    KIND,
+    Key::new("limit", Kind::Limit, Fallback::Value("2.048GB"), HOLDS).from("the RC3 authors' code"),
+    MARK_AT,
+    RCP,
+];
 
 /// The two defaults of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Queues {
     /// Output queues of routers.
     pub router: QueueSpec,
@@ -129,6 +141,7 @@ fn read_queue(section: &Section<'_>, schemes: &Schemes, bdp: u64) -> Result<Queu
         mark_at_bytes: None,
         bars_low_priority: false,
         push_out: true,
+        rcp: section.maybe("rcp", rcp::read)?,
     };
     read_differing(section, &usual, schemes, bdp)
 }
@@ -167,6 +180,7 @@ pub fn read_differing(
         mark_at_bytes: mark_at_bytes.or(usual.mark_at_bytes).filter(|_| discipline == Discipline::Fifo),
         bars_low_priority: low_priority.map_or(usual.bars_low_priority, |word| word == "drop"),
         push_out: push_out.unwrap_or(usual.push_out),
+        rcp: usual.rcp,
     })
 }
 

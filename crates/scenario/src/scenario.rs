@@ -10,7 +10,7 @@ use crate::queues::Queues;
 use crate::reach::{Distances, bdp_bytes};
 use crate::schemes::Schemes;
 use crate::workload::{Context, Workload};
-use crate::{drops, files, links, overrides, queue_at, sampling, topology, transport};
+use crate::{drops, files, links, overrides, queue_at, rcp, sampling, topology, transport};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::workload::Merge;
 use sparelane_sim::{Drop, Network, NodeId, Routing, RunConfig, Sampling, Simulation};
@@ -188,6 +188,8 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
     let differing = differing
         .map(|(number, field)| queue_at::read(&field, number, &queues, &network, &schemes, bdp_bytes))
         .collect::<Result<_, _>>()?;
+    let tables = [&section.need("queue")?, &section.need("nic")?, &section.need("scheme")?];
+    rcp::check(&queues, &schemes, &network, tables)?;
 
     let context = Context { source, network: &network, schemes: &schemes, bdp_bytes, duration, seed };
     let workloads = read_workloads(&section, context)?;

@@ -250,7 +250,7 @@ fn every_printed_default_of_a_controller_is_read_as_that_default() {
                 _ => param.default.to_string(),
             };
             let text = format!(
-                "[topology]\nkind = \"dumbbell\"\n[scheme.one]\ncontroller = \"{}\"\n{} = {printed}\n\
+                "[topology]\nkind = \"dumbbell\"\n[queue.rcp]\n[scheme.one]\ncontroller = \"{}\"\n{} = {printed}\n\
                  [workload]\nkind = \"bulk\"\nscheme = \"one\"",
                 controller.name, param.name
             );

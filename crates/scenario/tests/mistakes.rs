@@ -418,7 +418,7 @@ fn mistakes_in_queues_that_differ() {
     );
     assert_eq!(
         changed("[nic]", "[nic]\nlow_priority = \"drop\""),
-        "x.toml:6: nic.low_priority: unknown key; allowed: kind, limit, mark_at"
+        "x.toml:6: nic.low_priority: unknown key; allowed: kind, limit, mark_at, rcp"
     );
 }
 
@@ -436,12 +436,12 @@ fn mistakes_in_schemes_and_transport() {
         (
             newreno,
             "controller = 3",
-            "x.toml:8: scheme.tcp.controller = 3: not a word; allowed: newreno, cubic, constant, rc3",
+            "x.toml:8: scheme.tcp.controller = 3: not a word; allowed: newreno, cubic, constant, rcp, rc3",
         ),
         (
             newreno,
             "controller = \"NewReno\"",
-            "x.toml:8: scheme.tcp.controller = \"NewReno\": unknown; allowed: newreno, cubic, constant, rc3; did you mean \"newreno\"?",
+            "x.toml:8: scheme.tcp.controller = \"NewReno\": unknown; allowed: newreno, cubic, constant, rcp, rc3; did you mean \"newreno\"?",
         ),
         (
             newreno,
@@ -501,7 +501,7 @@ fn mistakes_in_schemes_and_transport() {
         (
             rc3,
             "controller = \"rc3\"\ninner = \"rc3\"",
-            "x.toml:11: scheme.rc3.inner = \"rc3\": unknown; allowed: newreno, cubic, constant",
+            "x.toml:11: scheme.rc3.inner = \"rc3\": unknown; allowed: newreno, cubic, constant, rcp; did you mean \"rcp\"?",
         ),
         (
             rc3,
@@ -817,4 +817,43 @@ fn mistakes_in_overrides_name_the_override() {
         message(GOOD, &["workload.mix={tcp=0.9,rc3=0.2}"]),
         "--set workload.mix: the shares of the mix add up to 1.1; allowed: 1, to within 0.000001"
     );
+}
+
+#[test]
+fn mistakes_with_rates_that_routers_compute() {
+    let needs = "sends at the rate that routers compute, and none does; allowed: with a table [queue.rcp]";
+    check(&[
+        ("controller = \"newreno\"", "controller = \"rcp\"", &format!("x.toml:7: scheme.tcp: scheme \"tcp\" {needs}")),
+        (
+            "controller = \"rc3\"",
+            "controller = \"rc3\"\ninner = \"rcp\"",
+            &format!("x.toml:9: scheme.rc3: scheme \"rc3\" {needs}"),
+        ),
+        (
+            "[queue]",
+            "[queue.rcp]\nfloor = \"1Gbps\"",
+            "x.toml:5: queue.rcp.floor = \"1Gbps\": above gamma times the slowest link, 100 Mb/s; allowed: up to 100 Mb/s",
+        ),
+        (
+            "[nic]",
+            "[nic.rcp]\ngamma = 0.5\nfloor = \"600Mbps\"",
+            "x.toml:7: nic.rcp.floor = \"600Mbps\": above gamma times the slowest link, 1 Gb/s; allowed: up to 500 Mb/s",
+        ),
+        (
+            "[queue]",
+            "[queue.rcp]\ngamma = 1.5",
+            "x.toml:5: queue.rcp.gamma = 1.5: out of range; allowed: a number above 0, up to 1",
+        ),
+        (
+            "[queue]",
+            "[queue.rcp]\nalhpa = 0.4",
+            "x.toml:5: queue.rcp.alhpa: unknown key; allowed: alpha, beta, gamma, interval, initial_rtt, initial_rate, \
+             floor; did you mean \"alpha\"?",
+        ),
+        (
+            "[queue]",
+            "[queue.rcp]\ninterval = \"0s\"",
+            "x.toml:5: queue.rcp.interval = \"0s\": out of range; allowed: a time from 1us to 100s",
+        ),
+    ]);
 }

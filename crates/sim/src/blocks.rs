@@ -1,13 +1,16 @@
-//! SACK blocks under way: a slab beside the packets, so that packets without any stay small.
+//! SACK blocks under way, and the rate beside them that an acknowledgment echoes: a slab beside the packets, so that
+//! packets without any stay small.
 
 use crate::packet::NO_BLOCKS;
 use sparelane_transport::{MAX_SACK_BLOCKS, SackBlock};
 
-/// The blocks of one acknowledgment.
+/// The blocks of one acknowledgment, and the rate that it echoes if it has a rate header.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     blocks: [SackBlock; MAX_SACK_BLOCKS],
     count: u8,
+    /// As in a rate header.
+    rate: u32,
 }
 
 /// The slab.
@@ -35,6 +38,19 @@ impl BlockSlab {
             *place = *block;
         }
         index
+    }
+
+    /// Adds the rate of a rate header to the entry at `index`, or to a new one without blocks; returns its index.
+    #[inline(never)]
+    pub(crate) fn with_rate(&mut self, index: u32, rate: u32) -> u32 {
+        let index = if index == NO_BLOCKS { self.store_some(&[]) } else { index };
+        self.entries[index as usize].rate = rate;
+        index
+    }
+
+    /// The rate that was added to the entry at `index`.
+    pub(crate) fn rate_at(&self, index: u32) -> u32 {
+        self.entries[index as usize].rate
     }
 
     /// The blocks at `index`.

@@ -4,7 +4,7 @@ use crate::fault::Drop;
 use crate::flow::FlowSource;
 use crate::network::{Limit, Network, NodeId};
 use sparelane_cc::Values;
-use sparelane_core::{Dur, Time};
+use sparelane_core::{Dur, Rate, Time};
 use sparelane_transport::TransportConfig;
 use std::fmt;
 
@@ -19,8 +19,41 @@ pub enum Discipline {
     Priority,
 }
 
+/// How an output queue computes the rate that RCP allows each of its flows: see `rcp.rs`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RcpSpec {
+    /// Share of the spare capacity that is handed out in a round trip.
+    pub alpha: f64,
+    /// Share of the standing queue that is taken back in a round trip.
+    pub beta: f64,
+    /// Share of the link's rate to aim for, above 0.
+    pub gamma: f64,
+    /// The longest time between updates.
+    pub interval: Dur,
+    /// The average round-trip time before there is a sample.
+    pub initial_rtt: Dur,
+    /// The rate at the start of the run, as a share of the link's.
+    pub initial_rate: f64,
+    /// The least rate.
+    pub floor: Rate,
+}
+
+impl Default for RcpSpec {
+    fn default() -> RcpSpec {
+        RcpSpec {
+            alpha: 0.4,
+            beta: 0.4,
+            gamma: 1.0,
+            interval: Dur::from_ms(10),
+            initial_rtt: Dur::from_ms(200),
+            initial_rate: 0.05,
+            floor: Rate::from_bps(128_000),
+        }
+    }
+}
+
 /// An output queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueSpec {
     /// The order of service.
     pub discipline: Discipline,
@@ -32,10 +65,12 @@ pub struct QueueSpec {
     pub bars_low_priority: bool,
     /// Whether packets of lower classes make room for others. Where not, what does not fit is dropped (priority only).
     pub push_out: bool,
+    /// Computes a rate for RCP, if given.
+    pub rcp: Option<RcpSpec>,
 }
 
 /// One output queue that differs from those of its kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueAt {
     /// The cable, by its place in [`Network::cables`].
     pub cable: usize,

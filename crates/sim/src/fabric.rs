@@ -9,7 +9,7 @@
 use crate::event_tree::EventTree;
 use crate::link::{Link, LinkCounts, LinkSpec, PlannedDrop};
 use crate::packet::{Flags, Packet};
-use sparelane_core::Time;
+use sparelane_core::{Rate, Time};
 
 /// The end of a route: the packet is at its host.
 pub(crate) const AT_HOST: u32 = u32::MAX;
@@ -63,6 +63,8 @@ pub(crate) trait Fabric {
     fn take_dropped(&mut self) -> Option<Packet>;
     /// Bytes that wait for `link`.
     fn backlog_bytes(&mut self, now: Time, link: u32) -> u64;
+    /// The rate that `link` allows each of its RCP flows, if it computes one.
+    fn explicit_rate(&self, now: Time, link: u32) -> Option<Rate>;
     fn counts(&mut self, now: Time, link: u32) -> LinkCounts;
     /// Packets that came to `link` and are still there or on the wire.
     fn held_packets(&self, link: u32) -> u64;
@@ -201,6 +203,10 @@ impl<const N: usize> Fabric for LinkFabric<N> {
 
     fn backlog_bytes(&mut self, now: Time, link: u32) -> u64 {
         self.links[link as usize].waiting(now).0
+    }
+
+    fn explicit_rate(&self, now: Time, link: u32) -> Option<Rate> {
+        self.links[link as usize].explicit_rate(now)
     }
 
     fn counts(&mut self, now: Time, link: u32) -> LinkCounts {

@@ -17,6 +17,8 @@ mod packet;
 pub mod physics;
 mod pull;
 mod qdisc;
+mod rate_header;
+mod rcp;
 pub mod records;
 mod routes;
 mod sampler;
@@ -26,7 +28,7 @@ pub mod topology;
 pub mod workload;
 mod world;
 
-pub use config::{Discipline, Probe, QueueAt, QueueSpec, Routing, RunConfig, Sampling, Scheme};
+pub use config::{Discipline, Probe, QueueAt, QueueSpec, RcpSpec, Routing, RunConfig, Sampling, Scheme};
 pub use fault::Drop;
 pub use flow::{FlowSource, FlowSpec, MAX_FLOW_SEGMENTS, Writes};
 pub use network::{Cable, Limit, Network, Node, NodeId, NodeKind};

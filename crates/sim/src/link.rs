@@ -17,6 +17,7 @@ use crate::config::QueueSpec;
 use crate::network::Limit;
 use crate::packet::{Flags, Packet};
 use crate::qdisc::Queue;
+use crate::rcp::RcpMeter;
 use crate::records::CLASSES;
 use sparelane_core::rate::ByteTime;
 use sparelane_core::{Domain, Dur, Rate, Ring, Stream, Time};
@@ -101,6 +102,26 @@ impl Hazards {
     }
 }
 
+/// What a packet meets at the door of a link, before its queue.
+#[derive(Clone, Debug)]
+struct Door {
+    hazards: Hazards,
+    meter: Option<RcpMeter>,
+}
+
+impl Door {
+    /// The door of a link, if it has anything.
+    fn new(spec: &LinkSpec, seed: u64, number: u64) -> Option<Door> {
+        let hazards = Hazards::new(spec.loss, seed, number);
+        let meter = spec.queue.rcp.map(|rcp| RcpMeter::new(rcp, spec.rate));
+        (hazards.is_some() || meter.is_some()).then(|| Door { hazards: hazards.unwrap_or_else(Hazards::none), meter })
+    }
+
+    fn open() -> Door {
+        Door { hazards: Hazards::none(), meter: None }
+    }
+}
+
 /// The link. What every packet touches comes first, in two cache lines: the first serves those that
 /// leave, both those that come.
 #[derive(Clone, Debug)]
@@ -124,7 +145,7 @@ pub(crate) struct Link {
     /// Bytes that ever came onto the wire.
     accepted_bytes: u64,
     queue: Option<Box<Queue>>,
-    hazards: Option<Box<Hazards>>,
+    door: Option<Box<Door>>,
     fifo: Fifo,
     rate: Rate,
     limit: Limit,
@@ -171,7 +192,7 @@ impl Link {
             waits: false,
             bars_low_priority: spec.queue.bars_low_priority,
             queue: Queue::new(spec.queue, limit).map(Box::new),
-            hazards: Hazards::new(spec.loss, seed, number).map(Box::new),
+            door: Door::new(&spec, seed, number).map(Box::new),
             fifo: Fifo {
                 doubtful_from: surely_fits.min(surely_unmarked).max(ANY_WAIT),
                 peak_wait: Dur::ZERO,
@@ -192,7 +213,7 @@ impl Link {
     fn set_care(&mut self) {
         self.waits = self.queue.as_ref().is_some_and(|queue| !queue.is_empty());
         self.careful_from = match self.queue {
-            _ if self.hazards.is_some() || self.waits => Dur::ZERO,
+            _ if self.door.is_some() || self.waits => Dur::ZERO,
             Some(_) => ANY_WAIT,
             None => self.fifo.doubtful_from.min(self.fifo.peak_wait + ANY_WAIT),
         };
@@ -200,13 +221,13 @@ impl Link {
 
     /// Adds packets to drop.
     pub(crate) fn plan_drop(&mut self, planned: PlannedDrop) {
-        self.hazards.get_or_insert_with(|| Box::new(Hazards::none())).planned.push(planned);
+        self.door.get_or_insert_with(|| Box::new(Door::open())).hazards.planned.push(planned);
         self.set_care();
     }
 
     /// Forgets what was planned for the flow in this slot.
     pub(crate) fn forget_drops(&mut self, flow: u32) {
-        if let Some(hazards) = &mut self.hazards {
+        if let Some(Door { hazards, .. }) = self.door.as_deref_mut() {
             hazards.planned.retain(|planned| planned.flow != flow);
         }
     }
@@ -241,8 +262,8 @@ impl Link {
 
     #[inline(never)]
     fn send_carefully(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
-        if self.hazards.is_some() {
-            return self.send_at_risk(now, *packet, dropped);
+        if self.door.is_some() {
+            return self.send_through_door(now, *packet, dropped);
         }
         if self.queue.is_some() {
             self.send_queued(now, packet, dropped)
@@ -252,10 +273,17 @@ impl Link {
     }
 
     #[inline(never)]
-    fn send_at_risk(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> bool {
-        if self.hazards.as_mut().is_some_and(|hazards| hazards.strike(&mut packet)) {
-            self.drop(packet, dropped);
-            return false;
+    fn send_through_door(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> bool {
+        let is_metered = self.door.as_ref().is_some_and(|door| door.meter.is_some());
+        let waiting_bytes = if is_metered { self.waiting(now).0 } else { 0 };
+        if let Some(door) = &mut self.door {
+            if let Some(meter) = &mut door.meter {
+                meter.pass(now, &mut packet, waiting_bytes);
+            }
+            if door.hazards.strike(&mut packet) {
+                self.drop(packet, dropped);
+                return false;
+            }
         }
         if self.queue.is_some() {
             self.send_queued(now, &packet, dropped)
@@ -430,6 +458,11 @@ impl Link {
             fifo.cursor += 1;
         }
         (fifo.waiting_bytes, wire.tail() - fifo.cursor)
+    }
+
+    /// The rate that this link allows each of its RCP flows, if it computes one.
+    pub(crate) fn explicit_rate(&self, now: Time) -> Option<Rate> {
+        Some(self.door.as_ref()?.meter.as_ref()?.rate_at(now))
     }
 
     /// Packets that have arrived at the far end.

@@ -6,8 +6,9 @@ use crate::link::{Hazards, LinkCounts, LinkSpec, PlannedDrop};
 use crate::network::Limit;
 use crate::packet::{Flags, Packet};
 use crate::qdisc::Queue;
+use crate::rcp::RcpMeter;
 use crate::records::CLASSES;
-use sparelane_core::Time;
+use sparelane_core::{Rate, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
@@ -44,6 +45,7 @@ struct Port {
     free_at: Time,
     wire: VecDeque<Packet>,
     hazards: Hazards,
+    meter: Option<RcpMeter>,
     wake: Time,
     counts: LinkCounts,
 }
@@ -101,9 +103,12 @@ impl TwoEventFabric {
             return;
         }
         let mut victims = Vec::new();
+        let (bytes, packets) = port.backlog();
+        if let Some(meter) = &mut port.meter {
+            meter.pass(now, &mut packet, bytes);
+        }
         let strike = port.hazards.strike(&mut packet);
         let idle = port.in_transmission.is_none();
-        let (bytes, packets) = port.backlog();
         if strike {
             victims.push(packet);
         } else {
@@ -148,6 +153,7 @@ impl Fabric for TwoEventFabric {
             free_at: Time::ZERO,
             wire: VecDeque::new(),
             hazards: Hazards::new(spec.loss, seed, number).unwrap_or_else(Hazards::none),
+            meter: spec.queue.rcp.map(|rcp| RcpMeter::new(rcp, spec.rate)),
             wake: Time::NEVER,
             counts: LinkCounts::default(),
         };
@@ -264,6 +270,10 @@ impl Fabric for TwoEventFabric {
         self.ports[link as usize].backlog().0
     }
 
+    fn explicit_rate(&self, now: Time, link: u32) -> Option<Rate> {
+        self.ports[link as usize].meter.as_ref().map(|meter| meter.rate_at(now))
+    }
+
     fn counts(&mut self, _now: Time, link: u32) -> LinkCounts {
         self.ports[link as usize].counts
     }
@@ -280,7 +290,7 @@ impl Fabric for TwoEventFabric {
 
 mod tests {
     use super::*;
-    use crate::config::{Discipline, Probe, QueueAt, QueueSpec, Routing, RunConfig, Sampling, Scheme};
+    use crate::config::{Discipline, Probe, QueueAt, QueueSpec, RcpSpec, Routing, RunConfig, Sampling, Scheme};
     use crate::fabric::LinkFabric;
     use crate::network::{Cable, Network, NodeKind};
     use crate::records::Records;
@@ -289,7 +299,7 @@ mod tests {
     use crate::world::World;
     use crate::{Drop, FlowSource, NodeId, Writes};
     use sparelane_cc::{Value, Values};
-    use sparelane_core::{Domain, Dur, Rate, Stream};
+    use sparelane_core::{Domain, Dur, Stream};
     use sparelane_transport::{DelayedAck, TransportConfig};
 
     /// A random network: a ring of routers with chords, and hosts.
@@ -341,12 +351,17 @@ mod tests {
         let mut rc3 = Values::default();
         rc3.set("levels", Value::List(vec![2, 5 + rng.below(20)]));
         rc3.set("feed", Value::Word(["push", "pull"][rng.below(2) as usize].to_owned()));
-        rc3.set("inner", Value::Word(["newreno", "cubic"][rng.below(2) as usize].to_owned()));
+        let inner = ["newreno", "cubic", "rcp"][rng.below(3) as usize];
+        rc3.set("inner", Value::Word(inner.to_owned()));
         let mut pace = Values::default();
         pace.set("window", Value::Whole(20));
         pace.set("pace", Value::Rate(Some(Rate::from_mbps(3))));
+        let mut rate = Values::default();
+        rate.set("desired_rate", Value::Rate((rng.below(2) == 0).then_some(Rate::from_mbps(4))));
         let (values, inner) = match name {
+            "rc3" if inner == "rcp" => (rc3, rate),
             "rc3" => (rc3, window),
+            "rcp" => (rate, Values::default()),
             "constant" => (pace, Values::default()),
             _ => (window, Values::default()),
         };
@@ -375,12 +390,19 @@ mod tests {
     fn queue(rng: &mut Stream) -> QueueSpec {
         let discipline = if rng.below(2) == 0 { Discipline::Fifo } else { Discipline::Priority };
         let mark_at_bytes = (discipline == Discipline::Fifo && rng.below(2) == 0).then_some(4_000);
+        let rcp = (rng.below(2) == 0).then(|| RcpSpec {
+            gamma: [1.0, 0.95][rng.below(2) as usize],
+            interval: Dur::from_us([500, 10_000][rng.below(2) as usize]),
+            initial_rtt: Dur::from_ms([1, 200][rng.below(2) as usize]),
+            ..RcpSpec::default()
+        });
         QueueSpec {
             discipline,
             limit: Limit::Bytes(5_000 + rng.below(100_000)),
             mark_at_bytes,
             bars_low_priority: rng.below(6) == 0,
             push_out: rng.below(3) != 0,
+            rcp,
         }
     }
 
@@ -401,7 +423,7 @@ mod tests {
         let network = network(&mut rng);
         let hosts = network.hosts();
         let schemes: Vec<Scheme> =
-            ["newreno", "cubic", "rc3", "constant"].iter().map(|name| scheme(name, &mut rng)).collect();
+            ["newreno", "cubic", "rc3", "constant", "rcp"].iter().map(|name| scheme(name, &mut rng)).collect();
         let flows = |scheme: u16| -> Box<dyn FlowSource> {
             let spec = PoissonSpec {
                 sources: hosts.clone(),
@@ -426,7 +448,7 @@ mod tests {
         let drop = Drop { from: cable.a, to: cable.b, flow: rng.below(20) as u32, segments: vec![0, 3, 4], copies: 2 };
         let probes = vec![Probe::Flow(3), Probe::Queue(cable.a, cable.b)];
         RunConfig {
-            flows: Box::new(Merge::new((0..4).map(flows).collect())),
+            flows: Box::new(Merge::new((0..5).map(flows).collect())),
             drops: vec![drop],
             sampling: Some(Sampling { interval: Dur::from_ms(7), probes }),
             routing: if rng.below(2) == 0 { Routing::SinglePath } else { Routing::PerFlowEcmp },

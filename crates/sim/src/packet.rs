@@ -26,6 +26,8 @@ impl Flags {
     pub(crate) const ECN_ANSWER: Flags = Flags(32);
     /// To be lost on the wire.
     pub(crate) const DOOMED: Flags = Flags(64);
+    /// Carries a rate header: see `rate_header`.
+    pub(crate) const RATE_HEADER: Flags = Flags(128);
 
     #[inline(always)]
     pub(crate) const fn kind(self) -> Flags {
@@ -64,11 +66,11 @@ pub(crate) struct Fields {
     pub(crate) flow: u32,
     /// Data: the segment. Acknowledgment: the next segment expected.
     pub(crate) seq: u32,
-    /// Acknowledgment: the segment that caused it.
+    /// Acknowledgment: the segment that caused it. Else the rate of a rate header.
     pub(crate) trigger: u32,
     /// Position in the flat table of routes: the link to take next.
     pub(crate) route: u32,
-    /// Acknowledgment: its SACK blocks in the slab, or [`NO_BLOCKS`].
+    /// Acknowledgment: its SACK blocks in the slab, or [`NO_BLOCKS`]. Else the round-trip time of a rate header.
     pub(crate) blocks: u32,
     /// Bytes on the wire, headers included.
     pub(crate) wire_bytes: u16,
@@ -148,6 +150,14 @@ impl Packet {
     #[inline(always)]
     pub(crate) const fn class(&self) -> u8 {
         (self.rest >> CLASS_SHIFT) as u8
+    }
+
+    pub(crate) const fn set_trigger(&mut self, trigger: u32) {
+        self.trigger_route = pair(trigger, self.route());
+    }
+
+    pub(crate) const fn set_blocks(&mut self, blocks: u32) {
+        self.rest = pair(blocks, (self.rest >> 32) as u32);
     }
 
     /// Sets one-bit fields.

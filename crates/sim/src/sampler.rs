@@ -41,6 +41,9 @@ impl Sampler {
                 Probe::Queue(from, to) => {
                     if let Some(link) = world.link_between(from, to) {
                         put("backlog_bytes", world.fabric.backlog_bytes(now, link) as f64);
+                        if let Some(rate) = world.fabric.explicit_rate(now, link) {
+                            put("rcp_rate_bps", rate.as_bps() as f64);
+                        }
                     }
                 }
             }

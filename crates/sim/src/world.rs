@@ -14,6 +14,7 @@ use crate::network::{Cable, Network, NodeId, NodeKind};
 use crate::packet::{Fields, Flags, NO_BLOCKS, Packet};
 use crate::physics::PhysicsViolation;
 use crate::pull::{Puller, Pullers};
+use crate::rate_header::decode_rate;
 use crate::records::{CLASSES, Records};
 use crate::routes::{Routes, link_of};
 use crate::sampler::Sampler;
@@ -47,6 +48,10 @@ pub(crate) struct Flow {
     /// What the network adds to the classes that both ends know: class 0 of the transport is this one on the wire.
     base_class: u8,
     ecn: Flags,
+    /// Whether its packets towards the receiver carry a rate header.
+    asks_for_rate: bool,
+    /// What the next acknowledgments echo of a rate header; zero before there was one.
+    echoed_rate: u32,
     pub(crate) open: bool,
     /// Whether it waits for its interface to be idle.
     pulling: bool,
@@ -202,8 +207,11 @@ impl<F: Fabric> World<F> {
         match packet.flags().kind() {
             Flags::DATA => self.deliver_data(packet)?,
             Flags::ACK => self.deliver_ack(packet),
-            Flags::SYN => self.send_syn_ack(packet.flow()),
+            Flags::SYN => self.send_syn_ack(packet),
             _ => {
+                if packet.flags().has(Flags::RATE_HEADER) {
+                    flow.sender.handle_explicit_rate(decode_rate(packet.trigger()));
+                }
                 flow.sender.handle_syn_ack(self.now);
                 self.pump(packet.flow());
             }
@@ -223,6 +231,9 @@ impl<F: Fabric> World<F> {
             retransmission: packet.flags().has(Flags::RETRANSMISSION),
             window_reduced: packet.flags().has(Flags::ECN_ANSWER),
         };
+        if packet.flags().has(Flags::RATE_HEADER) {
+            flow.echoed_rate = packet.trigger();
+        }
         let ack = flow.receiver.handle_data(now, segment, packet.flags().has(Flags::MARKED));
         if flow.receiver.next_expected() >= flow.segments && flow.finish == Time::NEVER {
             flow.reach(now)?;
@@ -237,10 +248,14 @@ impl<F: Fabric> World<F> {
     #[inline(always)]
     fn send_ack(&mut self, slot: u32, ack: AckSegment) {
         let flow = &mut self.flows[slot as usize];
-        let blocks = self.blocks.store(flow.receiver.sack_blocks());
-        let flags = Flags::ACK
+        let mut blocks = self.blocks.store(flow.receiver.sack_blocks());
+        let mut flags = Flags::ACK
             .with_if(ack.trigger_retransmitted, Flags::RETRANSMISSION)
             .with_if(ack.ecn_echo, Flags::ECN_ANSWER);
+        if flow.echoed_rate > 0 {
+            blocks = self.blocks.with_rate(blocks, flow.echoed_rate);
+            flags = flags.with_if(true, Flags::RATE_HEADER);
+        }
         let packet = Packet::new(Fields {
             flow: slot,
             seq: ack.cumulative,
@@ -265,6 +280,9 @@ impl<F: Fabric> World<F> {
             class: packet.class() - flow.base_class,
             ecn_echo: packet.flags().has(Flags::ECN_ANSWER),
         };
+        if packet.flags().has(Flags::RATE_HEADER) {
+            flow.sender.handle_explicit_rate(decode_rate(self.blocks.rate_at(packet.blocks())));
+        }
         flow.sender.handle_ack(self.now, ack, self.blocks.at(packet.blocks()));
         self.blocks.release(packet.blocks());
         if ack.class == 0 {
@@ -272,10 +290,14 @@ impl<F: Fabric> World<F> {
         }
     }
 
-    fn send_syn_ack(&mut self, slot: u32) {
-        let flow = &mut self.flows[slot as usize];
+    fn send_syn_ack(&mut self, syn: Packet) {
+        let flow = &mut self.flows[syn.flow() as usize];
         flow.in_network += 1;
-        let packet = control_packet(slot, flow.reverse, Flags::SYN_ACK, flow.base_class);
+        let mut packet = control_packet(syn.flow(), flow.reverse, Flags::SYN_ACK, flow.base_class);
+        if syn.flags().has(Flags::RATE_HEADER) {
+            packet.set(Flags::RATE_HEADER);
+            packet.set_trigger(syn.trigger());
+        }
         self.inject(packet);
     }
 
@@ -304,7 +326,7 @@ impl<F: Fabric> World<F> {
     fn transmit(&mut self, slot: u32, transmit: Transmit) {
         let flow = &mut self.flows[slot as usize];
         flow.in_network += 1;
-        let packet = match transmit {
+        let mut packet = match transmit {
             Transmit::Syn => control_packet(slot, flow.forward, Flags::SYN, flow.base_class),
             Transmit::Data(segment) => {
                 let class = flow.base_class + segment.class;
@@ -323,7 +345,19 @@ impl<F: Fabric> World<F> {
                 })
             }
         };
+        if flow.asks_for_rate {
+            self.ask_for_rate(slot, &mut packet);
+        }
         self.inject(packet);
+    }
+
+    /// Fills the rate header of a packet towards the receiver. A host asks for no more than its interface carries.
+    #[inline(never)]
+    fn ask_for_rate(&mut self, slot: u32, packet: &mut Packet) {
+        let sender = &self.flows[slot as usize].sender;
+        let interface = self.links[self.fabric.first_link(packet.route()) as usize].rate;
+        let rate = sender.desired_rate().unwrap_or(interface);
+        packet.ask_for(rate.min(interface), sender.srtt());
     }
 
     /// A flow with a tail left to send waits for its interface.
@@ -438,7 +472,9 @@ impl<F: Fabric> World<F> {
         let flow = &mut self.flows[packet.flow() as usize];
         flow.in_network -= 1;
         flow.lost += u64::from(packet.flags().kind() == Flags::DATA);
-        self.blocks.release(packet.blocks());
+        if packet.flags().kind() == Flags::ACK {
+            self.blocks.release(packet.blocks());
+        }
         self.close_if_over(packet.flow());
     }
 

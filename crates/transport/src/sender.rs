@@ -18,7 +18,7 @@ use crate::scoreboard::Scoreboard;
 use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock};
 use crate::send_buffer::SendBuffer;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Phase};
-use sparelane_core::{Dur, Stream, Time};
+use sparelane_core::{Dur, Rate, Stream, Time};
 
 /// Where the connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +59,8 @@ pub struct Sender {
     state: State,
     uses_tail: bool,
     owns_send_clock: bool,
+    /// The controller works with explicit rates.
+    wants_rate: bool,
     /// The first outstanding segment goes at once, whatever the window says.
     resend_head: bool,
     /// A window was cut because of a mark; the next new segment says so.
@@ -96,6 +98,8 @@ pub struct Sender {
     marks_heeded_from: u32,
     last_blocks: [SackBlock; MAX_SACK_BLOCKS],
     opened_at: Time,
+    /// What the routers allowed, as the packet says that comes in next.
+    explicit_rate: Option<Rate>,
     syn_timeouts: u32,
     counts: SenderCounts,
     rng: Stream,
@@ -130,6 +134,8 @@ impl Sender {
             state: State::SendSyn,
             uses_tail: cc.uses_tail(),
             owns_send_clock: cc.owns_send_clock(),
+            wants_rate: cc.desired_rate().is_some(),
+            explicit_rate: None,
             resend_head: false,
             window_reduced: false,
             rto_deadline: Time::NEVER,
@@ -216,6 +222,16 @@ impl Sender {
         u64::from(self.flight()) * self.config.mss_bytes
     }
 
+    /// The rate to ask the routers for in every packet, where the controller works with explicit rates.
+    pub fn desired_rate(&self) -> Option<Rate> {
+        self.cc.desired_rate()
+    }
+
+    /// The answer to the SYN, or the acknowledgment, that is handled next echoes this rate.
+    pub fn handle_explicit_rate(&mut self, rate: Rate) {
+        self.explicit_rate = Some(rate);
+    }
+
     /// The handshake's answer arrived.
     pub fn handle_syn_ack(&mut self, now: Time) {
         if self.state == State::Established {
@@ -227,6 +243,8 @@ impl Sender {
         if self.config.rto.handshake_sample && self.syn_timeouts == 0 {
             self.rtt.sample(now - self.opened_at);
         }
+        let explicit_rate = self.explicit_rate.take();
+        self.cc.on_established(explicit_rate, &mut context!(self, now));
         self.refresh();
         if self.syn_timeouts > 0 && self.config.syn_loss_resets_window {
             self.report(now, Congestion::LostSyn);
@@ -261,6 +279,7 @@ impl Sender {
             cwnd_limited: self.cwnd_limited,
             phase: Phase::Open,
             ecn_echo: false,
+            explicit_rate: None,
         };
         self.cc.on_ack(&news, &mut context!(self, now));
         self.limits = self.cc.limits();
@@ -269,6 +288,7 @@ impl Sender {
 
     #[inline(never)]
     fn handle_any_ack(&mut self, now: Time, ack: AckSegment, blocks: &[SackBlock]) {
+        let explicit_rate = self.explicit_rate.take();
         if ack.cumulative > self.sent_end() {
             return;
         }
@@ -306,6 +326,7 @@ impl Sender {
             cwnd_limited: self.cwnd_limited,
             phase: self.phase,
             ecn_echo: ack.ecn_echo,
+            explicit_rate,
         };
         self.cc.on_ack(&news, &mut context!(self, now));
         self.refresh();
@@ -430,6 +451,7 @@ impl Sender {
         let windowed = self.state == State::Established
             && !self.uses_tail
             && !self.owns_send_clock
+            && !self.wants_rate
             && !self.window_reduced
             && self.limits.pacing.is_none();
         self.plain = windowed && self.phase == Phase::Open && self.dup_acks == 0 && self.board.is_clean();

@@ -143,6 +143,7 @@ mod tests {
             cwnd_limited: true,
             phase: Phase::Open,
             ecn_echo: false,
+            explicit_rate: None,
         }
     }
 

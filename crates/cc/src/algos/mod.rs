@@ -4,3 +4,4 @@ pub mod constant;
 pub mod cubic;
 pub mod newreno;
 pub mod rc3;
+pub mod rcp;

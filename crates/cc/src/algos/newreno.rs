@@ -48,6 +48,7 @@ mod tests {
             cwnd_limited: true,
             phase: Phase::Open,
             ecn_echo: false,
+            explicit_rate: None,
         };
         for segments in [2, 10, 150, 1000, 1459, 50_000] {
             let mut law = NewReno::default();

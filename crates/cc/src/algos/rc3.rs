@@ -17,6 +17,7 @@
 //! nothing waits in a queue that the head could overtake and send a second time.
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Offer, Permit, Plan, TailOffer, WhichEnd};
+use sparelane_core::Rate;
 
 /// The authors' cumulative limits of priorities 1, 2 and 3, in segments from the tail.
 pub const DEFAULT_LEVELS: [u64; 3] = [40, 440, 4440];
@@ -55,6 +56,14 @@ impl Rc3 {
 }
 
 impl CongestionControl for Rc3 {
+    fn desired_rate(&self) -> Option<Rate> {
+        self.inner.desired_rate()
+    }
+
+    fn on_established(&mut self, explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
+        self.inner.on_established(explicit_rate, cx);
+    }
+
     #[inline]
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
         self.inner.on_ack(ack, cx);

@@ -31,6 +31,7 @@ impl<F: Fabric> World<F> {
         let cc = sparelane_cc::build(&scheme.controller, &scheme.values, &scheme.inner, scheme.transport.mss_bytes);
         let Ok(cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
         let (uses_tail, base_class, transport) = (cc.uses_tail(), scheme.class, scheme.transport);
+        let asks_for_rate = cc.desired_rate().is_some();
         let mut sender = Sender::new(transport, cc, rng);
         let mut application = spec.writes.map(|writes| Box::new(Application::new(writes, spec.size_bytes)));
         let next_write = match (&mut application, spec.size_bytes) {
@@ -86,6 +87,8 @@ impl<F: Fabric> World<F> {
             uses_tail,
             base_class,
             ecn: Flags::DATA.with_if(transport.ecn, Flags::ECN_CAPABLE),
+            asks_for_rate,
+            echoed_rate: 0,
             open: true,
             pulling: false,
             sent: [0; CLASSES],

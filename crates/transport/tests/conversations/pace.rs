@@ -62,3 +62,53 @@ fn the_window_binds_a_paced_sender_too() {
     let wire = Wire::transfer(with_sack(), paced(3, Rate::from_gbps(1)), 30, lose(&[]));
     assert!(wire.rounds().iter().all(|&sent| sent == 3), "{:?}", wire.rounds());
 }
+
+/// The first segments leave at the rate that the answer to the SYN echoed; a round trip later acknowledgments bring
+/// another.
+#[test]
+fn the_rate_of_the_routers_paces_from_the_first_segment_on() {
+    let (first, then) = (Rate::from_mbps(2), Rate::from_mbps(4));
+    let mut wire = Wire::new(with_sack(), controller("rcp", &[]), lose(&[]));
+    wire.explicit_rate = Some(first);
+    wire.write(200);
+    wire.run_until(at_ms(150));
+    wire.explicit_rate = Some(then);
+    wire.run();
+    let is_early = |sent: &&Sent| matches!(sent.item, Item::Data(_)) && sent.at <= at_ms(200);
+    let early = wire.sent.iter().filter(is_early).count();
+    let [slow, fast] = [first, then].map(|rate| rate.time_for(MSS + HEADER_BYTES));
+    assert!((23..=25).contains(&early), "{early} segments in a round trip of 100 ms at 2 Mb/s");
+    let gaps = gaps(&wire);
+    assert_eq!(gaps[..early - 2], vec![slow; early - 2]);
+    assert_eq!(gaps[early + 1..], vec![fast; 199 - early - 1]);
+}
+
+#[test]
+fn losses_do_not_change_the_rate_of_the_routers() {
+    let rate = Rate::from_mbps(4);
+    let mut wire = Wire::new(with_sack(), controller("rcp", &[]), lose(&[20, 21, 30]));
+    wire.explicit_rate = Some(rate);
+    wire.write(200);
+    wire.run();
+    assert_eq!((wire.resent().len(), wire.sender.counts().timeouts), (3, 0));
+    // The window holds a round trip of the pace, so that the second segment after a hole may wait for the third report.
+    let pace = rate.time_for(MSS + HEADER_BYTES);
+    let (on_pace, late): (Vec<Dur>, Vec<Dur>) = gaps(&wire).into_iter().partition(|&gap| gap == pace);
+    assert!(late.len() <= 1 && late.iter().all(|&gap| gap > pace && gap < pace * 3), "{late:?}");
+    assert_eq!(on_pace.len() + late.len(), 202);
+}
+
+/// The last 40 segments are lost: the timeout sends one segment, and its acknowledgment brings the rate back.
+#[test]
+fn after_a_timeout_one_segment_asks_for_the_rate() {
+    let rate = Rate::from_mbps(4);
+    let last: Vec<u32> = (30..70).collect();
+    let mut wire = Wire::new(with_sack(), controller("rcp", &[]), lose(&last));
+    wire.explicit_rate = Some(rate);
+    wire.write(70);
+    wire.run();
+    let resent = wire.resent();
+    assert_eq!(wire.sender.counts().timeouts, 1);
+    assert_eq!(resent.iter().filter(|(ms, _)| *ms < resent[0].0 + 100).count(), 1);
+    assert!(resent[1..].windows(2).all(|pair| pair[1].0 - pair[0].0 <= 3), "{resent:?}");
+}

@@ -4,7 +4,7 @@
 //! that is sent is recorded with its time. Nothing is random but what a script draws from its own stream.
 
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Offer, Permit, TailOffer, Value, Values, build};
-use sparelane_core::{Domain, Dur, Stream, Time};
+use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 use sparelane_transport::{AckSegment, Receiver, SackBlock, Segment, Sender, Transmit, TransportConfig};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -113,6 +113,8 @@ pub struct Wire {
     on_the_way: BTreeMap<(Time, u64), (Item, bool, Vec<SackBlock>)>,
     order: u64,
     copies: BTreeMap<u64, usize>,
+    /// What the routers on the way allow, where the controller asks them for a rate.
+    pub explicit_rate: Option<Rate>,
     /// The acknowledgment that the sender heard last.
     pub heard: Option<(AckSegment, Vec<SackBlock>)>,
 }
@@ -132,6 +134,7 @@ impl Wire {
             on_the_way: BTreeMap::new(),
             order: 0,
             copies: BTreeMap::new(),
+            explicit_rate: None,
             heard: None,
         }
     }
@@ -201,6 +204,9 @@ impl Wire {
     }
 
     fn arrive(&mut self, item: Item, marked: bool, blocks: &[SackBlock]) {
+        if let (Some(rate), Item::SynAck | Item::Ack(_)) = (self.explicit_rate, item) {
+            self.sender.handle_explicit_rate(rate);
+        }
         match item {
             Item::Syn => self.send(Item::SynAck),
             Item::SynAck => self.sender.handle_syn_ack(self.now),

@@ -1,0 +1,147 @@
+//! RCP, the Rate Control Protocol, at the host: send at the rate that the routers on the way allow.
+//!
+//! Source: Dukkipati, Kobayashi, Zhang-Shen, McKeown, "Processor Sharing Flows in the Internet", IWQoS 2005;
+//! the host as in the RC3 authors' simulations (NSDI 2014 section 5.1.4). The routers' side is in the
+//! simulator's queues.
+//!
+//! Needs routers that compute rates. Every packet towards the receiver asks for the desired rate, every router
+//! lowers that to its own, and the receiver echoes the least of them, in the answer to the SYN and in each
+//! acknowledgment. From the first data segment on, segments are paced at this rate, (payload + header) bytes each,
+//! and the window holds rate * RTT / (MSS + header) segments, with the smoothed RTT. It is rounded up: the window
+//! bounds what is in flight where the path grows longer, and otherwise leaves the rate to the pace.
+//!
+//! Where we differ: RCP leaves loss to the transport. A loss is repaired (by SACK) at the same rate, since the
+//! routers tell what the path can bear. A retransmission timeout shows that no acknowledgment brought news for
+//! long: one segment goes, and its acknowledgment brings the rate. The window before there is a sample of the RTT
+//! takes one second for it, as RFC 6298 does. The authors' low-rate probes ("REF packets") are left out.
+
+use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits};
+use sparelane_core::{Dur, Rate};
+
+/// Bytes of IP and TCP header, which the rate covers.
+const HEADER_BYTES: u64 = 40;
+
+/// Stands for the round-trip time before there is a sample.
+const UNKNOWN_RTT: Dur = Dur::from_secs(1);
+
+/// Asks for as much as there is.
+const UNBOUNDED_RATE: Rate = Rate::from_bps(u64::MAX);
+
+/// A window that no connection fills.
+const MAX_WINDOW_SEGMENTS: u64 = 1 << 32;
+
+/// The controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Rcp {
+    desired: Rate,
+    rate: Rate,
+    cwnd_bytes: u64,
+}
+
+impl Rcp {
+    /// A connection that asks for `desired`, or for all there is, in segments of `mss_bytes`.
+    pub fn new(desired: Option<Rate>, mss_bytes: u64) -> Rcp {
+        let desired = desired.unwrap_or(UNBOUNDED_RATE);
+        Rcp { desired, rate: desired, cwnd_bytes: mss_bytes }
+    }
+
+    /// Takes over what the routers allow, and sizes the window to it.
+    fn obey(&mut self, explicit_rate: Option<Rate>, cx: &Cx<'_>) {
+        self.rate = explicit_rate.unwrap_or(self.rate).max(Rate::from_bps(1));
+        let bytes = self.rate.bytes_in(cx.srtt.unwrap_or(UNKNOWN_RTT));
+        let segments = bytes.div_ceil(cx.mss_bytes + HEADER_BYTES);
+        self.cwnd_bytes = segments.clamp(1, MAX_WINDOW_SEGMENTS) * cx.mss_bytes;
+    }
+}
+
+impl CongestionControl for Rcp {
+    fn desired_rate(&self) -> Option<Rate> {
+        Some(self.desired)
+    }
+
+    fn on_established(&mut self, explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
+        self.obey(explicit_rate, cx);
+    }
+
+    fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        self.obey(ack.explicit_rate, cx);
+    }
+
+    fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
+        if let Congestion::Timeout { .. } = event {
+            self.cwnd_bytes = cx.mss_bytes;
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { cwnd_bytes: self.cwnd_bytes, pacing: Some(self.rate) }
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("cwnd_bytes", self.cwnd_bytes as f64);
+        if self.rate != UNBOUNDED_RATE {
+            put("rate_bps", self.rate.as_bps() as f64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Phase;
+    use sparelane_core::{Domain, Stream, Time};
+
+    const MSS: u64 = 1460;
+
+    fn with_cx<T>(srtt: Option<Dur>, call: impl FnOnce(&mut Cx<'_>) -> T) -> T {
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        call(&mut Cx { now: Time::ZERO, mss_bytes: MSS, srtt, min_rtt: srtt, rng: &mut rng })
+    }
+
+    fn established(mbps: u64, srtt: Option<Dur>) -> Rcp {
+        let mut rcp = Rcp::new(None, MSS);
+        with_cx(srtt, |cx| rcp.on_established(Some(Rate::from_mbps(mbps)), cx));
+        rcp
+    }
+
+    fn acknowledge(rcp: &mut Rcp, explicit_rate: Option<Rate>) {
+        let ack = Ack {
+            acked_bytes: MSS,
+            delivered_bytes: MSS,
+            rtt: None,
+            in_flight_bytes: 0,
+            cwnd_limited: true,
+            phase: Phase::Open,
+            ecn_echo: false,
+            explicit_rate,
+        };
+        with_cx(Some(Dur::from_ms(30)), |cx| rcp.on_ack(&ack, cx));
+    }
+
+    #[test]
+    fn the_window_is_what_the_rate_brings_in_a_round_trip_rounded_up() {
+        // 12 Mb/s * 30 ms = 45,000 bytes = 30 packets of 1500; at 12.2 Mb/s, 30.5.
+        let mut rcp = established(12, Some(Dur::from_ms(30)));
+        assert_eq!(rcp.limits(), Limits { cwnd_bytes: 30 * MSS, pacing: Some(Rate::from_mbps(12)) });
+        acknowledge(&mut rcp, Some(Rate::from_bps(12_200_000)));
+        assert_eq!(rcp.limits(), Limits { cwnd_bytes: 31 * MSS, pacing: Some(Rate::from_bps(12_200_000)) });
+        acknowledge(&mut rcp, Some(Rate::from_bps(16_000)));
+        assert_eq!(rcp.limits(), Limits { cwnd_bytes: MSS, pacing: Some(Rate::from_bps(16_000)) });
+        acknowledge(&mut rcp, None);
+        assert_eq!(rcp.limits().pacing, Some(Rate::from_bps(16_000)));
+        assert_eq!(established(12, None).limits().cwnd_bytes, 1000 * MSS);
+    }
+
+    #[test]
+    fn a_loss_changes_nothing_and_a_timeout_waits_for_news() {
+        let mut rcp = established(12, Some(Dur::from_ms(30)));
+        let before = rcp.limits();
+        let flight_bytes = 20 * MSS;
+        with_cx(None, |cx| rcp.on_congestion(Congestion::Loss { flight_bytes }, cx));
+        assert_eq!(rcp.limits(), before);
+        with_cx(None, |cx| rcp.on_congestion(Congestion::Timeout { flight_bytes, first: true }, cx));
+        assert_eq!(rcp.limits(), Limits { cwnd_bytes: MSS, ..before });
+        acknowledge(&mut rcp, Some(Rate::from_mbps(12)));
+        assert_eq!(rcp.limits(), before);
+    }
+}

@@ -1,0 +1,243 @@
+//! RCP, the Rate Control Protocol, at the router: each output queue keeps one rate R for all its flows.
+//!
+//! Source: Dukkipati, Kobayashi, Zhang-Shen, McKeown, "Processor Sharing Flows in the Internet", IWQoS 2005; numbers
+//! as in its ns-2 code and in the simulations of RC3 (NSDI 2014 section 5.1.4). At the end of every interval
+//! T = min(interval, d0)
+//!
+//! ```text
+//! R <- R (1 + (T / d0) (alpha (gamma C - y) - beta q / d0) / (gamma C)),  floor <= R <= gamma C
+//! ```
+//!
+//! where C is the link's rate, y the input rate over the interval (all that came to the door of the queue,
+//! acknowledgments and what the queue drops included), d0 the running average of the round-trip times that packets
+//! carry, and q the standing queue: the least that an arrival of the interval found waiting, zero where none came.
+//! ns-2 takes the queue at one instant instead; the least leaves out bursts that the queue works off by itself.
+//!
+//! The meter stands at the door of a queue of any discipline and needs no events: a packet that comes ends the
+//! intervals that passed since the last one. Those in which nothing came multiply R by the same factor, and are
+//! taken together.
+
+use crate::config::RcpSpec;
+use crate::packet::Packet;
+use sparelane_core::{Dur, Rate, Time};
+
+/// The rate of one output queue.
+#[derive(Clone, Debug)]
+pub(crate) struct RcpMeter {
+    spec: RcpSpec,
+    /// C, bits per second.
+    link_bps: f64,
+    /// gamma C, bits per second.
+    capacity_bps: f64,
+    /// R, bits per second.
+    rate_bps: f64,
+    /// d0, seconds.
+    average_rtt_s: f64,
+    /// T.
+    interval: Dur,
+    interval_end: Time,
+    /// What came in this interval.
+    arrived_bytes: u64,
+    /// The least that one of its arrivals found waiting, if anything came.
+    standing_bytes: Option<u64>,
+}
+
+impl RcpMeter {
+    pub(crate) fn new(spec: RcpSpec, link: Rate) -> RcpMeter {
+        let link_bps = link.as_bps() as f64;
+        let interval = spec.interval.min(spec.initial_rtt);
+        RcpMeter {
+            spec,
+            link_bps,
+            capacity_bps: spec.gamma * link_bps,
+            rate_bps: bounded(spec.initial_rate * link_bps, &spec, spec.gamma * link_bps),
+            average_rtt_s: spec.initial_rtt.as_secs_f64(),
+            interval,
+            interval_end: Time::ZERO + interval,
+            arrived_bytes: 0,
+            standing_bytes: None,
+        }
+    }
+
+    /// `packet` comes to the queue, in which `waiting_bytes` wait.
+    pub(crate) fn pass(&mut self, now: Time, packet: &mut Packet, waiting_bytes: u64) {
+        self.catch_up(now);
+        self.arrived_bytes += packet.wire_bytes();
+        self.standing_bytes = Some(self.standing_bytes.map_or(waiting_bytes, |least| least.min(waiting_bytes)));
+        if packet.asks_for_rate() {
+            if let Some(rtt) = packet.rtt_estimate() {
+                self.average_in(rtt.as_secs_f64());
+            }
+            packet.lower_rate(self.rate());
+        }
+    }
+
+    /// R at `now`, for time series: it leaves no trace in what follows.
+    pub(crate) fn rate_at(&self, now: Time) -> Rate {
+        let mut then = self.clone();
+        then.catch_up(now);
+        then.rate()
+    }
+
+    fn rate(&self) -> Rate {
+        Rate::from_bps(self.rate_bps as u64)
+    }
+
+    /// Ends every interval that is over by `now`.
+    fn catch_up(&mut self, now: Time) {
+        if now >= self.interval_end {
+            self.end_interval();
+        }
+        if now >= self.interval_end {
+            self.rest_until(now);
+        }
+    }
+
+    fn end_interval(&mut self) {
+        let arrived_bps = self.arrived_bytes as f64 * 8.0 / self.interval.as_secs_f64();
+        let standing_bits = self.standing_bytes.unwrap_or(0) as f64 * 8.0;
+        let spare = (self.spec.alpha * (self.capacity_bps - arrived_bps)
+            - self.spec.beta * standing_bits / self.average_rtt_s)
+            / self.capacity_bps;
+        let raised = self.rate_bps * (1.0 + self.interval_in_rtts() * spare);
+        self.rate_bps = bounded(raised, &self.spec, self.capacity_bps);
+        self.arrived_bytes = 0;
+        self.standing_bytes = None;
+        self.interval = self.spec.interval.min(Dur::from_secs_f64(self.average_rtt_s)).max(Dur::from_ps(1));
+        self.interval_end += self.interval;
+    }
+
+    /// Ends this interval and all others in which nothing came: with y = q = 0 each multiplies R by
+    /// 1 + alpha T / d0.
+    fn rest_until(&mut self, now: Time) {
+        let intervals = (now - self.interval_end).as_ps() / self.interval.as_ps() + 1;
+        let factor = power(1.0 + self.interval_in_rtts() * self.spec.alpha, intervals);
+        self.rate_bps = bounded(self.rate_bps * factor, &self.spec, self.capacity_bps);
+        self.interval_end += self.interval * intervals;
+    }
+
+    /// T / d0. The average may have fallen since the interval began, but T is never above it.
+    fn interval_in_rtts(&self) -> f64 {
+        (self.interval.as_secs_f64() / self.average_rtt_s).min(1.0)
+    }
+
+    /// The running average of ns-2: long round trips count in full, and short ones by their share of the traffic,
+    /// since flows with a short one send more packets a second.
+    fn average_in(&mut self, rtt_s: f64) {
+        let mut gain = self.interval_in_rtts();
+        if rtt_s < self.average_rtt_s {
+            gain *= self.rate_bps / self.link_bps * (rtt_s / self.average_rtt_s);
+        }
+        self.average_rtt_s += gain * (rtt_s - self.average_rtt_s);
+    }
+}
+
+/// `rate_bps` within the floor and gamma C.
+fn bounded(rate_bps: f64, spec: &RcpSpec, capacity_bps: f64) -> f64 {
+    rate_bps.max(spec.floor.as_bps() as f64).min(capacity_bps)
+}
+
+/// `base` to the `exponent`, by squaring: the same on every platform.
+fn power(mut base: f64, mut exponent: u64) -> f64 {
+    let mut product = 1.0;
+    while exponent > 0 {
+        if exponent % 2 == 1 {
+            product *= base;
+        }
+        base *= base;
+        exponent /= 2;
+    }
+    product
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Fields, Flags, NO_BLOCKS};
+
+    const LINK: Rate = Rate::from_mbps(100);
+
+    /// One packet of `bytes` that asks for as much as there is, after a round trip of `rtt`; the rate it gets, kb/s.
+    fn pass(meter: &mut RcpMeter, at: Dur, bytes: u16, rtt: Option<Dur>, waiting_bytes: u64) -> u32 {
+        let (flow, seq, trigger, route, class) = (0, 0, 0, 0, 0);
+        let fields =
+            Fields { flow, seq, trigger, route, blocks: NO_BLOCKS, wire_bytes: bytes, flags: Flags::DATA, class };
+        let mut packet = Packet::new(fields);
+        packet.ask_for(Rate::from_bps(u64::MAX), rtt);
+        meter.pass(Time::ZERO + at, &mut packet, waiting_bytes);
+        packet.trigger()
+    }
+
+    fn meter() -> RcpMeter {
+        RcpMeter::new(RcpSpec::default(), LINK)
+    }
+
+    /// With T = 10 ms, d0 = 200 ms and 50 kB in the interval, y = 40 Mb/s: R grows by (0.05)(0.4)(0.6) = 1.2%; a
+    /// standing queue of 100 kB takes (0.05)(0.4)(4 Mb/s / 100 Mb/s) = 0.08% of that.
+    #[test]
+    fn the_rate_follows_the_equation_by_hand() {
+        for (waiting, kbps) in [(0, 5_060), (100_000, 5_056)] {
+            let mut meter = meter();
+            assert_eq!(pass(&mut meter, Dur::ZERO, 25_000, None, waiting), 5_000);
+            assert_eq!(pass(&mut meter, Dur::from_ms(9), 25_000, None, waiting + 7), 5_000);
+            assert_eq!(pass(&mut meter, Dur::from_ms(10), 40, None, 0), kbps);
+        }
+    }
+
+    #[test]
+    fn overload_brings_the_rate_down_to_the_floor_and_idleness_up_to_the_link() {
+        let mut meter = meter();
+        let mut at = Dur::ZERO;
+        for _ in 0..20_000 {
+            pass(&mut meter, at, 60_000, Some(Dur::from_ms(200)), 1_000_000);
+            at += Dur::from_us(1_000);
+        }
+        assert_eq!(pass(&mut meter, at, 40, None, 0), 128);
+        assert_eq!(pass(&mut meter, at + Dur::from_secs(1_000_000), 40, None, 0), 100_000);
+    }
+
+    #[test]
+    fn gamma_keeps_a_share_of_the_link_free() {
+        let mut meter = RcpMeter::new(RcpSpec { gamma: 0.9, ..RcpSpec::default() }, LINK);
+        assert_eq!(pass(&mut meter, Dur::from_secs(1000), 40, None, 0), 90_000);
+    }
+
+    /// A sample above the average counts with T / d0 = 5%; one below with (R/C)(sample/d0)(T/d0) = 5% * 50% * 5%.
+    #[test]
+    fn long_round_trips_count_more_than_short_ones() {
+        let mut long = meter();
+        pass(&mut long, Dur::ZERO, 1500, Some(Dur::from_ms(300)), 0);
+        assert!((long.average_rtt_s - 0.205).abs() < 1e-12, "{}", long.average_rtt_s);
+        let mut short = meter();
+        pass(&mut short, Dur::ZERO, 1500, Some(Dur::from_ms(100)), 0);
+        assert!((short.average_rtt_s - (0.2 - 0.05 * 0.5 * 0.05 * 0.1)).abs() < 1e-12, "{}", short.average_rtt_s);
+    }
+
+    /// Short round trips shorten the interval, and T never exceeds the average.
+    #[test]
+    fn the_interval_is_no_longer_than_the_average_round_trip() {
+        let mut meter = meter();
+        let mut at = Dur::ZERO;
+        for _ in 0..200_000 {
+            pass(&mut meter, at, 1_000, Some(Dur::from_us(500)), 0);
+            at += Dur::from_us(100);
+        }
+        assert!((meter.average_rtt_s - 500e-6).abs() < 1e-6, "{}", meter.average_rtt_s);
+        assert!(meter.interval.abs_diff(Dur::from_us(500)) < Dur::from_us(1), "{}", meter.interval);
+    }
+
+    /// Looking at every interval or at none on the way comes to the same, up to rounding.
+    #[test]
+    fn a_long_rest_is_as_many_short_ones() {
+        let (mut once, mut often) = (meter(), meter());
+        for ms in (0..300).step_by(10) {
+            often.catch_up(Time::ZERO + Dur::from_ms(ms));
+        }
+        once.catch_up(Time::ZERO + Dur::from_ms(290));
+        assert!((once.rate_bps / often.rate_bps - 1.0).abs() < 1e-12, "{} {}", once.rate_bps, often.rate_bps);
+        assert!((once.rate_bps / (5e6 * 1.02f64.powi(29)) - 1.0).abs() < 1e-9, "{}", once.rate_bps);
+        assert_eq!(once.interval_end, often.interval_end);
+        assert_eq!(often.rate_at(Time::ZERO + Dur::from_secs(1_000_000)), LINK);
+        assert!(often.rate_bps < 10e6);
+    }
+}
