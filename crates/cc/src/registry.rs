@@ -79,6 +79,13 @@ const SLOW_START_LIMIT: Param = Param {
     meaning: "most that one acknowledgment adds to the window in slow start; 2 is byte counting",
     source: "RFC 5681 section 3.1; RFC 3465 for 2",
 };
+const GROWTH_LIMIT: Param = Param {
+    name: "growth_limit",
+    kind: Kind::Bound { min: 1, unit: Unit::Segments },
+    default: DefaultValue::Whole(UNBOUNDED),
+    meaning: "segments that one acknowledgment counts for at most, in slow start (beside slow_start_limit) and after",
+    source: "none by default; 2 in the Linux of NSDI 2014 section 5.2",
+};
 const C: Param = Param {
     name: "c",
     kind: Kind::Number { min: 0.001, max: 1000.0, unit: Unit::One },
@@ -149,14 +156,14 @@ pub const CONTROLLERS: &[Controller] = &[
         name: "newreno",
         summary: "one segment more per round trip, half at a loss",
         source: "RFC 5681, RFC 6582",
-        params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT],
+        params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT],
         make: |values, plan| Ok(Box::new(Windowed::new(NewReno::default(), window_config(values), plan.mss_bytes))),
     },
     Controller {
         name: "cubic",
         summary: "a cubic of the time since the last loss",
         source: "RFC 9438",
-        params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, C, BETA, FAST_CONVERGENCE],
+        params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, C, BETA, FAST_CONVERGENCE],
         make: |values, plan| {
             let config = CubicConfig {
                 c: values.number(&C),
@@ -202,6 +209,7 @@ fn window_config(values: &Values) -> WindowConfig {
         initial_window: values.whole(&INITIAL_WINDOW),
         initial_ssthresh: values.whole(&INITIAL_SSTHRESH),
         slow_start_limit: values.whole(&SLOW_START_LIMIT),
+        growth_limit: values.whole(&GROWTH_LIMIT),
     }
 }
 

@@ -24,6 +24,9 @@ pub struct WindowConfig {
     /// In slow start one acknowledgment grows the window by at most this many segments:
     /// RFC 5681 says 1, RFC 3465's byte counting 2.
     pub slow_start_limit: u64,
+    /// Whatever one acknowledgment covers, it counts as at most this many segments, in slow start and after, or
+    /// [`UNBOUNDED`](crate::param::UNBOUNDED).
+    pub growth_limit: u64,
 }
 
 /// How a window grows outside slow start, and how it is cut.
@@ -46,6 +49,7 @@ pub struct Windowed<L> {
     window: Window,
     before_cut: Window,
     slow_start_limit: u64,
+    growth_limit_bytes: u64,
 }
 
 impl<L: WindowLaw> Windowed<L> {
@@ -55,7 +59,15 @@ impl<L: WindowLaw> Windowed<L> {
             cwnd: config.initial_window.max(1) * mss_bytes,
             ssthresh: config.initial_ssthresh.saturating_mul(mss_bytes),
         };
-        Windowed { law, window, before_cut: window, slow_start_limit: config.slow_start_limit }
+        let growth_limit_bytes = config.growth_limit.saturating_mul(mss_bytes);
+        Windowed { law, window, before_cut: window, slow_start_limit: config.slow_start_limit, growth_limit_bytes }
+    }
+
+    /// An acknowledgment that covers more than it may count for.
+    #[cold]
+    #[inline(never)]
+    fn on_large_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        self.on_ack(&Ack { acked_bytes: self.growth_limit_bytes, ..*ack }, cx);
     }
 }
 
@@ -65,7 +77,9 @@ impl<L: WindowLaw> CongestionControl for Windowed<L> {
         if ack.phase == Phase::Recovery || ack.acked_bytes == 0 || !ack.cwnd_limited {
             return;
         }
-        if self.window.cwnd < self.window.ssthresh {
+        if ack.acked_bytes > self.growth_limit_bytes {
+            self.on_large_ack(ack, cx);
+        } else if self.window.cwnd < self.window.ssthresh {
             let step = ack.acked_bytes.min(self.slow_start_limit * cx.mss_bytes);
             self.window.cwnd = (self.window.cwnd + step).min(self.window.ssthresh.max(self.window.cwnd));
         } else {
@@ -108,5 +122,48 @@ impl<L: WindowLaw> CongestionControl for Windowed<L> {
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("cwnd_bytes", self.window.cwnd as f64);
         put("ssthresh_bytes", self.window.ssthresh as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algos::cubic::{Cubic, CubicConfig};
+    use crate::algos::newreno::NewReno;
+    use crate::param::UNBOUNDED;
+    use sparelane_core::{Domain, Stream, Time};
+
+    const MSS: u64 = 1000;
+
+    /// The window after one acknowledgment of ten segments.
+    fn grown<L: WindowLaw>(law: L, initial_ssthresh: u64, slow_start_limit: u64, growth_limit: u64) -> u64 {
+        let config = WindowConfig { initial_window: 100, initial_ssthresh, slow_start_limit, growth_limit };
+        let mut controller = Windowed::new(law, config, MSS);
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
+        let ack = Ack {
+            acked_bytes: 10 * MSS,
+            delivered_bytes: 10 * MSS,
+            rtt: None,
+            in_flight_bytes: 0,
+            cwnd_limited: true,
+            phase: Phase::Open,
+            ecn_echo: false,
+            explicit_rate: None,
+        };
+        controller.on_ack(&ack, &mut cx);
+        controller.limits().cwnd_bytes
+    }
+
+    #[test]
+    fn an_acknowledgment_of_many_segments_counts_as_two_where_growth_is_limited() {
+        let newreno = |limit| grown(NewReno::default(), UNBOUNDED, 100, limit);
+        assert_eq!((newreno(UNBOUNDED), newreno(10), newreno(2)), (110 * MSS, 110 * MSS, 102 * MSS));
+        // Beyond slow start, where Reno's estimate is ahead of the cubic: alpha segments a window of acknowledgments, rounded down.
+        let cubic = |limit| {
+            let config = CubicConfig { c: 0.4, beta: 0.7, fast_convergence: true };
+            grown(Cubic::new(config), 50, 100, limit) - 100 * MSS
+        };
+        assert_eq!((cubic(UNBOUNDED), cubic(2)), (99, 19));
     }
 }

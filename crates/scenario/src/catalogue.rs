@@ -4,7 +4,7 @@
 use crate::keys::{Key, Variant};
 use crate::queue_at::QUEUE_AT;
 use crate::queues::{DISCIPLINES, NIC_QUEUE, QUEUE_KEYS, ROUTER_QUEUE};
-use crate::{drops, links, rcp, sampling, scenario, schemes, sizes, topology, transport, workload};
+use crate::{drops, host, links, rcp, sampling, scenario, schemes, sizes, topology, transport, workload};
 use sparelane_cc::registry::CONTROLLERS;
 
 /// One thing that a scenario can name, or one of its tables.
@@ -56,6 +56,7 @@ pub fn catalogue() -> Vec<Entry> {
         table("[[queue_at]]", "output queues that differ, by router or by share", &[QUEUE_AT, QUEUE_KEYS].concat()),
         table("[nic]", "output queues of hosts", NIC_QUEUE),
         table("[queue.rcp]", "rates that queues compute for RCP; [nic.rcp] likewise", rcp::RCP),
+        table("[host]", "what hosts take their time for", host::HOST),
         table("[transport]", "settings of TCP", transport::TRANSPORT),
         table("delayed_ack", "the details of delayed acknowledgments", transport::DELAYED_ACK),
         table("[scheme.NAME]", "a controller under a name; its parameters come on top", schemes::SCHEME),

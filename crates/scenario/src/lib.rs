@@ -15,6 +15,7 @@ mod drops;
 pub mod error;
 mod field;
 pub mod files;
+mod host;
 mod keys;
 mod links;
 mod nodes;

@@ -10,10 +10,10 @@ use crate::queues::Queues;
 use crate::reach::{Distances, bdp_bytes};
 use crate::schemes::Schemes;
 use crate::workload::{Context, Workload};
-use crate::{drops, files, links, overrides, queue_at, rcp, sampling, topology, transport};
+use crate::{drops, files, host, links, overrides, queue_at, rcp, sampling, topology, transport};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::workload::Merge;
-use sparelane_sim::{Drop, Network, NodeId, Routing, RunConfig, Sampling, Simulation};
+use sparelane_sim::{Drop, HostSpec, Network, NodeId, Routing, RunConfig, Sampling, Simulation};
 use sparelane_transport::TransportConfig;
 use std::path::Path;
 
@@ -47,6 +47,7 @@ pub static SCENARIO: &[Key] = &[
     Key::new("queue", TABLE, EMPTY, "output queues of routers"),
     Key::new("queue_at", TABLES, NO_TABLES, "output queues of routers that differ from [queue]"),
     Key::new("nic", TABLE, EMPTY, "output queues of hosts"),
+    Key::new("host", TABLE, EMPTY, "what hosts take their time for"),
     Key::new("transport", TABLE, EMPTY, "settings of TCP"),
     Key::new("scheme", Kind::Special("tables such as [scheme.tcp]"), Fallback::Required, "the controllers"),
     Key::new(
@@ -78,6 +79,7 @@ pub struct Scenario {
     network: Network,
     queues: Queues,
     differing: Vec<Differing>,
+    host: HostSpec,
     schemes: Schemes,
     workloads: Vec<Workload>,
     drops: Vec<Drop>,
@@ -123,6 +125,7 @@ impl Scenario {
             router_queue: self.queues.router,
             nic_queue: self.queues.nic,
             queues_at: self.differing.iter().flat_map(|queue| queue.queues(&self.network, self.seed)).collect(),
+            host: self.host,
             schemes: self.schemes.all.clone(),
             flows: Box::new(Merge::new(flows)),
             drops: self.drops.clone(),
@@ -196,6 +199,7 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
     let drops = section.need("drop")?;
     let drops = drops.tables()?.into_iter().map(|field| drops::read(field, &network)).collect::<Result<_, _>>()?;
     let sampling = section.given("sample").map(|field| sampling::read(field, &network, duration)).transpose()?;
+    let host = host::read(section.need("host")?)?;
     let routing = match section.need("routing")?.choice()? {
         "ecmp" => Routing::PerFlowEcmp,
         _ => Routing::SinglePath,
@@ -214,6 +218,7 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
         network,
         queues,
         differing,
+        host,
         schemes,
         workloads,
         drops,

@@ -9,6 +9,8 @@ use sparelane_transport::{DelayedAck, HEADER_BYTES, TransportConfig};
 const MSS: Kind = Kind::Size { min: 64, max: 65_535 - HEADER_BYTES };
 const TIMEOUT: Kind = Kind::Time { min: Dur::from_us(1), max: Dur::from_secs(3600) };
 const FLOOR: Kind = Kind::Time { min: Dur::ZERO, max: Dur::from_secs(3600) };
+/// Segments of a chunk.
+const BATCH: Kind = Kind::Whole { min: 1, max: 65_535 };
 const BUFFER: Kind = Kind::Size { min: 1, max: 1 << 50 };
 const BUFFER_OR_NOT: Kind = Kind::Special("a size such as \"64KiB\", or \"unlimited\"");
 
@@ -76,6 +78,26 @@ pub static TRANSPORT: &[Key] = &[
         "the send buffer; a smaller one splits a transfer into several writes",
     ),
     Key::new("ecn", Kind::Flag, Fallback::Value("false"), "explicit congestion notification").from("RFC 3168"),
+    Key::new(
+        "send_batch",
+        BATCH,
+        Fallback::Value("1"),
+        "segments of a chunk that is sent at once, at most a third of the window (segmentation offload, TSO)",
+    )
+    .from("none; 44 in the Linux of NSDI 2014 section 4.2.3"),
+    Key::new(
+        "receive_batch",
+        BATCH,
+        Fallback::Value("1"),
+        "segments that the receiving host hands over and acknowledges as one chunk, at most (receive offload, LRO)",
+    )
+    .from("none; NSDI 2014 section 4.2.3"),
+    Key::new(
+        "receive_batch_timeout",
+        Kind::Time { min: Dur::from_us(1), max: Dur::from_secs(10) },
+        Fallback::Value("100us"),
+        "the longest that a segment waits in its chunk for others",
+    ),
 ];
 
 /// The keys of `delayed_ack = { .. }`.
@@ -118,6 +140,10 @@ pub fn read(field: Field<'_>, base: TransportConfig) -> Result<TransportConfig, 
     config.receive_window_bytes = section.maybe("receive_window", buffer)?.unwrap_or(base.receive_window_bytes);
     config.send_buffer_bytes = section.maybe("send_buffer", buffer)?.unwrap_or(base.send_buffer_bytes);
     config.ecn = flag("ecn", base.ecn)?;
+    let batch = |name: &str, base: u32| section.maybe(name, Field::whole).map(|given| given.map_or(base, |n| n as u32));
+    config.send_batch = batch("send_batch", base.send_batch)?;
+    config.receive_batch = batch("receive_batch", base.receive_batch)?;
+    config.receive_batch_timeout = time("receive_batch_timeout", base.receive_batch_timeout)?;
 
     // Bounds between settings are judged where one of the two was given.
     let rto = &config.rto;
@@ -168,7 +194,7 @@ mod tests {
         let written: String = TRANSPORT
             .iter()
             .map(|key| match (key.kind, key.default) {
-                (Kind::Flag, Fallback::Value(text)) => format!("{} = {text}\n", key.name),
+                (Kind::Flag | Kind::Whole { .. }, Fallback::Value(text)) => format!("{} = {text}\n", key.name),
                 (_, Fallback::Value("false")) => format!("{} = false\n", key.name),
                 (_, Fallback::Value(text)) => format!("{} = \"{text}\"\n", key.name),
                 _ => panic!("{} has no default", key.name),
@@ -180,7 +206,8 @@ mod tests {
              min_rto = \"1s\"\nmax_rto = \"9s\"\nrto_variance_floor = \"9ms\"\nsyn_timeout = \"3s\"\n\
              rtt_from_handshake = false\n\
              sack_survives_timeout = false\nundo_spurious = true\nsyn_loss_resets_window = false\nreceive_window = \"1MB\"\n\
-             send_buffer = \"1MB\"\necn = true\n",
+             send_buffer = \"1MB\"\necn = true\nsend_batch = 3\n\
+             receive_batch = 3\nreceive_batch_timeout = \"5us\"\n",
         )
         .expect("valid settings");
         other = read(Field::root(&document), other).expect("valid defaults");

@@ -93,7 +93,7 @@ fn mistakes_of_form() {
         (
             "[queue]",
             "[queues]",
-            "x.toml:4: queues: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, nic, transport, \
+            "x.toml:4: queues: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, nic, host, transport, \
              scheme, workload, drop, sample; did you mean \"queue\"?",
         ),
         ("[queue]", "[queue", "x.toml:4: not valid TOML: unclosed table, expected `]`"),
@@ -446,7 +446,7 @@ fn mistakes_in_schemes_and_transport() {
         (
             newreno,
             "controller = \"newreno\"\nbeta = 0.7",
-            "x.toml:9: scheme.tcp.beta: unknown key; allowed: controller, transport, class, initial_window, initial_ssthresh, slow_start_limit",
+            "x.toml:9: scheme.tcp.beta: unknown key; allowed: controller, transport, class, initial_window, initial_ssthresh, slow_start_limit, growth_limit",
         ),
         (
             newreno,
@@ -506,7 +506,7 @@ fn mistakes_in_schemes_and_transport() {
         (
             rc3,
             "controller = \"rc3\"\ninner = { controller = \"cubic\", bta = 0.5 }",
-            "x.toml:11: scheme.rc3.inner.bta: unknown key; allowed: controller, initial_window, initial_ssthresh, slow_start_limit, c, beta, fast_convergence; did you mean \"beta\"?",
+            "x.toml:11: scheme.rc3.inner.bta: unknown key; allowed: controller, initial_window, initial_ssthresh, slow_start_limit, growth_limit, c, beta, fast_convergence; did you mean \"beta\"?",
         ),
         (
             "[transport]",
@@ -713,6 +713,32 @@ fn mistakes_in_workloads() {
 }
 
 #[test]
+fn mistakes_in_batches_and_hosts() {
+    check(&[
+        (
+            "[transport]",
+            "[transport]\nsend_batch = 0",
+            "x.toml:7: transport.send_batch = 0: out of range; allowed: a whole number from 1 to 65535",
+        ),
+        (
+            "[transport]",
+            "[transport]\nreceive_batch_timeout = \"0s\"",
+            "x.toml:7: transport.receive_batch_timeout = \"0s\": out of range; allowed: a time from 1us to 10s",
+        ),
+        (
+            "[transport]",
+            "[transport]\n[host]\nreceive_cots = \"1us\"",
+            "x.toml:8: host.receive_cots: unknown key; allowed: receive_cost; did you mean \"receive_cost\"?",
+        ),
+        (
+            "[transport]",
+            "[transport]\n[host]\nreceive_cost = 1",
+            "x.toml:8: host.receive_cost = 1: a time needs a unit, as in \"40ms\"; allowed: ps, ns, us, ms, s, min",
+        ),
+    ]);
+}
+
+#[test]
 fn mistakes_in_writes() {
     let with = |writes: &str| changed("scheme = \"tcp\"", &format!("scheme = \"tcp\"\nwrites = {writes}"));
     for (writes, expected) in [
@@ -791,7 +817,7 @@ fn mistakes_in_overrides_name_the_override() {
         ),
         (
             "shceme.tcp.controller=cubic",
-            "--set shceme: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, nic, transport, scheme, workload, drop, sample; did you mean \"scheme\"?",
+            "--set shceme: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, nic, host, transport, scheme, workload, drop, sample; did you mean \"scheme\"?",
         ),
         (
             "scheme.rc3.levels=[10,5]",

@@ -226,3 +226,61 @@ segments = [2, 20]
     let flows = flow_columns(&Results::new(&scenario, records));
     assert_eq!(whole(&flows, "lost_packets"), [1, 0]);
 }
+
+/// Milliseconds that 1000 packets take over 10 Gb/s and 20 ms (NSDI 2014 section 5.2), with a processor that is busy for
+/// `cost` with each received chunk, and Linux's two segments of growth per acknowledgment.
+fn offloaded(scheme: &str, send_batch: u32, receive_batch: u32, cost: &str) -> f64 {
+    let text = format!(
+        r#"duration = "10s"
+[topology]
+kind = "dumbbell"
+pairs = 1
+access_rate = "10Gbps"
+access_delay = "0s"
+bottleneck_rate = "10Gbps"
+bottleneck_delay = "10ms"
+[queue]
+kind = "priority"
+[nic]
+kind = "priority"
+limit = "1GB"
+[host]
+receive_cost = "{cost}"
+[transport]
+delayed_ack = {{ every = 2, timeout = "40ms" }}
+send_batch = {send_batch}
+receive_batch = {receive_batch}
+[scheme.tcp]
+controller = "newreno"
+slow_start_limit = 2
+growth_limit = 2
+[scheme.rc3]
+controller = "rc3"
+feed = "push"
+inner = {{ controller = "newreno", slow_start_limit = 2, growth_limit = 2 }}
+[workload]
+kind = "bulk"
+scheme = "{scheme}"
+size = "1000packets"
+"#
+    );
+    let source = Source { file: "x.toml".to_owned(), folder: Path::new(".").to_owned() };
+    let scenario = Scenario::parse(&text, &source, &[]).expect("a scenario");
+    let records = scenario.simulate().expect("a run").run().expect("lawful physics");
+    let flows = flow_columns(&Results::new(&scenario, records));
+    1e3 * seconds(&flows, "completion_s").expect("an end")
+}
+
+/// The trends of Fig. 18: offload slows TCP down, whose window grows by the acknowledgment; RC3 waits for none, and both
+/// offloads together spare its receiver's processor.
+#[test]
+fn offload_slows_tcp_down_and_rc3_not() {
+    // A segment takes 1.2 us on the wire, and its processing 2 us.
+    let times = |scheme| [(1, 1), (44, 1), (1, 44), (44, 44)].map(|(tx, rx)| offloaded(scheme, tx, rx, "2us"));
+    let [none, send, receive, both] = times("tcp");
+    assert!(none < send && send < receive && receive <= both, "{none} {send} {receive} {both}");
+    let [none, send, receive, both] = times("rc3");
+    assert!((send - none).abs() < 0.01 * none && (receive - none).abs() < 0.01 * none, "{none} {send} {receive}");
+    // The handshake of 20 ms apart.
+    assert!(both - 20.0 < 0.95 * (none - 20.0), "{none} {both}");
+}

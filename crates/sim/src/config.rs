@@ -2,6 +2,7 @@
 
 use crate::fault::Drop;
 use crate::flow::FlowSource;
+use crate::host::HostSpec;
 use crate::network::{Limit, Network, NodeId};
 use sparelane_cc::Values;
 use sparelane_core::{Dur, Rate, Time};
@@ -138,6 +139,8 @@ pub struct RunConfig {
     pub nic_queue: QueueSpec,
     /// Queues that differ; the last that names a queue decides.
     pub queues_at: Vec<QueueAt>,
+    /// The hosts.
+    pub host: HostSpec,
     /// The schemes that flows refer to.
     pub schemes: Vec<Scheme>,
     /// The flows.

@@ -9,6 +9,7 @@ mod event_tree;
 mod fabric;
 pub mod fault;
 pub mod flow;
+mod host;
 mod link;
 pub mod network;
 #[cfg(test)]
@@ -31,6 +32,7 @@ mod world;
 pub use config::{Discipline, Probe, QueueAt, QueueSpec, RcpSpec, Routing, RunConfig, Sampling, Scheme};
 pub use fault::Drop;
 pub use flow::{FlowSource, FlowSpec, MAX_FLOW_SEGMENTS, Writes};
+pub use host::HostSpec;
 pub use network::{Cable, Limit, Network, Node, NodeId, NodeKind};
 pub use physics::PhysicsViolation;
 pub use records::{CLASSES, FlowTable, LinkTable, Records, SeriesTable, Totals};

@@ -297,7 +297,7 @@ mod tests {
     use crate::topology::Dumbbell;
     use crate::workload::{ArrivalRate, Destinations, LoadOn, Merge, Paced, Poisson, PoissonSpec, SizeDistribution};
     use crate::world::World;
-    use crate::{Drop, FlowSource, NodeId, Writes};
+    use crate::{Drop, FlowSource, HostSpec, NodeId, Writes};
     use sparelane_cc::{Value, Values};
     use sparelane_core::{Domain, Dur, Stream};
     use sparelane_transport::{DelayedAck, TransportConfig};
@@ -375,6 +375,9 @@ mod tests {
             ecn: rng.below(2) == 0,
             send_buffer_bytes: (rng.below(4) == 0).then_some(30_000),
             receive_window_bytes: (rng.below(4) == 0).then_some(40_000),
+            send_batch: [1, 1, 3, 20][rng.below(4) as usize],
+            receive_batch: [1, 1, 2, 20][rng.below(4) as usize],
+            receive_batch_timeout: Dur::from_us(1 + rng.below(3_000)),
             ..TransportConfig::default()
         };
         Scheme {
@@ -455,6 +458,7 @@ mod tests {
             router_queue: queue(&mut rng),
             nic_queue: queue(&mut rng),
             queues_at: queues_at(&network, &mut rng),
+            host: HostSpec { receive_cost: Dur::from_us([0, 0, 5, 200][rng.below(4) as usize]) },
             schemes,
             network,
             stop: Time::ZERO + Dur::from_secs(if rng.below(2) == 0 { 10 } else { 1 }),
@@ -511,6 +515,8 @@ mod tests {
     fn a_longer_run_needs_no_more_slots() {
         let slots_and_flows = |seconds: u64| {
             let mut config = scenario(1);
+            // What a border keeps out altogether cannot finish.
+            config.schemes.iter_mut().for_each(|scheme| scheme.class = 0);
             let spec = PoissonSpec {
                 sources: config.network.hosts(),
                 destinations: Destinations::AnyOther,

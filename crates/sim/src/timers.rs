@@ -15,9 +15,13 @@ pub(crate) enum Side {
     Receiver,
     /// The application, which writes more.
     Application,
+    /// A chunk that waits for more segments.
+    Offload,
+    /// The processor of a host, which stands in the place of flow and slot.
+    Processor,
 }
 
-/// One entry; ties go by flow number, then side.
+/// One entry; ties go by flow number (or host), then side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
     pub(crate) at: Time,

@@ -2,6 +2,7 @@
 //! flow starts.
 
 mod finish;
+mod receive;
 mod start;
 
 use crate::application::Application;
@@ -9,6 +10,7 @@ use crate::blocks::BlockSlab;
 use crate::config::{RunConfig, Scheme};
 use crate::fabric::{Alarm, Event, Fabric};
 use crate::flow::{FlowSource, FlowSpec};
+use crate::host::{Offload, Processors};
 use crate::link::LinkSpec;
 use crate::network::{Cable, Network, NodeId, NodeKind};
 use crate::packet::{Fields, Flags, NO_BLOCKS, Packet};
@@ -60,6 +62,8 @@ pub(crate) struct Flow {
     lost: u64,
     /// Who writes it, where it is written in pieces.
     application: Option<Box<Application>>,
+    /// What its packets pass before they are with the receiver, if anything.
+    offload: Option<Box<Offload>>,
 }
 
 impl Flow {
@@ -100,6 +104,7 @@ pub(crate) struct World<F> {
     timers: Timers,
     blocks: BlockSlab,
     pullers: Pullers,
+    processors: Processors,
     source: Box<dyn FlowSource>,
     upcoming: Option<FlowSpec>,
     network: Network,
@@ -151,6 +156,7 @@ impl<F: Fabric> World<F> {
             timers: Timers::default(),
             blocks: BlockSlab::default(),
             pullers: Pullers::default(),
+            processors: Processors::new(config.host),
             source: config.flows,
             upcoming: None,
             network: config.network,
@@ -187,7 +193,7 @@ impl<F: Fabric> World<F> {
             match event {
                 Event::Delivered(packet) => self.deliver(packet)?,
                 Event::Idle(link) => self.pull(link),
-                Event::Alarm(Alarm::Timer) => self.fire_timers(),
+                Event::Alarm(Alarm::Timer) => self.fire_timers()?,
                 Event::Alarm(Alarm::FlowStart) => self.start_flows(),
                 Event::Alarm(Alarm::Sample) => self.sample(),
             }
@@ -234,13 +240,25 @@ impl<F: Fabric> World<F> {
         if packet.flags().has(Flags::RATE_HEADER) {
             flow.echoed_rate = packet.trigger();
         }
-        let ack = flow.receiver.handle_data(now, segment, packet.flags().has(Flags::MARKED));
+        let marked = packet.flags().has(Flags::MARKED);
+        if flow.offload.is_some() {
+            return self.take_in(packet.flow(), segment, marked);
+        }
+        let ack = flow.receiver.handle_data(now, segment, marked);
+        self.answer(packet.flow(), ack)
+    }
+
+    /// The receiver took data, and may have an acknowledgment to send.
+    #[inline(always)]
+    fn answer(&mut self, slot: u32, ack: Option<AckSegment>) -> Result<(), PhysicsViolation> {
+        let now = self.now;
+        let flow = &mut self.flows[slot as usize];
         if flow.receiver.next_expected() >= flow.segments && flow.finish == Time::NEVER {
             flow.reach(now)?;
         }
         match ack {
-            Some(ack) => self.send_ack(packet.flow(), ack),
-            None => self.watch_receiver(packet.flow()),
+            Some(ack) => self.send_ack(slot, ack),
+            None => self.watch_receiver(slot),
         }
         Ok(())
     }
@@ -383,17 +401,25 @@ impl<F: Fabric> World<F> {
                 continue;
             }
             flow.pulling = false;
-            if flow.tail_class() == Some(waited_in)
-                && let Some(transmit) = flow.sender.poll_transmit(self.now, true)
-            {
-                self.transmit(puller.slot, transmit);
-                self.watch_sender(puller.slot);
+            if flow.tail_class() == Some(waited_in) {
+                self.send_pulled(puller.slot);
             }
             self.await_idle(puller.slot);
         }
         if self.pullers.is_waiting(uplink) {
             self.fabric.wake_when_idle(self.now, uplink);
         }
+    }
+
+    /// One segment goes, or one chunk.
+    fn send_pulled(&mut self, slot: u32) {
+        while let Some(transmit) = self.flows[slot as usize].sender.poll_transmit(self.now, true) {
+            self.transmit(slot, transmit);
+            if !self.flows[slot as usize].sender.is_inside_chunk() {
+                break;
+            }
+        }
+        self.watch_sender(slot);
     }
 
     /// Enters the sender's timer if it is earlier than its entry.
@@ -424,8 +450,12 @@ impl<F: Fabric> World<F> {
         }
     }
 
-    fn fire_timers(&mut self) {
+    fn fire_timers(&mut self) -> Result<(), PhysicsViolation> {
         while let Some(entry) = self.timers.pop_due(self.now) {
+            if entry.side == Side::Processor {
+                self.finish_work(NodeId(entry.slot))?;
+                continue;
+            }
             let flow = &mut self.flows[entry.slot as usize];
             if !flow.open || flow.id != entry.flow {
                 continue;
@@ -448,10 +478,12 @@ impl<F: Fabric> World<F> {
                     }
                 }
                 Side::Application => self.write_more(entry.slot),
+                Side::Offload => self.time_out_chunk(entry.slot)?,
                 _ => {}
             }
         }
         self.fabric.arm(Alarm::Timer, self.timers.earliest());
+        Ok(())
     }
 
     /// The application writes again.

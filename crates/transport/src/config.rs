@@ -56,6 +56,12 @@ pub struct TransportConfig {
     pub send_buffer_bytes: Option<u64>,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
+    /// Segments of a chunk that is handed to the interface at once (segmentation offload, TSO); 1 has no chunks.
+    pub send_batch: u32,
+    /// Segments that the receiving host hands over as one chunk at most (receive offload, LRO); 1 has no chunks.
+    pub receive_batch: u32,
+    /// The longest that a segment waits in its chunk for others.
+    pub receive_batch_timeout: Dur,
 }
 
 impl Default for RtoConfig {
@@ -85,6 +91,9 @@ impl Default for TransportConfig {
             receive_window_bytes: None,
             send_buffer_bytes: None,
             ecn: false,
+            send_batch: 1,
+            receive_batch: 1,
+            receive_batch_timeout: Dur::from_us(100),
         }
     }
 }

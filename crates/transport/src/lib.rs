@@ -14,5 +14,5 @@ pub mod sender;
 
 pub use config::{DelayedAck, HEADER_BYTES, RtoConfig, TransportConfig};
 pub use receiver::Receiver;
-pub use segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock, Segment, Transmit};
+pub use segment::{AckSegment, Chunk, MAX_SACK_BLOCKS, SackBlock, Segment, Transmit};
 pub use sender::{Sender, SenderCounts};

@@ -4,7 +4,7 @@
 //! low-priority segment is acknowledged at once in its own class (RC3, NSDI 2014 section 4.1.2).
 
 use crate::config::{DelayedAck, TransportConfig};
-use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock, Segment};
+use crate::segment::{AckSegment, Chunk, MAX_SACK_BLOCKS, SackBlock, Segment};
 use sparelane_core::Time;
 use std::collections::VecDeque;
 
@@ -75,7 +75,7 @@ impl Receiver {
     pub fn handle_data(&mut self, now: Time, segment: Segment, marked: bool) -> Option<AckSegment> {
         let Segment { seq, class, retransmission, .. } = segment;
         if segment.window_reduced | marked {
-            self.note_mark(segment, marked);
+            self.note_mark(segment.window_reduced, marked && class == 0);
         }
         let in_order = seq == self.next;
         if in_order && self.ranges.is_empty() {
@@ -99,9 +99,40 @@ impl Receiver {
     /// RFC 3168 section 6.1.3: an echo lasts until the sender answers. What low priority meets is no news
     /// for class 0.
     #[cold]
-    fn note_mark(&mut self, segment: Segment, marked: bool) {
-        self.congestion_experienced &= !segment.window_reduced;
-        self.congestion_experienced |= marked && segment.class == 0;
+    fn note_mark(&mut self, window_reduced: bool, marked: bool) {
+        self.congestion_experienced &= !window_reduced;
+        self.congestion_experienced |= marked;
+    }
+
+    /// Takes several segments that the host hands over as one, and acknowledges them as one: at most once, by their
+    /// last. Delayed acknowledgments count chunks, not segments.
+    pub fn handle_chunk(&mut self, now: Time, chunk: Chunk) -> Option<AckSegment> {
+        let Chunk { first, segments, class, retransmission, .. } = chunk;
+        if chunk.window_reduced | chunk.marked {
+            self.note_mark(chunk.window_reduced, chunk.marked && class == 0);
+        }
+        let in_order = first == self.next && self.ranges.is_empty();
+        let last = first + (segments - 1);
+        for seq in first..=last {
+            let payload_bytes = if seq < last { chunk.payload_bytes } else { chunk.last_payload_bytes };
+            if seq == self.next && self.ranges.is_empty() {
+                self.held_bytes += u64::from(payload_bytes);
+                self.next += 1;
+            } else if seq >= self.next {
+                self.take_out_of_order(seq, payload_bytes);
+            }
+        }
+        if in_order
+            && class == 0
+            && let Some(delayed) = self.delayed
+            && !self.is_ack_due(now, last, retransmission, delayed)
+        {
+            return None;
+        }
+        if class == 0 {
+            self.waiting = None;
+        }
+        Some(self.acknowledge(last, retransmission, class))
     }
 
     #[inline(always)]
@@ -298,6 +329,40 @@ mod tests {
         assert!(echo(&mut receiver, data(1), true));
         assert!(echo(&mut receiver, data(2), false));
         assert!(!echo(&mut receiver, Segment { window_reduced: true, ..data(3) }, false));
+    }
+
+    fn chunk(first: u32, segments: u32) -> Chunk {
+        Chunk {
+            first,
+            segments,
+            payload_bytes: 1000,
+            last_payload_bytes: 500,
+            class: 0,
+            retransmission: false,
+            window_reduced: false,
+            marked: false,
+        }
+    }
+
+    #[test]
+    fn a_chunk_is_acknowledged_once_and_counts_once_where_that_is_delayed() {
+        let mut at_once = receiver(None);
+        let ack = at_once.handle_chunk(Time::ZERO, chunk(0, 5)).expect("acknowledged");
+        assert_eq!((ack.cumulative, ack.trigger, at_once.held_bytes()), (5, 4, 4_500));
+        let mut delayed = receiver(Some(DelayedAck { every_segments: 2, timeout: Dur::from_ms(40) }));
+        assert!(delayed.handle_chunk(Time::ZERO, chunk(0, 5)).is_none());
+        let ack = delayed.handle_chunk(Time::ZERO, chunk(5, 7)).expect("second chunk");
+        assert_eq!((ack.cumulative, ack.trigger), (12, 11));
+    }
+
+    #[test]
+    fn a_chunk_beyond_a_hole_is_one_block_and_what_fills_the_hole_counts_once() {
+        let mut receiver = receiver(Some(DelayedAck { every_segments: 2, timeout: Dur::from_ms(40) }));
+        assert!(receiver.handle_chunk(Time::ZERO, chunk(4, 3)).is_some(), "out of order: at once");
+        assert_eq!(blocks(&receiver), [(4, 7)]);
+        let ack = receiver.handle_chunk(Time::ZERO, chunk(0, 6)).expect("fills the hole");
+        assert_eq!((ack.cumulative, receiver.held_bytes()), (7, 2_500 + 4_000));
+        assert!(receiver.sack_blocks().is_empty());
     }
 
     /// Any order of arrival ends with everything held, and what is reported is always true.

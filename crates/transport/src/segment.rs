@@ -39,6 +39,27 @@ pub struct Segment {
     pub window_reduced: bool,
 }
 
+/// Consecutive segments of one class that a host hands to the receiver as one (receive offload, LRO).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// The first segment.
+    pub first: u32,
+    /// How many there are, at least one.
+    pub segments: u32,
+    /// Payload bytes of each but the last.
+    pub payload_bytes: u32,
+    /// Payload bytes of the last.
+    pub last_payload_bytes: u32,
+    /// Priority class of all.
+    pub class: u8,
+    /// Whether any was a retransmission.
+    pub retransmission: bool,
+    /// Whether any said that the window was reduced (RFC 3168).
+    pub window_reduced: bool,
+    /// Whether the network marked any.
+    pub marked: bool,
+}
+
 /// One acknowledgment. Its SACK blocks travel beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckSegment {

@@ -136,10 +136,24 @@ impl SendBuffer {
 
     #[inline(never)]
     fn payload_bytes_of(&self, seq: u32) -> u32 {
-        match self.writes.get(self.writes.partition_point(|write| write.end <= seq)) {
+        match self.write_of(seq) {
             Some(write) if seq + 1 == write.end => write.last_bytes,
             _ => self.mss_bytes,
         }
+    }
+
+    /// One past the last segment of the write that `seq` belongs to.
+    pub fn end_of_write(&self, seq: u32) -> u32 {
+        self.write_of(seq).map_or(self.end, |write| write.end)
+    }
+
+    /// The first segment of the write that `seq` belongs to.
+    pub fn start_of_write(&self, seq: u32) -> u32 {
+        self.write_of(seq).map_or(0, |write| write.first)
+    }
+
+    fn write_of(&self, seq: u32) -> Option<&Write> {
+        self.writes.get(self.writes.partition_point(|write| write.end <= seq))
     }
 
     /// The next segment from the tail that neither loop has sent, where the head has sent all below

@@ -9,6 +9,7 @@
 //! Input through `handle_*`, output through `poll_transmit` until it returns `None`; whoever drives
 //! it wakes it at `next_timer`.
 
+mod batch;
 mod recovery;
 mod transmit;
 
@@ -17,6 +18,7 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock};
 use crate::send_buffer::SendBuffer;
+use batch::Batch;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Phase};
 use sparelane_core::{Dur, Rate, Stream, Time};
 
@@ -80,6 +82,7 @@ pub struct Sender {
     cc: Box<dyn CongestionControl>,
     buffer: SendBuffer,
     board: Scoreboard,
+    batch: Batch,
     config: TransportConfig,
     /// An episode of recovery ends when everything below is acknowledged.
     recover: u32,
@@ -149,6 +152,7 @@ impl Sender {
             cc,
             buffer: SendBuffer::new(config.mss_bytes, config.send_buffer_bytes),
             board: Scoreboard::new(),
+            batch: Batch::of(config.send_batch),
             config,
             recover: 0,
             dup_acks: 0,
@@ -455,9 +459,10 @@ impl Sender {
             && !self.window_reduced
             && self.limits.pacing.is_none();
         self.plain = windowed && self.phase == Phase::Open && self.dup_acks == 0 && self.board.is_clean();
-        self.sends_plainly = self.plain;
+        let one_by_one = self.batch.size == 1;
+        self.sends_plainly = self.plain && one_by_one;
         self.reopen();
-        if windowed && self.phase == Phase::Recovery && self.config.sack && !self.resend_head {
+        if windowed && one_by_one && self.phase == Phase::Recovery && self.config.sack && !self.resend_head {
             self.reopen_in_recovery();
         }
     }

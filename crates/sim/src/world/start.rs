@@ -4,6 +4,7 @@ use super::{Flow, World};
 use crate::application::Application;
 use crate::fabric::{Alarm, Fabric};
 use crate::flow::{FlowSpec, MAX_FLOW_SEGMENTS};
+use crate::host::Offload;
 use crate::link::PlannedDrop;
 use crate::packet::Flags;
 use crate::records::CLASSES;
@@ -94,6 +95,7 @@ impl<F: Fabric> World<F> {
             sent: [0; CLASSES],
             lost: 0,
             application,
+            offload: Offload::of(self.processors.spec(), &transport),
         };
         match self.flows.get_mut(slot as usize) {
             Some(old) => *old = flow,

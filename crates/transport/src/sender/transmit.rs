@@ -1,5 +1,6 @@
 //! Sending: the window, the pace, and what a controller that owns the send clock decides.
 
+use super::batch::Tail;
 use super::{Sender, State, context};
 use crate::config::HEADER_BYTES;
 use crate::scoreboard::DUP_THRESH;
@@ -33,31 +34,44 @@ impl Sender {
         if self.state != State::Established {
             return self.poll_handshake(now);
         }
-        let head = match self.phase {
+        if let Some(segment) = self.next_of_low_chunk() {
+            return Some(Transmit::Data(segment));
+        }
+        let mut head = match self.phase {
             Phase::Open => self.next_new(),
             Phase::Recovery | Phase::Timeout => self.next_in_recovery(),
         };
+        let mut waits_for_window = false;
+        if self.batch.size > 1
+            && let Some(seq) = head
+            && !self.has_room_for_chunk(seq)
+        {
+            (head, waits_for_window) = (None, true);
+        }
         let tail = if self.uses_tail { self.next_tail() } else { None };
         if head.is_none() && tail.is_none() {
-            self.cwnd_limited = false;
+            self.cwnd_limited = waits_for_window;
             return None;
         }
+        waits_for_window |= head.is_some();
         let offer = Offer {
             head_bytes: head.map(|_| self.config.mss_bytes),
-            tail: tail.map(|(_, sent_in_write)| TailOffer { sent_in_write }),
+            tail: tail.map(|tail| TailOffer { sent_in_write: tail.sent_in_write }),
             in_flight_bytes: self.counted_segments() * self.config.mss_bytes,
             allowance_bytes: self.allowance_segments() * self.config.mss_bytes,
             nic_idle,
         };
-        match (self.ask(now, offer), head, tail) {
+        let inside_chunk = head == Some(self.nxt) && self.batch.has_begun(self.nxt);
+        match (self.ask(now, offer, inside_chunk), head, tail) {
             (Permit::Send(plan), Some(seq), _) if plan.end == WhichEnd::Head => {
                 Some(Transmit::Data(self.send_head(now, seq, plan.class)))
             }
-            (Permit::Send(plan), _, Some((seq, _))) if plan.end == WhichEnd::Tail => {
-                self.cwnd_limited = head.is_some();
-                self.buffer.sent_from_tail(seq);
-                self.board.send_low(seq);
-                Some(Transmit::Data(self.segment(seq, plan.class)))
+            (Permit::Send(plan), _, Some(tail)) if plan.end == WhichEnd::Tail => {
+                self.cwnd_limited = waits_for_window;
+                self.buffer.sent_from_tail(tail.first);
+                self.board.send_low(tail.first);
+                self.batch.begin_low(tail, plan.class);
+                Some(Transmit::Data(self.segment(tail.first, plan.class)))
             }
             (Permit::NotBefore(at), ..) => {
                 debug_assert!(at > now, "a controller asks at {now} to be asked again at {at}");
@@ -65,15 +79,16 @@ impl Sender {
                 None
             }
             _ => {
-                self.cwnd_limited = head.is_some();
+                self.cwnd_limited = waits_for_window;
                 None
             }
         }
     }
 
-    /// Asks the pace, and then the window or the controller that owns the send clock.
-    fn ask(&mut self, now: Time, mut offer: Offer) -> Permit {
-        let paced = self.limits.pacing.is_some() && offer.head_bytes.is_some() && now < self.paced_until;
+    /// Asks the pace, except inside a chunk, and then the window or the controller that owns the send clock.
+    fn ask(&mut self, now: Time, mut offer: Offer, inside_chunk: bool) -> Permit {
+        let paced =
+            self.limits.pacing.is_some() && offer.head_bytes.is_some() && now < self.paced_until && !inside_chunk;
         if paced {
             offer.head_bytes = None;
         }
@@ -90,14 +105,24 @@ impl Sender {
         if !self.uses_tail || self.state != State::Established {
             return None;
         }
-        let (_, sent_in_write) = self.next_tail()?;
+        if let Some(class) = self.batch.low_class() {
+            return Some(class);
+        }
+        let Tail { sent_in_write, .. } = self.next_tail()?;
         self.cc.tail_class(&TailOffer { sent_in_write })
     }
 
-    /// The next segment from the tail inside the receiver's window, as [`SendBuffer`](crate::send_buffer::SendBuffer) gives it.
+    /// What goes next from the tail, inside the receiver's window: a segment or a chunk.
     #[inline(always)]
-    fn next_tail(&self) -> Option<(u32, u32)> {
-        self.buffer.next_tail(self.nxt).filter(|(seq, _)| seq - self.una < self.receive_window_segments)
+    fn next_tail(&self) -> Option<Tail> {
+        let (last, sent_in_write) = self.buffer.next_tail(self.nxt)?;
+        if last - self.una >= self.receive_window_segments {
+            return None;
+        }
+        if self.batch.size > 1 {
+            return Some(self.tail_chunk(last, sent_in_write));
+        }
+        Some(Tail { first: last, end: last + 1, sent_in_write })
     }
 
     fn poll_handshake(&mut self, now: Time) -> Option<Transmit> {
@@ -111,7 +136,7 @@ impl Sender {
     }
 
     /// What counts against the window, segments.
-    fn counted_segments(&self) -> u64 {
+    pub(super) fn counted_segments(&self) -> u64 {
         let counts_pipe = match self.phase {
             Phase::Open => false,
             Phase::Recovery => self.config.sack,
@@ -150,7 +175,7 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn segment(&self, seq: u32, class: u8) -> Segment {
+    pub(super) fn segment(&self, seq: u32, class: u8) -> Segment {
         let payload_bytes = self.buffer.payload_bytes(seq);
         Segment { seq, payload_bytes, class, retransmission: false, window_reduced: false }
     }
@@ -164,6 +189,7 @@ impl Sender {
             self.paced_until = self.paced_until.max(now) + rate.time_for(wire_bytes);
         }
         if seq == self.nxt {
+            self.batch.sent(seq);
             self.remember(now, seq);
             self.nxt += 1;
             // RFC 3168 section 6.1.2: the first new data after the cut says so.

@@ -1,6 +1,7 @@
 //! Conversations between a sender and a receiver: what is sent, when, and what the window does.
 
 mod alone;
+mod batch;
 mod edges;
 mod handshake;
 mod marks;
