@@ -1,10 +1,11 @@
-"""NSDI 2014, Fig. 15: single flows on the authors' testbed of two Linux servers, as their simulation has them."""
+"""NSDI 2014, Figs. 15 and 18: single flows on the authors' testbed of two Linux servers, also with offload."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
@@ -34,13 +35,27 @@ class Variant:
 
 
 DELAYED = 'transport.delayed_ack={every=2,timeout="40ms"}'
-BY_TWO = ("scheme.tcp.slow_start_limit=2", "scheme.rc3.inner.slow_start_limit=2")
+BY_TWO = tuple(
+    f"scheme.{place}.{limit}=2" for place in ("tcp", "rc3.inner") for limit in ("slow_start_limit", "growth_limit")
+)
 
 VARIANTS = (
     Variant("an ACK per packet", (), {"TCP": plots.TCP, "RC3": plots.RC3}),
     Variant("delayed ACKs", (DELAYED, *BY_TWO), {"TCP": plots.MODEL}),
     Variant("delayed ACKs, growth by one", (DELAYED,), {"TCP": plots.THIRD}),
 )
+
+# Fig. 18: one flow of this many packets at 10 Gb/s, with the hosts' chunks of segments.
+OFFLOAD_RATE, OFFLOAD_PACKETS = "10 Gb/s", 1000
+HOST = "host.receive_cost=2us"
+EACH_CHUNK = "transport.delayed_ack=false"
+SENDS, RECEIVES = "transport.send_batch=44", "transport.receive_batch=44"
+OFFLOADS = {
+    "neither": Variant("no offload", (HOST, DELAYED, *BY_TWO), {}),
+    "TSO": Variant("TSO", (HOST, DELAYED, *BY_TWO, SENDS), {}),
+    "LRO": Variant("LRO", (HOST, EACH_CHUNK, *BY_TWO, RECEIVES), {}),
+    "both": Variant("TSO and LRO", (HOST, EACH_CHUNK, *BY_TWO, SENDS, RECEIVES), {}),
+}
 
 ASSUMPTIONS = (
     "The paper plots averages of 100 flows and prints no numbers; one flow on an idle path has no randomness, so "
@@ -51,7 +66,10 @@ ASSUMPTIONS = (
     "start each acknowledgment adds up to two packets to the window, as the paper says of Linux, or one.",
     "RC3's receiver acknowledges low-priority packets at once in any case; the figure shows RC3 once, since its times "
     "with delayed ACKs are the same on its scale.",
-    "Linux's costs per packet, segmentation offload and receive offload are not in these runs.",
+    "Offload (Fig. 18): chunks of up to 44 segments (64 KB) on both sides. Linux acknowledges each received chunk of "
+    "two segments or more, and credits the window with two. Receiving a chunk, or a packet without receive offload, "
+    "takes the processor 2 µs, longer than a packet takes at 10 Gb/s; the paper gives no number. In the other rows it "
+    "takes no time.",
 )
 
 
@@ -79,20 +97,15 @@ def plan(effort: Effort) -> Sequence[Simulation]:
         for variant in VARIANTS
         for packets in SIZES
         for scheme in SCHEMES
-    ]
+    ] + [_run(OFFLOAD_RATE, variant, scheme, OFFLOAD_PACKETS) for variant in OFFLOADS.values() for scheme in SCHEMES]
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Completion times, and what RC3 takes off."""
     del effort
-    rows = (
-        row
-        for rate in RATES
-        for variant in VARIANTS
-        for packets in SIZES
-        for row in _rows(rate, variant, packets, outcomes)
-    )
-    return Evaluation(tuple(rows))
+    points = [(rate, variant, packets) for rate in RATES for variant in VARIANTS for packets in SIZES]
+    points += [(OFFLOAD_RATE, variant, OFFLOAD_PACKETS) for variant in OFFLOADS.values()]
+    return Evaluation(tuple(row for point in points for row in _rows(*point, outcomes)))
 
 
 def _rows(rate: str, variant: Variant, packets: int, outcomes: Outcomes) -> Iterable[Row]:
@@ -112,8 +125,8 @@ def _name(rate: str, variant: Variant, packets: int) -> str:
 
 
 def draw(evaluation: Evaluation) -> Figure:
-    """Completion time against size, one panel for each rate."""
-    drawing, panels = plots.figure(len(RATES), width_inches=plots.PAGE_INCHES)
+    """Completion time against size, one panel for each rate; and with offload."""
+    drawing, [*panels, offloads] = plots.figure(len(RATES) + 1, width_inches=1.4 * plots.PAGE_INCHES)
     for axes, rate in zip(panels, RATES, strict=True):
         for variant in VARIANTS:
             for scheme, look in variant.looks.items():
@@ -123,16 +136,30 @@ def draw(evaluation: Evaluation) -> Figure:
         axes.set_ylim(0.0, 0.24)
         axes.set_xlabel(f"flow size at {rate} (packets)")
         axes.set_ylabel("completion time (s)")
-        plots.legend_above(axes, 2)
+        plots.legend_above(axes, 1)
+    _draw_offloads(offloads, evaluation)
     return drawing
+
+
+def _draw_offloads(axes: Axes, evaluation: Evaluation) -> None:
+    names = [_name(OFFLOAD_RATE, variant, OFFLOAD_PACKETS) for variant in OFFLOADS.values()]
+    looks = {"TCP": plots.TCP, "RC3": plots.RC3}
+    bars = [
+        plots.Bars.of_rows(scheme, look, [evaluation.find(name, f"{scheme} FCT") for name in names])
+        for scheme, look in looks.items()
+    ]
+    plots.grouped_bars(axes, list(OFFLOADS), bars)
+    axes.set_xlabel(f"offload, {OFFLOAD_PACKETS} packets at {OFFLOAD_RATE}")
+    axes.set_ylabel("completion time (s)")
+    plots.legend_above(axes, 2)
 
 
 EXPERIMENT = Experiment(
     id="rc3/linux-fct",
     title="Single flows on the testbed, by size",
-    source="Mittal et al., NSDI 2014, section 5.2 and Fig. 15",
+    source="Mittal et al., NSDI 2014, section 5.2, Figs. 15 and 18",
     method="Two servers, a round trip of 20 ms, 10 Gb/s and 1 Gb/s; one flow of 1 to 1000 packets at a time, under TCP "
-    "and under RC3.",
+    "and under RC3; 1000 packets also with segmentation and receive offload.",
     assumptions=ASSUMPTIONS,
     full=Effort("full", seeds=1),
     quick=Effort("quick", seeds=1),
