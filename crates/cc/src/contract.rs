@@ -52,6 +52,23 @@ pub struct Ack {
     pub explicit_rate: Option<Rate>,
 }
 
+#[cfg(test)]
+impl Ack {
+    /// `bytes` acknowledged in sequence, with nothing out of the ordinary: for tests of laws.
+    pub(crate) const fn in_sequence(bytes: u64) -> Ack {
+        Ack {
+            acked_bytes: bytes,
+            delivered_bytes: bytes,
+            rtt: None,
+            in_flight_bytes: 0,
+            cwnd_limited: true,
+            phase: Phase::Open,
+            ecn_echo: false,
+            explicit_rate: None,
+        }
+    }
+}
+
 /// News of congestion. Each is delivered once per episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Congestion {

@@ -141,16 +141,7 @@ mod tests {
         let mut controller = Windowed::new(law, config, MSS);
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
-        let ack = Ack {
-            acked_bytes: 10 * MSS,
-            delivered_bytes: 10 * MSS,
-            rtt: None,
-            in_flight_bytes: 0,
-            cwnd_limited: true,
-            phase: Phase::Open,
-            ecn_echo: false,
-            explicit_rate: None,
-        };
+        let ack = Ack::in_sequence(10 * MSS);
         controller.on_ack(&ack, &mut cx);
         controller.limits().cwnd_bytes
     }

@@ -90,6 +90,11 @@ impl Hazards {
         Hazards { threshold: 0, rng: Stream::new(0, Domain::Loss, 0), planned: Vec::new() }
     }
 
+    /// Forgets what was planned for the flow in this slot.
+    pub(crate) fn forget(&mut self, flow: u32) {
+        self.planned.retain(|planned| planned.flow != flow);
+    }
+
     /// Decides the fate of a packet that comes to the link: dropped at once, lost on the wire, or neither.
     pub(crate) fn strike(&mut self, packet: &mut Packet) -> bool {
         if self.planned.iter_mut().any(|planned| planned.takes(packet)) {
@@ -228,7 +233,7 @@ impl Link {
     /// Forgets what was planned for the flow in this slot.
     pub(crate) fn forget_drops(&mut self, flow: u32) {
         if let Some(Door { hazards, .. }) = self.door.as_deref_mut() {
-            hazards.planned.retain(|planned| planned.flow != flow);
+            hazards.forget(flow);
         }
     }
 

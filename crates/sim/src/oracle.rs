@@ -259,7 +259,7 @@ impl Fabric for TwoEventFabric {
     }
 
     fn forget_drops(&mut self, link: u32, flow: u32) {
-        self.ports[link as usize].hazards.planned.retain(|planned| planned.flow != flow);
+        self.ports[link as usize].hazards.forget(flow);
     }
 
     fn take_dropped(&mut self) -> Option<Packet> {

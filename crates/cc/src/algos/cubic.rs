@@ -123,7 +123,6 @@ impl WindowLaw for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::Phase;
     use sparelane_core::{Domain, Dur, Stream};
 
     const MSS: u64 = 1000;
@@ -135,16 +134,7 @@ mod tests {
     }
 
     fn one_segment() -> Ack {
-        Ack {
-            acked_bytes: MSS,
-            delivered_bytes: MSS,
-            rtt: None,
-            in_flight_bytes: 0,
-            cwnd_limited: true,
-            phase: Phase::Open,
-            ecn_echo: false,
-            explicit_rate: None,
-        }
+        Ack::in_sequence(MSS)
     }
 
     /// Eq. (2): from 700 of 1000 segments the plateau is K = cbrt(300 / 0.4) = 9.0856 s away.

@@ -32,7 +32,6 @@ impl WindowLaw for NewReno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::Phase;
     use sparelane_core::{Domain, Stream, Time};
 
     #[test]
@@ -40,16 +39,7 @@ mod tests {
         const MSS: u64 = 1460;
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
-        let ack = Ack {
-            acked_bytes: MSS,
-            delivered_bytes: MSS,
-            rtt: None,
-            in_flight_bytes: 0,
-            cwnd_limited: true,
-            phase: Phase::Open,
-            ecn_echo: false,
-            explicit_rate: None,
-        };
+        let ack = Ack::in_sequence(MSS);
         for segments in [2, 10, 150, 1000, 1459, 50_000] {
             let mut law = NewReno::default();
             let mut window = Window { cwnd: segments * MSS, ssthresh: 0 };

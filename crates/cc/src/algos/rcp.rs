@@ -88,7 +88,6 @@ impl CongestionControl for Rcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::Phase;
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 1460;
@@ -105,16 +104,7 @@ mod tests {
     }
 
     fn acknowledge(rcp: &mut Rcp, explicit_rate: Option<Rate>) {
-        let ack = Ack {
-            acked_bytes: MSS,
-            delivered_bytes: MSS,
-            rtt: None,
-            in_flight_bytes: 0,
-            cwnd_limited: true,
-            phase: Phase::Open,
-            ecn_echo: false,
-            explicit_rate,
-        };
+        let ack = Ack { explicit_rate, ..Ack::in_sequence(MSS) };
         with_cx(Some(Dur::from_ms(30)), |cx| rcp.on_ack(&ack, cx));
     }
 

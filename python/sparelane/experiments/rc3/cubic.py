@@ -55,7 +55,7 @@ def _difference_rows(effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
 def draw(evaluation: Evaluation) -> Figure:
     """Completion times with each controller, over flows and over bytes."""
     names = [setting.name for setting in SETTINGS]
-    return draw_completion(evaluation, names, "TCP, and the TCP in RC3", rule="")
+    return draw_completion(evaluation, names, "TCP, and the TCP in RC3")
 
 
 EXPERIMENT = Experiment(

@@ -59,7 +59,7 @@ def redundant(outcome: Outcome) -> float:
 def draw(evaluation: Evaluation) -> Figure:
     """Completion times with and without SACK, over flows and over bytes."""
     names = [setting.name for setting in SETTINGS]
-    return draw_completion(evaluation, names, "TCP, and the TCP in RC3", rule="")
+    return draw_completion(evaluation, names, "TCP, and the TCP in RC3")
 
 
 EXPERIMENT = Experiment(
