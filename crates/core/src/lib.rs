@@ -4,11 +4,13 @@
 //! result depends on is an integer, so that a run repeats to the bit on any machine.
 
 pub mod maths;
+mod prefetch;
 pub mod rate;
 pub mod ring;
 pub mod rng;
 pub mod time;
 
+pub use prefetch::prefetch;
 pub use rate::Rate;
 pub use ring::Ring;
 pub use rng::{Domain, Stream};

@@ -1,5 +1,14 @@
 //! A growing ring with absolute positions.
 
+use crate::prefetch::prefetch;
+
+/// Asks for what comes a few items after the oldest, so that it is here when it is read. At the end of the slots, where the ring
+/// goes on at their beginning, it asks in vain: that is rare, and cheaper than knowing.
+#[inline(always)]
+fn expect_after<T>(oldest: &T) {
+    prefetch(std::ptr::from_ref(oldest).wrapping_add(4));
+}
+
 /// A first-in, first-out ring of small copyable items.
 ///
 /// Items keep the absolute position at which they were pushed (0, 1, 2, ...), so that a cursor into
@@ -72,7 +81,9 @@ impl<T: Copy + Default> Ring<T> {
         debug_assert!(!self.is_empty(), "popped an empty ring");
         let slot = self.slot(self.head);
         self.head += 1;
-        &self.slots[slot]
+        let item = &self.slots[slot];
+        expect_after(item);
+        item
     }
 
     /// Removes and returns the oldest item.
@@ -81,9 +92,10 @@ impl<T: Copy + Default> Ring<T> {
         if self.is_empty() {
             return None;
         }
-        let item = self.slots[self.slot(self.head)];
+        let item = &self.slots[self.slot(self.head)];
         self.head += 1;
-        Some(item)
+        expect_after(item);
+        Some(*item)
     }
 
     /// As [`Ring::pop`], but an emptied ring begins again at position zero: one that is often empty then uses
@@ -110,6 +122,12 @@ impl<T: Copy + Default> Ring<T> {
     #[inline(always)]
     pub fn front(&self) -> Option<&T> {
         if self.is_empty() { None } else { Some(&self.slots[self.slot(self.head)]) }
+    }
+
+    /// The slot of the oldest item: of an empty ring, whatever is in it.
+    #[inline(always)]
+    pub fn oldest_slot(&self) -> &T {
+        &self.slots[self.slot(self.head)]
     }
 
     /// The item at absolute position `at`, where `head() <= at < tail()`.

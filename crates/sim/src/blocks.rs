@@ -2,6 +2,7 @@
 //! packets without any stay small.
 
 use crate::packet::NO_BLOCKS;
+use sparelane_core::prefetch;
 use sparelane_transport::{MAX_SACK_BLOCKS, SackBlock};
 
 /// The blocks of one acknowledgment, and the rate that it echoes if it has a rate header.
@@ -61,6 +62,14 @@ impl BlockSlab {
         }
         let entry = &self.entries[index as usize];
         &entry.blocks[..usize::from(entry.count)]
+    }
+
+    /// The entry at `index`, if it is one, will be wanted soon.
+    #[inline(always)]
+    pub(crate) fn expect(&self, index: u32) {
+        if let Some(entry) = self.entries.get(index as usize) {
+            prefetch(entry);
+        }
     }
 
     /// Gives the entry at `index` back.

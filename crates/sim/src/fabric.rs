@@ -8,7 +8,7 @@
 
 use crate::event_tree::EventTree;
 use crate::link::{Link, LinkCounts, LinkSpec, PlannedDrop};
-use crate::packet::{Flags, Packet};
+use crate::packet::{NO_BLOCKS, Packet};
 use sparelane_core::{Rate, Time};
 
 /// The end of a route: the packet is at its host.
@@ -23,10 +23,12 @@ pub(crate) enum Alarm {
     FlowStart,
     /// Time series are sampled.
     Sample,
+    /// The run is over.
+    Stop,
 }
 
 impl Alarm {
-    pub(crate) const ALL: [Alarm; 3] = [Alarm::Timer, Alarm::FlowStart, Alarm::Sample];
+    pub(crate) const ALL: [Alarm; 4] = [Alarm::Timer, Alarm::FlowStart, Alarm::Sample, Alarm::Stop];
 }
 
 /// What happened.
@@ -49,8 +51,8 @@ pub(crate) trait Fabric {
     fn send(&mut self, now: Time, packet: Packet);
     /// Sets an alarm, or clears it with [`Time::NEVER`].
     fn arm(&mut self, alarm: Alarm, at: Time);
-    /// The next event no later than `until`.
-    fn next(&mut self, until: Time) -> Option<(Time, Event)>;
+    /// The next event; none if nothing is to happen any more.
+    fn next(&mut self) -> Option<(Time, Event)>;
     /// The first link of the route at `at`.
     fn first_link(&self, at: u32) -> u32;
     fn is_idle(&mut self, now: Time, link: u32) -> bool;
@@ -59,6 +61,10 @@ pub(crate) trait Fabric {
     fn plan_drop(&mut self, link: u32, planned: PlannedDrop);
     /// The flow in this slot is over: what was planned for it on `link` is not for the next one there.
     fn forget_drops(&mut self, link: u32, flow: u32);
+    /// Where the SACK blocks may be of the packet that is delivered next on the same link: a hint, to have them at hand.
+    fn expected_blocks(&self) -> u32 {
+        NO_BLOCKS
+    }
     /// Packets that vanished since the last call.
     fn take_dropped(&mut self) -> Option<Packet>;
     /// Bytes that wait for `link`.
@@ -80,6 +86,8 @@ pub(crate) struct LinkFabric<const N: usize> {
     tree: EventTree<N>,
     alarms: [Time; Alarm::ALL.len()],
     dropped: Vec<Packet>,
+    /// The link of the last delivery at a host.
+    delivered_by: u32,
     /// Events that were not the arrival of a packet.
     other_events: u64,
 }
@@ -117,6 +125,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             tree: EventTree::new(),
             alarms: [Time::NEVER; Alarm::ALL.len()],
             dropped: Vec::new(),
+            delivered_by: 0,
             other_events: 0,
         }
     }
@@ -142,10 +151,10 @@ impl<const N: usize> Fabric for LinkFabric<N> {
     }
 
     #[inline(always)]
-    fn next(&mut self, until: Time) -> Option<(Time, Event)> {
+    fn next(&mut self) -> Option<(Time, Event)> {
         loop {
             let (links, alarms) = (&self.links, &self.alarms);
-            let (leaf, now) = self.tree.next(until, |leaf| Self::time_of(links, alarms, leaf))?;
+            let (leaf, now) = self.tree.next(|leaf| Self::time_of(links, alarms, leaf))?;
             let Some(link) = self.links.get_mut(leaf) else {
                 self.other_events += 1;
                 let alarm = Alarm::ALL[leaf - self.links.len()];
@@ -160,12 +169,13 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             }
             let packet = link.deliver(now);
             self.tree.set(leaf, link.next_event());
-            if packet.flags().has(Flags::DOOMED) {
-                link.lose(packet, &mut self.dropped);
-                continue;
-            }
-            let onward = self.routes[packet.route() as usize];
+            let onward = self.routes.get(packet.route() as usize).copied().unwrap_or(AT_HOST);
             if onward == AT_HOST {
+                if packet.is_doomed() {
+                    link.lose(packet, &mut self.dropped);
+                    continue;
+                }
+                self.delivered_by = leaf as u32;
                 return Some((now, Event::Delivered(packet)));
             }
             self.enter(now, onward, &packet);
@@ -194,6 +204,11 @@ impl<const N: usize> Fabric for LinkFabric<N> {
 
     fn forget_drops(&mut self, link: u32, flow: u32) {
         self.links[link as usize].forget_drops(flow);
+    }
+
+    #[inline(always)]
+    fn expected_blocks(&self) -> u32 {
+        self.links[self.delivered_by as usize].following().blocks()
     }
 
     #[inline(always)]

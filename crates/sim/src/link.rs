@@ -101,7 +101,7 @@ impl Hazards {
             return true;
         }
         if self.threshold > 0 && self.rng.next_u64() < self.threshold {
-            packet.set(Flags::DOOMED);
+            packet.doom();
         }
         false
     }
@@ -384,6 +384,12 @@ impl Link {
             self.commit(now);
         }
         packet
+    }
+
+    /// The packet that comes after the one just delivered; any packet, where there is none.
+    #[inline(always)]
+    pub(crate) fn following(&self) -> &Packet {
+        self.wire.oldest_slot()
     }
 
     /// Whether the transmitter has nothing to do at `now`.

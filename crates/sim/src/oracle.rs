@@ -187,13 +187,9 @@ impl Fabric for TwoEventFabric {
         }
     }
 
-    fn next(&mut self, until: Time) -> Option<(Time, Event)> {
+    fn next(&mut self) -> Option<(Time, Event)> {
         loop {
-            let &Reverse(((now, ..), serial)) = self.heap.peek()?;
-            if now > until {
-                return None;
-            }
-            self.heap.pop();
+            let Reverse(((now, ..), serial)) = self.heap.pop()?;
             self.events += 1;
             match self.kinds.remove(&serial)? {
                 Kind::TransmissionEnds(link) => {
@@ -210,7 +206,7 @@ impl Fabric for TwoEventFabric {
                     let packet = port.wire.pop_front()?;
                     port.counts.delivered_packets += 1;
                     port.counts.delivered_bytes += packet.wire_bytes();
-                    if packet.flags().has(Flags::DOOMED) {
+                    if packet.is_doomed() {
                         port.counts.lost += 1;
                         self.dropped.push(packet);
                         continue;

@@ -24,8 +24,6 @@ impl Flags {
     pub(crate) const MARKED: Flags = Flags(16);
     /// Data: the window was reduced. Acknowledgment: echo of a mark.
     pub(crate) const ECN_ANSWER: Flags = Flags(32);
-    /// To be lost on the wire.
-    pub(crate) const DOOMED: Flags = Flags(64);
     /// Carries a rate header: see `rate_header`.
     pub(crate) const RATE_HEADER: Flags = Flags(128);
 
@@ -126,6 +124,17 @@ impl Packet {
         (self.trigger_route >> 32) as u32
     }
 
+    /// Decides that the packet is lost on the wire: its route ends beyond the table of routes.
+    pub(crate) const fn doom(&mut self) {
+        self.trigger_route |= 1 << 63;
+    }
+
+    /// Whether the packet is to be lost on the wire.
+    #[inline(always)]
+    pub(crate) const fn is_doomed(&self) -> bool {
+        self.trigger_route >> 63 != 0
+    }
+
     /// The packet on its next link, whose far end it reaches at `at`.
     #[inline(always)]
     pub(crate) const fn onward(&self, at: Time) -> Packet {
@@ -183,10 +192,14 @@ mod tests {
             flags: Flags::ACK,
             class: 255,
         });
-        packet.set(Flags::DOOMED);
-        let packet = packet.onward(Time::from_ps(9));
+        packet.set(Flags::MARKED);
+        let mut packet = packet.onward(Time::from_ps(9));
         assert_eq!((packet.flow(), packet.seq(), packet.trigger(), packet.route()), (0xdead_beef, 7, u32::MAX, 42));
         assert_eq!((packet.blocks(), packet.wire_bytes(), packet.class()), (NO_BLOCKS, 65_535, 255));
-        assert_eq!(packet.flags(), Flags::ACK.with_if(true, Flags::DOOMED));
+        assert_eq!(packet.flags(), Flags::ACK.with_if(true, Flags::MARKED));
+        assert!(!packet.is_doomed());
+        packet.doom();
+        assert!(packet.is_doomed() && packet.onward(Time::ZERO).is_doomed());
+        assert_eq!((packet.flow(), packet.trigger()), (0xdead_beef, u32::MAX));
     }
 }

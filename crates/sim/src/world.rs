@@ -175,6 +175,7 @@ impl<F: Fabric> World<F> {
             delivered: 0,
             dropped: 0,
         };
+        world.fabric.arm(Alarm::Stop, Time::from_ps(world.stop.as_ps().saturating_add(1)));
         world.await_next_flow();
         if world.sampler.is_some() {
             world.fabric.arm(Alarm::Sample, Time::ZERO);
@@ -185,7 +186,7 @@ impl<F: Fabric> World<F> {
     /// Handles `max_events` events at hosts, and at least one. Returns whether the run is over.
     pub(crate) fn advance(&mut self, max_events: u64) -> Result<bool, PhysicsViolation> {
         for _ in 0..max_events.max(1) {
-            let Some((now, event)) = self.fabric.next(self.stop) else {
+            let Some((now, event)) = self.fabric.next() else {
                 self.now = self.stop;
                 return Ok(true);
             };
@@ -196,6 +197,10 @@ impl<F: Fabric> World<F> {
                 Event::Alarm(Alarm::Timer) => self.fire_timers()?,
                 Event::Alarm(Alarm::FlowStart) => self.start_flows(),
                 Event::Alarm(Alarm::Sample) => self.sample(),
+                Event::Alarm(Alarm::Stop) => {
+                    self.now = self.stop;
+                    return Ok(true);
+                }
             }
             while let Some(packet) = self.fabric.take_dropped() {
                 self.bury(packet);
@@ -302,7 +307,10 @@ impl<F: Fabric> World<F> {
             flow.sender.handle_explicit_rate(decode_rate(self.blocks.rate_at(packet.blocks())));
         }
         flow.sender.handle_ack(self.now, ack, self.blocks.at(packet.blocks()));
-        self.blocks.release(packet.blocks());
+        if packet.blocks() != NO_BLOCKS {
+            self.blocks.release(packet.blocks());
+            self.blocks.expect(self.fabric.expected_blocks());
+        }
         if ack.class == 0 {
             self.pump(packet.flow());
         }

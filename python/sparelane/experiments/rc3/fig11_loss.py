@@ -27,16 +27,12 @@ PRINTED: Mapping[float, Mapping[str, Printed]] = {
     0.1: {"over flows": Printed(0.28, 0.10, 63.0)},
 }
 
-# Most repetitions with loss, since TCP has to run for long.
-LOSSY_SEEDS = 5
-
 ASSUMPTIONS = (
     *internet2.ASSUMPTIONS,
     *internet2.TWO_RULES,
     "The loss is of each packet on each link, acknowledgments, hosts' links and all priorities included: a packet that "
     "crosses four links runs the risk four times. So the authors' code has it; the papers speak of a share of packets.",
     "HotNets 2013 gives numbers in words, for 0.01 and 0.1 %; NSDI 2014 says 0.02 to 0.1 % and prints a figure only.",
-    "With loss there are five seeds.",
 )
 
 LATE = (
@@ -61,13 +57,7 @@ REASONS = {
 
 def plan(effort: Effort) -> Sequence[Simulation]:
     """Both schemes without loss, which is the baseline, and at each loss."""
-    return [
-        run for percent, setting in SETTINGS.items() for run in internet2.plan([setting], _effort_at(percent, effort))
-    ]
-
-
-def _effort_at(percent: float, effort: Effort) -> Effort:
-    return replace(effort, seeds=min(effort.seeds, LOSSY_SEEDS)) if percent else effort
+    return internet2.plan(list(SETTINGS.values()), effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
@@ -76,7 +66,7 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
         row
         for rule in internet2.rules(effort)
         for percent, setting in SETTINGS.items()
-        for row in internet2.completion_rows(setting, PRINTED[percent], _effort_at(percent, effort), outcomes, rule)
+        for row in internet2.completion_rows(setting, PRINTED[percent], effort, outcomes, rule)
     ]
     return Evaluation(tuple(rows), internet2.notes(effort))
 
