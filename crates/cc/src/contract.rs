@@ -30,6 +30,80 @@ pub enum Phase {
     Timeout,
 }
 
+/// What a controller wants to be told besides the plain news, which costs a transport more. Asked once per connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// News of single segments: [`CongestionControl::on_sent`], [`CongestionControl::on_lost`] and [`Ack::delivery`].
+    pub segments: bool,
+    /// [`Ack::one_way_delay`].
+    pub one_way_delay: bool,
+    /// [`Ack::nic_backlog_bytes`].
+    pub nic_backlog: bool,
+    /// [`CongestionControl::on_timer`].
+    pub timer: bool,
+}
+
+/// What the arrival of a segment says of the path since it was sent: a rate sample
+/// (draft-cheng-iccrg-delivery-rate-estimation-02). Counts are of class-0 payload, in full segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// When the segment was sent, for the last time.
+    pub sent_at: Time,
+    /// Bytes that had ever been delivered when it was sent: an acknowledgment of a segment that was sent when that many
+    /// had been ends the round trip that began then.
+    pub prior_delivered_bytes: u64,
+    /// Bytes that have ever been delivered, with this one.
+    pub total_delivered_bytes: u64,
+    /// Bytes that have been presumed lost since it was sent.
+    pub lost_bytes: u64,
+    /// Bytes that were in flight just after it was sent.
+    pub in_flight_bytes: u64,
+    /// The time in which what was delivered since was sent, or was acknowledged, whichever took longer.
+    pub interval: Dur,
+    /// Whether the application, and not the window or the pace, limited the sender when it was sent.
+    pub app_limited: bool,
+}
+
+impl Delivery {
+    /// Bytes delivered since the segment was sent.
+    pub const fn delivered_bytes(&self) -> u64 {
+        self.total_delivered_bytes - self.prior_delivered_bytes
+    }
+
+    /// The rate of delivery over the interval, payload only; `None` for an interval shorter than the path's round trip,
+    /// which acknowledgments that came together would give.
+    pub fn rate(&self, min_rtt: Option<Dur>) -> Option<Rate> {
+        let plausible = !self.interval.is_zero() && min_rtt.is_none_or(|min_rtt| self.interval >= min_rtt);
+        plausible.then(|| Rate::of(self.delivered_bytes(), self.interval))
+    }
+}
+
+/// A class-0 segment that was just sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Its payload.
+    pub bytes: u64,
+    /// Class-0 bytes in flight, with this segment.
+    pub in_flight_bytes: u64,
+    /// Whether it was sent before.
+    pub is_retransmission: bool,
+}
+
+/// A class-0 segment that is now presumed lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Its payload, as a full segment.
+    pub bytes: u64,
+    /// When it was sent, for the last time.
+    pub sent_at: Time,
+    /// Class-0 bytes that were in flight just after it was sent.
+    pub in_flight_bytes: u64,
+    /// Bytes that have been presumed lost since it was sent, with this segment.
+    pub lost_bytes: u64,
+    /// Whether the application limited the sender when it was sent.
+    pub app_limited: bool,
+}
+
 /// One acknowledgment of class-0 data, after loss detection has run on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
@@ -50,6 +124,15 @@ pub struct Ack {
     /// The least rate that the routers on the way allowed, as the receiver echoes it, for controllers that
     /// [ask for one](CongestionControl::desired_rate).
     pub explicit_rate: Option<Rate>,
+    /// What the segment that caused this acknowledgment says of the path, where it is news that it arrived, for controllers
+    /// that [need](Needs::segments) it.
+    pub delivery: Option<Delivery>,
+    /// How long that segment was under way, for controllers that [need](Needs::one_way_delay) it. The two clocks may
+    /// differ by a constant.
+    pub one_way_delay: Option<Dur>,
+    /// Bytes that wait in the queue of the sender's interface, for controllers that [need](Needs::nic_backlog) it;
+    /// zero for others.
+    pub nic_backlog_bytes: u64,
 }
 
 #[cfg(test)]
@@ -65,6 +148,9 @@ impl Ack {
             phase: Phase::Open,
             ecn_echo: false,
             explicit_rate: None,
+            delivery: None,
+            one_way_delay: None,
+            nic_backlog_bytes: 0,
         }
     }
 }
@@ -168,6 +254,11 @@ impl Permit {
 /// [`on_congestion`](Self::on_congestion) once per episode, and reads [`limits`](Self::limits) after
 /// each. The window never falls below one segment, and a pacing rate is above zero.
 pub trait CongestionControl: Debug + Send {
+    /// What this controller wants to be told.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
     /// The rate that this connection asks the routers on its way for, headers included, if it works with
     /// explicit rates. Whether it does is asked once per connection, the rate for every packet.
     fn desired_rate(&self) -> Option<Rate> {
@@ -184,6 +275,27 @@ pub trait CongestionControl: Debug + Send {
 
     /// News of congestion, before the first retransmission it causes.
     fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>);
+
+    /// A class-0 segment was sent. Only where [`Needs::segments`] asks for it.
+    fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
+        let _ = (sent, cx);
+    }
+
+    /// A class-0 segment is presumed lost: before the [`Congestion`] that this may be, and before the acknowledgment that
+    /// tells of it. Only where [`Needs::segments`] asks for it.
+    fn on_lost(&mut self, lost: &Lost, cx: &mut Cx<'_>) {
+        let _ = (lost, cx);
+    }
+
+    /// When [`on_timer`](Self::on_timer) wants to be called, after now. Only where [`Needs::timer`] asks for it.
+    fn next_timer(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// The instant that [`next_timer`](Self::next_timer) named has come.
+    fn on_timer(&mut self, cx: &mut Cx<'_>) {
+        let _ = cx;
+    }
 
     /// What may be in flight, and how fast.
     fn limits(&self) -> Limits;

@@ -4,7 +4,8 @@
 //! be in flight, how fast, and, where it owns the send clock, which segment goes next. It never sees
 //! a socket, a packet or a clock: the same code runs in the simulator and on a real network.
 //!
-//! To add a controller: write one file in [`algos`], and add its line to [`registry::CONTROLLERS`].
+//! To add a controller: write one file in [`algos`] that exports its [`Controller`], and name it in
+//! [`registry::CONTROLLERS`].
 
 pub mod algos;
 pub mod contract;
@@ -12,6 +13,9 @@ pub mod param;
 pub mod registry;
 pub mod window;
 
-pub use contract::{Ack, Congestion, CongestionControl, Cx, Limits, Offer, Permit, Phase, Plan, TailOffer, WhichEnd};
+pub use contract::{
+    Ack, Congestion, CongestionControl, Cx, Delivery, Limits, Lost, Needs, Offer, Permit, Phase, Plan, Sent, TailOffer,
+    WhichEnd,
+};
 pub use param::{DefaultValue, Kind, Param, ParamError, UNBOUNDED, Unit, Value, Values};
 pub use registry::{BuildError, Built, Controller, build, find};

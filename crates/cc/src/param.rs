@@ -56,6 +56,22 @@ pub enum Kind {
     },
     /// A data rate, or absent.
     OptionalRate,
+    /// A data rate in a closed range.
+    Rate {
+        /// Smallest allowed value.
+        min: Rate,
+        /// Largest allowed value.
+        max: Rate,
+    },
+    /// Bytes in a closed range.
+    Size {
+        /// Smallest allowed value.
+        min: u64,
+        /// Largest allowed value.
+        max: u64,
+    },
+    /// A number above zero for each of some names.
+    Weights,
     /// Whole numbers, each greater than the one before it; possibly none.
     Increasing {
         /// The longest list allowed.
@@ -85,6 +101,11 @@ impl fmt::Display for Kind {
             Kind::Choice(words) => write!(f, "one of {}", words.join(", ")),
             Kind::Span { min, max } => write!(f, "a time from {min} to {max}"),
             Kind::OptionalRate => f.write_str("a rate such as \"100Mbps\", or \"none\""),
+            Kind::Rate { min, max } => write!(f, "a rate such as \"100Mbps\", from {min} to {max}"),
+            Kind::Size { min, max } => write!(f, "a size such as \"64KB\", from {min} to {max} bytes"),
+            Kind::Weights => {
+                f.write_str("a table of names with numbers above zero, such as { urgent = 2.0, bulk = 1.0 }")
+            }
             Kind::Increasing { max_len } => write!(f, "at most {max_len} increasing whole numbers"),
             Kind::Bound { min, unit } => write!(f, "a whole number from {min} {unit}, or \"unbounded\""),
             Kind::Controller => f.write_str("the name of a controller"),
@@ -120,8 +141,12 @@ pub enum DefaultValue {
     Word(&'static str),
     /// For [`Kind::Span`].
     Span(Dur),
-    /// For [`Kind::OptionalRate`].
+    /// For [`Kind::OptionalRate`] and [`Kind::Rate`].
     Rate(Option<Rate>),
+    /// For [`Kind::Size`], bytes.
+    Size(u64),
+    /// For [`Kind::Weights`].
+    Weights(&'static [(&'static str, f64)]),
     /// For [`Kind::Increasing`].
     List(&'static [u64]),
 }
@@ -139,8 +164,12 @@ pub enum Value {
     Word(String),
     /// For [`Kind::Span`].
     Span(Dur),
-    /// For [`Kind::OptionalRate`].
+    /// For [`Kind::OptionalRate`] and [`Kind::Rate`].
     Rate(Option<Rate>),
+    /// For [`Kind::Size`], bytes.
+    Size(u64),
+    /// For [`Kind::Weights`].
+    Weights(Vec<(String, f64)>),
     /// For [`Kind::Increasing`].
     List(Vec<u64>),
 }
@@ -169,6 +198,12 @@ impl Param {
             (Kind::Number { min, max, .. }, Value::Number(x)) => min <= x && x <= max,
             (Kind::Flag, Value::Flag(_)) | (Kind::OptionalRate, Value::Rate(None)) => true,
             (Kind::OptionalRate, Value::Rate(Some(rate))) => rate.as_bps() > 0,
+            (Kind::Rate { min, max }, Value::Rate(Some(rate))) => min <= rate && rate <= max,
+            (Kind::Size { min, max }, Value::Size(bytes)) => min <= bytes && bytes <= max,
+            (Kind::Weights, Value::Weights(weights)) => {
+                let is_once = |at: usize| weights[..at].iter().all(|(name, _)| *name != weights[at].0);
+                (0..weights.len()).all(|at| weights[at].1 > 0.0 && weights[at].1.is_finite() && is_once(at))
+            }
             (Kind::Choice(words), Value::Word(word)) => words.contains(&word.as_str()),
             (Kind::Span { min, max }, Value::Span(span)) => min <= span && span <= max,
             (Kind::Increasing { max_len }, Value::List(list)) => {
@@ -193,6 +228,10 @@ impl From<DefaultValue> for Value {
             DefaultValue::Word(x) => Value::Word(x.to_owned()),
             DefaultValue::Span(x) => Value::Span(x),
             DefaultValue::Rate(x) => Value::Rate(x),
+            DefaultValue::Size(x) => Value::Size(x),
+            DefaultValue::Weights(x) => {
+                Value::Weights(x.iter().map(|&(name, weight)| (name.to_owned(), weight)).collect())
+            }
             DefaultValue::List(x) => Value::List(x.to_vec()),
         }
     }
@@ -218,6 +257,11 @@ impl fmt::Display for Value {
             Value::Span(x) => write!(f, "{x}"),
             Value::Rate(Some(x)) => write!(f, "{x}"),
             Value::Rate(None) => f.write_str("none"),
+            Value::Size(x) => write!(f, "{x}B"),
+            Value::Weights(x) => {
+                let entries: Vec<_> = x.iter().map(|(name, weight)| format!("{name} = {weight}")).collect();
+                write!(f, "{{ {} }}", entries.join(", "))
+            }
             Value::List(x) => write!(f, "{x:?}"),
         }
     }
@@ -272,6 +316,21 @@ impl Values {
     /// The value of a [`Kind::OptionalRate`].
     pub fn rate(&self, param: &Param) -> Option<Rate> {
         if let Value::Rate(x) = self.of(param) { x } else { self.mistyped(param) }
+    }
+
+    /// The value of a [`Kind::Rate`].
+    pub fn some_rate(&self, param: &Param) -> Rate {
+        if let Value::Rate(Some(x)) = self.of(param) { x } else { self.mistyped(param) }
+    }
+
+    /// The value of a [`Kind::Size`], bytes.
+    pub fn size(&self, param: &Param) -> u64 {
+        if let Value::Size(x) = self.of(param) { x } else { self.mistyped(param) }
+    }
+
+    /// The value of a [`Kind::Weights`].
+    pub fn weights(&self, param: &Param) -> Vec<(String, f64)> {
+        if let Value::Weights(x) = self.of(param) { x } else { self.mistyped(param) }
     }
 
     /// The value of a [`Kind::Increasing`].

@@ -2,7 +2,8 @@
 //!
 //! A law is two formulas, how to grow and how to cut; [`Windowed`] makes a controller of it.
 
-use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Phase};
+use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Phase, Sent};
+use crate::param::{DefaultValue, Kind, Param, UNBOUNDED, Unit, Values};
 use std::fmt::Debug;
 
 /// A congestion window, in bytes.
@@ -13,6 +14,42 @@ pub struct Window {
     /// Slow start ends here.
     pub ssthresh: u64,
 }
+
+/// [`WindowConfig::initial_window`].
+pub const INITIAL_WINDOW: Param = Param {
+    name: "initial_window",
+    kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
+    default: DefaultValue::Whole(10),
+    meaning: "congestion window of a new connection",
+    source: "RFC 6928",
+};
+
+/// [`WindowConfig::initial_ssthresh`].
+pub const INITIAL_SSTHRESH: Param = Param {
+    name: "initial_ssthresh",
+    kind: Kind::Bound { min: 2, unit: Unit::Segments },
+    default: DefaultValue::Whole(UNBOUNDED),
+    meaning: "slow-start threshold of a new connection",
+    source: "RFC 5681 section 3.1",
+};
+
+/// [`WindowConfig::slow_start_limit`].
+pub const SLOW_START_LIMIT: Param = Param {
+    name: "slow_start_limit",
+    kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
+    default: DefaultValue::Whole(1),
+    meaning: "most that one acknowledgment adds to the window in slow start; 2 is byte counting",
+    source: "RFC 5681 section 3.1; RFC 3465 for 2",
+};
+
+/// [`WindowConfig::growth_limit`].
+pub const GROWTH_LIMIT: Param = Param {
+    name: "growth_limit",
+    kind: Kind::Bound { min: 1, unit: Unit::Segments },
+    default: DefaultValue::Whole(UNBOUNDED),
+    meaning: "segments that one acknowledgment counts for at most, in slow start (beside slow_start_limit) and after",
+    source: "none by default; 2 in the Linux of NSDI 2014 section 5.2",
+};
 
 /// What every window controller lets a scenario set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +66,39 @@ pub struct WindowConfig {
     pub growth_limit: u64,
 }
 
+impl WindowConfig {
+    /// The configuration in the values of a controller that declares these parameters.
+    pub fn of(values: &Values) -> WindowConfig {
+        WindowConfig {
+            initial_window: values.whole(&INITIAL_WINDOW),
+            initial_ssthresh: values.whole(&INITIAL_SSTHRESH),
+            slow_start_limit: values.whole(&SLOW_START_LIMIT),
+            growth_limit: values.whole(&GROWTH_LIMIT),
+        }
+    }
+}
+
 /// How a window grows outside slow start, and how it is cut.
 pub trait WindowLaw: Debug + Send {
+    /// What this law wants to be told.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    /// Every acknowledgment, whatever the phase, before it grows the window: for laws that measure. A law may end slow
+    /// start here, by lowering `ssthresh` to the window.
+    #[inline]
+    fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        let _ = (window, ack, cx);
+    }
+
+    /// Slow start: grows `window` for one acknowledgment, of which at most `counted_bytes` count.
+    #[inline]
+    fn slow_start(&mut self, window: &mut Window, ack: &Ack, counted_bytes: u64, cx: &mut Cx<'_>) {
+        let _ = (ack, cx);
+        window.cwnd = (window.cwnd + counted_bytes).min(window.ssthresh.max(window.cwnd));
+    }
+
     /// Congestion avoidance: grows `window` for one acknowledgment.
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>);
 
@@ -40,6 +108,21 @@ pub trait WindowLaw: Debug + Send {
 
     /// The last cut was mistaken and the window is restored.
     fn undo(&mut self) {}
+
+    /// As [`CongestionControl::on_sent`].
+    fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
+        let _ = (sent, cx);
+    }
+
+    /// As [`CongestionControl::on_lost`].
+    fn on_lost(&mut self, lost: &Lost, cx: &mut Cx<'_>) {
+        let _ = (lost, cx);
+    }
+
+    /// Reports quantities of its own, for traces.
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        let _ = put;
+    }
 }
 
 /// A controller made of a law.
@@ -66,25 +149,45 @@ impl<L: WindowLaw> Windowed<L> {
     /// An acknowledgment that covers more than it may count for.
     #[cold]
     #[inline(never)]
-    fn on_large_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
-        self.on_ack(&Ack { acked_bytes: self.growth_limit_bytes, ..*ack }, cx);
+    fn grow_for_large(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        self.grow(&Ack { acked_bytes: self.growth_limit_bytes, ..*ack }, cx);
+    }
+
+    #[inline(always)]
+    fn grow(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        if self.window.cwnd < self.window.ssthresh {
+            let counted_bytes = ack.acked_bytes.min(self.slow_start_limit * cx.mss_bytes);
+            self.law.slow_start(&mut self.window, ack, counted_bytes, cx);
+        } else {
+            self.law.grow(&mut self.window, ack, cx);
+        }
     }
 }
 
 impl<L: WindowLaw> CongestionControl for Windowed<L> {
+    fn needs(&self) -> Needs {
+        self.law.needs()
+    }
+
     #[inline]
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        self.law.observe(&mut self.window, ack, cx);
         if ack.phase == Phase::Recovery || ack.acked_bytes == 0 || !ack.cwnd_limited {
             return;
         }
         if ack.acked_bytes > self.growth_limit_bytes {
-            self.on_large_ack(ack, cx);
-        } else if self.window.cwnd < self.window.ssthresh {
-            let step = ack.acked_bytes.min(self.slow_start_limit * cx.mss_bytes);
-            self.window.cwnd = (self.window.cwnd + step).min(self.window.ssthresh.max(self.window.cwnd));
+            self.grow_for_large(ack, cx);
         } else {
-            self.law.grow(&mut self.window, ack, cx);
+            self.grow(ack, cx);
         }
+    }
+
+    fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
+        self.law.on_sent(sent, cx);
+    }
+
+    fn on_lost(&mut self, lost: &Lost, cx: &mut Cx<'_>) {
+        self.law.on_lost(lost, cx);
     }
 
     fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
@@ -122,6 +225,7 @@ impl<L: WindowLaw> CongestionControl for Windowed<L> {
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("cwnd_bytes", self.window.cwnd as f64);
         put("ssthresh_bytes", self.window.ssthresh as f64);
+        self.law.trace(put);
     }
 }
 

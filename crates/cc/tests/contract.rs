@@ -1,9 +1,9 @@
 //! What every registered controller keeps to, alone and inside RC3.
 
-use sparelane_cc::registry::CONTROLLERS;
+use sparelane_cc::registry::{Blueprint, CONTROLLERS};
 use sparelane_cc::{
-    Ack, BuildError, Congestion, CongestionControl, Controller, Cx, Kind, Offer, Param, Permit, Phase, TailOffer,
-    Value, Values, WhichEnd, build,
+    Ack, BuildError, Built, Congestion, CongestionControl, Controller, Cx, Delivery, Kind, Lost, Needs, Offer, Param,
+    Permit, Phase, Sent, TailOffer, Value, Values, WhichEnd, build,
 };
 use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 
@@ -15,13 +15,18 @@ fn is_wrapper(controller: &Controller) -> bool {
     controller.params.iter().any(|param| param.kind == Kind::Controller)
 }
 
+/// A controller with these values.
+fn with(name: &str, values: &Values) -> Built {
+    build(name, values, &Blueprint::of_any(MSS, &Values::default()))
+}
+
 /// A controller with its defaults, and around `inner` if given.
 fn built(name: &str, inner: Option<&str>) -> Box<dyn CongestionControl> {
     let mut values = Values::default();
     if let Some(inner) = inner {
         values.set("inner", Value::Word(inner.to_owned()));
     }
-    build(name, &values, &Values::default(), MSS).unwrap_or_else(|error| panic!("{name}: {error}"))
+    with(name, &values).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// Every controller, and every wrapper around every other one.
@@ -44,6 +49,9 @@ struct Life {
     rng: Stream,
     is_paced: bool,
     wants_rate: bool,
+    needs: Needs,
+    delivered_bytes: u64,
+    lost_bytes: u64,
 }
 
 impl Life {
@@ -59,7 +67,11 @@ impl Life {
             rng: Stream::new(seed, Domain::Controller, 0),
             is_paced,
             wants_rate,
+            needs: Needs::default(),
+            delivered_bytes: 0,
+            lost_bytes: 0,
         };
+        life.needs = life.cc.needs();
         let explicit_rate = wants_rate.then_some(Rate::from_mbps(3));
         let mut cx = Cx { now: life.now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut life.rng };
         life.cc.on_established(explicit_rate, &mut cx);
@@ -79,9 +91,16 @@ impl Life {
     fn step(&mut self) {
         let passed = Dur::from_ps(self.some(20_000_000_000));
         self.now += passed;
+        if self.needs.timer && self.cc.next_timer() <= self.now {
+            let rtt = Some(Dur::from_ms(30));
+            let mut cx = Cx { now: self.now, mss_bytes: MSS, srtt: rtt, min_rtt: rtt, rng: &mut self.rng };
+            self.cc.on_timer(&mut cx);
+            assert!(self.cc.next_timer() > self.now, "{}: a timer in the past", self.name);
+        }
         let window_before = self.cc.limits().cwnd_bytes;
         match self.events.below(100) {
-            0..60 => self.acknowledge(),
+            0..55 => self.acknowledge(),
+            55..60 => self.lose(),
             60..95 => self.offer(),
             _ => {
                 let event = self.congestion();
@@ -113,6 +132,10 @@ impl Life {
             phase: self.phase,
             ecn_echo: self.events.below(20) == 0,
             explicit_rate: (self.wants_rate && self.coin()).then(|| Rate::from_bps(self.some(1_000_000_000))),
+            delivery: (self.needs.segments && self.coin()).then(|| self.delivery(acked_bytes)),
+            one_way_delay: (self.needs.one_way_delay && self.coin())
+                .then(|| Dur::from_ps(self.some(1_000_000_000_000))),
+            nic_backlog_bytes: if self.needs.nic_backlog { self.some(1_000_000) } else { 0 },
         };
         let rtt = (self.now > Time::ZERO).then_some(Dur::from_ms(30));
         let mut cx = Cx { now: self.now, mss_bytes: MSS, srtt: rtt, min_rtt: rtt, rng: &mut self.rng };
@@ -120,6 +143,41 @@ impl Life {
         if self.events.below(50) == 0 {
             self.phase = Phase::Open;
         }
+    }
+
+    /// Some instant in the last while.
+    fn some_time_ago(&mut self) -> Time {
+        Time::from_ps(self.now.as_ps() - self.some(self.now.as_ps() / 2 + 1))
+    }
+
+    fn delivery(&mut self, acked_bytes: u64) -> Delivery {
+        let prior_delivered_bytes = self.delivered_bytes - self.some(self.delivered_bytes + 1);
+        self.delivered_bytes += acked_bytes;
+        Delivery {
+            sent_at: self.some_time_ago(),
+            prior_delivered_bytes,
+            total_delivered_bytes: self.delivered_bytes,
+            lost_bytes: self.some(self.lost_bytes + 1),
+            in_flight_bytes: MSS + self.some(1000) * MSS,
+            interval: Dur::from_ps(self.some(1_000_000_000_000)),
+            app_limited: self.coin(),
+        }
+    }
+
+    fn lose(&mut self) {
+        if !self.needs.segments {
+            return;
+        }
+        self.lost_bytes += MSS;
+        let lost = Lost {
+            bytes: MSS,
+            sent_at: self.some_time_ago(),
+            in_flight_bytes: MSS + self.some(1000) * MSS,
+            lost_bytes: MSS + self.some(self.lost_bytes),
+            app_limited: self.coin(),
+        };
+        let mut cx = Cx { now: self.now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.rng };
+        self.cc.on_lost(&lost, &mut cx);
     }
 
     /// Something that the transport could report in this phase.
@@ -166,6 +224,12 @@ impl Life {
                 if let (WhichEnd::Tail, Some(tail)) = (plan.end, &offer.tail) {
                     assert_eq!(self.cc.tail_class(tail), Some(plan.class), "{}", self.name);
                 }
+                if plan.end == WhichEnd::Head && self.needs.segments {
+                    let in_flight_bytes = offer.in_flight_bytes + MSS;
+                    let sent = Sent { bytes: MSS, in_flight_bytes, is_retransmission: self.coin() };
+                    let mut cx = Cx { now: self.now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.rng };
+                    self.cc.on_sent(&sent, &mut cx);
+                }
             }
             Permit::NotBefore(at) => assert!(at > self.now, "{}: asks for {at} at {}", self.name, self.now),
             Permit::Blocked => {}
@@ -208,7 +272,7 @@ fn what_a_controller_is_does_not_change_with_what_it_lives_through() {
     for composition in every_composition() {
         let mut life = Life::new(composition, 13);
         let nature = |cc: &dyn CongestionControl| {
-            (cc.owns_send_clock(), cc.uses_tail(), cc.lowest_class(), cc.desired_rate().is_some())
+            (cc.owns_send_clock(), cc.uses_tail(), cc.lowest_class(), cc.desired_rate().is_some(), cc.needs())
         };
         let before = nature(&*life.cc);
         for _ in 0..1000 {
@@ -228,7 +292,7 @@ fn every_declared_default_is_allowed_and_is_what_silence_builds() {
             param.check(&default).unwrap_or_else(|error| panic!("{}: {error}", controller.name));
             let mut values = Values::default();
             values.set(param.name, default);
-            let said = build(controller.name, &values, &Values::default(), MSS).expect("a default");
+            let said = with(controller.name, &values).expect("a default");
             let silent = built(controller.name, None);
             assert_eq!(format!("{said:?}"), format!("{silent:?}"), "{} {}", controller.name, param.name);
         }
@@ -264,6 +328,17 @@ fn out_of_range(param: &Param) -> Vec<Value> {
             [below, above].into_iter().flatten().map(|ps| Value::Span(Dur::from_ps(ps))).collect()
         }
         Kind::OptionalRate => vec![Value::Rate(Some(Rate::from_bps(0)))],
+        Kind::Rate { min, max } => {
+            let bounds = [min.as_bps().checked_sub(1), max.as_bps().checked_add(1)];
+            let outside = bounds.into_iter().flatten().map(|bps| Value::Rate(Some(Rate::from_bps(bps))));
+            outside.chain([Value::Rate(None)]).collect()
+        }
+        Kind::Size { min, max } => {
+            [min.checked_sub(1), max.checked_add(1)].into_iter().flatten().map(Value::Size).collect()
+        }
+        Kind::Weights => {
+            [0.0, -1.0, f64::NAN, f64::INFINITY].map(|x| Value::Weights(vec![("a".to_owned(), x)])).to_vec()
+        }
         Kind::Increasing { max_len } => {
             vec![Value::List(vec![3, 3]), Value::List(vec![3, 2]), Value::List((0..=max_len as u64).collect())]
         }
@@ -279,6 +354,8 @@ fn every_type() -> Vec<Value> {
         Value::Word("pull".to_owned()),
         Value::Span(Dur::from_ms(1)),
         Value::Rate(None),
+        Value::Size(5),
+        Value::Weights(vec![("a".to_owned(), 1.0)]),
         Value::List(vec![1]),
     ]
 }
@@ -294,7 +371,7 @@ fn every_parameter_refuses_what_it_does_not_allow() {
             for value in out_of_range(param).into_iter().chain(other_types) {
                 let mut values = Values::default();
                 values.set(param.name, value.clone());
-                match build(controller.name, &values, &Values::default(), MSS) {
+                match with(controller.name, &values) {
                     Err(BuildError::Param(error)) => assert_eq!(error.name, param.name),
                     Err(BuildError::Unknown { name }) => {
                         assert_eq!((param.kind, name.as_str()), (Kind::Controller, "nonsense"))
@@ -310,9 +387,9 @@ fn every_parameter_refuses_what_it_does_not_allow() {
 fn a_value_for_the_controller_inside_is_checked_as_well() {
     let mut inner = Values::default();
     inner.set("initial_window", Value::Whole(0));
-    let error = build("rc3", &Values::default(), &inner, MSS).expect_err("a window of zero");
+    let error = build("rc3", &Values::default(), &Blueprint::of_any(MSS, &inner)).expect_err("a window of zero");
     assert!(matches!(&error, BuildError::Param(error) if error.name == "initial_window"), "{error}");
     let mut itself = Values::default();
     itself.set("inner", Value::Word("rc3".to_owned()));
-    assert!(matches!(build("rc3", &itself, &Values::default(), MSS), Err(BuildError::Nested { .. })));
+    assert!(matches!(with("rc3", &itself), Err(BuildError::Nested { .. })));
 }

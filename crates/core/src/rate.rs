@@ -40,6 +40,17 @@ impl Rate {
         Dur::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
     }
 
+    /// The rate at which `bytes` pass in `span`, which is not zero, rounded down; at most what a rate can hold.
+    pub fn of(bytes: u64, span: Dur) -> Rate {
+        let bps = u128::from(bytes) * 8_000_000_000_000 / u128::from(span.as_ps().max(1));
+        Rate(u64::try_from(bps).unwrap_or(u64::MAX))
+    }
+
+    /// This rate times `factor`, to the nearest bit per second; negative and not-a-number become zero.
+    pub fn scaled(self, factor: f64) -> Rate {
+        Rate((self.0 as f64 * factor + 0.5) as u64)
+    }
+
     /// The whole bytes that pass at this rate in `span`.
     pub fn bytes_in(self, span: Dur) -> u64 {
         let bytes = u128::from(self.0) * u128::from(span.as_ps()) / 8_000_000_000_000;
@@ -106,5 +117,8 @@ mod tests {
         let rate = Rate::from_mbps(800);
         assert_eq!(rate.bytes_in(rate.time_for(12_345)), 12_345);
         assert_eq!(Rate::from_bps(0).time_for(1), Dur::MAX);
+        assert_eq!(Rate::of(12_345, rate.time_for(12_345)), rate);
+        assert_eq!(Rate::of(u64::MAX, Dur::from_ps(1)), Rate::from_bps(u64::MAX));
+        assert_eq!((rate.scaled(0.25), rate.scaled(f64::NAN)), (Rate::from_mbps(200), Rate::from_bps(0)));
     }
 }

@@ -102,6 +102,16 @@ impl Dur {
         self.0 as f64 / PS_PER_S as f64
     }
 
+    /// Whether this is no time at all.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// This span times `factor`, to the nearest picosecond; negative and not-a-number become zero.
+    pub fn scaled(self, factor: f64) -> Dur {
+        Dur((self.0 as f64 * factor + 0.5) as u64)
+    }
+
     /// `self - other`, or zero.
     pub const fn saturating_sub(self, other: Dur) -> Dur {
         Dur(self.0.saturating_sub(other.0))

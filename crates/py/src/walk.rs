@@ -3,7 +3,8 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sparelane_cc::{Value, Values, registry};
+use sparelane_cc::registry::{self, Blueprint};
+use sparelane_cc::{Value, Values};
 use sparelane_transport::TransportConfig;
 use sparelane_transport::rounds::{self, Round, Walk};
 
@@ -29,7 +30,7 @@ pub fn walk<'py>(
         Some(found) if has_window(found) => (window, Values::default()),
         _ => (Values::default(), window),
     };
-    let cc = registry::build(controller, &own, &inner, config.mss_bytes)
+    let cc = registry::build(controller, &own, &Blueprint::of_any(config.mss_bytes, &inner))
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
     let rounds = rounds::walk(&Walk { segments, capacity, drops }, config, cc);
     rounds.into_iter().map(|round| to_dict(py, round)).collect()

@@ -62,8 +62,7 @@ pub fn check(
 
 /// Whether the controller of a scheme, or the one inside it, works with explicit rates.
 fn wants_rate(scheme: &Scheme) -> bool {
-    sparelane_cc::build(&scheme.controller, &scheme.values, &scheme.inner, scheme.transport.mss_bytes)
-        .is_ok_and(|cc| cc.desired_rate().is_some())
+    scheme.any_controller().is_ok_and(|cc| cc.desired_rate().is_some())
 }
 
 /// The slowest link that leaves a node of this kind.

@@ -6,8 +6,8 @@ use crate::field::{Field, Section};
 use crate::keys::{Fallback, Key, Kind};
 use crate::transport;
 use crate::units;
-use sparelane_cc::registry::CONTROLLERS;
-use sparelane_cc::{Controller, Param, UNBOUNDED, Value, Values, registry};
+use sparelane_cc::registry::{self, Blueprint, CONTROLLERS};
+use sparelane_cc::{Controller, Param, UNBOUNDED, Value, Values};
 use sparelane_sim::{CLASSES, Scheme};
 use sparelane_transport::TransportConfig;
 
@@ -85,7 +85,7 @@ fn read_scheme(name: &str, field: Field<'_>, transport: TransportConfig) -> Resu
         None => transport,
     };
     let (values, inner) = values(controller, &section)?;
-    let built = registry::build(controller.name, &values, &inner, transport.mss_bytes)
+    let built = registry::build(controller.name, &values, &Blueprint::of_any(transport.mss_bytes, &inner))
         .map_err(|error| section.whole_table().error(error.to_string()))?;
     let class = section.need("class")?.whole()? as u8;
     let lowest_class = class + built.lowest_class();
@@ -156,7 +156,15 @@ fn value(param: &Param, field: &Field<'_>) -> Result<Value, ScenarioError> {
         (Declared::Choice(words), _) => Value::Word(field.word(words.iter().copied())?.to_owned()),
         (Declared::Span { .. }, _) => Value::Span(field.with_unit(units::time, &units::TIME)?),
         (Declared::OptionalRate, Item::Text(text)) if text == "none" => Value::Rate(None),
-        (Declared::OptionalRate, _) => Value::Rate(Some(field.rate()?)),
+        (Declared::OptionalRate | Declared::Rate { .. }, _) => Value::Rate(Some(field.rate()?)),
+        (Declared::Size { .. }, _) => Value::Size(field.with_unit(units::size, &units::SIZE)?),
+        (Declared::Weights, _) => Value::Weights(
+            field
+                .named()?
+                .into_iter()
+                .map(|(name, weight)| Ok((name.to_owned(), weight.number()?)))
+                .collect::<Result<_, _>>()?,
+        ),
         (Declared::Increasing { .. }, _) => {
             Value::List(field.list(field.kind())?.iter().map(whole).collect::<Result<_, _>>()?)
         }

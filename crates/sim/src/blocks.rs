@@ -1,5 +1,5 @@
-//! SACK blocks under way, and the rate beside them that an acknowledgment echoes: a slab beside the packets, so that
-//! packets without any stay small.
+//! SACK blocks under way, and what else an acknowledgment echoes beside them: a slab beside the packets, so that packets
+//! without any stay small.
 
 use crate::packet::NO_BLOCKS;
 use sparelane_core::prefetch;
@@ -12,6 +12,8 @@ struct Entry {
     count: u8,
     /// As in a rate header.
     rate: u32,
+    /// The one-way delay, nanoseconds.
+    delay_ns: u32,
 }
 
 /// The slab.
@@ -47,6 +49,19 @@ impl BlockSlab {
         let index = if index == NO_BLOCKS { self.store_some(&[]) } else { index };
         self.entries[index as usize].rate = rate;
         index
+    }
+
+    /// Adds a one-way delay to the entry at `index`, or to a new one without blocks; returns its index.
+    #[inline(never)]
+    pub(crate) fn with_delay(&mut self, index: u32, delay_ns: u32) -> u32 {
+        let index = if index == NO_BLOCKS { self.store_some(&[]) } else { index };
+        self.entries[index as usize].delay_ns = delay_ns;
+        index
+    }
+
+    /// The one-way delay that was added to the entry at `index`, nanoseconds.
+    pub(crate) fn delay_at(&self, index: u32) -> u32 {
+        self.entries[index as usize].delay_ns
     }
 
     /// The rate that was added to the entry at `index`.

@@ -4,7 +4,8 @@ use crate::fault::Drop;
 use crate::flow::FlowSource;
 use crate::host::HostSpec;
 use crate::network::{Limit, Network, NodeId};
-use sparelane_cc::Values;
+use sparelane_cc::registry::{Blueprint, Built};
+use sparelane_cc::{Values, build};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_transport::TransportConfig;
 use std::fmt;
@@ -96,6 +97,25 @@ pub struct Scheme {
     pub transport: TransportConfig,
     /// The priority class on the wire of what the controller sends in its class 0; its other classes come below.
     pub class: u8,
+}
+
+impl Scheme {
+    /// A controller of this scheme for the connection of `plan`, whose segment size and inner values are the scheme's own.
+    ///
+    /// # Errors
+    /// As [`sparelane_cc::build`].
+    pub fn controller_for(&self, plan: Blueprint<'_>) -> Built {
+        let own = Blueprint { mss_bytes: self.transport.mss_bytes, inner: &self.inner, ..plan };
+        build(&self.controller, &self.values, &own)
+    }
+
+    /// A controller of this scheme for no connection in particular: enough to learn about it.
+    ///
+    /// # Errors
+    /// As [`sparelane_cc::build`].
+    pub fn any_controller(&self) -> Built {
+        self.controller_for(Blueprint::of_any(self.transport.mss_bytes, &self.inner))
+    }
 }
 
 /// What a time series follows.

@@ -24,6 +24,9 @@ impl Flags {
     pub(crate) const MARKED: Flags = Flags(16);
     /// Data: the window was reduced. Acknowledgment: echo of a mark.
     pub(crate) const ECN_ANSWER: Flags = Flags(32);
+    /// Data: carries the time at which it was sent, instead of SACK blocks. Acknowledgment: echoes how long its trigger was
+    /// under way, with its blocks.
+    pub(crate) const STAMPED: Flags = Flags(64);
     /// Carries a rate header: see `rate_header`.
     pub(crate) const RATE_HEADER: Flags = Flags(128);
 

@@ -172,8 +172,8 @@ pub(crate) fn check(config: &RunConfig) -> Result<(), BuildError> {
         if mss_bytes == 0 || mss_bytes > MAX_MSS_BYTES {
             return Err(BuildError::SegmentSize { scheme: name.clone(), mss_bytes });
         }
-        let controller = sparelane_cc::build(&scheme.controller, &scheme.values, &scheme.inner, mss_bytes)
-            .map_err(|source| BuildError::Controller { scheme: name.clone(), source })?;
+        let controller =
+            scheme.any_controller().map_err(|source| BuildError::Controller { scheme: name.clone(), source })?;
         let class = usize::from(scheme.class) + usize::from(controller.lowest_class());
         if class >= CLASSES {
             return Err(BuildError::Class { scheme: name.clone(), class });

@@ -49,11 +49,19 @@ pub(crate) struct Flow {
     uses_tail: bool,
     /// What the network adds to the classes that both ends know: class 0 of the transport is this one on the wire.
     base_class: u8,
-    ecn: Flags,
+    /// What is set on every data packet: on those sent for the first time, and on those sent again.
+    flags_of_new: Flags,
+    flags_of_resent: Flags,
     /// Whether its packets towards the receiver carry a rate header.
     asks_for_rate: bool,
     /// What the next acknowledgments echo of a rate header; zero before there was one.
     echoed_rate: u32,
+    /// Whether its data packets carry the time at which they were sent, and its acknowledgments the time that they took.
+    echoes_delay: bool,
+    /// How long the last data packet was under way, nanoseconds.
+    delay_ns: u32,
+    /// Whether its controller reads what waits in the queue of its interface.
+    reads_backlog: bool,
     pub(crate) open: bool,
     /// Whether it waits for its interface to be idle.
     pulling: bool,
@@ -245,6 +253,9 @@ impl<F: Fabric> World<F> {
         if packet.flags().has(Flags::RATE_HEADER) {
             flow.echoed_rate = packet.trigger();
         }
+        if packet.flags().has(Flags::STAMPED) {
+            flow.delay_ns = nanoseconds(now).wrapping_sub(packet.blocks());
+        }
         let marked = packet.flags().has(Flags::MARKED);
         if flow.offload.is_some() {
             return self.take_in(packet.flow(), segment, marked);
@@ -279,6 +290,10 @@ impl<F: Fabric> World<F> {
             blocks = self.blocks.with_rate(blocks, flow.echoed_rate);
             flags = flags.with_if(true, Flags::RATE_HEADER);
         }
+        if flow.echoes_delay {
+            blocks = self.blocks.with_delay(blocks, flow.delay_ns);
+            flags = flags.with_if(true, Flags::STAMPED);
+        }
         let packet = Packet::new(Fields {
             flow: slot,
             seq: ack.cumulative,
@@ -305,6 +320,13 @@ impl<F: Fabric> World<F> {
         };
         if packet.flags().has(Flags::RATE_HEADER) {
             flow.sender.handle_explicit_rate(decode_rate(self.blocks.rate_at(packet.blocks())));
+        }
+        if packet.flags().has(Flags::STAMPED) {
+            flow.sender.handle_one_way_delay(Dur::from_ns(u64::from(self.blocks.delay_at(packet.blocks()))));
+        }
+        if flow.reads_backlog {
+            let uplink = self.fabric.first_link(flow.forward);
+            flow.sender.handle_nic_backlog(self.fabric.backlog_bytes(self.now, uplink));
         }
         flow.sender.handle_ack(self.now, ack, self.blocks.at(packet.blocks()));
         if packet.blocks() != NO_BLOCKS {
@@ -362,10 +384,9 @@ impl<F: Fabric> World<F> {
                     seq: segment.seq,
                     trigger: 0,
                     route: flow.forward,
-                    blocks: NO_BLOCKS,
+                    blocks: if flow.echoes_delay { nanoseconds(self.now) } else { NO_BLOCKS },
                     wire_bytes: (segment.payload_bytes + HEADER_BYTES as u32) as u16,
-                    // RFC 3168 section 6.1.5: what is sent again is not ECN-capable.
-                    flags: if segment.retransmission { Flags::RETRANSMISSION } else { flow.ecn }
+                    flags: if segment.retransmission { flow.flags_of_resent } else { flow.flags_of_new }
                         .with_if(segment.window_reduced, Flags::ECN_ANSWER),
                     class,
                 })
@@ -562,6 +583,11 @@ impl<F: Fabric> World<F> {
             .position(|cable| (cable.a, cable.b) == (from, to) || (cable.b, cable.a) == (from, to))?;
         Some(link_of(&self.network, cable, from))
     }
+}
+
+/// The time as packets carry it. It comes round every 4.3 s: a packet that is under way for longer shows so much less.
+fn nanoseconds(now: Time) -> u32 {
+    (now.as_ps() / 1000) as u32
 }
 
 /// The largest packet that any of the schemes sends.

@@ -94,6 +94,7 @@ fn send(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sparelane_cc::registry::Blueprint;
     use sparelane_cc::{Value, Values, build};
 
     fn controller(name: &str, initial_window: u64) -> Box<dyn CongestionControl> {
@@ -101,7 +102,7 @@ mod tests {
         window.set("initial_window", Value::Whole(initial_window));
         let none = Values::default();
         let (own, inner) = if name == "rc3" { (&none, &window) } else { (&window, &none) };
-        build(name, own, inner, 1460).expect("a known controller")
+        build(name, own, &Blueprint::of_any(1460, inner)).expect("a known controller")
     }
 
     fn walk_through(name: &str, initial_window: u64, plan: &Walk) -> Vec<Round> {

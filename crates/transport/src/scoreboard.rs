@@ -137,6 +137,16 @@ impl Scoreboard {
         self.bit(seq, |word| word.resent)
     }
 
+    /// Whether `seq` is presumed lost, and no copy of it is known to have arrived.
+    pub fn is_lost(&self, seq: u32) -> bool {
+        self.bit(seq, |word| word.lost)
+    }
+
+    /// Nothing at or above is presumed lost.
+    pub fn lost_edge(&self) -> u32 {
+        self.lost_edge
+    }
+
     /// Whether the receiver has reported `seq`.
     pub fn is_sacked(&self, seq: u32) -> bool {
         self.bit(seq, |word| word.sacked)

@@ -10,6 +10,7 @@
 //! it wakes it at `next_timer`.
 
 mod batch;
+mod delivery;
 mod recovery;
 mod transmit;
 
@@ -19,7 +20,8 @@ use crate::scoreboard::Scoreboard;
 use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock};
 use crate::send_buffer::SendBuffer;
 use batch::Batch;
-use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Phase};
+use delivery::Deliveries;
+use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Phase};
 use sparelane_core::{Dur, Rate, Stream, Time};
 
 /// Where the connection stands.
@@ -63,6 +65,7 @@ pub struct Sender {
     owns_send_clock: bool,
     /// The controller works with explicit rates.
     wants_rate: bool,
+    needs: Needs,
     /// The first outstanding segment goes at once, whatever the window says.
     resend_head: bool,
     /// A window was cut because of a mark; the next new segment says so.
@@ -72,6 +75,8 @@ pub struct Sender {
     pace_at: Time,
     /// The pace allows the next segment from here on.
     paced_until: Time,
+    /// When the controller wants its timer to fire.
+    controller_at: Time,
     limits: Limits,
     /// `limits.cwnd_bytes` in whole segments.
     cwnd_segments: u32,
@@ -103,6 +108,11 @@ pub struct Sender {
     opened_at: Time,
     /// What the routers allowed, as the packet says that comes in next.
     explicit_rate: Option<Rate>,
+    /// What that packet says of its trigger's way.
+    one_way_delay: Option<Dur>,
+    /// What waits in the queue of the interface.
+    nic_backlog_bytes: u64,
+    deliveries: Option<Box<Deliveries>>,
     syn_timeouts: u32,
     counts: SenderCounts,
     rng: Stream,
@@ -138,12 +148,17 @@ impl Sender {
             uses_tail: cc.uses_tail(),
             owns_send_clock: cc.owns_send_clock(),
             wants_rate: cc.desired_rate().is_some(),
+            needs: cc.needs(),
             explicit_rate: None,
+            one_way_delay: None,
+            nic_backlog_bytes: 0,
+            deliveries: cc.needs().segments.then(|| Box::new(Deliveries::new())),
             resend_head: false,
             window_reduced: false,
             rto_deadline: Time::NEVER,
             pace_at: Time::NEVER,
             paced_until: Time::ZERO,
+            controller_at: Time::NEVER,
             limits: cc.limits(),
             cwnd_segments: 0,
             receive_window_segments: u32::try_from(window).unwrap_or(u32::MAX),
@@ -213,7 +228,7 @@ impl Sender {
     /// The earliest time at which [`handle_timer`](Self::handle_timer) wants to be called.
     #[inline(always)]
     pub fn next_timer(&self) -> Time {
-        self.rto_deadline.min(self.pace_at)
+        self.rto_deadline.min(self.pace_at).min(self.controller_at)
     }
 
     /// Segments sent in class 0 and not cumulatively acknowledged.
@@ -234,6 +249,21 @@ impl Sender {
     /// The answer to the SYN, or the acknowledgment, that is handled next echoes this rate.
     pub fn handle_explicit_rate(&mut self, rate: Rate) {
         self.explicit_rate = Some(rate);
+    }
+
+    /// What the controller wants to be told.
+    pub fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    /// The segment that caused the acknowledgment that is handled next was under way for so long.
+    pub fn handle_one_way_delay(&mut self, delay: Dur) {
+        self.one_way_delay = Some(delay);
+    }
+
+    /// So much waits in the queue of the host's interface when the next acknowledgment is handled.
+    pub fn handle_nic_backlog(&mut self, bytes: u64) {
+        self.nic_backlog_bytes = bytes;
     }
 
     /// The handshake's answer arrived.
@@ -284,6 +314,9 @@ impl Sender {
             phase: Phase::Open,
             ecn_echo: false,
             explicit_rate: None,
+            delivery: None,
+            one_way_delay: None,
+            nic_backlog_bytes: self.nic_backlog_bytes,
         };
         self.cc.on_ack(&news, &mut context!(self, now));
         self.limits = self.cc.limits();
@@ -293,6 +326,7 @@ impl Sender {
     #[inline(never)]
     fn handle_any_ack(&mut self, now: Time, ack: AckSegment, blocks: &[SackBlock]) {
         let explicit_rate = self.explicit_rate.take();
+        let one_way_delay = self.one_way_delay.take();
         if ack.cumulative > self.sent_end() {
             return;
         }
@@ -304,6 +338,7 @@ impl Sender {
         let flight_before = self.flight();
         let arrived_before = self.board.arrived_out_of_order();
         let rtt = self.take_rtt_sample(now, &ack);
+        let trigger = self.trigger_in_flight(ack.trigger, ack.trigger_retransmitted);
         if ack.cumulative > self.una {
             self.advance(now, ack.cumulative);
         }
@@ -313,6 +348,8 @@ impl Sender {
         // Class-0 segments that this acknowledgment covers in sequence, and those that are news.
         let acked = flight_before - self.flight();
         let delivered = acked + self.board.arrived_out_of_order() - arrived_before;
+        let delivered_bytes = u64::from(delivered) * self.config.mss_bytes;
+        let delivery = self.note_delivered(now, delivered_bytes, trigger);
         if spurious {
             self.undo_losses(now);
         } else {
@@ -324,13 +361,16 @@ impl Sender {
         }
         let news = Ack {
             acked_bytes: u64::from(acked) * self.config.mss_bytes,
-            delivered_bytes: u64::from(delivered) * self.config.mss_bytes,
+            delivered_bytes,
             rtt,
             in_flight_bytes: self.in_flight_bytes(),
             cwnd_limited: self.cwnd_limited,
             phase: self.phase,
             ecn_echo: ack.ecn_echo,
             explicit_rate,
+            delivery,
+            one_way_delay,
+            nic_backlog_bytes: self.nic_backlog_bytes,
         };
         self.cc.on_ack(&news, &mut context!(self, now));
         self.refresh();
@@ -452,10 +492,14 @@ impl Sender {
     /// Something changed that sending depends on.
     fn refresh(&mut self) {
         self.limits = self.cc.limits();
+        if self.needs.timer {
+            self.controller_at = self.cc.next_timer();
+        }
         let windowed = self.state == State::Established
             && !self.uses_tail
             && !self.owns_send_clock
             && !self.wants_rate
+            && !(self.needs.segments || self.needs.one_way_delay || self.needs.timer)
             && !self.window_reduced
             && self.limits.pacing.is_none();
         self.plain = windowed && self.phase == Phase::Open && self.dup_acks == 0 && self.board.is_clean();

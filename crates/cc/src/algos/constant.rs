@@ -3,7 +3,34 @@
 //! It reacts to nothing.
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits};
+use crate::param::{DefaultValue, Kind, Param, Unit};
+use crate::registry::Controller;
 use sparelane_core::Rate;
+
+const WINDOW: Param = Param {
+    name: "window",
+    kind: Kind::Whole { min: 1, max: 100_000_000, unit: Unit::Segments },
+    default: DefaultValue::Whole(10),
+    meaning: "congestion window",
+    source: "sparelane",
+};
+
+const PACE: Param = Param {
+    name: "pace",
+    kind: Kind::OptionalRate,
+    default: DefaultValue::Rate(None),
+    meaning: "rate of segments on the wire, headers included",
+    source: "sparelane",
+};
+
+/// What the catalogue says of it.
+pub const CONTROLLER: Controller = Controller {
+    name: "constant",
+    summary: "a window and a pace that never change: cross traffic",
+    source: "sparelane",
+    params: &[WINDOW, PACE],
+    make: |values, plan| Ok(Box::new(Constant::new(values.whole(&WINDOW) * plan.mss_bytes, values.rate(&PACE)))),
+};
 
 /// The controller.
 #[derive(Clone, Copy, Debug)]

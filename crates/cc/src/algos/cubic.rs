@@ -4,8 +4,52 @@
 //! `libm` and not the platform, so that results repeat anywhere. HyStart++ is not part of this law.
 
 use crate::contract::{Ack, Congestion, Cx};
-use crate::window::{Window, WindowLaw};
+use crate::param::{DefaultValue, Kind, Param, Unit};
+use crate::registry::Controller;
+use crate::window::{
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+};
 use sparelane_core::{Dur, Time};
+
+const C: Param = Param {
+    name: "c",
+    kind: Kind::Number { min: 0.001, max: 1000.0, unit: Unit::One },
+    default: DefaultValue::Number(0.4),
+    meaning: "aggressiveness, segments per second cubed",
+    source: "RFC 9438 section 5",
+};
+
+const BETA: Param = Param {
+    name: "beta",
+    kind: Kind::Number { min: 0.1, max: 0.95, unit: Unit::One },
+    default: DefaultValue::Number(0.7),
+    meaning: "what is left of the window after a loss",
+    source: "RFC 9438 section 4.6",
+};
+
+const FAST_CONVERGENCE: Param = Param {
+    name: "fast_convergence",
+    kind: Kind::Flag,
+    default: DefaultValue::Flag(true),
+    meaning: "release bandwidth faster when the saturation point falls",
+    source: "RFC 9438 section 4.7",
+};
+
+/// What the catalogue says of it.
+pub const CONTROLLER: Controller = Controller {
+    name: "cubic",
+    summary: "a cubic of the time since the last loss",
+    source: "RFC 9438",
+    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, C, BETA, FAST_CONVERGENCE],
+    make: |values, plan| {
+        let config = CubicConfig {
+            c: values.number(&C),
+            beta: values.number(&BETA),
+            fast_convergence: values.flag(&FAST_CONVERGENCE),
+        };
+        Ok(Box::new(Windowed::new(Cubic::new(config), WindowConfig::of(values), plan.mss_bytes)))
+    },
+};
 
 /// Constants of the law.
 #[derive(Clone, Copy, Debug)]

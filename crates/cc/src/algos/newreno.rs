@@ -4,7 +4,19 @@
 //! this law halves what is in flight at a loss and adds one segment per window otherwise.
 
 use crate::contract::{Ack, Congestion, Cx};
-use crate::window::{Window, WindowLaw};
+use crate::registry::Controller;
+use crate::window::{
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+};
+
+/// What the catalogue says of it.
+pub const CONTROLLER: Controller = Controller {
+    name: "newreno",
+    summary: "one segment more per round trip, half at a loss",
+    source: "RFC 5681, RFC 6582",
+    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT],
+    make: |values, plan| Ok(Box::new(Windowed::new(NewReno::default(), WindowConfig::of(values), plan.mss_bytes))),
+};
 
 /// The law.
 #[derive(Clone, Copy, Debug, Default)]

@@ -16,14 +16,59 @@
 //! (`Feed::Push`). By default we pull one only when the interface is idle (`Feed::Pull`), so that
 //! nothing waits in a queue that the head could overtake and send a second time.
 
-use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Offer, Permit, Plan, TailOffer, WhichEnd};
-use sparelane_core::Rate;
+use crate::contract::{
+    Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Offer, Permit, Plan, Sent, TailOffer, WhichEnd,
+};
+use crate::param::{DefaultValue, Kind, Param, Values};
+use crate::registry::{Blueprint, BuildError, Controller, build};
+use sparelane_core::{Rate, Time};
 
 /// The authors' cumulative limits of priorities 1, 2 and 3, in segments from the tail.
 pub const DEFAULT_LEVELS: [u64; 3] = [40, 440, 4440];
 
 /// The most levels that a configuration may name: classes 1 to 7 with the rest at the last.
 pub const MAX_LEVELS: usize = 6;
+
+const INNER: Param = Param {
+    name: "inner",
+    kind: Kind::Controller,
+    default: DefaultValue::Word("newreno"),
+    meaning: "the controller of normal priority",
+    source: "NSDI 2014 section 5.1",
+};
+
+const LEVELS: Param = Param {
+    name: "levels",
+    kind: Kind::Increasing { max_len: MAX_LEVELS },
+    default: DefaultValue::List(&DEFAULT_LEVELS),
+    meaning: "cumulative segments from the tail that go at priorities 1, 2, ...; the rest goes one lower",
+    source: "NSDI 2014 section 2.1; cumulative as in the authors' code",
+};
+
+const FEED: Param = Param {
+    name: "feed",
+    kind: Kind::Choice(&["pull", "push"]),
+    default: DefaultValue::Word("pull"),
+    meaning: "hand low-priority segments to the interface when it is idle (pull) or all at once (push)",
+    source: "pull: sparelane; push: the authors' code",
+};
+
+/// What the catalogue says of it.
+pub const CONTROLLER: Controller = Controller {
+    name: "rc3",
+    summary: "any controller, plus the tail of the buffer at lower priorities",
+    source: "Mittal et al., NSDI 2014 section 2; HotNets 2013",
+    params: &[INNER, LEVELS, FEED],
+    make: |values, plan| {
+        let name = values.word(&INNER);
+        if name == "rc3" {
+            return Err(BuildError::Nested { outer: "rc3", inner: name });
+        }
+        let inner = build(&name, plan.inner, &Blueprint { inner: &Values::default(), ..*plan })?;
+        let feed = if values.word(&FEED) == "push" { Feed::Push } else { Feed::Pull };
+        Ok(Box::new(Rc3::new(inner, values.list(&LEVELS), feed)))
+    },
+};
 
 /// When tail segments are handed to the network interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +101,26 @@ impl Rc3 {
 }
 
 impl CongestionControl for Rc3 {
+    fn needs(&self) -> Needs {
+        self.inner.needs()
+    }
+
+    fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
+        self.inner.on_sent(sent, cx);
+    }
+
+    fn on_lost(&mut self, lost: &Lost, cx: &mut Cx<'_>) {
+        self.inner.on_lost(lost, cx);
+    }
+
+    fn next_timer(&self) -> Time {
+        self.inner.next_timer()
+    }
+
+    fn on_timer(&mut self, cx: &mut Cx<'_>) {
+        self.inner.on_timer(cx);
+    }
+
     fn desired_rate(&self) -> Option<Rate> {
         self.inner.desired_rate()
     }

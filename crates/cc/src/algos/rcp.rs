@@ -16,7 +16,26 @@
 //! takes one second for it, as RFC 6298 does. The authors' low-rate probes ("REF packets") are left out.
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits};
+use crate::param::{DefaultValue, Kind, Param};
+use crate::registry::Controller;
 use sparelane_core::{Dur, Rate};
+
+const DESIRED_RATE: Param = Param {
+    name: "desired_rate",
+    kind: Kind::OptionalRate,
+    default: DefaultValue::Rate(None),
+    meaning: "rate to ask the routers for, headers included; none asks for the rate of the host's interface",
+    source: "the RC3 authors' code",
+};
+
+/// What the catalogue says of it.
+pub const CONTROLLER: Controller = Controller {
+    name: "rcp",
+    summary: "the rate that the routers allow, paced; needs [queue.rcp]",
+    source: "Dukkipati et al., IWQoS 2005; NSDI 2014 section 5.1.4",
+    params: &[DESIRED_RATE],
+    make: |values, plan| Ok(Box::new(Rcp::new(values.rate(&DESIRED_RATE), plan.mss_bytes))),
+};
 
 /// Bytes of IP and TCP header, which the rate covers.
 const HEADER_BYTES: u64 = 40;

@@ -9,6 +9,7 @@ use crate::link::PlannedDrop;
 use crate::packet::Flags;
 use crate::records::CLASSES;
 use crate::timers::{Entry, Side};
+use sparelane_cc::registry::Blueprint;
 use sparelane_core::{Domain, Dur, Stream, Time};
 use sparelane_transport::{HEADER_BYTES, Receiver, Sender};
 
@@ -29,10 +30,20 @@ impl<F: Fabric> World<F> {
         let id = self.records.flows.id.len() as u32;
         let scheme = &self.schemes[usize::from(spec.scheme)];
         let rng = Stream::new(self.seed, Domain::Controller, u64::from(id));
-        let cc = sparelane_cc::build(&scheme.controller, &scheme.values, &scheme.inner, scheme.transport.mss_bytes);
+        let there = self.routes.links(&self.network, spec.src, spec.dst, u64::from(id));
+        let back = self.routes.links(&self.network, spec.dst, spec.src, u64::from(id));
+        let (Some(there), Some(back)) = (there, back) else { unreachable!("paths were checked before the run") };
+        let cc = scheme.controller_for(Blueprint {
+            mss_bytes: scheme.transport.mss_bytes,
+            flow_bytes: spec.size_bytes,
+            traffic_class: None,
+            line_rate: self.links[there[0] as usize].rate,
+            inner: &scheme.inner,
+        });
         let Ok(cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
         let (uses_tail, base_class, transport) = (cc.uses_tail(), scheme.class, scheme.transport);
-        let asks_for_rate = cc.desired_rate().is_some();
+        let (asks_for_rate, needs) = (cc.desired_rate().is_some(), cc.needs());
+        let stamp = Flags::DATA.with_if(needs.one_way_delay, Flags::STAMPED);
         let mut sender = Sender::new(transport, cc, rng);
         let mut application = spec.writes.map(|writes| Box::new(Application::new(writes, spec.size_bytes)));
         let next_write = match (&mut application, spec.size_bytes) {
@@ -56,9 +67,6 @@ impl<F: Fabric> World<F> {
             );
             segments as u32
         });
-        let there = self.routes.links(&self.network, spec.src, spec.dst, u64::from(id));
-        let back = self.routes.links(&self.network, spec.dst, spec.src, u64::from(id));
-        let (Some(there), Some(back)) = (there, back) else { unreachable!("paths were checked before the run") };
         let at_once = at_once.map(|bytes| self.ideal(&there, &back, bytes, mss_bytes));
         let mut ideal = spec.size_bytes.and(at_once);
         if let Some(application) = &mut application {
@@ -87,9 +95,14 @@ impl<F: Fabric> World<F> {
             receiver_entry: Time::NEVER,
             uses_tail,
             base_class,
-            ecn: Flags::DATA.with_if(transport.ecn, Flags::ECN_CAPABLE),
+            flags_of_new: stamp.with_if(transport.ecn, Flags::ECN_CAPABLE),
+            // RFC 3168 section 6.1.5: what is sent again is not ECN-capable.
+            flags_of_resent: stamp.with_if(true, Flags::RETRANSMISSION),
             asks_for_rate,
             echoed_rate: 0,
+            echoes_delay: needs.one_way_delay,
+            delay_ns: 0,
+            reads_backlog: needs.nic_backlog,
             open: true,
             pulling: false,
             sent: [0; CLASSES],

@@ -1,9 +1,9 @@
 //! Loss recovery: RFC 6675 with SACK, RFC 6582 without, RFC 6298's timeout, RFC 4015's undo.
 
-use super::{Sender, State};
+use super::{Sender, State, context};
 use crate::scoreboard::DUP_THRESH;
 use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock};
-use sparelane_cc::{Congestion, Phase};
+use sparelane_cc::{Congestion, Cx, Phase};
 use sparelane_core::Time;
 
 impl Sender {
@@ -18,6 +18,9 @@ impl Sender {
 
     pub(super) fn undo_losses(&mut self, now: Time) {
         self.board.undo_losses();
+        if let Some(books) = &mut self.deliveries {
+            books.tell_again_from(self.una);
+        }
         self.leave_recovery();
         self.recover = 0;
         self.marks_heeded_from = self.una;
@@ -43,6 +46,7 @@ impl Sender {
                 return;
             }
             self.board.detect_losses();
+            self.tell_losses(now);
             if self.phase == Phase::Open && self.board.head_is_lost() {
                 self.enter_recovery(now);
             }
@@ -59,6 +63,7 @@ impl Sender {
                 self.inflation += 1 - i64::from(acked);
                 self.partial_acks += 1;
                 self.resend_first();
+                self.tell_losses(now);
             }
             return;
         }
@@ -89,11 +94,12 @@ impl Sender {
         self.phase = Phase::Recovery;
         self.recover = self.nxt;
         self.cut = self.una >= self.marks_heeded_from;
+        self.resend_first();
+        self.tell_losses(now);
         if self.cut {
             self.answer_marks();
             self.report(now, Congestion::Loss { flight_bytes });
         }
-        self.resend_first();
     }
 
     /// The first outstanding segment goes again at once, unless it is on its way again already.
@@ -106,6 +112,10 @@ impl Sender {
     pub fn handle_timer(&mut self, now: Time) {
         if now >= self.pace_at {
             self.pace_at = Time::NEVER;
+        }
+        if now >= self.controller_at {
+            self.cc.on_timer(&mut context!(self, now));
+            self.refresh();
         }
         if now < self.rto_deadline {
             return;
@@ -125,6 +135,10 @@ impl Sender {
             self.last_blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
         }
         self.board.time_out(self.nxt, forget);
+        if let Some(books) = &mut self.deliveries {
+            books.tell_again_from(self.una);
+        }
+        self.tell_losses(now);
         self.pass_what_arrived();
         self.leave_recovery();
         self.phase = Phase::Timeout;

@@ -51,6 +51,9 @@ impl Sender {
         let tail = if self.uses_tail { self.next_tail() } else { None };
         if head.is_none() && tail.is_none() {
             self.cwnd_limited = waits_for_window;
+            if !waits_for_window {
+                self.note_idle();
+            }
             return None;
         }
         waits_for_window |= head.is_some();
@@ -200,6 +203,9 @@ impl Sender {
         }
         if self.rto_deadline == Time::NEVER {
             self.rto_deadline = now + self.rtt.rto();
+        }
+        if self.needs.segments {
+            self.note_sent(now, seq, segment.retransmission);
         }
         segment
     }

@@ -1,6 +1,7 @@
 //! Segmentation offload: new data in chunks.
 
 use crate::wire::*;
+use sparelane_cc::registry::Blueprint;
 use sparelane_cc::{CongestionControl, Value, Values, build};
 use sparelane_core::Dur;
 use sparelane_transport::TransportConfig;
@@ -13,7 +14,7 @@ fn in_chunks_of(send_batch: u32) -> TransportConfig {
 fn pulling(initial_window: u64) -> Box<dyn CongestionControl> {
     let mut inner = Values::default();
     inner.set("initial_window", Value::Whole(initial_window));
-    build("rc3", &Values::default(), &inner, MSS).expect("a controller")
+    build("rc3", &Values::default(), &Blueprint::of_any(MSS, &inner)).expect("a controller")
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The pace of a controller, observed on the wire.
 
 use crate::wire::*;
+use sparelane_cc::registry::Blueprint;
 use sparelane_cc::{CongestionControl, Value, Values, build};
 use sparelane_core::{Dur, Rate};
 use sparelane_transport::HEADER_BYTES;
@@ -9,7 +10,7 @@ fn paced(window: u64, rate: Rate) -> Box<dyn CongestionControl> {
     let mut values = Values::default();
     values.set("window", Value::Whole(window));
     values.set("pace", Value::Rate(Some(rate)));
-    build("constant", &values, &Values::default(), MSS).expect("a pace")
+    build("constant", &values, &Blueprint::of_any(MSS, &Values::default())).expect("a pace")
 }
 
 fn gaps(wire: &Wire) -> Vec<Dur> {

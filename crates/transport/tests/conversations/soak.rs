@@ -1,6 +1,7 @@
 //! Random conversations: whatever is lost, late or marked, everything arrives, and certain laws hold at every step.
 
 use crate::wire::*;
+use sparelane_cc::registry::Blueprint;
 use sparelane_cc::registry::CONTROLLERS;
 use sparelane_cc::{CongestionControl, Kind, Value, Values, build};
 use sparelane_core::{Domain, Dur, Stream, Time};
@@ -163,7 +164,7 @@ fn built(name: &str, inside: bool, feed: &str) -> Box<dyn CongestionControl> {
         values.set("inner", Value::Word(name.to_owned()));
         values.set("feed", Value::Word(feed.to_owned()));
     }
-    build(outer, &values, &none, MSS).unwrap_or_else(|error| panic!("{outer}: {error}"))
+    build(outer, &values, &Blueprint::of_any(MSS, &none)).unwrap_or_else(|error| panic!("{outer}: {error}"))
 }
 
 #[test]

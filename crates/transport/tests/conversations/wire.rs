@@ -3,6 +3,7 @@
 //! A packet takes no time to send, so that a window goes in an instant and rounds stay apart. Everything
 //! that is sent is recorded with its time. Nothing is random but what a script draws from its own stream.
 
+use sparelane_cc::registry::Blueprint;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Offer, Permit, TailOffer, Value, Values, build};
 use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 use sparelane_transport::{AckSegment, Receiver, SackBlock, Segment, Sender, Transmit, TransportConfig};
@@ -39,7 +40,7 @@ pub fn controller(name: &str, params: &[(&'static str, u64)]) -> Box<dyn Congest
     push.set("feed", Value::Word("push".to_owned()));
     let none = Values::default();
     let (own, inner) = if name == "rc3" { (&push, &given) } else { (&given, &none) };
-    build(name, own, inner, MSS).unwrap_or_else(|error| panic!("{name}: {error}"))
+    build(name, own, &Blueprint::of_any(MSS, inner)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// NewReno with this initial window, in segments.
