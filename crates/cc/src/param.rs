@@ -11,6 +11,8 @@ pub enum Unit {
     One,
     /// Segments.
     Segments,
+    /// Another, by its name.
+    Named(&'static str),
 }
 
 impl fmt::Display for Unit {
@@ -18,6 +20,7 @@ impl fmt::Display for Unit {
         f.write_str(match self {
             Unit::One => "",
             Unit::Segments => "segments",
+            Unit::Named(name) => name,
         })
     }
 }

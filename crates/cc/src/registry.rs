@@ -1,6 +1,6 @@
 //! Every controller by name, with its parameters: what a scenario may ask for.
 
-use crate::algos::{constant, cubic, newreno, rc3, rcp};
+use crate::algos::{constant, cubic, newreno, rc3, rcp, rtcp};
 use crate::contract::CongestionControl;
 use crate::param::{Param, ParamError, Values};
 use sparelane_core::Rate;
@@ -62,6 +62,12 @@ pub enum BuildError {
         /// What it was given.
         inner: String,
     },
+    /// A connection is of a class of traffic that the controller has no weight for.
+    #[error("there is no weight for traffic class \"{class}\"")]
+    NoWeight {
+        /// The class.
+        class: String,
+    },
     /// A parameter is out of its range.
     #[error(transparent)]
     Param(#[from] ParamError),
@@ -69,7 +75,7 @@ pub enum BuildError {
 
 /// Every controller, in the order in which people meet them.
 pub const CONTROLLERS: &[Controller] =
-    &[newreno::CONTROLLER, cubic::CONTROLLER, constant::CONTROLLER, rcp::CONTROLLER, rc3::CONTROLLER];
+    &[newreno::CONTROLLER, cubic::CONTROLLER, constant::CONTROLLER, rcp::CONTROLLER, rtcp::CONTROLLER, rc3::CONTROLLER];
 
 /// The controller called `name`.
 pub fn find(name: &str) -> Option<&'static Controller> {

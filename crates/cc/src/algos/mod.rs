@@ -5,3 +5,4 @@ pub mod cubic;
 pub mod newreno;
 pub mod rc3;
 pub mod rcp;
+pub mod rtcp;
