@@ -41,6 +41,9 @@ pub struct Needs {
     pub nic_backlog: bool,
     /// [`CongestionControl::on_timer`].
     pub timer: bool,
+    /// [`Ack::ecn_echo`] on the acknowledgments of marked data and on no others (RFC 8257 section 3.2), to which both ends
+    /// must be set.
+    pub exact_marks: bool,
 }
 
 /// What the arrival of a segment says of the path since it was sent: a rate sample

@@ -11,6 +11,7 @@ pub mod algos;
 pub mod contract;
 pub mod param;
 pub mod registry;
+pub mod round;
 pub mod window;
 
 pub use contract::{

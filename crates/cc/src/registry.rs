@@ -1,6 +1,6 @@
 //! Every controller by name, with its parameters: what a scenario may ask for.
 
-use crate::algos::{constant, cubic, newreno, rc3, rcp, rtcp};
+use crate::algos::{constant, cubic, dctcp, newreno, rc3, rcp, rtcp};
 use crate::contract::CongestionControl;
 use crate::param::{Param, ParamError, Values};
 use sparelane_core::Rate;
@@ -74,8 +74,15 @@ pub enum BuildError {
 }
 
 /// Every controller, in the order in which people meet them.
-pub const CONTROLLERS: &[Controller] =
-    &[newreno::CONTROLLER, cubic::CONTROLLER, constant::CONTROLLER, rcp::CONTROLLER, rtcp::CONTROLLER, rc3::CONTROLLER];
+pub const CONTROLLERS: &[Controller] = &[
+    newreno::CONTROLLER,
+    cubic::CONTROLLER,
+    dctcp::CONTROLLER,
+    constant::CONTROLLER,
+    rcp::CONTROLLER,
+    rtcp::CONTROLLER,
+    rc3::CONTROLLER,
+];
 
 /// The controller called `name`.
 pub fn find(name: &str) -> Option<&'static Controller> {

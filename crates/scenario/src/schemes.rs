@@ -9,7 +9,7 @@ use crate::units;
 use sparelane_cc::registry::{self, Blueprint, CONTROLLERS};
 use sparelane_cc::{Controller, Param, UNBOUNDED, Value, Values};
 use sparelane_sim::{CLASSES, Scheme};
-use sparelane_transport::TransportConfig;
+use sparelane_transport::{Ecn, TransportConfig};
 
 /// The keys of every scheme; its controller's parameters come on top.
 pub static SCHEME: &[Key] = &[
@@ -87,6 +87,10 @@ fn read_scheme(name: &str, field: Field<'_>, transport: TransportConfig) -> Resu
     let (values, inner) = values(controller, &section)?;
     let built = registry::build(controller.name, &values, &Blueprint::of_any(transport.mss_bytes, &inner))
         .map_err(|error| section.whole_table().error(error.to_string()))?;
+    if built.needs().exact_marks && transport.ecn != Ecn::Dctcp {
+        let named = section.need("controller")?;
+        return Err(named.error("needs receivers that echo every mark; allowed: with ecn = \"dctcp\" in [transport]"));
+    }
     let class = section.need("class")?.whole()? as u8;
     let lowest_class = class + built.lowest_class();
     if usize::from(lowest_class) >= CLASSES {

@@ -1,16 +1,18 @@
 //! `[transport]`: TCP's settings, for all schemes, and `transport = { .. }` for one.
 
+use crate::document::Item;
 use crate::error::ScenarioError;
 use crate::field::Field;
 use crate::keys::{Fallback, Key, Kind};
 use sparelane_core::Dur;
-use sparelane_transport::{DelayedAck, HEADER_BYTES, TransportConfig};
+use sparelane_transport::{DelayedAck, Ecn, HEADER_BYTES, TransportConfig};
 
 const MSS: Kind = Kind::Size { min: 64, max: 65_535 - HEADER_BYTES };
 const TIMEOUT: Kind = Kind::Time { min: Dur::from_us(1), max: Dur::from_secs(3600) };
 const FLOOR: Kind = Kind::Time { min: Dur::ZERO, max: Dur::from_secs(3600) };
 /// Segments of a chunk.
 const BATCH: Kind = Kind::Whole { min: 1, max: 65_535 };
+const ECN: Kind = Kind::Special("\"off\" or false, \"classic\" or true, \"dctcp\"");
 const BUFFER: Kind = Kind::Size { min: 1, max: 1 << 50 };
 const BUFFER_OR_NOT: Kind = Kind::Special("a size such as \"64KiB\", or \"unlimited\"");
 
@@ -77,7 +79,13 @@ pub static TRANSPORT: &[Key] = &[
         Fallback::Value("unlimited"),
         "the send buffer; a smaller one splits a transfer into several writes",
     ),
-    Key::new("ecn", Kind::Flag, Fallback::Value("false"), "explicit congestion notification").from("RFC 3168"),
+    Key::new(
+        "ecn",
+        ECN,
+        Fallback::Value("off"),
+        "explicit congestion notification: none, marks echoed until the window is cut, or each mark echoed once",
+    )
+    .from("RFC 3168 for classic, RFC 8257 for dctcp"),
     Key::new(
         "send_batch",
         BATCH,
@@ -139,7 +147,7 @@ pub fn read(field: Field<'_>, base: TransportConfig) -> Result<TransportConfig, 
     config.syn_loss_resets_window = flag("syn_loss_resets_window", base.syn_loss_resets_window)?;
     config.receive_window_bytes = section.maybe("receive_window", buffer)?.unwrap_or(base.receive_window_bytes);
     config.send_buffer_bytes = section.maybe("send_buffer", buffer)?.unwrap_or(base.send_buffer_bytes);
-    config.ecn = flag("ecn", base.ecn)?;
+    config.ecn = section.maybe("ecn", ecn)?.unwrap_or(base.ecn);
     let batch = |name: &str, base: u32| section.maybe(name, Field::whole).map(|given| given.map_or(base, |n| n as u32));
     config.send_batch = batch("send_batch", base.send_batch)?;
     config.receive_batch = batch("receive_batch", base.receive_batch)?;
@@ -169,6 +177,17 @@ fn delayed_ack(field: &Field<'_>) -> Result<Option<DelayedAck>, ScenarioError> {
     let section = table.section(&[DELAYED_ACK])?;
     let every_segments = section.need("every")?.whole()? as u32;
     Ok(Some(DelayedAck { every_segments, timeout: section.need("timeout")?.time()? }))
+}
+
+fn ecn(field: &Field<'_>) -> Result<Ecn, ScenarioError> {
+    if let Item::Flag(on) = field.item() {
+        return Ok(if *on { Ecn::Classic } else { Ecn::Off });
+    }
+    match field.word(["off", "classic", "dctcp"].into_iter())? {
+        "classic" => Ok(Ecn::Classic),
+        "dctcp" => Ok(Ecn::Dctcp),
+        _ => Ok(Ecn::Off),
+    }
 }
 
 fn buffer(field: &Field<'_>) -> Result<Option<u64>, ScenarioError> {
@@ -221,6 +240,16 @@ mod tests {
         assert_eq!(delayed("delayed_ack = true"), Some((2, Dur::from_ms(200))));
         assert_eq!(delayed("delayed_ack = { every = 4 }"), Some((4, Dur::from_ms(200))));
         assert_eq!(delayed("delayed_ack = { timeout = \"40ms\" }"), Some((2, Dur::from_ms(40))));
+    }
+
+    #[test]
+    fn ecn_is_off_classic_or_dctcp_and_a_flag_means_one_of_the_first_two() {
+        let ecn = |text: &str| parse(text).map(|config| config.ecn);
+        assert_eq!([ecn("ecn = \"off\""), ecn("ecn = false"), ecn("")], [const { Ok(Ecn::Off) }; 3]);
+        assert_eq!([ecn("ecn = \"classic\""), ecn("ecn = true")], [const { Ok(Ecn::Classic) }; 2]);
+        assert_eq!(ecn("ecn = \"dctcp\""), Ok(Ecn::Dctcp));
+        let message = "t.toml:1: ecn = \"dtcp\": unknown; allowed: off, classic, dctcp; did you mean \"dctcp\"?";
+        assert_eq!(ecn("ecn = \"dtcp\""), Err(message.to_owned()));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What is between the wire and TCP in a host: receive offload, and the time that its processor takes.
 //!
-//! Only flows that use either come here; for all others a host takes no time, and a packet is with TCP when it arrives.
+//! Only flows that use either come here, and those whose receiver may have two acknowledgments to send at once (delayed
+//! ones with DCTCP's echo of marks); for all others a host takes no time, and a packet is with TCP when it arrives.
 
 use crate::network::NodeId;
 use sparelane_core::{Dur, Time};
-use sparelane_transport::{Chunk, Segment, TransportConfig};
+use sparelane_transport::{Chunk, Ecn, Segment, TransportConfig};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Hosts, all alike.
@@ -18,12 +19,14 @@ pub struct HostSpec {
 /// Receive offload (LRO) for one flow: consecutive segments of one class become one chunk.
 ///
 /// A chunk is handed over when it is full, with a segment that is not full, when a segment comes that does not
-/// continue it, or when its time is up.
+/// continue it, or when its time is up. Where every mark counts (RFC 8257), all or none of its segments are marked, as in
+/// Linux.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offload {
     most: u32,
     timeout: Dur,
     full_bytes: u32,
+    splits_at_marks: bool,
     chunk: Option<Chunk>,
     /// When the chunk's time is up.
     deadline: Time,
@@ -35,12 +38,15 @@ pub(crate) type Complete = [Option<Chunk>; 2];
 impl Offload {
     /// The offload of a flow with these settings at hosts like `spec`; `None` where it needs none.
     pub(crate) fn of(spec: HostSpec, config: &TransportConfig) -> Option<Box<Offload>> {
-        let needed = config.receive_batch > 1 || spec.receive_cost > Dur::ZERO;
+        let exact_marks = config.ecn == Ecn::Dctcp;
+        let acknowledges_twice = exact_marks && config.delayed_ack.is_some();
+        let needed = config.receive_batch > 1 || spec.receive_cost > Dur::ZERO || acknowledges_twice;
         needed.then(|| {
             Box::new(Offload {
                 most: config.receive_batch,
                 timeout: config.receive_batch_timeout,
                 full_bytes: config.mss_bytes as u32,
+                splits_at_marks: exact_marks,
                 chunk: None,
                 deadline: Time::NEVER,
             })
@@ -59,7 +65,12 @@ impl Offload {
             window_reduced: segment.window_reduced,
             marked,
         };
-        let continues = |old: &Chunk| old.first + old.segments == fresh.first && old.class == fresh.class;
+        let splits_at_marks = self.splits_at_marks;
+        let continues = |old: &Chunk| {
+            old.first + old.segments == fresh.first
+                && old.class == fresh.class
+                && !(splits_at_marks && old.marked != marked)
+        };
         let (before, chunk) = match self.chunk.take() {
             Some(old) if continues(&old) => {
                 let joined = Chunk {
@@ -173,6 +184,21 @@ mod tests {
         let chunk = full.expect("complete");
         assert_eq!((before, chunk.segments, chunk.payload_bytes, chunk.last_payload_bytes), (None, 2, 1000, 1));
         assert!(chunk.marked && offload.deadline() == Time::NEVER);
+    }
+
+    /// Linux compares the whole TOS byte, marks included.
+    #[test]
+    fn where_every_mark_counts_a_chunk_is_marked_as_a_whole_or_not_at_all() {
+        let chunks = |ecn| {
+            let config = TransportConfig { mss_bytes: 1000, receive_batch: 9, ecn, ..TransportConfig::default() };
+            let mut offload = Offload::of(HostSpec::default(), &config).expect("chunks");
+            let marked = [false, false, true, true, true, false];
+            let taken = (0..).zip(marked).flat_map(|(seq, marked)| offload.take(Time::ZERO, segment(seq, 0), marked));
+            let taken: Vec<_> = taken.flatten().collect();
+            taken.iter().map(|chunk| (chunk.segments, chunk.marked)).collect::<Vec<_>>()
+        };
+        assert_eq!(chunks(Ecn::Dctcp), [(2, false), (3, true)]);
+        assert_eq!(chunks(Ecn::Classic), []);
     }
 
     #[test]

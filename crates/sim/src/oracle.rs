@@ -296,7 +296,7 @@ mod tests {
     use crate::{Drop, FlowSource, HostSpec, NodeId, Writes};
     use sparelane_cc::{Value, Values};
     use sparelane_core::{Domain, Dur, Stream};
-    use sparelane_transport::{DelayedAck, TransportConfig};
+    use sparelane_transport::{DelayedAck, Ecn, TransportConfig};
 
     /// A random network: a ring of routers with chords, and hosts.
     fn network(rng: &mut Stream) -> Network {
@@ -368,7 +368,7 @@ mod tests {
             delayed_ack,
             sack_survives_timeout: rng.below(2) == 0,
             undo_spurious: rng.below(2) == 0,
-            ecn: rng.below(2) == 0,
+            ecn: if name == "dctcp" { Ecn::Dctcp } else { [Ecn::Off, Ecn::Classic, Ecn::Dctcp][rng.below(3) as usize] },
             send_buffer_bytes: (rng.below(4) == 0).then_some(30_000),
             receive_window_bytes: (rng.below(4) == 0).then_some(40_000),
             send_batch: [1, 1, 3, 20][rng.below(4) as usize],
@@ -422,7 +422,7 @@ mod tests {
         let network = network(&mut rng);
         let hosts = network.hosts();
         let schemes: Vec<Scheme> =
-            ["newreno", "cubic", "rc3", "constant", "rcp"].iter().map(|name| scheme(name, &mut rng)).collect();
+            ["newreno", "cubic", "rc3", "constant", "rcp", "dctcp"].iter().map(|name| scheme(name, &mut rng)).collect();
         let flows = |scheme: u16| -> Box<dyn FlowSource> {
             let spec = PoissonSpec {
                 sources: hosts.clone(),
@@ -447,7 +447,7 @@ mod tests {
         let drop = Drop { from: cable.a, to: cable.b, flow: rng.below(20) as u32, segments: vec![0, 3, 4], copies: 2 };
         let probes = vec![Probe::Flow(3), Probe::Queue(cable.a, cable.b)];
         RunConfig {
-            flows: Box::new(Merge::new((0..5).map(flows).collect())),
+            flows: Box::new(Merge::new((0..6).map(flows).collect())),
             drops: vec![drop],
             sampling: Some(Sampling { interval: Dur::from_ms(7), probes }),
             routing: if rng.below(2) == 0 { Routing::SinglePath } else { Routing::PerFlowEcmp },

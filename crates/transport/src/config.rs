@@ -31,6 +31,18 @@ pub struct RtoConfig {
     pub handshake_sample: bool,
 }
 
+/// What the two ends say to each other of marked packets (explicit congestion notification, ECN).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// Packets are not ECN-capable: queues drop them where they would mark others.
+    #[default]
+    Off,
+    /// RFC 3168: a mark is echoed until the sender says that it has reduced its window.
+    Classic,
+    /// RFC 8257 section 3.2: each mark is echoed once, so that the sender knows which share of its data was marked.
+    Dctcp,
+}
+
 /// Everything that can be set about one connection, controller apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportConfig {
@@ -54,8 +66,8 @@ pub struct TransportConfig {
     pub receive_window_bytes: Option<u64>,
     /// Send buffer in bytes; `None` never binds. A smaller buffer splits a transfer into several writes.
     pub send_buffer_bytes: Option<u64>,
-    /// Explicit congestion notification (RFC 3168).
-    pub ecn: bool,
+    /// Explicit congestion notification.
+    pub ecn: Ecn,
     /// Segments of a chunk that is handed to the interface at once (segmentation offload, TSO); 1 has no chunks.
     pub send_batch: u32,
     /// Segments that the receiving host hands over as one chunk at most (receive offload, LRO); 1 has no chunks.
@@ -90,7 +102,7 @@ impl Default for TransportConfig {
             syn_loss_resets_window: true,
             receive_window_bytes: None,
             send_buffer_bytes: None,
-            ecn: false,
+            ecn: Ecn::Off,
             send_batch: 1,
             receive_batch: 1,
             receive_batch_timeout: Dur::from_us(100),

@@ -1,9 +1,9 @@
 //! The receiving end of a connection: reassembly, acknowledgments, SACK blocks.
 //!
-//! Sources: RFC 5681 section 4.2 (when to acknowledge), RFC 2018 (SACK), RFC 3168 (ECN echo). A
+//! Sources: RFC 5681 section 4.2 (when to acknowledge), RFC 2018 (SACK), RFC 3168 and RFC 8257 section 3.2 (ECN echo). A
 //! low-priority segment is acknowledged at once in its own class (RC3, NSDI 2014 section 4.1.2).
 
-use crate::config::{DelayedAck, TransportConfig};
+use crate::config::{DelayedAck, Ecn, TransportConfig};
 use crate::segment::{AckSegment, Chunk, MAX_SACK_BLOCKS, SackBlock, Segment};
 use sparelane_core::Time;
 use std::collections::VecDeque;
@@ -23,7 +23,11 @@ pub struct Receiver {
     sack: bool,
     delayed: Option<DelayedAck>,
     waiting: Option<Waiting>,
+    /// What acknowledgments echo.
     congestion_experienced: bool,
+    ecn: Ecn,
+    /// A segment that is marked otherwise than this is news.
+    usual_mark: bool,
 }
 
 /// A delayed acknowledgment.
@@ -49,6 +53,8 @@ impl Receiver {
             delayed: config.delayed_ack,
             waiting: None,
             congestion_experienced: false,
+            ecn: config.ecn,
+            usual_mark: false,
         }
     }
 
@@ -70,11 +76,14 @@ impl Receiver {
     }
 
     /// Takes a data segment; `marked` where the network marked it. Returns the acknowledgment to send
-    /// now, if one is due.
+    /// now, if one is due. With delayed acknowledgments and [`Ecn::Dctcp`], a second may be due by the timer at once.
     #[inline]
     pub fn handle_data(&mut self, now: Time, segment: Segment, marked: bool) -> Option<AckSegment> {
         let Segment { seq, class, retransmission, .. } = segment;
-        if segment.window_reduced | marked {
+        if segment.window_reduced | (marked != self.usual_mark) {
+            if self.ecn == Ecn::Dctcp && class == 0 && marked != self.usual_mark {
+                return self.turn(now, marked, |receiver| receiver.handle_data(now, segment, marked));
+            }
             self.note_mark(segment.window_reduced, marked && class == 0);
         }
         let in_order = seq == self.next;
@@ -100,16 +109,45 @@ impl Receiver {
     /// for class 0.
     #[cold]
     fn note_mark(&mut self, window_reduced: bool, marked: bool) {
+        if self.ecn == Ecn::Dctcp {
+            return;
+        }
         self.congestion_experienced &= !window_reduced;
         self.congestion_experienced |= marked;
+    }
+
+    /// RFC 8257 section 3.2: marks begin or end with what `take` takes. It is acknowledged at once, and what waited before
+    /// it in an acknowledgment of its own, with the echo of its own marks: then the timer sends the second, now.
+    #[cold]
+    fn turn(
+        &mut self,
+        now: Time,
+        marked: bool,
+        take: impl FnOnce(&mut Receiver) -> Option<AckSegment>,
+    ) -> Option<AckSegment> {
+        let before =
+            self.waiting.take().map(|waiting| self.acknowledge(waiting.trigger, waiting.trigger_retransmitted, 0));
+        self.usual_mark = marked;
+        self.congestion_experienced = marked;
+        let own = take(self).or_else(|| {
+            let waiting = self.waiting.take()?;
+            Some(self.acknowledge(waiting.trigger, waiting.trigger_retransmitted, 0))
+        });
+        if let (Some(_), Some(AckSegment { trigger, trigger_retransmitted, .. })) = (before, own) {
+            self.waiting = Some(Waiting { segments: 1, trigger, trigger_retransmitted, deadline: now });
+        }
+        before.or(own)
     }
 
     /// Takes several segments that the host hands over as one, and acknowledges them as one: at most once, by their
     /// last. Delayed acknowledgments count chunks, not segments.
     pub fn handle_chunk(&mut self, now: Time, chunk: Chunk) -> Option<AckSegment> {
-        let Chunk { first, segments, class, retransmission, .. } = chunk;
-        if chunk.window_reduced | chunk.marked {
-            self.note_mark(chunk.window_reduced, chunk.marked && class == 0);
+        let Chunk { first, segments, class, retransmission, marked, .. } = chunk;
+        if chunk.window_reduced | (marked != self.usual_mark) {
+            if self.ecn == Ecn::Dctcp && class == 0 && marked != self.usual_mark {
+                return self.turn(now, marked, |receiver| receiver.handle_chunk(now, chunk));
+            }
+            self.note_mark(chunk.window_reduced, marked && class == 0);
         }
         let in_order = first == self.next && self.ranges.is_empty();
         let last = first + (segments - 1);
@@ -329,6 +367,79 @@ mod tests {
         assert!(echo(&mut receiver, data(1), true));
         assert!(echo(&mut receiver, data(2), false));
         assert!(!echo(&mut receiver, Segment { window_reduced: true, ..data(3) }, false));
+    }
+
+    /// The acknowledgments of an arrival: the one at once, and the one that the timer sends in the same instant.
+    fn at_once(receiver: &mut Receiver, ack: Option<AckSegment>) -> Vec<(u32, bool)> {
+        let second = receiver.handle_timer(Time::ZERO);
+        ack.into_iter().chain(second).map(|ack| (ack.cumulative, ack.ecn_echo)).collect()
+    }
+
+    fn dctcp_receiver(every_segments: u32) -> Receiver {
+        let delayed_ack = Some(DelayedAck { every_segments, timeout: Dur::from_ms(40) });
+        Receiver::new(&TransportConfig { ecn: Ecn::Dctcp, delayed_ack, ..TransportConfig::default() })
+    }
+
+    /// RFC 8257 section 3.2: what waits is acknowledged with its own state, and what changes the state at once.
+    #[test]
+    fn a_change_of_marks_is_acknowledged_at_once_and_apart_from_what_waited() {
+        let mut receiver = dctcp_receiver(2);
+        let marked = [false, false, false, true, true, true, false, true, true];
+        let mut acks = Vec::new();
+        for (seq, marked) in (0..).zip(marked) {
+            let ack = receiver.handle_data(Time::ZERO, data(seq), marked);
+            acks.push(at_once(&mut receiver, ack));
+        }
+        let none: Vec<(u32, bool)> = vec![];
+        let expected = [
+            none.clone(),
+            vec![(2, false)],
+            none.clone(),
+            vec![(3, false), (4, true)],
+            none,
+            vec![(6, true)],
+            vec![(7, false)],
+            vec![(8, true)],
+            vec![],
+        ];
+        assert_eq!(acks, expected);
+    }
+
+    #[test]
+    fn every_mark_is_echoed_once_where_nothing_is_delayed() {
+        let config = TransportConfig { ecn: Ecn::Dctcp, ..TransportConfig::default() };
+        let mut receiver = Receiver::new(&config);
+        let marked = [false, true, true, false, true, false];
+        for (seq, marked) in (0..).zip(marked) {
+            let ack = receiver.handle_data(Time::ZERO, data(seq), marked).expect("acknowledged");
+            assert_eq!((ack.cumulative, ack.ecn_echo), (seq + 1, marked));
+            assert_eq!(receiver.next_timer(), Time::NEVER);
+        }
+    }
+
+    #[test]
+    fn a_marked_segment_beyond_a_hole_lets_what_waited_be_acknowledged_unmarked() {
+        let mut receiver = dctcp_receiver(2);
+        assert!(receiver.handle_data(Time::ZERO, data(0), false).is_none());
+        let ack = receiver.handle_data(Time::ZERO, data(5), true);
+        assert_eq!(at_once(&mut receiver, ack), [(1, false), (1, true)]);
+        assert_eq!(blocks(&receiver), [(5, 6)]);
+        // Low priority is none of class 0's business, and a flag of classic ECN means nothing.
+        receiver.handle_data(Time::ZERO, Segment { class: 1, ..data(9) }, false);
+        let ack = receiver.handle_data(Time::ZERO, Segment { window_reduced: true, ..data(6) }, true);
+        assert_eq!(at_once(&mut receiver, ack), [(1, true)]);
+    }
+
+    #[test]
+    fn chunks_change_the_state_of_marks_as_segments_do() {
+        let mut receiver = dctcp_receiver(2);
+        let mut acks = Vec::new();
+        for (first, marked) in [(0, false), (5, true), (10, true), (15, true), (20, false)] {
+            let ack = receiver.handle_chunk(Time::ZERO, Chunk { marked, ..chunk(first, 5) });
+            acks.push(at_once(&mut receiver, ack));
+        }
+        let expected = [vec![], vec![(5, false), (10, true)], vec![], vec![(20, true)], vec![(25, false)]];
+        assert_eq!(acks, expected);
     }
 
     fn chunk(first: u32, segments: u32) -> Chunk {

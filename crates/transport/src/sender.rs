@@ -14,7 +14,7 @@ mod delivery;
 mod recovery;
 mod transmit;
 
-use crate::config::TransportConfig;
+use crate::config::{Ecn, TransportConfig};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock};
@@ -355,7 +355,8 @@ impl Sender {
         } else {
             self.detect_losses(now, &ack, acked);
         }
-        if self.config.ecn && ack.ecn_echo && self.una > self.marks_heeded_from && self.phase == Phase::Open {
+        if self.config.ecn != Ecn::Off && ack.ecn_echo && self.una > self.marks_heeded_from && self.phase == Phase::Open
+        {
             self.answer_marks();
             self.report(now, Congestion::Marked { flight_bytes: self.flight_bytes() });
         }
@@ -395,9 +396,10 @@ impl Sender {
 
     /// The window is cut: what was marked until now needs no other answer (RFC 3168 section 6.1.2).
     fn answer_marks(&mut self) {
-        if self.config.ecn {
+        if self.config.ecn != Ecn::Off {
             self.marks_heeded_from = self.nxt;
-            self.window_reduced = true;
+            // No receiver waits for it where each mark is echoed once.
+            self.window_reduced = self.config.ecn == Ecn::Classic;
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod constant;
 pub mod cubic;
+pub mod dctcp;
 pub mod newreno;
 pub mod rc3;
 pub mod rcp;

@@ -63,6 +63,9 @@ impl<F: Fabric> World<F> {
     /// The chunk is with the receiver.
     fn process(&mut self, slot: u32, chunk: Chunk) -> Result<(), PhysicsViolation> {
         let ack = self.flows[slot as usize].receiver.handle_chunk(self.now, chunk);
-        self.answer(slot, ack)
+        self.answer(slot, ack)?;
+        // Another acknowledgment may be due at once.
+        self.watch_receiver(slot);
+        Ok(())
     }
 }

@@ -11,7 +11,7 @@ use crate::records::CLASSES;
 use crate::timers::{Entry, Side};
 use sparelane_cc::registry::Blueprint;
 use sparelane_core::{Domain, Dur, Stream, Time};
-use sparelane_transport::{HEADER_BYTES, Receiver, Sender};
+use sparelane_transport::{Ecn, HEADER_BYTES, Receiver, Sender};
 
 impl<F: Fabric> World<F> {
     pub(super) fn await_next_flow(&mut self) {
@@ -95,7 +95,7 @@ impl<F: Fabric> World<F> {
             receiver_entry: Time::NEVER,
             uses_tail,
             base_class,
-            flags_of_new: stamp.with_if(transport.ecn, Flags::ECN_CAPABLE),
+            flags_of_new: stamp.with_if(transport.ecn != Ecn::Off, Flags::ECN_CAPABLE),
             // RFC 3168 section 6.1.5: what is sent again is not ECN-capable.
             flags_of_resent: stamp.with_if(true, Flags::RETRANSMISSION),
             asks_for_rate,

@@ -2,10 +2,11 @@
 
 use crate::wire::*;
 use sparelane_cc::Congestion;
-use sparelane_transport::TransportConfig;
+use sparelane_core::Dur;
+use sparelane_transport::{DelayedAck, Ecn, TransportConfig};
 
 fn with_ecn() -> TransportConfig {
-    TransportConfig { ecn: true, ..with_sack() }
+    TransportConfig { ecn: Ecn::Classic, ..with_sack() }
 }
 
 /// Marks the first transmission of these segments, and loses that of others.
@@ -84,4 +85,77 @@ fn marks_on_low_priority_segments_cut_nothing() {
     wire.write(100);
     wire.run();
     assert_eq!(echoes(&wire), 0);
+}
+
+fn with_dctcp(delayed: bool) -> TransportConfig {
+    let delayed_ack = delayed.then_some(DelayedAck { every_segments: 2, timeout: Dur::from_ms(40) });
+    TransportConfig { ecn: Ecn::Dctcp, delayed_ack, ..with_sack() }
+}
+
+/// The segments that acknowledgments with this echo cover in sequence.
+fn covered(wire: &Wire, echo: bool) -> Vec<u32> {
+    let mut covered = Vec::new();
+    let mut next = 0;
+    for sent in &wire.sent {
+        if let Item::Ack(ack) = sent.item {
+            covered.extend((next..ack.cumulative).filter(|_| ack.ecn_echo == echo));
+            next = next.max(ack.cumulative);
+        }
+    }
+    covered
+}
+
+/// RFC 8257 section 3.2: with delayed acknowledgments and without, the sender learns which bytes were marked.
+#[test]
+fn the_echo_covers_exactly_the_segments_that_were_marked() {
+    let marked = [3, 4, 5, 11, 20, 22, 23, 40];
+    for delayed in [false, true] {
+        let (cc, ..) = Noting::around(constant(7));
+        let wire = Wire::transfer(with_dctcp(delayed), cc, 60, mark_and_lose(&marked, &[]));
+        assert_eq!(covered(&wire, true), marked, "delayed: {delayed}");
+        assert!(wire.data().iter().all(|(_, segment)| !segment.window_reduced));
+    }
+}
+
+#[test]
+fn a_lost_segment_leaves_the_marks_of_others_as_they_are() {
+    let marked = [3, 4, 5, 11];
+    for delayed in [false, true] {
+        let (cc, log, _) = Noting::around(constant(7));
+        let wire = Wire::transfer(with_dctcp(delayed), cc, 60, mark_and_lose(&marked, &[8, 20]));
+        let echoed = covered(&wire, true);
+        // What the hole held back is covered by the acknowledgment of the retransmission, which is not marked.
+        assert_eq!(echoed, [3, 4, 5], "delayed: {delayed}");
+        assert!(!log.lock().expect("one thread").is_empty());
+        assert_eq!(wire.sender.counts().timeouts, 0);
+    }
+}
+
+/// RFC 8257 section 3.3: a cut by half of alpha, 1 at first, at most once per window; losses halve.
+#[test]
+fn dctcp_cuts_once_a_window_by_the_share_of_marks() {
+    let dctcp = || controller("dctcp", &[("initial_window", 16), ("initial_ssthresh", 2)]);
+    let window_after = |marked: &[u32]| {
+        let wire = Wire::transfer(with_dctcp(false), dctcp(), 400, mark_and_lose(marked, &[]));
+        (wire.windows[1].1, wire.window_at(250), wire.window_at(1500))
+    };
+    // Alpha is 1, and the 15 acknowledgments that follow let the window grow, where they bring no marks themselves.
+    let (cut, after_one, later_after_one) = window_after(&[0]);
+    assert_eq!(cut, 8 * MSS);
+    assert!((9 * MSS..10 * MSS).contains(&after_one), "{after_one}");
+    let (cut, after_all, _) = window_after(&(0..16).collect::<Vec<_>>());
+    assert_eq!((cut, after_all), (8 * MSS, 8 * MSS), "once a window");
+    // Marks in every window, one segment in 16 or all: alpha comes to differ.
+    let sparse: Vec<u32> = (0..400).step_by(16).collect();
+    let dense: Vec<u32> = (0..400).collect();
+    let (.., sparse) = window_after(&sparse);
+    let (.., dense) = window_after(&dense);
+    assert!(dense <= 3 * MSS && sparse > 5 * MSS && sparse < later_after_one, "{dense} {sparse} {later_after_one}");
+}
+
+/// Unmarked acknowledgments grow the window as NewReno's, and none is cut without news.
+#[test]
+fn dctcp_without_marks_is_newreno() {
+    let rounds = |cc| Wire::transfer(with_dctcp(false), cc, 300, lose(&[40])).windows;
+    assert_eq!(rounds(controller("dctcp", &[])), rounds(newreno(10)));
 }

@@ -5,7 +5,7 @@ use sparelane_cc::registry::Blueprint;
 use sparelane_cc::registry::CONTROLLERS;
 use sparelane_cc::{CongestionControl, Kind, Value, Values, build};
 use sparelane_core::{Domain, Dur, Stream, Time};
-use sparelane_transport::{DelayedAck, SackBlock, TransportConfig};
+use sparelane_transport::{DelayedAck, Ecn, SackBlock, TransportConfig};
 use std::collections::BTreeSet;
 
 const SCRIPTS: u64 = 200;
@@ -36,7 +36,7 @@ impl Story {
             undo_spurious: pick(&[0, 1]) == 1,
             receive_window_bytes: Some(pick(&[u64::from(u32::MAX) * MSS, 7 * MSS, 40 * MSS])),
             send_buffer_bytes: Some(pick(&[u64::from(u32::MAX) * MSS, 5 * MSS, 60 * MSS])),
-            ecn: pick(&[0, 1]) == 1,
+            ecn: [Ecn::Off, Ecn::Classic, Ecn::Dctcp][pick(&[0, 1, 2]) as usize],
             ..TransportConfig::default()
         };
         let mut writes: Vec<_> = (0..pick(&[1, 1, 2, 3]))
@@ -57,7 +57,7 @@ impl Story {
     /// Draws the fate of every packet.
     fn script(&self, mut rng: Stream) -> Script {
         let (lost, late, one_way) = (self.lost, self.late, self.one_way);
-        let marked = if self.config.ecn { self.marked } else { 0 };
+        let marked = if self.config.ecn == Ecn::Off { 0 } else { self.marked };
         Box::new(move |sent| {
             let [a, b, c] = [rng.below(1000), rng.below(1000), rng.below(1000)];
             match sent.item {
