@@ -244,13 +244,14 @@ fn every_printed_default_of_a_controller_is_read_as_that_default() {
                 DefaultValue::Whole(UNBOUNDED)
                 | DefaultValue::Word(_)
                 | DefaultValue::Span(_)
-                | DefaultValue::Rate(_) => {
+                | DefaultValue::Rate(_)
+                | DefaultValue::Size(_) => {
                     format!("\"{}\"", param.default)
                 }
                 _ => param.default.to_string(),
             };
             let text = format!(
-                "[topology]\nkind = \"dumbbell\"\n[queue.rcp]\n[scheme.one]\ncontroller = \"{}\"\n{} = {printed}\n\
+                "[topology]\nkind = \"dumbbell\"\n[queue.rcp]\n[transport]\necn = \"dctcp\"\n[scheme.one]\ncontroller = \"{}\"\n{} = {printed}\n\
                  [workload]\nkind = \"bulk\"\nscheme = \"one\"",
                 controller.name, param.name
             );

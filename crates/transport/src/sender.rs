@@ -501,7 +501,9 @@ impl Sender {
             && !self.uses_tail
             && !self.owns_send_clock
             && !self.wants_rate
-            && !(self.needs.segments || self.needs.one_way_delay || self.needs.timer)
+            && !self.needs.segments
+            && !self.needs.one_way_delay
+            && !self.needs.timer
             && !self.window_reduced
             && self.limits.pacing.is_none();
         self.plain = windowed && self.phase == Phase::Open && self.dup_acks == 0 && self.board.is_clean();
