@@ -10,7 +10,7 @@ use sparelane_sim::{Discipline, Limit, Network, Node, NodeKind, QueueSpec};
 
 /// The ways in which a queue orders packets: name, summary, source.
 pub static DISCIPLINES: &[(&str, &str, &str)] = &[
-    ("fifo", "first in, first out; what does not fit is dropped; can mark (ECN)", "sparelane"),
+    ("fifo", "first in, first out; what does not fit is dropped", "sparelane"),
     (
         "priority",
         "strict priority over one shared buffer; the newest packets of the lowest class make room for higher classes",
@@ -26,9 +26,9 @@ const KIND: Key = Key::new(
 );
 const MARK_AT: Key = Key::new(
     "mark_at",
-    Kind::Size { min: 1, max: 1 << 50 },
+    Kind::Limit,
     Fallback::Nothing("never"),
-    "mark ECN-capable packets that arrive when so much is queued; fifo only",
+    "mark ECN-capable packets that arrive when so much or more is queued, in all classes together",
 );
 
 const AS_IN_QUEUE: Fallback = Fallback::Nothing("as in [queue]");
@@ -123,7 +123,7 @@ impl Queues {
             }
             let held = most_bytes(limit, schemes);
             let spec = |node: &Node| if node.kind == NodeKind::Host { &self.nic } else { &self.router };
-            if [a, b].into_iter().any(|node| spec(node).mark_at_bytes.is_some_and(|mark| mark > held)) {
+            if ![a, b].into_iter().all(|node| check_mark(&QueueSpec { limit, ..*spec(node) }, schemes)) {
                 return Err(
                     blame(index).error(format!("{queue} holds {held}B, less than mark_at, and would never mark"))
                 );
@@ -138,7 +138,7 @@ fn read_queue(section: &Section<'_>, schemes: &Schemes, bdp: u64) -> Result<Queu
     let usual = QueueSpec {
         discipline: by_schemes,
         limit: read_limit(&section.need("limit")?, schemes, bdp)?,
-        mark_at_bytes: None,
+        mark_at: None,
         bars_low_priority: false,
         push_out: true,
         rcp: section.maybe("rcp", rcp::read)?,
@@ -159,16 +159,7 @@ pub fn read_differing(
         None => usual.discipline,
     };
     let limit = section.maybe("limit", |field| read_limit(field, schemes, bdp))?.unwrap_or(usual.limit);
-    let mark_at_bytes = section.maybe("mark_at", Field::size)?;
-    if let (Some(mark), Some(field)) = (mark_at_bytes, section.given("mark_at")) {
-        if discipline == Discipline::Priority {
-            return Err(field.error("a priority queue does not mark; allowed: kind = \"fifo\""));
-        }
-        if mark > most_bytes(limit, schemes) {
-            let held = most_bytes(limit, schemes);
-            return Err(field.error(format!("above the queue's limit, and would never mark; allowed: up to {held}B")));
-        }
-    }
+    let mark_at = section.maybe("mark_at", |field| read_mark(field, limit, schemes, bdp))?;
     let low_priority = section.maybe("low_priority", Field::choice)?;
     let push_out = section.maybe("push_out", Field::flag)?;
     if let (Discipline::Fifo, Some(field)) = (discipline, section.given("push_out")) {
@@ -177,20 +168,41 @@ pub fn read_differing(
     Ok(QueueSpec {
         discipline,
         limit,
-        mark_at_bytes: mark_at_bytes.or(usual.mark_at_bytes).filter(|_| discipline == Discipline::Fifo),
+        mark_at: mark_at.or(usual.mark_at),
         bars_low_priority: low_priority.map_or(usual.bars_low_priority, |word| word == "drop"),
         push_out: push_out.unwrap_or(usual.push_out),
         rcp: usual.rcp,
     })
 }
 
-/// The limit that `field` asks for, which must hold a packet.
-pub fn read_limit(field: &Field<'_>, schemes: &Schemes, bdp: u64) -> Result<Limit, ScenarioError> {
-    let limit = match field.amount()? {
+/// As much as `field` says.
+fn read_amount(field: &Field<'_>, bdp: u64) -> Result<Limit, ScenarioError> {
+    Ok(match field.amount()? {
         Amount::Bytes(bytes) => Limit::Bytes(bytes),
         Amount::Packets(packets) => Limit::Packets(packets),
         Amount::Bdp(products) => Limit::Bytes(products.of(bdp)),
+    })
+}
+
+/// The threshold of marking that `field` asks for, in a queue of this limit.
+fn read_mark(field: &Field<'_>, limit: Limit, schemes: &Schemes, bdp: u64) -> Result<Limit, ScenarioError> {
+    let mark = read_amount(field, bdp)?;
+    if matches!(mark, Limit::Bytes(0) | Limit::Packets(0)) {
+        return Err(field.error("marks where nothing is queued; allowed: 1B or more, or 1packets or more"));
+    }
+    if can_reach(mark, limit, schemes) {
+        return Ok(mark);
+    }
+    let most = match (mark, limit) {
+        (Limit::Packets(_), Limit::Packets(packets)) => format!("{packets}packets"),
+        _ => format!("{}B", most_bytes(limit, schemes)),
     };
+    Err(field.error(format!("above the queue's limit, and would never mark; allowed: up to {most}")))
+}
+
+/// The limit that `field` asks for, which must hold a packet.
+pub fn read_limit(field: &Field<'_>, schemes: &Schemes, bdp: u64) -> Result<Limit, ScenarioError> {
+    let limit = read_amount(field, bdp)?;
     match too_small(limit, schemes) {
         Some(message) => Err(field.error(message)),
         None => Ok(limit),
@@ -210,7 +222,15 @@ fn too_small(limit: Limit, schemes: &Schemes) -> Option<String> {
 
 /// Whether a queue that is to mark holds enough for that.
 pub fn check_mark(queue: &QueueSpec, schemes: &Schemes) -> bool {
-    queue.mark_at_bytes.is_none_or(|mark| mark <= most_bytes(queue.limit, schemes))
+    queue.mark_at.is_none_or(|mark| can_reach(mark, queue.limit, schemes))
+}
+
+/// Whether a queue of this limit can hold as much as `mark`: of mixed units, in full packets.
+fn can_reach(mark: Limit, limit: Limit, schemes: &Schemes) -> bool {
+    match (mark, limit) {
+        (Limit::Packets(mark), Limit::Packets(limit)) => mark <= limit,
+        _ => most_bytes(mark, schemes) <= most_bytes(limit, schemes),
+    }
 }
 
 /// The most bytes that a queue of this limit can hold.

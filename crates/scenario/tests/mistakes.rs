@@ -332,8 +332,23 @@ fn mistakes_in_queues() {
         ),
         (
             "[queue]",
-            "[queue]\nmark_at = \"90KB\"",
-            "x.toml:5: queue.mark_at = \"90KB\": a priority queue does not mark; allowed: kind = \"fifo\"",
+            "[queue]\nkind = \"priority\"\nlimit = \"10packets\"\nmark_at = \"11packets\"",
+            "x.toml:7: queue.mark_at = \"11packets\": above the queue's limit, and would never mark; allowed: up to 10packets",
+        ),
+        (
+            "[queue]",
+            "[queue]\nlimit = \"20KB\"\nmark_at = \"14packets\"",
+            "x.toml:6: queue.mark_at = \"14packets\": above the queue's limit, and would never mark; allowed: up to 20000B",
+        ),
+        (
+            "[queue]",
+            "[queue]\nmark_at = \"0B\"",
+            "x.toml:5: queue.mark_at = \"0B\": marks where nothing is queued; allowed: 1B or more, or 1packets or more",
+        ),
+        (
+            "[queue]",
+            "[queue]\nmark_at = 65",
+            "x.toml:5: queue.mark_at = 65: a size needs a unit, as in \"5MB\"; allowed: B, kB, KB, MB, GB, KiB, MiB, GiB, packets, bdp",
         ),
         (
             "[queue]",
@@ -408,8 +423,8 @@ fn mistakes_in_queues_that_differ() {
             "x.toml:6: queue_at.0.low_priority = \"block\": unknown; allowed: carry, drop",
         ),
         (
-            "share = 0.5\nmark_at = \"9kB\"",
-            "x.toml:6: queue_at.0.mark_at = \"9kB\": a priority queue does not mark; allowed: kind = \"fifo\"",
+            "share = 0.5\nlimit = \"8kB\"\nmark_at = \"9kB\"",
+            "x.toml:7: queue_at.0.mark_at = \"9kB\": above the queue's limit, and would never mark; allowed: up to 8000B",
         ),
         (
             "share = 0.5\nlimit = \"9B\"",

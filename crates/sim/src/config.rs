@@ -61,8 +61,8 @@ pub struct QueueSpec {
     pub discipline: Discipline,
     /// The size, where a cable does not give its own.
     pub limit: Limit,
-    /// Marks packets of ECN-capable flows that arrive when this many bytes or more are queued (FIFO only).
-    pub mark_at_bytes: Option<u64>,
+    /// Marks packets of ECN-capable flows that arrive when so much or more is queued, in all classes together.
+    pub mark_at: Option<Limit>,
     /// Drops packets of class 1 and below as they come: a border that does not let low-priority traffic in.
     pub bars_low_priority: bool,
     /// Whether packets of lower classes make room for others. Where not, what does not fit is dropped (priority only).

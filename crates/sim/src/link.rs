@@ -154,7 +154,7 @@ pub(crate) struct Link {
     fifo: Fifo,
     rate: Rate,
     limit: Limit,
-    mark_at_bytes: u64,
+    mark_at: Option<Limit>,
     counts: LinkCounts,
 }
 
@@ -185,7 +185,10 @@ impl Link {
             Limit::Bytes(bytes) => rate.time_for(bytes).saturating_sub(rate.time_for(spec.largest_bytes) + ANY_WAIT),
             Limit::Packets(packets) => rate.time_for(packets.saturating_sub(1).saturating_mul(SMALLEST_PACKET_BYTES)),
         };
-        let surely_unmarked = spec.queue.mark_at_bytes.map_or(Dur::MAX, |bytes| rate.time_for(bytes) / 2);
+        let surely_unmarked = spec.queue.mark_at.map_or(Dur::MAX, |mark_at| match mark_at {
+            Limit::Bytes(bytes) => rate.time_for(bytes) / 2,
+            Limit::Packets(packets) => rate.time_for(packets.saturating_mul(SMALLEST_PACKET_BYTES)) / 2,
+        });
         let mut link = Link {
             wire: Ring::with_capacity(16),
             busy: Time::ZERO,
@@ -207,7 +210,7 @@ impl Link {
             },
             rate,
             limit,
-            mark_at_bytes: spec.queue.mark_at_bytes.unwrap_or(u64::MAX),
+            mark_at: spec.queue.mark_at,
             counts: LinkCounts::default(),
         };
         link.set_care();
@@ -311,7 +314,8 @@ impl Link {
                 self.drop(packet, dropped);
                 return false;
             }
-            if bytes >= self.mark_at_bytes && packet.flags().has(Flags::ECN_CAPABLE) {
+            let marks = self.mark_at.is_some_and(|mark_at| mark_at.is_reached(bytes, packets));
+            if marks && packet.flags().has(Flags::ECN_CAPABLE) {
                 packet.set(Flags::MARKED);
                 self.counts.marked += 1;
             }
@@ -494,8 +498,9 @@ impl Link {
             + self.queue.as_ref().map_or(0, |queue| queue.backlog_packets())
             + counts.dropped.iter().sum::<u64>();
         counts.arrived[0] = came - counts.arrived[1..].iter().sum::<u64>();
-        if self.queue.is_none() {
-            counts.peak_backlog_bytes = self.rate.bytes_in(self.fifo.peak_wait);
+        match &self.queue {
+            Some(queue) => counts.marked = queue.marked(),
+            None => counts.peak_backlog_bytes = self.rate.bytes_in(self.fifo.peak_wait),
         }
         counts
     }

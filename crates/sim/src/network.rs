@@ -40,6 +40,17 @@ pub enum Limit {
     Packets(u64),
 }
 
+impl Limit {
+    /// Whether so many bytes in so many packets are as much as this, or more.
+    #[inline]
+    pub fn is_reached(self, bytes: u64, packets: u64) -> bool {
+        match self {
+            Limit::Bytes(limit) => bytes >= limit,
+            Limit::Packets(limit) => packets >= limit,
+        }
+    }
+}
+
 /// A full-duplex cable between two nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cable {

@@ -123,7 +123,7 @@ impl TwoEventFabric {
                     if !idle && !fits {
                         victims.push(packet);
                     } else {
-                        let mark = port.spec.queue.mark_at_bytes.is_some_and(|threshold| bytes >= threshold);
+                        let mark = port.spec.queue.mark_at.is_some_and(|mark_at| mark_at.is_reached(bytes, packets));
                         if mark && !idle && packet.flags().has(Flags::ECN_CAPABLE) {
                             packet.set(Flags::MARKED);
                             port.counts.marked += 1;
@@ -271,7 +271,12 @@ impl Fabric for TwoEventFabric {
     }
 
     fn counts(&mut self, _now: Time, link: u32) -> LinkCounts {
-        self.ports[link as usize].counts
+        let port = &self.ports[link as usize];
+        let mut counts = port.counts;
+        if let Waiting::Queue(queue) = &port.waiting {
+            counts.marked = queue.marked();
+        }
+        counts
     }
 
     fn held_packets(&self, link: u32) -> u64 {
@@ -388,7 +393,7 @@ mod tests {
 
     fn queue(rng: &mut Stream) -> QueueSpec {
         let discipline = if rng.below(2) == 0 { Discipline::Fifo } else { Discipline::Priority };
-        let mark_at_bytes = (discipline == Discipline::Fifo && rng.below(2) == 0).then_some(4_000);
+        let mark_at = [None, None, Some(Limit::Bytes(4_000)), Some(Limit::Packets(3))][rng.below(4) as usize];
         let rcp = (rng.below(2) == 0).then(|| RcpSpec {
             gamma: [1.0, 0.95][rng.below(2) as usize],
             interval: Dur::from_us([500, 10_000][rng.below(2) as usize]),
@@ -398,7 +403,7 @@ mod tests {
         QueueSpec {
             discipline,
             limit: Limit::Bytes(5_000 + rng.below(100_000)),
-            mark_at_bytes,
+            mark_at,
             bars_low_priority: rng.below(6) == 0,
             push_out: rng.below(3) != 0,
             rcp,

@@ -24,7 +24,7 @@ impl Queue {
     pub(crate) fn new(spec: QueueSpec, limit: Limit) -> Option<Queue> {
         match spec.discipline {
             Discipline::Fifo => None,
-            Discipline::Priority => Some(Queue::Priority(Priority::new(limit, spec.push_out))),
+            Discipline::Priority => Some(Queue::Priority(Priority::new(limit, spec.push_out, spec.mark_at))),
         }
     }
 
@@ -56,6 +56,13 @@ impl Queue {
     pub(crate) fn backlog_bytes(&self) -> u64 {
         match self {
             Queue::Priority(queue) => queue.backlog_bytes(),
+        }
+    }
+
+    /// Packets that it marked.
+    pub(crate) fn marked(&self) -> u64 {
+        match self {
+            Queue::Priority(queue) => queue.marked(),
         }
     }
 

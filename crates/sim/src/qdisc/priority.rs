@@ -6,9 +6,12 @@
 //!
 //! Without push-out, a packet that does not fit is dropped, whatever its class: priority scheduling over a drop-tail
 //! buffer.
+//!
+//! With a mark, ECN-capable packets are marked that find so much or more in the buffer, whatever the classes. What was
+//! pushed out to make room counts no more.
 
 use crate::network::Limit;
-use crate::packet::Packet;
+use crate::packet::{Flags, Packet};
 use crate::records::CLASSES;
 use sparelane_core::Ring;
 
@@ -22,11 +25,15 @@ pub(crate) struct Priority {
     backlog_packets: u64,
     limit_bytes: u64,
     limit_packets: u64,
+    /// Up to here a packet surely fits, and needs no mark.
+    plain_bytes: u64,
     push_out: bool,
+    mark_at: Option<Limit>,
+    marked: u64,
 }
 
 impl Priority {
-    pub(crate) fn new(limit: Limit, push_out: bool) -> Priority {
+    pub(crate) fn new(limit: Limit, push_out: bool, mark_at: Option<Limit>) -> Priority {
         let (limit_bytes, limit_packets) = match limit {
             Limit::Bytes(bytes) => (bytes, u64::MAX),
             Limit::Packets(packets) => (u64::MAX, packets),
@@ -38,7 +45,10 @@ impl Priority {
             backlog_packets: 0,
             limit_bytes,
             limit_packets,
+            plain_bytes: if mark_at.is_some() { 0 } else { limit_bytes },
             push_out,
+            mark_at,
+            marked: 0,
         }
     }
 
@@ -48,10 +58,33 @@ impl Priority {
 
     #[inline]
     pub(crate) fn enqueue(&mut self, packet: &Packet, dropped: &mut Vec<Packet>) {
-        if !self.fits(packet) && !self.make_room(packet, dropped) {
-            dropped.push(*packet);
+        let is_plain =
+            self.backlog_bytes + packet.wire_bytes() <= self.plain_bytes && self.backlog_packets < self.limit_packets;
+        if is_plain {
+            self.put(packet);
+        } else {
+            self.enqueue_carefully(*packet, dropped);
+        }
+    }
+
+    /// A packet that may not fit, or may be marked.
+    #[cold]
+    #[inline(never)]
+    fn enqueue_carefully(&mut self, mut packet: Packet, dropped: &mut Vec<Packet>) {
+        if !self.fits(&packet) && !self.make_room(&packet, dropped) {
+            dropped.push(packet);
             return;
         }
+        let marks = self.mark_at.is_some_and(|mark_at| mark_at.is_reached(self.backlog_bytes, self.backlog_packets));
+        if marks && packet.flags().has(Flags::ECN_CAPABLE) {
+            packet.set(Flags::MARKED);
+            self.marked += 1;
+        }
+        self.put(&packet);
+    }
+
+    #[inline(always)]
+    fn put(&mut self, packet: &Packet) {
         let class = usize::from(packet.class()) & (CLASSES - 1);
         self.backlog_bytes += packet.wire_bytes();
         self.backlog_packets += 1;
@@ -60,8 +93,6 @@ impl Priority {
     }
 
     /// Pushes out packets of lower classes until `packet` fits; false where it cannot.
-    #[cold]
-    #[inline(never)]
     fn make_room(&mut self, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         if !self.push_out {
             return false;
@@ -110,6 +141,10 @@ impl Priority {
     pub(crate) fn backlog_packets(&self) -> u64 {
         self.backlog_packets
     }
+
+    pub(crate) fn marked(&self) -> u64 {
+        self.marked
+    }
 }
 
 #[cfg(test)]
@@ -129,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_highest_priority_leaves_first_and_each_class_in_order() {
-        let mut queue = Priority::new(Limit::Packets(100), true);
+        let mut queue = Priority::new(Limit::Packets(100), true, None);
         let mut dropped = Vec::new();
         for (class, seq) in [(3, 0), (0, 1), (3, 2), (1, 3), (0, 4)] {
             queue.enqueue(&packet(class, seq), &mut dropped);
@@ -140,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_newest_of_the_lowest_class_makes_room() {
-        let mut queue = Priority::new(Limit::Bytes(3_500), true);
+        let mut queue = Priority::new(Limit::Bytes(3_500), true, None);
         let mut dropped = Vec::new();
         for (class, seq) in [(2, 0), (4, 1), (4, 2)] {
             queue.enqueue(&packet(class, seq), &mut dropped);
@@ -154,9 +189,40 @@ mod tests {
         assert_eq!(drain(&mut queue), [(0, 3), (1, 5), (2, 0)]);
     }
 
+    /// Each arrival finds one packet more, up to four; the fifth pushes out the last of class 4, and finds three.
+    #[test]
+    fn what_finds_the_threshold_or_more_is_marked_in_every_class() {
+        for (mark_at, expected) in [
+            (Limit::Bytes(2_000), [false, false, true, true, true]),
+            (Limit::Packets(3), [false, false, false, true, true]),
+            (Limit::Packets(4), [false; 5]),
+        ] {
+            let mut queue = Priority::new(Limit::Packets(4), true, Some(mark_at));
+            let mut dropped = Vec::new();
+            for (class, seq) in [(4, 0), (4, 1), (4, 2), (4, 3), (0, 4)] {
+                let mut packet = packet(class, seq);
+                packet.set(Flags::ECN_CAPABLE);
+                queue.enqueue(&packet, &mut dropped);
+            }
+            let mut packets: Vec<_> = std::iter::from_fn(|| queue.dequeue()).chain(dropped).collect();
+            packets.sort_by_key(Packet::seq);
+            let marked: Vec<_> = packets.iter().map(|packet| packet.flags().has(Flags::MARKED)).collect();
+            assert_eq!(marked, expected, "{mark_at:?}");
+            assert_eq!(queue.marked(), expected.iter().filter(|mark| **mark).count() as u64);
+        }
+    }
+
+    #[test]
+    fn packets_that_do_not_know_marks_carry_none() {
+        let mut queue = Priority::new(Limit::Packets(9), true, Some(Limit::Packets(1)));
+        (0..4).for_each(|seq| queue.enqueue(&packet(0, seq), &mut Vec::new()));
+        assert!(std::iter::from_fn(|| queue.dequeue()).all(|packet| !packet.flags().has(Flags::MARKED)));
+        assert_eq!(queue.marked(), 0);
+    }
+
     #[test]
     fn without_push_out_the_newcomer_goes_whatever_its_class() {
-        let mut queue = Priority::new(Limit::Packets(2), false);
+        let mut queue = Priority::new(Limit::Packets(2), false, None);
         let mut dropped = Vec::new();
         for (class, seq) in [(4, 0), (2, 1), (0, 2), (4, 3)] {
             queue.enqueue(&packet(class, seq), &mut dropped);
