@@ -90,6 +90,8 @@ pub struct Sent {
     pub in_flight_bytes: u64,
     /// Whether it was sent before.
     pub is_retransmission: bool,
+    /// Whether the application, and not the window or the pace, limited the sender until now.
+    pub app_limited: bool,
 }
 
 /// A class-0 segment that is now presumed lost.

@@ -9,6 +9,8 @@
 
 pub mod algos;
 pub mod contract;
+pub mod filter;
+pub mod pace;
 pub mod param;
 pub mod registry;
 pub mod round;

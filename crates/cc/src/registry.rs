@@ -1,6 +1,6 @@
 //! Every controller by name, with its parameters: what a scenario may ask for.
 
-use crate::algos::{constant, cubic, dctcp, newreno, rc3, rcp, rtcp};
+use crate::algos::{bbr, constant, cubic, dctcp, newreno, rc3, rcp, rtcp, timely};
 use crate::contract::CongestionControl;
 use crate::param::{Param, ParamError, Values};
 use sparelane_core::Rate;
@@ -78,6 +78,8 @@ pub const CONTROLLERS: &[Controller] = &[
     newreno::CONTROLLER,
     cubic::CONTROLLER,
     dctcp::CONTROLLER,
+    bbr::CONTROLLER,
+    timely::CONTROLLER,
     constant::CONTROLLER,
     rcp::CONTROLLER,
     rtcp::CONTROLLER,

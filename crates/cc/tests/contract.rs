@@ -226,7 +226,8 @@ impl Life {
                 }
                 if plan.end == WhichEnd::Head && self.needs.segments {
                     let in_flight_bytes = offer.in_flight_bytes + MSS;
-                    let sent = Sent { bytes: MSS, in_flight_bytes, is_retransmission: self.coin() };
+                    let (is_retransmission, app_limited) = (self.coin(), self.coin());
+                    let sent = Sent { bytes: MSS, in_flight_bytes, is_retransmission, app_limited };
                     let mut cx = Cx { now: self.now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.rng };
                     self.cc.on_sent(&sent, &mut cx);
                 }

@@ -1,5 +1,6 @@
 //! One file per controller.
 
+pub mod bbr;
 pub mod constant;
 pub mod cubic;
 pub mod dctcp;
@@ -7,3 +8,4 @@ pub mod newreno;
 pub mod rc3;
 pub mod rcp;
 pub mod rtcp;
+pub mod timely;

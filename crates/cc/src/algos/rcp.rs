@@ -16,6 +16,7 @@
 //! takes one second for it, as RFC 6298 does. The authors' low-rate probes ("REF packets") are left out.
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits};
+use crate::pace::HEADER_BYTES;
 use crate::param::{DefaultValue, Kind, Param};
 use crate::registry::Controller;
 use sparelane_core::{Dur, Rate};
@@ -36,9 +37,6 @@ pub const CONTROLLER: Controller = Controller {
     params: &[DESIRED_RATE],
     make: |values, plan| Ok(Box::new(Rcp::new(values.rate(&DESIRED_RATE), plan.mss_bytes))),
 };
-
-/// Bytes of IP and TCP header, which the rate covers.
-const HEADER_BYTES: u64 = 40;
 
 /// Stands for the round-trip time before there is a sample.
 const UNKNOWN_RTT: Dur = Dur::from_secs(1);

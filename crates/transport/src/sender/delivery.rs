@@ -86,6 +86,7 @@ impl Sender {
             (books.first_sent_at, books.delivered_at) = (now, now);
         }
         books.reach(una, seq);
+        let app_limited = books.app_limited_until > 0;
         let slot = books.slot(seq);
         books.flights[slot] = Flight {
             sent_at: now,
@@ -94,12 +95,12 @@ impl Sender {
             first_sent_at: books.first_sent_at,
             lost_bytes: books.lost_bytes,
             in_flight_bytes,
-            app_limited: books.app_limited_until > 0,
+            app_limited,
             is_retransmission,
             is_lost: false,
         };
         let bytes = u64::from(self.buffer.payload_bytes(seq));
-        self.cc.on_sent(&Sent { bytes, in_flight_bytes, is_retransmission }, &mut context!(self, now));
+        self.cc.on_sent(&Sent { bytes, in_flight_bytes, is_retransmission, app_limited }, &mut context!(self, now));
         self.refresh();
     }
 
@@ -256,7 +257,8 @@ mod tests {
         sender.handle_syn_ack(ms(10));
         send_all(&mut sender, ms(10));
         for sent in 1..=10 {
-            let expected = Sent { bytes: MSS, in_flight_bytes: sent * MSS, is_retransmission: false };
+            let in_flight_bytes = sent * MSS;
+            let expected = Sent { bytes: MSS, in_flight_bytes, is_retransmission: false, app_limited: false };
             assert_eq!(news.try_recv(), Ok(News::Sent(expected)));
         }
         (sender, news)

@@ -2,9 +2,10 @@
 
 use crate::wire::*;
 use sparelane_cc::registry::Blueprint;
-use sparelane_cc::{CongestionControl, Value, Values, build};
-use sparelane_core::{Dur, Rate};
+use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Value, Values, build};
+use sparelane_core::{Dur, Rate, Time};
 use sparelane_transport::HEADER_BYTES;
+use std::sync::{Arc, Mutex};
 
 fn paced(window: u64, rate: Rate) -> Box<dyn CongestionControl> {
     let mut values = Values::default();
@@ -112,4 +113,81 @@ fn after_a_timeout_one_segment_asks_for_the_rate() {
     assert_eq!(wire.sender.counts().timeouts, 1);
     assert_eq!(resent.iter().filter(|(ms, _)| *ms < resent[0].0 + 100).count(), 1);
     assert!(resent[1..].windows(2).all(|pair| pair[1].0 - pair[0].0 <= 3), "{resent:?}");
+}
+
+/// When each segment left, with its payload and the pace that the controller then asked for.
+type Departures = Arc<Mutex<Vec<(Time, u64, Rate)>>>;
+
+/// Notes the pace that a controller asks for as each segment leaves.
+#[derive(Debug)]
+struct Watched(Box<dyn CongestionControl>, Departures);
+
+impl CongestionControl for Watched {
+    fn needs(&self) -> Needs {
+        Needs { segments: true, ..self.0.needs() }
+    }
+
+    fn on_established(&mut self, explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
+        self.0.on_established(explicit_rate, cx);
+    }
+
+    fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        self.0.on_ack(ack, cx);
+    }
+
+    fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
+        self.0.on_congestion(event, cx);
+    }
+
+    fn on_sent(&mut self, sent: &sparelane_cc::Sent, cx: &mut Cx<'_>) {
+        let pace = self.0.limits().pacing.expect("a pace");
+        self.1.lock().expect("one thread").push((cx.now, sent.bytes, pace));
+        if self.0.needs().segments {
+            self.0.on_sent(sent, cx);
+        }
+    }
+
+    fn on_lost(&mut self, lost: &Lost, cx: &mut Cx<'_>) {
+        if self.0.needs().segments {
+            self.0.on_lost(lost, cx);
+        }
+    }
+
+    fn next_timer(&self) -> Time {
+        self.0.next_timer()
+    }
+
+    fn on_timer(&mut self, cx: &mut Cx<'_>) {
+        self.0.on_timer(cx);
+    }
+
+    fn limits(&self) -> Limits {
+        self.0.limits()
+    }
+}
+
+/// Rates that controllers compute are kept to by what leaves: no segment follows another sooner than the pace in force allows,
+/// and most follow exactly then. The rest waits for
+/// the window, which a path without a bottleneck lets grow from round to round.
+#[test]
+fn segments_leave_at_the_rate_that_each_controller_computes() {
+    // TIMELY is made for datacentres: at 100 ms it needs another T_low to raise its rate.
+    let slowly = vec![("start", Value::Number(0.001)), ("t_low", Value::Span(Dur::from_secs(1)))];
+    for (name, params) in [("bbr", vec![]), ("timely", slowly)] {
+        let mut values = Values::default();
+        params.into_iter().for_each(|(param, value)| values.set(param, value));
+        let controller = build(name, &values, &Blueprint::of_any(MSS, &Values::default())).expect("a controller");
+        let departures = Departures::default();
+        let watched = Box::new(Watched(controller, departures.clone()));
+        let wire = Wire::transfer(with_sack(), watched, 3000, lose(&[20, 21, 30]));
+        assert_eq!((wire.resent().len(), wire.sender.counts().timeouts), (3, 0), "{name}");
+        let departures = departures.lock().expect("one thread");
+        let due = |(at, bytes, pace): (Time, u64, Rate)| at + pace.time_for(bytes + HEADER_BYTES);
+        let early = departures.windows(2).find(|pair| pair[1].0 < due(pair[0]));
+        assert_eq!(early, None, "{name}");
+        let exact = departures.windows(2).filter(|pair| pair[1].0 == due(pair[0])).count();
+        assert!(exact > 1800, "{name}: {exact} of {}", departures.len());
+        let paces: std::collections::BTreeSet<Rate> = departures.iter().map(|departure| departure.2).collect();
+        assert!(paces.len() > 5, "{name}: {paces:?}");
+    }
 }

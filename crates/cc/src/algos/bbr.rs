@@ -1,0 +1,537 @@
+//! BBR, version 1: a model of the path, of its bottleneck bandwidth and its propagation delay, sets pace and window.
+//!
+//! Sources: Cardwell, Cheng, Hassas Yeganeh, Jacobson, draft-cardwell-iccrg-bbr-congestion-control-00 (2017); Linux,
+//! net/ipv4/tcp_bbr.c, where the draft is silent (recovery, restart from idle).
+//!
+//! Needs rate samples (`Ack::delivery`). The bandwidth is the largest delivery rate of ten round trips, the delay the
+//! smallest round-trip time of ten seconds. STARTUP doubles the rate every round trip until the bandwidth stops to grow,
+//! DRAIN removes the queue that this made, PROBE_BW cycles the pace around the bandwidth, and PROBE_RTT lowers the window
+//! to four segments for 200 ms where the delay was not seen again for ten seconds. Loss does not lower the rate.
+//!
+//! Where we differ: The long-term sampling that detects token-bucket policers is left out, and so is the allowance for
+//! aggregated acknowledgments that Linux added in 2019; neither is in the draft. The bandwidth is that of payload, and the
+//! pace is of packets with their headers, since the transport spaces packets so. The transport sends segment by segment, so
+//! that the allowance for offload of a window is three segments ("send quantum" of one), where it is three chunks in Linux. The
+//! bandwidth filter is exact, where Linux keeps three samples. After a retransmission timeout the window is one segment, as
+//! in the draft; Linux leaves what is in flight and one more.
+
+use crate::contract::{Ack, Congestion, CongestionControl, Cx, Delivery, Limits, Lost, Needs, Phase, Sent};
+use crate::filter::Windowed;
+use crate::pace::on_the_wire;
+use crate::param::{DefaultValue, Kind, Param, Unit};
+use crate::registry::Controller;
+use sparelane_core::{Dur, Rate, Time};
+
+const INITIAL_WINDOW: Param = Param {
+    name: "initial_window",
+    kind: Kind::Whole { min: 1, max: 10_000, unit: Unit::Segments },
+    default: DefaultValue::Whole(10),
+    meaning: "congestion window at the start",
+    source: "RFC 6928",
+};
+
+const STARTUP_GAIN: Param = Param {
+    name: "startup_gain",
+    kind: Kind::Number { min: 1.1, max: 10.0, unit: Unit::One },
+    default: DefaultValue::Number(2.885),
+    meaning: "gain of pace and window in STARTUP, 2 / ln 2; DRAIN paces by its inverse",
+    source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.2.1 (2.885 in Linux)",
+};
+
+const CWND_GAIN: Param = Param {
+    name: "cwnd_gain",
+    kind: Kind::Number { min: 1.0, max: 10.0, unit: Unit::One },
+    default: DefaultValue::Number(2.0),
+    meaning: "window in PROBE_BW, in bandwidth-delay products",
+    source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.3",
+};
+
+const BANDWIDTH_WINDOW: Param = Param {
+    name: "bandwidth_window",
+    kind: Kind::Whole { min: 1, max: 1000, unit: Unit::One },
+    default: DefaultValue::Whole(10),
+    meaning: "round trips for which a sample of the bandwidth counts",
+    source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.1.3",
+};
+
+const MIN_RTT_WINDOW: Param = Param {
+    name: "min_rtt_window",
+    kind: Kind::Span { min: Dur::from_ms(10), max: Dur::from_secs(3600) },
+    default: DefaultValue::Span(Dur::from_secs(10)),
+    meaning: "time for which the smallest round-trip time counts; then PROBE_RTT looks again",
+    source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.2.1",
+};
+
+const PROBE_RTT_TIME: Param = Param {
+    name: "probe_rtt_time",
+    kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(10) },
+    default: DefaultValue::Span(Dur::from_ms(200)),
+    meaning: "how long PROBE_RTT keeps four segments in flight, a round trip at least",
+    source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.5",
+};
+
+const PACING_MARGIN: Param = Param {
+    name: "pacing_margin",
+    kind: Kind::Number { min: 0.0, max: 0.5, unit: Unit::One },
+    default: DefaultValue::Number(0.01),
+    meaning: "by how much the pace stays below gain times bandwidth",
+    source: "Linux tcp_bbr.c (bbr_pacing_margin_percent)",
+};
+
+/// What the catalogue says of it.
+pub const CONTROLLER: Controller = Controller {
+    name: "bbr",
+    summary: "BBRv1: pace at the bottleneck's bandwidth, two bandwidth-delay products in flight at most",
+    source: "draft-cardwell-iccrg-bbr-congestion-control-00; Linux tcp_bbr.c",
+    params: &[INITIAL_WINDOW, STARTUP_GAIN, CWND_GAIN, BANDWIDTH_WINDOW, MIN_RTT_WINDOW, PROBE_RTT_TIME, PACING_MARGIN],
+    make: |values, plan| {
+        let config = BbrConfig {
+            initial_window_segments: values.whole(&INITIAL_WINDOW),
+            startup_gain: values.number(&STARTUP_GAIN),
+            cwnd_gain: values.number(&CWND_GAIN),
+            bandwidth_window_rounds: values.whole(&BANDWIDTH_WINDOW),
+            min_rtt_window: values.span(&MIN_RTT_WINDOW),
+            probe_rtt_time: values.span(&PROBE_RTT_TIME),
+            pacing_margin: values.number(&PACING_MARGIN),
+        };
+        Ok(Box::new(Bbr::new(config, plan.mss_bytes)))
+    },
+};
+
+/// Pacing gains of PROBE_BW: a phase lasts a round-trip time.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+
+/// STARTUP ends where the bandwidth grew by less than this factor...
+const FULL_BANDWIDTH_GROWTH: f64 = 1.25;
+/// ...in so many round trips.
+const FULL_BANDWIDTH_ROUNDS: u32 = 3;
+
+/// The smallest window but after a timeout, and the window of PROBE_RTT, segments.
+const MIN_WINDOW_SEGMENTS: u64 = 4;
+
+/// Room for what delayed acknowledgments and offload hold back, segments.
+const QUANTUM_SEGMENTS: u64 = 3;
+
+/// A window that no connection fills.
+const MAX_WINDOW_SEGMENTS: u64 = 1 << 32;
+
+/// Stands for the round-trip time before there is a sample.
+const UNKNOWN_RTT: Dur = Dur::from_ms(1);
+
+/// Constants of the law, as declared.
+#[derive(Clone, Copy, Debug)]
+pub struct BbrConfig {
+    /// Window at the start, segments.
+    pub initial_window_segments: u64,
+    /// Gain of pace and window in STARTUP.
+    pub startup_gain: f64,
+    /// Window in PROBE_BW, in bandwidth-delay products.
+    pub cwnd_gain: f64,
+    /// Length of the bandwidth filter, round trips.
+    pub bandwidth_window_rounds: u64,
+    /// Length of the filter of the round-trip time.
+    pub min_rtt_window: Dur,
+    /// Shortest stay in PROBE_RTT.
+    pub probe_rtt_time: Dur,
+    /// By how much the pace stays below gain times bandwidth.
+    pub pacing_margin: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+/// The end of PROBE_RTT, once the window is down to four segments.
+#[derive(Clone, Copy, Debug)]
+struct ProbeRttEnd {
+    at: Time,
+    round_done: bool,
+}
+
+/// The controller.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    config: BbrConfig,
+    mss_bytes: u64,
+    state: State,
+    cwnd_bytes: u64,
+    pace: Rate,
+    /// The pace at the start was set with a round-trip time, and not in ignorance.
+    paced_by_rtt: bool,
+
+    // The model of the path.
+    bandwidth: Windowed<Rate>,
+    min_rtt: Option<Dur>,
+    min_rtt_at: Time,
+
+    // Round trips, in bytes delivered.
+    delivered_bytes: u64,
+    round: u64,
+    round_ends_at_bytes: u64,
+    round_start: bool,
+
+    // STARTUP: the bandwidth when it last grew, and the round trips since.
+    full_bandwidth: Rate,
+    full_bandwidth_rounds: u32,
+    pipe_is_full: bool,
+
+    // PROBE_BW.
+    cycle_at: usize,
+    phase_began: Time,
+
+    // PROBE_RTT.
+    probe_rtt_end: Option<ProbeRttEnd>,
+    /// Segments sent when so much had been delivered show less than the path can carry: PROBE_RTT held them back.
+    held_back: Option<(u64, u64)>,
+    idle_restart: bool,
+
+    // Loss recovery.
+    phase: Phase,
+    prior_cwnd_bytes: u64,
+    packet_conservation: bool,
+    lost_since_ack_bytes: u64,
+}
+
+impl Bbr {
+    /// A connection in segments of `mss_bytes`.
+    pub fn new(config: BbrConfig, mss_bytes: u64) -> Bbr {
+        let mut bbr = Bbr {
+            config,
+            mss_bytes,
+            state: State::Startup,
+            cwnd_bytes: config.initial_window_segments * mss_bytes,
+            pace: Rate::from_bps(1),
+            paced_by_rtt: false,
+            bandwidth: Windowed::max(config.bandwidth_window_rounds),
+            min_rtt: None,
+            min_rtt_at: Time::ZERO,
+            delivered_bytes: 0,
+            round: 0,
+            round_ends_at_bytes: 0,
+            round_start: false,
+            full_bandwidth: Rate::from_bps(0),
+            full_bandwidth_rounds: 0,
+            pipe_is_full: false,
+            cycle_at: 0,
+            phase_began: Time::ZERO,
+            probe_rtt_end: None,
+            held_back: None,
+            idle_restart: false,
+            phase: Phase::Open,
+            prior_cwnd_bytes: 0,
+            packet_conservation: false,
+            lost_since_ack_bytes: 0,
+        };
+        bbr.pace_by_window(UNKNOWN_RTT);
+        bbr
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match self.state {
+            State::Startup => self.config.startup_gain,
+            State::Drain => 1.0 / self.config.startup_gain,
+            State::ProbeBw => CYCLE[self.cycle_at],
+            State::ProbeRtt => 1.0,
+        }
+    }
+
+    fn cwnd_gain(&self) -> f64 {
+        match self.state {
+            State::Startup | State::Drain => self.config.startup_gain,
+            State::ProbeBw => self.config.cwnd_gain,
+            State::ProbeRtt => 1.0,
+        }
+    }
+
+    fn bandwidth(&self) -> Rate {
+        self.bandwidth.best().unwrap_or_default()
+    }
+
+    /// `gain` bandwidth-delay products, with the quantum: what is in flight where the pipe is that full (section 4.2.3.2).
+    fn inflight_bytes(&self, gain: f64) -> u64 {
+        let Some(min_rtt) = self.min_rtt else { return self.config.initial_window_segments * self.mss_bytes };
+        let segments = self.bandwidth().scaled(gain).bytes_in(min_rtt).div_ceil(self.mss_bytes) + QUANTUM_SEGMENTS;
+        let segments = segments.min(MAX_WINDOW_SEGMENTS);
+        // The probing phase would not exceed a product of few segments otherwise (Linux).
+        let is_probing_up = self.state == State::ProbeBw && self.cycle_at == 0;
+        (segments + if is_probing_up { 2 } else { 0 }) * self.mss_bytes
+    }
+
+    /// Section 4.1.1: round trips and the bandwidth.
+    fn take_sample(&mut self, sample: &Delivery, cx: &Cx<'_>) {
+        let Some(rate) = sample.rate(cx.min_rtt) else { return };
+        if sample.prior_delivered_bytes >= self.round_ends_at_bytes {
+            self.begin_round();
+            self.round += 1;
+            self.round_start = true;
+            self.packet_conservation = false;
+        }
+        if !self.is_limited(sample) || rate >= self.bandwidth() {
+            self.bandwidth.update(self.round, rate);
+        }
+    }
+
+    fn begin_round(&mut self) {
+        self.round_ends_at_bytes = self.delivered_bytes;
+    }
+
+    /// Whether something other than the path limited the sample: the application, or PROBE_RTT.
+    fn is_limited(&self, sample: &Delivery) -> bool {
+        let held_back = |(from, to)| (from..=to).contains(&sample.prior_delivered_bytes);
+        sample.app_limited || self.held_back.is_some_and(held_back)
+    }
+
+    /// Section 4.3.2.2: the pipe is full where three round trips brought no more than 25 % of growth.
+    fn check_full_pipe(&mut self, sample: Option<&Delivery>) {
+        let is_limited = sample.is_none_or(|sample| self.is_limited(sample));
+        if self.pipe_is_full || !self.round_start || is_limited {
+            return;
+        }
+        let bandwidth = self.bandwidth();
+        if bandwidth >= self.full_bandwidth.scaled(FULL_BANDWIDTH_GROWTH) {
+            self.full_bandwidth = bandwidth;
+            self.full_bandwidth_rounds = 0;
+            return;
+        }
+        self.full_bandwidth_rounds += 1;
+        self.pipe_is_full = self.full_bandwidth_rounds >= FULL_BANDWIDTH_ROUNDS;
+    }
+
+    fn enter_probe_bw(&mut self, cx: &mut Cx<'_>) {
+        self.state = State::ProbeBw;
+        // At random, but not with the phase of 0.75 (section 4.3.4.2).
+        self.cycle_at = [0, 2, 3, 4, 5, 6, 7][cx.rng.below(7) as usize];
+        self.phase_began = cx.now;
+    }
+
+    /// Section 4.3.4.3: the next phase of the cycle, where this one has done its work.
+    fn advance_cycle(&mut self, prior_in_flight_bytes: u64, now: Time) {
+        let lasted_round_trip = self.min_rtt.is_none_or(|min_rtt| now - self.phase_began > min_rtt);
+        let gain = self.pacing_gain();
+        let is_over = if gain > 1.0 {
+            let has_filled = prior_in_flight_bytes >= self.inflight_bytes(gain);
+            lasted_round_trip && (self.lost_since_ack_bytes > 0 || has_filled)
+        } else {
+            lasted_round_trip || (gain < 1.0 && prior_in_flight_bytes <= self.inflight_bytes(1.0))
+        };
+        if is_over {
+            self.cycle_at = (self.cycle_at + 1) % CYCLE.len();
+            self.phase_began = now;
+        }
+    }
+
+    fn check_drain(&mut self, in_flight_bytes: u64, cx: &mut Cx<'_>) {
+        if self.state == State::Startup && self.pipe_is_full {
+            self.state = State::Drain;
+        }
+        if self.state == State::Drain && in_flight_bytes <= self.inflight_bytes(1.0) {
+            self.enter_probe_bw(cx);
+        }
+    }
+
+    /// Sections 4.1.2 and 4.3.5: the propagation delay, and PROBE_RTT where it is old.
+    fn update_min_rtt(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        let is_old = cx.now - self.min_rtt_at > self.config.min_rtt_window;
+        if let Some(rtt) = ack.rtt
+            && (is_old || self.min_rtt.is_none_or(|min_rtt| rtt < min_rtt))
+        {
+            self.min_rtt = Some(rtt);
+            self.min_rtt_at = cx.now;
+        }
+        if is_old && !self.idle_restart && self.state != State::ProbeRtt {
+            self.state = State::ProbeRtt;
+            self.save_cwnd();
+            self.probe_rtt_end = None;
+            self.held_back = Some((self.delivered_bytes, self.delivered_bytes));
+        }
+        if self.state == State::ProbeRtt {
+            self.probe_rtt(ack, cx);
+        }
+        if ack.delivered_bytes > 0 {
+            self.idle_restart = false;
+        }
+    }
+
+    fn probe_rtt(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        if let Some((_, until)) = &mut self.held_back {
+            *until = self.delivered_bytes + ack.in_flight_bytes;
+        }
+        match &mut self.probe_rtt_end {
+            None if ack.in_flight_bytes <= MIN_WINDOW_SEGMENTS * self.mss_bytes => {
+                self.probe_rtt_end = Some(ProbeRttEnd { at: cx.now + self.config.probe_rtt_time, round_done: false });
+                self.begin_round();
+            }
+            None => {}
+            Some(end) => {
+                end.round_done |= self.round_start;
+                if end.round_done {
+                    self.check_probe_rtt_done(cx);
+                }
+            }
+        }
+    }
+
+    fn check_probe_rtt_done(&mut self, cx: &mut Cx<'_>) {
+        if self.probe_rtt_end.is_none_or(|end| cx.now <= end.at) {
+            return;
+        }
+        self.min_rtt_at = cx.now;
+        self.cwnd_bytes = self.cwnd_bytes.max(self.prior_cwnd_bytes);
+        if self.pipe_is_full {
+            self.enter_probe_bw(cx);
+        } else {
+            self.state = State::Startup;
+        }
+    }
+
+    /// The window before an episode of loss or PROBE_RTT, to return to.
+    fn save_cwnd(&mut self) {
+        let keep = self.phase != Phase::Open || self.state == State::ProbeRtt;
+        self.prior_cwnd_bytes = if keep { self.prior_cwnd_bytes.max(self.cwnd_bytes) } else { self.cwnd_bytes };
+    }
+
+    /// The pace before there is a sample of the bandwidth (section 4.2.1): the window in a round-trip time.
+    fn pace_by_window(&mut self, rtt: Dur) {
+        self.pace = self.pace_of(Rate::of(self.cwnd_bytes, rtt), self.config.startup_gain);
+    }
+
+    fn pace_of(&self, bandwidth: Rate, gain: f64) -> Rate {
+        let pace = on_the_wire(bandwidth, self.mss_bytes).scaled(gain * (1.0 - self.config.pacing_margin));
+        pace.max(Rate::from_bps(1))
+    }
+
+    fn set_pace(&mut self, cx: &Cx<'_>) {
+        if let (false, Some(srtt)) = (self.paced_by_rtt, cx.srtt) {
+            self.paced_by_rtt = true;
+            self.pace_by_window(srtt);
+        }
+        let pace = self.pace_of(self.bandwidth(), self.pacing_gain());
+        if self.pipe_is_full || pace > self.pace {
+            self.pace = pace;
+        }
+    }
+
+    /// Section 4.2.3.
+    fn set_cwnd(&mut self, ack: &Ack) {
+        if ack.delivered_bytes > 0 && !self.follow_recovery(ack) {
+            let target = self.inflight_bytes(self.cwnd_gain());
+            let grown = self.cwnd_bytes + ack.delivered_bytes;
+            if self.pipe_is_full {
+                self.cwnd_bytes = grown.min(target);
+            } else if self.cwnd_bytes < target
+                || self.delivered_bytes < self.config.initial_window_segments * self.mss_bytes
+            {
+                self.cwnd_bytes = grown;
+            }
+            self.cwnd_bytes = self.cwnd_bytes.max(MIN_WINDOW_SEGMENTS * self.mss_bytes);
+        }
+        if self.state == State::ProbeRtt {
+            self.cwnd_bytes = self.cwnd_bytes.min(MIN_WINDOW_SEGMENTS * self.mss_bytes);
+        }
+    }
+
+    /// Section 4.2.3.4: in the first round trip of recovery as much is sent as arrives; after recovery the window is what
+    /// it was. Whether the window is set by this.
+    fn follow_recovery(&mut self, ack: &Ack) -> bool {
+        let before = std::mem::replace(&mut self.phase, ack.phase);
+        self.cwnd_bytes = self.cwnd_bytes.saturating_sub(self.lost_since_ack_bytes).max(self.mss_bytes);
+        let conserved = ack.in_flight_bytes + ack.delivered_bytes;
+        if ack.phase == Phase::Recovery && before != Phase::Recovery {
+            self.packet_conservation = true;
+            self.begin_round();
+            self.cwnd_bytes = conserved;
+        } else if ack.phase == Phase::Open && before != Phase::Open {
+            self.packet_conservation = false;
+            self.cwnd_bytes = self.cwnd_bytes.max(self.prior_cwnd_bytes);
+        }
+        if self.packet_conservation {
+            self.cwnd_bytes = self.cwnd_bytes.max(conserved);
+        }
+        self.packet_conservation
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn needs(&self) -> Needs {
+        Needs { segments: true, ..Needs::default() }
+    }
+
+    fn on_established(&mut self, _explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
+        self.min_rtt = cx.srtt;
+        self.min_rtt_at = cx.now;
+        self.set_pace(cx);
+    }
+
+    fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        let prior_in_flight_bytes = ack.in_flight_bytes + ack.delivered_bytes + self.lost_since_ack_bytes;
+        self.delivered_bytes += ack.delivered_bytes;
+        self.round_start = false;
+        if let Some(sample) = &ack.delivery {
+            self.take_sample(sample, cx);
+        }
+        if self.state == State::ProbeBw {
+            self.advance_cycle(prior_in_flight_bytes, cx.now);
+        }
+        self.check_full_pipe(ack.delivery.as_ref());
+        self.check_drain(ack.in_flight_bytes, cx);
+        self.update_min_rtt(ack, cx);
+        self.set_pace(cx);
+        self.set_cwnd(ack);
+        self.lost_since_ack_bytes = 0;
+    }
+
+    fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
+        match event {
+            Congestion::Loss { .. } => self.save_cwnd(),
+            Congestion::Timeout { .. } => {
+                self.save_cwnd();
+                self.phase = Phase::Timeout;
+                self.packet_conservation = false;
+                self.full_bandwidth = Rate::from_bps(0);
+                self.lost_since_ack_bytes = 0;
+                self.cwnd_bytes = cx.mss_bytes;
+            }
+            Congestion::Spurious => {
+                self.full_bandwidth = Rate::from_bps(0);
+                self.full_bandwidth_rounds = 0;
+                self.cwnd_bytes = self.cwnd_bytes.max(self.prior_cwnd_bytes);
+            }
+            Congestion::LostSyn => self.cwnd_bytes = cx.mss_bytes,
+            Congestion::Marked { .. } => {}
+        }
+    }
+
+    fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
+        // Section 4.3.4.4: a restart from idle paces at the bandwidth, which needs no probing of what a pause left.
+        if sent.in_flight_bytes > sent.bytes.max(cx.mss_bytes) || !sent.app_limited {
+            return;
+        }
+        self.idle_restart = true;
+        match self.state {
+            State::ProbeBw => self.pace = self.pace_of(self.bandwidth(), 1.0),
+            State::ProbeRtt => self.check_probe_rtt_done(cx),
+            State::Startup | State::Drain => {}
+        }
+    }
+
+    fn on_lost(&mut self, lost: &Lost, _cx: &mut Cx<'_>) {
+        self.lost_since_ack_bytes += lost.bytes;
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { cwnd_bytes: self.cwnd_bytes, pacing: Some(self.pace) }
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("cwnd_bytes", self.cwnd_bytes as f64);
+        put("pace_bps", self.pace.as_bps() as f64);
+        put("bandwidth_bps", self.bandwidth().as_bps() as f64);
+        if let Some(min_rtt) = self.min_rtt {
+            put("min_rtt_s", min_rtt.as_secs_f64());
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Windowed extremes: the largest or smallest of the samples that are not older than a window.
+//!
+//! Time is anything that counts up: round trips, or picoseconds. The filter is exact. It keeps the samples that may still
+//! become the extreme, each better than all that came later (a monotone queue).
+
+use std::collections::VecDeque;
+
+/// Which sample of a window is sought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extreme {
+    Max,
+    Min,
+}
+
+/// The extreme of the samples of a window that slides along.
+#[derive(Clone, Debug)]
+pub struct Windowed<T> {
+    extreme: Extreme,
+    window: u64,
+    /// Time and value, the extreme first.
+    samples: VecDeque<(u64, T)>,
+}
+
+impl<T: Copy + PartialOrd> Windowed<T> {
+    /// The largest sample of the last `window` units of time: one that came at `t` counts until `t + window`, inclusive.
+    pub fn max(window: u64) -> Windowed<T> {
+        Windowed { extreme: Extreme::Max, window, samples: VecDeque::new() }
+    }
+
+    /// The smallest sample of the last `window` units of time.
+    pub fn min(window: u64) -> Windowed<T> {
+        Windowed { extreme: Extreme::Min, ..Windowed::max(window) }
+    }
+
+    /// A sample at `now`, which is not before the last one. What has become too old is forgotten.
+    pub fn update(&mut self, now: u64, value: T) {
+        let extreme = self.extreme;
+        let is_beaten = |old: &T| match extreme {
+            Extreme::Max => *old <= value,
+            Extreme::Min => *old >= value,
+        };
+        while self.samples.back().is_some_and(|(_, old)| is_beaten(old)) {
+            self.samples.pop_back();
+        }
+        self.samples.push_back((now, value));
+        self.advance(now);
+    }
+
+    /// Forgets what has become too old, the last sample included.
+    pub fn advance(&mut self, now: u64) {
+        while self.samples.front().is_some_and(|(at, _)| now.saturating_sub(*at) > self.window) {
+            self.samples.pop_front();
+        }
+    }
+
+    /// The extreme, if there is a sample.
+    pub fn best(&self) -> Option<T> {
+        self.samples.front().map(|&(_, value)| value)
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.samples.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparelane_core::{Domain, Stream};
+
+    #[test]
+    fn the_extreme_is_that_of_the_samples_in_the_window() {
+        let mut stream = Stream::new(5, Domain::Test, 0);
+        let (mut max, mut min) = (Windowed::max(10), Windowed::min(10));
+        let (mut all, mut now) = (Vec::new(), 0);
+        for _ in 0..5_000 {
+            now += stream.below(4);
+            let value = stream.below(100);
+            all.push((now, value));
+            max.update(now, value);
+            min.update(now, value);
+            let recent = || all.iter().filter(|(at, _)| now - at <= 10).map(|&(_, value)| value);
+            assert_eq!((max.best(), min.best()), (recent().max(), recent().min()));
+        }
+    }
+
+    #[test]
+    fn time_alone_empties_a_window() {
+        let mut max = Windowed::max(10);
+        max.update(5, 1.5);
+        max.advance(15);
+        assert_eq!(max.best(), Some(1.5));
+        max.advance(16);
+        assert_eq!(max.best(), None);
+    }
+}

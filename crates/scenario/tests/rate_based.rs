@@ -1,0 +1,160 @@
+//! Controllers that set a rate, from end to end on dumbbells: how much of the link they use, how long the queue is, how two
+//! flows share it, and what random loss does to them.
+
+use sparelane_scenario::{Scenario, Source};
+use sparelane_sim::Records;
+use std::path::Path;
+
+const MS: u64 = 1_000_000_000;
+
+/// A dumbbell of 20 Mb/s and 40 ms, 100 kB in flight, whose queue holds twice that.
+const WAN: &str = "[topology]
+kind = \"dumbbell\"
+pairs = 2
+access_rate = \"1Gbps\"
+access_delay = \"1ms\"
+bottleneck_rate = \"20Mbps\"
+bottleneck_delay = \"18ms\"
+[queue]
+limit = \"2bdp\"
+";
+
+/// A random hundredth of the packets is lost.
+const LOSS: &str = "[[link]]
+between = [\"west\", \"east\"]
+loss = 0.01
+";
+
+/// What happened to flows without end and at their bottleneck, from an instant on.
+struct Seen {
+    /// Payload that each flow delivered, b/s.
+    bps: Vec<f64>,
+    /// The queue, bytes, at every sample.
+    backlog: Vec<f64>,
+    records: Records,
+}
+
+impl Seen {
+    /// One flow starts at each of `starts`; seen between two instants, milliseconds.
+    fn of(controller: &str, network: &str, starts: &[&str], from_ms: u64, to_ms: u64) -> Seen {
+        let before = run(controller, network, starts, from_ms);
+        let records = run(controller, network, starts, to_ms);
+        let delivered = |flow: usize| records.flows.delivered_bytes[flow] - before.flows.delivered_bytes[flow];
+        let bps = (0..starts.len()).map(|flow| delivered(flow) as f64 * 8e3 / (to_ms - from_ms) as f64).collect();
+        let series = &records.series;
+        let is_seen = |row: &usize| series.quantity[*row] == "backlog_bytes" && series.time_ps[*row] >= from_ms * MS;
+        let backlog = (0..series.time_ps.len()).filter(is_seen).map(|row| series.value[row]).collect();
+        Seen { bps, backlog, records }
+    }
+
+    /// What flow 0 reports of `quantity` over the whole run, by time in milliseconds.
+    fn reported(&self, quantity: &str) -> Vec<(f64, f64)> {
+        let series = &self.records.series;
+        let is_it = |row: &usize| series.probe[*row] == 0 && series.quantity[*row] == quantity;
+        let point = |row: usize| (series.time_ps[row] as f64 / MS as f64, series.value[row]);
+        (0..series.time_ps.len()).filter(is_it).map(point).collect()
+    }
+
+    fn most_backlog(&self) -> f64 {
+        self.backlog.iter().copied().fold(0.0, f64::max)
+    }
+
+    fn mean_backlog(&self) -> f64 {
+        self.backlog.iter().sum::<f64>() / self.backlog.len() as f64
+    }
+}
+
+fn run(controller: &str, network: &str, starts: &[&str], duration_ms: u64) -> Records {
+    let mut text = format!("duration = \"{duration_ms}ms\"\n{network}[scheme.it]\n{controller}\n");
+    for (pair, start) in starts.iter().enumerate() {
+        text += &format!(
+            "[[workload]]\nkind = \"bulk\"\nscheme = \"it\"\npairs = [[\"left{pair}\", \"right{pair}\"]]\n\
+             size = \"unlimited\"\nstart = \"{start}\"\n"
+        );
+    }
+    let flows: Vec<_> = (0..starts.len()).collect();
+    text += &format!("[sample]\ninterval = \"{}us\"\nflows = {flows:?}\n", duration_ms.min(1000));
+    text += "queues = [[\"west\", \"east\"]]\n";
+    let scenario = Scenario::parse(&text, &Source::at(Path::new("x.toml")), &[]).unwrap_or_else(|e| panic!("{e}"));
+    scenario.simulate().expect("a run").run().expect("lawful physics")
+}
+
+/// A dumbbell of 10 Gb/s and 20 us, whose queue holds 1 MB: 800 us.
+const DATACENTRE: &str = "[topology]
+kind = \"dumbbell\"
+pairs = 8
+access_rate = \"10Gbps\"
+access_delay = \"1us\"
+bottleneck_rate = \"10Gbps\"
+bottleneck_delay = \"8us\"
+[queue]
+limit = \"1MB\"
+";
+
+/// The payload that 20 Mb/s carry.
+const WAN_BPS: f64 = 20e6 * 1460.0 / 1500.0;
+/// What is in flight at 20 Mb/s and 40 ms, bytes.
+const WAN_BDP: f64 = 100e3;
+
+const BBR: &str = "controller = \"bbr\"";
+
+#[test]
+fn bbr_alone_fills_the_link_and_keeps_the_queue_short() {
+    let seen = Seen::of(BBR, WAN, &["0s"], 10_000, 40_000);
+    assert!(seen.bps[0] > 0.96 * WAN_BPS, "{:?}", seen.bps);
+    // A probe of 25 % lasts a round trip; the rest of the time is without a queue.
+    assert!(seen.mean_backlog() < 0.1 * WAN_BDP && seen.most_backlog() < 0.4 * WAN_BDP, "{}", seen.mean_backlog());
+    assert_eq!(seen.records.flows.retransmissions, [0]);
+}
+
+/// Each takes its own packets for the path's, and two bandwidth-delay products are in flight: one of them waits.
+#[test]
+fn two_bbr_flows_share_the_link_with_a_queue_of_a_bandwidth_delay_product() {
+    let seen = Seen::of(BBR, WAN, &["0s", "5s"], 15_000, 45_000);
+    for bps in &seen.bps {
+        assert!((0.35..0.65).contains(&(bps / WAN_BPS)), "{:?}", seen.bps);
+    }
+    assert!(seen.bps.iter().sum::<f64>() > 0.96 * WAN_BPS, "{:?}", seen.bps);
+    assert!((0.6 * WAN_BDP..1.4 * WAN_BDP).contains(&seen.mean_backlog()), "{}", seen.mean_backlog());
+}
+
+#[test]
+fn bbr_keeps_its_rate_where_random_loss_takes_it_from_newreno() {
+    let lossy = format!("{WAN}{LOSS}");
+    let bps = |controller: &str| Seen::of(controller, &lossy, &["0s"], 10_000, 40_000).bps[0];
+    assert!(bps(BBR) > 0.93 * WAN_BPS, "{}", bps(BBR));
+    assert!(bps("controller = \"newreno\"") < 0.4 * WAN_BPS);
+}
+
+#[test]
+fn bbr_looks_for_the_delay_every_ten_seconds_with_four_segments_for_200_ms() {
+    let seen = Seen::of(BBR, WAN, &["0s"], 1_000, 35_000);
+    let window = seen.reported("cwnd_bytes");
+    let small: Vec<f64> = window.iter().filter(|(_, bytes)| *bytes <= 4.0 * 1460.0).map(|(at, _)| *at).collect();
+    let begins: Vec<f64> =
+        (0..small.len()).filter(|&n| n == 0 || small[n] - small[n - 1] > 5.0).map(|n| small[n]).collect();
+    assert_eq!(begins.len(), 3, "{begins:?}");
+    assert!(begins.windows(2).all(|pair| (10_000.0..10_500.0).contains(&(pair[1] - pair[0]))), "{begins:?}");
+    // Until the pipe is empty, 200 ms, and the rest of a round trip.
+    assert!((200..300).contains(&(small.len() / 3)), "{} ms", small.len());
+}
+
+const TIMELY: &str = "controller = \"timely\"";
+
+#[test]
+fn timely_alone_takes_the_line_without_a_queue() {
+    let seen = Seen::of(TIMELY, DATACENTRE, &["0s"], 20, 60);
+    assert!(seen.bps[0] > 0.99 * 10e9 * 1460.0 / 1500.0, "{:?}", seen.bps);
+    assert_eq!((seen.most_backlog(), &seen.records.flows.retransmissions[..]), (0.0, &[0][..]));
+}
+
+/// How flows share is left to chance (Zhu et al., CoNEXT 2016, section 5), but queues stay near T_low, 30 us above the path's
+/// 20 us: 37,500 bytes. Two flows that start at the line rate overload the link by as much, and lose nothing.
+#[test]
+fn timely_flows_hold_the_queue_near_t_low() {
+    let seen = Seen::of("controller = \"timely\"\nstart = 1.0", DATACENTRE, &["0s", "0s"], 20, 120);
+    assert!(seen.bps.iter().sum::<f64>() > 0.85 * 10e9 * 1460.0 / 1500.0, "{:?}", seen.bps);
+    assert!(seen.bps.iter().all(|&bps| bps > 1e9), "{:?}", seen.bps);
+    assert!(seen.most_backlog() < 2.0 * 37_500.0, "{}", seen.most_backlog());
+    assert_eq!(seen.records.flows.retransmissions, [0, 0]);
+}
