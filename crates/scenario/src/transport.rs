@@ -72,6 +72,13 @@ pub static TRANSPORT: &[Key] = &[
         "a connection whose SYN or its answer was lost starts with one segment; RFC 6928 resets only after several",
     )
     .from("RFC 5681 section 3.1"),
+    Key::new(
+        "rtt_granularity",
+        Kind::Special("a time such as \"1ms\", from 1ns to 10s, or \"exact\""),
+        Fallback::Value("exact"),
+        "tick of the timestamps that round-trip times are measured by; less than a tick counts as 1us, as in ns-3",
+    )
+    .from("none; 1ms in ns-3 and in the Linux of before 2024"),
     Key::new("receive_window", BUFFER_OR_NOT, Fallback::Value("unlimited"), "the receiver's window"),
     Key::new(
         "send_buffer",
@@ -145,6 +152,7 @@ pub fn read(field: Field<'_>, base: TransportConfig) -> Result<TransportConfig, 
     config.sack_survives_timeout = flag("sack_survives_timeout", base.sack_survives_timeout)?;
     config.undo_spurious = flag("undo_spurious", base.undo_spurious)?;
     config.syn_loss_resets_window = flag("syn_loss_resets_window", base.syn_loss_resets_window)?;
+    config.rtt_granularity = section.maybe("rtt_granularity", granularity)?.unwrap_or(base.rtt_granularity);
     config.receive_window_bytes = section.maybe("receive_window", buffer)?.unwrap_or(base.receive_window_bytes);
     config.send_buffer_bytes = section.maybe("send_buffer", buffer)?.unwrap_or(base.send_buffer_bytes);
     config.ecn = section.maybe("ecn", ecn)?.unwrap_or(base.ecn);
@@ -190,6 +198,14 @@ fn ecn(field: &Field<'_>) -> Result<Ecn, ScenarioError> {
     }
 }
 
+fn granularity(field: &Field<'_>) -> Result<Option<Dur>, ScenarioError> {
+    if field.is_text("exact") {
+        return Ok(None);
+    }
+    let kind = Kind::Time { min: Dur::from_ns(1), max: Dur::from_secs(10) };
+    field.clone().with_kind(kind).time().map(Some)
+}
+
 fn buffer(field: &Field<'_>) -> Result<Option<u64>, ScenarioError> {
     if field.is_text("unlimited") {
         return Ok(None);
@@ -225,7 +241,7 @@ mod tests {
              min_rto = \"1s\"\nmax_rto = \"9s\"\nrto_variance_floor = \"9ms\"\nsyn_timeout = \"3s\"\n\
              rtt_from_handshake = false\n\
              sack_survives_timeout = false\nundo_spurious = true\nsyn_loss_resets_window = false\nreceive_window = \"1MB\"\n\
-             send_buffer = \"1MB\"\necn = true\nsend_batch = 3\n\
+             rtt_granularity = \"1ms\"\nsend_buffer = \"1MB\"\necn = true\nsend_batch = 3\n\
              receive_batch = 3\nreceive_batch_timeout = \"5us\"\n",
         )
         .expect("valid settings");

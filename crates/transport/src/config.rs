@@ -62,6 +62,9 @@ pub struct TransportConfig {
     pub undo_spurious: bool,
     /// Whether a connection whose SYN or answer was lost starts with one segment (RFC 5681 section 3.1).
     pub syn_loss_resets_window: bool,
+    /// The clock of timestamps by which round-trip times are measured: a sample is a difference of whole ticks, and one of
+    /// none counts as a microsecond, as in ns-3. `None` measures exactly.
+    pub rtt_granularity: Option<Dur>,
     /// Receive window in bytes; `None` never binds.
     pub receive_window_bytes: Option<u64>,
     /// Send buffer in bytes; `None` never binds. A smaller buffer splits a transfer into several writes.
@@ -100,6 +103,7 @@ impl Default for TransportConfig {
             sack_survives_timeout: true,
             undo_spurious: false,
             syn_loss_resets_window: true,
+            rtt_granularity: None,
             receive_window_bytes: None,
             send_buffer_bytes: None,
             ecn: Ecn::Off,

@@ -118,6 +118,16 @@ pub struct Sender {
     rng: Stream,
 }
 
+/// What a round trip of less than a tick counts as.
+const LESS_THAN_A_TICK: Dur = Dur::from_us(1);
+
+/// The time between two readings of a clock that counts whole ticks.
+#[inline(never)]
+fn whole_ticks(now: Time, then: Time, tick: Dur) -> Dur {
+    let ticks = now.as_ps() / tick.as_ps() - then.as_ps() / tick.as_ps();
+    if ticks == 0 { LESS_THAN_A_TICK.min(tick) } else { tick * ticks }
+}
+
 /// What a call into the controller carries; a macro, so that the borrow is of single fields.
 macro_rules! context {
     ($sender:expr, $now:expr) => {
@@ -384,7 +394,11 @@ impl Sender {
         if !outstanding || ack.trigger_retransmitted {
             return None;
         }
-        let rtt = now - self.sent_at[ack.trigger as usize & (self.sent_at.len() - 1)];
+        let sent_at = self.sent_at[ack.trigger as usize & (self.sent_at.len() - 1)];
+        let rtt = match self.config.rtt_granularity {
+            None => now - sent_at,
+            Some(tick) => whole_ticks(now, sent_at, tick),
+        };
         self.rtt.sample(rtt);
         Some(rtt)
     }

@@ -195,6 +195,7 @@ mod tests {
     use super::*;
     use crate::config::TransportConfig;
     use crate::segment::{AckSegment, SackBlock};
+    use crate::sender::whole_ticks;
     use sparelane_cc::{Ack, Congestion, CongestionControl, Limits, Needs};
     use sparelane_core::{Domain, Dur, Rate, Stream};
     use std::sync::mpsc;
@@ -311,6 +312,15 @@ mod tests {
         sender.handle_timer(sender.next_timer());
         let lost = news.try_iter().filter(|news| matches!(news, News::Lost(_))).count();
         assert_eq!(lost, 6, "segment 1 again, and 5 to 9");
+    }
+
+    #[test]
+    fn round_trip_times_are_of_whole_ticks_where_the_clock_is_coarse() {
+        let tick = Dur::from_ms(10);
+        let at = |us: u64| Time::ZERO + Dur::from_us(us);
+        let measured = [(9_999, 1), (15_000, 1), (19_999, 10_001), (45_000, 29_999)]
+            .map(|(now, then)| whole_ticks(at(now), at(then), tick));
+        assert_eq!(measured, [Dur::from_us(1), tick, Dur::from_us(1), tick * 2]);
     }
 
     #[test]
