@@ -9,6 +9,7 @@
 
 pub mod algos;
 pub mod contract;
+pub mod delay;
 pub mod filter;
 pub mod pace;
 pub mod param;

@@ -1,6 +1,6 @@
 //! Every controller by name, with its parameters: what a scenario may ask for.
 
-use crate::algos::{bbr, constant, cubic, dctcp, newreno, rc3, rcp, rtcp, timely};
+use crate::algos::{bbr, constant, cubic, dctcp, ledbat, ledbat_plus_plus, newreno, rc3, rcp, rtcp, timely, vegas};
 use crate::contract::CongestionControl;
 use crate::param::{Param, ParamError, Values};
 use sparelane_core::Rate;
@@ -80,6 +80,9 @@ pub const CONTROLLERS: &[Controller] = &[
     dctcp::CONTROLLER,
     bbr::CONTROLLER,
     timely::CONTROLLER,
+    vegas::CONTROLLER,
+    ledbat::CONTROLLER,
+    ledbat_plus_plus::CONTROLLER,
     constant::CONTROLLER,
     rcp::CONTROLLER,
     rtcp::CONTROLLER,

@@ -8,24 +8,36 @@ const MS: u64 = 1_000_000_000;
 
 /// One bottleneck of 100 Mb/s and one flow per pair of hosts, with a base round-trip time of 10 ms: 83 packets of 1500 bytes.
 fn run(pairs: u32, seconds: u32, settings: &str) -> Records {
+    run_with(pairs, seconds, settings, "")
+}
+
+/// The same, with further keys of the workload.
+fn run_with(pairs: u32, seconds: u32, settings: &str, workload: &str) -> Records {
     let text = format!(
         "duration = \"{seconds}s\"\n[topology]\nkind = \"dumbbell\"\npairs = {pairs}\naccess_rate = \"1Gbps\"\n\
          access_delay = \"1ms\"\nbottleneck_rate = \"100Mbps\"\nbottleneck_delay = \"3ms\"\n{settings}\n[workload]\n\
-         kind = \"bulk\"\nscheme = \"it\"\nsize = \"unlimited\"\n[sample]\ninterval = \"1ms\"\n\
-         queues = [[\"west\", \"east\"]]\nflows = [0]\n"
+         kind = \"bulk\"\nscheme = \"it\"\nsize = \"unlimited\"\n{workload}[sample]\ninterval = \"1ms\"\n\
+         flows = [0, 1]\nqueues = [[\"west\", \"east\"]]\n"
     );
     let scenario =
         Scenario::parse(&text, &Source::at(Path::new("x.toml")), &[]).unwrap_or_else(|error| panic!("{error}"));
     scenario.simulate().expect("a run").run().expect("lawful physics")
 }
 
-/// What the bottleneck's queue holds, in packets of 1500 bytes, at each sample from `from_ms` on.
-fn queue(records: &Records, from_ms: u64) -> Vec<f64> {
+/// The samples of `quantity` at one probe, from `from_ms` on: the flows 0 and 1, then the bottleneck's queue.
+fn series(records: &Records, probe: u32, quantity: &str, from_ms: u64) -> Vec<f64> {
     let series = &records.series;
-    let of = |&row: &usize| series.quantity[row] == "backlog_bytes" && series.time_ps[row] >= from_ms * MS;
-    let held: Vec<_> = (0..series.time_ps.len()).filter(of).map(|row| series.value[row] / 1500.0).collect();
-    assert!(held.len() > 100, "{} samples", held.len());
-    held
+    let of = |&row: &usize| {
+        series.probe[row] == probe && series.quantity[row] == quantity && series.time_ps[row] >= from_ms * MS
+    };
+    let values: Vec<_> = (0..series.time_ps.len()).filter(of).map(|row| series.value[row]).collect();
+    assert!(values.len() > 100, "{} samples", values.len());
+    values
+}
+
+/// What the bottleneck's queue holds, in packets of 1500 bytes.
+fn queue(records: &Records, from_ms: u64) -> Vec<f64> {
+    series(records, 2, "backlog_bytes", from_ms).iter().map(|bytes| bytes / 1500.0).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -71,4 +83,65 @@ fn newreno_empties_the_queue_that_dctcp_keeps() {
                 [scheme.it]\ncontroller = \"newreno\"";
     let (least, most) = least_and_most(&queue(&run(2, 6, text), 2_000));
     assert!(least == 0.0 && most <= 23.0, "from {least} to {most} packets");
+}
+
+/// Also where each flow adds to the queue of the others: BaseRTT was measured before it was there.
+#[test]
+fn vegas_keeps_two_to_four_packets_of_each_flow_in_the_queue() {
+    for pairs in [1, 3] {
+        let records = run(pairs, 6, "[scheme.it]\ncontroller = \"vegas\"");
+        let held = queue(&records, 3_000);
+        let (least, most) = least_and_most(&held);
+        let flows = f64::from(pairs);
+        assert!(least >= 2.0 * flows && most <= 4.0 * flows, "{pairs} flows: from {least} to {most} packets");
+        assert!(utilisation(&records, 6) > 0.98, "{pairs} flows: {}", utilisation(&records, 6));
+    }
+}
+
+fn ledbat(name: &str, target_ms: u64) -> String {
+    format!("[queue]\nlimit = \"1000packets\"\n[scheme.it]\ncontroller = \"{name}\"\ntarget = \"{target_ms}ms\"")
+}
+
+/// The queue as a share of the target, which is 8.33 packets of 1500 bytes for each millisecond at 100 Mb/s.
+fn shares_of_target(records: &Records, from_ms: u64, target_ms: u64) -> Vec<f64> {
+    queue(records, from_ms).iter().map(|packets| packets * 0.12 / target_ms as f64).collect()
+}
+
+/// Without slow start: a window of 167 segments or more takes as many round trips, up to 30 ms each.
+#[test]
+fn ledbat_holds_the_queue_at_its_target() {
+    for target_ms in [10, 20] {
+        let records = run(1, 15, &ledbat("ledbat", target_ms));
+        let (least, most) = least_and_most(&shares_of_target(&records, 10_000, target_ms));
+        assert!(least >= 0.9 && most <= 1.02, "{target_ms} ms: from {least} to {most} of the target");
+        assert!(utilisation(&records, 15) > 0.95, "{}", utilisation(&records, 15));
+    }
+}
+
+/// The queue is at the target, but for the slowdowns, when it is empty.
+#[test]
+fn ledbat_plus_plus_is_at_its_target_but_for_the_slowdowns() {
+    for target_ms in [10, 20] {
+        let records = run(1, 15, &ledbat("ledbat-plus-plus", target_ms));
+        let held = shares_of_target(&records, 5_000, target_ms);
+        let at_target = held.iter().filter(|share| (0.9..1.1).contains(*share)).count() as f64 / held.len() as f64;
+        let empty = held.iter().filter(|share| **share < 0.01).count() as f64 / held.len() as f64;
+        assert!(at_target > 0.85, "{target_ms} ms: {at_target} of the time");
+        assert!((0.02..0.1).contains(&empty), "{target_ms} ms: empty {empty} of the time");
+        assert!(utilisation(&records, 15) > 0.9, "{}", utilisation(&records, 15));
+    }
+}
+
+/// RFC 6817's late-comer takes the queue of the first flow for part of the path and pushes it aside; slowdowns let both see
+/// the empty path (section 4.4 of the draft of LEDBAT++).
+#[test]
+fn slowdowns_give_the_first_flow_a_share_beside_a_late_comer() {
+    let first_to_second = |name| {
+        let records = run_with(2, 60, &ledbat(name, 20), "gap = \"10s\"\n");
+        let window = |flow| mean(&series(&records, flow, "cwnd_bytes", 40_000));
+        window(0) / window(1)
+    };
+    let (ledbat, plus_plus) = (first_to_second("ledbat"), first_to_second("ledbat-plus-plus"));
+    assert!(ledbat < 0.05, "{ledbat}");
+    assert!((0.8..1.25).contains(&plus_plus), "{plus_plus}");
 }

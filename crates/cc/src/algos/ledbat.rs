@@ -1,0 +1,225 @@
+//! LEDBAT: background transfers that aim at a fixed delay in the queue, and yield to others.
+//!
+//! Source: RFC 6817.
+//!
+//! Needs one-way delays, of clocks that differ by a constant. The delay in queues is the least of the last few samples above
+//! the least of the last ten minutes. Each acknowledgment moves the window by GAIN (1 - queuing / TARGET) acked MSS / cwnd
+//! bytes (section 2.4.2): by a segment a round trip where the queue is empty, not at all at the target, and down beyond.
+//! The window is no larger than what was in flight and ALLOWED_INCREASE segments more, and no smaller than MIN_CWND. A loss
+//! halves it. There is no slow start, not after a timeout either.
+//!
+//! Where we differ: the congestion timeout is the transport's retransmission timeout. The window holds while a loss is
+//! repaired. A late-comer sees the queue of others as part of the path, as the RFC says it may.
+
+use crate::contract::{Ack, Congestion, Cx, Needs, Phase};
+use crate::delay::{BASE_HISTORY, CURRENT_FILTER, Delays};
+use crate::param::{DefaultValue, Kind, Param, UNBOUNDED, Unit};
+use crate::registry::Controller;
+use crate::window::{INITIAL_WINDOW, Window, WindowConfig, WindowLaw, Windowed};
+use sparelane_core::Dur;
+
+const TARGET: Param = Param {
+    name: "target",
+    kind: Kind::Span { min: Dur::from_us(1), max: Dur::from_ms(100) },
+    default: DefaultValue::Span(Dur::from_ms(100)),
+    meaning: "delay in the queue to aim at",
+    source: "RFC 6817 section 2.5: 100 ms or less",
+};
+
+const GAIN: Param = Param {
+    name: "gain",
+    kind: Kind::Number { min: 0.001, max: 1.0, unit: Unit::One },
+    default: DefaultValue::Number(1.0),
+    meaning: "segments that the window grows by in a round trip with an empty queue",
+    source: "RFC 6817 section 2.5: 1 or less",
+};
+
+const ALLOWED_INCREASE: Param = Param {
+    name: "allowed_increase",
+    kind: Kind::Number { min: 0.001, max: 1000.0, unit: Unit::Segments },
+    default: DefaultValue::Number(1.0),
+    meaning: "the most by which the window exceeds what is in flight",
+    source: "RFC 6817 section 2.5",
+};
+
+const MIN_WINDOW: Param = Param {
+    name: "min_window",
+    kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
+    default: DefaultValue::Whole(2),
+    meaning: "least window while acknowledgments come; after a loss it is 2 segments or more",
+    source: "RFC 6817 section 2.5 (MIN_CWND)",
+};
+
+/// The initial window of background transfers.
+pub(super) const SMALL_INITIAL_WINDOW: Param =
+    Param { default: DefaultValue::Whole(2), source: "RFC 6817 section 2.5 (INIT_CWND)", ..INITIAL_WINDOW };
+
+/// What the catalogue says of it.
+pub const CONTROLLER: Controller = Controller {
+    name: "ledbat",
+    summary: "for background transfers: aims at a fixed delay in the queue",
+    source: "RFC 6817",
+    params: &[SMALL_INITIAL_WINDOW, TARGET, GAIN, BASE_HISTORY, CURRENT_FILTER, ALLOWED_INCREASE, MIN_WINDOW],
+    make: |values, plan| {
+        let law = Ledbat {
+            target: values.span(&TARGET),
+            gain: values.number(&GAIN),
+            allowed_increase: values.number(&ALLOWED_INCREASE),
+            min_window: values.whole(&MIN_WINDOW),
+            delays: Delays::of(values),
+            off_target: 0.0,
+            most_bytes: u64::MAX,
+            fraction: 0.0,
+        };
+        let initial_window = values.whole(&SMALL_INITIAL_WINDOW);
+        let config = WindowConfig { initial_window, initial_ssthresh: 2, slow_start_limit: 1, growth_limit: UNBOUNDED };
+        Ok(Box::new(Windowed::new(law, config, plan.mss_bytes)))
+    },
+};
+
+/// The law.
+#[derive(Clone, Debug)]
+pub struct Ledbat {
+    target: Dur,
+    gain: f64,
+    /// Segments.
+    allowed_increase: f64,
+    /// Segments.
+    min_window: u64,
+    delays: Delays,
+    /// How far the queue is from the target, as a share of it: 1 where it is empty, below 0 where it is too long.
+    off_target: f64,
+    /// The largest window that what is in flight allows.
+    most_bytes: u64,
+    /// What is left of earlier changes, less than a byte.
+    fraction: f64,
+}
+
+impl Ledbat {
+    /// Section 2.4.2: the change that one acknowledgment makes.
+    fn change(&mut self, window: &mut Window, ack: &Ack, mss_bytes: u64) {
+        let cwnd = window.cwnd as f64;
+        let share = ack.acked_bytes as f64 / cwnd;
+        let changed = cwnd + self.gain * self.off_target * share * mss_bytes as f64 + self.fraction;
+        window.cwnd = (changed.max(0.0) as u64).min(self.most_bytes).max(self.min_window * mss_bytes);
+        self.fraction = changed.max(0.0).fract();
+    }
+}
+
+impl WindowLaw for Ledbat {
+    fn needs(&self) -> Needs {
+        Needs { one_way_delay: true, ..Needs::default() }
+    }
+
+    fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        if let Some(delay) = ack.one_way_delay {
+            self.delays.update(cx.now, delay);
+        }
+        let queuing = self.delays.queuing().unwrap_or(self.target);
+        self.off_target = 1.0 - queuing.as_secs_f64() / self.target.as_secs_f64();
+        if ack.phase == Phase::Recovery || ack.acked_bytes == 0 {
+            return;
+        }
+        let increase = (self.allowed_increase * cx.mss_bytes as f64) as u64;
+        self.most_bytes = ack.in_flight_bytes + ack.delivered_bytes + increase;
+        window.cwnd = window.cwnd.min(self.most_bytes).max(self.min_window * cx.mss_bytes);
+        if self.off_target < 0.0 {
+            self.change(window, ack, cx.mss_bytes);
+        }
+    }
+
+    fn slow_start(&mut self, window: &mut Window, ack: &Ack, _counted_bytes: u64, cx: &mut Cx<'_>) {
+        self.grow(window, ack, cx);
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        if self.off_target > 0.0 {
+            self.change(window, ack, cx.mss_bytes);
+        }
+    }
+
+    fn cut(&mut self, window: &Window, _flight_bytes: u64, _event: Congestion, cx: &mut Cx<'_>) -> u64 {
+        (window.cwnd / 2).max(self.min_window * cx.mss_bytes).min(window.cwnd)
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("off_target", self.off_target);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::CongestionControl;
+    use crate::param::{Value, Values};
+    use crate::registry::{Blueprint, build};
+    use sparelane_core::{Domain, Stream, Time};
+
+    const MSS: u64 = 1000;
+
+    /// A connection with an initial window of 20 segments that has seen an empty path of 30 ms.
+    struct Life {
+        controller: Box<dyn CongestionControl>,
+        rng: Stream,
+    }
+
+    impl Life {
+        fn new() -> Life {
+            let mut values = Values::default();
+            values.set("initial_window", Value::Whole(20));
+            values.set("current_filter", Value::Whole(1));
+            let controller =
+                build("ledbat", &values, &Blueprint::of_any(MSS, &Values::default())).expect("a controller");
+            Life { controller, rng: Stream::new(1, Domain::Test, 0) }
+        }
+
+        fn cx<T>(&mut self, call: impl FnOnce(&mut dyn CongestionControl, &mut Cx<'_>) -> T) -> T {
+            let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.rng };
+            call(&mut *self.controller, &mut cx)
+        }
+
+        /// A window of 20 segments comes back with so much delay, and so many bytes were in flight; the window afterwards.
+        fn round(&mut self, delay_ms: u64, in_flight_bytes: u64) -> u64 {
+            for _ in 0..20 {
+                let one_way_delay = Some(Dur::from_ms(delay_ms));
+                let ack = Ack { one_way_delay, in_flight_bytes, ..Ack::in_sequence(MSS) };
+                self.cx(|cc, cx| cc.on_ack(&ack, cx));
+            }
+            self.controller.limits().cwnd_bytes
+        }
+    }
+
+    #[test]
+    fn a_round_trip_moves_the_window_by_a_segment_times_the_distance_from_the_target() {
+        let after = |delay_ms| {
+            let mut life = Life::new();
+            let empty = life.round(30, 100 * MSS);
+            // 20 acknowledgments of a window that grows from 20 to 21 segments.
+            assert!((20_970..=21_000).contains(&empty), "{empty}");
+            life.round(delay_ms, 100 * MSS) as i64 - empty as i64
+        };
+        // 50 ms in the queue is half of the target, 100 ms all of it, and 200 ms twice.
+        assert!((450..=480).contains(&after(80)), "{}", after(80));
+        assert_eq!(after(130), 0);
+        assert!((-1000..=-950).contains(&after(230)), "{}", after(230));
+    }
+
+    #[test]
+    fn the_window_is_at_most_a_segment_above_what_was_in_flight() {
+        let mut life = Life::new();
+        assert_eq!(life.round(30, 6 * MSS), 8 * MSS, "6, the one acknowledged, and one more");
+        assert_eq!(life.round(30, 0), 2 * MSS);
+    }
+
+    #[test]
+    fn a_loss_halves_the_window_and_a_timeout_has_no_slow_start_behind_it() {
+        let mut life = Life::new();
+        life.cx(|cc, cx| cc.on_congestion(Congestion::Loss { flight_bytes: 0 }, cx));
+        assert_eq!(life.controller.limits().cwnd_bytes, 10 * MSS);
+        life.cx(|cc, cx| cc.on_congestion(Congestion::Timeout { flight_bytes: 0, first: true }, cx));
+        assert_eq!(life.controller.limits().cwnd_bytes, MSS);
+        // From the least window on by a segment a round trip: 20 acknowledgments of 2 to 6 segments.
+        let window = life.round(30, 100 * MSS);
+        assert!((6 * MSS..7 * MSS).contains(&window), "{window}");
+    }
+}

@@ -1,0 +1,227 @@
+//! TCP Vegas: keep a few packets in the queue, as the round-trip time tells.
+//!
+//! Source: Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8), 1995.
+//! Constants, and what the paper leaves open, as in Linux (tcp_vegas.c): alpha 2, beta 4, gamma 1.
+//!
+//! Once per window of data, with the least round-trip time RTT of that window and the least ever, BaseRTT, the flow has
+//! diff = cwnd (RTT - BaseRTT) / RTT packets in queues. Below alpha the window grows by a segment, above beta it shrinks by
+//! one. Slow start ends where diff exceeds gamma, with the window that fills the path and no queue. A window of data with two
+//! samples or fewer tells nothing, and counts as NewReno's. Losses are NewReno's too. BaseRTT is of data segments, and is
+//! kept as long as the connection lasts.
+//!
+//! Where we differ: Linux divides by BaseRTT instead of RTT, which counts the rate of an empty path and comes to the same
+//! where the queue is short. Slow start doubles the window in every round trip, as in Linux, and not in every second. The
+//! paper's own timeouts and its retransmissions after one duplicate are the transport's matter, and left out.
+
+use super::newreno::NewReno;
+use crate::contract::{Ack, Congestion, Cx, Phase};
+use crate::param::{DefaultValue, Kind, Param, ParamError, Unit};
+use crate::registry::{BuildError, Controller};
+use crate::round::Round;
+use crate::window::{
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+};
+use sparelane_core::Dur;
+
+const THRESHOLD: Kind = Kind::Number { min: 0.0, max: 1_000_000.0, unit: Unit::Segments };
+
+const ALPHA: Param = Param {
+    name: "alpha",
+    kind: THRESHOLD,
+    default: DefaultValue::Number(2.0),
+    meaning: "grow with fewer packets than this in the queue",
+    source: "Linux; 1 in ns-2",
+};
+
+const BETA: Param = Param {
+    name: "beta",
+    kind: THRESHOLD,
+    default: DefaultValue::Number(4.0),
+    meaning: "shrink with more packets than this in the queue, no fewer than alpha",
+    source: "Linux; 3 in ns-2",
+};
+
+const GAMMA: Param = Param {
+    name: "gamma",
+    kind: THRESHOLD,
+    default: DefaultValue::Number(1.0),
+    meaning: "end slow start with more packets than this in the queue",
+    source: "Linux, ns-2",
+};
+
+/// What the catalogue says of it.
+pub const CONTROLLER: Controller = Controller {
+    name: "vegas",
+    summary: "a few packets in the queue, as the round-trip time tells",
+    source: "Brakmo and Peterson, IEEE JSAC 1995",
+    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, ALPHA, BETA, GAMMA],
+    make: |values, plan| {
+        let [alpha, beta, gamma] = [&ALPHA, &BETA, &GAMMA].map(|param| values.number(param));
+        if beta < alpha {
+            let allowed = format!("{alpha} or more, which is alpha");
+            return Err(BuildError::Param(ParamError { name: BETA.name, given: beta.to_string(), allowed }));
+        }
+        Ok(Box::new(Windowed::new(Vegas::new(alpha, beta, gamma), WindowConfig::of(values), plan.mss_bytes)))
+    },
+};
+
+/// What one acknowledgment may do to a window beyond slow start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Hold,
+    OneSegment,
+    AsNewReno,
+}
+
+/// The law.
+#[derive(Clone, Debug)]
+pub struct Vegas {
+    alpha: f64,
+    beta: f64,
+    gamma: f64,
+    base_rtt: Dur,
+    round: Round,
+    /// Of this window of data.
+    least_rtt: Dur,
+    samples: u32,
+    /// Packets in queues, by the last window of data.
+    diff: f64,
+    step: Step,
+    newreno: NewReno,
+}
+
+impl Vegas {
+    /// A law with these thresholds, in packets.
+    pub fn new(alpha: f64, beta: f64, gamma: f64) -> Vegas {
+        Vegas {
+            alpha,
+            beta,
+            gamma,
+            base_rtt: Dur::MAX,
+            round: Round::default(),
+            least_rtt: Dur::MAX,
+            samples: 0,
+            diff: 0.0,
+            step: Step::Hold,
+            newreno: NewReno::default(),
+        }
+    }
+
+    /// A window of data is complete.
+    fn judge(&mut self, window: &mut Window, mss_bytes: u64) {
+        if self.samples <= 2 {
+            self.step = Step::AsNewReno;
+            return;
+        }
+        let cwnd = window.cwnd as f64 / mss_bytes as f64;
+        let path = cwnd * (self.base_rtt.as_secs_f64() / self.least_rtt.as_secs_f64());
+        self.diff = cwnd - path;
+        if window.cwnd < window.ssthresh {
+            if self.diff > self.gamma {
+                shrink(window, (path as u64 + 1) * mss_bytes, mss_bytes);
+            }
+        } else if self.diff > self.beta {
+            shrink(window, window.cwnd.saturating_sub(mss_bytes), mss_bytes);
+        } else if self.diff < self.alpha {
+            self.step = Step::OneSegment;
+        }
+    }
+}
+
+/// Shrinks `window` to `cwnd`, though not below two segments, and beyond slow start.
+fn shrink(window: &mut Window, cwnd: u64, mss_bytes: u64) {
+    window.cwnd = window.cwnd.min(cwnd.max(2 * mss_bytes));
+    window.ssthresh = window.ssthresh.min((window.cwnd - mss_bytes).max(2 * mss_bytes)).min(window.cwnd);
+}
+
+impl WindowLaw for Vegas {
+    fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        if let Some(rtt) = ack.rtt {
+            self.base_rtt = self.base_rtt.min(rtt);
+            self.least_rtt = self.least_rtt.min(rtt);
+            self.samples += 1;
+        }
+        if ack.phase != Phase::Open {
+            // As in Linux, Vegas begins anew when recovery is over.
+            self.step = Step::AsNewReno;
+            self.round.restart(ack);
+        } else {
+            self.step = Step::Hold;
+            if !self.round.is_over(ack) {
+                return;
+            }
+            self.judge(window, cx.mss_bytes);
+        }
+        (self.least_rtt, self.samples) = (Dur::MAX, 0);
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        match self.step {
+            Step::Hold => {}
+            Step::OneSegment => window.cwnd += cx.mss_bytes,
+            Step::AsNewReno => self.newreno.grow(window, ack, cx),
+        }
+    }
+
+    fn cut(&mut self, window: &Window, flight_bytes: u64, event: Congestion, cx: &mut Cx<'_>) -> u64 {
+        self.newreno.cut(window, flight_bytes, event, cx)
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("diff_packets", self.diff);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::CongestionControl;
+    use crate::param::{UNBOUNDED, Value, Values};
+    use crate::registry::{Blueprint, build};
+    use sparelane_core::{Domain, Stream, Time};
+
+    const MSS: u64 = 1000;
+
+    /// Acknowledges windows of 20 segments, each with one of these round-trip times in milliseconds, and gives the window
+    /// after each, in segments. The last acknowledgment of each begins the next.
+    fn windows(initial_ssthresh: u64, rtts_ms: &[u64]) -> Vec<u64> {
+        let config =
+            WindowConfig { initial_window: 20, initial_ssthresh, slow_start_limit: 1, growth_limit: UNBOUNDED };
+        let mut controller = Windowed::new(Vegas::new(2.0, 4.0, 1.0), config, MSS);
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let mut acknowledge = |rtt_ms: u64| {
+            let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
+            let rtt = Some(Dur::from_ms(rtt_ms));
+            let ack = Ack { rtt, in_flight_bytes: 19 * MSS, ..Ack::in_sequence(MSS) };
+            controller.on_ack(&ack, &mut cx);
+            controller.limits().cwnd_bytes / MSS
+        };
+        // Ends the empty round at the start.
+        acknowledge(100);
+        rtts_ms.iter().map(|&rtt_ms| (0..20).map(|_| acknowledge(rtt_ms)).last().unwrap_or(0)).collect()
+    }
+
+    /// 20 segments with 100 ms at least: 1 queued at 105 ms, 3 at 118 ms, 5 at 134 ms.
+    #[test]
+    fn the_window_moves_by_a_segment_a_round_trip_towards_two_to_four_packets_in_the_queue() {
+        assert_eq!(windows(2, &[105, 105]), [21, 22]);
+        assert_eq!(windows(2, &[118, 118]), [20, 20]);
+        assert_eq!(windows(2, &[134, 134]), [19, 18]);
+    }
+
+    #[test]
+    fn slow_start_ends_with_the_window_that_fills_the_path() {
+        // Of 60 segments less than one is queued at 101 ms, and of 80 at 111 ms 8 are.
+        let grown = windows(UNBOUNDED, &[100, 101, 111, 111]);
+        assert_eq!(grown[..2], [41, 61]);
+        assert_eq!(grown[2..], [73, 72], "80 * 100 / 111 and one, and then one at a time");
+    }
+
+    #[test]
+    fn thresholds_in_the_wrong_order_are_refused() {
+        let mut values = Values::default();
+        values.set("beta", Value::Number(1.5));
+        let error = build("vegas", &values, &Blueprint::of_any(MSS, &Values::default())).expect_err("beta below alpha");
+        assert_eq!(error.to_string(), "`beta` is 1.5; allowed: 2 or more, which is alpha");
+    }
+}
