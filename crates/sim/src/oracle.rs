@@ -426,8 +426,10 @@ mod tests {
         let mut rng = Stream::new(seed, Domain::Test, 1);
         let network = network(&mut rng);
         let hosts = network.hosts();
-        let schemes: Vec<Scheme> =
-            ["newreno", "cubic", "rc3", "constant", "rcp", "dctcp"].iter().map(|name| scheme(name, &mut rng)).collect();
+        let schemes: Vec<Scheme> = ["newreno", "cubic", "rc3", "constant", "rcp", "dctcp", "ledbat"]
+            .iter()
+            .map(|name| scheme(name, &mut rng))
+            .collect();
         let flows = |scheme: u16| -> Box<dyn FlowSource> {
             let spec = PoissonSpec {
                 sources: hosts.clone(),
@@ -452,7 +454,7 @@ mod tests {
         let drop = Drop { from: cable.a, to: cable.b, flow: rng.below(20) as u32, segments: vec![0, 3, 4], copies: 2 };
         let probes = vec![Probe::Flow(3), Probe::Queue(cable.a, cable.b)];
         RunConfig {
-            flows: Box::new(Merge::new((0..6).map(flows).collect())),
+            flows: Box::new(Merge::new((0..7).map(flows).collect())),
             drops: vec![drop],
             sampling: Some(Sampling { interval: Dur::from_ms(7), probes }),
             routing: if rng.below(2) == 0 { Routing::SinglePath } else { Routing::PerFlowEcmp },
