@@ -39,7 +39,7 @@ pub static SCENARIO: &[Key] = &[
     ),
     Key::new(
         "topology",
-        Kind::Special("a table with kind = dumbbell, chain, fat-tree, internet2 or file"),
+        Kind::Special("a table with kind = dumbbell, chain, fat-tree, spine-leaf, star, internet2 or file"),
         Fallback::Required,
         "the network",
     ),

@@ -7,8 +7,8 @@ use crate::keys::{Fallback, Key, Kind, Variant};
 use crate::units;
 use sparelane_core::{Dur, Rate};
 use sparelane_sim::topology::{
-    Chain, DrawnRates, Dumbbell, FatTree, GraphmlDefaults, HostCable, Internet2, TopologyError, UnitParser,
-    attach_hosts, balanced_rates, graphml, neutral,
+    Chain, DrawnRates, Dumbbell, FatTree, GraphmlDefaults, HostCable, Internet2, SpineLeaf, Star, TopologyError,
+    UnitParser, attach_hosts, balanced_rates, graphml, neutral,
 };
 use sparelane_sim::{Network, NodeKind};
 
@@ -70,6 +70,36 @@ pub static TOPOLOGIES: &[Variant] = &[
             Key::new("rate", Kind::Rate, Fallback::Value("100Gbps"), "rate of the cables between routers"),
             Key::new("host_rate", Kind::Rate, Fallback::Nothing("as rate"), "rate of each host's cable"),
             Key::new("delay", Kind::DELAY, Fallback::Value("1us"), "propagation delay of every cable, one way"),
+        ],
+    },
+    Variant {
+        name: "spine-leaf",
+        summary: "leaf switches leaf1, leaf2, ..., each joined to all spine switches spine1, spine2, ...; server J of leaf I is \
+                  leafI_hJ; routing = \"ecmp\" spreads flows over the spines",
+        source: "the RTCP paper, section V-B and Fig. 3(b)",
+        keys: &[
+            Key::new("spines", COUNT, Fallback::Value("3"), "spine switches"),
+            Key::new("leaves", COUNT, Fallback::Value("8"), "leaf switches"),
+            Key::new("servers", COUNT, Fallback::Value("12"), "servers at each leaf"),
+            Key::new("server_rate", Kind::Rate, Fallback::Value("10Gbps"), "rate of each server's cable"),
+            Key::new("spine_rate", Kind::Rate, Fallback::Value("40Gbps"), "rate of each cable from a leaf to a spine"),
+            Key::new("delay", Kind::DELAY, Fallback::Value("1us"), "propagation delay of every cable, one way"),
+            Key::new(
+                "over_subscription",
+                Kind::Positive { max: 1e6 },
+                Fallback::Value("1.0"),
+                "what spine_rate is divided by",
+            ),
+        ],
+    },
+    Variant {
+        name: "star",
+        summary: "hosts h1, h2, ... on one router, switch",
+        source: "sparelane",
+        keys: &[
+            Key::new("hosts", Kind::Whole { min: 2, max: 1_000_000 }, Fallback::Value("5"), "hosts"),
+            Key::new("rate", Kind::Rate, Fallback::Value("1Gbps"), "rate of each host's cable"),
+            Key::new("delay", Kind::DELAY, Fallback::Value("1us"), "propagation delay of each host's cable, one way"),
         ],
     },
     Variant {
@@ -186,6 +216,17 @@ pub fn read(field: Field<'_>, source: &Source, seed: u64) -> Result<Network, Sce
             let host_rate = section.maybe("host_rate", Field::rate)?.unwrap_or(rate);
             FatTree { k: ports, rate, host_rate, delay: delay("delay")? }.build()
         }
+        "spine-leaf" => SpineLeaf {
+            spines: count("spines")?,
+            leaves: count("leaves")?,
+            servers: count("servers")?,
+            server_rate: rate("server_rate")?,
+            spine_rate: rate("spine_rate")?,
+            over_subscription: section.need("over_subscription")?.positive()?,
+            delay: delay("delay")?,
+        }
+        .build(),
+        "star" => Star { hosts: count("hosts")?, rate: rate("rate")?, delay: delay("delay")? }.build(),
         "internet2" => Internet2 {
             hosts_per_router: count("hosts_per_router")?,
             access_rate: rate("access_rate")?,

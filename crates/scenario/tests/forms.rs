@@ -161,6 +161,25 @@ fn a_fat_tree_takes_its_size_and_rates_from_the_scenario() {
 }
 
 #[test]
+fn a_spine_leaf_network_and_a_star_take_their_sizes_and_rates_from_the_scenario() {
+    let rest = format!("{SCHEMES}[workload]\nkind = \"bulk\"\nscheme = \"tcp\"\npairs = \"permutation\"\n");
+    let network = |keys: &str| build(&format!("[topology]\nkind = {keys}\n{rest}")).network;
+    let default = network("\"spine-leaf\"");
+    assert_eq!((default.hosts().len(), default.cables.len()), (96, 120));
+    let [up, .., server] = default.cables.as_slice() else { panic!("no cables") };
+    assert_eq!((up.slowest(), server.slowest(), up.delay), (Rate::from_gbps(40), Rate::from_gbps(10), Dur::from_us(1)));
+    let keys = "spines = 2\nleaves = 3\nservers = 4\nserver_rate = \"1Gbps\"\nspine_rate = \"2Gbps\"\n\
+                over_subscription = 2\ndelay = \"5us\"";
+    let given = network(&format!("\"spine-leaf\"\n{keys}"));
+    assert_eq!((given.hosts().len(), given.cables.len()), (12, 6 + 12));
+    assert!(given.cables.iter().all(|cable| (cable.slowest(), cable.delay) == (Rate::from_gbps(1), Dur::from_us(5))));
+    assert!(given.find("leaf3_h4").is_some() && given.find("leaf3_h5").is_none());
+    let star = network("\"star\"\nhosts = 96\nrate = \"10Gbps\"\ndelay = \"2us\"");
+    assert_eq!((star.hosts().len(), star.find("h96").is_some()), (96, true));
+    assert!(star.cables.iter().all(|cable| (cable.slowest(), cable.delay) == (Rate::from_gbps(10), Dur::from_us(2))));
+}
+
+#[test]
 fn hosts_may_have_slower_cables_towards_them() {
     let rest = format!("{SCHEMES}[workload]\nkind = \"bulk\"\nscheme = \"tcp\"\n");
     for (kind, core) in [("\"internet2\"", 16), ("\"file\"\npath = \"two.graphml\"\ncapacity = \"internet2-rule\"", 1)]

@@ -131,11 +131,15 @@ fn mistakes_of_form() {
 fn mistakes_in_the_network() {
     let kind = "kind = \"dumbbell\"";
     check(&[
-        (kind, "", "x.toml:2: topology.kind: missing; allowed: dumbbell, chain, fat-tree, internet2, file"),
+        (
+            kind,
+            "",
+            "x.toml:2: topology.kind: missing; allowed: dumbbell, chain, fat-tree, spine-leaf, star, internet2, file",
+        ),
         (
             kind,
             "kind = \"dumbell\"",
-            "x.toml:3: topology.kind = \"dumbell\": unknown; allowed: dumbbell, chain, fat-tree, internet2, file; did you mean \"dumbbell\"?",
+            "x.toml:3: topology.kind = \"dumbell\": unknown; allowed: dumbbell, chain, fat-tree, spine-leaf, star, internet2, file; did you mean \"dumbbell\"?",
         ),
         (
             kind,
@@ -177,6 +181,41 @@ fn mistakes_in_the_network() {
             kind,
             "kind = \"fat-tree\"\nk = 36",
             "x.toml:4: topology.k = 36: out of range; allowed: a whole number from 2 to 34",
+        ),
+        (
+            kind,
+            "kind = \"spine-leaf\"\nspines = 0",
+            "x.toml:4: topology.spines = 0: out of range; allowed: a whole number from 1 to 1000000",
+        ),
+        (
+            kind,
+            "kind = \"spine-leaf\"\nover_subscription = 0",
+            "x.toml:4: topology.over_subscription = 0: out of range; allowed: a number above 0, up to 1000000",
+        ),
+        (
+            kind,
+            "kind = \"spine-leaf\"\nover_subscription = -1.5",
+            "x.toml:4: topology.over_subscription = -1.5: out of range; allowed: a number above 0, up to 1000000",
+        ),
+        (
+            kind,
+            "kind = \"spine-leaf\"\nspines = 9000\nleaves = 9000",
+            "x.toml:2: topology: the network has 81108000 cables; allowed: at most 32766",
+        ),
+        (
+            kind,
+            "kind = \"spine-leaf\"\nspine_rate = \"1kbps\"\nover_subscription = 2",
+            "x.toml:2: topology: the rate of spines over the over-subscription is 500 b/s; allowed: 1000 to 100000000000000 b/s",
+        ),
+        (
+            kind,
+            "kind = \"spine-leaf\"\nhosts = 3",
+            "x.toml:4: topology.hosts: unknown key; allowed: kind, spines, leaves, servers, server_rate, spine_rate, delay, over_subscription",
+        ),
+        (
+            kind,
+            "kind = \"star\"\nhosts = 1",
+            "x.toml:4: topology.hosts = 1: out of range; allowed: a whole number from 2 to 1000000",
         ),
         (
             kind,

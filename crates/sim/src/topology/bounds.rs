@@ -2,6 +2,7 @@
 //!
 //! The bounds are ours. They keep times below the overflow of 64-bit picoseconds, and catch slips of unit.
 
+use crate::simulation::MAX_CABLES;
 use crate::topology::TopologyError;
 use sparelane_core::{Dur, Rate};
 
@@ -47,6 +48,14 @@ pub(super) fn nodes(count: u64) -> Result<(), TopologyError> {
     Err(TopologyError::new(format!("the network has {count} nodes; allowed: at most {MAX_NODES}")))
 }
 
+/// Whether a network may have `count` cables.
+pub(super) fn cables(count: u64) -> Result<(), TopologyError> {
+    if count <= MAX_CABLES as u64 {
+        return Ok(());
+    }
+    Err(TopologyError::new(format!("the network has {count} cables; allowed: at most {MAX_CABLES}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,5 +71,6 @@ mod tests {
         assert_eq!(error, "the delay is 3601s; allowed: 0s to 3600s");
         assert!(at_least("the number of pairs", 0, 1).is_err());
         assert!(nodes(MAX_NODES).is_ok() && nodes(MAX_NODES + 1).is_err());
+        assert!(cables(MAX_CABLES as u64).is_ok() && cables(MAX_CABLES as u64 + 1).is_err());
     }
 }

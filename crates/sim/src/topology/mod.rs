@@ -14,6 +14,8 @@ mod internet2;
 mod names;
 pub mod neutral;
 mod paths;
+mod spine_leaf;
+mod star;
 mod units;
 
 pub use attach::{HostCable, attach_hosts};
@@ -25,6 +27,8 @@ pub use fat_tree::FatTree;
 pub use graphml::GraphmlDefaults;
 pub use internet2::{DrawnRates, Internet2};
 pub use paths::{Hop, RouterPaths};
+pub use spine_leaf::SpineLeaf;
+pub use star::Star;
 pub use units::UnitParser;
 
 pub(crate) use error::place;
