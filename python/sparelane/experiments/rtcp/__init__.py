@@ -1,0 +1,1 @@
+"""Regulated TCP (RTCP): its tables and figures."""

@@ -1,0 +1,92 @@
+"""RTCP's section II: the utility that it maximizes, and the rule that does so, without packets.
+
+Three connections share two links (Fig. 1): connection 0 crosses both, connection 1 the first, connection 2 the second.
+The utility of rate x is w log(1 + x), as in section III. Rates are shares of the larger link's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# Which connections cross each of the two links.
+LINKS = ((0, 1), (0, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Weights and capacities of the example.
+
+    Attributes:
+        name: for people.
+        weights: w of the three connections.
+        capacities: of the two links, as shares of the larger.
+    """
+
+    name: str
+    weights: tuple[float, float, float]
+    capacities: tuple[float, float] = (1.0, 1.0)
+
+    def utility(self, rates: Sequence[float]) -> float:
+        """The sum of w log(1 + x)."""
+        return math.fsum(weight * math.log1p(rate) for weight, rate in zip(self.weights, rates, strict=True))
+
+    def optimum(self) -> tuple[float, ...]:
+        """The rates of the largest utility that the links can carry, from a convex solver.
+
+        Raises:
+            RuntimeError: the solver found none.
+        """
+        from scipy.optimize import LinearConstraint, minimize
+
+        crosses = [[float(connection in link) for connection in range(3)] for link in LINKS]
+        found = minimize(
+            lambda rates: -self.utility(rates),
+            x0=[0.25 * min(self.capacities)] * 3,
+            jac=lambda rates: [-weight / (1 + rate) for weight, rate in zip(self.weights, rates, strict=True)],
+            bounds=[(0.0, None)] * 3,
+            constraints=[LinearConstraint(crosses, -math.inf, self.capacities)],
+            method="SLSQP",
+            options={"ftol": 1e-12, "maxiter": 1000},
+        )
+        if not found.success:
+            raise RuntimeError(f"no optimum for {self.name}: {found.message}")
+        return tuple(float(rate) for rate in found.x)
+
+
+def average_rates(
+    case: Case, alpha: float, *, rate_max: float = 2.0, rounds: int = 100_000, step: float = 0.02
+) -> tuple[float, ...]:
+    """The average rates of the paper's rule: eqs. (1), (3) and (4), in small steps of time.
+
+    Each target is the best answer to its counter, gamma = w / (alpha H) - 1, between 0 and `rate_max`; a connection sends at
+    `rate_max` while its counter is above the backlogs on its path, and else not at all.
+
+    Args:
+        case: weights and capacities.
+        alpha: weight of the backlogs: the smaller, the closer to the optimum and the slower.
+        rate_max: the largest rate, as a share of the larger link's.
+        rounds: steps; the second half counts.
+        step: of time, in units in which the larger link carries 1.
+
+    Returns:
+        What the links carry of each connection, on average.
+    """
+    counters, backlogs = [0.0, 0.0, 0.0], [0.0, 0.0]
+    sent = [0.0, 0.0, 0.0]
+    for at in range(rounds):
+        prices = (backlogs[0] + backlogs[1], backlogs[0], backlogs[1])
+        for flow, weight in enumerate(case.weights):
+            counter = counters[flow]
+            target = rate_max if counter <= 0.0 else min(max(weight / (alpha * counter) - 1.0, 0.0), rate_max)
+            rate = rate_max if counter > prices[flow] else 0.0
+            counters[flow] = max(counter + (target - rate) * step, 0.0)
+            if at >= rounds // 2:
+                sent[flow] += rate
+            for number, link in enumerate(LINKS):
+                if flow in link:
+                    backlogs[number] += rate * step
+        for number, capacity in enumerate(case.capacities):
+            backlogs[number] = max(backlogs[number] - capacity * step, 0.0)
+    return tuple(total / (rounds - rounds // 2) for total in sent)
