@@ -58,6 +58,15 @@ impl Column {
         Column::full(Data::Text { codes, dictionary })
     }
 
+    /// A column of text, as indices into `dictionary`, where `u64::MAX` stands for none.
+    pub fn optional_text(codes: &[u64], dictionary: Vec<String>) -> Column {
+        let data = Data::Text {
+            codes: codes.iter().map(|&code| if code == NONE { 0 } else { code as u32 }).collect(),
+            dictionary,
+        };
+        Column { data, valid: Some(codes.iter().map(|&code| code != NONE).collect()) }
+    }
+
     /// A column of words, of which there are few different ones; the dictionary is in order of appearance.
     pub fn words(words: &[&str]) -> Column {
         let mut dictionary: Vec<String> = Vec::new();

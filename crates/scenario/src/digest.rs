@@ -55,6 +55,8 @@ impl Hash {
             src,
             dst,
             scheme,
+            traffic_class,
+            request,
             size_bytes,
             start_ps,
             finish_ps,
@@ -79,8 +81,12 @@ impl Hash {
         self.wide("flow lost", lost_packets);
         self.wide("flow retransmissions", retransmissions);
         self.wide("flow timeouts", timeouts);
-        if !first_write_ps.is_empty() {
-            self.wide("flow first write", first_write_ps);
+        for (name, column) in
+            [("flow first write", first_write_ps), ("flow class", traffic_class), ("flow request", request)]
+        {
+            if !column.is_empty() {
+                self.wide(name, column);
+            }
         }
     }
 

@@ -20,6 +20,8 @@ pub struct Results {
     pub version: String,
     /// Names of the schemes, by index.
     pub schemes: Vec<String>,
+    /// Names of the classes of traffic, by index.
+    pub traffic_classes: Vec<String>,
     /// Names of the nodes, by index.
     pub nodes: Vec<String>,
     /// Names of the probes, by index: `flow 0`, or `r0->r1`.
@@ -36,6 +38,7 @@ impl Results {
             seed: scenario.seed,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             schemes: scenario.scheme_names(),
+            traffic_classes: scenario.traffic_classes.clone(),
             nodes: scenario.node_names(),
             probes: scenario.probe_names(),
         }
@@ -48,13 +51,17 @@ pub fn flow_columns(results: &Results) -> Table {
     let schemes = flows.scheme.iter().map(|&scheme| u32::from(scheme)).collect();
     let completion = |(&finish, &start): (&u64, &u64)| if finish == u64::MAX { u64::MAX } else { finish - start };
     let completion_ps: Vec<_> = flows.finish_ps.iter().zip(&flows.start_ps).map(completion).collect();
-    let first_write = match flows.first_write_ps.as_slice() {
-        [] => Column::optional_seconds(&vec![u64::MAX; flows.id.len()]),
-        some => Column::optional_seconds(some),
-    };
+    let nowhere = vec![u64::MAX; flows.id.len()];
+    // A column that no flow of the run has a value of is empty.
+    let or_nowhere = |column| if Vec::is_empty(column) { &nowhere } else { column };
     let mut table = vec![
         ("id".to_owned(), Column::u32(flows.id.clone())),
         ("scheme".to_owned(), Column::text(schemes, results.schemes.clone())),
+        (
+            "traffic_class".to_owned(),
+            Column::optional_text(or_nowhere(&flows.traffic_class), results.traffic_classes.clone()),
+        ),
+        ("request".to_owned(), Column::optional_u64(or_nowhere(&flows.request))),
         ("src".to_owned(), Column::text(flows.src.clone(), results.nodes.clone())),
         ("dst".to_owned(), Column::text(flows.dst.clone(), results.nodes.clone())),
         ("size_bytes".to_owned(), Column::optional_u64(&flows.size_bytes)),
@@ -62,7 +69,7 @@ pub fn flow_columns(results: &Results) -> Table {
         ("finish_s".to_owned(), Column::optional_seconds(&flows.finish_ps)),
         ("completion_s".to_owned(), Column::optional_seconds(&completion_ps)),
         ("ideal_s".to_owned(), Column::optional_seconds(&flows.ideal_ps)),
-        ("first_write_s".to_owned(), first_write),
+        ("first_write_s".to_owned(), Column::optional_seconds(or_nowhere(&flows.first_write_ps))),
         ("delivered_bytes".to_owned(), Column::u64(flows.delivered_bytes.clone())),
     ];
     let used = |class: &usize| flows.sent_packets[*class].iter().any(|&count| count > 0);

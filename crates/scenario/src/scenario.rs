@@ -81,6 +81,8 @@ pub struct Scenario {
     differing: Vec<Differing>,
     host: HostSpec,
     schemes: Schemes,
+    /// Names of the classes of traffic, by index.
+    pub(crate) traffic_classes: Vec<String>,
     workloads: Vec<Workload>,
     drops: Vec<Drop>,
     sampling: Option<Sampling>,
@@ -127,6 +129,7 @@ impl Scenario {
             queues_at: self.differing.iter().flat_map(|queue| queue.queues(&self.network, self.seed)).collect(),
             host: self.host,
             schemes: self.schemes.all.clone(),
+            traffic_classes: self.traffic_classes.clone(),
             flows: Box::new(Merge::new(flows)),
             drops: self.drops.clone(),
             stop: Time::ZERO + self.duration,
@@ -195,7 +198,8 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
     rcp::check(&queues, &schemes, &network, tables)?;
 
     let context = Context { source, network: &network, schemes: &schemes, bdp_bytes, duration, seed };
-    let workloads = read_workloads(&section, context)?;
+    let mut traffic_classes = Vec::new();
+    let workloads = read_workloads(&section, context, &mut traffic_classes)?;
     let drops = section.need("drop")?;
     let drops = drops.tables()?.into_iter().map(|field| drops::read(field, &network)).collect::<Result<_, _>>()?;
     let sampling = section.given("sample").map(|field| sampling::read(field, &network, duration)).transpose()?;
@@ -220,6 +224,7 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
         differing,
         host,
         schemes,
+        traffic_classes,
         workloads,
         drops,
         sampling,
@@ -246,11 +251,15 @@ fn distances(network: &Network, topology: &Field<'_>) -> Result<Distances, Scena
         .map_err(|(a, b)| topology.error(format!("no path joins the hosts \"{}\" and \"{}\"", name(a), name(b))))
 }
 
-fn read_workloads(section: &Section<'_>, context: Context<'_>) -> Result<Vec<Workload>, ScenarioError> {
+fn read_workloads(
+    section: &Section<'_>,
+    context: Context<'_>,
+    traffic_classes: &mut Vec<String>,
+) -> Result<Vec<Workload>, ScenarioError> {
     let field = section.need("workload")?;
     let tables = field.tables()?;
     if tables.is_empty() {
         return Err(field.error("no workload; allowed: at least one"));
     }
-    (0..).zip(&tables).map(|(number, field)| Workload::read(field, number, context)).collect()
+    (0..).zip(&tables).map(|(number, field)| Workload::read(field, number, context, traffic_classes)).collect()
 }

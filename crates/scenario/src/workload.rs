@@ -1,5 +1,6 @@
 //! `[[workload]]`: where flows come from.
 
+mod classes;
 mod mix;
 mod tables;
 mod writes;
@@ -15,11 +16,12 @@ use crate::topology::Units;
 use crate::volume::{Volume, max_flow_bytes, volume};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::workload::{
-    ArrivalRate, Bulk, BulkSpec, Destinations, FlowList, LoadOn, Mix, Mixed, Paced, Pairs, Poisson, PoissonSpec,
-    SizeDistribution, Starts, UNDECIDED, WorkloadError,
+    ArrivalRate, Bulk, BulkSpec, Classed, Destinations, FlowList, LoadOn, Mix, Mixed, Paced, Pairs, Poisson,
+    PoissonSpec, SizeDistribution, Starts, TrafficClass, UNDECIDED, WorkloadError,
 };
 use sparelane_sim::{FlowSource, Network, NodeId, Writes};
 
+pub use classes::TRAFFIC_CLASS;
 use tables::MAX_BULK_FLOWS;
 pub use tables::{WORKLOAD, WORKLOADS};
 pub use writes::WRITES;
@@ -54,6 +56,8 @@ pub enum Workload {
     Mixed(Box<Workload>, Mix, u32),
     /// Another workload, whose applications write in pieces.
     Paced(Box<Workload>, Writes),
+    /// Another workload, in classes of traffic.
+    Classed(Box<Workload>, Vec<TrafficClass>),
 }
 
 impl Workload {
@@ -66,12 +70,19 @@ impl Workload {
             Workload::Mixed(inner, mix, number) => {
                 Box::new(Mixed::new(inner.flows(network, seed)?, network, mix, seed, *number)?)
             }
+            Workload::Classed(inner, classes) => Box::new(Classed::new(inner.flows(network, seed)?, classes.clone())),
             Workload::Paced(inner, writes) => Box::new(Paced::new(inner.flows(network, seed)?, *writes)),
         })
     }
 
     /// Reads workload number `number`.
-    pub fn read(field: &Field<'_>, number: u32, context: Context<'_>) -> Result<Workload, ScenarioError> {
+    /// `traffic_classes` are the names of the scenario's so far; those that are new here are added.
+    pub fn read(
+        field: &Field<'_>,
+        number: u32,
+        context: Context<'_>,
+        traffic_classes: &mut Vec<String>,
+    ) -> Result<Workload, ScenarioError> {
         let (kind, section) = field.clone().variant(WORKLOAD, WORKLOADS)?;
         let mix = mix::read(&section, context.schemes)?;
         let (scheme, first_scheme) = match &mix {
@@ -94,6 +105,14 @@ impl Workload {
         };
         let tried = workload.flows(context.network, context.seed);
         tried.map_err(|error| section.whole_table().error(error.message))?;
+        // A list may name any scheme.
+        let used = match &mix {
+            _ if kind == "flows" => (0..context.schemes.all.len() as u16).collect(),
+            Some(mix) => mix.shares.iter().map(|&(scheme, _)| scheme).collect(),
+            None => vec![first_scheme],
+        };
+        let classes = classes::read(&section, &used, context.schemes, traffic_classes)?;
+        let workload = if classes.is_empty() { workload } else { Workload::Classed(Box::new(workload), classes) };
         let (Some(mix), Some(field)) = (mix, section.given("mix")) else { return Ok(workload) };
         let workload = Workload::Mixed(Box::new(workload), mix, number);
         let tried = workload.flows(context.network, context.seed);

@@ -285,3 +285,15 @@ fn every_printed_default_of_a_controller_is_read_as_that_default() {
         }
     }
 }
+
+#[test]
+fn flows_are_of_one_class_of_traffic_or_of_classes_by_size() {
+    let classes = |workload: &str| -> Vec<_> { flows(workload).iter().map(|flow| flow.traffic_class).collect() };
+    let three = "kind = \"bulk\"\nflows = 3\nsize = \"20KB\"\n";
+    assert_eq!(classes(three), [None; 3]);
+    assert_eq!(classes(&format!("{three}traffic_class = \"web\"")), [Some(0); 3]);
+    let by_size = "traffic_classes = [{ name = \"urgent\", below = \"30KB\" }, { name = \"high-volume\" }]";
+    assert_eq!(classes(&format!("kind = \"bulk\"\nsize = \"20KB\"\n{by_size}")), [Some(0); 2]);
+    assert_eq!(classes(&format!("kind = \"bulk\"\nsize = \"30KB\"\n{by_size}")), [Some(1); 2]);
+    assert_eq!(classes(&format!("kind = \"bulk\"\n{by_size}")), [Some(1); 2], "without end");
+}

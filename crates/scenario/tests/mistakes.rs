@@ -811,6 +811,40 @@ fn mistakes_in_batches_and_hosts() {
 }
 
 #[test]
+fn mistakes_in_classes_of_traffic() {
+    let with = |keys: &str| changed("scheme = \"tcp\"", &format!("scheme = \"tcp\"\n{keys}"));
+    for (keys, expected) in [
+        (
+            "traffic_class = \"a\"\ntraffic_classes = [{ name = \"b\" }]",
+            "x.toml:15: workload.traffic_classes = [{ name = \"b\" }]: traffic_class is given too; allowed: one of the two",
+        ),
+        (
+            "traffic_classes = [{ name = \"a\" }, { name = \"b\" }]",
+            "x.toml:14: workload.traffic_classes.0: not in order; allowed: below in every class but the last, which \
+             takes what is left",
+        ),
+        (
+            "traffic_classes = [{ name = \"a\", below = \"9KB\" }, { name = \"b\", below = \"9KB\" }, { name = \"c\" }]",
+            "x.toml:14: workload.traffic_classes.1: below is 9000B; allowed: more than that of \
+             the class before, 9000B",
+        ),
+    ] {
+        assert_eq!(with(keys), expected, "{keys}");
+    }
+    assert_eq!(
+        message(
+            &GOOD.replacen("newreno", "rtcp", 1).replacen(
+                "kind = \"bulk\"",
+                "kind = \"bulk\"\ntraffic_class = \"bulk\"",
+                1
+            ),
+            &[]
+        ),
+        "x.toml:13: workload.traffic_class = \"bulk\": scheme \"tcp\": there is no weight for traffic class \"bulk\"",
+    );
+}
+
+#[test]
 fn mistakes_in_writes() {
     let with = |writes: &str| changed("scheme = \"tcp\"", &format!("scheme = \"tcp\"\nwrites = {writes}"));
     for (writes, expected) in [
@@ -897,7 +931,7 @@ fn mistakes_in_overrides_name_the_override() {
         ),
         (
             "workload.1.load=3",
-            "--set workload.1: unknown key; allowed: kind, scheme, mix, mix_by, writes, flows, pairs, size, sizes, start, \
+            "--set workload.1: unknown key; allowed: kind, scheme, mix, mix_by, writes, traffic_class, traffic_classes, flows, pairs, size, sizes, start, \
              spread, gap",
         ),
         ("queue", "--set queue: an override is KEY=VALUE, as in duration=10s"),

@@ -163,6 +163,8 @@ pub struct RunConfig {
     pub host: HostSpec,
     /// The schemes that flows refer to.
     pub schemes: Vec<Scheme>,
+    /// Names of the classes of traffic that flows refer to.
+    pub traffic_classes: Vec<String>,
     /// The flows.
     pub flows: Box<dyn FlowSource>,
     /// Packets to drop on purpose.

@@ -21,6 +21,17 @@ pub struct FlowSpec {
     pub scheme: u16,
     /// How the application writes; `None` writes everything at the start.
     pub writes: Option<Writes>,
+    /// Index into the run's classes of traffic, if it is of one.
+    pub traffic_class: Option<u8>,
+    /// The request that it belongs to, if it does: requests have numbers from 0, and all flows of one start together.
+    pub request: Option<u32>,
+}
+
+impl FlowSpec {
+    /// A flow that is written at once, of no class of traffic and no request.
+    pub const fn new(start: Time, src: NodeId, dst: NodeId, size_bytes: Option<u64>, scheme: u16) -> FlowSpec {
+        FlowSpec { start, src, dst, size_bytes, scheme, writes: None, traffic_class: None, request: None }
+    }
 }
 
 /// An application that paces its transfer, as players of videos do (NSDI 2014 section 5.1.2): a first write at the

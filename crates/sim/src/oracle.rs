@@ -454,6 +454,7 @@ mod tests {
         let drop = Drop { from: cable.a, to: cable.b, flow: rng.below(20) as u32, segments: vec![0, 3, 4], copies: 2 };
         let probes = vec![Probe::Flow(3), Probe::Queue(cable.a, cable.b)];
         RunConfig {
+            traffic_classes: Vec::new(),
             flows: Box::new(Merge::new((0..7).map(flows).collect())),
             drops: vec![drop],
             sampling: Some(Sampling { interval: Dur::from_ms(7), probes }),

@@ -19,6 +19,10 @@ pub struct FlowTable {
     pub dst: Vec<u32>,
     /// Index of the scheme.
     pub scheme: Vec<u16>,
+    /// Index of the class of traffic; `u64::MAX` for a flow of none. Empty as long as no flow of the run is of one.
+    pub traffic_class: Vec<u64>,
+    /// The request; `u64::MAX` for a flow of none. Empty as long as no flow of the run is of one.
+    pub request: Vec<u64>,
     /// Payload bytes; `u64::MAX` for a flow without end.
     pub size_bytes: Vec<u64>,
     /// When the SYN was sent, picoseconds.
@@ -62,6 +66,16 @@ impl FlowTable {
         if spec.writes.is_some() || !self.first_write_ps.is_empty() {
             self.first_write_ps.resize(self.id.len(), u64::MAX);
         }
+        put_last(&mut self.traffic_class, self.id.len(), spec.traffic_class.map(u64::from));
+        put_last(&mut self.request, self.id.len(), spec.request.map(u64::from));
+    }
+}
+
+/// Gives row `rows - 1` of a column its value; the column stays empty until a row has one.
+fn put_last(column: &mut Vec<u64>, rows: usize, value: Option<u64>) {
+    if value.is_some() || !column.is_empty() {
+        column.resize(rows - 1, u64::MAX);
+        column.push(value.unwrap_or(u64::MAX));
     }
 }
 

@@ -121,6 +121,7 @@ pub(crate) struct World<F> {
     /// Entries of the route table per flow and direction.
     route_stride: u32,
     schemes: Vec<Scheme>,
+    traffic_classes: Vec<String>,
     drops: Vec<crate::fault::Drop>,
     pub(crate) sampler: Option<Sampler>,
     seed: u64,
@@ -172,6 +173,7 @@ impl<F: Fabric> World<F> {
             routes,
             route_stride: routers as u32 + 3,
             schemes: config.schemes,
+            traffic_classes: config.traffic_classes,
             drops: config.drops,
             sampler,
             seed: config.seed,

@@ -81,7 +81,7 @@ impl Bulk {
             let (src, dst) = pairing.pair(number);
             let start = start(spec.starts, number, &mut starting)?;
             let size_bytes = spec.sizes.as_ref().map(|sizes| sizes.draw(&mut sizing));
-            flows.push(FlowSpec { start, src, dst, size_bytes, scheme: spec.scheme, writes: None });
+            flows.push(FlowSpec::new(start, src, dst, size_bytes, spec.scheme));
         }
         flows.sort_by_key(|flow| flow.start);
         Ok(Bulk(flows.into_iter()))

@@ -100,7 +100,7 @@ fn neutral_flow(words: &[&str], network: &Network, scheme: u16, max_bytes: u64) 
     let (src, dst) = (node("src", src)?, node("dst", dst)?);
     ends::check(network, src, dst)?;
     let bytes = whole("the bytes", bytes, max_bytes)?;
-    Ok(FlowSpec { start, src, dst, size_bytes: (bytes > 0).then_some(bytes), scheme, writes: None })
+    Ok(FlowSpec::new(start, src, dst, (bytes > 0).then_some(bytes), scheme))
 }
 
 /// A whole number up to `max`.
@@ -131,7 +131,7 @@ impl Table<'_> {
         let start = self.units.time(start).map_err(|allowed| format!("start is `{start}`; allowed: {allowed}"))?;
         let scheme = self.scheme(field(SCHEME))?;
         let size_bytes = self.size(size, scheme)?;
-        Ok(FlowSpec { start: Time::from_ps(start.as_ps()), src, dst, size_bytes, scheme, writes: None })
+        Ok(FlowSpec::new(Time::from_ps(start.as_ps()), src, dst, size_bytes, scheme))
     }
 
     /// A node by name, else by number.
@@ -222,14 +222,7 @@ mod tests {
     }
 
     fn flow(start_ns: u64, src: u32, dst: u32, size_bytes: Option<u64>, scheme: u16) -> FlowSpec {
-        FlowSpec {
-            start: Time::from_ns(start_ns),
-            src: NodeId(src),
-            dst: NodeId(dst),
-            size_bytes,
-            scheme,
-            writes: None,
-        }
+        FlowSpec::new(Time::from_ns(start_ns), NodeId(src), NodeId(dst), size_bytes, scheme)
     }
 
     #[test]

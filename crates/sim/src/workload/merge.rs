@@ -44,7 +44,7 @@ mod tests {
     impl FlowSource for Fixed {
         fn next_flow(&mut self) -> Option<FlowSpec> {
             let start = Time::from_ns(self.0.next()?);
-            Some(FlowSpec { start, src: NodeId(0), dst: NodeId(1), size_bytes: Some(1), scheme: self.1, writes: None })
+            Some(FlowSpec::new(start, NodeId(0), NodeId(1), Some(1), self.1))
         }
     }
 

@@ -152,7 +152,7 @@ mod tests {
                 self.0 += 1;
                 let src = NodeId(10 + self.0 % 100);
                 let scheme = if self.0 == 7 { 3 } else { UNDECIDED };
-                FlowSpec { start: Time::ZERO, src, dst: NodeId(10), size_bytes: None, scheme, writes: None }
+                FlowSpec::new(Time::ZERO, src, NodeId(10), None, scheme)
             })
         }
     }

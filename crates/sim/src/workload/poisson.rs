@@ -127,7 +127,7 @@ impl FlowSource for Poisson {
         let dst = self.receivers.draw(&source.excluded, &mut source.arrivals);
         let size_bytes = Some(self.sizes.draw(&mut source.sizes));
         self.next.push(Reverse((source.after(start), place)));
-        Some(FlowSpec { start, src: source.host, dst, size_bytes, scheme: self.scheme, writes: None })
+        Some(FlowSpec::new(start, source.host, dst, size_bytes, self.scheme))
     }
 }
 

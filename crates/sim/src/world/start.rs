@@ -36,7 +36,7 @@ impl<F: Fabric> World<F> {
         let cc = scheme.controller_for(Blueprint {
             mss_bytes: scheme.transport.mss_bytes,
             flow_bytes: spec.size_bytes,
-            traffic_class: None,
+            traffic_class: spec.traffic_class.map(|class| self.traffic_classes[usize::from(class)].as_str()),
             line_rate: self.links[there[0] as usize].rate,
             inner: &scheme.inner,
         });
