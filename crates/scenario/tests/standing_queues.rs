@@ -76,6 +76,20 @@ fn dctcp_keeps_the_queue_just_below_the_threshold_of_marking() {
     }
 }
 
+/// SIGCOMM 2010 Fig. 1: about 20 packets of DCTCP, where TCP takes the 700 kB (467 packets) that there are.
+#[test]
+fn the_shipped_scenario_shows_a_short_queue_of_dctcp_and_a_long_one_of_tcp() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sparelane/scenarios/dctcp-two-flows.toml");
+    let held = |overrides: &[String]| {
+        let scenario = Scenario::load(&path, overrides).unwrap_or_else(|error| panic!("{error}"));
+        queue(&scenario.simulate().expect("a run").run().expect("lawful physics"), 500)
+    };
+    let (dctcp, tcp) = (held(&["duration=1s".to_owned()]), held(&["workload.scheme=tcp".to_owned()]));
+    let (least, most) = least_and_most(&dctcp);
+    assert!(least >= 15.0 && most <= 23.0, "from {least} to {most} packets");
+    assert!(mean(&tcp) > 300.0 && least_and_most(&tcp).1 > 440.0, "{} packets on average", mean(&tcp));
+}
+
 /// The same marks, echoed until the window is cut and answered by halving it, leave the queue empty at times.
 #[test]
 fn newreno_empties_the_queue_that_dctcp_keeps() {
