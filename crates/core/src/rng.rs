@@ -23,6 +23,8 @@ pub enum Domain {
     Schemes = 7,
     /// Which queues differ from the others.
     Queues = 9,
+    /// Early drops, and the hash of flows, at one link.
+    ActiveQueue = 20,
     /// Random tests and generated scenarios.
     Test = 5,
 }

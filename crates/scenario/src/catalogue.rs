@@ -1,6 +1,7 @@
 //! Everything that a scenario can ask for, as data: from the controllers' own declarations and from the tables
 //! that the parser reads by.
 
+use crate::active_queues::ACTIVE_QUEUE;
 use crate::keys::{Key, Variant};
 use crate::queue_at::QUEUE_AT;
 use crate::queues::{DISCIPLINES, NIC_QUEUE, QUEUE_KEYS, ROUTER_QUEUE};
@@ -52,9 +53,13 @@ pub fn catalogue() -> Vec<Entry> {
     entries.extend([
         table("(top level)", "the run as a whole", scenario::SCENARIO),
         table("[[link]]", "settings of chosen cables", links::LINK),
-        table("[queue]", "output queues of routers", ROUTER_QUEUE),
-        table("[[queue_at]]", "output queues that differ, by router or by share", &[QUEUE_AT, QUEUE_KEYS].concat()),
-        table("[nic]", "output queues of hosts", NIC_QUEUE),
+        table("[queue]", "output queues of routers", &[ROUTER_QUEUE, ACTIVE_QUEUE].concat()),
+        table(
+            "[[queue_at]]",
+            "output queues that differ, by router or by share",
+            &[QUEUE_AT, QUEUE_KEYS, ACTIVE_QUEUE].concat(),
+        ),
+        table("[nic]", "output queues of hosts", &[NIC_QUEUE, ACTIVE_QUEUE].concat()),
         table("[queue.rcp]", "rates that queues compute for RCP; [nic.rcp] likewise", rcp::RCP),
         table("[host]", "what hosts take their time for", host::HOST),
         table("[transport]", "settings of TCP", transport::TRANSPORT),

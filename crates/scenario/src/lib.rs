@@ -7,7 +7,8 @@
 //! Every key is declared in a table beside the code that reads it. These tables decide which keys are allowed,
 //! hold the defaults, and are what [`catalogue`](catalogue::catalogue) lists.
 
-pub mod catalogue;
+pub mod active_queues;
+mod catalogue;
 pub mod columns;
 pub mod digest;
 pub mod document;

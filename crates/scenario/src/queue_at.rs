@@ -1,5 +1,6 @@
 //! `[[queue_at]]`: routers, or single output queues of routers, whose queues differ from `[queue]`.
 
+use crate::active_queues::ACTIVE_QUEUE;
 use crate::error::{ScenarioError, did_you_mean};
 use crate::field::{Field, Section};
 use crate::keys::{Fallback, Key, Kind};
@@ -59,10 +60,11 @@ pub fn read(
     schemes: &Schemes,
     bdp: u64,
 ) -> Result<Differing, ScenarioError> {
-    let section = field.clone().section(&[QUEUE_AT, QUEUE_KEYS])?;
+    let section = field.clone().section(&[QUEUE_AT, QUEUE_KEYS, ACTIVE_QUEUE])?;
     let place = place(&section, network)?;
-    if QUEUE_KEYS.iter().all(|key| section.given(key.name).is_none()) {
-        let allowed = QUEUE_KEYS.iter().map(|key| key.name).collect::<Vec<_>>().join(", ");
+    let keys = || QUEUE_KEYS.iter().chain(ACTIVE_QUEUE);
+    if keys().all(|key| section.given(key.name).is_none()) {
+        let allowed = keys().map(|key| key.name).collect::<Vec<_>>().join(", ");
         return Err(field.error(format!("changes nothing; allowed: {allowed}")));
     }
     let queue = read_differing(&section, &queues.router, schemes, bdp)?;

@@ -1,5 +1,6 @@
 //! `[queue]` and `[nic]`: the output queues of routers and of hosts.
 
+use crate::active_queues::{self, ACTIVE_QUEUE};
 use crate::error::ScenarioError;
 use crate::field::{Field, Section};
 use crate::keys::{Fallback, Key, Kind};
@@ -16,11 +17,15 @@ pub static DISCIPLINES: &[(&str, &str, &str)] = &[
         "strict priority over one shared buffer; the newest packets of the lowest class make room for higher classes",
         "NSDI 2014 section 5; the authors' code",
     ),
+    ("red", "random early detection: the longer the average queue, the more is dropped or marked", "ToN 1(4), 1993"),
+    ("codel", "controlled delay: drops or marks at the head once the delay stays above a target", "RFC 8289"),
+    ("fq-codel", "flows take turns, new ones first, and each is under codel", "RFC 8290"),
+    ("pie", "drops or marks arrivals with a probability that follows the delay and its trend", "RFC 8033"),
 ];
 
 const KIND: Key = Key::new(
     "kind",
-    Kind::Choice(&["fifo", "priority"]),
+    Kind::Choice(&["fifo", "priority", "red", "codel", "fq-codel", "pie"]),
     Fallback::Nothing("priority where a scheme sends at low priority, else fifo"),
     "the order of service",
 );
@@ -28,7 +33,7 @@ const MARK_AT: Key = Key::new(
     "mark_at",
     Kind::Limit,
     Fallback::Nothing("never"),
-    "mark ECN-capable packets that arrive when so much or more is queued, in all classes together",
+    "mark ECN-capable packets that arrive when so much or more is queued, in all classes together; fifo and priority only",
 );
 
 const AS_IN_QUEUE: Fallback = Fallback::Nothing("as in [queue]");
@@ -94,10 +99,10 @@ pub struct Queues {
 impl Queues {
     /// Reads `[queue]` and `[nic]`.
     pub fn read(queue: Field<'_>, nic: Field<'_>, schemes: &Schemes, bdp: u64) -> Result<Queues, ScenarioError> {
-        let nic = nic.section(&[NIC_QUEUE])?;
-        let router = read_queue(&queue.section(&[ROUTER_QUEUE])?, schemes, bdp)?;
+        let nic = nic.section(&[NIC_QUEUE, ACTIVE_QUEUE])?;
+        let router = read_queue(&queue.section(&[ROUTER_QUEUE, ACTIVE_QUEUE])?, schemes, bdp)?;
         let queues = Queues { router, nic: read_queue(&nic, schemes, bdp)? };
-        if let (Discipline::Fifo, Some(scheme)) = (queues.nic.discipline, schemes.with_low_priority()) {
+        if let (Some(scheme), false) = (schemes.with_low_priority(), queues.nic.discipline == Discipline::Priority) {
             let message = format!(
                 "scheme \"{scheme}\" sends at low priority, which its own host must hold back; allowed: priority"
             );
@@ -153,22 +158,24 @@ pub fn read_differing(
     schemes: &Schemes,
     bdp: u64,
 ) -> Result<QueueSpec, ScenarioError> {
-    let discipline = match section.maybe("kind", Field::choice)? {
-        Some("priority") => Discipline::Priority,
-        Some(_) => Discipline::Fifo,
-        None => usual.discipline,
-    };
+    let kind = section.maybe("kind", Field::choice)?.unwrap_or(active_queues::kind_of(&usual.discipline));
+    active_queues::check_keys(section, kind)?;
+    let discipline = active_queues::read(section, kind, &usual.discipline, bdp)?;
     let limit = section.maybe("limit", |field| read_limit(field, schemes, bdp))?.unwrap_or(usual.limit);
+    let marks_at_threshold = matches!(discipline, Discipline::Fifo | Discipline::Priority);
+    if let (Some(field), false) = (section.given("mark_at"), marks_at_threshold) {
+        return Err(field.error(format!("a {kind} queue marks by its own law; allowed: with kind = fifo or priority")));
+    }
     let mark_at = section.maybe("mark_at", |field| read_mark(field, limit, schemes, bdp))?;
     let low_priority = section.maybe("low_priority", Field::choice)?;
     let push_out = section.maybe("push_out", Field::flag)?;
-    if let (Discipline::Fifo, Some(field)) = (discipline, section.given("push_out")) {
-        return Err(field.error("a FIFO queue knows no classes; allowed: kind = \"priority\""));
+    if let (Some(field), false) = (section.given("push_out"), discipline == Discipline::Priority) {
+        return Err(field.error(format!("a {kind} queue knows no classes; allowed: kind = \"priority\"")));
     }
     Ok(QueueSpec {
         discipline,
         limit,
-        mark_at: mark_at.or(usual.mark_at),
+        mark_at: mark_at.or(usual.mark_at).filter(|_| marks_at_threshold),
         bars_low_priority: low_priority.map_or(usual.bars_low_priority, |word| word == "drop"),
         push_out: push_out.unwrap_or(usual.push_out),
         rcp: usual.rcp,
@@ -176,7 +183,7 @@ pub fn read_differing(
 }
 
 /// As much as `field` says.
-fn read_amount(field: &Field<'_>, bdp: u64) -> Result<Limit, ScenarioError> {
+pub fn read_amount(field: &Field<'_>, bdp: u64) -> Result<Limit, ScenarioError> {
     Ok(match field.amount()? {
         Amount::Bytes(bytes) => Limit::Bytes(bytes),
         Amount::Packets(packets) => Limit::Packets(packets),

@@ -337,7 +337,7 @@ fn mistakes_in_queues() {
         (
             "[queue]",
             "[queue]\nkind = \"fiffo\"",
-            "x.toml:5: queue.kind = \"fiffo\": unknown; allowed: fifo, priority; did you mean \"fifo\"?",
+            "x.toml:5: queue.kind = \"fiffo\": unknown; allowed: fifo, priority, red, codel, fq-codel, pie; did you mean \"fifo\"?",
         ),
         (
             "[queue]",
@@ -408,13 +408,92 @@ fn mistakes_in_queues() {
 }
 
 #[test]
+fn mistakes_in_active_queues() {
+    let cases = [
+        (
+            "kind = \"red\"",
+            "x.toml:4: queue.min: missing; allowed: bytes (\"5MB\"), packets (\"9packets\") or bandwidth-delay products (\"1bdp\")",
+        ),
+        (
+            "kind = \"red\"\nmin = \"9packets\"\nmax = \"9packets\"",
+            "x.toml:7: queue.max = \"9packets\": min is 9packets, and max 9packets; allowed: max above min",
+        ),
+        (
+            "kind = \"red\"\nmin = \"20kB\"\nmax = \"9kB\"",
+            "x.toml:7: queue.max = \"9kB\": min is 20000B, and max 9000B; allowed: max above min",
+        ),
+        (
+            "kind = \"red\"\nmin = \"5packets\"\nmax = \"90kB\"",
+            "x.toml:7: queue.max = \"90kB\": min and max have different units; allowed: both in bytes, or both in packets",
+        ),
+        (
+            "kind = \"red\"\nmin = \"0B\"\nmax = \"90kB\"",
+            "x.toml:6: queue.min = \"0B\": nothing; allowed: 1B or more, or 1packets or more",
+        ),
+        (
+            "kind = \"red\"\nmin = \"5packets\"\nmax = \"15packets\"\nweight = 0",
+            "x.toml:8: queue.weight = 0: out of range; allowed: a number above 0, up to 1",
+        ),
+        (
+            "kind = \"red\"\nmin = \"5packets\"\nmax = \"15packets\"\nmark_at = \"5packets\"",
+            "x.toml:8: queue.mark_at = \"5packets\": a red queue marks by its own law; allowed: with kind = fifo or priority",
+        ),
+        (
+            "kind = \"codel\"\ntarget = \"5\"",
+            "x.toml:6: queue.target = \"5\": a time needs a unit, as in \"40ms\"; allowed: ps, ns, us, ms, s, min",
+        ),
+        (
+            "kind = \"codel\"\ninterval = \"1ms\"",
+            "x.toml:6: queue.interval = \"1ms\": interval is 1ms, and target 5ms; allowed: an interval of the target or more",
+        ),
+        (
+            "kind = \"codel\"\nflows = 4",
+            "x.toml:6: queue.flows = 4: a codel queue has no such setting; allowed: with kind = \"fq-codel\"",
+        ),
+        (
+            "kind = \"fq-codel\"\nflows = 0",
+            "x.toml:6: queue.flows = 0: out of range; allowed: a whole number from 1 to 65536",
+        ),
+        (
+            "kind = \"pie\"\nmark_ecn_threshold = 2",
+            "x.toml:6: queue.mark_ecn_threshold = 2: out of range; allowed: a number from 0 to 1, or a percentage such as \"30%\"",
+        ),
+        (
+            "kind = \"fifo\"\necn = true",
+            "x.toml:6: queue.ecn = true: a fifo queue has no such setting; allowed: with kind = \"red\", \"codel\", \"fq-codel\", \"pie\"",
+        ),
+        (
+            "kind = \"cdoel\"",
+            "x.toml:5: queue.kind = \"cdoel\": unknown; allowed: fifo, priority, red, codel, fq-codel, pie; did you mean \"codel\"?",
+        ),
+    ];
+    for (table, expected) in cases {
+        assert_eq!(changed("[queue]", &format!("[queue]\n{table}")), expected, "{table}");
+    }
+    for kind in ["codel", "pie", "fq-codel", "red\"\nmin = \"5packets\"\nmax = \"15packets"] {
+        assert_eq!(changed("[queue]", &format!("[queue]\nkind = \"{kind}\"\necn = true")), "no mistake");
+        assert_eq!(
+            changed("[nic]", &format!("[nic]\nkind = \"{kind}\"")).split(": scheme").last(),
+            Some(" \"rc3\" sends at low priority, which its own host must hold back; allowed: priority")
+        );
+    }
+    let differing =
+        "[queue]\nkind = \"red\"\nmin = \"5packets\"\nmax = \"9packets\"\n[[queue_at]]\nrouters = [\"west\"]\n";
+    assert_eq!(changed("[queue]", &format!("{differing}max = \"7packets\"")), "no mistake");
+    assert_eq!(
+        changed("[queue]", &format!("{differing}max = \"4packets\"")),
+        "x.toml:10: queue_at.0.max = \"4packets\": min is 5packets, and max 4packets; allowed: max above min"
+    );
+}
+
+#[test]
 fn mistakes_in_queues_that_differ() {
     let with = |table: &str| changed("[queue]", &format!("[[queue_at]]\n{table}\n[queue]"));
     let cases = [
         ("kind = \"fifo\"", "x.toml:4: queue_at.0: names no queue; allowed: routers or share"),
         (
             "routers = [\"west\"]",
-            "x.toml:4: queue_at.0: changes nothing; allowed: kind, limit, mark_at, low_priority, push_out",
+            "x.toml:4: queue_at.0: changes nothing; allowed: kind, limit, mark_at, low_priority, push_out, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold",
         ),
         (
             "routers = [\"west\"]\nshare = 0.5\nkind = \"fifo\"",
@@ -455,7 +534,7 @@ fn mistakes_in_queues_that_differ() {
         ),
         (
             "share = 0.5\nkind = \"fifo\"\npush_out = false",
-            "x.toml:7: queue_at.0.push_out = false: a FIFO queue knows no classes; allowed: kind = \"priority\"",
+            "x.toml:7: queue_at.0.push_out = false: a fifo queue knows no classes; allowed: kind = \"priority\"",
         ),
         (
             "share = 0.5\nlow_priority = \"block\"",
@@ -471,7 +550,7 @@ fn mistakes_in_queues_that_differ() {
         ),
         (
             "share = 0.5\nkinds = \"fifo\"",
-            "x.toml:6: queue_at.0.kinds: unknown key; allowed: routers, share, of, kind, limit, mark_at, low_priority, push_out; did you mean \"kind\"?",
+            "x.toml:6: queue_at.0.kinds: unknown key; allowed: routers, share, of, kind, limit, mark_at, low_priority, push_out, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold; did you mean \"kind\"?",
         ),
         (
             "routers = [\"east\"]\nkind = \"fifo\"\nmark_at = \"9kB\"\n[[link]]\nselect = \"core\"\nlimit = \"8kB\"",
@@ -484,11 +563,11 @@ fn mistakes_in_queues_that_differ() {
     assert_eq!(with("share = 0\nkind = \"fifo\""), "no mistake");
     assert_eq!(
         changed("[queue]", "[queue]\nkind = \"fifo\"\npush_out = true"),
-        "x.toml:6: queue.push_out = true: a FIFO queue knows no classes; allowed: kind = \"priority\""
+        "x.toml:6: queue.push_out = true: a fifo queue knows no classes; allowed: kind = \"priority\""
     );
     assert_eq!(
         changed("[nic]", "[nic]\nlow_priority = \"drop\""),
-        "x.toml:6: nic.low_priority: unknown key; allowed: kind, limit, mark_at, rcp"
+        "x.toml:6: nic.low_priority: unknown key; allowed: kind, limit, mark_at, rcp, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold"
     );
 }
 

@@ -5,6 +5,8 @@
 //!
 //! Order of events: time; then links by number (an arrival before a wake-up); then alarms in the order
 //! of [`Alarm`]. Within one link and instant, a transmission begins before an arrival at the queue.
+//!
+//! What is dropped is known to the hosts before the next alarm at the latest: until then, it changes nothing for them.
 
 use crate::event_tree::EventTree;
 use crate::link::{Link, LinkCounts, LinkSpec, PlannedDrop};
@@ -65,6 +67,8 @@ pub(crate) trait Fabric {
     fn expected_blocks(&self) -> u32 {
         NO_BLOCKS
     }
+    /// Notices what was dropped by `now` while nobody looked.
+    fn settle(&mut self, now: Time);
     /// Packets that vanished since the last call.
     fn take_dropped(&mut self) -> Option<Packet>;
     /// Bytes that wait for `link`.
@@ -85,6 +89,8 @@ pub(crate) struct LinkFabric<const N: usize> {
     routes: Vec<u32>,
     tree: EventTree<N>,
     alarms: [Time; Alarm::ALL.len()],
+    /// Links that may drop packets while nobody touches them.
+    unruly: Vec<u32>,
     dropped: Vec<Packet>,
     /// The link of the last delivery at a host.
     delivered_by: u32,
@@ -119,8 +125,10 @@ impl<const N: usize> LinkFabric<N> {
 impl<const N: usize> Fabric for LinkFabric<N> {
     fn new(links: &[LinkSpec], seed: u64) -> LinkFabric<N> {
         assert!(links.len() <= Self::LINKS, "{} links; this fabric has room for {}", links.len(), Self::LINKS);
+        let links: Vec<_> = links.iter().zip(0..).map(|(&spec, number)| Link::new(spec, seed, number)).collect();
         LinkFabric {
-            links: links.iter().zip(0..).map(|(&spec, number)| Link::new(spec, seed, number)).collect(),
+            unruly: (0..).zip(&links).filter(|(_, link)| link.drops_by_itself()).map(|(number, _)| number).collect(),
+            links,
             routes: Vec::new(),
             tree: EventTree::new(),
             alarms: [Time::NEVER; Alarm::ALL.len()],
@@ -159,6 +167,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
                 self.other_events += 1;
                 let alarm = Alarm::ALL[leaf - self.links.len()];
                 self.arm(alarm, Time::NEVER);
+                self.settle(now);
                 return Some((now, Event::Alarm(alarm)));
             };
             if link.wakes() {
@@ -209,6 +218,12 @@ impl<const N: usize> Fabric for LinkFabric<N> {
     #[inline(always)]
     fn expected_blocks(&self) -> u32 {
         self.links[self.delivered_by as usize].following().blocks()
+    }
+
+    fn settle(&mut self, now: Time) {
+        for &link in &self.unruly {
+            self.links[link as usize].settle(now, &mut self.dropped);
+        }
     }
 
     #[inline(always)]

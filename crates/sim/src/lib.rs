@@ -29,7 +29,10 @@ pub mod topology;
 pub mod workload;
 mod world;
 
-pub use config::{Discipline, Probe, QueueAt, QueueSpec, RcpSpec, Routing, RunConfig, Sampling, Scheme};
+pub use config::{
+    CoDelSpec, Discipline, FqCoDelSpec, PieSpec, Probe, QueueAt, QueueSpec, RcpSpec, RedSpec, Routing, RunConfig,
+    Sampling, Scheme,
+};
 pub use fault::Drop;
 pub use flow::{FlowSource, FlowSpec, MAX_FLOW_SEGMENTS, Writes};
 pub use host::HostSpec;

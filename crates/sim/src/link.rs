@@ -12,11 +12,14 @@
 //! the discipline had then. A packet that waits implies one in transmission, so the oldest packet on
 //! the wire is always the link's next event, and no event for the end of a transmission is needed. A
 //! delivery leaves the replay to a later one for as long as there is another packet on the wire.
+//!
+//! So are queues that decide by time or by chance; each is asked for a packet at the instant at which the transmitter was
+//! free, in vain too. What they drop then is noticed when the link is touched: see `settle`.
 
-use crate::config::QueueSpec;
+use crate::config::{Discipline, QueueSpec};
 use crate::network::Limit;
 use crate::packet::{Flags, Packet};
-use crate::qdisc::Queue;
+use crate::qdisc::{ActiveQueue, Queue};
 use crate::rcp::RcpMeter;
 use crate::records::CLASSES;
 use sparelane_core::rate::ByteTime;
@@ -107,7 +110,8 @@ impl Hazards {
     }
 }
 
-/// What a packet meets at the door of a link, before its queue.
+/// What a packet meets at the door of a link, before its queue. A link with an active queue has one in any case: every packet
+/// then comes by the careful way.
 #[derive(Clone, Debug)]
 struct Door {
     hazards: Hazards,
@@ -119,7 +123,9 @@ impl Door {
     fn new(spec: &LinkSpec, seed: u64, number: u64) -> Option<Door> {
         let hazards = Hazards::new(spec.loss, seed, number);
         let meter = spec.queue.rcp.map(|rcp| RcpMeter::new(rcp, spec.rate));
-        (hazards.is_some() || meter.is_some()).then(|| Door { hazards: hazards.unwrap_or_else(Hazards::none), meter })
+        let guards = !matches!(spec.queue.discipline, Discipline::Fifo | Discipline::Priority);
+        (hazards.is_some() || meter.is_some() || guards)
+            .then(|| Door { hazards: hazards.unwrap_or_else(Hazards::none), meter })
     }
 
     fn open() -> Door {
@@ -141,7 +147,7 @@ pub(crate) struct Link {
     /// A packet that would wait less than this for the transmitter simply goes onto the wire. FIFO: it
     /// surely fits, needs no mark, and makes no new peak. Queue: nothing waits, and the transmitter is idle.
     careful_from: Dur,
-    /// Packets wait in `queue`.
+    /// Packets wait in `queue`, or the transmitter is going to ask `active` for one.
     waits: bool,
     /// Packets below class 0 are dropped as they come.
     bars_low_priority: bool,
@@ -150,6 +156,7 @@ pub(crate) struct Link {
     /// Bytes that ever came onto the wire.
     accepted_bytes: u64,
     queue: Option<Box<Queue>>,
+    active: Option<Box<ActiveQueue>>,
     door: Option<Box<Door>>,
     fifo: Fifo,
     rate: Rate,
@@ -200,6 +207,7 @@ impl Link {
             waits: false,
             bars_low_priority: spec.queue.bars_low_priority,
             queue: Queue::new(spec.queue, limit).map(Box::new),
+            active: ActiveQueue::new(&spec, seed, number).map(Box::new),
             door: Door::new(&spec, seed, number).map(Box::new),
             fifo: Fifo {
                 doubtful_from: surely_fits.min(surely_unmarked).max(ANY_WAIT),
@@ -219,7 +227,10 @@ impl Link {
 
     /// Decides from what wait on a packet needs a closer look.
     fn set_care(&mut self) {
-        self.waits = self.queue.as_ref().is_some_and(|queue| !queue.is_empty());
+        self.waits = match &self.queue {
+            Some(queue) => !queue.is_empty(),
+            None => self.waits && self.active.is_some(),
+        };
         self.careful_from = match self.queue {
             _ if self.door.is_some() || self.waits => Dur::ZERO,
             Some(_) => ANY_WAIT,
@@ -295,9 +306,62 @@ impl Link {
         }
         if self.queue.is_some() {
             self.send_queued(now, &packet, dropped)
+        } else if self.active.is_some() {
+            self.send_active(now, packet, dropped)
         } else {
             self.send_fifo(now, packet, dropped)
         }
+    }
+
+    /// A queue that decides by time or by chance sees every packet, also where the transmitter is idle.
+    fn send_active(&mut self, now: Time, packet: Packet, dropped: &mut Vec<Packet>) -> bool {
+        self.commit(now);
+        let is_idle = self.busy <= now;
+        let (was_empty, tail) = (self.wire.is_empty(), self.wire.tail());
+        let Some(active) = &mut self.active else { return false };
+        let before = active.fates.dropped.len();
+        active.enqueue(now, packet, is_idle.then_some(self.busy));
+        let victims = &active.fates.dropped[before..];
+        victims.iter().for_each(|victim| self.counts.dropped[usize::from(victim.class()) & (CLASSES - 1)] += 1);
+        self.counts.peak_backlog_bytes = self.counts.peak_backlog_bytes.max(active.backlog().0);
+        self.waits = true;
+        if is_idle {
+            self.ask_active(now);
+        }
+        self.hand_over_drops(dropped);
+        was_empty && self.wire.tail() > tail
+    }
+
+    /// Asks the active queue, at the instant at which the transmitter is free, for the packet to send.
+    fn ask_active(&mut self, free_at: Time) {
+        let Some(active) = &mut self.active else { return };
+        let before = active.fates.dropped.len();
+        let packet = active.dequeue(free_at);
+        let victims = &active.fates.dropped[before..];
+        victims.iter().for_each(|victim| self.counts.dropped[usize::from(victim.class()) & (CLASSES - 1)] += 1);
+        match packet {
+            Some(packet) => {
+                self.transmit(free_at, &packet);
+            }
+            None => self.waits = false,
+        }
+    }
+
+    /// Replays what the active queue did until `now`, and hands over what it dropped.
+    pub(crate) fn settle(&mut self, now: Time, dropped: &mut Vec<Packet>) {
+        self.commit(now);
+        self.hand_over_drops(dropped);
+    }
+
+    fn hand_over_drops(&mut self, dropped: &mut Vec<Packet>) {
+        if let Some(active) = &mut self.active {
+            dropped.append(&mut active.fates.dropped);
+        }
+    }
+
+    /// Whether packets may be dropped while nobody touches the link.
+    pub(crate) fn drops_by_itself(&self) -> bool {
+        self.active.is_some()
     }
 
     /// FIFO: a packet that may not fit, may be marked, or waits longer than any before it.
@@ -305,7 +369,7 @@ impl Link {
         let start = self.busy.max(now);
         let wait = start - now;
         if wait >= self.fifo.doubtful_from {
-            let (bytes, packets) = self.waiting(now);
+            let (bytes, packets) = self.waiting_in_order(now);
             let fits = match self.limit {
                 Limit::Bytes(limit) => bytes + packet.wire_bytes() <= limit,
                 Limit::Packets(limit) => packets < limit,
@@ -372,11 +436,18 @@ impl Link {
     fn commit_waiting(&mut self, now: Time) {
         while self.busy <= now {
             let Some(packet) = self.queue.as_mut().and_then(|queue| queue.dequeue()) else {
-                self.set_care();
-                return;
+                return self.end_commit(now);
             };
             self.transmit(self.busy, &packet);
         }
+    }
+
+    /// Nothing waits in the queue any more; or the queue is an active one.
+    fn end_commit(&mut self, now: Time) {
+        while self.active.is_some() && self.waits && self.busy <= now {
+            self.ask_active(self.busy);
+        }
+        self.set_care();
     }
 
     /// The oldest packet arrives at the far end. The wire must not be empty.
@@ -453,6 +524,14 @@ impl Link {
         if let Some(queue) = &self.queue {
             return (queue.backlog_bytes(), queue.backlog_packets());
         }
+        if let Some(active) = &self.active {
+            return active.backlog();
+        }
+        self.waiting_in_order(now)
+    }
+
+    /// What waits on a FIFO link.
+    fn waiting_in_order(&mut self, now: Time) -> (u64, u64) {
         let wire = &self.wire;
         let fifo = &mut self.fifo;
         if fifo.cursor < wire.head() {
@@ -494,19 +573,24 @@ impl Link {
         counts.delivered_packets = wire.head();
         counts.delivered_bytes = self.accepted_bytes - on_wire;
         // Arrivals of class 0 are not counted one by one: they are all that came less the others.
-        let came = wire.tail()
-            + self.queue.as_ref().map_or(0, |queue| queue.backlog_packets())
-            + counts.dropped.iter().sum::<u64>();
+        let came = wire.tail() + self.queued_packets() + counts.dropped.iter().sum::<u64>();
         counts.arrived[0] = came - counts.arrived[1..].iter().sum::<u64>();
-        match &self.queue {
-            Some(queue) => counts.marked = queue.marked(),
-            None => counts.peak_backlog_bytes = self.rate.bytes_in(self.fifo.peak_wait),
+        match (&self.queue, &self.active) {
+            (Some(queue), _) => counts.marked = queue.marked(),
+            (_, Some(active)) => counts.marked = active.fates.marked,
+            _ => counts.peak_backlog_bytes = self.rate.bytes_in(self.fifo.peak_wait),
         }
         counts
     }
 
     /// Packets that came and neither were dropped nor have arrived at the far end.
     pub(crate) fn held_packets(&self) -> u64 {
-        self.wire.len() + self.queue.as_ref().map_or(0, |queue| queue.backlog_packets())
+        self.wire.len() + self.queued_packets()
+    }
+
+    /// Packets that wait in a queue, and not already on the wire.
+    fn queued_packets(&self) -> u64 {
+        let in_active = self.active.as_ref().map_or(0, |active| active.backlog().1);
+        self.queue.as_ref().map_or(in_active, |queue| queue.backlog_packets())
     }
 }

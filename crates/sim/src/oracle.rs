@@ -5,7 +5,7 @@ use crate::fabric::{AT_HOST, Alarm, Event, Fabric};
 use crate::link::{Hazards, LinkCounts, LinkSpec, PlannedDrop};
 use crate::network::Limit;
 use crate::packet::{Flags, Packet};
-use crate::qdisc::Queue;
+use crate::qdisc::{ActiveQueue, Queue};
 use crate::rcp::RcpMeter;
 use crate::records::CLASSES;
 use sparelane_core::{Rate, Time};
@@ -36,6 +36,17 @@ impl Kind {
 enum Waiting {
     Fifo(VecDeque<Packet>),
     Queue(Box<Queue>),
+    Active(Box<ActiveQueue>),
+}
+
+impl Waiting {
+    fn of(spec: &LinkSpec, seed: u64, number: u64) -> Waiting {
+        match (Queue::new(spec.queue, spec.limit), ActiveQueue::new(spec, seed, number)) {
+            (Some(queue), _) => Waiting::Queue(Box::new(queue)),
+            (_, Some(active)) => Waiting::Active(Box::new(active)),
+            _ => Waiting::Fifo(VecDeque::new()),
+        }
+    }
 }
 
 struct Port {
@@ -55,6 +66,7 @@ impl Port {
         match &self.waiting {
             Waiting::Fifo(packets) => (packets.iter().map(Packet::wire_bytes).sum(), packets.len() as u64),
             Waiting::Queue(queue) => (queue.backlog_bytes(), queue.backlog_packets()),
+            Waiting::Active(active) => active.backlog(),
         }
     }
 }
@@ -84,12 +96,25 @@ impl TwoEventFabric {
         let next = match &mut port.waiting {
             Waiting::Fifo(packets) => packets.pop_front(),
             Waiting::Queue(queue) => queue.dequeue(),
+            Waiting::Active(active) => active.dequeue(now),
         };
         port.in_transmission = next;
+        self.take_victims(link);
         if let Some(packet) = next {
+            let port = &mut self.ports[link as usize];
             port.free_at = now + port.spec.rate.byte_time().of(packet.wire_bytes());
             let at = port.free_at;
             self.push(at, Kind::TransmissionEnds(link));
+        }
+    }
+
+    /// Counts and takes away what an active queue dropped.
+    fn take_victims(&mut self, link: u32) {
+        let port = &mut self.ports[link as usize];
+        let Waiting::Active(active) = &mut port.waiting else { return };
+        for victim in active.fates.dropped.drain(..) {
+            port.counts.dropped[usize::from(victim.class()) & (CLASSES - 1)] += 1;
+            self.dropped.push(victim);
         }
     }
 
@@ -115,6 +140,7 @@ impl TwoEventFabric {
             match &mut port.waiting {
                 Waiting::Queue(queue) if !idle => queue.enqueue(&packet, &mut victims),
                 Waiting::Queue(queue) => queue.enqueue(&packet, &mut Vec::new()),
+                Waiting::Active(active) => active.enqueue(now, packet, idle.then_some(port.free_at)),
                 Waiting::Fifo(waiting) => {
                     let fits = match port.spec.limit {
                         Limit::Bytes(limit) => bytes + packet.wire_bytes() <= limit,
@@ -137,6 +163,7 @@ impl TwoEventFabric {
             port.counts.dropped[usize::from(victim.class()) & (CLASSES - 1)] += 1;
             self.dropped.push(victim);
         }
+        self.take_victims(link);
         if idle {
             self.start_transmission(now, link);
         }
@@ -147,8 +174,7 @@ impl Fabric for TwoEventFabric {
     fn new(links: &[LinkSpec], seed: u64) -> TwoEventFabric {
         let port = |(&spec, number): (&LinkSpec, u64)| Port {
             spec,
-            waiting: Queue::new(spec.queue, spec.limit)
-                .map_or(Waiting::Fifo(VecDeque::new()), |queue| Waiting::Queue(Box::new(queue))),
+            waiting: Waiting::of(&spec, seed, number),
             in_transmission: None,
             free_at: Time::ZERO,
             wire: VecDeque::new(),
@@ -258,6 +284,8 @@ impl Fabric for TwoEventFabric {
         self.ports[link as usize].hazards.forget(flow);
     }
 
+    fn settle(&mut self, _now: Time) {}
+
     fn take_dropped(&mut self) -> Option<Packet> {
         self.dropped.pop()
     }
@@ -273,8 +301,10 @@ impl Fabric for TwoEventFabric {
     fn counts(&mut self, _now: Time, link: u32) -> LinkCounts {
         let port = &self.ports[link as usize];
         let mut counts = port.counts;
-        if let Waiting::Queue(queue) = &port.waiting {
-            counts.marked = queue.marked();
+        match &port.waiting {
+            Waiting::Fifo(_) => {}
+            Waiting::Queue(queue) => counts.marked = queue.marked(),
+            Waiting::Active(active) => counts.marked = active.fates.marked,
         }
         counts
     }
@@ -291,7 +321,10 @@ impl Fabric for TwoEventFabric {
 
 mod tests {
     use super::*;
-    use crate::config::{Discipline, Probe, QueueAt, QueueSpec, RcpSpec, Routing, RunConfig, Sampling, Scheme};
+    use crate::config::{
+        CoDelSpec, Discipline, FqCoDelSpec, PieSpec, Probe, QueueAt, QueueSpec, RcpSpec, RedSpec, Routing, RunConfig,
+        Sampling, Scheme,
+    };
     use crate::fabric::LinkFabric;
     use crate::network::{Cable, Network, NodeKind};
     use crate::records::Records;
@@ -391,8 +424,37 @@ mod tests {
         }
     }
 
+    fn discipline(rng: &mut Stream) -> Discipline {
+        let ecn = rng.below(2) == 0;
+        let codel = CoDelSpec { target: Dur::from_us(1 + rng.below(3_000)), interval: Dur::from_ms(4), ecn };
+        let [min, max] =
+            [[Limit::Bytes(2_000), Limit::Bytes(9_000)], [Limit::Packets(2), Limit::Packets(7)]][rng.below(2) as usize];
+        match rng.below(8) {
+            0 | 1 => Discipline::Fifo,
+            2 | 3 => Discipline::Priority,
+            4 => {
+                Discipline::Red(RedSpec { min, max, max_probability: 0.2, weight: 0.1, gentle: rng.below(2) == 0, ecn })
+            }
+            5 => Discipline::CoDel(codel),
+            6 => Discipline::FqCoDel(FqCoDelSpec {
+                codel,
+                flows: 1 + rng.below(20) as u32,
+                quantum: (rng.below(2) == 0).then_some(300 + rng.below(3_000)),
+            }),
+            _ => Discipline::Pie(PieSpec {
+                target: Dur::from_us(1 + rng.below(1_000)),
+                update_interval: Dur::from_us(1 + rng.below(3_000)),
+                alpha: 20.0,
+                beta: 100.0,
+                max_burst: Dur::from_ms(rng.below(5)),
+                ecn,
+                mark_ecn_threshold: 0.1,
+            }),
+        }
+    }
+
     fn queue(rng: &mut Stream) -> QueueSpec {
-        let discipline = if rng.below(2) == 0 { Discipline::Fifo } else { Discipline::Priority };
+        let discipline = discipline(rng);
         let mark_at = [None, None, Some(Limit::Bytes(4_000)), Some(Limit::Packets(3))][rng.below(4) as usize];
         let rcp = (rng.below(2) == 0).then(|| RcpSpec {
             gamma: [1.0, 0.95][rng.below(2) as usize],

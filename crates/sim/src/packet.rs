@@ -117,6 +117,11 @@ impl Packet {
         (self.flow_seq >> 32) as u32
     }
 
+    /// Whether the packet is on its way from the flow's receiver to its sender.
+    pub(crate) const fn goes_back(&self) -> bool {
+        self.flags().0 & Flags::ACK.0 != 0
+    }
+
     #[inline(always)]
     pub(crate) const fn trigger(&self) -> u32 {
         self.trigger_route as u32

@@ -23,7 +23,8 @@ use crate::sampler::Sampler;
 use crate::timers::{Entry, Side, Timers};
 use sparelane_core::{Dur, Time};
 use sparelane_transport::{AckSegment, HEADER_BYTES, Receiver, Segment, Sender, Transmit};
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// One open flow: both ends of its connection.
 #[derive(Debug)]
@@ -108,7 +109,8 @@ impl Flow {
 pub(crate) struct World<F> {
     pub(crate) fabric: F,
     pub(crate) flows: Vec<Flow>,
-    free_slots: Vec<u32>,
+    /// Slots to use again, the lowest first: so a flow's slot does not depend on the order in which others ended.
+    free_slots: BinaryHeap<Reverse<u32>>,
     timers: Timers,
     blocks: BlockSlab,
     pullers: Pullers,
@@ -161,7 +163,7 @@ impl<F: Fabric> World<F> {
         let mut world = World {
             fabric,
             flows: Vec::new(),
-            free_slots: Vec::new(),
+            free_slots: BinaryHeap::new(),
             timers: Timers::default(),
             blocks: BlockSlab::default(),
             pullers: Pullers::default(),
@@ -201,6 +203,9 @@ impl<F: Fabric> World<F> {
                 return Ok(true);
             };
             self.now = now;
+            while let Some(packet) = self.fabric.take_dropped() {
+                self.bury(packet);
+            }
             match event {
                 Event::Delivered(packet) => self.deliver(packet)?,
                 Event::Idle(link) => self.pull(link),
@@ -211,9 +216,6 @@ impl<F: Fabric> World<F> {
                     self.now = self.stop;
                     return Ok(true);
                 }
-            }
-            while let Some(packet) = self.fabric.take_dropped() {
-                self.bury(packet);
             }
         }
         Ok(false)
@@ -557,7 +559,7 @@ impl<F: Fabric> World<F> {
         flow.open = false;
         let id = flow.id;
         self.forget_drops(id, slot);
-        self.free_slots.push(slot);
+        self.free_slots.push(Reverse(slot));
         self.open_flows -= 1;
     }
 

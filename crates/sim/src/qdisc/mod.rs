@@ -2,11 +2,24 @@
 //!
 //! A plain FIFO has no file here: on a FIFO link the departure of a packet is known when it arrives,
 //! so it never waits in a queue at all (see `link`). Every other discipline keeps its packets in a
-//! [`Queue`] until the link takes them.
+//! [`Queue`] until the link takes them; those that decide by time or by chance are an [`ActiveQueue`].
 
+mod active;
+mod codel;
+mod fq_codel;
+mod pie;
 mod priority;
+mod red;
 
+pub(crate) use active::{ActiveQueue, Buffer, Fates};
+pub(crate) use codel::CoDel;
+pub(crate) use fq_codel::FqCoDel;
+pub(crate) use pie::Pie;
 pub(crate) use priority::Priority;
+pub(crate) use red::Red;
+
+#[cfg(test)]
+pub(crate) use active::packets;
 
 use crate::config::{Discipline, QueueSpec};
 use crate::network::Limit;
@@ -20,10 +33,14 @@ pub(crate) enum Queue {
 }
 
 impl Queue {
-    /// The queue of a discipline that needs one.
+    /// The queue of a discipline that needs such a one.
     pub(crate) fn new(spec: QueueSpec, limit: Limit) -> Option<Queue> {
         match spec.discipline {
-            Discipline::Fifo => None,
+            Discipline::Fifo
+            | Discipline::Red(_)
+            | Discipline::CoDel(_)
+            | Discipline::FqCoDel(_)
+            | Discipline::Pie(_) => None,
             Discipline::Priority => Some(Queue::Priority(Priority::new(limit, spec.push_out, spec.mark_at))),
         }
     }

@@ -12,6 +12,7 @@ use crate::timers::{Entry, Side};
 use sparelane_cc::registry::Blueprint;
 use sparelane_core::{Domain, Dur, Stream, Time};
 use sparelane_transport::{Ecn, HEADER_BYTES, Receiver, Sender};
+use std::cmp::Reverse;
 
 impl<F: Fabric> World<F> {
     pub(super) fn await_next_flow(&mut self) {
@@ -75,7 +76,7 @@ impl<F: Fabric> World<F> {
                 ideal = self.ideal_of(application, &there, &back, mss_bytes);
             }
         }
-        let slot = self.free_slots.pop().unwrap_or(self.flows.len() as u32);
+        let slot = self.free_slots.pop().map_or(self.flows.len() as u32, |Reverse(slot)| slot);
         let (forward, reverse) = (slot * 2 * self.route_stride, (slot * 2 + 1) * self.route_stride);
         self.fabric.set_route(forward, &there);
         self.fabric.set_route(reverse, &back);
