@@ -9,7 +9,7 @@ OUT ?= out
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock .cargo/config.toml
 
-.PHONY: run test build check bench bench-peers clean
+.PHONY: run test build check bench bench-peers bench-controllers clean
 
 run: build
 	$(BIN)/sparelane reproduce rc3/fig8-load --quick -o $(OUT)
@@ -42,6 +42,9 @@ bench: build
 
 bench-peers: build
 	$(BIN)/python benches/peers.py
+
+bench-controllers: build
+	$(BIN)/python benches/controllers.py --ns3
 
 clean:
 	rm -rf target $(VENV) $(OUT) benches/work

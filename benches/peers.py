@@ -23,8 +23,9 @@ import sys
 from pathlib import Path
 
 import workloads
+from ns3_build import WORK, build_ns3_program, say
 from peers_rows import COMPLETION_WORKLOAD, ROWS, Comparison, PeersError, Row, compare_completions
-from peers_run import SEED, WORK, build_ns3_program, ns3_fct, ns3_speed, ours_fct, say, sparelane_speed
+from peers_run import SEED, ns3_fct, ns3_speed, ours_fct, sparelane_speed
 from peers_show import seconds, show, write_json
 
 
@@ -45,7 +46,7 @@ def compare(*, full: bool, json_file: Path | None) -> bool:
     WORK.mkdir(parents=True, exist_ok=True)
     for workload in workloads.neutral_workloads(SEED):
         workload.write(WORK)
-    build_ns3_program()
+    build_ns3_program("ns3_peer")
     comparisons = [compare_speed(row, with_ns3=full or not row.long) for row in ROWS]
     completion_rows = [c.row for c in comparisons if c.ns3 and c.row.workload == COMPLETION_WORKLOAD]
     if not completion_rows:

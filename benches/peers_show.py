@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from ns3_build import NS3_VERSION
 from peers_rows import CLAIMED_TIMES_HTSIM, CLAIMED_TIMES_NS3, BucketComparison, Comparison, Row
-from peers_run import NS3_VERSION
 from rich import box
 from rich.console import Console
 from rich.table import Table

@@ -1,0 +1,78 @@
+"""Rows and tables of `controllers.py`."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from controllers_notes import Note, note_of
+from controllers_run import Measured
+from controllers_scenarios import Scenario
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+HEADINGS = ("scenario", "link use", "ns-3", "difference", "mean queue", "ns-3", "difference", "as it should", "reason")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One scenario in both simulators."""
+
+    scenario: Scenario
+    ours: Measured
+    ns3: Measured
+
+    @property
+    def link_use_difference(self) -> float:
+        """Of ours from ns-3's, as a share of ns-3's."""
+        return self.ours.link_use / self.ns3.link_use - 1
+
+    @property
+    def queue_difference(self) -> float:
+        """Of ours from ns-3's, as a share of ns-3's; in packets, where ns-3 has less than one."""
+        return (self.ours.queue_packets - self.ns3.queue_packets) / max(self.ns3.queue_packets, 1.0)
+
+    @property
+    def note(self) -> Note:
+        """How far apart they may be, and why."""
+        return note_of(self.scenario.name)
+
+    @property
+    def holds(self) -> bool:
+        """Whether both differences are as small as they should be, or as they are explained."""
+        return _within(self.link_use_difference, self.note.link_use) and _within(self.queue_difference, self.note.queue)
+
+    def cells(self) -> tuple[str, ...]:
+        """What the table says of it, by `HEADINGS`."""
+        in_packets = self.ns3.queue_packets < 1
+        return (
+            self.scenario.name,
+            f"{self.ours.link_use:.1%}",
+            f"{self.ns3.link_use:.1%}",
+            f"{self.link_use_difference:+.1%}",
+            f"{self.ours.queue_packets:.1f}",
+            f"{self.ns3.queue_packets:.1f}",
+            f"{self.queue_difference:+.1f} packets" if in_packets else f"{self.queue_difference:+.1%}",
+            ("explained" if self.note.reason else "yes") if self.holds else "no",
+            self.note.reason,
+        )
+
+
+def show(rows: Sequence[Row]) -> None:
+    """Print the table."""
+    table = Table(title="Controllers beside ns-3's", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for heading in HEADINGS:
+        table.add_column(heading, justify="left" if heading in ("scenario", "reason") else "right")
+    for row in rows:
+        table.add_row(*row.cells())
+    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """The table for a document."""
+    lines = [HEADINGS, ("---",) * len(HEADINGS), *(row.cells() for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _within(difference: float, bounds: tuple[float, float]) -> bool:
+    return bounds[0] <= difference <= bounds[1]

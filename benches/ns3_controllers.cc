@@ -1,0 +1,159 @@
+// Runs a neutral workload (its format: workloads.py) in ns-3 and watches its last link; prints one line of JSON.
+//
+//     ns3_controllers --base=work/NAME --duration=40 --from=15 [--interval=1000000] [--mark-at=20] [--series=FILE.csv]
+//                     [--ns3::TcpL4Protocol::SocketType=ns3::TcpCubic ...]
+//
+// Of the last link of NAME.topo, in the direction from its first node to its second, from `from` seconds on: how many
+// bytes it carried, and the packets that waited, the mean of a look every `interval` nanoseconds. With `mark-at` that
+// queue marks packets that find so many waiting. Every attribute of ns-3 can be set on the command line.
+
+#include "ns3_network.h"
+
+#include "ns3/traffic-control-module.h"
+
+using namespace workload;
+
+namespace {
+
+// What happens at one output queue.
+class Watch {
+  public:
+    Watch(Ptr<PointToPointNetDevice> device, Ptr<QueueDisc> discipline, Time from, Time interval)
+        : m_device(device), m_discipline(discipline), m_from(from), m_interval(interval) {
+        device->TraceConnectWithoutContext("PhyTxBegin", MakeCallback(&Watch::Sent, this));
+        device->GetQueue()->TraceConnectWithoutContext("Drop", MakeCallback(&Watch::Dropped, this));
+        if (discipline) {
+            discipline->TraceConnectWithoutContext("Drop", MakeCallback(&Watch::Refused, this));
+            discipline->TraceConnectWithoutContext("Mark", MakeCallback(&Watch::Marked, this));
+        }
+        Simulator::Schedule(from, &Watch::Look, this);
+    }
+
+    void Record(const std::string& path) { m_series.open(path); }
+
+    // As one line of JSON; the time watched ends at `until`.
+    void Print(Time until) const {
+        const auto rate = GetRate().GetBitRate();
+        const double capacityBytes = rate / 8.0 * (until - m_from).GetSeconds();
+        std::printf("{\"link_use\": %.6f, \"mean_queue_packets\": %.4f, \"drops\": %u, \"marks\": %u}\n",
+                    m_sentBytes / capacityBytes, m_waited / m_looks, m_drops, m_marks);
+    }
+
+  private:
+    DataRate GetRate() const {
+        DataRateValue rate;
+        m_device->GetAttribute("DataRate", rate);
+        return rate.Get();
+    }
+
+    void Sent(Ptr<const Packet> packet) {
+        if (Simulator::Now() >= m_from) {
+            m_sentBytes += packet->GetSize();
+        }
+    }
+
+    void Dropped(Ptr<const Packet>) { m_drops += Simulator::Now() >= m_from; }
+    void Refused(Ptr<const QueueDiscItem>) { m_drops += Simulator::Now() >= m_from; }
+    void Marked(Ptr<const QueueDiscItem>, const char*) { m_marks += Simulator::Now() >= m_from; }
+
+    void Look() {
+        const uint32_t waiting =
+            m_device->GetQueue()->GetNPackets() + (m_discipline ? m_discipline->GetNPackets() : 0);
+        m_waited += waiting;
+        m_looks++;
+        if (m_series.is_open()) {
+            m_series << Simulator::Now().GetSeconds() << ',' << waiting << '\n';
+        }
+        Simulator::Schedule(m_interval, &Watch::Look, this);
+    }
+
+    Ptr<PointToPointNetDevice> m_device;
+    Ptr<QueueDisc> m_discipline;
+    Time m_from;
+    Time m_interval;
+    uint64_t m_sentBytes = 0;
+    uint32_t m_drops = 0;
+    uint32_t m_marks = 0;
+    double m_waited = 0;
+    double m_looks = 0;
+    std::ofstream m_series;
+};
+
+// ns-3's LEDBAT with ALLOWED_INCREASE of RFC 6817 section 2.4.2, one segment. ns-3 limits the window to what was in flight
+// before the acknowledgment, so that it never grows, and beyond the target falls by a segment with every acknowledgment.
+// The limit is of the highest byte sent: it is raised by a segment for as long as the law looks at it.
+class TcpLedbatMended : public TcpLedbat {
+  public:
+    static TypeId GetTypeId() {
+        static TypeId id = TypeId("ns3::TcpLedbatMended").SetParent<TcpLedbat>().AddConstructor<TcpLedbatMended>();
+        return id;
+    }
+
+    TypeId GetInstanceTypeId() const override { return GetTypeId(); }
+    Ptr<TcpCongestionOps> Fork() override { return CopyObject<TcpLedbatMended>(this); }
+
+  protected:
+    void CongestionAvoidance(Ptr<TcpSocketState> state, uint32_t segmentsAcked) override {
+        const SequenceNumber32 highest = state->m_highTxMark;
+        state->m_highTxMark = highest + state->m_segmentSize;
+        TcpLedbat::CongestionAvoidance(state, segmentsAcked);
+        state->m_highTxMark = highest;
+    }
+};
+
+NS_OBJECT_ENSURE_REGISTERED(TcpLedbatMended);
+
+// A queue that marks packets which find `markAt` waiting, and drops none until `limitPackets` wait. ns-3 has that as RED
+// without averaging and with both thresholds alike. It sits before the device's own queue, which is cut to one packet:
+// that packet waits, too, so the threshold is one less.
+Ptr<QueueDisc> MarkAt(uint32_t markAt, uint32_t limitPackets, Ptr<PointToPointNetDevice> device) {
+    device->GetQueue()->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, 1));
+    Ptr<NetDeviceQueueInterface> queues = CreateObject<NetDeviceQueueInterface>();
+    queues->GetTxQueue(0)->ConnectQueueTraces(device->GetQueue());
+    device->AggregateObject(queues);
+    TrafficControlHelper helper;
+    helper.SetRootQueueDisc("ns3::RedQueueDisc", "MinTh", DoubleValue(markAt - 1), "MaxTh", DoubleValue(markAt - 1),
+                            "QW", DoubleValue(1), "Gentle", BooleanValue(false), "UseEcn", BooleanValue(true),
+                            "UseHardDrop", BooleanValue(false), "MaxSize",
+                            QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, limitPackets - 1)));
+    return helper.Install(device).Get(0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::string base;
+    std::string seriesPath;
+    double durationS = 1;
+    double fromS = 0;
+    int64_t intervalNs = 1'000'000;
+    uint32_t markAt = 0;
+    SetTcpDefaults(0);
+    CommandLine command(__FILE__);
+    command.AddValue("base", "the workload's files without .topo and .flows", base);
+    command.AddValue("duration", "simulated seconds", durationS);
+    command.AddValue("from", "seconds after which the link is watched", fromS);
+    command.AddValue("interval", "nanoseconds between looks at the queue", intervalNs);
+    command.AddValue("mark-at", "packets waiting from which the link marks; 0 never", markAt);
+    command.AddValue("series", "CSV file to write with every look at the queue", seriesPath);
+    command.Parse(argc, argv);
+
+    const Workload w = ReadWorkload(base);
+    const NextHops hops = ShortestPaths(w);
+    const auto devices = Build(w, hops);
+    const auto device = devices[devices.size() - 2];
+    Ptr<QueueDisc> discipline;
+    if (markAt > 0) {
+        discipline = MarkAt(markAt, w.cables.back().queuePackets, device);
+    }
+    Transfers transfers(w);
+    Watch watch(device, discipline, Seconds(fromS), NanoSeconds(intervalNs));
+    if (!seriesPath.empty()) {
+        watch.Record(seriesPath);
+    }
+    Simulator::Stop(Seconds(durationS));
+    Simulator::Run();
+    watch.Print(Seconds(durationS));
+    std::fflush(stdout);
+    std::_Exit(0);  // taking the network down again takes long and measures nothing
+}

@@ -1,0 +1,407 @@
+// What the programs that run ns-3 have in common: a neutral workload (its format: workloads.py) as a network and flows.
+//
+// TCP as sparelane's bench has it: NewReno with SACK, MSS 1460, initial window 4, an acknowledgment per packet,
+// drop-tail queues.
+
+#pragma once
+
+#include "ns3/core-module.h"
+#include "ns3/internet-module.h"
+#include "ns3/network-module.h"
+#include "ns3/point-to-point-module.h"
+
+#include <algorithm>
+#include <deque>
+#include <fstream>
+#include <iostream>
+#include <queue>
+#include <sstream>
+#include <vector>
+
+namespace workload {
+
+using namespace ns3;
+
+constexpr uint32_t MSS_BYTES = 1460;
+constexpr uint32_t FULL_PACKET_BYTES = 1502;         // MSS, TCP, IP, and 2 bytes of PPP that ns-3 adds, queued or sent
+constexpr uint32_t SOCKET_BUFFER_BYTES = 32u << 20;  // above any window that the workloads allow
+constexpr uint32_t WRITE_BYTES = 64u << 10;
+constexpr uint32_t FIRST_HOST_ADDRESS = 0x0A000001;  // 10.0.0.1 is host 0
+constexpr uint16_t LISTEN_PORT = 5000;
+constexpr uint16_t FIRST_SOURCE_PORT = 10000;
+
+// ---- The workload ---------------------------------------------------------------------------------------------------
+
+struct Cable {
+    uint32_t a;
+    uint32_t b;
+    uint64_t rateBps;
+    int64_t delayNs;
+    uint32_t queuePackets;
+};
+
+struct Order {
+    int64_t startNs;
+    uint32_t src;
+    uint32_t dst;
+    uint64_t sizeBytes;  // 0 never ends
+};
+
+struct Workload {
+    uint32_t hosts = 0;
+    uint32_t nodes = 0;  // hosts first
+    std::vector<Cable> cables;
+    std::vector<Order> orders;
+};
+
+[[noreturn]] inline void Fail(const std::string& message) {
+    std::cerr << message << "\n";
+    std::exit(2);
+}
+
+// Calls `parse` with every line of a file; a line that it refuses ends the program.
+template <typename Parse>
+void ForEachLine(const std::string& path, Parse parse) {
+    std::ifstream file(path);
+    if (!file) {
+        Fail("cannot read " + path);
+    }
+    std::string line;
+    for (int number = 1; std::getline(file, line); number++) {
+        std::istringstream fields(line);
+        if (!parse(fields)) {
+            Fail(path + ":" + std::to_string(number) + ": cannot understand \"" + line + "\"");
+        }
+    }
+}
+
+inline Workload ReadWorkload(const std::string& base) {
+    Workload w;
+    ForEachLine(base + ".topo", [&w](std::istream& fields) {
+        std::string kind;
+        fields >> kind;
+        if (kind == "host") {
+            w.hosts++;
+            w.nodes++;
+            return w.hosts == w.nodes;
+        }
+        if (kind == "router") {
+            w.nodes++;
+            return true;
+        }
+        Cable c;
+        fields >> c.a >> c.b >> c.rateBps >> c.delayNs >> c.queuePackets;
+        w.cables.push_back(c);
+        return kind == "link" && fields && c.a < w.nodes && c.b < w.nodes && c.delayNs > 0;
+    });
+    ForEachLine(base + ".flows", [&w](std::istream& fields) {
+        Order o;
+        fields >> o.startNs >> o.src >> o.dst >> o.sizeBytes;
+        w.orders.push_back(o);
+        return fields && o.src < w.hosts && o.dst < w.hosts && o.src != o.dst;
+    });
+    return w;
+}
+
+// ---- Routes ---------------------------------------------------------------------------------------------------------
+
+// [node][host]: the interfaces of `node` that lie on a path of least delay to `host`.
+using NextHops = std::vector<std::vector<std::vector<uint32_t>>>;
+
+struct Neighbour {
+    uint32_t node;
+    uint32_t interface;
+    int64_t delayNs;
+};
+
+inline std::vector<int64_t> DelaysFrom(uint32_t source, const std::vector<std::vector<Neighbour>>& neighbours) {
+    using Reached = std::pair<int64_t, uint32_t>;
+    std::vector<int64_t> delays(neighbours.size(), INT64_MAX);
+    std::priority_queue<Reached, std::vector<Reached>, std::greater<>> frontier;
+    frontier.push({0, source});
+    while (!frontier.empty()) {
+        auto [delayNs, node] = frontier.top();
+        frontier.pop();
+        if (delayNs >= delays[node]) {
+            continue;
+        }
+        delays[node] = delayNs;
+        for (const auto& next : neighbours[node]) {
+            frontier.push({delayNs + next.delayNs, next.node});
+        }
+    }
+    return delays;
+}
+
+inline NextHops ShortestPaths(const Workload& w) {
+    std::vector<std::vector<Neighbour>> neighbours(w.nodes);
+    for (const auto& c : w.cables) {
+        // Interface 0 of every node is the loopback; cables follow in order.
+        uint32_t atA = neighbours[c.a].size() + 1;
+        uint32_t atB = neighbours[c.b].size() + 1;
+        neighbours[c.a].push_back({c.b, atA, c.delayNs});
+        neighbours[c.b].push_back({c.a, atB, c.delayNs});
+    }
+    NextHops hops(w.nodes, std::vector<std::vector<uint32_t>>(w.hosts));
+    for (uint32_t host = 0; host < w.hosts; host++) {
+        auto delays = DelaysFrom(host, neighbours);
+        for (uint32_t node = 0; node < w.nodes; node++) {
+            for (const auto& next : neighbours[node]) {
+                if (delays[next.node] != INT64_MAX && delays[next.node] + next.delayNs == delays[node]) {
+                    hops[node][host].push_back(next.interface);
+                }
+            }
+        }
+    }
+    return hops;
+}
+
+// Table routing with a choice per flow among equal paths. ns-3's own global routing chooses per packet, which reorders
+// TCP, and walks a list of all hosts for every packet.
+class FlowHashRouting : public Ipv4RoutingProtocol {
+  public:
+    explicit FlowHashRouting(const NextHops& hops) : m_hops(hops) {}
+
+    void SetIpv4(Ptr<Ipv4> ipv4) override {
+        m_ipv4 = ipv4;
+        m_node = ipv4->GetObject<Node>()->GetId();
+    }
+
+    Ptr<Ipv4Route> RouteOutput(Ptr<Packet>, const Ipv4Header& header, Ptr<NetDevice>,
+                               Socket::SocketErrno& error) override {
+        const auto& choices = ChoicesTo(header.GetDestination());
+        error = choices.empty() ? Socket::ERROR_NOROUTETOHOST : Socket::ERROR_NOTERROR;
+        return choices.empty() ? nullptr : RouteThrough(choices[0]);
+    }
+
+    bool RouteInput(Ptr<const Packet> packet, const Ipv4Header& header, Ptr<const NetDevice> device,
+                    const UnicastForwardCallback& forward, const MulticastForwardCallback&,
+                    const LocalDeliverCallback& deliver, const ErrorCallback&) override {
+        if (header.GetDestination().Get() == FIRST_HOST_ADDRESS + m_node) {
+            deliver(packet, header, m_ipv4->GetInterfaceForDevice(device));
+            return true;
+        }
+        const auto& choices = ChoicesTo(header.GetDestination());
+        if (choices.empty()) {
+            return false;
+        }
+        size_t choice = choices.size() == 1 ? 0 : FlowHash(packet, header) % choices.size();
+        forward(RouteThrough(choices[choice]), packet, header);
+        return true;
+    }
+
+    void NotifyInterfaceUp(uint32_t) override {}
+    void NotifyInterfaceDown(uint32_t) override {}
+    void NotifyAddAddress(uint32_t, Ipv4InterfaceAddress) override {}
+    void NotifyRemoveAddress(uint32_t, Ipv4InterfaceAddress) override {}
+    void PrintRoutingTable(Ptr<OutputStreamWrapper>, Time::Unit) const override {}
+
+  private:
+    const std::vector<uint32_t>& ChoicesTo(Ipv4Address address) const {
+        return m_hops[m_node].at(address.Get() - FIRST_HOST_ADDRESS);
+    }
+
+    // Routes are made once: an allocation per packet would be ours, not ns-3's.
+    Ptr<Ipv4Route> RouteThrough(uint32_t interface) {
+        if (m_routes.size() <= interface) {
+            m_routes.resize(interface + 1);
+        }
+        auto& route = m_routes[interface];
+        if (!route) {
+            route = Create<Ipv4Route>();
+            route->SetOutputDevice(m_ipv4->GetNetDevice(interface));
+            route->SetSource(Ipv4Address(FIRST_HOST_ADDRESS + m_node));
+            route->SetGateway(Ipv4Address::GetZero());
+        }
+        return route;
+    }
+
+    uint64_t FlowHash(Ptr<const Packet> packet, const Ipv4Header& header) const {
+        uint32_t ports;  // the first four bytes of a TCP header
+        packet->CopyData(reinterpret_cast<uint8_t*>(&ports), sizeof ports);
+        const uint32_t key[] = {m_node, header.GetSource().Get(), header.GetDestination().Get(), ports};
+        return Hash64(reinterpret_cast<const char*>(key), sizeof key);
+    }
+
+    const NextHops& m_hops;
+    Ptr<Ipv4> m_ipv4;
+    uint32_t m_node = 0;
+    std::vector<Ptr<Ipv4Route>> m_routes;  // by interface
+};
+
+// ---- Transfers ------------------------------------------------------------------------------------------------------
+
+// Both ends of one flow.
+class Transfer {
+  public:
+    Transfer(const Order& order, uint16_t sourcePort)
+        : m_order(order), m_sourcePort(sourcePort), m_unwrittenBytes(order.sizeBytes ? order.sizeBytes : UINT64_MAX) {}
+
+    void Start() {
+        auto socket = Socket::CreateSocket(NodeList::GetNode(m_order.src), TcpSocketFactory::GetTypeId());
+        socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), m_sourcePort));
+        socket->SetSendCallback(MakeCallback(&Transfer::Write, this));
+        socket->Connect(InetSocketAddress(Ipv4Address(FIRST_HOST_ADDRESS + m_order.dst), LISTEN_PORT));
+        socket->ShutdownRecv();
+    }
+
+    void Accept(Ptr<Socket> socket) {
+        socket->SetRecvCallback(MakeCallback(&Transfer::Read, this));
+        auto close = MakeCallback(&Transfer::Close, this);
+        socket->SetCloseCallbacks(close, close);
+    }
+
+    const Order& Asked() const { return m_order; }
+
+    // From the SYN until the receiver held the last byte; -1 when that did not happen.
+    int64_t CompletionNs() const { return m_finishNs < 0 ? -1 : m_finishNs - m_order.startNs; }
+
+  private:
+    void Write(Ptr<Socket> socket, uint32_t) {
+        while (m_unwrittenBytes > 0) {
+            uint64_t bytes = std::min<uint64_t>({socket->GetTxAvailable(), WRITE_BYTES, m_unwrittenBytes});
+            if (bytes == 0 || socket->Send(Create<Packet>(bytes)) < 0) {
+                return;  // called again when the send buffer has room
+            }
+            m_unwrittenBytes -= bytes;
+        }
+        socket->SetSendCallback(MakeNullCallback<void, Ptr<Socket>, uint32_t>());
+        socket->Close();
+    }
+
+    void Read(Ptr<Socket> socket) {
+        for (auto data = socket->Recv(); data && data->GetSize() > 0; data = socket->Recv()) {
+            m_receivedBytes += data->GetSize();
+        }
+        if (m_order.sizeBytes > 0 && m_receivedBytes >= m_order.sizeBytes && m_finishNs < 0) {
+            m_finishNs = Simulator::Now().GetNanoSeconds();
+        }
+    }
+
+    void Close(Ptr<Socket> socket) { socket->Close(); }
+
+    Order m_order;
+    uint16_t m_sourcePort;
+    uint64_t m_unwrittenBytes;
+    uint64_t m_receivedBytes = 0;
+    int64_t m_finishNs = -1;
+};
+
+// All flows of a workload; a receiver knows a flow by its sender's address and port.
+class Transfers {
+  public:
+    explicit Transfers(const Workload& w) : m_bySource(w.hosts) {
+        for (const auto& order : w.orders) {
+            auto& siblings = m_bySource[order.src];
+            if (siblings.size() > UINT16_MAX - FIRST_SOURCE_PORT) {
+                Fail("host " + std::to_string(order.src) + " starts more flows than it has ports");
+            }
+            uint16_t port = FIRST_SOURCE_PORT + siblings.size();
+            siblings.push_back(&m_all.emplace_back(order, port));
+        }
+        for (uint32_t host = 0; host < w.hosts; host++) {
+            Listen(NodeList::GetNode(host));
+        }
+        for (auto& transfer : m_all) {
+            const auto& order = transfer.Asked();
+            Simulator::ScheduleWithContext(order.src, NanoSeconds(order.startNs), &Transfer::Start, &transfer);
+        }
+    }
+
+    size_t Finished() const {
+        return std::count_if(m_all.begin(), m_all.end(), [](const auto& t) { return t.CompletionNs() >= 0; });
+    }
+
+    size_t Count() const { return m_all.size(); }
+
+    void WriteCompletionTimes(const std::string& path) const {
+        std::ofstream csv(path);
+        csv << "flow,start_ns,src,dst,bytes,fct_ns\n";
+        size_t flow = 0;
+        for (const auto& transfer : m_all) {
+            const auto& o = transfer.Asked();
+            csv << flow++ << ',' << o.startNs << ',' << o.src << ',' << o.dst << ',' << o.sizeBytes << ','
+                << transfer.CompletionNs() << '\n';
+        }
+        if (!csv.flush()) {
+            Fail("cannot write " + path);
+        }
+    }
+
+  private:
+    void Listen(Ptr<Node> host) {
+        auto socket = Socket::CreateSocket(host, TcpSocketFactory::GetTypeId());
+        socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), LISTEN_PORT));
+        socket->Listen();
+        socket->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address&>(),
+                                  MakeCallback(&Transfers::Accept, this));
+    }
+
+    void Accept(Ptr<Socket> socket, const Address& from) {
+        auto source = InetSocketAddress::ConvertFrom(from);
+        uint32_t host = source.GetIpv4().Get() - FIRST_HOST_ADDRESS;
+        m_bySource.at(host).at(source.GetPort() - FIRST_SOURCE_PORT)->Accept(socket);
+    }
+
+    std::deque<Transfer> m_all;  // a deque, since callbacks hold addresses of its elements
+    std::vector<std::vector<Transfer*>> m_bySource;
+};
+
+// ---- The network -------------------------------------------------------------------------------------------------
+
+inline void SetTcpDefaults(uint32_t ssthreshPackets) {
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue("ns3::TcpNewReno"));
+    // With SACK, the classic recovery is that of RFC 6675; ns-3's default is proportional rate reduction.
+    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", StringValue("ns3::TcpClassicRecovery"));
+    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(MSS_BYTES));
+    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(4));
+    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
+    Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(Seconds(1)));
+    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(SOCKET_BUFFER_BYTES));
+    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(SOCKET_BUFFER_BYTES));
+    Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(true));
+    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
+    // The segment size does not count options: with timestamps every full segment would exceed the MTU of 1500 bytes
+    // and be fragmented by IP.
+    Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
+    if (ssthreshPackets > 0) {
+        Config::SetDefault("ns3::TcpSocket::InitialSlowStartThreshold", UintegerValue(ssthreshPackets * MSS_BYTES));
+    }
+}
+
+// Builds the network; returns its devices, in order of the cables.
+inline std::vector<Ptr<PointToPointNetDevice>> Build(const Workload& w, const NextHops& hops) {
+    NodeContainer nodes;
+    nodes.Create(w.nodes);
+    InternetStackHelper stack;
+    stack.SetIpv6StackInstall(false);
+    stack.Install(nodes);
+    for (uint32_t node = 0; node < w.nodes; node++) {
+        nodes.Get(node)->GetObject<Ipv4>()->SetRoutingProtocol(Create<FlowHashRouting>(hops));
+    }
+
+    std::vector<Ptr<PointToPointNetDevice>> devices;
+    PointToPointHelper helper;
+    helper.DisableFlowControl();  // else a full queue stops the device, and the layer above drops uncounted
+    for (const auto& c : w.cables) {
+        uint64_t limitBytes = uint64_t(c.queuePackets) * FULL_PACKET_BYTES;
+        helper.SetDeviceAttribute("DataRate", DataRateValue(DataRate(c.rateBps)));
+        helper.SetChannelAttribute("Delay", TimeValue(NanoSeconds(c.delayNs)));
+        helper.SetQueue("ns3::DropTailQueue", "MaxSize", QueueSizeValue(QueueSize(QueueSizeUnit::BYTES, limitBytes)));
+        auto pair = helper.Install(nodes.Get(c.a), nodes.Get(c.b));
+        for (uint32_t end = 0; end < 2; end++) {
+            // By hand, since Ipv4AddressHelper would also put a queue discipline before the device's queue.
+            auto device = DynamicCast<PointToPointNetDevice>(pair.Get(end));
+            auto node = device->GetNode();
+            auto ipv4 = node->GetObject<Ipv4>();
+            uint32_t interface = ipv4->AddInterface(device);
+            Ipv4Address address(FIRST_HOST_ADDRESS + node->GetId());
+            ipv4->AddAddress(interface, Ipv4InterfaceAddress(address, Ipv4Mask::GetOnes()));
+            ipv4->SetUp(interface);
+            devices.push_back(device);
+        }
+    }
+    return devices;
+}
+
+}  // namespace workload
