@@ -67,6 +67,7 @@ pub fn catalogue() -> Vec<Entry> {
         table("[scheme.NAME]", "a controller under a name; its parameters come on top", schemes::SCHEME),
         table("[[workload]]", "the keys of every kind of workload", workload::WORKLOAD),
         table("traffic_classes", "one of the classes of traffic of a workload", workload::TRAFFIC_CLASS),
+        table("fan_out", "how many flows a request fetches, in a workload of requests", workload::FAN_OUT),
         table("writes", "how the application writes its flows, in a workload", workload::WRITES),
         table("[[drop]]", "packets to drop on purpose", drops::DROP),
         table("[sample]", "time series", sampling::SAMPLE),

@@ -5,7 +5,9 @@ use crate::field::{Field, Section};
 use crate::files::{Input, Source};
 use crate::keys::{Fallback, Key, Kind, MAX_FLOW_BYTES, Variant};
 use crate::volume::{Volume, max_flow_bytes, volume};
-use sparelane_sim::workload::{SizeDistribution, rc3_flow_sizes, w2000_flow_sizes};
+use sparelane_sim::workload::{
+    SizeDistribution, data_mining_flow_sizes, rc3_flow_sizes, w2000_flow_sizes, web_search_flow_sizes,
+};
 
 const FLOW_SIZE: Kind = Kind::Size { min: 1, max: MAX_FLOW_BYTES };
 const BYTES: Kind = Kind::Whole { min: 0, max: MAX_FLOW_BYTES };
@@ -26,6 +28,18 @@ pub static SIZES: &[Variant] = &[
         summary: "a calibrated stand-in for the RC3 paper's 2000 workload, which it does not identify: log-normal, median \
                   1250 bytes, sigma 2.1, at most 30 MB, in whole packets of 1460 bytes, mean 8.4 packets",
         source: "sparelane, fitted to NSDI 2014 Table 1 by the paper's model; other parameters fit nearly as well",
+        keys: &[],
+    },
+    Variant {
+        name: "web-search",
+        summary: "web search, mean 1,711,250 bytes: the table in bytes, with straight lines between its corners",
+        source: "Alizadeh et al., SIGCOMM 2010 (DCTCP), as in the traffic generator of PIAS",
+        keys: &[],
+    },
+    Variant {
+        name: "data-mining",
+        summary: "data mining, mean 12,658,199 bytes: the table in bytes, with straight lines between its corners",
+        source: "Greenberg et al., SIGCOMM 2009 (VL2), as in the traffic generator of PIAS",
         keys: &[],
     },
     Variant {
@@ -91,6 +105,8 @@ fn read_any(field: &Field<'_>, source: &Source, mss_bytes: u64, bdp: u64) -> Res
     let distribution = match kind {
         "rc3" => return Ok(rc3_flow_sizes()),
         "w2000" => return Ok(w2000_flow_sizes()),
+        "web-search" => return Ok(web_search_flow_sizes()),
+        "data-mining" => return Ok(data_mining_flow_sizes()),
         "fixed" => {
             let size = section.need("size")?;
             match volume(&size, mss_bytes, bdp)? {

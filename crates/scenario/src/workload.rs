@@ -1,6 +1,7 @@
 //! `[[workload]]`: where flows come from.
 
 mod classes;
+mod fan_out;
 mod mix;
 mod tables;
 mod writes;
@@ -17,11 +18,12 @@ use crate::volume::{Volume, max_flow_bytes, volume};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::workload::{
     ArrivalRate, Bulk, BulkSpec, Classed, Destinations, FlowList, LoadOn, Mix, Mixed, Paced, Pairs, Poisson,
-    PoissonSpec, SizeDistribution, Starts, TrafficClass, UNDECIDED, WorkloadError,
+    PoissonSpec, Requests, RequestsSpec, SizeDistribution, Starts, TrafficClass, UNDECIDED, WorkloadError,
 };
 use sparelane_sim::{FlowSource, Network, NodeId, Writes};
 
 pub use classes::TRAFFIC_CLASS;
+pub use fan_out::FAN_OUT;
 use tables::MAX_BULK_FLOWS;
 pub use tables::{WORKLOAD, WORKLOADS};
 pub use writes::WRITES;
@@ -52,6 +54,8 @@ pub enum Workload {
     Bulk(BulkSpec),
     /// Flows of a file.
     List(FlowList),
+    /// Requests of clients.
+    Requests(RequestsSpec),
     /// The flows of another workload, of several schemes; and the workload's number.
     Mixed(Box<Workload>, Mix, u32),
     /// Another workload, whose applications write in pieces.
@@ -66,6 +70,7 @@ impl Workload {
         Ok(match self {
             Workload::Poisson(spec) => Box::new(Poisson::new(network, spec.clone(), seed)?),
             Workload::Bulk(spec) => Box::new(Bulk::new(network, spec.clone(), seed)?),
+            Workload::Requests(spec) => Box::new(Requests::new(network, spec.clone(), seed)?),
             Workload::List(list) => Box::new(list.clone()),
             Workload::Mixed(inner, mix, number) => {
                 Box::new(Mixed::new(inner.flows(network, seed)?, network, mix, seed, *number)?)
@@ -96,6 +101,7 @@ impl Workload {
         let workload = match kind {
             "poisson" => reader.poisson()?,
             "bulk" => reader.bulk()?,
+            "requests" => reader.requests()?,
             _ => reader.list()?,
         };
         let writes = section.maybe("writes", |field| writes::read(field, reader.mss_bytes(), context.bdp_bytes))?;
@@ -131,24 +137,51 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn poisson(&self) -> Result<Workload, ScenarioError> {
-        let (section, network) = (self.section, self.context.network);
+    /// The hosts that a key lists, if it is given.
+    fn hosts(&self, key: &str) -> Result<Option<Vec<NodeId>>, ScenarioError> {
+        let Some(list) = self.section.given(key) else { return Ok(None) };
+        let hosts = list.list(Kind::Node)?;
+        hosts.iter().map(|field| nodes::host(field, self.context.network)).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// From when to when flows start.
+    fn period(&self) -> Result<(Dur, Dur), ScenarioError> {
+        let section = self.section;
         let start = section.need("start")?.time()?;
         let end = section.maybe("end", Field::time)?.unwrap_or(self.context.duration);
-        if end <= start {
-            let field = section.given("end").or_else(|| section.given("start"));
-            let field = field.unwrap_or_else(|| section.whole_table().clone());
-            return Err(
-                field.error(format!("the workload runs from {start} to {end}; allowed: an end after the start"))
-            );
+        if end > start {
+            return Ok((start, end));
         }
-        let sources = match section.given("sources") {
-            Some(list) => {
-                let hosts = list.list(Kind::Node)?;
-                hosts.iter().map(|field| nodes::host(field, network)).collect::<Result<Vec<_>, _>>()?
-            }
-            None => network.hosts(),
-        };
+        let field = section.given("end").or_else(|| section.given("start"));
+        let field = field.unwrap_or_else(|| section.whole_table().clone());
+        Err(field.error(format!("the workload runs from {start} to {end}; allowed: an end after the start")))
+    }
+
+    fn requests(&self) -> Result<Workload, ScenarioError> {
+        let section = self.section;
+        let (start, end) = self.period()?;
+        let load = section.need("load")?;
+        if load.share()? == 0.0 {
+            return Err(load.error("no requests at all; allowed: a number above 0, up to 2"));
+        }
+        let first = self.context.network.hosts().into_iter().take(1).collect();
+        Ok(Workload::Requests(RequestsSpec {
+            clients: self.hosts("clients")?.unwrap_or(first),
+            servers: self.hosts("servers")?.unwrap_or_default(),
+            load: load.share()?,
+            sizes: self.sizes(&section.need("sizes")?)?,
+            fan_out: fan_out::read(section)?,
+            start: at(start),
+            end: at(end),
+            scheme: self.scheme,
+            number: self.number,
+        }))
+    }
+
+    fn poisson(&self) -> Result<Workload, ScenarioError> {
+        let (section, network) = (self.section, self.context.network);
+        let (start, end) = self.period()?;
+        let sources = self.hosts("sources")?.unwrap_or_else(|| network.hosts());
         let destinations = match section.need("destinations")?.choice()? {
             "any" => Destinations::AnyOther,
             _ => Destinations::BehindAnotherRouter,
@@ -232,7 +265,11 @@ impl Reader<'_> {
             let count = pairs.len() as u64;
             return Ok((Pairs::Given(pairs), count));
         }
-        match field.word(["halves", "all", "permutation"].into_iter())? {
+        let host_count = hosts.len() as u64;
+        match field.word(["halves", "all", "permutation", "random", "next", "incast"].into_iter())? {
+            "random" => Ok((Pairs::Random, host_count)),
+            "next" => Ok((Pairs::Next, host_count)),
+            "incast" => Ok((Pairs::Incast, host_count.saturating_sub(1))),
             "all" => Ok((Pairs::All, hosts.len() as u64 * (hosts.len() as u64).saturating_sub(1))),
             "permutation" => Ok((Pairs::Permutation, hosts.len() as u64)),
             _ => {

@@ -297,3 +297,26 @@ fn flows_are_of_one_class_of_traffic_or_of_classes_by_size() {
     assert_eq!(classes(&format!("kind = \"bulk\"\nsize = \"30KB\"\n{by_size}")), [Some(1); 2]);
     assert_eq!(classes(&format!("kind = \"bulk\"\n{by_size}")), [Some(1); 2], "without end");
 }
+
+#[test]
+fn hosts_send_to_a_random_other_to_the_next_or_all_to_the_first() {
+    assert_eq!(pairs(&flows("kind = \"bulk\"\npairs = \"next\"")), [(0, 1), (1, 2), (2, 3), (3, 0)]);
+    assert_eq!(pairs(&flows("kind = \"bulk\"\npairs = \"incast\"")), [(1, 0), (2, 0), (3, 0)]);
+    let random = pairs(&flows("kind = \"bulk\"\npairs = \"random\""));
+    assert_eq!(random.iter().map(|pair| pair.0).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert!(random.iter().all(|(src, dst)| src != dst && *dst < 4), "{random:?}");
+}
+
+#[test]
+fn requests_fetch_their_flows_at_once_and_have_numbers() {
+    let asked = flows(
+        "kind = \"requests\"\nload = 0.5\nsizes = { kind = \"web-search\" }\nservers = [\"left1\", \"right0\"]\n\
+         fan_out = [{ flows = 2, share = 1.0 }]",
+    );
+    assert!(asked.len() > 10 && asked.iter().all(|flow| flow.dst.0 == 0 && [1, 2].contains(&flow.src.0)));
+    for pair in asked.chunks(2) {
+        assert_eq!((pair[0].start, pair[0].request), (pair[1].start, pair[1].request));
+        assert_ne!(pair[0].src, pair[1].src);
+    }
+    assert_eq!(asked[2].request, Some(1));
+}

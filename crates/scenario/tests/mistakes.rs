@@ -797,7 +797,7 @@ fn mistakes_in_workloads() {
         (
             bulk,
             "kind = \"bulk\"\npairs = \"half\"",
-            "x.toml:13: workload.pairs = \"half\": unknown; allowed: halves, all, permutation",
+            "x.toml:13: workload.pairs = \"half\": unknown; allowed: halves, all, permutation, random, next, incast",
         ),
         (
             bulk,
@@ -827,7 +827,7 @@ fn mistakes_in_workloads() {
         (
             bulk,
             "kind = \"poisson\"\nload = \"30%\"\nsizes = { kind = \"rc4\" }",
-            "x.toml:14: workload.sizes.kind = \"rc4\": unknown; allowed: rc3, w2000, fixed, points, cdf, lognormal; did you mean \"rc3\"?",
+            "x.toml:14: workload.sizes.kind = \"rc4\": unknown; allowed: rc3, w2000, web-search, data-mining, fixed, points, cdf, lognormal; did you mean \"rc3\"?",
         ),
         (
             bulk,

@@ -119,10 +119,13 @@ pub static WORKLOADS: &[Variant] = &[
             ),
             Key::new(
                 "pairs",
-                Kind::Special("a list such as [[\"left0\", \"right0\"]], or one of halves, all, permutation"),
+                Kind::Special(
+                    "a list such as [[\"left0\", \"right0\"]], or one of halves, all, permutation, random, next, incast",
+                ),
                 Fallback::Value("halves"),
                 "who sends to whom: the first half of the hosts to the second in order, every host to every other, \
-                 or every host to one other at random",
+                 or every host to one other at random, such that each gets one (permutation) or not (random), every host to \
+                 the next one, or all others to the first host",
             ),
             Key::new("size", Kind::Volume, Fallback::Value("unlimited"), "how much each flow carries"),
             Key::new("sizes", SIZES, Fallback::Nothing("as size says"), "sizes from a distribution, in place of size"),
@@ -134,6 +137,45 @@ pub static WORKLOADS: &[Variant] = &[
                 "each flow starts at random in so long a time from start",
             ),
             Key::new("gap", Kind::MOMENT, Fallback::Nothing("no gap"), "each flow starts so long after the one before"),
+        ],
+    },
+    Variant {
+        name: "requests",
+        summary: "clients that ask at random, each time for one flow or several from servers",
+        source: "RTCP section V-A",
+        keys: &[
+            Key::new(
+                "load",
+                Kind::Share { max: 2.0 },
+                Fallback::Required,
+                "payload as a share of the rate towards each client",
+            ),
+            Key::new("sizes", SIZES, Fallback::Required, "how large the flows are"),
+            Key::new(
+                "clients",
+                Kind::Special("a list of hosts, as in [\"h1\"]"),
+                Fallback::Nothing("the first host"),
+                "the hosts that ask",
+            ),
+            Key::new(
+                "servers",
+                Kind::Special("a list of hosts, as in [\"h2\", \"h3\"]"),
+                Fallback::Nothing("all hosts but the client"),
+                "the hosts that answer; a request draws among them, none twice before all had a turn",
+            ),
+            Key::new(
+                "fan_out",
+                Kind::Special("a list such as [{ flows = 1, share = 0.5 }, { flows = 8, share = 0.5 }]"),
+                Fallback::Nothing("one flow"),
+                "how many flows a request fetches, all at once, and the share of such requests",
+            ),
+            START,
+            Key::new(
+                "end",
+                Kind::Time { min: Dur::from_ps(1), max: MAX_DURATION },
+                Fallback::Nothing("the end of the run"),
+                "no request comes at this time or later",
+            ),
         ],
     },
     Variant {

@@ -15,6 +15,12 @@ pub enum Pairs {
     All,
     /// Every host to one other and from one other, at random: one cycle through all hosts.
     Permutation,
+    /// Every host to one other at random; several may choose the same.
+    Random,
+    /// Every host to the next one, the last to the first.
+    Next,
+    /// Every other host to the first one.
+    Incast,
 }
 
 /// When flows start.
@@ -119,6 +125,9 @@ impl Pairing {
         }
         Ok(match pairs {
             Pairs::Permutation => Pairing::Listed(random_cycle(&hosts, stream)),
+            Pairs::Random => Pairing::Listed(random_receivers(&hosts, stream)),
+            Pairs::Next => Pairing::Listed(hosts.iter().copied().zip(hosts.iter().copied().cycle().skip(1)).collect()),
+            Pairs::Incast => Pairing::Listed(hosts[1..].iter().map(|&host| (host, hosts[0])).collect()),
             _ => Pairing::All(hosts),
         })
     }
@@ -144,6 +153,15 @@ fn random_cycle(hosts: &[NodeId], stream: &mut Stream) -> Vec<(NodeId, NodeId)> 
         targets.swap(last, stream.below(last as u64) as usize);
     }
     hosts.iter().copied().zip(targets).collect()
+}
+
+/// For each host any other, each as likely.
+fn random_receivers(hosts: &[NodeId], stream: &mut Stream) -> Vec<(NodeId, NodeId)> {
+    let draw = |(place, &host): (usize, &NodeId)| {
+        let other = stream.below(hosts.len() as u64 - 1) as usize;
+        (host, hosts[if other < place { other } else { other + 1 }])
+    };
+    hosts.iter().enumerate().map(draw).collect()
 }
 
 fn start(starts: Starts, number: u32, stream: &mut Stream) -> Result<Time, WorkloadError> {

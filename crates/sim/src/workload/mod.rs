@@ -13,6 +13,7 @@ mod mix;
 mod paced;
 mod poisson;
 mod receivers;
+mod requests;
 mod sizes;
 mod streams;
 
@@ -25,4 +26,5 @@ pub use mix::{Mix, MixBy, Mixed, UNDECIDED};
 pub use paced::Paced;
 pub use poisson::{ArrivalRate, LoadOn, Poisson, PoissonSpec};
 pub use receivers::Destinations;
-pub use sizes::{SizeDistribution, rc3_flow_sizes, w2000_flow_sizes};
+pub use requests::{FanOut, Requests, RequestsSpec};
+pub use sizes::{SizeDistribution, data_mining_flow_sizes, rc3_flow_sizes, w2000_flow_sizes, web_search_flow_sizes};

@@ -7,7 +7,7 @@ mod papers;
 use crate::workload::WorkloadError;
 use sparelane_core::Stream;
 
-pub use papers::{rc3_flow_sizes, w2000_flow_sizes};
+pub use papers::{data_mining_flow_sizes, rc3_flow_sizes, w2000_flow_sizes, web_search_flow_sizes};
 
 /// The largest flow of a distribution: a petabyte, below which a float holds every whole number.
 const MAX_BYTES: u64 = 1_000_000_000_000_000;
