@@ -11,10 +11,12 @@ pub mod algos;
 pub mod contract;
 pub mod delay;
 pub mod filter;
+pub mod monitor;
 pub mod pace;
 pub mod param;
 pub mod registry;
 pub mod round;
+pub mod trials;
 pub mod window;
 
 pub use contract::{

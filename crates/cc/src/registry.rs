@@ -1,6 +1,9 @@
 //! Every controller by name, with its parameters: what a scenario may ask for.
 
-use crate::algos::{bbr, constant, cubic, dctcp, ledbat, ledbat_plus_plus, newreno, rc3, rcp, rtcp, timely, vegas};
+use crate::algos::{
+    bbr, constant, cubic, dctcp, ledbat, ledbat_plus_plus, newreno, pcc_allegro, pcc_vivace, rc3, rcp, rtcp, timely,
+    vegas,
+};
 use crate::contract::CongestionControl;
 use crate::param::{Param, ParamError, Values};
 use sparelane_core::Rate;
@@ -83,6 +86,8 @@ pub const CONTROLLERS: &[Controller] = &[
     vegas::CONTROLLER,
     ledbat::CONTROLLER,
     ledbat_plus_plus::CONTROLLER,
+    pcc_allegro::CONTROLLER,
+    pcc_vivace::CONTROLLER,
     constant::CONTROLLER,
     rcp::CONTROLLER,
     rtcp::CONTROLLER,

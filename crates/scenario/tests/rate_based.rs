@@ -158,3 +158,48 @@ fn timely_flows_hold_the_queue_near_t_low() {
     assert!(seen.most_backlog() < 2.0 * 37_500.0, "{}", seen.most_backlog());
     assert_eq!(seen.records.flows.retransmissions, [0, 0]);
 }
+
+const ALLEGRO: &str = "controller = \"pcc-allegro\"";
+const VIVACE: &str = "controller = \"pcc-vivace\"";
+
+/// Loss is all that Allegro minds, and up to 5 % of it hardly: it uses the whole link, and the whole queue.
+#[test]
+fn allegro_fills_the_link_and_the_queue_with_and_without_random_loss() {
+    for network in [WAN.to_owned(), format!("{WAN}{LOSS}")] {
+        let seen = Seen::of(ALLEGRO, &network, &["0s"], 20_000, 60_000);
+        assert!(seen.bps[0] > 0.96 * WAN_BPS, "{:?}", seen.bps);
+        assert!(seen.mean_backlog() > WAN_BDP, "{}", seen.mean_backlog());
+        assert_eq!(seen.records.flows.timeouts, [0]);
+    }
+}
+
+#[test]
+fn two_allegro_flows_come_to_share_the_link() {
+    let seen = Seen::of(ALLEGRO, WAN, &["0s", "0s"], 60_000, 120_000);
+    assert!(seen.bps.iter().all(|bps| (0.35..0.65).contains(&(bps / WAN_BPS))), "{:?}", seen.bps);
+    assert!(seen.bps.iter().sum::<f64>() > 0.96 * WAN_BPS, "{:?}", seen.bps);
+}
+
+#[test]
+fn vivace_fills_the_link_without_a_queue() {
+    let seen = Seen::of(VIVACE, WAN, &["0s"], 20_000, 60_000);
+    assert!(seen.bps[0] > 0.9 * WAN_BPS, "{:?}", seen.bps);
+    assert!(seen.mean_backlog() < 0.05 * WAN_BDP, "{}", seen.mean_backlog());
+}
+
+#[test]
+fn two_vivace_flows_share_the_link() {
+    let seen = Seen::of(VIVACE, WAN, &["0s", "5s"], 20_000, 60_000);
+    assert!(seen.bps.iter().all(|bps| (0.3..0.7).contains(&(bps / WAN_BPS))), "{:?}", seen.bps);
+    assert!(seen.bps.iter().sum::<f64>() > 0.85 * WAN_BPS, "{:?}", seen.bps);
+    assert!(seen.mean_backlog() < WAN_BDP, "{}", seen.mean_backlog());
+}
+
+/// A tenth of the packets is lost, retransmissions too: nothing waits for a timeout.
+#[test]
+fn a_lost_retransmission_is_found_without_a_timeout() {
+    let lossy = format!("{WAN}{}", LOSS.replace("0.01", "0.1"));
+    let seen = Seen::of(BBR, &lossy, &["0s"], 1_000, 20_000);
+    assert!(seen.records.flows.retransmissions[0] > 1000, "{:?}", seen.records.flows.retransmissions);
+    assert_eq!(seen.records.flows.timeouts, [0]);
+}

@@ -378,6 +378,16 @@ impl Scoreboard {
         marked > 0
     }
 
+    /// The retransmission of `seq`, which is presumed lost, is lost as well: it waits to be resent again.
+    pub fn lose_again(&mut self, seq: u32) {
+        assert!(self.is_resent(seq) && self.is_lost(seq), "segment {seq} is not on its way again");
+        let slot = self.slot(seq / BITS);
+        self.words[slot].resent &= !(1 << (seq % BITS));
+        self.resent -= 1;
+        self.pending += 1;
+        self.resend_from = self.resend_from.min(seq);
+    }
+
     /// The first outstanding segment is lost, whatever has arrived (NewReno).
     pub fn mark_head_lost(&mut self) {
         let first = self.una;

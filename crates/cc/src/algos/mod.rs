@@ -7,6 +7,8 @@ pub mod dctcp;
 pub mod ledbat;
 pub mod ledbat_plus_plus;
 pub mod newreno;
+pub mod pcc_allegro;
+pub mod pcc_vivace;
 pub mod rc3;
 pub mod rcp;
 pub mod rtcp;

@@ -2,10 +2,16 @@
 //!
 //! Source: draft-cheng-iccrg-delivery-rate-estimation-02. The sample is of the segment that caused the acknowledgment, the
 //! newest that it tells of. Only class 0 counts, in full segments.
+//!
+//! The books also tell when a retransmission was lost: where a segment arrives that was sent three segments later or more. RFC
+//! 6675 leaves that to the timeout, but the laws that need these books are defined over transports that know (RFC 8985's RACK,
+//! or UDT); a timeout would count the whole flight as lost.
 
 use super::{Sender, context};
+use crate::scoreboard::DUP_THRESH;
 use sparelane_cc::{Cx, Delivery, Lost, Sent};
 use sparelane_core::Time;
+use std::collections::VecDeque;
 
 /// What is remembered of a segment in flight: the connection's state when it was sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,6 +27,8 @@ struct Flight {
     app_limited: bool,
     is_retransmission: bool,
     is_lost: bool,
+    /// How many segments were sent before it.
+    order: u64,
 }
 
 /// The books of one connection.
@@ -36,6 +44,12 @@ pub(super) struct Deliveries {
     app_limited_until: u64,
     /// Losses below are told.
     told_below: u32,
+    /// Segments sent.
+    sent: u64,
+    /// The latest of those that are known to have arrived, by [`Flight::order`].
+    latest_arrival: u64,
+    /// Retransmissions that were in flight when last looked at, by segment number and order.
+    resends: VecDeque<(u32, u64)>,
 }
 
 impl Deliveries {
@@ -48,6 +62,9 @@ impl Deliveries {
             lost_bytes: 0,
             app_limited_until: 0,
             told_below: 0,
+            sent: 0,
+            latest_arrival: 0,
+            resends: VecDeque::new(),
         }
     }
 
@@ -87,6 +104,11 @@ impl Sender {
         }
         books.reach(una, seq);
         let app_limited = books.app_limited_until > 0;
+        let order = books.sent;
+        books.sent += 1;
+        if is_retransmission {
+            books.resends.push_back((seq, order));
+        }
         let slot = books.slot(seq);
         books.flights[slot] = Flight {
             sent_at: now,
@@ -98,6 +120,7 @@ impl Sender {
             app_limited,
             is_retransmission,
             is_lost: false,
+            order,
         };
         let bytes = u64::from(self.buffer.payload_bytes(seq));
         self.cc.on_sent(&Sent { bytes, in_flight_bytes, is_retransmission, app_limited }, &mut context!(self, now));
@@ -133,6 +156,7 @@ impl Sender {
         }
         let TriggerInFlight(flight) = trigger?;
         books.first_sent_at = flight.sent_at;
+        books.latest_arrival = books.latest_arrival.max(flight.order);
         let sending = flight.sent_at.saturating_since(flight.first_sent_at);
         let acknowledging = now.saturating_since(flight.delivered_at);
         Some(Delivery {
@@ -146,9 +170,28 @@ impl Sender {
         })
     }
 
+    /// Finds retransmissions that were lost: what was sent well after them has arrived.
+    pub(super) fn detect_lost_resends(&mut self, now: Time) {
+        while let Some(books) = &mut self.deliveries
+            && let Some(&(seq, order)) = books.resends.front()
+            && order + DUP_THRESH as u64 <= books.latest_arrival
+        {
+            books.resends.pop_front();
+            let is_this_copy = seq >= self.una && books.flights[books.slot(seq)].order == order;
+            if !(is_this_copy && self.board.is_resent(seq) && self.board.is_lost(seq)) {
+                continue;
+            }
+            self.board.lose_again(seq);
+            if seq == self.una {
+                self.rto_deadline = now + self.rtt.rto();
+            }
+            self.tell_loss(now, seq);
+        }
+    }
+
     /// Tells the controller of every segment that came to be presumed lost.
     pub(super) fn tell_losses(&mut self, now: Time) {
-        let (una, edge, bytes) = (self.una, self.board.lost_edge().min(self.nxt), self.config.mss_bytes);
+        let (una, edge) = (self.una, self.board.lost_edge().min(self.nxt));
         let Some(books) = &mut self.deliveries else { return };
         let from = books.told_below.max(una);
         books.told_below = edge.max(una);
@@ -156,22 +199,28 @@ impl Sender {
             if !self.board.is_lost(seq) {
                 continue;
             }
-            let Some(books) = &mut self.deliveries else { return };
-            let slot = books.slot(seq);
-            if std::mem::replace(&mut books.flights[slot].is_lost, true) {
-                continue;
-            }
-            books.lost_bytes += bytes;
-            let flight = books.flights[slot];
-            let lost = Lost {
-                bytes,
-                sent_at: flight.sent_at,
-                in_flight_bytes: flight.in_flight_bytes,
-                lost_bytes: books.lost_bytes - flight.lost_bytes,
-                app_limited: flight.app_limited,
-            };
-            self.cc.on_lost(&lost, &mut context!(self, now));
+            self.tell_loss(now, seq);
         }
+    }
+
+    /// Tells the controller that `seq` is lost, once for each time that it was sent.
+    fn tell_loss(&mut self, now: Time, seq: u32) {
+        let bytes = self.config.mss_bytes;
+        let Some(books) = &mut self.deliveries else { return };
+        let slot = books.slot(seq);
+        if std::mem::replace(&mut books.flights[slot].is_lost, true) {
+            return;
+        }
+        books.lost_bytes += bytes;
+        let flight = books.flights[slot];
+        let lost = Lost {
+            bytes,
+            sent_at: flight.sent_at,
+            in_flight_bytes: flight.in_flight_bytes,
+            lost_bytes: books.lost_bytes - flight.lost_bytes,
+            app_limited: flight.app_limited,
+        };
+        self.cc.on_lost(&lost, &mut context!(self, now));
     }
 
     /// There is nothing to send, though the window may have room: samples of what is in flight now, and of the next
@@ -312,6 +361,27 @@ mod tests {
         sender.handle_timer(sender.next_timer());
         let lost = news.try_iter().filter(|news| matches!(news, News::Lost(_))).count();
         assert_eq!(lost, 6, "segment 1 again, and 5 to 9");
+    }
+
+    /// Segment 1 is lost, and found to be by the arrival of 4. Its retransmission leaves after segment 12 and before 13,
+    /// and is lost as well.
+    #[test]
+    fn a_retransmission_is_lost_where_what_was_sent_three_later_arrives() {
+        let (mut sender, news) = connection(100);
+        acknowledge(&mut sender, ms(20), 1, 0, &[]);
+        send_all(&mut sender, ms(20));
+        let mut told = Vec::new();
+        for arrived in 2..=20 {
+            let now = ms(20 + u64::from(arrived));
+            acknowledge(&mut sender, now, 1, arrived, &[(2, arrived + 1)]);
+            send_all(&mut sender, now);
+            told.extend(news.try_iter().filter(|news| matches!(news, News::Lost(_))).map(|_| arrived));
+            if arrived == 4 {
+                assert_eq!((sender.counts().retransmissions, sender.nxt), (1, 14));
+            }
+        }
+        assert_eq!(told, [4, 15]);
+        assert_eq!((sender.counts().retransmissions, sender.counts().timeouts), (2, 0));
     }
 
     #[test]

@@ -42,6 +42,9 @@ impl Sender {
             self.leave_recovery();
         }
         if self.config.sack {
+            if self.deliveries.is_some() {
+                self.detect_lost_resends(now);
+            }
             if self.board.arrived_out_of_order() == 0 {
                 return;
             }

@@ -1,0 +1,258 @@
+//! Monitor intervals: spans of sending at one rate, and what the network then did with it. For controllers that learn from
+//! trials (PCC).
+//!
+//! Every segment belongs to the interval in which it was last sent. An interval's outcome is known when news comes of a segment
+//! that was sent a few segments after its end: what is lost of it is then presumed lost.
+
+use crate::contract::{Ack, Lost, Sent};
+use crate::pace::HEADER_BYTES;
+use sparelane_core::{Dur, Rate, Time};
+use std::collections::VecDeque;
+
+/// So many segments sent after an interval must pass until its losses are known (TCP's threshold of duplicates, and one).
+const FOLLOWERS: u32 = 4;
+
+/// An interval whose sender sent less than this share of what its rate allows was limited by something else.
+const LEAST_SHARE: f64 = 0.8;
+
+/// Least squares of round-trip times over the time of sending, both relative to the first.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slope {
+    first_rtt_s: f64,
+    n: f64,
+    t: f64,
+    rtt: f64,
+    t_t: f64,
+    t_rtt: f64,
+}
+
+impl Slope {
+    fn add(&mut self, t_s: f64, rtt_s: f64) {
+        if self.n == 0.0 {
+            self.first_rtt_s = rtt_s;
+        }
+        let rtt_s = rtt_s - self.first_rtt_s;
+        self.n += 1.0;
+        self.t += t_s;
+        self.rtt += rtt_s;
+        self.t_t += t_s * t_s;
+        self.t_rtt += t_s * rtt_s;
+    }
+
+    /// Seconds per second; zero where there are too few samples to tell.
+    fn value(&self) -> f64 {
+        let spread = self.n * self.t_t - self.t * self.t;
+        if self.n < 2.0 || spread <= 0.0 { 0.0 } else { (self.n * self.t_rtt - self.t * self.rtt) / spread }
+    }
+}
+
+/// One interval, under way or waiting for news.
+#[derive(Clone, Copy, Debug)]
+struct Interval<P> {
+    purpose: P,
+    rate: Rate,
+    start: Time,
+    end: Time,
+    segments: u64,
+    wire_bytes: u64,
+    lost_segments: u64,
+    slope: Slope,
+    followers: u32,
+    /// News of a segment sent then or later closes the books.
+    closes_at: Time,
+}
+
+/// What an interval brought.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome<P> {
+    /// What it was for.
+    pub purpose: P,
+    /// The rate that was tried.
+    pub rate: Rate,
+    /// Share of its segments that was lost.
+    pub loss: f64,
+    /// By how much the round-trip time grew over it, seconds per second.
+    pub rtt_gradient: f64,
+    /// Whether the rate, and not a lack of data, was what limited the sender.
+    pub is_valid: bool,
+}
+
+/// The intervals of one connection.
+#[derive(Clone, Debug)]
+pub struct Monitor<P> {
+    mss_bytes: u64,
+    /// In order; the last one is under way.
+    intervals: VecDeque<Interval<P>>,
+}
+
+impl<P: Copy> Monitor<P> {
+    /// No interval yet.
+    pub fn new(mss_bytes: u64) -> Monitor<P> {
+        Monitor { mss_bytes, intervals: VecDeque::new() }
+    }
+
+    /// From now on at `rate`, for `length`. An interval that is under way ends.
+    pub fn begin(&mut self, now: Time, purpose: P, rate: Rate, length: Dur) {
+        if let Some(current) = self.intervals.back_mut() {
+            current.end = current.end.min(now);
+        }
+        self.intervals.push_back(Interval {
+            purpose,
+            rate,
+            start: now,
+            end: now.saturating_add(length.max(Dur::from_ps(1))),
+            segments: 0,
+            wire_bytes: 0,
+            lost_segments: 0,
+            slope: Slope::default(),
+            followers: 0,
+            closes_at: Time::NEVER,
+        });
+    }
+
+    /// When the interval under way ends; never where there is none.
+    pub fn ends_at(&self) -> Time {
+        self.intervals.back().map_or(Time::NEVER, |interval| interval.end)
+    }
+
+    /// What the interval under way is for.
+    pub fn under_way(&self) -> Option<P> {
+        self.intervals.back().map(|interval| interval.purpose)
+    }
+
+    /// Whether nothing was sent in the interval under way.
+    pub fn is_idle(&self) -> bool {
+        self.intervals.back().is_none_or(|interval| interval.segments == 0)
+    }
+
+    /// Forgets everything: what is heard of segments sent before belongs to nothing.
+    pub fn clear(&mut self) {
+        self.intervals.clear();
+    }
+
+    /// A segment was sent in the interval under way.
+    pub fn on_sent(&mut self, now: Time, sent: &Sent) {
+        let Some((current, earlier)) = self.intervals.make_contiguous().split_last_mut() else { return };
+        current.segments += 1;
+        current.wire_bytes += sent.bytes + HEADER_BYTES;
+        for interval in earlier.iter_mut().filter(|interval| interval.followers < FOLLOWERS) {
+            interval.followers += 1;
+            if interval.followers == FOLLOWERS {
+                interval.closes_at = now;
+            }
+        }
+    }
+
+    fn of(&mut self, sent_at: Time) -> Option<&mut Interval<P>> {
+        self.intervals.iter_mut().rev().find(|interval| interval.start <= sent_at)
+    }
+
+    /// A segment is presumed lost.
+    pub fn on_lost(&mut self, lost: &Lost) {
+        if let Some(interval) = self.of(lost.sent_at) {
+            interval.lost_segments += 1;
+        }
+    }
+
+    /// An acknowledgment came: its segment's round-trip time.
+    pub fn on_ack(&mut self, ack: &Ack) {
+        let (Some(delivery), Some(rtt)) = (&ack.delivery, ack.rtt) else { return };
+        if let Some(interval) = self.of(delivery.sent_at) {
+            let into_s = delivery.sent_at.saturating_since(interval.start).as_secs_f64();
+            interval.slope.add(into_s, rtt.as_secs_f64());
+        }
+    }
+
+    /// The oldest interval, if news of a segment that was sent at `heard_of` closes it.
+    pub fn pop(&mut self, heard_of: Time) -> Option<Outcome<P>> {
+        let oldest = self.intervals.front()?;
+        if heard_of < oldest.closes_at {
+            return None;
+        }
+        let Interval { purpose, rate, start, end, segments, wire_bytes, lost_segments, slope, .. } = *oldest;
+        self.intervals.pop_front();
+        let allowed_bytes = rate.bytes_in(end.saturating_since(start)) as f64;
+        // One packet more or less fits by chance.
+        let packet_bytes = (self.mss_bytes + HEADER_BYTES) as f64;
+        let is_valid = segments > 0 && wire_bytes as f64 + packet_bytes >= LEAST_SHARE * allowed_bytes;
+        let loss = (lost_segments as f64 / segments.max(1) as f64).min(1.0);
+        Some(Outcome { purpose, rate, loss, rtt_gradient: slope.value(), is_valid })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Delivery;
+
+    const MSS: u64 = 960;
+
+    fn at_us(us: u64) -> Time {
+        Time::ZERO + Dur::from_us(us)
+    }
+
+    fn send(monitor: &mut Monitor<char>, us: u64) {
+        let sent = Sent { bytes: MSS, in_flight_bytes: MSS, is_retransmission: false, app_limited: false };
+        monitor.on_sent(at_us(us), &sent);
+    }
+
+    fn lose(monitor: &mut Monitor<char>, us: u64) {
+        let sent_at = at_us(us);
+        monitor.on_lost(&Lost { bytes: MSS, sent_at, in_flight_bytes: MSS, lost_bytes: MSS, app_limited: false });
+    }
+
+    fn acknowledge(monitor: &mut Monitor<char>, us: u64, rtt: Dur) {
+        let delivery = Delivery {
+            sent_at: at_us(us),
+            prior_delivered_bytes: 0,
+            total_delivered_bytes: MSS,
+            lost_bytes: 0,
+            in_flight_bytes: MSS,
+            interval: rtt,
+            app_limited: false,
+        };
+        monitor.on_ack(&Ack { rtt: Some(rtt), delivery: Some(delivery), ..Ack::in_sequence(MSS) });
+    }
+
+    /// 8 Mb/s, that is 1000 bytes each millisecond, in two intervals of ten packets.
+    fn two_intervals() -> Monitor<char> {
+        let mut monitor = Monitor::new(MSS);
+        for (purpose, start_ms) in [('a', 0), ('b', 10)] {
+            monitor.begin(at_us(start_ms * 1000), purpose, Rate::from_mbps(8), Dur::from_ms(10));
+            (start_ms..start_ms + 10).for_each(|ms| send(&mut monitor, ms * 1000));
+        }
+        monitor
+    }
+
+    #[test]
+    fn an_outcome_waits_for_news_of_the_fourth_segment_after_its_interval() {
+        let mut monitor = two_intervals();
+        lose(&mut monitor, 9000);
+        lose(&mut monitor, 10_000);
+        assert_eq!(monitor.pop(at_us(12_999)), None);
+        let expected = Outcome { purpose: 'a', rate: Rate::from_mbps(8), loss: 0.1, rtt_gradient: 0.0, is_valid: true };
+        assert_eq!(monitor.pop(at_us(13_000)), Some(expected));
+        assert_eq!(monitor.pop(at_us(19_000)), None, "it is under way");
+    }
+
+    #[test]
+    fn the_gradient_is_that_of_the_round_trip_time_over_the_time_of_sending() {
+        let mut monitor = two_intervals();
+        for ms in 0..10 {
+            acknowledge(&mut monitor, ms * 1000, Dur::from_us(50_000 + 200 * ms));
+            acknowledge(&mut monitor, 10_000 + ms * 1000, Dur::from_us(90_000));
+        }
+        let found = monitor.pop(at_us(19_000)).expect("an outcome").rtt_gradient;
+        assert!((found - 0.2).abs() < 1e-9, "{found}");
+    }
+
+    #[test]
+    fn an_interval_that_lacked_data_says_so() {
+        let mut monitor = Monitor::new(MSS);
+        monitor.begin(at_us(0), 'a', Rate::from_mbps(8), Dur::from_ms(20));
+        (0..10).for_each(|ms| send(&mut monitor, ms * 1000));
+        monitor.begin(at_us(20_000), 'b', Rate::from_mbps(8), Dur::from_ms(20));
+        (20..30).for_each(|ms| send(&mut monitor, ms * 1000));
+        assert_eq!(monitor.pop(at_us(25_000)).map(|outcome| outcome.is_valid), Some(false));
+    }
+}

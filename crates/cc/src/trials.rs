@@ -1,0 +1,154 @@
+//! Control by trial (PCC): a law says what to try next, learns what it brought, and this drives it.
+
+use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Sent};
+use crate::monitor::{Monitor, Outcome};
+use crate::pace::HEADER_BYTES;
+use sparelane_core::{Dur, Rate, Time};
+use std::fmt::Debug;
+
+/// An interval has so many packets at least: with fewer, losses say too little.
+const LEAST_PACKETS: u64 = 10;
+
+/// The rate at the start, and the least, packets a round trip.
+const LEAST_PACKETS_IN_ROUND_TRIP: u64 = 2;
+
+/// Stands for the round-trip time before there is a sample.
+const UNKNOWN_RTT: Dur = Dur::from_ms(100);
+
+/// No window binds.
+const WINDOW_SEGMENTS: u64 = 1 << 32;
+
+/// A rate to try.
+#[derive(Clone, Copy, Debug)]
+pub struct Trial<P> {
+    /// What for.
+    pub purpose: P,
+    /// Headers included.
+    pub rate: Rate,
+    /// For how long, at least; ten packets are the least.
+    pub round_trips: f64,
+}
+
+/// A law that learns from trials.
+pub trait TrialLaw: Debug + Send {
+    /// What trials are for.
+    type Purpose: Copy + Debug + Send;
+
+    /// What to try with nothing under way: at the start, and after a pause. `least` is the rate of two packets a round trip.
+    fn begin(&mut self, least: Rate, cx: &mut Cx<'_>) -> Trial<Self::Purpose>;
+
+    /// A trial has had its time; its outcome is not known yet.
+    fn after(&mut self, last: Self::Purpose, cx: &mut Cx<'_>) -> Trial<Self::Purpose>;
+
+    /// What a trial brought; a new trial ends the one that is under way.
+    fn learn(&mut self, outcome: &Outcome<Self::Purpose>, cx: &mut Cx<'_>) -> Option<Trial<Self::Purpose>>;
+}
+
+/// A controller that lets a law try rates.
+#[derive(Debug)]
+pub struct ByTrial<L: TrialLaw> {
+    law: L,
+    monitor: Monitor<L::Purpose>,
+    mss_bytes: u64,
+    line_rate: Rate,
+    rate: Rate,
+}
+
+impl<L: TrialLaw> ByTrial<L> {
+    /// A connection in segments of `mss_bytes`, on an interface of `line_rate`, which no rate exceeds.
+    pub fn new(law: L, mss_bytes: u64, line_rate: Rate) -> ByTrial<L> {
+        let line_rate = line_rate.max(Rate::from_bps(1));
+        let rate = Rate::of(LEAST_PACKETS_IN_ROUND_TRIP * (mss_bytes + HEADER_BYTES), UNKNOWN_RTT).min(line_rate);
+        ByTrial { law, monitor: Monitor::new(mss_bytes), mss_bytes, line_rate, rate }
+    }
+
+    fn packet_bytes(&self) -> u64 {
+        self.mss_bytes + HEADER_BYTES
+    }
+
+    fn least(&self, cx: &Cx<'_>) -> Rate {
+        let least = Rate::of(LEAST_PACKETS_IN_ROUND_TRIP * self.packet_bytes(), cx.srtt.unwrap_or(UNKNOWN_RTT));
+        least.clamp(Rate::from_bps(1), self.line_rate)
+    }
+
+    fn start(&mut self, trial: Trial<L::Purpose>, cx: &Cx<'_>) {
+        self.rate = trial.rate.clamp(self.least(cx), self.line_rate);
+        let least = self.rate.time_for(LEAST_PACKETS * self.packet_bytes());
+        let length = cx.srtt.unwrap_or(UNKNOWN_RTT).scaled(trial.round_trips).max(least);
+        self.monitor.begin(cx.now, trial.purpose, self.rate, length);
+    }
+
+    /// The next trial, where the last one has had its time.
+    fn roll(&mut self, cx: &mut Cx<'_>) {
+        let Some(last) = self.monitor.under_way() else { return };
+        if cx.now < self.monitor.ends_at() {
+            return;
+        }
+        if self.monitor.is_idle() {
+            // Nothing to send: it goes on when there is.
+            self.monitor.clear();
+            return;
+        }
+        let trial = self.law.after(last, cx);
+        self.start(trial, cx);
+    }
+
+    fn take_outcomes(&mut self, heard_of: Time, cx: &mut Cx<'_>) {
+        while let Some(outcome) = self.monitor.pop(heard_of) {
+            if let Some(trial) = self.law.learn(&outcome, cx) {
+                self.start(trial, cx);
+            }
+        }
+    }
+}
+
+impl<L: TrialLaw> CongestionControl for ByTrial<L> {
+    fn needs(&self) -> Needs {
+        Needs { segments: true, timer: true, ..Needs::default() }
+    }
+
+    fn on_established(&mut self, _explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
+        self.rate = self.least(cx);
+    }
+
+    fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        self.roll(cx);
+        self.monitor.on_ack(ack);
+        if let Some(delivery) = &ack.delivery {
+            self.take_outcomes(delivery.sent_at, cx);
+        }
+    }
+
+    fn on_congestion(&mut self, _event: Congestion, _cx: &mut Cx<'_>) {}
+
+    fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
+        self.roll(cx);
+        if self.monitor.under_way().is_none() {
+            let least = self.least(cx);
+            let trial = self.law.begin(least, cx);
+            self.start(trial, cx);
+        }
+        self.monitor.on_sent(cx.now, sent);
+    }
+
+    fn on_lost(&mut self, lost: &Lost, cx: &mut Cx<'_>) {
+        self.monitor.on_lost(lost);
+        self.take_outcomes(lost.sent_at, cx);
+    }
+
+    fn next_timer(&self) -> Time {
+        self.monitor.ends_at()
+    }
+
+    fn on_timer(&mut self, cx: &mut Cx<'_>) {
+        self.roll(cx);
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { cwnd_bytes: WINDOW_SEGMENTS * self.mss_bytes, pacing: Some(self.rate) }
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("rate_bps", self.rate.as_bps() as f64);
+    }
+}
