@@ -32,6 +32,11 @@ NOTES: dict[str, Note] = {
         "beta = 40 the same packets are 8 %",
         queue=(2.0, 4.0),
     ),
+    "vegas-1G-20ms-4x-0.25bdp": Note(
+        "the same, about one packet for each of four flows: BaseRTT in ns-3's log is 20.003 ms, where full packets "
+        "take 20.015 ms",
+        queue=(0.20, 0.45),
+    ),
     "ledbat-20M-40ms-1x-4.00bdp": Note(
         "ns-3 stays at its initial window of 10 segments: it limits the window to what was in flight before each "
         "acknowledgment, where RFC 6817 allows ALLOWED_INCREASE more. With that added (ledbatm) it reaches the target",

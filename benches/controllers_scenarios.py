@@ -186,6 +186,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(DCTCP, _datacentre(10, 4, 65), 0.1, 0.02),
     Scenario(VEGAS, _wide(1, 1.0), 30.0, 10.0),
     Scenario(VEGAS, _wide(4, 1.0), 30.0, 10.0),
+    Scenario(VEGAS, _fast(4, 0.25), 8.0, 4.0),
     Scenario(VEGAS_OF_MORE, _wide(1, 1.0), 30.0, 10.0),
     # LEDBAT's target of 100 ms is a queue of 167 packets at 20 Mb/s, and 25 ms one of 208 at 100 Mb/s.
     Scenario(LEDBAT, _slow(1), 60.0, 30.0),
