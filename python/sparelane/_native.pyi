@@ -9,8 +9,14 @@ from numpy.typing import NDArray
 __version__: str
 
 Numbers = NDArray[np.generic]
-# Plain numbers; numbers with a mask that is false where there is none; or texts as codes into categories.
-Column = Numbers | tuple[Numbers, NDArray[np.bool_]] | tuple[NDArray[np.uint32], list[str]]
+# Plain numbers; numbers with a mask that is false where there is none; or texts as codes into categories, with such a mask
+# where some have none.
+Column = (
+    Numbers
+    | tuple[Numbers, NDArray[np.bool_]]
+    | tuple[NDArray[np.uint32], list[str]]
+    | tuple[NDArray[np.uint32], list[str], NDArray[np.bool_]]
+)
 Progress = Callable[[float], bool]
 
 class Totals(TypedDict):
@@ -77,6 +83,7 @@ class Results:
     def flows(self) -> dict[str, Column]: ...
     def links(self) -> dict[str, Column]: ...
     def drops(self) -> dict[str, Column]: ...
+    def delays(self) -> dict[str, Column]: ...
     def series(self) -> dict[str, Column]: ...
 
 class Prepared:

@@ -23,12 +23,21 @@ def to_frame(columns: Mapping[str, Column]) -> pl.DataFrame:
 def _to_series(name: str, column: Column) -> pl.Series:
     if not isinstance(column, tuple):
         return pl.Series(name, column)
+    if len(column) == 3:
+        codes, texts, mask = column
+        return _categories(name, texts).gather(_masked(name, codes, mask)).cast(pl.Categorical)
     values, detail = column
     if isinstance(detail, list):
-        categories = pl.Series(name, detail, dtype=pl.String)
-        return categories.gather(cast("NDArray[np.uint32]", values)).cast(pl.Categorical)
-    numbers = pl.Series(name, values)
-    return pl.select(pl.when(pl.Series(detail)).then(numbers).alias(name)).to_series()
+        return _categories(name, detail).gather(cast("NDArray[np.uint32]", values)).cast(pl.Categorical)
+    return _masked(name, values, detail)
+
+
+def _categories(name: str, texts: list[str]) -> pl.Series:
+    return pl.Series(name, texts, dtype=pl.String)
+
+
+def _masked(name: str, values: NDArray[np.generic], mask: NDArray[np.bool_]) -> pl.Series:
+    return pl.select(pl.when(pl.Series(mask)).then(pl.Series(name, values)).alias(name)).to_series()
 
 
 def write_parquet(frame: pl.DataFrame, path: Path) -> None:

@@ -43,6 +43,15 @@ class Result:
         return _frame(self._native.drops())
 
     @cached_property
+    def delays(self) -> pl.DataFrame:
+        """How long data packets were under way, one way: a histogram for each scheme and class of traffic.
+
+        One row per bin that is not empty: `delay_s` is its middle, less than 1 % from its ends, and `packets` how many
+        are in it. Empty unless the scenario asks for delays.
+        """
+        return _frame(self._native.delays())
+
+    @cached_property
     def series(self) -> pl.DataFrame:
         """Time series in long form: one row per probe, quantity and sample; empty unless the scenario asks for any."""
         return _frame(self._native.series())
@@ -99,7 +108,13 @@ class Result:
             raise ValueError(f"there is no format {unknown[0]!r}; there are: {', '.join(FORMATS)}")
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
-        tables = {"flows": self.flows, "links": self.links, "drops": self.drops, "series": self.series}
+        tables = {
+            "flows": self.flows,
+            "links": self.links,
+            "drops": self.drops,
+            "series": self.series,
+            "delays": self.delays,
+        }
         for name, table in tables.items():
             for suffix in formats:
                 WRITERS[suffix](table, place / f"{name}.{suffix}")

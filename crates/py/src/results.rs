@@ -5,7 +5,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sparelane_scenario::columns::{Column, Data, Table};
-use sparelane_scenario::results::{self, drop_columns, flow_columns, link_columns, series_columns};
+use sparelane_scenario::results::{self, delay_columns, drop_columns, flow_columns, link_columns, series_columns};
 
 /// All results of a run.
 #[pyclass(frozen, module = "sparelane._native")]
@@ -66,6 +66,11 @@ impl Results {
         to_dict(py, drop_columns(&self.0))
     }
 
+    /// One row per scheme, class of traffic and bin of one-way delays of packets.
+    fn delays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        to_dict(py, delay_columns(&self.0))
+    }
+
     /// One row per sample of one quantity.
     fn series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         to_dict(py, series_columns(&self.0))
@@ -80,13 +85,19 @@ fn to_dict(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
     Ok(out)
 }
 
-/// Values; or values with a mask; or codes with the texts that they stand for.
+/// Values; or values with a mask; or codes with the texts that they stand for, and a mask where some have none.
 fn to_python(py: Python<'_>, column: Column) -> PyResult<Bound<'_, PyAny>> {
     let values = match column.data {
         Data::U32(values) => values.into_pyarray(py).into_any(),
         Data::U64(values) => values.into_pyarray(py).into_any(),
         Data::F64(values) => values.into_pyarray(py).into_any(),
-        Data::Text { codes, dictionary } => return (codes.into_pyarray(py), dictionary).into_bound_py_any(py),
+        Data::Text { codes, dictionary } => {
+            let codes = codes.into_pyarray(py);
+            return match column.valid {
+                Some(valid) => (codes, dictionary, PyArray1::from_vec(py, valid)).into_bound_py_any(py),
+                None => (codes, dictionary).into_bound_py_any(py),
+            };
+        }
     };
     match column.valid {
         Some(valid) => (values, PyArray1::from_vec(py, valid)).into_bound_py_any(py),

@@ -5,7 +5,7 @@ use crate::active_queues::ACTIVE_QUEUE;
 use crate::keys::{Key, Variant};
 use crate::queue_at::QUEUE_AT;
 use crate::queues::{DISCIPLINES, NIC_QUEUE, QUEUE_KEYS, ROUTER_QUEUE};
-use crate::{drops, host, links, rcp, sampling, scenario, schemes, sizes, topology, transport, workload};
+use crate::{drops, host, links, measure, rcp, sampling, scenario, schemes, sizes, topology, transport, workload};
 use sparelane_cc::registry::CONTROLLERS;
 
 /// One thing that a scenario can name, or one of its tables.
@@ -66,11 +66,12 @@ pub fn catalogue() -> Vec<Entry> {
         table("delayed_ack", "the details of delayed acknowledgments", transport::DELAYED_ACK),
         table("[scheme.NAME]", "a controller under a name; its parameters come on top", schemes::SCHEME),
         table("[[workload]]", "the keys of every kind of workload", workload::WORKLOAD),
-        table("traffic_classes", "one of the classes of traffic of a workload", workload::TRAFFIC_CLASS),
         table("fan_out", "how many flows a request fetches, in a workload of requests", workload::FAN_OUT),
         table("writes", "how the application writes its flows, in a workload", workload::WRITES),
+        table("traffic_classes", "each of the classes of traffic by size, in a workload", workload::TRAFFIC_CLASSES),
         table("[[drop]]", "packets to drop on purpose", drops::DROP),
         table("[sample]", "time series", sampling::SAMPLE),
+        table("[measure]", "what is measured beside the times of flows", measure::MEASURE),
     ]);
     entries
 }

@@ -58,13 +58,19 @@ impl Column {
         Column::full(Data::Text { codes, dictionary })
     }
 
-    /// A column of text, as indices into `dictionary`, where `u64::MAX` stands for none.
-    pub fn optional_text(codes: &[u64], dictionary: Vec<String>) -> Column {
-        let data = Data::Text {
-            codes: codes.iter().map(|&code| if code == NONE { 0 } else { code as u32 }).collect(),
-            dictionary,
-        };
-        Column { data, valid: Some(codes.iter().map(|&code| code != NONE).collect()) }
+    /// A column of text, as indices into `dictionary`, where some rows have none.
+    pub fn optional_text(codes: impl Iterator<Item = Option<u32>>, dictionary: &[String]) -> Column {
+        let codes: Vec<_> = codes.collect();
+        let valid = Some(codes.iter().map(Option::is_some).collect());
+        let codes = codes.into_iter().map(Option::unwrap_or_default).collect();
+        Column { data: Data::Text { codes, dictionary: dictionary.to_vec() }, valid }
+    }
+
+    /// A column of numbers, where some rows have none.
+    pub fn optional_f64(values: impl Iterator<Item = Option<f64>>) -> Column {
+        let values: Vec<_> = values.collect();
+        let valid = Some(values.iter().map(Option::is_some).collect());
+        Column { data: Data::F64(values.into_iter().map(Option::unwrap_or_default).collect()), valid }
     }
 
     /// A column of words, of which there are few different ones; the dictionary is in order of appearance.

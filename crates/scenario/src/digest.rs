@@ -1,6 +1,6 @@
 //! One short text that stands for all results of a run: two runs with the same digest went the same way.
 
-use sparelane_sim::{FlowTable, LinkTable, Records, SeriesTable, Totals};
+use sparelane_sim::{DelayTable, FlowTable, LinkTable, Records, SeriesTable, Totals};
 
 /// The digest of `records` in hexadecimal: BLAKE3 over every column of every table, and the totals but for the
 /// number of events, which is the engine's own affair.
@@ -10,10 +10,11 @@ use sparelane_sim::{FlowTable, LinkTable, Records, SeriesTable, Totals};
 pub fn digest(records: &Records) -> String {
     let mut hash = Hash(blake3::Hasher::new());
     // Patterns without `..`: a new column must be added here, or nothing compiles.
-    let Records { flows, links, series, totals } = records;
+    let Records { flows, links, series, delays, totals } = records;
     hash.flows(flows);
     hash.links(links);
     hash.series(series);
+    hash.delays(delays);
     let Totals { events: _, packet_hops, flows, finished_flows, end_ps, peak_open_flows } = *totals;
     hash.numbers("totals", [packet_hops, flows, finished_flows, end_ps, peak_open_flows].into_iter());
     hash.0.finalize().to_hex().to_string()
@@ -55,8 +56,6 @@ impl Hash {
             src,
             dst,
             scheme,
-            traffic_class,
-            request,
             size_bytes,
             start_ps,
             finish_ps,
@@ -67,6 +66,12 @@ impl Hash {
             lost_packets,
             retransmissions,
             timeouts,
+            traffic_class,
+            request,
+            measured_bytes,
+            delay_packets,
+            delay_sum_ns,
+            delay_max_ns,
         } = table;
         self.narrow("flow id", id);
         self.narrow("flow src", src);
@@ -81,9 +86,18 @@ impl Hash {
         self.wide("flow lost", lost_packets);
         self.wide("flow retransmissions", retransmissions);
         self.wide("flow timeouts", timeouts);
-        for (name, column) in
-            [("flow first write", first_write_ps), ("flow class", traffic_class), ("flow request", request)]
-        {
+        // Columns of their own name: what a run does not have does not change its digest.
+        if !traffic_class.is_empty() {
+            self.narrow("flow class", traffic_class);
+        }
+        for (name, column) in [
+            ("flow first write", first_write_ps),
+            ("flow request", request),
+            ("flow measured", measured_bytes),
+            ("flow delay packets", delay_packets),
+            ("flow delay sum", delay_sum_ns),
+            ("flow delay max", delay_max_ns),
+        ] {
             if !column.is_empty() {
                 self.wide(name, column);
             }
@@ -113,6 +127,17 @@ impl Hash {
         self.wide("link lost", lost_packets);
         self.wide("link marked", marked_packets);
         self.wide("link peak", peak_backlog_bytes);
+    }
+
+    fn delays(&mut self, table: &DelayTable) {
+        let DelayTable { scheme, traffic_class, delay_ns, packets } = table;
+        if packets.is_empty() {
+            return;
+        }
+        self.narrow("delay scheme", scheme);
+        self.narrow("delay class", traffic_class);
+        self.wide("delay", delay_ns);
+        self.wide("delay packets", packets);
     }
 
     fn series(&mut self, table: &SeriesTable) {
@@ -151,12 +176,15 @@ mod tests {
         let mut other = one_flow();
         other.totals.events = 99;
         assert_eq!(digest(&other), base);
-        let changes: [fn(&mut Records); 5] = [
+        let changes: [fn(&mut Records); 8] = [
             |records| records.flows.size_bytes[0] += 1,
             |records| records.flows.sent_packets.swap(1, 2),
             |records| records.links.marked_packets.push(0),
             |records| records.series.value[0] = -0.5,
             |records| records.totals.finished_flows = 1,
+            |records| records.flows.traffic_class.push(0),
+            |records| records.flows.request.push(0),
+            |records| records.delays.packets.push(1),
         ];
         for change in changes {
             let mut other = one_flow();

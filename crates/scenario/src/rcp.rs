@@ -61,7 +61,7 @@ pub fn check(
 }
 
 /// Whether the controller of a scheme, or the one inside it, works with explicit rates.
-fn wants_rate(scheme: &Scheme) -> bool {
+pub fn wants_rate(scheme: &Scheme) -> bool {
     scheme.any_controller().is_ok_and(|cc| cc.desired_rate().is_some())
 }
 

@@ -3,7 +3,7 @@
 use crate::Scenario;
 use crate::columns::{Column, Table};
 use crate::digest::digest;
-use sparelane_sim::{CLASSES, Records};
+use sparelane_sim::{CLASSES, FlowTable, Records};
 
 /// The records of a run, the names that they refer to, and the scenario that gave them.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,7 @@ impl Results {
             seed: scenario.seed,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             schemes: scenario.scheme_names(),
-            traffic_classes: scenario.traffic_classes.clone(),
+            traffic_classes: scenario.traffic_class_names(),
             nodes: scenario.node_names(),
             probes: scenario.probe_names(),
         }
@@ -51,17 +51,13 @@ pub fn flow_columns(results: &Results) -> Table {
     let schemes = flows.scheme.iter().map(|&scheme| u32::from(scheme)).collect();
     let completion = |(&finish, &start): (&u64, &u64)| if finish == u64::MAX { u64::MAX } else { finish - start };
     let completion_ps: Vec<_> = flows.finish_ps.iter().zip(&flows.start_ps).map(completion).collect();
-    let nowhere = vec![u64::MAX; flows.id.len()];
-    // A column that no flow of the run has a value of is empty.
-    let or_nowhere = |column| if Vec::is_empty(column) { &nowhere } else { column };
+    let rows = flows.id.len();
+    let (mean_delay, max_delay) = delays_of_flows(flows);
     let mut table = vec![
         ("id".to_owned(), Column::u32(flows.id.clone())),
         ("scheme".to_owned(), Column::text(schemes, results.schemes.clone())),
-        (
-            "traffic_class".to_owned(),
-            Column::optional_text(or_nowhere(&flows.traffic_class), results.traffic_classes.clone()),
-        ),
-        ("request".to_owned(), Column::optional_u64(or_nowhere(&flows.request))),
+        ("traffic_class".to_owned(), class_column(or_none(&flows.traffic_class, rows, u16::MAX), results)),
+        ("request".to_owned(), Column::optional_u64(&or_none(&flows.request, rows, u64::MAX))),
         ("src".to_owned(), Column::text(flows.src.clone(), results.nodes.clone())),
         ("dst".to_owned(), Column::text(flows.dst.clone(), results.nodes.clone())),
         ("size_bytes".to_owned(), Column::optional_u64(&flows.size_bytes)),
@@ -69,7 +65,7 @@ pub fn flow_columns(results: &Results) -> Table {
         ("finish_s".to_owned(), Column::optional_seconds(&flows.finish_ps)),
         ("completion_s".to_owned(), Column::optional_seconds(&completion_ps)),
         ("ideal_s".to_owned(), Column::optional_seconds(&flows.ideal_ps)),
-        ("first_write_s".to_owned(), Column::optional_seconds(or_nowhere(&flows.first_write_ps))),
+        ("first_write_s".to_owned(), Column::optional_seconds(&or_none(&flows.first_write_ps, rows, u64::MAX))),
         ("delivered_bytes".to_owned(), Column::u64(flows.delivered_bytes.clone())),
     ];
     let used = |class: &usize| flows.sent_packets[*class].iter().any(|&count| count > 0);
@@ -80,7 +76,46 @@ pub fn flow_columns(results: &Results) -> Table {
     table.push(("lost_packets".to_owned(), Column::u64(flows.lost_packets.clone())));
     table.push(("retransmissions".to_owned(), Column::u64(flows.retransmissions.clone())));
     table.push(("timeouts".to_owned(), Column::u64(flows.timeouts.clone())));
+    let measured_bytes = or_none(&flows.measured_bytes, rows, u64::MAX);
+    table.push(("measured_bytes".to_owned(), Column::optional_u64(&measured_bytes)));
+    table.push(("mean_delay_s".to_owned(), mean_delay));
+    table.push(("max_delay_s".to_owned(), max_delay));
     table
+}
+
+/// A column that is empty as long as no row has a value: then every row has `none`.
+fn or_none<T: Copy>(values: &[T], rows: usize, none: T) -> Vec<T> {
+    if values.is_empty() { vec![none; rows] } else { values.to_vec() }
+}
+
+fn class_column(classes: Vec<u16>, results: &Results) -> Column {
+    Column::optional_text(
+        classes.into_iter().map(|class| (class != u16::MAX).then_some(u32::from(class))),
+        &results.traffic_classes,
+    )
+}
+
+/// The mean and the largest one-way delay of each flow, where packets were measured.
+fn delays_of_flows(flows: &FlowTable) -> (Column, Column) {
+    let rows = flows.id.len();
+    let packets = or_none(&flows.delay_packets, rows, 0);
+    let seconds = |column: &[u64], divisor: fn(u64) -> f64| {
+        let values = or_none(column, rows, 0).into_iter().zip(&packets);
+        Column::optional_f64(values.map(|(ns, &packets)| (packets > 0).then(|| ns as f64 / divisor(packets) / 1e9)))
+    };
+    (seconds(&flows.delay_sum_ns, |packets| packets as f64), seconds(&flows.delay_max_ns, |_| 1.0))
+}
+
+/// One row per scheme, class of traffic and bin of one-way delays of packets.
+pub fn delay_columns(results: &Results) -> Table {
+    let delays = &results.records.delays;
+    let schemes = delays.scheme.iter().map(|&scheme| u32::from(scheme)).collect();
+    vec![
+        ("scheme".to_owned(), Column::text(schemes, results.schemes.clone())),
+        ("traffic_class".to_owned(), class_column(delays.traffic_class.clone(), results)),
+        ("delay_s".to_owned(), Column::f64(delays.delay_ns.iter().map(|&ns| ns as f64 / 1e9).collect())),
+        ("packets".to_owned(), Column::u64(delays.packets.clone())),
+    ]
 }
 
 /// One row per direction of a cable; arrivals and drops are those of all classes.

@@ -10,10 +10,10 @@ use crate::queues::Queues;
 use crate::reach::{Distances, bdp_bytes};
 use crate::schemes::Schemes;
 use crate::workload::{Context, Workload};
-use crate::{drops, files, host, links, overrides, queue_at, rcp, sampling, topology, transport};
+use crate::{drops, files, host, links, measure, overrides, queue_at, rcp, sampling, topology, transport};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::workload::Merge;
-use sparelane_sim::{Drop, HostSpec, Network, NodeId, Routing, RunConfig, Sampling, Simulation};
+use sparelane_sim::{Drop, HostSpec, MeasureSpec, Network, NodeId, Routing, RunConfig, Sampling, Simulation};
 use sparelane_transport::TransportConfig;
 use std::path::Path;
 
@@ -57,6 +57,7 @@ pub static SCENARIO: &[Key] = &[
         "where flows come from",
     ),
     Key::new("drop", TABLES, NO_TABLES, "packets to drop on purpose"),
+    Key::new("measure", TABLE, Fallback::Nothing("nothing"), "what is measured beside the times of flows"),
     Key::new("sample", TABLE, Fallback::Nothing("no time series"), "time series to record"),
 ];
 
@@ -81,11 +82,11 @@ pub struct Scenario {
     differing: Vec<Differing>,
     host: HostSpec,
     schemes: Schemes,
-    /// Names of the classes of traffic, by index.
-    pub(crate) traffic_classes: Vec<String>,
     workloads: Vec<Workload>,
     drops: Vec<Drop>,
     sampling: Option<Sampling>,
+    traffic_classes: Vec<String>,
+    measure: Option<MeasureSpec>,
 }
 
 impl Scenario {
@@ -129,12 +130,13 @@ impl Scenario {
             queues_at: self.differing.iter().flat_map(|queue| queue.queues(&self.network, self.seed)).collect(),
             host: self.host,
             schemes: self.schemes.all.clone(),
-            traffic_classes: self.traffic_classes.clone(),
             flows: Box::new(Merge::new(flows)),
             drops: self.drops.clone(),
             stop: Time::ZERO + self.duration,
             seed: self.seed,
             sampling: self.sampling.clone(),
+            traffic_classes: self.traffic_classes.clone(),
+            measure: self.measure,
         })
     }
 
@@ -156,6 +158,11 @@ impl Scenario {
     /// Names of the schemes, by index.
     pub fn scheme_names(&self) -> Vec<String> {
         self.schemes.names().map(str::to_owned).collect()
+    }
+
+    /// Names of the classes of traffic, by index.
+    pub fn traffic_class_names(&self) -> Vec<String> {
+        self.traffic_classes.clone()
     }
 
     /// Names of the nodes, by index.
@@ -203,6 +210,7 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
     let drops = section.need("drop")?;
     let drops = drops.tables()?.into_iter().map(|field| drops::read(field, &network)).collect::<Result<_, _>>()?;
     let sampling = section.given("sample").map(|field| sampling::read(field, &network, duration)).transpose()?;
+    let measure = section.maybe("measure", |field| measure::read(field.clone(), &schemes, duration))?;
     let host = host::read(section.need("host")?)?;
     let routing = match section.need("routing")?.choice()? {
         "ecmp" => Routing::PerFlowEcmp,
@@ -224,10 +232,11 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
         differing,
         host,
         schemes,
-        traffic_classes,
         workloads,
         drops,
         sampling,
+        traffic_classes,
+        measure,
     })
 }
 
@@ -254,12 +263,12 @@ fn distances(network: &Network, topology: &Field<'_>) -> Result<Distances, Scena
 fn read_workloads(
     section: &Section<'_>,
     context: Context<'_>,
-    traffic_classes: &mut Vec<String>,
+    classes: &mut Vec<String>,
 ) -> Result<Vec<Workload>, ScenarioError> {
     let field = section.need("workload")?;
     let tables = field.tables()?;
     if tables.is_empty() {
         return Err(field.error("no workload; allowed: at least one"));
     }
-    (0..).zip(&tables).map(|(number, field)| Workload::read(field, number, context, traffic_classes)).collect()
+    (0..).zip(&tables).map(|(number, field)| Workload::read(field, number, context, classes)).collect()
 }

@@ -99,7 +99,8 @@ pub static TOPOLOGIES: &[Variant] = &[
         keys: &[
             Key::new("hosts", Kind::Whole { min: 2, max: 1_000_000 }, Fallback::Value("5"), "hosts"),
             Key::new("rate", Kind::Rate, Fallback::Value("1Gbps"), "rate of each host's cable"),
-            Key::new("delay", Kind::DELAY, Fallback::Value("1us"), "propagation delay of each host's cable, one way"),
+            Key::new("delay", Kind::DELAY, Fallback::Value("50us"), "propagation delay of each host's cable, one way")
+                .from("the round trip of 200 us of the RTCP paper's testbed, section V-A"),
         ],
     },
     Variant {

@@ -18,11 +18,12 @@ use crate::volume::{Volume, max_flow_bytes, volume};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::workload::{
     ArrivalRate, Bulk, BulkSpec, Classed, Destinations, FlowList, LoadOn, Mix, Mixed, Paced, Pairs, Poisson,
-    PoissonSpec, Requests, RequestsSpec, SizeDistribution, Starts, TrafficClass, UNDECIDED, WorkloadError,
+    PoissonSpec, Requests, RequestsSpec, SizeDistribution, Starts, TrafficClasses, UNDECIDED, WorkloadError,
 };
 use sparelane_sim::{FlowSource, Network, NodeId, Writes};
+use std::collections::BTreeSet;
 
-pub use classes::TRAFFIC_CLASS;
+pub use classes::TRAFFIC_CLASSES;
 pub use fan_out::FAN_OUT;
 use tables::MAX_BULK_FLOWS;
 pub use tables::{WORKLOAD, WORKLOADS};
@@ -60,8 +61,8 @@ pub enum Workload {
     Mixed(Box<Workload>, Mix, u32),
     /// Another workload, whose applications write in pieces.
     Paced(Box<Workload>, Writes),
-    /// Another workload, in classes of traffic.
-    Classed(Box<Workload>, Vec<TrafficClass>),
+    /// Another workload, whose flows are of classes of traffic.
+    Classed(Box<Workload>, TrafficClasses),
 }
 
 impl Workload {
@@ -75,18 +76,17 @@ impl Workload {
             Workload::Mixed(inner, mix, number) => {
                 Box::new(Mixed::new(inner.flows(network, seed)?, network, mix, seed, *number)?)
             }
-            Workload::Classed(inner, classes) => Box::new(Classed::new(inner.flows(network, seed)?, classes.clone())),
             Workload::Paced(inner, writes) => Box::new(Paced::new(inner.flows(network, seed)?, *writes)),
+            Workload::Classed(inner, classes) => Box::new(Classed::new(inner.flows(network, seed)?, classes.clone())),
         })
     }
 
-    /// Reads workload number `number`.
-    /// `traffic_classes` are the names of the scenario's so far; those that are new here are added.
+    /// Reads workload number `number`; `classes` are those of the run, which grow by this workload's.
     pub fn read(
         field: &Field<'_>,
         number: u32,
         context: Context<'_>,
-        traffic_classes: &mut Vec<String>,
+        classes: &mut Vec<String>,
     ) -> Result<Workload, ScenarioError> {
         let (kind, section) = field.clone().variant(WORKLOAD, WORKLOADS)?;
         let mix = mix::read(&section, context.schemes)?;
@@ -105,20 +105,24 @@ impl Workload {
             _ => reader.list()?,
         };
         let writes = section.maybe("writes", |field| writes::read(field, reader.mss_bytes(), context.bdp_bytes))?;
+        let mut used: BTreeSet<_> = match &mix {
+            Some(mix) => mix.shares.iter().map(|&(scheme, _)| scheme).collect(),
+            None => [scheme].into(),
+        };
+        if let Workload::List(list) = &workload {
+            used.extend(list.schemes().filter(|&scheme| scheme != UNDECIDED));
+        }
+        let classes = classes::Reader { names: classes, schemes: context.schemes, used }.read(&section)?;
+        let workload = match classes {
+            Some(classes) => Workload::Classed(Box::new(workload), classes),
+            None => workload,
+        };
         let workload = match writes {
             Some(writes) => Workload::Paced(Box::new(workload), writes),
             None => workload,
         };
         let tried = workload.flows(context.network, context.seed);
         tried.map_err(|error| section.whole_table().error(error.message))?;
-        // A list may name any scheme.
-        let used = match &mix {
-            _ if kind == "flows" => (0..context.schemes.all.len() as u16).collect(),
-            Some(mix) => mix.shares.iter().map(|&(scheme, _)| scheme).collect(),
-            None => vec![first_scheme],
-        };
-        let classes = classes::read(&section, &used, context.schemes, traffic_classes)?;
-        let workload = if classes.is_empty() { workload } else { Workload::Classed(Box::new(workload), classes) };
         let (Some(mix), Some(field)) = (mix, section.given("mix")) else { return Ok(workload) };
         let workload = Workload::Mixed(Box::new(workload), mix, number);
         let tried = workload.flows(context.network, context.seed);

@@ -110,7 +110,7 @@ fn mistakes_of_form() {
             "[queue]",
             "[queues]",
             "x.toml:4: queues: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, nic, host, transport, \
-             scheme, workload, drop, sample; did you mean \"queue\"?",
+             scheme, workload, drop, measure, sample; did you mean \"queue\"?",
         ),
         ("[queue]", "[queue", "x.toml:4: not valid TOML: unclosed table, expected `]`"),
         ("[nic]", "[queue]", "x.toml:5: not valid TOML: duplicate key"),
@@ -864,6 +864,105 @@ fn mistakes_in_workloads() {
 }
 
 #[test]
+fn mistakes_in_classes_of_traffic() {
+    let list = "allowed: a list such as [{ name = \"urgent\", below = \"30KB\" }, { name = \"high-volume\" }]";
+    let cases = [
+        ("traffic_class = \"\"", "traffic_class = \"\": no name; allowed: text that is not empty"),
+        ("traffic_class = 3", "traffic_class = 3: not text in quotes; allowed: the name of a class"),
+        (
+            "traffic_class = \"a\"\ntraffic_classes = [{ name = \"b\" }]",
+            "traffic_classes = [{ name = \"b\" }]: traffic_class is given too; allowed: one of the two",
+        ),
+        ("traffic_classes = []", "traffic_classes = []: no class; allowed: one or more"),
+        ("traffic_classes = \"urgent\"", &format!("traffic_classes = \"urgent\": not a list; {list}")),
+        (
+            "traffic_classes = [{ name = \"a\" }, { name = \"b\" }]",
+            "traffic_classes.0.below: missing; allowed: a size; the last class alone has none",
+        ),
+        (
+            "traffic_classes = [{ name = \"a\", below = \"1kB\" }]",
+            "traffic_classes.0.below = \"1kB\": the last class has all other flows; allowed: no bound",
+        ),
+        (
+            "traffic_classes = [{ name = \"a\", below = \"2kB\" }, { name = \"b\", below = \"2kB\" }, { name = \"c\" }]",
+            "traffic_classes.1.below = \"2kB\": the class before goes up to 2000B; allowed: more than that",
+        ),
+        (
+            "traffic_classes = [{ name = \"a\", below = \"2kB\" }, { name = \"a\" }]",
+            "traffic_classes.1.name = \"a\": listed twice; allowed: each class once",
+        ),
+        (
+            "traffic_classes = [{ name = \"a\", below = \"0B\" }, { name = \"b\" }]",
+            "traffic_classes.0.below = \"0B\": out of range; allowed: a size from 1B to 1000000000000000B",
+        ),
+        (
+            "traffic_classes = [{ nmae = \"a\" }]",
+            "traffic_classes.0.nmae: unknown key; allowed: name, below; did you mean \"name\"?",
+        ),
+    ];
+    for (keys, expected) in cases {
+        let line = 13 + keys.lines().count();
+        let message = changed("scheme = \"tcp\"", &format!("scheme = \"tcp\"\n{keys}"));
+        assert_eq!(message, format!("x.toml:{line}: workload.{expected}"), "{keys}");
+    }
+}
+
+#[test]
+fn a_class_without_a_weight_is_refused_where_its_scheme_has_weights() {
+    let with = |workload: &str| {
+        let rtcp = "[scheme.a]\ncontroller = \"rtcp\"\n[scheme.b]\ncontroller = \"rc3\"\ninner = { controller = \"rtcp\", \
+                    weights = { bulk = 1.0 } }\n";
+        message(&GOOD.replace("[workload]", &format!("{rtcp}[workload]")).replace("scheme = \"tcp\"", workload), &[])
+    };
+    for (workload, expected) in [
+        ("scheme = \"tcp\"\ntraffic_class = \"bulk\"", "no mistake"),
+        ("scheme = \"a\"\ntraffic_class = \"urgent\"", "no mistake"),
+        ("scheme = \"b\"\ntraffic_class = \"bulk\"", "no mistake"),
+        (
+            "scheme = \"a\"\ntraffic_class = \"bulk\"",
+            "x.toml:19: workload.traffic_class = \"bulk\": scheme \"a\" has no weight for class \"bulk\"; allowed: urgent, high-volume",
+        ),
+        (
+            "mix = { a = 0.5, b = 0.5 }\ntraffic_classes = [{ name = \"urgent\" }]",
+            "x.toml:19: workload.traffic_classes.0.name = \"urgent\": scheme \"b\" has no weight for class \"urgent\"; allowed: bulk",
+        ),
+    ] {
+        assert_eq!(with(workload), expected, "{workload}");
+    }
+}
+
+#[test]
+fn mistakes_in_measures() {
+    check(&[
+        (
+            "[nic]",
+            "[nic]\n[measure]\ndelay = true",
+            "x.toml:7: measure.delay: unknown key; allowed: delays, from; did you mean \"delays\"?",
+        ),
+        (
+            "[nic]",
+            "[nic]\n[measure]\ndelays = 1",
+            "x.toml:7: measure.delays = 1: neither true nor false; allowed: true or false",
+        ),
+        (
+            "[nic]",
+            "[nic]\n[measure]\nfrom = \"5s\"",
+            "x.toml:7: measure.from = \"5s\": the run ends at 5s; allowed: a time before its end",
+        ),
+        (
+            "[nic]",
+            "[nic]\n[measure]\nfrom = 2",
+            "x.toml:7: measure.from = 2: a time needs a unit, as in \"40ms\"; allowed: ps, ns, us, ms, s, min",
+        ),
+        (
+            "[nic]\n[transport]\n[scheme.tcp]\ncontroller = \"newreno\"",
+            "[queue.rcp]\n[measure]\ndelays = true\n[scheme.tcp]\ncontroller = \"rcp\"",
+            "x.toml:7: measure.delays = true: packets of scheme \"tcp\" carry a rate header where the time of sending would be; allowed: false, or other schemes",
+        ),
+    ]);
+}
+
+#[test]
 fn mistakes_in_batches_and_hosts() {
     check(&[
         (
@@ -887,40 +986,6 @@ fn mistakes_in_batches_and_hosts() {
             "x.toml:8: host.receive_cost = 1: a time needs a unit, as in \"40ms\"; allowed: ps, ns, us, ms, s, min",
         ),
     ]);
-}
-
-#[test]
-fn mistakes_in_classes_of_traffic() {
-    let with = |keys: &str| changed("scheme = \"tcp\"", &format!("scheme = \"tcp\"\n{keys}"));
-    for (keys, expected) in [
-        (
-            "traffic_class = \"a\"\ntraffic_classes = [{ name = \"b\" }]",
-            "x.toml:15: workload.traffic_classes = [{ name = \"b\" }]: traffic_class is given too; allowed: one of the two",
-        ),
-        (
-            "traffic_classes = [{ name = \"a\" }, { name = \"b\" }]",
-            "x.toml:14: workload.traffic_classes.0: not in order; allowed: below in every class but the last, which \
-             takes what is left",
-        ),
-        (
-            "traffic_classes = [{ name = \"a\", below = \"9KB\" }, { name = \"b\", below = \"9KB\" }, { name = \"c\" }]",
-            "x.toml:14: workload.traffic_classes.1: below is 9000B; allowed: more than that of \
-             the class before, 9000B",
-        ),
-    ] {
-        assert_eq!(with(keys), expected, "{keys}");
-    }
-    assert_eq!(
-        message(
-            &GOOD.replacen("newreno", "rtcp", 1).replacen(
-                "kind = \"bulk\"",
-                "kind = \"bulk\"\ntraffic_class = \"bulk\"",
-                1
-            ),
-            &[]
-        ),
-        "x.toml:13: workload.traffic_class = \"bulk\": scheme \"tcp\": there is no weight for traffic class \"bulk\"",
-    );
 }
 
 #[test]
@@ -1002,7 +1067,7 @@ fn mistakes_in_overrides_name_the_override() {
         ),
         (
             "shceme.tcp.controller=cubic",
-            "--set shceme: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, nic, host, transport, scheme, workload, drop, sample; did you mean \"scheme\"?",
+            "--set shceme: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, nic, host, transport, scheme, workload, drop, measure, sample; did you mean \"scheme\"?",
         ),
         (
             "scheme.rc3.levels=[10,5]",

@@ -229,6 +229,16 @@ pub struct Sampling {
     pub probes: Vec<Probe>,
 }
 
+/// What is measured of data beside the times of flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeasureSpec {
+    /// Packets sent and bytes received before this time do not count.
+    pub from: Time,
+    /// Whether the one-way delay of every data packet is measured: from when it is handed to its host's interface until
+    /// it is at the receiving host. Packets under way for longer than 4.29 s show that much less.
+    pub delays: bool,
+}
+
 /// Which of several shortest paths (by delay, then hops) a flow takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Routing {
@@ -256,8 +266,6 @@ pub struct RunConfig {
     pub host: HostSpec,
     /// The schemes that flows refer to.
     pub schemes: Vec<Scheme>,
-    /// Names of the classes of traffic that flows refer to.
-    pub traffic_classes: Vec<String>,
     /// The flows.
     pub flows: Box<dyn FlowSource>,
     /// Packets to drop on purpose.
@@ -268,6 +276,10 @@ pub struct RunConfig {
     pub seed: u64,
     /// Time series, if any.
     pub sampling: Option<Sampling>,
+    /// The names of the classes of traffic that flows refer to.
+    pub traffic_classes: Vec<String>,
+    /// What else is measured, if anything.
+    pub measure: Option<MeasureSpec>,
 }
 
 impl fmt::Debug for RunConfig {

@@ -21,9 +21,9 @@ pub struct FlowSpec {
     pub scheme: u16,
     /// How the application writes; `None` writes everything at the start.
     pub writes: Option<Writes>,
-    /// Index into the run's classes of traffic, if it is of one.
-    pub traffic_class: Option<u8>,
-    /// The request that it belongs to, if it does: requests have numbers from 0, and all flows of one start together.
+    /// The class of traffic, by its index in the run's, if it has one.
+    pub traffic_class: Option<u16>,
+    /// The request that it is part of, by its number in the run, if it is.
     pub request: Option<u32>,
 }
 

@@ -11,6 +11,7 @@ pub mod fault;
 pub mod flow;
 mod host;
 mod link;
+mod measure;
 pub mod network;
 #[cfg(test)]
 mod oracle;
@@ -30,13 +31,13 @@ pub mod workload;
 mod world;
 
 pub use config::{
-    CoDelSpec, Discipline, FqCoDelSpec, PieSpec, Probe, QueueAt, QueueSpec, RcpSpec, RedSpec, Routing, RunConfig,
-    Sampling, Scheme,
+    CoDelSpec, Discipline, FqCoDelSpec, MeasureSpec, PieSpec, Probe, QueueAt, QueueSpec, RcpSpec, RedSpec, Routing,
+    RunConfig, Sampling, Scheme,
 };
 pub use fault::Drop;
 pub use flow::{FlowSource, FlowSpec, MAX_FLOW_SEGMENTS, Writes};
 pub use host::HostSpec;
 pub use network::{Cable, Limit, Network, Node, NodeId, NodeKind};
 pub use physics::PhysicsViolation;
-pub use records::{CLASSES, FlowTable, LinkTable, Records, SeriesTable, Totals};
+pub use records::{CLASSES, DelayTable, FlowTable, LinkTable, Records, SeriesTable, Totals};
 pub use simulation::{BuildError, MAX_MSS_BYTES, Progress, Simulation};

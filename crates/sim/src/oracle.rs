@@ -322,14 +322,17 @@ impl Fabric for TwoEventFabric {
 mod tests {
     use super::*;
     use crate::config::{
-        CoDelSpec, Discipline, FqCoDelSpec, PieSpec, Probe, QueueAt, QueueSpec, RcpSpec, RedSpec, Routing, RunConfig,
-        Sampling, Scheme,
+        CoDelSpec, Discipline, FqCoDelSpec, MeasureSpec, PieSpec, Probe, QueueAt, QueueSpec, RcpSpec, RedSpec, Routing,
+        RunConfig, Sampling, Scheme,
     };
     use crate::fabric::LinkFabric;
     use crate::network::{Cable, Network, NodeKind};
     use crate::records::Records;
     use crate::topology::Dumbbell;
-    use crate::workload::{ArrivalRate, Destinations, LoadOn, Merge, Paced, Poisson, PoissonSpec, SizeDistribution};
+    use crate::workload::{
+        ArrivalRate, Classed, Destinations, LoadOn, Merge, Paced, Poisson, PoissonSpec, SizeDistribution,
+        TrafficClasses,
+    };
     use crate::world::World;
     use crate::{Drop, FlowSource, HostSpec, NodeId, Writes};
     use sparelane_cc::{Value, Values};
@@ -505,6 +508,8 @@ mod tests {
             };
             let source: Box<dyn FlowSource> = Box::new(Poisson::new(&network, spec, seed).expect("a workload"));
             let mut rng = Stream::new(seed, Domain::Test, 10 + u64::from(scheme));
+            let classes = TrafficClasses { below: vec![(5_000, 0)], rest: 1 };
+            let source = if rng.below(2) == 0 { source } else { Box::new(Classed::new(source, classes)) };
             if rng.below(3) != 0 {
                 return source;
             }
@@ -516,7 +521,6 @@ mod tests {
         let drop = Drop { from: cable.a, to: cable.b, flow: rng.below(20) as u32, segments: vec![0, 3, 4], copies: 2 };
         let probes = vec![Probe::Flow(3), Probe::Queue(cable.a, cable.b)];
         RunConfig {
-            traffic_classes: Vec::new(),
             flows: Box::new(Merge::new((0..7).map(flows).collect())),
             drops: vec![drop],
             sampling: Some(Sampling { interval: Dur::from_ms(7), probes }),
@@ -529,6 +533,9 @@ mod tests {
             network,
             stop: Time::ZERO + Dur::from_secs(if rng.below(2) == 0 { 10 } else { 1 }),
             seed,
+            traffic_classes: vec!["small".to_owned(), "large".to_owned()],
+            measure: (rng.below(3) != 0)
+                .then(|| MeasureSpec { from: Time::from_ns(rng.below(300_000_000)), delays: rng.below(4) != 0 }),
         }
     }
 
@@ -547,7 +554,7 @@ mod tests {
 
     #[test]
     fn random_scenarios_give_the_same_records_in_both_engines() {
-        let mut finished = 0;
+        let (mut finished, mut measured) = (0, 0);
         for seed in 0..60 {
             let fast = run::<LinkFabric<512>>(seed);
             let plain = run::<TwoEventFabric>(seed);
@@ -555,9 +562,29 @@ mod tests {
             assert_eq!(fast.flows, plain.flows, "seed {seed}");
             assert_eq!(fast.links, plain.links, "seed {seed}");
             assert_eq!(fast.series, plain.series, "seed {seed}");
+            assert_eq!(fast.delays, plain.delays, "seed {seed}");
+            measured += check_measures(&fast, seed);
             finished += fast.totals.finished_flows;
         }
         assert!(finished > 1_000, "only {finished} flows finished");
+        assert!(measured > 10_000, "only {measured} packets measured");
+    }
+
+    /// Tables of one run agree with one another. Returns how many packets were measured.
+    fn check_measures(records: &Records, seed: u64) -> u64 {
+        let (flows, delays) = (&records.flows, &records.delays);
+        let packets: u64 = flows.delay_packets.iter().sum();
+        assert_eq!(packets, delays.packets.iter().sum(), "seed {seed}");
+        for (row, &packets) in flows.delay_packets.iter().enumerate() {
+            let sent: u64 = flows.sent_packets.iter().map(|column| column[row]).sum();
+            assert!(packets + flows.lost_packets[row] <= sent, "seed {seed}, flow {row}");
+            let largest = flows.delay_max_ns[row];
+            assert!(flows.delay_sum_ns[row] <= packets * largest, "seed {seed}, flow {row}");
+        }
+        for (row, &bytes) in flows.measured_bytes.iter().enumerate() {
+            assert!(bytes <= flows.delivered_bytes[row], "seed {seed}, flow {row}");
+        }
+        packets
     }
 
     /// Whatever is lost on the way, retransmission timers bring every flow to its end.

@@ -1,5 +1,6 @@
 //! What a run leaves behind: plain columns, one vector a column, all vectors of a table equally long.
 
+use crate::config::MeasureSpec;
 use crate::flow::FlowSpec;
 use crate::link::LinkCounts;
 use crate::network::NodeId;
@@ -19,10 +20,6 @@ pub struct FlowTable {
     pub dst: Vec<u32>,
     /// Index of the scheme.
     pub scheme: Vec<u16>,
-    /// Index of the class of traffic; `u64::MAX` for a flow of none. Empty as long as no flow of the run is of one.
-    pub traffic_class: Vec<u64>,
-    /// The request; `u64::MAX` for a flow of none. Empty as long as no flow of the run is of one.
-    pub request: Vec<u64>,
     /// Payload bytes; `u64::MAX` for a flow without end.
     pub size_bytes: Vec<u64>,
     /// When the SYN was sent, picoseconds.
@@ -45,11 +42,24 @@ pub struct FlowTable {
     pub retransmissions: Vec<u64>,
     /// Retransmission timeouts, SYN timeouts included.
     pub timeouts: Vec<u64>,
+    /// Index of the class of traffic; `u16::MAX` for none. Empty as long as no flow of the run has one.
+    pub traffic_class: Vec<u16>,
+    /// Number of the request that the flow is part of; `u64::MAX` for none. Empty as long as no flow of the run is.
+    pub request: Vec<u64>,
+    /// Payload bytes that came to the receiver since measuring began, each counted once. Empty where nothing is measured.
+    pub measured_bytes: Vec<u64>,
+    /// Data packets whose one-way delay was measured. Empty where delays are not measured.
+    pub delay_packets: Vec<u64>,
+    /// The sum of these delays, nanoseconds.
+    pub delay_sum_ns: Vec<u64>,
+    /// The largest of these delays, nanoseconds.
+    pub delay_max_ns: Vec<u64>,
 }
 
 impl FlowTable {
     /// Adds the row of a flow that starts; what is known later stays at "not yet".
-    pub(crate) fn open(&mut self, spec: &FlowSpec, start: Time, ideal_ps: u64) {
+    pub(crate) fn open(&mut self, spec: &FlowSpec, start: Time, ideal_ps: u64, measure: Option<MeasureSpec>) {
+        let row = self.id.len();
         self.id.push(self.id.len() as u32);
         self.src.push(spec.src.0);
         self.dst.push(spec.dst.0);
@@ -66,16 +76,22 @@ impl FlowTable {
         if spec.writes.is_some() || !self.first_write_ps.is_empty() {
             self.first_write_ps.resize(self.id.len(), u64::MAX);
         }
-        put_last(&mut self.traffic_class, self.id.len(), spec.traffic_class.map(u64::from));
-        put_last(&mut self.request, self.id.len(), spec.request.map(u64::from));
-    }
-}
-
-/// Gives row `rows - 1` of a column its value; the column stays empty until a row has one.
-fn put_last(column: &mut Vec<u64>, rows: usize, value: Option<u64>) {
-    if value.is_some() || !column.is_empty() {
-        column.resize(rows - 1, u64::MAX);
-        column.push(value.unwrap_or(u64::MAX));
+        if spec.traffic_class.is_some() || !self.traffic_class.is_empty() {
+            self.traffic_class.resize(self.id.len(), u16::MAX);
+            self.traffic_class[row] = spec.traffic_class.unwrap_or(u16::MAX);
+        }
+        if spec.request.is_some() || !self.request.is_empty() {
+            self.request.resize(self.id.len(), u64::MAX);
+            self.request[row] = spec.request.map_or(u64::MAX, u64::from);
+        }
+        if let Some(measure) = measure {
+            self.measured_bytes.push(0);
+            if measure.delays {
+                self.delay_packets.push(0);
+                self.delay_sum_ns.push(0);
+                self.delay_max_ns.push(0);
+            }
+        }
     }
 }
 
@@ -134,6 +150,19 @@ pub struct SeriesTable {
     pub value: Vec<f64>,
 }
 
+/// How long data packets were under way: a histogram for each scheme and class of traffic, one row per bin that is not empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DelayTable {
+    /// Index of the scheme.
+    pub scheme: Vec<u16>,
+    /// Index of the class of traffic; `u16::MAX` for none.
+    pub traffic_class: Vec<u16>,
+    /// The middle of the bin, nanoseconds; its ends are less than 1 % away.
+    pub delay_ns: Vec<u64>,
+    /// Packets in the bin.
+    pub packets: Vec<u64>,
+}
+
 /// Totals of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
@@ -160,6 +189,8 @@ pub struct Records {
     pub links: LinkTable,
     /// Time series, if asked for.
     pub series: SeriesTable,
+    /// Delays of packets, if asked for.
+    pub delays: DelayTable,
     /// Totals.
     pub totals: Totals,
 }

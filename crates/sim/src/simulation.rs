@@ -53,6 +53,12 @@ pub enum BuildError {
         /// Its lowest class, as a number on the wire.
         class: usize,
     },
+    /// The packets of a scheme have no room for the time at which they were sent.
+    #[error("delays cannot be measured under scheme \"{scheme}\": the rate header takes the place of the time stamp")]
+    Unmeasurable {
+        /// The scheme.
+        scheme: String,
+    },
     /// More cables than the event queue takes.
     #[error("{cables} cables; at most {max} in one run")]
     TooManyCables {
@@ -177,6 +183,9 @@ pub(crate) fn check(config: &RunConfig) -> Result<(), BuildError> {
         let class = usize::from(scheme.class) + usize::from(controller.lowest_class());
         if class >= CLASSES {
             return Err(BuildError::Class { scheme: name.clone(), class });
+        }
+        if config.measure.is_some_and(|measure| measure.delays) && controller.desired_rate().is_some() {
+            return Err(BuildError::Unmeasurable { scheme: name.clone() });
         }
     }
     let cables = config.network.cables.len();

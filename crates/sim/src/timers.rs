@@ -19,6 +19,8 @@ pub(crate) enum Side {
     Offload,
     /// The processor of a host, which stands in the place of flow and slot.
     Processor,
+    /// Measuring begins, for all flows.
+    Measure,
 }
 
 /// One entry; ties go by flow number (or host), then side.

@@ -12,6 +12,7 @@ use crate::fabric::{Alarm, Event, Fabric};
 use crate::flow::{FlowSource, FlowSpec};
 use crate::host::{Offload, Processors};
 use crate::link::LinkSpec;
+use crate::measure::{FlowMeasure, Meter};
 use crate::network::{Cable, Network, NodeId, NodeKind};
 use crate::packet::{Fields, Flags, NO_BLOCKS, Packet};
 use crate::physics::PhysicsViolation;
@@ -57,8 +58,12 @@ pub(crate) struct Flow {
     asks_for_rate: bool,
     /// What the next acknowledgments echo of a rate header; zero before there was one.
     echoed_rate: u32,
-    /// Whether its data packets carry the time at which they were sent, and its acknowledgments the time that they took.
+    /// Whether its data packets carry the time at which they were sent: delays are echoed or measured.
+    stamps: bool,
+    /// Whether its acknowledgments carry the time that their triggers took.
     echoes_delay: bool,
+    /// What is measured about it, if anything.
+    measure: Option<Box<FlowMeasure>>,
     /// How long the last data packet was under way, nanoseconds.
     delay_ns: u32,
     /// Whether its controller reads what waits in the queue of its interface.
@@ -123,9 +128,10 @@ pub(crate) struct World<F> {
     /// Entries of the route table per flow and direction.
     route_stride: u32,
     schemes: Vec<Scheme>,
-    traffic_classes: Vec<String>,
     drops: Vec<crate::fault::Drop>,
     pub(crate) sampler: Option<Sampler>,
+    traffic_classes: Vec<String>,
+    meter: Option<Box<Meter>>,
     seed: u64,
     stop: Time,
     pub(crate) now: Time,
@@ -175,9 +181,10 @@ impl<F: Fabric> World<F> {
             routes,
             route_stride: routers as u32 + 3,
             schemes: config.schemes,
-            traffic_classes: config.traffic_classes,
             drops: config.drops,
             sampler,
+            traffic_classes: config.traffic_classes,
+            meter: config.measure.map(|spec| Box::new(Meter::new(spec))),
             seed: config.seed,
             stop: config.stop,
             now: Time::ZERO,
@@ -189,6 +196,10 @@ impl<F: Fabric> World<F> {
         };
         world.fabric.arm(Alarm::Stop, Time::from_ps(world.stop.as_ps().saturating_add(1)));
         world.await_next_flow();
+        if let Some(meter) = &world.meter {
+            let entry = Entry { at: meter.spec.from, flow: u32::MAX, side: Side::Measure, slot: u32::MAX };
+            world.enter_timer(entry);
+        }
         if world.sampler.is_some() {
             world.fabric.arm(Alarm::Sample, Time::ZERO);
         }
@@ -259,6 +270,9 @@ impl<F: Fabric> World<F> {
         }
         if packet.flags().has(Flags::STAMPED) {
             flow.delay_ns = nanoseconds(now).wrapping_sub(packet.blocks());
+            if let (Some(measure), Some(meter)) = (&mut flow.measure, &mut self.meter) {
+                meter.take(measure, now, flow.delay_ns);
+            }
         }
         let marked = packet.flags().has(Flags::MARKED);
         if flow.offload.is_some() {
@@ -388,7 +402,7 @@ impl<F: Fabric> World<F> {
                     seq: segment.seq,
                     trigger: 0,
                     route: flow.forward,
-                    blocks: if flow.echoes_delay { nanoseconds(self.now) } else { NO_BLOCKS },
+                    blocks: if flow.stamps { nanoseconds(self.now) } else { NO_BLOCKS },
                     wire_bytes: (segment.payload_bytes + HEADER_BYTES as u32) as u16,
                     flags: if segment.retransmission { flow.flags_of_resent } else { flow.flags_of_new }
                         .with_if(segment.window_reduced, Flags::ECN_ANSWER),
@@ -489,6 +503,10 @@ impl<F: Fabric> World<F> {
                 self.finish_work(NodeId(entry.slot))?;
                 continue;
             }
+            if entry.side == Side::Measure {
+                self.begin_measuring();
+                continue;
+            }
             let flow = &mut self.flows[entry.slot as usize];
             if !flow.open || flow.id != entry.flow {
                 continue;
@@ -517,6 +535,19 @@ impl<F: Fabric> World<F> {
         }
         self.fabric.arm(Alarm::Timer, self.timers.earliest());
         Ok(())
+    }
+
+    /// What came until now does not count.
+    #[cold]
+    fn begin_measuring(&mut self) {
+        if let Some(meter) = &mut self.meter {
+            meter.has_begun = true;
+        }
+        for flow in self.flows.iter_mut().filter(|flow| flow.open) {
+            if let Some(measure) = &mut flow.measure {
+                measure.held_before_bytes = flow.receiver.held_bytes();
+            }
+        }
     }
 
     /// The application writes again.

@@ -1,101 +1,121 @@
-//! `traffic_class` and `traffic_classes`: which class of traffic flows belong to.
+//! `traffic_class` and `traffic_classes`: what the flows of a workload are for.
 
 use crate::error::ScenarioError;
 use crate::field::{Field, Section};
-use crate::keys::{Fallback, Key, Kind};
+use crate::keys::{Fallback, Key, Kind, MAX_FLOW_BYTES};
 use crate::schemes::Schemes;
-use sparelane_cc::registry::Blueprint;
-use sparelane_sim::workload::TrafficClass;
+use sparelane_cc::{Kind as Declared, Values, registry};
+use sparelane_sim::Scheme;
+use sparelane_sim::workload::TrafficClasses;
+use std::collections::BTreeSet;
 
-/// The most classes of traffic of a scenario.
-const MAX_CLASSES: usize = 256;
+/// The most classes of traffic of one run.
+const MAX_CLASSES: usize = 1000;
 
-/// The keys of one of `traffic_classes`.
-pub static TRAFFIC_CLASS: &[Key] = &[
+/// The keys of each of `traffic_classes`.
+pub static TRAFFIC_CLASSES: &[Key] = &[
     Key::new("name", Kind::Text, Fallback::Required, "the name of the class"),
     Key::new(
         "below",
-        Kind::Size { min: 1, max: u64::MAX },
-        Fallback::Nothing("all flows that are left"),
-        "flows of fewer payload bytes are of this class",
+        Kind::Size { min: 1, max: MAX_FLOW_BYTES },
+        Fallback::Nothing("all other flows, for the last"),
+        "flows of fewer bytes that are in no class before it are in this one",
     ),
 ];
 
-/// The classes that a workload asks for; empty if it asks for none. `names` are those of the scenario so far.
-pub fn read(
-    section: &Section<'_>,
-    schemes: &[u16],
-    all: &Schemes,
-    names: &mut Vec<String>,
-) -> Result<Vec<TrafficClass>, ScenarioError> {
-    let mut classes = Vec::new();
-    match (section.given("traffic_class"), section.given("traffic_classes")) {
-        (Some(_), Some(field)) => return Err(field.error("traffic_class is given too; allowed: one of the two")),
-        (Some(field), None) => {
-            let index = index(&field, schemes, all, names)?;
-            classes.push(TrafficClass { index, below_bytes: None });
+/// Reads the classes of a workload.
+pub struct Reader<'a> {
+    /// The classes of the run, which grow by those of the workload.
+    pub names: &'a mut Vec<String>,
+    /// The schemes of the run.
+    pub schemes: &'a Schemes,
+    /// Those that the workload uses.
+    pub used: BTreeSet<u16>,
+}
+
+impl Reader<'_> {
+    /// The classes that a workload asks for, if it does.
+    pub fn read(mut self, section: &Section<'_>) -> Result<Option<TrafficClasses>, ScenarioError> {
+        let one = section.given("traffic_class");
+        match (section.given("traffic_classes"), one) {
+            (None, None) => Ok(None),
+            (None, Some(one)) => Ok(Some(TrafficClasses { below: Vec::new(), rest: self.class(&one)? })),
+            (Some(list), None) => self.by_size(&list).map(Some),
+            (Some(list), Some(_)) => Err(list.error("traffic_class is given too; allowed: one of the two")),
         }
-        (None, Some(list)) => {
-            let fields = list.list(list.kind())?;
-            if fields.is_empty() {
-                return Err(list.refuse("no class"));
+    }
+
+    fn by_size(&mut self, list: &Field<'_>) -> Result<TrafficClasses, ScenarioError> {
+        let tables = list.list(Kind::Special("a table such as { name = \"urgent\", below = \"30KB\" }"))?;
+        let mut below: Vec<(u64, u16)> = Vec::new();
+        for (place, table) in tables.iter().enumerate() {
+            let section = table.clone().section(&[TRAFFIC_CLASSES])?;
+            let name = section.need("name")?;
+            let class = self.class(&name)?;
+            if below.iter().any(|&(_, other)| other == class) {
+                return Err(name.error("listed twice; allowed: each class once"));
             }
-            for (at, field) in fields.iter().enumerate() {
-                let class = read_one(field, schemes, all, names)?;
-                check_order(field, &classes, class, at + 1 == fields.len())?;
-                classes.push(class);
+            match section.given("below") {
+                None if place + 1 == tables.len() => return Ok(TrafficClasses { below, rest: class }),
+                None => return Err(section.missing_of("below", "a size; the last class alone has none")),
+                Some(field) if place + 1 == tables.len() => {
+                    return Err(field.error("the last class has all other flows; allowed: no bound"));
+                }
+                Some(field) => {
+                    let bound = field.size()?;
+                    let least = below.last().map_or(0, |&(bytes, _)| bytes);
+                    if bound <= least {
+                        return Err(
+                            field.error(format!("the class before goes up to {least}B; allowed: more than that"))
+                        );
+                    }
+                    below.push((bound, class));
+                }
             }
         }
-        (None, None) => {}
+        Err(list.error("no class; allowed: one or more"))
     }
-    Ok(classes)
-}
 
-fn read_one(
-    field: &Field<'_>,
-    schemes: &[u16],
-    all: &Schemes,
-    names: &mut Vec<String>,
-) -> Result<TrafficClass, ScenarioError> {
-    let section = field.clone().section(&[TRAFFIC_CLASS])?;
-    let index = index(&section.need("name")?, schemes, all, names)?;
-    Ok(TrafficClass { index, below_bytes: section.maybe("below", Field::size)? })
-}
-
-/// Sizes rise from class to class, and the last takes what is left.
-fn check_order(
-    field: &Field<'_>,
-    before: &[TrafficClass],
-    class: TrafficClass,
-    is_last: bool,
-) -> Result<(), ScenarioError> {
-    if is_last != class.below_bytes.is_none() {
-        return Err(field.error("not in order; allowed: below in every class but the last, which takes what is left"));
-    }
-    let smaller = before.last().and_then(|last| last.below_bytes);
-    match (smaller, class.below_bytes) {
-        (Some(smaller), Some(below)) if below <= smaller => {
-            Err(field.error(format!("below is {below}B; allowed: more than that of the class before, {smaller}B")))
+    /// The class that `field` names, of which every scheme that has weights must have one.
+    fn class(&mut self, field: &Field<'_>) -> Result<u16, ScenarioError> {
+        let name = field.text()?;
+        if name.is_empty() {
+            return Err(field.error("no name; allowed: text that is not empty"));
         }
-        _ => Ok(()),
+        for &used in &self.used {
+            let scheme = &self.schemes.all[usize::from(used)];
+            if let Some(others) = weights(scheme).into_iter().find(|weights| weights.iter().all(|other| other != name))
+            {
+                let (scheme, others) = (&scheme.name, others.join(", "));
+                return Err(
+                    field.error(format!("scheme \"{scheme}\" has no weight for class \"{name}\"; allowed: {others}"))
+                );
+            }
+        }
+        let known = self.names.iter().position(|other| other == name);
+        let class = known.unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        });
+        if class >= MAX_CLASSES {
+            return Err(field.error(format!("one class more than {MAX_CLASSES}; allowed: that many in all")));
+        }
+        Ok(class as u16)
     }
 }
 
-/// The number of the class that `field` names, which every scheme of the workload must know what to do with.
-fn index(field: &Field<'_>, schemes: &[u16], all: &Schemes, names: &mut Vec<String>) -> Result<u8, ScenarioError> {
-    let name = field.text()?;
-    for &scheme in schemes {
-        let scheme = &all.all[usize::from(scheme)];
-        let any = Blueprint::of_any(scheme.transport.mss_bytes, &scheme.inner);
-        let built = scheme.controller_for(Blueprint { traffic_class: Some(name), ..any });
-        built.map_err(|error| field.error(format!("scheme \"{}\": {error}", scheme.name)))?;
+/// The classes that have weights, for each parameter of that kind of the scheme's controller and of the one inside it.
+fn weights(scheme: &Scheme) -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    let mut collect = |name: &str, values: &Values| {
+        let params = registry::find(name).map_or(&[][..], |controller| controller.params);
+        let weights = params.iter().filter(|param| param.kind == Declared::Weights);
+        let names = weights.map(|param| values.weights(param).into_iter().map(|(name, _)| name).collect::<Vec<_>>());
+        all.extend(names.filter(|names| !names.is_empty()));
+        params.iter().find(|param| param.kind == Declared::Controller).map(|param| values.word(param))
+    };
+    if let Some(inner) = collect(&scheme.controller, &scheme.values) {
+        collect(&inner, &scheme.inner);
     }
-    if let Some(known) = names.iter().position(|known| known == name) {
-        return Ok(known as u8);
-    }
-    if names.len() == MAX_CLASSES {
-        return Err(field.error(format!("more than {MAX_CLASSES} classes of traffic")));
-    }
-    names.push(name.to_owned());
-    Ok((names.len() - 1) as u8)
+    all
 }

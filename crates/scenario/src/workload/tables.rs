@@ -17,23 +17,19 @@ pub static WORKLOAD: &[Key] = &[
     MIX,
     MIX_BY,
     WRITES,
-    TRAFFIC_CLASS,
-    TRAFFIC_CLASSES,
+    Key::new(
+        "traffic_class",
+        Kind::Special("the name of a class"),
+        Fallback::Nothing("no class, or as traffic_classes says"),
+        "the class of traffic of all flows, which controllers may weigh by",
+    ),
+    Key::new(
+        "traffic_classes",
+        Kind::Special("a list such as [{ name = \"urgent\", below = \"30KB\" }, { name = \"high-volume\" }]"),
+        Fallback::Nothing("no class, or as traffic_class says"),
+        "classes of traffic by the size of the flow, smallest first; the last has no bound",
+    ),
 ];
-
-const TRAFFIC_CLASS: Key = Key::new(
-    "traffic_class",
-    Kind::Text,
-    Fallback::Nothing("no class"),
-    "the class of traffic of all flows, for controllers that weigh classes and in the results; or give traffic_classes",
-);
-const TRAFFIC_CLASSES: Key = Key::new(
-    "traffic_classes",
-    Kind::Special("a list such as [{ name = \"urgent\", below = \"30KB\" }, { name = \"high-volume\" }]"),
-    Fallback::Nothing("no class"),
-    "classes of traffic by size: a flow is of the first one that it is small enough for",
-)
-.from("RTCP section V-A1");
 
 const MIX: Key = Key::new(
     "mix",

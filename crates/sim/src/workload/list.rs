@@ -79,6 +79,11 @@ impl FlowList {
         self.0.len() == 0
     }
 
+    /// The scheme of every flow still to come.
+    pub fn schemes(&self) -> impl Iterator<Item = u16> {
+        self.0.as_slice().iter().map(|flow| flow.scheme)
+    }
+
     fn sorted(mut flows: Vec<FlowSpec>) -> FlowList {
         flows.sort_by_key(|flow| flow.start);
         FlowList(flows.into_iter())

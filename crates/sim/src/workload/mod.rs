@@ -3,7 +3,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod bulk;
-mod classed;
+mod classes;
 mod core_load;
 mod ends;
 mod error;
@@ -18,7 +18,7 @@ mod sizes;
 mod streams;
 
 pub use bulk::{Bulk, BulkSpec, Pairs, Starts};
-pub use classed::{Classed, TrafficClass};
+pub use classes::{Classed, TrafficClasses};
 pub use error::WorkloadError;
 pub use list::FlowList;
 pub use merge::Merge;

@@ -27,6 +27,16 @@ impl<F: Fabric> World<F> {
         let counts = flow.sender.counts();
         flows.retransmissions[row] = counts.retransmissions;
         flows.timeouts[row] = counts.timeouts;
+        if let (Some(measure), Some(meter)) = (&flow.measure, &self.meter) {
+            if meter.has_begun {
+                flows.measured_bytes[row] = flow.receiver.held_bytes() - measure.held_before_bytes;
+            }
+            if meter.spec.delays {
+                flows.delay_packets[row] = measure.packets;
+                flows.delay_sum_ns[row] = measure.sum_ns;
+                flows.delay_max_ns[row] = measure.max_ns;
+            }
+        }
         self.records.totals.finished_flows += u64::from(flow.finish != Time::NEVER);
     }
 
@@ -60,6 +70,9 @@ impl<F: Fabric> World<F> {
         self.records.totals.end_ps = self.now.as_ps();
         if let Some(sampler) = self.sampler {
             self.records.series = sampler.into_series();
+        }
+        if let Some(meter) = self.meter {
+            self.records.delays = meter.into_delays();
         }
         Ok(self.records)
     }

@@ -44,7 +44,11 @@ impl<F: Fabric> World<F> {
         let Ok(cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
         let (uses_tail, base_class, transport) = (cc.uses_tail(), scheme.class, scheme.transport);
         let (asks_for_rate, needs) = (cc.desired_rate().is_some(), cc.needs());
-        let stamp = Flags::DATA.with_if(needs.one_way_delay, Flags::STAMPED);
+        let measure = self.meter.as_mut().map(|meter| Box::new(meter.open(spec.scheme, spec.traffic_class)));
+        // A rate header takes the place of the stamp.
+        let measures_delays = self.meter.as_ref().is_some_and(|meter| meter.spec.delays) && !asks_for_rate;
+        let stamps = needs.one_way_delay || measures_delays;
+        let stamp = Flags::DATA.with_if(stamps, Flags::STAMPED);
         let mut sender = Sender::new(transport, cc, rng);
         let mut application = spec.writes.map(|writes| Box::new(Application::new(writes, spec.size_bytes)));
         let next_write = match (&mut application, spec.size_bytes) {
@@ -101,7 +105,9 @@ impl<F: Fabric> World<F> {
             flags_of_resent: stamp.with_if(true, Flags::RETRANSMISSION),
             asks_for_rate,
             echoed_rate: 0,
+            stamps,
             echoes_delay: needs.one_way_delay,
+            measure,
             delay_ns: 0,
             reads_backlog: needs.nic_backlog,
             open: true,
@@ -115,7 +121,8 @@ impl<F: Fabric> World<F> {
             Some(old) => *old = flow,
             None => self.flows.push(flow),
         }
-        self.records.flows.open(&spec, self.now, ideal.map_or(u64::MAX, Dur::as_ps));
+        let measures = self.meter.as_ref().map(|meter| meter.spec);
+        self.records.flows.open(&spec, self.now, ideal.map_or(u64::MAX, Dur::as_ps), measures);
         self.records.totals.flows += 1;
         self.open_flows += 1;
         self.records.totals.peak_open_flows = self.records.totals.peak_open_flows.max(self.open_flows);

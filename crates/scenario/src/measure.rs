@@ -1,0 +1,43 @@
+//! `[measure]`: what is measured beside the times of flows.
+
+use crate::error::ScenarioError;
+use crate::field::Field;
+use crate::keys::{Fallback, Key, Kind};
+use crate::rcp;
+use crate::schemes::Schemes;
+use sparelane_core::{Dur, Time};
+use sparelane_sim::MeasureSpec;
+
+/// The keys of `[measure]`.
+pub static MEASURE: &[Key] = &[
+    Key::new(
+        "delays",
+        Kind::Flag,
+        Fallback::Value("false"),
+        "the one-way delay of every data packet, from being handed to its host's interface until the receiving host has \
+         it: the table delays, and mean_delay_s and max_delay_s of flows",
+    ),
+    Key::new(
+        "from",
+        Kind::MOMENT,
+        Fallback::Value("0s"),
+        "what was sent before does not count for delays, nor what was received before for measured_bytes of flows",
+    ),
+];
+
+/// Reads `[measure]`, of a run of `duration`.
+pub fn read(field: Field<'_>, schemes: &Schemes, duration: Dur) -> Result<MeasureSpec, ScenarioError> {
+    let section = field.section(&[MEASURE])?;
+    let (delays, from) = (section.need("delays")?, section.need("from")?);
+    let spec = MeasureSpec { from: Time::ZERO + from.time()?, delays: delays.flag()? };
+    if from.time()? >= duration {
+        return Err(from.error(format!("the run ends at {duration}; allowed: a time before its end")));
+    }
+    match schemes.all.iter().find(|scheme| rcp::wants_rate(scheme)) {
+        Some(scheme) if spec.delays => Err(delays.error(format!(
+            "packets of scheme \"{}\" carry a rate header where the time of sending would be; allowed: false, or other schemes",
+            scheme.name
+        ))),
+        _ => Ok(spec),
+    }
+}
