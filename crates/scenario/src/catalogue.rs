@@ -5,7 +5,9 @@ use crate::active_queues::ACTIVE_QUEUE;
 use crate::keys::{Key, Variant};
 use crate::queue_at::QUEUE_AT;
 use crate::queues::{DISCIPLINES, NIC_QUEUE, QUEUE_KEYS, ROUTER_QUEUE};
-use crate::{drops, host, links, measure, rcp, sampling, scenario, schemes, sizes, topology, transport, workload};
+use crate::{
+    drops, host, links, measure, rcp, sampling, scenario, schemes, sizes, switch, topology, transport, workload,
+};
 use sparelane_cc::registry::CONTROLLERS;
 
 /// One thing that a scenario can name, or one of its tables.
@@ -60,6 +62,7 @@ pub fn catalogue() -> Vec<Entry> {
             &[QUEUE_AT, QUEUE_KEYS, ACTIVE_QUEUE].concat(),
         ),
         table("[nic]", "output queues of hosts", &[NIC_QUEUE, ACTIVE_QUEUE].concat()),
+        table("[switch]", "memory that the output queues of each router share", switch::SWITCH),
         table("[queue.rcp]", "rates that queues compute for RCP; [nic.rcp] likewise", rcp::RCP),
         table("[host]", "what hosts take their time for", host::HOST),
         table("[transport]", "settings of TCP", transport::TRANSPORT),

@@ -31,6 +31,7 @@ mod sampling;
 pub mod scenario;
 mod schemes;
 mod sizes;
+mod switch;
 mod topology;
 mod transport;
 pub mod units;

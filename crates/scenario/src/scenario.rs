@@ -10,10 +10,12 @@ use crate::queues::Queues;
 use crate::reach::{Distances, bdp_bytes};
 use crate::schemes::Schemes;
 use crate::workload::{Context, Workload};
-use crate::{drops, files, host, links, measure, overrides, queue_at, rcp, sampling, topology, transport};
+use crate::{drops, files, host, links, measure, overrides, queue_at, rcp, sampling, switch, topology, transport};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::workload::Merge;
-use sparelane_sim::{Drop, HostSpec, MeasureSpec, Network, NodeId, Routing, RunConfig, Sampling, Simulation};
+use sparelane_sim::{
+    Drop, HostSpec, MeasureSpec, Network, NodeId, Routing, RunConfig, Sampling, Simulation, SwitchSpec,
+};
 use sparelane_transport::TransportConfig;
 use std::path::Path;
 
@@ -46,6 +48,12 @@ pub static SCENARIO: &[Key] = &[
     Key::new("link", TABLES, NO_TABLES, "settings of chosen cables"),
     Key::new("queue", TABLE, EMPTY, "output queues of routers"),
     Key::new("queue_at", TABLES, NO_TABLES, "output queues of routers that differ from [queue]"),
+    Key::new(
+        "switch",
+        TABLE,
+        Fallback::Nothing("no shared memory"),
+        "memory that the output queues of each router share",
+    ),
     Key::new("nic", TABLE, EMPTY, "output queues of hosts"),
     Key::new("host", TABLE, EMPTY, "what hosts take their time for"),
     Key::new("transport", TABLE, EMPTY, "settings of TCP"),
@@ -79,6 +87,7 @@ pub struct Scenario {
     routing: Routing,
     network: Network,
     queues: Queues,
+    switch: Option<SwitchSpec>,
     differing: Vec<Differing>,
     host: HostSpec,
     schemes: Schemes,
@@ -127,6 +136,7 @@ impl Scenario {
             routing: self.routing,
             router_queue: self.queues.router,
             nic_queue: self.queues.nic,
+            switch: self.switch,
             queues_at: self.differing.iter().flat_map(|queue| queue.queues(&self.network, self.seed)).collect(),
             host: self.host,
             schemes: self.schemes.all.clone(),
@@ -196,6 +206,7 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
     let origins = links::apply_limits(&overrides, &mut network, &schemes, bdp_bytes)?;
     queues.check(&network, &schemes, |cable| origins[cable].map_or(&topology, |place| &overrides[place]).clone())?;
 
+    let switch = section.maybe("switch", |field| switch::read(field, &queues, &schemes))?;
     let queue_at = section.need("queue_at")?;
     let differing = (0..).zip(queue_at.tables()?);
     let differing = differing
@@ -229,6 +240,7 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
         routing,
         network,
         queues,
+        switch,
         differing,
         host,
         schemes,

@@ -109,7 +109,7 @@ fn mistakes_of_form() {
         (
             "[queue]",
             "[queues]",
-            "x.toml:4: queues: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, nic, host, transport, \
+            "x.toml:4: queues: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, switch, nic, host, transport, \
              scheme, workload, drop, measure, sample; did you mean \"queue\"?",
         ),
         ("[queue]", "[queue", "x.toml:4: not valid TOML: unclosed table, expected `]`"),
@@ -405,6 +405,32 @@ fn mistakes_in_queues() {
             "x.toml: queue.limit = \"1bdp\" (default): 0B, smaller than one packet; allowed: 1500B or more",
         ),
     ]);
+}
+
+#[test]
+fn mistakes_in_shared_memory() {
+    let cases = [
+        ("share = 1", "x.toml:4: switch.memory: missing; allowed: a size from 1B to 1125899906842624B"),
+        (
+            "memory = 9000",
+            "x.toml:5: switch.memory = 9000: a size needs a unit, as in \"5MB\"; allowed: B, kB, KB, MB, GB, KiB, MiB, GiB",
+        ),
+        ("memory = \"1kB\"", "x.toml:5: switch.memory = \"1kB\": smaller than one packet; allowed: 1500B or more"),
+        (
+            "memory = \"9MB\"\nshare = 0",
+            "x.toml:6: switch.share = 0: out of range; allowed: a number above 0, up to 1024",
+        ),
+        ("memory = \"9MB\"\nalpha = 1", "x.toml:6: switch.alpha: unknown key; allowed: memory, share"),
+        (
+            "memory = \"30kB\"\n[queue]\nlimit = \"30kB\"\nmark_at = \"20kB\"\n[host]",
+            "x.toml:5: switch.memory = \"30kB\": one queue can hold 16500B of it, less than queue.mark_at, and would never mark",
+        ),
+        ("memory = \"9MB\"", "no mistake"),
+    ];
+    for (table, expected) in cases {
+        let queue = if table.contains("[queue]") { "" } else { "[queue]" };
+        assert_eq!(changed("[queue]", &format!("[switch]\n{table}\n{queue}")), expected, "{table}");
+    }
 }
 
 #[test]
@@ -1067,7 +1093,7 @@ fn mistakes_in_overrides_name_the_override() {
         ),
         (
             "shceme.tcp.controller=cubic",
-            "--set shceme: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, nic, host, transport, scheme, workload, drop, measure, sample; did you mean \"scheme\"?",
+            "--set shceme: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, switch, nic, host, transport, scheme, workload, drop, measure, sample; did you mean \"scheme\"?",
         ),
         (
             "scheme.rc3.levels=[10,5]",

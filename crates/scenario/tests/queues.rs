@@ -87,3 +87,17 @@ fn step_marking_is_the_same_on_a_priority_queue_of_one_class() {
     assert!(fifo.links.marked_packets.iter().sum::<u64>() > 5);
     assert_eq!((fifo.flows, fifo.links.marked_packets), (priority.flows, priority.links.marked_packets));
 }
+
+/// One congested output may have alpha / (1 + alpha) of the memory, and the packet that was admitted just below.
+#[test]
+fn a_queue_alone_grows_to_its_share_of_the_memory() {
+    for (share, most) in [("1", 15_000), ("0.25", 6_000), ("8", 26_667)] {
+        let share = format!("switch.share={share}");
+        let records = run(&["switch.memory=30kB", &share]);
+        let drops = records.links.dropped_packets[0].iter().copied().enumerate();
+        let (bottleneck, drops) = drops.max_by_key(|(_, drops)| *drops).expect("links");
+        let peak = records.links.peak_backlog_bytes[bottleneck];
+        assert!(most - 1_500 < peak && peak < most + 1_500, "{share}: {peak}");
+        assert!(drops > 5, "{share}: {drops} drops");
+    }
+}

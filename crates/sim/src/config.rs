@@ -3,6 +3,7 @@
 use crate::fault::Drop;
 use crate::flow::FlowSource;
 use crate::host::HostSpec;
+use crate::memory::SwitchSpec;
 use crate::network::{Limit, Network, NodeId};
 use sparelane_cc::registry::{Blueprint, Built};
 use sparelane_cc::{Values, build};
@@ -260,6 +261,8 @@ pub struct RunConfig {
     pub router_queue: QueueSpec,
     /// Output queues of hosts.
     pub nic_queue: QueueSpec,
+    /// The memory that the output queues of each router share, if they do.
+    pub switch: Option<SwitchSpec>,
     /// Queues that differ; the last that names a queue decides.
     pub queues_at: Vec<QueueAt>,
     /// The hosts.

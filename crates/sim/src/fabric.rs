@@ -10,11 +10,18 @@
 
 use crate::event_tree::EventTree;
 use crate::link::{Link, LinkCounts, LinkSpec, PlannedDrop};
+use crate::memory::SharedMemory;
+use crate::network::NodeId;
 use crate::packet::{NO_BLOCKS, Packet};
 use sparelane_core::{Rate, Time};
+use std::collections::BTreeMap;
 
 /// The end of a route: the packet is at its host.
 pub(crate) const AT_HOST: u32 = u32::MAX;
+/// Beyond every route: the packet is lost on the wire.
+const LOST: u32 = AT_HOST - 1;
+/// In a route, added to a link whose queue shares its memory with others. All that is no plain link comes from here on.
+const SHARED: u32 = 1 << 31;
 
 /// Events that are not packets. Each kind has at most one pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +96,9 @@ pub(crate) struct LinkFabric<const N: usize> {
     routes: Vec<u32>,
     tree: EventTree<N>,
     alarms: [Time; Alarm::ALL.len()],
+    /// Links whose queues share a memory, and those of each router.
+    memories: BTreeMap<u32, SharedMemory>,
+    sharers: BTreeMap<NodeId, Vec<u32>>,
     /// Links that may drop packets while nobody touches them.
     unruly: Vec<u32>,
     dropped: Vec<Packet>,
@@ -120,15 +130,40 @@ impl<const N: usize> LinkFabric<N> {
             self.tree.lower(to as usize, next);
         }
     }
+
+    /// A packet at the far end of link `from` is lost there, or goes on to a queue that shares its memory with others.
+    #[cold]
+    #[inline(never)]
+    fn divert(&mut self, now: Time, from: usize, onward: u32, packet: Packet) {
+        let to = onward & !SHARED;
+        match self.memories.get(&to) {
+            Some(memory) if !packet.is_doomed() => {
+                let others = self.sharers[&memory.router].iter().filter(|&&link| link != to);
+                let others_bytes = others.map(|&link| self.links[link as usize].waiting(now).0).sum();
+                let link = &mut self.links[to as usize];
+                if link.send_shared(now, packet, (&memory.spec, others_bytes), &mut self.dropped) {
+                    let next = link.next_event();
+                    self.tree.lower(to as usize, next);
+                }
+            }
+            _ => self.links[from].lose(packet, &mut self.dropped),
+        }
+    }
 }
 
 impl<const N: usize> Fabric for LinkFabric<N> {
     fn new(links: &[LinkSpec], seed: u64) -> LinkFabric<N> {
         assert!(links.len() <= Self::LINKS, "{} links; this fabric has room for {}", links.len(), Self::LINKS);
+        let memories = (0..).zip(links).filter_map(|(number, spec)| Some((number, spec.memory?)));
+        let memories: BTreeMap<u32, SharedMemory> = memories.collect();
+        let mut sharers: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        memories.iter().for_each(|(&link, memory)| sharers.entry(memory.router).or_default().push(link));
         let links: Vec<_> = links.iter().zip(0..).map(|(&spec, number)| Link::new(spec, seed, number)).collect();
         LinkFabric {
             unruly: (0..).zip(&links).filter(|(_, link)| link.drops_by_itself()).map(|(number, _)| number).collect(),
             links,
+            memories,
+            sharers,
             routes: Vec::new(),
             tree: EventTree::new(),
             alarms: [Time::NEVER; Alarm::ALL.len()],
@@ -144,6 +179,10 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             self.routes.resize(end + 1, AT_HOST);
         }
         self.routes[start..end].copy_from_slice(links);
+        if !self.memories.is_empty() {
+            let shared = self.routes[start..end].iter_mut().filter(|link| self.memories.contains_key(link));
+            shared.for_each(|link| *link |= SHARED);
+        }
         self.routes[end] = AT_HOST;
     }
 
@@ -178,10 +217,10 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             }
             let packet = link.deliver(now);
             self.tree.set(leaf, link.next_event());
-            let onward = self.routes.get(packet.route() as usize).copied().unwrap_or(AT_HOST);
-            if onward == AT_HOST {
-                if packet.is_doomed() {
-                    link.lose(packet, &mut self.dropped);
+            let onward = self.routes.get(packet.route() as usize).copied().unwrap_or(LOST);
+            if onward >= SHARED {
+                if onward != AT_HOST {
+                    self.divert(now, leaf, onward, packet);
                     continue;
                 }
                 self.delivered_by = leaf as u32;

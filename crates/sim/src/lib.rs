@@ -12,6 +12,7 @@ pub mod flow;
 mod host;
 mod link;
 mod measure;
+mod memory;
 pub mod network;
 #[cfg(test)]
 mod oracle;
@@ -37,6 +38,7 @@ pub use config::{
 pub use fault::Drop;
 pub use flow::{FlowSource, FlowSpec, MAX_FLOW_SEGMENTS, Writes};
 pub use host::HostSpec;
+pub use memory::SwitchSpec;
 pub use network::{Cable, Limit, Network, Node, NodeId, NodeKind};
 pub use physics::PhysicsViolation;
 pub use records::{CLASSES, DelayTable, FlowTable, LinkTable, Records, SeriesTable, Totals};

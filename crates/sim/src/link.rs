@@ -17,6 +17,7 @@
 //! free, in vain too. What they drop then is noticed when the link is touched: see `settle`.
 
 use crate::config::{Discipline, QueueSpec};
+use crate::memory::{SharedMemory, SwitchSpec};
 use crate::network::Limit;
 use crate::packet::{Flags, Packet};
 use crate::qdisc::{ActiveQueue, Queue};
@@ -33,6 +34,8 @@ pub(crate) struct LinkSpec {
     pub(crate) queue: QueueSpec,
     pub(crate) limit: Limit,
     pub(crate) loss: f64,
+    /// The memory that the queue shares with others, if it does.
+    pub(crate) memory: Option<SharedMemory>,
     /// The largest packet that any flow sends.
     pub(crate) largest_bytes: u64,
 }
@@ -293,17 +296,60 @@ impl Link {
 
     #[inline(never)]
     fn send_through_door(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> bool {
-        let is_metered = self.door.as_ref().is_some_and(|door| door.meter.is_some());
-        let waiting_bytes = if is_metered { self.waiting(now).0 } else { 0 };
-        if let Some(door) = &mut self.door {
-            if let Some(meter) = &mut door.meter {
-                meter.pass(now, &mut packet, waiting_bytes);
-            }
-            if door.hazards.strike(&mut packet) {
+        self.passes_door(now, &mut packet, dropped) && self.send_onward(now, packet, dropped)
+    }
+
+    /// A packet comes to a queue that shares its memory with others, which hold `others_bytes` now.
+    pub(crate) fn send_shared(
+        &mut self,
+        now: Time,
+        mut packet: Packet,
+        (memory, others_bytes): (&SwitchSpec, u64),
+        dropped: &mut Vec<Packet>,
+    ) -> bool {
+        if packet.class() != 0 {
+            self.counts.arrived[usize::from(packet.class()) & (CLASSES - 1)] += 1;
+            if self.bars_low_priority {
                 self.drop(packet, dropped);
                 return false;
             }
         }
+        if !self.passes_door(now, &mut packet, dropped) {
+            return false;
+        }
+        loop {
+            let (own_bytes, _) = self.waiting(now);
+            if self.busy <= now || memory.admits(own_bytes, others_bytes, packet.wire_bytes()) {
+                return self.send_onward(now, packet, dropped);
+            }
+            match self.queue.as_mut().and_then(|queue| queue.push_out(packet.class())) {
+                Some(victim) => self.drop(victim, dropped),
+                None => {
+                    self.drop(packet, dropped);
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Whether the packet comes through the door.
+    fn passes_door(&mut self, now: Time, packet: &mut Packet, dropped: &mut Vec<Packet>) -> bool {
+        let is_metered = self.door.as_ref().is_some_and(|door| door.meter.is_some());
+        let waiting_bytes = if is_metered { self.waiting(now).0 } else { 0 };
+        if let Some(door) = &mut self.door {
+            if let Some(meter) = &mut door.meter {
+                meter.pass(now, packet, waiting_bytes);
+            }
+            if door.hazards.strike(packet) {
+                self.drop(*packet, dropped);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The queue itself, where the packet did not come by the short way.
+    fn send_onward(&mut self, now: Time, packet: Packet, dropped: &mut Vec<Packet>) -> bool {
         if self.queue.is_some() {
             self.send_queued(now, &packet, dropped)
         } else if self.active.is_some() {

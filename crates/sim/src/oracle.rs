@@ -108,6 +108,26 @@ impl TwoEventFabric {
         }
     }
 
+    /// Whether the memory that a queue shares with others, if any, has room for `packet`; some may be pushed out for it.
+    fn memory_admits(&mut self, link: u32, packet: &Packet, victims: &mut Vec<Packet>) -> bool {
+        let Some(memory) = self.ports[link as usize].spec.memory else { return true };
+        loop {
+            let shares = |port: &&Port| port.spec.memory.is_some_and(|other| other.router == memory.router);
+            let all_bytes: u64 = self.ports.iter().filter(shares).map(|port| port.backlog().0).sum();
+            let port = &mut self.ports[link as usize];
+            let own_bytes = port.backlog().0;
+            if memory.spec.admits(own_bytes, all_bytes - own_bytes, packet.wire_bytes()) {
+                return true;
+            }
+            let victim = match &mut port.waiting {
+                Waiting::Queue(queue) => queue.push_out(packet.class()),
+                _ => None,
+            };
+            let Some(victim) = victim else { return false };
+            victims.push(victim);
+        }
+    }
+
     /// Counts and takes away what an active queue dropped.
     fn take_victims(&mut self, link: u32) {
         let port = &mut self.ports[link as usize];
@@ -128,13 +148,16 @@ impl TwoEventFabric {
             return;
         }
         let mut victims = Vec::new();
-        let (bytes, packets) = port.backlog();
+        let (bytes, _) = port.backlog();
         if let Some(meter) = &mut port.meter {
             meter.pass(now, &mut packet, bytes);
         }
         let strike = port.hazards.strike(&mut packet);
         let idle = port.in_transmission.is_none();
-        if strike {
+        let refused = !strike && !idle && !self.memory_admits(link, &packet, &mut victims);
+        let port = &mut self.ports[link as usize];
+        let (bytes, packets) = port.backlog();
+        if strike || refused {
             victims.push(packet);
         } else {
             match &mut port.waiting {
@@ -326,6 +349,7 @@ mod tests {
         RunConfig, Sampling, Scheme,
     };
     use crate::fabric::LinkFabric;
+    use crate::memory::SwitchSpec;
     use crate::network::{Cable, Network, NodeKind};
     use crate::records::Records;
     use crate::topology::Dumbbell;
@@ -527,6 +551,10 @@ mod tests {
             routing: if rng.below(2) == 0 { Routing::SinglePath } else { Routing::PerFlowEcmp },
             router_queue: queue(&mut rng),
             nic_queue: queue(&mut rng),
+            switch: (rng.below(2) == 0).then(|| SwitchSpec {
+                memory_bytes: 3_000 + rng.below(40_000),
+                share: [0.25, 1.0, 8.0][rng.below(3) as usize],
+            }),
             queues_at: queues_at(&network, &mut rng),
             host: HostSpec { receive_cost: Dur::from_us([0, 0, 5, 200][rng.below(4) as usize]) },
             schemes,

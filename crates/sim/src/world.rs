@@ -13,6 +13,7 @@ use crate::flow::{FlowSource, FlowSpec};
 use crate::host::{Offload, Processors};
 use crate::link::LinkSpec;
 use crate::measure::{FlowMeasure, Meter};
+use crate::memory::SharedMemory;
 use crate::network::{Cable, Network, NodeId, NodeKind};
 use crate::packet::{Fields, Flags, NO_BLOCKS, Packet};
 use crate::physics::PhysicsViolation;
@@ -152,7 +153,9 @@ fn link_specs(config: &RunConfig) -> Vec<LinkSpec> {
         let differs = differing.get(&(index, from));
         let queue = differs.copied().unwrap_or(usual);
         let limit = cable.limit.filter(|_| differs.is_none()).unwrap_or(queue.limit);
-        LinkSpec { rate: cable.rate_from(from), delay: cable.delay, queue, limit, loss: cable.loss, largest_bytes }
+        let memory = config.switch.filter(|_| !is_host).map(|spec| SharedMemory { router: from, spec });
+        let (rate, delay, loss) = (cable.rate_from(from), cable.delay, cable.loss);
+        LinkSpec { rate, delay, queue, limit, loss, memory, largest_bytes }
     };
     let cables = config.network.cables.iter().enumerate();
     cables.flat_map(|(index, cable)| [spec(index, cable, cable.a), spec(index, cable, cable.b)]).collect()

@@ -53,6 +53,13 @@ impl Queue {
         }
     }
 
+    /// Gives up the packet that makes room for one of `class`, if one may.
+    pub(crate) fn push_out(&mut self, class: u8) -> Option<Packet> {
+        match self {
+            Queue::Priority(queue) => queue.push_out(class),
+        }
+    }
+
     /// Gives the packet that leaves next.
     #[inline]
     pub(crate) fn dequeue(&mut self) -> Option<Packet> {

@@ -94,20 +94,24 @@ impl Priority {
 
     /// Pushes out packets of lower classes until `packet` fits; false where it cannot.
     fn make_room(&mut self, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
-        if !self.push_out {
-            return false;
-        }
         while !self.fits(packet) {
-            let lowest = (u8::BITS - 1).wrapping_sub(self.occupied.leading_zeros()) as usize;
-            if self.occupied == 0 || lowest <= usize::from(packet.class()) {
-                return false;
-            }
-            if let Some(victim) = self.classes[lowest].pop_newest() {
-                self.account_departure(lowest, &victim);
-                dropped.push(victim);
+            match self.push_out(packet.class()) {
+                Some(victim) => dropped.push(victim),
+                None => return false,
             }
         }
         true
+    }
+
+    /// Gives up the newest packet of the lowest class, if that is below `class`.
+    pub(crate) fn push_out(&mut self, class: u8) -> Option<Packet> {
+        let lowest = (u8::BITS - 1).wrapping_sub(self.occupied.leading_zeros()) as usize;
+        if !self.push_out || self.occupied == 0 || lowest <= usize::from(class) {
+            return None;
+        }
+        let victim = self.classes[lowest].pop_newest()?;
+        self.account_departure(lowest, &victim);
+        Some(victim)
     }
 
     #[inline]

@@ -1,0 +1,74 @@
+//! Senders and their interface: who waits for it to be idle, and who for room in its queue.
+//!
+//! Where senders wait for room (`RunConfig::nic_waits`), none is asked for a packet while the queue of its interface has no
+//! room for a full one, or others are before it. They take turns, in the order in which they began to wait.
+//! Acknowledgments do not wait: what does not fit is dropped.
+
+use super::World;
+use crate::fabric::Fabric;
+use crate::pull::Puller;
+use std::collections::{BTreeMap, VecDeque};
+
+/// The flows that wait for room, by uplink.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queueing {
+    uplinks: BTreeMap<u32, VecDeque<Puller>>,
+    /// The flow whose turn it is.
+    turn: Option<u32>,
+}
+
+impl<F: Fabric> World<F> {
+    /// What a flow that minds its interface finds there: whether it is idle, for those that send from the tail; none where the
+    /// flow has to wait for room.
+    #[inline(never)]
+    pub(super) fn look_at_interface(&mut self, slot: u32) -> Option<bool> {
+        let flow = &self.flows[slot as usize];
+        let uplink = self.fabric.first_link(flow.forward);
+        if self.queueing.is_some() && !self.may_send(slot, uplink) {
+            return None;
+        }
+        Some(self.flows[slot as usize].uses_tail && self.fabric.is_idle(self.now, uplink))
+    }
+
+    fn may_send(&mut self, slot: u32, uplink: u32) -> bool {
+        let bytes = self.links[uplink as usize].largest_bytes;
+        let has_room = self.fabric.has_room(self.now, uplink, bytes);
+        let Some(queueing) = &mut self.queueing else { return true };
+        let others = queueing.uplinks.entry(uplink).or_default();
+        if has_room && (others.is_empty() || queueing.turn == Some(slot)) {
+            return true;
+        }
+        let flow = &mut self.flows[slot as usize];
+        if !flow.queueing {
+            flow.queueing = true;
+            others.push_back(Puller { slot, flow: flow.id });
+        }
+        if !has_room {
+            self.fabric.wake_when_room(self.now, uplink, bytes);
+        }
+        false
+    }
+
+    /// The interface before `uplink` may have room: those who wait send, in turn.
+    pub(super) fn take_turns(&mut self, uplink: u32) {
+        let bytes = self.links[uplink as usize].largest_bytes;
+        while self.fabric.has_room(self.now, uplink, bytes) {
+            let Some(queueing) = &mut self.queueing else { return };
+            let Some(next) = queueing.uplinks.get_mut(&uplink).and_then(VecDeque::pop_front) else { return };
+            let flow = &mut self.flows[next.slot as usize];
+            if !flow.open || flow.id != next.flow {
+                continue;
+            }
+            flow.queueing = false;
+            queueing.turn = Some(next.slot);
+            self.pump(next.slot);
+            if let Some(queueing) = &mut self.queueing {
+                queueing.turn = None;
+            }
+        }
+        let waits = |queueing: &Queueing| queueing.uplinks.get(&uplink).is_some_and(|waiting| !waiting.is_empty());
+        if self.queueing.as_deref().is_some_and(waits) {
+            self.fabric.wake_when_room(self.now, uplink, bytes);
+        }
+    }
+}
