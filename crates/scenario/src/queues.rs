@@ -81,6 +81,13 @@ pub static QUEUE_KEYS: &[Key] = &[
 
 /// The keys of `[nic]`.
 pub static NIC_QUEUE: &[Key] = &[
+    Key::new(
+        "full",
+        Kind::Choice(&["drop", "wait"]),
+        Fallback::Value("drop"),
+        "where a full packet does not fit: what a sender hands over is dropped, or the sender is not asked until there is room; \
+         acknowledgments are dropped",
+    ),
     KIND,
     Key::new("limit", Kind::Limit, Fallback::Value("2.048GB"), HOLDS).from("the RC3 authors' code"),
     MARK_AT,
@@ -94,6 +101,8 @@ pub struct Queues {
     pub router: QueueSpec,
     /// Output queues of hosts.
     pub nic: QueueSpec,
+    /// Whether senders wait for room in them.
+    pub nic_waits: bool,
 }
 
 impl Queues {
@@ -101,7 +110,8 @@ impl Queues {
     pub fn read(queue: Field<'_>, nic: Field<'_>, schemes: &Schemes, bdp: u64) -> Result<Queues, ScenarioError> {
         let nic = nic.section(&[NIC_QUEUE, ACTIVE_QUEUE])?;
         let router = read_queue(&queue.section(&[ROUTER_QUEUE, ACTIVE_QUEUE])?, schemes, bdp)?;
-        let queues = Queues { router, nic: read_queue(&nic, schemes, bdp)? };
+        let nic_waits = nic.need("full")?.choice()? == "wait";
+        let queues = Queues { router, nic: read_queue(&nic, schemes, bdp)?, nic_waits };
         if let (Some(scheme), false) = (schemes.with_low_priority(), queues.nic.discipline == Discipline::Priority) {
             let message = format!(
                 "scheme \"{scheme}\" sends at low priority, which its own host must hold back; allowed: priority"

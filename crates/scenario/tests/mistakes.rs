@@ -408,6 +408,13 @@ fn mistakes_in_queues() {
 }
 
 #[test]
+fn a_full_interface_drops_or_makes_wait() {
+    let full = |value: &str| changed("[nic]", &format!("[nic]\nfull = \"{value}\""));
+    assert_eq!(full("block"), "x.toml:6: nic.full = \"block\": unknown; allowed: drop, wait");
+    assert_eq!(full("wait"), "no mistake");
+}
+
+#[test]
 fn mistakes_in_shared_memory() {
     let cases = [
         ("share = 1", "x.toml:4: switch.memory: missing; allowed: a size from 1B to 1125899906842624B"),
@@ -593,7 +600,7 @@ fn mistakes_in_queues_that_differ() {
     );
     assert_eq!(
         changed("[nic]", "[nic]\nlow_priority = \"drop\""),
-        "x.toml:6: nic.low_priority: unknown key; allowed: kind, limit, mark_at, rcp, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold"
+        "x.toml:6: nic.low_priority: unknown key; allowed: full, kind, limit, mark_at, rcp, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold"
     );
 }
 

@@ -101,3 +101,22 @@ fn a_queue_alone_grows_to_its_share_of_the_memory() {
         assert!(drops > 5, "{share}: {drops} drops");
     }
 }
+
+/// A host sends much faster than its interface: two flows of 2 MB over a cable of 10 Mb/s that holds ten packets.
+#[test]
+fn senders_that_wait_for_their_interface_lose_nothing_there_and_share_it() {
+    let with = |full| {
+        let small = ["topology.access_rate=10Mbps", "topology.bottleneck_rate=1Gbps", "nic.limit=10packets", full];
+        let pairs = r#"workload.pairs=[["left0", "right0"], ["left0", "right1"]]"#;
+        run(&[&small[..], &[pairs, "workload.size=2MB", "queue.limit=1000packets"]].concat())
+    };
+    let (drop, wait) = (with("nic.full=drop"), with("nic.full=wait"));
+    let drops = |records: &Records| records.links.dropped_packets.iter().flatten().sum::<u64>();
+    assert!(drops(&drop) > 20, "{} drops", drops(&drop));
+    assert_eq!((drops(&wait), wait.flows.retransmissions.iter().sum::<u64>()), (0, 0));
+    // 4 MB and their headers last 3.29 s; equals end together.
+    let ends: Vec<f64> = wait.flows.finish_ps.iter().map(|ps| *ps as f64 / 1e12).collect();
+    assert!(ends.iter().all(|end| (3.2..3.5).contains(end)), "{ends:?}");
+    let peak = wait.links.peak_backlog_bytes.iter().max();
+    assert_eq!(peak, Some(&15_000));
+}

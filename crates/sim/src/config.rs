@@ -261,6 +261,8 @@ pub struct RunConfig {
     pub router_queue: QueueSpec,
     /// Output queues of hosts.
     pub nic_queue: QueueSpec,
+    /// Whether senders wait while the queue of their interface has no room, or what does not fit is dropped.
+    pub nic_waits: bool,
     /// The memory that the output queues of each router share, if they do.
     pub switch: Option<SwitchSpec>,
     /// Queues that differ; the last that names a queue decides.

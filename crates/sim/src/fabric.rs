@@ -45,7 +45,7 @@ impl Alarm {
 pub(crate) enum Event {
     /// A packet is at its host.
     Delivered(Packet),
-    /// A link that somebody waits for has nothing to send.
+    /// A link that somebody waits for may have nothing to send, or room.
     Idle(u32),
     /// An alarm went off.
     Alarm(Alarm),
@@ -67,6 +67,10 @@ pub(crate) trait Fabric {
     fn is_idle(&mut self, now: Time, link: u32) -> bool;
     /// Asks for [`Event::Idle`] when `link` has nothing in transmission, at the earliest at `now`.
     fn wake_when_idle(&mut self, now: Time, link: u32);
+    /// Whether a packet of `bytes` that came to `link` now would find room.
+    fn has_room(&mut self, now: Time, link: u32, bytes: u64) -> bool;
+    /// Asks for [`Event::Idle`] when there may be room for `bytes`, where there is none.
+    fn wake_when_room(&mut self, now: Time, link: u32, bytes: u64);
     fn plan_drop(&mut self, link: u32, planned: PlannedDrop);
     /// The flow in this slot is over: what was planned for it on `link` is not for the next one there.
     fn forget_drops(&mut self, link: u32, flow: u32);
@@ -242,6 +246,17 @@ impl<const N: usize> Fabric for LinkFabric<N> {
     fn wake_when_idle(&mut self, now: Time, link: u32) {
         let at = link as usize;
         self.links[at].wake_when_idle(now);
+        let next = self.links[at].next_event();
+        self.tree.set(at, next);
+    }
+
+    fn has_room(&mut self, now: Time, link: u32, bytes: u64) -> bool {
+        self.links[link as usize].has_room(now, bytes)
+    }
+
+    fn wake_when_room(&mut self, now: Time, link: u32, bytes: u64) {
+        let at = link as usize;
+        self.links[at].wake_when_room(now, bytes);
         let next = self.links[at].next_event();
         self.tree.set(at, next);
     }

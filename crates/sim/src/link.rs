@@ -416,11 +416,7 @@ impl Link {
         let wait = start - now;
         if wait >= self.fifo.doubtful_from {
             let (bytes, packets) = self.waiting_in_order(now);
-            let fits = match self.limit {
-                Limit::Bytes(limit) => bytes + packet.wire_bytes() <= limit,
-                Limit::Packets(limit) => packets < limit,
-            };
-            if !fits {
+            if !self.limit.has_room(bytes, packets, packet.wire_bytes()) {
                 self.drop(packet, dropped);
                 return false;
             }
@@ -523,7 +519,37 @@ impl Link {
     /// Asks for an event when the transmitter is free, at the earliest at `now`.
     pub(crate) fn wake_when_idle(&mut self, now: Time) {
         self.commit(now);
-        self.wake = self.busy.max(now);
+        self.wake = self.wake.min(self.busy.max(now));
+    }
+
+    /// Whether a packet of `bytes` that came now would find room.
+    pub(crate) fn has_room(&mut self, now: Time, bytes: u64) -> bool {
+        let in_order = self.queue.is_none() && self.active.is_none();
+        if in_order && self.busy.saturating_since(now) < self.fifo.doubtful_from {
+            return true;
+        }
+        let (waiting_bytes, packets) = self.waiting(now);
+        self.busy <= now || self.limit.has_room(waiting_bytes, packets, bytes)
+    }
+
+    /// Asks for an event when there may be room for `bytes`, where there is none: when so much of a FIFO queue is gone, or
+    /// when the next packet leaves any other.
+    pub(crate) fn wake_when_room(&mut self, now: Time, bytes: u64) {
+        let (mut waiting_bytes, mut packets) = self.waiting(now);
+        let mut at = self.busy;
+        if self.queue.is_none() && self.active.is_none() {
+            for place in self.fifo.cursor..self.wire.tail() {
+                let packet = self.wire.at(place);
+                let ends = self.delay + self.byte_time.of(packet.wire_bytes());
+                at = Time::from_ps((packet.at - Time::ZERO).saturating_sub(ends).as_ps());
+                waiting_bytes -= packet.wire_bytes();
+                packets -= 1;
+                if self.limit.has_room(waiting_bytes, packets, bytes) {
+                    break;
+                }
+            }
+        }
+        self.wake = self.wake.min(at.max(now));
     }
 
     /// The wake-up that was asked for, if it comes before the next arrival.

@@ -41,6 +41,14 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// Whether a packet of `packet_bytes` fits beside so much.
+    pub(crate) fn has_room(self, bytes: u64, packets: u64, packet_bytes: u64) -> bool {
+        match self {
+            Limit::Bytes(limit) => bytes + packet_bytes <= limit,
+            Limit::Packets(limit) => packets < limit,
+        }
+    }
+
     /// Whether so many bytes in so many packets are as much as this, or more.
     #[inline]
     pub fn is_reached(self, bytes: u64, packets: u64) -> bool {

@@ -91,6 +91,14 @@ impl TwoEventFabric {
         self.heap.push(Reverse(((at, kind.rank(), self.serial), self.serial)));
     }
 
+    fn wake_at(&mut self, at: Time, link: u32) {
+        let port = &mut self.ports[link as usize];
+        if at < port.wake {
+            port.wake = at;
+            self.push(at, Kind::Wakes(link));
+        }
+    }
+
     fn start_transmission(&mut self, now: Time, link: u32) {
         let port = &mut self.ports[link as usize];
         let next = match &mut port.waiting {
@@ -165,10 +173,7 @@ impl TwoEventFabric {
                 Waiting::Queue(queue) => queue.enqueue(&packet, &mut Vec::new()),
                 Waiting::Active(active) => active.enqueue(now, packet, idle.then_some(port.free_at)),
                 Waiting::Fifo(waiting) => {
-                    let fits = match port.spec.limit {
-                        Limit::Bytes(limit) => bytes + packet.wire_bytes() <= limit,
-                        Limit::Packets(limit) => packets < limit,
-                    };
+                    let fits = port.spec.limit.has_room(bytes, packets, packet.wire_bytes());
                     if !idle && !fits {
                         victims.push(packet);
                     } else {
@@ -295,8 +300,30 @@ impl Fabric for TwoEventFabric {
     fn wake_when_idle(&mut self, now: Time, link: u32) {
         let port = &mut self.ports[link as usize];
         let at = if port.in_transmission.is_some() { port.free_at.max(now) } else { now };
-        port.wake = at;
-        self.push(at, Kind::Wakes(link));
+        self.wake_at(at, link);
+    }
+
+    fn has_room(&mut self, _now: Time, link: u32, bytes: u64) -> bool {
+        let port = &self.ports[link as usize];
+        let (waiting_bytes, packets) = port.backlog();
+        port.in_transmission.is_none() || port.spec.limit.has_room(waiting_bytes, packets, bytes)
+    }
+
+    fn wake_when_room(&mut self, _now: Time, link: u32, bytes: u64) {
+        let port = &self.ports[link as usize];
+        let (mut waiting_bytes, mut packets) = port.backlog();
+        let mut at = port.free_at;
+        if let Waiting::Fifo(waiting) = &port.waiting {
+            for packet in waiting {
+                waiting_bytes -= packet.wire_bytes();
+                packets -= 1;
+                if port.spec.limit.has_room(waiting_bytes, packets, bytes) {
+                    break;
+                }
+                at += port.spec.rate.byte_time().of(packet.wire_bytes());
+            }
+        }
+        self.wake_at(at, link);
     }
 
     fn plan_drop(&mut self, link: u32, planned: PlannedDrop) {
@@ -551,6 +578,7 @@ mod tests {
             routing: if rng.below(2) == 0 { Routing::SinglePath } else { Routing::PerFlowEcmp },
             router_queue: queue(&mut rng),
             nic_queue: queue(&mut rng),
+            nic_waits: rng.below(3) == 0,
             switch: (rng.below(2) == 0).then(|| SwitchSpec {
                 memory_bytes: 3_000 + rng.below(40_000),
                 share: [0.25, 1.0, 8.0][rng.below(3) as usize],

@@ -2,9 +2,11 @@
 //! flow starts.
 
 mod finish;
+mod interface;
 mod receive;
 mod start;
 
+use self::interface::Queueing;
 use crate::application::Application;
 use crate::blocks::BlockSlab;
 use crate::config::{RunConfig, Scheme};
@@ -50,6 +52,8 @@ pub(crate) struct Flow {
     sender_entry: Time,
     receiver_entry: Time,
     uses_tail: bool,
+    /// Whether it has to know whether its interface is idle, or has room.
+    minds_interface: bool,
     /// What the network adds to the classes that both ends know: class 0 of the transport is this one on the wire.
     base_class: u8,
     /// What is set on every data packet: on those sent for the first time, and on those sent again.
@@ -70,6 +74,8 @@ pub(crate) struct Flow {
     /// Whether its controller reads what waits in the queue of its interface.
     reads_backlog: bool,
     pub(crate) open: bool,
+    /// Whether it waits for room in the queue of its interface.
+    queueing: bool,
     /// Whether it waits for its interface to be idle.
     pulling: bool,
     /// Data packets, by class on the wire.
@@ -120,6 +126,8 @@ pub(crate) struct World<F> {
     timers: Timers,
     blocks: BlockSlab,
     pullers: Pullers,
+    /// Where senders wait for room in the queue of their interface.
+    queueing: Option<Box<Queueing>>,
     processors: Processors,
     source: Box<dyn FlowSource>,
     upcoming: Option<FlowSpec>,
@@ -176,6 +184,7 @@ impl<F: Fabric> World<F> {
             timers: Timers::default(),
             blocks: BlockSlab::default(),
             pullers: Pullers::default(),
+            queueing: config.nic_waits.then(Box::default),
             processors: Processors::new(config.host),
             source: config.flows,
             upcoming: None,
@@ -222,7 +231,12 @@ impl<F: Fabric> World<F> {
             }
             match event {
                 Event::Delivered(packet) => self.deliver(packet)?,
-                Event::Idle(link) => self.pull(link),
+                Event::Idle(link) => {
+                    if self.queueing.is_some() {
+                        self.take_turns(link);
+                    }
+                    self.pull(link);
+                }
                 Event::Alarm(Alarm::Timer) => self.fire_timers()?,
                 Event::Alarm(Alarm::FlowStart) => self.start_flows(),
                 Event::Alarm(Alarm::Sample) => self.sample(),
@@ -381,12 +395,19 @@ impl<F: Fabric> World<F> {
     fn pump(&mut self, slot: u32) {
         loop {
             let flow = &mut self.flows[slot as usize];
-            let idle = flow.uses_tail && self.fabric.is_idle(self.now, self.fabric.first_link(flow.forward));
+            let mut idle = false;
+            if flow.minds_interface {
+                match self.look_at_interface(slot) {
+                    Some(is_idle) => idle = is_idle,
+                    None => break,
+                }
+            }
+            let flow = &mut self.flows[slot as usize];
             let Some(transmit) = flow.sender.poll_transmit(self.now, idle) else { break };
             self.transmit(slot, transmit);
         }
         self.watch_sender(slot);
-        if self.flows[slot as usize].uses_tail {
+        if self.flows[slot as usize].minds_interface {
             self.await_idle(slot);
         }
     }

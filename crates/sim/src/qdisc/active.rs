@@ -66,10 +66,7 @@ impl Buffer {
 
     /// Whether `packet` fits beside what waits.
     pub(crate) fn has_room_for(&self, packet: &Packet, limit: Limit) -> bool {
-        match limit {
-            Limit::Bytes(limit) => self.bytes + packet.wire_bytes() <= limit,
-            Limit::Packets(limit) => self.packets() < limit,
-        }
+        limit.has_room(self.bytes, self.packets(), packet.wire_bytes())
     }
 }
 

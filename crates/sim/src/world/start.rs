@@ -99,6 +99,8 @@ impl<F: Fabric> World<F> {
             sender_entry: Time::NEVER,
             receiver_entry: Time::NEVER,
             uses_tail,
+            minds_interface: uses_tail || self.queueing.is_some(),
+            queueing: false,
             base_class,
             flags_of_new: stamp.with_if(transport.ecn != Ecn::Off, Flags::ECN_CAPABLE),
             // RFC 3168 section 6.1.5: what is sent again is not ECN-capable.
