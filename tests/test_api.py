@@ -169,3 +169,64 @@ def test_files_in_a_scenario_are_found_beside_it(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     assert sparelane.run(scenario).totals["finished_flows"] == 1
+
+
+STAR = """\
+duration = "40ms"
+
+[topology]
+kind = "star"
+
+[measure]
+delays = true
+from = "1ms"
+
+[scheme.tcp]
+controller = "newreno"
+
+[[workload]]
+kind = "bulk"
+pairs = [["h1", "h2"]]
+size = "1MB"
+traffic_classes = [{ name = "urgent", below = "30KB" }, { name = "high-volume" }]
+
+[[workload]]
+kind = "bulk"
+pairs = [["h3", "h2"]]
+size = "20KB"
+traffic_class = "urgent"
+start = "2ms"
+
+[[workload]]
+kind = "bulk"
+pairs = [["h4", "h5"]]
+size = "1KB"
+start = "3ms"
+"""
+
+
+def test_delays_are_a_histogram_by_class_that_agrees_with_the_flows() -> None:
+    result = sparelane.run(STAR)
+    flows, delays = result.flows, result.delays
+    assert flows["traffic_class"].to_list() == ["high-volume", "urgent", None]
+    assert delays.schema["packets"] == pl.UInt64
+    means = delays.group_by("traffic_class", maintain_order=True).agg(
+        mean_s=(pl.col("delay_s") * pl.col("packets")).sum() / pl.col("packets").sum(), packets=pl.sum("packets")
+    )
+    assert means["traffic_class"].cast(pl.String).to_list() == ["urgent", "high-volume", None]
+    assert means["packets"].to_list()[::2] == [14, 1]
+    for mean_s, flow in zip(means["mean_s"], [1, 0, 2], strict=True):
+        assert mean_s == pytest.approx(flows["mean_delay_s"][flow], rel=0.01)
+        assert 100e-6 < flows["mean_delay_s"][flow] <= flows["max_delay_s"][flow] < 10e-3
+    assert flows["measured_bytes"].to_list()[1:] == [20_000, 1_000]
+    assert flows["measured_bytes"][0] < flows["delivered_bytes"][0] == 1_000_000
+
+
+def test_without_measures_delays_are_empty_and_their_columns_null(result: sparelane.Result, tmp_path: Path) -> None:
+    assert result.delays.is_empty()
+    for name in ("mean_delay_s", "max_delay_s", "measured_bytes", "traffic_class", "request"):
+        assert result.flows[name].null_count() == 2, name
+    sparelane.run(STAR).save(tmp_path, formats=("parquet", "csv", "json"))
+    frame = pl.read_parquet(tmp_path / "delays.parquet")
+    assert frame.columns == ["scheme", "traffic_class", "delay_s", "packets"]
+    assert pl.read_csv(tmp_path / "delays.csv").height == pl.read_json(tmp_path / "delays.json").height == frame.height

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 __version__: str
 
 Numbers = NDArray[np.generic]
-# Plain numbers; numbers with a mask that is false where there is none; or texts as codes into categories, with such a mask
-# where some have none.
+# Plain numbers; numbers with a mask that is false where there is none; or texts as codes into categories, with such a
+# mask where some have none.
 Column = (
     Numbers
     | tuple[Numbers, NDArray[np.bool_]]

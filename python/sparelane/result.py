@@ -33,6 +33,17 @@ class Result:
         return _frame(self._native.flows())
 
     @cached_property
+    def requests(self) -> pl.DataFrame:
+        """One row per request, in order of start, for workloads of requests: a request ends with its last flow.
+
+        Columns: `request`, `scheme`, `client`, `flows`, `size_bytes`, `largest_bytes`, `start_s`, `finish_s` and
+        `completion_s`.
+        """
+        from sparelane.requests import request_table
+
+        return request_table(self.flows)
+
+    @cached_property
     def links(self) -> pl.DataFrame:
         """One row per direction of a cable."""
         return _frame(self._native.links())

@@ -23,7 +23,8 @@ pub struct FlowSpec {
     pub writes: Option<Writes>,
     /// The class of traffic, by its index in the run's, if it has one.
     pub traffic_class: Option<u16>,
-    /// The request that it is part of, by its number in the run, if it is.
+    /// The request that it is part of, if it is. Its source counts them from 0 and gives all flows of one together; a run
+    /// numbers them in order of start.
     pub request: Option<u32>,
 }
 

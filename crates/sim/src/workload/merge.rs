@@ -4,17 +4,36 @@ use crate::flow::{FlowSource, FlowSpec};
 use std::fmt;
 
 /// Gives the flows of several sources in order of start; at the same instant, in the order of the sources.
+///
+/// Each source counts its requests from 0. Here they get numbers of their own, in the order in which they start.
 pub struct Merge {
     sources: Vec<Box<dyn FlowSource>>,
     /// The next flow of each source.
     heads: Vec<Option<FlowSpec>>,
+    /// The last request of each source: its number there and here.
+    last_requests: Vec<Option<(u32, u32)>>,
+    requests: u32,
 }
 
 impl Merge {
     /// Merges `sources`. Each must keep the order of start by itself.
     pub fn new(mut sources: Vec<Box<dyn FlowSource>>) -> Merge {
         let heads = sources.iter_mut().map(|source| source.next_flow()).collect();
-        Merge { sources, heads }
+        let last_requests = vec![None; sources.len()];
+        Merge { sources, heads, last_requests, requests: 0 }
+    }
+
+    /// The number here of `request` of a source, all of whose flows come together.
+    fn renumber(&mut self, source: usize, request: u32) -> u32 {
+        match self.last_requests[source] {
+            Some((there, here)) if there == request => here,
+            _ => {
+                let here = self.requests;
+                self.requests += 1;
+                self.last_requests[source] = Some((request, here));
+                here
+            }
+        }
     }
 }
 
@@ -23,7 +42,9 @@ impl FlowSource for Merge {
         let waiting = |(source, head): (usize, &Option<FlowSpec>)| head.map(|flow| (flow.start, source));
         let (_, source) = self.heads.iter().enumerate().filter_map(waiting).min()?;
         let onward = self.sources[source].next_flow();
-        std::mem::replace(&mut self.heads[source], onward)
+        let flow = std::mem::replace(&mut self.heads[source], onward)?;
+        let request = flow.request.map(|request| self.renumber(source, request));
+        Some(FlowSpec { request, ..flow })
     }
 }
 
@@ -46,6 +67,36 @@ mod tests {
             let start = Time::from_ns(self.0.next()?);
             Some(FlowSpec::new(start, NodeId(0), NodeId(1), Some(1), self.1))
         }
+    }
+
+    /// Requests that start at these times, with so many flows each.
+    struct Asked(Vec<(u64, u32)>, u32);
+
+    impl FlowSource for Asked {
+        fn next_flow(&mut self) -> Option<FlowSpec> {
+            let (start, left) = self.0.first_mut()?;
+            let flow = FlowSpec::new(Time::from_ns(*start), NodeId(0), NodeId(1), Some(1), 0);
+            let request = Some(self.1);
+            *left -= 1;
+            if *left == 0 {
+                self.0.remove(0);
+                self.1 += 1;
+            }
+            Some(FlowSpec { request, ..flow })
+        }
+    }
+
+    #[test]
+    fn requests_of_several_sources_have_numbers_of_their_own() {
+        let sources: Vec<Box<dyn FlowSource>> = vec![
+            Box::new(Asked(vec![(1, 2), (5, 1), (9, 1)], 0)),
+            Box::new(Fixed(vec![2].into_iter(), 0)),
+            Box::new(Asked(vec![(1, 1), (5, 3)], 0)),
+        ];
+        let mut merge = Merge::new(sources);
+        let requests: Vec<_> = std::iter::from_fn(|| merge.next_flow()).map(|flow| flow.request).collect();
+        let expected = [Some(0), Some(0), Some(1), None, Some(2), Some(3), Some(3), Some(3), Some(4)];
+        assert_eq!(requests, expected);
     }
 
     #[test]

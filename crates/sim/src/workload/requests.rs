@@ -9,7 +9,7 @@ use crate::workload::streams::stream;
 use crate::workload::{SizeDistribution, WorkloadError};
 use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 /// The highest load that makes sense to ask for.
 const MAX_LOAD: f64 = 2.0;
@@ -91,6 +91,8 @@ impl Requests {
         if spec.clients.is_empty() {
             return Err(WorkloadError::new("the list of clients is empty; allowed: one host or more"));
         }
+        each_once("a client", &spec.clients)?;
+        each_once("a server", &spec.servers)?;
         let bytes_per_request = flows_per_request * spec.sizes.mean_bytes();
         let mut clients = Vec::new();
         for &host in &spec.clients {
@@ -194,6 +196,13 @@ fn mean_flows(fan_out: &[FanOut]) -> Result<f64, WorkloadError> {
     Ok(fan_out.iter().map(|one| f64::from(one.flows) * one.share).sum())
 }
 
+fn each_once(what: &str, hosts: &[NodeId]) -> Result<(), WorkloadError> {
+    if hosts.iter().collect::<BTreeSet<_>>().len() == hosts.len() {
+        return Ok(());
+    }
+    Err(WorkloadError::new(format!("{what} is listed twice; allowed: each host once")))
+}
+
 /// Who may answer `client`.
 fn servers_of(network: &Network, client: NodeId, servers: &[NodeId]) -> Result<Vec<NodeId>, WorkloadError> {
     check_host(network, "the client", client).map_err(WorkloadError::new)?;
@@ -295,6 +304,11 @@ mod tests {
             "the shares of the fan-out add up to 0.5; allowed: 1"
         );
         assert_eq!(message(RequestsSpec { load: 0.0, ..good.clone() }), "the load is 0; allowed: above 0, up to 2");
+        let twice = vec![network.hosts()[1]; 2];
+        let expected = "a server is listed twice; allowed: each host once";
+        assert_eq!(message(RequestsSpec { servers: twice.clone(), ..good.clone() }), expected);
+        let expected = "a client is listed twice; allowed: each host once";
+        assert_eq!(message(RequestsSpec { clients: twice, ..good.clone() }), expected);
         let own = vec![network.hosts()[0]];
         assert_eq!(
             message(RequestsSpec { servers: own, ..good.clone() }),
