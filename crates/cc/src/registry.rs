@@ -1,8 +1,8 @@
 //! Every controller by name, with its parameters: what a scenario may ask for.
 
 use crate::algos::{
-    bbr, constant, cubic, dctcp, ledbat, ledbat_plus_plus, newreno, pcc_allegro, pcc_vivace, rc3, rcp, rtcp, timely,
-    vegas,
+    bbr, bbr3, constant, cubic, dctcp, ledbat, ledbat_plus_plus, newreno, pcc_allegro, pcc_vivace, rc3, rcp, rtcp,
+    timely, vegas,
 };
 use crate::contract::CongestionControl;
 use crate::param::{Param, ParamError, Values};
@@ -82,6 +82,7 @@ pub const CONTROLLERS: &[Controller] = &[
     cubic::CONTROLLER,
     dctcp::CONTROLLER,
     bbr::CONTROLLER,
+    bbr3::CONTROLLER,
     timely::CONTROLLER,
     vegas::CONTROLLER,
     ledbat::CONTROLLER,

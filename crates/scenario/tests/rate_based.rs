@@ -203,3 +203,49 @@ fn a_lost_retransmission_is_found_without_a_timeout() {
     assert!(seen.records.flows.retransmissions[0] > 1000, "{:?}", seen.records.flows.retransmissions);
     assert_eq!(seen.records.flows.timeouts, [0]);
 }
+
+const BBR3: &str = "controller = \"bbr3\"";
+
+#[test]
+fn bbr3_alone_fills_the_link_and_keeps_the_queue_short() {
+    let seen = Seen::of(BBR3, WAN, &["0s"], 10_000, 50_000);
+    assert!(seen.bps[0] > 0.95 * WAN_BPS, "{:?}", seen.bps);
+    assert!(seen.mean_backlog() < 0.1 * WAN_BDP, "{}", seen.mean_backlog());
+    assert_eq!(seen.records.flows.retransmissions, [0]);
+}
+
+/// Where the buffer holds a fifth of a bandwidth-delay product, probes overflow it: BBRv1 goes on, BBRv3 learns.
+#[test]
+fn bbr3_loses_much_less_than_bbr_at_a_shallow_buffer_and_shares_as_well() {
+    let shallow = WAN.replace("2bdp", "20KB");
+    let [one, three] = [BBR, BBR3].map(|controller| Seen::of(controller, &shallow, &["0s", "5s"], 10_000, 50_000));
+    let lost = |seen: &Seen| seen.records.flows.retransmissions.iter().sum::<u64>();
+    assert!(lost(&three) * 5 < lost(&one), "{} {}", lost(&three), lost(&one));
+    assert!(three.bps.iter().sum::<f64>() > 0.95 * WAN_BPS, "{:?}", three.bps);
+    assert!(three.bps.iter().all(|bps| (0.35..0.65).contains(&(bps / WAN_BPS))), "{:?}", three.bps);
+}
+
+#[test]
+fn bbr3_bears_random_loss_below_two_per_cent_and_not_above() {
+    let bps = |controller: &str, loss: &str| {
+        let lossy = format!("{WAN}{}", LOSS.replace("0.01", loss));
+        Seen::of(controller, &lossy, &["0s"], 10_000, 50_000).bps[0] / WAN_BPS
+    };
+    assert!(bps(BBR3, "0.01") > 0.7, "{}", bps(BBR3, "0.01"));
+    assert!(bps(BBR3, "0.04") < 0.4 && bps(BBR, "0.04") > 0.85, "{} {}", bps(BBR3, "0.04"), bps(BBR, "0.04"));
+}
+
+#[test]
+fn bbr3_halves_what_is_in_flight_every_five_seconds() {
+    let seen = Seen::of(BBR3, WAN, &["0s"], 1_000, 21_500);
+    // Half of what 20 Mb/s and 40 ms hold, payload, and no less.
+    let half = WAN_BPS / 8.0 * 0.04 / 2.0;
+    let window = seen.reported("cwnd_bytes");
+    let small: Vec<(f64, f64)> =
+        window.into_iter().filter(|(at, bytes)| *at > 1_000.0 && *bytes < 1.2 * half).collect();
+    assert!(small.iter().all(|(_, bytes)| *bytes > 0.9 * half), "{small:?}");
+    let begins: Vec<f64> =
+        (0..small.len()).filter(|&n| n == 0 || small[n].0 - small[n - 1].0 > 500.0).map(|n| small[n].0).collect();
+    assert_eq!(begins.len(), 4, "{begins:?}");
+    assert!(begins.windows(2).all(|pair| (5_000.0..5_500.0).contains(&(pair[1] - pair[0]))), "{begins:?}");
+}

@@ -1,6 +1,7 @@
 //! One file per controller.
 
 pub mod bbr;
+pub mod bbr3;
 pub mod constant;
 pub mod cubic;
 pub mod dctcp;

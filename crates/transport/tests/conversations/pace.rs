@@ -173,7 +173,9 @@ impl CongestionControl for Watched {
 fn segments_leave_at_the_rate_that_each_controller_computes() {
     // TIMELY is made for datacentres: at 100 ms it needs another T_low to raise its rate.
     let slowly = vec![("start", Value::Number(0.001)), ("t_low", Value::Span(Dur::from_secs(1)))];
-    for (name, params) in [("bbr", vec![]), ("timely", slowly), ("pcc-allegro", vec![]), ("pcc-vivace", vec![])] {
+    for (name, params) in
+        [("bbr", vec![]), ("bbr3", vec![]), ("timely", slowly), ("pcc-allegro", vec![]), ("pcc-vivace", vec![])]
+    {
         let mut values = Values::default();
         params.into_iter().for_each(|(param, value)| values.set(param, value));
         let controller = build(name, &values, &Blueprint::of_any(MSS, &Values::default())).expect("a controller");

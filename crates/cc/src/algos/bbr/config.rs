@@ -1,0 +1,101 @@
+//! What can be set about BBRv1.
+
+use super::Bbr;
+use crate::param::{DefaultValue, Kind, Param, Unit};
+use crate::registry::Controller;
+use sparelane_core::Dur;
+
+pub(super) const INITIAL_WINDOW: Param = Param {
+    name: "initial_window",
+    kind: Kind::Whole { min: 1, max: 10_000, unit: Unit::Segments },
+    default: DefaultValue::Whole(10),
+    meaning: "congestion window at the start",
+    source: "RFC 6928",
+};
+
+pub(super) const STARTUP_GAIN: Param = Param {
+    name: "startup_gain",
+    kind: Kind::Number { min: 1.1, max: 10.0, unit: Unit::One },
+    default: DefaultValue::Number(2.885),
+    meaning: "gain of pace and window in STARTUP, 2 / ln 2; DRAIN paces by its inverse",
+    source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.2.1 (2.885 in Linux)",
+};
+
+pub(super) const CWND_GAIN: Param = Param {
+    name: "cwnd_gain",
+    kind: Kind::Number { min: 1.0, max: 10.0, unit: Unit::One },
+    default: DefaultValue::Number(2.0),
+    meaning: "window in PROBE_BW, in bandwidth-delay products",
+    source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.3",
+};
+
+pub(super) const BANDWIDTH_WINDOW: Param = Param {
+    name: "bandwidth_window",
+    kind: Kind::Whole { min: 1, max: 1000, unit: Unit::One },
+    default: DefaultValue::Whole(10),
+    meaning: "round trips for which a sample of the bandwidth counts",
+    source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.1.3",
+};
+
+pub(super) const MIN_RTT_WINDOW: Param = Param {
+    name: "min_rtt_window",
+    kind: Kind::Span { min: Dur::from_ms(10), max: Dur::from_secs(3600) },
+    default: DefaultValue::Span(Dur::from_secs(10)),
+    meaning: "time for which the smallest round-trip time counts; then PROBE_RTT looks again",
+    source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.2.1",
+};
+
+pub(super) const PROBE_RTT_TIME: Param = Param {
+    name: "probe_rtt_time",
+    kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(10) },
+    default: DefaultValue::Span(Dur::from_ms(200)),
+    meaning: "how long PROBE_RTT keeps four segments in flight, a round trip at least",
+    source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.5",
+};
+
+pub(super) const PACING_MARGIN: Param = Param {
+    name: "pacing_margin",
+    kind: Kind::Number { min: 0.0, max: 0.5, unit: Unit::One },
+    default: DefaultValue::Number(0.01),
+    meaning: "by how much the pace stays below gain times bandwidth",
+    source: "Linux tcp_bbr.c (bbr_pacing_margin_percent)",
+};
+
+/// What the catalogue says of it.
+pub const CONTROLLER: Controller = Controller {
+    name: "bbr",
+    summary: "BBRv1: pace at the bottleneck's bandwidth, two bandwidth-delay products in flight at most",
+    source: "draft-cardwell-iccrg-bbr-congestion-control-00; Linux tcp_bbr.c",
+    params: &[INITIAL_WINDOW, STARTUP_GAIN, CWND_GAIN, BANDWIDTH_WINDOW, MIN_RTT_WINDOW, PROBE_RTT_TIME, PACING_MARGIN],
+    make: |values, plan| {
+        let config = BbrConfig {
+            initial_window_segments: values.whole(&INITIAL_WINDOW),
+            startup_gain: values.number(&STARTUP_GAIN),
+            cwnd_gain: values.number(&CWND_GAIN),
+            bandwidth_window_rounds: values.whole(&BANDWIDTH_WINDOW),
+            min_rtt_window: values.span(&MIN_RTT_WINDOW),
+            probe_rtt_time: values.span(&PROBE_RTT_TIME),
+            pacing_margin: values.number(&PACING_MARGIN),
+        };
+        Ok(Box::new(Bbr::new(config, plan.mss_bytes)))
+    },
+};
+
+/// Constants of the law, as declared.
+#[derive(Clone, Copy, Debug)]
+pub struct BbrConfig {
+    /// Window at the start, segments.
+    pub initial_window_segments: u64,
+    /// Gain of pace and window in STARTUP.
+    pub startup_gain: f64,
+    /// Window in PROBE_BW, in bandwidth-delay products.
+    pub cwnd_gain: f64,
+    /// Length of the bandwidth filter, round trips.
+    pub bandwidth_window_rounds: u64,
+    /// Length of the filter of the round-trip time.
+    pub min_rtt_window: Dur,
+    /// Shortest stay in PROBE_RTT.
+    pub probe_rtt_time: Dur,
+    /// By how much the pace stays below gain times bandwidth.
+    pub pacing_margin: f64,
+}

@@ -1,0 +1,383 @@
+//! BBR, version 3: as version 1 a model of the path that sets pace and window, with bounds that losses teach it.
+//!
+//! Source: Cardwell, Swett, Beshay, draft-ietf-ccwg-bbr-04; Google's Linux branch v3 where the draft is silent (what ends the
+//! samples of a probe, what counts as a loss event in STARTUP).
+//!
+//! Needs rate samples and news of losses. STARTUP, DRAIN and PROBE_RTT are those of version 1 with other gains; STARTUP also
+//! ends where a round trip loses more than 2 % in six events. Between probes the flow goes DOWN to drain its queue and CRUISEs;
+//! after 2 to 3 s, or 63 round trips, or as many as it has segments in flight, it REFILLs the pipe and goes UP. Losses of more than
+//! 2 % in a probe bound what may be in flight for long (`inflight_longterm`), by 0.7 of it at most; other losses bound it and the
+//! bandwidth until the next probe (`inflight_shortterm`, `bw_shortterm`). PROBE_RTT halves the bandwidth-delay product
+//! every 5 s.
+//!
+//! Where we differ: ECN (which the draft leaves open) and the allowance for aggregated acknowledgments are left out, and an
+//! allowance for offload is three segments, since the transport sends segment by segment. A loss event of STARTUP is an
+//! acknowledgment that tells of losses, as in Linux; the draft counts gaps in the sequence. An undo restores the window and
+//! forgets the short-term bounds, where Linux restores what they were. The bandwidth is that of payload; the pace counts headers.
+
+mod config;
+mod control;
+mod cycle;
+mod min_rtt;
+mod signals;
+#[cfg(test)]
+mod tests;
+
+pub use config::{Bbr3Config, CONTROLLER};
+
+use crate::contract::{Ack, Congestion, CongestionControl, Cx, Delivery, Limits, Lost, Needs, Phase, Sent};
+use crate::filter::Windowed;
+use sparelane_core::{Dur, Rate, Time};
+
+const STARTUP_PACING_GAIN: f64 = 2.77;
+const DRAIN_PACING_GAIN: f64 = 0.35;
+const DOWN_PACING_GAIN: f64 = 0.9;
+const UP_PACING_GAIN: f64 = 1.25;
+const DEFAULT_CWND_GAIN: f64 = 2.0;
+const UP_CWND_GAIN: f64 = 2.25;
+const PROBE_RTT_CWND_GAIN: f64 = 0.5;
+const PACING_MARGIN: f64 = 0.01;
+
+/// The pipe is full where the bandwidth grew by less than this factor...
+const FULL_BANDWIDTH_GROWTH: f64 = 1.25;
+/// ...in so many round trips.
+const FULL_BANDWIDTH_ROUNDS: u32 = 3;
+
+/// The bandwidth is the largest sample of this cycle of probing and of so many before.
+const BANDWIDTH_CYCLES_BEFORE: u64 = 1;
+
+/// For how long the smallest round-trip time counts.
+const MIN_RTT_WINDOW: Dur = Dur::from_secs(10);
+
+/// Time from the end of a probe to the next: so long, and up to as much longer.
+const PROBE_WAIT: Dur = Dur::from_secs(2);
+const PROBE_WAIT_SPREAD_S: f64 = 1.0;
+/// Round trips from probe to probe at most, which leaves Reno its share (section 5.3.3.5.2).
+const RENO_ROUNDS: u64 = 63;
+
+/// The smallest window but after a timeout, segments. It is above the allowance for offload, three.
+const MIN_WINDOW_SEGMENTS: u64 = 4;
+
+/// A window that no connection fills.
+const MAX_WINDOW_SEGMENTS: u64 = 1 << 32;
+
+/// Stands for the round-trip time before there is a sample.
+const UNKNOWN_RTT: Dur = Dur::from_ms(1);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Startup,
+    Drain,
+    Down,
+    Cruise,
+    Refill,
+    Up,
+    ProbeRtt,
+}
+
+/// What the acknowledgments that come in now tell of, in a cycle of probing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AckPhase {
+    Other,
+    /// Of segments of before the probe, while the pipe is refilled.
+    Refilling,
+    /// The same, while the probe has begun.
+    ProbeStarting,
+    /// Of the probe.
+    ProbeFeedback,
+    /// Of the probe, which is over.
+    ProbeStopping,
+}
+
+/// The end of PROBE_RTT, once little enough is in flight.
+#[derive(Clone, Copy, Debug)]
+struct ProbeRttEnd {
+    at: Time,
+    round_done: bool,
+}
+
+/// The controller. Where the draft has "infinity", there is none.
+#[derive(Clone, Debug)]
+pub struct Bbr3 {
+    config: Bbr3Config,
+    mss_bytes: u64,
+    state: State,
+    cwnd_bytes: u64,
+    pace: Rate,
+    paced_by_rtt: bool,
+
+    // Bandwidth and delay.
+    max_bw: Windowed<Rate>,
+    cycle: u64,
+    bw_shortterm: Option<Rate>,
+    min_rtt: Option<Dur>,
+    min_rtt_at: Time,
+    probe_rtt_min: Option<Dur>,
+    probe_rtt_min_at: Time,
+
+    // What may be in flight.
+    inflight_longterm: Option<u64>,
+    inflight_shortterm: Option<u64>,
+
+    // Round trips, in bytes delivered.
+    delivered_bytes: u64,
+    round_ends_at_bytes: u64,
+    round_start: bool,
+
+    // Losses, by round trips of their own.
+    loss_in_round: bool,
+    loss_round_start: bool,
+    loss_round_ends_at_bytes: u64,
+    loss_events_in_round: u64,
+    bw_latest: Rate,
+    inflight_latest: u64,
+    lost_since_ack: bool,
+
+    // Whether the pipe is full.
+    full_bw: Rate,
+    full_bw_rounds: u32,
+    full_bw_now: bool,
+    full_bw_reached: bool,
+
+    // The cycle of probing.
+    ack_phase: AckPhase,
+    probe_ended: Time,
+    probe_wait: Dur,
+    rounds_since_probe: u64,
+    /// This probe has yet to answer losses.
+    bw_probe_samples: bool,
+    up_rounds: u32,
+    up_acked_bytes: u64,
+    /// Acknowledged bytes for a segment more in flight.
+    up_bytes_per_segment: u64,
+
+    probe_rtt_end: Option<ProbeRttEnd>,
+    /// Segments sent when so much had been delivered show less than the path can carry: PROBE_RTT held them back.
+    held_back: Option<(u64, u64)>,
+    idle_restart: bool,
+    phase: Phase,
+    prior_cwnd_bytes: u64,
+}
+
+impl Bbr3 {
+    /// A connection in segments of `mss_bytes`.
+    pub fn new(config: Bbr3Config, mss_bytes: u64) -> Bbr3 {
+        let mut bbr = Bbr3 {
+            config,
+            mss_bytes,
+            state: State::Startup,
+            cwnd_bytes: config.initial_window_segments * mss_bytes,
+            pace: Rate::from_bps(1),
+            paced_by_rtt: false,
+            max_bw: Windowed::max(BANDWIDTH_CYCLES_BEFORE),
+            cycle: 0,
+            bw_shortterm: None,
+            min_rtt: None,
+            min_rtt_at: Time::ZERO,
+            probe_rtt_min: None,
+            probe_rtt_min_at: Time::ZERO,
+            inflight_longterm: None,
+            inflight_shortterm: None,
+            delivered_bytes: 0,
+            round_ends_at_bytes: 0,
+            round_start: false,
+            loss_in_round: false,
+            loss_round_start: false,
+            loss_round_ends_at_bytes: 0,
+            loss_events_in_round: 0,
+            bw_latest: Rate::default(),
+            inflight_latest: 0,
+            lost_since_ack: false,
+            full_bw: Rate::default(),
+            full_bw_rounds: 0,
+            full_bw_now: false,
+            full_bw_reached: false,
+            ack_phase: AckPhase::Other,
+            probe_ended: Time::ZERO,
+            probe_wait: PROBE_WAIT,
+            rounds_since_probe: 0,
+            bw_probe_samples: false,
+            up_rounds: 0,
+            up_acked_bytes: 0,
+            up_bytes_per_segment: u64::MAX,
+            probe_rtt_end: None,
+            held_back: None,
+            idle_restart: false,
+            phase: Phase::Open,
+            prior_cwnd_bytes: 0,
+        };
+        bbr.pace_by_window(UNKNOWN_RTT);
+        bbr
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match self.state {
+            State::Startup => STARTUP_PACING_GAIN,
+            State::Drain => DRAIN_PACING_GAIN,
+            State::Down => DOWN_PACING_GAIN,
+            State::Up => UP_PACING_GAIN,
+            State::Cruise | State::Refill | State::ProbeRtt => 1.0,
+        }
+    }
+
+    fn cwnd_gain(&self) -> f64 {
+        match self.state {
+            State::Up => UP_CWND_GAIN,
+            State::ProbeRtt => PROBE_RTT_CWND_GAIN,
+            _ => DEFAULT_CWND_GAIN,
+        }
+    }
+
+    fn probes_bandwidth(&self) -> bool {
+        matches!(self.state, State::Down | State::Cruise | State::Refill | State::Up)
+    }
+
+    fn is_accelerating(&self) -> bool {
+        matches!(self.state, State::Startup | State::Refill | State::Up)
+    }
+
+    fn max_bw(&self) -> Rate {
+        self.max_bw.best().unwrap_or_default()
+    }
+
+    fn bw(&self) -> Rate {
+        self.bw_shortterm.map_or(self.max_bw(), |bw| bw.min(self.max_bw()))
+    }
+
+    fn segments(&self, count: u64) -> u64 {
+        count * self.mss_bytes
+    }
+
+    /// Section 5.6.4.2: `gain` bandwidth-delay products.
+    fn bdp_multiple(&self, bw: Rate, gain: f64) -> u64 {
+        let Some(min_rtt) = self.min_rtt else { return self.segments(self.config.initial_window_segments) };
+        let segments = bw.scaled(gain).bytes_in(min_rtt).div_ceil(self.mss_bytes);
+        self.segments(segments.min(MAX_WINDOW_SEGMENTS))
+    }
+
+    fn quantized(&self, inflight_bytes: u64) -> u64 {
+        let least = inflight_bytes.max(self.segments(MIN_WINDOW_SEGMENTS));
+        least + if self.state == State::Up { self.segments(2) } else { 0 }
+    }
+
+    fn inflight(&self, bw: Rate, gain: f64) -> u64 {
+        self.quantized(self.bdp_multiple(bw, gain))
+    }
+
+    /// What the flow wants in flight: a bandwidth-delay product, unless congestion cut the window.
+    fn target_inflight(&self) -> u64 {
+        self.bdp_multiple(self.bw(), 1.0).min(self.cwnd_bytes)
+    }
+
+    fn inflight_with_headroom(&self) -> Option<u64> {
+        self.inflight_longterm.map(|longterm| {
+            let headroom = ((self.config.headroom * longterm as f64) as u64).max(self.mss_bytes);
+            longterm.saturating_sub(headroom).max(self.segments(MIN_WINDOW_SEGMENTS))
+        })
+    }
+
+    /// Section 5.2.3: everything that needs a sample.
+    fn update_model(&mut self, ack: &Ack, sample: &Delivery, rate: Rate, cx: &mut Cx<'_>) {
+        self.take_sample(sample, rate);
+        if self.loss_round_start {
+            self.adapt_shortterm();
+        }
+        self.check_full_bw(sample, rate);
+        self.check_startup_losses(sample, ack.phase);
+        if self.loss_round_start {
+            self.loss_events_in_round = 0;
+        }
+        if self.state == State::Startup && self.full_bw_reached {
+            self.state = State::Drain;
+        }
+        if self.state == State::Drain && ack.in_flight_bytes <= self.inflight(self.bw(), 1.0) {
+            self.start_down(cx);
+        }
+        self.update_cycle(ack, sample, rate, cx);
+        if self.loss_round_start {
+            (self.bw_latest, self.inflight_latest) = (rate, sample.delivered_bytes());
+        }
+    }
+}
+
+impl CongestionControl for Bbr3 {
+    fn needs(&self) -> Needs {
+        Needs { segments: true, ..Needs::default() }
+    }
+
+    fn on_established(&mut self, _explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
+        (self.min_rtt, self.probe_rtt_min) = (cx.srtt, cx.srtt);
+        (self.min_rtt_at, self.probe_rtt_min_at) = (cx.now, cx.now);
+        self.set_pace(self.pacing_gain(), cx);
+    }
+
+    fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        self.delivered_bytes += ack.delivered_bytes;
+        (self.round_start, self.loss_round_start) = (false, false);
+        self.loss_events_in_round += u64::from(std::mem::take(&mut self.lost_since_ack));
+        let rated = ack.delivery.as_ref().and_then(|sample| Some((sample, sample.rate(cx.min_rtt)?)));
+        if let Some((sample, rate)) = rated {
+            self.update_model(ack, sample, rate, cx);
+        }
+        self.update_min_rtt(ack, cx);
+        self.set_pace(self.pacing_gain(), cx);
+        self.set_cwnd(ack);
+    }
+
+    fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
+        match event {
+            Congestion::Loss { .. } => self.save_cwnd(),
+            Congestion::Timeout { .. } => {
+                self.save_cwnd();
+                self.phase = Phase::Timeout;
+                self.cwnd_bytes = cx.mss_bytes;
+            }
+            Congestion::Spurious => {
+                self.restore_cwnd();
+                self.reset_shortterm();
+                self.reset_full_bw(Rate::default());
+            }
+            Congestion::LostSyn => self.cwnd_bytes = cx.mss_bytes,
+            Congestion::Marked { .. } => {}
+        }
+    }
+
+    fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
+        // Section 5.4.1: restart from idle.
+        if sent.in_flight_bytes > sent.bytes.max(cx.mss_bytes) || !sent.app_limited {
+            return;
+        }
+        self.idle_restart = true;
+        if self.probes_bandwidth() {
+            self.set_pace(1.0, cx);
+        } else if self.state == State::ProbeRtt {
+            self.check_probe_rtt_done(cx);
+        }
+    }
+
+    fn on_lost(&mut self, lost: &Lost, cx: &mut Cx<'_>) {
+        self.lost_since_ack = true;
+        if !std::mem::replace(&mut self.loss_in_round, true) {
+            self.loss_round_ends_at_bytes = self.delivered_bytes;
+        }
+        if self.bw_probe_samples && self.is_inflight_too_high(lost.lost_bytes, lost.in_flight_bytes) {
+            self.handle_inflight_too_high(self.inflight_at_loss(lost), lost.app_limited, cx);
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { cwnd_bytes: self.cwnd_bytes, pacing: Some(self.pace) }
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("cwnd_bytes", self.cwnd_bytes as f64);
+        put("pace_bps", self.pace.as_bps() as f64);
+        put("bandwidth_bps", self.bw().as_bps() as f64);
+        if let Some(bytes) = self.inflight_longterm {
+            put("inflight_longterm_bytes", bytes as f64);
+        }
+        if let Some(min_rtt) = self.min_rtt {
+            put("min_rtt_s", min_rtt.as_secs_f64());
+        }
+    }
+}
