@@ -210,7 +210,9 @@ impl<const N: usize> Fabric for LinkFabric<N> {
                 self.other_events += 1;
                 let alarm = Alarm::ALL[leaf - self.links.len()];
                 self.arm(alarm, Time::NEVER);
-                self.settle(now);
+                if !self.unruly.is_empty() {
+                    self.settle(now);
+                }
                 return Some((now, Event::Alarm(alarm)));
             };
             if link.wakes() {
@@ -274,6 +276,8 @@ impl<const N: usize> Fabric for LinkFabric<N> {
         self.links[self.delivered_by as usize].following().blocks()
     }
 
+    #[cold]
+    #[inline(never)]
     fn settle(&mut self, now: Time) {
         for &link in &self.unruly {
             self.links[link as usize].settle(now, &mut self.dropped);

@@ -360,6 +360,8 @@ impl Link {
     }
 
     /// A queue that decides by time or by chance sees every packet, also where the transmitter is idle.
+    #[cold]
+    #[inline(never)]
     fn send_active(&mut self, now: Time, packet: Packet, dropped: &mut Vec<Packet>) -> bool {
         self.commit(now);
         let is_idle = self.busy <= now;
@@ -485,6 +487,7 @@ impl Link {
     }
 
     /// Nothing waits in the queue any more; or the queue is an active one.
+    #[inline(never)]
     fn end_commit(&mut self, now: Time) {
         while self.active.is_some() && self.waits && self.busy <= now {
             self.ask_active(self.busy);

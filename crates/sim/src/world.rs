@@ -226,9 +226,6 @@ impl<F: Fabric> World<F> {
                 return Ok(true);
             };
             self.now = now;
-            while let Some(packet) = self.fabric.take_dropped() {
-                self.bury(packet);
-            }
             match event {
                 Event::Delivered(packet) => self.deliver(packet)?,
                 Event::Idle(link) => {
@@ -237,16 +234,32 @@ impl<F: Fabric> World<F> {
                     }
                     self.pull(link);
                 }
-                Event::Alarm(Alarm::Timer) => self.fire_timers()?,
-                Event::Alarm(Alarm::FlowStart) => self.start_flows(),
-                Event::Alarm(Alarm::Sample) => self.sample(),
                 Event::Alarm(Alarm::Stop) => {
                     self.now = self.stop;
                     return Ok(true);
                 }
+                Event::Alarm(alarm) => self.handle_alarm(alarm)?,
+            }
+            while let Some(packet) = self.fabric.take_dropped() {
+                self.bury(packet);
             }
         }
         Ok(false)
+    }
+
+    /// Whatever was dropped before an alarm is known when it goes off.
+    #[inline(never)]
+    fn handle_alarm(&mut self, alarm: Alarm) -> Result<(), PhysicsViolation> {
+        while let Some(packet) = self.fabric.take_dropped() {
+            self.bury(packet);
+        }
+        match alarm {
+            Alarm::Timer => self.fire_timers()?,
+            Alarm::FlowStart => self.start_flows(),
+            Alarm::Sample => self.sample(),
+            Alarm::Stop => {}
+        }
+        Ok(())
     }
 
     /// A packet is at its host.
@@ -395,15 +408,12 @@ impl<F: Fabric> World<F> {
     fn pump(&mut self, slot: u32) {
         loop {
             let flow = &mut self.flows[slot as usize];
-            let mut idle = false;
-            if flow.minds_interface {
-                match self.look_at_interface(slot) {
-                    Some(is_idle) => idle = is_idle,
-                    None => break,
-                }
-            }
-            let flow = &mut self.flows[slot as usize];
-            let Some(transmit) = flow.sender.poll_transmit(self.now, idle) else { break };
+            let next = if flow.minds_interface {
+                self.poll_minding_interface(slot)
+            } else {
+                flow.sender.poll_transmit(self.now, false)
+            };
+            let Some(transmit) = next else { break };
             self.transmit(slot, transmit);
         }
         self.watch_sender(slot);

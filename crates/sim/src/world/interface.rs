@@ -7,6 +7,7 @@
 use super::World;
 use crate::fabric::Fabric;
 use crate::pull::Puller;
+use sparelane_transport::Transmit;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The flows that wait for room, by uplink.
@@ -18,16 +19,18 @@ pub(super) struct Queueing {
 }
 
 impl<F: Fabric> World<F> {
-    /// What a flow that minds its interface finds there: whether it is idle, for those that send from the tail; none where the
-    /// flow has to wait for room.
+    /// What a flow that minds its interface sends next: nothing where it has to wait for room. Those that send from the tail
+    /// are told whether the interface is idle.
     #[inline(never)]
-    pub(super) fn look_at_interface(&mut self, slot: u32) -> Option<bool> {
+    pub(super) fn poll_minding_interface(&mut self, slot: u32) -> Option<Transmit> {
         let flow = &self.flows[slot as usize];
         let uplink = self.fabric.first_link(flow.forward);
         if self.queueing.is_some() && !self.may_send(slot, uplink) {
             return None;
         }
-        Some(self.flows[slot as usize].uses_tail && self.fabric.is_idle(self.now, uplink))
+        let flow = &mut self.flows[slot as usize];
+        let idle = flow.uses_tail && self.fabric.is_idle(self.now, uplink);
+        flow.sender.poll_transmit(self.now, idle)
     }
 
     fn may_send(&mut self, slot: u32, uplink: u32) -> bool {
