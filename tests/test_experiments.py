@@ -23,7 +23,7 @@ BRIEF = Effort("full", seeds=2, stop_s=0.1)
 def brief() -> dict[str, Finished]:
     """All experiments, in their full form but for the length of the runs and the number of seeds."""
     tasks = [
-        Task(experiment, replace(BRIEF, stop_s=min(BRIEF.stop_s, experiment.full.stop_s)))
+        Task(experiment, replace(BRIEF, stop_s=min(BRIEF.stop_s, experiment.full.stop_s / 5)))
         for experiment in registry().values()
     ]
     return {done.task.experiment.id: done for done in runner.reproduce(tasks, 2, lambda share: None)}

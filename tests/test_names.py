@@ -11,16 +11,22 @@ from sparelane.names import UnknownNameError
 
 # Every module that defines an experiment names it after itself.
 MODULES = Path(sparelane.__file__).parent / "experiments"
-RC3 = sorted(
-    path.stem.replace("_", "-")
-    for path in (MODULES / "rc3").glob("*.py")
-    if "\nEXPERIMENT = " in path.read_text("utf-8")
-)
+
+
+def modules(paper: str) -> list[str]:
+    return sorted(
+        path.stem.replace("_", "-")
+        for path in (MODULES / paper).glob("*.py")
+        if "\nEXPERIMENT = " in path.read_text("utf-8")
+    )
+
+
+RC3, RTCP = modules("rc3"), modules("rtcp")
 
 
 def test_every_experiment_is_found() -> None:
-    assert {"rc3/fig8-load", "rc3/example-66", "rc3/drops"} <= set(registry())
-    assert list(registry()) == [f"rc3/{name}" for name in RC3]
+    assert {"rc3/fig8-load", "rc3/example-66", "rc3/drops", "rtcp/example"} <= set(registry())
+    assert list(registry()) == [*(f"rc3/{name}" for name in RC3), *(f"rtcp/{name}" for name in RTCP)]
 
 
 def test_experiments_say_what_they_assume() -> None:

@@ -66,12 +66,26 @@ class Outcome:
     Attributes:
         flows: one row per flow, as `Result.flows`.
         drops: one row per direction of a cable and class, as `Result.drops`.
+        delays: how long packets were under way, as `Result.delays`; empty unless the scenario asks for it.
+        series: time series, as `Result.series`; empty unless the scenario asks for any.
         digest: of the whole run.
     """
 
     flows: pl.DataFrame
     drops: pl.DataFrame
+    delays: pl.DataFrame
+    series: pl.DataFrame
     digest: str
+
+    def without_tables(self) -> Outcome:
+        """The same with empty tables, which keep their columns."""
+        return replace(
+            self,
+            flows=self.flows.clear(),
+            drops=self.drops.clear(),
+            delays=self.delays.clear(),
+            series=self.series.clear(),
+        )
 
 
 Outcomes = Mapping[Simulation, Outcome]

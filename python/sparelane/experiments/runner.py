@@ -39,10 +39,7 @@ class Finished:
 
     def without_tables(self) -> Finished:
         """The same with empty tables, for when they are saved: those of a full evaluation fill gigabytes."""
-        emptied = {
-            simulation: replace(outcome, flows=outcome.flows.clear(), drops=outcome.drops.clear())
-            for simulation, outcome in self.outcomes.items()
-        }
+        emptied = {simulation: outcome.without_tables() for simulation, outcome in self.outcomes.items()}
         return replace(self, outcomes=emptied)
 
 
@@ -123,4 +120,6 @@ class _Crew:
 
 def distil(result: Result) -> Outcome:
     """The part of a run's results that experiments read."""
-    return Outcome(flows=result.flows, drops=result.drops, digest=result.digest)
+    return Outcome(
+        flows=result.flows, drops=result.drops, delays=result.delays, series=result.series, digest=result.digest
+    )

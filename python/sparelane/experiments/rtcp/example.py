@@ -26,17 +26,17 @@ LINK_BPS = 1e9
 CLASSES = ("both", "first", "second")
 
 ASSUMPTIONS = (
-    "The utility is w log(1 + x), as in section III, with rates as shares of a link; the paper's section II leaves it open and "
-    "prints no numbers. Its optimum comes from a convex solver.",
-    "The rule is eqs. (1), (3) and (4) in small steps of time, with alpha = 0.1 and a largest rate of twice a link's: what it "
-    "achieves on average is the optimum, to within the step.",
-    "RTCP is the protocol on packets: the same connections on two links of 1 Gb/s, least round-trip times of 120 and 80 us, the "
-    "testbed's alpha of 500 and delta of 125, the heaviest connection with the weight of urgent flows.",
+    "The utility is w log(1 + x), as in section III, with rates as shares of a link; the paper's section II leaves it "
+    "open and prints no numbers. Its optimum comes from a convex solver.",
+    "The rule is eqs. (1), (3) and (4) in small steps of time, with alpha = 0.1 and a largest rate of twice a link's: "
+    "what it achieves on average is the optimum, to within the step.",
+    "RTCP is the protocol on packets: the same connections on two links of 1 Gb/s, least round-trip times of 120 and "
+    "80 us, the testbed's alpha of 500 and delta of 125, the heaviest connection with the weight of urgent flows.",
 )
 
 SAWTOOTH = (
-    "RTCP's window doubles or halves with every acknowledgment, a round trip after the fact, so that links idle at times; and a "
-    "connection that should stop keeps a window of one segment"
+    "RTCP's window doubles or halves with every acknowledgment, a round trip after the fact, so that links idle at "
+    "times; and a connection that should stop keeps a window of one segment"
 )
 
 
@@ -107,8 +107,8 @@ EXPERIMENT = Experiment(
     id="rtcp/example",
     title="Three connections on two links: the optimum, the rule, and the protocol",
     source="RTCP, section II and Fig. 1",
-    method="One connection crosses both links and meets another on each. The paper derives the rule and proves that it reaches the "
-    "largest utility.",
+    method="One connection crosses both links and meets another on each. The paper derives the rule and proves that it "
+    "reaches the largest utility.",
     assumptions=ASSUMPTIONS,
     full=Effort("full", seeds=1, stop_s=2.0),
     quick=Effort("quick", seeds=1, stop_s=0.3),

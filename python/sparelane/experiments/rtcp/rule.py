@@ -60,8 +60,8 @@ def average_rates(
 ) -> tuple[float, ...]:
     """The average rates of the paper's rule: eqs. (1), (3) and (4), in small steps of time.
 
-    Each target is the best answer to its counter, gamma = w / (alpha H) - 1, between 0 and `rate_max`; a connection sends at
-    `rate_max` while its counter is above the backlogs on its path, and else not at all.
+    Each target is the best answer to its counter, gamma = w / (alpha H) - 1, between 0 and `rate_max`; a connection
+    sends at `rate_max` while its counter is above the backlogs on its path, and else not at all.
 
     Args:
         case: weights and capacities.

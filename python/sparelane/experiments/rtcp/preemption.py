@@ -1,0 +1,112 @@
+"""RTCP, section V-B3, Figs. 9 and 10: an urgent flow beside a high-volume one from every server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.rtcp import datacentre, scheme_figure
+from sparelane.experiments.rtcp.datacentre import LOOKS, Printed, Run
+
+CLASSES = ("high-volume", "urgent")
+# The urgent flow starts a tenth of a millisecond after the other, from the same server to the same neighbour.
+BOTH = (
+    '[{kind="bulk", pairs="next", scheme="SCHEME", traffic_class="high-volume"}, '
+    '{kind="bulk", pairs="next", scheme="SCHEME", traffic_class="urgent", start="100us"}]'
+)
+SCHEMES = ("NewReno", "DCTCP", "RTCP")
+RUNS: Mapping[str, Run] = {scheme: Run(scheme, (), "urgent beside high-volume", BOTH) for scheme in SCHEMES}
+
+# The text's numbers: RTCP's mean delay in percent of DCTCP's, and RTCP's 99th in percent of NewReno's.
+MEAN_OF_DCTCP = {"urgent": 31.5, "high-volume": 35.6}
+P99_OF_NEWRENO = {"urgent": 25.0, "high-volume": 25.0}
+P99_OF_DCTCP: Mapping[str, float | None] = {"urgent": None, "high-volume": 50.0}
+
+ASSUMPTIONS = (
+    *datacentre.ASSUMPTIONS,
+    "The server to the right is the next one, across leaves too; the last sends to the first. Flows have no end; the "
+    "urgent ones start 0.1 ms after the high-volume ones. Weights 24,000 and 12,000, as on the paper's testbed; alpha "
+    "= 500.",
+    "The paper prints bars without numbers, and ratios in its text: those are the rows with a paper's value.",
+)
+
+
+SHORTER = (
+    "RTCP's windows are at most 10 segments each, our reading of x_max, which bounds its queue; DCTCP's and NewReno's "
+    "tails are those of queues of 100 packets"
+)
+REASONS = {
+    (f"RTCP, {name}", metric): SHORTER
+    for name in CLASSES
+    for metric in ("mean delay, of DCTCP's", "99th delay, of NewReno's")
+} | {("RTCP, high-volume", "99th delay, of DCTCP's"): SHORTER}
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """The three schemes."""
+    return datacentre.plan(list(RUNS.values()), effort)
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """Throughput and delay by class, and the text's ratios."""
+    rows: list[Row] = []
+    for scheme, run in RUNS.items():
+        for name in CLASSES:
+            rows.extend(datacentre.scheme_rows(f"{scheme}, {name}", run, Printed(), effort, outcomes, name))
+    found = {scheme: run.outcomes(effort, outcomes) for scheme, run in RUNS.items()}
+    for name in CLASSES:
+        means = {scheme: [datacentre.mean_us(o, name) for o in all] for scheme, all in found.items()}
+        tails = {scheme: [datacentre.quantile_us(o, 0.99, name) for o in all] for scheme, all in found.items()}
+        rates = {scheme: [datacentre.throughput_mbps(o, effort, name) for o in all] for scheme, all in found.items()}
+        row = f"RTCP, {name}"
+        ratio = datacentre.ratio_row
+        rows.append(ratio(row, "mean delay, of DCTCP's", MEAN_OF_DCTCP[name], means["RTCP"], means["DCTCP"]))
+        rows.append(ratio(row, "99th delay, of DCTCP's", P99_OF_DCTCP[name], tails["RTCP"], tails["DCTCP"]))
+        rows.append(ratio(row, "99th delay, of NewReno's", P99_OF_NEWRENO[name], tails["RTCP"], tails["NewReno"]))
+        rows.append(ratio(row, "throughput, of NewReno's", None, rates["RTCP"], rates["NewReno"]))
+    curves = {
+        f"{scheme}, {name}": datacentre.distribution(all, name) for scheme, all in found.items() for name in CLASSES
+    }
+    return Evaluation(tuple(rows), curves=curves)
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """Throughput and mean delay by class, and the distributions of delay of each class."""
+    drawing, panels = plots.figure(4, width_inches=plots.PAGE_INCHES)
+    for axes, metric, label in (
+        (panels[0], "throughput", "throughput (Mb/s)"),
+        (panels[1], "mean delay", "mean one-way delay (us)"),
+    ):
+        bars = [
+            plots.Bars.of_rows(
+                scheme, LOOKS[scheme], [evaluation.find(f"{scheme}, {name}", metric) for name in CLASSES]
+            )
+            for scheme in SCHEMES
+        ]
+        plots.grouped_bars(axes, [name.replace("-", "-\n") for name in CLASSES], bars)
+        axes.set_xlabel("flow")
+        axes.set_ylabel(label)
+        plots.legend_above(axes, 1)
+    for axes, name in zip(panels[2:], CLASSES, strict=True):
+        scheme_figure.draw_delays(axes, evaluation, [f"{scheme}, {name}" for scheme in SCHEMES])
+        axes.set_xlabel(f"one-way delay (us),\n{name}")
+        axes.legend().remove()
+    return drawing
+
+
+EXPERIMENT = Experiment(
+    id="rtcp/preemption",
+    title="An urgent flow beside a high-volume one",
+    source="RTCP, section V-B3, Figs. 9 and 10",
+    method="Every server sends a high-volume flow to the server on its right, and then an urgent one, in ns-3.",
+    assumptions=ASSUMPTIONS,
+    full=Effort("full", seeds=10, stop_s=0.05),
+    quick=Effort("quick", seeds=1, stop_s=0.01),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+    reasons=REASONS,
+)
