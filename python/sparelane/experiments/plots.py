@@ -80,11 +80,11 @@ def style() -> AbstractContextManager[None]:
     return matplotlib.rc_context(settings)
 
 
-def figure(columns: int = 1, *, width_inches: float = COLUMN_INCHES) -> tuple[Figure, list[Axes]]:
-    """An empty figure of one row with so many panels."""
-    drawing = Figure(figsize=(width_inches, HEIGHT_INCHES), layout="constrained")
-    axes = drawing.subplots(1, columns, squeeze=False)
-    return drawing, list(axes[0])
+def figure(columns: int = 1, *, width_inches: float = COLUMN_INCHES, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    """An empty figure of so many panels in each row; the panels row by row."""
+    drawing = Figure(figsize=(width_inches, rows * HEIGHT_INCHES), layout="constrained")
+    axes = drawing.subplots(rows, columns, squeeze=False)
+    return drawing, list(axes.flat)
 
 
 @dataclass(frozen=True, slots=True)

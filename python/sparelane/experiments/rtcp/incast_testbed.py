@@ -1,0 +1,119 @@
+"""RTCP, section V-A3 and Fig. 7: requests that fetch one, two or eight flows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from matplotlib.figure import Figure
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.rtcp import testbed
+from sparelane.experiments.rtcp.testbed import (
+    GOODPUT,
+    HIGH_VOLUME,
+    HIGH_VOLUME_REQUESTS,
+    URGENT,
+    URGENT_REQUESTS,
+    Ask,
+    Claim,
+    Run,
+    Setting,
+    Statistic,
+)
+
+SCHEMES = ("Cubic", "DCTCP", "BBR", "RTCP")
+REQUESTS = (URGENT_REQUESTS, HIGH_VOLUME_REQUESTS)
+STATISTICS = (*REQUESTS, URGENT, HIGH_VOLUME, GOODPUT)
+
+FAN_OUT = "workload.fan_out=[{ flows = 1, share = 0.5 }, { flows = 2, share = 0.3 }, { flows = 8, share = 0.2 }]"
+BASE = Setting("incast", "web search", 0.8, 1000, (FAN_OUT,))
+
+RTCP_VARIED = (
+    BASE.varied("windows up to 20 segments", "scheme.rtcp.max_window=20"),
+    BASE.varied("windows without bound", "scheme.rtcp.max_window=1000"),
+    BASE.varied("round-trip times by 1 ms", "transport.rtt_granularity=1ms"),
+)
+
+RUNS = (
+    *(Run(scheme, BASE) for scheme in SCHEMES),
+    *(Run("RTCP", setting) for setting in RTCP_VARIED),
+)
+
+
+def _less(of: Sequence[str], to: Sequence[str], statistic: Statistic) -> Claim:
+    """The largest of some is below the least of others."""
+
+    def ratio(ask: Ask) -> float:
+        largest = max(ask(Run(scheme, BASE), statistic) for scheme in of)
+        return largest / min(ask(Run(scheme, BASE), statistic) for scheme in to)
+
+    left = " and ".join(of) if len(of) == 1 else f"the larger of {' and '.join(of)}"
+    right = " and ".join(to) if len(to) == 1 else f"the lesser of {' and '.join(to)}"
+    return Claim("Fig. 7", f"{statistic.metric}: {left}, of {right}", ratio)
+
+
+def _claims() -> Iterable[Claim]:
+    for statistic in REQUESTS:
+        yield _less(("RTCP", "BBR"), ("Cubic", "DCTCP"), statistic)
+        yield _less(("DCTCP",), ("Cubic",), statistic)
+    yield _less(("BBR",), ("RTCP",), URGENT_REQUESTS)
+    yield _less(("RTCP",), ("BBR",), HIGH_VOLUME_REQUESTS)
+
+
+CLAIMS = tuple(_claims())
+
+ASSUMPTIONS = (
+    *testbed.ASSUMPTIONS,
+    "Load 0.8 of web search, alpha = 1000. The flows of a request have different servers as long as there are any "
+    "left, so that of eight flows two come from each.",
+    "A request is urgent if all its flows are: 18 % of requests, of one flow or two. The paper does not say which "
+    "are. Rows of flows show the other reading, by which every flow counts on its own.",
+)
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """Four schemes, and what is varied."""
+    return testbed.plan(RUNS, effort)
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """Times of requests and of flows by class, and the text's statements."""
+    return testbed.evaluation(RUNS, STATISTICS, CLAIMS, effort, outcomes)
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """Times of requests and of flows, of both classes."""
+    drawing, panels = plots.figure(2, width_inches=plots.PAGE_INCHES)
+    for axes, name, pair in zip(
+        panels, ("urgent", "high-volume"), ((URGENT_REQUESTS, URGENT), (HIGH_VOLUME_REQUESTS, HIGH_VOLUME)), strict=True
+    ):
+        series = [
+            plots.Bars.of_rows(
+                scheme,
+                testbed.LOOKS[scheme],
+                [evaluation.find(f"{BASE.name}: {scheme}", statistic.metric) for statistic in pair],
+            )
+            for scheme in SCHEMES
+        ]
+        plots.grouped_bars(axes, ["requests", "flows"], series)
+        testbed.spread(axes, pair[0])
+        axes.set_xlabel(name)
+        axes.set_ylabel("99th completion time (ms)")
+        plots.legend_above(axes, 4)
+    return drawing
+
+
+EXPERIMENT = Experiment(
+    id="rtcp/incast-testbed",
+    title="Requests of one, two and eight flows: completion times by class",
+    source="RTCP, section V-A3 and Fig. 7",
+    method="A client asks four servers for 1, 2 or 8 flows at once with shares 0.5, 0.3 and 0.2, at load 0.8 of web "
+    "search, on a testbed of 1 Gb/s; Cubic, DCTCP, BBR and RTCP.",
+    assumptions=ASSUMPTIONS,
+    full=Effort("full", seeds=10, stop_s=12.0),
+    quick=Effort("quick", seeds=1, stop_s=4.0),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+)

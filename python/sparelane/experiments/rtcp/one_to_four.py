@@ -1,0 +1,153 @@
+"""RTCP, section V-A2, Figs. 5 and 6: one client fetches from four servers, at three loads of two workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from matplotlib.figure import Figure
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.rtcp import testbed
+from sparelane.experiments.rtcp.testbed import GOODPUT, HIGH_VOLUME, URGENT, Ask, Claim, Run, Setting, Statistic
+
+SCHEMES = ("Cubic", "DCTCP", "BBR", "RTCP")
+LOADS = (0.6, 0.7, 0.8)
+ALPHA = {"web search": 800.0, "data mining": 15.0}
+STATISTICS = (URGENT, HIGH_VOLUME, GOODPUT)
+
+BASE = {
+    (sizes, load): Setting(f"{sizes}, load {load:g}", sizes, load, alpha)
+    for sizes, alpha in ALPHA.items()
+    for load in LOADS
+}
+BUSIEST = BASE["web search", 0.8]
+
+# Settings that the paper leaves open, each varied alone.
+RTCP_VARIED = (
+    BUSIEST.varied("windows up to 20 segments", "scheme.rtcp.max_window=20"),
+    BUSIEST.varied("windows without bound", "scheme.rtcp.max_window=1000"),
+    BUSIEST.varied("round-trip times by 1 ms", "transport.rtt_granularity=1ms"),
+)
+ALL_VARIED = (BUSIEST.varied("interfaces without bound", "nic.limit=2.048GB"),)
+
+RUNS = (
+    *(Run(scheme, setting) for setting in BASE.values() for scheme in SCHEMES),
+    *(Run("RTCP", setting) for setting in RTCP_VARIED),
+    *(Run(scheme, setting) for setting in ALL_VARIED for scheme in SCHEMES),
+)
+
+
+def _of(ask: Ask, scheme: str, sizes: str, load: float, statistic: Statistic) -> float:
+    return ask(Run(scheme, BASE[sizes, load]), statistic)
+
+
+def _others(ask: Ask, scheme: str, sizes: str, load: float, statistic: Statistic) -> list[float]:
+    return [_of(ask, other, sizes, load, statistic) for other in SCHEMES if other != scheme]
+
+
+def _growth(ask: Ask, scheme: str, statistic: Statistic) -> float:
+    """What load 0.8 makes of the value at 0.6, under web search."""
+    return _of(ask, scheme, "web search", 0.8, statistic) / _of(ask, scheme, "web search", 0.6, statistic)
+
+
+def _growths(ask: Ask, scheme: str, statistic: Statistic) -> list[float]:
+    return [_growth(ask, other, statistic) for other in SCHEMES if other != scheme]
+
+
+def _least(scheme: str, statistic: Statistic, setting: tuple[str, float]) -> Claim:
+    """A scheme has the least of something."""
+    return Claim(
+        BASE[setting].name,
+        f"{statistic.metric}: {scheme}'s, of the least other's",
+        lambda ask: _of(ask, scheme, *setting, statistic) / min(_others(ask, scheme, *setting, statistic)),
+    )
+
+
+def _goodput(metric: str, of: Sequence[str], to: str, load: float) -> Claim:
+    """The most goodput of some is below that of another under data mining."""
+    return Claim(
+        BASE["data mining", load].name,
+        metric,
+        lambda ask: (
+            max(_of(ask, scheme, "data mining", load, GOODPUT) for scheme in of)
+            / _of(ask, to, "data mining", load, GOODPUT)
+        ),
+    )
+
+
+def _claims() -> Iterable[Claim]:
+    for setting in BASE:
+        yield _least("RTCP", URGENT, setting)
+    for load in LOADS:
+        yield _least("Cubic", HIGH_VOLUME, ("web search", load))
+        yield _least("DCTCP", HIGH_VOLUME, ("data mining", load))
+        yield _goodput("goodput: the most of the others, of BBR's", ("Cubic", "DCTCP", "RTCP"), "BBR", load)
+        yield _goodput("goodput: Cubic's, of DCTCP's", ("Cubic",), "DCTCP", load)
+        yield _goodput("goodput: DCTCP's, of RTCP's", ("DCTCP",), "RTCP", load)
+    yield Claim(
+        "web search, load 0.8 over 0.6",
+        "what is left of the goodput: Cubic's, of the least other's",
+        lambda ask: _growth(ask, "Cubic", GOODPUT) / min(_growths(ask, "Cubic", GOODPUT)),
+    )
+    yield Claim(
+        "web search, load 0.8 over 0.6",
+        "what is left of the goodput: the most of the others, of RTCP's",
+        lambda ask: max(_growths(ask, "RTCP", GOODPUT)) / _growth(ask, "RTCP", GOODPUT),
+    )
+    yield Claim(
+        "web search, load 0.8 over 0.6",
+        "growth of the high-volume 99th FCT: the most of the others, of BBR's",
+        lambda ask: max(_growths(ask, "BBR", HIGH_VOLUME)) / _growth(ask, "BBR", HIGH_VOLUME),
+    )
+    yield Claim(
+        "data mining, load 0.8 over 0.6",
+        "urgent 99th FCT of Cubic: at 0.8, of that at 0.6",
+        lambda ask: _of(ask, "Cubic", "data mining", 0.8, URGENT) / _of(ask, "Cubic", "data mining", 0.6, URGENT),
+    )
+
+
+CLAIMS = tuple(_claims())
+
+ASSUMPTIONS = (
+    *testbed.ASSUMPTIONS,
+    "alpha = 800 for web search and 15 for data mining. Loads of the client's link; requests of one flow each.",
+)
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """Four schemes at three loads of two workloads, and what is varied."""
+    return testbed.plan(RUNS, effort)
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """Times by class, goodput, and the text's statements."""
+    return testbed.evaluation(RUNS, STATISTICS, CLAIMS, effort, outcomes)
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """Three panels for each workload: urgent and high-volume flows, and goodput."""
+    drawing, panels = plots.figure(3, width_inches=plots.PAGE_INCHES, rows=2)
+    for at, axes in enumerate(panels):
+        sizes, statistic = tuple(ALPHA)[at // 3], STATISTICS[at % 3]
+        settings = {f"{load:g}": BASE[sizes, load] for load in LOADS}
+        testbed.bars(axes, evaluation, SCHEMES, settings, statistic)
+        axes.set_xlabel(f"load, {sizes}")
+        axes.set_ylabel(f"{statistic.metric} ({statistic.unit})")
+    plots.legend_above(panels[1], 4)
+    return drawing
+
+
+EXPERIMENT = Experiment(
+    id="rtcp/one-to-four",
+    title="One client and four servers: completion times and goodput at three loads",
+    source="RTCP, section V-A2, Figs. 5 and 6",
+    method="A client asks four servers for flows of the web search and data mining workloads, on a testbed of 1 Gb/s; "
+    "Cubic, DCTCP, BBR and RTCP.",
+    assumptions=ASSUMPTIONS,
+    full=Effort("full", seeds=10, stop_s=12.0),
+    quick=Effort("quick", seeds=1, stop_s=4.0),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+)

@@ -1,0 +1,279 @@
+"""What RTCP's experiments on a testbed share: schemes, runs, times and goodput of flows, statements about order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Outcome, Outcomes, Row, Simulation
+from sparelane.experiments.statistics import estimate
+
+SCENARIO = "rtcp-testbed"
+
+# The paper's schemes: how it calls them, and their names in the scenario.
+SCHEMES: Mapping[str, str] = {"Cubic": "cubic", "DCTCP": "dctcp", "PCC": "pcc", "BBR": "bbr", "RTCP": "rtcp"}
+LOOKS: Mapping[str, plots.Look] = {
+    "Cubic": plots.TCP,
+    "DCTCP": plots.THIRD,
+    "PCC": plots.MODEL,
+    "BBR": plots.MODEL,
+    "RTCP": plots.RC3,
+}
+CLASSES = ("urgent", "high-volume")
+SIZES: Mapping[str, str] = {"web search": "web-search", "data mining": "data-mining"}
+
+# Flows count from this share of the requests' time on.
+WARM_UP_SHARE = 0.1
+
+# How long a run goes on, in lengths of the requests' time, so that what was asked for can arrive.
+LONG_RUN = 3
+
+ASSUMPTIONS = (
+    "A client and four servers at one switch, 1 Gb/s; 50 us on every link, for the paper's round trip of 200 us. The "
+    "switch's 9 MB are shared by dynamic thresholds: a queue may grow to what is free. Drop-tail; for DCTCP the "
+    "switch marks from 20 packets on, as the DCTCP paper takes for 1 Gb/s; the paper names no threshold.",
+    "A server's interface holds 128 KiB, and its senders wait while it is full, in turn: Linux lets a connection "
+    "queue about 1 ms or two chunks of 64 KiB below TCP (small queues). A receive window of 3 MiB, Linux's default at "
+    "most; its growth to there is left out. Timeouts of at least 200 ms. An acknowledgment for each segment, no "
+    "offload, initial windows of 10.",
+    "Every flow opens its own connection and the handshake stands for the request; the paper's generator reuses idle "
+    "connections. A completion time runs from the request until the client holds the last byte. Cubic has no HyStart.",
+    "Sizes by the byte tables of the generator that the paper names; urgent flows have less than 30,000 bytes. The "
+    "client draws flows' servers with the seed, each equally likely; all schemes get the same requests.",
+    "Requests come during the simulated time that an effort names; the run goes on for up to twice that again, and "
+    "flows of the first tenth do not count. What has not finished then is left out, and counted in a note.",
+    "A 99th percentile is over the flows of all seeds together, by linear interpolation; its interval is the "
+    "jackknife's, by leaving out one seed at a time. Goodput is a flow's size over its completion time, on average "
+    "over flows, as in the paper.",
+    "RTCP in its testbed form: delay without the queue of the interface, delta = 125, weights of 24,000 and 12,000 "
+    "bytes, windows of 1 to 44 segments (64 KB), since the paper names no bound. Units: alpha in bytes per KB, delta "
+    "in KB/ms. D is the exact last round trip over the least.",
+    "The figures' bars have no printed numbers. What the text says of their order is put as ratios, each of which is "
+    "below 100 % if it holds here.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the client asks for, and what differs from the scenario.
+
+    Attributes:
+        name: how rows call it.
+        sizes: of flows, as the paper calls them.
+        load: of the client's link, 0 to 1.
+        alpha: RTCP's.
+        overrides: `key=value` each.
+    """
+
+    name: str
+    sizes: str
+    load: float
+    alpha: float
+    overrides: tuple[str, ...] = ()
+
+    def varied(self, name: str, *overrides: str) -> Setting:
+        """The same with further overrides."""
+        return replace(self, name=f"{self.name}, {name}", overrides=(*self.overrides, *overrides))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A scheme in a setting."""
+
+    scheme: str
+    setting: Setting
+
+    def simulation(self, seed: int, effort: Effort) -> Simulation:
+        """One run under `seed`."""
+        setting = self.setting
+        alpha = (f"scheme.rtcp.alpha={setting.alpha:g}",) if self.scheme == "RTCP" else ()
+        return Simulation(
+            scenario=SCENARIO,
+            settings=(
+                *alpha,
+                f"workload.sizes.kind={SIZES[setting.sizes]}",
+                f"workload.load={setting.load:g}",
+                f"workload.scheme={SCHEMES[self.scheme]}",
+                f"workload.end={effort.stop_s:g}s",
+                f"duration={LONG_RUN * effort.stop_s:g}s",
+                *setting.overrides,
+            ),
+            seed=seed,
+            label=f"{setting.name} {self.scheme} seed {seed}",
+            cost=0.03 * setting.load * effort.stop_s,
+            keep_flows=seed == 1,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What is measured in one run.
+
+    Attributes:
+        values: one number per flow or request, by what it is.
+        unfinished: flows that should count and had not finished.
+    """
+
+    values: Mapping[str, np.ndarray]
+    unfinished: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """One number of many flows or requests.
+
+    Attributes:
+        metric: how rows call it.
+        unit: of the number.
+        of: which values of a `Sample`.
+        reduce: all of them to the number.
+    """
+
+    metric: str
+    unit: str
+    of: str
+    reduce: Callable[[np.ndarray], float]
+
+
+def _percentile(values: np.ndarray) -> float:
+    return float(np.percentile(values, 99))
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean())
+
+
+URGENT, HIGH_VOLUME = (Statistic(f"{name} 99th FCT", "ms", f"{name} FCT", _percentile) for name in CLASSES)
+URGENT_REQUESTS, HIGH_VOLUME_REQUESTS = (
+    Statistic(f"{name} 99th RCT", "ms", f"{name} RCT", _percentile) for name in CLASSES
+)
+GOODPUT = Statistic("goodput", "Mb/s", "goodput", _mean)
+
+
+def plan(runs: Iterable[Run], effort: Effort) -> list[Simulation]:
+    """Every run with every seed."""
+    return [run.simulation(seed, effort) for run in runs for seed in effort.seed_numbers()]
+
+
+def sample(outcome: Outcome, effort: Effort) -> Sample:
+    """The flows and requests that count, in milliseconds and megabits per second."""
+    flows = outcome.flows.filter(pl.col("start_s") >= WARM_UP_SHARE * effort.stop_s)
+    done = flows.drop_nulls("completion_s")
+    requests = flows.group_by("request", maintain_order=True).agg(
+        (pl.col("completion_s").max() * 1e3).alias("ms"),
+        pl.col("completion_s").is_not_null().all().alias("is_over"),
+        (pl.col("traffic_class") == "urgent").all().alias("is_urgent"),
+    )
+    values = {"goodput": (done["size_bytes"] * 8 / done["completion_s"] / 1e6).to_numpy()}
+    for name in CLASSES:
+        of_class = done.filter(pl.col("traffic_class") == name)
+        values[f"{name} FCT"] = (of_class["completion_s"] * 1e3).to_numpy()
+        over = requests.filter(pl.col("is_over"), pl.col("is_urgent") == (name == "urgent"))
+        values[f"{name} RCT"] = over["ms"].to_numpy()
+    return Sample(values, flows.height - done.height)
+
+
+# The value of a statistic in a run; not a number where no flow gives one.
+Ask = Callable[[Run, Statistic], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What the text says of the order of schemes.
+
+    Attributes:
+        row: where it says so.
+        metric: what is put into proportion.
+        ratio: below 1 if the claim holds.
+    """
+
+    row: str
+    metric: str
+    ratio: Callable[[Ask], float]
+
+
+class Measurements:
+    """The samples of all runs, and rows from them."""
+
+    def __init__(self, runs: Iterable[Run], effort: Effort, outcomes: Outcomes) -> None:
+        self._seeds = effort.seed_numbers()
+        self._samples = {
+            run: [sample(outcomes[run.simulation(seed, effort)], effort) for seed in self._seeds] for run in runs
+        }
+
+    def row(self, run: Run, statistic: Statistic) -> Row:
+        """A statistic of one run."""
+        name = f"{run.setting.name}: {run.scheme}"
+        return self._row(name, statistic.metric, statistic.unit, lambda ask: ask(run, statistic))
+
+    def claim(self, claim: Claim) -> Row:
+        """The ratio of a claim in percent."""
+        return self._row(claim.row, f"{claim.metric} (paper: below 100)", "%", lambda ask: 100 * claim.ratio(ask))
+
+    def _row(self, row: str, metric: str, unit: str, number: Callable[[Ask], float]) -> Row:
+        every = list(range(len(self._seeds)))
+        whole = number(self._asking(every))
+        if not math.isfinite(whole):
+            return Row(row, metric, unit, None, None, None)
+        parts = [number(self._asking([at for at in every if at != out])) for out in every]
+        pseudo = [len(every) * whole - (len(every) - 1) * part for part in parts if math.isfinite(part)]
+        return Row(row, metric, unit, None, whole, estimate(pseudo).ci95 if len(pseudo) > 1 else None)
+
+    def _asking(self, seeds: Sequence[int]) -> Ask:
+        def ask(run: Run, statistic: Statistic) -> float:
+            values = [self._samples[run][at].values[statistic.of] for at in seeds]
+            together = np.concatenate(values) if values else np.empty(0)
+            return statistic.reduce(together) if together.size else math.nan
+
+        return ask
+
+    def unfinished(self) -> str:
+        """Which runs had flows that did not finish, and how many."""
+        left = {
+            run: sum(one.unfinished for one in samples)
+            for run, samples in self._samples.items()
+            if any(one.unfinished for one in samples)
+        }
+        listed = "; ".join(f"{run.setting.name}: {run.scheme} {count}" for run, count in left.items())
+        return f"Flows that had not finished when a run ended, over all seeds: {listed or 'none'}."
+
+
+def evaluation(
+    runs: Sequence[Run], statistics: Sequence[Statistic], claims: Sequence[Claim], effort: Effort, outcomes: Outcomes
+) -> Evaluation:
+    """Every statistic of every run, and what holds of the claims."""
+    found = Measurements(runs, effort, outcomes)
+    rows = [found.row(run, statistic) for run in runs for statistic in statistics]
+    judged = [found.claim(claim) for claim in claims]
+    holding = sum(row.ours is not None and row.ours < 100 for row in judged)
+    notes = (f"Of {len(judged)} statements of the text about order, {holding} hold here.", found.unfinished())
+    return Evaluation((*rows, *judged), notes)
+
+
+def bars(
+    axes: Axes, evaluation: Evaluation, schemes: Sequence[str], settings: Mapping[str, Setting], statistic: Statistic
+) -> None:
+    """One group for each setting, by its label, and one bar for each scheme."""
+    series = [
+        plots.Bars.of_rows(
+            scheme,
+            LOOKS[scheme],
+            [evaluation.find(f"{setting.name}: {scheme}", statistic.metric) for setting in settings.values()],
+        )
+        for scheme in schemes
+    ]
+    plots.grouped_bars(axes, list(settings), series)
+    spread(axes, statistic)
+
+
+def spread(axes: Axes, statistic: Statistic) -> None:
+    """Times of urgent flows differ by orders of magnitude, and get a logarithmic axis where there are any."""
+    if statistic.metric.startswith("urgent") and axes.get_ylim()[1] > 1:
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=0.1)
