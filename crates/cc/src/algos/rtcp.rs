@@ -155,14 +155,21 @@ fn config(values: &Values, plan: &Blueprint<'_>) -> Result<RtcpConfig, BuildErro
 
 /// The weight of a connection, bytes.
 fn weight(values: &Values, plan: &Blueprint<'_>) -> Result<f64, BuildError> {
-    let by_size = || {
-        let urgent = plan.flow_bytes.is_some_and(|bytes| bytes < values.size(&URGENT_BELOW));
-        (values.word(&CLASSIFY) == "by-size").then_some(if urgent { URGENT } else { HIGH_VOLUME })
-    };
-    let Some(class) = plan.traffic_class.or_else(by_size) else { return Ok(values.number(&WEIGHT)) };
     let weights = values.weights(&WEIGHTS);
-    let found = weights.iter().find(|(name, _)| name == class);
-    found.map(|&(_, weight)| weight).ok_or_else(|| BuildError::NoWeight { class: class.to_owned() })
+    let of = |class: &str| {
+        let found = weights.iter().find(|(name, _)| name == class);
+        found.map(|&(_, weight)| weight).ok_or_else(|| BuildError::NoWeight { class: class.to_owned() })
+    };
+    if let Some(class) = plan.traffic_class {
+        return of(class);
+    }
+    if values.word(&CLASSIFY) == "no" {
+        return Ok(values.number(&WEIGHT));
+    }
+    // Both are wanted, whatever this flow's size: a scheme is refused before a run, not in the middle.
+    let (urgent, high_volume) = (of(URGENT)?, of(HIGH_VOLUME)?);
+    let is_urgent = plan.flow_bytes.is_some_and(|bytes| bytes < values.size(&URGENT_BELOW));
+    Ok(if is_urgent { urgent } else { high_volume })
 }
 
 /// What is set about one connection, in the units of the paper as they are read here.
@@ -399,6 +406,8 @@ mod tests {
         assert_eq!(weigh(&values, None, Some(29_999)), Ok(24_000.0));
         assert_eq!(weigh(&values, None, Some(30_000)), Ok(12_000.0));
         assert_eq!(weigh(&values, None, None), Ok(12_000.0));
+        values.set("weights", Value::Weights(vec![("high-volume".to_owned(), 1.0)]));
+        assert!(weigh(&values, None, None).is_err(), "no weight for the small flows to come");
         let error = weigh(&values, Some("bulk"), None).expect_err("no such class");
         assert_eq!(error.to_string(), "there is no weight for traffic class \"bulk\"");
     }

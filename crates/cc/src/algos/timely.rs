@@ -98,8 +98,8 @@ const START: Param = Param {
     name: "start",
     kind: Kind::Number { min: 0.0001, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.5),
-    meaning: "rate at the start, a share of the line rate: 1 / (flows at the host + 1), here for one other",
-    source: "Mittal et al., SIGCOMM 2015; the number of others is ours",
+    meaning: "rate at the start, a share of the line rate: half of it by default",
+    source: "sparelane: as for one other flow at the host",
 };
 
 const MIN_RATE: Param = Param {
