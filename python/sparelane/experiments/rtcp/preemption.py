@@ -12,10 +12,10 @@ from sparelane.experiments.rtcp import datacentre, scheme_figure
 from sparelane.experiments.rtcp.datacentre import LOOKS, Printed, Run
 
 CLASSES = ("high-volume", "urgent")
-# The urgent flow starts a tenth of a millisecond after the other, from the same server to the same neighbour.
+# Both flows start at random in a tenth of a millisecond, the urgent one after the other.
 BOTH = (
-    '[{kind="bulk", pairs="next", scheme="SCHEME", traffic_class="high-volume"}, '
-    '{kind="bulk", pairs="next", scheme="SCHEME", traffic_class="urgent", start="100us"}]'
+    '[{kind="bulk", pairs="next", scheme="SCHEME", traffic_class="high-volume", spread="100us"}, '
+    '{kind="bulk", pairs="next", scheme="SCHEME", traffic_class="urgent", start="200us", spread="100us"}]'
 )
 SCHEMES = ("NewReno", "DCTCP", "RTCP")
 RUNS: Mapping[str, Run] = {scheme: Run(scheme, (), "urgent beside high-volume", BOTH) for scheme in SCHEMES}
@@ -28,8 +28,8 @@ P99_OF_DCTCP: Mapping[str, float | None] = {"urgent": None, "high-volume": 50.0}
 ASSUMPTIONS = (
     *datacentre.ASSUMPTIONS,
     "The server to the right is the next one, across leaves too; the last sends to the first. Flows have no end; the "
-    "urgent ones start 0.1 ms after the high-volume ones. Weights 24,000 and 12,000, as on the paper's testbed; alpha "
-    "= 500.",
+    "high-volume ones start at random in the first 0.1 ms, the urgent ones between 0.2 and 0.3 ms. Weights 24,000 and "
+    "12,000, as on the paper's testbed; alpha = 500.",
     "The paper prints bars without numbers, and ratios in its text: those are the rows with a paper's value.",
 )
 
