@@ -29,15 +29,9 @@ STATISTICS = (*REQUESTS, URGENT, HIGH_VOLUME, GOODPUT)
 FAN_OUT = "workload.fan_out=[{ flows = 1, share = 0.5 }, { flows = 2, share = 0.3 }, { flows = 8, share = 0.2 }]"
 BASE = Setting("incast", "web search", 0.8, 1000, (FAN_OUT,))
 
-RTCP_VARIED = (
-    BASE.varied("windows up to 20 segments", "scheme.rtcp.max_window=20"),
-    BASE.varied("windows without bound", "scheme.rtcp.max_window=1000"),
-    BASE.varied("round-trip times by 1 ms", "transport.rtt_granularity=1ms"),
-)
-
 RUNS = (
     *(Run(scheme, BASE) for scheme in SCHEMES),
-    *(Run("RTCP", setting) for setting in RTCP_VARIED),
+    *testbed.open_settings(BASE, SCHEMES),
 )
 
 
@@ -72,6 +66,19 @@ ASSUMPTIONS = (
 )
 
 
+NOTES = (
+    "DCTCP is ahead of BBR and RTCP here in both classes, where the paper has it behind both; no reason for the "
+    "paper's order was found. No open setting that was varied turns it around for high-volume requests; for urgent "
+    "ones RTCP draws level with windows up to 20 segments.",
+    "RTCP's high-volume requests are slower than BBR's with windows from one segment, and not with windows from two "
+    '(rows "windows from 2 segments"); the paper, which names no least window, has RTCP ahead. The difference is '
+    "within the interval.",
+    "Cubic's urgent requests lose their first packet at a full queue and wait for the handshake's timeout of 1 s. "
+    "BBR's wait in the queue that new flows make in STARTUP; that the paper's reused connections are past it is "
+    "likely, and was not checked.",
+)
+
+
 def plan(effort: Effort) -> Sequence[Simulation]:
     """Four schemes, and what is varied."""
     return testbed.plan(RUNS, effort)
@@ -79,7 +86,7 @@ def plan(effort: Effort) -> Sequence[Simulation]:
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Times of requests and of flows by class, and the text's statements."""
-    return testbed.evaluation(RUNS, STATISTICS, CLAIMS, effort, outcomes)
+    return testbed.evaluation(RUNS, STATISTICS, CLAIMS, effort, outcomes, notes=NOTES)
 
 
 def draw(evaluation: Evaluation) -> Figure:
@@ -111,7 +118,7 @@ EXPERIMENT = Experiment(
     method="A client asks four servers for 1, 2 or 8 flows at once with shares 0.5, 0.3 and 0.2, at load 0.8 of web "
     "search, on a testbed of 1 Gb/s; Cubic, DCTCP, BBR and RTCP.",
     assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=12.0),
+    full=Effort("full", seeds=10, stop_s=8.0),
     quick=Effort("quick", seeds=1, stop_s=4.0),
     plan=plan,
     evaluate=evaluate,

@@ -23,18 +23,19 @@ BASE = {
 }
 BUSIEST = BASE["web search", 0.8]
 
-# Settings that the paper leaves open, each varied alone.
-RTCP_VARIED = (
-    BUSIEST.varied("windows up to 20 segments", "scheme.rtcp.max_window=20"),
-    BUSIEST.varied("windows without bound", "scheme.rtcp.max_window=1000"),
-    BUSIEST.varied("round-trip times by 1 ms", "transport.rtt_granularity=1ms"),
+# What explains single rows, for the schemes that they are about.
+HEAVIEST = BASE["data mining", 0.8]
+EXPLAINING = (
+    Run("Cubic", BUSIEST.varied("first timeouts of 200 ms", "transport.syn_timeout=200ms")),
+    Run("Cubic", BUSIEST.varied("eight times the free memory for a queue", "switch.share=8")),
+    Run("RTCP", HEAVIEST.varied("windows up to 20 segments", "scheme.rtcp.max_window=20")),
+    Run("RTCP", HEAVIEST.varied("windows without bound", "scheme.rtcp.max_window=1000")),
 )
-ALL_VARIED = (BUSIEST.varied("interfaces without bound", "nic.limit=2.048GB"),)
 
 RUNS = (
     *(Run(scheme, setting) for setting in BASE.values() for scheme in SCHEMES),
-    *(Run("RTCP", setting) for setting in RTCP_VARIED),
-    *(Run(scheme, setting) for setting in ALL_VARIED for scheme in SCHEMES),
+    *testbed.open_settings(BUSIEST, SCHEMES),
+    *EXPLAINING,
 )
 
 
@@ -115,6 +116,24 @@ ASSUMPTIONS = (
 )
 
 
+NOTES = (
+    "Cubic's urgent flows take about 1 s where the switch's queue is full and their first packet is lost: the "
+    'timeout of a handshake is 1 s, and with 200 ms (rows "first timeouts") they take about a third. The paper\'s '
+    "generator keeps connections open, which have a timeout of 200 ms.",
+    "Cubic's high-volume flows are the fastest in the paper's web search and not here. It hangs on the receive "
+    "window: with 256 KiB Cubic has no timeouts, and its high-volume flows are the fastest here too, by less than "
+    'the interval (rows "receive windows").',
+    "Under data mining the largest flows are alone on the link for seconds, and all schemes give them the same time.",
+    "RTCP's urgent flows under data mining: with alpha = 15 a window halves only where the path is late by H / "
+    "(alpha delta), up to 12.8 ms, so that the bound of the window decides what waits. With 20 segments, a little "
+    "more than the bandwidth-delay product, they are faster than any other scheme's (rows \"windows up to 20 "
+    'segments").',
+    "RTCP's goodput under web search is below that of the others, where the paper has them comparable; no bound of "
+    "the window, upper or lower, lifts it there, and no reason was found. BBR's urgent flows wait in the queue that "
+    "new flows make in STARTUP; that the paper's reused connections are past it is likely, and was not checked.",
+)
+
+
 def plan(effort: Effort) -> Sequence[Simulation]:
     """Four schemes at three loads of two workloads, and what is varied."""
     return testbed.plan(RUNS, effort)
@@ -122,7 +141,7 @@ def plan(effort: Effort) -> Sequence[Simulation]:
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Times by class, goodput, and the text's statements."""
-    return testbed.evaluation(RUNS, STATISTICS, CLAIMS, effort, outcomes)
+    return testbed.evaluation(RUNS, STATISTICS, CLAIMS, effort, outcomes, notes=NOTES)
 
 
 def draw(evaluation: Evaluation) -> Figure:
@@ -145,7 +164,7 @@ EXPERIMENT = Experiment(
     method="A client asks four servers for flows of the web search and data mining workloads, on a testbed of 1 Gb/s; "
     "Cubic, DCTCP, BBR and RTCP.",
     assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=12.0),
+    full=Effort("full", seeds=10, stop_s=10.0),
     quick=Effort("quick", seeds=1, stop_s=4.0),
     plan=plan,
     evaluate=evaluate,

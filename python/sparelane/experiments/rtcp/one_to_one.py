@@ -19,17 +19,9 @@ ONE_SERVER = 'workload.servers=["h2"]'
 BASE = Setting("load 0.11", "web search", 0.11, 500, (ONE_SERVER,))
 LOADED = Setting("load 0.6", "web search", 0.6, 500, (ONE_SERVER,))
 
-VARIED = (
-    BASE.varied("windows up to 20 segments", "scheme.rtcp.max_window=20"),
-    BASE.varied("windows without bound", "scheme.rtcp.max_window=1000"),
-    BASE.varied("round-trip times by 1 ms", "transport.rtt_granularity=1ms"),
-)
-UNBOUNDED = BASE.varied("interfaces without bound", "nic.limit=2.048GB")
-
 RUNS = (
     *(Run(scheme, setting) for setting in (BASE, LOADED) for scheme in SCHEMES),
-    *(Run("RTCP", setting) for setting in VARIED),
-    *(Run(scheme, UNBOUNDED) for scheme in SCHEMES),
+    *testbed.open_settings(BASE, SCHEMES),
 )
 
 
@@ -60,6 +52,12 @@ CLAIMS = (
         "high-volume 99th FCT: the least, of RTCP's",
         lambda ask: min(_of(ask, scheme, HIGH_VOLUME) for scheme in OTHERS) / _of(ask, "RTCP", HIGH_VOLUME),
     ),
+    Claim(
+        "section V-A2",
+        "goodput: RTCP's, of the mean of the others",
+        lambda ask: 3 * _of(ask, "RTCP", GOODPUT) / sum(_of(ask, scheme, GOODPUT) for scheme in OTHERS),
+        is_order=False,
+    ),
 )
 
 ASSUMPTIONS = (
@@ -72,6 +70,17 @@ ASSUMPTIONS = (
 )
 
 
+NOTES = (
+    "Cubic and DCTCP are the same here: nothing is lost or marked, since all queues are in the server, so that both "
+    "stay in slow start and the server's interface paces them. On the paper's testbed Cubic is ahead; whether that is "
+    "Linux's HyStart, by which its Cubic leaves slow start as delays grow, was not checked.",
+    "PCC's and Cubic's high-volume flows take the same time within the interval: both fill the link.",
+    "Goodput by the paper's own definition, size over completion time, is three to five times its 110 Mb/s in a "
+    "network that is hardly used, for any scheme. RTCP's is lower than Cubic's since its window halves where its own "
+    "queue is felt.",
+)
+
+
 def plan(effort: Effort) -> Sequence[Simulation]:
     """Four schemes at two loads, and what is varied."""
     return testbed.plan(RUNS, effort)
@@ -79,7 +88,7 @@ def plan(effort: Effort) -> Sequence[Simulation]:
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Times by class, goodput, and the text's statements."""
-    return testbed.evaluation(RUNS, STATISTICS, CLAIMS, effort, outcomes)
+    return testbed.evaluation(RUNS, STATISTICS, CLAIMS, effort, outcomes, notes=NOTES)
 
 
 def draw(evaluation: Evaluation) -> Figure:
@@ -100,7 +109,7 @@ EXPERIMENT = Experiment(
     method="A client asks one server for flows of the web search workload on a testbed of 1 Gb/s; Cubic, DCTCP, PCC "
     "and RTCP.",
     assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=20.0),
+    full=Effort("full", seeds=10, stop_s=15.0),
     quick=Effort("quick", seeds=1, stop_s=5.0),
     plan=plan,
     evaluate=evaluate,
