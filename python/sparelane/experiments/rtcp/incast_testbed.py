@@ -118,7 +118,7 @@ EXPERIMENT = Experiment(
     method="A client asks four servers for 1, 2 or 8 flows at once with shares 0.5, 0.3 and 0.2, at load 0.8 of web "
     "search, on a testbed of 1 Gb/s; Cubic, DCTCP, BBR and RTCP.",
     assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=8.0),
+    full=Effort("full", seeds=10, stop_s=12.0),
     quick=Effort("quick", seeds=1, stop_s=4.0),
     plan=plan,
     evaluate=evaluate,

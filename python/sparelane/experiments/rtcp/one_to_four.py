@@ -164,7 +164,7 @@ EXPERIMENT = Experiment(
     method="A client asks four servers for flows of the web search and data mining workloads, on a testbed of 1 Gb/s; "
     "Cubic, DCTCP, BBR and RTCP.",
     assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=10.0),
+    full=Effort("full", seeds=10, stop_s=9.0),
     quick=Effort("quick", seeds=1, stop_s=4.0),
     plan=plan,
     evaluate=evaluate,
