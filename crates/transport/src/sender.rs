@@ -63,9 +63,9 @@ pub struct Sender {
     state: State,
     uses_tail: bool,
     owns_send_clock: bool,
-    /// The controller works with explicit rates.
-    wants_rate: bool,
     needs: Needs,
+    /// The controller is a window, and wants nothing that costs more.
+    is_window_law: bool,
     /// The first outstanding segment goes at once, whatever the window says.
     resend_head: bool,
     /// A window was cut because of a mark; the next new segment says so.
@@ -128,6 +128,12 @@ fn whole_ticks(now: Time, then: Time, tick: Dur) -> Dur {
     if ticks == 0 { LESS_THAN_A_TICK.min(tick) } else { tick * ticks }
 }
 
+fn is_window_law(cc: &dyn CongestionControl) -> bool {
+    let needs = cc.needs();
+    let wants_more = needs.segments || needs.one_way_delay || needs.timer;
+    !(wants_more || cc.uses_tail() || cc.owns_send_clock() || cc.desired_rate().is_some())
+}
+
 /// What a call into the controller carries; a macro, so that the borrow is of single fields.
 macro_rules! context {
     ($sender:expr, $now:expr) => {
@@ -157,8 +163,8 @@ impl Sender {
             state: State::SendSyn,
             uses_tail: cc.uses_tail(),
             owns_send_clock: cc.owns_send_clock(),
-            wants_rate: cc.desired_rate().is_some(),
             needs: cc.needs(),
+            is_window_law: is_window_law(&*cc),
             explicit_rate: None,
             one_way_delay: None,
             nic_backlog_bytes: 0,
@@ -348,7 +354,9 @@ impl Sender {
         let flight_before = self.flight();
         let arrived_before = self.board.arrived_out_of_order();
         let rtt = self.take_rtt_sample(now, &ack);
-        let trigger = self.trigger_in_flight(ack.trigger, ack.trigger_retransmitted);
+        if self.needs.segments {
+            self.note_trigger(ack.trigger, ack.trigger_retransmitted);
+        }
         if ack.cumulative > self.una {
             self.advance(now, ack.cumulative);
         }
@@ -359,7 +367,7 @@ impl Sender {
         let acked = flight_before - self.flight();
         let delivered = acked + self.board.arrived_out_of_order() - arrived_before;
         let delivered_bytes = u64::from(delivered) * self.config.mss_bytes;
-        let delivery = self.note_delivered(now, delivered_bytes, trigger);
+        let delivery = if self.needs.segments { self.note_delivered(now, delivered_bytes) } else { None };
         if spurious {
             self.undo_losses(now);
         } else {
@@ -511,13 +519,8 @@ impl Sender {
         if self.needs.timer {
             self.controller_at = self.cc.next_timer();
         }
-        let windowed = self.state == State::Established
-            && !self.uses_tail
-            && !self.owns_send_clock
-            && !self.wants_rate
-            && !self.needs.segments
-            && !self.needs.one_way_delay
-            && !self.needs.timer
+        let windowed = self.is_window_law
+            && self.state == State::Established
             && !self.window_reduced
             && self.limits.pacing.is_none();
         self.plain = windowed && self.phase == Phase::Open && self.dup_acks == 0 && self.board.is_clean();

@@ -42,6 +42,8 @@ pub(super) struct Deliveries {
     lost_bytes: u64,
     /// Until so much is delivered, samples are limited by the application; zero where they are not.
     app_limited_until: u64,
+    /// The segment that causes the acknowledgment at hand.
+    trigger: Option<Flight>,
     /// Losses below are told.
     told_below: u32,
     /// Segments sent.
@@ -61,6 +63,7 @@ impl Deliveries {
             first_sent_at: Time::ZERO,
             lost_bytes: 0,
             app_limited_until: 0,
+            trigger: None,
             told_below: 0,
             sent: 0,
             latest_arrival: 0,
@@ -127,24 +130,20 @@ impl Sender {
         self.refresh();
     }
 
-    /// What is known of the segment that causes an acknowledgment, before that is handled: none where its arrival is no
-    /// news, or where another of its copies arrived than was sent last.
-    pub(super) fn trigger_in_flight(&self, trigger: u32, is_retransmission: bool) -> Option<TriggerInFlight> {
-        let books = self.deliveries.as_ref()?;
-        if trigger < self.una || trigger >= self.nxt || self.board.is_sacked(trigger) {
-            return None;
+    /// Remembers the segment that causes an acknowledgment, before that is handled, where it was in flight: its arrival is
+    /// news, and the copy that arrived is the one that was sent last.
+    #[inline(never)]
+    pub(super) fn note_trigger(&mut self, trigger: u32, is_retransmission: bool) {
+        let is_outstanding = trigger >= self.una && trigger < self.nxt && !self.board.is_sacked(trigger);
+        if let Some(books) = &mut self.deliveries {
+            let flight = books.flights[books.slot(trigger)];
+            books.trigger = (is_outstanding && flight.is_retransmission == is_retransmission).then_some(flight);
         }
-        let flight = books.flights[books.slot(trigger)];
-        (flight.is_retransmission == is_retransmission).then_some(TriggerInFlight(flight))
     }
 
     /// An acknowledgment told of `delivered_bytes`: the sample that it gives.
-    pub(super) fn note_delivered(
-        &mut self,
-        now: Time,
-        delivered_bytes: u64,
-        trigger: Option<TriggerInFlight>,
-    ) -> Option<Delivery> {
+    #[inline(never)]
+    pub(super) fn note_delivered(&mut self, now: Time, delivered_bytes: u64) -> Option<Delivery> {
         let books = self.deliveries.as_mut()?;
         if delivered_bytes == 0 {
             return None;
@@ -154,7 +153,7 @@ impl Sender {
         if books.delivered_bytes > books.app_limited_until {
             books.app_limited_until = 0;
         }
-        let TriggerInFlight(flight) = trigger?;
+        let flight = books.trigger.take()?;
         books.first_sent_at = flight.sent_at;
         books.latest_arrival = books.latest_arrival.max(flight.order);
         let sending = flight.sent_at.saturating_since(flight.first_sent_at);
@@ -234,10 +233,6 @@ impl Sender {
         }
     }
 }
-
-/// What is remembered of the segment that causes an acknowledgment.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TriggerInFlight(Flight);
 
 #[cfg(test)]
 mod tests {
