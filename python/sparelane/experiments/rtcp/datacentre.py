@@ -32,6 +32,8 @@ LOOKS: Mapping[str, plots.Look] = {
     "Vegas": plots.TCP,
 }
 
+MSS_BYTES = 1460
+
 # The share of a run after which measuring begins.
 WARM_UP_SHARE = 0.2
 
@@ -144,6 +146,14 @@ def distribution(outcomes: Iterable[Outcome], traffic_class: str | None = None) 
     return table.select(
         (pl.col("delay_s") * 1e6).alias("delay_us"),
         (pl.col("packets").cum_sum() / pl.col("packets").sum()).alias("share"),
+    )
+
+
+def window(outcome: Outcome) -> pl.DataFrame:
+    """The congestion window of the first flow over time: `time_ms` and `cwnd_segments`."""
+    samples = outcome.series.filter((pl.col("probe") == "flow 0") & (pl.col("quantity") == "cwnd_bytes"))
+    return samples.select(
+        (pl.col("time_s") * 1e3).alias("time_ms"), (pl.col("value") / MSS_BYTES).alias("cwnd_segments")
     )
 
 

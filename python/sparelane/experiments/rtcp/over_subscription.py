@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
+from sparelane.experiments import plots
 from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
 from sparelane.experiments.rtcp import datacentre, scheme_figure
 from sparelane.experiments.rtcp.datacentre import Printed, Run
-from sparelane.experiments.rtcp.random_sending import BBR, QUEUES, TIMELY
+from sparelane.experiments.rtcp.random_sending import BBR, BOUND, QUEUES, TIMELY
 
 HALF = ("topology.over_subscription=2",)
 
@@ -36,7 +37,8 @@ REASONS = {
     **{("TIMELY", metric): TIMELY for metric in ("throughput", "mean delay")},
     ("RTCP", "mean delay, of TIMELY's"): TIMELY,
     ("BBR", "mean delay"): BBR,
-    ("NewReno", "mean delay"): QUEUES,
+    **{("NewReno", metric): QUEUES for metric in ("throughput", "mean delay")},
+    ("RTCP", "throughput"): BOUND,
 }
 
 
@@ -60,7 +62,9 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
 
 def draw(evaluation: Evaluation) -> Figure:
     """Throughput and delay of the five schemes, and the distributions of delay."""
-    return scheme_figure.draw_schemes(evaluation, list(BASE))
+    drawing, panels = plots.figure(2, width_inches=plots.PAGE_INCHES)
+    scheme_figure.draw_schemes(panels, evaluation, list(BASE))
+    return drawing
 
 
 EXPERIMENT = Experiment(

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
+from sparelane.experiments import plots
 from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
 from sparelane.experiments.rtcp import datacentre, scheme_figure
-from sparelane.experiments.rtcp.datacentre import Printed, Run
+from sparelane.experiments.rtcp.datacentre import LOOKS, Printed, Run
 
 PRINTED: Mapping[str, Printed] = {
     "NewReno": Printed(4300.38, 85.4),
@@ -17,6 +18,9 @@ PRINTED: Mapping[str, Printed] = {
     "TIMELY": Printed(4355.48, 107.9),
     "RTCP": Printed(4362.38, 14.6),
 }
+
+# Whose windows over time the paper's figure has, but for TIMELY, which has a rate and no window.
+WINDOWS = ("NewReno", "RTCP")
 
 BASE = {scheme: Run(scheme) for scheme in PRINTED}
 
@@ -84,14 +88,19 @@ BBR = (
 )
 QUEUES = (
     "NewReno fills whatever queue there is, and the paper does not give its length: see the rows with 50 and 200 "
-    "packets; where a tail is lost, timeouts of 1 s leave the queue empty"
+    "packets; where a tail is lost, timeouts of 1 s leave the queue empty. The paper's numbers are of one draw of "
+    "receivers, ours of ten"
 )
-BOUND = "depends most on the largest window, which the paper does not give: see the rows with 5 to 44 segments"
+BOUND = (
+    "depends most on what the paper does not give, the largest window (see the rows of rtcp/random-sending with 5 to "
+    "44 segments) and whether flows share one path between leaves (see ECMP), and on the draw of receivers, of which "
+    "the paper has one and we ten"
+)
 
 REASONS = {
     **{("TIMELY", metric): TIMELY for metric in ("throughput", "mean delay")},
     ("BBR", "mean delay"): BBR,
-    ("NewReno", "mean delay"): QUEUES,
+    **{("NewReno", metric): QUEUES for metric in ("throughput", "mean delay")},
     **{("RTCP", metric): BOUND for metric in ("throughput", "mean delay")},
     ("RTCP", "99th delay, of NewReno's"): f"NewReno's delays are shorter here: {QUEUES}",
     ("RTCP", "mean delay, of DCTCP's"): BOUND,
@@ -132,12 +141,24 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     for name, run in VARIANTS.items():
         rows.extend(datacentre.scheme_rows(name, run, PRINTED[run.scheme], effort, outcomes))
     curves = {scheme: datacentre.distribution(run.outcomes(effort, outcomes)) for scheme, run in BASE.items()}
-    return Evaluation(tuple(rows), curves=curves)
+    first_seed = {scheme: run.outcomes(effort, outcomes)[0] for scheme, run in BASE.items()}
+    windows = {f"{scheme}, window": datacentre.window(first_seed[scheme]) for scheme in WINDOWS}
+    return Evaluation(tuple(rows), curves=curves | windows)
 
 
 def draw(evaluation: Evaluation) -> Figure:
-    """Throughput and delay of the five schemes, and the distributions of delay."""
-    return scheme_figure.draw_schemes(evaluation, list(BASE))
+    """Throughput and delay of the five schemes, the distributions of delay, and the windows of one flow over time."""
+    drawing, panels = plots.figure(3, width_inches=plots.PAGE_INCHES)
+    scheme_figure.draw_schemes(panels[:2], evaluation, list(BASE))
+    axes = panels[2]
+    for scheme in WINDOWS:
+        curve = evaluation.curves[f"{scheme}, window"]
+        plots.line(axes, scheme, LOOKS[scheme], curve["time_ms"].to_list(), curve["cwnd_segments"].to_list())
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("time (ms)")
+    axes.set_ylabel("window of one flow (segments)")
+    plots.legend_above(axes, 2)
+    return drawing
 
 
 EXPERIMENT = Experiment(

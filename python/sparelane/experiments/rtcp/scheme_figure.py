@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
 from sparelane.experiments.base import Evaluation
 from sparelane.experiments.rtcp.datacentre import LOOKS
 
 
-def draw_schemes(evaluation: Evaluation, schemes: Sequence[str]) -> Figure:
-    """Throughput and delay of each scheme beside the paper's, and the distributions of delay."""
-    drawing, (table, spread) = plots.figure(2, width_inches=plots.PAGE_INCHES)
+def draw_schemes(panels: Sequence[Axes], evaluation: Evaluation, schemes: Sequence[str]) -> None:
+    """Throughput and delay of each scheme beside the paper's, and the distributions of delay, in two panels."""
+    table, spread = panels
     for scheme in schemes:
         rate, delay = (evaluation.find(scheme, metric) for metric in ("throughput", "mean delay"))
         if delay.ours is not None and rate.ours is not None:
@@ -25,11 +24,10 @@ def draw_schemes(evaluation: Evaluation, schemes: Sequence[str]) -> Figure:
     # Room for the names beside the crosses.
     table.set_xlim(0, 1.2 * table.get_xlim()[1])
     table.set_ylim(0, 1.1 * table.get_ylim()[1])
-    table.set_xlabel("mean one-way delay (us); crosses: the paper")
-    table.set_ylabel("mean throughput of a flow (Mb/s)")
-    plots.legend_above(table, 3)
+    table.set_xlabel("mean one-way delay (us);\ncrosses: the paper")
+    table.set_ylabel("mean throughput\nof a flow (Mb/s)")
+    plots.legend_above(table, 2)
     draw_delays(spread, evaluation, schemes)
-    return drawing
 
 
 def draw_delays(axes: Axes, evaluation: Evaluation, curves: Sequence[str]) -> None:
@@ -40,4 +38,4 @@ def draw_delays(axes: Axes, evaluation: Evaluation, curves: Sequence[str]) -> No
     axes.set_xlim(left=0)
     axes.set_xlabel("one-way delay (us)")
     axes.set_ylabel("share of packets")
-    plots.legend_above(axes, 3)
+    plots.legend_above(axes, 2)
