@@ -53,7 +53,7 @@ class Look:
     colour: str
     hatch: str
     ink: str
-    line: str
+    line: str | tuple[int, tuple[int, ...]]
     marker: str
 
 
@@ -62,6 +62,7 @@ RC3 = Look("#7fa8dc", "////", "#1f4e8c", "-", "o")
 MODEL = Look("#f2f2f2", "....", "#000000", ":", "d")
 THIRD = Look("#c8791e", "\\\\\\\\", "#c8791e", "-.", "^")
 FOURTH = Look("#4d4d4d", "", "#4d4d4d", "--", "v")
+FIFTH = Look("#8fbf8f", "xx", "#2e6b2e", (0, (6, 2, 1, 2, 1, 2)), "v")
 PAPER_LABEL = "paper"
 PAPER_STYLE: Mapping[str, Any] = {
     "color": "white",

@@ -23,7 +23,7 @@ pub use config::{BbrConfig, CONTROLLER};
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Delivery, Limits, Lost, Needs, Phase, Sent};
 use crate::filter::Windowed;
-use crate::pace::on_the_wire;
+use crate::pace::{MAX_WINDOW_SEGMENTS, on_the_wire};
 use sparelane_core::{Dur, Rate, Time};
 
 /// Pacing gains of PROBE_BW: a phase lasts a round-trip time.
@@ -39,9 +39,6 @@ const MIN_WINDOW_SEGMENTS: u64 = 4;
 
 /// Room for what delayed acknowledgments and offload hold back, segments.
 const QUANTUM_SEGMENTS: u64 = 3;
-
-/// A window that no connection fills.
-const MAX_WINDOW_SEGMENTS: u64 = 1 << 32;
 
 /// Stands for the round-trip time before there is a sample.
 const UNKNOWN_RTT: Dur = Dur::from_ms(1);

@@ -27,6 +27,7 @@ pub use config::{Bbr3Config, CONTROLLER};
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Delivery, Limits, Lost, Needs, Phase, Sent};
 use crate::filter::Windowed;
+use crate::pace::MAX_WINDOW_SEGMENTS;
 use sparelane_core::{Dur, Rate, Time};
 
 const STARTUP_PACING_GAIN: f64 = 2.77;
@@ -57,9 +58,6 @@ const RENO_ROUNDS: u64 = 63;
 
 /// The smallest window but after a timeout, segments. It is above the allowance for offload, three.
 const MIN_WINDOW_SEGMENTS: u64 = 4;
-
-/// A window that no connection fills.
-const MAX_WINDOW_SEGMENTS: u64 = 1 << 32;
 
 /// Stands for the round-trip time before there is a sample.
 const UNKNOWN_RTT: Dur = Dur::from_ms(1);

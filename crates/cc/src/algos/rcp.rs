@@ -16,7 +16,7 @@
 //! takes one second for it, as RFC 6298 does. The authors' low-rate probes ("REF packets") are left out.
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits};
-use crate::pace::HEADER_BYTES;
+use crate::pace::{HEADER_BYTES, MAX_WINDOW_SEGMENTS};
 use crate::param::{DefaultValue, Kind, Param};
 use crate::registry::Controller;
 use sparelane_core::{Dur, Rate};
@@ -43,9 +43,6 @@ const UNKNOWN_RTT: Dur = Dur::from_secs(1);
 
 /// Asks for as much as there is.
 const UNBOUNDED_RATE: Rate = Rate::from_bps(u64::MAX);
-
-/// A window that no connection fills.
-const MAX_WINDOW_SEGMENTS: u64 = 1 << 32;
 
 /// The controller.
 #[derive(Clone, Copy, Debug)]

@@ -26,7 +26,7 @@ LOOKS: Mapping[str, plots.Look] = {
     "NewReno": plots.TCP,
     "DCTCP": plots.THIRD,
     "BBR": plots.MODEL,
-    "TIMELY": plots.FOURTH,
+    "TIMELY": plots.FIFTH,
     "RTCP": plots.RC3,
     "LEDBAT": plots.MODEL,
     "Vegas": plots.TCP,
@@ -53,9 +53,9 @@ ASSUMPTIONS = (
     "RTCP: the counter in bytes, Q in KB, D in ms over the least round trip; flows of no class have the weight of "
     "urgent ones, 24,000 bytes. The paper's x_max is read as the line rate: windows are at most one bandwidth-delay "
     "product, 10 segments. The rows of rtcp/random-sending with larger windows show how much rests on that.",
-    "Throughput is what a flow's receiver got in sequence, per second, on average over flows; delay is of data "
-    "packets, one way, from the sender's interface queue to the receiver, on average over packets. A fifth of each "
-    "run passes before both count.",
+    "Throughput is what a flow's receiver holds more of per second, each byte once, on average over flows; delay is "
+    "of data packets, one way, from the sender's interface queue to the receiver, on average over packets. A fifth of "
+    "each run passes before both count.",
 )
 
 
