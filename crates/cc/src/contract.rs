@@ -37,6 +37,8 @@ pub struct Needs {
     pub segments: bool,
     /// [`Ack::one_way_delay`].
     pub one_way_delay: bool,
+    /// [`Ack::received`]. An acknowledgment has room for this or for the one-way delay: no controller may ask for both.
+    pub receive_time: bool,
     /// [`Ack::nic_backlog_bytes`].
     pub nic_backlog: bool,
     /// [`CongestionControl::on_timer`].
@@ -81,9 +83,20 @@ impl Delivery {
     }
 }
 
+/// When a segment arrived, as the receiver says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Its number, counted from 0 at the start of the connection.
+    pub segment: u32,
+    /// The receiver's clock at its arrival. The two ends' clocks may differ by a constant.
+    pub at: Time,
+}
+
 /// A class-0 segment that was just sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
+    /// Its number, counted from 0 at the start of the connection.
+    pub segment: u32,
     /// Its payload.
     pub bytes: u64,
     /// Class-0 bytes in flight, with this segment.
@@ -97,6 +110,8 @@ pub struct Sent {
 /// A class-0 segment that is now presumed lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
+    /// Its number, as in [`Sent::segment`].
+    pub segment: u32,
     /// Its payload, as a full segment.
     pub bytes: u64,
     /// When it was sent, for the last time.
@@ -135,6 +150,9 @@ pub struct Ack {
     /// How long that segment was under way, for controllers that [need](Needs::one_way_delay) it. The two clocks may
     /// differ by a constant.
     pub one_way_delay: Option<Dur>,
+    /// Which segment that was and when it arrived, for controllers that [need](Needs::receive_time) it; `None` where it was
+    /// sent more than once.
+    pub received: Option<Received>,
     /// Bytes that wait in the queue of the sender's interface, for controllers that [need](Needs::nic_backlog) it;
     /// zero for others.
     pub nic_backlog_bytes: u64,
@@ -155,6 +173,7 @@ impl Ack {
             explicit_rate: None,
             delivery: None,
             one_way_delay: None,
+            received: None,
             nic_backlog_bytes: 0,
         }
     }

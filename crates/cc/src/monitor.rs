@@ -192,13 +192,20 @@ mod tests {
     }
 
     fn send(monitor: &mut Monitor<char>, us: u64) {
-        let sent = Sent { bytes: MSS, in_flight_bytes: MSS, is_retransmission: false, app_limited: false };
+        let sent = Sent { segment: 0, bytes: MSS, in_flight_bytes: MSS, is_retransmission: false, app_limited: false };
         monitor.on_sent(at_us(us), &sent);
     }
 
     fn lose(monitor: &mut Monitor<char>, us: u64) {
         let sent_at = at_us(us);
-        monitor.on_lost(&Lost { bytes: MSS, sent_at, in_flight_bytes: MSS, lost_bytes: MSS, app_limited: false });
+        monitor.on_lost(&Lost {
+            segment: 0,
+            bytes: MSS,
+            sent_at,
+            in_flight_bytes: MSS,
+            lost_bytes: MSS,
+            app_limited: false,
+        });
     }
 
     fn acknowledge(monitor: &mut Monitor<char>, us: u64, rtt: Dur) {

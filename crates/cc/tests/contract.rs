@@ -3,7 +3,7 @@
 use sparelane_cc::registry::{Blueprint, CONTROLLERS};
 use sparelane_cc::{
     Ack, BuildError, Built, Congestion, CongestionControl, Controller, Cx, Delivery, Kind, Lost, Needs, Offer, Param,
-    Permit, Phase, Sent, TailOffer, Value, Values, WhichEnd, build,
+    Permit, Phase, Received, Sent, TailOffer, Value, Values, WhichEnd, build,
 };
 use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 
@@ -51,6 +51,7 @@ struct Life {
     wants_rate: bool,
     needs: Needs,
     delivered_bytes: u64,
+    sent_segments: u32,
     lost_bytes: u64,
 }
 
@@ -69,6 +70,7 @@ impl Life {
             wants_rate,
             needs: Needs::default(),
             delivered_bytes: 0,
+            sent_segments: 0,
             lost_bytes: 0,
         };
         life.needs = life.cc.needs();
@@ -135,6 +137,7 @@ impl Life {
             delivery: (self.needs.segments && self.coin()).then(|| self.delivery(acked_bytes)),
             one_way_delay: (self.needs.one_way_delay && self.coin())
                 .then(|| Dur::from_ps(self.some(1_000_000_000_000))),
+            received: (self.needs.receive_time && self.coin()).then(|| self.receipt()),
             nic_backlog_bytes: if self.needs.nic_backlog { self.some(1_000_000) } else { 0 },
         };
         let rtt = (self.now > Time::ZERO).then_some(Dur::from_ms(30));
@@ -148,6 +151,21 @@ impl Life {
     /// Some instant in the last while.
     fn some_time_ago(&mut self) -> Time {
         Time::from_ps(self.now.as_ps() - self.some(self.now.as_ps() / 2 + 1))
+    }
+
+    /// The number of the segment that is sent now.
+    fn number(&mut self, is_retransmission: bool) -> u32 {
+        if is_retransmission {
+            return self.sent_segments.saturating_sub(1 + self.some(100) as u32);
+        }
+        self.sent_segments += 1;
+        self.sent_segments - 1
+    }
+
+    /// Some segment, mostly one of those that were just sent, arrived at some time.
+    fn receipt(&mut self) -> Received {
+        let segment = self.sent_segments.saturating_sub(1 + self.some(100) as u32);
+        Received { segment, at: self.some_time_ago() }
     }
 
     fn delivery(&mut self, acked_bytes: u64) -> Delivery {
@@ -170,6 +188,7 @@ impl Life {
         }
         self.lost_bytes += MSS;
         let lost = Lost {
+            segment: self.sent_segments.saturating_sub(1 + self.some(100) as u32),
             bytes: MSS,
             sent_at: self.some_time_ago(),
             in_flight_bytes: MSS + self.some(1000) * MSS,
@@ -227,7 +246,8 @@ impl Life {
                 if plan.end == WhichEnd::Head && self.needs.segments {
                     let in_flight_bytes = offer.in_flight_bytes + MSS;
                     let (is_retransmission, app_limited) = (self.coin(), self.coin());
-                    let sent = Sent { bytes: MSS, in_flight_bytes, is_retransmission, app_limited };
+                    let segment = self.number(is_retransmission);
+                    let sent = Sent { segment, bytes: MSS, in_flight_bytes, is_retransmission, app_limited };
                     let mut cx = Cx { now: self.now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.rng };
                     self.cc.on_sent(&sent, &mut cx);
                 }

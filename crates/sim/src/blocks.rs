@@ -12,8 +12,8 @@ struct Entry {
     count: u8,
     /// As in a rate header.
     rate: u32,
-    /// The one-way delay, nanoseconds.
-    delay_ns: u32,
+    /// The one-way delay, or the receiver's clock, nanoseconds.
+    echo_ns: u32,
 }
 
 /// The slab.
@@ -51,17 +51,17 @@ impl BlockSlab {
         index
     }
 
-    /// Adds a one-way delay to the entry at `index`, or to a new one without blocks; returns its index.
+    /// Adds a one-way delay or a receive time to the entry at `index`, or to a new one without blocks; returns its index.
     #[inline(never)]
-    pub(crate) fn with_delay(&mut self, index: u32, delay_ns: u32) -> u32 {
+    pub(crate) fn with_echo(&mut self, index: u32, echo_ns: u32) -> u32 {
         let index = if index == NO_BLOCKS { self.store_some(&[]) } else { index };
-        self.entries[index as usize].delay_ns = delay_ns;
+        self.entries[index as usize].echo_ns = echo_ns;
         index
     }
 
-    /// The one-way delay that was added to the entry at `index`, nanoseconds.
-    pub(crate) fn delay_at(&self, index: u32) -> u32 {
-        self.entries[index as usize].delay_ns
+    /// The delay or time that was added to the entry at `index`, nanoseconds.
+    pub(crate) fn echo_at(&self, index: u32) -> u32 {
+        self.entries[index as usize].echo_ns
     }
 
     /// The rate that was added to the entry at `index`.

@@ -25,10 +25,31 @@ use crate::records::{CLASSES, Records};
 use crate::routes::{Routes, link_of};
 use crate::sampler::Sampler;
 use crate::timers::{Entry, Side, Timers};
+use sparelane_cc::Needs;
 use sparelane_core::{Dur, Time};
 use sparelane_transport::{AckSegment, HEADER_BYTES, Receiver, Segment, Sender, Transmit};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+
+/// What the acknowledgments of a flow say of the time at which their triggers arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Echo {
+    Nothing,
+    /// How long they were under way.
+    Delay,
+    ReceiveTime,
+}
+
+impl Echo {
+    fn of(needs: Needs) -> Echo {
+        match (needs.one_way_delay, needs.receive_time) {
+            (false, false) => Echo::Nothing,
+            (true, false) => Echo::Delay,
+            (false, true) => Echo::ReceiveTime,
+            (true, true) => unreachable!("no controller needs both delays and receive times"),
+        }
+    }
+}
 
 /// One open flow: both ends of its connection.
 #[derive(Debug)]
@@ -65,12 +86,12 @@ pub(crate) struct Flow {
     echoed_rate: u32,
     /// Whether its data packets carry the time at which they were sent: delays are echoed or measured.
     stamps: bool,
-    /// Whether its acknowledgments carry the time that their triggers took.
-    echoes_delay: bool,
+    /// What its acknowledgments say of the time at which their triggers arrived.
+    echo: Echo,
     /// What is measured about it, if anything.
     measure: Option<Box<FlowMeasure>>,
-    /// How long the last data packet was under way, nanoseconds.
-    delay_ns: u32,
+    /// What the next acknowledgment echoes, nanoseconds.
+    echo_ns: u32,
     /// Whether its controller reads what waits in the queue of its interface.
     reads_backlog: bool,
     pub(crate) open: bool,
@@ -299,9 +320,10 @@ impl<F: Fabric> World<F> {
             flow.echoed_rate = packet.trigger();
         }
         if packet.flags().has(Flags::STAMPED) {
-            flow.delay_ns = nanoseconds(now).wrapping_sub(packet.blocks());
+            let delay_ns = nanoseconds(now).wrapping_sub(packet.blocks());
+            flow.echo_ns = if flow.echo == Echo::ReceiveTime { nanoseconds(now) } else { delay_ns };
             if let (Some(measure), Some(meter)) = (&mut flow.measure, &mut self.meter) {
-                meter.take(measure, now, flow.delay_ns);
+                meter.take(measure, now, delay_ns);
             }
         }
         let marked = packet.flags().has(Flags::MARKED);
@@ -338,8 +360,8 @@ impl<F: Fabric> World<F> {
             blocks = self.blocks.with_rate(blocks, flow.echoed_rate);
             flags = flags.with_if(true, Flags::RATE_HEADER);
         }
-        if flow.echoes_delay {
-            blocks = self.blocks.with_delay(blocks, flow.delay_ns);
+        if flow.echo != Echo::Nothing {
+            blocks = self.blocks.with_echo(blocks, flow.echo_ns);
             flags = flags.with_if(true, Flags::STAMPED);
         }
         let packet = Packet::new(Fields {
@@ -370,7 +392,11 @@ impl<F: Fabric> World<F> {
             flow.sender.handle_explicit_rate(decode_rate(self.blocks.rate_at(packet.blocks())));
         }
         if packet.flags().has(Flags::STAMPED) {
-            flow.sender.handle_one_way_delay(Dur::from_ns(u64::from(self.blocks.delay_at(packet.blocks()))));
+            let echo_ns = self.blocks.echo_at(packet.blocks());
+            match flow.echo {
+                Echo::ReceiveTime => flow.sender.handle_receive_time(latest_instant(self.now, echo_ns)),
+                _ => flow.sender.handle_one_way_delay(Dur::from_ns(u64::from(echo_ns))),
+            }
         }
         if flow.reads_backlog {
             let uplink = self.fabric.first_link(flow.forward);
@@ -657,6 +683,11 @@ impl<F: Fabric> World<F> {
 /// The time as packets carry it. It comes round every 4.3 s: a packet that is under way for longer shows so much less.
 fn nanoseconds(now: Time) -> u32 {
     (now.as_ps() / 1000) as u32
+}
+
+/// The latest instant up to `now` that packets carry as `ns`.
+fn latest_instant(now: Time, ns: u32) -> Time {
+    Time::from_ns(now.as_ps() / 1000 - u64::from(nanoseconds(now).wrapping_sub(ns)))
 }
 
 /// The largest packet that any of the schemes sends.

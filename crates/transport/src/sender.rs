@@ -21,7 +21,7 @@ use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock};
 use crate::send_buffer::SendBuffer;
 use batch::Batch;
 use delivery::Deliveries;
-use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Phase};
+use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Phase, Received};
 use sparelane_core::{Dur, Rate, Stream, Time};
 
 /// Where the connection stands.
@@ -110,6 +110,8 @@ pub struct Sender {
     explicit_rate: Option<Rate>,
     /// What that packet says of its trigger's way.
     one_way_delay: Option<Dur>,
+    /// When its trigger arrived.
+    received_at: Option<Time>,
     /// What waits in the queue of the interface.
     nic_backlog_bytes: u64,
     deliveries: Option<Box<Deliveries>>,
@@ -130,7 +132,7 @@ fn whole_ticks(now: Time, then: Time, tick: Dur) -> Dur {
 
 fn is_window_law(cc: &dyn CongestionControl) -> bool {
     let needs = cc.needs();
-    let wants_more = needs.segments || needs.one_way_delay || needs.timer;
+    let wants_more = needs.segments || needs.one_way_delay || needs.receive_time || needs.timer;
     !(wants_more || cc.uses_tail() || cc.owns_send_clock() || cc.desired_rate().is_some())
 }
 
@@ -167,6 +169,7 @@ impl Sender {
             is_window_law: is_window_law(&*cc),
             explicit_rate: None,
             one_way_delay: None,
+            received_at: None,
             nic_backlog_bytes: 0,
             deliveries: cc.needs().segments.then(|| Box::new(Deliveries::new())),
             resend_head: false,
@@ -277,6 +280,11 @@ impl Sender {
         self.one_way_delay = Some(delay);
     }
 
+    /// The segment that caused the acknowledgment that is handled next arrived then, by the receiver's clock.
+    pub fn handle_receive_time(&mut self, at: Time) {
+        self.received_at = Some(at);
+    }
+
     /// So much waits in the queue of the host's interface when the next acknowledgment is handled.
     pub fn handle_nic_backlog(&mut self, bytes: u64) {
         self.nic_backlog_bytes = bytes;
@@ -332,6 +340,7 @@ impl Sender {
             explicit_rate: None,
             delivery: None,
             one_way_delay: None,
+            received: None,
             nic_backlog_bytes: self.nic_backlog_bytes,
         };
         self.cc.on_ack(&news, &mut context!(self, now));
@@ -343,6 +352,7 @@ impl Sender {
     fn handle_any_ack(&mut self, now: Time, ack: AckSegment, blocks: &[SackBlock]) {
         let explicit_rate = self.explicit_rate.take();
         let one_way_delay = self.one_way_delay.take();
+        let received_at = self.received_at.take().filter(|_| !ack.trigger_retransmitted);
         if ack.cumulative > self.sent_end() {
             return;
         }
@@ -389,6 +399,7 @@ impl Sender {
             explicit_rate,
             delivery,
             one_way_delay,
+            received: received_at.map(|at| Received { segment: ack.trigger, at }),
             nic_backlog_bytes: self.nic_backlog_bytes,
         };
         self.cc.on_ack(&news, &mut context!(self, now));

@@ -1,6 +1,6 @@
 //! Flows start: both ends, their routes, and the least time they can take.
 
-use super::{Flow, World};
+use super::{Echo, Flow, World};
 use crate::application::Application;
 use crate::fabric::{Alarm, Fabric};
 use crate::flow::{FlowSpec, MAX_FLOW_SEGMENTS};
@@ -47,7 +47,8 @@ impl<F: Fabric> World<F> {
         let measure = self.meter.as_mut().map(|meter| Box::new(meter.open(spec.scheme, spec.traffic_class)));
         // A rate header takes the place of the stamp.
         let measures_delays = self.meter.as_ref().is_some_and(|meter| meter.spec.delays) && !asks_for_rate;
-        let stamps = needs.one_way_delay || measures_delays;
+        let echo = Echo::of(needs);
+        let stamps = echo != Echo::Nothing || measures_delays;
         let stamp = Flags::DATA.with_if(stamps, Flags::STAMPED);
         let mut sender = Sender::new(transport, cc, rng);
         let mut application = spec.writes.map(|writes| Box::new(Application::new(writes, spec.size_bytes)));
@@ -108,9 +109,9 @@ impl<F: Fabric> World<F> {
             asks_for_rate,
             echoed_rate: 0,
             stamps,
-            echoes_delay: needs.one_way_delay,
+            echo,
             measure,
-            delay_ns: 0,
+            echo_ns: 0,
             reads_backlog: needs.nic_backlog,
             open: true,
             pulling: false,

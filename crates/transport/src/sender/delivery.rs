@@ -126,7 +126,8 @@ impl Sender {
             order,
         };
         let bytes = u64::from(self.buffer.payload_bytes(seq));
-        self.cc.on_sent(&Sent { bytes, in_flight_bytes, is_retransmission, app_limited }, &mut context!(self, now));
+        let sent = Sent { segment: seq, bytes, in_flight_bytes, is_retransmission, app_limited };
+        self.cc.on_sent(&sent, &mut context!(self, now));
         self.refresh();
     }
 
@@ -213,6 +214,7 @@ impl Sender {
         books.lost_bytes += bytes;
         let flight = books.flights[slot];
         let lost = Lost {
+            segment: seq,
             bytes,
             sent_at: flight.sent_at,
             in_flight_bytes: flight.in_flight_bytes,
@@ -303,7 +305,8 @@ mod tests {
         send_all(&mut sender, ms(10));
         for sent in 1..=10 {
             let in_flight_bytes = sent * MSS;
-            let expected = Sent { bytes: MSS, in_flight_bytes, is_retransmission: false, app_limited: false };
+            let segment = sent as u32 - 1;
+            let expected = Sent { segment, bytes: MSS, in_flight_bytes, is_retransmission: false, app_limited: false };
             assert_eq!(news.try_recv(), Ok(News::Sent(expected)));
         }
         (sender, news)
@@ -347,7 +350,14 @@ mod tests {
             acknowledge(&mut sender, ms(20 + at), 1, end - 1, &[(2, end)]);
         }
         let heard: Vec<_> = news.try_iter().collect();
-        let lost = Lost { bytes: MSS, sent_at: ms(10), in_flight_bytes: 2 * MSS, lost_bytes: MSS, app_limited: false };
+        let lost = Lost {
+            segment: 1,
+            bytes: MSS,
+            sent_at: ms(10),
+            in_flight_bytes: 2 * MSS,
+            lost_bytes: MSS,
+            app_limited: false,
+        };
         let told: Vec<_> = heard.iter().filter(|news| !matches!(news, News::Delivered(_))).collect();
         assert_eq!(told, [&News::Lost(lost), &News::Congestion(Congestion::Loss { flight_bytes: 9 * MSS })]);
         send_all(&mut sender, ms(30));

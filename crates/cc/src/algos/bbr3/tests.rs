@@ -35,6 +35,7 @@ fn with_cx<T>(call: impl FnOnce(&mut Cx<'_>) -> T) -> T {
 
 fn lost(in_flight: u64, lost: u64) -> Lost {
     Lost {
+        segment: 0,
         bytes: MSS,
         sent_at: Time::ZERO,
         in_flight_bytes: in_flight * MSS,
