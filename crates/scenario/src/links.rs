@@ -6,7 +6,7 @@ use crate::keys::{Fallback, Key, Kind};
 use crate::nodes;
 use crate::queues::read_limit;
 use crate::schemes::Schemes;
-use sparelane_sim::{Network, NodeKind};
+use sparelane_sim::{Loss, Network, NodeId, NodeKind};
 
 /// The keys of `[[link]]`.
 pub static LINK: &[Key] = &[
@@ -31,6 +31,13 @@ pub static LINK: &[Key] = &[
         Fallback::Nothing("as in the topology, mostly 0"),
         "probability that a packet is lost on the wire, each direction",
     ),
+    Key::new(
+        "loss_from",
+        Kind::Node,
+        Fallback::Nothing("both directions"),
+        "with between: the end whose packets alone the loss is of; the other direction stays as it was",
+    ),
+    Key::new("loss_of", Kind::Choice(&["all", "data"]), Fallback::Value("all"), "which packets are lost"),
 ];
 
 /// Rates, delays and losses first: what `"1bdp"` means depends on them.
@@ -39,18 +46,54 @@ pub fn apply_wires(fields: &[Field<'_>], network: &mut Network) -> Result<(), Sc
         let section = field.clone().section(&[LINK])?;
         let cables = selected(&section, network)?;
         let (rate, delay) = (section.maybe("rate", Field::rate)?, section.maybe("delay", Field::time)?);
-        let loss = section.maybe("loss", Field::share)?;
+        let loss = read_loss(&section)?;
         if rate.is_none() && delay.is_none() && loss.is_none() && section.given("limit").is_none() {
             return Err(field.error("changes nothing; allowed: rate, delay, limit, loss"));
         }
+        let from = section.maybe("loss_from", |field| lossy_end(field, &section, &cables, network))?;
         for index in cables {
             let cable = &mut network.cables[index];
             cable.rates = rate.map_or(cable.rates, |rate| [rate; 2]);
             cable.delay = delay.unwrap_or(cable.delay);
-            cable.loss = loss.unwrap_or(cable.loss);
+            match (loss, from) {
+                (Some(loss), Some(from)) => cable.loss[cable.direction_from(from)] = loss,
+                (Some(loss), None) => cable.loss = [loss; 2],
+                (None, _) => {}
+            }
         }
     }
     Ok(())
+}
+
+/// The loss that an override gives, if it does.
+fn read_loss(section: &Section<'_>) -> Result<Option<Loss>, ScenarioError> {
+    let Some(probability) = section.maybe("loss", Field::share)? else {
+        return match section.given("loss_from").or_else(|| section.given("loss_of")) {
+            Some(field) => Err(field.error("there is no loss; allowed: beside loss")),
+            None => Ok(None),
+        };
+    };
+    Ok(Some(Loss { probability, data_only: section.need("loss_of")?.choice()? == "data" }))
+}
+
+/// The one end of the one cable that `field` names.
+fn lossy_end(
+    field: &Field<'_>,
+    section: &Section<'_>,
+    cables: &[usize],
+    network: &Network,
+) -> Result<NodeId, ScenarioError> {
+    let from = nodes::node(field, network)?;
+    if section.given("between").is_none() {
+        return Err(field.error("select may name several cables; allowed: loss_from beside between"));
+    }
+    let ends = cables.iter().flat_map(|&index| [network.cables[index].a, network.cables[index].b]);
+    let ends: Vec<_> = ends.collect();
+    if ends.contains(&from) {
+        return Ok(from);
+    }
+    let names = ends.iter().map(|end| network.nodes[end.index()].name.as_str());
+    Err(field.error(format!("no end of this cable; allowed: {}", nodes::listed(names))))
 }
 
 /// Queue limits, once bandwidth-delay product and packet sizes are known. Gives, for each cable, the place among

@@ -3,7 +3,7 @@
 use sparelane_cc::{DefaultValue, UNBOUNDED, Value};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_scenario::{Scenario, Source};
-use sparelane_sim::{Discipline, FlowSpec, Limit, NodeKind, Probe, Routing, RunConfig};
+use sparelane_sim::{Discipline, FlowSpec, Limit, Loss, NodeKind, Probe, Routing, RunConfig};
 use std::path::PathBuf;
 
 const SCHEMES: &str = "[scheme.tcp]\ncontroller = \"newreno\"\n[scheme.rc3]\ncontroller = \"rc3\"\n";
@@ -133,7 +133,23 @@ fn chosen_cables_take_what_is_given_and_the_product_follows() {
     assert_eq!(scenario(&text).bdp_bytes, 10_000_000 / 8 * 60 / 1000);
     let core =
         build(&text).network.cables.into_iter().find(|cable| cable.rates == [Rate::from_mbps(10); 2]).expect("a core");
-    assert_eq!((core.loss, core.limit), (0.0001, Some(Limit::Bytes(150_000))));
+    assert_eq!((core.loss, core.limit), ([Loss::of_any(0.0001); 2], Some(Limit::Bytes(150_000))));
+}
+
+#[test]
+fn loss_is_of_both_directions_or_one_and_of_any_packet_or_of_data() {
+    let text = format!(
+        "[topology]\nkind = \"dumbbell\"\n{SCHEMES}[workload]\nkind = \"bulk\"\nscheme = \"tcp\"\n\
+         [[link]]\nselect = \"all\"\nloss = 1e-8\nloss_of = \"data\"\n\
+         [[link]]\nbetween = [\"east\", \"west\"]\nloss = 0.5\nloss_from = \"east\"\n"
+    );
+    let network = build(&text).network;
+    let [west, east] = ["west", "east"].map(|name| network.find(name).expect("a router"));
+    let data = Loss { probability: 1e-8, data_only: true };
+    for cable in &network.cables {
+        let is_core = [cable.a, cable.b] == [west, east];
+        assert_eq!(cable.loss, if is_core { [data, Loss::of_any(0.5)] } else { [data; 2] });
+    }
 }
 
 #[test]

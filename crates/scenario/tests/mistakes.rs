@@ -307,7 +307,20 @@ fn mistakes_in_chosen_cables() {
         ),
         (
             "select = \"all\"\nloss = \"2\"\nlos = 2",
-            "x.toml:7: link.0.los: unknown key; allowed: between, select, rate, delay, limit, loss; did you mean \"loss\"?",
+            "x.toml:7: link.0.los: unknown key; allowed: between, select, rate, delay, limit, loss, loss_from, \
+             loss_of; did you mean \"loss\"?",
+        ),
+        (
+            "select = \"all\"\nloss_of = \"data\"",
+            "x.toml:6: link.0.loss_of = \"data\": there is no loss; allowed: beside loss",
+        ),
+        (
+            "select = \"all\"\nloss = 0.1\nloss_from = \"west\"",
+            "x.toml:7: link.0.loss_from = \"west\": select may name several cables; allowed: loss_from beside between",
+        ),
+        (
+            "between = [\"west\", \"east\"]\nloss = 0.1\nloss_from = \"left0\"",
+            "x.toml:7: link.0.loss_from = \"left0\": no end of this cable; allowed: west, east",
         ),
         (
             "between = [\"west\"]\nloss = 0",

@@ -17,14 +17,15 @@
 //! free, in vain too. What they drop then is noticed when the link is touched: see `settle`.
 
 use crate::config::{Discipline, QueueSpec};
+use crate::loss::RandomLoss;
 use crate::memory::{SharedMemory, SwitchSpec};
-use crate::network::Limit;
+use crate::network::{Limit, Loss};
 use crate::packet::{Flags, Packet};
 use crate::qdisc::{ActiveQueue, Queue};
 use crate::rcp::RcpMeter;
 use crate::records::CLASSES;
 use sparelane_core::rate::ByteTime;
-use sparelane_core::{Domain, Dur, Rate, Ring, Stream, Time};
+use sparelane_core::{Dur, Rate, Ring, Time};
 
 /// What a link is made of.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +34,7 @@ pub(crate) struct LinkSpec {
     pub(crate) delay: Dur,
     pub(crate) queue: QueueSpec,
     pub(crate) limit: Limit,
-    pub(crate) loss: f64,
+    pub(crate) loss: Loss,
     /// The memory that the queue shares with others, if it does.
     pub(crate) memory: Option<SharedMemory>,
     /// The largest packet that any flow sends.
@@ -77,23 +78,17 @@ pub(crate) struct LinkCounts {
 /// What makes packets vanish besides a full queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Hazards {
-    /// A draw below this loses the packet; zero for a wire without loss.
-    threshold: u64,
-    rng: Stream,
+    random: Option<RandomLoss>,
     pub(crate) planned: Vec<PlannedDrop>,
 }
 
 impl Hazards {
-    pub(crate) fn new(loss: f64, seed: u64, link: u64) -> Option<Hazards> {
-        (loss > 0.0).then(|| Hazards {
-            threshold: (loss * 2f64.powi(64)) as u64,
-            rng: Stream::new(seed, Domain::Loss, link),
-            planned: Vec::new(),
-        })
+    pub(crate) fn new(loss: Loss, seed: u64, link: u64) -> Hazards {
+        Hazards { random: RandomLoss::new(loss, seed, link), planned: Vec::new() }
     }
 
-    pub(crate) fn none() -> Hazards {
-        Hazards { threshold: 0, rng: Stream::new(0, Domain::Loss, 0), planned: Vec::new() }
+    fn none() -> Hazards {
+        Hazards { random: None, planned: Vec::new() }
     }
 
     /// Forgets what was planned for the flow in this slot.
@@ -106,7 +101,7 @@ impl Hazards {
         if self.planned.iter_mut().any(|planned| planned.takes(packet)) {
             return true;
         }
-        if self.threshold > 0 && self.rng.next_u64() < self.threshold {
+        if self.random.as_mut().is_some_and(|random| random.takes(packet)) {
             packet.doom();
         }
         false
@@ -127,8 +122,7 @@ impl Door {
         let hazards = Hazards::new(spec.loss, seed, number);
         let meter = spec.queue.rcp.map(|rcp| RcpMeter::new(rcp, spec.rate));
         let guards = !matches!(spec.queue.discipline, Discipline::Fifo | Discipline::Priority);
-        (hazards.is_some() || meter.is_some() || guards)
-            .then(|| Door { hazards: hazards.unwrap_or_else(Hazards::none), meter })
+        (hazards.random.is_some() || meter.is_some() || guards).then_some(Door { hazards, meter })
     }
 
     fn open() -> Door {

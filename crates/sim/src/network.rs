@@ -59,6 +59,25 @@ impl Limit {
     }
 }
 
+/// Random loss on the wire, in one direction of a cable.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Loss {
+    /// Probability that a packet is lost, 0 to 1.
+    pub probability: f64,
+    /// Whether only data packets can be lost, and neither acknowledgments nor handshakes.
+    pub data_only: bool,
+}
+
+impl Loss {
+    /// No loss.
+    pub const NONE: Loss = Loss::of_any(0.0);
+
+    /// The loss of any packet with `probability`.
+    pub const fn of_any(probability: f64) -> Loss {
+        Loss { probability, data_only: false }
+    }
+}
+
 /// A full-duplex cable between two nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cable {
@@ -72,14 +91,24 @@ pub struct Cable {
     pub delay: Dur,
     /// Size of the output queue of each direction; `None` takes the run's default.
     pub limit: Option<Limit>,
-    /// Probability that a packet is lost on the wire, 0 to 1, in each direction.
-    pub loss: f64,
+    /// Random loss in each direction: from a to b, and from b to a.
+    pub loss: [Loss; 2],
 }
 
 impl Cable {
     /// The rate of the direction that `from`, one of the ends, sends in.
     pub fn rate_from(&self, from: NodeId) -> Rate {
-        self.rates[usize::from(self.a != from)]
+        self.rates[self.direction_from(from)]
+    }
+
+    /// The loss of the direction that `from`, one of the ends, sends in.
+    pub fn loss_from(&self, from: NodeId) -> Loss {
+        self.loss[self.direction_from(from)]
+    }
+
+    /// The direction that `from`, one of the ends, sends in: 0 from a to b, 1 from b to a.
+    pub fn direction_from(&self, from: NodeId) -> usize {
+        usize::from(self.a != from)
     }
 
     /// The rate of the slower direction.
@@ -106,7 +135,7 @@ impl Network {
 
     /// Connects two nodes by a lossless cable with the default queue, of the same rate in both directions.
     pub fn connect(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Dur) -> &mut Cable {
-        self.cables.push(Cable { a, b, rates: [rate; 2], delay, limit: None, loss: 0.0 });
+        self.cables.push(Cable { a, b, rates: [rate; 2], delay, limit: None, loss: [Loss::NONE; 2] });
         let last = self.cables.len() - 1;
         &mut self.cables[last]
     }

@@ -206,7 +206,7 @@ impl Fabric for TwoEventFabric {
             in_transmission: None,
             free_at: Time::ZERO,
             wire: VecDeque::new(),
-            hazards: Hazards::new(spec.loss, seed, number).unwrap_or_else(Hazards::none),
+            hazards: Hazards::new(spec.loss, seed, number),
             meter: spec.queue.rcp.map(|rcp| RcpMeter::new(rcp, spec.rate)),
             wake: Time::NEVER,
             counts: LinkCounts::default(),
@@ -377,7 +377,7 @@ mod tests {
     };
     use crate::fabric::LinkFabric;
     use crate::memory::SwitchSpec;
-    use crate::network::{Cable, Network, NodeKind};
+    use crate::network::{Cable, Loss, Network, NodeKind};
     use crate::records::Records;
     use crate::topology::Dumbbell;
     use crate::workload::{
@@ -411,9 +411,13 @@ mod tests {
         let connect = |network: &mut Network, a: u32, b: u32, rng: &mut Stream| {
             let rate = Rate::from_mbps([10, 20, 100, 333][rng.below(4) as usize]);
             let delay = Dur::from_us([0, 10, 10, 1_000][rng.below(4) as usize]);
+            let number = network.cables.len();
             let cable = network.connect(NodeId(a), NodeId(b), rate, delay);
             cable.rates[1] = Rate::from_mbps(rate.as_bps() / 1_000_000 / (1 + rng.below(3)));
-            cable.loss = [0.0, 0.0, 0.0, 0.01][rng.below(4) as usize];
+            // Of data alone on every second cable, in one direction alone on every third.
+            let probability = [0.0, 0.0, 0.0, 0.01][rng.below(4) as usize];
+            let loss = Loss { probability, data_only: number.is_multiple_of(2) };
+            cable.loss = [loss, if number.is_multiple_of(3) { Loss::NONE } else { loss }];
             if rng.below(2) == 0 {
                 cable.limit = Some(if rng.below(2) == 0 {
                     Limit::Bytes(6_000 + rng.below(60_000))

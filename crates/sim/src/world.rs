@@ -183,7 +183,7 @@ fn link_specs(config: &RunConfig) -> Vec<LinkSpec> {
         let queue = differs.copied().unwrap_or(usual);
         let limit = cable.limit.filter(|_| differs.is_none()).unwrap_or(queue.limit);
         let memory = config.switch.filter(|_| !is_host).map(|spec| SharedMemory { router: from, spec });
-        let (rate, delay, loss) = (cable.rate_from(from), cable.delay, cable.loss);
+        let (rate, delay, loss) = (cable.rate_from(from), cable.delay, cable.loss_from(from));
         LinkSpec { rate, delay, queue, limit, loss, memory, largest_bytes }
     };
     let cables = config.network.cables.iter().enumerate();

@@ -19,7 +19,7 @@
 
 mod document;
 
-use crate::network::{Cable, Limit, Network, NodeId, NodeKind};
+use crate::network::{Cable, Limit, Loss, Network, NodeId, NodeKind};
 use crate::topology::names::Names;
 use crate::topology::{TopologyError, UnitParser, bounds};
 use document::{Data, Document};
@@ -85,7 +85,7 @@ pub fn parse(text: &str, defaults: &GraphmlDefaults, units: &dyn UnitParser) -> 
             rates: [rate; 2],
             delay,
             limit: bundle.limit,
-            loss: bundle.loss.unwrap_or(0.0),
+            loss: [Loss::of_any(bundle.loss.unwrap_or(0.0)); 2],
         });
     }
     check_hosts_have_edges(&document, &network)?;

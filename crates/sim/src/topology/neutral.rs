@@ -184,7 +184,10 @@ mod tests {
         assert_eq!(names, [("h0", NodeKind::Host), ("h1", NodeKind::Host), ("west", NodeKind::Router)]);
         let cable = &network.cables[1];
         assert_eq!((cable.a, cable.b, cable.rates), (NodeId(2), NodeId(1), [Rate::from_mbps(10); 2]));
-        assert_eq!((cable.delay, cable.limit, cable.loss), (Dur::from_us(5), Some(Limit::Bytes(3333 * 1500)), 0.0));
+        assert_eq!(
+            (cable.delay, cable.limit, cable.loss[0].probability),
+            (Dur::from_us(5), Some(Limit::Bytes(3333 * 1500)), 0.0)
+        );
     }
 
     #[test]

@@ -57,10 +57,10 @@ fn kinds_and_values_with_units_make_a_network_with_hosts() {
     let [plain, full] = &network.cables[..] else { panic!("two cables") };
     assert_eq!(
         (plain.rates, plain.delay, plain.limit, plain.loss),
-        ([Rate::from_gbps(1); 2], DEFAULTS.delay, None, 0.0)
+        ([Rate::from_gbps(1); 2], DEFAULTS.delay, None, [Loss::NONE; 2])
     );
     assert_eq!((full.rates, full.delay), ([Rate::from_gbps(10); 2], Dur::from_ms(5)));
-    assert_eq!((full.limit, full.loss), (Some(Limit::Bytes(64_000)), 0.01));
+    assert_eq!((full.limit, full.loss), (Some(Limit::Bytes(64_000)), [Loss::of_any(0.01); 2]));
 }
 
 #[test]
