@@ -1,7 +1,7 @@
 //! Every controller by name, with its parameters: what a scenario may ask for.
 
 use crate::algos::{
-    bbr, bbr3, constant, cubic, dctcp, ledbat, ledbat_plus_plus, newreno, pcc_allegro, pcc_vivace, rc3, rcp, rtcp,
+    bbr, bbr3, constant, cubic, dctcp, ledbat, ledbat_plus_plus, lp, newreno, pcc_allegro, pcc_vivace, rc3, rcp, rtcp,
     timely, vegas,
 };
 use crate::contract::CongestionControl;
@@ -87,6 +87,7 @@ pub const CONTROLLERS: &[Controller] = &[
     vegas::CONTROLLER,
     ledbat::CONTROLLER,
     ledbat_plus_plus::CONTROLLER,
+    lp::CONTROLLER,
     pcc_allegro::CONTROLLER,
     pcc_vivace::CONTROLLER,
     constant::CONTROLLER,

@@ -7,6 +7,7 @@ pub mod cubic;
 pub mod dctcp;
 pub mod ledbat;
 pub mod ledbat_plus_plus;
+pub mod lp;
 pub mod newreno;
 pub mod pcc_allegro;
 pub mod pcc_vivace;

@@ -1,0 +1,350 @@
+//! TCP-LP: low priority, by giving way before the queue is full.
+//!
+//! Source: Kuzmanovic and Knightly, "TCP-LP: Low-Priority Service via End-Point Congestion Control", IEEE/ACM ToN
+//! 14(4), 2006; what the paper leaves open, as in Linux (tcp_lp.c).
+//!
+//! Needs one-way delays. The flow is NewReno's, and every acknowledgment updates a smoothed one-way delay (gain 1/8)
+//! and the range of delays. Early congestion is a smoothed delay that is beyond the least by 15 % of the range. It
+//! halves the window; the flow then does not grow for an inference time of three round trips, and a second one in that
+//! time leaves one segment. The slow-start threshold is left as it is, and slow start brings the window back. The
+//! largest delay of all is never taken for the end of the range, only the one before it. After early congestion the
+//! range begins anew, from the smoothed delay to twice that.
+//!
+//! Of two kinds of TCP-LP the parameter `like` chooses. In Linux early congestion begins *at* the threshold, so that
+//! the first sample, which is a range of nothing, halves the first window and sets the range; and slow start, too,
+//! waits for the inference time. In ns-3 (TcpLp) and in the paper it begins beyond the threshold, and in ns-3 slow
+//! start does not wait. ns-3 counts milliseconds (`tick = "1ms"`), as Linux does with 1000 ticks a second, and like
+//! both we calculate in whole ticks and take no sample of zero ticks.
+//!
+//! Where we differ: windows are in bytes, not in whole segments as in Linux. Timestamps are of the arrival that caused
+//! an acknowledgment, and not of the acknowledgment's departure. Linux estimates how fast the receiver's clock ticks
+//! from timestamps, and errs: the clocks here are equal, but for `clock_offset`. Since the new range depends on it, a
+//! sender in Linux whose receiver was started at another time has a range that no queue can fill, and is NewReno after
+//! its first halving. The paper's flow, unlike Linux's and ours, goes on growing by a segment a round trip after the
+//! inference time.
+
+use super::newreno::NewReno;
+use crate::contract::{Ack, Congestion, Cx, Needs};
+use crate::param::{DefaultValue, Kind, Param, Unit};
+use crate::registry::Controller;
+use crate::window::{
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+};
+use sparelane_core::{Dur, Time};
+
+const THRESHOLD: Param = Param {
+    name: "threshold",
+    kind: Kind::Whole { min: 0, max: 100, unit: Unit::Named("% of the range of delays") },
+    default: DefaultValue::Whole(15),
+    meaning: "how far above the least one-way delay early congestion is",
+    source: "TCP-LP section III-B (delta = 0.15); Linux",
+};
+
+const LIKE: Param = Param {
+    name: "like",
+    kind: Kind::Choice(&["linux", "ns-3"]),
+    default: DefaultValue::Word("linux"),
+    meaning: "whether early congestion begins at the threshold and slow start waits for the inference time (linux)",
+    source: "Linux tcp_lp.c; ns-3 tcp-lp.cc",
+};
+
+const TICK: Param = Param {
+    name: "tick",
+    kind: Kind::Span { min: Dur::from_ns(1), max: Dur::from_secs(1) },
+    default: DefaultValue::Span(Dur::from_ns(1)),
+    meaning: "how coarse the clocks are by which delays are measured",
+    source: "ours; 1 ms in Linux with 1000 ticks a second and in ns-3",
+};
+
+const CLOCK_OFFSET: Param = Param {
+    name: "clock_offset",
+    kind: Kind::Span { min: Dur::from_ps(0), max: Dur::from_secs(1_000_000) },
+    default: DefaultValue::Span(Dur::from_ps(0)),
+    meaning: "how far ahead the receiver's clock is, which adds to every delay",
+    source: "ours; in Linux the time between the starts of the two hosts",
+};
+
+/// What the catalogue says of it.
+pub const CONTROLLER: Controller = Controller {
+    name: "lp",
+    summary: "low priority: gives way where one-way delays rise",
+    source: "Kuzmanovic and Knightly, IEEE/ACM ToN 2006",
+    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, THRESHOLD, LIKE, TICK, CLOCK_OFFSET],
+    make: |values, plan| {
+        let law = TcpLp::new(LpConfig {
+            threshold_percent: values.whole(&THRESHOLD),
+            like_linux: values.word(&LIKE) == "linux",
+            tick: values.span(&TICK),
+            clock_offset: values.span(&CLOCK_OFFSET),
+        });
+        Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
+    },
+};
+
+/// Constants of the law.
+#[derive(Clone, Copy, Debug)]
+pub struct LpConfig {
+    /// Percent of the range of delays above the least.
+    pub threshold_percent: u64,
+    /// Early congestion begins at the threshold, and slow start waits for the inference time.
+    pub like_linux: bool,
+    /// Of the clocks.
+    pub tick: Dur,
+    /// Of the receiver's clock before the sender's.
+    pub clock_offset: Dur,
+}
+
+/// One-way delays, in ticks of the clocks.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    least: u64,
+    /// The end of the range: beyond what was seen before, only with the second that large.
+    most: u64,
+    /// The largest.
+    reserved: u64,
+}
+
+impl Range {
+    fn of(delay: u64) -> Range {
+        Range { least: delay, most: delay, reserved: delay }
+    }
+
+    fn update(&mut self, delay: u64) {
+        self.least = self.least.min(delay);
+        if delay > self.reserved {
+            self.most = self.reserved;
+            self.reserved = delay;
+        } else {
+            self.most = self.most.max(delay);
+        }
+    }
+}
+
+/// The smoothed delay, eight times as large, and the range.
+#[derive(Clone, Copy, Debug)]
+struct Delays {
+    smoothed_by_8: u64,
+    range: Range,
+}
+
+/// The law.
+#[derive(Clone, Debug)]
+pub struct TcpLp {
+    config: LpConfig,
+    delays: Option<Delays>,
+    inference: Dur,
+    last_drop: Option<Time>,
+    /// No growth until the inference time is over.
+    is_inferring: bool,
+    newreno: NewReno,
+}
+
+impl TcpLp {
+    /// A law with these constants.
+    pub fn new(config: LpConfig) -> TcpLp {
+        TcpLp {
+            config,
+            delays: None,
+            inference: Dur::from_ps(0),
+            last_drop: None,
+            is_inferring: false,
+            newreno: NewReno::default(),
+        }
+    }
+
+    /// What two clocks show of `delay`, in ticks: the difference of two readings.
+    fn ticks(&self, delay: Dur, ack: &Ack, now: Time) -> u64 {
+        let tick = self.config.tick.as_ps();
+        let sent = ack.rtt.map_or(0, |rtt| now.as_ps().saturating_sub(rtt.as_ps()));
+        (sent + delay.as_ps()) / tick - sent / tick + self.config.clock_offset.as_ps() / tick
+    }
+
+    fn sample(&mut self, delay: u64) {
+        if delay == 0 {
+            return;
+        }
+        match &mut self.delays {
+            None => self.delays = Some(Delays { smoothed_by_8: delay * 8, range: Range::of(delay) }),
+            Some(Delays { smoothed_by_8, range }) => {
+                range.update(delay);
+                *smoothed_by_8 = *smoothed_by_8 - *smoothed_by_8 / 8 + delay;
+            }
+        }
+    }
+
+    /// Whether the smoothed delay shows early congestion; if so, the range begins anew.
+    fn indicates_congestion(&mut self) -> bool {
+        let Some(Delays { smoothed_by_8, range }) = &mut self.delays else { return false };
+        let smoothed = *smoothed_by_8 / 8;
+        let threshold = range.least + self.config.threshold_percent * (range.most - range.least) / 100;
+        if smoothed < threshold || smoothed == threshold && !self.config.like_linux {
+            return false;
+        }
+        let twice = *smoothed_by_8 / 4;
+        *range = Range { least: smoothed, most: twice, reserved: twice };
+        true
+    }
+}
+
+impl WindowLaw for TcpLp {
+    fn needs(&self) -> Needs {
+        Needs { one_way_delay: true, ..Needs::default() }
+    }
+
+    fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        if ack.acked_bytes == 0 {
+            return;
+        }
+        if let Some(delay) = ack.one_way_delay {
+            let delay = self.ticks(delay, ack, cx.now);
+            self.sample(delay);
+        }
+        if let Some(rtt) = ack.rtt {
+            self.inference = rtt.saturating_mul(3);
+        }
+        self.is_inferring = self.last_drop.is_some_and(|at| cx.now - at < self.inference);
+        if self.indicates_congestion() {
+            window.cwnd = if self.is_inferring { cx.mss_bytes } else { (window.cwnd / 2).max(cx.mss_bytes) };
+            self.last_drop = Some(cx.now);
+        }
+    }
+
+    fn slow_start(&mut self, window: &mut Window, _ack: &Ack, counted_bytes: u64, _cx: &mut Cx<'_>) {
+        if self.is_inferring && self.config.like_linux {
+            return;
+        }
+        window.cwnd = (window.cwnd + counted_bytes).min(window.ssthresh);
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        if !self.is_inferring {
+            self.newreno.grow(window, ack, cx);
+        }
+    }
+
+    fn cut(&mut self, window: &Window, flight_bytes: u64, event: Congestion, cx: &mut Cx<'_>) -> u64 {
+        self.newreno.cut(window, flight_bytes, event, cx)
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        let seconds = |ticks: u64| ticks as f64 * self.config.tick.as_secs_f64();
+        put("delay_s", self.delays.map_or(0.0, |delays| seconds(delays.smoothed_by_8) / 8.0));
+        put("least_delay_s", self.delays.map_or(0.0, |delays| seconds(delays.range.least)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::CongestionControl;
+    use crate::param::UNBOUNDED;
+    use sparelane_core::{Domain, Stream};
+
+    const MSS: u64 = 1000;
+    const LINUX: LpConfig =
+        LpConfig { threshold_percent: 15, like_linux: true, tick: Dur::from_ns(1), clock_offset: Dur::from_ps(0) };
+    const NS3: LpConfig = LpConfig { like_linux: false, ..LINUX };
+
+    /// A flow of 40 segments; round-trip times of 100 ms, so that the inference time is 300 ms.
+    struct Flow {
+        controller: Windowed<TcpLp>,
+        now: Time,
+        rng: Stream,
+    }
+
+    impl Flow {
+        fn new(config: LpConfig, initial_ssthresh: u64) -> Flow {
+            let window =
+                WindowConfig { initial_window: 40, initial_ssthresh, slow_start_limit: 1, growth_limit: UNBOUNDED };
+            let controller = Windowed::new(TcpLp::new(config), window, MSS);
+            Flow { controller, now: Time::ZERO + Dur::from_secs(1), rng: Stream::new(1, Domain::Test, 0) }
+        }
+
+        /// The window, in whole segments, after an acknowledgment `after_ms` later that tells of this one-way delay.
+        fn hears(&mut self, after_ms: u64, delay_us: u64) -> u64 {
+            self.now += Dur::from_ms(after_ms);
+            let mut cx = Cx { now: self.now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.rng };
+            let delay = Some(Dur::from_us(delay_us));
+            let ack = Ack { one_way_delay: delay, rtt: Some(Dur::from_ms(100)), ..Ack::in_sequence(MSS) };
+            self.controller.on_ack(&ack, &mut cx);
+            self.controller.limits().cwnd_bytes / MSS
+        }
+    }
+
+    /// The first delay of 10 ms makes a range from 10 to 20 ms, with its threshold at 11.5 ms. Delays of 14 ms smoothed
+    /// by 1/8 are 10.500, 10.938, 11.320 and 11.655 ms: the fourth is beyond.
+    #[test]
+    fn early_congestion_halves_the_window_and_within_the_inference_time_leaves_one_segment() {
+        let mut flow = Flow::new(LINUX, 2);
+        assert_eq!(flow.hears(0, 10_000), 20, "the first sample is at the threshold of an empty range");
+        assert_eq!([0; 3].map(|_| flow.hears(110, 14_000)), [20; 3]);
+        assert_eq!(flow.hears(0, 14_000), 10, "330 ms after the first");
+        let mut flow = Flow::new(LINUX, 2);
+        flow.hears(0, 10_000);
+        assert_eq!([0; 4].map(|_| flow.hears(70, 14_000)), [20, 20, 20, 1], "280 ms after the first");
+    }
+
+    /// The second range is 11.655 to 23.311 ms, its threshold 13.404 ms: 14 - 2.345 (7/8)^n ms are beyond it from n =
+    /// 11 on.
+    #[test]
+    fn after_early_congestion_the_range_is_the_smoothed_delay_to_twice_that() {
+        let mut flow = Flow::new(LINUX, 2);
+        flow.hears(0, 10_000);
+        for _ in 0..4 {
+            flow.hears(110, 14_000);
+        }
+        // NewReno's growth makes 11 segments of 10 on the way.
+        assert_eq!([0; 11].map(|_| flow.hears(400, 14_000))[7..], [10, 11, 11, 5]);
+    }
+
+    /// The first sample is the range. Of the second, 14 ms, the range only takes note, and 10.5 ms are beyond its 10
+    /// ms.
+    #[test]
+    fn ns3_waits_for_a_delay_beyond_the_first_one() {
+        let mut flow = Flow::new(NS3, 2);
+        assert_eq!([flow.hears(0, 10_000), flow.hears(0, 10_000), flow.hears(0, 14_000)], [40, 40, 20]);
+    }
+
+    #[test]
+    fn the_largest_delay_ends_the_range_once_another_exceeds_it() {
+        let mut range = Range::of(10);
+        let mut after = |delay| {
+            range.update(delay);
+            (range.least, range.most)
+        };
+        assert_eq!([30, 20, 40, 25, 8].map(&mut after), [(10, 10), (10, 20), (10, 30), (10, 30), (8, 30)]);
+    }
+
+    #[test]
+    fn nothing_grows_in_the_inference_time_but_slow_start_of_ns3() {
+        // The acknowledgment that brings the news still counts.
+        let after_a_halving = |config, delays_us: &[u64]| {
+            let mut flow = Flow::new(config, UNBOUNDED);
+            let halved = delays_us.iter().map(|&delay_us| flow.hears(0, delay_us)).last();
+            assert_eq!(halved, Some(21));
+            [290, 9, 1].map(|ms| flow.hears(ms, 10_000))
+        };
+        assert_eq!(after_a_halving(LINUX, &[10_000]), [21, 21, 22]);
+        assert_eq!(after_a_halving(NS3, &[10_000, 14_000]), [22, 23, 24]);
+    }
+
+    /// A clock an hour ahead puts the second threshold nine minutes away.
+    #[test]
+    fn a_receiver_that_was_started_earlier_never_shows_early_congestion_again() {
+        let mut flow = Flow::new(LpConfig { clock_offset: Dur::from_secs(3600), ..LINUX }, 2);
+        assert_eq!(flow.hears(0, 10_000), 20);
+        assert!((0..100).all(|_| flow.hears(400, 4_000_000) >= 20));
+    }
+
+    /// 10.4 ms from 1000.7 ms on are 11 readings of a clock of milliseconds, and from 1000.0 ms on 10.
+    #[test]
+    fn coarse_clocks_show_the_difference_of_their_readings() {
+        let law = TcpLp::new(LpConfig { tick: Dur::from_ms(1), ..LINUX });
+        let ack = Ack { rtt: Some(Dur::from_ms(100)), ..Ack::in_sequence(MSS) };
+        let ticks = |sent_us| {
+            let now = Time::ZERO + Dur::from_us(sent_us) + Dur::from_ms(100);
+            law.ticks(Dur::from_us(10_400), &ack, now)
+        };
+        assert_eq!((ticks(1_000_700), ticks(1_000_000)), (11, 10));
+    }
+}
