@@ -1,8 +1,8 @@
 //! Every controller by name, with its parameters: what a scenario may ask for.
 
 use crate::algos::{
-    bbr, bbr3, constant, cubic, dctcp, ledbat, ledbat_plus_plus, lp, newreno, pcc_allegro, pcc_vivace, rc3, rcp, rtcp,
-    timely, vegas,
+    bbr, bbr3, bic, constant, cubic, dctcp, highspeed, htcp, hybla, ledbat, ledbat_plus_plus, lp, newreno, pcc_allegro,
+    pcc_vivace, rc3, rcp, rtcp, scalable, timely, vegas,
 };
 use crate::contract::CongestionControl;
 use crate::param::{Param, ParamError, Values};
@@ -80,6 +80,11 @@ pub enum BuildError {
 pub const CONTROLLERS: &[Controller] = &[
     newreno::CONTROLLER,
     cubic::CONTROLLER,
+    bic::CONTROLLER,
+    highspeed::CONTROLLER,
+    scalable::CONTROLLER,
+    htcp::CONTROLLER,
+    hybla::CONTROLLER,
     dctcp::CONTROLLER,
     bbr::CONTROLLER,
     bbr3::CONTROLLER,

@@ -2,9 +2,13 @@
 
 pub mod bbr;
 pub mod bbr3;
+pub mod bic;
 pub mod constant;
 pub mod cubic;
 pub mod dctcp;
+pub mod highspeed;
+pub mod htcp;
+pub mod hybla;
 pub mod ledbat;
 pub mod ledbat_plus_plus;
 pub mod lp;
@@ -14,5 +18,6 @@ pub mod pcc_vivace;
 pub mod rc3;
 pub mod rcp;
 pub mod rtcp;
+pub mod scalable;
 pub mod timely;
 pub mod vegas;

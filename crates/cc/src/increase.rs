@@ -1,0 +1,55 @@
+//! Growth in whole segments, as Linux counts it: what acknowledgments earn is saved until it pays for a segment.
+//!
+//! Exact at any window: what is left over pays for the next segment. Linux 2.6.32 begins again from zero after a segment in
+//! some of its laws, and compares before it counts, so that a segment costs one acknowledgment more than the law says; later
+//! versions do as we do.
+
+use crate::window::Window;
+
+/// What has been earned and not spent, in a unit that the law chooses.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Increase {
+    saved: u64,
+}
+
+impl Increase {
+    /// Saves `earned`, and grows `window` by a segment for each `price` of what is saved, though by no more than
+    /// `most_segments`: what exceeds that is lost. True where the window has grown.
+    #[inline]
+    pub fn grow(&mut self, window: &mut Window, earned: u64, price: u64, most_segments: u64, mss_bytes: u64) -> bool {
+        self.saved = self.saved.saturating_add(earned);
+        if self.saved < price {
+            return false;
+        }
+        let price = price.max(1);
+        let segments = (self.saved / price).min(most_segments);
+        self.saved %= price;
+        window.cwnd += segments * mss_bytes;
+        segments > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_over_pays_for_the_next_segment() {
+        let mut window = Window { cwnd: 10_000, ssthresh: 0 };
+        let mut increase = Increase::default();
+        let grew: Vec<_> = (0..7).map(|_| increase.grow(&mut window, 3, 7, u64::MAX, 1000)).collect();
+        assert_eq!(grew, [false, false, true, false, true, false, true], "three for 21 in all");
+        assert_eq!(window.cwnd, 13_000);
+    }
+
+    #[test]
+    fn what_exceeds_the_most_is_lost() {
+        let mut window = Window { cwnd: 10_000, ssthresh: 0 };
+        let mut increase = Increase::default();
+        assert!(increase.grow(&mut window, 75, 10, 2, 1000));
+        assert_eq!(window.cwnd, 12_000);
+        assert!(!increase.grow(&mut window, 4, 10, 2, 1000), "five and four are saved");
+        assert!(increase.grow(&mut window, 1, 10, 2, 1000));
+        assert_eq!(window.cwnd, 13_000);
+    }
+}
