@@ -11,6 +11,7 @@ pub mod algos;
 pub mod contract;
 pub mod delay;
 pub mod filter;
+pub mod hystart;
 pub mod increase;
 pub mod monitor;
 pub mod pace;

@@ -1,9 +1,22 @@
 //! CUBIC: the window grows as a cubic of the time since the last cut, whatever the round-trip time.
 //!
-//! Source: RFC 9438. Windows are in segments inside the law, as in the RFC. Cube roots come from
-//! `libm` and not the platform, so that results repeat anywhere. HyStart++ is not part of this law.
+//! Source: RFC 9438. Windows are in segments inside the law, as in the RFC. Cube roots come from `libm` and not the
+//! platform, so that results repeat anywhere. HyStart++ is not part of this law.
+//!
+//! CUBIC as of Linux 2.6.32 (tcp_cubic.c 2.3): `initial_window = 3` (2 with segments beyond 1460 bytes),
+//! `hystart = true`, `hystart_divisor = 16`, `hystart_least_rise = "2ms"`. That of Red Hat's 2.6.32 has later changes:
+//! `"4ms"`, and `growth_before_loss = 0.05`, as Linux has since 2.6.39. Slow start counts acknowledgments, which is
+//! `slow_start_limit = 1`, as it is; beyond, Linux multiplies by the segments that an acknowledgment covers on average,
+//! which comes to counting bytes: leave `growth_limit` unbounded.
+//!
+//! What still differs there from RFC 9438 and from us: Reno's estimate (eq. 4) counts acknowledgments, grows by 3
+//! (1 - beta) / (1 + beta) also beyond the window before the cut, and is reached within a round trip and not at once.
+//! The cubic looks ahead by the least round-trip time, not by the smoothed one, without the bound of 1.5 cwnd, at most
+//! 32 times a second; where it is below the window, the window grows by a hundredth of a segment a round trip. Pauses
+//! of the application count as time. beta is 717/1024 and C 410/1024; windows are whole segments, and time is in ticks.
 
 use crate::contract::{Ack, Congestion, Cx};
+use crate::hystart::{HYSTART, HYSTART_DIVISOR, HYSTART_LEAST_RISE, HyStart, HyStartConfig};
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::window::{
@@ -35,17 +48,39 @@ const FAST_CONVERGENCE: Param = Param {
     source: "RFC 9438 section 4.7",
 };
 
+const GROWTH_BEFORE_LOSS: Param = Param {
+    name: "growth_before_loss",
+    kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
+    default: DefaultValue::Number(0.0),
+    meaning: "least growth in a round trip, as a share of the window, before the first loss and after timeouts",
+    source: "none in RFC 9438; 0.05 in Linux since 2.6.39",
+};
+
 /// What the catalogue says of it.
 pub const CONTROLLER: Controller = Controller {
     name: "cubic",
     summary: "a cubic of the time since the last loss",
     source: "RFC 9438",
-    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, C, BETA, FAST_CONVERGENCE],
+    params: &[
+        INITIAL_WINDOW,
+        INITIAL_SSTHRESH,
+        SLOW_START_LIMIT,
+        GROWTH_LIMIT,
+        C,
+        BETA,
+        FAST_CONVERGENCE,
+        GROWTH_BEFORE_LOSS,
+        HYSTART,
+        HYSTART_DIVISOR,
+        HYSTART_LEAST_RISE,
+    ],
     make: |values, plan| {
         let config = CubicConfig {
             c: values.number(&C),
             beta: values.number(&BETA),
             fast_convergence: values.flag(&FAST_CONVERGENCE),
+            growth_before_loss: values.number(&GROWTH_BEFORE_LOSS),
+            hystart: HyStartConfig::of(values),
         };
         Ok(Box::new(Windowed::new(Cubic::new(config), WindowConfig::of(values), plan.mss_bytes)))
     },
@@ -60,6 +95,10 @@ pub struct CubicConfig {
     pub beta: f64,
     /// Release bandwidth faster when the saturation point falls (section 4.7).
     pub fast_convergence: bool,
+    /// Least growth in a round trip while no saturation point is known, as a share of the window.
+    pub growth_before_loss: f64,
+    /// How slow start ends without a loss.
+    pub hystart: Option<HyStartConfig>,
 }
 
 /// The time since the last cut, and what the window was then.
@@ -86,12 +125,14 @@ pub struct Cubic {
     cwnd_prior: f64,
     epoch: Option<Epoch>,
     before_cut: Option<(f64, f64, Option<Epoch>)>,
+    hystart: Option<Box<HyStart>>,
 }
 
 impl Cubic {
     /// A law with these constants.
     pub fn new(config: CubicConfig) -> Cubic {
-        Cubic { config, w_max: 0.0, cwnd_prior: 0.0, epoch: None, before_cut: None }
+        let hystart = config.hystart.map(|hystart| Box::new(HyStart::new(hystart)));
+        Cubic { config, w_max: 0.0, cwnd_prior: 0.0, epoch: None, before_cut: None, hystart }
     }
 
     fn start_epoch(&self, cwnd: f64, now: Time) -> Epoch {
@@ -103,6 +144,13 @@ impl Cubic {
 }
 
 impl WindowLaw for Cubic {
+    #[inline]
+    fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        if let Some(hystart) = &mut self.hystart {
+            hystart.observe(window, ack, ack.rtt, cx);
+        }
+    }
+
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         let CubicConfig { c, beta, .. } = self.config;
         let mss = cx.mss_bytes as f64;
@@ -128,13 +176,16 @@ impl WindowLaw for Cubic {
         let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
         epoch.w_est += alpha * acked / cwnd;
 
-        let growth = if cubic(t) < epoch.w_est {
+        let mut growth = if cubic(t) < epoch.w_est {
             (epoch.w_est - cwnd).max(0.0)
         } else {
             // Sections 4.4 and 4.5: approach the cubic's value one round-trip time ahead.
             let target = cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
             (target - cwnd) / cwnd * acked
         };
+        if self.config.growth_before_loss > 0.0 && self.w_max == 0.0 {
+            growth = growth.max(self.config.growth_before_loss * acked);
+        }
         // At a large window an acknowledgment is worth less than a byte.
         let bytes = growth * mss + epoch.fraction;
         window.cwnd += bytes as u64;
@@ -154,6 +205,9 @@ impl WindowLaw for Cubic {
         };
         self.cwnd_prior = cwnd;
         self.epoch = None;
+        if let (Some(hystart), Congestion::Timeout { .. }) = (&mut self.hystart, event) {
+            hystart.restart();
+        }
         (window.cwnd as f64 * self.config.beta) as u64
     }
 
@@ -167,10 +221,14 @@ impl WindowLaw for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::CongestionControl;
+    use crate::param::{Value, Values};
+    use crate::registry::{Blueprint, build};
     use sparelane_core::{Domain, Dur, Stream};
 
     const MSS: u64 = 1000;
-    const CONFIG: CubicConfig = CubicConfig { c: 0.4, beta: 0.7, fast_convergence: true };
+    const CONFIG: CubicConfig =
+        CubicConfig { c: 0.4, beta: 0.7, fast_convergence: true, growth_before_loss: 0.0, hystart: None };
 
     fn at(now: Time, rng: &mut Stream) -> Cx<'_> {
         let rtt = Some(Dur::from_ms(100));
@@ -261,5 +319,51 @@ mod tests {
             window.cwnd
         };
         assert_eq!(grown_after(Dur::from_secs(100)), grown_after(Dur::from_ms(100)));
+    }
+
+    /// Beyond a slow start that ended at 1000 segments, 5 % of what is acknowledged. After a loss the cubic: it is 0.1
+    /// s from 700 segments on, and in 0.1 s at 1000 - 0.4 (9.0856 - 0.2)^3 = 719.4, of which a round of acknowledgments
+    /// gives 1 - 1/e.
+    #[test]
+    fn before_the_first_loss_the_window_grows_by_a_twentieth_a_round_trip() {
+        let mut law = Cubic::new(CubicConfig { growth_before_loss: 0.05, ..CONFIG });
+        let after_round = |law: &mut Cubic, segments: u64| {
+            let mut rng = Stream::new(1, Domain::Test, 0);
+            let mut window = Window { cwnd: segments * MSS, ssthresh: 0 };
+            law.grow(&mut window.clone(), &one_segment(), &mut at(Time::ZERO, &mut rng));
+            for _ in 0..segments {
+                law.grow(&mut window, &one_segment(), &mut at(Time::ZERO + Dur::from_ms(100), &mut rng));
+            }
+            window.cwnd / MSS
+        };
+        assert_eq!(after_round(&mut law, 1000), 1050);
+        let loss = Congestion::Loss { flight_bytes: 0 };
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        law.cut(&Window { cwnd: 1000 * MSS, ssthresh: 0 }, 0, loss, &mut at(Time::ZERO, &mut rng));
+        assert_eq!(after_round(&mut law, 700), 712);
+    }
+
+    /// Acknowledgments 1 ms apart, in rounds of 100, with round-trip times of 100 ms: 50 after the first of a round are
+    /// a train of half a round trip. After a timeout the first round begins below 16 segments, and is not looked at.
+    #[test]
+    fn hystart_ends_slow_start_again_after_a_timeout() {
+        let mut values = Values::default();
+        values.set("hystart", Value::Flag(true));
+        values.set("initial_window", Value::Whole(1000));
+        let mut cubic = build("cubic", &values, &Blueprint::of_any(MSS, &Values::default())).expect("CUBIC");
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let mut now = Time::ZERO + Dur::from_secs(1);
+        let mut window_after = |cubic: &mut Box<dyn CongestionControl>, acks: u64| {
+            for _ in 0..acks {
+                now += Dur::from_ms(1);
+                let rtt = Some(Dur::from_ms(100));
+                cubic.on_ack(&Ack { rtt, in_flight_bytes: 99 * MSS, ..one_segment() }, &mut at(now, &mut rng));
+            }
+            cubic.limits().cwnd_bytes / MSS
+        };
+        assert_eq!([50, 1, 1].map(|acks| window_after(&mut cubic, acks)), [1050, 1050, 1050]);
+        let timeout = Congestion::Timeout { flight_bytes: 0, first: true };
+        cubic.on_congestion(timeout, &mut at(Time::ZERO, &mut Stream::new(1, Domain::Test, 0)));
+        assert_eq!([100, 50, 1, 1].map(|acks| window_after(&mut cubic, acks)), [101, 151, 151, 151]);
     }
 }

@@ -284,8 +284,8 @@ mod tests {
         assert_eq!([0; 4].map(|_| flow.hears(70, 14_000)), [20, 20, 20, 1], "280 ms after the first");
     }
 
-    /// The second range is 11.655 to 23.311 ms, its threshold 13.404 ms: 14 - 2.345 (7/8)^n ms are beyond it from n =
-    /// 11 on.
+    /// The second range is 11.655 to 23.311 ms, its threshold 13.404 ms: 14 - 2.345 (7/8)^n ms are beyond it from
+    /// n = 11 on.
     #[test]
     fn after_early_congestion_the_range_is_the_smoothed_delay_to_twice_that() {
         let mut flow = Flow::new(LINUX, 2);

@@ -1,0 +1,267 @@
+//! HyStart: ends slow start before the queue overflows, by two signs of a full path.
+//!
+//! Source: Ha and Rhee, "Hybrid Slow Start for High-Bandwidth and Long-Distance Networks", PFLDnet 2008; constants as
+//! in Linux (tcp_cubic.c). HyStart++ (RFC 9406) is another algorithm.
+//!
+//! A train of acknowledgments, none more than 2 ms after the one before, that is half the least round-trip time long:
+//! what was sent in a row comes back in a row, and one way of the path is full. And delay: the least round-trip time of
+//! the first eight samples of a round is beyond the least of all by an eighth of it, though by 4 ms at least and 16 ms
+//! at most. Either sign makes the window the slow-start threshold, once until the next timeout. Below 16 segments
+//! neither is looked for.
+//!
+//! What Linux had when: an eighth since 3.19, a sixteenth before; 4 ms at least since 2.6.39, 2 ms before. The 2.6.32
+//! of Red Hat has a sixteenth and 4 ms. From 2.6.39 on a train must be longer than half the least round-trip time, and
+//! not only as long. All of them measure in ticks or milliseconds, and we exactly.
+
+use crate::contract::{Ack, Cx, Phase};
+use crate::param::{DefaultValue, Kind, Param, Unit, Values};
+use crate::round::Round;
+use crate::window::Window;
+use sparelane_core::{Dur, Time};
+
+/// Whether a law has it.
+pub const HYSTART: Param = Param {
+    name: "hystart",
+    kind: Kind::Flag,
+    default: DefaultValue::Flag(false),
+    meaning: "end slow start before the queue overflows (HyStart)",
+    source: "Ha and Rhee, PFLDnet 2008; on in Linux",
+};
+
+/// [`HyStartConfig::divisor`].
+pub const HYSTART_DIVISOR: Param = Param {
+    name: "hystart_divisor",
+    kind: Kind::Whole { min: 1, max: 1000, unit: Unit::One },
+    default: DefaultValue::Whole(8),
+    meaning: "slow start ends where delay rises by the least round-trip time divided by this",
+    source: "Linux since 3.19; 16 before",
+};
+
+/// [`HyStartConfig::least_rise`].
+pub const HYSTART_LEAST_RISE: Param = Param {
+    name: "hystart_least_rise",
+    kind: Kind::Span { min: Dur::ZERO, max: MOST_RISE },
+    default: DefaultValue::Span(Dur::from_ms(4)),
+    meaning: "slow start does not end by delay that rises by less than this",
+    source: "Linux since 2.6.39; 2 ms before",
+};
+
+const MOST_RISE: Dur = Dur::from_ms(16);
+
+/// So many samples of a round show its delay.
+const SAMPLES: u32 = 8;
+
+/// Constants.
+#[derive(Clone, Copy, Debug)]
+pub struct HyStartConfig {
+    /// Signs are looked for from this window on, segments.
+    pub low_window: u64,
+    /// Between acknowledgments of one train, at most.
+    pub ack_delta: Dur,
+    /// The delay that ends slow start is the least round-trip time divided by this,
+    pub divisor: u64,
+    /// at least this,
+    pub least_rise: Dur,
+    /// and at most this.
+    pub most_rise: Dur,
+    /// Trains and round-trip times that are shorter than this are no signs.
+    pub floor: Dur,
+}
+
+impl HyStartConfig {
+    /// As the values of a controller that declares these parameters say, with the other constants of Linux's CUBIC.
+    pub fn of(values: &Values) -> Option<HyStartConfig> {
+        values.flag(&HYSTART).then(|| HyStartConfig {
+            low_window: 16,
+            ack_delta: Dur::from_ms(2),
+            divisor: values.whole(&HYSTART_DIVISOR),
+            least_rise: values.span(&HYSTART_LEAST_RISE),
+            most_rise: MOST_RISE,
+            floor: Dur::ZERO,
+        })
+    }
+}
+
+/// What was seen of this slow start.
+#[derive(Clone, Debug)]
+pub struct HyStart {
+    config: HyStartConfig,
+    min_rtt: Dur,
+    is_over: bool,
+    round: Round,
+    train_began: Time,
+    last_ack: Time,
+    /// Of this round.
+    samples: u32,
+    least_rtt: Dur,
+}
+
+impl HyStart {
+    /// At the start of a connection.
+    pub fn new(config: HyStartConfig) -> HyStart {
+        HyStart {
+            config,
+            min_rtt: Dur::MAX,
+            is_over: false,
+            round: Round::default(),
+            train_began: Time::ZERO,
+            last_ack: Time::ZERO,
+            samples: 0,
+            least_rtt: Dur::MAX,
+        }
+    }
+
+    /// Forgets all: after a timeout.
+    pub fn restart(&mut self) {
+        *self = HyStart::new(self.config);
+    }
+
+    /// A train begins at `now` at the earliest.
+    pub fn break_train(&mut self, now: Time) {
+        (self.train_began, self.last_ack) = (now, now);
+    }
+
+    /// Takes one acknowledgment, with the round-trip time that it shows; ends slow start where that is due.
+    pub fn observe(&mut self, window: &mut Window, ack: &Ack, rtt: Option<Dur>, cx: &Cx<'_>) {
+        if self.is_over || window.cwnd >= window.ssthresh || ack.phase == Phase::Recovery {
+            return;
+        }
+        let round_is_over = self.round.is_over(ack);
+        if let Some(rtt) = rtt {
+            self.min_rtt = self.min_rtt.min(rtt);
+            if window.cwnd >= self.config.low_window * cx.mss_bytes && self.sees_full_path(rtt, cx.now) {
+                window.ssthresh = window.cwnd;
+                self.is_over = true;
+            }
+        }
+        if round_is_over {
+            self.break_train(cx.now);
+            (self.samples, self.least_rtt) = (0, Dur::MAX);
+        }
+    }
+
+    fn sees_full_path(&mut self, rtt: Dur, now: Time) -> bool {
+        let HyStartConfig { ack_delta, divisor, least_rise, most_rise, floor, .. } = self.config;
+        if now - self.last_ack <= ack_delta {
+            self.last_ack = now;
+            if now - self.train_began >= (self.min_rtt / 2).max(floor) {
+                return true;
+            }
+        }
+        if self.samples < SAMPLES {
+            self.samples += 1;
+            self.least_rtt = self.least_rtt.min(rtt);
+            return false;
+        }
+        let rise = (self.min_rtt / divisor).clamp(least_rise, most_rise);
+        self.least_rtt > (self.min_rtt + rise).max(floor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::param::Value;
+    use sparelane_core::{Domain, Stream};
+
+    const MSS: u64 = 1000;
+
+    fn linux() -> HyStartConfig {
+        let mut values = Values::default();
+        values.set("hystart", Value::Flag(true));
+        HyStartConfig::of(&values).expect("HyStart")
+    }
+
+    /// A slow start of 100 segments in a round of 1000 acknowledgments, which began with one of `min_rtt`.
+    struct SlowStart {
+        hystart: HyStart,
+        window: Window,
+        now: Time,
+        rng: Stream,
+    }
+
+    impl SlowStart {
+        fn new(config: HyStartConfig, segments: u64, min_rtt: Dur) -> SlowStart {
+            let mut start = SlowStart {
+                hystart: HyStart::new(config),
+                window: Window { cwnd: segments * MSS, ssthresh: u64::MAX },
+                now: Time::ZERO + Dur::from_secs(1),
+                rng: Stream::new(1, Domain::Test, 0),
+            };
+            start.acknowledge(Dur::ZERO, min_rtt);
+            start
+        }
+
+        /// Whether slow start goes on after an acknowledgment `after` the last one.
+        fn acknowledge(&mut self, after: Dur, rtt: Dur) -> bool {
+            self.now += after;
+            let cx = Cx { now: self.now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.rng };
+            let ack = Ack { in_flight_bytes: 1000 * MSS, ..Ack::in_sequence(MSS) };
+            self.hystart.observe(&mut self.window, &ack, Some(rtt), &cx);
+            self.window.ssthresh > self.window.cwnd
+        }
+
+        /// After how many acknowledgments slow start ends, of at most 900.
+        fn ends_after(&mut self, every: Dur, rtt: Dur) -> Option<u64> {
+            (1..=900).find(|_| !self.acknowledge(every, rtt))
+        }
+    }
+
+    const RTT: Dur = Dur::from_ms(100);
+
+    #[test]
+    fn a_train_of_half_the_least_round_trip_time_ends_slow_start() {
+        let ends_after = |every| SlowStart::new(linux(), 100, RTT).ends_after(every, RTT);
+        assert_eq!(ends_after(Dur::from_ms(1)), Some(50));
+        assert_eq!(ends_after(Dur::from_ms(2)), Some(25));
+        assert_eq!(ends_after(Dur::from_us(2_001)), None);
+    }
+
+    #[test]
+    fn a_pause_of_more_than_two_milliseconds_ends_the_train_for_the_round() {
+        let mut start = SlowStart::new(linux(), 100, RTT);
+        assert!((0..20).all(|_| start.acknowledge(Dur::from_ms(1), RTT)));
+        assert!(start.acknowledge(Dur::from_ms(3), RTT));
+        assert_eq!(start.ends_after(Dur::from_ms(1), RTT), None);
+    }
+
+    /// Eight samples, and the ninth acknowledgment ends slow start: the rise is 100 / 8 = 12.5 ms, of 20 ms the least
+    /// of 4, and of 400 ms the most of 16.
+    #[test]
+    fn a_delay_beyond_an_eighth_of_the_least_round_trip_time_ends_slow_start() {
+        let ends_after = |config, least_ms: u64, rtt_us| {
+            let mut start = SlowStart::new(config, 100, Dur::from_ms(least_ms));
+            start.ends_after(Dur::from_ms(3), Dur::from_us(rtt_us))
+        };
+        assert_eq!([112_500, 112_501].map(|us| ends_after(linux(), 100, us)), [None, Some(9)]);
+        assert_eq!([24_000, 24_001].map(|us| ends_after(linux(), 20, us)), [None, Some(9)]);
+        assert_eq!([416_000, 416_001].map(|us| ends_after(linux(), 400, us)), [None, Some(9)]);
+        let of_2_6_32 = HyStartConfig { divisor: 16, least_rise: Dur::from_ms(2), ..linux() };
+        assert_eq!([106_250, 106_251].map(|us| ends_after(of_2_6_32, 100, us)), [None, Some(9)]);
+        assert_eq!([22_000, 22_001].map(|us| ends_after(of_2_6_32, 20, us)), [None, Some(9)]);
+    }
+
+    #[test]
+    fn one_short_round_trip_among_the_first_eight_keeps_slow_start_going() {
+        let mut start = SlowStart::new(linux(), 100, RTT);
+        let long = Dur::from_ms(150);
+        assert!([long, long, RTT, long].iter().all(|&rtt| start.acknowledge(Dur::from_ms(3), rtt)));
+        assert_eq!(start.ends_after(Dur::from_ms(3), long), None);
+    }
+
+    #[test]
+    fn below_sixteen_segments_slow_start_goes_on() {
+        let ends_after = |segments| SlowStart::new(linux(), segments, RTT).ends_after(Dur::from_ms(1), RTT);
+        assert_eq!((ends_after(15), ends_after(16)), (None, Some(50)));
+    }
+
+    #[test]
+    fn it_ends_slow_start_once_until_it_restarts() {
+        let mut start = SlowStart::new(linux(), 100, RTT);
+        assert!(start.ends_after(Dur::from_ms(1), RTT).is_some());
+        start.window.ssthresh = u64::MAX;
+        assert_eq!(start.ends_after(Dur::from_ms(1), RTT), None);
+        start.hystart.restart();
+        assert_eq!(start.ends_after(Dur::from_ms(1), RTT), Some(51), "the first begins a round");
+    }
+}
