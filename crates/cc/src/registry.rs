@@ -1,8 +1,8 @@
 //! Every controller by name, with its parameters: what a scenario may ask for.
 
 use crate::algos::{
-    bbr, bbr3, bic, constant, cubic, dctcp, highspeed, htcp, hybla, ledbat, ledbat_plus_plus, lp, newreno, pcc_allegro,
-    pcc_vivace, rc3, rcp, rtcp, scalable, timely, vegas,
+    bbr, bbr3, bic, constant, cubic, dctcp, fast, highspeed, htcp, hybla, illinois, ledbat, ledbat_plus_plus, lp,
+    newreno, pcc_allegro, pcc_vivace, rc3, rcp, rtcp, scalable, timely, vegas, veno, westwood, yeah,
 };
 use crate::contract::CongestionControl;
 use crate::param::{Param, ParamError, Values};
@@ -90,6 +90,11 @@ pub const CONTROLLERS: &[Controller] = &[
     bbr3::CONTROLLER,
     timely::CONTROLLER,
     vegas::CONTROLLER,
+    fast::CONTROLLER,
+    illinois::CONTROLLER,
+    westwood::CONTROLLER,
+    veno::CONTROLLER,
+    yeah::CONTROLLER,
     ledbat::CONTROLLER,
     ledbat_plus_plus::CONTROLLER,
     lp::CONTROLLER,

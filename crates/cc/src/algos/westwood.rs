@@ -1,0 +1,287 @@
+//! TCP Westwood+: after a loss, the window that the measured bandwidth fills an empty path with.
+//!
+//! Source: Mascolo, Casetti, Gerla, Sanadidi, Wang, "TCP Westwood: Bandwidth Estimation for Enhanced Transport over Wireless
+//! Links", MobiCom 2001; Grieco and Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP
+//! Congestion Control", CCR 34(2), 2004; the filter as in Linux 2.6.32 (tcp_westwood.c).
+//!
+//! The window grows as NewReno's. All that is delivered in a sampling window, which lasts longer than both the last
+//! round-trip time and 50 ms, gives one sample of the bandwidth; it goes through a filter that keeps 7/8 of the old value,
+//! and the outcome through another. The first sample starts both. At a loss or a mark the window becomes bandwidth x least
+//! round-trip time, and once more with what is known then when recovery is over; after a timeout that is where slow start
+//! ends, and the least round-trip time is sought anew. It is two segments at least, and as long as there is no sample.
+//!
+//! Where we differ: Linux counts time in ticks of its clock (1 ms), and a round-trip time up to the next one; ours is exact.
+//! It guesses from duplicate acknowledgments what SACK tells us. During recovery 2.6.32 lowers the window step by step (rate
+//! halving) to bandwidth x least RTT at the lowest; we go there at once, as the paper does. Today's Linux has the same law,
+//! with proportional rate reduction towards half the window during recovery. In the paper the sampling window is a round-trip
+//! time, without a floor: on short paths set `sampling_window` to 0.
+//!
+//! ns-3 (TcpWestwoodPlus) samples for one round-trip time and pauses until the next acknowledgment; filters once, by
+//! Tustin's rule (0.9 of the old value and 0.1 of the mean of the last two samples), from zero; keeps the least round-trip
+//! time for ever; and leaves the window alone when recovery is over.
+
+use super::newreno::NewReno;
+use crate::contract::{Ack, Congestion, Cx, Phase};
+use crate::param::{DefaultValue, Kind, Param};
+use crate::registry::Controller;
+use crate::window::{
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+};
+use sparelane_core::{Dur, Rate, Time};
+
+const SAMPLING_WINDOW: Param = Param {
+    name: "sampling_window",
+    kind: Kind::Span { min: Dur::from_ps(0), max: Dur::from_secs(10) },
+    default: DefaultValue::Span(Dur::from_ms(50)),
+    meaning: "least time over which bandwidth is sampled",
+    source: "Linux (TCP_WESTWOOD_RTT_MIN)",
+};
+
+/// What the catalogue says of it.
+pub const CONTROLLER: Controller = Controller {
+    name: "westwood",
+    summary: "after a loss, the window that the measured bandwidth fills",
+    source: "Mascolo et al., MobiCom 2001; Grieco and Mascolo, CCR 2004; Linux 2.6.32",
+    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SAMPLING_WINDOW],
+    make: |values, plan| {
+        let law = Westwood::new(values.span(&SAMPLING_WINDOW));
+        Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
+    },
+};
+
+/// 7/8 of the old value and 1/8 of the new one.
+fn filtered(old: Rate, new: Rate) -> Rate {
+    Rate::from_bps(((7 * u128::from(old.as_bps()) + u128::from(new.as_bps())) / 8) as u64)
+}
+
+/// The law.
+#[derive(Clone, Debug)]
+pub struct Westwood {
+    sampling_window: Dur,
+    /// When this sampling window began.
+    sampling_since: Option<Time>,
+    /// Delivered in it.
+    delivered_bytes: u64,
+    /// Samples through one filter, and through both.
+    bandwidth: Option<(Rate, Rate)>,
+    rtt: Option<Dur>,
+    min_rtt: Option<Dur>,
+    /// A loss is being repaired.
+    is_repairing: bool,
+    newreno: NewReno,
+}
+
+impl Westwood {
+    /// A law that samples the bandwidth over this time at least.
+    pub fn new(sampling_window: Dur) -> Westwood {
+        Westwood {
+            sampling_window,
+            sampling_since: None,
+            delivered_bytes: 0,
+            bandwidth: None,
+            rtt: None,
+            min_rtt: None,
+            is_repairing: false,
+            newreno: NewReno::default(),
+        }
+    }
+
+    /// Ends the sampling window if it lasted long enough. The acknowledgment of this instant is the next one's.
+    fn sample(&mut self, now: Time, rtt: Dur) {
+        let since = *self.sampling_since.get_or_insert_with(|| Time::from_ps(now.as_ps().saturating_sub(rtt.as_ps())));
+        let lasted = now - since;
+        if lasted <= rtt.max(self.sampling_window) {
+            return;
+        }
+        let sample = Rate::of(self.delivered_bytes, lasted);
+        self.bandwidth = Some(match self.bandwidth {
+            None => (sample, sample),
+            Some((once, twice)) => {
+                let once = filtered(once, sample);
+                (once, filtered(twice, once))
+            }
+        });
+        self.sampling_since = Some(now);
+        self.delivered_bytes = 0;
+    }
+
+    /// What the bandwidth fills an empty path with, bytes.
+    fn path_bytes(&self) -> u64 {
+        match (self.bandwidth, self.min_rtt) {
+            (Some((_, bandwidth)), Some(min_rtt)) => bandwidth.bytes_in(min_rtt),
+            _ => 0,
+        }
+    }
+}
+
+impl WindowLaw for Westwood {
+    fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        self.rtt = ack.rtt.or(self.rtt);
+        if let Some(rtt) = self.rtt {
+            self.sample(cx.now, rtt);
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+        }
+        self.delivered_bytes += ack.delivered_bytes;
+        if self.is_repairing && ack.phase == Phase::Open {
+            self.is_repairing = false;
+            window.cwnd = self.path_bytes().max(2 * cx.mss_bytes);
+            window.ssthresh = window.cwnd;
+        }
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        self.newreno.grow(window, ack, cx);
+    }
+
+    fn cut(&mut self, _window: &Window, _flight_bytes: u64, event: Congestion, _cx: &mut Cx<'_>) -> u64 {
+        let path_bytes = self.path_bytes();
+        self.is_repairing = matches!(event, Congestion::Loss { .. });
+        if let Congestion::Timeout { .. } = event {
+            self.min_rtt = None;
+        }
+        path_bytes
+    }
+
+    fn undo(&mut self) {
+        self.is_repairing = false;
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("bandwidth_bps", self.bandwidth.map_or(0.0, |(_, twice)| twice.as_bps() as f64));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::CongestionControl;
+    use crate::param::UNBOUNDED;
+    use sparelane_core::{Domain, Stream};
+
+    const MSS: u64 = 1000;
+
+    /// A connection that lives in milliseconds.
+    struct Life {
+        controller: Windowed<Westwood>,
+        rng: Stream,
+    }
+
+    impl Life {
+        fn new(initial_window: u64) -> Life {
+            let config =
+                WindowConfig { initial_window, initial_ssthresh: 2, slow_start_limit: 1, growth_limit: UNBOUNDED };
+            let controller = Windowed::new(Westwood::new(Dur::from_ms(50)), config, MSS);
+            Life { controller, rng: Stream::new(1, Domain::Test, 0) }
+        }
+
+        fn cx(&mut self, at_ms: u64) -> (&mut Windowed<Westwood>, Cx<'_>) {
+            let now = Time::ZERO + Dur::from_ms(at_ms);
+            (&mut self.controller, Cx { now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.rng })
+        }
+
+        /// Delivers without growth, and gives the bandwidth in bytes per second.
+        fn deliver(&mut self, at_ms: u64, rtt_ms: u64, segments: u64, phase: Phase) -> u64 {
+            let (controller, mut cx) = self.cx(at_ms);
+            let rtt = Some(Dur::from_ms(rtt_ms));
+            let ack = Ack { rtt, phase, cwnd_limited: false, ..Ack::in_sequence(segments * MSS) };
+            controller.on_ack(&ack, &mut cx);
+            let mut bandwidth = 0;
+            controller.trace(&mut |name, value| {
+                if name == "bandwidth_bps" {
+                    bandwidth = value as u64 / 8;
+                }
+            });
+            bandwidth
+        }
+
+        fn suffer(&mut self, at_ms: u64, event: Congestion) -> u64 {
+            let (controller, mut cx) = self.cx(at_ms);
+            controller.on_congestion(event, &mut cx);
+            self.window()
+        }
+
+        fn window(&self) -> u64 {
+            self.controller.limits().cwnd_bytes
+        }
+
+        fn ssthresh(&self) -> u64 {
+            let mut ssthresh = 0;
+            self.controller.trace(&mut |name, value| {
+                if name == "ssthresh_bytes" {
+                    ssthresh = value as u64;
+                }
+            });
+            ssthresh
+        }
+    }
+
+    /// 100 segments in the 60 ms since the start, 20 in the next 51 ms and then nothing in 100 ms.
+    #[test]
+    fn bandwidth_is_sampled_for_more_than_fifty_milliseconds_and_filtered_twice() {
+        let mut life = Life::new(200);
+        assert_eq!(life.deliver(20, 20, 40, Phase::Open), 0);
+        assert_eq!(life.deliver(50, 20, 60, Phase::Open), 0, "not for more than 50 ms");
+        let first = life.deliver(60, 20, 20, Phase::Open);
+        assert_eq!(first, 1_666_666, "100,000 bytes in 60 ms");
+        assert_eq!(life.deliver(110, 20, 0, Phase::Open), first, "not for more than 50 ms");
+        // 20,000 bytes in 51 ms are 392,156 a second: 1,507,353 after one filter, 1,646,752 after the other.
+        assert_eq!(life.deliver(111, 20, 0, Phase::Open), 1_646_752);
+        // Nothing: 1,318,934 and 1,605,775.
+        assert_eq!(life.deliver(211, 20, 0, Phase::Open), 1_605_775);
+    }
+
+    #[test]
+    fn a_round_trip_of_more_than_fifty_milliseconds_is_the_sampling_window() {
+        let mut life = Life::new(200);
+        life.deliver(80, 80, 40, Phase::Open);
+        assert_eq!(life.deliver(100, 80, 10, Phase::Open), 400_000, "40,000 bytes in 100 ms");
+        assert_eq!(life.deliver(180, 80, 10, Phase::Open), 400_000, "80 ms are not more than 80 ms");
+        assert_ne!(life.deliver(181, 80, 10, Phase::Open), 400_000);
+    }
+
+    /// 1,666,666 bytes a second for 20 ms are 33,333 bytes.
+    #[test]
+    fn a_loss_leaves_the_window_that_fills_the_path() {
+        let mut life = Life::new(200);
+        life.deliver(30, 30, 100, Phase::Open);
+        life.deliver(60, 20, 0, Phase::Open);
+        let loss = Congestion::Loss { flight_bytes: 200 * MSS };
+        assert_eq!(life.suffer(65, loss), 33_333);
+        assert_eq!(life.deliver(70, 20, 50, Phase::Recovery), 1_666_666);
+        // When recovery is over: 50,000 bytes in 60 ms, and 18 ms at least.
+        assert_eq!(life.deliver(120, 18, 0, Phase::Open), 1_653_645);
+        assert_eq!((life.window(), life.ssthresh()), (29_765, 29_765));
+    }
+
+    #[test]
+    fn a_mistaken_loss_leaves_no_trace() {
+        let mut life = Life::new(200);
+        life.deliver(30, 30, 100, Phase::Open);
+        life.deliver(60, 20, 0, Phase::Open);
+        life.suffer(65, Congestion::Loss { flight_bytes: 200 * MSS });
+        assert_eq!(life.suffer(70, Congestion::Spurious), 200 * MSS);
+        life.deliver(75, 20, 1, Phase::Open);
+        assert_eq!(life.window(), 200 * MSS);
+    }
+
+    #[test]
+    fn a_timeout_ends_slow_start_at_that_window_and_seeks_the_least_round_trip_anew() {
+        let mut life = Life::new(200);
+        life.deliver(30, 30, 100, Phase::Open);
+        life.deliver(60, 20, 0, Phase::Open);
+        let timeout = Congestion::Timeout { flight_bytes: 200 * MSS, first: true };
+        assert_eq!(life.suffer(300, timeout), MSS);
+        assert_eq!(life.ssthresh(), 33_333);
+        life.deliver(310, 40, 0, Phase::Timeout);
+        // Nothing in 250 ms: 1,666,666 * 63 / 64, for 40 ms.
+        life.suffer(311, Congestion::Loss { flight_bytes: MSS });
+        assert_eq!(life.ssthresh(), 65_624);
+    }
+
+    #[test]
+    fn without_a_sample_two_segments_are_left() {
+        let mut life = Life::new(200);
+        life.deliver(20, 20, 10, Phase::Open);
+        assert_eq!(life.suffer(21, Congestion::Loss { flight_bytes: 200 * MSS }), 2 * MSS);
+    }
+}

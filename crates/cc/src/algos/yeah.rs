@@ -1,0 +1,432 @@
+//! YeAH-TCP: grows as Scalable TCP while the path is free, as NewReno once a queue stands, which it takes away.
+//!
+//! Source: Baiocchi, Castellani, Vacirca, "YeAH-TCP: Yet Another Highspeed TCP", PFLDnet 2007; in the form of Linux 2.6.32
+//! (tcp_yeah.c), whose names the constants keep.
+//!
+//! Once per window of data of three samples or more, with the least round-trip time RTT of that window and the least ever,
+//! BaseRTT, the flow has queue = cwnd (RTT - BaseRTT) / RTT packets in queues. Slow mode is where queue > alpha (80), or
+//! RTT - BaseRTT > BaseRTT / phy (8). In fast mode the window grows by a segment for every `ai_count` (100) acknowledged, or
+//! for every cwnd where that is less; in slow mode as NewReno's. With queue > alpha, the queue is taken off the window at
+//! once (precautionary decongestion), but no more than half of the window, and not below `reno_count`: an estimate of the
+//! window that a NewReno flow beside it would have. That starts at half the window, grows by one per window of data in slow
+//! mode, halves at a loss, and is forgotten after 50 (zeta) windows of data in fast mode.
+//!
+//! A loss takes the queue, though an eighth of the window (delta 3) at least and half at most; after 16 (rho) windows of data
+//! in slow mode, which tell of NewReno flows, half.
+//!
+//! Where we differ: Linux 2.6.32 grows where more than 100 segments are counted, so for every 101st, and forgets what is
+//! beyond; ours are fractions, and so is the growth as NewReno's. It judges after growing, we before; and it judges during
+//! a timeout's recovery, too, where we wait. It forgets BaseRTT when an idle connection sends again. Today's Linux has the
+//! same law and grows for every 100th. The paper says 80 and 1/8 as well, and takes Scalable TCP's 0.01 from its own paper, where
+//! Linux's Scalable has 0.02.
+//!
+//! ns-3 (TcpYeah) divides 1 by phy in whole numbers, which gives 0: any delay at all is slow mode. It cuts what is in flight.
+
+use super::newreno::NewReno;
+use crate::contract::{Ack, Congestion, Cx, Phase};
+use crate::param::{DefaultValue, Kind, Param, Unit};
+use crate::registry::Controller;
+use crate::round::Round;
+use crate::window::{
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+};
+use sparelane_core::Dur;
+
+const LINUX: &str = "Linux (tcp_yeah.c)";
+
+const ALPHA: Param = Param {
+    name: "alpha",
+    kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
+    default: DefaultValue::Whole(80),
+    meaning: "most packets in the queue in fast mode",
+    source: LINUX,
+};
+
+const GAMMA: Param = Param {
+    name: "gamma",
+    kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::One },
+    default: DefaultValue::Whole(1),
+    meaning: "the queue by this is taken off the window in slow mode",
+    source: LINUX,
+};
+
+const DELTA: Param = Param {
+    name: "delta",
+    kind: Kind::Whole { min: 1, max: 32, unit: Unit::One },
+    default: DefaultValue::Whole(3),
+    meaning: "a loss takes the window by 2 to the power of this, at least",
+    source: LINUX,
+};
+
+const EPSILON: Param = Param {
+    name: "epsilon",
+    kind: Kind::Whole { min: 1, max: 32, unit: Unit::One },
+    default: DefaultValue::Whole(1),
+    meaning: "slow mode takes the window by 2 to the power of this, at most",
+    source: LINUX,
+};
+
+const PHY: Param = Param {
+    name: "phy",
+    kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::One },
+    default: DefaultValue::Whole(8),
+    meaning: "most delay in fast mode is the least round-trip time by this",
+    source: LINUX,
+};
+
+const RHO: Param = Param {
+    name: "rho",
+    kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::One },
+    default: DefaultValue::Whole(16),
+    meaning: "after so many windows of data in slow mode a loss takes half",
+    source: LINUX,
+};
+
+const ZETA: Param = Param {
+    name: "zeta",
+    kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::One },
+    default: DefaultValue::Whole(50),
+    meaning: "more windows of data in fast mode than this forget other flows",
+    source: LINUX,
+};
+
+const AI_COUNT: Param = Param {
+    name: "ai_count",
+    kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
+    default: DefaultValue::Whole(100),
+    meaning: "so many acknowledged segments add one in fast mode",
+    source: LINUX,
+};
+
+/// What the catalogue says of it.
+pub const CONTROLLER: Controller = Controller {
+    name: "yeah",
+    summary: "Scalable TCP while the path is free, NewReno that empties the queue once one stands",
+    source: "Baiocchi, Castellani, Vacirca, PFLDnet 2007; Linux 2.6.32",
+    params: &[
+        INITIAL_WINDOW,
+        INITIAL_SSTHRESH,
+        SLOW_START_LIMIT,
+        GROWTH_LIMIT,
+        ALPHA,
+        GAMMA,
+        DELTA,
+        EPSILON,
+        PHY,
+        RHO,
+        ZETA,
+        AI_COUNT,
+    ],
+    make: |values, plan| {
+        let [alpha, gamma, delta, epsilon, phy, rho, zeta, ai_count] =
+            [&ALPHA, &GAMMA, &DELTA, &EPSILON, &PHY, &RHO, &ZETA, &AI_COUNT].map(|param| values.whole(param));
+        let config = YeahConfig { alpha, gamma, delta, epsilon, phy, rho, zeta, ai_count };
+        Ok(Box::new(Windowed::new(Yeah::new(config), WindowConfig::of(values), plan.mss_bytes)))
+    },
+};
+
+/// Constants of the law, by Linux's names: the parameters say what they mean.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the parameters of the same names say it")]
+pub struct YeahConfig {
+    pub alpha: u64,
+    pub gamma: u64,
+    pub delta: u64,
+    pub epsilon: u64,
+    pub phy: u64,
+    pub rho: u64,
+    pub zeta: u64,
+    pub ai_count: u64,
+}
+
+/// With so many samples, or fewer, a window of data tells nothing.
+const TOO_FEW_SAMPLES: u32 = 2;
+
+/// Without an estimate of what a NewReno flow would have, and the least, segments.
+const LEAST_RENO_COUNT: u64 = 2;
+
+/// The law.
+#[derive(Clone, Debug)]
+pub struct Yeah {
+    config: YeahConfig,
+    base_rtt: Dur,
+    round: Round,
+    /// The window of data is complete, and not judged yet.
+    is_due: bool,
+    /// Of this window of data.
+    least_rtt: Dur,
+    samples: u32,
+    /// Packets in queues, by the last window of data.
+    queue: u64,
+    /// Windows of data in slow mode, since the last one in fast mode.
+    slow_windows: u64,
+    /// Windows of data in fast mode, since the last loss or since `reno_count` was forgotten.
+    fast_windows: u64,
+    /// What a NewReno flow would have, segments.
+    reno_count: u64,
+    /// Growth that division has left over in fast mode, bytes by divisor.
+    remainder: u64,
+    newreno: NewReno,
+}
+
+impl Yeah {
+    /// A law with these constants.
+    pub fn new(config: YeahConfig) -> Yeah {
+        Yeah {
+            config,
+            base_rtt: Dur::MAX,
+            round: Round::default(),
+            is_due: false,
+            least_rtt: Dur::MAX,
+            samples: 0,
+            queue: 0,
+            slow_windows: 0,
+            fast_windows: 0,
+            reno_count: LEAST_RENO_COUNT,
+            remainder: 0,
+            newreno: NewReno::default(),
+        }
+    }
+
+    fn is_fast(&self) -> bool {
+        self.slow_windows == 0
+    }
+
+    /// A window of data is complete.
+    fn judge(&mut self, window: &mut Window, mss_bytes: u64) {
+        let delay = self.least_rtt.saturating_sub(self.base_rtt);
+        let segments = window.cwnd / mss_bytes;
+        let rtt = u128::from(self.least_rtt.as_ps().max(1));
+        self.queue = (u128::from(segments) * u128::from(delay.as_ps()) / rtt) as u64;
+        if self.queue > self.config.alpha {
+            self.decongest(window, mss_bytes);
+        } else if delay <= self.base_rtt / self.config.phy {
+            self.fast_windows += 1;
+            if self.fast_windows > self.config.zeta {
+                (self.reno_count, self.fast_windows) = (LEAST_RENO_COUNT, 0);
+            }
+            self.slow_windows = 0;
+            return;
+        }
+        self.slow_windows += 1;
+        self.reno_count = if self.reno_count <= LEAST_RENO_COUNT {
+            (window.cwnd / mss_bytes / 2).max(LEAST_RENO_COUNT)
+        } else {
+            self.reno_count + 1
+        };
+    }
+
+    /// Takes the queue off the window, which ends slow start.
+    fn decongest(&self, window: &mut Window, mss_bytes: u64) {
+        let segments = window.cwnd / mss_bytes;
+        if segments <= self.reno_count {
+            return;
+        }
+        let reduction = (self.queue / self.config.gamma).min(segments >> self.config.epsilon);
+        window.cwnd -= reduction.min(segments - self.reno_count) * mss_bytes;
+        window.ssthresh = window.cwnd;
+    }
+
+    fn forget_samples(&mut self) {
+        (self.least_rtt, self.samples) = (Dur::MAX, 0);
+    }
+}
+
+impl WindowLaw for Yeah {
+    fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        if let Some(rtt) = ack.rtt {
+            self.base_rtt = self.base_rtt.min(rtt);
+            self.least_rtt = self.least_rtt.min(rtt);
+            self.samples = self.samples.saturating_add(1);
+        }
+        if ack.phase != Phase::Open {
+            self.round.restart(ack);
+            self.is_due = false;
+            self.forget_samples();
+            return;
+        }
+        self.is_due |= self.round.is_over(ack);
+        if self.is_due && ack.cwnd_limited {
+            self.is_due = false;
+            if self.samples > TOO_FEW_SAMPLES {
+                self.judge(window, cx.mss_bytes);
+            }
+            self.forget_samples();
+        }
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        if !self.is_fast() {
+            self.newreno.grow(window, ack, cx);
+            return;
+        }
+        let divisor = (window.cwnd / cx.mss_bytes).min(self.config.ai_count);
+        let credit = ack.acked_bytes + self.remainder;
+        window.cwnd += credit / divisor;
+        self.remainder = credit % divisor;
+    }
+
+    fn cut(&mut self, window: &Window, _flight_bytes: u64, _event: Congestion, cx: &mut Cx<'_>) -> u64 {
+        let segments = window.cwnd / cx.mss_bytes;
+        let half = (segments / 2).max(2);
+        let reduction = if self.slow_windows < self.config.rho {
+            self.queue.min(half).max(segments >> self.config.delta)
+        } else {
+            half
+        };
+        self.fast_windows = 0;
+        self.reno_count = (self.reno_count / 2).max(LEAST_RENO_COUNT);
+        window.cwnd.saturating_sub(reduction * cx.mss_bytes)
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("queue_packets", self.queue as f64);
+        put("reno_count_segments", self.reno_count as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::CongestionControl;
+    use crate::param::{UNBOUNDED, Values};
+    use sparelane_core::{Domain, Stream, Time};
+
+    const MSS: u64 = 8948;
+    const LOSS: Congestion = Congestion::Loss { flight_bytes: 0 };
+
+    fn with_context<T>(run: impl FnOnce(&mut Cx<'_>) -> T) -> T {
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        run(&mut Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng })
+    }
+
+    /// A law on a path of 100 ms.
+    fn law() -> Yeah {
+        let default = |param: &Param| Values::default().whole(param);
+        let [alpha, gamma, delta, epsilon, phy, rho, zeta, ai_count] =
+            [&ALPHA, &GAMMA, &DELTA, &EPSILON, &PHY, &RHO, &ZETA, &AI_COUNT].map(default);
+        let config = YeahConfig { alpha, gamma, delta, epsilon, phy, rho, zeta, ai_count };
+        Yeah { base_rtt: Dur::from_ms(100), ..Yeah::new(config) }
+    }
+
+    /// Judges a window of so many segments at this round-trip time, and gives what is left of it.
+    fn judge(law: &mut Yeah, segments: u64, rtt_us: u64) -> u64 {
+        let mut window = Window { cwnd: segments * MSS, ssthresh: 0 };
+        law.least_rtt = Dur::from_us(rtt_us);
+        law.judge(&mut window, MSS);
+        let ends_slow_start = if window.cwnd < segments * MSS { window.cwnd } else { 0 };
+        assert_eq!(window.ssthresh, ends_slow_start);
+        window.cwnd / MSS
+    }
+
+    fn cut(law: &mut Yeah, segments: u64) -> u64 {
+        with_context(|cx| law.cut(&Window { cwnd: segments * MSS, ssthresh: 0 }, 0, LOSS, cx)) / MSS
+    }
+
+    /// Bytes that a round of acknowledgments adds.
+    fn round(law: &mut Yeah, segments: u64) -> u64 {
+        let mut window = Window { cwnd: segments * MSS, ssthresh: 0 };
+        for _ in 0..segments {
+            with_context(|cx| law.grow(&mut window, &Ack::in_sequence(MSS), cx));
+        }
+        window.cwnd - segments * MSS
+    }
+
+    #[test]
+    fn fast_mode_adds_a_hundredth_and_slow_mode_a_segment_a_round() {
+        let mut law = law();
+        assert_eq!(round(&mut law, 30_000), 300 * MSS);
+        assert_eq!(round(&mut law, 150), MSS * 3 / 2);
+        // Below 100 segments the divisor is the window, which grows by the way.
+        assert_eq!(round(&mut law, 50), MSS);
+        judge(&mut law, 100, 200_000);
+        let slow = round(&mut law, 30_000);
+        assert!(slow.abs_diff(MSS) <= 1, "{slow} bytes");
+    }
+
+    /// 8,100 segments at 101 ms: 80.2 in queues, and not more than 80. At 101.02 ms 81.8.
+    #[test]
+    fn more_than_eighty_packets_in_the_queue_are_taken_off_the_window() {
+        let mut law = law();
+        assert_eq!(judge(&mut law, 8_100, 101_000), 8_100);
+        assert!(law.is_fast() && law.queue == 80);
+        assert_eq!(judge(&mut law, 8_100, 101_020), 8_100 - 81);
+        assert!(!law.is_fast() && law.queue == 81);
+        assert_eq!(law.reno_count, 8_019 / 2);
+    }
+
+    #[test]
+    fn more_than_an_eighth_of_the_round_trip_is_slow_mode_that_takes_nothing() {
+        let mut law = law();
+        assert_eq!(judge(&mut law, 100, 112_500), 100);
+        assert!(law.is_fast());
+        assert_eq!(judge(&mut law, 100, 112_501), 100);
+        assert!(!law.is_fast() && law.reno_count == 50);
+        judge(&mut law, 100, 112_501);
+        assert_eq!((law.slow_windows, law.reno_count), (2, 51));
+        judge(&mut law, 100, 100_000);
+        assert!(law.is_fast() && law.reno_count == 51, "still known");
+    }
+
+    /// 1,000 segments at 300 ms: 666 in queues, of which half the window goes, and not what a NewReno flow would have.
+    #[test]
+    fn no_more_than_half_goes_and_never_what_newreno_would_have() {
+        let mut law = law();
+        assert_eq!(judge(&mut law, 1_000, 300_000), 500);
+        assert_eq!(law.reno_count, 250);
+        law.reno_count = 900;
+        assert_eq!(judge(&mut law, 1_000, 300_000), 900);
+        assert_eq!(law.reno_count, 901);
+        assert_eq!(judge(&mut law, 901, 300_000), 901);
+    }
+
+    #[test]
+    fn fifty_one_windows_without_a_queue_forget_other_flows() {
+        let mut law = law();
+        judge(&mut law, 1_000, 300_000);
+        (0..50).for_each(|_| assert_eq!(judge(&mut law, 1_000, 100_000), 1_000));
+        assert_eq!(law.reno_count, 250);
+        judge(&mut law, 1_000, 100_000);
+        assert_eq!((law.reno_count, law.fast_windows), (2, 0));
+    }
+
+    #[test]
+    fn a_loss_takes_the_queue_between_an_eighth_and_a_half() {
+        for (queue, left) in [(0, 700), (100, 700), (101, 699), (300, 500), (400, 400), (5_000, 400)] {
+            let mut law = Yeah { queue, reno_count: 9, fast_windows: 3, ..law() };
+            assert_eq!(cut(&mut law, 800), left, "{queue} in the queue");
+            assert_eq!((law.reno_count, law.fast_windows), (4, 0));
+        }
+    }
+
+    #[test]
+    fn after_sixteen_slow_windows_a_loss_takes_half() {
+        let mut law = law();
+        (0..15).for_each(|_| assert_eq!(judge(&mut law, 100, 120_000), 100));
+        assert_eq!(cut(&mut law, 100), 100 - 16, "16.7 in the queue");
+        judge(&mut law, 100, 120_000);
+        assert_eq!(cut(&mut law, 100), 50);
+    }
+
+    /// Windows of 200 segments at 100 ms and at 250 ms, where 120 of them wait.
+    #[test]
+    fn every_window_of_data_is_judged_by_its_least_round_trip() {
+        let config =
+            WindowConfig { initial_window: 200, initial_ssthresh: UNBOUNDED, slow_start_limit: 1, growth_limit: 1 };
+        let mut controller = Windowed::new(law(), config, MSS);
+        let mut round = |rtts_ms: [u64; 2], phase: Phase| {
+            let acks = (0..4).map(|at| {
+                let rtt = Some(Dur::from_ms(rtts_ms[usize::from(at == 1)]));
+                let (acked_bytes, in_flight_bytes) = (0, 200 * MSS);
+                Ack { rtt, phase, acked_bytes, delivered_bytes: 50 * MSS, in_flight_bytes, ..Ack::in_sequence(0) }
+            });
+            acks.for_each(|ack| with_context(|cx| controller.on_ack(&ack, cx)));
+            controller.limits().cwnd_bytes / MSS
+        };
+        assert_eq!(round([250, 100], Phase::Open), 200);
+        assert_eq!(round([250, 100], Phase::Open), 200, "one packet did not wait");
+        assert_eq!(round([250, 250], Phase::Recovery), 200);
+        assert_eq!(round([250, 250], Phase::Open), 200, "a window of data after recovery begins");
+        assert_eq!(round([250, 250], Phase::Open), 100, "120 in the queue, and half the window");
+    }
+}
