@@ -1,8 +1,8 @@
 //! Every controller by name, with its parameters: what a scenario may ask for.
 
 use crate::algos::{
-    bbr, bbr3, bic, constant, cubic, dctcp, fast, highspeed, htcp, hybla, illinois, ledbat, ledbat_plus_plus, lp,
-    newreno, pcc_allegro, pcc_vivace, rc3, rcp, rtcp, scalable, timely, vegas, veno, westwood, yeah,
+    bbr, bbr3, bic, compound, constant, cubic, dctcp, fast, highspeed, htcp, hybla, illinois, ledbat, ledbat_plus_plus,
+    lp, newreno, pcc_allegro, pcc_vivace, rc3, rcp, rtcp, scalable, timely, vegas, veno, westwood, yeah,
 };
 use crate::contract::CongestionControl;
 use crate::param::{Param, ParamError, Values};
@@ -98,6 +98,7 @@ pub const CONTROLLERS: &[Controller] = &[
     ledbat::CONTROLLER,
     ledbat_plus_plus::CONTROLLER,
     lp::CONTROLLER,
+    compound::CONTROLLER,
     pcc_allegro::CONTROLLER,
     pcc_vivace::CONTROLLER,
     constant::CONTROLLER,
