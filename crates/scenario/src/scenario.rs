@@ -60,7 +60,7 @@ pub static SCENARIO: &[Key] = &[
     Key::new("scheme", Kind::Special("tables such as [scheme.tcp]"), Fallback::Required, "the controllers"),
     Key::new(
         "workload",
-        Kind::Special("a table with kind = poisson, bulk or flows, or several as [[workload]]"),
+        Kind::Special("a table with kind = poisson, bulk, requests, web-users or flows, or several as [[workload]]"),
         Fallback::Required,
         "where flows come from",
     ),

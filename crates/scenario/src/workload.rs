@@ -4,6 +4,7 @@ mod classes;
 mod fan_out;
 mod mix;
 mod tables;
+mod web_users;
 mod writes;
 
 use crate::error::{ScenarioError, did_you_mean};
@@ -18,7 +19,8 @@ use crate::volume::{Volume, max_flow_bytes, volume};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::workload::{
     ArrivalRate, Bulk, BulkSpec, Classed, Destinations, FlowList, LoadOn, Mix, Mixed, Paced, Pairs, Poisson,
-    PoissonSpec, Requests, RequestsSpec, SizeDistribution, Starts, TrafficClasses, UNDECIDED, WorkloadError,
+    PoissonSpec, Requests, RequestsSpec, SizeDistribution, Starts, TrafficClasses, UNDECIDED, WebUsers, WebUsersSpec,
+    WorkloadError,
 };
 use sparelane_sim::{FlowSource, Network, NodeId, Writes};
 use std::collections::BTreeSet;
@@ -57,6 +59,8 @@ pub enum Workload {
     List(FlowList),
     /// Requests of clients.
     Requests(RequestsSpec),
+    /// Users in a closed loop.
+    WebUsers(WebUsersSpec),
     /// The flows of another workload, of several schemes; and the workload's number.
     Mixed(Box<Workload>, Mix, u32),
     /// Another workload, whose applications write in pieces.
@@ -72,6 +76,7 @@ impl Workload {
             Workload::Poisson(spec) => Box::new(Poisson::new(network, spec.clone(), seed)?),
             Workload::Bulk(spec) => Box::new(Bulk::new(network, spec.clone(), seed)?),
             Workload::Requests(spec) => Box::new(Requests::new(network, spec.clone(), seed)?),
+            Workload::WebUsers(spec) => Box::new(WebUsers::new(network, spec.clone(), seed)?),
             Workload::List(list) => Box::new(list.clone()),
             Workload::Mixed(inner, mix, number) => {
                 Box::new(Mixed::new(inner.flows(network, seed)?, network, mix, seed, *number)?)
@@ -102,6 +107,7 @@ impl Workload {
             "poisson" => reader.poisson()?,
             "bulk" => reader.bulk()?,
             "requests" => reader.requests()?,
+            "web-users" => reader.web_users()?,
             _ => reader.list()?,
         };
         let writes = section.maybe("writes", |field| writes::read(field, reader.mss_bytes(), context.bdp_bytes))?;

@@ -1179,3 +1179,65 @@ fn mistakes_with_rates_that_routers_compute() {
         ),
     ]);
 }
+
+#[test]
+fn mistakes_in_web_users() {
+    let with = |keys: &str| {
+        let workload = format!("kind = \"web-users\"\nscheme = \"tcp\"\n{keys}");
+        message(&GOOD.replace("kind = \"bulk\"\nscheme = \"tcp\"\n", &workload), &[])
+    };
+    let rest = "users = 5\nlargest_file = \"1MB\"";
+    let pairs = format!("pairs = [[\"left0\", \"right0\"]]\n{rest}");
+    assert_eq!(with(&pairs), "no mistake");
+    assert_eq!(with(&format!("servers = [\"left0\"]\nclients = [\"right0\"]\n{rest}")), "no mistake");
+    let cases = [
+        (
+            rest,
+            "x.toml:11: workload.pairs: missing; allowed: a list such as [[\"server1\", \"client1\"]], or servers and clients",
+        ),
+        (
+            &format!("servers = [\"left0\"]\n{rest}"),
+            "x.toml:14: workload.servers = [\"left0\"]: the other end is missing; allowed: servers and clients, or pairs",
+        ),
+        (
+            &format!("servers = [\"left0\"]\n{pairs}"),
+            "x.toml:14: workload.servers = [\"left0\"]: pairs is given too; allowed: pairs, or servers and clients",
+        ),
+        (
+            &format!("servers = [\"left0\"]\nclients = [\"right0\", \"right0\"]\n{rest}"),
+            "x.toml:15: workload.clients = [\"right0\", \"right0\"]: 2 clients for 1 servers; allowed: as many",
+        ),
+        (
+            &format!("servers = [\"left0\"]\nclients = [\"left0\"]\n{rest}"),
+            "x.toml:15: workload.clients.0 = \"left0\": its own server; allowed: two different hosts",
+        ),
+        (&format!("pairs = []\n{rest}"), "x.toml:14: workload.pairs = []: no pair; allowed: at least one"),
+        (
+            &pairs.replace("right0", "east"),
+            "x.toml:14: workload.pairs.0.1 = \"east\": a router; allowed are hosts: left0, right0",
+        ),
+        (
+            &pairs.replace("users = 5", "users = 0"),
+            "x.toml:15: workload.users = 0: out of range; allowed: a whole number from 1 to 10000000",
+        ),
+        (
+            &pairs.replace("right0\"]", "right0\"], [\"right0\", \"left0\"]").replace("= 5", "= 6000000"),
+            "x.toml:15: workload.users = 6000000: for each of 2 pairs; allowed: 10000000 in all",
+        ),
+        (
+            &pairs.replace("1MB", "100KB"),
+            "x.toml:16: workload.largest_file = \"100KB\": below tail_from; allowed: 133000B or more",
+        ),
+        (
+            &format!("{pairs}\ninactive_off_alpha = 1"),
+            "x.toml:17: workload.inactive_off_alpha = 1: such a Pareto has no mean; allowed: a number above 1, up to 100",
+        ),
+        (
+            &format!("{pairs}\nstart = \"6s\""),
+            "x.toml:17: workload.start = \"6s\": the workload runs from 6s to 5s; allowed: an end after the start",
+        ),
+    ];
+    for (keys, expected) in cases {
+        assert_eq!(with(keys), expected, "{keys}");
+    }
+}

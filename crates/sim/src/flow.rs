@@ -26,12 +26,14 @@ pub struct FlowSpec {
     /// The request that it is part of, if it is. Its source counts them from 0 and gives all flows of one together; a run
     /// numbers them in order of start.
     pub request: Option<u32>,
+    /// Who waits for it, by a number of its source's own: the source hears when it is complete ([`FlowSource::follow`]).
+    pub waiter: Option<u64>,
 }
 
 impl FlowSpec {
     /// A flow that is written at once, of no class of traffic and no request.
     pub const fn new(start: Time, src: NodeId, dst: NodeId, size_bytes: Option<u64>, scheme: u16) -> FlowSpec {
-        FlowSpec { start, src, dst, size_bytes, scheme, writes: None, traffic_class: None, request: None }
+        FlowSpec { start, src, dst, size_bytes, scheme, writes: None, traffic_class: None, request: None, waiter: None }
     }
 }
 
@@ -52,4 +54,13 @@ pub struct Writes {
 pub trait FlowSource: Send {
     /// The next flow, whose start is no earlier than that of the one before; `None` at the end.
     fn next_flow(&mut self) -> Option<FlowSpec>;
+
+    /// The flow that `waiter` waited for is complete at `now`. Gives the flow that follows from it, whose start is no earlier
+    /// than that; `None` where nothing does.
+    ///
+    /// What follows is beside the stream of [`next_flow`](FlowSource::next_flow), which may have been read beyond its start.
+    fn follow(&mut self, waiter: u64, now: Time) -> Option<FlowSpec> {
+        let _ = (waiter, now);
+        None
+    }
 }

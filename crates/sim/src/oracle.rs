@@ -381,8 +381,8 @@ mod tests {
     use crate::records::Records;
     use crate::topology::Dumbbell;
     use crate::workload::{
-        ArrivalRate, Classed, Destinations, LoadOn, Merge, Paced, Poisson, PoissonSpec, SizeDistribution,
-        TrafficClasses,
+        ArrivalRate, Classed, Destinations, LoadOn, Merge, Paced, Poisson, PoissonSpec, SizeDistribution, Surge,
+        TrafficClasses, WebUsers, WebUsersSpec,
     };
     use crate::world::World;
     use crate::{Drop, FlowSource, HostSpec, NodeId, Writes};
@@ -541,6 +541,26 @@ mod tests {
         (0..count / 2).map(at).collect()
     }
 
+    /// Users at two clients, whose pauses are some milliseconds.
+    fn users(network: &Network, seed: u64) -> Box<dyn FlowSource> {
+        let (mut rng, hosts) = (Stream::new(seed, Domain::Test, 30), network.hosts());
+        let surge = Surge {
+            active_off_scale: Dur::from_us(rng.below(2) * 3_000),
+            inactive_off_least: Dur::from_us(1 + rng.below(20_000)),
+            ..Surge::published(150_000)
+        };
+        let spec = WebUsersSpec {
+            pairs: vec![(hosts[0], hosts[3]), (hosts[4], hosts[1])],
+            users_per_pair: 1 + rng.below(5) as u32,
+            surge,
+            start: Time::from_ns(rng.below(100_000_000)),
+            end: Time::ZERO + Dur::from_ms(500),
+            scheme: rng.below(7) as u16,
+            number: 7,
+        };
+        Box::new(WebUsers::new(network, spec, seed).expect("a workload"))
+    }
+
     /// A random scenario; the same seed gives the same.
     fn scenario(seed: u64) -> RunConfig {
         let mut rng = Stream::new(seed, Domain::Test, 1);
@@ -561,7 +581,10 @@ mod tests {
                 scheme,
                 number: u32::from(scheme),
             };
-            let source: Box<dyn FlowSource> = Box::new(Poisson::new(&network, spec, seed).expect("a workload"));
+            let source: Box<dyn FlowSource> = match scheme {
+                7 => users(&network, seed),
+                _ => Box::new(Poisson::new(&network, spec, seed).expect("a workload")),
+            };
             let mut rng = Stream::new(seed, Domain::Test, 10 + u64::from(scheme));
             let classes = TrafficClasses { below: vec![(5_000, 0)], rest: 1 };
             let source = if rng.below(2) == 0 { source } else { Box::new(Classed::new(source, classes)) };
@@ -576,7 +599,7 @@ mod tests {
         let drop = Drop { from: cable.a, to: cable.b, flow: rng.below(20) as u32, segments: vec![0, 3, 4], copies: 2 };
         let probes = vec![Probe::Flow(3), Probe::Queue(cable.a, cable.b)];
         RunConfig {
-            flows: Box::new(Merge::new((0..7).map(flows).collect())),
+            flows: Box::new(Merge::new((0..8).map(flows).collect())),
             drops: vec![drop],
             sampling: Some(Sampling { interval: Dur::from_ms(7), probes }),
             routing: if rng.below(2) == 0 { Routing::SinglePath } else { Routing::PerFlowEcmp },

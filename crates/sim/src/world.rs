@@ -2,10 +2,12 @@
 //! flow starts.
 
 mod finish;
+mod follow;
 mod interface;
 mod receive;
 mod start;
 
+use self::follow::Followers;
 use self::interface::Queueing;
 use crate::application::Application;
 use crate::blocks::BlockSlab;
@@ -104,14 +106,14 @@ pub(crate) struct Flow {
     lost: u64,
     /// Who writes it, where it is written in pieces.
     application: Option<Box<Application>>,
+    /// Who waits for it, as its source says.
+    waiter: Option<u64>,
     /// What its packets pass before they are with the receiver, if anything.
     offload: Option<Box<Offload>>,
 }
 
 impl Flow {
     /// The receiver holds every byte in order; or, where the flow is written in pieces, the first write.
-    #[cold]
-    #[inline(never)]
     fn reach(&mut self, now: Time) -> Result<(), PhysicsViolation> {
         let (flow, took) = (self.id, now - self.start);
         let check = |least| {
@@ -152,6 +154,7 @@ pub(crate) struct World<F> {
     processors: Processors,
     source: Box<dyn FlowSource>,
     upcoming: Option<FlowSpec>,
+    followers: Followers,
     network: Network,
     links: Vec<LinkSpec>,
     routes: Routes,
@@ -209,6 +212,7 @@ impl<F: Fabric> World<F> {
             processors: Processors::new(config.host),
             source: config.flows,
             upcoming: None,
+            followers: Followers::default(),
             network: config.network,
             links,
             routes,
@@ -337,14 +341,26 @@ impl<F: Fabric> World<F> {
     /// The receiver took data, and may have an acknowledgment to send.
     #[inline(always)]
     fn answer(&mut self, slot: u32, ack: Option<AckSegment>) -> Result<(), PhysicsViolation> {
-        let now = self.now;
-        let flow = &mut self.flows[slot as usize];
+        let flow = &self.flows[slot as usize];
         if flow.receiver.next_expected() >= flow.segments && flow.finish == Time::NEVER {
-            flow.reach(now)?;
+            self.reach(slot)?;
         }
         match ack {
             Some(ack) => self.send_ack(slot, ack),
             None => self.watch_receiver(slot),
+        }
+        Ok(())
+    }
+
+    /// The receiver of the flow holds all of it, or of its first write.
+    #[cold]
+    #[inline(never)]
+    fn reach(&mut self, slot: u32) -> Result<(), PhysicsViolation> {
+        let flow = &mut self.flows[slot as usize];
+        flow.reach(self.now)?;
+        match flow.waiter {
+            Some(waiter) if flow.finish != Time::NEVER => self.follow(slot, waiter),
+            _ => {}
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! The keys of `[[workload]]`.
 
+use super::web_users::WEB_USERS;
 use crate::keys::{Fallback, Key, Kind, MAX_DURATION, Variant};
 use sparelane_core::Dur;
 
@@ -174,6 +175,7 @@ pub static WORKLOADS: &[Variant] = &[
             ),
         ],
     },
+    WEB_USERS,
     Variant {
         name: "flows",
         summary: "flows of a file: .flows (start in ns, src, dst, bytes) or .csv (start, src, dst, size, scheme)",

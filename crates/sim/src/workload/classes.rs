@@ -1,6 +1,7 @@
 //! Classes of traffic: what a flow is for, by its size or for a workload as a whole.
 
 use crate::flow::{FlowSource, FlowSpec};
+use sparelane_core::Time;
 use std::fmt;
 
 /// Classes by size, each by its index in the run.
@@ -36,12 +37,19 @@ impl Classed {
     pub fn new(source: Box<dyn FlowSource>, classes: TrafficClasses) -> Classed {
         Classed { source, classes }
     }
+
+    fn classed(&self, flow: FlowSpec) -> FlowSpec {
+        FlowSpec { traffic_class: Some(self.classes.of(flow.size_bytes)), ..flow }
+    }
 }
 
 impl FlowSource for Classed {
     fn next_flow(&mut self) -> Option<FlowSpec> {
-        let flow = self.source.next_flow()?;
-        Some(FlowSpec { traffic_class: Some(self.classes.of(flow.size_bytes)), ..flow })
+        self.source.next_flow().map(|flow| self.classed(flow))
+    }
+
+    fn follow(&mut self, waiter: u64, now: Time) -> Option<FlowSpec> {
+        self.source.follow(waiter, now).map(|flow| self.classed(flow))
     }
 }
 

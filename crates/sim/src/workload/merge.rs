@@ -1,6 +1,7 @@
 //! Several sources of flows as one.
 
 use crate::flow::{FlowSource, FlowSpec};
+use sparelane_core::Time;
 use std::fmt;
 
 /// Gives the flows of several sources in order of start; at the same instant, in the order of the sources.
@@ -21,6 +22,11 @@ impl Merge {
         let heads = sources.iter_mut().map(|source| source.next_flow()).collect();
         let last_requests = vec![None; sources.len()];
         Merge { sources, heads, last_requests, requests: 0 }
+    }
+
+    /// The number here of `waiter` of a source.
+    fn waiter_of(&self, source: usize, waiter: u64) -> u64 {
+        waiter * self.sources.len() as u64 + source as u64
     }
 
     /// The number here of `request` of a source, all of whose flows come together.
@@ -44,7 +50,15 @@ impl FlowSource for Merge {
         let onward = self.sources[source].next_flow();
         let flow = std::mem::replace(&mut self.heads[source], onward)?;
         let request = flow.request.map(|request| self.renumber(source, request));
-        Some(FlowSpec { request, ..flow })
+        Some(FlowSpec { request, waiter: flow.waiter.map(|waiter| self.waiter_of(source, waiter)), ..flow })
+    }
+
+    fn follow(&mut self, waiter: u64, now: Time) -> Option<FlowSpec> {
+        let sources = self.sources.len() as u64;
+        let source = (waiter % sources) as usize;
+        let flow = self.sources[source].follow(waiter / sources, now)?;
+        let request = flow.request.map(|request| self.renumber(source, request));
+        Some(FlowSpec { request, waiter: flow.waiter.map(|waiter| self.waiter_of(source, waiter)), ..flow })
     }
 }
 
@@ -58,7 +72,6 @@ impl fmt::Debug for Merge {
 mod tests {
     use super::*;
     use crate::network::NodeId;
-    use sparelane_core::Time;
 
     struct Fixed(std::vec::IntoIter<u64>, u16);
 
@@ -97,6 +110,38 @@ mod tests {
         let requests: Vec<_> = std::iter::from_fn(|| merge.next_flow()).map(|flow| flow.request).collect();
         let expected = [Some(0), Some(0), Some(1), None, Some(2), Some(3), Some(3), Some(3), Some(4)];
         assert_eq!(requests, expected);
+    }
+
+    /// A source each of whose flows somebody waits for, and one follows from each.
+    struct Awaited(u64);
+
+    impl FlowSource for Awaited {
+        fn next_flow(&mut self) -> Option<FlowSpec> {
+            self.0 += 1;
+            let flow = FlowSpec::new(Time::from_ns(self.0), NodeId(0), NodeId(1), Some(1), 0);
+            Some(FlowSpec { waiter: Some(self.0), ..flow })
+        }
+
+        fn follow(&mut self, waiter: u64, now: Time) -> Option<FlowSpec> {
+            let flow = FlowSpec::new(now, NodeId(0), NodeId(1), Some(100 * waiter), 0);
+            Some(FlowSpec { waiter: Some(waiter), ..flow })
+        }
+    }
+
+    /// However deep they are nested.
+    #[test]
+    fn the_source_whose_flow_is_awaited_says_what_follows() {
+        let inner: Vec<Box<dyn FlowSource>> = vec![Box::new(Awaited(7)), Box::new(Awaited(4))];
+        let mut merge = Merge::new(vec![Box::new(Merge::new(inner)), Box::new(Awaited(90))]);
+        let mut sizes = Vec::new();
+        for _ in 0..9 {
+            let flow = merge.next_flow().expect("a flow");
+            let follows = merge.follow(flow.waiter.expect("a waiter"), Time::from_ns(5)).expect("a flow");
+            assert_eq!((follows.waiter, follows.start), (flow.waiter, Time::from_ns(5)));
+            sizes.push((flow.start.as_ps() / 1000, follows.size_bytes.expect("a size") / 100));
+        }
+        let same: Vec<_> = sizes.iter().map(|&(start, _)| (start, start)).collect();
+        assert_eq!(sizes, same);
     }
 
     #[test]

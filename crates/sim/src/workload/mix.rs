@@ -5,7 +5,7 @@ use crate::flow::{FlowSource, FlowSpec};
 use crate::network::{Network, NodeId, NodeKind};
 use crate::workload::WorkloadError;
 use crate::workload::streams::stream;
-use sparelane_core::{Domain, Stream};
+use sparelane_core::{Domain, Stream, Time};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -67,11 +67,8 @@ impl Mixed {
         };
         Ok(Mixed { inner, chooser })
     }
-}
 
-impl FlowSource for Mixed {
-    fn next_flow(&mut self) -> Option<FlowSpec> {
-        let mut flow = self.inner.next_flow()?;
+    fn decided(&mut self, mut flow: FlowSpec) -> FlowSpec {
         // Drawn for every flow: what a list says of some flows does not change the others.
         let chosen = match &mut self.chooser {
             Chooser::Draw(sums, stream) => at(sums, stream.unit()),
@@ -80,7 +77,17 @@ impl FlowSource for Mixed {
         if flow.scheme == UNDECIDED {
             flow.scheme = chosen;
         }
-        Some(flow)
+        flow
+    }
+}
+
+impl FlowSource for Mixed {
+    fn next_flow(&mut self) -> Option<FlowSpec> {
+        self.inner.next_flow().map(|flow| self.decided(flow))
+    }
+
+    fn follow(&mut self, waiter: u64, now: Time) -> Option<FlowSpec> {
+        self.inner.follow(waiter, now).map(|flow| self.decided(flow))
     }
 }
 

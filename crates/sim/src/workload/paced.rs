@@ -1,6 +1,7 @@
 //! Flows of another source, whose applications write in pieces.
 
 use crate::flow::{FlowSource, FlowSpec, Writes};
+use sparelane_core::Time;
 use std::fmt;
 
 /// The flows of a source, each written as [`Writes`] says.
@@ -19,6 +20,10 @@ impl Paced {
 impl FlowSource for Paced {
     fn next_flow(&mut self) -> Option<FlowSpec> {
         self.source.next_flow().map(|flow| FlowSpec { writes: Some(self.writes), ..flow })
+    }
+
+    fn follow(&mut self, waiter: u64, now: Time) -> Option<FlowSpec> {
+        self.source.follow(waiter, now).map(|flow| FlowSpec { writes: Some(self.writes), ..flow })
     }
 }
 

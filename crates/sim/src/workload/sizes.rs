@@ -5,6 +5,7 @@
 mod papers;
 
 use crate::workload::WorkloadError;
+use crate::workload::draws::{normal, pareto};
 use sparelane_core::Stream;
 
 pub use papers::{data_mining_flow_sizes, rc3_flow_sizes, w2000_flow_sizes, web_search_flow_sizes};
@@ -15,6 +16,10 @@ const MAX_BYTES: u64 = 1_000_000_000_000_000;
 const SUM_TOLERANCE: f64 = 1e-6;
 /// Sigmas beyond this put the mean anywhere.
 const MAX_SIGMA: f64 = 10.0;
+/// The logarithm of the largest flow, nearly.
+const MAX_MU: f64 = 34.0;
+/// Beyond this, a Pareto is as good as fixed.
+const MAX_ALPHA: f64 = 100.0;
 
 /// A distribution of flow sizes in payload bytes, valid by construction.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +37,24 @@ enum Shape {
         sigma: f64,
         cap_bytes: f64,
     },
+    BodyAndTail(BodyAndTail),
+}
+
+/// A log-normal body and a Pareto tail: of all sizes, a share is drawn from the tail, and the others from the body.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BodyAndTail {
+    /// Mean of the body's logarithm (of bytes).
+    pub body_mu: f64,
+    /// Standard deviation of the body's logarithm.
+    pub body_sigma: f64,
+    /// The share of the tail.
+    pub tail_share: f64,
+    /// The smallest size in the tail: the Pareto's k.
+    pub tail_from_bytes: u64,
+    /// The Pareto's alpha.
+    pub tail_alpha: f64,
+    /// Whatever is drawn is cut down to so much.
+    pub largest_bytes: u64,
 }
 
 impl SizeDistribution {
@@ -111,6 +134,30 @@ impl SizeDistribution {
         Ok(SizeDistribution(shape))
     }
 
+    /// A body and a tail, rounded to the nearest byte.
+    ///
+    /// # Errors
+    /// A sigma not above 0 or above 10, a share that is none, an alpha not above 0, or a largest size out of bounds or below
+    /// that of the tail's smallest.
+    pub fn body_and_tail(shape: BodyAndTail) -> Result<SizeDistribution, WorkloadError> {
+        let from_bytes = size("the tail's smallest size", shape.tail_from_bytes, 1)?;
+        size("the largest size", shape.largest_bytes, from_bytes)?;
+        let BodyAndTail { body_mu, body_sigma, tail_share, tail_alpha, .. } = shape;
+        for (name, value, least, most) in [
+            ("the body's mu", body_mu, 0.0, MAX_MU),
+            ("the body's sigma", body_sigma, 0.0, MAX_SIGMA),
+            ("the tail's alpha", tail_alpha, 0.0, MAX_ALPHA),
+        ] {
+            if !(value > least && value <= most) {
+                return Err(WorkloadError::new(format!("{name} is {value}; allowed: above {least}, at most {most}")));
+            }
+        }
+        if !(0.0..=1.0).contains(&tail_share) {
+            return Err(WorkloadError::new(format!("the tail's share is {tail_share}; allowed: 0 to 1")));
+        }
+        Ok(SizeDistribution(Shape::BodyAndTail(shape)))
+    }
+
     /// The expected size of a draw in bytes: exact, but for a log-normal, where the rounding of a draw to whole bytes
     /// is left out (less than a byte).
     pub fn mean_bytes(&self) -> f64 {
@@ -118,10 +165,11 @@ impl SizeDistribution {
             Shape::Fixed(bytes) => *bytes as f64,
             Shape::Points(points) => masses(points).map(|(bytes, mass)| bytes as f64 * mass).sum(),
             Shape::Cdf(corners) => cdf_mean(corners),
-            Shape::LogNormal { median_bytes, sigma, cap_bytes } => {
-                // E[min(X, cap)], with Phi the normal distribution: the part below the cap, and the rest at the cap.
-                let z = libm::log(cap_bytes / median_bytes) / sigma;
-                median_bytes * libm::exp(sigma * sigma / 2.0) * normal_cdf(z - sigma) + cap_bytes * normal_cdf(-z)
+            Shape::LogNormal { median_bytes, sigma, cap_bytes } => log_normal_mean(*median_bytes, *sigma, *cap_bytes),
+            Shape::BodyAndTail(shape) => {
+                let (from, largest) = (shape.tail_from_bytes as f64, shape.largest_bytes as f64);
+                let body = log_normal_mean(libm::exp(shape.body_mu), shape.body_sigma, largest);
+                (1.0 - shape.tail_share) * body + shape.tail_share * pareto_mean(from, shape.tail_alpha, largest)
             }
         }
     }
@@ -132,6 +180,7 @@ impl SizeDistribution {
             Shape::Fixed(bytes) => *bytes,
             Shape::Points(sizes) | Shape::Cdf(sizes) => sizes.last().map_or(1, |&(bytes, _)| bytes.max(1)),
             Shape::LogNormal { cap_bytes, .. } => *cap_bytes as u64,
+            Shape::BodyAndTail(shape) => shape.largest_bytes,
         }
     }
 
@@ -152,6 +201,14 @@ impl SizeDistribution {
             }
             Shape::LogNormal { median_bytes, sigma, cap_bytes } => {
                 whole_bytes((median_bytes * libm::exp(sigma * normal(stream))).min(*cap_bytes))
+            }
+            Shape::BodyAndTail(shape) => {
+                let bytes = if stream.unit() < shape.tail_share {
+                    pareto(shape.tail_from_bytes as f64, shape.tail_alpha, stream)
+                } else {
+                    libm::exp(shape.body_mu + shape.body_sigma * normal(stream))
+                };
+                whole_bytes(bytes.min(shape.largest_bytes as f64))
             }
         }
     }
@@ -210,15 +267,17 @@ fn normal_cdf(z: f64) -> f64 {
     0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
 }
 
-/// A standard normal draw, by Marsaglia's polar method. The second normal of each pair is not kept.
-fn normal(stream: &mut Stream) -> f64 {
-    loop {
-        let (x, y) = (2.0 * stream.unit() - 1.0, 2.0 * stream.unit() - 1.0);
-        let square = x * x + y * y;
-        if square > 0.0 && square < 1.0 {
-            return x * libm::sqrt(-2.0 * libm::log(square) / square);
-        }
-    }
+/// E[min(X, cap)], with Phi the normal distribution: the part below the cap, and the rest at the cap.
+fn log_normal_mean(median: f64, sigma: f64, cap: f64) -> f64 {
+    let z = libm::log(cap / median) / sigma;
+    median * libm::exp(sigma * sigma / 2.0) * normal_cdf(z - sigma) + cap * normal_cdf(-z)
+}
+
+/// E[min(X, cap)] of a Pareto from `from` on.
+fn pareto_mean(from: f64, alpha: f64, cap: f64) -> f64 {
+    let log = libm::log(cap / from);
+    let beyond = if alpha == 1.0 { log } else { -libm::expm1((1.0 - alpha) * log) / (alpha - 1.0) };
+    from * (1.0 + beyond)
 }
 
 #[cfg(test)]

@@ -17,14 +17,29 @@ use std::cmp::Reverse;
 impl<F: Fabric> World<F> {
     pub(super) fn await_next_flow(&mut self) {
         self.upcoming = self.source.next_flow();
-        self.fabric.arm(Alarm::FlowStart, self.upcoming.map_or(Time::NEVER, |spec| spec.start));
+        self.fabric.arm(Alarm::FlowStart, self.next_start());
     }
 
+    /// When the next flow starts.
+    pub(super) fn next_start(&self) -> Time {
+        self.upcoming.map_or(Time::NEVER, |spec| spec.start).min(self.followers.next_start())
+    }
+
+    /// Starts what is due. At one instant, those that follow from others come last.
     pub(super) fn start_flows(&mut self) {
-        while let Some(spec) = self.upcoming.filter(|spec| spec.start <= self.now) {
-            self.start_flow(spec);
-            self.await_next_flow();
+        while self.next_start() <= self.now {
+            match self.upcoming.filter(|spec| spec.start <= self.followers.next_start()) {
+                Some(spec) => {
+                    self.start_flow(spec);
+                    self.upcoming = self.source.next_flow();
+                }
+                None => {
+                    let Some(spec) = self.followers.take() else { break };
+                    self.start_flow(spec);
+                }
+            }
         }
+        self.fabric.arm(Alarm::FlowStart, self.next_start());
     }
 
     fn start_flow(&mut self, spec: FlowSpec) {
@@ -118,6 +133,7 @@ impl<F: Fabric> World<F> {
             sent: [0; CLASSES],
             lost: 0,
             application,
+            waiter: spec.waiter,
             offload: Offload::of(self.processors.spec(), &transport),
         };
         match self.flows.get_mut(slot as usize) {

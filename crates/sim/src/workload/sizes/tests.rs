@@ -1,6 +1,7 @@
 //! What size distributions draw and refuse.
 
 use super::*;
+use crate::workload::Surge;
 use sparelane_core::Domain;
 
 const DRAWS: u32 = 400_000;
@@ -49,6 +50,31 @@ fn points_in_bytes_with_probabilities_are_the_same_as_the_built_in_table() {
     let sizes = SizeDistribution::points(&points).unwrap();
     assert_eq!(sizes.mean_bytes(), 5250.0);
     assert!(draws(&sizes).all(|drawn| points.iter().any(|&(bytes, _)| bytes == drawn)));
+}
+
+/// Mean and quantiles of SURGE's files, computed apart from this code: the mean of the body below the cap, and of the tail.
+#[test]
+fn a_body_with_a_tail_has_the_mean_and_the_shares_of_both() {
+    let files = Surge::published(100_000_000).files;
+    let sizes = SizeDistribution::body_and_tail(files).unwrap();
+    // 0.93 exp(9.357 + 1.318^2 / 2) + 0.07 x 133000 (1 + 10 (1 - (133000 / 10^8)^0.1)).
+    assert!((sizes.mean_bytes() - 80_067.0).abs() < 10.0, "{}", sizes.mean_bytes());
+    assert!((measured_mean(&sizes) / sizes.mean_bytes() - 1.0).abs() < 0.05, "{}", measured_mean(&sizes));
+    assert_eq!(sizes.max_bytes(), draws(&sizes).max().unwrap());
+    let above = |least: u64| draws(&sizes).filter(|&bytes| bytes > least).count() as f64 / f64::from(DRAWS);
+    // Half of the body is above exp(9.357); all of the tail is. Above 1 MB there is next to nothing of the body.
+    assert!((above(11_580) - (0.93 * 0.5 + 0.07)).abs() < 0.005);
+    assert!((above(1_000_000) - (0.07 * 0.133_f64.powf(1.1) + 0.93 * 0.00036)).abs() < 0.001);
+    for (change, expected) in [
+        (
+            BodyAndTail { largest_bytes: 99, ..files },
+            "the largest size is 99 bytes; allowed: 133000 to 1000000000000000",
+        ),
+        (BodyAndTail { tail_share: 1.5, ..files }, "the tail's share is 1.5; allowed: 0 to 1"),
+        (BodyAndTail { tail_alpha: 0.0, ..files }, "the tail's alpha is 0; allowed: above 0, at most 100"),
+    ] {
+        assert_eq!(error(SizeDistribution::body_and_tail(change)), expected);
+    }
 }
 
 #[test]

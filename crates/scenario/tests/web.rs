@@ -1,0 +1,89 @@
+//! Users of the web: a closed loop, alone and beside other flows.
+
+use sparelane_scenario::{Scenario, Source};
+use sparelane_sim::Records;
+use std::path::PathBuf;
+
+/// The records of a run, and the names of its nodes.
+fn run(text: &str) -> (Records, Vec<String>) {
+    let source = Source { file: "x.toml".to_owned(), folder: PathBuf::new() };
+    let scenario = Scenario::parse(text, &source, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let simulation = scenario.simulate().unwrap_or_else(|error| panic!("{error}"));
+    (simulation.run().expect("the laws hold"), scenario.node_names())
+}
+
+/// A path of 10 Mb/s: objects take their time. Pauses are short.
+const SLOW: &str = r#"
+duration = "20s"
+[topology]
+kind = "dumbbell"
+pairs = 3
+access_rate = "100Mbps"
+bottleneck_rate = "10Mbps"
+bottleneck_delay = "5ms"
+[scheme.tcp]
+controller = "newreno"
+[[workload]]
+kind = "web-users"
+pairs = [["left0", "right0"], ["left1", "right1"]]
+users = 1
+largest_file = "1MB"
+active_off_scale = "10ms"
+inactive_off_least = "20ms"
+"#;
+
+/// With one user at each client, a client's objects never overlap; pauses lie between, and nothing else does.
+#[test]
+fn a_user_has_one_object_at_a_time_also_beside_other_workloads() {
+    let beside = "[[workload]]\nkind = \"bulk\"\npairs = [[\"left2\", \"right2\"]]\n\
+                  [[workload]]\nkind = \"poisson\"\nload = 0.1\nsources = [\"left2\"]\nsizes = { kind = \"rc3\" }\n";
+    for text in [SLOW.to_owned(), format!("{SLOW}{beside}")] {
+        let (records, names) = run(&text);
+        let flows = &records.flows;
+        assert!(flows.start_ps.is_sorted());
+        for [server, client] in [["left0", "right0"], ["left1", "right1"]] {
+            let own: Vec<_> = (0..flows.id.len()).filter(|&row| names[flows.src[row] as usize] == server).collect();
+            assert!(own.len() > 50, "{server}: {} objects", own.len());
+            assert!(own.iter().all(|&row| names[flows.dst[row] as usize] == client));
+            for two in own.windows(2) {
+                let (complete, next) = (flows.finish_ps[two[0]], flows.start_ps[two[1]]);
+                assert!(complete < next, "{server}: {complete} ps, {next} ps");
+            }
+            // A pause in a page is 9 ms on average, and 60 ms after it; the longest of all may be seconds.
+            let mut pauses: Vec<_> =
+                own.windows(2).map(|two| flows.start_ps[two[1]] - flows.finish_ps[two[0]]).collect();
+            pauses.sort_unstable();
+            assert!(pauses[pauses.len() / 4] < 15_000_000_000, "{server}: {} ps", pauses[pauses.len() / 4]);
+        }
+    }
+}
+
+#[test]
+fn users_on_a_congested_path_ask_for_less() {
+    let asked = |rate: &str| {
+        let text = SLOW.replace("users = 1", "users = 30").replace("10Mbps", rate);
+        run(&text).0.totals.flows
+    };
+    let (narrow, wide) = (asked("10Mbps"), asked("100Mbps"));
+    assert!(narrow * 2 < wide, "{narrow} and {wide} objects");
+}
+
+/// Objects may be of several schemes and classes, and written in pieces: the user waits for the last byte.
+#[test]
+fn objects_may_be_of_a_mix_and_written_in_pieces() {
+    let text = SLOW.replace("[[workload]]", "[scheme.cubic]\ncontroller = \"cubic\"\n[[workload]]").replace(
+        "users = 1",
+        "users = 1\nmix = { tcp = 0.5, cubic = 0.5 }\ntraffic_classes = [{ name = \"small\", below = \"20KB\" }, \
+         { name = \"large\" }]\nwrites = { first = \"10KB\", then = \"10KB\", every = \"20ms\" }",
+    );
+    let flows = run(&text).0.flows;
+    let count = |scheme: u16| flows.scheme.iter().filter(|&&given| given == scheme).count();
+    assert!(count(0) > 20 && count(1) > 20, "{} and {}", count(0), count(1));
+    for (row, &size) in flows.size_bytes.iter().enumerate() {
+        assert_eq!(flows.traffic_class[row], u16::from(size >= 20_000));
+    }
+    for client in [flows.dst[0], flows.dst[1]] {
+        let own: Vec<_> = (0..flows.id.len()).filter(|&row| flows.dst[row] == client).collect();
+        assert!(own.windows(2).all(|two| flows.finish_ps[two[0]] < flows.start_ps[two[1]]));
+    }
+}

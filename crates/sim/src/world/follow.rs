@@ -1,0 +1,70 @@
+//! Flows that follow from others: a source that heard of the end of one may have the next.
+
+use super::World;
+use crate::fabric::{Alarm, Fabric};
+use crate::flow::FlowSpec;
+use sparelane_core::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A flow that is going to start, and the number of the one it follows from: the order of flows that start at one instant.
+#[derive(Debug)]
+struct Follower {
+    spec: FlowSpec,
+    after: u32,
+}
+
+impl Follower {
+    fn key(&self) -> (Time, u32) {
+        (self.spec.start, self.after)
+    }
+}
+
+impl PartialEq for Follower {
+    fn eq(&self, other: &Follower) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Follower {}
+
+impl PartialOrd for Follower {
+    fn partial_cmp(&self, other: &Follower) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Follower {
+    fn cmp(&self, other: &Follower) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// Flows that follow from others and have not started: one for each that waits, at most.
+#[derive(Debug, Default)]
+pub(super) struct Followers(BinaryHeap<Reverse<Follower>>);
+
+impl Followers {
+    /// When the next one starts.
+    pub(super) fn next_start(&self) -> Time {
+        self.0.peek().map_or(Time::NEVER, |Reverse(next)| next.spec.start)
+    }
+
+    /// The next one.
+    pub(super) fn take(&mut self) -> Option<FlowSpec> {
+        self.0.pop().map(|Reverse(next)| next.spec)
+    }
+}
+
+impl<F: Fabric> World<F> {
+    /// Somebody waited for the flow in `slot`, which is complete: what follows from it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn follow(&mut self, slot: u32, waiter: u64) {
+        let after = self.flows[slot as usize].id;
+        let Some(spec) = self.source.follow(waiter, self.now) else { return };
+        debug_assert!(spec.start >= self.now, "a flow that follows starts at {}, before {}", spec.start, self.now);
+        self.followers.0.push(Reverse(Follower { spec, after }));
+        self.fabric.arm(Alarm::FlowStart, self.next_start());
+    }
+}
