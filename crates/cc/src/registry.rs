@@ -2,7 +2,7 @@
 
 use crate::algos::{
     bbr, bbr3, bic, compound, constant, cubic, dctcp, fast, highspeed, htcp, hybla, illinois, ledbat, ledbat_plus_plus,
-    lp, newreno, pcc_allegro, pcc_vivace, rc3, rcp, rtcp, scalable, timely, vegas, veno, westwood, yeah,
+    lp, newreno, pcc_allegro, pcc_vivace, rapid, rc3, rcp, rtcp, scalable, timely, vegas, veno, westwood, yeah,
 };
 use crate::contract::CongestionControl;
 use crate::param::{Param, ParamError, Values};
@@ -103,6 +103,7 @@ pub const CONTROLLERS: &[Controller] = &[
     pcc_vivace::CONTROLLER,
     constant::CONTROLLER,
     rcp::CONTROLLER,
+    rapid::CONTROLLER,
     rtcp::CONTROLLER,
     rc3::CONTROLLER,
 ];

@@ -11,10 +11,10 @@ use crate::reach::{Distances, bdp_bytes};
 use crate::schemes::Schemes;
 use crate::workload::{Context, Workload};
 use crate::{drops, files, host, links, measure, overrides, queue_at, rcp, sampling, switch, topology, transport};
-use sparelane_core::{Dur, Time};
+use sparelane_core::{Dur, Rate, Time};
 use sparelane_sim::workload::Merge;
 use sparelane_sim::{
-    Drop, HostSpec, MeasureSpec, Network, NodeId, Routing, RunConfig, Sampling, Simulation, SwitchSpec,
+    Drop, HostSpec, MeasureSpec, Network, NodeId, NodeKind, Routing, RunConfig, Sampling, Simulation, SwitchSpec,
 };
 use sparelane_transport::TransportConfig;
 use std::path::Path;
@@ -202,7 +202,7 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
     let bdp_bytes = bdp_bytes(&network, &distances);
 
     let transport = transport::read(section.need("transport")?, TransportConfig::default())?;
-    let schemes = Schemes::read(&section.need("scheme")?, transport)?;
+    let schemes = Schemes::read(&section.need("scheme")?, transport, slowest_interface(&network))?;
     let queues = Queues::read(section.need("queue")?, section.need("nic")?, &schemes, bdp_bytes)?;
     let origins = links::apply_limits(&overrides, &mut network, &schemes, bdp_bytes)?;
     queues.check(&network, &schemes, |cable| origins[cable].map_or(&topology, |place| &overrides[place]).clone())?;
@@ -251,6 +251,13 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
         traffic_classes,
         measure,
     })
+}
+
+/// The rate of the slowest interface of a host.
+fn slowest_interface(network: &Network) -> Rate {
+    let is_host = |node: NodeId| network.nodes[node.index()].kind == NodeKind::Host;
+    let ends = network.cables.iter().flat_map(|cable| [(cable, cable.a), (cable, cable.b)]);
+    ends.filter(|(_, node)| is_host(*node)).map(|(cable, node)| cable.rate_from(node)).min().unwrap_or_default()
 }
 
 /// Distances between hosts, each of which must have one cable and reach every other.

@@ -8,6 +8,7 @@ use crate::transport;
 use crate::units;
 use sparelane_cc::registry::{self, Blueprint, CONTROLLERS};
 use sparelane_cc::{Controller, Param, UNBOUNDED, Value, Values};
+use sparelane_core::Rate;
 use sparelane_sim::{CLASSES, Scheme};
 use sparelane_transport::{Ecn, TransportConfig};
 
@@ -42,11 +43,11 @@ pub struct Schemes {
 }
 
 impl Schemes {
-    /// Reads all schemes; `transport` holds where a scheme is silent.
-    pub fn read(field: &Field<'_>, transport: TransportConfig) -> Result<Schemes, ScenarioError> {
+    /// Reads all schemes; `transport` holds where a scheme is silent, and `line_rate` is that of the slowest interface of a host.
+    pub fn read(field: &Field<'_>, transport: TransportConfig, line_rate: Rate) -> Result<Schemes, ScenarioError> {
         let mut schemes = Schemes { all: Vec::new(), lowest_class: Vec::new() };
         for (name, field) in field.named()? {
-            let (scheme, lowest_class) = read_scheme(name, field, transport)?;
+            let (scheme, lowest_class) = read_scheme(name, field, transport, line_rate)?;
             schemes.all.push(scheme);
             schemes.lowest_class.push(lowest_class);
         }
@@ -78,14 +79,20 @@ impl Schemes {
     }
 }
 
-fn read_scheme(name: &str, field: Field<'_>, transport: TransportConfig) -> Result<(Scheme, u8), ScenarioError> {
+fn read_scheme(
+    name: &str,
+    field: Field<'_>,
+    transport: TransportConfig,
+    line_rate: Rate,
+) -> Result<(Scheme, u8), ScenarioError> {
     let (controller, section) = open(field, SCHEME, |_| true)?;
     let transport = match section.given("transport") {
         Some(field) => transport::read(field, transport)?,
         None => transport,
     };
     let (values, inner) = values(controller, &section)?;
-    let built = registry::build(controller.name, &values, &Blueprint::of_any(transport.mss_bytes, &inner))
+    let plan = Blueprint { line_rate, ..Blueprint::of_any(transport.mss_bytes, &inner) };
+    let built = registry::build(controller.name, &values, &plan)
         .map_err(|error| section.whole_table().error(error.to_string()))?;
     if built.needs().exact_marks && transport.ecn != Ecn::Dctcp {
         let named = section.need("controller")?;

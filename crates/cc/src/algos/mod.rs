@@ -18,6 +18,7 @@ pub mod lp;
 pub mod newreno;
 pub mod pcc_allegro;
 pub mod pcc_vivace;
+pub mod rapid;
 pub mod rc3;
 pub mod rcp;
 pub mod rtcp;

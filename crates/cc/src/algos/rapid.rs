@@ -1,0 +1,268 @@
+//! TCP RAPID: every packet is sent by its own gap and probes the available bandwidth; the rate follows what they find.
+//!
+//! Source: Yin, Kaur, Smith, "TCP Rapid: From Theory to Practice", INFOCOM 2017. Sections II (the protocol), IV-A (gaps),
+//! IV-D (BASS), IV-E (probing apart from adapting).
+//!
+//! Needs receive times in acknowledgments ([`Needs::receive_time`]), news of single segments, and the send clock: acknowledgments
+//! set no packet free; `window`, far above what the path holds, is all that bounds what is in flight. Packets of several
+//! connections of one host go in the order in which they are due, since the events of their due times do: the paper's heap of
+//! heads. Two that are due at the same time wait for each other in the interface, as its section IV-A3 expects.
+//!
+//! One file per part: `stream` (which gap), `probes` (the books), `bass` and `estimator` (what the gaps say), `adaptor` (which rate).
+//!
+//! # What the paper leaves open, and the choices taken
+//! Calibrated to its Table III (random losses at 10 Gb/s) alone. Each is a parameter.
+//! - **Start-up** (`startup_packets`, `startup_spread`): R_avg starts at 100 kb/s in the paper, where one p-stream of 64 packets of 9000 bytes
+//!   lasts 46 s. Here the first p-streams have as many packets as R_avg sends in a round trip, but one for each rate at
+//!   least and N at most, with rates that each double the one before; R_avg starts with `startup_packets` in a round trip (and
+//!   `initial_rate` at least), and becomes each estimate at once. Start-up is over with the first estimate below the highest rate.
+//! - **Loss** (`loss_cut`): with the first loss of an episode R_avg is multiplied by `loss_cut`, and p-streams that were sent before tell
+//!   nothing: they were of another rate, and would undo the cut within tau.
+//! - **Lost packets and retransmissions**: p-streams with either are skipped, as the authors' logs say.
+//! - **Timeout**: start-up anew.
+//! - **l** of the filter, with gamma p-streams per update, is the duration of them all, so that tau keeps its meaning.
+//! - **A late sender**: gaps count from when the last packet was due, not from when it left, so that lateness does not add up; after
+//!   more than `most_lateness`, or where the window or the application had nothing to send, a new p-stream begins.
+
+mod adaptor;
+mod bass;
+mod config;
+mod estimator;
+mod probes;
+mod stream;
+
+use crate::contract::{
+    Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Offer, Permit, Sent, permit_by_window,
+};
+use crate::pace::HEADER_BYTES;
+use crate::registry::Controller;
+use adaptor::Adaptor;
+use config::Config;
+use estimator::{Estimator, Sample};
+use probes::{Arrived, Probes};
+use sparelane_core::{Dur, Rate, Time};
+use stream::Shape;
+
+pub use bass::{Bass, Pair};
+pub use estimator::Excursion;
+
+/// What the catalogue says of it.
+pub const CONTROLLER: Controller = Controller {
+    name: "rapid",
+    summary: "every packet probes the available bandwidth by its gap",
+    source: "Yin, Kaur, Smith, INFOCOM 2017",
+    params: config::PARAMS,
+    make: |values, plan| {
+        let config = Config::of(values, plan)?;
+        Ok(Box::new(Rapid::new(config, plan.mss_bytes, plan.line_rate)))
+    },
+};
+
+/// Whether the rate has been found yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    StartUp,
+    Steady,
+}
+
+/// The controller.
+#[derive(Clone, Debug)]
+pub struct Rapid {
+    config: Config,
+    wire_bytes: u64,
+    window_bytes: u64,
+    steady_shape: Shape,
+    shape: Shape,
+    stage: Stage,
+    adaptor: Adaptor,
+    estimator: Estimator,
+    probes: Probes,
+    /// When the next packet is due, and the gap before it; `None` until the first is sent.
+    next_due: Time,
+    next_gap: Dur,
+    /// Which packet of its p-stream that is, and the p-stream's average rate.
+    index: u32,
+    average: Rate,
+    /// Something other than the gap held the next packet back.
+    is_interrupted: bool,
+    rate_before_cut: f64,
+    /// The last estimate, and how many p-streams gave one and did not.
+    estimate: Rate,
+    judged: u64,
+    skipped: u64,
+    samples: Vec<Sample>,
+}
+
+impl Rapid {
+    fn new(config: Config, mss_bytes: u64, line_rate: Rate) -> Rapid {
+        let shape = Shape::new(config.rates, config.packets_per_rate, config.spread);
+        let adaptor = Adaptor::new(config.filter, config.initial_rate, line_rate);
+        Rapid {
+            wire_bytes: mss_bytes + HEADER_BYTES,
+            window_bytes: config.window * mss_bytes,
+            estimator: Estimator::new(config.bass, config.excursion, shape.packets() as usize),
+            average: adaptor.rate(),
+            rate_before_cut: 0.0,
+            steady_shape: shape.clone(),
+            shape,
+            stage: Stage::StartUp,
+            adaptor,
+            probes: Probes::default(),
+            next_due: Time::ZERO,
+            next_gap: Dur::ZERO,
+            index: 0,
+            is_interrupted: false,
+            estimate: Rate::default(),
+            judged: 0,
+            skipped: 0,
+            samples: Vec::new(),
+            config,
+        }
+    }
+
+    /// Back to where a connection starts.
+    fn start_up(&mut self, cx: &Cx<'_>) {
+        self.stage = Stage::StartUp;
+        let round = cx.srtt.unwrap_or(Dur::from_secs(1)).max(Dur::from_us(1));
+        let rate = Rate::of(self.config.startup_packets * self.wire_bytes, round);
+        self.adaptor.set(rate.as_bps() as f64);
+        self.probes.break_all();
+        self.estimator.forget();
+    }
+
+    /// The packet that is sent next begins a p-stream.
+    fn begin_stream(&mut self, cx: &Cx<'_>) {
+        self.average = self.adaptor.rate();
+        self.index = 0;
+        self.shape = match self.stage {
+            Stage::Steady => self.steady_shape.clone(),
+            Stage::StartUp => {
+                let in_a_round = self.average.bytes_in(cx.srtt.unwrap_or_default()) / self.wire_bytes;
+                let per_rate =
+                    (in_a_round / u64::from(self.config.rates)).clamp(1, u64::from(self.config.packets_per_rate));
+                Shape::new(self.config.rates, per_rate as u32, self.config.startup_spread)
+            }
+        };
+        self.probes.begin();
+    }
+
+    fn gap(&self) -> Dur {
+        Shape::gap(self.wire_bytes, self.shape.rate(self.index, self.average))
+    }
+
+    /// All packets of a p-stream are with the receiver.
+    fn learn(&mut self, stream: Arrived) {
+        let Some(estimate) = self.estimator.estimate(&self.samples) else { return };
+        self.judged += 1;
+        self.estimate = estimate;
+        match self.stage {
+            Stage::Steady => self.adaptor.take(estimate, stream.duration),
+            Stage::StartUp => {
+                let highest = self.samples.iter().map(|sample| sample.rate).max();
+                self.adaptor.set(estimate.as_bps() as f64);
+                if highest != Some(estimate) {
+                    self.stage = Stage::Steady;
+                }
+            }
+        }
+    }
+
+    fn cut(&mut self) {
+        self.rate_before_cut = self.adaptor.rate().as_bps() as f64;
+        self.adaptor.set(self.rate_before_cut * self.config.loss_cut);
+        self.stage = Stage::Steady;
+        self.probes.break_all();
+        self.estimator.forget();
+    }
+}
+
+impl CongestionControl for Rapid {
+    fn needs(&self) -> Needs {
+        Needs { segments: true, receive_time: true, ..Needs::default() }
+    }
+
+    fn on_established(&mut self, _explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
+        self.next_due = cx.now;
+        self.is_interrupted = true;
+        self.start_up(cx);
+    }
+
+    fn on_ack(&mut self, ack: &Ack, _cx: &mut Cx<'_>) {
+        let Some(received) = ack.received else { return };
+        self.probes.arrived(received);
+        while let Some(answer) = self.probes.judge(&mut self.samples) {
+            match answer {
+                Some(stream) => self.learn(stream),
+                None => {
+                    self.skipped += 1;
+                    self.estimator.forget();
+                }
+            }
+        }
+    }
+
+    fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
+        match event {
+            Congestion::Loss { .. } | Congestion::Marked { .. } => self.cut(),
+            Congestion::Timeout { first: true, .. } => self.start_up(cx),
+            Congestion::Timeout { first: false, .. } | Congestion::LostSyn => {}
+            Congestion::Spurious => self.adaptor.set(self.rate_before_cut.max(self.adaptor.rate().as_bps() as f64)),
+        }
+    }
+
+    fn on_lost(&mut self, lost: &Lost, _cx: &mut Cx<'_>) {
+        self.probes.lost(lost.segment);
+    }
+
+    fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
+        let is_late = cx.now.saturating_since(self.next_due) > self.config.most_lateness;
+        if self.is_interrupted || is_late {
+            self.probes.break_current();
+            (self.next_due, self.is_interrupted) = (cx.now, false);
+            self.begin_stream(cx);
+            self.next_gap = self.gap();
+        }
+        if sent.is_retransmission {
+            self.probes.break_current();
+            self.next_gap = Shape::gap(self.wire_bytes, self.average);
+            self.next_due += self.next_gap;
+            return;
+        }
+        let is_last = self.index + 1 == self.shape.packets();
+        let rate = self.shape.rate(self.index, self.average);
+        self.probes.sent(sent.segment, self.next_due, self.next_gap, rate, is_last);
+        self.index += 1;
+        if is_last {
+            self.begin_stream(cx);
+        }
+        self.next_gap = self.gap();
+        self.next_due += self.next_gap;
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { cwnd_bytes: self.window_bytes, pacing: None }
+    }
+
+    fn owns_send_clock(&self) -> bool {
+        true
+    }
+
+    fn poll_send(&mut self, offer: &Offer, cx: &mut Cx<'_>) -> Permit {
+        if offer.head_bytes.is_some() && cx.now < self.next_due && !self.is_interrupted {
+            return Permit::NotBefore(self.next_due);
+        }
+        let permit = permit_by_window(self.limits(), offer);
+        self.is_interrupted |= permit == Permit::Blocked;
+        permit
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("rate_bps", self.adaptor.rate().as_bps() as f64);
+        put("estimate_bps", self.estimate.as_bps() as f64);
+        put("streams_judged", self.judged as f64);
+        put("streams_skipped", self.skipped as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! The rate adaptor: from estimates to the average rate of the p-streams to come (section II), apart from probing (section IV-E).
+
+use sparelane_core::{Dur, Rate};
+
+/// Constants of the filter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Filter {
+    /// tau: the time in which the rate converges to more bandwidth.
+    pub tau: Dur,
+    /// eta: the number of updates in which it converges to less.
+    pub eta: f64,
+    /// gamma: p-streams per update.
+    pub gamma: u32,
+}
+
+/// The adaptor of one connection. Rates are on the wire, bits per second.
+#[derive(Clone, Debug)]
+pub struct Adaptor {
+    filter: Filter,
+    lowest: f64,
+    highest: f64,
+    /// R_avg.
+    rate: f64,
+    /// Of the estimates since the last update.
+    sum: f64,
+    count: u32,
+    duration: Dur,
+}
+
+impl Adaptor {
+    /// An adaptor whose rate stays between `lowest`, with which it begins, and `highest`.
+    pub fn new(filter: Filter, lowest: Rate, highest: Rate) -> Adaptor {
+        let (lowest, highest) = (lowest.as_bps() as f64, highest.as_bps() as f64);
+        Adaptor { filter, lowest, highest, rate: lowest, sum: 0.0, count: 0, duration: Dur::ZERO }
+    }
+
+    /// R_avg.
+    pub fn rate(&self) -> Rate {
+        Rate::from_bps(self.rate as u64)
+    }
+
+    /// Sets R_avg, as far as the bounds allow, and forgets the estimates since the last update.
+    pub fn set(&mut self, rate: f64) {
+        self.rate = rate.clamp(self.lowest, self.highest);
+        (self.sum, self.count, self.duration) = (0.0, 0, Dur::ZERO);
+    }
+
+    /// A p-stream that lasted for `duration` (l) gave `estimate` (ABest). Every gamma of them R_avg is updated, with
+    /// their mean:
+    /// R_avg + min(l / tau, 1) (ABest - R_avg) upwards and R_avg - (R_avg - ABest) / eta downwards. l is the duration of
+    /// all of them, so that tau keeps its meaning.
+    pub fn take(&mut self, estimate: Rate, duration: Dur) {
+        self.sum += estimate.as_bps() as f64;
+        self.count += 1;
+        self.duration += duration;
+        if self.count < self.filter.gamma {
+            return;
+        }
+        let estimate = self.sum / f64::from(self.count);
+        let gain = if estimate >= self.rate {
+            (self.duration.as_secs_f64() / self.filter.tau.as_secs_f64()).min(1.0)
+        } else {
+            1.0 / self.filter.eta
+        };
+        self.set(self.rate + gain * (estimate - self.rate));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn adaptor(gamma: u32) -> Adaptor {
+        let filter = Filter { tau: Dur::from_ms(10), eta: 3.0, gamma };
+        let mut adaptor = Adaptor::new(filter, Rate::from_bps(100_000), Rate::from_gbps(10));
+        adaptor.set(4e9);
+        adaptor
+    }
+
+    fn after(gamma: u32, estimates: &[u64]) -> u64 {
+        let mut adaptor = adaptor(gamma);
+        estimates.iter().for_each(|&gbps| adaptor.take(Rate::from_gbps(gbps), Dur::from_ms(1)));
+        adaptor.rate().as_bps() / 1_000_000
+    }
+
+    #[test]
+    fn the_rate_follows_upwards_by_time_and_downwards_by_updates() {
+        assert_eq!(after(1, &[8]), 4_400, "a tenth of tau");
+        assert_eq!(after(1, &[1]), 3_000, "a third");
+    }
+
+    #[test]
+    fn gamma_streams_make_one_update_with_their_mean() {
+        assert_eq!(after(3, &[8, 8]), 4_000);
+        assert_eq!(after(3, &[6, 8, 10]), 5_200, "three tenths of tau, towards 8");
+        assert_eq!(after(3, &[1, 4, 1]), 3_333, "a third towards 2");
+    }
+
+    #[test]
+    fn a_stream_longer_than_tau_goes_all_the_way_and_no_further() {
+        let mut adaptor = adaptor(1);
+        adaptor.take(Rate::from_gbps(8), Dur::from_secs(1));
+        assert_eq!(adaptor.rate(), Rate::from_gbps(8));
+    }
+
+    #[test]
+    fn the_rate_stays_within_its_bounds() {
+        let mut adaptor = adaptor(1);
+        adaptor.set(1e12);
+        assert_eq!(adaptor.rate(), Rate::from_gbps(10));
+        adaptor.set(0.0);
+        assert_eq!(adaptor.rate(), Rate::from_bps(100_000));
+    }
+}

@@ -1,0 +1,240 @@
+//! What can be set about RAPID.
+
+use super::adaptor::Filter;
+use super::bass::Bass;
+use super::estimator::Excursion;
+use crate::param::{DefaultValue, Kind, Param, ParamError, Unit, Values};
+use crate::registry::{Blueprint, BuildError};
+use sparelane_core::{Dur, Rate};
+
+const PAPER: &str = "Yin, Kaur, Smith, INFOCOM 2017";
+const LOGS: &str = "the authors' development logs";
+const OPEN: &str = "open in the paper; calibrated to its Table III";
+
+const RATES: Param = Param {
+    name: "rates",
+    kind: Kind::Whole { min: 2, max: 64, unit: Unit::Named("rates") },
+    default: DefaultValue::Whole(4),
+    meaning: "N_r: rates that one p-stream probes",
+    source: PAPER,
+};
+
+const PACKETS_PER_RATE: Param = Param {
+    name: "packets_per_rate",
+    kind: Kind::Whole { min: 1, max: 1024, unit: Unit::Named("packets") },
+    default: DefaultValue::Whole(16),
+    meaning: "N_p: packets of a p-stream at each rate",
+    source: PAPER,
+};
+
+const SPREAD: Param = Param {
+    name: "spread",
+    kind: Kind::Number { min: 1.001, max: 8.0, unit: Unit::One },
+    default: DefaultValue::Number(1.1487),
+    meaning: "s: each rate of a p-stream over the one before",
+    source: "gaps in the authors' development logs: 2^(1/5)",
+};
+
+const TAU: Param = Param {
+    name: "tau",
+    kind: Kind::Span { min: Dur::from_us(1), max: Dur::from_secs(100) },
+    default: DefaultValue::Span(Dur::from_ms(10)),
+    meaning: "time in which the rate converges to more bandwidth",
+    source: PAPER,
+};
+
+const ETA: Param = Param {
+    name: "eta",
+    kind: Kind::Number { min: 1.0, max: 1000.0, unit: Unit::Named("updates") },
+    default: DefaultValue::Number(3.0),
+    meaning: "updates in which the rate converges to less bandwidth; the paper's Table VI prints 1/eta",
+    source: PAPER,
+};
+
+const GAMMA: Param = Param {
+    name: "gamma",
+    kind: Kind::Whole { min: 1, max: 1000, unit: Unit::Named("p-streams") },
+    default: DefaultValue::Whole(3),
+    meaning: "p-streams whose mean estimate makes one update of the rate",
+    source: PAPER,
+};
+
+const BASS_PASSES: Param = Param {
+    name: "bass_passes",
+    kind: Kind::Whole { min: 0, max: 10, unit: Unit::Named("passes") },
+    default: DefaultValue::Whole(3),
+    meaning: "passes of spike smoothing (BASS) at most; 0 uses the raw gaps",
+    source: PAPER,
+};
+
+const SPIKE_FACTOR: Param = Param {
+    name: "spike_factor",
+    kind: Kind::Number { min: 0.0, max: 1000.0, unit: Unit::Named("medians") },
+    default: DefaultValue::Number(2.0),
+    meaning: "a spike exceeds the receive gap before it by so many medians of the receive gaps",
+    source: "open in the paper",
+};
+
+const SPIKE_FLOOR: Param = Param {
+    name: "spike_floor",
+    kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(1) },
+    default: DefaultValue::Span(Dur::from_us(5)),
+    meaning: "and by this at least",
+    source: "open in the paper; 50us at 1 Gb/s in the authors' development logs",
+};
+
+const EXCURSION_THRESHOLD: Param = Param {
+    name: "excursion_threshold",
+    kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(1) },
+    default: DefaultValue::Span(Dur::from_ns(500)),
+    meaning: "a packet waited if its receive gap exceeds its send gap by more than this",
+    source: "the authors' development logs have 1us to 2us for two packets at 10 Gb/s",
+};
+
+const EXCURSION_SHARE: Param = Param {
+    name: "excursion_share",
+    kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
+    default: DefaultValue::Number(0.0),
+    meaning: "and by more than this share of the send gap",
+    source: "none",
+};
+
+const EXCURSION_PERSISTENCE: Param = Param {
+    name: "excursion_persistence",
+    kind: Kind::Number { min: 0.01, max: 1.0, unit: Unit::One },
+    default: DefaultValue::Number(0.5),
+    meaning: "share of packets that waited, from anywhere in an excursion to its end",
+    source: LOGS,
+};
+
+const EXCURSION_SAMPLES: Param = Param {
+    name: "excursion_samples",
+    kind: Kind::Whole { min: 1, max: 64, unit: Unit::Named("samples") },
+    default: DefaultValue::Whole(2),
+    meaning: "shortest excursion",
+    source: "open in the paper",
+};
+
+const WINDOW: Param = Param {
+    name: "window",
+    kind: Kind::Whole { min: 1, max: 10_000_000, unit: Unit::Segments },
+    default: DefaultValue::Whole(16_000),
+    meaning: "congestion window, fixed; meant never to bind",
+    source: PAPER,
+};
+
+const INITIAL_RATE: Param = Param {
+    name: "initial_rate",
+    kind: Kind::Rate { min: Rate::from_bps(1_000), max: Rate::from_gbps(400) },
+    default: DefaultValue::Rate(Some(Rate::from_bps(100_000))),
+    meaning: "R_avg of a new connection at least, and the least R_avg ever; on the wire",
+    source: PAPER,
+};
+
+const STARTUP_PACKETS: Param = Param {
+    name: "startup_packets",
+    kind: Kind::Whole { min: 1, max: 100_000, unit: Unit::Named("packets") },
+    default: DefaultValue::Whole(10),
+    meaning: "R_avg of a new connection: so many packets in a round-trip time",
+    source: OPEN,
+};
+
+const STARTUP_SPREAD: Param = Param {
+    name: "startup_spread",
+    kind: Kind::Number { min: 1.001, max: 8.0, unit: Unit::One },
+    default: DefaultValue::Number(2.0),
+    meaning: "each rate of a p-stream over the one before, during start-up",
+    source: OPEN,
+};
+
+const LOSS_CUT: Param = Param {
+    name: "loss_cut",
+    kind: Kind::Number { min: 0.01, max: 1.0, unit: Unit::One },
+    default: DefaultValue::Number(0.5),
+    meaning: "what is left of R_avg after the first loss of an episode",
+    source: OPEN,
+};
+
+const MOST_LATENESS: Param = Param {
+    name: "most_lateness",
+    kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(10) },
+    default: DefaultValue::Span(Dur::from_ms(1)),
+    meaning: "a packet that leaves later than this begins a new p-stream",
+    source: "open in the paper",
+};
+
+/// Everything that can be set.
+pub(super) const PARAMS: &[Param] = &[
+    RATES,
+    PACKETS_PER_RATE,
+    SPREAD,
+    TAU,
+    ETA,
+    GAMMA,
+    BASS_PASSES,
+    SPIKE_FACTOR,
+    SPIKE_FLOOR,
+    EXCURSION_THRESHOLD,
+    EXCURSION_SHARE,
+    EXCURSION_PERSISTENCE,
+    EXCURSION_SAMPLES,
+    WINDOW,
+    INITIAL_RATE,
+    STARTUP_PACKETS,
+    STARTUP_SPREAD,
+    LOSS_CUT,
+    MOST_LATENESS,
+];
+
+/// The values of [`PARAMS`].
+#[derive(Clone, Debug)]
+pub(super) struct Config {
+    pub(super) rates: u32,
+    pub(super) packets_per_rate: u32,
+    pub(super) spread: f64,
+    pub(super) filter: Filter,
+    pub(super) bass: Bass,
+    pub(super) excursion: Excursion,
+    /// Segments.
+    pub(super) window: u64,
+    pub(super) initial_rate: Rate,
+    pub(super) startup_packets: u64,
+    pub(super) startup_spread: f64,
+    pub(super) loss_cut: f64,
+    pub(super) most_lateness: Dur,
+}
+
+impl Config {
+    /// The configuration in `values`, for an interface whose rate `initial_rate` must not exceed.
+    pub(super) fn of(values: &Values, plan: &Blueprint<'_>) -> Result<Config, BuildError> {
+        let initial_rate = values.some_rate(&INITIAL_RATE);
+        if initial_rate > plan.line_rate {
+            let allowed = format!("at most {}, the rate of the interface", plan.line_rate);
+            let given = initial_rate.to_string();
+            return Err(BuildError::Param(ParamError { name: INITIAL_RATE.name, given, allowed }));
+        }
+        Ok(Config {
+            rates: values.whole(&RATES) as u32,
+            packets_per_rate: values.whole(&PACKETS_PER_RATE) as u32,
+            spread: values.number(&SPREAD),
+            filter: Filter { tau: values.span(&TAU), eta: values.number(&ETA), gamma: values.whole(&GAMMA) as u32 },
+            bass: Bass {
+                passes: values.whole(&BASS_PASSES) as u32,
+                factor: values.number(&SPIKE_FACTOR),
+                floor: values.span(&SPIKE_FLOOR),
+            },
+            excursion: Excursion {
+                threshold: values.span(&EXCURSION_THRESHOLD),
+                share: values.number(&EXCURSION_SHARE),
+                persistence: values.number(&EXCURSION_PERSISTENCE),
+                samples: values.whole(&EXCURSION_SAMPLES) as u32,
+            },
+            window: values.whole(&WINDOW),
+            initial_rate,
+            startup_packets: values.whole(&STARTUP_PACKETS),
+            startup_spread: values.number(&STARTUP_SPREAD),
+            loss_cut: values.number(&LOSS_CUT),
+            most_lateness: values.span(&MOST_LATENESS),
+        })
+    }
+}

@@ -1,0 +1,177 @@
+//! The bandwidth estimator: from the send and receive gaps of a p-stream to the available bandwidth (sections II, IV-D).
+//!
+//! A packet that arrives with a gap longer than it was sent with waited at the bottleneck: its rate was above what is
+//! available. ABest is the largest rate beyond which packets wait consistently: the rate just before an excursion (a row of such
+//! packets) that lasts to the end of the p-stream; the highest rate where there is none, and the lowest where it starts with the
+//! p-stream. Excursions are sought in smoothed gaps, rates are those of the packets themselves.
+//!
+//! What "consistently" is, the paper leaves to its source; the authors' logs ask for four of eight packets and a gap that is longer by 1
+//! to 2 us at 10 Gb/s. Here: an excursion begins with a packet that waited, and of the packets from any of its own on to the end,
+//! at least [`Excursion::persistence`] waited.
+
+use super::bass::{Bass, Pair};
+use sparelane_core::{Dur, Rate};
+
+/// What counts as an excursion.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Excursion {
+    /// A packet waited if its receive gap is longer than its send gap by more than this,
+    pub threshold: Dur,
+    /// and by more than this share of the send gap.
+    pub share: f64,
+    /// The least share of waiting packets from anywhere in the excursion to the end.
+    pub persistence: f64,
+    /// The least number of samples of an excursion.
+    pub samples: u32,
+}
+
+impl Excursion {
+    fn waited(&self, gap: &Pair) -> bool {
+        let longer = gap.receive.saturating_sub(gap.send);
+        longer > self.threshold && longer.as_ps() as f64 > gap.send.as_ps() as f64 * self.share
+    }
+
+    /// Where the excursion begins that lasts to the end of `gaps`.
+    pub fn find(&self, gaps: &[Pair]) -> Option<usize> {
+        let (mut waited, mut seen, mut start) = (0u32, 0u32, None);
+        for (at, gap) in gaps.iter().enumerate().rev() {
+            let waits = self.waited(gap);
+            waited += u32::from(waits);
+            seen += 1;
+            if f64::from(waited) < self.persistence * f64::from(seen) {
+                break;
+            }
+            if waits {
+                start = Some(at);
+            }
+        }
+        start.filter(|&start| gaps.len() - start >= self.samples as usize)
+    }
+}
+
+/// One sample of a p-stream: the gaps between two packets whose arrivals are known, and the rate that the second probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The gaps.
+    pub gap: Pair,
+    /// The rate, headers included.
+    pub rate: Rate,
+}
+
+/// The estimator of one connection.
+#[derive(Clone, Debug)]
+pub struct Estimator {
+    bass: Bass,
+    excursion: Excursion,
+    /// What the last p-stream left: an event that was not over.
+    carried: Vec<Sample>,
+    /// The most samples that are carried.
+    most_carried: usize,
+    gaps: Vec<Pair>,
+}
+
+impl Estimator {
+    /// An estimator that carries no more than `most_carried` samples from one p-stream to the next.
+    pub fn new(bass: Bass, excursion: Excursion, most_carried: usize) -> Estimator {
+        Estimator { bass, excursion, carried: Vec::new(), most_carried, gaps: Vec::new() }
+    }
+
+    /// What the samples of a p-stream, in order, say of the available bandwidth (ABest); `None` for a single sample.
+    pub fn estimate(&mut self, samples: &[Sample]) -> Option<Rate> {
+        if samples.len() < 2 {
+            self.forget();
+            return None;
+        }
+        let in_event = !self.carried.is_empty();
+        self.carried.extend_from_slice(samples);
+        self.gaps.clear();
+        self.gaps.extend(self.carried.iter().map(|sample| sample.gap));
+        let end = self.bass.smooth(&mut self.gaps, in_event);
+        let highest = samples.iter().map(|sample| sample.rate).max()?;
+        let lowest = samples.iter().map(|sample| sample.rate).min()?;
+        let estimate = match self.excursion.find(&self.gaps[..end]) {
+            None => highest,
+            Some(0) => lowest,
+            Some(start) => self.carried[start - 1].rate,
+        };
+        self.carried.drain(..end);
+        let excess = self.carried.len().saturating_sub(self.most_carried);
+        self.carried.drain(..excess);
+        Some(estimate)
+    }
+
+    /// The next p-stream does not continue the last.
+    pub fn forget(&mut self) {
+        self.carried.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXCURSION: Excursion = Excursion { threshold: Dur::from_us(1), share: 0.0, persistence: 0.5, samples: 2 };
+    const BASS: Bass = Bass { passes: 3, factor: 2.0, floor: Dur::from_us(5) };
+
+    fn estimator(bass: Bass) -> Estimator {
+        Estimator::new(bass, EXCURSION, 64)
+    }
+
+    /// Two packets at each of 1, 2, 4 and 8 Gb/s: gaps of 80, 40, 20 and 10 us.
+    fn stream(received: [u64; 8]) -> Vec<Sample> {
+        let sample = |(index, &receive): (usize, &u64)| {
+            let gap = Pair { send: Dur::from_us(80 >> (index / 2)), receive: Dur::from_us(receive) };
+            Sample { gap, rate: Rate::from_gbps(1 << (index / 2)) }
+        };
+        received.iter().enumerate().map(sample).collect()
+    }
+
+    fn gbps(received: [u64; 8]) -> Option<u64> {
+        estimator(BASS).estimate(&stream(received)).map(|rate| rate.as_bps() / 1_000_000_000)
+    }
+
+    #[test]
+    fn the_estimate_is_the_rate_before_the_excursion_that_lasts_to_the_end() {
+        assert_eq!(gbps([80, 80, 40, 40, 20, 20, 15, 15]), Some(4));
+        assert_eq!(gbps([80, 80, 40, 40, 25, 25, 25, 25]), Some(2));
+    }
+
+    #[test]
+    fn without_an_excursion_it_is_the_highest_rate_and_with_nothing_else_the_lowest() {
+        assert_eq!(gbps([80, 80, 40, 40, 20, 20, 10, 10]), Some(8));
+        assert_eq!(gbps([90, 90, 90, 90, 90, 90, 90, 90]), Some(1));
+    }
+
+    #[test]
+    fn an_excursion_that_ends_does_not_count() {
+        assert_eq!(gbps([80, 80, 45, 45, 18, 18, 9, 9]), Some(8));
+    }
+
+    #[test]
+    fn one_packet_that_did_not_wait_does_not_end_an_excursion() {
+        assert_eq!(gbps([80, 80, 40, 40, 25, 20, 15, 15]), Some(2));
+    }
+
+    /// The bottleneck has 4 Gb/s, and every two packets are handed over together: the raw gaps end with a dip, so that nothing
+    /// seems to wait.
+    #[test]
+    fn without_bass_dips_hide_the_queue() {
+        let received = [160, 0, 80, 0, 50, 0, 40, 0];
+        assert_eq!(estimator(Bass { passes: 0, ..BASS }).estimate(&stream(received)), Some(Rate::from_gbps(8)));
+        let mut with = estimator(Bass { factor: 0.5, ..BASS });
+        with.carried =
+            vec![Sample { gap: Pair { send: Dur::from_us(10), receive: Dur::from_us(10) }, ..stream(received)[7] }];
+        let found = with.estimate(&stream(received));
+        assert_eq!(
+            found,
+            Some(Rate::from_gbps(2)),
+            "the last event, at 8 Gb/s, may go on; the one before was too fast"
+        );
+        assert_eq!(with.carried.len(), 2);
+    }
+
+    #[test]
+    fn a_single_sample_says_nothing() {
+        assert_eq!(estimator(BASS).estimate(&stream([80; 8])[..1]), None);
+    }
+}

@@ -1,0 +1,226 @@
+//! The books of what was sent as probes and what has arrived: p-streams in flight, and the samples of each.
+
+use super::bass::Pair;
+use super::estimator::Sample;
+use crate::contract::Received;
+use sparelane_core::{Dur, Rate, Time};
+use std::collections::VecDeque;
+
+/// A p-stream is judged when a packet has arrived that is so many behind its last: those it lost are known by then.
+const BEHIND: u32 = 3;
+
+/// A packet in flight.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    due: Time,
+    rate: Rate,
+}
+
+/// A p-stream that is not judged yet.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    /// Its segments: the first, and one past the last so far.
+    first: u32,
+    end: u32,
+    /// How long its gaps are in all.
+    duration: Dur,
+    /// A packet of it was lost, or something came between its packets.
+    is_broken: bool,
+    /// Its last packet was sent.
+    is_whole: bool,
+}
+
+/// A p-stream whose packets have all arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// How long it lasted when it was sent (l).
+    pub duration: Dur,
+}
+
+/// The books.
+#[derive(Clone, Debug, Default)]
+pub struct Probes {
+    /// Segments in flight, in order, from number `base` on.
+    probes: VecDeque<Probe>,
+    base: u32,
+    streams: VecDeque<Stream>,
+    /// The last packet that is known to have arrived.
+    last: Option<(u32, Probe, Time)>,
+    /// Samples of p-streams that are not judged yet, with the segments that they are of.
+    samples: VecDeque<(u32, Sample)>,
+}
+
+impl Probes {
+    /// A p-stream begins with the segment that is sent next.
+    pub fn begin(&mut self) {
+        let first = self.next();
+        let stream = Stream { first, end: first, duration: Dur::ZERO, is_broken: false, is_whole: false };
+        self.streams.push_back(stream);
+    }
+
+    /// `segment` was sent as due at `due`, with `gap` before it, as a probe of `rate`; `is_last` of its p-stream.
+    pub fn sent(&mut self, segment: u32, due: Time, gap: Dur, rate: Rate, is_last: bool) {
+        if segment != self.next() {
+            // Segments that something else sent come between.
+            self.restart(segment);
+        }
+        self.probes.push_back(Probe { due, rate });
+        let end = self.next();
+        if let Some(stream) = self.streams.back_mut() {
+            (stream.end, stream.is_whole) = (end, is_last);
+            stream.duration += gap;
+        }
+    }
+
+    /// The p-stream that is being sent is of no use.
+    pub fn break_current(&mut self) {
+        if let Some(stream) = self.streams.back_mut() {
+            stream.is_broken = true;
+        }
+    }
+
+    /// No p-stream that was sent until now is of use.
+    pub fn break_all(&mut self) {
+        self.streams.iter_mut().for_each(|stream| stream.is_broken = true);
+    }
+
+    /// `segment` is lost.
+    pub fn lost(&mut self, segment: u32) {
+        let at = self.streams.partition_point(|stream| stream.end <= segment);
+        if let Some(stream) = self.streams.get_mut(at)
+            && stream.first <= segment
+        {
+            stream.is_broken = true;
+        }
+    }
+
+    /// A segment has arrived.
+    pub fn arrived(&mut self, received: Received) {
+        let Received { segment, at } = received;
+        let index = segment.wrapping_sub(self.base) as usize;
+        let Some(&probe) = self.probes.get(index) else { return };
+        self.probes.drain(..=index);
+        self.base = segment + 1;
+        if let Some((_, before, before_at)) = self.last {
+            let gap = Pair { send: probe.due.saturating_since(before.due), receive: at.saturating_since(before_at) };
+            self.samples.push_back((segment, Sample { gap, rate: probe.rate }));
+        }
+        self.last = Some((segment, probe, at));
+    }
+
+    /// The next p-stream that can be judged, if there is one, with its samples in `samples`; `None` in the answer's place for
+    /// one that is broken.
+    pub fn judge(&mut self, samples: &mut Vec<Sample>) -> Option<Option<Arrived>> {
+        let (last, ..) = self.last?;
+        let &Stream { end, duration, is_broken, is_whole, .. } = self.streams.front()?;
+        // A p-stream that was cut short is over when the next has begun.
+        let is_over = is_whole || self.streams.len() > 1;
+        if !is_over || last + 1 < end + BEHIND {
+            return None;
+        }
+        self.streams.pop_front();
+        let count = self.samples.partition_point(|&(segment, _)| segment < end);
+        samples.clear();
+        samples.extend(self.samples.drain(..count).map(|(_, sample)| sample));
+        Some((!is_broken).then_some(Arrived { duration }))
+    }
+
+    /// The number of the next segment.
+    fn next(&self) -> u32 {
+        self.base + self.probes.len() as u32
+    }
+
+    fn restart(&mut self, segment: u32) {
+        self.probes.clear();
+        self.base = segment;
+        self.last = None;
+        self.samples.clear();
+        self.streams.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: Rate = Rate::from_gbps(1);
+
+    fn us(us: u64) -> Time {
+        Time::ZERO + Dur::from_us(us)
+    }
+
+    /// Two p-streams of four segments, 10 us apart, and the first two of a third.
+    fn sent() -> Probes {
+        let mut probes = Probes::default();
+        for segment in 0..10 {
+            if segment % 4 == 0 {
+                probes.begin();
+            }
+            probes.sent(segment, us(u64::from(segment) * 10), Dur::from_us(10), RATE, segment % 4 == 3);
+        }
+        probes
+    }
+
+    /// Everything that can be judged once these segments have arrived, 12 us apart: the samples' counts, and whether whole.
+    fn judged(probes: &mut Probes, segments: &[u32]) -> Vec<(usize, bool)> {
+        let mut samples = Vec::new();
+        let mut judged = Vec::new();
+        for &segment in segments {
+            probes.arrived(Received { segment, at: us(1000 + u64::from(segment) * 12) });
+            while let Some(answer) = probes.judge(&mut samples) {
+                judged.push((samples.len(), answer.is_some()));
+            }
+        }
+        judged
+    }
+
+    #[test]
+    fn a_stream_is_judged_when_a_packet_three_behind_its_last_has_arrived() {
+        let mut probes = sent();
+        assert_eq!(judged(&mut probes, &[0, 1, 2, 3, 4, 5]), []);
+        assert_eq!(judged(&mut probes, &[6]), [(3, true)], "the very first has no gap before it");
+        assert_eq!(judged(&mut probes, &[7, 8, 9]), []);
+    }
+
+    #[test]
+    fn a_delayed_acknowledgment_gives_one_sample_for_two_packets() {
+        let mut probes = sent();
+        assert_eq!(judged(&mut probes, &[1, 3, 5, 7]), [(1, true)]);
+        let mut samples = Vec::new();
+        probes.arrived(Received { segment: 9, at: us(2000) });
+        assert_eq!(probes.judge(&mut samples), None, "8 and 9 are but two behind");
+        let gap = probes.samples[0].1.gap;
+        assert_eq!(gap, Pair { send: Dur::from_us(20), receive: Dur::from_us(24) });
+    }
+
+    #[test]
+    fn a_stream_that_lost_a_packet_is_broken_and_the_next_is_not() {
+        let mut probes = sent();
+        probes.lost(2);
+        assert_eq!(judged(&mut probes, &[0, 1, 3, 4, 5, 6]), [(2, false)]);
+        let mut probes = sent();
+        probes.lost(4);
+        assert_eq!(judged(&mut probes, &[0, 1, 2, 3, 5, 6]), [(3, true)]);
+    }
+
+    #[test]
+    fn what_was_sent_until_a_cut_is_of_no_use_and_what_follows_is() {
+        let mut probes = sent();
+        probes.break_all();
+        for segment in 10..20 {
+            if segment % 4 == 0 {
+                probes.begin();
+            }
+            probes.sent(segment, us(u64::from(segment) * 10), Dur::from_us(10), RATE, segment % 4 == 3);
+        }
+        let all: Vec<u32> = (0..20).collect();
+        let judged: Vec<bool> = judged(&mut probes, &all).into_iter().map(|(_, is_whole)| is_whole).collect();
+        assert_eq!(judged, [false, false, false, true]);
+    }
+
+    #[test]
+    fn arrivals_of_unknown_segments_change_nothing() {
+        let mut probes = sent();
+        assert_eq!(judged(&mut probes, &[0, 1, 2, 99, 1, 3, 4, 5, 6]), [(3, true)]);
+    }
+}
