@@ -4,7 +4,15 @@
 //! some of its laws, and compares before it counts, so that a segment costs one acknowledgment more than the law says; later
 //! versions do as we do.
 
+use crate::contract::Ack;
 use crate::window::Window;
+
+/// What `ack` counts for, bytes: the acknowledgment that ends recovery covers a window, nearly all of which had been delivered
+/// before. Linux 2.6.32 counts acknowledgments, and not that one; later versions count what is newly delivered.
+#[inline]
+pub fn counted_bytes(ack: &Ack) -> u64 {
+    ack.acked_bytes.min(ack.delivered_bytes)
+}
 
 /// What has been earned and not spent, in a unit that the law chooses.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,6 +48,14 @@ mod tests {
         let grew: Vec<_> = (0..7).map(|_| increase.grow(&mut window, 3, 7, u64::MAX, 1000)).collect();
         assert_eq!(grew, [false, false, true, false, true, false, true], "three for 21 in all");
         assert_eq!(window.cwnd, 13_000);
+    }
+
+    #[test]
+    fn the_end_of_a_repair_counts_for_what_it_delivered() {
+        let end = Ack { delivered_bytes: 1000, ..Ack::in_sequence(80_000) };
+        assert_eq!(counted_bytes(&end), 1000);
+        let after_sacks = Ack { delivered_bytes: 3000, ..Ack::in_sequence(1000) };
+        assert_eq!(counted_bytes(&after_sacks), 1000);
     }
 
     #[test]

@@ -17,7 +17,7 @@
 //! to 0.8, not 0.9, of the window; NewReno below 14, not up to it; its counter needs one segment more, and begins at zero.
 
 use crate::contract::{Ack, Congestion, Cx};
-use crate::increase::Increase;
+use crate::increase::{Increase, counted_bytes};
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::window::{
@@ -121,14 +121,14 @@ pub struct Bic {
     /// The window to be sought, segments; 0 if none is known.
     target: u64,
     increase: Increase,
-    /// Of the acknowledgment at hand, whatever it may count for.
-    acked_bytes: u64,
+    /// Of the acknowledgment at hand, whatever it may add.
+    counted_bytes: u64,
 }
 
 impl Bic {
     /// A law with these constants.
     pub fn new(config: BicConfig) -> Bic {
-        Bic { config, target: 0, increase: Increase::default(), acked_bytes: 0 }
+        Bic { config, target: 0, increase: Increase::default(), counted_bytes: 0 }
     }
 
     /// How many acknowledged segments add one to a window of `cwnd` segments.
@@ -161,14 +161,14 @@ impl Bic {
 impl WindowLaw for Bic {
     #[inline]
     fn observe(&mut self, _window: &mut Window, ack: &Ack, _cx: &mut Cx<'_>) {
-        self.acked_bytes = ack.acked_bytes;
+        self.counted_bytes = counted_bytes(ack);
     }
 
     #[inline]
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         let mss = cx.mss_bytes;
         let price = self.segments_per_increase(window.cwnd / mss) * mss;
-        self.increase.grow(window, self.acked_bytes, price, ack.acked_bytes.div_ceil(mss), mss);
+        self.increase.grow(window, self.counted_bytes, price, counted_bytes(ack).div_ceil(mss), mss);
     }
 
     /// Whole segments, rounded down.

@@ -23,7 +23,7 @@
 //! acknowledgment adds alpha bytes to NewReno's growth.
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
-use crate::increase::Increase;
+use crate::increase::{Increase, counted_bytes};
 use crate::param::{DefaultValue, Kind, Param};
 use crate::registry::Controller;
 use crate::window::{
@@ -149,8 +149,8 @@ pub struct HTcp {
     max_rtt: Dur,
     throughput: Throughput,
     increase: Increase,
-    /// Of the acknowledgment at hand, whatever it may count for.
-    acked_bytes: u64,
+    /// Of the acknowledgment at hand, whatever it may add.
+    counted_bytes: u64,
     before_cut: Option<BeforeCut>,
 }
 
@@ -169,7 +169,7 @@ impl HTcp {
             max_rtt: Dur::ZERO,
             throughput: Throughput::default(),
             increase: Increase::default(),
-            acked_bytes: 0,
+            counted_bytes: 0,
             before_cut: None,
         }
     }
@@ -208,7 +208,7 @@ impl HTcp {
         let enough = window.cwnd.saturating_sub((self.alpha / ONE).max(1) * cx.mss_bytes);
         // Up to and with the third whole round trip.
         let afresh = self.since_loss(cx.now) < self.min_rtt.saturating_mul(4);
-        self.throughput.count(ack.acked_bytes, enough, self.min_rtt, cx.now, afresh);
+        self.throughput.count(self.counted_bytes, enough, self.min_rtt, cx.now, afresh);
     }
 
     fn renew_beta(&mut self) {
@@ -229,7 +229,7 @@ impl HTcp {
 
 impl WindowLaw for HTcp {
     fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
-        self.acked_bytes = ack.acked_bytes;
+        self.counted_bytes = counted_bytes(ack);
         if self.last_loss.is_none() {
             self.last_loss = Some(cx.now);
             self.throughput.restart(cx.now);
@@ -248,9 +248,9 @@ impl WindowLaw for HTcp {
 
     #[inline]
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
-        let earned = self.acked_bytes.saturating_mul(self.alpha);
+        let earned = self.counted_bytes.saturating_mul(self.alpha);
         let price = window.cwnd * ONE;
-        let most = ack.acked_bytes.div_ceil(cx.mss_bytes);
+        let most = counted_bytes(ack).div_ceil(cx.mss_bytes);
         if self.increase.grow(window, earned, price, most, cx.mss_bytes) {
             self.alpha = self.alpha_after(self.since_loss(cx.now));
         }

@@ -18,7 +18,7 @@
 //! reference of 50 ms, takes the least round-trip time in whole milliseconds, rounds nothing else, and halves what is in flight.
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
-use crate::increase::Increase;
+use crate::increase::{Increase, counted_bytes};
 use crate::param::{DefaultValue, Kind, Param};
 use crate::registry::Controller;
 use crate::window::{
@@ -155,13 +155,13 @@ impl WindowLaw for Hybla {
         let rho_squared = self.rho * self.rho;
         let worth = rho_squared / STEP / (window.cwnd / mss);
         if ack.phase != Phase::Open {
-            self.by_window(window, ack.acked_bytes, ONE, mss);
+            self.by_window(window, counted_bytes(ack), ONE, mss);
         } else if !self.rounds {
-            self.by_window(window, ack.acked_bytes, rho_squared, mss);
+            self.by_window(window, counted_bytes(ack), rho_squared, mss);
         } else if worth > 0 {
-            self.by_segment(window, ack.acked_bytes, worth * STEP, mss);
+            self.by_segment(window, counted_bytes(ack), worth * STEP, mss);
         } else {
-            self.by_window(window, ack.acked_bytes, ONE, mss);
+            self.by_window(window, counted_bytes(ack), ONE, mss);
         }
         window.cwnd = window.cwnd.min(WINDOW_MAX * mss).max(before);
     }
