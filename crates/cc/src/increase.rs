@@ -1,14 +1,15 @@
 //! Growth in whole segments, as Linux counts it: what acknowledgments earn is saved until it pays for a segment.
 //!
-//! Exact at any window: what is left over pays for the next segment. Linux 2.6.32 begins again from zero after a segment in
-//! some of its laws, and compares before it counts, so that a segment costs one acknowledgment more than the law says; later
-//! versions do as we do.
+//! Exact at any window: what is left over pays for the next segment. Linux 2.6.32 begins again from zero after a
+//! segment in some of its laws, and compares before it counts, so that a segment costs one acknowledgment more than the
+//! law says; later versions do as we do.
 
 use crate::contract::Ack;
 use crate::window::Window;
 
-/// What `ack` counts for, bytes: the acknowledgment that ends recovery covers a window, nearly all of which had been delivered
-/// before. Linux 2.6.32 counts acknowledgments, and not that one; later versions count what is newly delivered.
+/// What `ack` counts for, bytes: the acknowledgment that ends recovery covers a window, nearly all of which had been
+/// delivered before. Linux 2.6.32 counts acknowledgments, and not that one; later versions count what is newly
+/// delivered.
 #[inline]
 pub fn counted_bytes(ack: &Ack) -> u64 {
     ack.acked_bytes.min(ack.delivered_bytes)
@@ -21,6 +22,11 @@ pub struct Increase {
 }
 
 impl Increase {
+    /// Forgets what is saved, as Linux does at every loss.
+    pub fn forget(&mut self) {
+        self.saved = 0;
+    }
+
     /// Saves `earned`, and grows `window` by a segment for each `price` of what is saved, though by no more than
     /// `most_segments`: what exceeds that is lost. True where the window has grown.
     #[inline]

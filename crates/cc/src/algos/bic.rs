@@ -1,20 +1,24 @@
 //! BIC: searches for the window at which the last loss came by bisection, and beyond it faster and faster.
 //!
-//! Source: Xu, Harfoush and Rhee, "Binary Increase Congestion Control (BIC) for Fast Long-Distance Networks", INFOCOM 2004.
-//! Constants and steps as in Linux (tcp_bic.c, 2.6.32 as today), in its whole numbers, since they show: of the distance to the
-//! window of the last loss a round trip covers a quarter, though 16 segments at most, and near it (7 segments or fewer below,
-//! 3 or fewer above) a fifth of a segment; beyond, a third of the distance, up to 16 segments again. A window of up to 14 is
-//! NewReno's. A loss leaves 819/1024 of the window; one that comes below the last is taken for a sign that another flow needs
-//! room, and the window to be sought is 0.9 of it (fast convergence). A timeout forgets what was sought; until the next loss
-//! the window grows by 16 segments a round trip, or by 5 % where that is more. It needs nothing but acknowledgments.
+//! Source: Xu, Harfoush and Rhee, "Binary Increase Congestion Control (BIC) for Fast Long-Distance Networks", INFOCOM
+//! 2004. Constants and steps as in Linux (tcp_bic.c, 2.6.32 as today), in its whole numbers, since they show: of the
+//! distance to the window of the last loss a round trip covers a quarter, though 16 segments at most, and near it (7
+//! segments or fewer below, 3 or fewer above) a fifth of a segment; beyond, a third of the distance, up to 16 segments
+//! again. A window of up to 14 is NewReno's. A loss leaves 819/1024 of the window; one that comes below the last is
+//! taken for a sign that another flow needs room, and the window to be sought is 0.9 of it (fast convergence). A
+//! timeout forgets what was sought; until the next loss the window grows by a third of itself a round trip, from 48
+//! segments on by 16, and by 5 % where that is more. An undo restores the window, not what was sought. It needs nothing
+//! but acknowledgments.
 //!
-//! Where we differ: Linux counts acknowledgments and divides by an estimate of how many segments each covers; we count the
-//! segments themselves, which its estimate stands for, so that `growth_limit` bounds the segments that one acknowledgment adds
-//! (1 in Linux), and not how many are counted. The counter of 2.6.32 needs one acknowledgment more for each segment.
+//! Where we differ: Linux counts acknowledgments and divides by an estimate of how many segments each covers; we count
+//! the segments themselves, which its estimate stands for, so that `growth_limit` bounds the segments that one
+//! acknowledgment adds (1 in Linux), and not how many are counted. The counter of 2.6.32 needs one acknowledgment more
+//! for each segment.
 //!
-//! Where others differ: the paper bisects (half of the distance), in steps of up to 32 segments, and cuts by an eighth. ns-3
-//! (TcpBic) has a smooth part of 5 where Linux has 20, so 0.8 of a segment near the window of the last loss; fast convergence
-//! to 0.8, not 0.9, of the window; NewReno below 14, not up to it; its counter needs one segment more, and begins at zero.
+//! Where others differ: the paper bisects (half of the distance), in steps of up to 32 segments, and cuts by an eighth.
+//! ns-3 (TcpBic) has a smooth part of 5 where Linux has 20, so 0.8 of a segment near the window of the last loss; fast
+//! convergence to 0.8, not 0.9, of the window; NewReno below 14, not up to it; its counter needs one segment more, and
+//! begins at zero.
 
 use crate::contract::{Ack, Congestion, Cx};
 use crate::increase::{Increase, counted_bytes};
@@ -92,8 +96,8 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// The share of the distance that a round trip covers is one of so many, and beyond the window of the last loss one of one
-/// fewer.
+/// The share of the distance that a round trip covers is one of so many, and beyond the window of the last loss one of
+/// one fewer.
 const SHARE: u64 = 4;
 
 /// While there is no window to seek, at most so many acknowledged segments add one: 5 % a round trip.
@@ -173,6 +177,7 @@ impl WindowLaw for Bic {
 
     /// Whole segments, rounded down.
     fn cut(&mut self, window: &Window, _flight_bytes: u64, event: Congestion, cx: &mut Cx<'_>) -> u64 {
+        self.increase.forget();
         let BicConfig { low_window, beta, fast_convergence, .. } = self.config;
         let cwnd = window.cwnd / cx.mss_bytes;
         self.target = match event {
@@ -264,6 +269,25 @@ mod tests {
         assert_eq!(cut(&mut law, 14, loss).0, 7, "half of a low window");
         let mut law = Bic { config: BicConfig { fast_convergence: false, ..LINUX }, ..seeking(1000) };
         assert_eq!(cut(&mut law, 900, loss), (719, 900));
+    }
+
+    /// 4000 of the 5000 acknowledged segments that one costs at 1000, and then 799 / 16 = 49 that it costs at 799.
+    #[test]
+    fn a_loss_forgets_what_was_saved_for_the_next_segment() {
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
+        let mut law = seeking(1000);
+        let mut window = Window { cwnd: 1000 * MSS, ssthresh: 0 };
+        let mut acknowledge = |law: &mut Bic, window: &mut Window, segments| {
+            for _ in 0..segments {
+                law.observe(window, &Ack::in_sequence(MSS), &mut cx);
+                law.grow(window, &Ack::in_sequence(MSS), &mut cx);
+            }
+            window.cwnd / MSS
+        };
+        assert_eq!(acknowledge(&mut law, &mut window, 4000), 1000);
+        window.cwnd = cut(&mut law, 1000, Congestion::Loss { flight_bytes: 0 }).0 * MSS;
+        assert_eq!([48, 1].map(|segments| acknowledge(&mut law, &mut window, segments)), [799, 800]);
     }
 
     #[test]

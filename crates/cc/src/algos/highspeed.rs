@@ -1,16 +1,17 @@
 //! HighSpeed TCP: the larger the window, the more it grows per round trip and the less a loss takes.
 //!
-//! Source: Floyd, RFC 3649; the table of its appendix B in the form of Linux (tcp_highspeed.c, 2.6.32 as today): rows of a
-//! window and a decrease in 1/256, rounded down. A window that is at most that of row n, counted from 1, grows by n segments
-//! per round trip and loses the share of row n. It needs nothing but acknowledgments.
+//! Source: Floyd, RFC 3649; the table of its appendix B in the form of Linux (tcp_highspeed.c, 2.6.32 as today): rows
+//! of a window and a decrease in 1/256, rounded down. A window that is at most that of row n, counted from 1, grows by
+//! n segments per round trip and loses the share of row n. It needs nothing but acknowledgments.
 //!
-//! As in Linux the row is sought as the window grows beyond slow start, and not at the loss: the first loss, in slow start,
-//! takes half of whatever was reached. Between rows this rounds a(w) and 1 - b(w) up, where the formulas of section 5 run on
-//! (a window of 100 grows by 2 instead of 1.8). RFC 3649 takes windows of up to 38 segments for NewReno's; so does row 1.
+//! As in Linux the row is sought as the window grows beyond slow start, and not at the loss: the first loss, in slow
+//! start, takes half of whatever was reached. Between rows this rounds a(w) and 1 - b(w) up, where the formulas of
+//! section 5 run on (a window of 100 grows by 2 instead of 1.8). RFC 3649 takes windows of up to 38 segments for
+//! NewReno's; so does row 1.
 //!
 //! Where others differ: the table of the RFC has 73 rows, that of Linux ends with the 72nd, which matters beyond 89,053
-//! segments only. Linux 2.6.32 counts acknowledgments (`growth_limit = 1`) instead of segments. ns-3 (TcpHighSpeed) has b(w)
-//! in two decimals, takes the row for a loss, and the share, of what is in flight, and has 53,667 for 53,677.
+//! segments only. Linux 2.6.32 counts acknowledgments (`growth_limit = 1`) instead of segments. ns-3 (TcpHighSpeed) has
+//! b(w) in two decimals, takes the row for a loss, and the share, of what is in flight, and has 53,667 for 53,677.
 
 use crate::contract::{Ack, Congestion, Cx};
 use crate::increase::{Increase, counted_bytes};
@@ -76,6 +77,7 @@ impl WindowLaw for HighSpeed {
 
     /// Whole segments, what is taken rounded down.
     fn cut(&mut self, window: &Window, _flight_bytes: u64, _event: Congestion, cx: &mut Cx<'_>) -> u64 {
+        self.increase.forget();
         let segments = window.cwnd / cx.mss_bytes;
         (segments - segments * ROWS[self.row].1 / 256) * cx.mss_bytes
     }
@@ -127,7 +129,8 @@ mod tests {
     fn a_round_adds_the_segments_of_the_row_and_a_loss_takes_its_share() {
         // 38: row 1, and 37 acknowledgments and the first of the next round pay for a segment.
         assert_eq!(round_and_loss(38), (39, 39 - 39 / 2));
-        // Rows 2, 19, 50 and 73: 8 and 9 of 101 * 112 / 256 = 44.2, 4518 * 64 / 256 = 1129.5 and so on.
+        // Rows 2, 19, 50 and 73: 101 * 112 / 256 = 44.2, 4518 * 64 / 256 = 1129.5, 30,049 * 38 / 256 = 4460.4 and
+        // 100,072 * 23 / 256 = 8990.8.
         assert_eq!(round_and_loss(100), (101, 101 - 44));
         assert_eq!(round_and_loss(4_500), (4_518, 4_518 - 1_129));
         assert_eq!(round_and_loss(30_000), (30_049, 30_049 - 4_460));

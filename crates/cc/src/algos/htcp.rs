@@ -1,26 +1,26 @@
 //! H-TCP: the longer ago the last loss, the faster the window grows; a loss takes what the queue held.
 //!
-//! Source: Leith and Shorten, "H-TCP: TCP for High-Speed and Long-Distance Networks", PFLDnet 2004, and draft-leith-tcp-htcp.
-//! As Linux has it (tcp_htcp.c, 2.6.32 as today), in its whole numbers, since they show: per round trip the window grows by
-//! alpha = 2 (1 - beta) f, where f = 1 up to Delta = 1 s after the last loss, and 1 + 10 (Delta - 1) + ((Delta - 1) / 2)^2
-//! later, rounded down to a whole number; f is scaled by the least round-trip time over 100 ms, at least a tenth and at most
-//! 2, and rounded down to a whole number, not below 1. alpha is renewed with every segment gained. Delta counts from the end
-//! of recovery. It needs round-trip times.
+//! Source: Leith and Shorten, "H-TCP: TCP for High-Speed and Long-Distance Networks", PFLDnet 2004, and
+//! draft-leith-tcp-htcp. As Linux has it (tcp_htcp.c, 2.6.32 as today), in its whole numbers, since they show: per
+//! round trip the window grows by alpha = 2 (1 - beta) f, where f = 1 up to Delta = 1 s after the last loss, and 1 + 10
+//! (Delta - 1) + ((Delta - 1) / 2)^2 later, rounded down to a whole number; f is scaled by the least round-trip time
+//! over 100 ms, at least a tenth and at most 2, and rounded down to a whole number, not below 1. alpha is renewed with
+//! every segment gained. Delta counts from the end of recovery. It needs round-trip times.
 //!
-//! A loss leaves beta = 1/2 of the window, or else RTTmin / RTTmax, within 1/2 and 0.8, where the bandwidth switch allows: the
-//! highest throughput since the last loss is within 20 % of that before (a smoothed measure, begun anew in the first three
-//! round trips), that was so at the last loss, too, and the least round-trip time is above 10 ms. RTTmax rises by 20 ms at a
-//! time at most, and with each loss its distance from RTTmin shrinks by 5 %.
+//! A loss leaves beta = 1/2 of the window, or else RTTmin / RTTmax, within 1/2 and 0.8, where the bandwidth switch
+//! allows: the highest throughput since the last loss is within 20 % of that before (a smoothed measure, begun anew in
+//! the first three round trips), that was so at the last loss, too, and the least round-trip time is above 10 ms.
+//! RTTmax rises by 20 ms at a time at most, and with each loss its distance from RTTmin shrinks by 5 %.
 //!
-//! Where we differ: times are exact, where Linux rounds them to its clock of 1 to 10 ms. Packets are counted as in Linux,
-//! whatever an acknowledgment covers; `growth_limit` bounds what one adds (a segment in Linux). Linux loses what exceeds a
-//! segment, and one acknowledgment for each segment gained; we save it. The first segment after a loss is gained by the alpha
-//! of no time since the loss, where Linux still has the one before.
+//! Where we differ: times are exact, where Linux rounds them to its clock of 1 to 10 ms. Packets are counted as in
+//! Linux, whatever an acknowledgment covers; `growth_limit` bounds what one adds (a segment in Linux). Linux loses what
+//! exceeds a segment, and one acknowledgment for each segment gained; we save it. The first segment after a loss is
+//! gained by the alpha of no time since the loss, where Linux still has the one before.
 //!
-//! Where others differ: the draft has no mode switch but the 20 %, and no scaling by default. ns-3 (TcpHtcp) has no RTT scaling
-//! and no switch beyond the 20 %, which it applies to rises only, in whole numbers, so that any rise below the double passes;
-//! beta has no bounds; RTTmin and RTTmax begin anew with every loss; beta's share is of what is in flight; and an
-//! acknowledgment adds alpha bytes to NewReno's growth.
+//! Where others differ: the draft has no mode switch but the 20 %, and no scaling by default. ns-3 (TcpHtcp) has no RTT
+//! scaling and no switch beyond the 20 %, which it applies to rises only, in whole numbers, so that any rise below the
+//! double passes; beta has no bounds; RTTmin and RTTmax begin anew with every loss; beta's share is of what is in
+//! flight; and an acknowledgment adds alpha bytes to NewReno's growth.
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::increase::{Increase, counted_bytes};
@@ -94,8 +94,8 @@ struct Throughput {
 }
 
 impl Throughput {
-    /// Takes `acked_bytes`. About once per round trip, when `enough_bytes` are there, that makes a measure; `afresh` forgets
-    /// the earlier ones.
+    /// Takes `acked_bytes`. About once per round trip, when `enough_bytes` are there, that makes a measure; `afresh`
+    /// forgets the earlier ones.
     fn count(&mut self, acked_bytes: u64, enough_bytes: u64, min_rtt: Dur, now: Time, afresh: bool) {
         self.bytes += acked_bytes;
         let span = now.saturating_since(self.begun);
@@ -265,6 +265,7 @@ impl WindowLaw for HTcp {
             let above = self.max_rtt.saturating_sub(self.min_rtt);
             self.max_rtt = self.min_rtt + Dur::from_ps(above.as_ps() / 100 * 95);
         }
+        self.increase.forget();
         self.last_loss = Some(cx.now);
         self.in_recovery = true;
         self.alpha = self.alpha_after(Dur::ZERO);
@@ -346,8 +347,8 @@ mod tests {
         assert_eq!(window.cwnd, (30_000 + 125) * MSS);
     }
 
-    /// What is left of 1000 segments after each of some losses, each with the highest throughput given before it, while round
-    /// trips are between two bounds in milliseconds.
+    /// What is left of 1000 segments after each of some losses, each with the highest throughput given before it, while
+    /// round trips are between two bounds in milliseconds.
     fn cuts(bandwidth_switch: bool, rtts_ms: [u64; 2], most: &[u64]) -> Vec<u64> {
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut law = HTcp::new(true, bandwidth_switch);

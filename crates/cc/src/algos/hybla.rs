@@ -1,21 +1,23 @@
 //! Hybla: grows as NewReno would on a path with a short reference round-trip time, for satellites.
 //!
-//! Source: Caini and Firrincieli, "TCP Hybla: A TCP Enhancement for Heterogeneous Networks", Int. J. of Satellite Communications
-//! and Networking 22, 2004. As Linux has it (tcp_hybla.c, 2.6.32 as today): rho is the least smoothed round-trip time over a
-//! reference of 25 ms, at least 1. In slow start a segment acknowledged adds 2^rho - 1 to the window, beyond it rho^2 / cwnd. A
-//! loss takes half. The window is at most 65,535 segments. After a timeout, until it is repaired, the law is NewReno's. It needs
-//! round-trip times.
+//! Source: Caini and Firrincieli, "TCP Hybla: A TCP Enhancement for Heterogeneous Networks", Int. J. of Satellite
+//! Communications and Networking 22, 2004. As Linux has it (tcp_hybla.c, 2.6.32 as today): rho is the least smoothed
+//! round-trip time over a reference of 25 ms, at least 1. In slow start a segment acknowledged adds 2^rho - 1 to the
+//! window, beyond it rho^2 / cwnd. A loss takes half. The window is at most 65,535 segments. After a timeout, until it
+//! is repaired, the law is NewReno's. It needs round-trip times.
 //!
-//! Linux rounds, and at large windows that is another law: rho down to eighths, 2^rho and what an acknowledgment is worth
-//! beyond slow start down to 128ths of a segment; where that is nothing, from a window of 128 rho^2 segments, growth is
-//! NewReno's. With `rounding = "none"` it is that of the paper.
+//! Linux rounds, and at large windows that is another law: rho down to eighths, 2^rho and what an acknowledgment is
+//! worth beyond slow start down to 128ths of a segment; where that is nothing, from a window of 128 rho^2 segments,
+//! growth is NewReno's. With `rounding = "none"` it is that of the paper.
 //!
-//! Where we differ: Linux begins with rho segments, which is one on a short path, whatever the initial window; here that is set
-//! by `initial_window`. rho is bounded by 16, as in later versions. Linux keeps rho at 1 if there is no round-trip time when
-//! the connection begins; we take it when there is one. Linux counts acknowledgments (`growth_limit = 1`), not segments.
+//! Where we differ: Linux begins with rho segments, which is one on a short path, whatever the initial window; here
+//! that is set by `initial_window`. rho is bounded by 16, as in later versions. Linux keeps rho at 1 if there is no
+//! round-trip time when the connection begins; we take it when there is one. Linux counts acknowledgments
+//! (`growth_limit = 1`), not segments.
 //!
 //! Where others differ: the paper also spaces segments and estimates the bandwidth at the start. ns-3 (TcpHybla) has a
-//! reference of 50 ms, takes the least round-trip time in whole milliseconds, rounds nothing else, and halves what is in flight.
+//! reference of 50 ms, takes the least round-trip time in whole milliseconds, rounds nothing else, and halves what is
+//! in flight.
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::increase::{Increase, counted_bytes};
@@ -168,6 +170,7 @@ impl WindowLaw for Hybla {
 
     /// Half of the window, in whole segments.
     fn cut(&mut self, window: &Window, _flight_bytes: u64, _event: Congestion, cx: &mut Cx<'_>) -> u64 {
+        self.by_windows.forget();
         window.cwnd / cx.mss_bytes / 2 * cx.mss_bytes
     }
 

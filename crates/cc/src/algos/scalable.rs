@@ -1,15 +1,15 @@
-//! Scalable TCP: a fixed share of the window more per round trip, an eighth less at a loss, so that recovery from a loss takes
-//! as many round trips at any rate.
+//! Scalable TCP: a fixed share of the window more per round trip, an eighth less at a loss, so that recovery from a
+//! loss takes as many round trips at any rate.
 //!
-//! Source: Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area Networks", ACM CCR 33(2), 2003. Constants as in
-//! Linux (tcp_scalable.c, 2.6.32 as today): one segment for each 50 acknowledged, or for each window where that is less, as
-//! NewReno; cwnd / 8 less at a loss. It needs nothing but acknowledgments.
+//! Source: Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area Networks", ACM CCR 33(2), 2003. Constants
+//! as in Linux (tcp_scalable.c, 2.6.32 as today): one segment for each 50 acknowledged, or for each window where that
+//! is less, as NewReno; cwnd / 8 less at a loss. It needs nothing but acknowledgments.
 //!
-//! Where others differ: the paper adds one segment for 100; Linux took 50 since receivers that delay acknowledgments send one
-//! for two segments, and it counted acknowledgments (`growth_limit = 1`), not segments. The paper is NewReno up to a window of
-//! 16 segments, at losses, too; Linux grows as NewReno up to 50 and always cuts by an eighth. The counter of 2.6.32 needs 51
-//! acknowledgments for a segment, not 50. ns-3 (TcpScalable) takes its share of what is in flight, not of the window, and
-//! forgets what exceeds a segment.
+//! Where others differ: the paper adds one segment for 100; Linux took 50 since receivers that delay acknowledgments
+//! send one for two segments, and it counted acknowledgments (`growth_limit = 1`), not segments. The paper is NewReno
+//! up to a window of 16 segments, at losses, too; Linux grows as NewReno up to 50 and always cuts by an eighth. The
+//! counter of 2.6.32 needs 51 acknowledgments for a segment, not 50. ns-3 (TcpScalable) takes its share of what is in
+//! flight, not of the window, and forgets what exceeds a segment.
 
 use crate::contract::{Ack, Congestion, Cx};
 use crate::increase::{Increase, counted_bytes};
@@ -72,6 +72,7 @@ impl WindowLaw for Scalable {
 
     /// Whole segments, what is taken rounded down.
     fn cut(&mut self, window: &Window, _flight_bytes: u64, _event: Congestion, cx: &mut Cx<'_>) -> u64 {
+        self.increase.forget();
         let segments = window.cwnd / cx.mss_bytes;
         (segments - (segments as f64 * self.decrease) as u64) * cx.mss_bytes
     }
