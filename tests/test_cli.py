@@ -88,7 +88,11 @@ def test_list_of_nothing_suggests_the_nearest() -> None:
 def test_run_writes_tables_and_what_is_needed_to_run_again(here: Path) -> None:
     result = sparelane_cli("run", "small.toml", "--seed", "7")
     assert result.exit_code == 0, result.stderr
-    tables = [f"{name}.{end}" for name in ("delays", "drops", "flows", "links", "series") for end in ("csv", "parquet")]
+    tables = [
+        f"{name}.{end}"
+        for name in ("cross_traffic", "delays", "drops", "flows", "links", "series")
+        for end in ("csv", "parquet")
+    ]
     assert names_in(here / "out" / "small") == sorted([*tables, "run.json"])
     about = json.loads((here / "out" / "small" / "run.json").read_text(encoding="utf-8"))
     assert set(about) == {"version", "seed", "digest", "totals", "scenario"}
@@ -101,7 +105,15 @@ def test_run_writes_tables_and_what_is_needed_to_run_again(here: Path) -> None:
 def test_run_writes_the_formats_asked_for(here: Path) -> None:
     result = sparelane_cli("run", "small.toml", "-o", "x", "--format", "json")
     assert result.exit_code == 0, result.stderr
-    assert names_in(here / "x") == ["delays.json", "drops.json", "flows.json", "links.json", "run.json", "series.json"]
+    assert names_in(here / "x") == [
+        "cross_traffic.json",
+        "delays.json",
+        "drops.json",
+        "flows.json",
+        "links.json",
+        "run.json",
+        "series.json",
+    ]
     flows = json.loads((here / "x" / "flows.json").read_text(encoding="utf-8"))
     assert [flow["size_bytes"] for flow in flows] == [100_000, 100_000]
 

@@ -54,6 +54,15 @@ class Result:
         return _frame(self._native.drops())
 
     @cached_property
+    def cross_traffic(self) -> pl.DataFrame:
+        """One row per source of cross traffic, in the order of the scenario; empty unless it has any.
+
+        Columns: `from`, `to`, `kind`, and packets and bytes on the wire that were `offered` to the host's interface,
+        `delivered` to the other host, and `dropped` by a queue or lost on a wire.
+        """
+        return _frame(self._native.cross_traffic())
+
+    @cached_property
     def delays(self) -> pl.DataFrame:
         """How long data packets were under way, one way: a histogram for each scheme and class of traffic.
 
@@ -125,6 +134,7 @@ class Result:
             "drops": self.drops,
             "series": self.series,
             "delays": self.delays,
+            "cross_traffic": self.cross_traffic,
         }
         for name, table in tables.items():
             for suffix in formats:

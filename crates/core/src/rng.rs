@@ -25,6 +25,8 @@ pub enum Domain {
     Queues = 9,
     /// Early drops, and the hash of flows, at one link.
     ActiveQueue = 20,
+    /// When datagrams are sent, at one source of cross traffic.
+    CrossTraffic = 30,
     /// Random tests and generated scenarios.
     Test = 5,
 }

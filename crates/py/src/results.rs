@@ -5,7 +5,9 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sparelane_scenario::columns::{Column, Data, Table};
-use sparelane_scenario::results::{self, delay_columns, drop_columns, flow_columns, link_columns, series_columns};
+use sparelane_scenario::results::{
+    self, cross_traffic_columns, delay_columns, drop_columns, flow_columns, link_columns, series_columns,
+};
 
 /// All results of a run.
 #[pyclass(frozen, module = "sparelane._native")]
@@ -64,6 +66,11 @@ impl Results {
     /// One row per direction of a cable and class.
     fn drops<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         to_dict(py, drop_columns(&self.0))
+    }
+
+    /// One row per source of cross traffic.
+    fn cross_traffic<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        to_dict(py, cross_traffic_columns(&self.0))
     }
 
     /// One row per scheme, class of traffic and bin of one-way delays of packets.

@@ -6,14 +6,15 @@ use crate::keys::{Key, Variant};
 use crate::queue_at::QUEUE_AT;
 use crate::queues::{DISCIPLINES, NIC_QUEUE, QUEUE_KEYS, ROUTER_QUEUE};
 use crate::{
-    drops, host, links, measure, rcp, sampling, scenario, schemes, sizes, switch, topology, transport, workload,
+    cross_traffic, drops, host, links, measure, rcp, sampling, scenario, schemes, sizes, switch, topology, transport,
+    workload,
 };
 use sparelane_cc::registry::CONTROLLERS;
 
 /// One thing that a scenario can name, or one of its tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// `controller`, `topology`, `workload`, `sizes` or `queue` for what a scenario can name; `table` for its tables.
+    /// `controller`, `topology`, `workload`, `sizes`, `cross_traffic` or `queue` for what a scenario can name; `table` for its tables.
     pub kind: &'static str,
     /// As a scenario writes it.
     pub name: String,
@@ -43,7 +44,12 @@ pub struct Parameter {
 /// All entries, by kind.
 pub fn catalogue() -> Vec<Entry> {
     let mut entries = controllers();
-    let forms = [("topology", topology::TOPOLOGIES), ("workload", workload::WORKLOADS), ("sizes", sizes::SIZES)];
+    let forms = [
+        ("topology", topology::TOPOLOGIES),
+        ("workload", workload::WORKLOADS),
+        ("sizes", sizes::SIZES),
+        ("cross_traffic", cross_traffic::PATTERNS),
+    ];
     entries.extend(forms.into_iter().flat_map(|(kind, variants)| variants.iter().map(move |form| variant(kind, form))));
     entries.extend(DISCIPLINES.iter().map(|&(name, summary, source)| Entry {
         kind: "queue",
@@ -72,6 +78,8 @@ pub fn catalogue() -> Vec<Entry> {
         table("fan_out", "how many flows a request fetches, in a workload of requests", workload::FAN_OUT),
         table("writes", "how the application writes its flows, in a workload", workload::WRITES),
         table("traffic_classes", "each of the classes of traffic by size, in a workload", workload::TRAFFIC_CLASSES),
+        table("[[cross_traffic]]", "the keys of every kind of cross traffic", cross_traffic::CROSS_TRAFFIC),
+        table("bucket", "a token bucket, in cross traffic", cross_traffic::BUCKET),
         table("[[drop]]", "packets to drop on purpose", drops::DROP),
         table("[sample]", "time series", sampling::SAMPLE),
         table("[measure]", "what is measured beside the times of flows", measure::MEASURE),

@@ -1,6 +1,6 @@
 //! One short text that stands for all results of a run: two runs with the same digest went the same way.
 
-use sparelane_sim::{DelayTable, FlowTable, LinkTable, Records, SeriesTable, Totals};
+use sparelane_sim::{CrossTable, DelayTable, FlowTable, LinkTable, Records, SeriesTable, Totals};
 
 /// The digest of `records` in hexadecimal: BLAKE3 over every column of every table, and the totals but for the
 /// number of events, which is the engine's own affair.
@@ -10,9 +10,10 @@ use sparelane_sim::{DelayTable, FlowTable, LinkTable, Records, SeriesTable, Tota
 pub fn digest(records: &Records) -> String {
     let mut hash = Hash(blake3::Hasher::new());
     // Patterns without `..`: a new column must be added here, or nothing compiles.
-    let Records { flows, links, series, delays, totals } = records;
+    let Records { flows, links, cross_traffic, series, delays, totals } = records;
     hash.flows(flows);
     hash.links(links);
+    hash.cross_traffic(cross_traffic);
     hash.series(series);
     hash.delays(delays);
     let Totals { events: _, packet_hops, flows, finished_flows, end_ps, peak_open_flows } = *totals;
@@ -129,6 +130,21 @@ impl Hash {
         self.wide("link peak", peak_backlog_bytes);
     }
 
+    fn cross_traffic(&mut self, table: &CrossTable) {
+        let CrossTable { from, to, kind, packet_bytes, offered_packets, delivered_packets, dropped_packets } = table;
+        if from.is_empty() {
+            return;
+        }
+        self.narrow("cross from", from);
+        self.narrow("cross to", to);
+        self.text("cross kind");
+        kind.iter().for_each(|name| self.text(name));
+        self.narrow("cross size", packet_bytes);
+        self.wide("cross offered", offered_packets);
+        self.wide("cross delivered", delivered_packets);
+        self.wide("cross dropped", dropped_packets);
+    }
+
     fn delays(&mut self, table: &DelayTable) {
         let DelayTable { scheme, traffic_class, delay_ns, packets } = table;
         if packets.is_empty() {
@@ -176,7 +192,7 @@ mod tests {
         let mut other = one_flow();
         other.totals.events = 99;
         assert_eq!(digest(&other), base);
-        let changes: [fn(&mut Records); 8] = [
+        let changes: [fn(&mut Records); 9] = [
             |records| records.flows.size_bytes[0] += 1,
             |records| records.flows.sent_packets.swap(1, 2),
             |records| records.links.marked_packets.push(0),
@@ -185,6 +201,7 @@ mod tests {
             |records| records.flows.traffic_class.push(0),
             |records| records.flows.request.push(0),
             |records| records.delays.packets.push(1),
+            |records| records.cross_traffic.from.push(0),
         ];
         for change in changes {
             let mut other = one_flow();

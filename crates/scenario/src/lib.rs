@@ -10,6 +10,7 @@
 pub mod active_queues;
 mod catalogue;
 pub mod columns;
+mod cross_traffic;
 pub mod digest;
 pub mod document;
 mod drops;
@@ -43,5 +44,7 @@ pub use columns::{Column, Data, Table};
 pub use digest::digest;
 pub use error::ScenarioError;
 pub use files::Source;
-pub use results::{Results, delay_columns, drop_columns, flow_columns, link_columns, series_columns};
+pub use results::{
+    Results, cross_traffic_columns, delay_columns, drop_columns, flow_columns, link_columns, series_columns,
+};
 pub use scenario::Scenario;

@@ -162,6 +162,27 @@ pub fn drop_columns(results: &Results) -> Table {
     ]
 }
 
+/// One row per source of cross traffic, in the order of the scenario.
+pub fn cross_traffic_columns(results: &Results) -> Table {
+    let sources = &results.records.cross_traffic;
+    let mut table = vec![
+        ("from".to_owned(), Column::text(sources.from.clone(), results.nodes.clone())),
+        ("to".to_owned(), Column::text(sources.to.clone(), results.nodes.clone())),
+        ("kind".to_owned(), Column::words(&sources.kind)),
+    ];
+    let counts = [
+        ("offered", &sources.offered_packets),
+        ("delivered", &sources.delivered_packets),
+        ("dropped", &sources.dropped_packets),
+    ];
+    for (name, packets) in counts {
+        let bytes = packets.iter().zip(&sources.packet_bytes).map(|(&packets, &bytes)| packets * u64::from(bytes));
+        table.push((format!("{name}_packets"), Column::u64(packets.clone())));
+        table.push((format!("{name}_bytes"), Column::u64(bytes.collect())));
+    }
+    table
+}
+
 /// One row per sample of one quantity.
 pub fn series_columns(results: &Results) -> Table {
     let series = &results.records.series;

@@ -1,11 +1,11 @@
-//! `[sample]`: time series of flows and queues.
+//! `[sample]`: time series of flows, queues and cables.
 
 use crate::error::ScenarioError;
 use crate::field::Field;
 use crate::keys::{Fallback, Key, Kind};
 use crate::nodes;
 use sparelane_core::Dur;
-use sparelane_sim::{Network, Probe, Sampling};
+use sparelane_sim::{Network, NodeId, Probe, Sampling};
 
 /// The most samples of one probe.
 const MAX_SAMPLES: u64 = 10_000_000;
@@ -25,6 +25,12 @@ pub static SAMPLE: &[Key] = &[
         Fallback::Value("[]"),
         "output queues, from one node towards the next: bytes queued",
     ),
+    Key::new(
+        "links",
+        Kind::Special("a list of pairs of nodes, as in [[\"r0\", \"r1\"]]"),
+        Fallback::Value("[]"),
+        "cables, from one node towards the next: bytes that came to the far end since the sample before",
+    ),
 ];
 
 /// Reads `[sample]`.
@@ -39,13 +45,15 @@ pub fn read(field: Field<'_>, network: &Network, duration: Dur) -> Result<Sampli
     for flow in section.need("flows")?.list(Kind::Whole { min: 0, max: u64::from(u32::MAX) })? {
         probes.push(Probe::Flow(flow.whole()? as u32));
     }
-    for queue in section.need("queues")?.list(Kind::Special("a pair of nodes, as in [\"r0\", \"r1\"]"))? {
-        let [from, to] = nodes::pair(&queue)?;
-        let (_, from, to) = nodes::cable(&from, &to, network)?;
-        probes.push(Probe::Queue(from, to));
+    for key in ["queues", "links"] {
+        for ends in section.need(key)?.list(Kind::Special("a pair of nodes, as in [\"r0\", \"r1\"]"))? {
+            let [from, to] = nodes::pair(&ends)?;
+            let (_, from, to) = nodes::cable(&from, &to, network)?;
+            probes.push(if key == "links" { Probe::Link(from, to) } else { Probe::Queue(from, to) });
+        }
     }
     if probes.is_empty() {
-        return Err(section.whole_table().error("nothing to sample; allowed: flows, queues"));
+        return Err(section.whole_table().error("nothing to sample; allowed: flows, queues, links"));
     }
     Ok(Sampling { interval, probes })
 }
@@ -54,8 +62,8 @@ pub fn read(field: Field<'_>, network: &Network, duration: Dur) -> Result<Sampli
 pub fn probe_name(probe: &Probe, network: &Network) -> String {
     match probe {
         Probe::Flow(id) => format!("flow {id}"),
-        Probe::Queue(from, to) => {
-            let name = |id: &sparelane_sim::NodeId| network.nodes[id.index()].name.as_str();
+        Probe::Queue(from, to) | Probe::Link(from, to) => {
+            let name = |id: &NodeId| network.nodes[id.index()].name.as_str();
             format!("{}->{}", name(from), name(to))
         }
     }

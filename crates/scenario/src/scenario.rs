@@ -10,11 +10,14 @@ use crate::queues::Queues;
 use crate::reach::{Distances, bdp_bytes};
 use crate::schemes::Schemes;
 use crate::workload::{Context, Workload};
-use crate::{drops, files, host, links, measure, overrides, queue_at, rcp, sampling, switch, topology, transport};
+use crate::{
+    cross_traffic, drops, files, host, links, measure, overrides, queue_at, rcp, sampling, switch, topology, transport,
+};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_sim::workload::Merge;
 use sparelane_sim::{
-    Drop, HostSpec, MeasureSpec, Network, NodeId, NodeKind, Routing, RunConfig, Sampling, Simulation, SwitchSpec,
+    CrossTraffic, Drop, HostSpec, MeasureSpec, Network, NodeId, NodeKind, Routing, RunConfig, Sampling, Simulation,
+    SwitchSpec,
 };
 use sparelane_transport::TransportConfig;
 use std::path::Path;
@@ -64,6 +67,7 @@ pub static SCENARIO: &[Key] = &[
         Fallback::Required,
         "where flows come from",
     ),
+    Key::new("cross_traffic", TABLES, NO_TABLES, "datagrams that hosts send whatever becomes of them"),
     Key::new("drop", TABLES, NO_TABLES, "packets to drop on purpose"),
     Key::new("measure", TABLE, Fallback::Nothing("nothing"), "what is measured beside the times of flows"),
     Key::new("sample", TABLE, Fallback::Nothing("no time series"), "time series to record"),
@@ -92,6 +96,7 @@ pub struct Scenario {
     host: HostSpec,
     schemes: Schemes,
     workloads: Vec<Workload>,
+    cross_traffic: Vec<CrossTraffic>,
     drops: Vec<Drop>,
     sampling: Option<Sampling>,
     traffic_classes: Vec<String>,
@@ -142,6 +147,7 @@ impl Scenario {
             host: self.host,
             schemes: self.schemes.all.clone(),
             flows: Box::new(Merge::new(flows)),
+            cross_traffic: self.cross_traffic.clone(),
             drops: self.drops.clone(),
             stop: Time::ZERO + self.duration,
             seed: self.seed,
@@ -219,6 +225,7 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
     let context = Context { source, network: &network, schemes: &schemes, bdp_bytes, duration, seed };
     let mut traffic_classes = Vec::new();
     let workloads = read_workloads(&section, context, &mut traffic_classes)?;
+    let cross_traffic = cross_traffic::read_all(&section.need("cross_traffic")?, &network, duration)?;
     let drops = section.need("drop")?;
     let drops = drops.tables()?.into_iter().map(|field| drops::read(field, &network)).collect::<Result<_, _>>()?;
     let sampling = section.given("sample").map(|field| sampling::read(field, &network, duration)).transpose()?;
@@ -246,6 +253,7 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
         host,
         schemes,
         workloads,
+        cross_traffic,
         drops,
         sampling,
         traffic_classes,

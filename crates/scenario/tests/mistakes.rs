@@ -110,7 +110,7 @@ fn mistakes_of_form() {
             "[queue]",
             "[queues]",
             "x.toml:4: queues: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, switch, nic, host, transport, \
-             scheme, workload, drop, measure, sample; did you mean \"queue\"?",
+             scheme, workload, cross_traffic, drop, measure, sample; did you mean \"queue\"?",
         ),
         ("[queue]", "[queue", "x.toml:4: not valid TOML: unclosed table, expected `]`"),
         ("[nic]", "[queue]", "x.toml:5: not valid TOML: duplicate key"),
@@ -1084,7 +1084,7 @@ fn mistakes_in_drops_and_samples() {
             "[[drop]]\nfrom = \"west\"\nto = \"right9\"\nsegments = [1]",
             "x.toml:6: drop.0.to = \"right9\": no such node; allowed: left0, right0, west, east; did you mean \"right0\"?",
         ),
-        ("[sample]", "x.toml:4: sample: nothing to sample; allowed: flows, queues"),
+        ("[sample]", "x.toml:4: sample: nothing to sample; allowed: flows, queues, links"),
         (
             "[sample]\nflows = 0",
             "x.toml:5: sample.flows = 0: not a list; allowed: a list of flow numbers, as in [0, 1]",
@@ -1104,6 +1104,98 @@ fn mistakes_in_drops_and_samples() {
 }
 
 #[test]
+fn mistakes_in_cross_traffic() {
+    let constant = "kind = \"constant\"\nfrom = [\"left0\"]\nto = [\"right0\"]\nrate = \"10Mbps\"";
+    let aggregate =
+        constant.replace("constant", "aggregate") + "\npeak = \"50Mbps\"\nsmallest = \"2kB\"\nlargest = \"90kB\"";
+    let with = |text: &str| changed("[queue]", &format!("[[cross_traffic]]\n{text}\n[queue]"));
+    assert_eq!([with(constant), with(&aggregate)], ["no mistake", "no mistake"]);
+    let cases = [
+        (
+            constant.replace("constant", "steady"),
+            "x.toml:5: cross_traffic.0.kind = \"steady\": unknown; allowed: constant, aggregate",
+        ),
+        (
+            constant.replace("[\"right0\"]", "[\"right0\", \"left0\"]"),
+            "x.toml:7: cross_traffic.0.to = [\"right0\", \"left0\"]: the lengths of from and to differ, 1 and 2; allowed: as \
+             many hosts in each",
+        ),
+        (constant.replace("[\"left0\"]", "[]"), "x.toml:6: cross_traffic.0.from = []: no host; allowed: at least one"),
+        (
+            constant.replace("left0", "left7"),
+            "x.toml:6: cross_traffic.0.from.0 = \"left7\": no such node; allowed: left0, right0, west, east; did you mean \
+             \"left0\"?",
+        ),
+        (
+            constant.replace("right0", "east"),
+            "x.toml:7: cross_traffic.0.to.0 = \"east\": a router; allowed are hosts: left0, right0",
+        ),
+        (
+            constant.replace("right0", "left0"),
+            "x.toml:7: cross_traffic.0.to.0 = \"left0\": sends to itself; allowed: another host",
+        ),
+        (
+            constant.replace("10Mbps", "2Gbps"),
+            "x.toml:8: cross_traffic.0.rate = \"2Gbps\": the interface of host \"left0\" has 1 Gb/s; allowed: that or less",
+        ),
+        (
+            format!("{constant}\npacket = \"39B\""),
+            "x.toml:9: cross_traffic.0.packet = \"39B\": out of range; allowed: a size from 40B to 65535B",
+        ),
+        (
+            format!("{constant}\nburst = 0"),
+            "x.toml:9: cross_traffic.0.burst = 0: out of range; allowed: a whole number from 1 to 1000000",
+        ),
+        (
+            format!("{constant}\njitter = 1.5"),
+            "x.toml:9: cross_traffic.0.jitter = 1.5: out of range; allowed: a number from 0 to 1, or a percentage such as \
+             \"30%\"",
+        ),
+        (
+            format!("{constant}\npeak = \"50Mbps\""),
+            "x.toml:9: cross_traffic.0.peak: unknown key; allowed: kind, from, to, rate, packet, class, bucket, start, stop, \
+             burst, jitter",
+        ),
+        (
+            format!("{constant}\nstart = \"2s\"\nstop = \"2s\""),
+            "x.toml:10: cross_traffic.0.stop = \"2s\": not after start, 2s; allowed: a later time",
+        ),
+        (
+            format!("{constant}\nbucket = {{ rate = \"9Mbps\", depth = \"9kB\" }}"),
+            "x.toml:9: cross_traffic.0.bucket.rate = \"9Mbps\": below the mean rate of the source, 10 Mb/s; allowed: that or \
+             more",
+        ),
+        (
+            format!("{constant}\nbucket = {{ rate = \"11Mbps\", depth = \"1kB\" }}"),
+            "x.toml:9: cross_traffic.0.bucket.depth = \"1kB\": less than a packet; allowed: 1500B or more",
+        ),
+        (
+            aggregate.replace("\npeak = \"50Mbps\"", ""),
+            "x.toml:4: cross_traffic.0.peak: missing; allowed: a rate from 1kbps to 100Tbps",
+        ),
+        (
+            aggregate.replace("50Mbps", "1.5Gbps"),
+            "x.toml:9: cross_traffic.0.peak = \"1.5Gbps\": the interface of host \"left0\" has 1 Gb/s; allowed: that or less",
+        ),
+        (
+            aggregate.replace("2kB", "1kB"),
+            "x.toml:10: cross_traffic.0.smallest = \"1kB\": less than a packet; allowed: 1500B or more",
+        ),
+        (
+            aggregate.replace("90kB", "1900B"),
+            "x.toml:11: cross_traffic.0.largest = \"1900B\": less than smallest; allowed: 2000B or more",
+        ),
+        (
+            format!("{aggregate}\nshape = 0"),
+            "x.toml:12: cross_traffic.0.shape = 0: out of range; allowed: a number above 0, up to 10",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(with(&text), expected, "{text}");
+    }
+}
+
+#[test]
 fn mistakes_in_overrides_name_the_override() {
     let cases = [
         ("duration=5", "--set duration = 5: a time needs a unit, as in \"40ms\"; allowed: ps, ns, us, ms, s, min"),
@@ -1113,7 +1205,7 @@ fn mistakes_in_overrides_name_the_override() {
         ),
         (
             "shceme.tcp.controller=cubic",
-            "--set shceme: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, switch, nic, host, transport, scheme, workload, drop, measure, sample; did you mean \"scheme\"?",
+            "--set shceme: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, switch, nic, host, transport, scheme, workload, cross_traffic, drop, measure, sample; did you mean \"scheme\"?",
         ),
         (
             "scheme.rc3.levels=[10,5]",

@@ -1,5 +1,6 @@
 //! Everything that one run is made of.
 
+use crate::cross::CrossTraffic;
 use crate::fault::Drop;
 use crate::flow::FlowSource;
 use crate::host::HostSpec;
@@ -219,6 +220,8 @@ pub enum Probe {
     Flow(u32),
     /// The output queue of the cable from one node towards another.
     Queue(NodeId, NodeId),
+    /// What the cable carries from one node towards another.
+    Link(NodeId, NodeId),
 }
 
 /// Time series to record.
@@ -273,6 +276,8 @@ pub struct RunConfig {
     pub schemes: Vec<Scheme>,
     /// The flows.
     pub flows: Box<dyn FlowSource>,
+    /// What hosts send besides, without flows.
+    pub cross_traffic: Vec<CrossTraffic>,
     /// Packets to drop on purpose.
     pub drops: Vec<Drop>,
     /// When the run ends, finished or not.

@@ -5,6 +5,7 @@
 mod application;
 mod blocks;
 pub mod config;
+pub mod cross;
 mod event_tree;
 mod fabric;
 pub mod fault;
@@ -36,11 +37,12 @@ pub use config::{
     CoDelSpec, Discipline, FqCoDelSpec, MeasureSpec, PieSpec, Probe, QueueAt, QueueSpec, RcpSpec, RedSpec, Routing,
     RunConfig, Sampling, Scheme,
 };
+pub use cross::{AggregateSpec, ConstantSpec, CrossTraffic, Pattern, TokenBucket};
 pub use fault::Drop;
 pub use flow::{FlowSource, FlowSpec, MAX_FLOW_SEGMENTS, Writes};
 pub use host::HostSpec;
 pub use memory::SwitchSpec;
 pub use network::{Cable, Limit, Loss, Network, Node, NodeId, NodeKind};
 pub use physics::PhysicsViolation;
-pub use records::{CLASSES, DelayTable, FlowTable, LinkTable, Records, SeriesTable, Totals};
+pub use records::{CLASSES, CrossTable, DelayTable, FlowTable, LinkTable, Records, SeriesTable, Totals};
 pub use simulation::{BuildError, MAX_MSS_BYTES, Progress, Simulation};

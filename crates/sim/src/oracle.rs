@@ -385,6 +385,7 @@ mod tests {
         TrafficClasses, WebUsers, WebUsersSpec,
     };
     use crate::world::World;
+    use crate::{AggregateSpec, ConstantSpec, CrossTraffic, Pattern, TokenBucket};
     use crate::{Drop, FlowSource, HostSpec, NodeId, Writes};
     use sparelane_cc::{Value, Values};
     use sparelane_core::{Domain, Dur, Stream};
@@ -561,6 +562,34 @@ mod tests {
         Box::new(WebUsers::new(network, spec, seed).expect("a workload"))
     }
 
+    /// Up to four sources of cross traffic, for as long as flows come.
+    fn cross_traffic(network: &Network, rng: &mut Stream) -> Vec<CrossTraffic> {
+        let (hosts, sources) = (network.hosts(), rng.below(5));
+        let source = |_| {
+            let from = rng.below(hosts.len() as u64) as usize;
+            let to = (from + 1 + rng.below(hosts.len() as u64 - 1) as usize) % hosts.len();
+            let rate = Rate::from_bps(100_000 + rng.below(4_000_000));
+            let packet_bytes = 40 + rng.below(3_000) as u16;
+            let jitter = [0.0, 0.5][rng.below(2) as usize];
+            let constant = Pattern::Constant(ConstantSpec { burst: 1 + rng.below(9) as u32, jitter });
+            let peak = Rate::from_mbps(5 + rng.below(100));
+            let aggregate = AggregateSpec { peak, min_bytes: 3_040, max_bytes: 3_040 + rng.below(90_000), shape: 1.2 };
+            CrossTraffic {
+                from: hosts[from],
+                to: hosts[to],
+                rate,
+                packet_bytes,
+                class: rng.below(3) as u8,
+                pattern: if rng.below(2) == 0 { constant } else { Pattern::Aggregate(aggregate) },
+                bucket: (rng.below(2) == 0)
+                    .then(|| TokenBucket { rate: rate.scaled(1.1), depth_bytes: 3_040 + rng.below(9_000) }),
+                start: Time::from_ns(rng.below(2) * rng.below(100_000_000)),
+                stop: Time::from_ns(400_000_000),
+            }
+        };
+        (0..sources).map(source).collect()
+    }
+
     /// A random scenario; the same seed gives the same.
     fn scenario(seed: u64) -> RunConfig {
         let mut rng = Stream::new(seed, Domain::Test, 1);
@@ -597,9 +626,15 @@ mod tests {
         };
         let cable = &network.cables[rng.below(network.cables.len() as u64) as usize];
         let drop = Drop { from: cable.a, to: cable.b, flow: rng.below(20) as u32, segments: vec![0, 3, 4], copies: 2 };
-        let probes = vec![Probe::Flow(3), Probe::Queue(cable.a, cable.b)];
+        let probes = vec![
+            Probe::Flow(3),
+            Probe::Queue(cable.a, cable.b),
+            Probe::Link(cable.a, cable.b),
+            Probe::Link(cable.b, cable.a),
+        ];
         RunConfig {
             flows: Box::new(Merge::new((0..8).map(flows).collect())),
+            cross_traffic: cross_traffic(&network, &mut Stream::new(seed, Domain::Test, 2)),
             drops: vec![drop],
             sampling: Some(Sampling { interval: Dur::from_ms(7), probes }),
             routing: if rng.below(2) == 0 { Routing::SinglePath } else { Routing::PerFlowEcmp },
@@ -637,18 +672,22 @@ mod tests {
 
     #[test]
     fn random_scenarios_give_the_same_records_in_both_engines() {
-        let (mut finished, mut measured) = (0, 0);
+        let (mut finished, mut measured, mut crossed, mut stopped) = (0, 0, 0, 0);
         for seed in 0..60 {
             let fast = run::<LinkFabric<512>>(seed);
             let plain = run::<TwoEventFabric>(seed);
             assert_eq!(fast.totals, plain.totals, "seed {seed}");
             assert_eq!(fast.flows, plain.flows, "seed {seed}");
             assert_eq!(fast.links, plain.links, "seed {seed}");
+            assert_eq!(fast.cross_traffic, plain.cross_traffic, "seed {seed}");
             assert_eq!(fast.series, plain.series, "seed {seed}");
             assert_eq!(fast.delays, plain.delays, "seed {seed}");
             measured += check_measures(&fast, seed);
             finished += fast.totals.finished_flows;
+            crossed += fast.cross_traffic.delivered_packets.iter().sum::<u64>();
+            stopped += fast.cross_traffic.dropped_packets.iter().sum::<u64>();
         }
+        assert!(crossed > 1_000 && stopped > 100, "of cross traffic, {crossed} packets came and {stopped} did not");
         assert!(finished > 1_000, "only {finished} flows finished");
         assert!(measured > 10_000, "only {measured} packets measured");
     }

@@ -63,7 +63,7 @@ pub(crate) struct Packet {
 /// What a packet is made of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields {
-    /// The flow's slot.
+    /// The flow's slot; of a datagram, its source and [`DATAGRAMS`].
     pub(crate) flow: u32,
     /// Data: the segment. Acknowledgment: the next segment expected.
     pub(crate) seq: u32,
@@ -80,6 +80,9 @@ pub(crate) struct Fields {
     /// Priority class, 0 the highest.
     pub(crate) class: u8,
 }
+
+/// Datagrams have the number of their source, plus this, where others have the slot of their flow: beyond all slots.
+pub(crate) const DATAGRAMS: u32 = 1 << 31;
 
 /// A packet without SACK blocks.
 pub(crate) const NO_BLOCKS: u32 = u32::MAX;

@@ -137,6 +137,25 @@ impl LinkTable {
     }
 }
 
+/// One row per source of cross traffic, in the order of the run's configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CrossTable {
+    /// Index of the sending node.
+    pub from: Vec<u32>,
+    /// Index of the receiving node.
+    pub to: Vec<u32>,
+    /// The name of its pattern.
+    pub kind: Vec<&'static str>,
+    /// The size of its packets on the wire, bytes.
+    pub packet_bytes: Vec<u16>,
+    /// Packets that it handed to its interface.
+    pub offered_packets: Vec<u64>,
+    /// Packets that came to the receiving host.
+    pub delivered_packets: Vec<u64>,
+    /// Packets that were dropped by a queue or lost on a wire.
+    pub dropped_packets: Vec<u64>,
+}
+
 /// Time series in long form: one row per probe, quantity and sample.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SeriesTable {
@@ -144,7 +163,8 @@ pub struct SeriesTable {
     pub time_ps: Vec<u64>,
     /// Index into the run's probes.
     pub probe: Vec<u32>,
-    /// What was measured: `cwnd_bytes`, `in_flight_bytes`, `srtt_s`, `backlog_bytes`, or a name that a controller traces.
+    /// What was measured: `cwnd_bytes`, `in_flight_bytes`, `srtt_s`, `backlog_bytes`, `sent_bytes` (that came to the
+    /// far end of a cable since the sample before), or a name that a controller traces.
     pub quantity: Vec<&'static str>,
     /// The value.
     pub value: Vec<f64>,
@@ -187,6 +207,8 @@ pub struct Records {
     pub flows: FlowTable,
     /// One row per direction of a cable.
     pub links: LinkTable,
+    /// Sources of cross traffic.
+    pub cross_traffic: CrossTable,
     /// Time series, if asked for.
     pub series: SeriesTable,
     /// Delays of packets, if asked for.

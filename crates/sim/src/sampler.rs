@@ -11,18 +11,21 @@ use sparelane_core::Time;
 pub(crate) struct Sampler {
     sampling: Sampling,
     series: SeriesTable,
+    /// Bytes that came to the far end of each probe's cable until the sample before.
+    sent_before: Vec<u64>,
 }
 
 impl Sampler {
     pub(crate) fn new(sampling: Sampling) -> Sampler {
-        Sampler { sampling, series: SeriesTable::default() }
+        Sampler { sent_before: vec![0; sampling.probes.len()], sampling, series: SeriesTable::default() }
     }
 
     /// Takes one sample; returns when the next is due.
     pub(crate) fn sample<F: Fabric>(&mut self, world: &mut World<F>) -> Time {
         let now = world.now;
         let series = &mut self.series;
-        for (probe, index) in self.sampling.probes.iter().zip(0..) {
+        let probes = self.sampling.probes.iter().zip(&mut self.sent_before);
+        for ((probe, sent_before), index) in probes.zip(0..) {
             let mut put = |quantity: &'static str, value: f64| {
                 series.time_ps.push(now.as_ps());
                 series.probe.push(index);
@@ -44,6 +47,13 @@ impl Sampler {
                         if let Some(rate) = world.fabric.explicit_rate(now, link) {
                             put("rcp_rate_bps", rate.as_bps() as f64);
                         }
+                    }
+                }
+                Probe::Link(from, to) => {
+                    if let Some(link) = world.link_between(from, to) {
+                        let sent = world.fabric.counts(now, link).delivered_bytes;
+                        put("sent_bytes", (sent - *sent_before) as f64);
+                        *sent_before = sent;
                     }
                 }
             }

@@ -21,6 +21,8 @@ pub(crate) enum Side {
     Processor,
     /// Measuring begins, for all flows.
     Measure,
+    /// A source of cross traffic, which stands in the place of flow (beyond all flows) and slot.
+    Datagrams,
 }
 
 /// One entry; ties go by flow number (or host), then side.

@@ -1,6 +1,7 @@
 //! Hosts and their flows on top of a fabric: what happens when a packet arrives, a timer fires or a
 //! flow starts.
 
+mod datagrams;
 mod finish;
 mod follow;
 mod interface;
@@ -12,6 +13,7 @@ use self::interface::Queueing;
 use crate::application::Application;
 use crate::blocks::BlockSlab;
 use crate::config::{RunConfig, Scheme};
+use crate::cross;
 use crate::fabric::{Alarm, Event, Fabric};
 use crate::flow::{FlowSource, FlowSpec};
 use crate::host::{Offload, Processors};
@@ -160,6 +162,9 @@ pub(crate) struct World<F> {
     routes: Routes,
     /// Entries of the route table per flow and direction.
     route_stride: u32,
+    /// Where the routes of flows start; those of cross traffic come before.
+    first_route: u32,
+    cross_traffic: Vec<cross::Source>,
     schemes: Vec<Scheme>,
     drops: Vec<crate::fault::Drop>,
     pub(crate) sampler: Option<Sampler>,
@@ -177,7 +182,8 @@ pub(crate) struct World<F> {
 
 /// Both directions of every cable, in the order of `link_of`.
 fn link_specs(config: &RunConfig) -> Vec<LinkSpec> {
-    let largest_bytes = largest_packet_bytes(&config.schemes);
+    let datagrams = config.cross_traffic.iter().map(|traffic| u64::from(traffic.packet_bytes));
+    let largest_bytes = largest_packet_bytes(&config.schemes).max(datagrams.max().unwrap_or(0));
     let differing: BTreeMap<_, _> = config.queues_at.iter().map(|at| ((at.cable, at.from), at.queue)).collect();
     let spec = |index: usize, cable: &Cable, from: NodeId| {
         let is_host = config.network.nodes[from.index()].kind == NodeKind::Host;
@@ -217,6 +223,8 @@ impl<F: Fabric> World<F> {
             links,
             routes,
             route_stride: routers as u32 + 3,
+            first_route: 0,
+            cross_traffic: Vec::new(),
             schemes: config.schemes,
             drops: config.drops,
             sampler,
@@ -233,6 +241,7 @@ impl<F: Fabric> World<F> {
         };
         world.fabric.arm(Alarm::Stop, Time::from_ps(world.stop.as_ps().saturating_add(1)));
         world.await_next_flow();
+        world.start_cross_traffic(config.cross_traffic);
         if let Some(meter) = &world.meter {
             let entry = Entry { at: meter.spec.from, flow: u32::MAX, side: Side::Measure, slot: u32::MAX };
             world.enter_timer(entry);
@@ -291,7 +300,7 @@ impl<F: Fabric> World<F> {
     #[inline(always)]
     fn deliver(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
         self.delivered += 1;
-        let flow = &mut self.flows[packet.flow() as usize];
+        let Some(flow) = self.flows.get_mut(packet.flow() as usize) else { return self.deliver_datagram(packet) };
         flow.in_network -= 1;
         match packet.flags().kind() {
             Flags::DATA => self.deliver_data(packet)?,
@@ -579,6 +588,10 @@ impl<F: Fabric> World<F> {
                 self.finish_work(NodeId(entry.slot))?;
                 continue;
             }
+            if entry.side == Side::Datagrams {
+                self.send_datagrams(entry.slot);
+                continue;
+            }
             if entry.side == Side::Measure {
                 self.begin_measuring();
                 continue;
@@ -641,7 +654,7 @@ impl<F: Fabric> World<F> {
     #[inline(never)]
     fn bury(&mut self, packet: Packet) {
         self.dropped += 1;
-        let flow = &mut self.flows[packet.flow() as usize];
+        let Some(flow) = self.flows.get_mut(packet.flow() as usize) else { return self.bury_datagram(packet) };
         flow.in_network -= 1;
         flow.lost += u64::from(packet.flags().kind() == Flags::DATA);
         if packet.flags().kind() == Flags::ACK {

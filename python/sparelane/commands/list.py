@@ -18,6 +18,7 @@ KINDS: Mapping[str, str] = {
     "topology": "topologies",
     "workload": "workloads",
     "sizes": "flow sizes",
+    "cross_traffic": "cross traffic",
     "table": "tables of a scenario file",
     "experiment": "experiments",
     "scenario": "ready-made scenarios",

@@ -51,7 +51,8 @@ impl<F: Fabric> World<F> {
                 self.record(slot);
             }
         }
-        let in_network = self.flows.iter().filter(|flow| flow.open).map(|flow| u64::from(flow.in_network)).sum();
+        let of_flows: u64 = self.flows.iter().filter(|flow| flow.open).map(|flow| u64::from(flow.in_network)).sum();
+        let in_network = of_flows + self.finish_cross_traffic();
         let mut held_by_links = 0;
         let mut packet_hops = 0;
         for link in 0..self.links.len() {

@@ -97,7 +97,8 @@ impl<F: Fabric> World<F> {
             }
         }
         let slot = self.free_slots.pop().map_or(self.flows.len() as u32, |Reverse(slot)| slot);
-        let (forward, reverse) = (slot * 2 * self.route_stride, (slot * 2 + 1) * self.route_stride);
+        let forward = self.first_route + slot * 2 * self.route_stride;
+        let reverse = forward + self.route_stride;
         self.fabric.set_route(forward, &there);
         self.fabric.set_route(reverse, &back);
         self.plan_drops(id, slot);

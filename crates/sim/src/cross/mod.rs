@@ -1,0 +1,148 @@
+//! Cross traffic that answers to nothing: datagrams that hosts send at instants of their own. Nobody acknowledges them,
+//! and nobody sends again what is lost.
+//!
+//! A [`Pattern`] says when; a [`TokenBucket`] may hold packets back; what remains of both in a run is a [`Source`]. All
+//! packets of a source have the same size. No source keeps packets: each is asked for its next ones when the last ones
+//! have been sent.
+
+mod aggregate;
+mod bucket;
+mod constant;
+
+use crate::network::NodeId;
+use crate::packet::{DATAGRAMS, Fields, Flags, NO_BLOCKS, Packet};
+use crate::records::{CLASSES, CrossTable};
+use aggregate::Aggregate;
+use bucket::Shaped;
+use constant::Constant;
+use sparelane_core::{Domain, Rate, Stream, Time};
+use std::fmt::Debug;
+
+pub use aggregate::AggregateSpec;
+pub use bucket::TokenBucket;
+pub use constant::ConstantSpec;
+
+/// What one host sends to another, whatever the network does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CrossTraffic {
+    /// The host that sends.
+    pub from: NodeId,
+    /// The host that receives: another one.
+    pub to: NodeId,
+    /// The mean rate on the wire, headers included.
+    pub rate: Rate,
+    /// The size of every packet on the wire, headers included.
+    pub packet_bytes: u16,
+    /// The priority class on the wire.
+    pub class: u8,
+    /// When packets are sent.
+    pub pattern: Pattern,
+    /// What holds them back, if anything.
+    pub bucket: Option<TokenBucket>,
+    /// Nothing is sent before this time,
+    pub start: Time,
+    /// nor at this time or later.
+    pub stop: Time,
+}
+
+/// When packets are sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pattern {
+    /// At a constant rate: see `constant.rs`.
+    Constant(ConstantSpec),
+    /// Many transfers that come and go: see `aggregate.rs`.
+    Aggregate(AggregateSpec),
+}
+
+impl Pattern {
+    /// The word for it in scenarios and results.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Pattern::Constant(_) => "constant",
+            Pattern::Aggregate(_) => "aggregate",
+        }
+    }
+}
+
+/// Packets that are sent at the same instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Burst {
+    at: Time,
+    packets: u32,
+}
+
+/// An endless sequence of bursts, none earlier than the one before.
+trait Process: Debug + Send {
+    fn next(&mut self) -> Burst;
+}
+
+/// A source in a run, and what became of its packets.
+#[derive(Debug)]
+pub(crate) struct Source {
+    spec: CrossTraffic,
+    process: Box<dyn Process>,
+    upcoming: Burst,
+    packet: Packet,
+    offered: u64,
+    pub(crate) delivered: u64,
+    pub(crate) dropped: u64,
+}
+
+impl Source {
+    /// Source number `index`, whose route starts at `route` in the fabric's table.
+    pub(crate) fn new(spec: CrossTraffic, index: u32, route: u32, seed: u64) -> Source {
+        assert!(usize::from(spec.class) < CLASSES, "class {} of cross traffic", spec.class);
+        let stream = Stream::new(seed, Domain::CrossTraffic, u64::from(index));
+        let mut process: Box<dyn Process> = match spec.pattern {
+            Pattern::Constant(pattern) => Box::new(Constant::new(&spec, pattern, stream)),
+            Pattern::Aggregate(pattern) => Box::new(Aggregate::new(&spec, pattern, stream)),
+        };
+        if let Some(bucket) = spec.bucket {
+            process = Box::new(Shaped::new(process, bucket, spec.packet_bytes));
+        }
+        let packet = Packet::new(Fields {
+            flow: DATAGRAMS | index,
+            seq: 0,
+            trigger: 0,
+            route,
+            blocks: NO_BLOCKS,
+            wire_bytes: spec.packet_bytes,
+            flags: Flags::DATA,
+            class: spec.class,
+        });
+        let upcoming = process.next();
+        Source { spec, process, upcoming, packet, offered: 0, delivered: 0, dropped: 0 }
+    }
+
+    /// When it sends next; [`Time::NEVER`] if it does not.
+    pub(crate) fn next_time(&self) -> Time {
+        if self.upcoming.at < self.spec.stop { self.upcoming.at } else { Time::NEVER }
+    }
+
+    /// What it sends at its next time: so many of this packet.
+    pub(crate) fn send(&mut self) -> (u32, Packet) {
+        let packets = self.upcoming.packets;
+        self.offered += u64::from(packets);
+        self.upcoming = self.process.next();
+        (packets, self.packet)
+    }
+
+    /// Its packets in queues and on wires.
+    pub(crate) fn in_network(&self) -> u64 {
+        self.offered - self.delivered - self.dropped
+    }
+
+    /// Writes its row.
+    pub(crate) fn record(&self, table: &mut CrossTable) {
+        table.from.push(self.spec.from.0);
+        table.to.push(self.spec.to.0);
+        table.kind.push(self.spec.pattern.name());
+        table.packet_bytes.push(self.spec.packet_bytes);
+        table.offered_packets.push(self.offered);
+        table.delivered_packets.push(self.delivered);
+        table.dropped_packets.push(self.dropped);
+    }
+}
+
+#[cfg(test)]
+mod tests;

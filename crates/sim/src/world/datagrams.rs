@@ -1,0 +1,64 @@
+//! Cross traffic on its way: packets that belong to no flow.
+//!
+//! They cross the same links and queues as all others. Where senders wait for room in the queue of their interface
+//! (`RunConfig::nic_waits`), these do not: what does not fit is dropped.
+
+use super::World;
+use crate::cross::{CrossTraffic, Source};
+use crate::fabric::Fabric;
+use crate::packet::{DATAGRAMS, Packet};
+use crate::physics::PhysicsViolation;
+use crate::timers::{Entry, Side};
+use sparelane_core::Time;
+
+impl<F: Fabric> World<F> {
+    /// Takes the first positions of the table of routes for the sources, and waits for their first packets.
+    pub(super) fn start_cross_traffic(&mut self, traffic: Vec<CrossTraffic>) {
+        for (spec, index) in traffic.into_iter().zip(0..) {
+            // Numbers of flows have 32 bits: under ECMP, no flow has the same hash.
+            let path = self.routes.links(&self.network, spec.from, spec.to, u64::from(index) | 1 << 32);
+            let Some(path) = path else { unreachable!("paths were checked before the run") };
+            self.fabric.set_route(self.first_route, &path);
+            self.cross_traffic.push(Source::new(spec, index, self.first_route, self.seed));
+            self.first_route += self.route_stride;
+            self.await_datagrams(index);
+        }
+    }
+
+    fn await_datagrams(&mut self, index: u32) {
+        let at = self.cross_traffic[index as usize].next_time();
+        if at != Time::NEVER {
+            self.enter_timer(Entry { at, flow: DATAGRAMS | index, side: Side::Datagrams, slot: index });
+        }
+    }
+
+    /// A source sends what is due.
+    pub(super) fn send_datagrams(&mut self, index: u32) {
+        while self.cross_traffic[index as usize].next_time() <= self.now {
+            let (packets, packet) = self.cross_traffic[index as usize].send();
+            (0..packets).for_each(|_| self.inject(packet));
+        }
+        self.await_datagrams(index);
+    }
+
+    /// A datagram is at its host.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn deliver_datagram(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
+        self.cross_traffic[(packet.flow() - DATAGRAMS) as usize].delivered += 1;
+        Ok(())
+    }
+
+    /// A datagram was dropped or lost.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn bury_datagram(&mut self, packet: Packet) {
+        self.cross_traffic[(packet.flow() - DATAGRAMS) as usize].dropped += 1;
+    }
+
+    /// Writes the rows of the sources; returns how many of their packets are in the network.
+    pub(super) fn finish_cross_traffic(&mut self) -> u64 {
+        self.cross_traffic.iter().for_each(|source| source.record(&mut self.records.cross_traffic));
+        self.cross_traffic.iter().map(Source::in_network).sum()
+    }
+}
