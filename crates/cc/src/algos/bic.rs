@@ -1,19 +1,19 @@
 //! BIC: searches for the window at which the last loss came by bisection, and beyond it faster and faster.
 //!
 //! Source: Xu, Harfoush and Rhee, "Binary Increase Congestion Control (BIC) for Fast Long-Distance Networks", INFOCOM
-//! 2004. Constants and steps as in Linux (tcp_bic.c, 2.6.32 as today), in its whole numbers, since they show: of the
-//! distance to the window of the last loss a round trip covers a quarter, though 16 segments at most, and near it (7
-//! segments or fewer below, 3 or fewer above) a fifth of a segment; beyond, a third of the distance, up to 16 segments
-//! again. A window of up to 14 is NewReno's. A loss leaves 819/1024 of the window; one that comes below the last is
-//! taken for a sign that another flow needs room, and the window to be sought is 0.9 of it (fast convergence). A
-//! timeout forgets what was sought; until the next loss the window grows by a third of itself a round trip, from 48
-//! segments on by 16, and by 5 % where that is more. An undo restores the window, not what was sought. It needs nothing
-//! but acknowledgments.
+//! 2004. Constants and steps as in Linux 2.6.32 (tcp_bic.c), in its whole numbers, since they show: of the distance to
+//! the window of the last loss a round trip covers a quarter, though 16 segments at most, and near it (7 segments or
+//! fewer below, 3 or fewer above) a fifth of a segment; beyond, a third of the distance, up to 16 segments again. A
+//! window of up to 14 is NewReno's. A loss leaves 819/1024 of the window; one that comes below the last is taken for a
+//! sign that another flow needs room, and the window to be sought is 0.9 of it (fast convergence). A timeout forgets
+//! what was sought; until the next loss the window grows by a third of itself a round trip, from 48 segments on by 16,
+//! and by 5 % where that is more. An undo restores the window, not what was sought. It needs nothing but
+//! acknowledgments.
 //!
 //! Where we differ: Linux counts acknowledgments and divides by an estimate of how many segments each covers; we count
 //! the segments themselves, which its estimate stands for, so that `growth_limit` bounds the segments that one
 //! acknowledgment adds (1 in Linux), and not how many are counted. The counter of 2.6.32 needs one acknowledgment more
-//! for each segment.
+//! for each segment. Today Linux counts segments, and divides nevertheless.
 //!
 //! Where others differ: the paper bisects (half of the distance), in steps of up to 32 segments, and cuts by an eighth.
 //! ns-3 (TcpBic) has a smooth part of 5 where Linux has 20, so 0.8 of a segment near the window of the last loss; fast

@@ -1,8 +1,8 @@
 //! HighSpeed TCP: the larger the window, the more it grows per round trip and the less a loss takes.
 //!
-//! Source: Floyd, RFC 3649; the table of its appendix B in the form of Linux (tcp_highspeed.c, 2.6.32 as today): rows
-//! of a window and a decrease in 1/256, rounded down. A window that is at most that of row n, counted from 1, grows by
-//! n segments per round trip and loses the share of row n. It needs nothing but acknowledgments.
+//! Source: Floyd, RFC 3649; the table of its appendix B in the form of Linux 2.6.32 (tcp_highspeed.c): rows of a window
+//! and a decrease in 1/256, rounded down. A window that is at most that of row n, counted from 1, grows by n segments
+//! per round trip and loses the share of row n. It needs nothing but acknowledgments.
 //!
 //! As in Linux the row is sought as the window grows beyond slow start, and not at the loss: the first loss, in slow
 //! start, takes half of whatever was reached. Between rows this rounds a(w) and 1 - b(w) up, where the formulas of

@@ -11,9 +11,9 @@
 //! growth is NewReno's. With `rounding = "none"` it is that of the paper.
 //!
 //! Where we differ: Linux begins with rho segments, which is one on a short path, whatever the initial window; here
-//! that is set by `initial_window`. rho is bounded by 16, as in later versions. Linux keeps rho at 1 if there is no
-//! round-trip time when the connection begins; we take it when there is one. Linux counts acknowledgments
-//! (`growth_limit = 1`), not segments.
+//! that is set by `initial_window`. In slow start the whole part of rho is 16 at most, as in later versions. Linux
+//! keeps rho at 1 if there is no round-trip time when the connection begins; we take it when there is one. Linux counts
+//! acknowledgments (`growth_limit = 1`), not segments.
 //!
 //! Where others differ: the paper also spaces segments and estimates the bandwidth at the start. ns-3 (TcpHybla) has a
 //! reference of 50 ms, takes the least round-trip time in whole milliseconds, rounds nothing else, and halves what is
@@ -56,8 +56,11 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// The largest rho.
-const RHO_MAX: u64 = 16;
+/// The largest rho; no path on Earth comes near.
+const RHO_MAX: u64 = 1000;
+
+/// The largest whole part of rho that counts in slow start.
+const EXPONENT_MAX: u64 = 16;
 
 /// The largest window, segments.
 const WINDOW_MAX: u64 = 65_535;
@@ -111,7 +114,7 @@ impl Hybla {
         // A ratio that is a whole number of steps is not to be rounded below it.
         let rho = (steps + 1e-9) as u64;
         self.rho = rho.saturating_mul(step).clamp(RHO_ONE, RHO_MAX * RHO_ONE);
-        let whole = 1 << (self.rho / RHO_ONE);
+        let whole = 1 << (self.rho / RHO_ONE).min(EXPONENT_MAX);
         let power = libm::exp2((self.rho % RHO_ONE) as f64 / RHO_ONE as f64);
         let fraction = if self.rounds { (power * 128.0) as u64 * STEP } else { (power * ONE as f64) as u64 };
         self.slow_start_step = whole * fraction - ONE;
@@ -213,7 +216,7 @@ mod tests {
     #[test]
     fn rho_is_the_ratio_of_round_trips_in_eighths_and_one_at_least() {
         let rho = |srtt_ms, rounds| on_path(srtt_ms, rounds).rho as f64 / 256.0;
-        assert_eq!([5, 25, 30, 100, 600].map(|ms| rho(ms, true)), [1.0, 1.0, 1.125, 4.0, 16.0]);
+        assert_eq!([5, 25, 30, 100, 600].map(|ms| rho(ms, true)), [1.0, 1.0, 1.125, 4.0, 24.0]);
         assert_eq!([5, 30, 100].map(|ms| rho(ms, false)), [1.0, 307.0 / 256.0, 4.0]);
     }
 
@@ -250,6 +253,8 @@ mod tests {
         let rounds = after(&mut on_path(100, false), 30_000, 0, 300_000, Phase::Open);
         // w^2 grows by 2 rho^2 with every acknowledgment: sqrt(30,000^2 + 2 * 16 * 300,000) = 30,159.6.
         assert_eq!(rounds, 30_159);
+        // A satellite: rho = 24, sqrt(30,000^2 + 2 * 576 * 30,000) = 30,570.6.
+        assert_eq!(after(&mut on_path(600, false), 30_000, 0, 30_000, Phase::Open), 30_570);
         // rho^2 = (307 / 256)^2 = 1.4381: sqrt(30,000^2 + 2 * 1.4381 * 300,000) = 30,014.4.
         assert_eq!(after(&mut on_path(30, false), 30_000, 0, 300_000, Phase::Open), 30_014);
     }

@@ -2,14 +2,14 @@
 //! loss takes as many round trips at any rate.
 //!
 //! Source: Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area Networks", ACM CCR 33(2), 2003. Constants
-//! as in Linux (tcp_scalable.c, 2.6.32 as today): one segment for each 50 acknowledged, or for each window where that
-//! is less, as NewReno; cwnd / 8 less at a loss. It needs nothing but acknowledgments.
+//! as in Linux 2.6.32 (tcp_scalable.c): one segment for each 50 acknowledged, or for each window where that is less, as
+//! NewReno; cwnd / 8 less at a loss. It needs nothing but acknowledgments.
 //!
 //! Where others differ: the paper adds one segment for 100; Linux took 50 since receivers that delay acknowledgments
-//! send one for two segments, and it counted acknowledgments (`growth_limit = 1`), not segments. The paper is NewReno
-//! up to a window of 16 segments, at losses, too; Linux grows as NewReno up to 50 and always cuts by an eighth. The
-//! counter of 2.6.32 needs 51 acknowledgments for a segment, not 50. ns-3 (TcpScalable) takes its share of what is in
-//! flight, not of the window, and forgets what exceeds a segment.
+//! send one for two segments, and it counted acknowledgments (`growth_limit = 1`), not segments. Today it counts
+//! segments, and takes 100. The paper is NewReno up to a window of 16 segments, at losses, too; Linux grows as NewReno
+//! up to 50 and always cuts by an eighth. The counter of 2.6.32 needs 51 acknowledgments for a segment, not 50. ns-3
+//! (TcpScalable) takes its share of what is in flight, not of the window, and forgets what exceeds a segment.
 
 use crate::contract::{Ack, Congestion, Cx};
 use crate::increase::{Increase, counted_bytes};
@@ -24,7 +24,7 @@ const SEGMENTS_PER_INCREASE: Param = Param {
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(50),
     meaning: "acknowledged segments that add one to the window, or a window of them where that is less",
-    source: "Linux, ns-3; 100 in the paper",
+    source: "Linux 2.6.32, ns-3; 100 in the paper and in Linux today",
 };
 
 const DECREASE: Param = Param {
