@@ -1,8 +1,9 @@
 //! Every controller by name, with its parameters: what a scenario may ask for.
 
 use crate::algos::{
-    bbr, bbr3, bic, compound, constant, cubic, dctcp, fast, highspeed, htcp, hybla, illinois, ledbat, ledbat_plus_plus,
-    lp, newreno, pcc_allegro, pcc_vivace, rapid, rc3, rcp, rtcp, scalable, timely, vegas, veno, westwood, yeah,
+    bbr, bbr3, bic, cdg, compound, constant, cubic, dctcp, fast, highspeed, htcp, hybla, illinois, ledbat,
+    ledbat_plus_plus, lp, newreno, pcc_allegro, pcc_vivace, rapid, rc3, rcp, rtcp, scalable, timely, vegas, veno,
+    westwood, yeah,
 };
 use crate::contract::CongestionControl;
 use crate::param::{Param, ParamError, Values};
@@ -99,6 +100,7 @@ pub const CONTROLLERS: &[Controller] = &[
     ledbat_plus_plus::CONTROLLER,
     lp::CONTROLLER,
     compound::CONTROLLER,
+    cdg::CONTROLLER,
     pcc_allegro::CONTROLLER,
     pcc_vivace::CONTROLLER,
     constant::CONTROLLER,

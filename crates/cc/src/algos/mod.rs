@@ -3,6 +3,7 @@
 pub mod bbr;
 pub mod bbr3;
 pub mod bic;
+pub mod cdg;
 pub mod compound;
 pub mod constant;
 pub mod cubic;

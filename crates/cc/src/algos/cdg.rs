@@ -1,0 +1,589 @@
+//! CDG: backs off by chance where round-trip times keep rising, and less where losses come without that.
+//!
+//! Source: Hayes and Armitage, "Revisiting TCP Congestion Control Using Delay Gradients", IFIP Networking 2011;
+//! constants, and what the paper leaves open, as in Linux (tcp_cdg.c).
+//!
+//! Per round, the gradient is the least round-trip time less that of the round before, and the same of the largest.
+//! Sums of the last 8 gradients count: that of the least, or where that is not above zero that of the largest. A sum
+//! that is above zero, of x seconds, makes the window 0.7071 of itself with probability 1 - exp(-42 x); while fewer
+//! than 8 gradients are known, the sum of n counts 8 / n times. The flow then holds for a round trip, whose gradient
+//! does not count. Beside flows that fill queues backing off is of no use: after five times without a falling sum (by
+//! 32 us) there are no more until one falls. Otherwise the window is NewReno's.
+//!
+//! A shadow window remembers what backing off gave away: it grows with the window and is not cut by a backoff. A loss
+//! halves it, and the window falls to it if it is more than half the window, so that nothing is lost twice. With
+//! `use_tolerance`, off as in Linux, a loss without a full queue before it is taken for no congestion: the queue was
+//! full when the least rose and the largest did not.
+//!
+//! Slow start ends by HyStart as well, in Linux's version for CDG: at any window, with trains of 3 ms, and with no
+//! bounds on the eighth of the least round-trip time but that 125 us, as a train or a round-trip time, is no sign.
+//!
+//! Where Linux differs from the paper, we do as Linux: sums instead of averages (42 is 1000 / (3 * 8), with G = 3 ms
+//! and 8 gradients), HyStart, the tolerance and the toggles, and a shadow window of 2 cwnd at most. Where we differ:
+//! times are exact, not in whole microseconds. The window falls at once, as what is in flight drains, and not along the
+//! acknowledgments (PRR). There is no backing off while a loss is repaired, after a timeout either. HyStart looks at
+//! eight samples of a round, and not at all so far; and its train begins with the acknowledgment that ends a round, not
+//! with the next.
+
+use super::newreno::NewReno;
+use crate::contract::{Ack, Congestion, Cx, Phase};
+use crate::hystart::{HYSTART, HyStart, HyStartConfig};
+use crate::param::{DefaultValue, Kind, Param, Unit};
+use crate::registry::Controller;
+use crate::round::Round;
+use crate::window::{
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+};
+use sparelane_core::Dur;
+use std::collections::VecDeque;
+
+const WINDOW: Param = Param {
+    name: "window",
+    kind: Kind::Whole { min: 1, max: 256, unit: Unit::Named("gradients") },
+    default: DefaultValue::Whole(8),
+    meaning: "gradients that are added up",
+    source: "Linux; a of the paper",
+};
+
+const BACKOFF_BETA: Param = Param {
+    name: "backoff_beta",
+    kind: Kind::Number { min: 0.01, max: 1.0, unit: Unit::One },
+    default: DefaultValue::Number(724.0 / 1024.0),
+    meaning: "what a backoff leaves of the window",
+    source: "Linux: 0.7071 in whole 1024ths; 0.7 in the paper",
+};
+
+const BACKOFF_FACTOR: Param = Param {
+    name: "backoff_factor",
+    kind: Kind::Number { min: 0.0, max: 1_000_000.0, unit: Unit::Named("per second") },
+    default: DefaultValue::Number(42.0),
+    meaning: "a sum of x seconds backs off with probability 1 - exp(-factor x)",
+    source: "Linux; 1 / (G a) of the paper, with G = 3 ms",
+};
+
+const USE_SHADOW: Param = Param {
+    name: "use_shadow",
+    kind: Kind::Flag,
+    default: DefaultValue::Flag(true),
+    meaning: "a loss leaves what backoffs had given away before",
+    source: "Linux; the paper's shadow window",
+};
+
+const USE_INEFF: Param = Param {
+    name: "use_ineff",
+    kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::Named("backoffs") },
+    default: DefaultValue::Whole(5),
+    meaning: "backoffs without effect before there are no more; 0 knows no bound",
+    source: "Linux; the paper's ineffectual backoffs",
+};
+
+const USE_TOLERANCE: Param = Param {
+    name: "use_tolerance",
+    kind: Kind::Flag,
+    default: DefaultValue::Flag(false),
+    meaning: "a loss without a full queue before it does not cut the window",
+    source: "Linux; on in the paper",
+};
+
+const CDG_HYSTART: Param = Param { default: DefaultValue::Flag(true), source: "Linux; not in the paper", ..HYSTART };
+
+/// HyStart as CDG has it.
+const ITS_HYSTART: HyStartConfig = HyStartConfig {
+    low_window: 0,
+    ack_delta: Dur::from_ms(3),
+    divisor: 8,
+    least_rise: Dur::ZERO,
+    most_rise: Dur::MAX,
+    floor: Dur::from_us(125),
+};
+
+/// What the catalogue says of it.
+pub const CONTROLLER: Controller = Controller {
+    name: "cdg",
+    summary: "backs off by chance where round-trip times rise",
+    source: "Hayes and Armitage, IFIP Networking 2011",
+    params: &[
+        INITIAL_WINDOW,
+        INITIAL_SSTHRESH,
+        SLOW_START_LIMIT,
+        GROWTH_LIMIT,
+        WINDOW,
+        BACKOFF_BETA,
+        BACKOFF_FACTOR,
+        USE_SHADOW,
+        USE_INEFF,
+        USE_TOLERANCE,
+        CDG_HYSTART,
+    ],
+    make: |values, plan| {
+        let config = CdgConfig {
+            window: values.whole(&WINDOW) as usize,
+            backoff_beta: values.number(&BACKOFF_BETA),
+            backoff_factor: values.number(&BACKOFF_FACTOR),
+            use_shadow: values.flag(&USE_SHADOW),
+            use_ineff: values.whole(&USE_INEFF),
+            use_tolerance: values.flag(&USE_TOLERANCE),
+            hystart: values.flag(&CDG_HYSTART),
+        };
+        Ok(Box::new(Windowed::new(Cdg::new(config), WindowConfig::of(values), plan.mss_bytes)))
+    },
+};
+
+/// Constants of the law.
+#[derive(Clone, Copy, Debug)]
+pub struct CdgConfig {
+    /// Gradients that are added up.
+    pub window: usize,
+    /// What a backoff leaves of the window.
+    pub backoff_beta: f64,
+    /// By which a sum of gradients is multiplied, per second.
+    pub backoff_factor: f64,
+    /// Give back at a loss what backoffs had given away.
+    pub use_shadow: bool,
+    /// Backoffs without effect before there are no more, or 0.
+    pub use_ineff: u64,
+    /// Do not cut the window at a loss without a full queue before it.
+    pub use_tolerance: bool,
+    /// End slow start by HyStart.
+    pub hystart: bool,
+}
+
+/// Smaller changes of a sum of gradients are none, where it is asked for its sign.
+const NOISE_PS: i64 = 32_000_000;
+
+/// Acknowledgments of one segment that are distrusted after some of several.
+const MOST_DISTRUST: u32 = 5;
+
+/// Round-trip times of a round, or what became of them between two rounds, picoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Extremes {
+    least: i64,
+    largest: i64,
+}
+
+impl Extremes {
+    fn add(&mut self, other: Extremes) {
+        self.least += other.least;
+        self.largest += other.largest;
+    }
+
+    const fn minus(self, other: Extremes) -> Extremes {
+        Extremes { least: self.least - other.least, largest: self.largest - other.largest }
+    }
+}
+
+/// What the gradients say of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Queue {
+    Unknown,
+    NotFull,
+    Full,
+}
+
+/// A reduction of the window that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reduction {
+    None,
+    /// A mark was answered; its round trip begins with the next acknowledgment.
+    Begun,
+    /// A round trip in which nothing grows.
+    RoundTrip,
+    /// Fast recovery.
+    Recovery,
+}
+
+/// The law.
+#[derive(Clone, Debug)]
+pub struct Cdg {
+    config: CdgConfig,
+    hystart: Option<HyStart>,
+    newreno: NewReno,
+    round: Round,
+    rtt: Option<Extremes>,
+    rtt_before: Option<Extremes>,
+    /// The last ones, the newest last.
+    gradients: VecDeque<Extremes>,
+    sum: Extremes,
+    /// Acknowledgments of one segment to come that may be late ones.
+    distrust: u32,
+    queue: Queue,
+    reduction: Reduction,
+    backoffs: u64,
+    shadow_bytes: u64,
+}
+
+impl Cdg {
+    /// A law with these constants.
+    pub fn new(config: CdgConfig) -> Cdg {
+        Cdg {
+            config,
+            hystart: config.hystart.then(|| HyStart::new(ITS_HYSTART)),
+            newreno: NewReno::default(),
+            round: Round::default(),
+            rtt: None,
+            rtt_before: None,
+            gradients: VecDeque::new(),
+            sum: Extremes::default(),
+            distrust: 0,
+            queue: Queue::Unknown,
+            reduction: Reduction::None,
+            backoffs: 0,
+            shadow_bytes: 0,
+        }
+    }
+
+    /// Takes a round-trip time. One segment alone, after several at once, may have waited for a delayed acknowledgment:
+    /// it only counts where it is the least of its round.
+    fn sample(&mut self, ack: &Ack, mss_bytes: u64) {
+        let Some(rtt) = ack.rtt.filter(|_| ack.acked_bytes > 0) else { return };
+        let rtt = rtt.as_ps() as i64;
+        let is_one = ack.acked_bytes <= mss_bytes;
+        let is_plain = ack.delivered_bytes == ack.acked_bytes;
+        if is_plain && is_one && self.distrust > 0 {
+            self.distrust -= 1;
+            if let Some(extremes) = &mut self.rtt {
+                extremes.least = extremes.least.min(rtt);
+            }
+            return;
+        }
+        if is_plain && !is_one {
+            self.distrust = (self.distrust + 1).min(MOST_DISTRUST);
+        }
+        let Extremes { least, largest } = self.rtt.unwrap_or(Extremes { least: rtt, largest: rtt });
+        self.rtt = Some(Extremes { least: least.min(rtt), largest: largest.max(rtt) });
+    }
+
+    /// Takes the gradient of a round; gives the sum that counts, as if of a full window of gradients, picoseconds.
+    fn sum_with(&mut self, newest: Extremes) -> i64 {
+        if self.gradients.len() == self.config.window {
+            let oldest = self.gradients.pop_front().unwrap_or_default();
+            self.sum = self.sum.minus(oldest);
+        }
+        self.gradients.push_back(newest);
+        self.sum.add(newest);
+
+        let Extremes { least, largest } = self.sum;
+        if least <= -NOISE_PS || largest <= -NOISE_PS {
+            self.backoffs = 0;
+        }
+        if least >= NOISE_PS && largest < NOISE_PS {
+            self.queue = Queue::Full;
+        } else if least >= NOISE_PS || largest <= -NOISE_PS {
+            self.queue = Queue::NotFull;
+        }
+        let sum = if least > 0 { least } else { largest };
+        sum * self.config.window as i64 / self.gradients.len() as i64
+    }
+
+    /// Whether a sum of gradients makes the flow back off.
+    fn backs_off(&mut self, sum_ps: i64, cx: &mut Cx<'_>) -> bool {
+        let x = Dur::from_ps(sum_ps.unsigned_abs()).as_secs_f64() * self.config.backoff_factor;
+        if sum_ps <= 0 || cx.rng.unit() < libm::exp(-x) {
+            return false;
+        }
+        self.backoffs += 1;
+        self.config.use_ineff == 0 || self.backoffs <= self.config.use_ineff
+    }
+
+    fn back_off(&mut self, window: &mut Window, ack: &Ack, mss_bytes: u64) {
+        self.shadow_bytes = self.shadow_bytes.max(window.cwnd);
+        let left = (window.cwnd as f64 * self.config.backoff_beta) as u64;
+        window.ssthresh = left.max(2 * mss_bytes);
+        window.cwnd = window.cwnd.min(window.ssthresh);
+        self.reduction = Reduction::RoundTrip;
+        self.round.restart(ack);
+    }
+
+    /// Goes on with a reduction of the window, the round of which has no gradient.
+    fn reduce(&mut self, ack: &Ack) {
+        if ack.phase == Phase::Recovery {
+            self.reduction = Reduction::Recovery;
+            return;
+        }
+        match self.reduction {
+            Reduction::Begun => {
+                self.reduction = Reduction::RoundTrip;
+                self.round.restart(ack);
+                return;
+            }
+            Reduction::RoundTrip if !self.round.is_over(ack) => return,
+            _ => {}
+        }
+        (self.reduction, self.queue) = (Reduction::None, Queue::Unknown);
+        self.round.restart(ack);
+        self.rtt_before = self.rtt.take();
+    }
+
+    /// A round is complete; whether its end makes the flow back off.
+    fn ends_round(&mut self, ack: &Ack, cx: &mut Cx<'_>) -> bool {
+        let Some(rtt) = self.rtt.take() else { return false };
+        let Some(before) = self.rtt_before.replace(rtt) else { return false };
+        let sum = self.sum_with(rtt.minus(before));
+        ack.phase == Phase::Open && self.backs_off(sum, cx)
+    }
+}
+
+impl WindowLaw for Cdg {
+    fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        if self.shadow_bytes == 0 {
+            self.shadow_bytes = window.cwnd;
+        }
+        self.sample(ack, cx.mss_bytes);
+        if self.reduction != Reduction::None || ack.phase == Phase::Recovery {
+            self.reduce(ack);
+            return;
+        }
+        if let Some(hystart) = &mut self.hystart {
+            if !ack.cwnd_limited {
+                hystart.break_train(cx.now);
+            }
+            let least = self.rtt.map(|rtt| Dur::from_ps(rtt.least.unsigned_abs()));
+            hystart.observe(window, ack, least, cx);
+        }
+        if self.round.is_over(ack) && self.ends_round(ack, cx) {
+            self.back_off(window, ack, cx.mss_bytes);
+        } else if !ack.cwnd_limited {
+            self.shadow_bytes = self.shadow_bytes.min(window.cwnd);
+        }
+    }
+
+    fn slow_start(&mut self, window: &mut Window, _ack: &Ack, counted_bytes: u64, _cx: &mut Cx<'_>) {
+        if self.reduction == Reduction::None {
+            let before = window.cwnd;
+            window.cwnd = (window.cwnd + counted_bytes).min(window.ssthresh);
+            self.shadow_bytes += window.cwnd - before;
+        }
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        if self.reduction == Reduction::None {
+            let before = window.cwnd;
+            self.newreno.grow(window, ack, cx);
+            self.shadow_bytes += window.cwnd - before;
+        }
+    }
+
+    fn cut(&mut self, window: &Window, _flight_bytes: u64, event: Congestion, _cx: &mut Cx<'_>) -> u64 {
+        if let (Some(hystart), Congestion::Timeout { .. }) = (&mut self.hystart, event) {
+            hystart.restart();
+        }
+        if matches!(self.reduction, Reduction::Begun | Reduction::RoundTrip) {
+            // This congestion has its answer.
+            return window.ssthresh;
+        }
+        if let Congestion::Marked { .. } = event {
+            self.reduction = Reduction::Begun;
+        }
+        if self.config.use_tolerance && self.queue == Queue::NotFull {
+            return window.cwnd;
+        }
+        self.shadow_bytes = (self.shadow_bytes / 2).min(window.cwnd);
+        let half = window.cwnd / 2;
+        if self.config.use_shadow { half.max(self.shadow_bytes) } else { half }
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("shadow_bytes", self.shadow_bytes as f64);
+        put("least_gradients_s", self.sum.least as f64 / 1e12);
+        put("largest_gradients_s", self.sum.largest as f64 / 1e12);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::CongestionControl;
+    use crate::param::UNBOUNDED;
+    use sparelane_core::{Domain, Stream, Time};
+
+    const MSS: u64 = 1000;
+    const LOSS: Congestion = Congestion::Loss { flight_bytes: 0 };
+    const LINUX: CdgConfig = CdgConfig {
+        window: 8,
+        backoff_beta: 724.0 / 1024.0,
+        backoff_factor: 42.0,
+        use_shadow: true,
+        use_ineff: 5,
+        use_tolerance: false,
+        hystart: true,
+    };
+    /// Backs off at every rising sum.
+    const SURE: CdgConfig = CdgConfig { backoff_factor: 1e6, ..LINUX };
+
+    /// A flow of 100 segments beyond slow start, in rounds of three acknowledgments, which only change a window that is
+    /// the limit.
+    struct Flow {
+        controller: Windowed<Cdg>,
+        rng: Stream,
+        cwnd_limited: bool,
+    }
+
+    impl Flow {
+        fn new(config: CdgConfig, seed: u64) -> Flow {
+            let window =
+                WindowConfig { initial_window: 100, initial_ssthresh: 2, slow_start_limit: 1, growth_limit: UNBOUNDED };
+            let rng = Stream::new(seed, Domain::Test, 0);
+            let controller = Windowed::new(Cdg::new(config), window, MSS);
+            let mut flow = Flow { controller, rng, cwnd_limited: false };
+            flow.acknowledges(100_000);
+            flow
+        }
+
+        fn acknowledges(&mut self, rtt_us: u64) {
+            let rtt = Some(Dur::from_us(rtt_us));
+            let ack = Ack { rtt, cwnd_limited: self.cwnd_limited, in_flight_bytes: 2 * MSS, ..Ack::in_sequence(MSS) };
+            let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.rng };
+            self.controller.on_ack(&ack, &mut cx);
+        }
+
+        /// The window, in bytes, after a round with these extremes.
+        fn after_round(&mut self, least_us: u64, largest_us: u64) -> u64 {
+            [least_us, largest_us, largest_us].into_iter().for_each(|rtt_us| self.acknowledges(rtt_us));
+            self.window()
+        }
+
+        fn hears(&mut self, event: Congestion) -> u64 {
+            let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.rng };
+            self.controller.on_congestion(event, &mut cx);
+            self.window()
+        }
+
+        fn window(&self) -> u64 {
+            self.controller.limits().cwnd_bytes
+        }
+    }
+
+    /// A rise of 1 ms, times 8 as the only gradient: 1 - exp(-42 * 0.008) = 0.2854.
+    #[test]
+    fn a_rising_delay_backs_off_with_the_probability_of_its_exponential() {
+        let flows = 10_000;
+        let backs_off = |seed: &u64| {
+            let mut flow = Flow::new(LINUX, *seed);
+            let window = flow.after_round(101_000, 101_000);
+            assert!([100_000, 70_703].contains(&window), "{window}");
+            window == 70_703
+        };
+        let share = (0..flows).filter(backs_off).count() as f64 / flows as f64;
+        assert!((share - 0.2854).abs() < 0.015, "{share}");
+    }
+
+    #[test]
+    fn the_sum_is_of_the_last_gradients_of_the_least_or_else_of_the_largest() {
+        let mut law = Cdg::new(CdgConfig { window: 4, ..LINUX });
+        let mut sum = |least, largest| law.sum_with(Extremes { least, largest });
+        assert_eq!(sum(30, 0), 120, "one of four");
+        assert_eq!(sum(-10, 5), 40, "two of four, 20 of the least");
+        assert_eq!(sum(-20, 4), 12, "three of four, none of the least and 9 of the largest");
+        assert_eq!(sum(-5, 1), 10);
+        assert_eq!(sum(100, 0), 65, "without the first: -10 - 20 - 5 + 100");
+    }
+
+    /// The round after a backoff is compared with that of the backoff, and not with the one before.
+    #[test]
+    fn a_backoff_takes_a_round_trip_without_gradient() {
+        let mut flow = Flow::new(SURE, 1);
+        flow.after_round(100_000, 100_000);
+        assert_eq!(flow.after_round(101_000, 101_000), 70_703);
+        assert_eq!(flow.after_round(150_000, 150_000), 70_703, "the round of the backoff");
+        assert_eq!(flow.after_round(148_000, 148_000), 70_703, "1 ms and -2 ms");
+        assert_eq!(flow.after_round(149_500, 149_500), 49_989, "0.5 ms: 724 / 1024 of 70,703");
+    }
+
+    #[test]
+    fn five_backoffs_without_effect_are_enough_until_delays_fall() {
+        let mut flow = Flow::new(SURE, 1);
+        let mut rtt_us = 100_000_i64;
+        let mut backoffs_in = |flow: &mut Flow, rounds: u32, rise_us: i64| {
+            let mut window = flow.window();
+            let mut backoffs = 0;
+            for _ in 0..rounds {
+                rtt_us += rise_us;
+                let now = flow.after_round(rtt_us.unsigned_abs(), rtt_us.unsigned_abs());
+                backoffs += u32::from(now < window);
+                window = now;
+            }
+            backoffs
+        };
+        assert_eq!(backoffs_in(&mut flow, 40, 1000), 5);
+        assert_eq!(backoffs_in(&mut flow, 10, -1000), 0);
+        assert_eq!(backoffs_in(&mut flow, 40, 1000), 5);
+    }
+
+    /// Of 100 segments that were backed off to 70.71, the shadow's half is 50, and the window's 35.355; and a little
+    /// growth.
+    #[test]
+    fn a_loss_after_a_backoff_leaves_half_of_the_window_before_both() {
+        let backed_off = |use_shadow| {
+            let mut flow = Flow::new(CdgConfig { use_shadow, ..SURE }, 1);
+            flow.cwnd_limited = true;
+            flow.after_round(100_000, 100_000);
+            assert_eq!(flow.after_round(101_000, 101_000) / 100, 707);
+            flow
+        };
+        let in_the_round_of_the_backoff = backed_off(true).hears(LOSS);
+        assert_eq!(in_the_round_of_the_backoff / 100, 707);
+        let a_round_later = |use_shadow| {
+            let mut flow = backed_off(use_shadow);
+            flow.after_round(101_000, 101_000);
+            flow.hears(LOSS) / 100
+        };
+        assert_eq!((a_round_later(true), a_round_later(false)), (500, 353));
+    }
+
+    /// A queue is full where the least round-trip time rises, and the largest cannot any more.
+    #[test]
+    fn with_tolerance_a_loss_counts_unless_delays_say_that_the_queue_is_not_full() {
+        let after_loss = |use_tolerance, largest_us| {
+            let mut flow = Flow::new(CdgConfig { window: 1, use_tolerance, backoff_factor: 0.0, ..LINUX }, 1);
+            flow.after_round(100_000, 110_000);
+            flow.after_round(101_000, largest_us);
+            flow.hears(LOSS)
+        };
+        assert_eq!((after_loss(true, 110_031), after_loss(true, 110_032)), (50_000, 100_000));
+        assert_eq!(after_loss(false, 110_032), 50_000);
+    }
+
+    #[test]
+    fn one_segment_alone_after_two_at_once_counts_only_as_the_least() {
+        let mut law = Cdg::new(LINUX);
+        let mut after = |segments: u64, rtt_ms| {
+            let rtt = Some(Dur::from_ms(rtt_ms));
+            law.sample(&Ack { rtt, ..Ack::in_sequence(segments * MSS) }, MSS);
+            law.rtt.map(|rtt| (rtt.least / 1_000_000_000, rtt.largest / 1_000_000_000))
+        };
+        assert_eq!(after(2, 100), Some((100, 100)));
+        assert_eq!(after(1, 140), Some((100, 100)));
+        assert_eq!(after(1, 140), Some((100, 140)), "one was distrusted, for one of two");
+        assert_eq!([after(2, 120), after(1, 90)], [Some((100, 140)), Some((90, 140))]);
+    }
+
+    /// At one acknowledgment each 10 us: half of 1 ms is 50 of them; half of 100 us would be 5, but 125 us are 13.
+    #[test]
+    fn slow_start_ends_by_a_train_of_half_a_round_trip_or_125_microseconds() {
+        let ends_at = |rtt_us| {
+            let config = WindowConfig {
+                initial_window: 2,
+                initial_ssthresh: UNBOUNDED,
+                slow_start_limit: 1,
+                growth_limit: UNBOUNDED,
+            };
+            let mut controller = Windowed::new(Cdg::new(LINUX), config, MSS);
+            let mut rng = Stream::new(1, Domain::Test, 0);
+            for step in 0..200 {
+                let now = Time::ZERO + Dur::from_us(10 * step);
+                let mut cx = Cx { now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
+                let rtt = Some(Dur::from_us(rtt_us));
+                controller.on_ack(&Ack { rtt, in_flight_bytes: 999 * MSS, ..Ack::in_sequence(MSS) }, &mut cx);
+            }
+            let mut ssthresh = 0;
+            controller.trace(&mut |name, value| {
+                if name == "ssthresh_bytes" {
+                    ssthresh = value as u64;
+                }
+            });
+            // Two segments, one for the acknowledgment at the start, and one for each of the train but the last.
+            ssthresh / MSS - 2
+        };
+        assert_eq!((ends_at(1000), ends_at(100)), (50, 13));
+    }
+}
