@@ -2,7 +2,7 @@
 
 use sparelane_scenario::{Scenario, Source};
 use sparelane_sim::Records;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The records of a run, and the names of its nodes.
 fn run(text: &str) -> (Records, Vec<String>) {
@@ -85,5 +85,30 @@ fn objects_may_be_of_a_mix_and_written_in_pieces() {
     for client in [flows.dst[0], flows.dst[1]] {
         let own: Vec<_> = (0..flows.id.len()).filter(|&row| flows.dst[row] == client).collect();
         assert!(own.windows(2).all(|two| flows.finish_ps[two[0]] < flows.start_ps[two[1]]));
+    }
+}
+
+/// The cross traffic of the RAPID paper: its throughput, its Table VI without RAPID, and the median of SURGE's files, which is
+/// that of the body but for the tail: 0.93 Phi((ln x - 9.357) / 1.318) = 1/2 at x = 13,115 bytes.
+#[test]
+fn the_web_users_of_the_rapid_scenario_come_near_the_papers() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sparelane/scenarios/rapid-web.toml");
+    let overrides = ["duration=4s", "seed=3"].map(str::to_owned);
+    let scenario = Scenario::load(&path, &overrides).unwrap_or_else(|error| panic!("{error}"));
+    let simulation = scenario.simulate().unwrap_or_else(|error| panic!("{error}"));
+    let records = simulation.run().expect("the laws hold");
+    let flows = &records.flows;
+    let gbps = flows.delivered_bytes.iter().sum::<u64>() as f64 * 8.0 / 4e9;
+    assert!((gbps / 2.42 - 1.0).abs() < 0.15, "{gbps} Gb/s");
+    let mut sizes = flows.size_bytes.clone();
+    sizes.sort_unstable();
+    let median = sizes[sizes.len() / 2] as f64;
+    assert!((median / 13_115.0 - 1.0).abs() < 0.05, "{median} bytes");
+    let finished = (0..flows.id.len()).filter(|&row| flows.finish_ps[row] != u64::MAX);
+    let mut took_ms: Vec<_> = finished.map(|row| (flows.finish_ps[row] - flows.start_ps[row]) as f64 / 1e9).collect();
+    took_ms.sort_unstable_by(f64::total_cmp);
+    for (share, paper_ms) in [(0.05, 0.42), (0.1, 0.54), (0.5, 1.31), (0.9, 4.01), (0.95, 5.92)] {
+        let ms = took_ms[(share * took_ms.len() as f64) as usize];
+        assert!((ms / paper_ms - 1.0).abs() < 0.25, "{share}: {ms} ms, not {paper_ms}");
     }
 }
