@@ -227,6 +227,8 @@ pub struct TailOffer {
 pub struct Offer {
     /// Bytes of the next class-0 segment (a retransmission or new data), if recovery and pace allow one.
     pub head_bytes: Option<u64>,
+    /// Whether that segment was sent before.
+    pub head_is_resent: bool,
     /// The next segment from the tail, where one is left that neither end has sent.
     pub tail: Option<TailOffer>,
     /// Class-0 bytes in flight, as loss recovery counts them.

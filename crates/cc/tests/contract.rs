@@ -226,6 +226,7 @@ impl Life {
         let tail = self.coin().then(|| TailOffer { sent_in_write: self.some(10_000) as u32 });
         let offer = Offer {
             head_bytes: (tail.is_none() || self.coin()).then_some(MSS),
+            head_is_resent: self.coin(),
             tail,
             in_flight_bytes: self.some(1000) * MSS,
             allowance_bytes: self.some(3) * MSS,

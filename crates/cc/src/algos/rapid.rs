@@ -32,7 +32,7 @@ mod probes;
 mod stream;
 
 use crate::contract::{
-    Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Offer, Permit, Sent, permit_by_window,
+    Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Offer, Permit, Phase, Sent, permit_by_window,
 };
 use crate::pace::HEADER_BYTES;
 use crate::registry::Controller;
@@ -85,6 +85,8 @@ pub struct Rapid {
     average: Rate,
     /// Something other than the gap held the next packet back.
     is_interrupted: bool,
+    /// Losses are being repaired.
+    is_recovering: bool,
     rate_before_cut: f64,
     /// The last estimate, and how many p-streams gave one and did not.
     estimate: Rate,
@@ -112,6 +114,7 @@ impl Rapid {
             next_gap: Dur::ZERO,
             index: 0,
             is_interrupted: false,
+            is_recovering: false,
             estimate: Rate::default(),
             judged: 0,
             skipped: 0,
@@ -188,6 +191,7 @@ impl CongestionControl for Rapid {
     }
 
     fn on_ack(&mut self, ack: &Ack, _cx: &mut Cx<'_>) {
+        self.is_recovering = ack.phase == Phase::Recovery;
         let Some(received) = ack.received else { return };
         self.probes.arrived(received);
         while let Some(answer) = self.probes.judge(&mut self.samples) {
@@ -203,8 +207,15 @@ impl CongestionControl for Rapid {
 
     fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
         match event {
-            Congestion::Loss { .. } | Congestion::Marked { .. } => self.cut(),
-            Congestion::Timeout { first: true, .. } => self.start_up(cx),
+            Congestion::Marked { .. } => self.cut(),
+            Congestion::Loss { .. } => {
+                self.is_recovering = true;
+                self.cut();
+            }
+            Congestion::Timeout { first: true, .. } => {
+                self.is_recovering = false;
+                self.start_up(cx);
+            }
             Congestion::Timeout { first: false, .. } | Congestion::LostSyn => {}
             Congestion::Spurious => self.adaptor.set(self.rate_before_cut.max(self.adaptor.rate().as_bps() as f64)),
         }
@@ -251,7 +262,8 @@ impl CongestionControl for Rapid {
         if offer.head_bytes.is_some() && cx.now < self.next_due && !self.is_interrupted {
             return Permit::NotBefore(self.next_due);
         }
-        let permit = permit_by_window(self.limits(), offer);
+        let waits_for_repairs = self.config.repairs_alone && self.is_recovering && !offer.head_is_resent;
+        let permit = if waits_for_repairs { Permit::Blocked } else { permit_by_window(self.limits(), offer) };
         self.is_interrupted |= permit == Permit::Blocked;
         permit
     }

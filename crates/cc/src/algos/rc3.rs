@@ -190,7 +190,14 @@ mod tests {
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut cx = Cx { now: Time::ZERO, mss_bytes: 1000, srtt: None, min_rtt: None, rng: &mut rng };
         let tail = Some(TailOffer { sent_in_write });
-        let offer = Offer { head_bytes: Some(1000), tail, in_flight_bytes, allowance_bytes: 0, nic_idle };
+        let offer = Offer {
+            head_bytes: Some(1000),
+            head_is_resent: false,
+            tail,
+            in_flight_bytes,
+            allowance_bytes: 0,
+            nic_idle,
+        };
         rc3.poll_send(&offer, &mut cx)
     }
 

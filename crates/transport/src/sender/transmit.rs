@@ -59,6 +59,7 @@ impl Sender {
         waits_for_window |= head.is_some();
         let offer = Offer {
             head_bytes: head.map(|_| self.config.mss_bytes),
+            head_is_resent: head.is_some_and(|seq| seq < self.nxt),
             tail: tail.map(|tail| TailOffer { sent_in_write: tail.sent_in_write }),
             in_flight_bytes: self.counted_segments() * self.config.mss_bytes,
             allowance_bytes: self.allowance_segments() * self.config.mss_bytes,

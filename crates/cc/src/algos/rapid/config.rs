@@ -155,6 +155,14 @@ const LOSS_CUT: Param = Param {
     source: OPEN,
 };
 
+const REPAIRS_ALONE: Param = Param {
+    name: "repairs_alone",
+    kind: Kind::Flag,
+    default: DefaultValue::Flag(true),
+    meaning: "while losses are repaired, nothing new is sent",
+    source: OPEN,
+};
+
 const MOST_LATENESS: Param = Param {
     name: "most_lateness",
     kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(10) },
@@ -183,6 +191,7 @@ pub(super) const PARAMS: &[Param] = &[
     STARTUP_PACKETS,
     STARTUP_SPREAD,
     LOSS_CUT,
+    REPAIRS_ALONE,
     MOST_LATENESS,
 ];
 
@@ -201,6 +210,7 @@ pub(super) struct Config {
     pub(super) startup_packets: u64,
     pub(super) startup_spread: f64,
     pub(super) loss_cut: f64,
+    pub(super) repairs_alone: bool,
     pub(super) most_lateness: Dur,
 }
 
@@ -234,6 +244,7 @@ impl Config {
             startup_packets: values.whole(&STARTUP_PACKETS),
             startup_spread: values.number(&STARTUP_SPREAD),
             loss_cut: values.number(&LOSS_CUT),
+            repairs_alone: values.flag(&REPAIRS_ALONE),
             most_lateness: values.span(&MOST_LATENESS),
         })
     }

@@ -49,6 +49,7 @@ impl Path {
         while self.now < until {
             let offer = Offer {
                 head_bytes: Some(MSS),
+                head_is_resent: false,
                 tail: None,
                 in_flight_bytes: self.acks.len() as u64 * MSS,
                 allowance_bytes: 0,
