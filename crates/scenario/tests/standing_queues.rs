@@ -112,6 +112,21 @@ fn vegas_keeps_two_to_four_packets_of_each_flow_in_the_queue() {
     }
 }
 
+/// Alone or beside others: alpha packets of each flow, whatever the window.
+#[test]
+fn fast_keeps_alpha_packets_of_each_flow_in_the_queue() {
+    for pairs in [1, 3] {
+        let settings = "[queue]\nlimit = \"400packets\"\n[scheme.it]\ncontroller = \"fast\"\nalpha = 20.0";
+        let records = run(pairs, 6, settings);
+        let held = queue(&records, 3_000);
+        let (least, most) = least_and_most(&held);
+        let aim = 20.0 * f64::from(pairs);
+        assert!(least >= aim - 2.0 && most <= aim + 2.0, "{pairs} flows: from {least} to {most} packets");
+        assert!((mean(&held) - aim).abs() < 0.5, "{pairs} flows: {} packets on average", mean(&held));
+        assert!(utilisation(&records, 6) > 0.98, "{pairs} flows: {}", utilisation(&records, 6));
+    }
+}
+
 fn ledbat(name: &str, target_ms: u64) -> String {
     format!("[queue]\nlimit = \"1000packets\"\n[scheme.it]\ncontroller = \"{name}\"\ntarget = \"{target_ms}ms\"")
 }

@@ -33,7 +33,7 @@ const ALPHA_MIN: Param = Param {
     kind: Kind::Number { min: 0.001, max: 1000.0, unit: Unit::Segments },
     default: DefaultValue::Number(0.3),
     meaning: "growth per round trip at the largest delay",
-    source: "Linux; the paper's section 3",
+    source: "Linux; Liu et al. 2008",
 };
 
 const ALPHA_MAX: Param = Param {
@@ -41,7 +41,7 @@ const ALPHA_MAX: Param = Param {
     kind: Kind::Number { min: 0.001, max: 1000.0, unit: Unit::Segments },
     default: DefaultValue::Number(10.0),
     meaning: "growth per round trip without delay, more than alpha_min",
-    source: "Linux; the paper's section 3",
+    source: "Linux; Liu et al. 2008",
 };
 
 const BETA_MIN: Param = Param {
@@ -49,7 +49,7 @@ const BETA_MIN: Param = Param {
     kind: Kind::Number { min: 0.01, max: 0.9, unit: Unit::One },
     default: DefaultValue::Number(0.125),
     meaning: "share of the window that a loss takes at little delay",
-    source: "Linux; the paper's section 3",
+    source: "Linux; Liu et al. 2008",
 };
 
 const BETA_MAX: Param = Param {
@@ -57,7 +57,7 @@ const BETA_MAX: Param = Param {
     kind: Kind::Number { min: 0.01, max: 0.9, unit: Unit::One },
     default: DefaultValue::Number(0.5),
     meaning: "share of the window that a loss takes at much delay, no less than beta_min",
-    source: "Linux; the paper's section 3",
+    source: "Linux; Liu et al. 2008",
 };
 
 const WIN_THRESH: Param = Param {

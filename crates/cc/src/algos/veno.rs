@@ -13,7 +13,7 @@
 //! anew with every acknowledgment, one packet's delay decides. Where we differ: Linux 2.6.32 takes one acknowledgment more for
 //! a round trip; it forgets BaseRTT when an idle connection sends again, and takes an acknowledgment without a sample for
 //! much delay, which we pass over. Today's Linux counts segments where the path is free, in place of acknowledgments. In the
-//! paper RTT is of the last round trip, N is not rounded, and half of what is in flight is left after congestion.
+//! paper RTT is smoothed, and N is not rounded.
 //!
 //! ns-3 (TcpVeno) forgets the number of samples with every acknowledgment, so that it hardly ever reaches the third: its
 //! window grows as NewReno's throughout. It rounds N up to whole packets (more than 2 are congestion), and cuts what is in
@@ -32,7 +32,7 @@ const BETA: Param = Param {
     kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(3),
     meaning: "so many packets in the queue, or half a packet less, are congestion",
-    source: "Linux; the paper's section III",
+    source: "Linux; Fu and Liew 2003",
 };
 
 /// What the catalogue says of it.

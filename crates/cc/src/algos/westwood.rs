@@ -6,19 +6,21 @@
 //!
 //! The window grows as NewReno's. All that is delivered in a sampling window, which lasts longer than both the last
 //! round-trip time and 50 ms, gives one sample of the bandwidth; it goes through a filter that keeps 7/8 of the old value,
-//! and the outcome through another. The first sample starts both. At a loss or a mark the window becomes bandwidth x least
-//! round-trip time, and once more with what is known then when recovery is over; after a timeout that is where slow start
+//! and the outcome through another. The first sample starts both. After a loss the window becomes bandwidth x least
+//! round-trip time, as it is known when recovery is over, and at a mark at once; after a timeout that is where slow start
 //! ends, and the least round-trip time is sought anew. It is two segments at least, and as long as there is no sample.
+//! Recovery begins with half the window, or with bandwidth x least RTT where that is more, and lowers it by a segment for
+//! every second one that is delivered, to bandwidth x least RTT at the lowest.
 //!
 //! Where we differ: Linux counts time in ticks of its clock (1 ms), and a round-trip time up to the next one; ours is exact.
-//! It guesses from duplicate acknowledgments what SACK tells us. During recovery 2.6.32 lowers the window step by step (rate
-//! halving) to bandwidth x least RTT at the lowest; we go there at once, as the paper does. Today's Linux has the same law,
-//! with proportional rate reduction towards half the window during recovery. In the paper the sampling window is a round-trip
-//! time, without a floor: on short paths set `sampling_window` to 0.
+//! It guesses from duplicate acknowledgments what SACK tells us, and takes a round trip to half the window, too (rate
+//! halving). Today's Linux has the same law, with proportional rate reduction towards half the window during recovery. The
+//! papers go to bandwidth x least RTT at once. In that of 2004 the sampling window is a round-trip time, without a floor:
+//! `sampling_window = "0s"`; that of 2001 samples with every acknowledgment.
 //!
 //! ns-3 (TcpWestwoodPlus) samples for one round-trip time and pauses until the next acknowledgment; filters once, by
 //! Tustin's rule (0.9 of the old value and 0.1 of the mean of the last two samples), from zero; keeps the least round-trip
-//! time for ever; and leaves the window alone when recovery is over.
+//! time for ever; and goes to bandwidth x least RTT at the loss, and not when recovery is over.
 
 use super::newreno::NewReno;
 use crate::contract::{Ack, Congestion, Cx, Phase};
@@ -122,10 +124,15 @@ impl WindowLaw for Westwood {
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
         }
         self.delivered_bytes += ack.delivered_bytes;
-        if self.is_repairing && ack.phase == Phase::Open {
+        if !self.is_repairing {
+            return;
+        }
+        let aim = self.path_bytes().max(2 * cx.mss_bytes);
+        if ack.phase == Phase::Open {
             self.is_repairing = false;
-            window.cwnd = self.path_bytes().max(2 * cx.mss_bytes);
-            window.ssthresh = window.cwnd;
+            (window.cwnd, window.ssthresh) = (aim, aim);
+        } else {
+            window.cwnd = window.cwnd.saturating_sub(ack.delivered_bytes / 2).max(aim).min(window.cwnd);
         }
     }
 
@@ -133,13 +140,17 @@ impl WindowLaw for Westwood {
         self.newreno.grow(window, ack, cx);
     }
 
-    fn cut(&mut self, _window: &Window, _flight_bytes: u64, event: Congestion, _cx: &mut Cx<'_>) -> u64 {
+    fn cut(&mut self, window: &Window, _flight_bytes: u64, event: Congestion, _cx: &mut Cx<'_>) -> u64 {
         let path_bytes = self.path_bytes();
         self.is_repairing = matches!(event, Congestion::Loss { .. });
-        if let Congestion::Timeout { .. } = event {
-            self.min_rtt = None;
+        match event {
+            Congestion::Loss { .. } => path_bytes.max(window.cwnd / 2),
+            Congestion::Timeout { .. } => {
+                self.min_rtt = None;
+                path_bytes
+            }
+            _ => path_bytes,
         }
-        path_bytes
     }
 
     fn undo(&mut self) {
@@ -246,11 +257,37 @@ mod tests {
         life.deliver(30, 30, 100, Phase::Open);
         life.deliver(60, 20, 0, Phase::Open);
         let loss = Congestion::Loss { flight_bytes: 200 * MSS };
-        assert_eq!(life.suffer(65, loss), 33_333);
+        assert_eq!(life.suffer(65, loss), 100 * MSS, "half, for now");
         assert_eq!(life.deliver(70, 20, 50, Phase::Recovery), 1_666_666);
+        assert_eq!(life.window(), 75 * MSS);
         // When recovery is over: 50,000 bytes in 60 ms, and 18 ms at least.
         assert_eq!(life.deliver(120, 18, 0, Phase::Open), 1_653_645);
         assert_eq!((life.window(), life.ssthresh()), (29_765, 29_765));
+    }
+
+    /// 200,000 bytes in 60 ms, of 20 ms at least, are 66,666.
+    #[test]
+    fn recovery_goes_no_lower_than_what_fills_the_path() {
+        let recovery = |segments| {
+            let mut life = Life::new(segments);
+            life.deliver(30, 30, 200, Phase::Open);
+            life.deliver(60, 20, 0, Phase::Open);
+            let begun = life.suffer(61, Congestion::Loss { flight_bytes: 0 });
+            life.deliver(62, 20, 40, Phase::Recovery);
+            (begun, life.window())
+        };
+        assert_eq!(recovery(100), (66_666, 66_666));
+        assert_eq!(recovery(160), (80 * MSS, 66_666));
+    }
+
+    #[test]
+    fn a_mark_leaves_it_at_once() {
+        let mut life = Life::new(200);
+        life.deliver(30, 30, 100, Phase::Open);
+        life.deliver(60, 20, 0, Phase::Open);
+        assert_eq!(life.suffer(65, Congestion::Marked { flight_bytes: 200 * MSS }), 33_333);
+        life.deliver(70, 20, 10, Phase::Open);
+        assert_eq!(life.window(), 33_333);
     }
 
     #[test]
@@ -275,13 +312,16 @@ mod tests {
         life.deliver(310, 40, 0, Phase::Timeout);
         // Nothing in 250 ms: 1,666,666 * 63 / 64, for 40 ms.
         life.suffer(311, Congestion::Loss { flight_bytes: MSS });
-        assert_eq!(life.ssthresh(), 65_624);
+        life.deliver(312, 40, 0, Phase::Open);
+        assert_eq!(life.window(), 65_624);
     }
 
     #[test]
     fn without_a_sample_two_segments_are_left() {
         let mut life = Life::new(200);
         life.deliver(20, 20, 10, Phase::Open);
-        assert_eq!(life.suffer(21, Congestion::Loss { flight_bytes: 200 * MSS }), 2 * MSS);
+        life.suffer(21, Congestion::Loss { flight_bytes: 200 * MSS });
+        life.deliver(22, 20, 0, Phase::Open);
+        assert_eq!(life.window(), 2 * MSS);
     }
 }

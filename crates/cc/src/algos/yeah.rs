@@ -15,15 +15,15 @@
 //! in slow mode, which tell of NewReno flows, half.
 //!
 //! Where we differ: Linux 2.6.32 grows where more than 100 segments are counted, so for every 101st, and forgets what is
-//! beyond; ours are fractions, and so is the growth as NewReno's. It judges after growing, we before; and it judges during
-//! a timeout's recovery, too, where we wait. It forgets BaseRTT when an idle connection sends again. Today's Linux has the
-//! same law and grows for every 100th. The paper says 80 and 1/8 as well, and takes Scalable TCP's 0.01 from its own paper, where
-//! Linux's Scalable has 0.02.
+//! beyond; ours keeps it. It judges after growing, we before; and it judges during a timeout's recovery, too, where we wait.
+//! It forgets BaseRTT when an idle connection sends again. Today's Linux has the same law and grows for every 100th. The
+//! hundredth is that of Scalable TCP's paper; Linux's Scalable TCP has a fiftieth.
 //!
 //! ns-3 (TcpYeah) divides 1 by phy in whole numbers, which gives 0: any delay at all is slow mode. It cuts what is in flight.
 
 use super::newreno::NewReno;
 use crate::contract::{Ack, Congestion, Cx, Phase};
+use crate::increase::Increase;
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::round::Round;
@@ -164,8 +164,8 @@ pub struct Yeah {
     fast_windows: u64,
     /// What a NewReno flow would have, segments.
     reno_count: u64,
-    /// Growth that division has left over in fast mode, bytes by divisor.
-    remainder: u64,
+    /// In fast mode.
+    increase: Increase,
     newreno: NewReno,
 }
 
@@ -183,7 +183,7 @@ impl Yeah {
             slow_windows: 0,
             fast_windows: 0,
             reno_count: LEAST_RENO_COUNT,
-            remainder: 0,
+            increase: Increase::default(),
             newreno: NewReno::default(),
         }
     }
@@ -260,10 +260,8 @@ impl WindowLaw for Yeah {
             self.newreno.grow(window, ack, cx);
             return;
         }
-        let divisor = (window.cwnd / cx.mss_bytes).min(self.config.ai_count);
-        let credit = ack.acked_bytes + self.remainder;
-        window.cwnd += credit / divisor;
-        self.remainder = credit % divisor;
+        let price = window.cwnd.min(self.config.ai_count * cx.mss_bytes);
+        self.increase.grow(window, ack.acked_bytes, price, u64::MAX, cx.mss_bytes);
     }
 
     fn cut(&mut self, window: &Window, _flight_bytes: u64, _event: Congestion, cx: &mut Cx<'_>) -> u64 {
@@ -336,9 +334,8 @@ mod tests {
     fn fast_mode_adds_a_hundredth_and_slow_mode_a_segment_a_round() {
         let mut law = law();
         assert_eq!(round(&mut law, 30_000), 300 * MSS);
-        assert_eq!(round(&mut law, 150), MSS * 3 / 2);
-        // Below 100 segments the divisor is the window, which grows by the way.
-        assert_eq!(round(&mut law, 50), MSS);
+        assert_eq!([150, 150].map(|segments| round(&mut law, segments)), [MSS, 2 * MSS], "three for 300 in all");
+        assert_eq!(round(&mut law, 50), MSS, "below 100 a window of them");
         judge(&mut law, 100, 200_000);
         let slow = round(&mut law, 30_000);
         assert!(slow.abs_diff(MSS) <= 1, "{slow} bytes");
