@@ -3,19 +3,20 @@
 //! Source: Jin, Wei, Low, "FAST TCP: Motivation, Architecture, Algorithms, Performance", INFOCOM 2004 (and IEEE/ACM ToN
 //! 14(6), 2006).
 //!
-//! Once in every other round trip, with BaseRTT the least round-trip time ever and RTT its mean,
-//! w <- min(2 w, (1 - gamma) w + gamma (BaseRTT / RTT w + alpha)), gamma = 0.5. The window moves during one round trip and holds
-//! during the next, so that RTT is of the window that the next step starts from. Growth is spread over its round trip. At
-//! rest alpha packets wait in queues, whatever the rate. The mean gives a packet's round-trip time the weight
-//! min(3 / w, 1/4), w in segments, so that a window's worth of packets replaces it. A loss takes half the window.
+//! Once in every other round trip, with BaseRTT the least round-trip time ever and RTT its mean, w <- min(2 w, (1 -
+//! gamma) w + gamma (BaseRTT / RTT w + alpha)), gamma = 0.5. The window moves during one round trip and holds during
+//! the next, so that RTT is of the window that the next step starts from. Growth is spread over its round trip. At rest
+//! alpha packets wait in queues, whatever the rate. The mean gives a packet's round-trip time the weight min(3 / w,
+//! 1/4), w in segments, so that a window's worth of packets replaces it. A loss takes half the window.
 //!
-//! Alpha is the flow's share of the queue, and no paper fixes it: 100 to 200 packets were used from 100 Mb/s to 1 Gb/s, and 250
-//! in ports to other simulators. The queue must hold alpha packets of every flow, or losses decide.
+//! Alpha is the flow's share of the queue, and no paper fixes it: 100 to 200 packets were used from 100 Mb/s to 1 Gb/s,
+//! and 250 in ports to other simulators. The queue must hold alpha packets of every flow, or losses decide.
 //!
-//! What the paper leaves open: a connection begins with NewReno's slow start, which ends where more than alpha packets wait
-//! in queues (or at ssthresh); there the law holds for a round trip first, as it does after recovery. A smaller window holds
-//! at once. Where we differ: an acknowledgment of n segments has the weight of n round-trip times in the mean, and 1/4 at
-//! most, so that delayed or merged acknowledgments do not slow it down. Neither Linux nor ns-3 has FAST.
+//! What the paper leaves open: a connection begins with NewReno's slow start, which ends where more than alpha packets
+//! wait in queues (or at ssthresh); there the law holds for a round trip first, as it does after recovery. A smaller
+//! window holds at once. Where we differ: an acknowledgment of n segments has the weight of n round-trip times in the
+//! mean, and 1/4 at most, so that delayed or merged acknowledgments do not slow it down. Neither Linux nor ns-3 has
+//! FAST.
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::increase::counted_bytes;
@@ -260,8 +261,8 @@ mod tests {
         assert!((1195.0..1205.0).contains(&window), "{window} segments");
     }
 
-    /// The eighth round trip begins with 1280 packets, of which 280 wait: its packets take 128 ms. After n of them the mean is
-    /// 128 - 28 (1280 / (1280 + n))^3 ms, by which more than 200 of 1280 + n wait from n = 338 on.
+    /// The eighth round trip begins with 1280 packets, of which 280 wait: its packets take 128 ms. After n of them the mean
+    /// is 128 - 28 (1280 / (1280 + n))^3 ms, by which more than 200 of 1280 + n wait from n = 338 on.
     #[test]
     fn slow_start_ends_where_more_than_alpha_packets_wait() {
         let mut life = Life::new(10, UNBOUNDED, 200.0);

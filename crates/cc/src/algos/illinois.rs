@@ -3,21 +3,21 @@
 //! Source: Liu, Basar, Srikant, "TCP-Illinois: A Loss- and Delay-Based Congestion Control Algorithm for High-Speed
 //! Networks", Performance Evaluation 65, 2008; what it leaves open as in Linux 2.6.32 (tcp_illinois.c).
 //!
-//! Once per window of data, with the mean round-trip time of that window, the mean queueing delay is da = mean - least RTT
-//! ever, and its maximum dm = largest RTT ever - least. Every acknowledged segment adds alpha / cwnd segments, a loss takes
-//! beta cwnd away. Up to d1 = dm/100 alpha is 10; from there it falls as k1 / (k2 + da), to 0.3 at dm. Once da was above d1,
-//! alpha returns to 10 only with the fifth window that is below it. Beta is 1/8 up to d2 = dm/10, 1/2 from d3 = 8 dm/10 on,
-//! and a line between. A window below 15 segments has NewReno's alpha = 1 and beta = 1/2; so has one after a timeout, which
-//! forgets the good windows but neither extreme of the round-trip time.
+//! Once per window of data, with the mean round-trip time of that window, the mean queueing delay is da = mean - least
+//! RTT ever, and its maximum dm = largest RTT ever - least. Every acknowledged segment adds alpha / cwnd segments, a
+//! loss takes beta cwnd away. Up to d1 = dm/100 alpha is 10; from there it falls as k1 / (k2 + da), to 0.3 at dm. Once
+//! da was above d1, alpha returns to 10 only with the fifth window that is below it. Beta is 1/8 up to d2 = dm/10, 1/2
+//! from d3 = 8 dm/10 on, and a line between. A window below 15 segments has NewReno's alpha = 1 and beta = 1/2; so has
+//! one after a timeout, which forgets the good windows but neither extreme of the round-trip time.
 //!
-//! Where we differ: Linux 2.6.32 counts alpha in 1/128 (0.3 is 0.297) and beta in 1/64, rounded down, and grows by whole
-//! segments, forgetting what is left over; ours are fractions. It bounds round-trip times to 3.3 s. Today's Linux has the same
-//! law. In the paper dm is the largest *mean* delay of a window; in Linux, and here, that of a single packet. Losses cut the
-//! window, not what is in flight.
+//! Where we differ: Linux 2.6.32 counts alpha in 1/128 (0.3 is 0.297) and beta in 1/64, rounded down, and grows by
+//! whole segments, forgetting what is left over; ours are fractions. It bounds round-trip times to 3.3 s. Today's Linux
+//! has the same law. In the paper dm is the largest *mean* delay of a window; in Linux, and here, that of a single
+//! packet. Losses cut the window, not what is in flight.
 //!
-//! ns-3 (TcpIllinois) cuts what is in flight; takes delays in whole milliseconds, which makes da and dm zero on short paths;
-//! compares `WinThresh` in segments with the window in bytes, so that no window is below it; and counts good windows from
-//! the start, before the first bad one.
+//! ns-3 (TcpIllinois) cuts what is in flight; takes delays in whole milliseconds, which makes da and dm zero on short
+//! paths; compares `WinThresh` in segments with the window in bytes, so that no window is below it; and counts good
+//! windows from the start, before the first bad one.
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::increase::counted_bytes;

@@ -1,23 +1,24 @@
 //! TCP Veno: NewReno that tells from the packets in the queue whether a loss meant congestion.
 //!
-//! Source: Fu and Liew, "TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks", IEEE JSAC 21(2), 2003;
-//! in the form of Linux 2.6.32 (tcp_veno.c).
+//! Source: Fu and Liew, "TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks", IEEE JSAC 21(2),
+//! 2003; in the form of Linux 2.6.32 (tcp_veno.c).
 //!
-//! With RTT the least round-trip time since the last acknowledgment that could grow the window, and BaseRTT the least ever,
-//! the flow has N = cwnd (1 - BaseRTT / RTT) packets in queues. Below beta = 3 the path is taken to be free: the window grows
-//! by a segment a round trip, and a loss, which is then likely random, takes a fifth. From there on it grows by a segment
-//! every other round trip, and a loss takes half. Slow start is NewReno's, as is all growth outside the open state and
-//! before the third sample of the connection. A round trip here is as many acknowledgments as the window has segments.
+//! With RTT the least round-trip time since the last acknowledgment that could grow the window, and BaseRTT the least
+//! ever, the flow has N = cwnd (1 - BaseRTT / RTT) packets in queues. Below beta = 3 the path is taken to be free: the
+//! window grows by a segment a round trip, and a loss, which is then likely random, takes a fifth. From there on it
+//! grows by a segment every other round trip, and a loss takes half. Slow start is NewReno's, as is all growth outside
+//! the open state and before the third sample of the connection. A round trip here is as many acknowledgments as the
+//! window has segments.
 //!
-//! Linux counts N in half packets, rounded up: with beta = 3, more than 2.5 packets are congestion. That is kept. As RTT begins
-//! anew with every acknowledgment, one packet's delay decides. Where we differ: Linux 2.6.32 takes one acknowledgment more for
-//! a round trip; it forgets BaseRTT when an idle connection sends again, and takes an acknowledgment without a sample for
-//! much delay, which we pass over. Today's Linux counts segments where the path is free, in place of acknowledgments. In the
-//! paper RTT is smoothed, and N is not rounded.
+//! Linux counts N in half packets, rounded up: with beta = 3, more than 2.5 packets are congestion. That is kept. As
+//! RTT begins anew with every acknowledgment, one packet's delay decides. Where we differ: Linux 2.6.32 takes one
+//! acknowledgment more for a round trip; it forgets BaseRTT when an idle connection sends again, and takes an
+//! acknowledgment without a sample for much delay, which we pass over. Today's Linux counts segments where the path is
+//! free, in place of acknowledgments. In the paper RTT is smoothed, and N is not rounded.
 //!
-//! ns-3 (TcpVeno) forgets the number of samples with every acknowledgment, so that it hardly ever reaches the third: its
-//! window grows as NewReno's throughout. It rounds N up to whole packets (more than 2 are congestion), and cuts what is in
-//! flight.
+//! ns-3 (TcpVeno) forgets the number of samples with every acknowledgment, so that it hardly ever reaches the third:
+//! its window grows as NewReno's throughout. It rounds N up to whole packets (more than 2 are congestion), and cuts
+//! what is in flight.
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::param::{DefaultValue, Kind, Param, Unit};

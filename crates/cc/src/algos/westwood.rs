@@ -1,26 +1,26 @@
 //! TCP Westwood+: after a loss, the window that the measured bandwidth fills an empty path with.
 //!
-//! Source: Mascolo, Casetti, Gerla, Sanadidi, Wang, "TCP Westwood: Bandwidth Estimation for Enhanced Transport over Wireless
-//! Links", MobiCom 2001; Grieco and Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP
-//! Congestion Control", CCR 34(2), 2004; the filter as in Linux 2.6.32 (tcp_westwood.c).
+//! Source: Mascolo, Casetti, Gerla, Sanadidi, Wang, "TCP Westwood: Bandwidth Estimation for Enhanced Transport over
+//! Wireless Links", MobiCom 2001; Grieco and Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno,
+//! and Vegas TCP Congestion Control", CCR 34(2), 2004; the filter as in Linux 2.6.32 (tcp_westwood.c).
 //!
 //! The window grows as NewReno's. All that is delivered in a sampling window, which lasts longer than both the last
-//! round-trip time and 50 ms, gives one sample of the bandwidth; it goes through a filter that keeps 7/8 of the old value,
-//! and the outcome through another. The first sample starts both. After a loss the window becomes bandwidth x least
-//! round-trip time, as it is known when recovery is over, and at a mark at once; after a timeout that is where slow start
-//! ends, and the least round-trip time is sought anew. It is two segments at least, and as long as there is no sample.
-//! Recovery begins with half the window, or with bandwidth x least RTT where that is more, and lowers it by a segment for
-//! every second one that is delivered, to bandwidth x least RTT at the lowest.
+//! round-trip time and 50 ms, gives one sample of the bandwidth; it goes through a filter that keeps 7/8 of the old
+//! value, and the outcome through another. The first sample starts both. After a loss the window becomes bandwidth x
+//! least round-trip time, as it is known when recovery is over, and at a mark at once; after a timeout that is where
+//! slow start ends, and the least round-trip time is sought anew. It is two segments at least, and as long as there is
+//! no sample. Recovery begins with half the window, or with bandwidth x least RTT where that is more, and lowers it by
+//! a segment for every second one that is delivered, to bandwidth x least RTT at the lowest.
 //!
-//! Where we differ: Linux counts time in ticks of its clock (1 ms), and a round-trip time up to the next one; ours is exact.
-//! It guesses from duplicate acknowledgments what SACK tells us, and takes a round trip to half the window, too (rate
-//! halving). Today's Linux has the same law, with proportional rate reduction towards half the window during recovery. The
-//! papers go to bandwidth x least RTT at once. In that of 2004 the sampling window is a round-trip time, without a floor:
-//! `sampling_window = "0s"`; that of 2001 samples with every acknowledgment.
+//! Where we differ: Linux counts time in ticks of its clock (1 ms), and a round-trip time up to the next one; ours is
+//! exact. It guesses from duplicate acknowledgments what SACK tells us, and takes a round trip to half the window, too
+//! (rate halving). Today's Linux has the same law, with proportional rate reduction towards half the window during
+//! recovery. The papers go to bandwidth x least RTT at once. In that of 2004 the sampling window is a round-trip time,
+//! without a floor: `sampling_window = "0s"`; that of 2001 samples with every acknowledgment.
 //!
 //! ns-3 (TcpWestwoodPlus) samples for one round-trip time and pauses until the next acknowledgment; filters once, by
-//! Tustin's rule (0.9 of the old value and 0.1 of the mean of the last two samples), from zero; keeps the least round-trip
-//! time for ever; and goes to bandwidth x least RTT at the loss, and not when recovery is over.
+//! Tustin's rule (0.9 of the old value and 0.1 of the mean of the last two samples), from zero; keeps the least
+//! round-trip time for ever; and goes to bandwidth x least RTT at the loss, and not when recovery is over.
 
 use super::newreno::NewReno;
 use crate::contract::{Ack, Congestion, Cx, Phase};

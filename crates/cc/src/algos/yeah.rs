@@ -1,25 +1,27 @@
 //! YeAH-TCP: grows as Scalable TCP while the path is free, as NewReno once a queue stands, which it takes away.
 //!
-//! Source: Baiocchi, Castellani, Vacirca, "YeAH-TCP: Yet Another Highspeed TCP", PFLDnet 2007; in the form of Linux 2.6.32
-//! (tcp_yeah.c), whose names the constants keep.
+//! Source: Baiocchi, Castellani, Vacirca, "YeAH-TCP: Yet Another Highspeed TCP", PFLDnet 2007; in the form of Linux
+//! 2.6.32 (tcp_yeah.c), whose names the constants keep.
 //!
-//! Once per window of data of three samples or more, with the least round-trip time RTT of that window and the least ever,
-//! BaseRTT, the flow has queue = cwnd (RTT - BaseRTT) / RTT packets in queues. Slow mode is where queue > alpha (80), or
-//! RTT - BaseRTT > BaseRTT / phy (8). In fast mode the window grows by a segment for every `ai_count` (100) acknowledged, or
-//! for every cwnd where that is less; in slow mode as NewReno's. With queue > alpha, the queue is taken off the window at
-//! once (precautionary decongestion), but no more than half of the window, and not below `reno_count`: an estimate of the
-//! window that a NewReno flow beside it would have. That starts at half the window, grows by one per window of data in slow
-//! mode, halves at a loss, and is forgotten after 50 (zeta) windows of data in fast mode.
+//! Once per window of data of three samples or more, with the least round-trip time RTT of that window and the least
+//! ever, BaseRTT, the flow has queue = cwnd (RTT - BaseRTT) / RTT packets in queues. Slow mode is where queue > alpha
+//! (80), or RTT - BaseRTT > BaseRTT / phy (8). In fast mode the window grows by a segment for every `ai_count` (100)
+//! acknowledged, or for every cwnd where that is less; in slow mode as NewReno's. With queue > alpha, the queue is
+//! taken off the window at once (precautionary decongestion), but no more than half of the window, and not below
+//! `reno_count`: an estimate of the window that a NewReno flow beside it would have. That starts at half the window,
+//! grows by one per window of data in slow mode, halves at a loss, and is forgotten after 50 (zeta) windows of data in
+//! fast mode.
 //!
-//! A loss takes the queue, though an eighth of the window (delta 3) at least and half at most; after 16 (rho) windows of data
-//! in slow mode, which tell of NewReno flows, half.
+//! A loss takes the queue, though an eighth of the window (delta 3) at least and half at most; after 16 (rho) windows
+//! of data in slow mode, which tell of NewReno flows, half.
 //!
-//! Where we differ: Linux 2.6.32 grows where more than 100 segments are counted, so for every 101st, and forgets what is
-//! beyond; ours keeps it. It judges after growing, we before; and it judges during a timeout's recovery, too, where we wait.
-//! It forgets BaseRTT when an idle connection sends again. Today's Linux has the same law and grows for every 100th. The
-//! hundredth is that of Scalable TCP's paper; Linux's Scalable TCP has a fiftieth.
+//! Where we differ: Linux 2.6.32 grows where more than 100 segments are counted, so for every 101st, and forgets what
+//! is beyond; ours keeps it. It judges after growing, we before; and it judges during a timeout's recovery, too, where
+//! we wait. It forgets BaseRTT when an idle connection sends again. Today's Linux has the same law and grows for every
+//! 100th. The hundredth is that of Scalable TCP's paper; Linux's Scalable TCP has a fiftieth.
 //!
-//! ns-3 (TcpYeah) divides 1 by phy in whole numbers, which gives 0: any delay at all is slow mode. It cuts what is in flight.
+//! ns-3 (TcpYeah) divides 1 by phy in whole numbers, which gives 0: any delay at all is slow mode. It cuts what is in
+//! flight.
 
 use super::newreno::NewReno;
 use crate::contract::{Ack, Congestion, Cx, Phase};
