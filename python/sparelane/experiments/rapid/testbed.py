@@ -1,0 +1,89 @@
+"""What RAPID's experiments share: its testbed, the cross traffic on it, and what is assumed about both."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sparelane import library
+from sparelane.experiments.base import Simulation
+
+SCENARIO = "rapid-testbed"
+
+# The rate of the path, and of the interfaces at its ends, bits per second; its round trip without queues, seconds.
+CAPACITY_BPS = 10e9
+RTT_S = 0.030
+
+# A full segment with and without its 40 bytes of headers.
+MSS_BYTES = 8948
+WIRE_BYTES = MSS_BYTES + 40
+
+# The paper's cross traffic that answers to nothing, and the scenarios that have it.
+CROSS_TRAFFIC: Mapping[str, str] = {"CBR": "rapid-cbr", "SCT": "rapid-sct", "BCT": "rapid-bct"}
+
+# The noise of hosts turned off.
+QUIET_HOSTS = "host_at=[]"
+
+ASSUMPTIONS = (
+    "Two switches with 10 Gb/s between them; the pairs of hosts that are measured have 10 Gb/s, those of the cross "
+    "traffic 1 Gb/s. The round trip of 30 ms is propagation between the switches; the paper delays acknowledgments.",
+    'The switches hold 1 MB behind each port, drop-tail. The paper says "fairly shallow-buffered".',
+    "Segments of 8948 bytes (jumbo frames), which is what makes Table III's New Reno follow its response function. The "
+    "simulator's packets have 40 bytes of headers, and none of Ethernet's 38.",
+    "Delayed acknowledgments, one for two segments; timeouts of at least 200 ms; initial windows of 3 segments; "
+    "windows grow by acknowledgments and not by bytes, as in Linux 2.6.32. RAPID by its defaults: N = 64, tau = 10 ms, "
+    "eta = 3, gamma = 3, a window of 16,000 segments.",
+    "Hosts at 10 Gb/s interrupt after 50 us or 16 packets, whichever is first. The paper names the interface (Intel "
+    "82599) and not its setting, which is dynamic by default: 100,000 interrupts a second at most for few bytes, "
+    "20,000 for more, 8000 for bulk traffic. Receive times are in whole microseconds and taken after the interrupt; "
+    "acknowledgments leave up to 60 us after their data (Fig. 5), uniformly distributed. PAUSE frames make exact gaps.",
+    "Cross traffic has the paper's mean of 2.5 Gb/s and its burstiness at 1 ms, which is all that the paper gives: the "
+    "scenarios rapid-cbr, rapid-sct and rapid-bct say how.",
+)
+
+
+def simulation(
+    scheme: str,
+    seed: int,
+    duration_s: float,
+    *,
+    label: str,
+    cross_traffic: str | None = None,
+    settings: Sequence[str] = (),
+) -> Simulation:
+    """One run of a transfer from left0 to right0.
+
+    Args:
+        scheme: of the scenario.
+        seed: of every random draw.
+        duration_s: simulated seconds.
+        label: for people and for file names.
+        cross_traffic: a key of `CROSS_TRAFFIC`; none without it.
+        settings: further overrides, `key=value` each.
+    """
+    beside = () if cross_traffic is None else (f"cross_traffic={inline(sources(cross_traffic))}",)
+    return Simulation(
+        scenario=SCENARIO,
+        settings=(f"workload.scheme={scheme}", f"duration={duration_s:g}s", *beside, *settings),
+        seed=seed,
+        label=f"{label} seed {seed}",
+        cost=duration_s,
+    )
+
+
+def sources(cross_traffic: str) -> list[dict[str, Any]]:
+    """The `[[cross_traffic]]` of the scenario that has this kind."""
+    text = library.find(CROSS_TRAFFIC[cross_traffic]).read_text("utf-8")
+    found: list[dict[str, Any]] = tomllib.loads(text)["cross_traffic"]
+    return found
+
+
+def inline(value: Any) -> str:
+    """A value as overrides take it: TOML on one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key} = {inline(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(inline(inner) for inner in value) + "]"
+    return json.dumps(value)
