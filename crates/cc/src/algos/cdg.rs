@@ -25,6 +25,8 @@
 //! eight samples of a round, and not at all so far; and its train begins with the acknowledgment that ends a round, not
 //! with the next.
 
+mod gradients;
+
 use super::newreno::NewReno;
 use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::hystart::{HYSTART, HyStart, HyStartConfig};
@@ -34,8 +36,8 @@ use crate::round::Round;
 use crate::window::{
     GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
 };
+use gradients::{Gradients, Queue};
 use sparelane_core::Dur;
-use std::collections::VecDeque;
 
 const WINDOW: Param = Param {
     name: "window",
@@ -148,38 +150,6 @@ pub struct CdgConfig {
     pub hystart: bool,
 }
 
-/// Smaller changes of a sum of gradients are none, where it is asked for its sign.
-const NOISE_PS: i64 = 32_000_000;
-
-/// Acknowledgments of one segment that are distrusted after some of several.
-const MOST_DISTRUST: u32 = 5;
-
-/// Round-trip times of a round, or what became of them between two rounds, picoseconds.
-#[derive(Clone, Copy, Debug, Default)]
-struct Extremes {
-    least: i64,
-    largest: i64,
-}
-
-impl Extremes {
-    fn add(&mut self, other: Extremes) {
-        self.least += other.least;
-        self.largest += other.largest;
-    }
-
-    const fn minus(self, other: Extremes) -> Extremes {
-        Extremes { least: self.least - other.least, largest: self.largest - other.largest }
-    }
-}
-
-/// What the gradients say of the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Queue {
-    Unknown,
-    NotFull,
-    Full,
-}
-
 /// A reduction of the window that is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reduction {
@@ -199,14 +169,7 @@ pub struct Cdg {
     hystart: Option<HyStart>,
     newreno: NewReno,
     round: Round,
-    rtt: Option<Extremes>,
-    rtt_before: Option<Extremes>,
-    /// The last ones, the newest last.
-    gradients: VecDeque<Extremes>,
-    sum: Extremes,
-    /// Acknowledgments of one segment to come that may be late ones.
-    distrust: u32,
-    queue: Queue,
+    gradients: Gradients,
     reduction: Reduction,
     backoffs: u64,
     shadow_bytes: u64,
@@ -220,59 +183,11 @@ impl Cdg {
             hystart: config.hystart.then(|| HyStart::new(ITS_HYSTART)),
             newreno: NewReno::default(),
             round: Round::default(),
-            rtt: None,
-            rtt_before: None,
-            gradients: VecDeque::new(),
-            sum: Extremes::default(),
-            distrust: 0,
-            queue: Queue::Unknown,
+            gradients: Gradients::over(config.window),
             reduction: Reduction::None,
             backoffs: 0,
             shadow_bytes: 0,
         }
-    }
-
-    /// Takes a round-trip time. One segment alone, after several at once, may have waited for a delayed acknowledgment:
-    /// it only counts where it is the least of its round.
-    fn sample(&mut self, ack: &Ack, mss_bytes: u64) {
-        let Some(rtt) = ack.rtt.filter(|_| ack.acked_bytes > 0) else { return };
-        let rtt = rtt.as_ps() as i64;
-        let is_one = ack.acked_bytes <= mss_bytes;
-        let is_plain = ack.delivered_bytes == ack.acked_bytes;
-        if is_plain && is_one && self.distrust > 0 {
-            self.distrust -= 1;
-            if let Some(extremes) = &mut self.rtt {
-                extremes.least = extremes.least.min(rtt);
-            }
-            return;
-        }
-        if is_plain && !is_one {
-            self.distrust = (self.distrust + 1).min(MOST_DISTRUST);
-        }
-        let Extremes { least, largest } = self.rtt.unwrap_or(Extremes { least: rtt, largest: rtt });
-        self.rtt = Some(Extremes { least: least.min(rtt), largest: largest.max(rtt) });
-    }
-
-    /// Takes the gradient of a round; gives the sum that counts, as if of a full window of gradients, picoseconds.
-    fn sum_with(&mut self, newest: Extremes) -> i64 {
-        if self.gradients.len() == self.config.window {
-            let oldest = self.gradients.pop_front().unwrap_or_default();
-            self.sum = self.sum.minus(oldest);
-        }
-        self.gradients.push_back(newest);
-        self.sum.add(newest);
-
-        let Extremes { least, largest } = self.sum;
-        if least <= -NOISE_PS || largest <= -NOISE_PS {
-            self.backoffs = 0;
-        }
-        if least >= NOISE_PS && largest < NOISE_PS {
-            self.queue = Queue::Full;
-        } else if least >= NOISE_PS || largest <= -NOISE_PS {
-            self.queue = Queue::NotFull;
-        }
-        let sum = if least > 0 { least } else { largest };
-        sum * self.config.window as i64 / self.gradients.len() as i64
     }
 
     /// Whether a sum of gradients makes the flow back off.
@@ -309,16 +224,17 @@ impl Cdg {
             Reduction::RoundTrip if !self.round.is_over(ack) => return,
             _ => {}
         }
-        (self.reduction, self.queue) = (Reduction::None, Queue::Unknown);
+        self.reduction = Reduction::None;
         self.round.restart(ack);
-        self.rtt_before = self.rtt.take();
+        self.gradients.skip_round();
     }
 
     /// A round is complete; whether its end makes the flow back off.
     fn ends_round(&mut self, ack: &Ack, cx: &mut Cx<'_>) -> bool {
-        let Some(rtt) = self.rtt.take() else { return false };
-        let Some(before) = self.rtt_before.replace(rtt) else { return false };
-        let sum = self.sum_with(rtt.minus(before));
+        let Some(sum) = self.gradients.end_round() else { return false };
+        if self.gradients.is_falling() {
+            self.backoffs = 0;
+        }
         ack.phase == Phase::Open && self.backs_off(sum, cx)
     }
 }
@@ -328,7 +244,7 @@ impl WindowLaw for Cdg {
         if self.shadow_bytes == 0 {
             self.shadow_bytes = window.cwnd;
         }
-        self.sample(ack, cx.mss_bytes);
+        self.gradients.sample(ack, cx.mss_bytes);
         if self.reduction != Reduction::None || ack.phase == Phase::Recovery {
             self.reduce(ack);
             return;
@@ -337,8 +253,7 @@ impl WindowLaw for Cdg {
             if !ack.cwnd_limited {
                 hystart.break_train(cx.now);
             }
-            let least = self.rtt.map(|rtt| Dur::from_ps(rtt.least.unsigned_abs()));
-            hystart.observe(window, ack, least, cx);
+            hystart.observe(window, ack, self.gradients.least_rtt(), cx);
         }
         if self.round.is_over(ack) && self.ends_round(ack, cx) {
             self.back_off(window, ack, cx.mss_bytes);
@@ -374,7 +289,7 @@ impl WindowLaw for Cdg {
         if let Congestion::Marked { .. } = event {
             self.reduction = Reduction::Begun;
         }
-        if self.config.use_tolerance && self.queue == Queue::NotFull {
+        if self.config.use_tolerance && self.gradients.queue() == Queue::NotFull {
             return window.cwnd;
         }
         self.shadow_bytes = (self.shadow_bytes / 2).min(window.cwnd);
@@ -384,8 +299,7 @@ impl WindowLaw for Cdg {
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("shadow_bytes", self.shadow_bytes as f64);
-        put("least_gradients_s", self.sum.least as f64 / 1e12);
-        put("largest_gradients_s", self.sum.largest as f64 / 1e12);
+        self.gradients.trace(put);
     }
 }
 
@@ -467,17 +381,6 @@ mod tests {
         assert!((share - 0.2854).abs() < 0.015, "{share}");
     }
 
-    #[test]
-    fn the_sum_is_of_the_last_gradients_of_the_least_or_else_of_the_largest() {
-        let mut law = Cdg::new(CdgConfig { window: 4, ..LINUX });
-        let mut sum = |least, largest| law.sum_with(Extremes { least, largest });
-        assert_eq!(sum(30, 0), 120, "one of four");
-        assert_eq!(sum(-10, 5), 40, "two of four, 20 of the least");
-        assert_eq!(sum(-20, 4), 12, "three of four, none of the least and 9 of the largest");
-        assert_eq!(sum(-5, 1), 10);
-        assert_eq!(sum(100, 0), 65, "without the first: -10 - 20 - 5 + 100");
-    }
-
     /// The round after a backoff is compared with that of the backoff, and not with the one before.
     #[test]
     fn a_backoff_takes_a_round_trip_without_gradient() {
@@ -541,20 +444,6 @@ mod tests {
         };
         assert_eq!((after_loss(true, 110_031), after_loss(true, 110_032)), (50_000, 100_000));
         assert_eq!(after_loss(false, 110_032), 50_000);
-    }
-
-    #[test]
-    fn one_segment_alone_after_two_at_once_counts_only_as_the_least() {
-        let mut law = Cdg::new(LINUX);
-        let mut after = |segments: u64, rtt_ms| {
-            let rtt = Some(Dur::from_ms(rtt_ms));
-            law.sample(&Ack { rtt, ..Ack::in_sequence(segments * MSS) }, MSS);
-            law.rtt.map(|rtt| (rtt.least / 1_000_000_000, rtt.largest / 1_000_000_000))
-        };
-        assert_eq!(after(2, 100), Some((100, 100)));
-        assert_eq!(after(1, 140), Some((100, 100)));
-        assert_eq!(after(1, 140), Some((100, 140)), "one was distrusted, for one of two");
-        assert_eq!([after(2, 120), after(1, 90)], [Some((100, 140)), Some((90, 140))]);
     }
 
     /// At one acknowledgment each 10 us: half of 1 ms is 50 of them; half of 100 us would be 5, but 125 us are 13.

@@ -37,7 +37,7 @@ const THRESHOLD: Param = Param {
     kind: Kind::Whole { min: 0, max: 100, unit: Unit::Named("% of the range of delays") },
     default: DefaultValue::Whole(15),
     meaning: "how far above the least one-way delay early congestion is",
-    source: "TCP-LP section III-B (delta = 0.15); Linux",
+    source: "Kuzmanovic and Knightly (delta); Linux",
 };
 
 const LIKE: Param = Param {

@@ -1,0 +1,176 @@
+//! What CDG measures: how the least and the largest round-trip times change from round to round.
+
+use crate::contract::Ack;
+use sparelane_core::Dur;
+use std::collections::VecDeque;
+
+/// Smaller changes of a sum of gradients are none, where it is asked for its sign.
+const NOISE_PS: i64 = 32_000_000;
+
+/// Acknowledgments of one segment that are distrusted after some of several.
+const MOST_DISTRUST: u32 = 5;
+
+/// Round-trip times of a round, or what became of them between two rounds, picoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Extremes {
+    least: i64,
+    largest: i64,
+}
+
+impl Extremes {
+    fn add(&mut self, other: Extremes) {
+        self.least += other.least;
+        self.largest += other.largest;
+    }
+
+    const fn minus(self, other: Extremes) -> Extremes {
+        Extremes { least: self.least - other.least, largest: self.largest - other.largest }
+    }
+}
+
+/// What the gradients say of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// Nothing yet.
+    Unknown,
+    /// The largest round-trip time rises with the least, or falls.
+    NotFull,
+    /// The least round-trip time rises, and the largest cannot.
+    Full,
+}
+
+/// Sums of gradients.
+#[derive(Clone, Debug)]
+pub struct Gradients {
+    /// So many are added up.
+    window: usize,
+    rtt: Option<Extremes>,
+    rtt_before: Option<Extremes>,
+    /// The last ones, the newest last.
+    gradients: VecDeque<Extremes>,
+    sum: Extremes,
+    /// Acknowledgments of one segment to come that may be late ones.
+    distrust: u32,
+    queue: Queue,
+}
+
+impl Gradients {
+    /// None yet; the last `window` of them will be added up.
+    pub fn over(window: usize) -> Gradients {
+        Gradients {
+            window,
+            rtt: None,
+            rtt_before: None,
+            gradients: VecDeque::new(),
+            sum: Extremes::default(),
+            distrust: 0,
+            queue: Queue::Unknown,
+        }
+    }
+
+    /// Takes a round-trip time. One segment alone, after several at once, may have waited for a delayed acknowledgment:
+    /// it only counts where it is the least of its round.
+    pub fn sample(&mut self, ack: &Ack, mss_bytes: u64) {
+        let Some(rtt) = ack.rtt.filter(|_| ack.acked_bytes > 0) else { return };
+        let rtt = rtt.as_ps() as i64;
+        let is_one = ack.acked_bytes <= mss_bytes;
+        let is_plain = ack.delivered_bytes == ack.acked_bytes;
+        if is_plain && is_one && self.distrust > 0 {
+            self.distrust -= 1;
+            if let Some(extremes) = &mut self.rtt {
+                extremes.least = extremes.least.min(rtt);
+            }
+            return;
+        }
+        if is_plain && !is_one {
+            self.distrust = (self.distrust + 1).min(MOST_DISTRUST);
+        }
+        let Extremes { least, largest } = self.rtt.unwrap_or(Extremes { least: rtt, largest: rtt });
+        self.rtt = Some(Extremes { least: least.min(rtt), largest: largest.max(rtt) });
+    }
+
+    /// The least round-trip time of this round so far.
+    pub fn least_rtt(&self) -> Option<Dur> {
+        self.rtt.map(|rtt| Dur::from_ps(rtt.least.unsigned_abs()))
+    }
+
+    /// A round is complete: the sum that counts, picoseconds, where this round and the one before it had samples.
+    pub fn end_round(&mut self) -> Option<i64> {
+        let rtt = self.rtt.take()?;
+        let before = self.rtt_before.replace(rtt)?;
+        Some(self.sum_with(rtt.minus(before)))
+    }
+
+    /// A round is complete in which the window was reduced: it is only compared with the next.
+    pub fn skip_round(&mut self) {
+        self.rtt_before = self.rtt.take();
+        self.queue = Queue::Unknown;
+    }
+
+    /// Whether a sum falls by more than noise.
+    pub const fn is_falling(&self) -> bool {
+        self.sum.least <= -NOISE_PS || self.sum.largest <= -NOISE_PS
+    }
+
+    /// What the sums say of the queue.
+    pub const fn queue(&self) -> Queue {
+        self.queue
+    }
+
+    /// Reports the sums.
+    pub fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("least_gradients_s", self.sum.least as f64 / 1e12);
+        put("largest_gradients_s", self.sum.largest as f64 / 1e12);
+    }
+
+    /// Takes the gradient of a round, and gives the sum that counts, as if of a full window of gradients, picoseconds.
+    fn sum_with(&mut self, newest: Extremes) -> i64 {
+        if self.gradients.len() == self.window {
+            let oldest = self.gradients.pop_front().unwrap_or_default();
+            self.sum = self.sum.minus(oldest);
+        }
+        self.gradients.push_back(newest);
+        self.sum.add(newest);
+
+        let Extremes { least, largest } = self.sum;
+        if least >= NOISE_PS && largest < NOISE_PS {
+            self.queue = Queue::Full;
+        } else if least >= NOISE_PS || largest <= -NOISE_PS {
+            self.queue = Queue::NotFull;
+        }
+        let sum = if least > 0 { least } else { largest };
+        sum * self.window as i64 / self.gradients.len() as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    #[test]
+    fn the_sum_is_of_the_last_gradients_of_the_least_or_else_of_the_largest() {
+        let mut law = Gradients::over(4);
+        let mut sum = |least, largest| law.sum_with(Extremes { least, largest });
+        assert_eq!(sum(30, 0), 120, "one of four");
+        assert_eq!(sum(-10, 5), 40, "two of four, 20 of the least");
+        assert_eq!(sum(-20, 4), 12, "three of four, none of the least and 9 of the largest");
+        assert_eq!(sum(-5, 1), 10);
+        assert_eq!(sum(100, 0), 65, "without the first: -10 - 20 - 5 + 100");
+    }
+
+    #[test]
+    fn one_segment_alone_after_two_at_once_counts_only_as_the_least() {
+        let mut law = Gradients::over(8);
+        let mut after = |segments: u64, rtt_ms| {
+            let rtt = Some(Dur::from_ms(rtt_ms));
+            law.sample(&Ack { rtt, ..Ack::in_sequence(segments * MSS) }, MSS);
+            law.rtt.map(|rtt| (rtt.least / 1_000_000_000, rtt.largest / 1_000_000_000))
+        };
+        assert_eq!(after(2, 100), Some((100, 100)));
+        assert_eq!(after(1, 140), Some((100, 100)));
+        assert_eq!(after(1, 140), Some((100, 140)), "one was distrusted, for one of two");
+        assert_eq!([after(2, 120), after(1, 90)], [Some((100, 140)), Some((90, 140))]);
+    }
+}
