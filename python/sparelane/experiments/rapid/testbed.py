@@ -28,7 +28,8 @@ QUIET_HOSTS = "host_at=[]"
 
 ASSUMPTIONS = (
     "Two switches with 10 Gb/s between them; the pairs of hosts that are measured have 10 Gb/s, those of the cross "
-    "traffic 1 Gb/s. The round trip of 30 ms is propagation between the switches; the paper delays acknowledgments.",
+    "traffic 1 Gb/s. The round trip of 30 ms is propagation at the hosts that are measured; the paper delays their "
+    "acknowledgments.",
     'The switches hold 1 MB behind each port, drop-tail. The paper says "fairly shallow-buffered".',
     "Segments of 8948 bytes (jumbo frames), which is what makes Table III's New Reno follow its response function. The "
     "simulator's packets have 40 bytes of headers, and none of Ethernet's 38.",
