@@ -27,6 +27,10 @@ pub enum Domain {
     ActiveQueue = 20,
     /// When datagrams are sent, at one source of cross traffic.
     CrossTraffic = 30,
+    /// How long acknowledgments wait at one host.
+    AckDelay = 31,
+    /// How late the timers of one flow's sender are.
+    TimerError = 32,
     /// Random tests and generated scenarios.
     Test = 5,
 }

@@ -3,7 +3,7 @@
 use crate::cross::CrossTraffic;
 use crate::fault::Drop;
 use crate::flow::FlowSource;
-use crate::host::HostSpec;
+use crate::host::{HostAt, HostSpec};
 use crate::memory::SwitchSpec;
 use crate::network::{Limit, Network, NodeId};
 use sparelane_cc::registry::{Blueprint, Built};
@@ -272,6 +272,8 @@ pub struct RunConfig {
     pub queues_at: Vec<QueueAt>,
     /// The hosts.
     pub host: HostSpec,
+    /// Hosts that differ; the last that names a host decides.
+    pub hosts_at: Vec<HostAt>,
     /// The schemes that flows refer to.
     pub schemes: Vec<Scheme>,
     /// The flows.

@@ -20,6 +20,8 @@ use std::collections::BTreeMap;
 pub(crate) const AT_HOST: u32 = u32::MAX;
 /// Beyond every route: the packet is lost on the wire.
 const LOST: u32 = AT_HOST - 1;
+/// The end of a route at a host whose interface coalesces interrupts.
+pub(crate) const AT_INTERFACE: u32 = AT_HOST - 2;
 /// In a route, added to a link whose queue shares its memory with others. All that is no plain link comes from here on.
 const SHARED: u32 = 1 << 31;
 
@@ -45,6 +47,8 @@ impl Alarm {
 pub(crate) enum Event {
     /// A packet is at its host.
     Delivered(Packet),
+    /// A packet is at the interface of its host, and waits for an interrupt.
+    AtInterface(Packet),
     /// A link that somebody waits for may have nothing to send, or room.
     Idle(u32),
     /// An alarm went off.
@@ -54,8 +58,9 @@ pub(crate) enum Event {
 /// The network between hosts.
 pub(crate) trait Fabric {
     fn new(links: &[LinkSpec], seed: u64) -> Self;
-    /// Sets the links of the route that starts at position `at`, which grows the table as needed.
-    fn set_route(&mut self, at: u32, links: &[u32]);
+    /// Sets the links of the route that starts at position `at`, which grows the table as needed, and its end: [`AT_HOST`] or
+    /// [`AT_INTERFACE`].
+    fn set_route(&mut self, at: u32, links: &[u32], last: u32);
     /// A host sends `packet` along its route.
     fn send(&mut self, now: Time, packet: Packet);
     /// Sets an alarm, or clears it with [`Time::NEVER`].
@@ -177,7 +182,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
         }
     }
 
-    fn set_route(&mut self, at: u32, links: &[u32]) {
+    fn set_route(&mut self, at: u32, links: &[u32], last: u32) {
         let (start, end) = (at as usize, at as usize + links.len());
         if self.routes.len() <= end {
             self.routes.resize(end + 1, AT_HOST);
@@ -187,7 +192,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             let shared = self.routes[start..end].iter_mut().filter(|link| self.memories.contains_key(link));
             shared.for_each(|link| *link |= SHARED);
         }
-        self.routes[end] = AT_HOST;
+        self.routes[end] = last;
     }
 
     #[inline(always)]
@@ -226,6 +231,9 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             let onward = self.routes.get(packet.route() as usize).copied().unwrap_or(LOST);
             if onward >= SHARED {
                 if onward != AT_HOST {
+                    if onward == AT_INTERFACE {
+                        return Some((now, Event::AtInterface(packet)));
+                    }
                     self.divert(now, leaf, onward, packet);
                     continue;
                 }

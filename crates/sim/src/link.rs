@@ -35,10 +35,20 @@ pub(crate) struct LinkSpec {
     pub(crate) queue: QueueSpec,
     pub(crate) limit: Limit,
     pub(crate) loss: Loss,
+    /// The least time that a packet takes: what sending costs the processor of a host.
+    pub(crate) least: Dur,
     /// The memory that the queue shares with others, if it does.
     pub(crate) memory: Option<SharedMemory>,
     /// The largest packet that any flow sends.
     pub(crate) largest_bytes: u64,
+}
+
+impl LinkSpec {
+    /// How long `packet` is in transmission.
+    #[cfg(test)]
+    pub(crate) fn time_of(&self, packet: &Packet) -> Dur {
+        self.rate.byte_time().of(packet.wire_bytes()).max(self.least)
+    }
 }
 
 /// Chosen segments of one flow, to be dropped as they come.
@@ -156,6 +166,8 @@ pub(crate) struct Link {
     active: Option<Box<ActiveQueue>>,
     door: Option<Box<Door>>,
     fifo: Fifo,
+    /// The least time that a packet takes. Where it is not zero, every packet comes by the careful way.
+    least: Dur,
     rate: Rate,
     limit: Limit,
     mark_at: Option<Limit>,
@@ -213,6 +225,7 @@ impl Link {
                 waiting_bytes: 0,
                 accepted_bytes: 0,
             },
+            least: spec.least,
             rate,
             limit,
             mark_at: spec.queue.mark_at,
@@ -229,7 +242,7 @@ impl Link {
             None => self.waits && self.active.is_some(),
         };
         self.careful_from = match self.queue {
-            _ if self.door.is_some() || self.waits => Dur::ZERO,
+            _ if self.door.is_some() || self.waits || !self.least.is_zero() => Dur::ZERO,
             Some(_) => ANY_WAIT,
             None => self.fifo.doubtful_from.min(self.fifo.peak_wait + ANY_WAIT),
         };
@@ -383,7 +396,7 @@ impl Link {
         victims.iter().for_each(|victim| self.counts.dropped[usize::from(victim.class()) & (CLASSES - 1)] += 1);
         match packet {
             Some(packet) => {
-                self.transmit(free_at, &packet);
+                self.transmit_carefully(free_at, &packet);
             }
             None => self.waits = false,
         }
@@ -426,16 +439,44 @@ impl Link {
             self.fifo.peak_wait = wait;
             self.set_care();
         }
-        self.transmit(start, &packet)
+        if !self.least.is_zero() && wait > Dur::ZERO {
+            self.note_backlog(now, packet.wire_bytes());
+        }
+        self.transmit_carefully(start, &packet)
     }
 
-    /// Puts a packet on the wire, its transmission beginning at `start`. Its route moves on by a link.
+    /// Where packets take longer than their bytes, the longest wait does not tell the longest queue.
+    #[cold]
+    #[inline(never)]
+    fn note_backlog(&mut self, now: Time, more_bytes: u64) {
+        let (waiting_bytes, _) = self.waiting_in_order(now);
+        self.counts.peak_backlog_bytes = self.counts.peak_backlog_bytes.max(waiting_bytes + more_bytes);
+    }
+
+    /// How long a packet of `bytes` is in transmission.
+    #[inline(always)]
+    fn time_of(&self, bytes: u64) -> Dur {
+        self.byte_time.of(bytes).max(self.least)
+    }
+
+    /// As [`Link::transmit`], on any link.
+    #[inline(always)]
+    fn transmit_carefully(&mut self, start: Time, packet: &Packet) -> bool {
+        self.put_on_wire(packet, start + self.time_of(packet.wire_bytes()))
+    }
+
+    /// Puts a packet on the wire, its transmission beginning at `start`, where none takes longer than its bytes.
     #[inline(always)]
     fn transmit(&mut self, start: Time, packet: &Packet) -> bool {
+        self.put_on_wire(packet, start + self.byte_time.of(packet.wire_bytes()))
+    }
+
+    /// Puts a packet on the wire, its transmission ending at `end`. Its route moves on by a link.
+    #[inline(always)]
+    fn put_on_wire(&mut self, packet: &Packet, end: Time) -> bool {
         let was_empty = self.wire.is_empty();
-        let bytes = packet.wire_bytes();
-        self.busy = start + self.byte_time.of(bytes);
-        self.accepted_bytes += bytes;
+        self.busy = end;
+        self.accepted_bytes += packet.wire_bytes();
         let slot = self.wire.push_slot();
         *slot = packet.onward(self.busy + self.delay);
         was_empty
@@ -446,7 +487,7 @@ impl Link {
         self.commit(now);
         let Some(queue) = &mut self.queue else { return false };
         if self.busy <= now {
-            return self.transmit(now, packet);
+            return self.transmit_carefully(now, packet);
         }
         let before = dropped.len();
         queue.enqueue(packet, dropped);
@@ -476,7 +517,7 @@ impl Link {
             let Some(packet) = self.queue.as_mut().and_then(|queue| queue.dequeue()) else {
                 return self.end_commit(now);
             };
-            self.transmit(self.busy, &packet);
+            self.transmit_carefully(self.busy, &packet);
         }
     }
 
@@ -537,7 +578,7 @@ impl Link {
         if self.queue.is_none() && self.active.is_none() {
             for place in self.fifo.cursor..self.wire.tail() {
                 let packet = self.wire.at(place);
-                let ends = self.delay + self.byte_time.of(packet.wire_bytes());
+                let ends = self.delay + self.time_of(packet.wire_bytes());
                 at = Time::from_ps((packet.at - Time::ZERO).saturating_sub(ends).as_ps());
                 waiting_bytes -= packet.wire_bytes();
                 packets -= 1;
@@ -614,7 +655,7 @@ impl Link {
         // Transmissions that began have left the queue.
         while fifo.cursor < wire.tail() {
             let packet = wire.at(fifo.cursor);
-            if packet.at > now + self.delay + self.byte_time.of(packet.wire_bytes()) {
+            if packet.at > now + self.delay + self.byte_time.of(packet.wire_bytes()).max(self.least) {
                 break;
             }
             fifo.waiting_bytes -= packet.wire_bytes();
@@ -647,7 +688,8 @@ impl Link {
         match (&self.queue, &self.active) {
             (Some(queue), _) => counts.marked = queue.marked(),
             (_, Some(active)) => counts.marked = active.fates.marked,
-            _ => counts.peak_backlog_bytes = self.rate.bytes_in(self.fifo.peak_wait),
+            _ if self.least.is_zero() => counts.peak_backlog_bytes = self.rate.bytes_in(self.fifo.peak_wait),
+            _ => {}
         }
         counts
     }

@@ -1,7 +1,7 @@
 //! A second engine, as plain as can be, to hold the first against: every packet in one heap, an event
 //! for every end of a transmission and one for every arrival, explicit queues.
 
-use crate::fabric::{AT_HOST, Alarm, Event, Fabric};
+use crate::fabric::{AT_HOST, AT_INTERFACE, Alarm, Event, Fabric};
 use crate::link::{Hazards, LinkCounts, LinkSpec, PlannedDrop};
 use crate::network::Limit;
 use crate::packet::{Flags, Packet};
@@ -110,7 +110,7 @@ impl TwoEventFabric {
         self.take_victims(link);
         if let Some(packet) = next {
             let port = &mut self.ports[link as usize];
-            port.free_at = now + port.spec.rate.byte_time().of(packet.wire_bytes());
+            port.free_at = now + port.spec.time_of(&packet);
             let at = port.free_at;
             self.push(at, Kind::TransmissionEnds(link));
         }
@@ -223,11 +223,11 @@ impl Fabric for TwoEventFabric {
         }
     }
 
-    fn set_route(&mut self, at: u32, links: &[u32]) {
+    fn set_route(&mut self, at: u32, links: &[u32], last: u32) {
         let end = at as usize + links.len();
         self.routes.resize(self.routes.len().max(end + 1), AT_HOST);
         self.routes[at as usize..end].copy_from_slice(links);
-        self.routes[end] = AT_HOST;
+        self.routes[end] = last;
     }
 
     fn send(&mut self, now: Time, packet: Packet) {
@@ -267,6 +267,7 @@ impl Fabric for TwoEventFabric {
                     }
                     match self.routes[packet.route() as usize] {
                         AT_HOST => return Some((now, Event::Delivered(packet))),
+                        AT_INTERFACE => return Some((now, Event::AtInterface(packet))),
                         onward => self.enter(now, onward, packet),
                     }
                 }
@@ -320,7 +321,7 @@ impl Fabric for TwoEventFabric {
                 if port.spec.limit.has_room(waiting_bytes, packets, bytes) {
                     break;
                 }
-                at += port.spec.rate.byte_time().of(packet.wire_bytes());
+                at += port.spec.time_of(packet);
             }
         }
         self.wake_at(at, link);
@@ -386,7 +387,7 @@ mod tests {
     };
     use crate::world::World;
     use crate::{AggregateSpec, ConstantSpec, CrossTraffic, Pattern, TokenBucket};
-    use crate::{Drop, FlowSource, HostSpec, NodeId, Writes};
+    use crate::{Drop, FlowSource, HostAt, HostSpec, Interrupts, NodeId, TimestampAt, Writes};
     use sparelane_cc::{Value, Values};
     use sparelane_core::{Domain, Dur, Stream};
     use sparelane_transport::{DelayedAck, Ecn, TransportConfig};
@@ -590,6 +591,33 @@ mod tests {
         (0..sources).map(source).collect()
     }
 
+    /// A random host: half of them without noise.
+    fn host(rng: &mut Stream) -> HostSpec {
+        let receive_cost = Dur::from_us([0, 0, 5, 200][rng.below(4) as usize]);
+        if rng.below(2) == 0 {
+            return HostSpec { receive_cost, ..HostSpec::default() };
+        }
+        let us = |rng: &mut Stream, most: u64| Dur::from_us(rng.below(2) * (1 + rng.below(most)));
+        HostSpec {
+            receive_cost,
+            interrupts: (rng.below(2) == 0).then(|| Interrupts {
+                packets: [1, 2, 16, u32::MAX][rng.below(4) as usize],
+                after: Dur::from_us(rng.below(500)),
+            }),
+            timestamp_at: [TimestampAt::Arrival, TimestampAt::Acknowledgment][rng.below(2) as usize],
+            timestamp_clock: [None, Some(Dur::from_us(1)), Some(Dur::from_ms(1))][rng.below(3) as usize],
+            ack_delay: us(rng, 300),
+            timer_error: us(rng, 2_000),
+            send_cost: us(rng, 300),
+        }
+    }
+
+    fn hosts_at(network: &Network, rng: &mut Stream) -> Vec<HostAt> {
+        let hosts = network.hosts();
+        let differing = hosts.into_iter().filter(|_| rng.below(3) == 0).collect::<Vec<_>>();
+        differing.into_iter().map(|id| HostAt { host: id, spec: host(rng) }).collect()
+    }
+
     /// A random scenario; the same seed gives the same.
     fn scenario(seed: u64) -> RunConfig {
         let mut rng = Stream::new(seed, Domain::Test, 1);
@@ -646,7 +674,8 @@ mod tests {
                 share: [0.25, 1.0, 8.0][rng.below(3) as usize],
             }),
             queues_at: queues_at(&network, &mut rng),
-            host: HostSpec { receive_cost: Dur::from_us([0, 0, 5, 200][rng.below(4) as usize]) },
+            host: host(&mut rng),
+            hosts_at: hosts_at(&network, &mut rng),
             schemes,
             network,
             stop: Time::ZERO + Dur::from_secs(if rng.below(2) == 0 { 10 } else { 1 }),

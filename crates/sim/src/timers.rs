@@ -17,8 +17,13 @@ pub(crate) enum Side {
     Application,
     /// A chunk that waits for more segments.
     Offload,
-    /// The processor of a host, which stands in the place of flow and slot.
+    // From here on, timers are no flow's.
+    /// The processor of a host, which stands in the place of flow and slot; so for the next two.
     Processor,
+    /// What waits for an interrupt.
+    Interface,
+    /// An acknowledgment that leaves late.
+    Departure,
     /// Measuring begins, for all flows.
     Measure,
     /// A source of cross traffic, which stands in the place of flow (beyond all flows) and slot.

@@ -1,6 +1,7 @@
 //! Hosts and their flows on top of a fabric: what happens when a packet arrives, a timer fires or a
 //! flow starts.
 
+mod acknowledge;
 mod datagrams;
 mod finish;
 mod follow;
@@ -16,7 +17,7 @@ use crate::config::{RunConfig, Scheme};
 use crate::cross;
 use crate::fabric::{Alarm, Event, Fabric};
 use crate::flow::{FlowSource, FlowSpec};
-use crate::host::{Offload, Processors};
+use crate::host::{Departures, Hosts, Interfaces, Offload, Processors};
 use crate::link::LinkSpec;
 use crate::measure::{FlowMeasure, Meter};
 use crate::memory::SharedMemory;
@@ -94,8 +95,12 @@ pub(crate) struct Flow {
     echo: Echo,
     /// What is measured about it, if anything.
     measure: Option<Box<FlowMeasure>>,
-    /// What the next acknowledgment echoes, nanoseconds.
+    /// What the next acknowledgment echoes, nanoseconds, where `offload` does not say.
     echo_ns: u32,
+    /// Whether its acknowledgments echo anything, or leave late.
+    adorns_acks: bool,
+    /// The most by which its acknowledgments leave late.
+    ack_delay: Dur,
     /// Whether its controller reads what waits in the queue of its interface.
     reads_backlog: bool,
     pub(crate) open: bool,
@@ -153,7 +158,10 @@ pub(crate) struct World<F> {
     pullers: Pullers,
     /// Where senders wait for room in the queue of their interface.
     queueing: Option<Box<Queueing>>,
+    hosts: Hosts,
+    interfaces: Interfaces,
     processors: Processors,
+    departures: Departures,
     source: Box<dyn FlowSource>,
     upcoming: Option<FlowSpec>,
     followers: Followers,
@@ -181,7 +189,7 @@ pub(crate) struct World<F> {
 }
 
 /// Both directions of every cable, in the order of `link_of`.
-fn link_specs(config: &RunConfig) -> Vec<LinkSpec> {
+fn link_specs(config: &RunConfig, hosts: &Hosts) -> Vec<LinkSpec> {
     let datagrams = config.cross_traffic.iter().map(|traffic| u64::from(traffic.packet_bytes));
     let largest_bytes = largest_packet_bytes(&config.schemes).max(datagrams.max().unwrap_or(0));
     let differing: BTreeMap<_, _> = config.queues_at.iter().map(|at| ((at.cable, at.from), at.queue)).collect();
@@ -193,7 +201,8 @@ fn link_specs(config: &RunConfig) -> Vec<LinkSpec> {
         let limit = cable.limit.filter(|_| differs.is_none()).unwrap_or(queue.limit);
         let memory = config.switch.filter(|_| !is_host).map(|spec| SharedMemory { router: from, spec });
         let (rate, delay, loss) = (cable.rate_from(from), cable.delay, cable.loss_from(from));
-        LinkSpec { rate, delay, queue, limit, loss, memory, largest_bytes }
+        let least = if is_host { hosts.spec(from).send_cost } else { Dur::ZERO };
+        LinkSpec { rate, delay, queue, limit, loss, least, memory, largest_bytes }
     };
     let cables = config.network.cables.iter().enumerate();
     cables.flat_map(|(index, cable)| [spec(index, cable, cable.a), spec(index, cable, cable.b)]).collect()
@@ -202,7 +211,8 @@ fn link_specs(config: &RunConfig) -> Vec<LinkSpec> {
 impl<F: Fabric> World<F> {
     /// The world before anything happens. `config` has passed `simulation::check`.
     pub(crate) fn new(config: RunConfig) -> World<F> {
-        let links = link_specs(&config);
+        let hosts = Hosts::new(config.host, &config.hosts_at);
+        let links = link_specs(&config, &hosts);
         let fabric = F::new(&links, config.seed);
         let routes = Routes::of(&config.network, config.routing);
         let routers = config.network.nodes.iter().filter(|node| node.kind == NodeKind::Router).count();
@@ -215,7 +225,10 @@ impl<F: Fabric> World<F> {
             blocks: BlockSlab::default(),
             pullers: Pullers::default(),
             queueing: config.nic_waits.then(Box::default),
-            processors: Processors::new(config.host),
+            hosts,
+            interfaces: Interfaces::default(),
+            processors: Processors::default(),
+            departures: Departures::new(config.seed),
             source: config.flows,
             upcoming: None,
             followers: Followers::default(),
@@ -262,6 +275,7 @@ impl<F: Fabric> World<F> {
             self.now = now;
             match event {
                 Event::Delivered(packet) => self.deliver(packet)?,
+                Event::AtInterface(packet) => self.wait_for_interrupt(packet)?,
                 Event::Idle(link) => {
                     if self.queueing.is_some() {
                         self.take_turns(link);
@@ -296,7 +310,7 @@ impl<F: Fabric> World<F> {
         Ok(())
     }
 
-    /// A packet is at its host.
+    /// A packet is at its host, or has come from its interface.
     #[inline(always)]
     fn deliver(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
         self.delivered += 1;
@@ -341,7 +355,7 @@ impl<F: Fabric> World<F> {
         }
         let marked = packet.flags().has(Flags::MARKED);
         if flow.offload.is_some() {
-            return self.take_in(packet.flow(), segment, marked);
+            return self.take_in(packet, segment, marked);
         }
         let ack = flow.receiver.handle_data(now, segment, marked);
         self.answer(packet.flow(), ack)
@@ -377,18 +391,10 @@ impl<F: Fabric> World<F> {
     #[inline(always)]
     fn send_ack(&mut self, slot: u32, ack: AckSegment) {
         let flow = &mut self.flows[slot as usize];
-        let mut blocks = self.blocks.store(flow.receiver.sack_blocks());
-        let mut flags = Flags::ACK
+        let blocks = self.blocks.store(flow.receiver.sack_blocks());
+        let flags = Flags::ACK
             .with_if(ack.trigger_retransmitted, Flags::RETRANSMISSION)
             .with_if(ack.ecn_echo, Flags::ECN_ANSWER);
-        if flow.echoed_rate > 0 {
-            blocks = self.blocks.with_rate(blocks, flow.echoed_rate);
-            flags = flags.with_if(true, Flags::RATE_HEADER);
-        }
-        if flow.echo != Echo::Nothing {
-            blocks = self.blocks.with_echo(blocks, flow.echo_ns);
-            flags = flags.with_if(true, Flags::STAMPED);
-        }
         let packet = Packet::new(Fields {
             flow: slot,
             seq: ack.cumulative,
@@ -400,6 +406,9 @@ impl<F: Fabric> World<F> {
             class: flow.base_class + ack.class,
         });
         flow.in_network += 1;
+        if flow.adorns_acks {
+            return self.adorn_ack(slot, packet);
+        }
         self.inject(packet);
     }
 
@@ -584,16 +593,8 @@ impl<F: Fabric> World<F> {
 
     fn fire_timers(&mut self) -> Result<(), PhysicsViolation> {
         while let Some(entry) = self.timers.pop_due(self.now) {
-            if entry.side == Side::Processor {
-                self.finish_work(NodeId(entry.slot))?;
-                continue;
-            }
-            if entry.side == Side::Datagrams {
-                self.send_datagrams(entry.slot);
-                continue;
-            }
-            if entry.side == Side::Measure {
-                self.begin_measuring();
+            if entry.side >= Side::Processor {
+                self.fire_other_timer(entry)?;
                 continue;
             }
             let flow = &mut self.flows[entry.slot as usize];
@@ -623,6 +624,19 @@ impl<F: Fabric> World<F> {
             }
         }
         self.fabric.arm(Alarm::Timer, self.timers.earliest());
+        Ok(())
+    }
+
+    /// A timer that is no flow's.
+    fn fire_other_timer(&mut self, entry: Entry) -> Result<(), PhysicsViolation> {
+        let host = NodeId(entry.slot);
+        match entry.side {
+            Side::Processor => self.finish_work(host)?,
+            Side::Interface => self.time_out_interface(host)?,
+            Side::Departure => self.let_acks_leave(host),
+            Side::Datagrams => self.send_datagrams(entry.slot),
+            _ => self.begin_measuring(),
+        }
         Ok(())
     }
 

@@ -11,6 +11,7 @@
 
 mod batch;
 mod delivery;
+mod late;
 mod recovery;
 mod transmit;
 
@@ -21,6 +22,7 @@ use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock};
 use crate::send_buffer::SendBuffer;
 use batch::Batch;
 use delivery::Deliveries;
+use late::LateTimer;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Phase, Received};
 use sparelane_core::{Dur, Rate, Stream, Time};
 
@@ -115,6 +117,8 @@ pub struct Sender {
     /// What waits in the queue of the interface.
     nic_backlog_bytes: u64,
     deliveries: Option<Box<Deliveries>>,
+    /// The timer of the pace, where it is not exact.
+    late: Option<Box<LateTimer>>,
     syn_timeouts: u32,
     counts: SenderCounts,
     rng: Stream,
@@ -172,6 +176,7 @@ impl Sender {
             received_at: None,
             nic_backlog_bytes: 0,
             deliveries: cc.needs().segments.then(|| Box::new(Deliveries::new())),
+            late: None,
             resend_head: false,
             window_reduced: false,
             rto_deadline: Time::NEVER,

@@ -89,6 +89,11 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// Where its packets go.
+    pub(crate) fn destination(&self) -> NodeId {
+        self.spec.to
+    }
+
     /// Source number `index`, whose route starts at `route` in the fabric's table.
     pub(crate) fn new(spec: CrossTraffic, index: u32, route: u32, seed: u64) -> Source {
         assert!(usize::from(spec.class) < CLASSES, "class {} of cross traffic", spec.class);

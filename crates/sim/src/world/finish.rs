@@ -60,7 +60,7 @@ impl<F: Fabric> World<F> {
             packet_hops += self.records.links.sent_packets[link];
         }
         let went = self.delivered + self.dropped;
-        for held in [in_network, held_by_links] {
+        for held in [in_network, held_by_links + self.held_by_hosts()] {
             if self.injected != went + held {
                 let place = "in the network".to_owned();
                 return Err(PhysicsViolation::NotConserved { place, came: self.injected, went, held });

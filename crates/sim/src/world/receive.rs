@@ -1,71 +1,153 @@
-//! Data on its way through a receiving host, where that takes time or makes chunks.
+//! Packets on their way through a receiving host, where that waits for interrupts, makes chunks or takes time.
 
-use super::World;
+use super::{Echo, World, latest_instant};
 use crate::fabric::Fabric;
-use crate::host::Work;
+use crate::host::{Next, Received, Work};
 use crate::network::NodeId;
+use crate::packet::{DATAGRAMS, Flags, Packet};
 use crate::physics::PhysicsViolation;
 use crate::timers::{Entry, Side};
-use sparelane_core::{Dur, Time};
-use sparelane_transport::{Chunk, Segment};
+use sparelane_core::Time;
+use sparelane_transport::Segment;
 
 impl<F: Fabric> World<F> {
+    /// A packet is at the interface of its host.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn wait_for_interrupt(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
+        let host = self.destination(&packet);
+        let Some(interrupts) = self.hosts.spec(host).interrupts else { return self.take_from_interface(host, packet) };
+        let next = self.interfaces.arrive(self.now, host, interrupts, packet);
+        self.follow_interface(host, next)
+    }
+
+    fn destination(&self, packet: &Packet) -> NodeId {
+        let Some(flow) = self.flows.get(packet.flow() as usize) else {
+            return self.cross_traffic[(packet.flow() - DATAGRAMS) as usize].destination();
+        };
+        let (row, flows) = (flow.id as usize, &self.records.flows);
+        NodeId(if packet.goes_back() { flows.src[row] } else { flows.dst[row] })
+    }
+
+    /// What waits at the interface of `host` may have waited long enough.
+    pub(super) fn time_out_interface(&mut self, host: NodeId) -> Result<(), PhysicsViolation> {
+        let next = self.interfaces.time_out(self.now, host);
+        self.follow_interface(host, next)
+    }
+
+    fn follow_interface(&mut self, host: NodeId, next: Next) -> Result<(), PhysicsViolation> {
+        match next {
+            Next::Wait => {}
+            Next::Timer(at) => self.set_host_timer(host, Side::Interface, at),
+            Next::Interrupt => {
+                let packets = self.interfaces.take(host);
+                packets.iter().try_for_each(|&packet| self.take_from_interface(host, packet))?;
+                self.interfaces.give_back(packets);
+            }
+        }
+        Ok(())
+    }
+
+    /// The host takes a packet that came with an interrupt. Data of flows goes on to the processor by itself, as chunks.
+    fn take_from_interface(&mut self, host: NodeId, packet: Packet) -> Result<(), PhysicsViolation> {
+        let is_data = packet.flags().kind() == Flags::DATA && packet.flow() < DATAGRAMS;
+        if is_data || self.hosts.spec(host).receive_cost.is_zero() {
+            self.deliver(packet)
+        } else {
+            self.give_work(host, Work::Packet(packet));
+            Ok(())
+        }
+    }
+
     /// A segment arrived at its host.
     #[cold]
     #[inline(never)]
-    pub(super) fn take_in(&mut self, slot: u32, segment: Segment, marked: bool) -> Result<(), PhysicsViolation> {
+    pub(super) fn take_in(
+        &mut self,
+        packet: Packet,
+        segment: Segment,
+        marked: bool,
+    ) -> Result<(), PhysicsViolation> {
+        let slot = packet.flow();
         let flow = &mut self.flows[slot as usize];
         let Some(offload) = &mut flow.offload else { return Ok(()) };
         let before = offload.deadline();
-        let complete = offload.take(self.now, segment, marked);
+        let complete = offload.take(self.now, segment, marked, packet.blocks());
         let at = offload.deadline();
         if at != before && at != Time::NEVER {
             let entry = Entry { at, flow: flow.id, side: Side::Offload, slot };
             self.enter_timer(entry);
         }
-        complete.into_iter().flatten().try_for_each(|chunk| self.hand_over(slot, chunk))
+        complete.into_iter().flatten().try_for_each(|received| self.hand_over(slot, received))
     }
 
     /// A chunk may have waited long enough.
     pub(super) fn time_out_chunk(&mut self, slot: u32) -> Result<(), PhysicsViolation> {
         let now = self.now;
-        let chunk = self.flows[slot as usize].offload.as_mut().and_then(|offload| offload.time_out(now));
-        chunk.map_or(Ok(()), |chunk| self.hand_over(slot, chunk))
+        let received = self.flows[slot as usize].offload.as_mut().and_then(|offload| offload.time_out(now));
+        received.map_or(Ok(()), |received| self.hand_over(slot, received))
     }
 
     /// A chunk goes to the host's processor.
-    fn hand_over(&mut self, slot: u32, chunk: Chunk) -> Result<(), PhysicsViolation> {
-        if self.processors.spec().receive_cost == Dur::ZERO {
-            return self.process(slot, chunk);
+    fn hand_over(&mut self, slot: u32, received: Received) -> Result<(), PhysicsViolation> {
+        let open = &self.flows[slot as usize];
+        if open.offload.as_ref().is_none_or(|offload| offload.cost.is_zero()) {
+            return self.process(slot, received);
         }
-        let flow = self.flows[slot as usize].id;
-        let host = NodeId(self.records.flows.dst[flow as usize]);
-        let takes = self.processors.put(host, Work { slot, flow, chunk });
-        self.await_processor(host, takes);
+        let flow = open.id;
+        self.give_work(NodeId(self.records.flows.dst[flow as usize]), Work::Data { slot, flow, received });
         Ok(())
     }
 
-    /// The processor of `host` is done with a chunk and takes the next.
-    pub(super) fn finish_work(&mut self, host: NodeId) -> Result<(), PhysicsViolation> {
-        let Some((Work { slot, flow, chunk }, next)) = self.processors.finish(host) else { return Ok(()) };
-        self.await_processor(host, next);
-        // What is left of a flow that is over is of no use to anyone.
-        let open = &self.flows[slot as usize];
-        if open.open && open.id == flow { self.process(slot, chunk) } else { Ok(()) }
-    }
-
-    fn await_processor(&mut self, host: NodeId, takes: Option<Dur>) {
-        if let Some(takes) = takes {
-            self.enter_timer(Entry { at: self.now + takes, flow: host.0, side: Side::Processor, slot: host.0 });
+    fn give_work(&mut self, host: NodeId, work: Work) {
+        if self.processors.put(host, work) {
+            self.await_processor(host);
         }
     }
 
+    /// The processor of `host` is done with a chunk or packet and takes the next.
+    pub(super) fn finish_work(&mut self, host: NodeId) -> Result<(), PhysicsViolation> {
+        let Some((work, more)) = self.processors.finish(host) else { return Ok(()) };
+        if more {
+            self.await_processor(host);
+        }
+        match work {
+            Work::Packet(packet) => self.deliver(packet),
+            Work::Data { slot, flow, received } => {
+                // What is left of a flow that is over is of no use to anyone.
+                let open = &self.flows[slot as usize];
+                if open.open && open.id == flow { self.process(slot, received) } else { Ok(()) }
+            }
+        }
+    }
+
+    fn await_processor(&mut self, host: NodeId) {
+        let at = self.now + self.hosts.spec(host).receive_cost;
+        self.set_host_timer(host, Side::Processor, at);
+    }
+
+    pub(super) fn set_host_timer(&mut self, host: NodeId, side: Side, at: Time) {
+        self.enter_timer(Entry { at, flow: host.0, side, slot: host.0 });
+    }
+
     /// The chunk is with the receiver.
-    fn process(&mut self, slot: u32, chunk: Chunk) -> Result<(), PhysicsViolation> {
-        let ack = self.flows[slot as usize].receiver.handle_chunk(self.now, chunk);
+    fn process(&mut self, slot: u32, received: Received) -> Result<(), PhysicsViolation> {
+        let now = self.now;
+        let flow = &mut self.flows[slot as usize];
+        if flow.echo != Echo::Nothing
+            && let Some(offload) = &mut flow.offload
+        {
+            (offload.stamps.sent, offload.stamps.taken) = (latest_instant(now, received.sent_ns), now);
+        }
+        let ack = flow.receiver.handle_chunk(now, received.chunk);
         self.answer(slot, ack)?;
         // Another acknowledgment may be due at once.
         self.watch_receiver(slot);
         Ok(())
+    }
+
+    /// Packets that hosts have not received yet, or not sent.
+    pub(super) fn held_by_hosts(&self) -> u64 {
+        self.interfaces.held_packets() + self.processors.held_packets() + self.departures.held_packets()
     }
 }

@@ -2,10 +2,11 @@
 
 use super::{Echo, Flow, World};
 use crate::application::Application;
-use crate::fabric::{Alarm, Fabric};
+use crate::fabric::{AT_HOST, AT_INTERFACE, Alarm, Fabric};
 use crate::flow::{FlowSpec, MAX_FLOW_SEGMENTS};
 use crate::host::Offload;
 use crate::link::PlannedDrop;
+use crate::network::NodeId;
 use crate::packet::Flags;
 use crate::records::CLASSES;
 use crate::timers::{Entry, Side};
@@ -66,6 +67,10 @@ impl<F: Fabric> World<F> {
         let stamps = echo != Echo::Nothing || measures_delays;
         let stamp = Flags::DATA.with_if(stamps, Flags::STAMPED);
         let mut sender = Sender::new(transport, cc, rng);
+        let (from, to) = (*self.hosts.spec(spec.src), *self.hosts.spec(spec.dst));
+        if !from.timer_error.is_zero() {
+            sender.set_timer_error(from.timer_error, Stream::new(self.seed, Domain::TimerError, u64::from(id)));
+        }
         let mut application = spec.writes.map(|writes| Box::new(Application::new(writes, spec.size_bytes)));
         let next_write = match (&mut application, spec.size_bytes) {
             (Some(application), _) => application.write(&mut sender),
@@ -99,8 +104,8 @@ impl<F: Fabric> World<F> {
         let slot = self.free_slots.pop().map_or(self.flows.len() as u32, |Reverse(slot)| slot);
         let forward = self.first_route + slot * 2 * self.route_stride;
         let reverse = forward + self.route_stride;
-        self.fabric.set_route(forward, &there);
-        self.fabric.set_route(reverse, &back);
+        self.fabric.set_route(forward, &there, self.route_end(spec.dst));
+        self.fabric.set_route(reverse, &back, self.route_end(spec.src));
         self.plan_drops(id, slot);
         let flow = Flow {
             sender,
@@ -128,6 +133,8 @@ impl<F: Fabric> World<F> {
             echo,
             measure,
             echo_ns: 0,
+            adorns_acks: asks_for_rate || echo != Echo::Nothing || !to.ack_delay.is_zero(),
+            ack_delay: to.ack_delay,
             reads_backlog: needs.nic_backlog,
             open: true,
             pulling: false,
@@ -135,7 +142,7 @@ impl<F: Fabric> World<F> {
             lost: 0,
             application,
             waiter: spec.waiter,
-            offload: Offload::of(self.processors.spec(), &transport),
+            offload: Offload::of(&from, &to, &transport, echo != Echo::Nothing),
         };
         match self.flows.get_mut(slot as usize) {
             Some(old) => *old = flow,
@@ -184,6 +191,11 @@ impl<F: Fabric> World<F> {
     fn queue(&self, links: &[u32], mss_bytes: u64, segments: u64) -> Dur {
         let of = |&link: &u32| self.links[link as usize].rate.byte_time().of(mss_bytes + HEADER_BYTES) * segments;
         links.iter().map(of).max().unwrap_or_default()
+    }
+
+    /// What ends a route to `host`.
+    pub(super) fn route_end(&self, host: NodeId) -> u32 {
+        if self.hosts.spec(host).interrupts.is_some() { AT_INTERFACE } else { AT_HOST }
     }
 
     /// What is left of the drops planned for a flow goes with it.

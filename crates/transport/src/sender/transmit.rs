@@ -79,7 +79,11 @@ impl Sender {
             }
             (Permit::NotBefore(at), ..) => {
                 debug_assert!(at > now, "a controller asks at {now} to be asked again at {at}");
-                self.pace_at = at;
+                let late_until = self.late_until(now);
+                self.pace_at = match &mut self.late {
+                    Some(timer) => late_until.unwrap_or_else(|| timer.set(at)),
+                    None => at,
+                };
                 None
             }
             _ => {
@@ -91,8 +95,9 @@ impl Sender {
 
     /// Asks the pace, except inside a chunk, and then the window or the controller that owns the send clock.
     fn ask(&mut self, now: Time, mut offer: Offer, inside_chunk: bool) -> Permit {
-        let paced =
-            self.limits.pacing.is_some() && offer.head_bytes.is_some() && now < self.paced_until && !inside_chunk;
+        let late_until = self.late_until(now);
+        let early = late_until.is_some() || (self.limits.pacing.is_some() && now < self.paced_until);
+        let paced = early && offer.head_bytes.is_some() && !inside_chunk;
         if paced {
             offer.head_bytes = None;
         }
@@ -101,7 +106,7 @@ impl Sender {
         } else {
             permit_by_window(self.limits, &offer)
         };
-        if paced && permit == Permit::Blocked { Permit::NotBefore(self.paced_until) } else { permit }
+        if paced && permit == Permit::Blocked { Permit::NotBefore(late_until.unwrap_or(self.paced_until)) } else { permit }
     }
 
     /// The class in which a segment from the tail would go on an idle interface, if there is one.
@@ -190,7 +195,8 @@ impl Sender {
         self.resend_head = false;
         if let Some(rate) = self.limits.pacing {
             let wire_bytes = u64::from(segment.payload_bytes) + HEADER_BYTES;
-            self.paced_until = self.paced_until.max(now) + rate.time_for(wire_bytes);
+            let from = if self.is_catching_up(now) { self.paced_until } else { self.paced_until.max(now) };
+            self.paced_until = from + rate.time_for(wire_bytes);
         }
         if seq == self.nxt {
             self.batch.sent(seq);

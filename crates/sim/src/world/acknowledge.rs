@@ -1,0 +1,57 @@
+//! Acknowledgments that echo something besides marks, or leave their host late.
+
+use super::{Echo, Flow, World, nanoseconds};
+use crate::fabric::Fabric;
+use crate::network::NodeId;
+use crate::packet::{Flags, Packet};
+use crate::timers::Side;
+use sparelane_core::Time;
+
+impl<F: Fabric> World<F> {
+    /// An acknowledgment of a flow that `adorns_acks` is due.
+    #[inline(never)]
+    pub(super) fn adorn_ack(&mut self, slot: u32, mut packet: Packet) {
+        let flow = &self.flows[slot as usize];
+        let host = NodeId(self.records.flows.dst[flow.id as usize]);
+        let leaves = match flow.ack_delay {
+            most if most.is_zero() => self.now,
+            most => self.departures.draw(self.now, host, most),
+        };
+        if flow.echoed_rate > 0 {
+            packet.set_blocks(self.blocks.with_rate(packet.blocks(), flow.echoed_rate));
+            packet.set(Flags::RATE_HEADER);
+        }
+        if flow.echo != Echo::Nothing {
+            packet.set_blocks(self.blocks.with_echo(packet.blocks(), flow.echo_ns_at(leaves)));
+            packet.set(Flags::STAMPED);
+        }
+        if leaves == self.now && self.departures.next(host).is_none() {
+            return self.inject(packet);
+        }
+        self.injected += 1;
+        if self.departures.put(host, leaves, packet) {
+            self.set_host_timer(host, Side::Departure, leaves);
+        }
+    }
+
+    /// The acknowledgments of `host` that are due leave.
+    pub(super) fn let_acks_leave(&mut self, host: NodeId) {
+        while let Some(packet) = self.departures.take(self.now, host) {
+            self.fabric.send(self.now, packet);
+        }
+        if let Some(at) = self.departures.next(host) {
+            self.set_host_timer(host, Side::Departure, at);
+        }
+    }
+}
+
+impl Flow {
+    /// What an acknowledgment echoes that leaves at `leaves`, nanoseconds.
+    fn echo_ns_at(&self, leaves: Time) -> u32 {
+        match (&self.offload, self.echo) {
+            (None, _) => self.echo_ns,
+            (Some(offload), Echo::ReceiveTime) => nanoseconds(offload.stamps.receive_time(leaves)),
+            (Some(offload), _) => (offload.stamps.delay(leaves).as_ps() / 1000) as u32,
+        }
+    }
+}
