@@ -1,21 +1,131 @@
-//! `[host]`: what hosts take their time for.
+//! `[host]`: what hosts take their time for, and what their clocks and timers miss; `[[host_at]]`: those that differ.
 
 use crate::error::ScenarioError;
-use crate::field::Field;
+use crate::field::{Field, Section};
 use crate::keys::{Fallback, Key, Kind};
+use crate::nodes;
+use crate::transport::{TICK, granularity};
 use sparelane_core::Dur;
-use sparelane_sim::HostSpec;
+use sparelane_sim::{HostAt, HostSpec, Interrupts, Network, TimestampAt};
+use std::collections::BTreeSet;
+
+const UP_TO_A_SECOND: Kind = Kind::Time { min: Dur::ZERO, max: Dur::from_secs(1) };
 
 /// The keys of `[host]`.
-pub static HOST: &[Key] = &[Key::new(
-    "receive_cost",
-    Kind::Time { min: Dur::ZERO, max: Dur::from_secs(1) },
-    Fallback::Value("0s"),
-    "how long a host's processor is busy with each received chunk of data (or segment, without receive_batch)",
+pub static HOST: &[Key] = &[
+    Key::new(
+        "receive_cost",
+        UP_TO_A_SECOND,
+        Fallback::Value("0s"),
+        "how long a host's processor is busy with each received chunk of data (or segment, without receive_batch), and with \
+         every other packet that comes with an interrupt",
+    ),
+    Key::new(
+        "interrupt_after",
+        UP_TO_A_SECOND,
+        Fallback::Value("0s"),
+        "the longest that what a host receives waits at its interface for an interrupt; 0s interrupts for every packet",
+    ),
+    Key::new(
+        "interrupt_packets",
+        Kind::Whole { min: 1, max: u32::MAX as u64 },
+        Fallback::Nothing("any number"),
+        "the most packets that wait for one interrupt",
+    ),
+    Key::new(
+        "timestamp_at",
+        Kind::Choice(&["arrival", "acknowledgment"]),
+        Fallback::Value("arrival"),
+        "which instant the receiver stamps data with, for controllers that watch receive times or one-way delays: when its \
+         processor has taken it, or when the acknowledgment leaves",
+    ),
+    Key::new(
+        "timestamp_clock",
+        TICK,
+        Fallback::Value("exact"),
+        "tick of the clock that senders and receivers stamp by, which rounds down",
+    ),
+    Key::new(
+        "ack_delay",
+        UP_TO_A_SECOND,
+        Fallback::Value("0s"),
+        "the most by which an acknowledgment leaves after its data was taken: uniform from 0s, and in order",
+    ),
+    Key::new(
+        "timer_error",
+        UP_TO_A_SECOND,
+        Fallback::Value("0s"),
+        "mean by which the timers of paced segments are late: exponential; what is due by then leaves back to back",
+    ),
+    Key::new(
+        "send_cost",
+        UP_TO_A_SECOND,
+        Fallback::Value("0s"),
+        "how long a host's processor is busy with each packet that it sends; the next waits in the queue of the interface",
+    ),
+];
+
+/// The key of `[[host_at]]` that says where; those of `[host]` come on top.
+pub static HOST_AT: &[Key] = &[Key::new(
+    "hosts",
+    Kind::Special("a list of hosts, as in [\"left0\", \"right0\"]"),
+    Fallback::Required,
+    "the hosts that differ from [host]; where several tables name the same host, the last one decides",
 )];
 
 /// Reads `[host]`.
 pub fn read(field: Field<'_>) -> Result<HostSpec, ScenarioError> {
-    let section = field.section(&[HOST])?;
-    Ok(HostSpec { receive_cost: section.need("receive_cost")?.time()? })
+    read_keys(&field.section(&[HOST])?, HostSpec::default())
+}
+
+/// Reads one `[[host_at]]`; what it does not say is as in `usual`.
+pub fn read_at(field: &Field<'_>, usual: HostSpec, network: &Network) -> Result<Vec<HostAt>, ScenarioError> {
+    let section = field.clone().section(&[HOST_AT, HOST])?;
+    let list = section.need("hosts")?;
+    let mut hosts = BTreeSet::new();
+    for element in list.list(Kind::Node)? {
+        if !hosts.insert(nodes::host(&element, network)?) {
+            return Err(element.error("listed twice; allowed: each host once"));
+        }
+    }
+    if hosts.is_empty() {
+        return Err(list.error("no host; allowed: at least one"));
+    }
+    if HOST.iter().all(|key| section.given(key.name).is_none()) {
+        let allowed = HOST.iter().map(|key| key.name).collect::<Vec<_>>().join(", ");
+        return Err(field.error(format!("changes nothing; allowed: {allowed}")));
+    }
+    let spec = read_keys(&section, usual)?;
+    Ok(hosts.into_iter().map(|host| HostAt { host, spec }).collect())
+}
+
+fn read_keys(section: &Section<'_>, usual: HostSpec) -> Result<HostSpec, ScenarioError> {
+    let time = |name: &str, usual: Dur| section.maybe(name, Field::time).map(|given| given.unwrap_or(usual));
+    let timestamp_at = section.maybe("timestamp_at", Field::choice)?.map(|word| match word {
+        "acknowledgment" => TimestampAt::Acknowledgment,
+        _ => TimestampAt::Arrival,
+    });
+    Ok(HostSpec {
+        receive_cost: time("receive_cost", usual.receive_cost)?,
+        interrupts: interrupts(section, usual.interrupts)?,
+        timestamp_at: timestamp_at.unwrap_or(usual.timestamp_at),
+        timestamp_clock: section.maybe("timestamp_clock", granularity)?.unwrap_or(usual.timestamp_clock),
+        ack_delay: time("ack_delay", usual.ack_delay)?,
+        timer_error: time("timer_error", usual.timer_error)?,
+        send_cost: time("send_cost", usual.send_cost)?,
+    })
+}
+
+fn interrupts(section: &Section<'_>, usual: Option<Interrupts>) -> Result<Option<Interrupts>, ScenarioError> {
+    let usual_after = usual.map_or(Dur::ZERO, |usual| usual.after);
+    let after = section.maybe("interrupt_after", Field::time)?.unwrap_or(usual_after);
+    let packets = section.maybe("interrupt_packets", Field::whole)?;
+    if after.is_zero() {
+        return match section.given("interrupt_packets") {
+            Some(field) => Err(field.error("without interrupt_after; allowed: beside an interrupt_after above 0s")),
+            None => Ok(None),
+        };
+    }
+    let usual_packets = usual.map_or(u32::MAX, |usual| usual.packets);
+    Ok(Some(Interrupts { packets: packets.map_or(usual_packets, |packets| packets as u32), after }))
 }

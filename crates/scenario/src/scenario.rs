@@ -16,8 +16,8 @@ use crate::{
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_sim::workload::Merge;
 use sparelane_sim::{
-    CrossTraffic, Drop, HostSpec, MeasureSpec, Network, NodeId, NodeKind, Routing, RunConfig, Sampling, Simulation,
-    SwitchSpec,
+    CrossTraffic, Drop, HostAt, HostSpec, MeasureSpec, Network, NodeId, NodeKind, Routing, RunConfig, Sampling,
+    Simulation, SwitchSpec,
 };
 use sparelane_transport::TransportConfig;
 use std::path::Path;
@@ -58,7 +58,8 @@ pub static SCENARIO: &[Key] = &[
         "memory that the output queues of each router share",
     ),
     Key::new("nic", TABLE, EMPTY, "output queues of hosts"),
-    Key::new("host", TABLE, EMPTY, "what hosts take their time for"),
+    Key::new("host", TABLE, EMPTY, "what hosts take their time for, and what their clocks and timers miss"),
+    Key::new("host_at", TABLES, NO_TABLES, "hosts that differ from [host]"),
     Key::new("transport", TABLE, EMPTY, "settings of TCP"),
     Key::new("scheme", Kind::Special("tables such as [scheme.tcp]"), Fallback::Required, "the controllers"),
     Key::new(
@@ -94,6 +95,7 @@ pub struct Scenario {
     switch: Option<SwitchSpec>,
     differing: Vec<Differing>,
     host: HostSpec,
+    hosts_at: Vec<HostAt>,
     schemes: Schemes,
     workloads: Vec<Workload>,
     cross_traffic: Vec<CrossTraffic>,
@@ -145,6 +147,7 @@ impl Scenario {
             switch: self.switch,
             queues_at: self.differing.iter().flat_map(|queue| queue.queues(&self.network, self.seed)).collect(),
             host: self.host,
+            hosts_at: self.hosts_at.clone(),
             schemes: self.schemes.all.clone(),
             flows: Box::new(Merge::new(flows)),
             cross_traffic: self.cross_traffic.clone(),
@@ -231,6 +234,10 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
     let sampling = section.given("sample").map(|field| sampling::read(field, &network, duration)).transpose()?;
     let measure = section.maybe("measure", |field| measure::read(field.clone(), &schemes, duration))?;
     let host = host::read(section.need("host")?)?;
+    let host_at = section.need("host_at")?;
+    let hosts_at = host_at.tables()?;
+    let hosts_at = hosts_at.iter().map(|field| host::read_at(field, host, &network));
+    let hosts_at = hosts_at.collect::<Result<Vec<_>, _>>()?.concat();
     let routing = match section.need("routing")?.choice()? {
         "ecmp" => Routing::PerFlowEcmp,
         _ => Routing::SinglePath,
@@ -251,6 +258,7 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
         switch,
         differing,
         host,
+        hosts_at,
         schemes,
         workloads,
         cross_traffic,

@@ -13,6 +13,8 @@ const FLOOR: Kind = Kind::Time { min: Dur::ZERO, max: Dur::from_secs(3600) };
 /// Segments of a chunk.
 const BATCH: Kind = Kind::Whole { min: 1, max: 65_535 };
 const ECN: Kind = Kind::Special("\"off\" or false, \"classic\" or true, \"dctcp\"");
+/// The tick of a clock.
+pub const TICK: Kind = Kind::Special("a time such as \"1ms\", from 1ns to 10s, or \"exact\"");
 const BUFFER: Kind = Kind::Size { min: 1, max: 1 << 50 };
 const BUFFER_OR_NOT: Kind = Kind::Special("a size such as \"64KiB\", or \"unlimited\"");
 
@@ -74,7 +76,7 @@ pub static TRANSPORT: &[Key] = &[
     .from("RFC 5681 section 3.1"),
     Key::new(
         "rtt_granularity",
-        Kind::Special("a time such as \"1ms\", from 1ns to 10s, or \"exact\""),
+        TICK,
         Fallback::Value("exact"),
         "tick of the timestamps that round-trip times are measured by; less than a tick counts as 1us, as in ns-3",
     )
@@ -198,7 +200,8 @@ fn ecn(field: &Field<'_>) -> Result<Ecn, ScenarioError> {
     }
 }
 
-fn granularity(field: &Field<'_>) -> Result<Option<Dur>, ScenarioError> {
+/// Reads a [`TICK`].
+pub fn granularity(field: &Field<'_>) -> Result<Option<Dur>, ScenarioError> {
     if field.is_text("exact") {
         return Ok(None);
     }

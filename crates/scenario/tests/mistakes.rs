@@ -109,7 +109,7 @@ fn mistakes_of_form() {
         (
             "[queue]",
             "[queues]",
-            "x.toml:4: queues: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, switch, nic, host, transport, \
+            "x.toml:4: queues: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, switch, nic, host, host_at, transport, \
              scheme, workload, cross_traffic, drop, measure, sample; did you mean \"queue\"?",
         ),
         ("[queue]", "[queue", "x.toml:4: not valid TOML: unclosed table, expected `]`"),
@@ -1024,7 +1024,7 @@ fn mistakes_in_batches_and_hosts() {
         (
             "[transport]",
             "[transport]\n[host]\nreceive_cots = \"1us\"",
-            "x.toml:8: host.receive_cots: unknown key; allowed: receive_cost; did you mean \"receive_cost\"?",
+            "x.toml:8: host.receive_cots: unknown key; allowed: receive_cost, interrupt_after, interrupt_packets, timestamp_at, timestamp_clock, ack_delay, timer_error, send_cost; did you mean \"receive_cost\"?",
         ),
         (
             "[transport]",
@@ -1032,6 +1032,57 @@ fn mistakes_in_batches_and_hosts() {
             "x.toml:8: host.receive_cost = 1: a time needs a unit, as in \"40ms\"; allowed: ps, ns, us, ms, s, min",
         ),
     ]);
+}
+
+#[test]
+fn mistakes_in_noisy_hosts() {
+    let with = |text: &str| changed("[transport]", &format!("[transport]\n{text}"));
+    for (text, expected) in [
+        (
+            "[host]\ninterrupt_packets = 0\ninterrupt_after = \"50us\"",
+            "x.toml:8: host.interrupt_packets = 0: out of range; allowed: a whole number from 1 to 4294967295",
+        ),
+        (
+            "[host]\ninterrupt_packets = 32",
+            "x.toml:8: host.interrupt_packets = 32: without interrupt_after; allowed: beside an interrupt_after above 0s",
+        ),
+        (
+            "[host]\ntimestamp_clock = \"0s\"",
+            "x.toml:8: host.timestamp_clock = \"0s\": out of range; allowed: a time from 1ns to 10s",
+        ),
+        (
+            "[host]\ntimestamp_at = \"arival\"",
+            "x.toml:8: host.timestamp_at = \"arival\": unknown; allowed: arrival, acknowledgment; did you mean \"arrival\"?",
+        ),
+        (
+            "[host]\nack_delay = \"2s\"",
+            "x.toml:8: host.ack_delay = \"2s\": out of range; allowed: a time from 0s to 1s",
+        ),
+        (
+            "[[host_at]]\nack_delay = \"1us\"",
+            "x.toml:7: host_at.0.hosts: missing; allowed: a list of hosts, as in [\"left0\", \"right0\"]",
+        ),
+        (
+            "[[host_at]]\nhosts = []\nack_delay = \"1us\"",
+            "x.toml:8: host_at.0.hosts = []: no host; allowed: at least one",
+        ),
+        (
+            "[[host_at]]\nhosts = [\"left0\", \"west\"]\nack_delay = \"1us\"",
+            "x.toml:8: host_at.0.hosts.1 = \"west\": a router; allowed are hosts: left0, right0",
+        ),
+        (
+            "[[host_at]]\nhosts = [\"left0\", \"left0\"]\nack_delay = \"1us\"",
+            "x.toml:8: host_at.0.hosts.1 = \"left0\": listed twice; allowed: each host once",
+        ),
+        (
+            "[[host_at]]\nhosts = [\"left0\"]",
+            "x.toml:7: host_at.0: changes nothing; allowed: receive_cost, interrupt_after, interrupt_packets, timestamp_at, \
+             timestamp_clock, ack_delay, timer_error, send_cost",
+        ),
+        ("[host]\ninterrupt_after = \"1us\"\n[[host_at]]\nhosts = [\"left0\"]\ninterrupt_packets = 3", "no mistake"),
+    ] {
+        assert_eq!(with(text), expected, "{text}");
+    }
 }
 
 #[test]

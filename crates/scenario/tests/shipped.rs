@@ -48,6 +48,7 @@ fn a_canonical_scenario_builds_the_same_run() {
         assert_eq!(first.schemes, second.schemes);
         assert_eq!((first.router_queue, first.nic_queue), (second.router_queue, second.nic_queue));
         assert_eq!(first.queues_at, second.queues_at);
+        assert_eq!((first.host, first.hosts_at), (second.host, second.hosts_at));
         assert_eq!((first.drops, first.sampling), (second.drops, second.sampling));
         assert_eq!((first.stop, first.seed, first.routing), (second.stop, second.seed, second.routing));
         for _ in 0..1000 {

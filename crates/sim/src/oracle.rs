@@ -687,7 +687,12 @@ mod tests {
     }
 
     fn run<F: Fabric>(seed: u64) -> Records {
-        let mut world = World::<F>::new(scenario(seed));
+        run_of::<F>(scenario(seed))
+    }
+
+    fn run_of<F: Fabric>(config: RunConfig) -> Records {
+        let seed = config.seed;
+        let mut world = World::<F>::new(config);
         while !world.advance(1_000).expect("the laws hold") {}
         if world.flows.iter().all(|flow| !flow.open) {
             assert_eq!(world.blocks_in_use(), 0, "seed {seed}: SACK blocks without a packet");
@@ -719,6 +724,23 @@ mod tests {
         assert!(crossed > 1_000 && stopped > 100, "of cross traffic, {crossed} packets came and {stopped} did not");
         assert!(finished > 1_000, "only {finished} flows finished");
         assert!(measured > 10_000, "only {measured} packets measured");
+    }
+
+    /// Every packet has an interrupt of its own, clocks tick as finely as packets can say, and sending costs less than any
+    /// packet takes: what hosts do comes by other ways, and to the same.
+    #[test]
+    fn noise_that_is_too_small_to_see_changes_nothing() {
+        let small = HostSpec {
+            interrupts: Some(Interrupts { packets: 1, after: Dur::from_us(1) }),
+            timestamp_clock: Some(Dur::from_ns(1)),
+            send_cost: Dur::from_ps(1),
+            ..HostSpec::default()
+        };
+        for seed in 300..320 {
+            let [none, small] = [HostSpec::default(), small]
+                .map(|host| run_of::<LinkFabric<512>>(RunConfig { host, hosts_at: Vec::new(), ..scenario(seed) }));
+            assert_eq!(none, small, "seed {seed}");
+        }
     }
 
     /// Tables of one run agree with one another. Returns how many packets were measured.

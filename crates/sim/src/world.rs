@@ -6,6 +6,8 @@ mod datagrams;
 mod finish;
 mod follow;
 mod interface;
+#[cfg(test)]
+mod noise;
 mod receive;
 mod start;
 
@@ -310,7 +312,13 @@ impl<F: Fabric> World<F> {
         Ok(())
     }
 
-    /// A packet is at its host, or has come from its interface.
+    /// A packet has come from its host's interface, which it did not pass at once.
+    #[inline(never)]
+    fn deliver_late(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
+        self.deliver(packet)
+    }
+
+    /// A packet is at its host.
     #[inline(always)]
     fn deliver(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
         self.delivered += 1;

@@ -163,7 +163,8 @@ mod tests {
             let config = TransportConfig { mss_bytes: 1000, receive_batch: 9, ecn, ..TransportConfig::default() };
             let mut offload = of(&config).expect("chunks");
             let marked = [false, false, true, true, true, false];
-            let taken = (0..).zip(marked).flat_map(|(seq, marked)| offload.take(Time::ZERO, segment(seq, 0), marked, 0));
+            let taken =
+                (0..).zip(marked).flat_map(|(seq, marked)| offload.take(Time::ZERO, segment(seq, 0), marked, 0));
             let taken: Vec<_> = taken.flatten().collect();
             taken.iter().map(|Received { chunk, .. }| (chunk.segments, chunk.marked)).collect::<Vec<_>>()
         };

@@ -52,7 +52,7 @@ impl<F: Fabric> World<F> {
     fn take_from_interface(&mut self, host: NodeId, packet: Packet) -> Result<(), PhysicsViolation> {
         let is_data = packet.flags().kind() == Flags::DATA && packet.flow() < DATAGRAMS;
         if is_data || self.hosts.spec(host).receive_cost.is_zero() {
-            self.deliver(packet)
+            self.deliver_late(packet)
         } else {
             self.give_work(host, Work::Packet(packet));
             Ok(())
@@ -62,12 +62,7 @@ impl<F: Fabric> World<F> {
     /// A segment arrived at its host.
     #[cold]
     #[inline(never)]
-    pub(super) fn take_in(
-        &mut self,
-        packet: Packet,
-        segment: Segment,
-        marked: bool,
-    ) -> Result<(), PhysicsViolation> {
+    pub(super) fn take_in(&mut self, packet: Packet, segment: Segment, marked: bool) -> Result<(), PhysicsViolation> {
         let slot = packet.flow();
         let flow = &mut self.flows[slot as usize];
         let Some(offload) = &mut flow.offload else { return Ok(()) };
@@ -112,7 +107,7 @@ impl<F: Fabric> World<F> {
             self.await_processor(host);
         }
         match work {
-            Work::Packet(packet) => self.deliver(packet),
+            Work::Packet(packet) => self.deliver_late(packet),
             Work::Data { slot, flow, received } => {
                 // What is left of a flow that is over is of no use to anyone.
                 let open = &self.flows[slot as usize];

@@ -10,6 +10,7 @@ use crate::network::NodeId;
 use crate::packet::Flags;
 use crate::records::CLASSES;
 use crate::timers::{Entry, Side};
+use sparelane_cc::CongestionControl;
 use sparelane_cc::registry::Blueprint;
 use sparelane_core::{Domain, Dur, Stream, Time};
 use sparelane_transport::{Ecn, HEADER_BYTES, Receiver, Sender};
@@ -46,7 +47,6 @@ impl<F: Fabric> World<F> {
     fn start_flow(&mut self, spec: FlowSpec) {
         let id = self.records.flows.id.len() as u32;
         let scheme = &self.schemes[usize::from(spec.scheme)];
-        let rng = Stream::new(self.seed, Domain::Controller, u64::from(id));
         let there = self.routes.links(&self.network, spec.src, spec.dst, u64::from(id));
         let back = self.routes.links(&self.network, spec.dst, spec.src, u64::from(id));
         let (Some(there), Some(back)) = (there, back) else { unreachable!("paths were checked before the run") };
@@ -58,6 +58,14 @@ impl<F: Fabric> World<F> {
             inner: &scheme.inner,
         });
         let Ok(cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
+        self.open_flow(spec, [there, back], cc);
+    }
+
+    /// Opens a flow along these links, there and back, under `cc`.
+    pub(super) fn open_flow(&mut self, spec: FlowSpec, [there, back]: [Vec<u32>; 2], cc: Box<dyn CongestionControl>) {
+        let id = self.records.flows.id.len() as u32;
+        let scheme = &self.schemes[usize::from(spec.scheme)];
+        let rng = Stream::new(self.seed, Domain::Controller, u64::from(id));
         let (uses_tail, base_class, transport) = (cc.uses_tail(), scheme.class, scheme.transport);
         let (asks_for_rate, needs) = (cc.desired_rate().is_some(), cc.needs());
         let measure = self.meter.as_mut().map(|meter| Box::new(meter.open(spec.scheme, spec.traffic_class)));

@@ -106,7 +106,11 @@ impl Sender {
         } else {
             permit_by_window(self.limits, &offer)
         };
-        if paced && permit == Permit::Blocked { Permit::NotBefore(late_until.unwrap_or(self.paced_until)) } else { permit }
+        if paced && permit == Permit::Blocked {
+            Permit::NotBefore(late_until.unwrap_or(self.paced_until))
+        } else {
+            permit
+        }
     }
 
     /// The class in which a segment from the tail would go on an idle interface, if there is one.

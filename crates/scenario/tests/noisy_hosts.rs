@@ -1,0 +1,48 @@
+//! Noisy hosts end to end, as scenarios set them.
+
+use sparelane_scenario::Scenario;
+use sparelane_sim::Records;
+use std::path::Path;
+
+/// The shipped scenario, with changes.
+fn run(overrides: &[&str]) -> Records {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sparelane/scenarios/noisy-hosts.toml");
+    let overrides: Vec<_> = overrides.iter().map(|&text| text.to_owned()).collect();
+    let scenario = Scenario::load(&path, &overrides).unwrap_or_else(|error| panic!("{error}"));
+    scenario.simulate().expect("a run").run().expect("lawful physics")
+}
+
+/// How long packets wait before the bottleneck of 1 Gb/s in the second half, on average, microseconds.
+fn queue_us(records: &Records) -> f64 {
+    let series = &records.series;
+    let of = |&row: &usize| series.quantity[row] == "backlog_bytes" && series.time_ps[row] >= 1_000_000_000_000;
+    let bytes: Vec<_> = (0..series.time_ps.len()).filter(of).map(|row| series.value[row]).collect();
+    assert!(bytes.len() > 900, "{} samples", bytes.len());
+    bytes.iter().sum::<f64>() / bytes.len() as f64 * 8.0 / 1e3
+}
+
+/// Section VI of the RAPID paper (INFOCOM 2017), variant V2: a clock of 1 ms hides queues within a millisecond.
+#[test]
+fn a_coarse_clock_hides_the_queue_that_a_fine_one_shows() {
+    let [fine, coarse] = ["1us", "1ms"].map(|clock| queue_us(&run(&[&format!("host_at.0.timestamp_clock={clock}")])));
+    assert!((100.0..250.0).contains(&fine), "{fine} us with a fine clock");
+    assert!(coarse > 2.0 * fine, "{coarse} us with a coarse clock, {fine} us with a fine one");
+}
+
+#[test]
+fn the_noise_of_other_hosts_changes_nothing() {
+    let settings = ["duration=300ms", "topology.pairs=2", "workload.flows=1"];
+    let with = |more: &[&str]| run(&[&settings, more].concat());
+    let (own, others, none) = (with(&[]), with(&["host_at.0.hosts=[left1, right1]"]), with(&["host_at=[]"]));
+    assert_eq!(others, none);
+    assert_ne!(own.flows, none.flows);
+}
+
+/// A gigabit and more of small packets: the processor is what limits them.
+#[test]
+fn what_sending_costs_bounds_packets_per_second() {
+    let records = run(&["duration=500ms", "host_at.0.send_cost=40us"]);
+    let sent = records.flows.sent_packets[0][0];
+    assert!(sent <= 12_500 && sent > 11_000, "{sent} packets in half a second");
+    assert_eq!(records.flows.lost_packets, [0]);
+}
