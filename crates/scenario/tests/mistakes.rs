@@ -1256,7 +1256,7 @@ fn mistakes_in_overrides_name_the_override() {
         ),
         (
             "shceme.tcp.controller=cubic",
-            "--set shceme: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, switch, nic, host, transport, scheme, workload, cross_traffic, drop, measure, sample; did you mean \"scheme\"?",
+            "--set shceme: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, switch, nic, host, host_at, transport, scheme, workload, cross_traffic, drop, measure, sample; did you mean \"scheme\"?",
         ),
         (
             "scheme.rc3.levels=[10,5]",

@@ -457,6 +457,7 @@ mod tests {
             "rc3" => (rc3, window),
             "rcp" => (rate, Values::default()),
             "constant" => (pace, Values::default()),
+            "rapid" => (Values::default(), Values::default()),
             _ => (window, Values::default()),
         };
         let delayed_ack = (rng.below(3) == 0).then_some(DelayedAck { every_segments: 2, timeout: Dur::from_ms(5) });
@@ -623,7 +624,8 @@ mod tests {
         let mut rng = Stream::new(seed, Domain::Test, 1);
         let network = network(&mut rng);
         let hosts = network.hosts();
-        let schemes: Vec<Scheme> = ["newreno", "cubic", "rc3", "constant", "rcp", "dctcp", "ledbat"]
+        let echoed = ["ledbat", "rapid"][(seed % 2) as usize];
+        let schemes: Vec<Scheme> = ["newreno", "cubic", "rc3", "constant", "rcp", "dctcp", echoed]
             .iter()
             .map(|name| scheme(name, &mut rng))
             .collect();

@@ -124,6 +124,7 @@ impl Case {
             hosts_at: vec![HostAt { host: RIGHT, spec: self.right }],
             schemes: vec![scheme],
             flows: Box::new(NoFlows),
+            cross_traffic: Vec::new(),
             drops: Vec::new(),
             stop: Time::ZERO + Dur::from_secs(10),
             seed: 1,
