@@ -72,6 +72,17 @@ class Result:
         return _frame(self._native.delays())
 
     @cached_property
+    def packets(self) -> pl.DataFrame:
+        """The data packets of one flow, in order of sending; empty unless the scenario asks for a log with `[packets]`.
+
+        Columns: `segment` and `is_retransmission`; `due_s`, by a pace or the controller's clock; `sent_s`, when it was
+        handed to the interface; `departed_s`, when its last bit left that; `arrived_s` at the interface of the
+        receiving host; and `stamped_s`, when it arrived as its acknowledgment says. Times that there is none of are
+        null: a packet that was lost has no `arrived_s`, and few have a `stamped_s` where acknowledgments are delayed.
+        """
+        return _frame(self._native.packets())
+
+    @cached_property
     def series(self) -> pl.DataFrame:
         """Time series in long form: one row per probe, quantity and sample; empty unless the scenario asks for any."""
         return _frame(self._native.series())
@@ -134,6 +145,7 @@ class Result:
             "drops": self.drops,
             "series": self.series,
             "delays": self.delays,
+            "packets": self.packets,
             "cross_traffic": self.cross_traffic,
         }
         for name, table in tables.items():

@@ -357,6 +357,11 @@ pub trait CongestionControl: Debug + Send {
         None
     }
 
+    /// When the segment that was sent last was due, by the clock of a controller that owns it; for logs of packets.
+    fn last_due(&self) -> Option<Time> {
+        None
+    }
+
     /// Reports named internal quantities, for traces.
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("cwnd_bytes", self.limits().cwnd_bytes as f64);

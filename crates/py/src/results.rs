@@ -6,7 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sparelane_scenario::columns::{Column, Data, Table};
 use sparelane_scenario::results::{
-    self, cross_traffic_columns, delay_columns, drop_columns, flow_columns, link_columns, series_columns,
+    self, cross_traffic_columns, delay_columns, drop_columns, flow_columns, link_columns, packet_columns,
+    series_columns,
 };
 
 /// All results of a run.
@@ -78,6 +79,11 @@ impl Results {
         to_dict(py, delay_columns(&self.0))
     }
 
+    /// One row per data packet of the logged flow, in order of sending.
+    fn packets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        to_dict(py, packet_columns(&self.0))
+    }
+
     /// One row per sample of one quantity.
     fn series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         to_dict(py, series_columns(&self.0))
@@ -98,6 +104,7 @@ fn to_python(py: Python<'_>, column: Column) -> PyResult<Bound<'_, PyAny>> {
         Data::U32(values) => values.into_pyarray(py).into_any(),
         Data::U64(values) => values.into_pyarray(py).into_any(),
         Data::F64(values) => values.into_pyarray(py).into_any(),
+        Data::Flags(values) => values.into_pyarray(py).into_any(),
         Data::Text { codes, dictionary } => {
             let codes = codes.into_pyarray(py);
             return match column.valid {

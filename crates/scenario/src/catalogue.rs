@@ -6,8 +6,8 @@ use crate::keys::{Key, Variant};
 use crate::queue_at::QUEUE_AT;
 use crate::queues::{DISCIPLINES, NIC_QUEUE, QUEUE_KEYS, ROUTER_QUEUE};
 use crate::{
-    cross_traffic, drops, host, links, measure, rcp, sampling, scenario, schemes, sizes, switch, topology, transport,
-    workload,
+    cross_traffic, drops, host, links, measure, packets, rcp, sampling, scenario, schemes, sizes, switch, topology,
+    transport, workload,
 };
 use sparelane_cc::registry::CONTROLLERS;
 
@@ -84,6 +84,7 @@ pub fn catalogue() -> Vec<Entry> {
         table("[[drop]]", "packets to drop on purpose", drops::DROP),
         table("[sample]", "time series", sampling::SAMPLE),
         table("[measure]", "what is measured beside the times of flows", measure::MEASURE),
+        table("[packets]", "a log of the data packets of one flow", packets::PACKETS),
     ]);
     entries
 }

@@ -21,6 +21,8 @@ pub enum Data {
     U64(Vec<u64>),
     /// Numbers.
     F64(Vec<f64>),
+    /// Whether something is so.
+    Flags(Vec<bool>),
     /// Text, as indices into a dictionary.
     Text {
         /// One index per row.
@@ -51,6 +53,11 @@ impl Column {
     /// A column of numbers.
     pub fn f64(values: Vec<f64>) -> Column {
         Column::full(Data::F64(values))
+    }
+
+    /// A column of flags.
+    pub fn flags(values: Vec<bool>) -> Column {
+        Column::full(Data::Flags(values))
     }
 
     /// A column of text, as indices into `dictionary`.

@@ -1,6 +1,6 @@
 //! One short text that stands for all results of a run: two runs with the same digest went the same way.
 
-use sparelane_sim::{CrossTable, DelayTable, FlowTable, LinkTable, Records, SeriesTable, Totals};
+use sparelane_sim::{CrossTable, DelayTable, FlowTable, LinkTable, PacketTable, Records, SeriesTable, Totals};
 
 /// The digest of `records` in hexadecimal: BLAKE3 over every column of every table, and the totals but for the
 /// number of events, which is the engine's own affair.
@@ -10,12 +10,13 @@ use sparelane_sim::{CrossTable, DelayTable, FlowTable, LinkTable, Records, Serie
 pub fn digest(records: &Records) -> String {
     let mut hash = Hash(blake3::Hasher::new());
     // Patterns without `..`: a new column must be added here, or nothing compiles.
-    let Records { flows, links, cross_traffic, series, delays, totals } = records;
+    let Records { flows, links, cross_traffic, series, delays, packets, totals } = records;
     hash.flows(flows);
     hash.links(links);
     hash.cross_traffic(cross_traffic);
     hash.series(series);
     hash.delays(delays);
+    hash.packets(packets);
     let Totals { events: _, packet_hops, flows, finished_flows, end_ps, peak_open_flows } = *totals;
     hash.numbers("totals", [packet_hops, flows, finished_flows, end_ps, peak_open_flows].into_iter());
     hash.0.finalize().to_hex().to_string()
@@ -156,6 +157,20 @@ impl Hash {
         self.wide("delay packets", packets);
     }
 
+    fn packets(&mut self, table: &PacketTable) {
+        let PacketTable { segment, is_retransmission, due_ps, sent_ps, departed_ps, arrived_ps, stamped_ps } = table;
+        if segment.is_empty() {
+            return;
+        }
+        self.narrow("packet segment", segment);
+        self.narrow("packet again", is_retransmission);
+        self.wide("packet due", due_ps);
+        self.wide("packet sent", sent_ps);
+        self.wide("packet departed", departed_ps);
+        self.wide("packet arrived", arrived_ps);
+        self.wide("packet stamped", stamped_ps);
+    }
+
     fn series(&mut self, table: &SeriesTable) {
         let SeriesTable { time_ps, probe, quantity, value } = table;
         self.wide("series time", time_ps);
@@ -192,7 +207,7 @@ mod tests {
         let mut other = one_flow();
         other.totals.events = 99;
         assert_eq!(digest(&other), base);
-        let changes: [fn(&mut Records); 9] = [
+        let changes: [fn(&mut Records); 10] = [
             |records| records.flows.size_bytes[0] += 1,
             |records| records.flows.sent_packets.swap(1, 2),
             |records| records.links.marked_packets.push(0),
@@ -202,6 +217,7 @@ mod tests {
             |records| records.flows.request.push(0),
             |records| records.delays.packets.push(1),
             |records| records.cross_traffic.from.push(0),
+            |records| records.packets.segment.push(0),
         ];
         for change in changes {
             let mut other = one_flow();

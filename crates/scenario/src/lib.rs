@@ -23,6 +23,7 @@ mod links;
 mod measure;
 mod nodes;
 mod overrides;
+mod packets;
 mod queue_at;
 mod queues;
 mod rcp;
@@ -45,6 +46,7 @@ pub use digest::digest;
 pub use error::ScenarioError;
 pub use files::Source;
 pub use results::{
-    Results, cross_traffic_columns, delay_columns, drop_columns, flow_columns, link_columns, series_columns,
+    Results, cross_traffic_columns, delay_columns, drop_columns, flow_columns, link_columns, packet_columns,
+    series_columns,
 };
 pub use scenario::Scenario;

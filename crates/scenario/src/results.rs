@@ -183,6 +183,20 @@ pub fn cross_traffic_columns(results: &Results) -> Table {
     table
 }
 
+/// One row per data packet of the logged flow, in order of sending.
+pub fn packet_columns(results: &Results) -> Table {
+    let packets = &results.records.packets;
+    vec![
+        ("segment".to_owned(), Column::u32(packets.segment.clone())),
+        ("is_retransmission".to_owned(), Column::flags(packets.is_retransmission.clone())),
+        ("due_s".to_owned(), Column::optional_seconds(&packets.due_ps)),
+        ("sent_s".to_owned(), Column::seconds(&packets.sent_ps)),
+        ("departed_s".to_owned(), Column::optional_seconds(&packets.departed_ps)),
+        ("arrived_s".to_owned(), Column::optional_seconds(&packets.arrived_ps)),
+        ("stamped_s".to_owned(), Column::optional_seconds(&packets.stamped_ps)),
+    ]
+}
+
 /// One row per sample of one quantity.
 pub fn series_columns(results: &Results) -> Table {
     let series = &results.records.series;

@@ -11,13 +11,14 @@ use crate::reach::{Distances, bdp_bytes};
 use crate::schemes::Schemes;
 use crate::workload::{Context, Workload};
 use crate::{
-    cross_traffic, drops, files, host, links, measure, overrides, queue_at, rcp, sampling, switch, topology, transport,
+    cross_traffic, drops, files, host, links, measure, overrides, packets, queue_at, rcp, sampling, switch, topology,
+    transport,
 };
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_sim::workload::Merge;
 use sparelane_sim::{
-    CrossTraffic, Drop, HostAt, HostSpec, MeasureSpec, Network, NodeId, NodeKind, Routing, RunConfig, Sampling,
-    Simulation, SwitchSpec,
+    CrossTraffic, Drop, HostAt, HostSpec, MeasureSpec, Network, NodeId, NodeKind, PacketSpec, Routing, RunConfig,
+    Sampling, Simulation, SwitchSpec,
 };
 use sparelane_transport::TransportConfig;
 use std::path::Path;
@@ -71,6 +72,7 @@ pub static SCENARIO: &[Key] = &[
     Key::new("cross_traffic", TABLES, NO_TABLES, "datagrams that hosts send whatever becomes of them"),
     Key::new("drop", TABLES, NO_TABLES, "packets to drop on purpose"),
     Key::new("measure", TABLE, Fallback::Nothing("nothing"), "what is measured beside the times of flows"),
+    Key::new("packets", TABLE, Fallback::Nothing("no log"), "a log of the data packets of one flow"),
     Key::new("sample", TABLE, Fallback::Nothing("no time series"), "time series to record"),
 ];
 
@@ -103,6 +105,7 @@ pub struct Scenario {
     sampling: Option<Sampling>,
     traffic_classes: Vec<String>,
     measure: Option<MeasureSpec>,
+    packets: Option<PacketSpec>,
 }
 
 impl Scenario {
@@ -157,6 +160,7 @@ impl Scenario {
             sampling: self.sampling.clone(),
             traffic_classes: self.traffic_classes.clone(),
             measure: self.measure,
+            packets: self.packets,
         })
     }
 
@@ -233,6 +237,7 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
     let drops = drops.tables()?.into_iter().map(|field| drops::read(field, &network)).collect::<Result<_, _>>()?;
     let sampling = section.given("sample").map(|field| sampling::read(field, &network, duration)).transpose()?;
     let measure = section.maybe("measure", |field| measure::read(field.clone(), &schemes, duration))?;
+    let packets = section.given("packets").map(|field| packets::read(field, &schemes, duration)).transpose()?;
     let host = host::read(section.need("host")?)?;
     let host_at = section.need("host_at")?;
     let hosts_at = host_at.tables()?;
@@ -266,6 +271,7 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
         sampling,
         traffic_classes,
         measure,
+        packets,
     })
 }
 

@@ -110,7 +110,7 @@ fn mistakes_of_form() {
             "[queue]",
             "[queues]",
             "x.toml:4: queues: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, switch, nic, host, host_at, transport, \
-             scheme, workload, cross_traffic, drop, measure, sample; did you mean \"queue\"?",
+             scheme, workload, cross_traffic, drop, measure, packets, sample; did you mean \"queue\"?",
         ),
         ("[queue]", "[queue", "x.toml:4: not valid TOML: unclosed table, expected `]`"),
         ("[nic]", "[queue]", "x.toml:5: not valid TOML: duplicate key"),
@@ -978,6 +978,33 @@ fn a_class_without_a_weight_is_refused_where_its_scheme_has_weights() {
 }
 
 #[test]
+fn mistakes_in_packets() {
+    check(&[
+        (
+            "[nic]",
+            "[nic]\n[packets]\nflows = 0",
+            "x.toml:7: packets.flows: unknown key; allowed: flow, from, count; did you mean \"flow\"?",
+        ),
+        (
+            "[nic]",
+            "[nic]\n[packets]\ncount = 2_000_000",
+            "x.toml:7: packets.count = 2000000: out of range; allowed: a whole number from 1 to 1000000",
+        ),
+        (
+            "[nic]",
+            "[nic]\n[packets]\nfrom = \"5s\"",
+            "x.toml:7: packets.from = \"5s\": the run ends at 5s; allowed: a time before its end",
+        ),
+        (
+            "[nic]\n[transport]\n[scheme.tcp]\ncontroller = \"newreno\"",
+            "[queue.rcp]\n[packets]\nflow = 0\n[scheme.tcp]\ncontroller = \"rcp\"",
+            "x.toml:6: packets: packets of scheme \"tcp\" carry a rate header where the time of sending would be; allowed: \
+             other schemes",
+        ),
+    ]);
+}
+
+#[test]
 fn mistakes_in_measures() {
     check(&[
         (
@@ -1256,7 +1283,7 @@ fn mistakes_in_overrides_name_the_override() {
         ),
         (
             "shceme.tcp.controller=cubic",
-            "--set shceme: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, switch, nic, host, host_at, transport, scheme, workload, cross_traffic, drop, measure, sample; did you mean \"scheme\"?",
+            "--set shceme: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, switch, nic, host, host_at, transport, scheme, workload, cross_traffic, drop, measure, packets, sample; did you mean \"scheme\"?",
         ),
         (
             "scheme.rc3.levels=[10,5]",

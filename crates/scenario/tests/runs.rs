@@ -39,6 +39,7 @@ fn rows(table: &Table) -> usize {
         Data::U32(values) => values.len(),
         Data::U64(values) => values.len(),
         Data::F64(values) => values.len(),
+        Data::Flags(values) => values.len(),
         Data::Text { codes, .. } => codes.len(),
     };
     let lengths: Vec<_> = table.iter().map(|(_, column)| length(column)).collect();

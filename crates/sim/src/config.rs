@@ -243,6 +243,17 @@ pub struct MeasureSpec {
     pub delays: bool,
 }
 
+/// The data packets of one flow to log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketSpec {
+    /// The flow, by its number in order of start.
+    pub flow: u32,
+    /// Packets sent before this time get no row.
+    pub from: Time,
+    /// The most rows.
+    pub count: u32,
+}
+
 /// Which of several shortest paths (by delay, then hops) a flow takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Routing {
@@ -292,6 +303,8 @@ pub struct RunConfig {
     pub traffic_classes: Vec<String>,
     /// What else is measured, if anything.
     pub measure: Option<MeasureSpec>,
+    /// Whose packets are logged, if any.
+    pub packets: Option<PacketSpec>,
 }
 
 impl fmt::Debug for RunConfig {

@@ -70,6 +70,8 @@ pub(crate) trait Fabric {
     /// The first link of the route at `at`.
     fn first_link(&self, at: u32) -> u32;
     fn is_idle(&mut self, now: Time, link: u32) -> bool;
+    /// When `link` is done with everything that has come to it; none where the order in which it sends is not certain.
+    fn free_at(&self, link: u32) -> Option<Time>;
     /// Asks for [`Event::Idle`] when `link` has nothing in transmission, at the earliest at `now`.
     fn wake_when_idle(&mut self, now: Time, link: u32);
     /// Whether a packet of `bytes` that came to `link` now would find room.
@@ -251,6 +253,10 @@ impl<const N: usize> Fabric for LinkFabric<N> {
     #[inline(always)]
     fn is_idle(&mut self, now: Time, link: u32) -> bool {
         self.links[link as usize].is_idle(now)
+    }
+
+    fn free_at(&self, link: u32) -> Option<Time> {
+        self.links[link as usize].free_at()
     }
 
     fn wake_when_idle(&mut self, now: Time, link: u32) {

@@ -19,6 +19,7 @@ pub mod network;
 #[cfg(test)]
 mod oracle;
 mod packet;
+mod packets;
 pub mod physics;
 mod pull;
 mod qdisc;
@@ -34,8 +35,8 @@ pub mod workload;
 mod world;
 
 pub use config::{
-    CoDelSpec, Discipline, FqCoDelSpec, MeasureSpec, PieSpec, Probe, QueueAt, QueueSpec, RcpSpec, RedSpec, Routing,
-    RunConfig, Sampling, Scheme,
+    CoDelSpec, Discipline, FqCoDelSpec, MeasureSpec, PacketSpec, PieSpec, Probe, QueueAt, QueueSpec, RcpSpec, RedSpec,
+    Routing, RunConfig, Sampling, Scheme,
 };
 pub use cross::{AggregateSpec, ConstantSpec, CrossTraffic, Pattern, TokenBucket};
 pub use fault::Drop;
@@ -44,5 +45,5 @@ pub use host::{HostAt, HostSpec, Interrupts, TimestampAt};
 pub use memory::SwitchSpec;
 pub use network::{Cable, Limit, Loss, Network, Node, NodeId, NodeKind};
 pub use physics::PhysicsViolation;
-pub use records::{CLASSES, CrossTable, DelayTable, FlowTable, LinkTable, Records, SeriesTable, Totals};
+pub use records::{CLASSES, CrossTable, DelayTable, FlowTable, LinkTable, PacketTable, Records, SeriesTable, Totals};
 pub use simulation::{BuildError, MAX_MSS_BYTES, Progress, Simulation};

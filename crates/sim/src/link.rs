@@ -554,6 +554,11 @@ impl Link {
         self.busy <= now
     }
 
+    /// When a FIFO link has sent everything that has come to it.
+    pub(crate) fn free_at(&self) -> Option<Time> {
+        (self.queue.is_none() && self.active.is_none()).then_some(self.busy)
+    }
+
     /// Asks for an event when the transmitter is free, at the earliest at `now`.
     pub(crate) fn wake_when_idle(&mut self, now: Time) {
         self.commit(now);

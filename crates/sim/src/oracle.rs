@@ -298,6 +298,12 @@ impl Fabric for TwoEventFabric {
         port.backlog().1 == 0 && (port.in_transmission.is_none() || port.free_at <= now)
     }
 
+    fn free_at(&self, link: u32) -> Option<Time> {
+        let port = &self.ports[link as usize];
+        let Waiting::Fifo(waiting) = &port.waiting else { return None };
+        Some(waiting.iter().fold(port.free_at, |at, packet| at + port.spec.time_of(packet)))
+    }
+
     fn wake_when_idle(&mut self, now: Time, link: u32) {
         let port = &mut self.ports[link as usize];
         let at = if port.in_transmission.is_some() { port.free_at.max(now) } else { now };
@@ -373,13 +379,13 @@ impl Fabric for TwoEventFabric {
 mod tests {
     use super::*;
     use crate::config::{
-        CoDelSpec, Discipline, FqCoDelSpec, MeasureSpec, PieSpec, Probe, QueueAt, QueueSpec, RcpSpec, RedSpec, Routing,
-        RunConfig, Sampling, Scheme,
+        CoDelSpec, Discipline, FqCoDelSpec, MeasureSpec, PacketSpec, PieSpec, Probe, QueueAt, QueueSpec, RcpSpec,
+        RedSpec, Routing, RunConfig, Sampling, Scheme,
     };
     use crate::fabric::LinkFabric;
     use crate::memory::SwitchSpec;
     use crate::network::{Cable, Loss, Network, NodeKind};
-    use crate::records::Records;
+    use crate::records::{PacketTable, Records};
     use crate::topology::Dumbbell;
     use crate::workload::{
         ArrivalRate, Classed, Destinations, LoadOn, Merge, Paced, Poisson, PoissonSpec, SizeDistribution, Surge,
@@ -619,6 +625,14 @@ mod tests {
         differing.into_iter().map(|id| HostAt { host: id, spec: host(rng) }).collect()
     }
 
+    fn packets(rng: &mut Stream) -> Option<PacketSpec> {
+        (rng.below(8) != 0).then(|| PacketSpec {
+            flow: rng.below(60) as u32,
+            from: Time::from_ns(rng.below(2) * rng.below(200_000_000)),
+            count: 1 + rng.below(400) as u32,
+        })
+    }
+
     /// A random scenario; the same seed gives the same.
     fn scenario(seed: u64) -> RunConfig {
         let mut rng = Stream::new(seed, Domain::Test, 1);
@@ -685,6 +699,7 @@ mod tests {
             traffic_classes: vec!["small".to_owned(), "large".to_owned()],
             measure: (rng.below(3) != 0)
                 .then(|| MeasureSpec { from: Time::from_ns(rng.below(300_000_000)), delays: rng.below(4) != 0 }),
+            packets: packets(&mut Stream::new(seed, Domain::Test, 3)),
         }
     }
 
@@ -709,6 +724,7 @@ mod tests {
     #[test]
     fn random_scenarios_give_the_same_records_in_both_engines() {
         let (mut finished, mut measured, mut crossed, mut stopped) = (0, 0, 0, 0);
+        let mut logged = [0; 4];
         for seed in 0..60 {
             let fast = run::<LinkFabric<512>>(seed);
             let plain = run::<TwoEventFabric>(seed);
@@ -718,6 +734,8 @@ mod tests {
             assert_eq!(fast.cross_traffic, plain.cross_traffic, "seed {seed}");
             assert_eq!(fast.series, plain.series, "seed {seed}");
             assert_eq!(fast.delays, plain.delays, "seed {seed}");
+            assert_eq!(fast.packets, plain.packets, "seed {seed}");
+            check_log(&fast.packets, &mut logged, seed);
             measured += check_measures(&fast, seed);
             finished += fast.totals.finished_flows;
             crossed += fast.cross_traffic.delivered_packets.iter().sum::<u64>();
@@ -726,6 +744,35 @@ mod tests {
         assert!(crossed > 1_000 && stopped > 100, "of cross traffic, {crossed} packets came and {stopped} did not");
         assert!(finished > 1_000, "only {finished} flows finished");
         assert!(measured > 10_000, "only {measured} packets measured");
+        let [rows, resent, due, stamped] = logged;
+        assert!(rows > 500 && resent > 10 && due > 50 && stamped > 20, "of packets logged: {logged:?}");
+    }
+
+    /// Times of logged packets are in order. Adds up rows, packets sent again, packets that were due, and those stamped.
+    fn check_log(packets: &PacketTable, sums: &mut [usize; 4], seed: u64) {
+        let count = |column: &[u64]| column.iter().filter(|&&ps| ps != u64::MAX).count();
+        for row in 0..packets.segment.len() {
+            let times = [&packets.due_ps, &packets.sent_ps, &packets.departed_ps, &packets.arrived_ps];
+            let known: Vec<u64> = times.iter().map(|column| column[row]).filter(|&ps| ps != u64::MAX).collect();
+            assert!(known.is_sorted(), "seed {seed}, row {row}: {known:?}");
+            let (arrived, stamped) = (packets.arrived_ps[row], packets.stamped_ps[row]);
+            // Clocks tick once a millisecond at least.
+            assert!(stamped == u64::MAX || stamped + 1_000_000_000 > arrived, "seed {seed}, row {row}");
+        }
+        sums[0] += packets.segment.len();
+        sums[1] += packets.is_retransmission.iter().filter(|&&again| again).count();
+        sums[2] += count(&packets.due_ps);
+        sums[3] += count(&packets.stamped_ps);
+    }
+
+    #[test]
+    fn a_log_of_packets_changes_nothing_else() {
+        for seed in 400..420 {
+            let mut with = run::<LinkFabric<512>>(seed);
+            let without = run_of::<LinkFabric<512>>(RunConfig { packets: None, ..scenario(seed) });
+            with.packets = PacketTable::default();
+            assert_eq!(with, without, "seed {seed}");
+        }
     }
 
     /// Every packet has an interrupt of its own, clocks tick as finely as packets can say, and sending costs less than any

@@ -183,6 +183,26 @@ pub struct DelayTable {
     pub packets: Vec<u64>,
 }
 
+/// Data packets of one flow, in order of sending. Times that there is none of are `u64::MAX`. One row per transmission.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PacketTable {
+    /// The segment's number, from 0.
+    pub segment: Vec<u32>,
+    /// Whether it had been sent before.
+    pub is_retransmission: Vec<bool>,
+    /// When it was due, picoseconds, where a pace or the controller's clock says so.
+    pub due_ps: Vec<u64>,
+    /// When it was handed to its host's interface, picoseconds.
+    pub sent_ps: Vec<u64>,
+    /// When its last bit left that interface, picoseconds, where the queue there is a FIFO and did not drop it.
+    pub departed_ps: Vec<u64>,
+    /// When its last bit was at the interface of the receiving host, picoseconds; none where it was dropped or lost, was under
+    /// way at the end, or was under way for 4.29 s or more.
+    pub arrived_ps: Vec<u64>,
+    /// When it arrived as its acknowledgment says, picoseconds, where it caused one that tells receive times.
+    pub stamped_ps: Vec<u64>,
+}
+
 /// Totals of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
@@ -213,6 +233,8 @@ pub struct Records {
     pub series: SeriesTable,
     /// Delays of packets, if asked for.
     pub delays: DelayTable,
+    /// Packets of a flow, if asked for.
+    pub packets: PacketTable,
     /// Totals.
     pub totals: Totals,
 }

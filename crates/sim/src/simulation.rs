@@ -59,6 +59,12 @@ pub enum BuildError {
         /// The scheme.
         scheme: String,
     },
+    /// As with delays, packets of a scheme could not be told apart.
+    #[error("packets cannot be logged under scheme \"{scheme}\": the rate header takes the place of the time stamp")]
+    Unlogged {
+        /// The scheme.
+        scheme: String,
+    },
     /// More cables than the event queue takes.
     #[error("{cables} cables; at most {max} in one run")]
     TooManyCables {
@@ -183,6 +189,9 @@ pub(crate) fn check(config: &RunConfig) -> Result<(), BuildError> {
         let class = usize::from(scheme.class) + usize::from(controller.lowest_class());
         if class >= CLASSES {
             return Err(BuildError::Class { scheme: name.clone(), class });
+        }
+        if config.packets.is_some() && controller.desired_rate().is_some() {
+            return Err(BuildError::Unlogged { scheme: name.clone() });
         }
         if config.measure.is_some_and(|measure| measure.delays) && controller.desired_rate().is_some() {
             return Err(BuildError::Unmeasurable { scheme: name.clone() });

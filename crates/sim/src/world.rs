@@ -6,6 +6,7 @@ mod datagrams;
 mod finish;
 mod follow;
 mod interface;
+mod log;
 #[cfg(test)]
 mod noise;
 mod receive;
@@ -25,6 +26,7 @@ use crate::measure::{FlowMeasure, Meter};
 use crate::memory::SharedMemory;
 use crate::network::{Cable, Network, NodeId, NodeKind};
 use crate::packet::{Fields, Flags, NO_BLOCKS, Packet};
+use crate::packets::PacketLog;
 use crate::physics::PhysicsViolation;
 use crate::pull::{Puller, Pullers};
 use crate::rate_header::decode_rate;
@@ -89,6 +91,10 @@ pub(crate) struct Flow {
     flags_of_resent: Flags,
     /// Whether its packets towards the receiver carry a rate header.
     asks_for_rate: bool,
+    /// Whether its packets are logged.
+    is_logged: bool,
+    /// Whether either of both.
+    sends_carefully: bool,
     /// What the next acknowledgments echo of a rate header; zero before there was one.
     echoed_rate: u32,
     /// Whether its data packets carry the time at which they were sent: delays are echoed or measured.
@@ -180,6 +186,7 @@ pub(crate) struct World<F> {
     pub(crate) sampler: Option<Sampler>,
     traffic_classes: Vec<String>,
     meter: Option<Box<Meter>>,
+    packet_log: Option<Box<PacketLog>>,
     seed: u64,
     stop: Time,
     pub(crate) now: Time,
@@ -245,6 +252,7 @@ impl<F: Fabric> World<F> {
             sampler,
             traffic_classes: config.traffic_classes,
             meter: config.measure.map(|spec| Box::new(Meter::new(spec))),
+            packet_log: config.packets.map(|spec| Box::new(PacketLog::new(spec))),
             seed: config.seed,
             stop: config.stop,
             now: Time::ZERO,
@@ -494,7 +502,7 @@ impl<F: Fabric> World<F> {
     fn transmit(&mut self, slot: u32, transmit: Transmit) {
         let flow = &mut self.flows[slot as usize];
         flow.in_network += 1;
-        let mut packet = match transmit {
+        let packet = match transmit {
             Transmit::Syn => control_packet(slot, flow.forward, Flags::SYN, flow.base_class),
             Transmit::Data(segment) => {
                 let class = flow.base_class + segment.class;
@@ -512,16 +520,29 @@ impl<F: Fabric> World<F> {
                 })
             }
         };
+        if flow.sends_carefully {
+            return self.send_carefully(packet);
+        }
+        self.inject(packet);
+    }
+
+    /// Sends a packet of a flow that asks for a rate, or whose packets are logged.
+    #[inline(never)]
+    fn send_carefully(&mut self, mut packet: Packet) {
+        let flow = &self.flows[packet.flow() as usize];
+        let is_logged = flow.is_logged && packet.flags().kind() == Flags::DATA;
         if flow.asks_for_rate {
-            self.ask_for_rate(slot, &mut packet);
+            self.ask_for_rate(&mut packet);
+        }
+        if is_logged {
+            return self.send_logged(packet);
         }
         self.inject(packet);
     }
 
     /// Fills the rate header of a packet towards the receiver. A host asks for no more than its interface carries.
-    #[inline(never)]
-    fn ask_for_rate(&mut self, slot: u32, packet: &mut Packet) {
-        let sender = &self.flows[slot as usize].sender;
+    fn ask_for_rate(&self, packet: &mut Packet) {
+        let sender = &self.flows[packet.flow() as usize].sender;
         let interface = self.links[self.fabric.first_link(packet.route()) as usize].rate;
         let rate = sender.desired_rate().unwrap_or(interface);
         packet.ask_for(rate.min(interface), sender.srtt());

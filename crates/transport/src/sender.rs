@@ -77,6 +77,8 @@ pub struct Sender {
     pace_at: Time,
     /// The pace allows the next segment from here on.
     paced_until: Time,
+    /// When the last paced segment was due.
+    last_due: Time,
     /// When the controller wants its timer to fire.
     controller_at: Time,
     limits: Limits,
@@ -182,6 +184,7 @@ impl Sender {
             rto_deadline: Time::NEVER,
             pace_at: Time::NEVER,
             paced_until: Time::ZERO,
+            last_due: Time::ZERO,
             controller_at: Time::NEVER,
             limits: cc.limits(),
             cwnd_segments: 0,
@@ -293,6 +296,11 @@ impl Sender {
     /// So much waits in the queue of the host's interface when the next acknowledgment is handled.
     pub fn handle_nic_backlog(&mut self, bytes: u64) {
         self.nic_backlog_bytes = bytes;
+    }
+
+    /// When the segment that was sent last was due, where a pace or the controller's own clock says so.
+    pub fn last_due(&self) -> Option<Time> {
+        if self.owns_send_clock { self.cc.last_due() } else { self.limits.pacing.map(|_| self.last_due) }
     }
 
     /// The handshake's answer arrived.

@@ -80,6 +80,8 @@ pub struct Rapid {
     /// When the next packet is due, and the gap before it; `None` until the first is sent.
     next_due: Time,
     next_gap: Dur,
+    /// When the packet before it was due.
+    last_due: Option<Time>,
     /// Which packet of its p-stream that is, and the p-stream's average rate.
     index: u32,
     average: Rate,
@@ -112,6 +114,7 @@ impl Rapid {
             probes: Probes::default(),
             next_due: Time::ZERO,
             next_gap: Dur::ZERO,
+            last_due: None,
             index: 0,
             is_interrupted: false,
             is_recovering: false,
@@ -233,6 +236,7 @@ impl CongestionControl for Rapid {
             self.begin_stream(cx);
             self.next_gap = self.gap();
         }
+        self.last_due = Some(self.next_due);
         if sent.is_retransmission {
             self.probes.break_current();
             self.next_gap = Shape::gap(self.wire_bytes, self.average);
@@ -266,6 +270,10 @@ impl CongestionControl for Rapid {
         let permit = if waits_for_repairs { Permit::Blocked } else { permit_by_window(self.limits(), offer) };
         self.is_interrupted |= permit == Permit::Blocked;
         permit
+    }
+
+    fn last_due(&self) -> Option<Time> {
+        self.last_due
     }
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {

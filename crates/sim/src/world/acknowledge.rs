@@ -22,8 +22,13 @@ impl<F: Fabric> World<F> {
             packet.set(Flags::RATE_HEADER);
         }
         if flow.echo != Echo::Nothing {
-            packet.set_blocks(self.blocks.with_echo(packet.blocks(), flow.echo_ns_at(leaves)));
+            let echo_ns = flow.echo_ns_at(leaves);
+            let is_logged = flow.is_logged && flow.echo == Echo::ReceiveTime;
+            packet.set_blocks(self.blocks.with_echo(packet.blocks(), echo_ns));
             packet.set(Flags::STAMPED);
+            if is_logged {
+                self.log_stamp(&packet, leaves, echo_ns);
+            }
         }
         if leaves == self.now && self.departures.next(host).is_none() {
             return self.inject(packet);

@@ -75,6 +75,9 @@ impl<F: Fabric> World<F> {
         if let Some(meter) = self.meter {
             self.records.delays = meter.into_delays();
         }
+        if let Some(log) = self.packet_log {
+            self.records.packets = log.into_table();
+        }
         Ok(self.records)
     }
 

@@ -131,6 +131,7 @@ impl Case {
             sampling: None,
             traffic_classes: Vec::new(),
             measure: None,
+            packets: None,
         };
         let mut world = World::<LinkFabric<64>>::new(config);
         let diary = Arc::default();

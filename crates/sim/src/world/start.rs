@@ -72,7 +72,8 @@ impl<F: Fabric> World<F> {
         // A rate header takes the place of the stamp.
         let measures_delays = self.meter.as_ref().is_some_and(|meter| meter.spec.delays) && !asks_for_rate;
         let echo = Echo::of(needs);
-        let stamps = echo != Echo::Nothing || measures_delays;
+        let is_logged = self.packet_log.as_ref().is_some_and(|log| log.spec.flow == id) && !asks_for_rate;
+        let stamps = echo != Echo::Nothing || measures_delays || is_logged;
         let stamp = Flags::DATA.with_if(stamps, Flags::STAMPED);
         let mut sender = Sender::new(transport, cc, rng);
         let (from, to) = (*self.hosts.spec(spec.src), *self.hosts.spec(spec.dst));
@@ -112,7 +113,8 @@ impl<F: Fabric> World<F> {
         let slot = self.free_slots.pop().map_or(self.flows.len() as u32, |Reverse(slot)| slot);
         let forward = self.first_route + slot * 2 * self.route_stride;
         let reverse = forward + self.route_stride;
-        self.fabric.set_route(forward, &there, self.route_end(spec.dst));
+        let forward_end = if is_logged { AT_INTERFACE } else { self.route_end(spec.dst) };
+        self.fabric.set_route(forward, &there, forward_end);
         self.fabric.set_route(reverse, &back, self.route_end(spec.src));
         self.plan_drops(id, slot);
         let flow = Flow {
@@ -136,6 +138,8 @@ impl<F: Fabric> World<F> {
             // RFC 3168 section 6.1.5: what is sent again is not ECN-capable.
             flags_of_resent: stamp.with_if(true, Flags::RETRANSMISSION),
             asks_for_rate,
+            is_logged,
+            sends_carefully: asks_for_rate || is_logged,
             echoed_rate: 0,
             stamps,
             echo,

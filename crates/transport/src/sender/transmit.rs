@@ -201,6 +201,8 @@ impl Sender {
             let wire_bytes = u64::from(segment.payload_bytes) + HEADER_BYTES;
             let from = if self.is_catching_up(now) { self.paced_until } else { self.paced_until.max(now) };
             self.paced_until = from + rate.time_for(wire_bytes);
+            // Segments of a chunk go together.
+            self.last_due = from.min(now);
         }
         if seq == self.nxt {
             self.batch.sent(seq);

@@ -1,0 +1,46 @@
+//! `[packets]`: a log of the data packets of one flow.
+
+use crate::error::ScenarioError;
+use crate::field::Field;
+use crate::keys::{Fallback, Key, Kind};
+use crate::rcp;
+use crate::schemes::Schemes;
+use sparelane_core::{Dur, Time};
+use sparelane_sim::PacketSpec;
+
+/// The most rows of the log.
+const MAX_ROWS: u64 = 1_000_000;
+
+/// The keys of `[packets]`.
+pub static PACKETS: &[Key] = &[
+    Key::new(
+        "flow",
+        Kind::Whole { min: 0, max: u32::MAX as u64 },
+        Fallback::Value("0"),
+        "the flow, by its number in order of start",
+    ),
+    Key::new("from", Kind::MOMENT, Fallback::Value("0s"), "packets sent before this time are left out"),
+    Key::new(
+        "count",
+        Kind::Whole { min: 1, max: MAX_ROWS },
+        Fallback::Value("10000"),
+        "the most packets; those that are sent later are left out",
+    ),
+];
+
+/// Reads `[packets]`, of a run of `duration`.
+pub fn read(field: Field<'_>, schemes: &Schemes, duration: Dur) -> Result<PacketSpec, ScenarioError> {
+    let section = field.section(&[PACKETS])?;
+    let from = section.need("from")?;
+    if from.time()? >= duration {
+        return Err(from.error(format!("the run ends at {duration}; allowed: a time before its end")));
+    }
+    if let Some(scheme) = schemes.all.iter().find(|scheme| rcp::wants_rate(scheme)) {
+        return Err(section.whole_table().error(format!(
+            "packets of scheme \"{}\" carry a rate header where the time of sending would be; allowed: other schemes",
+            scheme.name
+        )));
+    }
+    let (flow, count) = (section.need("flow")?.whole()?, section.need("count")?.whole()?);
+    Ok(PacketSpec { flow: flow as u32, from: Time::ZERO + from.time()?, count: count as u32 })
+}
