@@ -90,7 +90,7 @@ def test_run_writes_tables_and_what_is_needed_to_run_again(here: Path) -> None:
     assert result.exit_code == 0, result.stderr
     tables = [
         f"{name}.{end}"
-        for name in ("cross_traffic", "delays", "drops", "flows", "links", "series")
+        for name in ("cross_traffic", "delays", "drops", "flows", "links", "packets", "series")
         for end in ("csv", "parquet")
     ]
     assert names_in(here / "out" / "small") == sorted([*tables, "run.json"])
@@ -111,6 +111,7 @@ def test_run_writes_the_formats_asked_for(here: Path) -> None:
         "drops.json",
         "flows.json",
         "links.json",
+        "packets.json",
         "run.json",
         "series.json",
     ]
