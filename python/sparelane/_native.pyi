@@ -96,3 +96,32 @@ class Prepared:
 def prepare(text: str, source_name: str, base_dir: str, overrides: list[str], seed: int | None = None) -> Prepared: ...
 def catalogue() -> list[CatalogueEntry]: ...
 def walk(controller: str, initial_window: int, segments: int, capacity: int, drops: list[int]) -> list[Round]: ...
+def rapid_gaps(
+    rates: int, packets_per_rate: int, spread: float, average_bps: int, wire_bytes: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The gap before each packet of a p-stream, seconds, and the rate that it probes, bits per second."""
+
+def bass(
+    send_s: NDArray[np.float64],
+    receive_s: NDArray[np.float64],
+    passes: int,
+    factor: float,
+    floor_s: float,
+    in_event: bool,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+    """Send and receive gaps after BASS, seconds, and where the incomplete event at the end begins."""
+
+def rapid_estimates(
+    send_s: NDArray[np.float64],
+    receive_s: NDArray[np.float64],
+    rate_bps: NDArray[np.float64],
+    lengths: list[int],
+    passes: int,
+    factor: float,
+    floor_s: float,
+    threshold_s: float,
+    excursion_share: float,
+    persistence: float,
+    samples: int,
+) -> list[float | None]:
+    """The estimates of p-streams that follow one another, bits per second; none for one with a single gap."""

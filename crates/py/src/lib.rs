@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod errors;
+mod rapid;
 mod results;
 mod run;
 mod walk;
@@ -15,6 +16,8 @@ mod _native {
     use crate::catalogue::catalogue;
     #[pymodule_export]
     use crate::errors::{Cancelled, PhysicsError, ScenarioError};
+    #[pymodule_export]
+    use crate::rapid::{bass, rapid_estimates, rapid_gaps};
     #[pymodule_export]
     use crate::results::Results;
     #[pymodule_export]

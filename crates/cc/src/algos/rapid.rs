@@ -38,13 +38,12 @@ use crate::pace::HEADER_BYTES;
 use crate::registry::Controller;
 use adaptor::Adaptor;
 use config::Config;
-use estimator::{Estimator, Sample};
 use probes::{Arrived, Probes};
 use sparelane_core::{Dur, Rate, Time};
-use stream::Shape;
 
 pub use bass::{Bass, Pair};
-pub use estimator::Excursion;
+pub use estimator::{Estimator, Excursion, Sample};
+pub use stream::Shape;
 
 /// What the catalogue says of it.
 pub const CONTROLLER: Controller = Controller {
