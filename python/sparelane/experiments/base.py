@@ -68,6 +68,7 @@ class Outcome:
         drops: one row per direction of a cable and class, as `Result.drops`.
         delays: how long packets were under way, as `Result.delays`; empty unless the scenario asks for it.
         series: time series, as `Result.series`; empty unless the scenario asks for any.
+        packets: of one flow, as `Result.packets`; empty unless the scenario asks for any.
         digest: of the whole run.
     """
 
@@ -75,6 +76,7 @@ class Outcome:
     drops: pl.DataFrame
     delays: pl.DataFrame
     series: pl.DataFrame
+    packets: pl.DataFrame
     digest: str
 
     def without_tables(self) -> Outcome:
@@ -85,6 +87,7 @@ class Outcome:
             drops=self.drops.clear(),
             delays=self.delays.clear(),
             series=self.series.clear(),
+            packets=self.packets.clear(),
         )
 
 

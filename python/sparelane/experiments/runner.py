@@ -121,5 +121,10 @@ class _Crew:
 def distil(result: Result) -> Outcome:
     """The part of a run's results that experiments read."""
     return Outcome(
-        flows=result.flows, drops=result.drops, delays=result.delays, series=result.series, digest=result.digest
+        flows=result.flows,
+        drops=result.drops,
+        delays=result.delays,
+        series=result.series,
+        packets=result.packets,
+        digest=result.digest,
     )
