@@ -9,7 +9,7 @@ OUT ?= out
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock .cargo/config.toml
 
-.PHONY: run test build check bench bench-peers bench-controllers clean
+.PHONY: run test build check bench bench-peers bench-controllers bench-windows clean
 
 run: build
 	$(BIN)/sparelane reproduce rc3/fig8-load --quick -o $(OUT)
@@ -45,6 +45,9 @@ bench-peers: build
 
 bench-controllers: build
 	$(BIN)/python benches/controllers.py --ns3
+
+bench-windows: build
+	$(BIN)/python benches/windows.py --ns3
 
 clean:
 	rm -rf target $(VENV) $(OUT) benches/work

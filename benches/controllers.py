@@ -21,7 +21,7 @@ from pathlib import Path
 from controllers_record import read_record, write_record
 from controllers_run import Measured, ns3_command, ns3_measured, ours
 from controllers_scenarios import SCENARIOS, Scenario
-from controllers_show import Row, markdown, show
+from controllers_show import HEADINGS, Row, markdown, show
 from ns3_build import WORK, build_ns3_program, must_run, say
 from peers_rows import PeersError
 
@@ -57,9 +57,10 @@ def compare(*, with_ns3: bool, only: str, markdown_file: Path | None) -> int:
         raise PeersError(f"ns-3's side is not recorded for {', '.join(missing)}; run with --ns3")
     with tempfile.TemporaryDirectory() as folder:
         rows = [Row(scenario, ours(scenario, Path(folder)), record[scenario.name]) for scenario in chosen]
-    show(rows)
+    lines = [row.cells() for row in rows]
+    show("Controllers beside ns-3's", HEADINGS, lines)
     if markdown_file is not None:
-        markdown_file.write_text(markdown(rows), encoding="utf-8")
+        markdown_file.write_text(markdown(HEADINGS, lines), encoding="utf-8")
     return 0 if all(row.holds for row in rows) else 1
 
 

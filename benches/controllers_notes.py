@@ -27,9 +27,9 @@ AS_EXPECTED = Note("")
 NOTES: dict[str, Note] = {
     "vegas-100M-40ms-1x-1.00bdp": Note(
         "ns-3 holds with an empty queue, ours with 3 packets, between alpha = 2 and beta = 4. BaseRTT in ns-3's log "
-        "is 40.027 ms, where full packets take 40.148 ms and the handshake's small ones 40.010 ms, as a smoothed time "
-        "would be: one packet's time too little; and it rounds the packets in the queue up. With alpha = 20 and "
-        "beta = 40 the same packets are 8 %",
+        "is 40.027 ms, where full packets take 40.148 ms and the handshake's small ones 40.010 ms, since ns-3 tells "
+        "laws the smoothed time: one packet's time too little; and it rounds the packets in the queue up. With alpha = "
+        "20 and beta = 40 the same packets are 8 %",
         queue=(2.0, 4.0),
     ),
     "vegas-1G-20ms-4x-0.25bdp": Note(

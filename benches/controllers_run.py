@@ -4,8 +4,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from controllers_scenarios import Scenario
+from controllers_scenarios import Peer, Scenario
 from workloads import FULL_PACKET_BYTES
+
+SEGMENT_BYTES = 1460
 
 # As ns3_network.h sets up TCP in ns-3.
 OURS = """
@@ -19,7 +21,7 @@ path = "{topo}"
 {queue}
 
 [transport]
-mss = "1460B"
+mss = "{segment_bytes}B"
 sack = true
 delayed_ack = false
 min_rto = "200ms"
@@ -37,7 +39,7 @@ scheme = "peer"
 
 [sample]
 interval = "{interval_ns}ns"
-queues = [["west", "east"]]
+{watched}
 """
 
 
@@ -61,7 +63,7 @@ def ours(scenario: Scenario, folder: Path) -> Measured:
     import sparelane
 
     scenario.write(folder)
-    text = ours_text(scenario, folder)
+    text = ours_text(scenario, folder, 'queues = [["west", "east"]]')
     whole = sparelane.run(text, seed=1)
     # What crossed the bottleneck before is what crosses it in a run that ends there.
     before = sparelane.run(text, seed=1, set={"duration": f"{scenario.from_s}s"})
@@ -74,8 +76,8 @@ def ours(scenario: Scenario, folder: Path) -> Measured:
     return Measured((sent[0] - sent[1]) / capacity_bytes, waiting_bytes / FULL_PACKET_BYTES)
 
 
-def ours_text(scenario: Scenario, folder: Path) -> str:
-    """The scenario as sparelane reads it."""
+def ours_text(scenario: Scenario, folder: Path, watched: str) -> str:
+    """The scenario as sparelane reads it; `watched` is what `[sample]` names."""
     peer, dumbbell = scenario.peer, scenario.dumbbell
     parameters = dict(peer.parameters)
     if scenario.ssthresh_packets is not None:
@@ -89,10 +91,12 @@ def ours_text(scenario: Scenario, folder: Path) -> str:
         topo=folder / f"{scenario.name}.topo",
         flows=folder / f"{scenario.name}.flows",
         queue=_lines(queue),
+        segment_bytes=SEGMENT_BYTES,
         transport=_lines(peer.transport),
         controller=peer.ours,
         parameters=_lines(parameters),
         interval_ns=scenario.interval_ns,
+        watched=watched,
     )
 
 
@@ -107,9 +111,9 @@ def ns3_command(scenario: Scenario, program: Path, folder: Path, extra: dict[str
         "ns3::TcpSocket::InitialCwnd": "10",
         **scenario.peer.attributes,
     }
-    mss_bytes = int(attributes.get("ns3::TcpSocket::SegmentSize", "1460"))
     if scenario.ssthresh_packets is not None:
-        attributes["ns3::TcpSocket::InitialSlowStartThreshold"] = str(scenario.ssthresh_packets * mss_bytes)
+        ssthresh_bytes = scenario.ssthresh_packets * ns3_segment_bytes(scenario.peer)
+        attributes["ns3::TcpSocket::InitialSlowStartThreshold"] = str(ssthresh_bytes)
     attributes |= extra or {}
     return [
         str(program),
@@ -120,6 +124,11 @@ def ns3_command(scenario: Scenario, program: Path, folder: Path, extra: dict[str
         f"--mark-at={scenario.dumbbell.mark_at}",
         *(f"--{name}={value}" for name, value in attributes.items()),
     ]
+
+
+def ns3_segment_bytes(peer: Peer) -> int:
+    """The payload of a full segment in ns-3."""
+    return int(peer.attributes.get("ns3::TcpSocket::SegmentSize", str(SEGMENT_BYTES)))
 
 
 def ns3_measured(text: str) -> Measured:

@@ -139,7 +139,7 @@ LEDBAT_ATTRIBUTES = {
 }
 TEN_SEGMENTS = {"initial_window": "10"}
 LEDBAT = Peer("ledbat", "ns3::TcpLedbat", TEN_SEGMENTS, LEDBAT_ATTRIBUTES, own_start=True)
-# With the growth of one segment beyond what is in flight that RFC 6817 allows; see ns3_controllers.cc.
+# With the growth of one segment beyond what is in flight that RFC 6817 allows; see ns3_mended.h.
 LEDBAT_MENDED = Peer("ledbat", "ns3::TcpLedbatMended", TEN_SEGMENTS, LEDBAT_ATTRIBUTES, own_start=True, suffix="m")
 LEDBAT_MENDED_25MS = Peer(
     "ledbat",

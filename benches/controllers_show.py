@@ -11,6 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+LEFT = ("scenario", "script", "reason")
 HEADINGS = ("scenario", "link use", "ns-3", "difference", "mean queue", "ns-3", "difference", "as it should", "reason")
 
 
@@ -40,7 +41,7 @@ class Row:
     @property
     def holds(self) -> bool:
         """Whether both differences are as small as they should be, or as they are explained."""
-        return _within(self.link_use_difference, self.note.link_use) and _within(self.queue_difference, self.note.queue)
+        return within(self.link_use_difference, self.note.link_use) and within(self.queue_difference, self.note.queue)
 
     def cells(self) -> tuple[str, ...]:
         """What the table says of it, by `HEADINGS`."""
@@ -58,21 +59,22 @@ class Row:
         )
 
 
-def show(rows: Sequence[Row]) -> None:
-    """Print the table."""
-    table = Table(title="Controllers beside ns-3's", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    for heading in HEADINGS:
-        table.add_column(heading, justify="left" if heading in ("scenario", "reason") else "right")
-    for row in rows:
-        table.add_row(*row.cells())
+def show(title: str, headings: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+    """Print a table."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in LEFT else "right")
+    for line in lines:
+        table.add_row(*line)
     Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
 
 
-def markdown(rows: Sequence[Row]) -> str:
+def markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """The table for a document."""
-    lines = [HEADINGS, ("---",) * len(HEADINGS), *(row.cells() for row in rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    with_headings = [headings, ["---"] * len(headings), *lines]
+    return "".join(f"| {' | '.join(line)} |\n" for line in with_headings)
 
 
-def _within(difference: float, bounds: tuple[float, float]) -> bool:
+def within(difference: float, bounds: tuple[float, float]) -> bool:
+    """Whether a difference is within these, bounds included."""
     return bounds[0] <= difference <= bounds[1]

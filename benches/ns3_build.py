@@ -16,7 +16,6 @@ NS3_VERSION = "3.44.post0"
 NS3_LIBRARY_PREFIX = "ns3.44-"
 NS3_LIBRARIES = ("core", "network", "internet", "point-to-point", "traffic-control", "stats", "bridge")
 NS3_VENV = WORK / "ns3-venv"
-NS3_HEADER = FOLDER / "ns3_network.h"
 
 
 def ns3_package() -> Path:
@@ -37,7 +36,7 @@ def build_ns3_program(name: str) -> Path:
     source, program = FOLDER / f"{name}.cc", WORK / name
     package = ns3_package()
     if program.exists() and program.stat().st_mtime > max(
-        path.stat().st_mtime for path in (source, NS3_HEADER, package)
+        path.stat().st_mtime for path in (source, *FOLDER.glob("ns3_*.h"), package)
     ):
         return program
     compiler = shutil.which("g++")

@@ -1,17 +1,25 @@
 // Runs a neutral workload (its format: workloads.py) in ns-3 and watches its last link; prints one line of JSON.
 //
 //     ns3_controllers --base=work/NAME --duration=40 --from=15 [--interval=1000000] [--mark-at=20] [--series=FILE.csv]
+//                     [--drop=8000,20000] [--windows-every=500000000]
 //                     [--ns3::TcpL4Protocol::SocketType=ns3::TcpCubic ...]
 //
 // Of the last link of NAME.topo, in the direction from its first node to its second, from `from` seconds on: how many
 // bytes it carried, and the packets that waited, the mean of a look every `interval` nanoseconds. With `mark-at` that
-// queue marks packets that find so many waiting. Every attribute of ns-3 can be set on the command line.
+// queue marks packets that find so many waiting. With `drop` that link loses the first transmission of these data
+// segments, numbered from 0, of its only flow. With `windows-every` the congestion window of host 0 is printed, too, in
+// bytes, with a look every so many nanoseconds. Every attribute of ns-3 can be set on the command line.
 
+#include "ns3_mended.h"
 #include "ns3_network.h"
+#include "ns3_windows.h"
 
 #include "ns3/traffic-control-module.h"
 
+#include <optional>
+
 using namespace workload;
+using namespace mended;
 
 namespace {
 
@@ -31,11 +39,11 @@ class Watch {
 
     void Record(const std::string& path) { m_series.open(path); }
 
-    // As one line of JSON; the time watched ends at `until`.
+    // As the beginning of one line of JSON; the time watched ends at `until`.
     void Print(Time until) const {
         const auto rate = GetRate().GetBitRate();
         const double capacityBytes = rate / 8.0 * (until - m_from).GetSeconds();
-        std::printf("{\"link_use\": %.6f, \"mean_queue_packets\": %.4f, \"drops\": %u, \"marks\": %u}\n",
+        std::printf("{\"link_use\": %.6f, \"mean_queue_packets\": %.4f, \"drops\": %u, \"marks\": %u",
                     m_sentBytes / capacityBytes, m_waited / m_looks, m_drops, m_marks);
     }
 
@@ -79,30 +87,6 @@ class Watch {
     std::ofstream m_series;
 };
 
-// ns-3's LEDBAT with ALLOWED_INCREASE of RFC 6817 section 2.4.2, one segment. ns-3 limits the window to what was in flight
-// before the acknowledgment, so that it never grows, and beyond the target falls by a segment with every acknowledgment.
-// The limit is of the highest byte sent: it is raised by a segment for as long as the law looks at it.
-class TcpLedbatMended : public TcpLedbat {
-  public:
-    static TypeId GetTypeId() {
-        static TypeId id = TypeId("ns3::TcpLedbatMended").SetParent<TcpLedbat>().AddConstructor<TcpLedbatMended>();
-        return id;
-    }
-
-    TypeId GetInstanceTypeId() const override { return GetTypeId(); }
-    Ptr<TcpCongestionOps> Fork() override { return CopyObject<TcpLedbatMended>(this); }
-
-  protected:
-    void CongestionAvoidance(Ptr<TcpSocketState> state, uint32_t segmentsAcked) override {
-        const SequenceNumber32 highest = state->m_highTxMark;
-        state->m_highTxMark = highest + state->m_segmentSize;
-        TcpLedbat::CongestionAvoidance(state, segmentsAcked);
-        state->m_highTxMark = highest;
-    }
-};
-
-NS_OBJECT_ENSURE_REGISTERED(TcpLedbatMended);
-
 // A queue that marks packets which find `markAt` waiting, and drops none until `limitPackets` wait. ns-3 has that as RED
 // without averaging and with both thresholds alike. It sits before the device's own queue, which is cut to one packet:
 // that packet waits, too, so the threshold is one less.
@@ -119,6 +103,12 @@ Ptr<QueueDisc> MarkAt(uint32_t markAt, uint32_t limitPackets, Ptr<PointToPointNe
     return helper.Install(device).Get(0);
 }
 
+uint32_t SegmentBytes() {
+    TypeId::AttributeInformation attribute;
+    TcpSocket::GetTypeId().LookupAttributeByName("SegmentSize", &attribute);
+    return DynamicCast<const UintegerValue>(attribute.initialValue)->Get();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -128,6 +118,8 @@ int main(int argc, char** argv) {
     double fromS = 0;
     int64_t intervalNs = 1'000'000;
     uint32_t markAt = 0;
+    std::string drop;
+    int64_t windowsEveryNs = 0;
     SetTcpDefaults(0);
     CommandLine command(__FILE__);
     command.AddValue("base", "the workload's files without .topo and .flows", base);
@@ -136,6 +128,8 @@ int main(int argc, char** argv) {
     command.AddValue("interval", "nanoseconds between looks at the queue", intervalNs);
     command.AddValue("mark-at", "packets waiting from which the link marks; 0 never", markAt);
     command.AddValue("series", "CSV file to write with every look at the queue", seriesPath);
+    command.AddValue("drop", "numbers of data segments that the link drops once, with commas between", drop);
+    command.AddValue("windows-every", "nanoseconds between looks at the window of host 0; 0 none", windowsEveryNs);
     command.Parse(argc, argv);
 
     const Workload w = ReadWorkload(base);
@@ -151,9 +145,25 @@ int main(int argc, char** argv) {
     if (!seriesPath.empty()) {
         watch.Record(seriesPath);
     }
+    if (!drop.empty()) {
+        devices.back()->SetReceiveErrorModel(CreateObject<DropSegments>(drop, SegmentBytes()));
+    }
+    std::optional<WindowSeries> windows;
+    if (windowsEveryNs > 0) {
+        windows.emplace(NanoSeconds(w.orders.at(0).startNs), NanoSeconds(windowsEveryNs));
+    }
     Simulator::Stop(Seconds(durationS));
     Simulator::Run();
     watch.Print(Seconds(durationS));
+    if (windows) {
+        const char* separator = ", \"windows\": [";
+        for (const uint32_t bytes : windows->Bytes()) {
+            std::printf("%s%u", separator, bytes);
+            separator = ", ";
+        }
+        std::printf("]");
+    }
+    std::printf("}\n");
     std::fflush(stdout);
     std::_Exit(0);  // taking the network down again takes long and measures nothing
 }

@@ -17,7 +17,7 @@
 //!
 //! Where others differ: the paper also spaces segments and estimates the bandwidth at the start. ns-3 (TcpHybla) has a
 //! reference of 50 ms, takes the least round-trip time in whole milliseconds, rounds nothing else, and halves what is
-//! in flight.
+//! in flight. It takes it only when the smoothed time equals it, which is hardly ever: rho stays 1 (3.44).
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::increase::{Increase, counted_bytes};

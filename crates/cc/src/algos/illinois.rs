@@ -17,7 +17,8 @@
 //!
 //! ns-3 (TcpIllinois) cuts what is in flight; takes delays in whole milliseconds, which makes da and dm zero on short
 //! paths; compares `WinThresh` in segments with the window in bytes, so that no window is below it; and counts good
-//! windows from the start, before the first bad one.
+//! windows from the start, before the first bad one. Its delays are of the smoothed round-trip time, and it adds
+//! alpha up in whole numbers, so that a window with alpha below 1 stands still (3.44).
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::increase::counted_bytes;

@@ -12,6 +12,9 @@
 //! Where we differ: Linux divides by BaseRTT instead of RTT, which counts the rate of an empty path and comes to the same
 //! where the queue is short. Slow start doubles the window in every round trip, as in Linux, and not in every second. The
 //! paper's own timeouts and its retransmissions after one duplicate are the transport's matter, and left out.
+//!
+//! ns-3 (TcpVegas) is told the smoothed round-trip time (3.44), and at a loss goes to the threshold of slow start,
+//! which it keeps at three quarters of the window.
 
 use super::newreno::NewReno;
 use crate::contract::{Ack, Congestion, Cx, Phase};

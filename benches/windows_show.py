@@ -1,0 +1,94 @@
+"""Rows, and a figure, of `windows.py`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from controllers_show import within
+from windows_notes import WindowNote, note_of
+from windows_run import Windows
+from windows_scripts import Script
+
+QUARTERS = 4
+HEADINGS = (
+    "script",
+    "windows at each quarter",
+    "ns-3",
+    "mean difference",
+    "largest at a quarter",
+    "as it should",
+    "reason",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRow:
+    """One script in both simulators; windows in segments."""
+
+    script: Script
+    ours: Windows
+    ns3: Windows
+
+    @property
+    def differences(self) -> list[float]:
+        """Of ours from ns-3's at each look, as a share of ns-3's."""
+        # ns-3 does not look at the very end.
+        return [ours / ns3 - 1 for ours, ns3 in zip(self.ours, self.ns3, strict=False)]
+
+    @property
+    def mean_difference(self) -> float:
+        """Mean of the differences, whatever their sign."""
+        return sum(map(abs, self.differences)) / len(self.differences)
+
+    @property
+    def quarters(self) -> list[int]:
+        """The looks at the end of each quarter of the run, by their number."""
+        looks = len(self.differences)
+        return [looks * quarter // QUARTERS - 1 for quarter in range(1, QUARTERS + 1)]
+
+    @property
+    def difference_at_a_quarter(self) -> float:
+        """The largest difference at the end of a quarter."""
+        return max((self.differences[look] for look in self.quarters), key=abs)
+
+    @property
+    def note(self) -> WindowNote:
+        """How far apart they may be, and why."""
+        return note_of(self.script.name)
+
+    @property
+    def holds(self) -> bool:
+        """Whether both differences are as small as they should be, or as they are explained."""
+        return within(self.mean_difference, self.note.mean) and within(self.difference_at_a_quarter, self.note.quarters)
+
+    def cells(self) -> tuple[str, ...]:
+        """What the table says of it, by `HEADINGS`."""
+        return (
+            self.script.name,
+            *(", ".join(f"{windows[look]:.0f}" for look in self.quarters) for windows in (self.ours, self.ns3)),
+            f"{self.mean_difference:.1%}",
+            f"{self.difference_at_a_quarter:+.1%}",
+            ("explained" if self.note.reason else "yes") if self.holds else "no",
+            self.note.reason,
+        )
+
+
+def figure(rows: Sequence[WindowRow], path: Path) -> None:
+    """Draw the windows over time, a panel for each script."""
+    from matplotlib import pyplot
+
+    columns = 4
+    lines = -(-len(rows) // columns)
+    drawing, panels = pyplot.subplots(lines, columns, figsize=(4 * columns, 2.4 * lines), layout="constrained")
+    for row, panel in zip(rows, panels.flat, strict=False):
+        for windows, name, style in ((row.ours, "sparelane", "-"), (row.ns3, "ns-3", "--")):
+            times_s = [(look + 1) * row.script.every_ms / 1000 for look in range(len(windows))]
+            panel.plot(times_s, windows, style, label=name)
+        panel.set_title(row.script.name, fontsize=9)
+        panel.set_ylim(0)
+    for panel in panels.flat[len(rows) :]:
+        panel.axis("off")
+    panels.flat[0].legend(fontsize=8)
+    drawing.supxlabel("time (s)")
+    drawing.supylabel("congestion window (segments)")
+    drawing.savefig(path, dpi=80)
