@@ -37,6 +37,7 @@ impl Sampler {
                     let Some(flow) = world.flows.iter().find(|flow| flow.open && flow.id == id) else { continue };
                     flow.sender.controller().trace(&mut put);
                     put("in_flight_bytes", flow.sender.in_flight_bytes() as f64);
+                    put("held_bytes", flow.receiver.held_bytes() as f64);
                     if let Some(srtt) = flow.sender.srtt() {
                         put("srtt_s", srtt.as_secs_f64());
                     }

@@ -33,7 +33,7 @@ ASSUMPTIONS = (
     'The switches hold 1 MB behind each port, drop-tail. The paper says "fairly shallow-buffered".',
     "Segments of 8948 bytes (jumbo frames), which is what makes Table III's New Reno follow its response function. The "
     "simulator's packets have 40 bytes of headers, and none of Ethernet's 38.",
-    "Delayed acknowledgments, one for two segments; timeouts of at least 200 ms; initial windows of 3 segments; "
+    "Delayed acknowledgments, one for two segments; timeouts of at least 200 ms; initial windows of 2 segments; "
     "windows grow by acknowledgments and not by bytes, as in Linux 2.6.32. RAPID by its defaults: N = 64, tau = 10 ms, "
     "eta = 3, gamma = 3, a window of 16,000 segments.",
     "Hosts at 10 Gb/s interrupt after 50 us or 16 packets, whichever is first. The paper names the interface (Intel "

@@ -1,0 +1,125 @@
+"""RAPID, Figs. 12 and 13: three transfers of the same protocol share the path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcome, Outcomes, Simulation, measured
+from sparelane.experiments.rapid import testbed, transfers
+
+# The starts of the three transfers, in shares of a run, and when all three count.
+STARTS = (0.0, 0.2, 0.4)
+COUNTED_FROM = 0.5
+SHARED = 'pairs=[["left0", "right0"], ["left1", "right1"], ["left0", "right0"]]'
+INTERVALS = 120
+FAIRNESS = "Jain's index"
+UTILIZATION = "throughput of the three"
+
+
+def simulation(scheme: str, seed: int, effort: Effort) -> Simulation:
+    """Three transfers that start one after another."""
+    gap_s = effort.stop_s * (STARTS[1] - STARTS[0])
+    return testbed.simulation(
+        scheme,
+        seed,
+        effort.stop_s,
+        label=f"three of {scheme}",
+        settings=(
+            f'workload={{kind="bulk", scheme="{scheme}", {SHARED}, size="unlimited", gap="{gap_s:g}s"}}',
+            f"measure.from={effort.stop_s * COUNTED_FROM:g}s",
+            f"sample.interval={effort.stop_s / INTERVALS * 1e3:g}ms",
+            "sample.flows=[0, 1, 2]",
+        ),
+    )
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """Every scheme with every seed."""
+    return [simulation(scheme, seed, effort) for scheme in transfers.SCHEMES for seed in effort.seed_numbers()]
+
+
+def shares_gbps(outcome: Outcome, effort: Effort) -> list[float]:
+    """What each transfer got while all three were there."""
+    counted_s = effort.stop_s * (1 - COUNTED_FROM)
+    return [bytes_ * 8 / counted_s / 1e9 for bytes_ in outcome.flows.sort("id")["measured_bytes"].to_list()]
+
+
+def jain(shares: Sequence[float]) -> float:
+    """Jain's index of fairness: 1 for equal shares, one over their number where one has all."""
+    squares = sum(share * share for share in shares)
+    return sum(shares) ** 2 / (len(shares) * squares) if squares else 1.0
+
+
+def throughputs(outcome: Outcome, effort: Effort) -> pl.DataFrame:
+    """Throughput over time: `time_s`, `flow` and `gbps`, of every interval of sampling."""
+    interval_s = effort.stop_s / INTERVALS
+    held = outcome.series.filter(pl.col("quantity") == "held_bytes").sort("probe", "time_s")
+    return held.select(
+        pl.col("time_s"),
+        pl.col("probe").cast(pl.String).alias("flow"),
+        (pl.col("value").diff().over("probe") * 8 / interval_s / 1e9).alias("gbps"),
+    ).drop_nulls()
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """Fairness and throughput of each scheme; the paper prints figures only."""
+    rows = []
+    curves = {}
+    for scheme, label in transfers.SCHEMES.items():
+        found = [outcomes[simulation(scheme, seed, effort)] for seed in effort.seed_numbers()]
+        shares = [shares_gbps(outcome, effort) for outcome in found]
+        rows.append(measured(label, FAIRNESS, "", None, [jain(each) for each in shares]))
+        rows.append(measured(label, UTILIZATION, "Gb/s", None, [sum(each) for each in shares]))
+        curves[scheme] = throughputs(found[0], effort)
+    found_rows = Evaluation(tuple(rows))
+    indices = {label: found_rows.find(label, FAIRNESS).ours or 0 for label in transfers.SCHEMES.values()}
+    used = {label: found_rows.find(label, UTILIZATION).ours or 0 for label in transfers.SCHEMES.values()}
+    best = sorted((label for label in indices if used[label] > 8), key=lambda label: -indices[label])
+    notes = (
+        "Of those that use more than 8 Gb/s, by fairness: "
+        + ", ".join(f"{label} {indices[label]:.3f}" for label in best)
+        + ".",
+    )
+    return Evaluation(tuple(rows), notes=notes, curves=curves)
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """Throughput over time of the three transfers, scheme by scheme."""
+    drawing, panels = plots.figure(3, width_inches=plots.PAGE_INCHES, rows=5)
+    looks = (plots.RC3, plots.THIRD, plots.FIFTH)
+    for axes, (scheme, label) in zip(panels, transfers.SCHEMES.items(), strict=True):
+        for index, look in enumerate(looks):
+            curve = evaluation.curves[scheme].filter(pl.col("flow") == f"flow {index}")
+            plots.line(axes, f"transfer {index + 1}", look, curve["time_s"].to_list(), curve["gbps"].to_list())
+        index = evaluation.find(label, FAIRNESS).ours
+        axes.set_title(f"{label} ({index:.2f})")
+        axes.set_ylim(0, 10)
+    for axes in panels[-3:]:
+        axes.set_xlabel("time (s)")
+    for axes in panels[::3]:
+        axes.set_ylabel("Gb/s")
+    drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    return drawing
+
+
+EXPERIMENT = Experiment(
+    id="rapid/fig13-fairness",
+    title="Three transfers of one protocol",
+    source="RAPID, section V-E, Figs. 12 and 13",
+    method="Three transfers between two pairs of hosts, each active during another interval, with each protocol.",
+    assumptions=(
+        *testbed.ASSUMPTIONS,
+        "Transfers start at 0, a fifth and two fifths of a run and do not end; fairness is of what they get in its second "
+        "half. The first and the third share both hosts. The paper prints no numbers.",
+        "Windows of up to 38.5 MB for each transfer.",
+    ),
+    full=Effort("full", seeds=2, stop_s=60.0),
+    quick=Effort("quick", seeds=1, stop_s=4.0),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+)

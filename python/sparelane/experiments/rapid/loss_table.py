@@ -1,0 +1,129 @@
+"""Throughput under random loss, for all schemes: what Tables III and IV share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Outcomes, Row, Simulation, measured
+from sparelane.experiments.rapid import testbed, transfers
+from sparelane.experiments.rapid.printed import LOSS_RATES
+
+# The share of a run after which throughput counts.
+WARM_UP_SHARE = 1 / 3
+METRIC = "throughput"
+
+ASSUMPTIONS = (
+    "Data segments are lost at random on the sender's cable, each with the same probability; the paper drops them in the "
+    "receiving host (RAPID) or in the sending one (netem). Acknowledgments are not lost.",
+    "Receive windows of 38.5 MB, the path's bandwidth-delay product and the switch's queue, but for RAPID: New Reno over "
+    "a shallow buffer cannot otherwise have 9.75 Gb/s without loss, as the paper prints.",
+    "Throughput is payload, counted in the last two thirds of runs of 60 s. At 1e-8 a loss is expected every 720 s "
+    "at full rate: those rows are of runs that mostly have none.",
+    "FAST has alpha = 200 packets; the paper tuned its own port, and gives no numbers.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LossTable:
+    """One of the two tables.
+
+    Attributes:
+        printed: the paper's numbers by scheme, for each of `LOSS_RATES`.
+        settings: overrides of the scenario, besides the loss.
+        quick_schemes: what a quick run has.
+    """
+
+    printed: Mapping[str, Sequence[float]]
+    settings: tuple[str, ...]
+    quick_schemes: tuple[str, ...] = ("rapid", "newreno", "cubic", "scalable")
+
+    def schemes(self, effort: Effort) -> list[str]:
+        """All, or a few in a quick run."""
+        return list(transfers.SCHEMES if effort.name == "full" else self.quick_schemes)
+
+    def simulation(self, scheme: str, loss: float, seed: int, effort: Effort) -> Simulation:
+        """One run."""
+        lossy = (f"link.0.loss={loss:g}", "link.0.loss_from=left0", "link.0.loss_of=data") if loss else ()
+        return testbed.simulation(
+            scheme,
+            seed,
+            effort.stop_s,
+            label=f"{scheme} loss {loss:g}",
+            settings=(f"measure.from={effort.stop_s * WARM_UP_SHARE:g}s", *self.settings, *lossy),
+        )
+
+    def plan(self, effort: Effort) -> list[Simulation]:
+        """Every scheme at every loss rate with every seed."""
+        return [
+            self.simulation(scheme, loss, seed, effort)
+            for scheme in self.schemes(effort)
+            for loss in LOSS_RATES
+            for seed in effort.seed_numbers()
+        ]
+
+    def evaluate(self, effort: Effort, outcomes: Outcomes) -> Evaluation:
+        """A row for each scheme and loss rate, and the order of schemes at 1e-5."""
+        counted_s = effort.stop_s * (1 - WARM_UP_SHARE)
+        rows = []
+        for scheme in self.schemes(effort):
+            for loss, paper in zip(LOSS_RATES, self.printed[scheme], strict=True):
+                found = [outcomes[self.simulation(scheme, loss, seed, effort)] for seed in effort.seed_numbers()]
+                values = [transfers.gbps(outcome, counted_s) for outcome in found]
+                rows.append(measured(name(scheme, loss), METRIC, "Gb/s", paper, values))
+        evaluation = Evaluation(tuple(rows))
+        return Evaluation(evaluation.rows, notes=self.notes(evaluation, self.schemes(effort)))
+
+    def notes(self, evaluation: Evaluation, schemes: Sequence[str]) -> tuple[str, ...]:
+        """How the numbers stand to the paper's, all in all."""
+        return (order_note(evaluation, schemes), *factor_notes(evaluation, schemes))
+
+
+def name(scheme: str, loss: float) -> str:
+    """The name of a row."""
+    return f"{transfers.SCHEMES[scheme]}, {f'loss {loss:g}' if loss else 'no loss'}"
+
+
+def order_note(evaluation: Evaluation, schemes: Sequence[str], loss: float = 1e-5) -> str:
+    """The schemes by throughput at one loss rate, ours and the paper's."""
+    rows = {scheme: evaluation.find(name(scheme, loss), METRIC) for scheme in schemes}
+    ours = sorted(rows, key=lambda scheme: -(rows[scheme].ours or 0))
+    paper = sorted(rows, key=lambda scheme: -(rows[scheme].paper or 0))
+    text = ", ".join(transfers.SCHEMES[scheme] for scheme in ours)
+    theirs = ", ".join(transfers.SCHEMES[scheme] for scheme in paper)
+    return f"By throughput at a loss of {loss:g}, ours: {text}. The paper's: {theirs}."
+
+
+def factor_notes(evaluation: Evaluation, schemes: Sequence[str]) -> list[str]:
+    """Which rows up to a loss of 1e-3 are more than a factor of 1.5 off, and how far RAPID's are."""
+
+    def factor(row: Row) -> float:
+        return max(row.ours / row.paper, row.paper / row.ours) if row.ours and row.paper else float("inf")
+
+    rows = [evaluation.find(name(scheme, loss), METRIC) for scheme in schemes for loss in LOSS_RATES if loss < 2e-3]
+    far = [f"{row.row} ({factor(row):.2f})" for row in rows if factor(row) > 1.5]
+    rapid = [f"{100 * (row.difference or 0) / (row.paper or 1):+.1f} %" for row in rows if row.row.startswith("RAPID")]
+    return [
+        f"RAPID is off by {', '.join(rapid)}, from no loss to 1e-3.",
+        f"{len(rows) - len(far)} of {len(rows)} rows up to 1e-3 are within a factor of 1.5; the others: {', '.join(far) or 'none'}.",
+    ]
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """Throughput over the loss rate, of a few schemes, with the paper's numbers as crosses."""
+    drawing, [axes] = plots.figure()
+    places = [1e-9, *LOSS_RATES[1:]]
+    for index, (scheme, look) in enumerate(transfers.SHOWN.items()):
+        rows = [evaluation.find(name(scheme, loss), METRIC) for loss in LOSS_RATES]
+        plots.points(axes, transfers.SCHEMES[scheme], look, places, rows)
+        plots.crosses(axes, places, rows, label=index == 0)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xticks(places, ["none", *(f"$10^{{{exponent}}}$" for exponent in range(-8, -1))])
+    axes.set_xlabel("probability of loss")
+    axes.set_ylabel("throughput (Gb/s)")
+    plots.legend_above(axes, 3)
+    return drawing

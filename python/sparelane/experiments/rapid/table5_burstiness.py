@@ -1,0 +1,131 @@
+"""RAPID, Tables I and V and Fig. 9: a transfer beside cross traffic of three levels of burstiness."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcome, Outcomes, Simulation, measured
+from sparelane.experiments.rapid import testbed, transfers
+from sparelane.experiments.rapid.printed import TABLE_V
+
+# The paper's names in this table, and the cross traffic.
+LEVELS = {"UDP": "CBR", "SCT": "SCT", "BCT": "BCT"}
+# The paper's 5-95 % range of the cross traffic's rate at 1 ms, Gb/s.
+BURSTINESS = {"UDP": 0.49, "SCT": 1.40, "BCT": 2.62}
+WARM_UP_SHARE = 0.1
+LINK_USE = "use of what the cross traffic leaves"
+
+
+def schemes(effort: Effort) -> Sequence[str]:
+    """All, or a few in a quick run."""
+    return list(transfers.SCHEMES if effort.name == "full" else transfers.SHOWN)
+
+
+def simulation(scheme: str, level: str, seed: int, effort: Effort) -> Simulation:
+    """One run."""
+    return testbed.simulation(
+        scheme,
+        seed,
+        effort.stop_s,
+        label=f"{scheme} beside {level}",
+        cross_traffic=LEVELS[level],
+        settings=(f"measure.from={effort.stop_s * WARM_UP_SHARE:g}s",),
+    )
+
+
+def alone(level: str, seed: int, effort: Effort) -> Simulation:
+    """The cross traffic without the transfer, for its burstiness."""
+    return testbed.simulation(
+        "newreno",
+        seed,
+        min(effort.stop_s, 20.0),
+        label=f"{level} alone",
+        cross_traffic=LEVELS[level],
+        settings=("workload.size=1packets", "sample.interval=1ms", 'sample.links=[["west", "east"]]'),
+    )
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """Every scheme beside every level, and the levels alone."""
+    return [
+        *(alone(level, seed, effort) for seed in effort.seed_numbers() for level in LEVELS),
+        *(
+            simulation(scheme, level, seed, effort)
+            for seed in effort.seed_numbers()
+            for scheme in schemes(effort)
+            for level in LEVELS
+        ),
+    ]
+
+
+def rates_gbps(outcome: Outcome) -> pl.Series:
+    """The rate of the cross traffic in every millisecond but the first hundred."""
+    sent = outcome.series.filter((pl.col("quantity") == "sent_bytes") & (pl.col("time_s") > 0.1))
+    return sent["value"] * 8 / 1e-3 / 1e9
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """The burstiness of each level, and the use of the link and the loss of each scheme beside it."""
+    rows = []
+    left_gbps = {}
+    for level, printed in BURSTINESS.items():
+        found = {seed: rates_gbps(outcomes[alone(level, seed, effort)]) for seed in effort.seed_numbers()}
+        ranges = [float(rates.quantile(0.95) or 0) - float(rates.quantile(0.05) or 0) for rates in found.values()]
+        rows.append(measured(f"cross traffic, {level}", "5-95 % range at 1 ms", "Gb/s", printed, ranges))
+        left_gbps[level] = {seed: 10 - float(rates.mean() or 0) for seed, rates in found.items()}  # type: ignore[arg-type]
+    counted_s = effort.stop_s * (1 - WARM_UP_SHARE)
+    for scheme in schemes(effort):
+        for index, level in enumerate(LEVELS):
+            name = f"{transfers.SCHEMES[scheme]}, {level}"
+            use, loss = TABLE_V[scheme][2 * index : 2 * index + 2]
+            runs = {seed: outcomes[simulation(scheme, level, seed, effort)] for seed in effort.seed_numbers()}
+            shares = [
+                100 * transfers.gbps(outcome, counted_s) / left_gbps[level][seed] for seed, outcome in runs.items()
+            ]
+            rows.append(measured(name, LINK_USE, "%", use, shares))
+            rows.append(measured(name, "loss", "%", loss, [transfers.loss_percent(run) for run in runs.values()]))
+    return Evaluation(tuple(rows))
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """The use of the link, scheme by scheme, beside the three levels."""
+    drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
+    known = {row.row for row in evaluation.rows}
+    present = [scheme for scheme, label in transfers.SCHEMES.items() if f"{label}, UDP" in known]
+    looks = (plots.TCP, plots.RC3, plots.THIRD)
+    bars = [
+        plots.Bars.of_rows(
+            f"{level} ({BURSTINESS[level]} Gb/s)",
+            look,
+            [evaluation.find(f"{transfers.SCHEMES[scheme]}, {level}", LINK_USE) for scheme in present],
+        )
+        for level, look in zip(LEVELS, looks, strict=True)
+    ]
+    plots.grouped_bars(axes, [transfers.SCHEMES[scheme] for scheme in present], bars)
+    axes.tick_params(axis="x", rotation=30)
+    axes.set_ylabel("use of what the\ncross traffic leaves (%)")
+    plots.legend_above(axes, 4)
+    return drawing
+
+
+EXPERIMENT = Experiment(
+    id="rapid/table5-burstiness",
+    title="Beside bursty cross traffic",
+    source="RAPID, section V-C, Tables I and V, Fig. 9",
+    method="One transfer of 120 s over 10 Gb/s and 30 ms beside 2.5 Gb/s of cross traffic that answers to nothing, at three "
+    "levels of burstiness.",
+    assumptions=(
+        *testbed.ASSUMPTIONS,
+        "Use is the transfer's payload in percent of what the cross traffic leaves of 10 Gb/s; the first tenth of a run "
+        "does not count.",
+    ),
+    full=Effort("full", seeds=2, stop_s=60.0),
+    quick=Effort("quick", seeds=1, stop_s=4.0),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+)

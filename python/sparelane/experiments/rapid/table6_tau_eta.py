@@ -1,0 +1,89 @@
+"""RAPID, Table VI: what tau and eta do to the transfer, and to web users beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.rapid import testbed, web
+from sparelane.experiments.rapid.printed import TABLE_VI
+from sparelane.experiments.rapid.web import Run
+
+RUNS: Mapping[tuple[int, int], Run] = {
+    (tau_ms, eta): Run(
+        "rapid",
+        (*web.round_trip(5), f"scheme.rapid.tau={tau_ms}ms", f"scheme.rapid.eta={eta}"),
+        f"rapid tau {tau_ms} ms eta {eta}",
+    )
+    for tau_ms, eta in TABLE_VI
+}
+
+
+def name(setting: tuple[int, int]) -> str:
+    """The row of a setting."""
+    tau_ms, eta = setting
+    return f"tau {tau_ms} ms, eta {eta}"
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """Every setting with every seed."""
+    return web.plan(list(RUNS.values()), effort)
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """The rows of the table, and the rank correlation of throughput with tau over eta, as the paper's."""
+    rows = [
+        row for setting, run in RUNS.items() for row in run.rows(name(setting), TABLE_VI[setting], effort, outcomes)
+    ]
+    found = Evaluation(tuple(rows))
+    return Evaluation(found.rows, notes=(order_note(found),))
+
+
+def order_note(evaluation: Evaluation) -> str:
+    """Whether throughput falls as tau times the gain grows, as the paper says."""
+    from scipy.stats import spearmanr
+
+    products = [tau_ms / eta for tau_ms, eta in RUNS]
+    rates = [evaluation.find(name(setting), web.THROUGHPUT) for setting in RUNS]
+    ours = spearmanr(products, [row.ours for row in rates]).statistic
+    paper = spearmanr(products, [row.paper for row in rates]).statistic
+    return f"Rank correlation of throughput with tau / eta: {ours:.2f}; the paper's: {paper:.2f}."
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """Throughput, and the median web flow, over tau / eta."""
+    drawing, panels = plots.figure(2, width_inches=plots.PAGE_INCHES)
+    places = [tau_ms / eta for tau_ms, eta in RUNS]
+    for axes, metric, label in zip(
+        panels, (web.THROUGHPUT, web.MEDIAN), ("throughput (Gb/s)", "median web flow (ms)"), strict=True
+    ):
+        rows = [evaluation.find(name(setting), metric) for setting in RUNS]
+        axes.plot(places, [row.ours for row in rows], plots.RC3.marker, color=plots.RC3.ink, label="ours")
+        plots.crosses(axes, places, rows)
+        axes.set_xlabel("tau / eta (ms)")
+        axes.set_ylabel(label)
+        axes.set_ylim(bottom=0)
+        plots.legend_above(axes, 2)
+    return drawing
+
+
+EXPERIMENT = Experiment(
+    id="rapid/table6-tau-eta",
+    title="What tau and eta do",
+    source="RAPID, section V-D and Table VI",
+    method="RAPID with a round trip of 5 ms beside web users, with fifteen settings of tau and eta.",
+    assumptions=(
+        *testbed.ASSUMPTIONS,
+        *web.ASSUMPTIONS,
+        "The second number that the paper prints is read as the gain 1/eta: by that reading its throughput falls with "
+        "tau / eta, as its text says of the product.",
+    ),
+    full=Effort("full", seeds=2, stop_s=30.0),
+    quick=Effort("quick", seeds=1, stop_s=3.0),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+)

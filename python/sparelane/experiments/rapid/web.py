@@ -1,0 +1,132 @@
+"""A transfer beside the users of the web: what Tables II, VI, VII and VIII share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from sparelane.experiments.base import Effort, Outcome, Outcomes, Row, Simulation, measured
+from sparelane.experiments.rapid import testbed, transfers
+from sparelane.experiments.rapid.printed import BesideWeb
+
+PAIRS = range(2, 12)
+USERS = 500
+WARM_UP_S = 2.0
+THROUGHPUT = "throughput"
+LOSS = "loss"
+MEDIAN = "median web flow"
+# Quantiles of the durations of web flows, by metric.
+QUANTILES = {
+    MEDIAN: 0.5,
+    "10th percentile": 0.1,
+    "90th percentile": 0.9,
+    "5th percentile": 0.05,
+    "95th percentile": 0.95,
+}
+# The paper's rate-adaptation parameters for web traffic.
+GENTLE = ("scheme.rapid.tau=50ms", "scheme.rapid.eta=4")
+
+ASSUMPTIONS = (
+    "Users of the web behind ten pairs of hosts of 1 Gb/s, as in the scenario rapid-web: 2.4 Gb/s when alone, in a closed "
+    "loop, with SURGE's parameters (unverified) and files of up to 100 MB; round trips of 0.125 to 0.575 ms; hosts that "
+    "are not noisy, windows of 64 KiB, and queues of 1000 packets in all interfaces. Durations are of flows that began "
+    "after the first 2 s and are done, from SYN to the last byte.",
+    "The paper does not say when web users with the transfer are counted, nor whether durations count the handshake.",
+)
+
+
+def _listed(side: str) -> str:
+    return "[" + ", ".join(f'"{side}{number}"' for number in PAIRS) + "]"
+
+
+def workloads(scheme: str | None) -> str:
+    """The value of `workload`: the users, beside a transfer under `scheme` if there is one."""
+    users = (
+        f'{{kind="web-users", scheme="web", users={USERS}, largest_file="100MB", '
+        f"servers={_listed('left')}, clients={_listed('right')}}}"
+    )
+    transfer = f'{{kind="bulk", scheme="{scheme}", pairs=[["left0", "right0"]], size="unlimited"}}, '
+    return f"[{'' if scheme is None else transfer}{users}]"
+
+
+def round_trip(milliseconds: float) -> tuple[str, ...]:
+    """Settings that give the transfer this round trip, in place of 30 ms."""
+    delay_us = milliseconds * 1e3 / 4 - 5
+    return tuple(f"link.{end}.delay={delay_us:g}us" for end in (0, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A transfer beside web users.
+
+    Attributes:
+        scheme: of the transfer; `None` for the users alone.
+        settings: further overrides.
+        name: what tells it apart in labels.
+    """
+
+    scheme: str | None
+    settings: tuple[str, ...]
+    name: str
+
+    def simulation(self, seed: int, effort: Effort) -> Simulation:
+        """One run under `seed`."""
+        return Simulation(
+            scenario=testbed.SCENARIO,
+            settings=(
+                f"workload={workloads(self.scheme)}",
+                "nic.limit=1000packets",
+                "nic.full=wait",
+                f"duration={effort.stop_s:g}s",
+                f"measure.from={WARM_UP_S:g}s",
+                *self.settings,
+            ),
+            seed=seed,
+            label=f"{self.name} seed {seed}",
+            cost=3 * effort.stop_s,
+        )
+
+    def rows(self, row: str, printed: BesideWeb | None, effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
+        """Throughput and loss of the transfer, and durations of web flows, beside the paper's numbers."""
+        found = [outcomes[self.simulation(seed, effort)] for seed in effort.seed_numbers()]
+        if self.scheme is not None:
+            rates = [transfers.gbps(outcome, effort.stop_s - WARM_UP_S) for outcome in found]
+            yield measured(row, THROUGHPUT, "Gb/s", printed.gbps if printed else None, rates)
+            losses = [transfers.loss_percent(outcome) for outcome in found]
+            yield measured(row, LOSS, "%", printed.loss_percent if printed else None, losses)
+        for metric, paper in zip(QUANTILES, durations_ms(printed), strict=True):
+            values = [quantile_ms(outcome, QUANTILES[metric]) for outcome in found]
+            yield measured(row, metric, "ms", paper, values)
+
+
+def durations_ms(printed: BesideWeb | None) -> Sequence[float | None]:
+    """The paper's durations in the order of `QUANTILES`."""
+    if printed is None:
+        return [None] * len(QUANTILES)
+    return [printed.median_ms, printed.p10_ms, printed.p90_ms, printed.p5_ms, printed.p95_ms]
+
+
+def durations(outcome: Outcome) -> pl.Series:
+    """How long the web flows took that began after the warm-up and are done, milliseconds."""
+    flows = outcome.flows.filter((pl.col("scheme") == "web") & (pl.col("start_s") >= WARM_UP_S))
+    return flows["completion_s"].drop_nulls() * 1e3
+
+
+def quantile_ms(outcome: Outcome, share: float) -> float:
+    """The duration that a share of the web flows does not exceed, milliseconds."""
+    value = durations(outcome).quantile(share)
+    return float("nan") if value is None else float(value)
+
+
+def plan(runs: Sequence[Run], effort: Effort) -> list[Simulation]:
+    """Every run with every seed."""
+    return [run.simulation(seed, effort) for run in runs for seed in effort.seed_numbers()]
+
+
+def distribution(outcome: Outcome) -> pl.DataFrame:
+    """The cumulative distribution of durations, in 200 steps: `duration_ms` and `share`."""
+    series = durations(outcome)
+    shares = [step / 200 for step in range(1, 200)]
+    return pl.DataFrame({"duration_ms": [series.quantile(share) for share in shares], "share": shares})

@@ -1,0 +1,97 @@
+"""All schemes beside web users, for one round trip: what Tables VII and VIII share, and Fig. 11."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Outcomes, Simulation
+from sparelane.experiments.rapid import transfers, web
+from sparelane.experiments.rapid.printed import BesideWeb
+from sparelane.experiments.rapid.web import Run
+
+NONE = "no transfer"
+
+
+@dataclass(frozen=True, slots=True)
+class WebTable:
+    """One of the two tables.
+
+    Attributes:
+        printed: the paper's rows by scheme; "none" is of the users alone.
+        round_trip_ms: of the transfer.
+    """
+
+    printed: Mapping[str, BesideWeb]
+    round_trip_ms: float
+
+    def runs(self, effort: Effort) -> Mapping[str, Run]:
+        """By the name of the row; a quick run has a few."""
+        chosen = transfers.SCHEMES if effort.name == "full" else transfers.SHOWN
+        runs = {NONE: Run(None, (), "web users alone")}
+        for scheme in chosen:
+            settings = (*web.round_trip(self.round_trip_ms), *(web.GENTLE if scheme == "rapid" else ()))
+            runs[transfers.SCHEMES[scheme]] = Run(scheme, settings, f"{scheme} {self.round_trip_ms:g} ms, web users")
+        return runs
+
+    def plan(self, effort: Effort) -> Sequence[Simulation]:
+        """Every scheme with every seed."""
+        return web.plan(list(self.runs(effort).values()), effort)
+
+    def evaluate(self, effort: Effort, outcomes: Outcomes) -> Evaluation:
+        """Throughput and loss of the transfers, durations of the web flows beside them."""
+        runs = self.runs(effort)
+        rows = []
+        curves = {}
+        for name, run in runs.items():
+            rows += run.rows(name, self.printed[run.scheme or "none"], effort, outcomes)
+            curves[name] = web.distribution(outcomes[run.simulation(1, effort)])
+        found = Evaluation(tuple(rows), curves=curves)
+        return Evaluation(found.rows, notes=(best_note(found, list(runs)),), curves=curves)
+
+
+def best_note(evaluation: Evaluation, names: Sequence[str]) -> str:
+    """RAPID's throughput against that of the others whose web flows have no longer a median than beside RAPID."""
+    rates = {name: evaluation.find(name, web.THROUGHPUT).ours or 0.0 for name in names if name != NONE}
+    medians = {name: evaluation.find(name, web.MEDIAN).ours or 0.0 for name in rates}
+    rapid = transfers.SCHEMES["rapid"]
+    others = [name for name in rates if name != rapid]
+    fastest = max(others, key=lambda name: rates[name])
+    gentle = [name for name in others if medians[name] <= medians[rapid]]
+    best = max(gentle, key=lambda name: rates[name], default=None)
+    text = (
+        f"RAPID has {rates[rapid] / rates[fastest]:.2f} times the throughput of the fastest other ({fastest}), with "
+        f"a median web flow of {medians[rapid]:.2f} ms against {medians[fastest]:.2f} ms"
+    )
+    if best is None:
+        return f"{text}; beside every other scheme web flows take longer."
+    return f"{text}; and {rates[rapid] / rates[best]:.2f} times that of {best}, the fastest whose median is no longer."
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """Fig. 11: the distributions of the durations of web flows; and throughput beside the median."""
+    drawing, [table, spread] = plots.figure(2, width_inches=plots.PAGE_INCHES)
+    for scheme, label in transfers.SCHEMES.items():
+        if label not in evaluation.curves:
+            continue
+        rate, median = evaluation.find(label, web.THROUGHPUT), evaluation.find(label, web.MEDIAN)
+        look = transfers.SHOWN.get(scheme, plots.FOURTH)
+        table.plot(median.ours, rate.ours, look.marker, color=look.ink, markersize=5)
+        table.annotate(label, (median.ours or 0, rate.ours or 0), (4, 2), textcoords="offset points", fontsize=6)
+        table.plot(median.paper, rate.paper, **(plots.PAPER_STYLE | {"markersize": 4}))
+    table.set_xscale("log")
+    table.set_ylim(bottom=0)
+    table.set_xlabel("median web flow (ms); crosses: the paper")
+    table.set_ylabel("throughput (Gb/s)")
+    curves = {NONE: plots.MODEL, **{transfers.SCHEMES[scheme]: look for scheme, look in transfers.SHOWN.items()}}
+    for label, look in curves.items():
+        curve = evaluation.curves[label]
+        plots.line(spread, label, look, curve["duration_ms"].to_list(), curve["share"].to_list())
+    spread.set_xscale("log")
+    spread.set_xlabel("duration of a web flow (ms)")
+    spread.set_ylabel("share of flows")
+    plots.legend_above(spread, 3)
+    return drawing
