@@ -46,10 +46,10 @@ pub static HOST: &[Key] = &[
         "tick of the clock that senders and receivers stamp by, which rounds down",
     ),
     Key::new(
-        "ack_delay",
+        "ack_cost",
         UP_TO_A_SECOND,
         Fallback::Value("0s"),
-        "the most by which an acknowledgment leaves after its data was taken: uniform from 0s, and in order",
+        "the mean time that an acknowledgment costs before it leaves: exponential, one after another",
     ),
     Key::new(
         "timer_error",
@@ -110,7 +110,7 @@ fn read_keys(section: &Section<'_>, usual: HostSpec) -> Result<HostSpec, Scenari
         interrupts: interrupts(section, usual.interrupts)?,
         timestamp_at: timestamp_at.unwrap_or(usual.timestamp_at),
         timestamp_clock: section.maybe("timestamp_clock", granularity)?.unwrap_or(usual.timestamp_clock),
-        ack_delay: time("ack_delay", usual.ack_delay)?,
+        ack_cost: time("ack_cost", usual.ack_cost)?,
         timer_error: time("timer_error", usual.timer_error)?,
         send_cost: time("send_cost", usual.send_cost)?,
     })

@@ -32,9 +32,8 @@ pub struct HostSpec {
     pub timestamp_at: TimestampAt,
     /// The tick of the clock that it stamps by, which rounds down; `None` is exact to the nanosecond.
     pub timestamp_clock: Option<Dur>,
-    /// The most by which an acknowledgment leaves after the data that it acknowledges was taken: it is uniform from zero to
-    /// this, and no acknowledgment overtakes an earlier one of the same host.
-    pub ack_delay: Dur,
+    /// The mean time that its processor takes for an acknowledgment before that leaves: exponential, one after another.
+    pub ack_cost: Dur,
     /// The mean by which the timers of paced segments are late: exponential, zero for exact ones.
     pub timer_error: Dur,
     /// How long its processor is busy with each packet that it sends: it sends at most one in this time.

@@ -613,7 +613,7 @@ mod tests {
             }),
             timestamp_at: [TimestampAt::Arrival, TimestampAt::Acknowledgment][rng.below(2) as usize],
             timestamp_clock: [None, Some(Dur::from_us(1)), Some(Dur::from_ms(1))][rng.below(3) as usize],
-            ack_delay: us(rng, 300),
+            ack_cost: us(rng, 300),
             timer_error: us(rng, 2_000),
             send_cost: us(rng, 300),
         }

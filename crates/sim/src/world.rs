@@ -108,7 +108,7 @@ pub(crate) struct Flow {
     /// Whether its acknowledgments echo anything, or leave late.
     adorns_acks: bool,
     /// The most by which its acknowledgments leave late.
-    ack_delay: Dur,
+    ack_cost: Dur,
     /// Whether its controller reads what waits in the queue of its interface.
     reads_backlog: bool,
     pub(crate) open: bool,

@@ -20,7 +20,8 @@
 //!   nothing: they were of another rate, and would undo the cut within tau.
 //! - **Lost packets and retransmissions**: p-streams with either are skipped, as the authors' logs say.
 //! - **Timeout**: start-up anew.
-//! - **l** of the filter, with gamma p-streams per update, is the duration of them all, so that tau keeps its meaning.
+//! - **l** of the filter, with gamma p-streams per update, is the duration of the last one, as the words of section II have it: the rate
+//!   rises in gamma tau. With the duration of them all it would overshoot, and fill shallow buffers.
 //! - **A late sender**: gaps count from when the last packet was due, not from when it left, so that lateness does not add up; after
 //!   more than `most_lateness`, or where the window or the application had nothing to send, a new p-stream begins.
 

@@ -1,4 +1,4 @@
-//! Acknowledgments that leave a host some time after the data that they acknowledge was taken, in order.
+//! Acknowledgments that cost the processor of their host some time, one after another, before they leave.
 
 use crate::network::NodeId;
 use crate::packet::Packet;
@@ -26,15 +26,16 @@ impl Departures {
         Departures { seed, hosts: BTreeMap::new() }
     }
 
-    /// When an acknowledgment leaves `host` that is due now: up to `most` later, and not before an earlier one.
-    pub(crate) fn draw(&mut self, now: Time, host: NodeId, most: Dur) -> Time {
+    /// When an acknowledgment leaves `host` that is due now: when those before it have left, and then a random time of this mean
+    /// later, exponential.
+    pub(crate) fn draw(&mut self, now: Time, host: NodeId, mean: Dur) -> Time {
         let seed = self.seed;
         let line = self.hosts.entry(host).or_insert_with(|| {
             let rng = Stream::new(seed, Domain::AckDelay, u64::from(host.0));
             Line { rng, last: Time::ZERO, waiting: VecDeque::new() }
         });
-        let delay = Dur::from_ps(line.rng.below(most.as_ps() + 1));
-        line.last = line.last.max(now + delay);
+        let cost = mean.scaled(-libm::log(line.rng.unit_above_zero()));
+        line.last = line.last.max(now) + cost;
         line.last
     }
 
@@ -69,27 +70,31 @@ impl Departures {
 mod tests {
     use super::*;
 
-    /// 100,000 acknowledgments, one every 100 us, so that none waits for another.
+    /// 100,000 acknowledgments, far enough apart that none waits for another.
     #[test]
-    fn delays_are_uniform_up_to_the_bound() {
-        let (mut departures, host, most) = (Departures::new(1), NodeId(0), Dur::from_us(60));
-        let mut bins = [0_u32; 6];
-        for number in 0..100_000 {
-            let now = Time::from_ns(100_000 * number);
-            let delay = departures.draw(now, host, most) - now;
-            assert!(delay <= most, "{delay}");
-            bins[(delay.as_ps() / 10_000_000).min(5) as usize] += 1;
-        }
-        assert!(bins.iter().all(|count| (16_000..17_300).contains(count)), "{bins:?}");
+    fn costs_are_exponential_with_their_mean() {
+        let (mut departures, host, mean) = (Departures::new(1), NodeId(0), Dur::from_us(10));
+        let costs = (0..100_000).map(|number| {
+            let now = Time::from_ns(1_000_000 * number);
+            departures.draw(now, host, mean) - now
+        });
+        let costs: Vec<u64> = costs.map(Dur::as_ps).collect();
+        let average = costs.iter().sum::<u64>() / costs.len() as u64;
+        assert!((9_900_000..10_100_000).contains(&average), "{average} ps");
+        // exp(-3), or 5 %, take three times the mean.
+        let long = costs.iter().filter(|&&cost| cost > 30_000_000).count();
+        assert!((4_800..5_160).contains(&long), "{long}");
     }
 
+    /// A hundred that are due together leave as a queue empties.
     #[test]
-    fn none_overtakes_another_of_its_host() {
+    fn they_are_processed_one_after_another_at_each_host() {
         let mut departures = Departures::new(2);
-        let mut draw = |us: u64, host| departures.draw(Time::from_ns(1000 * us), NodeId(host), Dur::from_us(60));
-        let here: Vec<_> = (0..1000).map(|us| draw(us, 0)).collect();
+        let mut draw = |host| departures.draw(Time::ZERO, NodeId(host), Dur::from_us(10));
+        let here: Vec<_> = (0..100).map(|_| draw(0)).collect();
         assert!(here.is_sorted());
-        // Another host has a line of its own.
-        assert!(draw(0, 1) <= Time::from_ns(60_000));
+        let last_us = here[99].as_ps() / 1_000_000;
+        assert!((700..1_300).contains(&last_us), "{last_us} us for a hundred of 10 us");
+        assert!(draw(1) < Time::from_ns(200_000), "another host has a line of its own");
     }
 }

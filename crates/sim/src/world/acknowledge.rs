@@ -13,7 +13,7 @@ impl<F: Fabric> World<F> {
     pub(super) fn adorn_ack(&mut self, slot: u32, mut packet: Packet) {
         let flow = &self.flows[slot as usize];
         let host = NodeId(self.records.flows.dst[flow.id as usize]);
-        let leaves = match flow.ack_delay {
+        let leaves = match flow.ack_cost {
             most if most.is_zero() => self.now,
             most => self.departures.draw(self.now, host, most),
         };

@@ -232,7 +232,7 @@ fn one_way_delays_go_by_the_clocks_of_both_ends() {
 fn acknowledgments_leave_late_within_the_bound_and_in_order() {
     let most = Dur::from_us(60);
     for stamped_at in [TimestampAt::Arrival, TimestampAt::Acknowledgment] {
-        let host = HostSpec { ack_delay: most, timestamp_at: stamped_at, ..HostSpec::default() };
+        let host = HostSpec { ack_cost: most, timestamp_at: stamped_at, ..HostSpec::default() };
         let (diary, _) = Case::to(host).run();
         assert!(diary.heard.iter().map(|&(_, segment, _)| segment).eq(0..400), "order");
         let mut late_us = 0;
@@ -306,7 +306,7 @@ fn jumbo_frames_in_chunks_pass_noisy_hosts() {
         interrupts: Some(Interrupts { packets: 16, after: Dur::from_us(40) }),
         timestamp_at: TimestampAt::Arrival,
         timestamp_clock: Some(tick),
-        ack_delay: Dur::from_us(60),
+        ack_cost: Dur::from_us(60),
         timer_error: Dur::from_us(2),
         send_cost: Dur::from_us(3),
     };

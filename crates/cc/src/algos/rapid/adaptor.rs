@@ -24,14 +24,13 @@ pub struct Adaptor {
     /// Of the estimates since the last update.
     sum: f64,
     count: u32,
-    duration: Dur,
 }
 
 impl Adaptor {
     /// An adaptor whose rate stays between `lowest`, with which it begins, and `highest`.
     pub fn new(filter: Filter, lowest: Rate, highest: Rate) -> Adaptor {
         let (lowest, highest) = (lowest.as_bps() as f64, highest.as_bps() as f64);
-        Adaptor { filter, lowest, highest, rate: lowest, sum: 0.0, count: 0, duration: Dur::ZERO }
+        Adaptor { filter, lowest, highest, rate: lowest, sum: 0.0, count: 0 }
     }
 
     /// R_avg.
@@ -42,23 +41,22 @@ impl Adaptor {
     /// Sets R_avg, as far as the bounds allow, and forgets the estimates since the last update.
     pub fn set(&mut self, rate: f64) {
         self.rate = rate.clamp(self.lowest, self.highest);
-        (self.sum, self.count, self.duration) = (0.0, 0, Dur::ZERO);
+        (self.sum, self.count) = (0.0, 0);
     }
 
     /// A p-stream that lasted for `duration` (l) gave `estimate` (ABest). Every gamma of them R_avg is updated, with
     /// their mean:
-    /// R_avg + min(l / tau, 1) (ABest - R_avg) upwards and R_avg - (R_avg - ABest) / eta downwards. l is the duration of
-    /// all of them, so that tau keeps its meaning.
+    /// R_avg + min(l / tau, 1) (ABest - R_avg) upwards and R_avg - (R_avg - ABest) / eta downwards. l is the duration of the
+    /// last of them, "the just-acked p-stream".
     pub fn take(&mut self, estimate: Rate, duration: Dur) {
         self.sum += estimate.as_bps() as f64;
         self.count += 1;
-        self.duration += duration;
         if self.count < self.filter.gamma {
             return;
         }
         let estimate = self.sum / f64::from(self.count);
         let gain = if estimate >= self.rate {
-            (self.duration.as_secs_f64() / self.filter.tau.as_secs_f64()).min(1.0)
+            (duration.as_secs_f64() / self.filter.tau.as_secs_f64()).min(1.0)
         } else {
             1.0 / self.filter.eta
         };
@@ -92,7 +90,7 @@ mod tests {
     #[test]
     fn gamma_streams_make_one_update_with_their_mean() {
         assert_eq!(after(3, &[8, 8]), 4_000);
-        assert_eq!(after(3, &[6, 8, 10]), 5_200, "three tenths of tau, towards 8");
+        assert_eq!(after(3, &[6, 8, 10]), 4_400, "a tenth of tau, towards 8");
         assert_eq!(after(3, &[1, 4, 1]), 3_333, "a third towards 2");
     }
 

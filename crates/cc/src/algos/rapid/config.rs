@@ -70,7 +70,7 @@ const BASS_PASSES: Param = Param {
 const SPIKE_FACTOR: Param = Param {
     name: "spike_factor",
     kind: Kind::Number { min: 0.0, max: 1000.0, unit: Unit::Named("medians") },
-    default: DefaultValue::Number(2.0),
+    default: DefaultValue::Number(1.0),
     meaning: "a spike exceeds the receive gap before it by so many medians of the receive gaps",
     source: "open in the paper",
 };
@@ -87,16 +87,16 @@ const EXCURSION_THRESHOLD: Param = Param {
     name: "excursion_threshold",
     kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(1) },
     default: DefaultValue::Span(Dur::from_ns(500)),
-    meaning: "a packet waited if its receive gap exceeds its send gap by more than this",
+    meaning: "a packet waited if its receive gap exceeds its send gap by more than this; so must an excursion, on average",
     source: "the authors' development logs have 1us to 2us for two packets at 10 Gb/s",
 };
 
 const EXCURSION_SHARE: Param = Param {
     name: "excursion_share",
     kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
-    default: DefaultValue::Number(0.0),
+    default: DefaultValue::Number(0.02),
     meaning: "and by more than this share of the send gap",
-    source: "none",
+    source: "open in the paper; so that noise does not look like a queue at low rates",
 };
 
 const EXCURSION_PERSISTENCE: Param = Param {
@@ -110,9 +110,9 @@ const EXCURSION_PERSISTENCE: Param = Param {
 const EXCURSION_SAMPLES: Param = Param {
     name: "excursion_samples",
     kind: Kind::Whole { min: 1, max: 64, unit: Unit::Named("samples") },
-    default: DefaultValue::Whole(2),
-    meaning: "shortest excursion",
-    source: "open in the paper",
+    default: DefaultValue::Whole(8),
+    meaning: "shortest excursion, and least number of packets of which the share is taken",
+    source: LOGS,
 };
 
 const WINDOW: Param = Param {
@@ -150,7 +150,7 @@ const STARTUP_SPREAD: Param = Param {
 const LOSS_CUT: Param = Param {
     name: "loss_cut",
     kind: Kind::Number { min: 0.01, max: 1.0, unit: Unit::One },
-    default: DefaultValue::Number(0.5),
+    default: DefaultValue::Number(0.78),
     meaning: "what is left of R_avg after the first loss of an episode",
     source: OPEN,
 };
