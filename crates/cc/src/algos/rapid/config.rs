@@ -150,7 +150,7 @@ const STARTUP_SPREAD: Param = Param {
 const LOSS_CUT: Param = Param {
     name: "loss_cut",
     kind: Kind::Number { min: 0.01, max: 1.0, unit: Unit::One },
-    default: DefaultValue::Number(0.78),
+    default: DefaultValue::Number(0.86),
     meaning: "what is left of R_avg after the first loss of an episode",
     source: OPEN,
 };
