@@ -26,9 +26,8 @@ RAPID, RC3, RTCP = modules("rapid"), modules("rc3"), modules("rtcp")
 
 def test_every_experiment_is_found() -> None:
     assert {"rc3/fig8-load", "rc3/example-66", "rc3/drops", "rtcp/example"} <= set(registry())
-    assert list(registry()) == [
-        f"{paper}/{name}" for paper, names in (("rapid", RAPID), ("rc3", RC3), ("rtcp", RTCP)) for name in names
-    ]
+    papers = {"rapid": RAPID, "rc3": RC3, "rtcp": RTCP}
+    assert list(registry()) == [f"{paper}/{name}" for paper, names in papers.items() for name in names]
 
 
 def test_experiments_say_what_they_assume() -> None:

@@ -49,7 +49,7 @@ class Bass:
     """
 
     passes: int = 3
-    factor: float = 2.0
+    factor: float = 1.0
     floor_s: float = 5e-6
 
 
@@ -65,9 +65,9 @@ class Excursion:
     """
 
     threshold_s: float = 5e-7
-    share: float = 0.0
+    share: float = 0.02
     persistence: float = 0.5
-    samples: int = 2
+    samples: int = 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,27 +227,27 @@ fn one_way_delays_go_by_the_clocks_of_both_ends() {
     assert_eq!((diary.delays.len(), diary.delays), (400, expected));
 }
 
-/// Fig. 5 of the RAPID paper (INFOCOM 2017): up to 60 us from the arrival of data to its acknowledgment.
+/// Data comes every 12 us, so that the processor is busy with acknowledgments for a third of the time.
 #[test]
-fn acknowledgments_leave_late_within_the_bound_and_in_order() {
-    let most = Dur::from_us(60);
+fn acknowledgments_leave_late_by_what_they_cost_and_in_order() {
+    let mean = Dur::from_us(4);
     for stamped_at in [TimestampAt::Arrival, TimestampAt::Acknowledgment] {
-        let host = HostSpec { ack_cost: most, timestamp_at: stamped_at, ..HostSpec::default() };
+        let host = HostSpec { ack_cost: mean, timestamp_at: stamped_at, ..HostSpec::default() };
         let (diary, _) = Case::to(host).run();
         assert!(diary.heard.iter().map(|&(_, segment, _)| segment).eq(0..400), "order");
         let mut late_us = 0;
         for (&(now, _, at), &sent) in diary.heard.iter().zip(&diary.sent) {
             let (arrived, left) = (sent + WAY, Time::ZERO + (now - Time::ZERO).saturating_sub(WAY_BACK));
             // Those that leave at once queue at the interface for as long as they take there.
-            assert!(arrived <= left && left - arrived <= most + Dur::from_ns(200), "{}", left - arrived);
+            assert!(arrived <= left && left - arrived <= mean * 20, "{}", left - arrived);
             match stamped_at {
                 TimestampAt::Arrival => assert_eq!(at, arrived),
                 TimestampAt::Acknowledgment => assert!(at <= left && left - at < Dur::from_ns(200), "{at} {left}"),
             }
             late_us += (left - arrived).as_ps() / 1_000_000;
         }
-        // Alone, each would be late by half the bound; those that must not overtake are later.
-        assert!((30..55).contains(&(late_us / 400)), "{} us on average", late_us / 400);
+        // Alone, each is late by the mean; some wait for those before them.
+        assert!((3..6).contains(&(late_us / 400)), "{} us on average", late_us / 400);
     }
 }
 

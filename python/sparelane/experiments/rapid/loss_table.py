@@ -17,10 +17,10 @@ WARM_UP_SHARE = 1 / 3
 METRIC = "throughput"
 
 ASSUMPTIONS = (
-    "Data segments are lost at random on the sender's cable, each with the same probability; the paper drops them in the "
-    "receiving host (RAPID) or in the sending one (netem). Acknowledgments are not lost.",
-    "Receive windows of 38.5 MB, the path's bandwidth-delay product and the switch's queue, but for RAPID: New Reno over "
-    "a shallow buffer cannot otherwise have 9.75 Gb/s without loss, as the paper prints.",
+    "Data segments are lost at random on the sender's cable, each with the same probability; the paper drops them in "
+    "the receiving host (RAPID) or in the sending one (netem). Acknowledgments are not lost.",
+    "Receive windows of 38.5 MB, the path's bandwidth-delay product and the switch's queue, but for RAPID: New Reno "
+    "over a shallow buffer cannot otherwise have 9.75 Gb/s without loss, as the paper prints.",
     "Throughput is payload, counted in the last two thirds of runs of 60 s. At 1e-8 a loss is expected every 720 s "
     "at full rate: those rows are of runs that mostly have none.",
     "FAST has alpha = 200 packets; the paper tuned its own port, and gives no numbers.",
@@ -108,7 +108,8 @@ def factor_notes(evaluation: Evaluation, schemes: Sequence[str]) -> list[str]:
     rapid = [f"{100 * (row.difference or 0) / (row.paper or 1):+.1f} %" for row in rows if row.row.startswith("RAPID")]
     return [
         f"RAPID is off by {', '.join(rapid)}, from no loss to 1e-3.",
-        f"{len(rows) - len(far)} of {len(rows)} rows up to 1e-3 are within a factor of 1.5; the others: {', '.join(far) or 'none'}.",
+        f"{len(rows) - len(far)} of {len(rows)} rows up to 1e-3 are within a factor of 1.5; "
+        f"the others: {', '.join(far) or 'none'}.",
     ]
 
 

@@ -13,10 +13,10 @@ EXPERIMENT = Experiment(
     id="rapid/table8-web30ms",
     title="Beside web users, 30 ms",
     source="RAPID, section V-D, Fig. 11 and Tables I and VIII",
-    method="One transfer over 10 Gb/s with a round trip of 30 ms beside emulated users of the web, with each protocol; RAPID "
-    "with tau = 50 ms and eta = 4.",
+    method="One transfer over 10 Gb/s with a round trip of 30 ms beside emulated users of the web, with each "
+    "protocol; RAPID with tau = 50 ms and eta = 4.",
     assumptions=(*testbed.ASSUMPTIONS, *web.ASSUMPTIONS),
-    full=Effort("full", seeds=2, stop_s=30.0),
+    full=Effort("full", seeds=3, stop_s=20.0),
     quick=Effort("quick", seeds=1, stop_s=4.0),
     plan=TABLE.plan,
     evaluate=TABLE.evaluate,

@@ -39,7 +39,9 @@ ASSUMPTIONS = (
     "Hosts at 10 Gb/s interrupt after 50 us or 16 packets, whichever is first. The paper names the interface (Intel "
     "82599) and not its setting, which is dynamic by default: 100,000 interrupts a second at most for few bytes, "
     "20,000 for more, 8000 for bulk traffic. Receive times are in whole microseconds and taken after the interrupt; "
-    "acknowledgments leave up to 60 us after their data (Fig. 5), uniformly distributed. PAUSE frames make exact gaps.",
+    "an acknowledgment takes 4 us of the receiver's processor on average, exponentially and one after another, so "
+    "that the latest leave some 60 us after their data (Fig. 5). Received packets take 1 us each. PAUSE frames make "
+    "exact gaps.",
     "Cross traffic has the paper's mean of 2.5 Gb/s and its burstiness at 1 ms, which is all that the paper gives: the "
     "scenarios rapid-cbr, rapid-sct and rapid-bct say how.",
 )

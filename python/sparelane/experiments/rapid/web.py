@@ -13,7 +13,8 @@ from sparelane.experiments.rapid.printed import BesideWeb
 
 PAIRS = range(2, 12)
 USERS = 500
-WARM_UP_S = 2.0
+# The share of a run after which throughput, and the web flows that begin, count.
+WARM_UP_SHARE = 0.1
 THROUGHPUT = "throughput"
 LOSS = "loss"
 MEDIAN = "median web flow"
@@ -29,10 +30,10 @@ QUANTILES = {
 GENTLE = ("scheme.rapid.tau=50ms", "scheme.rapid.eta=4")
 
 ASSUMPTIONS = (
-    "Users of the web behind ten pairs of hosts of 1 Gb/s, as in the scenario rapid-web: 2.4 Gb/s when alone, in a closed "
-    "loop, with SURGE's parameters (unverified) and files of up to 100 MB; round trips of 0.125 to 0.575 ms; hosts that "
-    "are not noisy, windows of 64 KiB, and queues of 1000 packets in all interfaces. Durations are of flows that began "
-    "after the first 2 s and are done, from SYN to the last byte.",
+    "Users of the web behind ten pairs of hosts of 1 Gb/s, as in the scenario rapid-web: 2.4 Gb/s when alone, in a "
+    "closed loop, with SURGE's parameters (unverified) and files of up to 100 MB; round trips of 0.125 to 0.575 ms; "
+    "hosts that are not noisy, windows of 64 KiB, and queues of 1000 packets in all interfaces. Durations are of "
+    "flows that began after the first tenth of a run and are done, from SYN to the last byte.",
     "The paper does not say when web users with the transfer are counted, nor whether durations count the handshake.",
 )
 
@@ -80,7 +81,7 @@ class Run:
                 "nic.limit=1000packets",
                 "nic.full=wait",
                 f"duration={effort.stop_s:g}s",
-                f"measure.from={WARM_UP_S:g}s",
+                f"measure.from={WARM_UP_SHARE * effort.stop_s:g}s",
                 *self.settings,
             ),
             seed=seed,
@@ -92,13 +93,13 @@ class Run:
         """Throughput and loss of the transfer, and durations of web flows, beside the paper's numbers."""
         found = [outcomes[self.simulation(seed, effort)] for seed in effort.seed_numbers()]
         if self.scheme is not None:
-            rates = [transfers.gbps(outcome, effort.stop_s - WARM_UP_S) for outcome in found]
+            rates = [transfers.gbps(outcome, counted_s(effort)) for outcome in found]
             yield measured(row, THROUGHPUT, "Gb/s", printed.gbps if printed else None, rates)
             losses = [transfers.loss_percent(outcome) for outcome in found]
             yield measured(row, LOSS, "%", printed.loss_percent if printed else None, losses)
         for metric, paper in zip(QUANTILES, durations_ms(printed), strict=True):
-            values = [quantile_ms(outcome, QUANTILES[metric]) for outcome in found]
-            yield measured(row, metric, "ms", paper, values)
+            values = [quantile_ms(outcome, QUANTILES[metric], effort) for outcome in found]
+            yield measured(row, metric, "ms", paper, [value for value in values if value is not None])
 
 
 def durations_ms(printed: BesideWeb | None) -> Sequence[float | None]:
@@ -108,16 +109,21 @@ def durations_ms(printed: BesideWeb | None) -> Sequence[float | None]:
     return [printed.median_ms, printed.p10_ms, printed.p90_ms, printed.p5_ms, printed.p95_ms]
 
 
-def durations(outcome: Outcome) -> pl.Series:
+def counted_s(effort: Effort) -> float:
+    """For how long throughput counts, seconds."""
+    return effort.stop_s * (1 - WARM_UP_SHARE)
+
+
+def durations(outcome: Outcome, effort: Effort) -> pl.Series:
     """How long the web flows took that began after the warm-up and are done, milliseconds."""
-    flows = outcome.flows.filter((pl.col("scheme") == "web") & (pl.col("start_s") >= WARM_UP_S))
+    flows = outcome.flows.filter((pl.col("scheme") == "web") & (pl.col("start_s") >= WARM_UP_SHARE * effort.stop_s))
     return flows["completion_s"].drop_nulls() * 1e3
 
 
-def quantile_ms(outcome: Outcome, share: float) -> float:
-    """The duration that a share of the web flows does not exceed, milliseconds."""
-    value = durations(outcome).quantile(share)
-    return float("nan") if value is None else float(value)
+def quantile_ms(outcome: Outcome, share: float, effort: Effort) -> float | None:
+    """The duration that a share of the web flows does not exceed, milliseconds; `None` without flows."""
+    value = durations(outcome, effort).quantile(share)
+    return None if value is None else float(value)
 
 
 def plan(runs: Sequence[Run], effort: Effort) -> list[Simulation]:
@@ -125,8 +131,8 @@ def plan(runs: Sequence[Run], effort: Effort) -> list[Simulation]:
     return [run.simulation(seed, effort) for run in runs for seed in effort.seed_numbers()]
 
 
-def distribution(outcome: Outcome) -> pl.DataFrame:
+def distribution(outcome: Outcome, effort: Effort) -> pl.DataFrame:
     """The cumulative distribution of durations, in 200 steps: `duration_ms` and `share`."""
-    series = durations(outcome)
+    series = durations(outcome, effort)
     shares = [step / 200 for step in range(1, 200)]
     return pl.DataFrame({"duration_ms": [series.quantile(share) for share in shares], "share": shares})

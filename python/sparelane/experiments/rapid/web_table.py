@@ -48,7 +48,7 @@ class WebTable:
         curves = {}
         for name, run in runs.items():
             rows += run.rows(name, self.printed[run.scheme or "none"], effort, outcomes)
-            curves[name] = web.distribution(outcomes[run.simulation(1, effort)])
+            curves[name] = web.distribution(outcomes[run.simulation(1, effort)], effort)
         found = Evaluation(tuple(rows), curves=curves)
         return Evaluation(found.rows, notes=(best_note(found, list(runs)),), curves=curves)
 
