@@ -95,8 +95,8 @@ def draw(evaluation: Evaluation) -> Figure:
         for index, look in enumerate(looks):
             curve = evaluation.curves[scheme].filter(pl.col("flow") == f"flow {index}")
             plots.line(axes, f"transfer {index + 1}", look, curve["time_s"].to_list(), curve["gbps"].to_list())
-        index = evaluation.find(label, FAIRNESS).ours
-        axes.set_title(f"{label} ({index:.2f})")
+        fairness = evaluation.find(label, FAIRNESS).ours or 0.0
+        axes.set_title(f"{label} ({fairness:.2f})")
         axes.set_ylim(0, 10)
     for place, axes in enumerate(panels):
         axes.set_xlabel("time (s)").set_visible(place >= len(panels) - 3)

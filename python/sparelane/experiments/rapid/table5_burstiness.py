@@ -107,6 +107,7 @@ def draw(evaluation: Evaluation) -> Figure:
     ]
     plots.grouped_bars(axes, [transfers.SCHEMES[scheme] for scheme in present], bars)
     axes.tick_params(axis="x", rotation=30)
+    axes.set_xlabel("protocol")
     axes.set_ylabel("use of what the\ncross traffic leaves (%)")
     plots.legend_above(axes, 4)
     return drawing

@@ -61,7 +61,7 @@ def draw(evaluation: Evaluation) -> Figure:
         panels, (web.THROUGHPUT, web.MEDIAN), ("throughput (Gb/s)", "median web flow (ms)"), strict=True
     ):
         rows = [evaluation.find(name(setting), metric) for setting in RUNS]
-        axes.plot(places, [row.ours for row in rows], plots.RC3.marker, color=plots.RC3.ink, label="ours")
+        axes.plot(places, [row.ours or 0.0 for row in rows], plots.RC3.marker, color=plots.RC3.ink, label="ours")
         plots.crosses(axes, places, rows)
         axes.set_xlabel("tau / eta (ms)")
         axes.set_ylabel(label)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Outcomes, Simulation
+from sparelane.experiments.base import Effort, Evaluation, Outcomes, Row, Simulation
 from sparelane.experiments.rapid import transfers, web
 from sparelane.experiments.rapid.printed import BesideWeb
 from sparelane.experiments.rapid.web import Run
@@ -44,7 +44,7 @@ class WebTable:
     def evaluate(self, effort: Effort, outcomes: Outcomes) -> Evaluation:
         """Throughput and loss of the transfers, durations of the web flows beside them."""
         runs = self.runs(effort)
-        rows = []
+        rows: list[Row] = []
         curves = {}
         for name, run in runs.items():
             rows += run.rows(name, self.printed[run.scheme or "none"], effort, outcomes)
@@ -79,9 +79,11 @@ def draw(evaluation: Evaluation) -> Figure:
             continue
         rate, median = evaluation.find(label, web.THROUGHPUT), evaluation.find(label, web.MEDIAN)
         look = transfers.SHOWN.get(scheme, plots.FOURTH)
-        table.plot(median.ours, rate.ours, look.marker, color=look.ink, markersize=5)
-        table.annotate(label, (median.ours or 0, rate.ours or 0), (4, 2), textcoords="offset points", fontsize=6)
-        table.plot(median.paper, rate.paper, **(plots.PAPER_STYLE | {"markersize": 4}))
+        if median.ours is not None and rate.ours is not None:
+            table.plot(median.ours, rate.ours, look.marker, color=look.ink, markersize=5)
+            table.annotate(label, (median.ours, rate.ours), (4, 2), textcoords="offset points", fontsize=6)
+        if median.paper is not None and rate.paper is not None:
+            table.plot(median.paper, rate.paper, **plots.PAPER_STYLE)
     table.set_xscale("log")
     table.set_ylim(bottom=0)
     table.set_xlabel("median web flow (ms); crosses: the paper")
