@@ -88,11 +88,10 @@ def draw(evaluation: Evaluation) -> Figure:
     for axes, prefix, title in zip(panels, ("", "smooth_"), ("raw", "after BASS"), strict=True):
         axes.plot(places, gaps[f"{prefix}receive_us"].to_list(), label="receive gap", color=plots.TCP.ink, marker=".")
         axes.plot(places, gaps[f"{prefix}send_us"].to_list(), label="send gap", color=plots.RC3.ink)
-        axes.set_title(title)
-        axes.set_xlabel("sample of two p-streams")
+        axes.set_xlabel(f"sample of two p-streams, {title}")
         axes.set_ylabel("gap (us)")
         axes.set_ylim(bottom=0.0)
-        axes.legend()
+        plots.legend_above(axes, 2)
     return drawing
 
 
