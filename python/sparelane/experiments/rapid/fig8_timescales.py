@@ -30,7 +30,7 @@ VARIED: Mapping[str, tuple[str, ...]] = {
     "excursion_persistence = 0.8": ("scheme.rapid.excursion_persistence=0.8",),
     "excursion_samples = 4": ("scheme.rapid.excursion_samples=4",),
     "queues of 4 MB": ("queue.limit=4MB",),
-    "loss_cut = 0.8": ("scheme.rapid.loss_cut=0.8",),
+    "loss_cut = 0.5": ("scheme.rapid.loss_cut=0.5",),
     "interrupts after 125 us": ("host_at.0.interrupt_after=125us", "host_at.0.interrupt_packets=1000"),
     "an acknowledgment for each packet": ("transport.delayed_ack=false",),
     "hosts without noise": (testbed.QUIET_HOSTS,),
