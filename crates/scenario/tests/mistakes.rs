@@ -1408,3 +1408,29 @@ fn mistakes_in_web_users() {
         assert_eq!(with(keys), expected, "{keys}");
     }
 }
+
+#[test]
+fn mistakes_in_rapid() {
+    let with = |line: &str| {
+        let scheme = format!("controller = \"rapid\"\n{line}\n");
+        message(&GOOD.replace("controller = \"newreno\"\n", &scheme), &[])
+    };
+    assert_eq!(with("rates = 2"), "no mistake");
+    let cases = [
+        ("rates = 1", "a whole number from 2 to 64 rates"),
+        ("spread = 1.0", "a number from 1.001 to 8"),
+        ("eta = 0.5", "a number from 1 to 1000 updates"),
+        ("gamma = 0", "a whole number from 1 to 1000 p-streams"),
+        ("tau = \"0s\"", "a time from 1us to 100s"),
+    ];
+    for (line, allowed) in cases {
+        let found = with(line);
+        assert!(found.contains(line.split(' ').next().unwrap_or_default()), "{found}");
+        assert!(found.contains("out of range; allowed: ") && found.contains(allowed), "{found}");
+    }
+    let fast = with("initial_rate = \"300Gbps\"");
+    assert!(
+        fast.contains("`initial_rate` is 300 Gb/s; allowed: at most ") && fast.contains("rate of the interface"),
+        "{fast}"
+    );
+}
