@@ -15,7 +15,8 @@
 //! - **Start-up** (`startup_packets`, `startup_spread`): R_avg starts at 100 kb/s in the paper, where one p-stream of 64 packets of 9000 bytes
 //!   lasts 46 s. Here the first p-streams have as many packets as R_avg sends in a round trip, but one for each rate at
 //!   least and N at most, with rates that each double the one before; R_avg starts with `startup_packets` in a round trip (and
-//!   `initial_rate` at least), and becomes each estimate at once. Start-up is over with the first estimate below the highest rate.
+//!   `initial_rate` at least), and becomes each estimate at once. Start-up is over when two p-streams in a row
+//!   give less than their highest rates, or one gives the rate of the interface.
 //! - **Loss** (`loss_cut`): with the first loss of an episode R_avg is multiplied by `loss_cut`, and p-streams that were sent before tell
 //!   nothing: they were of another rate, and would undo the cut within tau.
 //! - **Lost packets and retransmissions**: p-streams with either are skipped, as the authors' logs say.
@@ -70,10 +71,13 @@ enum Stage {
 pub struct Rapid {
     config: Config,
     wire_bytes: u64,
+    line_rate: Rate,
     window_bytes: u64,
     steady_shape: Shape,
     shape: Shape,
     stage: Stage,
+    /// During start-up: the last p-stream gave less than its highest rate.
+    has_seen_queue: bool,
     adaptor: Adaptor,
     estimator: Estimator,
     probes: Probes,
@@ -103,6 +107,7 @@ impl Rapid {
         let adaptor = Adaptor::new(config.filter, config.initial_rate, line_rate);
         Rapid {
             wire_bytes: mss_bytes + HEADER_BYTES,
+            line_rate,
             window_bytes: config.window * mss_bytes,
             estimator: Estimator::new(config.bass, config.excursion, shape.packets() as usize),
             average: adaptor.rate(),
@@ -110,6 +115,7 @@ impl Rapid {
             steady_shape: shape.clone(),
             shape,
             stage: Stage::StartUp,
+            has_seen_queue: false,
             adaptor,
             probes: Probes::default(),
             next_due: Time::ZERO,
@@ -128,7 +134,7 @@ impl Rapid {
 
     /// Back to where a connection starts.
     fn start_up(&mut self, cx: &Cx<'_>) {
-        self.stage = Stage::StartUp;
+        (self.stage, self.has_seen_queue) = (Stage::StartUp, false);
         let round = cx.srtt.unwrap_or(Dur::from_secs(1)).max(Dur::from_us(1));
         let rate = Rate::of(self.config.startup_packets * self.wire_bytes, round);
         self.adaptor.set(rate.as_bps() as f64);
@@ -166,9 +172,11 @@ impl Rapid {
             Stage::StartUp => {
                 let highest = self.samples.iter().map(|sample| sample.rate).max();
                 self.adaptor.set(estimate.as_bps() as f64);
-                if highest != Some(estimate) {
+                let sees_queue = highest != Some(estimate);
+                if (sees_queue && self.has_seen_queue) || estimate >= self.line_rate {
                     self.stage = Stage::Steady;
                 }
+                self.has_seen_queue = sees_queue;
             }
         }
     }

@@ -114,7 +114,7 @@ EXPERIMENT = Experiment(
         *testbed.ASSUMPTIONS,
         "Transfers start at 0, a fifth and two fifths of a run and do not end; fairness is of what they get in its "
         "second half. The first and the third share both hosts. The paper prints no numbers.",
-        "Windows of up to 38.5 MB for each transfer.",
+        "Windows of up to 39 MB for each transfer.",
     ),
     full=Effort("full", seeds=3, stop_s=60.0),
     quick=Effort("quick", seeds=1, stop_s=4.0),

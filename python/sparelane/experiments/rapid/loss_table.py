@@ -19,7 +19,7 @@ METRIC = "throughput"
 ASSUMPTIONS = (
     "Data segments are lost at random on the sender's cable, each with the same probability; the paper drops them in "
     "the receiving host (RAPID) or in the sending one (netem). Acknowledgments are not lost.",
-    "Receive windows of 38.5 MB, the path's bandwidth-delay product and the switch's queue, but for RAPID: New Reno "
+    "Receive windows of 39 MB, the path's bandwidth-delay product and the switch's queue, but for RAPID: New Reno "
     "over a shallow buffer cannot otherwise have 9.75 Gb/s without loss, as the paper prints.",
     "Throughput is payload, counted in the last two thirds of runs of 60 s. At 1e-8 a loss is expected every 720 s "
     "at full rate: those rows are of runs that mostly have none.",

@@ -30,10 +30,10 @@ class Variant:
     """
 
     settings: tuple[str, ...]
-    idle_gbps: float
-    web_gbps: float
-    loss_percent: float
-    median_ms: float
+    idle_gbps: float | None
+    web_gbps: float | None
+    loss_percent: float | None
+    median_ms: float | None
 
     def idle(self, name: str, seed: int, effort: Effort) -> Simulation:
         """A run without cross traffic."""
@@ -53,6 +53,8 @@ class Variant:
 VARIANTS: Mapping[str, Variant] = {
     FULL: Variant((), 9.44, 7.00, 0.001, 1.45),
     "V1: software timers": Variant((f"host_at.0.timer_error={TIMER_ERROR}",), 8.37, 6.77, 0.004, 1.28),
+    "V1, timers 1us late": Variant(("host_at.0.timer_error=1us",), None, None, None, None),
+    "V1, timers 5us late": Variant(("host_at.0.timer_error=5us",), None, None, None, None),
     "V2: TCP timestamps": Variant(
         ("host_at.0.timestamp_clock=1ms", "host_at.0.timestamp_at=acknowledgment"), 9.83, 7.64, 0.217, 520.64
     ),
@@ -98,7 +100,7 @@ def directions(evaluation: Evaluation) -> tuple[str, ...]:
     """Whether each variant takes more or less than full RAPID, ours and the paper's."""
     notes = []
     for name in VARIANTS:
-        if name == FULL:
+        if name == FULL or VARIANTS[name].idle_gbps is None:
             continue
         words = []
         for metric, where in ((IDLE, "idle"), (web.THROUGHPUT, "beside web users")):
@@ -113,14 +115,15 @@ def directions(evaluation: Evaluation) -> tuple[str, ...]:
 def draw(evaluation: Evaluation) -> Figure:
     """Throughput of each variant, alone and beside web users."""
     drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
+    shown = [name for name, variant in VARIANTS.items() if variant.idle_gbps is not None]
     bars = [
-        plots.Bars.of_rows(label, look, [evaluation.find(name, metric) for name in VARIANTS])
+        plots.Bars.of_rows(label, look, [evaluation.find(name, metric) for name in shown])
         for label, metric, look in (
             ("idle path", IDLE, plots.TCP),
             ("beside web users", web.THROUGHPUT, plots.RC3),
         )
     ]
-    plots.grouped_bars(axes, [name.replace(": ", ":\n") for name in VARIANTS], bars)
+    plots.grouped_bars(axes, [name.replace(": ", ":\n") for name in shown], bars)
     axes.set_xlabel("variant")
     axes.set_ylabel("throughput (Gb/s)")
     plots.legend_above(axes, 3)

@@ -17,7 +17,7 @@ TABLE = LossTable(
         "link.0.rate=40Gbps",
         "link.1.rate=40Gbps",
         f"host_at.0.send_cost={SEND_COST}",
-        "transport.receive_window=78.5MB",
+        "transport.receive_window=79MB",
     ),
 )
 
@@ -31,7 +31,7 @@ EXPERIMENT = Experiment(
         *testbed.ASSUMPTIONS,
         *loss_table.ASSUMPTIONS,
         f"A host's processor takes {SEND_COST} for each packet that it sends, which makes 20.6 Gb/s, the table's "
-        "highest number. Receive windows are of 20.6 Gb/s x 30 ms and 1 MB.",
+        "highest number. Receive windows are of 20.6 Gb/s x 30 ms and 1.5 MB.",
         "The printed rows of FAST and Westwood have the same six last numbers: one is a mistake of the paper's.",
     ),
     full=Effort("full", seeds=3, stop_s=40.0),

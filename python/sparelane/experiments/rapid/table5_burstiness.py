@@ -17,6 +17,8 @@ LEVELS = {"UDP": "CBR", "SCT": "SCT", "BCT": "BCT"}
 # The paper's 5-95 % range of the cross traffic's rate at 1 ms, Gb/s.
 BURSTINESS = {"UDP": 0.49, "SCT": 1.40, "BCT": 2.62}
 WARM_UP_SHARE = 0.1
+# The buffer of the switch, varied for RAPID; what the paper's has is not known.
+BUFFERS = ("1MB", "2MB", "4MB")
 LINK_USE = "use of what the cross traffic leaves"
 
 
@@ -25,16 +27,24 @@ def schemes(effort: Effort) -> Sequence[str]:
     return list(transfers.SCHEMES if effort.name == "full" else transfers.SHOWN)
 
 
-def simulation(scheme: str, level: str, seed: int, effort: Effort) -> Simulation:
+def simulation(scheme: str, level: str, seed: int, effort: Effort, buffer: str | None = None) -> Simulation:
     """One run."""
     return testbed.simulation(
         scheme,
         seed,
         effort.stop_s,
-        label=f"{scheme} beside {level}",
+        label=f"{scheme} beside {level}{f', {buffer}' if buffer else ''}",
         cross_traffic=LEVELS[level],
-        settings=(f"measure.from={effort.stop_s * WARM_UP_SHARE:g}s",),
+        settings=(
+            f"measure.from={effort.stop_s * WARM_UP_SHARE:g}s",
+            *((f"queue.limit={buffer}",) if buffer else ()),
+        ),
     )
+
+
+def buffers(effort: Effort) -> Sequence[str]:
+    """The buffers that RAPID meets besides the usual one."""
+    return BUFFERS if effort.name == "full" else ()
 
 
 def alone(level: str, seed: int, effort: Effort) -> Simulation:
@@ -57,6 +67,12 @@ def plan(effort: Effort) -> Sequence[Simulation]:
             simulation(scheme, level, seed, effort)
             for seed in effort.seed_numbers()
             for scheme in schemes(effort)
+            for level in LEVELS
+        ),
+        *(
+            simulation("rapid", level, seed, effort, buffer)
+            for seed in effort.seed_numbers()
+            for buffer in buffers(effort)
             for level in LEVELS
         ),
     ]
@@ -88,7 +104,31 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
             ]
             rows.append(measured(name, LINK_USE, "%", use, shares))
             rows.append(measured(name, "loss", "%", loss, [transfers.loss_percent(run) for run in runs.values()]))
-    return Evaluation(tuple(rows))
+    for buffer in buffers(effort):
+        for level in LEVELS:
+            runs = {seed: outcomes[simulation("rapid", level, seed, effort, buffer)] for seed in effort.seed_numbers()}
+            shares = [
+                100 * transfers.gbps(outcome, counted_s) / left_gbps[level][seed] for seed, outcome in runs.items()
+            ]
+            name = f"RAPID, {level}, a buffer of {buffer}"
+            rows.append(measured(name, LINK_USE, "%", None, shares))
+            rows.append(measured(name, "loss", "%", None, [transfers.loss_percent(run) for run in runs.values()]))
+    return Evaluation(tuple(rows), notes=order_notes(Evaluation(tuple(rows)), effort))
+
+
+def order_notes(evaluation: Evaluation, effort: Effort) -> tuple[str, ...]:
+    """Who is first at each level."""
+    notes = []
+    for level in LEVELS:
+        use = {label: evaluation.find(f"{label}, {level}", LINK_USE).ours or 0.0 for label in names(effort)}
+        best = sorted(use, key=lambda label: -use[label])
+        notes.append(f"{level}: first {best[0]} ({use[best[0]]:.1f} %), then {best[1]} ({use[best[1]]:.1f} %).")
+    return tuple(notes)
+
+
+def names(effort: Effort) -> Sequence[str]:
+    """The schemes as the paper writes them."""
+    return [transfers.SCHEMES[scheme] for scheme in schemes(effort)]
 
 
 def draw(evaluation: Evaluation) -> Figure:
