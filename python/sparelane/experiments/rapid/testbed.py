@@ -31,8 +31,8 @@ ASSUMPTIONS = (
     "traffic 1 Gb/s. The round trip of 30 ms is propagation at the hosts that are measured; the paper delays their "
     "acknowledgments.",
     'The switches hold 1.5 MB behind each port, drop-tail. The paper says "fairly shallow-buffered". The others of its '
-    "Table V, and not RAPID, chose the number: beside constant-rate cross traffic BIC, HighSpeed, H-TCP and New Reno all "
-    "have less than in the paper with 1 MB, and more with 2 MB.",
+    "Table V, and not RAPID, chose the number: beside constant-rate cross traffic BIC, HighSpeed, H-TCP and New Reno "
+    "all have less than in the paper with 1 MB, and more with 2 MB.",
     "Segments of 8948 bytes (jumbo frames), which is what makes Table III's New Reno follow its response function. The "
     "simulator's packets have 40 bytes of headers, and none of Ethernet's 38.",
     "Delayed acknowledgments, one for two segments; timeouts of at least 200 ms; initial windows of 2 segments; "
