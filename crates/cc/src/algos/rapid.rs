@@ -11,20 +11,23 @@
 //! One file per part: `stream` (which gap), `probes` (the books), `bass` and `estimator` (what the gaps say), `adaptor` (which rate).
 //!
 //! # What the paper leaves open, and the choices taken
-//! Calibrated to its Table III (random losses at 10 Gb/s) alone. Each is a parameter.
-//! - **Start-up** (`startup_packets`, `startup_spread`): R_avg starts at 100 kb/s in the paper, where one p-stream of 64 packets of 9000 bytes
-//!   lasts 46 s. Here the first p-streams have as many packets as R_avg sends in a round trip, but one for each rate at
+//! Start-up, losses and timeouts are calibrated to its Table III (random losses at 10 Gb/s) alone. Each choice is a parameter.
+//! - **Start-up** (`startup_packets`, `startup_spread`): R_avg starts at 100 kb/s in the paper, where one p-stream of 64 packets of
+//!   9000 bytes lasts 46 s. Here the first p-streams have as many packets as R_avg sends in a round trip, but one for each rate at
 //!   least and N at most, with rates that each double the one before; R_avg starts with `startup_packets` in a round trip (and
-//!   `initial_rate` at least), and becomes each estimate at once. Start-up is over when two p-streams in a row
-//!   give less than their highest rates, or one gives the rate of the interface.
-//! - **Loss** (`loss_cut`): with the first loss of an episode R_avg is multiplied by `loss_cut`, and p-streams that were sent before tell
-//!   nothing: they were of another rate, and would undo the cut within tau.
+//!   `initial_rate` at least), and becomes each estimate at once. Start-up is over when two p-streams in a row give less than their
+//!   highest rates, or one gives the rate of the interface.
+//! - **Loss** (`loss_cut`, `repairs_alone`): with the first loss of an episode R_avg is multiplied by `loss_cut`, and p-streams that
+//!   were sent before tell nothing: they were of another rate, and would undo the cut within tau. While losses are repaired, nothing
+//!   new is sent: Table III costs a flow at full rate some 40 ms for each loss, at 1e-5 as at 1e-4, which no cut of the rate
+//!   gives.
 //! - **Lost packets and retransmissions**: p-streams with either are skipped, as the authors' logs say.
 //! - **Timeout**: start-up anew.
-//! - **l** of the filter, with gamma p-streams per update, is the duration of the last one, as the words of section II have it: the rate
-//!   rises in gamma tau. With the duration of them all it would overshoot, and fill shallow buffers.
-//! - **A late sender**: gaps count from when the last packet was due, not from when it left, so that lateness does not add up; after
-//!   more than `most_lateness`, or where the window or the application had nothing to send, a new p-stream begins.
+//! - **l** of the filter, with gamma p-streams per update, is the duration of the last one, as the words of section II have it: the
+//!   rate rises in gamma tau. With the duration of them all it would overshoot, and fill shallow buffers.
+//! - **A late sender**: gaps count from when the last packet was due, not from when it left, so that lateness does not add up;
+//!   after more than `most_lateness`, or where the window or the application had nothing to send, a new p-stream begins.
+//! - What is a spike and what is an excursion: in `bass` and `estimator`.
 
 mod adaptor;
 mod bass;
@@ -73,8 +76,9 @@ pub struct Rapid {
     wire_bytes: u64,
     line_rate: Rate,
     window_bytes: u64,
-    steady_shape: Shape,
     shape: Shape,
+    /// The form of the current p-stream, where start-up gives it another.
+    startup_shape: Option<Shape>,
     stage: Stage,
     /// During start-up: the last p-stream gave less than its highest rate.
     has_seen_queue: bool,
@@ -112,8 +116,8 @@ impl Rapid {
             estimator: Estimator::new(config.bass, config.excursion, shape.packets() as usize),
             average: adaptor.rate(),
             rate_before_cut: 0.0,
-            steady_shape: shape.clone(),
             shape,
+            startup_shape: None,
             stage: Stage::StartUp,
             has_seen_queue: false,
             adaptor,
@@ -146,20 +150,24 @@ impl Rapid {
     fn begin_stream(&mut self, cx: &Cx<'_>) {
         self.average = self.adaptor.rate();
         self.index = 0;
-        self.shape = match self.stage {
-            Stage::Steady => self.steady_shape.clone(),
+        self.startup_shape = match self.stage {
+            Stage::Steady => None,
             Stage::StartUp => {
                 let in_a_round = self.average.bytes_in(cx.srtt.unwrap_or_default()) / self.wire_bytes;
                 let per_rate =
                     (in_a_round / u64::from(self.config.rates)).clamp(1, u64::from(self.config.packets_per_rate));
-                Shape::new(self.config.rates, per_rate as u32, self.config.startup_spread)
+                Some(Shape::new(self.config.rates, per_rate as u32, self.config.startup_spread))
             }
         };
         self.probes.begin();
     }
 
+    fn shape(&self) -> &Shape {
+        self.startup_shape.as_ref().unwrap_or(&self.shape)
+    }
+
     fn gap(&self) -> Dur {
-        Shape::gap(self.wire_bytes, self.shape.rate(self.index, self.average))
+        Shape::gap(self.wire_bytes, self.shape().rate(self.index, self.average))
     }
 
     /// All packets of a p-stream are with the receiver.
@@ -251,8 +259,8 @@ impl CongestionControl for Rapid {
             self.next_due += self.next_gap;
             return;
         }
-        let is_last = self.index + 1 == self.shape.packets();
-        let rate = self.shape.rate(self.index, self.average);
+        let is_last = self.index + 1 == self.shape().packets();
+        let rate = self.shape().rate(self.index, self.average);
         self.probes.sent(sent.segment, self.next_due, self.next_gap, rate, is_last);
         self.index += 1;
         if is_last {
