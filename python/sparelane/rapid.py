@@ -49,7 +49,7 @@ class Bass:
     """
 
     passes: int = 3
-    factor: float = 1.0
+    factor: float = 0.5
     floor_s: float = 5e-6
 
 

@@ -28,6 +28,23 @@ ASSUMPTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
+class Varied:
+    """A row of the table with another setting.
+
+    Attributes:
+        what: differs.
+        scheme: of the transfer.
+        loss: the loss rate.
+        settings: overrides of the scenario.
+    """
+
+    what: str
+    scheme: str
+    loss: float
+    settings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LossTable:
     """One of the two tables.
 
@@ -35,17 +52,25 @@ class LossTable:
         printed: the paper's numbers by scheme, for each of `LOSS_RATES`.
         settings: overrides of the scenario, besides the loss.
         quick_schemes: what a quick run has.
+        varied: what a full run has besides.
     """
 
     printed: Mapping[str, Sequence[float]]
     settings: tuple[str, ...]
     quick_schemes: tuple[str, ...] = ("rapid", "newreno", "cubic", "scalable")
+    varied: Sequence[Varied] = ()
 
     def schemes(self, effort: Effort) -> list[str]:
         """All, or a few in a quick run."""
         return list(transfers.SCHEMES if effort.name == "full" else self.quick_schemes)
 
-    def simulation(self, scheme: str, loss: float, seed: int, effort: Effort) -> Simulation:
+    def variations(self, effort: Effort) -> Sequence[Varied]:
+        """What is varied, in a full run."""
+        return self.varied if effort.name == "full" else ()
+
+    def simulation(
+        self, scheme: str, loss: float, seed: int, effort: Effort, settings: tuple[str, ...] = ()
+    ) -> Simulation:
         """One run."""
         lossy = (f"link.0.loss={loss:g}", "link.0.loss_from=left0", "link.0.loss_of=data") if loss else ()
         return testbed.simulation(
@@ -53,7 +78,7 @@ class LossTable:
             seed,
             effort.stop_s,
             label=f"{scheme} loss {loss:g}",
-            settings=(f"measure.from={effort.stop_s * WARM_UP_SHARE:g}s", *self.settings, *lossy),
+            settings=(f"measure.from={effort.stop_s * WARM_UP_SHARE:g}s", *self.settings, *lossy, *settings),
         )
 
     def plan(self, effort: Effort) -> list[Simulation]:
@@ -62,6 +87,10 @@ class LossTable:
             self.simulation(scheme, loss, seed, effort)
             for scheme in self.schemes(effort)
             for loss in LOSS_RATES
+            for seed in effort.seed_numbers()
+        ] + [
+            self.simulation(varied.scheme, varied.loss, seed, effort, varied.settings)
+            for varied in self.variations(effort)
             for seed in effort.seed_numbers()
         ]
 
@@ -74,6 +103,14 @@ class LossTable:
                 found = [outcomes[self.simulation(scheme, loss, seed, effort)] for seed in effort.seed_numbers()]
                 values = [transfers.gbps(outcome, counted_s) for outcome in found]
                 rows.append(measured(name(scheme, loss), METRIC, "Gb/s", paper, values))
+        for varied in self.variations(effort):
+            runs = [
+                outcomes[self.simulation(varied.scheme, varied.loss, seed, effort, varied.settings)]
+                for seed in effort.seed_numbers()
+            ]
+            paper = self.printed[varied.scheme][LOSS_RATES.index(varied.loss)]
+            values = [transfers.gbps(outcome, counted_s) for outcome in runs]
+            rows.append(measured(f"{name(varied.scheme, varied.loss)}, {varied.what}", METRIC, "Gb/s", paper, values))
         evaluation = Evaluation(tuple(rows))
         return Evaluation(evaluation.rows, notes=self.notes(evaluation, self.schemes(effort)))
 

@@ -70,9 +70,9 @@ const BASS_PASSES: Param = Param {
 const SPIKE_FACTOR: Param = Param {
     name: "spike_factor",
     kind: Kind::Number { min: 0.0, max: 1000.0, unit: Unit::Named("medians") },
-    default: DefaultValue::Number(1.0),
+    default: DefaultValue::Number(0.5),
     meaning: "a spike exceeds the receive gap before it by so many medians of the receive gaps",
-    source: "open in the paper",
+    source: "open in the paper; with 1, what an interrupt brings of one or two samples is no spike, and the noise keeps rates low",
 };
 
 const SPIKE_FLOOR: Param = Param {
