@@ -124,6 +124,11 @@ def name(scheme: str, loss: float) -> str:
     return f"{transfers.SCHEMES[scheme]}, {f'loss {loss:g}' if loss else 'no loss'}"
 
 
+def reasons(reason: str, schemes: Sequence[str], losses: Sequence[float]) -> dict[tuple[str, str], str]:
+    """The same reason for each of these rows."""
+    return {(name(scheme, loss), METRIC): reason for scheme in schemes for loss in losses}
+
+
 def order_note(evaluation: Evaluation, schemes: Sequence[str], loss: float = 1e-5) -> str:
     """The schemes by throughput at one loss rate, ours and the paper's."""
     rows = {scheme: evaluation.find(name(scheme, loss), METRIC) for scheme in schemes}

@@ -72,22 +72,15 @@ def best_note(evaluation: Evaluation, names: Sequence[str]) -> str:
 
 
 def draw(evaluation: Evaluation) -> Figure:
-    """Fig. 11: the distributions of the durations of web flows; and throughput beside the median."""
+    """Throughput of every transfer; and Fig. 11, the distributions of the durations of web flows."""
     drawing, [table, spread] = plots.figure(2, width_inches=plots.PAGE_INCHES)
-    for scheme, label in transfers.SCHEMES.items():
-        if label not in evaluation.curves:
-            continue
-        rate, median = evaluation.find(label, web.THROUGHPUT), evaluation.find(label, web.MEDIAN)
-        look = transfers.SHOWN.get(scheme, plots.FOURTH)
-        if median.ours is not None and rate.ours is not None:
-            table.plot(median.ours, rate.ours, look.marker, color=look.ink, markersize=5)
-            table.annotate(label, (median.ours, rate.ours), (4, 2), textcoords="offset points", fontsize=6)
-        if median.paper is not None and rate.paper is not None:
-            table.plot(median.paper, rate.paper, **plots.PAPER_STYLE)
-    table.set_xscale("log")
-    table.set_ylim(bottom=0)
-    table.set_xlabel("median web flow (ms); crosses: the paper")
+    shown = [label for label in transfers.SCHEMES.values() if label in evaluation.curves]
+    rates = [evaluation.find(label, web.THROUGHPUT) for label in shown]
+    plots.grouped_bars(table, shown, [plots.Bars.of_rows("ours", plots.RC3, rates)])
+    table.tick_params(axis="x", rotation=90)
+    table.set_xlabel("protocol")
     table.set_ylabel("throughput (Gb/s)")
+    plots.legend_above(table, 2)
     curves = {NONE: plots.MODEL, **{transfers.SCHEMES[scheme]: look for scheme, look in transfers.SHOWN.items()}}
     for label, look in curves.items():
         curve = evaluation.curves[label]
