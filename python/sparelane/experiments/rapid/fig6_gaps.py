@@ -14,7 +14,11 @@ from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes,
 from sparelane.experiments.rapid import testbed
 
 # Who makes the gaps, and the mean by which their timers are late.
-SENDERS: Mapping[str, str] = {"PAUSE frames": "0s", "timer in the kernel": "5us", "user-level sender": "50us"}
+SENDERS: Mapping[str, str] = {
+    "PAUSE frames": "0s",
+    "timer in the kernel": testbed.TIMER_ERROR,
+    "user-level sender": "50us",
+}
 LOOKS = dict(zip(SENDERS, (plots.RC3, plots.TCP, plots.THIRD), strict=True))
 
 # Average rates of p-streams, b/s: the highest rate of the last is just below that of the interface.
@@ -34,7 +38,7 @@ ASSUMPTIONS = (
     "A gap is from the last bit of a packet to that of the next as they leave the sender's interface; the paper's "
     "monitor is behind the first switch, whose other ports are silent. What is wanted is the gap between due times.",
     "The paper prints no errors but the bound of 1 us. Timers are late by a random time with an exponential "
-    "distribution: of 5 us on average in the kernel, and of 50 us at user level, Linux's default slack for the timers "
+    "distribution: of 2 us on average in the kernel, and of 50 us at user level, Linux's default slack for the timers "
     "of processes. PAUSE frames fill the cable, and are exact here.",
 )
 

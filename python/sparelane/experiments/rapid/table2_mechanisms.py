@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,6 @@ from sparelane.experiments.rapid.web import Run
 
 FULL = "full RAPID"
 IDLE = "throughput, idle path"
-TIMER_ERROR = "2us"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Variant:
 
 VARIANTS: Mapping[str, Variant] = {
     FULL: Variant((), 9.44, 7.00, 0.001, 1.45),
-    "V1: software timers": Variant((f"host_at.0.timer_error={TIMER_ERROR}",), 8.37, 6.77, 0.004, 1.28),
+    "V1: software timers": Variant((f"host_at.0.timer_error={testbed.TIMER_ERROR}",), 8.37, 6.77, 0.004, 1.28),
     "V1, timers 1us late": Variant(("host_at.0.timer_error=1us",), None, None, None, None),
     "V1, timers 5us late": Variant(("host_at.0.timer_error=5us",), None, None, None, None),
     "V2: TCP timestamps": Variant(
@@ -123,7 +123,7 @@ def draw(evaluation: Evaluation) -> Figure:
             ("beside web users", web.THROUGHPUT, plots.RC3),
         )
     ]
-    plots.grouped_bars(axes, [name.replace(": ", ":\n") for name in shown], bars)
+    plots.grouped_bars(axes, [textwrap.fill(name, 12) for name in shown], bars)
     axes.set_xlabel("variant")
     axes.set_ylabel("throughput (Gb/s)")
     plots.legend_above(axes, 3)
@@ -141,7 +141,7 @@ EXPERIMENT = Experiment(
         *web.ASSUMPTIONS,
         "tau = 10 ms and eta = 3: the paper's number for full RAPID is that of this setting and not of the gentler "
         "one of its web tables.",
-        f"V1's timers are late by {TIMER_ERROR} on average, exponentially; the paper's Fig. 6 has no numbers. V2 "
+        f"V1's timers are late by {testbed.TIMER_ERROR} on average, exponentially; the paper's Fig. 6 has no numbers. V2 "
         "stamps by a clock of 1 ms when the acknowledgment leaves, V3 by one of 1 us.",
     ),
     full=Effort("full", seeds=3, stop_s=20.0),

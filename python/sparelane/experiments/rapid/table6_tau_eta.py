@@ -54,18 +54,20 @@ def order_note(evaluation: Evaluation) -> str:
 
 
 def draw(evaluation: Evaluation) -> Figure:
-    """Throughput, and the median web flow, over tau / eta."""
+    """Throughput, and the median web flow, over tau / eta; each axis as far as there are numbers."""
     drawing, panels = plots.figure(2, width_inches=plots.PAGE_INCHES)
     places = [tau_ms / eta for tau_ms, eta in RUNS]
-    for axes, metric, label in zip(
-        panels, (web.THROUGHPUT, web.MEDIAN), ("throughput (Gb/s)", "median web flow (ms)"), strict=True
-    ):
+    labels = {web.THROUGHPUT: "throughput (Gb/s)", web.MEDIAN: "median web flow (ms)"}
+    for axes, (metric, label) in zip(panels, labels.items(), strict=True):
         rows = [evaluation.find(name(setting), metric) for setting in RUNS]
-        axes.plot(places, [row.ours or 0.0 for row in rows], plots.RC3.marker, color=plots.RC3.ink, label="ours")
         plots.crosses(axes, places, rows)
+        heights, spread = [row.ours or 0.0 for row in rows], [row.ci95 or 0.0 for row in rows]
+        look = plots.RC3
+        axes.errorbar(
+            places, heights, spread, fmt=look.marker, color=look.ink, markersize=3.5, zorder=6, label="ours", capsize=2
+        )
         axes.set_xlabel("tau / eta (ms)")
         axes.set_ylabel(label)
-        axes.set_ylim(bottom=0)
         plots.legend_above(axes, 2)
     return drawing
 

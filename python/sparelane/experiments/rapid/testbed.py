@@ -23,6 +23,9 @@ WIRE_BYTES = MSS_BYTES + 40
 # The paper's cross traffic that answers to nothing, and the scenarios that have it.
 CROSS_TRAFFIC: Mapping[str, str] = {"CBR": "rapid-cbr", "SCT": "rapid-sct", "BCT": "rapid-bct"}
 
+# The mean by which software timers in the kernel are late, exponentially: a figure of ours, as the paper prints none.
+TIMER_ERROR = "2us"
+
 # The noise of hosts turned off.
 QUIET_HOSTS = "host_at=[]"
 
