@@ -141,8 +141,8 @@ EXPERIMENT = Experiment(
         *web.ASSUMPTIONS,
         "tau = 10 ms and eta = 3: the paper's number for full RAPID is that of this setting and not of the gentler "
         "one of its web tables.",
-        f"V1's timers are late by {testbed.TIMER_ERROR} on average, exponentially; the paper's Fig. 6 has no numbers. V2 "
-        "stamps by a clock of 1 ms when the acknowledgment leaves, V3 by one of 1 us.",
+        f"V1's timers are late by {testbed.TIMER_ERROR} on average, exponentially; the paper's Fig. 6 has no numbers. "
+        "V2 stamps by a clock of 1 ms when the acknowledgment leaves, V3 by one of 1 us.",
     ),
     full=Effort("full", seeds=3, stop_s=20.0),
     quick=Effort("quick", seeds=1, stop_s=4.0),
