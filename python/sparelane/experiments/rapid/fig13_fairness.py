@@ -116,7 +116,7 @@ EXPERIMENT = Experiment(
         "second half. The first and the third share both hosts. The paper prints no numbers.",
         "Windows of up to 39 MB for each transfer.",
     ),
-    full=Effort("full", seeds=3, stop_s=40.0),
+    full=Effort("full", seeds=3, stop_s=30.0),
     quick=Effort("quick", seeds=1, stop_s=4.0),
     plan=plan,
     evaluate=evaluate,
