@@ -10,9 +10,7 @@ from sparelane.experiments.rapid.printed import LOSS_RATES, TABLE_III
 # Why some rows differ: the noise of hosts, where delays are a signal and queues are empty; and how a run starts.
 ANY_WINDOW = ("transport.receive_window=unlimited", "nic.limit=1000packets", "nic.full=wait")
 VARIED = (
-    Varied("hosts without noise", "illinois", 1e-4, (testbed.QUIET_HOSTS,)),
     Varied("hosts without noise", "illinois", 1e-3, (testbed.QUIET_HOSTS,)),
-    Varied("hosts without noise", "yeah", 1e-4, (testbed.QUIET_HOSTS,)),
     Varied("any window", "newreno", 1e-8, ANY_WINDOW),
     Varied("any window", "westwood", 1e-8, ANY_WINDOW),
     Varied("any window", "veno", 1e-8, ANY_WINDOW),
