@@ -36,7 +36,7 @@ BANDWIDTH = (
 REASONS = {
     **loss_table.reasons(RARE, ("newreno", "lp", "veno", "vegas"), (1e-8, 1e-7)),
     **loss_table.reasons(HYBLA, ("hybla",), LOSS_RATES[2:]),
-    **loss_table.reasons(DELAYS, ("illinois", "yeah", "vegas"), (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)),
+    **loss_table.reasons(DELAYS, ("illinois", "vegas"), (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)),
     **loss_table.reasons(PORT, ("fast",), LOSS_RATES[2:]),
     **loss_table.reasons(BANDWIDTH, ("westwood",), LOSS_RATES[1:6]),
 }
