@@ -75,16 +75,15 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
         rows.append(measured(label, FAIRNESS, "", None, [jain(each) for each in shares]))
         rows.append(measured(label, UTILIZATION, "Gb/s", None, [sum(each) for each in shares]))
         curves[scheme] = throughputs(found[0], effort)
-    found_rows = Evaluation(tuple(rows))
-    indices = {label: found_rows.find(label, FAIRNESS).ours or 0 for label in transfers.SCHEMES.values()}
-    used = {label: found_rows.find(label, UTILIZATION).ours or 0 for label in transfers.SCHEMES.values()}
-    best = sorted((label for label in indices if used[label] > 8), key=lambda label: -indices[label])
-    notes = (
-        "Of those that use more than 8 Gb/s, by fairness: "
-        + ", ".join(f"{label} {indices[label]:.3f}" for label in best)
-        + ".",
-    )
-    return Evaluation(tuple(rows), notes=notes, curves=curves)
+    return Evaluation(tuple(rows), notes=(order_note(Evaluation(tuple(rows))),), curves=curves)
+
+
+def order_note(evaluation: Evaluation) -> str:
+    """The schemes by fairness, with what they use together."""
+    fairness = {label: evaluation.find(label, FAIRNESS).ours or 0.0 for label in transfers.SCHEMES.values()}
+    used = {label: evaluation.find(label, UTILIZATION).ours or 0.0 for label in fairness}
+    ranked = sorted(fairness, key=lambda label: -fairness[label])
+    return "By fairness: " + ", ".join(f"{one} {fairness[one]:.3f} ({used[one]:.1f} Gb/s)" for one in ranked) + "."
 
 
 def draw(evaluation: Evaluation) -> Figure:
