@@ -11,9 +11,9 @@ from sparelane.experiments.base import Effort, Experiment
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES
 from sparelane.experiments.rc3.deployments import GROUPS
-from sparelane.experiments.rc3.fig13_fairness import jain
 from sparelane.experiments.rc3.internet2 import BASELINE, RULE_MARK, TCP_LONGER
 from sparelane.experiments.runner import Finished, Task
+from sparelane.experiments.statistics import jain
 
 # Long enough for some small flows to finish, where paths are short.
 BRIEF = Effort("full", seeds=2, stop_s=0.1)

@@ -39,6 +39,12 @@ def estimate(values: Sequence[float]) -> Estimate:
     return Estimate(mean, t_quantile(len(values) - 1) * math.sqrt(variance / len(values)))
 
 
+def jain(values: Sequence[float]) -> float:
+    """Jain's index of fairness: 1 where all values are equal, 1/n where one has everything."""
+    squares = math.fsum(value * value for value in values)
+    return math.fsum(values) ** 2 / (len(values) * squares) if squares else 1.0
+
+
 def t_quantile(degrees_of_freedom: int) -> float:
     """Student's t value that 95 % of the distribution lies within, on both sides."""
     from scipy.special import stdtrit

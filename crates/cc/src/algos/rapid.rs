@@ -43,7 +43,7 @@ use crate::pace::HEADER_BYTES;
 use crate::registry::Controller;
 use adaptor::Adaptor;
 use config::Config;
-use probes::{Arrived, Probes};
+use probes::{Judged, Probes};
 use sparelane_core::{Dur, Rate, Time};
 
 pub use bass::{Bass, Pair};
@@ -85,10 +85,10 @@ pub struct Rapid {
     adaptor: Adaptor,
     estimator: Estimator,
     probes: Probes,
-    /// When the next packet is due, and the gap before it; `None` until the first is sent.
+    /// When the next packet is due, and the gap before it.
     next_due: Time,
     next_gap: Dur,
-    /// When the packet before it was due.
+    /// When the packet before it was due; `None` until the first is sent.
     last_due: Option<Time>,
     /// Which packet of its p-stream that is, and the p-stream's average rate.
     index: u32,
@@ -170,13 +170,13 @@ impl Rapid {
         Shape::gap(self.wire_bytes, self.shape().rate(self.index, self.average))
     }
 
-    /// All packets of a p-stream are with the receiver.
-    fn learn(&mut self, stream: Arrived) {
+    /// All packets of a p-stream that lasted `duration` are with the receiver.
+    fn learn(&mut self, duration: Dur) {
         let Some(estimate) = self.estimator.estimate(&self.samples) else { return };
         self.judged += 1;
         self.estimate = estimate;
         match self.stage {
-            Stage::Steady => self.adaptor.take(estimate, stream.duration),
+            Stage::Steady => self.adaptor.take(estimate, duration),
             Stage::StartUp => {
                 let highest = self.samples.iter().map(|sample| sample.rate).max();
                 self.adaptor.set(estimate.as_bps() as f64);
@@ -213,10 +213,10 @@ impl CongestionControl for Rapid {
         self.is_recovering = ack.phase == Phase::Recovery;
         let Some(received) = ack.received else { return };
         self.probes.arrived(received);
-        while let Some(answer) = self.probes.judge(&mut self.samples) {
-            match answer {
-                Some(stream) => self.learn(stream),
-                None => {
+        while let Some(judged) = self.probes.judge(&mut self.samples) {
+            match judged {
+                Judged::Whole { duration } => self.learn(duration),
+                Judged::Broken => {
                     self.skipped += 1;
                     self.estimator.forget();
                 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 from matplotlib.figure import Figure
@@ -10,6 +11,7 @@ from matplotlib.figure import Figure
 from sparelane.experiments import plots
 from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcome, Outcomes, Simulation, measured
 from sparelane.experiments.rapid import testbed, transfers
+from sparelane.experiments.statistics import jain
 
 # The starts of the three transfers, in shares of a run, and when all three count.
 STARTS = (0.0, 0.2, 0.4)
@@ -48,12 +50,6 @@ def shares_gbps(outcome: Outcome, effort: Effort) -> list[float]:
     return [bytes_ * 8 / counted_s / 1e9 for bytes_ in outcome.flows.sort("id")["measured_bytes"].to_list()]
 
 
-def jain(shares: Sequence[float]) -> float:
-    """Jain's index of fairness: 1 for equal shares, one over their number where one has all."""
-    squares = sum(share * share for share in shares)
-    return sum(shares) ** 2 / (len(shares) * squares) if squares else 1.0
-
-
 def throughputs(outcome: Outcome, effort: Effort) -> pl.DataFrame:
     """Throughput over time: `time_s`, `flow` and `gbps`, of every interval of sampling."""
     interval_s = effort.stop_s / INTERVALS
@@ -75,7 +71,8 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
         rows.append(measured(label, FAIRNESS, "", None, [jain(each) for each in shares]))
         rows.append(measured(label, UTILIZATION, "Gb/s", None, [sum(each) for each in shares]))
         curves[scheme] = throughputs(found[0], effort)
-    return Evaluation(tuple(rows), notes=(order_note(Evaluation(tuple(rows))),), curves=curves)
+    evaluation = Evaluation(tuple(rows), curves=curves)
+    return replace(evaluation, notes=(order_note(evaluation),))
 
 
 def order_note(evaluation: Evaluation) -> str:

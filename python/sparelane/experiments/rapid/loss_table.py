@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
 
@@ -28,20 +28,26 @@ ASSUMPTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Varied:
-    """A row of the table with another setting.
+class Cell:
+    """One number of the table.
 
     Attributes:
-        what: differs.
         scheme: of the transfer.
         loss: the loss rate.
-        settings: overrides of the scenario.
+        what: differs from the table's setting, if anything.
+        settings: overrides of the scenario that make it differ.
     """
 
-    what: str
     scheme: str
     loss: float
-    settings: tuple[str, ...]
+    what: str = ""
+    settings: tuple[str, ...] = ()
+
+    @property
+    def row(self) -> str:
+        """The name of its row."""
+        usual = name(self.scheme, self.loss)
+        return f"{usual}, {self.what}" if self.what else usual
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,61 +64,42 @@ class LossTable:
     printed: Mapping[str, Sequence[float]]
     settings: tuple[str, ...]
     quick_schemes: tuple[str, ...] = ("rapid", "newreno", "cubic", "scalable")
-    varied: Sequence[Varied] = ()
+    varied: Sequence[Cell] = ()
 
     def schemes(self, effort: Effort) -> list[str]:
         """All, or a few in a quick run."""
         return list(transfers.SCHEMES if effort.name == "full" else self.quick_schemes)
 
-    def variations(self, effort: Effort) -> Sequence[Varied]:
-        """What is varied, in a full run."""
-        return self.varied if effort.name == "full" else ()
+    def cells(self, effort: Effort) -> list[Cell]:
+        """Every scheme at every loss rate, and in a full run what is varied."""
+        usual = [Cell(scheme, loss) for scheme in self.schemes(effort) for loss in LOSS_RATES]
+        return [*usual, *(self.varied if effort.name == "full" else ())]
 
-    def simulation(
-        self, scheme: str, loss: float, seed: int, effort: Effort, settings: tuple[str, ...] = ()
-    ) -> Simulation:
+    def simulation(self, cell: Cell, seed: int, effort: Effort) -> Simulation:
         """One run."""
-        lossy = (f"link.0.loss={loss:g}", "link.0.loss_from=left0", "link.0.loss_of=data") if loss else ()
+        lossy = (f"link.0.loss={cell.loss:g}", "link.0.loss_from=left0", "link.0.loss_of=data") if cell.loss else ()
         return testbed.simulation(
-            scheme,
+            cell.scheme,
             seed,
             effort.stop_s,
-            label=f"{scheme} loss {loss:g}",
-            settings=(f"measure.from={effort.stop_s * WARM_UP_SHARE:g}s", *self.settings, *lossy, *settings),
+            label=f"{cell.scheme} loss {cell.loss:g} {cell.what}".rstrip(),
+            settings=(f"measure.from={effort.stop_s * WARM_UP_SHARE:g}s", *self.settings, *lossy, *cell.settings),
         )
 
     def plan(self, effort: Effort) -> list[Simulation]:
-        """Every scheme at every loss rate with every seed."""
-        return [
-            self.simulation(scheme, loss, seed, effort)
-            for scheme in self.schemes(effort)
-            for loss in LOSS_RATES
-            for seed in effort.seed_numbers()
-        ] + [
-            self.simulation(varied.scheme, varied.loss, seed, effort, varied.settings)
-            for varied in self.variations(effort)
-            for seed in effort.seed_numbers()
-        ]
+        """Every cell with every seed."""
+        return [self.simulation(cell, seed, effort) for cell in self.cells(effort) for seed in effort.seed_numbers()]
 
     def evaluate(self, effort: Effort, outcomes: Outcomes) -> Evaluation:
-        """A row for each scheme and loss rate, and the order of schemes at 1e-5."""
+        """A row for each cell, and the order of schemes at 1e-5."""
         counted_s = effort.stop_s * (1 - WARM_UP_SHARE)
         rows = []
-        for scheme in self.schemes(effort):
-            for loss, paper in zip(LOSS_RATES, self.printed[scheme], strict=True):
-                found = [outcomes[self.simulation(scheme, loss, seed, effort)] for seed in effort.seed_numbers()]
-                values = [transfers.gbps(outcome, counted_s) for outcome in found]
-                rows.append(measured(name(scheme, loss), METRIC, "Gb/s", paper, values))
-        for varied in self.variations(effort):
-            runs = [
-                outcomes[self.simulation(varied.scheme, varied.loss, seed, effort, varied.settings)]
-                for seed in effort.seed_numbers()
-            ]
-            paper = self.printed[varied.scheme][LOSS_RATES.index(varied.loss)]
-            values = [transfers.gbps(outcome, counted_s) for outcome in runs]
-            rows.append(measured(f"{name(varied.scheme, varied.loss)}, {varied.what}", METRIC, "Gb/s", paper, values))
-        evaluation = Evaluation(tuple(rows))
-        return Evaluation(evaluation.rows, notes=self.notes(evaluation, self.schemes(effort)))
+        for cell in self.cells(effort):
+            runs = [outcomes[self.simulation(cell, seed, effort)] for seed in effort.seed_numbers()]
+            paper = self.printed[cell.scheme][LOSS_RATES.index(cell.loss)]
+            rows.append(measured(cell.row, METRIC, "Gb/s", paper, [transfers.gbps(run, counted_s) for run in runs]))
+        found = Evaluation(tuple(rows))
+        return replace(found, notes=self.notes(found, self.schemes(effort)))
 
     def notes(self, evaluation: Evaluation, schemes: Sequence[str]) -> tuple[str, ...]:
         """How the numbers stand to the paper's, all in all."""

@@ -10,7 +10,7 @@ LOSS_RATES = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 
 @dataclass(frozen=True, slots=True)
 class BesideWeb:
-    """A transfer beside web users.
+    """A transfer beside web users; `None` where nothing is printed.
 
     Attributes:
         gbps: the throughput of the transfer.
@@ -20,11 +20,16 @@ class BesideWeb:
 
     gbps: float | None
     loss_percent: float | None
-    median_ms: float
-    p10_ms: float
-    p90_ms: float
-    p5_ms: float
-    p95_ms: float
+    median_ms: float | None
+    p10_ms: float | None = None
+    p90_ms: float | None = None
+    p5_ms: float | None = None
+    p95_ms: float | None = None
+
+    @property
+    def durations_ms(self) -> Sequence[float | None]:
+        """Of web flows: the median, then the percentiles in the order of the fields."""
+        return (self.median_ms, self.p10_ms, self.p90_ms, self.p5_ms, self.p95_ms)
 
 
 # Throughput under random loss at 10 Gb/s, Gb/s, by the loss rates of `LOSS_RATES`.

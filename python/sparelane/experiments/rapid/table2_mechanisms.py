@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
 from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation, measured
 from sparelane.experiments.rapid import testbed, transfers, web
+from sparelane.experiments.rapid.printed import BesideWeb
 from sparelane.experiments.rapid.web import Run
 
 FULL = "full RAPID"
 IDLE = "throughput, idle path"
+UNPRINTED = BesideWeb(None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +25,13 @@ class Variant:
 
     Attributes:
         settings: overrides of the scenario.
-        idle_gbps: throughput without cross traffic.
-        web_gbps: throughput beside web users, as are the two that follow.
-        loss_percent: what the transfer lost.
-        median_ms: the median duration of web flows.
+        idle_gbps: throughput without cross traffic; `None` where the paper has no such variant.
+        web: what it has beside web users.
     """
 
     settings: tuple[str, ...]
-    idle_gbps: float | None
-    web_gbps: float | None
-    loss_percent: float | None
-    median_ms: float | None
+    idle_gbps: float | None = None
+    web: BesideWeb = UNPRINTED
 
     def idle(self, name: str, seed: int, effort: Effort) -> Simulation:
         """A run without cross traffic."""
@@ -51,18 +49,22 @@ class Variant:
 
 
 VARIANTS: Mapping[str, Variant] = {
-    FULL: Variant((), 9.44, 7.00, 0.001, 1.45),
-    "V1: software timers": Variant((f"host_at.0.timer_error={testbed.TIMER_ERROR}",), 8.37, 6.77, 0.004, 1.28),
-    "V1, timers 1us late": Variant(("host_at.0.timer_error=1us",), None, None, None, None),
-    "V1, timers 5us late": Variant(("host_at.0.timer_error=5us",), None, None, None, None),
-    "V2: TCP timestamps": Variant(
-        ("host_at.0.timestamp_clock=1ms", "host_at.0.timestamp_at=acknowledgment"), 9.83, 7.64, 0.217, 520.64
+    FULL: Variant((), 9.44, BesideWeb(7.00, 0.001, 1.45)),
+    "V1: software timers": Variant(
+        (f"host_at.0.timer_error={testbed.TIMER_ERROR}",), 8.37, BesideWeb(6.77, 0.004, 1.28)
     ),
-    "V3: no arrival timestamps": Variant(("host_at.0.timestamp_at=acknowledgment",), 7.91, 6.43, 0.001, 1.24),
-    "V4: no BASS": Variant(("scheme.rapid.bass_passes=0",), 9.82, 7.83, 0.151, 8705.24),
-    "V5: gamma 1, N 64": Variant(("scheme.rapid.gamma=1",), 8.99, 6.45, 0.002, 1.23),
+    "V1, timers 1us late": Variant(("host_at.0.timer_error=1us",)),
+    "V1, timers 5us late": Variant(("host_at.0.timer_error=5us",)),
+    "V2: TCP timestamps": Variant(
+        ("host_at.0.timestamp_clock=1ms", "host_at.0.timestamp_at=acknowledgment"), 9.83, BesideWeb(7.64, 0.217, 520.64)
+    ),
+    "V3: no arrival timestamps": Variant(
+        ("host_at.0.timestamp_at=acknowledgment",), 7.91, BesideWeb(6.43, 0.001, 1.24)
+    ),
+    "V4: no BASS": Variant(("scheme.rapid.bass_passes=0",), 9.82, BesideWeb(7.83, 0.151, 8705.24)),
+    "V5: gamma 1, N 64": Variant(("scheme.rapid.gamma=1",), 8.99, BesideWeb(6.45, 0.002, 1.23)),
     "V5: gamma 1, N 192": Variant(
-        ("scheme.rapid.gamma=1", "scheme.rapid.packets_per_rate=48"), 9.49, 6.33, 0.007, 1.45
+        ("scheme.rapid.gamma=1", "scheme.rapid.packets_per_rate=48"), 9.49, BesideWeb(6.33, 0.007, 1.45)
     ),
 }
 
@@ -84,16 +86,9 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
         alone = [outcomes[variant.idle(name, seed, effort)] for seed in effort.seed_numbers()]
         rates = [transfers.gbps(outcome, web.counted_s(effort)) for outcome in alone]
         rows.append(measured(name, IDLE, "Gb/s", variant.idle_gbps, rates))
-        run = variant.beside_web(name)
-        beside = [outcomes[run.simulation(seed, effort)] for seed in effort.seed_numbers()]
-        rates = [transfers.gbps(outcome, web.counted_s(effort)) for outcome in beside]
-        rows.append(measured(name, web.THROUGHPUT, "Gb/s", variant.web_gbps, rates))
-        losses = [transfers.loss_percent(outcome) for outcome in beside]
-        rows.append(measured(name, web.LOSS, "%", variant.loss_percent, losses))
-        medians = [web.quantile_ms(outcome, 0.5, effort) for outcome in beside]
-        rows.append(measured(name, web.MEDIAN, "ms", variant.median_ms, [m for m in medians if m is not None]))
+        rows += variant.beside_web(name).rows(name, variant.web, effort, outcomes, metrics=(web.MEDIAN,))
     found = Evaluation(tuple(rows))
-    return Evaluation(found.rows, notes=directions(found))
+    return replace(found, notes=directions(found))
 
 
 def directions(evaluation: Evaluation) -> tuple[str, ...]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from sparelane.experiments.base import Effort, Experiment
 from sparelane.experiments.rapid import loss_table, testbed
-from sparelane.experiments.rapid.loss_table import LossTable, Varied
+from sparelane.experiments.rapid.loss_table import Cell, LossTable
 from sparelane.experiments.rapid.printed import LOSS_RATES, TABLE_III
 
 # Why some rows differ: the noise of hosts, where delays are a signal and queues are empty; and how a run starts.
 ANY_WINDOW = ("transport.receive_window=unlimited", "nic.limit=1000packets", "nic.full=wait")
 VARIED = (
-    Varied("hosts without noise", "illinois", 1e-3, (testbed.QUIET_HOSTS,)),
-    Varied("any window", "newreno", 1e-8, ANY_WINDOW),
-    Varied("any window", "westwood", 1e-8, ANY_WINDOW),
-    Varied("any window", "veno", 1e-8, ANY_WINDOW),
-    Varied("alpha = 900 packets", "fast", 1e-4, ("scheme.fast.alpha=900.0",)),
-    Varied("alpha = 900 packets", "fast", 1e-3, ("scheme.fast.alpha=900.0",)),
+    Cell("illinois", 1e-3, "hosts without noise", (testbed.QUIET_HOSTS,)),
+    Cell("newreno", 1e-8, "any window", ANY_WINDOW),
+    Cell("westwood", 1e-8, "any window", ANY_WINDOW),
+    Cell("veno", 1e-8, "any window", ANY_WINDOW),
+    Cell("fast", 1e-4, "alpha = 900 packets", ("scheme.fast.alpha=900.0",)),
+    Cell("fast", 1e-3, "alpha = 900 packets", ("scheme.fast.alpha=900.0",)),
 )
 RARE = (
     "a loss is expected every 12 minutes at 1e-8, and every 72 s at 1e-7; the paper's numbers at 1e-8 are too low for "

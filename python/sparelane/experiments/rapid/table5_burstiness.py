@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 from matplotlib.figure import Figure
@@ -27,24 +28,54 @@ def schemes(effort: Effort) -> Sequence[str]:
     return list(transfers.SCHEMES if effort.name == "full" else transfers.SHOWN)
 
 
-def simulation(scheme: str, level: str, seed: int, effort: Effort, buffer: str | None = None) -> Simulation:
-    """One run."""
-    return testbed.simulation(
-        scheme,
-        seed,
-        effort.stop_s,
-        label=f"{scheme} beside {level}{f', {buffer}' if buffer else ''}",
-        cross_traffic=LEVELS[level],
-        settings=(
-            f"measure.from={effort.stop_s * WARM_UP_SHARE:g}s",
-            *((f"queue.limit={buffer}",) if buffer else ()),
-        ),
-    )
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A transfer beside cross traffic.
+
+    Attributes:
+        scheme: of the transfer.
+        level: of burstiness, a key of `LEVELS`.
+        buffer: of the switch; the testbed's without it.
+    """
+
+    scheme: str
+    level: str
+    buffer: str | None = None
+
+    @property
+    def row(self) -> str:
+        """The name of its rows."""
+        usual = f"{transfers.SCHEMES[self.scheme]}, {self.level}"
+        return f"{usual}, a buffer of {self.buffer}" if self.buffer else usual
+
+    @property
+    def printed(self) -> Sequence[float | None]:
+        """The paper's use of the link and loss, percent; of the testbed's buffer, whatever that is."""
+        place = 2 * list(LEVELS).index(self.level)
+        return (None, None) if self.buffer else TABLE_V[self.scheme][place : place + 2]
+
+    def simulation(self, seed: int, effort: Effort) -> Simulation:
+        """One run."""
+        return testbed.simulation(
+            self.scheme,
+            seed,
+            effort.stop_s,
+            label=f"{self.scheme} beside {self.level}{f', {self.buffer}' if self.buffer else ''}",
+            cross_traffic=LEVELS[self.level],
+            settings=(
+                f"measure.from={effort.stop_s * WARM_UP_SHARE:g}s",
+                *((f"queue.limit={self.buffer}",) if self.buffer else ()),
+            ),
+        )
 
 
-def buffers(effort: Effort) -> Sequence[str]:
-    """The buffers that RAPID meets besides the usual one."""
-    return BUFFERS if effort.name == "full" else ()
+def cases(effort: Effort) -> list[Case]:
+    """Every scheme beside every level; in a full run, RAPID also with other buffers."""
+    buffers = BUFFERS if effort.name == "full" else ()
+    return [
+        *(Case(scheme, level) for scheme in schemes(effort) for level in LEVELS),
+        *(Case("rapid", level, buffer) for buffer in buffers for level in LEVELS),
+    ]
 
 
 def alone(level: str, seed: int, effort: Effort) -> Simulation:
@@ -63,18 +94,7 @@ def plan(effort: Effort) -> Sequence[Simulation]:
     """Every scheme beside every level, and the levels alone."""
     return [
         *(alone(level, seed, effort) for seed in effort.seed_numbers() for level in LEVELS),
-        *(
-            simulation(scheme, level, seed, effort)
-            for seed in effort.seed_numbers()
-            for scheme in schemes(effort)
-            for level in LEVELS
-        ),
-        *(
-            simulation("rapid", level, seed, effort, buffer)
-            for seed in effort.seed_numbers()
-            for buffer in buffers(effort)
-            for level in LEVELS
-        ),
+        *(case.simulation(seed, effort) for seed in effort.seed_numbers() for case in cases(effort)),
     ]
 
 
@@ -94,41 +114,25 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
         rows.append(measured(f"cross traffic, {level}", "5-95 % range at 1 ms", "Gb/s", printed, ranges))
         left_gbps[level] = {seed: 10 - float(rates.mean() or 0) for seed, rates in found.items()}  # type: ignore[arg-type]
     counted_s = effort.stop_s * (1 - WARM_UP_SHARE)
-    for scheme in schemes(effort):
-        for index, level in enumerate(LEVELS):
-            name = f"{transfers.SCHEMES[scheme]}, {level}"
-            use, loss = TABLE_V[scheme][2 * index : 2 * index + 2]
-            runs = {seed: outcomes[simulation(scheme, level, seed, effort)] for seed in effort.seed_numbers()}
-            shares = [
-                100 * transfers.gbps(outcome, counted_s) / left_gbps[level][seed] for seed, outcome in runs.items()
-            ]
-            rows.append(measured(name, LINK_USE, "%", use, shares))
-            rows.append(measured(name, "loss", "%", loss, [transfers.loss_percent(run) for run in runs.values()]))
-    for buffer in buffers(effort):
-        for level in LEVELS:
-            runs = {seed: outcomes[simulation("rapid", level, seed, effort, buffer)] for seed in effort.seed_numbers()}
-            shares = [
-                100 * transfers.gbps(outcome, counted_s) / left_gbps[level][seed] for seed, outcome in runs.items()
-            ]
-            name = f"RAPID, {level}, a buffer of {buffer}"
-            rows.append(measured(name, LINK_USE, "%", None, shares))
-            rows.append(measured(name, "loss", "%", None, [transfers.loss_percent(run) for run in runs.values()]))
-    return Evaluation(tuple(rows), notes=order_notes(Evaluation(tuple(rows)), effort))
+    for case in cases(effort):
+        use, loss = case.printed
+        runs = {seed: outcomes[case.simulation(seed, effort)] for seed in effort.seed_numbers()}
+        shares = [100 * transfers.gbps(run, counted_s) / left_gbps[case.level][seed] for seed, run in runs.items()]
+        rows.append(measured(case.row, LINK_USE, "%", use, shares))
+        rows.append(measured(case.row, "loss", "%", loss, [transfers.loss_percent(run) for run in runs.values()]))
+    evaluation = Evaluation(tuple(rows))
+    return replace(evaluation, notes=order_notes(evaluation, effort))
 
 
 def order_notes(evaluation: Evaluation, effort: Effort) -> tuple[str, ...]:
     """Who is first at each level."""
     notes = []
+    names = [transfers.SCHEMES[scheme] for scheme in schemes(effort)]
     for level in LEVELS:
-        use = {label: evaluation.find(f"{label}, {level}", LINK_USE).ours or 0.0 for label in names(effort)}
-        best = sorted(use, key=lambda label: -use[label])
+        use = {name: evaluation.find(f"{name}, {level}", LINK_USE).ours or 0.0 for name in names}
+        best = sorted(use, key=lambda name: -use[name])
         notes.append(f"{level}: first {best[0]} ({use[best[0]]:.1f} %), then {best[1]} ({use[best[1]]:.1f} %).")
     return tuple(notes)
-
-
-def names(effort: Effort) -> Sequence[str]:
-    """The schemes as the paper writes them."""
-    return [transfers.SCHEMES[scheme] for scheme in schemes(effort)]
 
 
 def draw(evaluation: Evaluation) -> Figure:
@@ -141,7 +145,7 @@ def draw(evaluation: Evaluation) -> Figure:
         plots.Bars.of_rows(
             f"{level} ({BURSTINESS[level]} Gb/s)",
             look,
-            [evaluation.find(f"{transfers.SCHEMES[scheme]}, {level}", LINK_USE) for scheme in present],
+            [evaluation.find(Case(scheme, level).row, LINK_USE) for scheme in present],
         )
         for level, look in zip(LEVELS, looks, strict=True)
     ]

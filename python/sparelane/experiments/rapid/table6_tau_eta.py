@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from matplotlib.figure import Figure
 
@@ -39,7 +40,7 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
         row for setting, run in RUNS.items() for row in run.rows(name(setting), TABLE_VI[setting], effort, outcomes)
     ]
     found = Evaluation(tuple(rows))
-    return Evaluation(found.rows, notes=(order_note(found),))
+    return replace(found, notes=(order_note(found),))
 
 
 def order_note(evaluation: Evaluation) -> str:

@@ -89,24 +89,26 @@ class Run:
             cost=3 * effort.stop_s,
         )
 
-    def rows(self, row: str, printed: BesideWeb | None, effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
-        """Throughput and loss of the transfer, and durations of web flows, beside the paper's numbers."""
+    def rows(
+        self,
+        row: str,
+        printed: BesideWeb,
+        effort: Effort,
+        outcomes: Outcomes,
+        metrics: Sequence[str] = tuple(QUANTILES),
+    ) -> Iterable[Row]:
+        """Throughput and loss of the transfer, and durations of web flows (`metrics`), beside the paper's numbers."""
         found = [outcomes[self.simulation(seed, effort)] for seed in effort.seed_numbers()]
         if self.scheme is not None:
             rates = [transfers.gbps(outcome, counted_s(effort)) for outcome in found]
-            yield measured(row, THROUGHPUT, "Gb/s", printed.gbps if printed else None, rates)
+            yield measured(row, THROUGHPUT, "Gb/s", printed.gbps, rates)
             losses = [transfers.loss_percent(outcome) for outcome in found]
-            yield measured(row, LOSS, "%", printed.loss_percent if printed else None, losses)
-        for metric, paper in zip(QUANTILES, durations_ms(printed), strict=True):
-            values = [quantile_ms(outcome, QUANTILES[metric], effort) for outcome in found]
-            yield measured(row, metric, "ms", paper, [value for value in values if value is not None])
-
-
-def durations_ms(printed: BesideWeb | None) -> Sequence[float | None]:
-    """The paper's durations in the order of `QUANTILES`."""
-    if printed is None:
-        return [None] * len(QUANTILES)
-    return [printed.median_ms, printed.p10_ms, printed.p90_ms, printed.p5_ms, printed.p95_ms]
+            yield measured(row, LOSS, "%", printed.loss_percent, losses)
+        times = [durations(outcome, effort) for outcome in found]
+        paper = dict(zip(QUANTILES, printed.durations_ms, strict=True))
+        for metric in metrics:
+            values = [series.quantile(QUANTILES[metric]) for series in times]
+            yield measured(row, metric, "ms", paper[metric], [float(value) for value in values if value is not None])
 
 
 def counted_s(effort: Effort) -> float:
@@ -118,12 +120,6 @@ def durations(outcome: Outcome, effort: Effort) -> pl.Series:
     """How long the web flows took that began after the warm-up and are done, milliseconds."""
     flows = outcome.flows.filter((pl.col("scheme") == "web") & (pl.col("start_s") >= WARM_UP_SHARE * effort.stop_s))
     return flows["completion_s"].drop_nulls() * 1e3
-
-
-def quantile_ms(outcome: Outcome, share: float, effort: Effort) -> float | None:
-    """The duration that a share of the web flows does not exceed, milliseconds; `None` without flows."""
-    value = durations(outcome, effort).quantile(share)
-    return None if value is None else float(value)
 
 
 def plan(runs: Sequence[Run], effort: Effort) -> list[Simulation]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Outcomes, Row, Simulation
-from sparelane.experiments.rapid import transfers, web
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.rapid import testbed, transfers, web
 from sparelane.experiments.rapid.printed import BesideWeb
 from sparelane.experiments.rapid.web import Run
 
@@ -50,7 +50,7 @@ class WebTable:
             rows += run.rows(name, self.printed[run.scheme or "none"], effort, outcomes)
             curves[name] = web.distribution(outcomes[run.simulation(1, effort)], effort)
         found = Evaluation(tuple(rows), curves=curves)
-        return Evaluation(found.rows, notes=(best_note(found, list(runs)),), curves=curves)
+        return replace(found, notes=(best_note(found, list(runs)),))
 
 
 def best_note(evaluation: Evaluation, names: Sequence[str]) -> str:
@@ -90,3 +90,20 @@ def draw(evaluation: Evaluation) -> Figure:
     spread.set_ylabel("share of flows")
     plots.legend_above(spread, 3)
     return drawing
+
+
+def experiment(id: str, numeral: str, table: WebTable) -> Experiment:
+    """The experiment of one of the two tables, by its number in the paper."""
+    return Experiment(
+        id=id,
+        title=f"Beside web users, {table.round_trip_ms:g} ms",
+        source=f"RAPID, section V-D, Fig. 11 and Tables I and {numeral}",
+        method=f"One transfer over 10 Gb/s with a round trip of {table.round_trip_ms:g} ms beside emulated users of "
+        "the web, with each protocol; RAPID with tau = 50 ms and eta = 4.",
+        assumptions=(*testbed.ASSUMPTIONS, *web.ASSUMPTIONS),
+        full=Effort("full", seeds=3, stop_s=20.0),
+        quick=Effort("quick", seeds=1, stop_s=4.0),
+        plan=table.plan,
+        evaluate=table.evaluate,
+        draw=draw,
+    )

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
 from sparelane.experiments import plots
 from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES
 from sparelane.experiments.rc3.internet2 import BASELINE
+from sparelane.experiments.statistics import jain
 
 SIZES = [segments * MSS_BYTES for segments in FLOW_SIZES]
 SCHEMES = {"TCP": "regular_s", "RC3": "other_s"}
@@ -70,15 +69,9 @@ def _medians(flows: pl.DataFrame) -> Mapping[int, Mapping[str, float]]:
     return {row.pop("size_bytes"): row for row in table.iter_rows(named=True)}
 
 
-def _speeds(flows: pl.DataFrame, column: str, relative: bool) -> ArrayLike:
+def _speeds(flows: pl.DataFrame, column: str, relative: bool) -> Sequence[float]:
     best = pl.col("ideal_s") if relative else pl.col("size_bytes")
-    return flows.select(best / pl.col(column)).to_series().to_numpy()
-
-
-def jain(values: ArrayLike) -> float:
-    """Jain's index of fairness: 1 where all values are equal, 1/n where one has everything."""
-    x = np.asarray(values, dtype=float)
-    return float(x.sum() ** 2 / (x.size * (x**2).sum()))
+    return flows.select(best / pl.col(column)).to_series().to_list()
 
 
 def draw(evaluation: Evaluation) -> Figure:

@@ -30,11 +30,16 @@ struct Stream {
     is_whole: bool,
 }
 
-/// A p-stream whose packets have all arrived.
+/// What became of a p-stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrived {
-    /// How long it lasted when it was sent (l).
-    pub duration: Dur,
+pub enum Judged {
+    /// All its packets have arrived.
+    Whole {
+        /// How long it lasted when it was sent (l).
+        duration: Dur,
+    },
+    /// It says nothing about the path.
+    Broken,
 }
 
 /// The books.
@@ -108,9 +113,8 @@ impl Probes {
         self.last = Some((segment, probe, at));
     }
 
-    /// The next p-stream that can be judged, if there is one, with its samples in `samples`; `None` in the answer's place for
-    /// one that is broken.
-    pub fn judge(&mut self, samples: &mut Vec<Sample>) -> Option<Option<Arrived>> {
+    /// The next p-stream that can be judged, if there is one, with its samples in `samples`.
+    pub fn judge(&mut self, samples: &mut Vec<Sample>) -> Option<Judged> {
         let (last, ..) = self.last?;
         let &Stream { end, duration, is_broken, is_whole, .. } = self.streams.front()?;
         // A p-stream that was cut short is over when the next has begun.
@@ -122,7 +126,7 @@ impl Probes {
         let count = self.samples.partition_point(|&(segment, _)| segment < end);
         samples.clear();
         samples.extend(self.samples.drain(..count).map(|(_, sample)| sample));
-        Some((!is_broken).then_some(Arrived { duration }))
+        Some(if is_broken { Judged::Broken } else { Judged::Whole { duration } })
     }
 
     /// The number of the next segment.
@@ -168,7 +172,7 @@ mod tests {
         for &segment in segments {
             probes.arrived(Received { segment, at: us(1000 + u64::from(segment) * 12) });
             while let Some(answer) = probes.judge(&mut samples) {
-                judged.push((samples.len(), answer.is_some()));
+                judged.push((samples.len(), answer != Judged::Broken));
             }
         }
         judged
