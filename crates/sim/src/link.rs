@@ -166,6 +166,8 @@ pub(crate) struct Link {
     active: Option<Box<ActiveQueue>>,
     door: Option<Box<Door>>,
     fifo: Fifo,
+    /// What `careful_from` is while nothing waits.
+    careful_when_empty: Dur,
     /// The least time that a packet takes. Where it is not zero, every packet comes by the careful way.
     least: Dur,
     rate: Rate,
@@ -212,6 +214,7 @@ impl Link {
             delay,
             wake: Time::NEVER,
             careful_from: Dur::ZERO,
+            careful_when_empty: Dur::ZERO,
             accepted_bytes: 0,
             waits: false,
             bars_low_priority: spec.queue.bars_low_priority,
@@ -241,11 +244,12 @@ impl Link {
             Some(queue) => !queue.is_empty(),
             None => self.waits && self.active.is_some(),
         };
-        self.careful_from = match self.queue {
-            _ if self.door.is_some() || self.waits || !self.least.is_zero() => Dur::ZERO,
+        self.careful_when_empty = match self.queue {
+            _ if self.door.is_some() || !self.least.is_zero() => Dur::ZERO,
             Some(_) => ANY_WAIT,
             None => self.fifo.doubtful_from.min(self.fifo.peak_wait + ANY_WAIT),
         };
+        self.careful_from = if self.waits { Dur::ZERO } else { self.careful_when_empty };
     }
 
     /// Adds packets to drop.
@@ -494,11 +498,10 @@ impl Link {
         if queue.backlog_bytes() > self.counts.peak_backlog_bytes {
             self.counts.peak_backlog_bytes = queue.backlog_bytes();
         }
+        self.waits = !queue.is_empty();
+        self.careful_from = if self.waits { Dur::ZERO } else { self.careful_when_empty };
         if dropped.len() > before {
             self.count_dropped(&dropped[before..]);
-        }
-        if !self.waits {
-            self.set_care();
         }
         false
     }
@@ -524,7 +527,11 @@ impl Link {
     /// Nothing waits in the queue any more; or the queue is an active one.
     #[inline(never)]
     fn end_commit(&mut self, now: Time) {
-        while self.active.is_some() && self.waits && self.busy <= now {
+        if self.active.is_none() {
+            (self.waits, self.careful_from) = (false, self.careful_when_empty);
+            return;
+        }
+        while self.waits && self.busy <= now {
             self.ask_active(self.busy);
         }
         self.set_care();

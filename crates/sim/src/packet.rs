@@ -29,6 +29,8 @@ impl Flags {
     pub(crate) const STAMPED: Flags = Flags(64);
     /// Carries a rate header: see `rate_header`.
     pub(crate) const RATE_HEADER: Flags = Flags(128);
+    /// Either of both.
+    pub(crate) const SAYS_MORE: Flags = Flags(64 | 128);
 
     #[inline(always)]
     pub(crate) const fn kind(self) -> Flags {

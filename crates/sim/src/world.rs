@@ -111,6 +111,8 @@ pub(crate) struct Flow {
     ack_cost: Dur,
     /// Whether its controller reads what waits in the queue of its interface.
     reads_backlog: bool,
+    /// Whether its sender hears more than usual: a rate, a time, or what waits at its interface.
+    hears_more: bool,
     pub(crate) open: bool,
     /// Whether it waits for room in the queue of its interface.
     queueing: bool,
@@ -128,6 +130,25 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
+    /// The sender hears what an acknowledgment says besides the usual, or its interface.
+    #[inline(never)]
+    fn hear_more<F: Fabric>(&mut self, blocks: &BlockSlab, fabric: &mut F, now: Time, packet: Packet) {
+        if packet.flags().has(Flags::RATE_HEADER) {
+            self.sender.handle_explicit_rate(decode_rate(blocks.rate_at(packet.blocks())));
+        }
+        if packet.flags().has(Flags::STAMPED) {
+            let echo_ns = blocks.echo_at(packet.blocks());
+            match self.echo {
+                Echo::ReceiveTime => self.sender.handle_receive_time(latest_instant(now, echo_ns)),
+                _ => self.sender.handle_one_way_delay(Dur::from_ns(u64::from(echo_ns))),
+            }
+        }
+        if self.reads_backlog {
+            let uplink = fabric.first_link(self.forward);
+            self.sender.handle_nic_backlog(fabric.backlog_bytes(now, uplink));
+        }
+    }
+
     /// The receiver holds every byte in order; or, where the flow is written in pieces, the first write.
     fn reach(&mut self, now: Time) -> Result<(), PhysicsViolation> {
         let (flow, took) = (self.id, now - self.start);
@@ -286,12 +307,7 @@ impl<F: Fabric> World<F> {
             match event {
                 Event::Delivered(packet) => self.deliver(packet)?,
                 Event::AtInterface(packet) => self.wait_for_interrupt(packet)?,
-                Event::Idle(link) => {
-                    if self.queueing.is_some() {
-                        self.take_turns(link);
-                    }
-                    self.pull(link);
-                }
+                Event::Idle(link) => self.handle_idle(link),
                 Event::Alarm(Alarm::Stop) => {
                     self.now = self.stop;
                     return Ok(true);
@@ -303,6 +319,14 @@ impl<F: Fabric> World<F> {
             }
         }
         Ok(false)
+    }
+
+    #[inline(never)]
+    fn handle_idle(&mut self, link: u32) {
+        if self.queueing.is_some() {
+            self.take_turns(link);
+        }
+        self.pull(link);
     }
 
     /// Whatever was dropped before an alarm is known when it goes off.
@@ -332,20 +356,27 @@ impl<F: Fabric> World<F> {
         self.delivered += 1;
         let Some(flow) = self.flows.get_mut(packet.flow() as usize) else { return self.deliver_datagram(packet) };
         flow.in_network -= 1;
+        let is_alone = flow.in_network == 0;
         match packet.flags().kind() {
             Flags::DATA => self.deliver_data(packet)?,
             Flags::ACK => self.deliver_ack(packet),
             Flags::SYN => self.send_syn_ack(packet),
-            _ => {
-                if packet.flags().has(Flags::RATE_HEADER) {
-                    flow.sender.handle_explicit_rate(decode_rate(packet.trigger()));
-                }
-                flow.sender.handle_syn_ack(self.now);
-                self.pump(packet.flow());
-            }
+            _ => self.deliver_syn_ack(packet),
         }
-        self.close_if_over(packet.flow());
+        if is_alone {
+            self.close_if_over(packet.flow());
+        }
         Ok(())
+    }
+
+    #[inline(never)]
+    fn deliver_syn_ack(&mut self, packet: Packet) {
+        let flow = &mut self.flows[packet.flow() as usize];
+        if packet.flags().has(Flags::RATE_HEADER) {
+            flow.sender.handle_explicit_rate(decode_rate(packet.trigger()));
+        }
+        flow.sender.handle_syn_ack(self.now);
+        self.pump(packet.flow());
     }
 
     #[inline(always)]
@@ -359,14 +390,15 @@ impl<F: Fabric> World<F> {
             retransmission: packet.flags().has(Flags::RETRANSMISSION),
             window_reduced: packet.flags().has(Flags::ECN_ANSWER),
         };
-        if packet.flags().has(Flags::RATE_HEADER) {
-            flow.echoed_rate = packet.trigger();
-        }
-        if packet.flags().has(Flags::STAMPED) {
-            let delay_ns = nanoseconds(now).wrapping_sub(packet.blocks());
-            flow.echo_ns = if flow.echo == Echo::ReceiveTime { nanoseconds(now) } else { delay_ns };
-            if let (Some(measure), Some(meter)) = (&mut flow.measure, &mut self.meter) {
-                meter.take(measure, now, delay_ns);
+        if packet.flags().has(Flags::SAYS_MORE) {
+            if packet.flags().has(Flags::RATE_HEADER) {
+                flow.echoed_rate = packet.trigger();
+            } else {
+                let delay_ns = nanoseconds(now).wrapping_sub(packet.blocks());
+                flow.echo_ns = if flow.echo == Echo::ReceiveTime { nanoseconds(now) } else { delay_ns };
+                if let (Some(measure), Some(meter)) = (&mut flow.measure, &mut self.meter) {
+                    meter.take(measure, now, delay_ns);
+                }
             }
         }
         let marked = packet.flags().has(Flags::MARKED);
@@ -382,25 +414,31 @@ impl<F: Fabric> World<F> {
     fn answer(&mut self, slot: u32, ack: Option<AckSegment>) -> Result<(), PhysicsViolation> {
         let flow = &self.flows[slot as usize];
         if flow.receiver.next_expected() >= flow.segments && flow.finish == Time::NEVER {
-            self.reach(slot)?;
+            return self.reach(slot, ack);
         }
+        self.acknowledge(slot, ack);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn acknowledge(&mut self, slot: u32, ack: Option<AckSegment>) {
         match ack {
             Some(ack) => self.send_ack(slot, ack),
             None => self.watch_receiver(slot),
         }
-        Ok(())
     }
 
-    /// The receiver of the flow holds all of it, or of its first write.
+    /// As `answer`: the receiver of the flow holds all of it, or of its first write.
     #[cold]
     #[inline(never)]
-    fn reach(&mut self, slot: u32) -> Result<(), PhysicsViolation> {
+    fn reach(&mut self, slot: u32, ack: Option<AckSegment>) -> Result<(), PhysicsViolation> {
         let flow = &mut self.flows[slot as usize];
         flow.reach(self.now)?;
         match flow.waiter {
             Some(waiter) if flow.finish != Time::NEVER => self.follow(slot, waiter),
             _ => {}
         }
+        self.acknowledge(slot, ack);
         Ok(())
     }
 
@@ -438,19 +476,8 @@ impl<F: Fabric> World<F> {
             class: packet.class() - flow.base_class,
             ecn_echo: packet.flags().has(Flags::ECN_ANSWER),
         };
-        if packet.flags().has(Flags::RATE_HEADER) {
-            flow.sender.handle_explicit_rate(decode_rate(self.blocks.rate_at(packet.blocks())));
-        }
-        if packet.flags().has(Flags::STAMPED) {
-            let echo_ns = self.blocks.echo_at(packet.blocks());
-            match flow.echo {
-                Echo::ReceiveTime => flow.sender.handle_receive_time(latest_instant(self.now, echo_ns)),
-                _ => flow.sender.handle_one_way_delay(Dur::from_ns(u64::from(echo_ns))),
-            }
-        }
-        if flow.reads_backlog {
-            let uplink = self.fabric.first_link(flow.forward);
-            flow.sender.handle_nic_backlog(self.fabric.backlog_bytes(self.now, uplink));
+        if flow.hears_more {
+            flow.hear_more(&self.blocks, &mut self.fabric, self.now, packet);
         }
         flow.sender.handle_ack(self.now, ack, self.blocks.at(packet.blocks()));
         if packet.blocks() != NO_BLOCKS {

@@ -25,8 +25,8 @@ pub struct SendBuffer {
     /// The end of the oldest write, and of its full segments.
     first_end: u32,
     full_until: u32,
-    /// A copy of the oldest write, for its tail.
-    tail: Write,
+    /// The oldest write. Its tail is kept here, and is older in `writes`.
+    oldest: Write,
 }
 
 /// The write of an empty buffer.
@@ -47,7 +47,7 @@ impl SendBuffer {
             limit_segments: u32::try_from(limit).unwrap_or(u32::MAX),
             first_end: 0,
             full_until: 0,
-            tail: NOTHING,
+            oldest: NOTHING,
         }
     }
 
@@ -65,11 +65,15 @@ impl SendBuffer {
     }
 
     fn note_first(&mut self) {
+        let oldest = self.oldest;
+        if let Some(first) = self.writes.front_mut().filter(|first| first.first == oldest.first && oldest.end > 0) {
+            first.tail = oldest.tail;
+        }
         let first = self.writes.front();
         self.first_end = first.map_or(self.end, |write| write.end);
         let is_short = first.is_some_and(|write| write.last_bytes < self.mss_bytes);
         self.full_until = self.first_end - u32::from(is_short);
-        self.tail = first.copied().unwrap_or(NOTHING);
+        self.oldest = first.copied().unwrap_or(NOTHING);
     }
 
     /// Everything below `una` is acknowledged: drops finished writes and fills the free space.
@@ -160,26 +164,33 @@ impl SendBuffer {
     /// `nxt`, with the number of its write's segments sent from the tail before it. Older writes first.
     #[inline(always)]
     pub fn next_tail(&self, nxt: u32) -> Option<(u32, u32)> {
-        let current = self.tail;
-        if current.tail > current.first.max(nxt) && current.end != ENDLESS {
-            return Some((current.tail - 1, current.end - current.tail));
+        let oldest = self.oldest;
+        if oldest.tail > oldest.first.max(nxt) && oldest.end != ENDLESS {
+            return Some((oldest.tail - 1, oldest.end - oldest.tail));
         }
         if self.writes.len() < 2 { None } else { self.next_tail_of_any(nxt) }
     }
 
     #[inline(never)]
     fn next_tail_of_any(&self, nxt: u32) -> Option<(u32, u32)> {
-        let write = self.writes.iter().find(|write| write.end != ENDLESS && write.tail > write.first.max(nxt))?;
+        let mut later = self.writes.iter().skip(1);
+        let write = later.find(|write| write.end != ENDLESS && write.tail > write.first.max(nxt))?;
         Some((write.tail - 1, write.end - write.tail))
     }
 
     /// `seq` was sent from the tail of its write.
-    #[inline]
+    #[inline(always)]
     pub fn sent_from_tail(&mut self, seq: u32) {
-        if let Some(first) = self.writes.front_mut().filter(|first| seq < first.end) {
-            first.tail = seq;
-            self.tail.tail = seq;
-        } else if let Some(write) = self.writes.iter_mut().find(|write| seq < write.end) {
+        if seq < self.oldest.end {
+            self.oldest.tail = seq;
+        } else {
+            self.sent_from_later_tail(seq);
+        }
+    }
+
+    #[inline(never)]
+    fn sent_from_later_tail(&mut self, seq: u32) {
+        if let Some(write) = self.writes.iter_mut().find(|write| seq < write.end) {
             write.tail = seq;
         }
     }

@@ -82,6 +82,8 @@ pub struct Sender {
     /// When the controller wants its timer to fire.
     controller_at: Time,
     limits: Limits,
+    /// The head may have to wait for its time.
+    holds_back: bool,
     /// `limits.cwnd_bytes` in whole segments.
     cwnd_segments: u32,
     receive_window_segments: u32,
@@ -187,6 +189,7 @@ impl Sender {
             last_due: Time::ZERO,
             controller_at: Time::NEVER,
             limits: cc.limits(),
+            holds_back: false,
             cwnd_segments: 0,
             receive_window_segments: u32::try_from(window).unwrap_or(u32::MAX),
             sent_at: vec![Time::ZERO; 16],
@@ -363,9 +366,6 @@ impl Sender {
 
     #[inline(never)]
     fn handle_any_ack(&mut self, now: Time, ack: AckSegment, blocks: &[SackBlock]) {
-        let explicit_rate = self.explicit_rate.take();
-        let one_way_delay = self.one_way_delay.take();
-        let received_at = self.received_at.take().filter(|_| !ack.trigger_retransmitted);
         if ack.cumulative > self.sent_end() {
             return;
         }
@@ -373,6 +373,10 @@ impl Sender {
             self.handle_low_priority_ack(ack, blocks);
             return;
         }
+        // What is left from an acknowledgment that was not news is replaced before the next.
+        let explicit_rate = self.explicit_rate.take();
+        let one_way_delay = self.one_way_delay.take();
+        let received_at = self.received_at.take().filter(|_| !ack.trigger_retransmitted);
         let spurious = self.config.undo_spurious && self.is_needless_resend(&ack);
         let flight_before = self.flight();
         let arrived_before = self.board.arrived_out_of_order();
@@ -540,6 +544,7 @@ impl Sender {
     /// Something changed that sending depends on.
     fn refresh(&mut self) {
         self.limits = self.cc.limits();
+        self.holds_back = self.limits.pacing.is_some() || self.late.is_some();
         if self.needs.timer {
             self.controller_at = self.cc.next_timer();
         }

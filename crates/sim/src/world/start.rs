@@ -148,6 +148,7 @@ impl<F: Fabric> World<F> {
             adorns_acks: asks_for_rate || echo != Echo::Nothing || !to.ack_cost.is_zero(),
             ack_cost: to.ack_cost,
             reads_backlog: needs.nic_backlog,
+            hears_more: asks_for_rate || echo != Echo::Nothing || needs.nic_backlog,
             open: true,
             pulling: false,
             sent: [0; CLASSES],

@@ -36,6 +36,7 @@ impl Sender {
     /// Makes timers of paced segments late by a random time of this mean.
     pub fn set_timer_error(&mut self, mean: Dur, rng: Stream) {
         self.late = Some(Box::new(LateTimer { mean, rng, due: Time::ZERO, fires: Time::ZERO }));
+        self.refresh();
     }
 
     /// Until when a head that may go now has to wait for a late timer.

@@ -94,18 +94,29 @@ impl Sender {
     }
 
     /// Asks the pace, except inside a chunk, and then the window or the controller that owns the send clock.
-    fn ask(&mut self, now: Time, mut offer: Offer, inside_chunk: bool) -> Permit {
+    #[inline(always)]
+    fn ask(&mut self, now: Time, offer: Offer, inside_chunk: bool) -> Permit {
+        if self.holds_back { self.ask_pace(now, offer, inside_chunk) } else { self.ask_controller(now, &offer) }
+    }
+
+    #[inline(always)]
+    fn ask_controller(&mut self, now: Time, offer: &Offer) -> Permit {
+        if self.owns_send_clock {
+            self.cc.poll_send(offer, &mut context!(self, now))
+        } else {
+            permit_by_window(self.limits, offer)
+        }
+    }
+
+    #[inline(never)]
+    fn ask_pace(&mut self, now: Time, mut offer: Offer, inside_chunk: bool) -> Permit {
         let late_until = self.late_until(now);
         let early = late_until.is_some() || (self.limits.pacing.is_some() && now < self.paced_until);
         let paced = early && offer.head_bytes.is_some() && !inside_chunk;
         if paced {
             offer.head_bytes = None;
         }
-        let permit = if self.owns_send_clock {
-            self.cc.poll_send(&offer, &mut context!(self, now))
-        } else {
-            permit_by_window(self.limits, &offer)
-        };
+        let permit = self.ask_controller(now, &offer);
         if paced && permit == Permit::Blocked {
             Permit::NotBefore(late_until.unwrap_or(self.paced_until))
         } else {
