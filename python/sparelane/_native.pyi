@@ -119,7 +119,6 @@ def rapid_estimates(
     passes: int,
     factor: float,
     floor_s: float,
-    threshold_s: float,
     excursion_share: float,
     persistence: float,
     samples: int,

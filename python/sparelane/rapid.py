@@ -58,15 +58,13 @@ class Excursion:
     """What counts as packets that wait at the bottleneck, consistently.
 
     Attributes:
-        threshold_s: a packet waited if its receive gap exceeds its send gap by more than this,
-        share: and by more than this share of the send gap.
-        persistence: the least share of packets that waited, from anywhere in an excursion to its end.
+        share: a packet waited if its receive gap exceeds its send gap by more than this share; so must an excursion.
+        persistence: the least share of an excursion's packets that waited.
         samples: of the shortest excursion.
     """
 
-    threshold_s: float = 5e-7
-    share: float = 0.02
-    persistence: float = 0.5
+    share: float = 0.03
+    persistence: float = 0.45
     samples: int = 8
 
 
@@ -171,7 +169,6 @@ def estimates(
         bass.passes,
         bass.factor,
         bass.floor_s,
-        excursion.threshold_s,
         excursion.share,
         excursion.persistence,
         excursion.samples,

@@ -256,8 +256,14 @@ mod tests {
         assert_eq!((newreno(UNBOUNDED), newreno(10), newreno(2)), (110 * MSS, 110 * MSS, 102 * MSS));
         // Beyond slow start, where Reno's estimate is ahead of the cubic: alpha segments a window of acknowledgments, rounded down.
         let cubic = |limit| {
-            let config =
-                CubicConfig { c: 0.4, beta: 0.7, fast_convergence: true, growth_before_loss: 0.0, hystart: None };
+            let config = CubicConfig {
+                c: 0.4,
+                beta: 0.7,
+                fast_convergence: true,
+                growth_before_loss: 0.0,
+                counts_acks: false,
+                hystart: None,
+            };
             grown(Cubic::new(config), 50, 100, limit) - 100 * MSS
         };
         assert_eq!((cubic(UNBOUNDED), cubic(2)), (99, 19));

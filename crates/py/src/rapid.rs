@@ -64,18 +64,13 @@ pub fn rapid_estimates(
     passes: u32,
     factor: f64,
     floor_s: f64,
-    threshold_s: f64,
     excursion_share: f64,
     persistence: f64,
     samples: u32,
 ) -> PyResult<Vec<Option<f64>>> {
     let bass = Bass { passes, factor: share("factor", factor)?, floor: span(floor_s)? };
-    let excursion = Excursion {
-        threshold: span(threshold_s)?,
-        share: share("share", excursion_share)?,
-        persistence: share("persistence", persistence)?,
-        samples,
-    };
+    let excursion =
+        Excursion { share: share("share", excursion_share)?, persistence: share("persistence", persistence)?, samples };
     let gaps = pairs(&send_s, &receive_s)?;
     let rates = rate_bps.as_slice()?;
     if gaps.len() != rates.len() || lengths.iter().sum::<usize>() != rates.len() {

@@ -9,8 +9,10 @@
 //! `slow_start_limit = 1`, as it is; beyond, Linux multiplies by the segments that an acknowledgment covers on average,
 //! which comes to counting bytes: leave `growth_limit` unbounded.
 //!
-//! What still differs there from RFC 9438 and from us: Reno's estimate (eq. 4) counts acknowledgments, grows by 3
-//! (1 - beta) / (1 + beta) also beyond the window before the cut, and is reached within a round trip and not at once.
+//! With `reno_estimate = "linux"` eq. (4) is as there: it counts acknowledgments, and grows by 3 (1 - beta) / (1 + beta)
+//! also beyond the window before the cut.
+//!
+//! What still differs there from RFC 9438 and from us: Reno's estimate is reached within a round trip and not at once.
 //! The cubic looks ahead by the least round-trip time, not by the smoothed one, without the bound of 1.5 cwnd, at most
 //! 32 times a second; where it is below the window, the window grows by a hundredth of a segment a round trip. Pauses
 //! of the application count as time. beta is 717/1024 and C 410/1024; windows are whole segments, and time is in ticks.
@@ -56,6 +58,14 @@ const GROWTH_BEFORE_LOSS: Param = Param {
     source: "none in RFC 9438; 0.05 in Linux since 2.6.39",
 };
 
+const RENO_ESTIMATE: Param = Param {
+    name: "reno_estimate",
+    kind: Kind::Choice(&["rfc", "linux"]),
+    default: DefaultValue::Word("rfc"),
+    meaning: "whether the estimate of Reno's window counts segments (RFC 9438) or acknowledgments (Linux)",
+    source: "RFC 9438 section 4.3; Linux",
+};
+
 /// What the catalogue says of it.
 pub const CONTROLLER: Controller = Controller {
     name: "cubic",
@@ -70,6 +80,7 @@ pub const CONTROLLER: Controller = Controller {
         BETA,
         FAST_CONVERGENCE,
         GROWTH_BEFORE_LOSS,
+        RENO_ESTIMATE,
         HYSTART,
         HYSTART_DIVISOR,
         HYSTART_LEAST_RISE,
@@ -80,6 +91,7 @@ pub const CONTROLLER: Controller = Controller {
             beta: values.number(&BETA),
             fast_convergence: values.flag(&FAST_CONVERGENCE),
             growth_before_loss: values.number(&GROWTH_BEFORE_LOSS),
+            counts_acks: values.word(&RENO_ESTIMATE) == "linux",
             hystart: HyStartConfig::of(values),
         };
         Ok(Box::new(Windowed::new(Cubic::new(config), WindowConfig::of(values), plan.mss_bytes)))
@@ -97,6 +109,8 @@ pub struct CubicConfig {
     pub fast_convergence: bool,
     /// Least growth in a round trip while no saturation point is known, as a share of the window.
     pub growth_before_loss: f64,
+    /// The estimate of Reno's window counts acknowledgments, as Linux does.
+    pub counts_acks: bool,
     /// How slow start ends without a loss.
     pub hystart: Option<HyStartConfig>,
 }
@@ -152,7 +166,7 @@ impl WindowLaw for Cubic {
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
-        let CubicConfig { c, beta, .. } = self.config;
+        let CubicConfig { c, beta, counts_acks, .. } = self.config;
         let mss = cx.mss_bytes as f64;
         let cwnd = window.cwnd as f64 / mss;
         let acked = ack.acked_bytes as f64 / mss;
@@ -173,8 +187,10 @@ impl WindowLaw for Cubic {
         let rtt = cx.srtt.unwrap_or_default().as_secs_f64();
 
         // Section 4.3: below Reno's estimate the law is Reno's.
-        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
-        epoch.w_est += alpha * acked / cwnd;
+        let is_as_reno = epoch.w_est >= self.cwnd_prior && !counts_acks;
+        let alpha = if is_as_reno { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
+        let counted = if counts_acks { acked.min(1.0) } else { acked };
+        epoch.w_est += alpha * counted / cwnd;
 
         let mut growth = if cubic(t) < epoch.w_est {
             (epoch.w_est - cwnd).max(0.0)
@@ -229,8 +245,14 @@ mod tests {
     use sparelane_core::{Domain, Dur, Stream};
 
     const MSS: u64 = 1000;
-    const CONFIG: CubicConfig =
-        CubicConfig { c: 0.4, beta: 0.7, fast_convergence: true, growth_before_loss: 0.0, hystart: None };
+    const CONFIG: CubicConfig = CubicConfig {
+        c: 0.4,
+        beta: 0.7,
+        fast_convergence: true,
+        growth_before_loss: 0.0,
+        counts_acks: false,
+        hystart: None,
+    };
 
     fn at(now: Time, rng: &mut Stream) -> Cx<'_> {
         let rtt = Some(Dur::from_ms(100));
@@ -321,6 +343,26 @@ mod tests {
             window.cwnd
         };
         assert_eq!(grown_after(Dur::from_secs(100)), grown_after(Dur::from_ms(100)));
+    }
+
+    /// A window of 20 segments, in whose round trip of 100 ms the cubic hardly moves: eq. (4), in ten acknowledgments of two
+    /// segments.
+    #[test]
+    fn reno_is_estimated_by_segments_or_by_acknowledgments() {
+        let grown = |counts_acks| {
+            let mut rng = Stream::new(1, Domain::Test, 0);
+            let mut law = Cubic::new(CubicConfig { counts_acks, ..CONFIG });
+            law.cwnd_prior = 1000.0;
+            let mut window = Window { cwnd: 20 * MSS, ssthresh: 0 };
+            for _ in 0..10 {
+                let ack = Ack { acked_bytes: 2 * MSS, ..one_segment() };
+                law.grow(&mut window, &ack, &mut at(Time::ZERO, &mut rng));
+            }
+            window.cwnd as f64 / MSS as f64 - 20.0
+        };
+        let alpha = 3.0 * 0.3 / 1.7;
+        assert!((grown(false) - alpha).abs() < 0.02, "{} segments", grown(false));
+        assert!((grown(true) - alpha / 2.0).abs() < 0.01, "{} segments", grown(true));
     }
 
     /// Beyond a slow start that ended at 1000 segments, 5 % of what is acknowledged. After a loss the cubic: it is 0.1

@@ -17,10 +17,10 @@
 //!   least and N at most, with rates that each double the one before; R_avg starts with `startup_packets` in a round trip (and
 //!   `initial_rate` at least), and becomes each estimate at once. Start-up is over when two p-streams in a row give less than their
 //!   highest rates, or one gives the rate of the interface.
-//! - **Loss** (`loss_cut`, `repairs_alone`): with the first loss of an episode R_avg is multiplied by `loss_cut`, and p-streams that
-//!   were sent before tell nothing: they were of another rate, and would undo the cut within tau. While losses are repaired, nothing
-//!   new is sent: Table III costs a flow at full rate some 40 ms for each loss, at 1e-5 as at 1e-4, which no cut of the rate
-//!   gives.
+//! - **Loss** (`loss_cut`, `new_per_ack`): with the first loss of an episode R_avg is multiplied by `loss_cut`, and p-streams that
+//!   were sent before tell nothing: they were of another rate, and would undo the cut within tau. While losses are repaired, next
+//!   to nothing new is sent: Table III costs a flow at full rate some 30 to 40 ms for each loss, at 1e-5 as at 1e-4, which no cut
+//!   of the rate gives. A packet for ten acknowledgments keeps acknowledgments coming: without them, a lost repair is a timeout.
 //! - **Lost packets and retransmissions**: p-streams with either are skipped, as the authors' logs say.
 //! - **Timeout**: start-up anew.
 //! - **l** of the filter, with gamma p-streams per update, is the duration of the last one, as the words of section II have it: the
@@ -97,6 +97,8 @@ pub struct Rapid {
     is_interrupted: bool,
     /// Losses are being repaired.
     is_recovering: bool,
+    /// New packets that acknowledgments have allowed meanwhile.
+    credit: f64,
     rate_before_cut: f64,
     /// The last estimate, and how many p-streams gave one and did not.
     estimate: Rate,
@@ -128,6 +130,7 @@ impl Rapid {
             index: 0,
             is_interrupted: false,
             is_recovering: false,
+            credit: 0.0,
             estimate: Rate::default(),
             judged: 0,
             skipped: 0,
@@ -211,6 +214,9 @@ impl CongestionControl for Rapid {
 
     fn on_ack(&mut self, ack: &Ack, _cx: &mut Cx<'_>) {
         self.is_recovering = ack.phase == Phase::Recovery;
+        if self.is_recovering {
+            self.credit += self.config.new_per_ack;
+        }
         let Some(received) = ack.received else { return };
         self.probes.arrived(received);
         while let Some(judged) = self.probes.judge(&mut self.samples) {
@@ -229,6 +235,7 @@ impl CongestionControl for Rapid {
             Congestion::Marked { .. } => self.cut(),
             Congestion::Loss { .. } => {
                 self.is_recovering = true;
+                self.credit = 0.0;
                 self.cut();
             }
             Congestion::Timeout { first: true, .. } => {
@@ -259,6 +266,9 @@ impl CongestionControl for Rapid {
             self.next_due += self.next_gap;
             return;
         }
+        if self.is_recovering {
+            self.credit -= 1.0;
+        }
         let is_last = self.index + 1 == self.shape().packets();
         let rate = self.shape().rate(self.index, self.average);
         self.probes.sent(sent.segment, self.next_due, self.next_gap, rate, is_last);
@@ -282,7 +292,7 @@ impl CongestionControl for Rapid {
         if offer.head_bytes.is_some() && cx.now < self.next_due && !self.is_interrupted {
             return Permit::NotBefore(self.next_due);
         }
-        let waits_for_repairs = self.config.repairs_alone && self.is_recovering && !offer.head_is_resent;
+        let waits_for_repairs = self.is_recovering && !offer.head_is_resent && self.credit < 1.0;
         let permit = if waits_for_repairs { Permit::Blocked } else { permit_by_window(self.limits(), offer) };
         self.is_interrupted |= permit == Permit::Blocked;
         permit

@@ -173,4 +173,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
+    reasons={(Case("fast", level).row, LINK_USE): transfers.FAST_PORT for level in LEVELS},
 )

@@ -36,6 +36,9 @@ SHOWN: Mapping[str, plots.Look] = {
     "newreno": plots.TCP,
 }
 
+# Why FAST differs everywhere.
+FAST_PORT = "the paper tuned its own port of FAST, and gives no numbers; ours has alpha = 200 packets"
+
 
 def transfer(outcome: Outcome) -> pl.DataFrame:
     """The row of the transfer, the first flow from left0."""

@@ -106,4 +106,8 @@ def experiment(id: str, numeral: str, table: WebTable) -> Experiment:
         plan=table.plan,
         evaluate=table.evaluate,
         draw=draw,
+        reasons={
+            (transfers.SCHEMES["fast"], metric): transfers.FAST_PORT
+            for metric in (web.THROUGHPUT, web.LOSS, *web.QUANTILES)
+        },
     )

@@ -43,18 +43,22 @@ impl Path {
         call(&mut *self.rapid, &mut cx)
     }
 
+    fn offer(&self, head_is_resent: bool) -> Offer {
+        Offer {
+            head_bytes: Some(MSS),
+            head_is_resent,
+            tail: None,
+            in_flight_bytes: self.acks.len() as u64 * MSS,
+            allowance_bytes: 0,
+            nic_idle: true,
+        }
+    }
+
     /// Runs until `until`, with `available` bandwidth.
     fn run(&mut self, until: Time, available: Rate) {
         let wire_bytes = MSS + HEADER_BYTES;
         while self.now < until {
-            let offer = Offer {
-                head_bytes: Some(MSS),
-                head_is_resent: false,
-                tail: None,
-                in_flight_bytes: self.acks.len() as u64 * MSS,
-                allowance_bytes: 0,
-                nic_idle: true,
-            };
+            let offer = self.offer(false);
             let due = match self.with(|rapid, cx| rapid.poll_send(&offer, cx)) {
                 Permit::Send(_) => {
                     let segment = self.sent;
@@ -163,6 +167,36 @@ fn a_loss_cuts_the_rate_and_what_was_sent_before_does_not_raise_it_again() {
     assert!((path.gbps() - before / 2.0).abs() < 1e-6, "{} Gb/s within a round trip", path.gbps());
     path.run(at + Dur::from_ms(500), Rate::from_gbps(8));
     assert!(path.gbps() > 0.85 * before, "{} Gb/s half a second later", path.gbps());
+}
+
+/// One new packet for ten acknowledgments, and retransmissions at once.
+#[test]
+fn while_losses_are_repaired_next_to_nothing_new_is_sent() {
+    let mut path = Path::new(&[]);
+    path.run(ms(1000), Rate::from_gbps(8));
+    path.with(|rapid, cx| rapid.on_congestion(Congestion::Loss { flight_bytes: 100 * MSS }, cx));
+    let mut sends = |head_is_resent| {
+        let offer = path.offer(head_is_resent);
+        path.now += Dur::from_ms(1);
+        let permit = path.with(|rapid, cx| rapid.poll_send(&offer, cx));
+        if let Permit::Send(_) = permit {
+            let sent = Sent {
+                segment: path.sent,
+                bytes: MSS,
+                in_flight_bytes: MSS,
+                is_retransmission: head_is_resent,
+                app_limited: false,
+            };
+            path.with(|rapid, cx| rapid.on_sent(&sent, cx));
+            path.sent += u32::from(!head_is_resent);
+        }
+        let ack = Ack { phase: Phase::Recovery, ..Ack::in_sequence(0) };
+        path.with(|rapid, cx| rapid.on_ack(&ack, cx));
+        permit != Permit::Blocked
+    };
+    assert!(sends(true));
+    let new = (0..99).filter(|_| sends(false)).count();
+    assert!((9..=10).contains(&new), "{new} new packets with 100 acknowledgments");
 }
 
 #[test]
