@@ -252,7 +252,7 @@ def draw(evaluation: Evaluation) -> Figure:
                 label = f"N = {packets}, γ = {gamma}"
                 errors = (100 * curve["error"]).to_list()
                 plots.line(axes, label, LOOKS[packets], errors, curve["share"].to_list())
-        axes.set_xlim(0, 100)
+        axes.set_xlim(0, 50)
         axes.set_xlabel(f"error beside {traffic} (%)")
         axes.set_ylabel("share")
         plots.legend_above(axes, 2)

@@ -21,11 +21,7 @@ RARE = 1e-6
 ASSUMPTIONS = (
     "Data segments are lost at random on the sender's cable, each with the same probability; the paper drops them in "
     "the receiving host (RAPID) or in the sending one (netem). Acknowledgments are not lost.",
-    "Receive windows of 39 MB, the path's bandwidth-delay product and the switch's queue, but for RAPID: New Reno "
-    "over a shallow buffer cannot otherwise have 9.75 Gb/s without loss, as the paper prints.",
-    "Throughput is payload, counted in the last two thirds of a run: 12 s at 40 Gb/s; at 10 Gb/s 60 s, and 180 s where "
-    "losses are rare (up to 1e-6), since windows take a minute to settle between them. At 1e-8 a loss is expected "
-    "every 720 s at full rate: those rows are of runs that mostly have none.",
+    "Throughput is payload, counted in the last two thirds of a run.",
     "FAST has alpha = 200 packets; the paper tuned its own port, and gives no numbers.",
 )
 
@@ -39,14 +35,12 @@ class Cell:
         loss: the loss rate.
         what: differs from the table's setting, if anything.
         settings: overrides of the scenario that make it differ.
-        is_short: no longer than where losses are not rare.
     """
 
     scheme: str
     loss: float
     what: str = ""
     settings: tuple[str, ...] = ()
-    is_short: bool = False
 
     @property
     def row(self) -> str:
@@ -62,7 +56,7 @@ class LossTable:
     Attributes:
         printed: the paper's numbers by scheme, for each of `LOSS_RATES`.
         settings: overrides of the scenario, besides the loss.
-        rare_times: how many times as long full runs are where losses are rare.
+        rare_times: how many times as long full runs are where losses are rare, or absent.
         quick_schemes: what a quick run has.
         varied: what a full run has besides.
     """
@@ -84,7 +78,7 @@ class LossTable:
 
     def stop_s(self, cell: Cell, effort: Effort) -> float:
         """How long a run is."""
-        is_rare = effort.name == "full" and 0 < cell.loss <= RARE and not cell.is_short
+        is_rare = effort.name == "full" and cell.loss <= RARE
         return effort.stop_s * (self.rare_times if is_rare else 1.0)
 
     def simulation(self, cell: Cell, seed: int, effort: Effort) -> Simulation:
