@@ -179,8 +179,10 @@ pub(crate) struct Link {
 /// What a FIFO link knows of its queue: looked at only when it is long.
 #[derive(Clone, Copy, Debug)]
 struct Fifo {
-    /// Shortest wait at which a packet may not fit, or may be marked.
+    /// Shortest wait at which a packet may not fit, or may be marked,
     doubtful_from: Dur,
+    /// and the fewest packets on the wire, those that wait among them.
+    doubtful_packets: u64,
     /// The longest that any packet waited for the transmitter.
     peak_wait: Dur,
     /// The first packet on the wire whose transmission may not have begun at the last look.
@@ -207,6 +209,11 @@ impl Link {
             Limit::Bytes(bytes) => rate.time_for(bytes) / 2,
             Limit::Packets(packets) => rate.time_for(packets.saturating_mul(SMALLEST_PACKET_BYTES)) / 2,
         });
+        let packets_in = |limit: Limit| match limit {
+            Limit::Bytes(bytes) => bytes / spec.largest_bytes.max(1),
+            Limit::Packets(packets) => packets,
+        };
+        let doubtful_packets = spec.queue.mark_at.map_or(u64::MAX, packets_in).min(packets_in(limit));
         let mut link = Link {
             wire: Ring::with_capacity(16),
             busy: Time::ZERO,
@@ -223,6 +230,7 @@ impl Link {
             door: Door::new(&spec, seed, number).map(Box::new),
             fifo: Fifo {
                 doubtful_from: surely_fits.min(surely_unmarked).max(ANY_WAIT),
+                doubtful_packets,
                 peak_wait: Dur::ZERO,
                 cursor: 0,
                 waiting_bytes: 0,
@@ -427,7 +435,7 @@ impl Link {
     fn send_fifo(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> bool {
         let start = self.busy.max(now);
         let wait = start - now;
-        if wait >= self.fifo.doubtful_from {
+        if wait >= self.fifo.doubtful_from && self.wire.len() >= self.fifo.doubtful_packets {
             let (bytes, packets) = self.waiting_in_order(now);
             if !self.limit.has_room(bytes, packets, packet.wire_bytes()) {
                 self.drop(packet, dropped);
