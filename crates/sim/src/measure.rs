@@ -30,6 +30,8 @@ pub(crate) struct Meter {
     pub(crate) spec: MeasureSpec,
     /// Whether the time from which on it measures has come.
     pub(crate) has_begun: bool,
+    /// Delays of packets count that were sent from here on, nanoseconds.
+    delays_from_ns: u64,
     histograms: Vec<DelayHistogram>,
 }
 
@@ -43,7 +45,8 @@ struct DelayHistogram {
 
 impl Meter {
     pub(crate) fn new(spec: MeasureSpec) -> Meter {
-        Meter { spec, has_begun: false, histograms: Vec::new() }
+        let delays_from_ns = if spec.delays { spec.from.as_ps().div_ceil(1000) } else { u64::MAX };
+        Meter { spec, has_begun: false, delays_from_ns, histograms: Vec::new() }
     }
 
     /// What is measured about a new flow of this scheme and class.
@@ -63,7 +66,7 @@ impl Meter {
     #[inline(never)]
     pub(crate) fn take(&mut self, flow: &mut FlowMeasure, now: Time, delay_ns: u32) {
         let sent_ns = (now.as_ps() / 1000).saturating_sub(u64::from(delay_ns));
-        if !self.spec.delays || sent_ns < self.spec.from.as_ps().div_ceil(1000) {
+        if sent_ns < self.delays_from_ns {
             return;
         }
         let delay_ns = u64::from(delay_ns);
