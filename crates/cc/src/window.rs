@@ -255,17 +255,7 @@ mod tests {
         let newreno = |limit| grown(NewReno::default(), UNBOUNDED, 100, limit);
         assert_eq!((newreno(UNBOUNDED), newreno(10), newreno(2)), (110 * MSS, 110 * MSS, 102 * MSS));
         // Beyond slow start, where Reno's estimate is ahead of the cubic: alpha segments a window of acknowledgments, rounded down.
-        let cubic = |limit| {
-            let config = CubicConfig {
-                c: 0.4,
-                beta: 0.7,
-                fast_convergence: true,
-                growth_before_loss: 0.0,
-                counts_acks: false,
-                hystart: None,
-            };
-            grown(Cubic::new(config), 50, 100, limit) - 100 * MSS
-        };
+        let cubic = |limit| grown(Cubic::new(CubicConfig::RFC_9438), 50, 100, limit) - 100 * MSS;
         assert_eq!((cubic(UNBOUNDED), cubic(2)), (99, 19));
     }
 }

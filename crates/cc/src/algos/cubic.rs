@@ -115,6 +115,19 @@ pub struct CubicConfig {
     pub hystart: Option<HyStartConfig>,
 }
 
+#[cfg(test)]
+impl CubicConfig {
+    /// The defaults.
+    pub(crate) const RFC_9438: CubicConfig = CubicConfig {
+        c: 0.4,
+        beta: 0.7,
+        fast_convergence: true,
+        growth_before_loss: 0.0,
+        counts_acks: false,
+        hystart: None,
+    };
+}
+
 /// The time since the last cut, and what the window was then.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
@@ -245,14 +258,7 @@ mod tests {
     use sparelane_core::{Domain, Dur, Stream};
 
     const MSS: u64 = 1000;
-    const CONFIG: CubicConfig = CubicConfig {
-        c: 0.4,
-        beta: 0.7,
-        fast_convergence: true,
-        growth_before_loss: 0.0,
-        counts_acks: false,
-        hystart: None,
-    };
+    const CONFIG: CubicConfig = CubicConfig::RFC_9438;
 
     fn at(now: Time, rng: &mut Stream) -> Cx<'_> {
         let rtt = Some(Dur::from_ms(100));
