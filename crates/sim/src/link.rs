@@ -248,7 +248,7 @@ impl Link {
 
     /// Decides from what wait on a packet needs a closer look.
     fn set_care(&mut self) {
-        self.waits = match &self.queue {
+        let waits = match &self.queue {
             Some(queue) => !queue.is_empty(),
             None => self.waits && self.active.is_some(),
         };
@@ -257,7 +257,14 @@ impl Link {
             Some(_) => ANY_WAIT,
             None => self.fifo.doubtful_from.min(self.fifo.peak_wait + ANY_WAIT),
         };
-        self.careful_from = if self.waits { Dur::ZERO } else { self.careful_when_empty };
+        self.note_waits(waits);
+    }
+
+    /// Whether packets wait has changed, or may have.
+    #[inline(always)]
+    fn note_waits(&mut self, waits: bool) {
+        self.waits = waits;
+        self.careful_from = if waits { Dur::ZERO } else { self.careful_when_empty };
     }
 
     /// Adds packets to drop.
@@ -506,8 +513,8 @@ impl Link {
         if queue.backlog_bytes() > self.counts.peak_backlog_bytes {
             self.counts.peak_backlog_bytes = queue.backlog_bytes();
         }
-        self.waits = !queue.is_empty();
-        self.careful_from = if self.waits { Dur::ZERO } else { self.careful_when_empty };
+        let waits = !queue.is_empty();
+        self.note_waits(waits);
         if dropped.len() > before {
             self.count_dropped(&dropped[before..]);
         }
@@ -536,8 +543,7 @@ impl Link {
     #[inline(never)]
     fn end_commit(&mut self, now: Time) {
         if self.active.is_none() {
-            (self.waits, self.careful_from) = (false, self.careful_when_empty);
-            return;
+            return self.note_waits(false);
         }
         while self.waits && self.busy <= now {
             self.ask_active(self.busy);

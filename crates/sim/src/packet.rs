@@ -30,7 +30,7 @@ impl Flags {
     /// Carries a rate header: see `rate_header`.
     pub(crate) const RATE_HEADER: Flags = Flags(128);
     /// Either of both.
-    pub(crate) const SAYS_MORE: Flags = Flags(64 | 128);
+    pub(crate) const SAYS_MORE: Flags = Flags(Self::STAMPED.0 | Self::RATE_HEADER.0);
 
     #[inline(always)]
     pub(crate) const fn kind(self) -> Flags {

@@ -38,7 +38,6 @@ EXPERIMENT = Experiment(
         *loss_table.ASSUMPTIONS,
         f"A host's processor takes {SEND_COST} for each packet that it sends, which makes 20.6 Gb/s, the table's "
         "highest number. Receive windows are of 20.6 Gb/s x 30 ms and 1.5 MB. Runs of 12 s.",
-        "The printed rows of FAST and Westwood have the same six last numbers: one is a mistake of the paper's.",
     ),
     full=Effort("full", seeds=3, stop_s=12.0),
     quick=Effort("quick", seeds=1, stop_s=4.0),
