@@ -194,7 +194,8 @@ pub enum Congestion {
         /// Whether this is the first timeout for this data, and not a backed-off repetition.
         first: bool,
     },
-    /// The receiver echoed a congestion mark (RFC 3168), at most once a window.
+    /// At most once a window: the receiver echoed a congestion mark (RFC 3168); or, where hosts work so, a segment that was
+    /// to go found the queue of its own interface full, and waits there for room. Nothing is lost.
     Marked {
         /// Sent and not cumulatively acknowledged, bytes.
         flight_bytes: u64,
@@ -333,7 +334,8 @@ pub trait CongestionControl: Debug + Send {
     }
 
     /// Which segment may go now, for controllers that own the send clock and those inside them. The
-    /// transport keeps to the pace of `limits` before it offers the head. The default is the window rule.
+    /// transport keeps to the pace of `limits` before it offers the head, and may ask without sending. The default is the
+    /// window rule.
     #[inline]
     fn poll_send(&mut self, offer: &Offer, cx: &mut Cx<'_>) -> Permit {
         let _ = cx;

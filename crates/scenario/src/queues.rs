@@ -7,7 +7,7 @@ use crate::keys::{Fallback, Key, Kind};
 use crate::rcp;
 use crate::schemes::Schemes;
 use crate::units::Amount;
-use sparelane_sim::{Discipline, Limit, Network, Node, NodeKind, QueueSpec};
+use sparelane_sim::{Discipline, FullInterface, Limit, Network, Node, NodeKind, QueueSpec};
 
 /// The ways in which a queue orders packets: name, summary, source.
 pub static DISCIPLINES: &[(&str, &str, &str)] = &[
@@ -83,10 +83,11 @@ pub static QUEUE_KEYS: &[Key] = &[
 pub static NIC_QUEUE: &[Key] = &[
     Key::new(
         "full",
-        Kind::Choice(&["drop", "wait"]),
+        Kind::Choice(&["drop", "wait", "cut"]),
         Fallback::Value("drop"),
-        "where a full packet does not fit: what a sender hands over is dropped, or the sender is not asked until there is room; \
-         acknowledgments are dropped",
+        "where a full packet does not fit: what a sender hands over is dropped (drop), or the sender is not asked until there \
+         is room (wait), and is told of congestion, as of a mark, at most once a window (cut, as in Linux); acknowledgments are \
+         dropped",
     ),
     KIND,
     Key::new("limit", Kind::Limit, Fallback::Value("2.048GB"), HOLDS).from("the RC3 authors' code"),
@@ -101,8 +102,8 @@ pub struct Queues {
     pub router: QueueSpec,
     /// Output queues of hosts.
     pub nic: QueueSpec,
-    /// Whether senders wait for room in them.
-    pub nic_waits: bool,
+    /// What senders meet where one of them is full.
+    pub nic_full: FullInterface,
 }
 
 impl Queues {
@@ -110,8 +111,12 @@ impl Queues {
     pub fn read(queue: Field<'_>, nic: Field<'_>, schemes: &Schemes, bdp: u64) -> Result<Queues, ScenarioError> {
         let nic = nic.section(&[NIC_QUEUE, ACTIVE_QUEUE])?;
         let router = read_queue(&queue.section(&[ROUTER_QUEUE, ACTIVE_QUEUE])?, schemes, bdp)?;
-        let nic_waits = nic.need("full")?.choice()? == "wait";
-        let queues = Queues { router, nic: read_queue(&nic, schemes, bdp)?, nic_waits };
+        let nic_full = match nic.need("full")?.choice()? {
+            "wait" => FullInterface::Wait,
+            "cut" => FullInterface::Cut,
+            _ => FullInterface::Drop,
+        };
+        let queues = Queues { router, nic: read_queue(&nic, schemes, bdp)?, nic_full };
         if let (Some(scheme), false) = (schemes.with_low_priority(), queues.nic.discipline == Discipline::Priority) {
             let message = format!(
                 "scheme \"{scheme}\" sends at low priority, which its own host must hold back; allowed: priority"

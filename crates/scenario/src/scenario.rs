@@ -146,7 +146,7 @@ impl Scenario {
             routing: self.routing,
             router_queue: self.queues.router,
             nic_queue: self.queues.nic,
-            nic_waits: self.queues.nic_waits,
+            nic_full: self.queues.nic_full,
             switch: self.switch,
             queues_at: self.differing.iter().flat_map(|queue| queue.queues(&self.network, self.seed)).collect(),
             host: self.host,

@@ -421,10 +421,12 @@ fn mistakes_in_queues() {
 }
 
 #[test]
-fn a_full_interface_drops_or_makes_wait() {
+fn a_full_interface_drops_or_makes_wait_or_cuts() {
     let full = |value: &str| changed("[nic]", &format!("[nic]\nfull = \"{value}\""));
-    assert_eq!(full("block"), "x.toml:6: nic.full = \"block\": unknown; allowed: drop, wait");
-    assert_eq!(full("wait"), "no mistake");
+    assert_eq!(full("block"), "x.toml:6: nic.full = \"block\": unknown; allowed: drop, wait, cut");
+    for value in ["drop", "wait", "cut"] {
+        assert_eq!(full(value), "no mistake");
+    }
 }
 
 #[test]

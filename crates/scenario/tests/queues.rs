@@ -120,3 +120,36 @@ fn senders_that_wait_for_their_interface_lose_nothing_there_and_share_it() {
     let peak = wait.links.peak_backlog_bytes.iter().max();
     assert_eq!(peak, Some(&15_000));
 }
+
+/// One flow over an interface of 1 Gb/s, the slowest cable, with 1668 packets on a round trip of 20 ms. In slow start two packets
+/// come for each that leaves, so that half of a window waits: an interface that holds 100 ends it early, as Linux's
+/// `txqueuelen` does.
+#[test]
+fn a_full_interface_that_cuts_ends_slow_start_without_a_loss() {
+    let with = |full| {
+        let slow =
+            ["topology.pairs=1", "topology.bottleneck_rate=10Gbps", "topology.bottleneck_delay=8ms", "duration=2s"];
+        let seen = ["sample.queues=[]", "sample.flows=[0]", "sample.interval=20ms", "nic.limit=100packets", full];
+        let records = run(&[&slow[..], &seen].concat());
+        let series = records.series.quantity.iter().zip(&records.series.value);
+        let windows = series.filter(|(name, _)| **name == "cwnd_bytes").map(|(_, bytes)| *bytes as u64 / 1460);
+        let lost = records.links.dropped_packets.iter().flatten().sum::<u64>();
+        (windows.collect::<Vec<_>>(), [lost, records.flows.retransmissions[0], records.flows.timeouts[0]])
+    };
+    let falls = |windows: &[u64]| windows.windows(2).filter(|pair| pair[1] < pair[0]).count();
+
+    let (_, [lost, resent, _]) = with("nic.full=drop");
+    assert!(lost > 100 && resent > 100, "{lost} lost, {resent} sent again");
+
+    let (windows, losses) = with("nic.full=wait");
+    assert_eq!((losses, falls(&windows)), ([0; 3], 0));
+    assert!(windows.last() > Some(&2_000), "{windows:?}");
+
+    // The queue is full when the round of 160 packets has brought 100 acknowledgments: half of 260 remain, and one more is
+    // added in every round trip.
+    let (windows, losses) = with("nic.full=cut");
+    assert_eq!((losses, falls(&windows)), ([0; 3], 1));
+    let after: Vec<_> = windows.iter().skip_while(|&&window| window != 160).skip(1).collect();
+    assert!((128..=132).contains(after[0]) && after.len() > 80, "{windows:?}");
+    assert!(after.windows(2).all(|pair| pair[1] - pair[0] <= 1) && after[80] - after[0] >= 79, "{windows:?}");
+}

@@ -265,6 +265,18 @@ pub enum Routing {
     PerFlowEcmp,
 }
 
+/// What a sender meets where the queue of its interface has no room for a full packet. Acknowledgments and cross traffic that
+/// do not fit are always dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FullInterface {
+    /// What it sends is dropped.
+    Drop,
+    /// It waits for room, and hears nothing of it.
+    Wait,
+    /// It waits for room, and is told of congestion if it would send otherwise: at most once a window of data, as in Linux.
+    Cut,
+}
+
 /// One run.
 pub struct RunConfig {
     /// The network.
@@ -275,8 +287,8 @@ pub struct RunConfig {
     pub router_queue: QueueSpec,
     /// Output queues of hosts.
     pub nic_queue: QueueSpec,
-    /// Whether senders wait while the queue of their interface has no room, or what does not fit is dropped.
-    pub nic_waits: bool,
+    /// What senders meet at a full one.
+    pub nic_full: FullInterface,
     /// The memory that the output queues of each router share, if they do.
     pub switch: Option<SwitchSpec>,
     /// Queues that differ; the last that names a queue decides.

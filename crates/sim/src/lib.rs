@@ -35,8 +35,8 @@ pub mod workload;
 mod world;
 
 pub use config::{
-    CoDelSpec, Discipline, FqCoDelSpec, MeasureSpec, PacketSpec, PieSpec, Probe, QueueAt, QueueSpec, RcpSpec, RedSpec,
-    Routing, RunConfig, Sampling, Scheme,
+    CoDelSpec, Discipline, FqCoDelSpec, FullInterface, MeasureSpec, PacketSpec, PieSpec, Probe, QueueAt, QueueSpec,
+    RcpSpec, RedSpec, Routing, RunConfig, Sampling, Scheme,
 };
 pub use cross::{AggregateSpec, ConstantSpec, CrossTraffic, Pattern, TokenBucket};
 pub use fault::Drop;

@@ -379,8 +379,8 @@ impl Fabric for TwoEventFabric {
 mod tests {
     use super::*;
     use crate::config::{
-        CoDelSpec, Discipline, FqCoDelSpec, MeasureSpec, PacketSpec, PieSpec, Probe, QueueAt, QueueSpec, RcpSpec,
-        RedSpec, Routing, RunConfig, Sampling, Scheme,
+        CoDelSpec, Discipline, FqCoDelSpec, FullInterface, MeasureSpec, PacketSpec, PieSpec, Probe, QueueAt, QueueSpec,
+        RcpSpec, RedSpec, Routing, RunConfig, Sampling, Scheme,
     };
     use crate::fabric::LinkFabric;
     use crate::memory::SwitchSpec;
@@ -684,7 +684,7 @@ mod tests {
             routing: if rng.below(2) == 0 { Routing::SinglePath } else { Routing::PerFlowEcmp },
             router_queue: queue(&mut rng),
             nic_queue: queue(&mut rng),
-            nic_waits: rng.below(3) == 0,
+            nic_full: [FullInterface::Wait, FullInterface::Cut, FullInterface::Drop][rng.below(3) as usize],
             switch: (rng.below(2) == 0).then(|| SwitchSpec {
                 memory_bytes: 3_000 + rng.below(40_000),
                 share: [0.25, 1.0, 8.0][rng.below(3) as usize],

@@ -254,7 +254,7 @@ impl<F: Fabric> World<F> {
             timers: Timers::default(),
             blocks: BlockSlab::default(),
             pullers: Pullers::default(),
-            queueing: config.nic_waits.then(Box::default),
+            queueing: Queueing::of(config.nic_full),
             hosts,
             interfaces: Interfaces::default(),
             processors: Processors::default(),

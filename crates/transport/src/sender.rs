@@ -10,6 +10,7 @@
 //! it wakes it at `next_timer`.
 
 mod batch;
+mod congestion;
 mod delivery;
 mod late;
 mod recovery;
@@ -104,12 +105,12 @@ pub struct Sender {
     partial_acks: u32,
     /// This episode's rescue retransmission was sent (RFC 6675's RescueRxt).
     rescue_sent: bool,
-    /// This episode cut the window; it does not where a mark had done so.
+    /// This episode cut the window; it does not where a mark or a full interface had done so.
     cut: bool,
     /// `una` when the retransmission timer last fired.
     una_at_timeout: u32,
-    /// Congestion is answered again once this is acknowledged, where marks tell of it.
-    marks_heeded_from: u32,
+    /// `nxt` when congestion was last answered: it is answered again once more than that is acknowledged.
+    answered_at: Option<u32>,
     last_blocks: [SackBlock; MAX_SACK_BLOCKS],
     opened_at: Time,
     /// What the routers allowed, as the packet says that comes in next.
@@ -206,7 +207,7 @@ impl Sender {
             rescue_sent: false,
             cut: false,
             una_at_timeout: 0,
-            marks_heeded_from: 0,
+            answered_at: None,
             last_blocks: [SackBlock::default(); MAX_SACK_BLOCKS],
             opened_at: Time::ZERO,
             syn_timeouts: 0,
@@ -400,9 +401,8 @@ impl Sender {
         } else {
             self.detect_losses(now, &ack, acked);
         }
-        if self.config.ecn != Ecn::Off && ack.ecn_echo && self.una > self.marks_heeded_from && self.phase == Phase::Open
-        {
-            self.answer_marks();
+        if self.config.ecn != Ecn::Off && ack.ecn_echo && self.heeds_congestion() {
+            self.note_answer();
             self.report(now, Congestion::Marked { flight_bytes: self.flight_bytes() });
         }
         let news = Ack {
@@ -442,15 +442,6 @@ impl Sender {
     /// One past the last segment that either end has sent.
     fn sent_end(&self) -> u32 {
         if self.uses_tail { self.buffer.end() } else { self.nxt }
-    }
-
-    /// The window is cut: what was marked until now needs no other answer (RFC 3168 section 6.1.2).
-    fn answer_marks(&mut self) {
-        if self.config.ecn != Ecn::Off {
-            self.marks_heeded_from = self.nxt;
-            // No receiver waits for it where each mark is echoed once.
-            self.window_reduced = self.config.ecn == Ecn::Classic;
-        }
     }
 
     /// RC3: the acknowledgment of a low-priority segment moves no window and causes no transmission.

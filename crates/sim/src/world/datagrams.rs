@@ -1,7 +1,7 @@
 //! Cross traffic on its way: packets that belong to no flow.
 //!
 //! They cross the same links and queues as all others. Where senders wait for room in the queue of their interface
-//! (`RunConfig::nic_waits`), these do not: what does not fit is dropped.
+//! (`RunConfig::nic_full`), these do not: what does not fit is dropped.
 
 use super::World;
 use crate::cross::{CrossTraffic, Source};

@@ -1,21 +1,35 @@
 //! Senders and their interface: who waits for it to be idle, and who for room in its queue.
 //!
-//! Where senders wait for room (`RunConfig::nic_waits`), none is asked for a packet while the queue of its interface has no
+//! Where senders wait for room (`RunConfig::nic_full`), none is asked for a packet while the queue of its interface has no
 //! room for a full one, or others are before it. They take turns, in the order in which they began to wait.
-//! Acknowledgments do not wait: what does not fit is dropped.
+//! Who finds no room may be told of it as of congestion. Acknowledgments do not wait: what does not fit is dropped.
 
 use super::World;
+use crate::config::FullInterface;
 use crate::fabric::Fabric;
 use crate::pull::Puller;
 use sparelane_transport::Transmit;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The flows that wait for room, by uplink.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Queueing {
     uplinks: BTreeMap<u32, VecDeque<Puller>>,
     /// The flow whose turn it is.
     turn: Option<u32>,
+    /// Whether they are told of congestion.
+    cuts: bool,
+}
+
+impl Queueing {
+    pub(super) fn of(full: FullInterface) -> Option<Box<Queueing>> {
+        let cuts = match full {
+            FullInterface::Drop => return None,
+            FullInterface::Wait => false,
+            FullInterface::Cut => true,
+        };
+        Some(Box::new(Queueing { uplinks: BTreeMap::new(), turn: None, cuts }))
+    }
 }
 
 impl<F: Fabric> World<F> {
@@ -48,6 +62,9 @@ impl<F: Fabric> World<F> {
         }
         if !has_room {
             self.fabric.wake_when_room(self.now, uplink, bytes);
+            if queueing.cuts {
+                flow.sender.handle_full_interface(self.now);
+            }
         }
         false
     }

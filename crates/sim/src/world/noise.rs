@@ -1,7 +1,7 @@
 //! What noisy hosts do to one flow, seen by its sender.
 
 use super::World;
-use crate::config::{Discipline, QueueSpec, Routing, RunConfig, Scheme};
+use crate::config::{Discipline, FullInterface, QueueSpec, Routing, RunConfig, Scheme};
 use crate::fabric::LinkFabric;
 use crate::flow::{FlowSource, FlowSpec};
 use crate::host::{HostAt, HostSpec, Interrupts, TimestampAt};
@@ -117,7 +117,7 @@ impl Case {
             routing: Routing::SinglePath,
             router_queue: queue,
             nic_queue: queue,
-            nic_waits: false,
+            nic_full: FullInterface::Drop,
             switch: None,
             queues_at: Vec::new(),
             host: self.left,

@@ -23,7 +23,7 @@ impl Sender {
         }
         self.leave_recovery();
         self.recover = 0;
-        self.marks_heeded_from = self.una;
+        self.answered_at = Some(self.una);
         if self.cut {
             self.report(now, Congestion::Spurious);
         }
@@ -96,11 +96,11 @@ impl Sender {
         let flight_bytes = (u64::from(self.flight()) - limited_transmit) * self.config.mss_bytes;
         self.phase = Phase::Recovery;
         self.recover = self.nxt;
-        self.cut = self.una >= self.marks_heeded_from;
+        self.cut = self.answered_at.is_none_or(|at| self.una >= at);
         self.resend_first();
         self.tell_losses(now);
         if self.cut {
-            self.answer_marks();
+            self.note_answer();
             self.report(now, Congestion::Loss { flight_bytes });
         }
     }
@@ -150,7 +150,7 @@ impl Sender {
         self.dup_acks = 0;
         self.cut = true;
         self.resend_head = self.board.waiting_to_be_resent();
-        self.answer_marks();
+        self.note_answer();
         self.report(now, Congestion::Timeout { flight_bytes, first });
         self.rto_deadline = if self.flight() == 0 { Time::NEVER } else { now + self.rtt.rto() };
     }

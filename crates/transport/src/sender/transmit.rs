@@ -57,14 +57,7 @@ impl Sender {
             return None;
         }
         waits_for_window |= head.is_some();
-        let offer = Offer {
-            head_bytes: head.map(|_| self.config.mss_bytes),
-            head_is_resent: head.is_some_and(|seq| seq < self.nxt),
-            tail: tail.map(|tail| TailOffer { sent_in_write: tail.sent_in_write }),
-            in_flight_bytes: self.counted_segments() * self.config.mss_bytes,
-            allowance_bytes: self.allowance_segments() * self.config.mss_bytes,
-            nic_idle,
-        };
+        let offer = self.offer(head, tail, nic_idle);
         let inside_chunk = head == Some(self.nxt) && self.batch.has_begun(self.nxt);
         match (self.ask(now, offer, inside_chunk), head, tail) {
             (Permit::Send(plan), Some(seq), _) if plan.end == WhichEnd::Head => {
@@ -90,6 +83,31 @@ impl Sender {
                 self.cwnd_limited = waits_for_window;
                 None
             }
+        }
+    }
+
+    /// Whether window and pace let a new segment of class 0 go now, if none is to be sent again.
+    pub(super) fn may_send_new(&mut self, now: Time) -> bool {
+        if self.state != State::Established {
+            return false;
+        }
+        let Some(seq) = self.next_new() else { return false };
+        if self.batch.size > 1 && !self.has_room_for_chunk(seq) {
+            return false;
+        }
+        let offer = self.offer(Some(seq), None, false);
+        matches!(self.ask(now, offer, self.batch.has_begun(seq)), Permit::Send(_))
+    }
+
+    #[inline(always)]
+    fn offer(&self, head: Option<u32>, tail: Option<Tail>, nic_idle: bool) -> Offer {
+        Offer {
+            head_bytes: head.map(|_| self.config.mss_bytes),
+            head_is_resent: head.is_some_and(|seq| seq < self.nxt),
+            tail: tail.map(|tail| TailOffer { sent_in_write: tail.sent_in_write }),
+            in_flight_bytes: self.counted_segments() * self.config.mss_bytes,
+            allowance_bytes: self.allowance_segments() * self.config.mss_bytes,
+            nic_idle,
         }
     }
 

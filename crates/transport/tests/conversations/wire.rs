@@ -110,6 +110,9 @@ pub struct Wire {
     /// The interface is busy for so long with every packet; only tail segments wait for it.
     pub busy: Dur,
     busy_until: Time,
+    /// How many packets the busy interface holds, where the sender waits for room and is told that there is none.
+    pub holds: Option<u64>,
+    awaits_room: bool,
     script: Script,
     on_the_way: BTreeMap<(Time, u64), (Item, bool, Vec<SackBlock>)>,
     order: u64,
@@ -131,6 +134,8 @@ impl Wire {
             one_way: ONE_WAY,
             busy: Dur::ZERO,
             busy_until: Time::ZERO,
+            holds: None,
+            awaits_room: false,
             script,
             on_the_way: BTreeMap::new(),
             order: 0,
@@ -183,7 +188,8 @@ impl Wire {
         let timer = self.sender.next_timer().min(self.receiver.next_timer());
         let idle =
             if self.sender.tail_class().is_some() && self.busy > Dur::ZERO { self.busy_until } else { Time::NEVER };
-        let next = arrival.min(timer).min(idle);
+        let room = if self.awaits_room { self.room_at() } else { Time::NEVER };
+        let next = arrival.min(timer).min(idle).min(room);
         if next >= end {
             return false;
         }
@@ -223,18 +229,35 @@ impl Wire {
         }
     }
 
-    /// The sender sends what it may.
+    /// When the interface has room for a packet.
+    fn room_at(&self) -> Time {
+        let Some(holds) = self.holds else { return Time::ZERO };
+        Time::ZERO + (self.busy_until - Time::ZERO).saturating_sub(self.busy * holds)
+    }
+
+    /// The sender sends what it may and what there is room for.
     fn pump(&mut self) {
-        while let Some(transmit) = self.sender.poll_transmit(self.now, self.now >= self.busy_until) {
+        self.awaits_room = false;
+        self.send_all();
+        let window = self.sender.controller().limits().cwnd_bytes;
+        if self.windows.last().is_none_or(|&(_, last)| last != window) {
+            self.windows.push((self.now, window));
+        }
+    }
+
+    fn send_all(&mut self) {
+        loop {
+            if self.now < self.room_at() {
+                self.awaits_room = true;
+                self.sender.handle_full_interface(self.now);
+                return;
+            }
+            let Some(transmit) = self.sender.poll_transmit(self.now, self.now >= self.busy_until) else { return };
             self.busy_until = self.busy_until.max(self.now) + self.busy;
             self.send(match transmit {
                 Transmit::Syn => Item::Syn,
                 Transmit::Data(segment) => Item::Data(segment),
             });
-        }
-        let window = self.sender.controller().limits().cwnd_bytes;
-        if self.windows.last().is_none_or(|&(_, last)| last != window) {
-            self.windows.push((self.now, window));
         }
     }
 

@@ -1,0 +1,35 @@
+//! Congestion without loss: marks (RFC 3168), and a full interface of the host's own.
+//!
+//! Both are answered as a loss is, once a window of data whatever tells of it (RFC 3168 section 6.1.2), and not while losses
+//! are repaired. Of an interface Linux thinks so: `tcp_transmit_skb` enters CWR where the queue refuses a segment, which stays
+//! in the send buffer. Linux also sets the CWR flag then; we do not, for there is no echo that it would answer.
+
+use super::Sender;
+use crate::config::Ecn;
+use sparelane_cc::{Congestion, Phase};
+use sparelane_core::Time;
+
+impl Sender {
+    /// Whether congestion that shows now needs an answer of its own.
+    pub(super) fn heeds_congestion(&self) -> bool {
+        self.phase == Phase::Open && self.answered_at.is_none_or(|at| self.una > at)
+    }
+
+    /// The window is cut: the congestion that anything met that was sent until now needs no other answer.
+    pub(super) fn note_answer(&mut self) {
+        self.answered_at = Some(self.nxt);
+        // No receiver waits for it where each mark is echoed once.
+        self.window_reduced = self.config.ecn == Ecn::Classic;
+    }
+
+    /// The queue of the host's interface has no room for a packet. If a new segment of class 0 would go now, the controller is
+    /// told of congestion; the segment stays where it is.
+    #[cold]
+    #[inline(never)]
+    pub fn handle_full_interface(&mut self, now: Time) {
+        if self.heeds_congestion() && self.may_send_new(now) {
+            self.answered_at = Some(self.nxt);
+            self.report(now, Congestion::Marked { flight_bytes: self.flight_bytes() });
+        }
+    }
+}
