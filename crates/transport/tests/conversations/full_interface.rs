@@ -58,6 +58,29 @@ fn a_loss_in_the_window_that_a_full_interface_had_cut_does_not_cut_it_again() {
     assert!(log.len() == 1 || log[1].0 >= first_ms + 200, "none before it is repaired: {log:?}");
 }
 
+/// What was sent before the interface was full is acknowledged, but losses from then are still being repaired.
+#[test]
+fn who_repairs_losses_is_not_told_of_a_full_interface() {
+    let (cc, log, _) = Noting::around(constant(20));
+    let mut wire = Wire::new(with_sack(), cc, lose(&[1, 5]));
+    wire.write(4);
+    wire.run_until(at_ms(150));
+    wire.sender.write(5 * MSS);
+    wire.sender.handle_full_interface(wire.now);
+    assert_eq!(told(&log), 1);
+    wire.write(0);
+    while wire.heard.as_ref().is_none_or(|(ack, _)| ack.cumulative != 5) {
+        assert!(wire.step(at_ms(1_000)));
+    }
+    wire.sender.write(MSS);
+    wire.sender.handle_full_interface(wire.now);
+    assert_eq!(told(&log), 1);
+    wire.run();
+    wire.sender.write(MSS);
+    wire.sender.handle_full_interface(wire.now);
+    assert_eq!(told(&log), 2);
+}
+
 /// Told before anything was sent, and then again only once something that was sent since is acknowledged.
 #[test]
 fn the_first_window_is_told_of_a_full_interface_and_only_once() {
