@@ -228,8 +228,8 @@ impl<const N: usize> Fabric for LinkFabric<N> {
                 self.other_events += 1;
                 return Some((now, Event::Idle(leaf as u32)));
             }
-            let packet = link.deliver(now);
-            self.tree.set(leaf, link.next_event());
+            let (packet, next) = link.deliver(now);
+            self.tree.set(leaf, next);
             let onward = self.routes.get(packet.route() as usize).copied().unwrap_or(LOST);
             if onward >= SHARED {
                 if onward != AT_HOST {

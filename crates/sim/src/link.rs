@@ -162,10 +162,10 @@ pub(crate) struct Link {
     delay: Dur,
     /// Bytes that ever came onto the wire.
     accepted_bytes: u64,
+    fifo: Fifo,
     queue: Option<Box<Queue>>,
     active: Option<Box<ActiveQueue>>,
     door: Option<Box<Door>>,
-    fifo: Fifo,
     /// What `careful_from` is while nothing waits.
     careful_when_empty: Dur,
     /// The least time that a packet takes. Where it is not zero, every packet comes by the careful way.
@@ -179,12 +179,13 @@ pub(crate) struct Link {
 /// What a FIFO link knows of its queue: looked at only when it is long.
 #[derive(Clone, Copy, Debug)]
 struct Fifo {
-    /// Shortest wait at which a packet may not fit, or may be marked,
-    doubtful_from: Dur,
-    /// and the fewest packets on the wire, those that wait among them.
+    /// The fewest packets on the wire, those that wait among them, at which one more may not fit, or may be marked. Zero
+    /// where every packet that waits needs a closer look.
     doubtful_packets: u64,
     /// The longest that any packet waited for the transmitter.
     peak_wait: Dur,
+    /// The shortest wait at which a packet may not fit, or may be marked.
+    doubtful_from: Dur,
     /// The first packet on the wire whose transmission may not have begun at the last look.
     cursor: u64,
     /// Bytes from the cursor on at the last look, and the bytes that had come onto the wire by then.
@@ -213,6 +214,8 @@ impl Link {
             Limit::Bytes(bytes) => bytes / spec.largest_bytes.max(1),
             Limit::Packets(packets) => packets,
         };
+        let door = Door::new(&spec, seed, number).map(Box::new);
+        let is_plain = spec.queue.discipline == Discipline::Fifo && spec.least.is_zero() && door.is_none();
         let doubtful_packets = spec.queue.mark_at.map_or(u64::MAX, packets_in).min(packets_in(limit));
         let mut link = Link {
             wire: Ring::with_capacity(16),
@@ -227,11 +230,11 @@ impl Link {
             bars_low_priority: spec.queue.bars_low_priority,
             queue: Queue::new(spec.queue, limit).map(Box::new),
             active: ActiveQueue::new(&spec, seed, number).map(Box::new),
-            door: Door::new(&spec, seed, number).map(Box::new),
+            door,
             fifo: Fifo {
-                doubtful_from: surely_fits.min(surely_unmarked).max(ANY_WAIT),
-                doubtful_packets,
+                doubtful_packets: if is_plain { doubtful_packets } else { 0 },
                 peak_wait: Dur::ZERO,
+                doubtful_from: surely_fits.min(surely_unmarked).max(ANY_WAIT),
                 cursor: 0,
                 waiting_bytes: 0,
                 accepted_bytes: 0,
@@ -270,6 +273,7 @@ impl Link {
     /// Adds packets to drop.
     pub(crate) fn plan_drop(&mut self, planned: PlannedDrop) {
         self.door.get_or_insert_with(|| Box::new(Door::open())).hazards.planned.push(planned);
+        self.fifo.doubtful_packets = 0;
         self.set_care();
     }
 
@@ -302,10 +306,17 @@ impl Link {
             }
         }
         let start = self.busy.max(now);
-        if start - now >= self.careful_from {
+        let wait = start - now;
+        if wait >= self.careful_from && self.needs_care(wait) {
             return self.send_carefully(now, packet, dropped);
         }
         self.transmit(start, packet)
+    }
+
+    /// Whether a packet that waits long enough for a closer look needs one: not so on a plain FIFO link that holds few packets.
+    #[inline(always)]
+    fn needs_care(&self, wait: Dur) -> bool {
+        self.wire.len() >= self.fifo.doubtful_packets || wait > self.fifo.peak_wait
     }
 
     #[inline(never)]
@@ -442,7 +453,7 @@ impl Link {
     fn send_fifo(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> bool {
         let start = self.busy.max(now);
         let wait = start - now;
-        if wait >= self.fifo.doubtful_from && self.wire.len() >= self.fifo.doubtful_packets {
+        if wait >= self.fifo.doubtful_from {
             let (bytes, packets) = self.waiting_in_order(now);
             if !self.limit.has_room(bytes, packets, packet.wire_bytes()) {
                 self.drop(packet, dropped);
@@ -551,15 +562,16 @@ impl Link {
         self.set_care();
     }
 
-    /// The oldest packet arrives at the far end. The wire must not be empty.
+    /// The oldest packet arrives at the far end. The wire must not be empty. Returns the link's next event, too.
     #[inline(always)]
-    pub(crate) fn deliver(&mut self, now: Time) -> Packet {
+    pub(crate) fn deliver(&mut self, now: Time) -> (Packet, Time) {
         let packet = *self.wire.pop_in_place();
         debug_assert!(packet.at == now, "a packet due at {} arrives at {now}", packet.at);
         if self.wire.is_empty() {
             self.commit(now);
+            return (packet, self.next_event());
         }
-        packet
+        (packet, self.wire.oldest_slot().at.min(self.wake))
     }
 
     /// The packet that comes after the one just delivered; any packet, where there is none.

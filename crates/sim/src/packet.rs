@@ -56,9 +56,9 @@ pub(crate) struct Packet {
     pub(crate) at: Time,
     /// Flow, sequence number.
     flow_seq: u64,
-    /// Trigger, route.
-    trigger_route: u64,
-    /// Blocks, bytes on the wire, flags, class.
+    /// Route, trigger.
+    route_trigger: u64,
+    /// Bytes on the wire, flags, class; blocks.
     rest: u64,
 }
 
@@ -96,8 +96,8 @@ const fn pair(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
 }
 
-const FLAGS_SHIFT: u32 = 48;
-const CLASS_SHIFT: u32 = 56;
+const FLAGS_SHIFT: u32 = 16;
+const CLASS_SHIFT: u32 = 24;
 
 impl Packet {
     #[inline(always)]
@@ -107,8 +107,8 @@ impl Packet {
         Packet {
             at: Time::ZERO,
             flow_seq: pair(flow, seq),
-            trigger_route: pair(trigger, route),
-            rest: pair(blocks, size_and_flags),
+            route_trigger: pair(route, trigger),
+            rest: pair(size_and_flags, blocks),
         }
     }
 
@@ -129,39 +129,39 @@ impl Packet {
 
     #[inline(always)]
     pub(crate) const fn trigger(&self) -> u32 {
-        self.trigger_route as u32
+        (self.route_trigger >> 32) as u32
     }
 
     #[inline(always)]
     pub(crate) const fn route(&self) -> u32 {
-        (self.trigger_route >> 32) as u32
+        self.route_trigger as u32
     }
 
     /// Decides that the packet is lost on the wire: its route ends beyond the table of routes.
     pub(crate) const fn doom(&mut self) {
-        self.trigger_route |= 1 << 63;
+        self.route_trigger |= 1 << 31;
     }
 
     /// Whether the packet is to be lost on the wire.
     #[inline(always)]
     pub(crate) const fn is_doomed(&self) -> bool {
-        self.trigger_route >> 63 != 0
+        self.route() >> 31 != 0
     }
 
     /// The packet on its next link, whose far end it reaches at `at`.
     #[inline(always)]
     pub(crate) const fn onward(&self, at: Time) -> Packet {
-        Packet { at, flow_seq: self.flow_seq, trigger_route: self.trigger_route.wrapping_add(1 << 32), rest: self.rest }
+        Packet { at, flow_seq: self.flow_seq, route_trigger: self.route_trigger + 1, rest: self.rest }
     }
 
     #[inline(always)]
     pub(crate) const fn blocks(&self) -> u32 {
-        self.rest as u32
+        (self.rest >> 32) as u32
     }
 
     #[inline(always)]
     pub(crate) const fn wire_bytes(&self) -> u64 {
-        (self.rest >> 32) & 0xffff
+        self.rest & 0xffff
     }
 
     #[inline(always)]
@@ -175,11 +175,11 @@ impl Packet {
     }
 
     pub(crate) const fn set_trigger(&mut self, trigger: u32) {
-        self.trigger_route = pair(trigger, self.route());
+        self.route_trigger = pair(self.route(), trigger);
     }
 
     pub(crate) const fn set_blocks(&mut self, blocks: u32) {
-        self.rest = pair(blocks, (self.rest >> 32) as u32);
+        self.rest = pair(self.rest as u32, blocks);
     }
 
     /// Sets one-bit fields.
