@@ -5,11 +5,37 @@
 
 use crate::config::MeasureSpec;
 use crate::records::DelayTable;
-use hdrhistogram::Histogram;
-use sparelane_core::Time;
 
-/// Significant decimal digits of a bin: 256 bins for the first 256 ns, then 128 for each doubling.
-const DIGITS: u8 = 2;
+/// The bins of delays in nanoseconds: one for each of the first 256, then 128 for each doubling.
+#[derive(Clone, Debug)]
+struct Bins {
+    /// Delays by bin.
+    counts: Box<[u64; Bins::NUMBER]>,
+}
+
+impl Bins {
+    /// Of a doubling, as a power of two.
+    const BITS: u32 = 7;
+    const NUMBER: usize = ((u32::BITS - Self::BITS + 1) << Self::BITS) as usize;
+
+    fn new() -> Bins {
+        Bins { counts: Box::new([0; Self::NUMBER]) }
+    }
+
+    /// The bin of a delay: how often it is halved to fit in the bins of a doubling, and what is left then.
+    #[inline(always)]
+    fn of(delay_ns: u32) -> usize {
+        let halvings = (delay_ns | 1 << Self::BITS).ilog2() - Self::BITS;
+        ((halvings << Self::BITS) + (delay_ns >> halvings)) as usize
+    }
+
+    /// The delay in the middle of a bin, rounded up.
+    fn middle_ns(bin: usize) -> u64 {
+        let halvings = (bin >> Self::BITS).saturating_sub(1);
+        let left = (bin - (halvings << Self::BITS)) as u64;
+        (left << halvings) + ((1 << halvings) >> 1)
+    }
+}
 
 /// What is measured about one flow.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,7 +66,7 @@ pub(crate) struct Meter {
 struct DelayHistogram {
     scheme: u16,
     traffic_class: Option<u16>,
-    delays_ns: Histogram<u64>,
+    delays: Bins,
 }
 
 impl Meter {
@@ -53,27 +79,23 @@ impl Meter {
     pub(crate) fn open(&mut self, scheme: u16, traffic_class: Option<u16>) -> FlowMeasure {
         let known = |other: &DelayHistogram| (other.scheme, other.traffic_class) == (scheme, traffic_class);
         let histogram = self.histograms.iter().position(known).unwrap_or_else(|| {
-            let Ok(delays_ns) = Histogram::new_with_bounds(1, u64::from(u32::MAX), DIGITS) else {
-                unreachable!("the bounds of delays are a histogram's")
-            };
-            self.histograms.push(DelayHistogram { scheme, traffic_class, delays_ns });
+            self.histograms.push(DelayHistogram { scheme, traffic_class, delays: Bins::new() });
             self.histograms.len() - 1
         });
         FlowMeasure { histogram, ..FlowMeasure::default() }
     }
 
-    /// A packet of `flow` arrived at `now`, `delay_ns` after it was sent.
-    #[inline(never)]
-    pub(crate) fn take(&mut self, flow: &mut FlowMeasure, now: Time, delay_ns: u32) {
-        let sent_ns = (now.as_ps() / 1000).saturating_sub(u64::from(delay_ns));
+    /// A packet of `flow` arrived at `now_ns`, `delay_ns` after it was sent.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, flow: &mut FlowMeasure, now_ns: u64, delay_ns: u32) {
+        let sent_ns = now_ns.saturating_sub(u64::from(delay_ns));
         if sent_ns < self.delays_from_ns {
             return;
         }
-        let delay_ns = u64::from(delay_ns);
         flow.packets += 1;
-        flow.sum_ns += delay_ns;
-        flow.max_ns = flow.max_ns.max(delay_ns);
-        self.histograms[flow.histogram].delays_ns.saturating_record(delay_ns);
+        flow.sum_ns += u64::from(delay_ns);
+        flow.max_ns = flow.max_ns.max(u64::from(delay_ns));
+        self.histograms[flow.histogram].delays.counts[Bins::of(delay_ns)] += 1;
     }
 
     /// The histograms as rows: by scheme, class and delay, those without a class last.
@@ -83,11 +105,12 @@ impl Meter {
         let mut table = DelayTable::default();
         for histogram in &self.histograms {
             let (scheme, traffic_class) = key(histogram);
-            for bin in histogram.delays_ns.iter_recorded() {
+            let recorded = (0..).zip(&histogram.delays.counts[..]).filter(|&(_, &packets)| packets > 0);
+            for (bin, &packets) in recorded {
                 table.scheme.push(scheme);
                 table.traffic_class.push(traffic_class);
-                table.delay_ns.push(histogram.delays_ns.median_equivalent(bin.value_iterated_to()));
-                table.packets.push(bin.count_at_value());
+                table.delay_ns.push(Bins::middle_ns(bin));
+                table.packets.push(packets);
             }
         }
         table
@@ -97,9 +120,9 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sparelane_core::Dur;
+    use sparelane_core::{Dur, Time};
 
-    const SECOND: Time = Time::from_ps(1_000_000_000_000);
+    const SECOND_NS: u64 = 1_000_000_000;
 
     fn meter(from: Time) -> Meter {
         Meter::new(MeasureSpec { from, delays: true })
@@ -110,7 +133,7 @@ mod tests {
         for delay_ns in (0..200).chain((0..32).flat_map(|bit| [(1u32 << bit) - 1, 1 << bit, 3 << bit.min(30)])) {
             let mut meter = meter(Time::ZERO);
             let mut flow = meter.open(0, None);
-            meter.take(&mut flow, SECOND + Dur::from_secs(9), delay_ns);
+            meter.take(&mut flow, 10 * SECOND_NS, delay_ns);
             let table = meter.into_delays();
             assert_eq!(table.packets, [1]);
             let error = (table.delay_ns[0] as f64 - f64::from(delay_ns)).abs();
@@ -120,12 +143,12 @@ mod tests {
 
     #[test]
     fn a_packet_sent_before_measuring_began_does_not_count() {
-        let mut meter = meter(SECOND);
+        let mut meter = meter(Time::ZERO + Dur::from_secs(1));
         let mut flow = meter.open(0, None);
-        meter.take(&mut flow, SECOND + Dur::from_ns(99), 100);
+        meter.take(&mut flow, SECOND_NS + 99, 100);
         assert_eq!(flow.packets, 0);
-        meter.take(&mut flow, SECOND + Dur::from_ns(100), 100);
-        meter.take(&mut flow, SECOND + Dur::from_ns(400), 200);
+        meter.take(&mut flow, SECOND_NS + 100, 100);
+        meter.take(&mut flow, SECOND_NS + 400, 200);
         assert_eq!((flow.packets, flow.sum_ns, flow.max_ns), (2, 300, 200));
         assert_eq!(meter.into_delays().packets, [1, 1]);
     }
@@ -137,7 +160,7 @@ mod tests {
             [(1, None, 5), (0, Some(1), 6), (1, Some(0), 7), (0, Some(1), 6), (0, Some(1), 3)]
         {
             let mut flow = meter.open(scheme, traffic_class);
-            meter.take(&mut flow, SECOND, delay_ns);
+            meter.take(&mut flow, SECOND_NS, delay_ns);
         }
         let table = meter.into_delays();
         assert_eq!(table.scheme, [0, 0, 1, 1]);

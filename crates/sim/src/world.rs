@@ -394,10 +394,11 @@ impl<F: Fabric> World<F> {
             if packet.flags().has(Flags::RATE_HEADER) {
                 flow.echoed_rate = packet.trigger();
             } else {
-                let delay_ns = nanoseconds(now).wrapping_sub(packet.blocks());
-                flow.echo_ns = if flow.echo == Echo::ReceiveTime { nanoseconds(now) } else { delay_ns };
+                let now_ns = now.as_ps() / 1000;
+                let delay_ns = (now_ns as u32).wrapping_sub(packet.blocks());
+                flow.echo_ns = if flow.echo == Echo::ReceiveTime { now_ns as u32 } else { delay_ns };
                 if let (Some(measure), Some(meter)) = (&mut flow.measure, &mut self.meter) {
-                    meter.take(measure, now, delay_ns);
+                    meter.take(measure, now_ns, delay_ns);
                 }
             }
         }
