@@ -173,7 +173,7 @@ pub(crate) struct Link {
     rate: Rate,
     limit: Limit,
     mark_at: Option<Limit>,
-    counts: LinkCounts,
+    counts: Box<LinkCounts>,
 }
 
 /// What a FIFO link knows of its queue: looked at only when it is long.
@@ -243,7 +243,7 @@ impl Link {
             rate,
             limit,
             mark_at: spec.queue.mark_at,
-            counts: LinkCounts::default(),
+            counts: Box::default(),
         };
         link.set_care();
         link
@@ -327,7 +327,7 @@ impl Link {
         if self.queue.is_some() {
             self.send_queued(now, packet, dropped)
         } else {
-            self.send_fifo(now, *packet, dropped)
+            self.send_fifo(now, packet, dropped)
         }
     }
 
@@ -392,7 +392,7 @@ impl Link {
         } else if self.active.is_some() {
             self.send_active(now, packet, dropped)
         } else {
-            self.send_fifo(now, packet, dropped)
+            self.send_fifo(now, &packet, dropped)
         }
     }
 
@@ -450,18 +450,22 @@ impl Link {
     }
 
     /// FIFO: a packet that may not fit, may be marked, or waits longer than any before it.
-    fn send_fifo(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> bool {
+    #[inline(always)]
+    fn send_fifo(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         let start = self.busy.max(now);
         let wait = start - now;
+        let marked: Packet;
+        let mut packet = packet;
         if wait >= self.fifo.doubtful_from {
             let (bytes, packets) = self.waiting_in_order(now);
             if !self.limit.has_room(bytes, packets, packet.wire_bytes()) {
-                self.drop(packet, dropped);
+                self.drop(*packet, dropped);
                 return false;
             }
             let marks = self.mark_at.is_some_and(|mark_at| mark_at.is_reached(bytes, packets));
             if marks && packet.flags().has(Flags::ECN_CAPABLE) {
-                packet.set(Flags::MARKED);
+                marked = packet.with(Flags::MARKED);
+                packet = &marked;
                 self.counts.marked += 1;
             }
         }
@@ -472,7 +476,7 @@ impl Link {
         if !self.least.is_zero() && wait > Dur::ZERO {
             self.note_backlog(now, packet.wire_bytes());
         }
-        self.transmit_carefully(start, &packet)
+        self.transmit_carefully(start, packet)
     }
 
     /// Where packets take longer than their bytes, the longest wait does not tell the longest queue.
@@ -717,7 +721,7 @@ impl Link {
         self.commit(now);
         let wire = &self.wire;
         let on_wire: u64 = (wire.head()..wire.tail()).map(|at| wire.at(at).wire_bytes()).sum();
-        let mut counts = self.counts;
+        let mut counts = *self.counts;
         counts.delivered_packets = wire.head();
         counts.delivered_bytes = self.accepted_bytes - on_wire;
         // Arrivals of class 0 are not counted one by one: they are all that came less the others.

@@ -182,6 +182,14 @@ impl Packet {
         self.rest = pair(self.rest as u32, blocks);
     }
 
+    /// The packet with one-bit fields set.
+    #[inline(always)]
+    pub(crate) const fn with(&self, flags: Flags) -> Packet {
+        let mut packet = *self;
+        packet.set(flags);
+        packet
+    }
+
     /// Sets one-bit fields.
     #[inline(always)]
     pub(crate) const fn set(&mut self, flags: Flags) {
