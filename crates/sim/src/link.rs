@@ -324,11 +324,7 @@ impl Link {
         if self.door.is_some() {
             return self.send_through_door(now, *packet, dropped);
         }
-        if self.queue.is_some() {
-            self.send_queued(now, packet, dropped)
-        } else {
-            self.send_fifo(now, packet, dropped)
-        }
+        if self.queue.is_some() { self.send_queued(now, packet, dropped) } else { self.send_fifo(now, packet, dropped) }
     }
 
     #[inline(never)]
