@@ -56,13 +56,15 @@ class LossTable:
     Attributes:
         printed: the paper's numbers by scheme, for each of `LOSS_RATES`.
         settings: overrides of the scenario, besides the loss.
+        lossy_settings: further ones, where there is loss.
         rare_times: how many times as long full runs are where losses are rare, or absent.
         quick_schemes: what a quick run has.
         varied: what a full run has besides.
     """
 
     printed: Mapping[str, Sequence[float]]
-    settings: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+    lossy_settings: tuple[str, ...] = ()
     rare_times: float = 1.0
     quick_schemes: tuple[str, ...] = ("rapid", "newreno", "cubic", "scalable")
     varied: Sequence[Cell] = ()
@@ -84,13 +86,18 @@ class LossTable:
     def simulation(self, cell: Cell, seed: int, effort: Effort) -> Simulation:
         """One run."""
         stop_s = self.stop_s(cell, effort)
-        lossy = (f"link.0.loss={cell.loss:g}", "link.0.loss_from=left0", "link.0.loss_of=data") if cell.loss else ()
+        loss = (f"link.0.loss={cell.loss:g}", "link.0.loss_from=left0", "link.0.loss_of=data", *self.lossy_settings)
         return testbed.simulation(
             cell.scheme,
             seed,
             stop_s,
             label=f"{cell.scheme} loss {cell.loss:g} {cell.what}".rstrip(),
-            settings=(f"measure.from={stop_s * WARM_UP_SHARE:g}s", *self.settings, *lossy, *cell.settings),
+            settings=(
+                f"measure.from={stop_s * WARM_UP_SHARE:g}s",
+                *self.settings,
+                *(loss if cell.loss else ()),
+                *cell.settings,
+            ),
         )
 
     def plan(self, effort: Effort) -> list[Simulation]:

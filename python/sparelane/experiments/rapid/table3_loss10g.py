@@ -7,26 +7,31 @@ from sparelane.experiments.rapid import loss_table, testbed, transfers
 from sparelane.experiments.rapid.loss_table import Cell, LossTable
 from sparelane.experiments.rapid.printed import LOSS_RATES, TABLE_III
 
-# The queue of a Linux interface, which ends slow start where nothing else does.
-INTERFACES = ("transport.receive_window=unlimited", "nic.limit=1000packets", "nic.full=drop")
+# The queue of netem, which drops at random in the sending host. It ends slow start: where it is full, Linux cuts the
+# window.
+NETEM = ("transport.receive_window=unlimited", "nic.limit=1000packets", "nic.full=cut")
+WITHOUT_NETEM = ("transport.receive_window=39MB", "nic.limit=2.048GB")
+LOST = ("nic.full=drop",)
 
-# Why some rows differ: the noise of hosts, where delays are a signal and queues are empty; windows; a constant.
-WINDOWS = ("transport.receive_window=39MB",)
+# Why some rows differ: what netem does where its queue is full; the noise of hosts, where delays are a signal and
+# queues are empty; a constant.
 TWICE = ("scheme.hybla.reference_rtt=15ms", 'scheme.hybla.rounding="none"')
 VARIED = (
+    *(
+        Cell(scheme, 1e-8, "losses where netem's queue is full", LOST)
+        for scheme in ("newreno", "lp", "veno", "vegas", "westwood")
+    ),
+    *(Cell(scheme, 1e-8, "without netem's queue", WITHOUT_NETEM) for scheme in ("newreno", "westwood")),
     Cell("illinois", 1e-4, "hosts without noise", (testbed.QUIET_HOSTS,)),
     Cell("illinois", 1e-3, "hosts without noise", (testbed.QUIET_HOSTS,)),
-    Cell("newreno", 0.0, "windows of 39 MB", WINDOWS),
-    Cell("newreno", 1e-8, "windows of 39 MB", WINDOWS),
-    Cell("westwood", 1e-8, "windows of 39 MB", (*WINDOWS, "nic.full=wait")),
     Cell("hybla", 1e-6, "reference of 15 ms, not rounded", TWICE),
     Cell("hybla", 1e-5, "reference of 15 ms, not rounded", TWICE),
     Cell("fast", 1e-4, "alpha = 900 packets", ("scheme.fast.alpha=900.0",)),
     Cell("fast", 1e-3, "alpha = 900 packets", ("scheme.fast.alpha=900.0",)),
 )
 RARE = (
-    "a loss is expected every 12 minutes at 1e-8, and every 72 s at 1e-7: how a run starts counts more, and what its "
-    "window may be; see the rows with windows of 39 MB"
+    "a loss is expected every 12 minutes at 1e-8, and every 72 s at 1e-7: where slow start ended counts more, which is "
+    "where netem's queue was full; see the rows with losses there, and without that queue"
 )
 HYBLA = (
     "the paper's row fits a Hybla with a reference round trip of some 15 ms, not rounded (see the varied rows); Linux "
@@ -38,18 +43,19 @@ DELAYS = (
 )
 PORT = f"{transfers.FAST_PORT}: see the row with 900"
 BANDWIDTH = (
-    "Westwood+ goes back to the bandwidth that it had, in one burst of half a window: what it has depends on how much "
-    "of that the interface takes (see the varied row)"
+    "its estimate of the bandwidth lags, by two filters of eight samples of 50 ms each, and netem's full queue ends "
+    "slow start after 0.65 s: Westwood+ goes on from some 70 segments of 4200, and grows as New Reno (without that "
+    "queue see the varied row)"
 )
 REASONS = {
-    **loss_table.reasons(RARE, ("newreno", "lp", "veno", "vegas"), (0.0, 1e-8, 1e-7)),
+    **loss_table.reasons(RARE, ("newreno", "lp", "veno", "vegas"), LOSS_RATES[1:3]),
     **loss_table.reasons(HYBLA, ("hybla",), LOSS_RATES[2:]),
     **loss_table.reasons(DELAYS, ("illinois", "vegas"), (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)),
     **loss_table.reasons(PORT, ("fast",), LOSS_RATES[2:]),
-    **loss_table.reasons(BANDWIDTH, ("westwood",), LOSS_RATES[:6]),
+    **loss_table.reasons(BANDWIDTH, ("westwood",), LOSS_RATES[1:6]),
 }
 
-TABLE = LossTable(TABLE_III, settings=INTERFACES, rare_times=2.0, varied=VARIED)
+TABLE = LossTable(TABLE_III, lossy_settings=NETEM, rare_times=2.0, varied=VARIED)
 
 EXPERIMENT = Experiment(
     id="rapid/table3-loss10g",
@@ -62,8 +68,9 @@ EXPERIMENT = Experiment(
         *loss_table.ASSUMPTIONS,
         "Runs of 60 s, and of 120 s where losses are rare (up to 1e-6) or absent, since windows take a minute to "
         "settle between them. At 1e-8 a loss is expected every 720 s at full rate: those runs mostly have none.",
-        "Interfaces queue 1000 packets, as Linux has it, and drop what exceeds them; receive windows never bind. So "
-        "slow start ends by a loss where nothing else ends it.",
+        "Where packets are lost, they pass the queue of netem, which holds 1000 if nobody says otherwise. Where it is "
+        "full, Linux cuts the window once for a window of data, loses nothing, and goes on when there is room; so slow "
+        "start ends there, and receive windows never bind. Without loss there is no netem, nor its queue.",
         "RAPID's start-up and its answer to losses and timeouts are not in the paper: they are ours, and this table "
         "alone was used to choose them (loss_cut, new_per_ack).",
     ),
