@@ -60,73 +60,75 @@ impl Echo {
     }
 }
 
-/// One open flow: both ends of its connection.
+/// One open flow: both ends of its connection. What every packet touches comes first.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Flow {
-    pub(crate) sender: Sender,
-    pub(crate) receiver: Receiver,
-    /// Its number, in order of start; also its row in the results.
-    pub(crate) id: u32,
+    /// Its packets in queues and on wires.
+    in_network: u32,
     /// Where its routes start in the fabric's table.
     forward: u32,
     reverse: u32,
-    /// Its packets in queues and on wires.
-    in_network: u32,
     /// Segments that make it complete, or its first write; `u32::MAX` for a flow without end that is written at once.
     segments: u32,
     finish: Time,
-    start: Time,
-    /// The least completion time that its path allows.
-    ideal: Dur,
-    /// The earliest live entry in the timers, by side.
+    /// The earliest live entry of the sender in the timers.
     sender_entry: Time,
-    receiver_entry: Time,
-    uses_tail: bool,
-    /// Whether it has to know whether its interface is idle, or has room.
-    minds_interface: bool,
+    /// What its packets pass before they are with the receiver, if anything.
+    offload: Option<Box<Offload>>,
+    /// What is measured about it, if anything.
+    measure: Option<Box<FlowMeasure>>,
     /// What the network adds to the classes that both ends know: class 0 of the transport is this one on the wire.
     base_class: u8,
     /// What is set on every data packet: on those sent for the first time, and on those sent again.
     flags_of_new: Flags,
     flags_of_resent: Flags,
+    /// Whether its sender hears more than usual: a rate, a time, or what waits at its interface.
+    hears_more: bool,
+    /// Whether it has to know whether its interface is idle, or has room.
+    minds_interface: bool,
+    /// Whether it asks for a rate, or is logged.
+    sends_carefully: bool,
+    /// Whether its acknowledgments echo anything, or leave late.
+    adorns_acks: bool,
+    /// Whether its data packets carry the time at which they were sent: delays are echoed or measured.
+    stamps: bool,
+    /// Data packets, by class on the wire.
+    sent: [u64; CLASSES],
+    pub(crate) receiver: Receiver,
+    pub(crate) sender: Sender,
+    /// Its number, in order of start; also its row in the results.
+    pub(crate) id: u32,
+    start: Time,
+    /// The least completion time that its path allows.
+    ideal: Dur,
+    /// The earliest live entry of the receiver in the timers.
+    receiver_entry: Time,
+    uses_tail: bool,
     /// Whether its packets towards the receiver carry a rate header.
     asks_for_rate: bool,
     /// Whether its packets are logged.
     is_logged: bool,
-    /// Whether either of both.
-    sends_carefully: bool,
     /// What the next acknowledgments echo of a rate header; zero before there was one.
     echoed_rate: u32,
-    /// Whether its data packets carry the time at which they were sent: delays are echoed or measured.
-    stamps: bool,
     /// What its acknowledgments say of the time at which their triggers arrived.
     echo: Echo,
-    /// What is measured about it, if anything.
-    measure: Option<Box<FlowMeasure>>,
     /// What the next acknowledgment echoes, nanoseconds, where `offload` does not say.
     echo_ns: u32,
-    /// Whether its acknowledgments echo anything, or leave late.
-    adorns_acks: bool,
     /// The most by which its acknowledgments leave late.
     ack_cost: Dur,
     /// Whether its controller reads what waits in the queue of its interface.
     reads_backlog: bool,
-    /// Whether its sender hears more than usual: a rate, a time, or what waits at its interface.
-    hears_more: bool,
     pub(crate) open: bool,
     /// Whether it waits for room in the queue of its interface.
     queueing: bool,
     /// Whether it waits for its interface to be idle.
     pulling: bool,
-    /// Data packets, by class on the wire.
-    sent: [u64; CLASSES],
     lost: u64,
     /// Who writes it, where it is written in pieces.
     application: Option<Box<Application>>,
     /// Who waits for it, as its source says.
     waiter: Option<u64>,
-    /// What its packets pass before they are with the receiver, if anything.
-    offload: Option<Box<Offload>>,
 }
 
 impl Flow {

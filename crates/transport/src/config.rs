@@ -16,15 +16,16 @@ pub struct DelayedAck {
 
 /// The retransmission timer (RFC 6298).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct RtoConfig {
-    /// Timeout before the first round-trip sample.
-    pub initial: Dur,
     /// Floor of the whole timeout.
     pub min: Dur,
     /// Ceiling, backoff included.
     pub max: Dur,
     /// Floor of the variance term (G of RFC 6298): RTO = SRTT + max(variance_min, 4 RTTVAR).
     pub variance_min: Dur,
+    /// Timeout before the first round-trip sample.
+    pub initial: Dur,
     /// Timeout of the first SYN.
     pub syn: Dur,
     /// Whether the handshake gives the first round-trip sample.

@@ -10,24 +10,25 @@ use std::collections::VecDeque;
 
 /// The receiver of one connection.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Receiver {
     next: u32,
+    sack: bool,
+    ecn: Ecn,
+    /// What acknowledgments echo.
+    congestion_experienced: bool,
+    /// A segment that is marked otherwise than this is news.
+    usual_mark: bool,
     held_bytes: u64,
     /// What is held out of order, ascending and apart.
     ranges: VecDeque<SackBlock>,
+    block_count: usize,
     /// The range that grew last.
     recent_range: usize,
-    /// What the next acknowledgment reports, most recent first (RFC 2018 section 4).
-    blocks: [SackBlock; MAX_SACK_BLOCKS],
-    block_count: usize,
-    sack: bool,
     delayed: Option<DelayedAck>,
     waiting: Option<Waiting>,
-    /// What acknowledgments echo.
-    congestion_experienced: bool,
-    ecn: Ecn,
-    /// A segment that is marked otherwise than this is news.
-    usual_mark: bool,
+    /// What the next acknowledgment reports, most recent first (RFC 2018 section 4).
+    blocks: [SackBlock; MAX_SACK_BLOCKS],
 }
 
 /// A delayed acknowledgment.

@@ -8,12 +8,13 @@ const AFTER_LOST_SYN: Dur = Dur::from_secs(3);
 
 /// The estimator of one connection.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct RttEstimator {
-    config: RtoConfig,
+    backoff: u32,
     srtt: Dur,
     rttvar: Dur,
     min_rtt: Dur,
-    backoff: u32,
+    config: RtoConfig,
 }
 
 impl RttEstimator {

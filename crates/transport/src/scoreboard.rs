@@ -36,8 +36,8 @@ struct Word {
 
 /// The scoreboard of one connection.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Scoreboard {
-    words: Vec<Word>,
     /// Segments below are acknowledged cumulatively; their bits are zero.
     una: u32,
     /// No bit is set at or above.
@@ -50,15 +50,16 @@ pub struct Scoreboard {
     skipped: u32,
     /// Lost and not resent.
     pending: u32,
-    /// The highest class-0 arrivals out of order, highest first.
-    top: [u32; DUP_THRESH],
-    top_len: usize,
     /// Everything below that is in flight has been marked lost.
     lost_edge: u32,
     /// No segment below is lost and not resent.
     resend_from: u32,
     /// No segment at or above was resent, the rescue apart (RFC 6675's HighRxt).
     resent_end: u32,
+    /// The highest class-0 arrivals out of order, highest first.
+    top: [u32; DUP_THRESH],
+    top_len: usize,
+    words: Vec<Word>,
 }
 
 /// The segments of one word that a range covers.

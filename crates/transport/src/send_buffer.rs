@@ -15,18 +15,19 @@ struct Write {
 
 /// What one connection has to send.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct SendBuffer {
-    writes: VecDeque<Write>,
-    mss_bytes: u32,
-    end: u32,
     /// Bytes that the application still holds, because the buffer is full.
     unwritten_bytes: u64,
-    limit_segments: u32,
+    mss_bytes: u32,
+    end: u32,
     /// The end of the oldest write, and of its full segments.
     first_end: u32,
     full_until: u32,
     /// The oldest write. Its tail is kept here, and is older in `writes`.
     oldest: Write,
+    limit_segments: u32,
+    writes: VecDeque<Write>,
 }
 
 /// The write of an empty buffer.

@@ -100,7 +100,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn note_sent(&mut self, now: Time, seq: u32, is_retransmission: bool) {
         let in_flight_bytes = self.in_flight_bytes();
-        let (una, bytes) = (self.una, self.config.mss_bytes);
+        let (una, bytes) = (self.una, self.mss_bytes);
         let Some(books) = &mut self.deliveries else { return };
         if in_flight_bytes <= bytes {
             (books.first_sent_at, books.delivered_at) = (now, now);
@@ -205,7 +205,7 @@ impl Sender {
 
     /// Tells the controller that `seq` is lost, once for each time that it was sent.
     fn tell_loss(&mut self, now: Time, seq: u32) {
-        let bytes = self.config.mss_bytes;
+        let bytes = self.mss_bytes;
         let Some(books) = &mut self.deliveries else { return };
         let slot = books.slot(seq);
         if std::mem::replace(&mut books.flights[slot].is_lost, true) {

@@ -93,7 +93,7 @@ impl Sender {
         // RFC 5681 section 3.2: FlightSize leaves out what limited transmit sent.
         let beyond_window = u64::from(self.flight().saturating_sub(self.cwnd_segments));
         let limited_transmit = beyond_window.min(self.allowance_segments());
-        let flight_bytes = (u64::from(self.flight()) - limited_transmit) * self.config.mss_bytes;
+        let flight_bytes = (u64::from(self.flight()) - limited_transmit) * self.mss_bytes;
         self.phase = Phase::Recovery;
         self.recover = self.nxt;
         self.cut = self.answered_at.is_none_or(|at| self.una >= at);

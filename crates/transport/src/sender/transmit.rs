@@ -102,11 +102,11 @@ impl Sender {
     #[inline(always)]
     fn offer(&self, head: Option<u32>, tail: Option<Tail>, nic_idle: bool) -> Offer {
         Offer {
-            head_bytes: head.map(|_| self.config.mss_bytes),
+            head_bytes: head.map(|_| self.mss_bytes),
             head_is_resent: head.is_some_and(|seq| seq < self.nxt),
             tail: tail.map(|tail| TailOffer { sent_in_write: tail.sent_in_write }),
-            in_flight_bytes: self.counted_segments() * self.config.mss_bytes,
-            allowance_bytes: self.allowance_segments() * self.config.mss_bytes,
+            in_flight_bytes: self.counted_segments() * self.mss_bytes,
+            allowance_bytes: self.allowance_segments() * self.mss_bytes,
             nic_idle,
         }
     }
