@@ -37,10 +37,6 @@ HYBLA = (
     "the paper's row fits a Hybla with a reference round trip of some 15 ms, not rounded (see the varied rows); Linux "
     "2.6.32 has 25 ms, and rounds its growth to New Reno's at such windows, as the paper's row at 40 Gb/s has it"
 )
-DELAYS = (
-    "where losses keep queues empty, the largest delay that a scheme sees is the noise of its hosts, and all delays "
-    "seem long: without noise see the varied row"
-)
 PORT = f"{transfers.FAST_PORT}: see the row with 900"
 BANDWIDTH = (
     "its estimate of the bandwidth lags, by two filters of eight samples of 50 ms each, and netem's full queue ends "
@@ -50,7 +46,7 @@ BANDWIDTH = (
 REASONS = {
     **loss_table.reasons(RARE, ("newreno", "lp", "veno", "vegas"), LOSS_RATES[1:3]),
     **loss_table.reasons(HYBLA, ("hybla",), LOSS_RATES[2:]),
-    **loss_table.reasons(DELAYS, ("illinois", "vegas"), (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)),
+    **loss_table.reasons(loss_table.DELAYS, ("illinois", "vegas"), (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)),
     **loss_table.reasons(PORT, ("fast",), LOSS_RATES[2:]),
     **loss_table.reasons(BANDWIDTH, ("westwood",), LOSS_RATES[1:6]),
 }
