@@ -23,19 +23,28 @@ class WebTable:
     Attributes:
         printed: the paper's rows by scheme; "none" is of the users alone.
         round_trip_ms: of the transfer.
+        buffers: of the switch, varied in full runs: schemes and what queues hold.
     """
 
     printed: Mapping[str, BesideWeb]
     round_trip_ms: float
+    buffers: Sequence[tuple[str, str]] = ()
 
     def runs(self, effort: Effort) -> Mapping[str, Run]:
         """By the name of the row; a quick run has a few."""
         chosen = transfers.SCHEMES if effort.name == "full" else transfers.SHOWN
         runs = {NONE: Run(None, (), "web users alone")}
-        for scheme in chosen:
-            settings = (*web.round_trip(self.round_trip_ms), *(web.GENTLE if scheme == "rapid" else ()))
-            runs[transfers.SCHEMES[scheme]] = Run(scheme, settings, f"{scheme} {self.round_trip_ms:g} ms, web users")
+        runs |= {transfers.SCHEMES[scheme]: self.run(scheme) for scheme in chosen}
+        for scheme, limit in self.buffers if effort.name == "full" else ():
+            runs[f"{transfers.SCHEMES[scheme]}, queues of {limit}"] = self.run(scheme, limit)
         return runs
+
+    def run(self, scheme: str, limit: str | None = None) -> Run:
+        """A transfer under `scheme`; with queues that hold `limit`, if given."""
+        gentle = web.GENTLE if scheme == "rapid" else ()
+        queue = () if limit is None else (f"queue.limit={limit}",)
+        name = f"{scheme} {self.round_trip_ms:g} ms, web users{'' if limit is None else f', {limit}'}"
+        return Run(scheme, (*web.round_trip(self.round_trip_ms), *gentle, *queue), name)
 
     def plan(self, effort: Effort) -> Sequence[Simulation]:
         """Every scheme with every seed."""
@@ -50,7 +59,8 @@ class WebTable:
             rows += run.rows(name, self.printed[run.scheme or "none"], effort, outcomes)
             curves[name] = web.distribution(outcomes[run.simulation(1, effort)], effort)
         found = Evaluation(tuple(rows), curves=curves)
-        return replace(found, notes=(best_note(found, list(runs)),))
+        usual = [name for name in runs if name in (NONE, *transfers.SCHEMES.values())]
+        return replace(found, notes=(best_note(found, usual),))
 
 
 def best_note(evaluation: Evaluation, names: Sequence[str]) -> str:
