@@ -78,6 +78,8 @@ def best_note(evaluation: Evaluation, names: Sequence[str]) -> str:
     )
     if best is None:
         return f"{text}; beside every other scheme web flows take longer."
+    if best == fastest:
+        return f"{text}."
     return f"{text}; and {rates[rapid] / rates[best]:.2f} times that of {best}, the fastest whose median is no longer."
 
 
