@@ -512,6 +512,18 @@ impl<F: Fabric> World<F> {
     /// Lets a sender send what it may.
     #[inline(never)]
     fn pump(&mut self, slot: u32) {
+        let flow = &self.flows[slot as usize];
+        if flow.minds_interface || !flow.sender.sends_plainly() {
+            return self.pump_any(slot);
+        }
+        while let Some(segment) = self.flows[slot as usize].sender.poll_plainly(self.now) {
+            self.transmit(slot, Transmit::Data(segment));
+        }
+        self.watch_sender(slot);
+    }
+
+    #[inline(never)]
+    fn pump_any(&mut self, slot: u32) {
         loop {
             let flow = &mut self.flows[slot as usize];
             let next = if flow.minds_interface {

@@ -13,9 +13,19 @@ impl Sender {
     /// The next packet to send now, if any. `nic_idle` tells that the host's interface has nothing to send.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
-        if !self.sends_plainly {
-            return self.poll_any(now, nic_idle);
-        }
+        if self.sends_plainly { self.poll_plainly(now).map(Transmit::Data) } else { self.poll_any(now, nic_idle) }
+    }
+
+    /// Whether [`poll_plainly`](Self::poll_plainly) may be asked in place of [`poll_transmit`](Self::poll_transmit), until the
+    /// next input.
+    #[inline(always)]
+    pub fn sends_plainly(&self) -> bool {
+        self.sends_plainly
+    }
+
+    /// As [`poll_transmit`](Self::poll_transmit), where only new segments are to be sent, in class 0, and only up to a point.
+    #[inline(always)]
+    pub fn poll_plainly(&mut self, now: Time) -> Option<Segment> {
         if self.nxt < self.open_until {
             let seq = self.nxt;
             self.remember(now, seq);
@@ -23,7 +33,7 @@ impl Sender {
             if self.rto_deadline == Time::NEVER {
                 self.rto_deadline = now + self.rtt.rto();
             }
-            return Some(Transmit::Data(self.segment(seq, 0)));
+            return Some(self.segment(seq, 0));
         }
         self.cwnd_limited = self.nxt - self.una >= self.cwnd_segments;
         None
