@@ -172,6 +172,25 @@ impl Flow {
 }
 
 impl Flow {
+    /// A data packet of this flow, which is in `slot`, on its way from now on.
+    #[inline(always)]
+    fn data_packet(&mut self, slot: u32, segment: Segment, now: Time) -> Packet {
+        let class = self.base_class + segment.class;
+        self.in_network += 1;
+        self.sent[usize::from(class) & (CLASSES - 1)] += 1;
+        Packet::new(Fields {
+            flow: slot,
+            seq: segment.seq,
+            trigger: 0,
+            route: self.forward,
+            blocks: if self.stamps { nanoseconds(now) } else { NO_BLOCKS },
+            wire_bytes: (segment.payload_bytes + HEADER_BYTES as u32) as u16,
+            flags: if segment.retransmission { self.flags_of_resent } else { self.flags_of_new }
+                .with_if(segment.window_reduced, Flags::ECN_ANSWER),
+            class,
+        })
+    }
+
     /// The class on the wire of the segment that waits for the interface to be idle, if one does.
     fn tail_class(&self) -> Option<u8> {
         self.sender.tail_class().map(|class| self.base_class + class)
@@ -512,12 +531,13 @@ impl<F: Fabric> World<F> {
     /// Lets a sender send what it may.
     #[inline(never)]
     fn pump(&mut self, slot: u32) {
-        let flow = &self.flows[slot as usize];
-        if flow.minds_interface || !flow.sender.sends_plainly() {
+        let flow = &mut self.flows[slot as usize];
+        if flow.minds_interface || flow.sends_carefully || !flow.sender.sends_plainly() {
             return self.pump_any(slot);
         }
-        while let Some(segment) = self.flows[slot as usize].sender.poll_plainly(self.now) {
-            self.transmit(slot, Transmit::Data(segment));
+        while let Some(segment) = flow.sender.poll_plainly(self.now) {
+            self.injected += 1;
+            self.fabric.send(self.now, flow.data_packet(slot, segment, self.now));
         }
         self.watch_sender(slot);
     }
@@ -543,24 +563,12 @@ impl<F: Fabric> World<F> {
     #[inline(always)]
     fn transmit(&mut self, slot: u32, transmit: Transmit) {
         let flow = &mut self.flows[slot as usize];
-        flow.in_network += 1;
         let packet = match transmit {
-            Transmit::Syn => control_packet(slot, flow.forward, Flags::SYN, flow.base_class),
-            Transmit::Data(segment) => {
-                let class = flow.base_class + segment.class;
-                flow.sent[usize::from(class) & (CLASSES - 1)] += 1;
-                Packet::new(Fields {
-                    flow: slot,
-                    seq: segment.seq,
-                    trigger: 0,
-                    route: flow.forward,
-                    blocks: if flow.stamps { nanoseconds(self.now) } else { NO_BLOCKS },
-                    wire_bytes: (segment.payload_bytes + HEADER_BYTES as u32) as u16,
-                    flags: if segment.retransmission { flow.flags_of_resent } else { flow.flags_of_new }
-                        .with_if(segment.window_reduced, Flags::ECN_ANSWER),
-                    class,
-                })
+            Transmit::Syn => {
+                flow.in_network += 1;
+                control_packet(slot, flow.forward, Flags::SYN, flow.base_class)
             }
+            Transmit::Data(segment) => flow.data_packet(slot, segment, self.now),
         };
         if flow.sends_carefully {
             return self.send_carefully(packet);
