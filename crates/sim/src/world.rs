@@ -191,6 +191,24 @@ impl Flow {
         })
     }
 
+    /// An acknowledgment of this flow, which is in `slot`, on its way from now on.
+    #[inline(always)]
+    fn ack_packet(&mut self, slot: u32, ack: AckSegment, blocks: &mut BlockSlab) -> Packet {
+        self.in_network += 1;
+        Packet::new(Fields {
+            flow: slot,
+            seq: ack.cumulative,
+            trigger: ack.trigger,
+            route: self.reverse,
+            blocks: blocks.store(self.receiver.sack_blocks()),
+            wire_bytes: HEADER_BYTES as u16,
+            flags: Flags::ACK
+                .with_if(ack.trigger_retransmitted, Flags::RETRANSMISSION)
+                .with_if(ack.ecn_echo, Flags::ECN_ANSWER),
+            class: self.base_class + ack.class,
+        })
+    }
+
     /// The class on the wire of the segment that waits for the interface to be idle, if one does.
     fn tail_class(&self) -> Option<u8> {
         self.sender.tail_class().map(|class| self.base_class + class)
@@ -434,15 +452,21 @@ impl<F: Fabric> World<F> {
     /// The receiver took data, and may have an acknowledgment to send.
     #[inline(always)]
     fn answer(&mut self, slot: u32, ack: Option<AckSegment>) -> Result<(), PhysicsViolation> {
-        let flow = &self.flows[slot as usize];
+        let flow = &mut self.flows[slot as usize];
         if flow.receiver.next_expected() >= flow.segments && flow.finish == Time::NEVER {
             return self.reach(slot, ack);
         }
-        self.acknowledge(slot, ack);
+        match ack {
+            Some(ack) if !flow.adorns_acks => {
+                self.injected += 1;
+                self.fabric.send(self.now, flow.ack_packet(slot, ack, &mut self.blocks));
+            }
+            _ => self.acknowledge(slot, ack),
+        }
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn acknowledge(&mut self, slot: u32, ack: Option<AckSegment>) {
         match ack {
             Some(ack) => self.send_ack(slot, ack),
@@ -467,21 +491,7 @@ impl<F: Fabric> World<F> {
     #[inline(always)]
     fn send_ack(&mut self, slot: u32, ack: AckSegment) {
         let flow = &mut self.flows[slot as usize];
-        let blocks = self.blocks.store(flow.receiver.sack_blocks());
-        let flags = Flags::ACK
-            .with_if(ack.trigger_retransmitted, Flags::RETRANSMISSION)
-            .with_if(ack.ecn_echo, Flags::ECN_ANSWER);
-        let packet = Packet::new(Fields {
-            flow: slot,
-            seq: ack.cumulative,
-            trigger: ack.trigger,
-            route: flow.reverse,
-            blocks,
-            wire_bytes: HEADER_BYTES as u16,
-            flags,
-            class: flow.base_class + ack.class,
-        });
-        flow.in_network += 1;
+        let packet = flow.ack_packet(slot, ack, &mut self.blocks);
         if flow.adorns_acks {
             return self.adorn_ack(slot, packet);
         }
