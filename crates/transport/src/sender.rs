@@ -366,7 +366,8 @@ impl Sender {
             nic_backlog_bytes: self.nic_backlog_bytes,
         };
         self.cc.on_ack(&news, &mut context!(self, now));
-        self.limits = self.cc.limits();
+        // A window law never begins to pace.
+        self.limits.cwnd_bytes = self.cc.limits().cwnd_bytes;
         self.reopen();
     }
 
