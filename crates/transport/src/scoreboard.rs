@@ -199,6 +199,13 @@ impl Scoreboard {
         self.una = to;
     }
 
+    /// As [`Scoreboard::advance`], of a scoreboard on which nothing is noted.
+    #[inline(always)]
+    pub fn advance_clean(&mut self, to: u32) {
+        debug_assert!(self.is_clean(), "the scoreboard is not clean");
+        self.una = to;
+    }
+
     #[inline(never)]
     fn forget_below(&mut self, to: u32) {
         let end = to.min(self.dirty_end);

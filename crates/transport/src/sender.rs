@@ -348,7 +348,7 @@ impl Sender {
         let rtt = self.take_rtt_sample(now, &ack, None);
         let acked_bytes = u64::from(ack.cumulative - self.una) * self.mss_bytes;
         self.una = ack.cumulative;
-        self.board.advance(ack.cumulative);
+        self.board.advance_clean(ack.cumulative);
         self.buffer.acknowledge(ack.cumulative);
         self.rto_deadline = if self.nxt == self.una { Time::NEVER } else { now + self.rtt.rto() };
         let news = Ack {
