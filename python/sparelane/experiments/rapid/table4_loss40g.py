@@ -39,7 +39,7 @@ GROWTH = (
     "windows grow by acknowledgments: the paper's numbers lie between ours with one for two segments and with one for "
     "four (see the varied rows), and below its own at 10 Gb/s; what its receivers merge at 40 Gb/s it does not say"
 )
-GROWING = ("newreno", "hybla", "highspeed", "scalable", "cubic", "lp", "veno", "h-tcp")
+GROWING = ("newreno", "hybla", "highspeed", "scalable", "lp", "veno")
 
 EXPERIMENT = Experiment(
     id="rapid/table4-loss40g",
