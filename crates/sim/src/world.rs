@@ -457,9 +457,10 @@ impl<F: Fabric> World<F> {
             return self.reach(slot, ack);
         }
         match ack {
+            // The usual acknowledgment, with the flow at hand.
             Some(ack) if !flow.adorns_acks => {
-                self.injected += 1;
-                self.fabric.send(self.now, flow.ack_packet(slot, ack, &mut self.blocks));
+                let packet = flow.ack_packet(slot, ack, &mut self.blocks);
+                self.inject(packet);
             }
             _ => self.acknowledge(slot, ack),
         }
