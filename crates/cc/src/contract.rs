@@ -300,6 +300,12 @@ pub trait CongestionControl: Debug + Send {
     /// News of an acknowledgment, after loss detection.
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>);
 
+    /// As [`on_ack`](Self::on_ack) and then [`limits`](Self::limits) in one call: the window then, bytes.
+    fn window_after(&mut self, ack: &Ack, cx: &mut Cx<'_>) -> u64 {
+        self.on_ack(ack, cx);
+        self.limits().cwnd_bytes
+    }
+
     /// News of congestion, before the first retransmission it causes.
     fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>);
 

@@ -89,6 +89,17 @@ pub(crate) const DATAGRAMS: u32 = 1 << 31;
 /// A packet without SACK blocks.
 pub(crate) const NO_BLOCKS: u32 = u32::MAX;
 
+/// What the plain packets of one kind and flow have in common: flags and class, and that they have no blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Form(u64);
+
+impl Form {
+    /// Packets of this kind and class.
+    pub(crate) const fn new(flags: Flags, class: u8) -> Form {
+        Form(pair((flags.0 as u32) << FLAGS_SHIFT | (class as u32) << CLASS_SHIFT, NO_BLOCKS))
+    }
+}
+
 const _: () = assert!(size_of::<Packet>() == 32, "a packet outgrew half a cache line");
 
 #[inline(always)]
@@ -110,6 +121,23 @@ impl Packet {
             route_trigger: pair(route, trigger),
             rest: pair(size_and_flags, blocks),
         }
+    }
+
+    /// A packet of this form.
+    #[inline(always)]
+    pub(crate) const fn of(form: Form, flow: u32, seq: u32, route: u32, trigger: u32, wire_bytes: u32) -> Packet {
+        Packet {
+            at: Time::ZERO,
+            flow_seq: pair(flow, seq),
+            route_trigger: pair(route, trigger),
+            rest: form.0 | (wire_bytes as u16) as u64,
+        }
+    }
+
+    /// Whether the packet is of this form.
+    #[inline(always)]
+    pub(crate) const fn is_of(&self, form: Form) -> bool {
+        (self.rest ^ form.0) <= u16::MAX as u64
     }
 
     #[inline(always)]
@@ -188,6 +216,16 @@ impl Packet {
         let mut packet = *self;
         packet.set(flags);
         packet
+    }
+
+    /// Puts the packet in a class that is lower by `classes`.
+    pub(crate) const fn lower(&mut self, classes: u8) {
+        self.rest += (classes as u64) << CLASS_SHIFT;
+    }
+
+    /// Clears one-bit fields.
+    pub(crate) const fn clear(&mut self, flags: Flags) {
+        self.rest &= !((flags.0 as u64) << FLAGS_SHIFT);
     }
 
     /// Sets one-bit fields.

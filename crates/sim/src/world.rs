@@ -25,7 +25,7 @@ use crate::link::LinkSpec;
 use crate::measure::{FlowMeasure, Meter};
 use crate::memory::SharedMemory;
 use crate::network::{Cable, Network, NodeId, NodeKind};
-use crate::packet::{Fields, Flags, NO_BLOCKS, Packet};
+use crate::packet::{Fields, Flags, Form, NO_BLOCKS, Packet};
 use crate::packets::PacketLog;
 use crate::physics::PhysicsViolation;
 use crate::pull::{Puller, Pullers};
@@ -80,9 +80,8 @@ pub(crate) struct Flow {
     measure: Option<Box<FlowMeasure>>,
     /// What the network adds to the classes that both ends know: class 0 of the transport is this one on the wire.
     base_class: u8,
-    /// What is set on every data packet: on those sent for the first time, and on those sent again.
-    flags_of_new: Flags,
-    flags_of_resent: Flags,
+    /// Whether plain data packets are with the receiver as they arrive, and it answers with plain acknowledgments.
+    receives_plainly: bool,
     /// Whether its sender hears more than usual: a rate, a time, or what waits at its interface.
     hears_more: bool,
     /// Whether it has to know whether its interface is idle, or has room.
@@ -93,6 +92,9 @@ pub(crate) struct Flow {
     adorns_acks: bool,
     /// Whether its data packets carry the time at which they were sent: delays are echoed or measured.
     stamps: bool,
+    /// Its data packets that are sent for the first time, and its acknowledgments: class 0, with nothing to report.
+    data: Form,
+    ack: Form,
     /// Data packets, by class on the wire.
     sent: [u64; CLASSES],
     pub(crate) receiver: Receiver,
@@ -175,38 +177,51 @@ impl Flow {
     /// A data packet of this flow, which is in `slot`, on its way from now on.
     #[inline(always)]
     fn data_packet(&mut self, slot: u32, segment: Segment, now: Time) -> Packet {
-        let class = self.base_class + segment.class;
+        let wire_bytes = segment.payload_bytes + HEADER_BYTES as u32;
+        let mut packet = Packet::of(self.data, slot, segment.seq, self.forward, 0, wire_bytes);
+        if segment.retransmission || segment.window_reduced || segment.class != 0 || self.stamps {
+            self.say_more(&mut packet, segment, now);
+        }
         self.in_network += 1;
-        self.sent[usize::from(class) & (CLASSES - 1)] += 1;
-        Packet::new(Fields {
-            flow: slot,
-            seq: segment.seq,
-            trigger: 0,
-            route: self.forward,
-            blocks: if self.stamps { nanoseconds(now) } else { NO_BLOCKS },
-            wire_bytes: (segment.payload_bytes + HEADER_BYTES as u32) as u16,
-            flags: if segment.retransmission { self.flags_of_resent } else { self.flags_of_new }
-                .with_if(segment.window_reduced, Flags::ECN_ANSWER),
-            class,
-        })
+        self.sent[usize::from(packet.class()) & (CLASSES - 1)] += 1;
+        packet
+    }
+
+    /// Adds to a data packet what is not in its form.
+    fn say_more(&self, packet: &mut Packet, segment: Segment, now: Time) {
+        if segment.retransmission {
+            // RFC 3168 section 6.1.5: what is sent again is not ECN-capable.
+            packet.clear(Flags::ECN_CAPABLE);
+            packet.set(Flags::RETRANSMISSION);
+        }
+        if segment.window_reduced {
+            packet.set(Flags::ECN_ANSWER);
+        }
+        packet.lower(segment.class);
+        if self.stamps {
+            packet.set_blocks(nanoseconds(now));
+        }
     }
 
     /// An acknowledgment of this flow, which is in `slot`, on its way from now on.
-    #[inline(always)]
     fn ack_packet(&mut self, slot: u32, ack: AckSegment, blocks: &mut BlockSlab) -> Packet {
+        let mut packet = self.plain_ack(slot, ack.trigger);
+        packet.set_blocks(blocks.store(self.receiver.sack_blocks()));
+        if ack.trigger_retransmitted {
+            packet.set(Flags::RETRANSMISSION);
+        }
+        if ack.ecn_echo {
+            packet.set(Flags::ECN_ANSWER);
+        }
+        packet.lower(ack.class);
+        packet
+    }
+
+    /// As `ack_packet`, of what the receiver holds in sequence, with nothing else to report.
+    #[inline(always)]
+    fn plain_ack(&mut self, slot: u32, trigger: u32) -> Packet {
         self.in_network += 1;
-        Packet::new(Fields {
-            flow: slot,
-            seq: ack.cumulative,
-            trigger: ack.trigger,
-            route: self.reverse,
-            blocks: blocks.store(self.receiver.sack_blocks()),
-            wire_bytes: HEADER_BYTES as u16,
-            flags: Flags::ACK
-                .with_if(ack.trigger_retransmitted, Flags::RETRANSMISSION)
-                .with_if(ack.ecn_echo, Flags::ECN_ANSWER),
-            class: self.base_class + ack.class,
-        })
+        Packet::of(self.ack, slot, self.receiver.next_expected(), self.reverse, trigger, HEADER_BYTES as u32)
     }
 
     /// The class on the wire of the segment that waits for the interface to be idle, if one does.
@@ -420,11 +435,22 @@ impl<F: Fabric> World<F> {
 
     #[inline(always)]
     fn deliver_data(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
+        let slot = packet.flow();
+        let flow = &mut self.flows[slot as usize];
+        let payload_bytes = packet.wire_bytes() as u32 - HEADER_BYTES as u32;
+        if flow.receives_plainly && packet.is_of(flow.data) && flow.receiver.take_next(packet.seq(), payload_bytes) {
+            return self.answer_plainly(slot, packet.seq());
+        }
+        self.deliver_any_data(packet, payload_bytes)
+    }
+
+    #[inline(never)]
+    fn deliver_any_data(&mut self, packet: Packet, payload_bytes: u32) -> Result<(), PhysicsViolation> {
         let now = self.now;
         let flow = &mut self.flows[packet.flow() as usize];
         let segment = Segment {
             seq: packet.seq(),
-            payload_bytes: packet.wire_bytes() as u32 - HEADER_BYTES as u32,
+            payload_bytes,
             class: packet.class() - flow.base_class,
             retransmission: packet.flags().has(Flags::RETRANSMISSION),
             window_reduced: packet.flags().has(Flags::ECN_ANSWER),
@@ -449,25 +475,29 @@ impl<F: Fabric> World<F> {
         self.answer(packet.flow(), ack)
     }
 
-    /// The receiver took data, and may have an acknowledgment to send.
+    /// The receiver took segment `trigger` in sequence, and has nothing else to report.
     #[inline(always)]
+    fn answer_plainly(&mut self, slot: u32, trigger: u32) -> Result<(), PhysicsViolation> {
+        let flow = &mut self.flows[slot as usize];
+        let cumulative = flow.receiver.next_expected();
+        if cumulative >= flow.segments && flow.finish == Time::NEVER {
+            return self.reach(slot, Some(AckSegment::plain(cumulative, trigger)));
+        }
+        let packet = flow.plain_ack(slot, trigger);
+        self.inject(packet);
+        Ok(())
+    }
+
+    /// The receiver took data, and may have an acknowledgment to send.
     fn answer(&mut self, slot: u32, ack: Option<AckSegment>) -> Result<(), PhysicsViolation> {
         let flow = &mut self.flows[slot as usize];
         if flow.receiver.next_expected() >= flow.segments && flow.finish == Time::NEVER {
             return self.reach(slot, ack);
         }
-        match ack {
-            // The usual acknowledgment, with the flow at hand.
-            Some(ack) if !flow.adorns_acks => {
-                let packet = flow.ack_packet(slot, ack, &mut self.blocks);
-                self.inject(packet);
-            }
-            _ => self.acknowledge(slot, ack),
-        }
+        self.acknowledge(slot, ack);
         Ok(())
     }
 
-    #[inline(never)]
     fn acknowledge(&mut self, slot: u32, ack: Option<AckSegment>) {
         match ack {
             Some(ack) => self.send_ack(slot, ack),
@@ -489,7 +519,6 @@ impl<F: Fabric> World<F> {
         Ok(())
     }
 
-    #[inline(always)]
     fn send_ack(&mut self, slot: u32, ack: AckSegment) {
         let flow = &mut self.flows[slot as usize];
         let packet = flow.ack_packet(slot, ack, &mut self.blocks);
@@ -501,6 +530,19 @@ impl<F: Fabric> World<F> {
 
     #[inline(always)]
     fn deliver_ack(&mut self, packet: Packet) {
+        let slot = packet.flow();
+        let flow = &mut self.flows[slot as usize];
+        if !flow.hears_more
+            && packet.is_of(flow.ack)
+            && flow.sender.handle_plain_ack(self.now, packet.seq(), packet.trigger())
+        {
+            return self.pump_here(slot);
+        }
+        self.deliver_any_ack(packet);
+    }
+
+    #[inline(never)]
+    fn deliver_any_ack(&mut self, packet: Packet) {
         let flow = &mut self.flows[packet.flow() as usize];
         let ack = AckSegment {
             cumulative: packet.seq(),
@@ -542,6 +584,11 @@ impl<F: Fabric> World<F> {
     /// Lets a sender send what it may.
     #[inline(never)]
     fn pump(&mut self, slot: u32) {
+        self.pump_here(slot);
+    }
+
+    #[inline(always)]
+    fn pump_here(&mut self, slot: u32) {
         let flow = &mut self.flows[slot as usize];
         if flow.minds_interface || flow.sends_carefully || !flow.sender.sends_plainly() {
             return self.pump_any(slot);

@@ -13,6 +13,8 @@ use std::collections::VecDeque;
 #[repr(C, align(64))]
 pub struct Receiver {
     next: u32,
+    /// Every segment is acknowledged at once, and nothing is held out of order or echoed.
+    plain: bool,
     sack: bool,
     ecn: Ecn,
     /// What acknowledgments echo.
@@ -45,6 +47,7 @@ impl Receiver {
     pub fn new(config: &TransportConfig) -> Receiver {
         Receiver {
             next: 0,
+            plain: config.delayed_ack.is_none(),
             held_bytes: 0,
             ranges: VecDeque::new(),
             recent_range: 0,
@@ -74,6 +77,24 @@ impl Receiver {
     #[inline(always)]
     pub fn sack_blocks(&self) -> &[SackBlock] {
         if self.sack { &self.blocks[..self.block_count] } else { &[] }
+    }
+
+    /// Takes segment `seq` of class 0, sent for the first time and not marked, where it is the next expected and all that
+    /// its acknowledgment has to say. Otherwise does nothing and returns false.
+    #[inline(always)]
+    pub fn take_next(&mut self, seq: u32, payload_bytes: u32) -> bool {
+        let takes = self.plain && seq == self.next;
+        if takes {
+            self.held_bytes += u64::from(payload_bytes);
+            self.next += 1;
+        }
+        takes
+    }
+
+    /// What `plain` depends on may have changed.
+    fn refresh(&mut self) {
+        let echoes = self.congestion_experienced || self.usual_mark;
+        self.plain = self.delayed.is_none() && self.ranges.is_empty() && !echoes;
     }
 
     /// Takes a data segment; `marked` where the network marked it. Returns the acknowledgment to send
@@ -115,6 +136,7 @@ impl Receiver {
         }
         self.congestion_experienced &= !window_reduced;
         self.congestion_experienced |= marked;
+        self.refresh();
     }
 
     /// RFC 8257 section 3.2: marks begin or end with what `take` takes. It is acknowledged at once, and what waited before
@@ -130,6 +152,7 @@ impl Receiver {
             self.waiting.take().map(|waiting| self.acknowledge(waiting.trigger, waiting.trigger_retransmitted, 0));
         self.usual_mark = marked;
         self.congestion_experienced = marked;
+        self.refresh();
         let own = take(self).or_else(|| {
             let waiting = self.waiting.take()?;
             Some(self.acknowledge(waiting.trigger, waiting.trigger_retransmitted, 0))
@@ -215,6 +238,7 @@ impl Receiver {
             return;
         }
         let Some(touched) = self.insert(seq) else { return };
+        self.plain = false;
         self.held_bytes += u64::from(payload_bytes);
         if touched.start == self.next {
             // The hole at the front is filled.
@@ -222,6 +246,7 @@ impl Receiver {
             self.ranges.pop_front();
             self.recent_range = 0;
             self.retain_blocks(|block, next| block.end > next);
+            self.refresh();
         } else {
             self.report_first(touched);
         }

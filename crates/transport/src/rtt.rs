@@ -24,11 +24,11 @@ impl RttEstimator {
     }
 
     /// Takes a sample (RFC 6298 section 2, alpha 1/8 and beta 1/4). It ends the backoff (section 5).
+    /// Returns the retransmission timeout then.
     #[inline]
-    pub fn sample(&mut self, rtt: Dur) {
+    pub fn sample(&mut self, rtt: Dur) -> Dur {
         if self.min_rtt == Dur::MAX {
-            self.srtt = rtt;
-            self.rttvar = rtt / 2;
+            (self.srtt, self.rttvar) = (rtt, rtt / 2);
         } else {
             let error = self.srtt.abs_diff(rtt);
             self.rttvar = Dur::from_ps(self.rttvar.as_ps() - self.rttvar.as_ps() / 4 + error.as_ps() / 4);
@@ -36,6 +36,13 @@ impl RttEstimator {
         }
         self.min_rtt = self.min_rtt.min(rtt);
         self.backoff = 0;
+        self.sampled().min(self.config.max)
+    }
+
+    /// The timeout that the samples ask for.
+    #[inline]
+    fn sampled(&self) -> Dur {
+        (self.srtt + (self.rttvar * 4).max(self.config.variance_min)).max(self.config.min)
     }
 
     /// The smoothed round-trip time, once there is a sample.
@@ -53,12 +60,8 @@ impl RttEstimator {
     /// The retransmission timeout, backed off.
     #[inline]
     pub fn rto(&self) -> Dur {
-        let base = if self.min_rtt == Dur::MAX {
-            self.config.initial
-        } else {
-            self.srtt + (self.rttvar * 4).max(self.config.variance_min)
-        };
-        self.back_off(base.max(self.config.min))
+        let unsampled = self.min_rtt == Dur::MAX;
+        self.back_off(if unsampled { self.config.initial.max(self.config.min) } else { self.sampled() })
     }
 
     /// The timeout of the SYN, backed off.

@@ -74,3 +74,10 @@ pub struct AckSegment {
     /// Echo of a congestion mark (RFC 3168).
     pub ecn_echo: bool,
 }
+
+impl AckSegment {
+    /// In class 0, caused by a segment that came for the first time, with nothing else to say.
+    pub const fn plain(cumulative: u32, trigger: u32) -> AckSegment {
+        AckSegment { cumulative, trigger, trigger_retransmitted: false, class: 0, ecn_echo: false }
+    }
+}

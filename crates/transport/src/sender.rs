@@ -332,29 +332,33 @@ impl Sender {
     }
 
     /// An acknowledgment arrived, with its SACK blocks.
-    #[inline(always)]
     pub fn handle_ack(&mut self, now: Time, ack: AckSegment, blocks: &[SackBlock]) {
-        let progress = ack.cumulative.wrapping_sub(self.una).wrapping_sub(1) < self.nxt - self.una;
-        if self.plain && progress && blocks.is_empty() && !ack.ecn_echo {
-            self.handle_plain_ack(now, ack);
-        } else {
+        let is_plain = blocks.is_empty() && ack == AckSegment::plain(ack.cumulative, ack.trigger);
+        if !is_plain || !self.handle_plain_ack(now, ack.cumulative, ack.trigger) {
             self.handle_any_ack(now, ack, blocks);
         }
     }
 
-    /// In sequence, with nothing lost before or after.
+    /// As `handle_ack`, of an [`AckSegment::plain`], where that is all there is: in sequence, with nothing lost before or
+    /// after. Otherwise does nothing and returns false.
     #[inline(always)]
-    fn handle_plain_ack(&mut self, now: Time, ack: AckSegment) {
-        let rtt = self.take_rtt_sample(now, &ack, None);
-        let acked_bytes = u64::from(ack.cumulative - self.una) * self.mss_bytes;
-        self.una = ack.cumulative;
-        self.board.advance_clean(ack.cumulative);
-        self.buffer.acknowledge(ack.cumulative);
-        self.rto_deadline = if self.nxt == self.una { Time::NEVER } else { now + self.rtt.rto() };
+    pub fn handle_plain_ack(&mut self, now: Time, cumulative: u32, trigger: u32) -> bool {
+        let outstanding = self.nxt - self.una;
+        let progresses = cumulative.wrapping_sub(self.una).wrapping_sub(1) < outstanding;
+        if !self.plain || !progresses || trigger.wrapping_sub(self.una) >= outstanding {
+            return false;
+        }
+        let rtt = now - self.sending_time(trigger);
+        let rto = self.rtt.sample(rtt);
+        let acked_bytes = u64::from(cumulative - self.una) * self.mss_bytes;
+        self.una = cumulative;
+        self.board.advance_clean(cumulative);
+        self.buffer.acknowledge(cumulative);
+        self.rto_deadline = if self.nxt == self.una { Time::NEVER } else { now + rto };
         let news = Ack {
             acked_bytes,
             delivered_bytes: acked_bytes,
-            rtt,
+            rtt: Some(rtt),
             in_flight_bytes: u64::from(self.nxt - self.una) * self.mss_bytes,
             cwnd_limited: self.cwnd_limited,
             phase: Phase::Open,
@@ -365,10 +369,16 @@ impl Sender {
             received: None,
             nic_backlog_bytes: self.nic_backlog_bytes,
         };
-        self.cc.on_ack(&news, &mut context!(self, now));
         // A window law never begins to pace.
-        self.limits.cwnd_bytes = self.cc.limits().cwnd_bytes;
+        self.limits.cwnd_bytes = self.cc.window_after(&news, &mut context!(self, now));
         self.reopen();
+        true
+    }
+
+    /// When segment `seq`, which is outstanding, was sent.
+    #[inline(always)]
+    fn sending_time(&self, seq: u32) -> Time {
+        self.sent_at[seq as usize & (self.sent_at.len() - 1)]
     }
 
     #[inline(never)]
@@ -436,10 +446,9 @@ impl Sender {
         if !outstanding || ack.trigger_retransmitted {
             return None;
         }
-        let sent_at = self.sent_at[ack.trigger as usize & (self.sent_at.len() - 1)];
         let rtt = match tick {
-            None => now - sent_at,
-            Some(tick) => whole_ticks(now, sent_at, tick),
+            None => now - self.sending_time(ack.trigger),
+            Some(tick) => whole_ticks(now, self.sending_time(ack.trigger), tick),
         };
         self.rtt.sample(rtt);
         Some(rtt)

@@ -7,7 +7,7 @@ use crate::flow::{FlowSpec, MAX_FLOW_SEGMENTS};
 use crate::host::Offload;
 use crate::link::PlannedDrop;
 use crate::network::NodeId;
-use crate::packet::Flags;
+use crate::packet::{Flags, Form};
 use crate::records::CLASSES;
 use crate::timers::{Entry, Side};
 use sparelane_cc::CongestionControl;
@@ -117,6 +117,8 @@ impl<F: Fabric> World<F> {
         self.fabric.set_route(forward, &there, forward_end);
         self.fabric.set_route(reverse, &back, self.route_end(spec.src));
         self.plan_drops(id, slot);
+        let adorns_acks = asks_for_rate || echo != Echo::Nothing || !to.ack_cost.is_zero();
+        let offload = Offload::of(&from, &to, &transport, echo != Echo::Nothing);
         let flow = Flow {
             sender,
             receiver: Receiver::new(&transport),
@@ -134,9 +136,8 @@ impl<F: Fabric> World<F> {
             minds_interface: uses_tail || self.queueing.is_some(),
             queueing: false,
             base_class,
-            flags_of_new: stamp.with_if(transport.ecn != Ecn::Off, Flags::ECN_CAPABLE),
-            // RFC 3168 section 6.1.5: what is sent again is not ECN-capable.
-            flags_of_resent: stamp.with_if(true, Flags::RETRANSMISSION),
+            data: Form::new(stamp.with_if(transport.ecn != Ecn::Off, Flags::ECN_CAPABLE), base_class),
+            ack: Form::new(Flags::ACK, base_class),
             asks_for_rate,
             is_logged,
             sends_carefully: asks_for_rate || is_logged,
@@ -145,7 +146,8 @@ impl<F: Fabric> World<F> {
             echo,
             measure,
             echo_ns: 0,
-            adorns_acks: asks_for_rate || echo != Echo::Nothing || !to.ack_cost.is_zero(),
+            receives_plainly: !adorns_acks && !stamps && offload.is_none(),
+            adorns_acks,
             ack_cost: to.ack_cost,
             reads_backlog: needs.nic_backlog,
             hears_more: asks_for_rate || echo != Echo::Nothing || needs.nic_backlog,
@@ -155,7 +157,7 @@ impl<F: Fabric> World<F> {
             lost: 0,
             application,
             waiter: spec.waiter,
-            offload: Offload::of(&from, &to, &transport, echo != Echo::Nothing),
+            offload,
         };
         match self.flows.get_mut(slot as usize) {
             Some(old) => *old = flow,
