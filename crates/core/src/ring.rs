@@ -46,6 +46,12 @@ impl<T: Copy + Default> Ring<T> {
         self.tail == self.head
     }
 
+    /// Whether one more item makes the ring grow.
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        self.len() >= self.slots.len() as u64
+    }
+
     /// The absolute position of the oldest item: how many items were ever popped.
     #[inline(always)]
     pub fn head(&self) -> u64 {
@@ -67,7 +73,7 @@ impl<T: Copy + Default> Ring<T> {
     /// Appends a slot and returns it, with whatever was in it: for items that are cheaper to write in place.
     #[inline(always)]
     pub fn push_slot(&mut self) -> &mut T {
-        if self.tail - self.head >= self.slots.len() as u64 {
+        if self.is_full() {
             self.grow();
         }
         let slot = self.slot(self.tail);
@@ -103,10 +109,28 @@ impl<T: Copy + Default> Ring<T> {
     #[inline(always)]
     pub fn pop_and_rewind(&mut self) -> Option<T> {
         let item = self.pop()?;
-        let kept = u64::from(!self.is_empty()).wrapping_neg();
+        self.rewind_if_empty();
+        Some(item)
+    }
+
+    /// An empty ring begins again at position zero. Returns whether it is empty.
+    #[inline(always)]
+    pub fn rewind_if_empty(&mut self) -> bool {
+        let is_empty = self.is_empty();
+        let kept = u64::from(!is_empty).wrapping_neg();
         self.head &= kept;
         self.tail &= kept;
-        Some(item)
+        is_empty
+    }
+
+    /// Removes the oldest items as long as `goes` holds, which it does for none that comes after one for which it does not.
+    pub fn pop_while(&mut self, goes: impl Fn(&T) -> bool) {
+        let (mut stays, mut unknown) = (self.tail, self.head);
+        while unknown < stays {
+            let middle = unknown + (stays - unknown) / 2;
+            if goes(&self.slots[self.slot(middle)]) { unknown = middle + 1 } else { stays = middle }
+        }
+        self.head = stays;
     }
 
     /// Removes and returns the newest item; what is pushed next gets its position.
@@ -128,6 +152,12 @@ impl<T: Copy + Default> Ring<T> {
     #[inline(always)]
     pub fn oldest_slot(&self) -> &T {
         &self.slots[self.slot(self.head)]
+    }
+
+    /// The slot of the newest item: of an empty ring, whatever is in it.
+    #[inline(always)]
+    pub fn newest_slot(&self) -> &T {
+        &self.slots[self.slot(self.tail.wrapping_sub(1))]
     }
 
     /// The item at absolute position `at`, where `head() <= at < tail()`.
@@ -169,6 +199,22 @@ mod tests {
             assert_eq!(ring.at(ring.head()), popped);
         }
         assert_eq!(ring.pop_newest(), Some(pushed - 1));
+    }
+
+    #[test]
+    fn what_is_in_order_goes_as_far_as_asked() {
+        let mut ring = Ring::with_capacity(4);
+        (0..4).for_each(|item| ring.push(item));
+        ring.pop_while(|_| false);
+        assert_eq!(ring.len(), 4);
+        assert!(ring.is_full());
+        ring.pop_while(|&item| item < 2);
+        assert_eq!((ring.head(), ring.is_full()), (2, false));
+        (4..9).for_each(|item| ring.push(item));
+        ring.pop_while(|&item| item < 5);
+        assert_eq!((ring.head(), ring.len(), ring.front(), *ring.newest_slot()), (5, 4, Some(&5), 8));
+        ring.pop_while(|_| true);
+        assert!(ring.is_empty());
     }
 
     #[test]

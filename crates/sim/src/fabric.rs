@@ -13,6 +13,7 @@ use crate::link::{Link, LinkCounts, LinkSpec, PlannedDrop};
 use crate::memory::SharedMemory;
 use crate::network::NodeId;
 use crate::packet::{NO_BLOCKS, Packet};
+use crate::tandem::Tandems;
 use sparelane_core::{Rate, Time};
 use std::collections::BTreeMap;
 
@@ -24,6 +25,10 @@ const LOST: u32 = AT_HOST - 1;
 pub(crate) const AT_INTERFACE: u32 = AT_HOST - 2;
 /// In a route, added to a link whose queue shares its memory with others. All that is no plain link comes from here on.
 const SHARED: u32 = 1 << 31;
+/// In a route, added to a link that hands on.
+const HANDS_ON: u32 = 3 << 30;
+/// In a route, what is the number of the link.
+const NUMBER: u32 = (1 << 30) - 1;
 
 /// Events that are not packets. Each kind has at most one pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,10 +62,11 @@ pub(crate) enum Event {
 
 /// The network between hosts.
 pub(crate) trait Fabric {
-    fn new(links: &[LinkSpec], seed: u64) -> Self;
+    /// A network at rest. What arrives after `stop` is of no interest.
+    fn new(links: &[LinkSpec], seed: u64, stop: Time) -> Self;
     /// Sets the links of the route that starts at position `at`, which grows the table as needed, and its end: [`AT_HOST`] or
-    /// [`AT_INTERFACE`].
-    fn set_route(&mut self, at: u32, links: &[u32], last: u32);
+    /// [`AT_INTERFACE`]. Packets take it from `now` on.
+    fn set_route(&mut self, now: Time, at: u32, links: &[u32], last: u32);
     /// A host sends `packet` along its route.
     fn send(&mut self, now: Time, packet: Packet);
     /// Sets an alarm, or clears it with [`Time::NEVER`].
@@ -91,12 +97,14 @@ pub(crate) trait Fabric {
     fn take_dropped(&mut self) -> Option<Packet>;
     /// Bytes that wait for `link`.
     fn backlog_bytes(&mut self, now: Time, link: u32) -> u64;
+    /// The run ends at `now`: links hold what they hold then.
+    fn end(&mut self, now: Time);
     /// The rate that `link` allows each of its RCP flows, if it computes one.
     fn explicit_rate(&self, now: Time, link: u32) -> Option<Rate>;
     fn counts(&mut self, now: Time, link: u32) -> LinkCounts;
     /// Packets that came to `link` and are still there or on the wire.
     fn held_packets(&self, link: u32) -> u64;
-    /// Events handled so far: a count over all links.
+    /// Events handled until the end: a count over all links.
     fn events(&self) -> u64;
 }
 
@@ -110,6 +118,7 @@ pub(crate) struct LinkFabric<const N: usize> {
     /// Links whose queues share a memory, and those of each router.
     memories: BTreeMap<u32, SharedMemory>,
     sharers: BTreeMap<NodeId, Vec<u32>>,
+    tandems: Tandems,
     /// Links that may drop packets while nobody touches them.
     unruly: Vec<u32>,
     dropped: Vec<Packet>,
@@ -117,6 +126,11 @@ pub(crate) struct LinkFabric<const N: usize> {
     delivered_by: u32,
     /// Events that were not the arrival of a packet.
     other_events: u64,
+    /// What arrives later is of no interest.
+    stop: Time,
+    /// Packets that were handed on too early, as it turned out.
+    #[cfg(test)]
+    pub(crate) taken_back: u64,
 }
 
 impl<const N: usize> LinkFabric<N> {
@@ -132,6 +146,12 @@ impl<const N: usize> LinkFabric<N> {
         }
     }
 
+    /// Arrivals that were no events, once the run has ended.
+    #[cfg(test)]
+    pub(crate) fn handed_on(&self) -> u64 {
+        self.links.iter().map(Link::handed_on).sum()
+    }
+
     /// A packet comes to the queue of link `to`.
     #[inline(always)]
     fn enter(&mut self, now: Time, to: u32, packet: &Packet) {
@@ -139,6 +159,60 @@ impl<const N: usize> LinkFabric<N> {
         if link.send(now, packet, &mut self.dropped) {
             let next = link.next_event();
             self.tree.lower(to as usize, next);
+        }
+    }
+
+    /// A packet comes to the queue of a link that hands on: once on its wire, it goes to the next one at once, and to those
+    /// behind it that hand on as well; but not where it would come after the end of the run.
+    #[inline(always)]
+    fn hand_on(&mut self, now: Time, onward: u32, packet: &Packet) {
+        let first = &mut self.links[(onward & NUMBER) as usize];
+        let Some(mut packet) = first.send_and_tell(now, packet, &mut self.dropped) else { return };
+        while packet.at <= self.stop {
+            let onward = self.routes[packet.route() as usize];
+            let to = onward & NUMBER;
+            let link = &mut self.links[to as usize];
+            let is_next = link.follow(&packet);
+            if onward < SHARED {
+                if is_next {
+                    let next = link.next_event();
+                    self.tree.lower(to as usize, next);
+                }
+                return;
+            }
+            link.make_room_on_wire(now);
+            packet = packet.onward(link.last_arrival());
+        }
+    }
+
+    /// From `now` on, `link` makes events: what it handed on comes back, as far as it has not arrived.
+    #[cold]
+    fn part(&mut self, now: Time, link: u32) {
+        self.routes.iter_mut().filter(|onward| **onward == link | HANDS_ON).for_each(|onward| *onward = link);
+        let stop = self.stop;
+        let handed_on: Vec<_> = self.links[link as usize].part(now).filter(|packet| packet.at <= stop).collect();
+        for packet in handed_on {
+            self.take_back(now, packet.route());
+        }
+        let next = self.links[link as usize].next_event();
+        self.tree.set(link as usize, next);
+    }
+
+    /// Undoes that the newest packet came to the link at `route`, and to those behind.
+    #[cold]
+    fn take_back(&mut self, now: Time, route: u32) {
+        let at = (self.routes[route as usize] & NUMBER) as usize;
+        let link = &mut self.links[at];
+        let Some(packet) = link.take_back(now) else { return };
+        #[cfg(test)]
+        {
+            self.taken_back += 1;
+        }
+        if !link.hands_on {
+            let next = link.next_event();
+            self.tree.set(at, next);
+        } else if packet.at <= self.stop {
+            self.take_back(now, packet.route());
         }
     }
 
@@ -163,7 +237,7 @@ impl<const N: usize> LinkFabric<N> {
 }
 
 impl<const N: usize> Fabric for LinkFabric<N> {
-    fn new(links: &[LinkSpec], seed: u64) -> LinkFabric<N> {
+    fn new(links: &[LinkSpec], seed: u64, stop: Time) -> LinkFabric<N> {
         assert!(links.len() <= Self::LINKS, "{} links; this fabric has room for {}", links.len(), Self::LINKS);
         let memories = (0..).zip(links).filter_map(|(number, spec)| Some((number, spec.memory?)));
         let memories: BTreeMap<u32, SharedMemory> = memories.collect();
@@ -171,6 +245,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
         memories.iter().for_each(|(&link, memory)| sharers.entry(memory.router).or_default().push(link));
         let links: Vec<_> = links.iter().zip(0..).map(|(&spec, number)| Link::new(spec, seed, number)).collect();
         LinkFabric {
+            tandems: Tandems::new(links.len()),
             unruly: (0..).zip(&links).filter(|(_, link)| link.drops_by_itself()).map(|(number, _)| number).collect(),
             links,
             memories,
@@ -181,10 +256,18 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             dropped: Vec::new(),
             delivered_by: 0,
             other_events: 0,
+            stop,
+            #[cfg(test)]
+            taken_back: 0,
         }
     }
 
-    fn set_route(&mut self, at: u32, links: &[u32], last: u32) {
+    fn set_route(&mut self, now: Time, at: u32, links: &[u32], last: u32) {
+        for link in self.tandems.learn(&mut self.links, links) {
+            if self.links[link as usize].hands_on {
+                self.part(now, link);
+            }
+        }
         let (start, end) = (at as usize, at as usize + links.len());
         if self.routes.len() <= end {
             self.routes.resize(end + 1, AT_HOST);
@@ -193,6 +276,11 @@ impl<const N: usize> Fabric for LinkFabric<N> {
         if !self.memories.is_empty() {
             let shared = self.routes[start..end].iter_mut().filter(|link| self.memories.contains_key(link));
             shared.for_each(|link| *link |= SHARED);
+        }
+        for link in self.routes[start..end].iter_mut().filter(|link| **link < SHARED) {
+            if self.links[*link as usize].hands_on {
+                *link |= HANDS_ON;
+            }
         }
         self.routes[end] = last;
     }
@@ -228,13 +316,18 @@ impl<const N: usize> Fabric for LinkFabric<N> {
                 self.other_events += 1;
                 return Some((now, Event::Idle(leaf as u32)));
             }
-            let (packet, next) = link.deliver(now);
+            let packet = link.deliver(now);
+            let next = link.next_after(now);
             self.tree.set(leaf, next);
             let onward = self.routes.get(packet.route() as usize).copied().unwrap_or(LOST);
             if onward >= SHARED {
                 if onward != AT_HOST {
                     if onward == AT_INTERFACE {
                         return Some((now, Event::AtInterface(packet)));
+                    }
+                    if (HANDS_ON..AT_INTERFACE).contains(&onward) {
+                        self.hand_on(now, onward, &packet);
+                        continue;
                     }
                     self.divert(now, leaf, onward, packet);
                     continue;
@@ -307,6 +400,15 @@ impl<const N: usize> Fabric for LinkFabric<N> {
         self.links[link as usize].waiting(now).0
     }
 
+    fn end(&mut self, now: Time) {
+        for link in 0..self.links.len() as u32 {
+            if self.links[link as usize].hands_on {
+                self.part(now, link);
+            }
+        }
+        self.settle(now);
+    }
+
     fn explicit_rate(&self, now: Time, link: u32) -> Option<Rate> {
         self.links[link as usize].explicit_rate(now)
     }
@@ -320,6 +422,6 @@ impl<const N: usize> Fabric for LinkFabric<N> {
     }
 
     fn events(&self) -> u64 {
-        self.other_events + self.links.iter().map(Link::delivered_packets).sum::<u64>()
+        self.other_events + self.links.iter().map(Link::events).sum::<u64>()
     }
 }

@@ -29,6 +29,7 @@ pub mod records;
 mod routes;
 mod sampler;
 pub mod simulation;
+mod tandem;
 mod timers;
 pub mod topology;
 pub mod workload;

@@ -16,6 +16,8 @@
 //! So are queues that decide by time or by chance; each is asked for a packet at the instant at which the transmitter was
 //! free, in vain too. What they drop then is noticed when the link is touched: see `settle`.
 
+mod tandem;
+
 use crate::config::{Discipline, QueueSpec};
 use crate::loss::RandomLoss;
 use crate::memory::{SharedMemory, SwitchSpec};
@@ -39,6 +41,8 @@ pub(crate) struct LinkSpec {
     pub(crate) least: Dur,
     /// The memory that the queue shares with others, if it does.
     pub(crate) memory: Option<SharedMemory>,
+    /// Somebody looks at the queue between packets, or picks packets to drop.
+    pub(crate) is_watched: bool,
     /// The largest packet that any flow sends.
     pub(crate) largest_bytes: u64,
 }
@@ -158,6 +162,9 @@ pub(crate) struct Link {
     waits: bool,
     /// Packets below class 0 are dropped as they come.
     bars_low_priority: bool,
+    /// What goes onto the wire goes to the next link as well, at once: see `tandem`. Then the wire makes no events, and
+    /// what has arrived at its far end may still be on it.
+    pub(crate) hands_on: bool,
     byte_time: ByteTime,
     delay: Dur,
     /// Bytes that ever came onto the wire.
@@ -173,6 +180,12 @@ pub(crate) struct Link {
     rate: Rate,
     limit: Limit,
     mark_at: Option<Limit>,
+    /// Packets leave as they come, and what happens to each is known then.
+    can_hand_on: bool,
+    /// As well, and a packet that waits for less than one of the largest size is neither dropped nor marked.
+    can_follow: bool,
+    /// Arrivals while it handed on.
+    handed_on: u64,
     counts: Box<LinkCounts>,
 }
 
@@ -217,6 +230,9 @@ impl Link {
         let door = Door::new(&spec, seed, number).map(Box::new);
         let is_plain = spec.queue.discipline == Discipline::Fifo && spec.least.is_zero() && door.is_none();
         let doubtful_packets = spec.queue.mark_at.map_or(u64::MAX, packets_in).min(packets_in(limit));
+        let doubtful_from = surely_fits.min(surely_unmarked).max(ANY_WAIT);
+        let can_hand_on = is_plain && spec.memory.is_none() && !spec.is_watched;
+        let one_fits = doubtful_from > rate.time_for(spec.largest_bytes);
         let mut link = Link {
             wire: Ring::with_capacity(16),
             busy: Time::ZERO,
@@ -228,13 +244,14 @@ impl Link {
             accepted_bytes: 0,
             waits: false,
             bars_low_priority: spec.queue.bars_low_priority,
+            hands_on: false,
             queue: Queue::new(spec.queue, limit).map(Box::new),
             active: ActiveQueue::new(&spec, seed, number).map(Box::new),
             door,
             fifo: Fifo {
                 doubtful_packets: if is_plain { doubtful_packets } else { 0 },
                 peak_wait: Dur::ZERO,
-                doubtful_from: surely_fits.min(surely_unmarked).max(ANY_WAIT),
+                doubtful_from,
                 cursor: 0,
                 waiting_bytes: 0,
                 accepted_bytes: 0,
@@ -243,6 +260,9 @@ impl Link {
             rate,
             limit,
             mark_at: spec.queue.mark_at,
+            can_hand_on,
+            can_follow: can_hand_on && one_fits && !spec.queue.bars_low_priority,
+            handed_on: 0,
             counts: Box::default(),
         };
         link.set_care();
@@ -501,7 +521,8 @@ impl Link {
         self.put_on_wire(packet, start + self.byte_time.of(packet.wire_bytes()))
     }
 
-    /// Puts a packet on the wire, its transmission ending at `end`. Its route moves on by a link.
+    /// Puts a packet on the wire, its transmission ending at `end`. Its route moves on by a link. Returns whether the packet
+    /// is the next to arrive.
     #[inline(always)]
     fn put_on_wire(&mut self, packet: &Packet, end: Time) -> bool {
         let was_empty = self.wire.is_empty();
@@ -562,16 +583,22 @@ impl Link {
         self.set_care();
     }
 
-    /// The oldest packet arrives at the far end. The wire must not be empty. Returns the link's next event, too.
+    /// The oldest packet arrives at the far end. The wire must not be empty. What comes next is to be asked then.
     #[inline(always)]
-    pub(crate) fn deliver(&mut self, now: Time) -> (Packet, Time) {
+    pub(crate) fn deliver(&mut self, now: Time) -> Packet {
         let packet = *self.wire.pop_in_place();
         debug_assert!(packet.at == now, "a packet due at {} arrives at {now}", packet.at);
+        packet
+    }
+
+    /// The link's next event after a delivery at `now`.
+    #[inline(always)]
+    pub(crate) fn next_after(&mut self, now: Time) -> Time {
         if self.wire.is_empty() {
             self.commit(now);
-            return (packet, self.next_event());
+            return self.next_event();
         }
-        (packet, self.wire.oldest_slot().at.min(self.wake))
+        self.wire.oldest_slot().at.min(self.wake)
     }
 
     /// The packet that comes after the one just delivered; any packet, where there is none.
@@ -707,14 +734,12 @@ impl Link {
         Some(self.door.as_ref()?.meter.as_ref()?.rate_at(now))
     }
 
-    /// Packets that have arrived at the far end.
-    pub(crate) fn delivered_packets(&self) -> u64 {
-        self.wire.head()
-    }
-
     /// What this link counted until `now`.
     pub(crate) fn counts(&mut self, now: Time) -> LinkCounts {
         self.commit(now);
+        if self.hands_on {
+            self.clear(now);
+        }
         let wire = &self.wire;
         let on_wire: u64 = (wire.head()..wire.tail()).map(|at| wire.at(at).wire_bytes()).sum();
         let mut counts = *self.counts;

@@ -199,7 +199,7 @@ impl TwoEventFabric {
 }
 
 impl Fabric for TwoEventFabric {
-    fn new(links: &[LinkSpec], seed: u64) -> TwoEventFabric {
+    fn new(links: &[LinkSpec], seed: u64, _stop: Time) -> TwoEventFabric {
         let port = |(&spec, number): (&LinkSpec, u64)| Port {
             spec,
             waiting: Waiting::of(&spec, seed, number),
@@ -223,7 +223,7 @@ impl Fabric for TwoEventFabric {
         }
     }
 
-    fn set_route(&mut self, at: u32, links: &[u32], last: u32) {
+    fn set_route(&mut self, _now: Time, at: u32, links: &[u32], last: u32) {
         let end = at as usize + links.len();
         self.routes.resize(self.routes.len().max(end + 1), AT_HOST);
         self.routes[at as usize..end].copy_from_slice(links);
@@ -343,6 +343,8 @@ impl Fabric for TwoEventFabric {
 
     fn settle(&mut self, _now: Time) {}
 
+    fn end(&mut self, _now: Time) {}
+
     fn take_dropped(&mut self) -> Option<Packet> {
         self.dropped.pop()
     }
@@ -377,6 +379,8 @@ impl Fabric for TwoEventFabric {
 }
 
 mod tests {
+    mod tandem;
+
     use super::*;
     use crate::config::{
         CoDelSpec, Discipline, FqCoDelSpec, FullInterface, MeasureSpec, PacketSpec, PieSpec, Probe, QueueAt, QueueSpec,

@@ -29,8 +29,6 @@ impl Flags {
     pub(crate) const STAMPED: Flags = Flags(64);
     /// Carries a rate header: see `rate_header`.
     pub(crate) const RATE_HEADER: Flags = Flags(128);
-    /// Either of both.
-    pub(crate) const SAYS_MORE: Flags = Flags(Self::STAMPED.0 | Self::RATE_HEADER.0);
 
     #[inline(always)]
     pub(crate) const fn kind(self) -> Flags {
@@ -138,6 +136,12 @@ impl Packet {
     #[inline(always)]
     pub(crate) const fn is_of(&self, form: Form) -> bool {
         (self.rest ^ form.0) <= u16::MAX as u64
+    }
+
+    /// Whether the packet is of this form, or would be without what is where others have SACK blocks.
+    #[inline(always)]
+    pub(crate) const fn is_like(&self, form: Form) -> bool {
+        (self.rest as u32 ^ form.0 as u32) <= u16::MAX as u32
     }
 
     #[inline(always)]
@@ -260,5 +264,25 @@ mod tests {
         packet.doom();
         assert!(packet.is_doomed() && packet.onward(Time::ZERO).is_doomed());
         assert_eq!((packet.flow(), packet.trigger()), (0xdead_beef, u32::MAX));
+    }
+
+    #[test]
+    fn a_packet_of_a_form_differs_in_numbers_alone() {
+        let form = Form::new(Flags::ACK, 2);
+        let packet = Packet::of(form, 1, 2, 3, 4, 40);
+        assert_eq!((packet.flow(), packet.seq(), packet.route(), packet.trigger()), (1, 2, 3, 4));
+        assert_eq!((packet.wire_bytes(), packet.flags(), packet.class()), (40, Flags::ACK, 2));
+        assert_eq!(packet.blocks(), NO_BLOCKS);
+        assert!(packet.is_of(form) && packet.is_like(form));
+        let mut with_blocks = packet;
+        with_blocks.set_blocks(7);
+        assert!(!with_blocks.is_of(form) && with_blocks.is_like(form));
+        let mut lower = packet;
+        lower.lower(1);
+        let marked = packet.with(Flags::MARKED);
+        assert!(!lower.is_like(form) && !marked.is_like(form) && !marked.is_of(form));
+        let mut cleared = marked;
+        cleared.clear(Flags::MARKED);
+        assert!(cleared.is_of(form));
     }
 }

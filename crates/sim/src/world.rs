@@ -3,6 +3,7 @@
 
 mod acknowledge;
 mod datagrams;
+mod deliver;
 mod finish;
 mod follow;
 mod interface;
@@ -16,7 +17,7 @@ use self::follow::Followers;
 use self::interface::Queueing;
 use crate::application::Application;
 use crate::blocks::BlockSlab;
-use crate::config::{RunConfig, Scheme};
+use crate::config::{Probe, RunConfig, Scheme};
 use crate::cross;
 use crate::fabric::{Alarm, Event, Fabric};
 use crate::flow::{FlowSource, FlowSpec};
@@ -38,7 +39,7 @@ use sparelane_cc::Needs;
 use sparelane_core::{Dur, Time};
 use sparelane_transport::{AckSegment, HEADER_BYTES, Receiver, Segment, Sender, Transmit};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 /// What the acknowledgments of a flow say of the time at which their triggers arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,7 +180,8 @@ impl Flow {
     fn data_packet(&mut self, slot: u32, segment: Segment, now: Time) -> Packet {
         let wire_bytes = segment.payload_bytes + HEADER_BYTES as u32;
         let mut packet = Packet::of(self.data, slot, segment.seq, self.forward, 0, wire_bytes);
-        if segment.retransmission || segment.window_reduced || segment.class != 0 || self.stamps {
+        packet.lower(segment.class);
+        if segment.retransmission || segment.window_reduced || self.stamps {
             self.say_more(&mut packet, segment, now);
         }
         self.in_network += 1;
@@ -197,13 +199,13 @@ impl Flow {
         if segment.window_reduced {
             packet.set(Flags::ECN_ANSWER);
         }
-        packet.lower(segment.class);
         if self.stamps {
             packet.set_blocks(nanoseconds(now));
         }
     }
 
     /// An acknowledgment of this flow, which is in `slot`, on its way from now on.
+    #[inline(always)]
     fn ack_packet(&mut self, slot: u32, ack: AckSegment, blocks: &mut BlockSlab) -> Packet {
         let mut packet = self.plain_ack(slot, ack.trigger);
         packet.set_blocks(blocks.store(self.receiver.sack_blocks()));
@@ -277,6 +279,11 @@ fn link_specs(config: &RunConfig, hosts: &Hosts) -> Vec<LinkSpec> {
     let datagrams = config.cross_traffic.iter().map(|traffic| u64::from(traffic.packet_bytes));
     let largest_bytes = largest_packet_bytes(&config.schemes).max(datagrams.max().unwrap_or(0));
     let differing: BTreeMap<_, _> = config.queues_at.iter().map(|at| ((at.cable, at.from), at.queue)).collect();
+    let probed = config.sampling.iter().flat_map(|sampling| &sampling.probes).filter_map(|probe| match *probe {
+        Probe::Queue(from, to) => Some((from, to)),
+        Probe::Flow(_) | Probe::Link(..) => None,
+    });
+    let watched: BTreeSet<_> = probed.chain(config.drops.iter().map(|drop| (drop.from, drop.to))).collect();
     let spec = |index: usize, cable: &Cable, from: NodeId| {
         let is_host = config.network.nodes[from.index()].kind == NodeKind::Host;
         let usual = if is_host { config.nic_queue } else { config.router_queue };
@@ -286,7 +293,8 @@ fn link_specs(config: &RunConfig, hosts: &Hosts) -> Vec<LinkSpec> {
         let memory = config.switch.filter(|_| !is_host).map(|spec| SharedMemory { router: from, spec });
         let (rate, delay, loss) = (cable.rate_from(from), cable.delay, cable.loss_from(from));
         let least = if is_host { hosts.spec(from).send_cost } else { Dur::ZERO };
-        LinkSpec { rate, delay, queue, limit, loss, least, memory, largest_bytes }
+        let is_watched = watched.contains(&(from, if from == cable.a { cable.b } else { cable.a }));
+        LinkSpec { rate, delay, queue, limit, loss, least, memory, is_watched, largest_bytes }
     };
     let cables = config.network.cables.iter().enumerate();
     cables.flat_map(|(index, cable)| [spec(index, cable, cable.a), spec(index, cable, cable.b)]).collect()
@@ -297,7 +305,7 @@ impl<F: Fabric> World<F> {
     pub(crate) fn new(config: RunConfig) -> World<F> {
         let hosts = Hosts::new(config.host, &config.hosts_at);
         let links = link_specs(&config, &hosts);
-        let fabric = F::new(&links, config.seed);
+        let fabric = F::new(&links, config.seed, config.stop);
         let routes = Routes::of(&config.network, config.routing);
         let routers = config.network.nodes.iter().filter(|node| node.kind == NodeKind::Router).count();
         let sampler = config.sampling.map(Sampler::new);
@@ -396,183 +404,6 @@ impl<F: Fabric> World<F> {
             Alarm::Stop => {}
         }
         Ok(())
-    }
-
-    /// A packet has come from its host's interface, which it did not pass at once.
-    #[inline(never)]
-    fn deliver_late(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
-        self.deliver(packet)
-    }
-
-    /// A packet is at its host.
-    #[inline(always)]
-    fn deliver(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
-        self.delivered += 1;
-        let Some(flow) = self.flows.get_mut(packet.flow() as usize) else { return self.deliver_datagram(packet) };
-        flow.in_network -= 1;
-        let is_alone = flow.in_network == 0;
-        match packet.flags().kind() {
-            Flags::DATA => self.deliver_data(packet)?,
-            Flags::ACK => self.deliver_ack(packet),
-            Flags::SYN => self.send_syn_ack(packet),
-            _ => self.deliver_syn_ack(packet),
-        }
-        if is_alone {
-            self.close_if_over(packet.flow());
-        }
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn deliver_syn_ack(&mut self, packet: Packet) {
-        let flow = &mut self.flows[packet.flow() as usize];
-        if packet.flags().has(Flags::RATE_HEADER) {
-            flow.sender.handle_explicit_rate(decode_rate(packet.trigger()));
-        }
-        flow.sender.handle_syn_ack(self.now);
-        self.pump(packet.flow());
-    }
-
-    #[inline(always)]
-    fn deliver_data(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
-        let slot = packet.flow();
-        let flow = &mut self.flows[slot as usize];
-        let payload_bytes = packet.wire_bytes() as u32 - HEADER_BYTES as u32;
-        if flow.receives_plainly && packet.is_of(flow.data) && flow.receiver.take_next(packet.seq(), payload_bytes) {
-            return self.answer_plainly(slot, packet.seq());
-        }
-        self.deliver_any_data(packet, payload_bytes)
-    }
-
-    #[inline(never)]
-    fn deliver_any_data(&mut self, packet: Packet, payload_bytes: u32) -> Result<(), PhysicsViolation> {
-        let now = self.now;
-        let flow = &mut self.flows[packet.flow() as usize];
-        let segment = Segment {
-            seq: packet.seq(),
-            payload_bytes,
-            class: packet.class() - flow.base_class,
-            retransmission: packet.flags().has(Flags::RETRANSMISSION),
-            window_reduced: packet.flags().has(Flags::ECN_ANSWER),
-        };
-        if packet.flags().has(Flags::SAYS_MORE) {
-            if packet.flags().has(Flags::RATE_HEADER) {
-                flow.echoed_rate = packet.trigger();
-            } else {
-                let now_ns = now.as_ps() / 1000;
-                let delay_ns = (now_ns as u32).wrapping_sub(packet.blocks());
-                flow.echo_ns = if flow.echo == Echo::ReceiveTime { now_ns as u32 } else { delay_ns };
-                if let (Some(measure), Some(meter)) = (&mut flow.measure, &mut self.meter) {
-                    meter.take(measure, now_ns, delay_ns);
-                }
-            }
-        }
-        let marked = packet.flags().has(Flags::MARKED);
-        if flow.offload.is_some() {
-            return self.take_in(packet, segment, marked);
-        }
-        let ack = flow.receiver.handle_data(now, segment, marked);
-        self.answer(packet.flow(), ack)
-    }
-
-    /// The receiver took segment `trigger` in sequence, and has nothing else to report.
-    #[inline(always)]
-    fn answer_plainly(&mut self, slot: u32, trigger: u32) -> Result<(), PhysicsViolation> {
-        let flow = &mut self.flows[slot as usize];
-        let cumulative = flow.receiver.next_expected();
-        if cumulative >= flow.segments && flow.finish == Time::NEVER {
-            return self.reach(slot, Some(AckSegment::plain(cumulative, trigger)));
-        }
-        let packet = flow.plain_ack(slot, trigger);
-        self.inject(packet);
-        Ok(())
-    }
-
-    /// The receiver took data, and may have an acknowledgment to send.
-    fn answer(&mut self, slot: u32, ack: Option<AckSegment>) -> Result<(), PhysicsViolation> {
-        let flow = &mut self.flows[slot as usize];
-        if flow.receiver.next_expected() >= flow.segments && flow.finish == Time::NEVER {
-            return self.reach(slot, ack);
-        }
-        self.acknowledge(slot, ack);
-        Ok(())
-    }
-
-    fn acknowledge(&mut self, slot: u32, ack: Option<AckSegment>) {
-        match ack {
-            Some(ack) => self.send_ack(slot, ack),
-            None => self.watch_receiver(slot),
-        }
-    }
-
-    /// As `answer`: the receiver of the flow holds all of it, or of its first write.
-    #[cold]
-    #[inline(never)]
-    fn reach(&mut self, slot: u32, ack: Option<AckSegment>) -> Result<(), PhysicsViolation> {
-        let flow = &mut self.flows[slot as usize];
-        flow.reach(self.now)?;
-        match flow.waiter {
-            Some(waiter) if flow.finish != Time::NEVER => self.follow(slot, waiter),
-            _ => {}
-        }
-        self.acknowledge(slot, ack);
-        Ok(())
-    }
-
-    fn send_ack(&mut self, slot: u32, ack: AckSegment) {
-        let flow = &mut self.flows[slot as usize];
-        let packet = flow.ack_packet(slot, ack, &mut self.blocks);
-        if flow.adorns_acks {
-            return self.adorn_ack(slot, packet);
-        }
-        self.inject(packet);
-    }
-
-    #[inline(always)]
-    fn deliver_ack(&mut self, packet: Packet) {
-        let slot = packet.flow();
-        let flow = &mut self.flows[slot as usize];
-        if !flow.hears_more
-            && packet.is_of(flow.ack)
-            && flow.sender.handle_plain_ack(self.now, packet.seq(), packet.trigger())
-        {
-            return self.pump_here(slot);
-        }
-        self.deliver_any_ack(packet);
-    }
-
-    #[inline(never)]
-    fn deliver_any_ack(&mut self, packet: Packet) {
-        let flow = &mut self.flows[packet.flow() as usize];
-        let ack = AckSegment {
-            cumulative: packet.seq(),
-            trigger: packet.trigger(),
-            trigger_retransmitted: packet.flags().has(Flags::RETRANSMISSION),
-            class: packet.class() - flow.base_class,
-            ecn_echo: packet.flags().has(Flags::ECN_ANSWER),
-        };
-        if flow.hears_more {
-            flow.hear_more(&self.blocks, &mut self.fabric, self.now, packet);
-        }
-        flow.sender.handle_ack(self.now, ack, self.blocks.at(packet.blocks()));
-        if packet.blocks() != NO_BLOCKS {
-            self.blocks.release(packet.blocks());
-            self.blocks.expect(self.fabric.expected_blocks());
-        }
-        if ack.class == 0 {
-            self.pump(packet.flow());
-        }
-    }
-
-    fn send_syn_ack(&mut self, syn: Packet) {
-        let flow = &mut self.flows[syn.flow() as usize];
-        flow.in_network += 1;
-        let mut packet = control_packet(syn.flow(), flow.reverse, Flags::SYN_ACK, flow.base_class);
-        if syn.flags().has(Flags::RATE_HEADER) {
-            packet.set(Flags::RATE_HEADER);
-            packet.set_trigger(syn.trigger());
-        }
-        self.inject(packet);
     }
 
     #[inline(always)]

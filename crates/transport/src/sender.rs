@@ -381,8 +381,9 @@ impl Sender {
         self.sent_at[seq as usize & (self.sent_at.len() - 1)]
     }
 
+    /// As [`handle_ack`](Self::handle_ack), where [`handle_plain_ack`](Self::handle_plain_ack) was not asked, or in vain.
     #[inline(never)]
-    fn handle_any_ack(&mut self, now: Time, ack: AckSegment, blocks: &[SackBlock]) {
+    pub fn handle_any_ack(&mut self, now: Time, ack: AckSegment, blocks: &[SackBlock]) {
         if ack.cumulative > self.sent_end() {
             return;
         }

@@ -110,7 +110,7 @@ impl Priority {
             return None;
         }
         let victim = self.classes[lowest].pop_newest()?;
-        self.account_departure(lowest, &victim);
+        self.account_departure(lowest, self.classes[lowest].is_empty(), &victim);
         Some(victim)
     }
 
@@ -120,16 +120,19 @@ impl Priority {
             return None;
         }
         let highest = self.occupied.trailing_zeros() as usize & (CLASSES - 1);
-        let packet = self.classes[highest].pop_and_rewind()?;
-        self.account_departure(highest, &packet);
+        let waiting = &mut self.classes[highest];
+        let packet = *waiting.pop_in_place();
+        let is_empty = waiting.rewind_if_empty();
+        self.account_departure(highest, is_empty, &packet);
         Some(packet)
     }
 
-    #[inline]
-    fn account_departure(&mut self, class: usize, packet: &Packet) {
+    /// `packet` has left its class, which is empty now or not.
+    #[inline(always)]
+    fn account_departure(&mut self, class: usize, is_empty: bool, packet: &Packet) {
         self.backlog_bytes -= packet.wire_bytes();
         self.backlog_packets -= 1;
-        self.occupied &= !(u8::from(self.classes[class].is_empty()) << class);
+        self.occupied &= !(u8::from(is_empty) << class);
     }
 
     #[inline]

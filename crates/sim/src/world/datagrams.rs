@@ -18,7 +18,7 @@ impl<F: Fabric> World<F> {
             // Numbers of flows have 32 bits: under ECMP, no flow has the same hash.
             let path = self.routes.links(&self.network, spec.from, spec.to, u64::from(index) | 1 << 32);
             let Some(path) = path else { unreachable!("paths were checked before the run") };
-            self.fabric.set_route(self.first_route, &path, self.route_end(spec.to));
+            self.fabric.set_route(self.now, self.first_route, &path, self.route_end(spec.to));
             self.cross_traffic.push(Source::new(spec, index, self.first_route, self.seed));
             self.first_route += self.route_stride;
             self.await_datagrams(index);

@@ -42,7 +42,7 @@ impl<F: Fabric> World<F> {
 
     /// Ends the run: writes the rows of open flows and links, and checks the laws.
     pub(crate) fn finish(mut self) -> Result<Records, PhysicsViolation> {
-        self.fabric.settle(self.now);
+        self.fabric.end(self.now);
         while let Some(packet) = self.fabric.take_dropped() {
             self.bury(packet);
         }

@@ -35,7 +35,7 @@ impl Queueing {
 impl<F: Fabric> World<F> {
     /// What a flow that minds its interface sends next: nothing where it has to wait for room. Those that send from the tail
     /// are told whether the interface is idle.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn poll_minding_interface(&mut self, slot: u32) -> Option<Transmit> {
         let flow = &self.flows[slot as usize];
         let uplink = self.fabric.first_link(flow.forward);

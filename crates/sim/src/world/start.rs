@@ -114,8 +114,8 @@ impl<F: Fabric> World<F> {
         let forward = self.first_route + slot * 2 * self.route_stride;
         let reverse = forward + self.route_stride;
         let forward_end = if is_logged { AT_INTERFACE } else { self.route_end(spec.dst) };
-        self.fabric.set_route(forward, &there, forward_end);
-        self.fabric.set_route(reverse, &back, self.route_end(spec.src));
+        self.fabric.set_route(self.now, forward, &there, forward_end);
+        self.fabric.set_route(self.now, reverse, &back, self.route_end(spec.src));
         self.plan_drops(id, slot);
         let adorns_acks = asks_for_rate || echo != Echo::Nothing || !to.ack_cost.is_zero();
         let offload = Offload::of(&from, &to, &transport, echo != Echo::Nothing);
@@ -146,7 +146,7 @@ impl<F: Fabric> World<F> {
             echo,
             measure,
             echo_ns: 0,
-            receives_plainly: !adorns_acks && !stamps && offload.is_none(),
+            receives_plainly: !adorns_acks && offload.is_none(),
             adorns_acks,
             ack_cost: to.ack_cost,
             reads_backlog: needs.nic_backlog,

@@ -98,12 +98,12 @@ impl Known {
     }
 }
 
-fn converse(seed: u64, sack: bool, cc: Box<dyn CongestionControl>) {
+fn converse(seed: u64, sack: bool, cc: Box<dyn CongestionControl>, shortens: bool) -> Wire {
     let mut rng = Stream::new(seed, Domain::Test, 0);
     let story = Story::draw(&mut rng, sack);
     let is_tail_user = cc.uses_tail();
     let mut wire = Wire::new(story.config, cc, story.script(rng));
-    (wire.one_way, wire.busy) = (story.one_way, story.busy);
+    (wire.one_way, wire.busy, wire.shortens) = (story.one_way, story.busy, shortens);
     let mut known = Known::default();
     let (mut seen, mut timeouts) = (0, 0);
     let mut tail = BTreeSet::new();
@@ -154,6 +154,7 @@ fn converse(seed: u64, sack: bool, cc: Box<dyn CongestionControl>) {
     // What is still on its way finds a sender at rest.
     wire.run_until(wire.now + Dur::from_secs(1000));
     assert_eq!(wire.sender.next_timer(), Time::NEVER);
+    wire
 }
 
 /// A controller that stands alone, or rc3 around it.
@@ -174,9 +175,28 @@ fn whatever_happens_everything_arrives_and_no_law_is_broken() {
             for seed in 0..SCRIPTS {
                 let feed = if seed % 2 == 0 { "pull" } else { "push" };
                 let name = controller.name;
-                let told = std::panic::catch_unwind(|| converse(seed, sack, built(name, inside, feed)));
+                let told = std::panic::catch_unwind(|| converse(seed, sack, built(name, inside, feed), true));
                 assert!(told.is_ok(), "seed {seed}, {name}, inside rc3: {inside}, sack: {sack}");
             }
         }
     }
+}
+
+#[test]
+fn the_short_ways_lead_to_the_same() {
+    let mut shortened = [0; 2];
+    for seed in 0..SCRIPTS {
+        for (name, sack) in [("newreno", true), ("newreno", false), ("cubic", true), ("dctcp", true)] {
+            let [short, long] =
+                [true, false].map(|shortens| converse(seed, sack, built(name, false, "push"), shortens));
+            assert_eq!(short.sent, long.sent, "seed {seed}, {name}, sack: {sack}");
+            assert_eq!(short.windows, long.windows, "seed {seed}, {name}, sack: {sack}");
+            assert_eq!(long.shortened, [0, 0]);
+            shortened = [0, 1].map(|end| shortened[end] + short.shortened[end]);
+        }
+    }
+    assert!(
+        shortened.iter().all(|&times| times > 20_000),
+        "data and acknowledgments went the short way {shortened:?} times"
+    );
 }

@@ -121,6 +121,10 @@ pub struct Wire {
     pub explicit_rate: Option<Rate>,
     /// The acknowledgment that the sender heard last.
     pub heard: Option<(AckSegment, Vec<SackBlock>)>,
+    /// Whether the ends take what is plain by their short ways.
+    pub shortens: bool,
+    /// How often they did.
+    pub shortened: [u64; 2],
 }
 
 impl Wire {
@@ -142,6 +146,8 @@ impl Wire {
             copies: BTreeMap::new(),
             explicit_rate: None,
             heard: None,
+            shortens: true,
+            shortened: [0; 2],
         }
     }
 
@@ -218,12 +224,27 @@ impl Wire {
             Item::Syn => self.send(Item::SynAck),
             Item::SynAck => self.sender.handle_syn_ack(self.now),
             Item::Data(segment) => {
-                if let Some(ack) = self.receiver.handle_data(self.now, segment, marked) {
+                let Segment { seq, payload_bytes, .. } = segment;
+                let plain = Segment { seq, payload_bytes, class: 0, retransmission: false, window_reduced: false };
+                let shortens = self.shortens && segment == plain && !marked;
+                let ack = if shortens && self.receiver.take_next(seq, payload_bytes) {
+                    self.shortened[0] += 1;
+                    Some(AckSegment::plain(self.receiver.next_expected(), seq))
+                } else {
+                    self.receiver.handle_data(self.now, segment, marked)
+                };
+                if let Some(ack) = ack {
                     self.send(Item::Ack(ack));
                 }
             }
             Item::Ack(ack) => {
-                self.sender.handle_ack(self.now, ack, blocks);
+                let AckSegment { cumulative, trigger, .. } = ack;
+                let shortens = self.shortens && blocks.is_empty() && ack == AckSegment::plain(cumulative, trigger);
+                if shortens && self.sender.handle_plain_ack(self.now, cumulative, trigger) {
+                    self.shortened[1] += 1;
+                } else {
+                    self.sender.handle_any_ack(self.now, ack, blocks);
+                }
                 self.heard = Some((ack, blocks.to_vec()));
             }
         }

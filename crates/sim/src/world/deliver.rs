@@ -1,0 +1,204 @@
+//! Packets at their hosts: what data, acknowledgments and handshakes lead to.
+//!
+//! What is plain (class 0, in sequence, nothing to report) takes a short way, on which a comparison with the form of the
+//! flow's packets stands for looking at every field.
+
+use super::{Echo, World, control_packet};
+use crate::fabric::Fabric;
+use crate::packet::{Flags, NO_BLOCKS, Packet};
+use crate::physics::PhysicsViolation;
+use crate::rate_header::decode_rate;
+use sparelane_core::Time;
+use sparelane_transport::{AckSegment, HEADER_BYTES, Segment};
+
+impl<F: Fabric> World<F> {
+    /// A packet has come from its host's interface, which it did not pass at once.
+    #[inline(never)]
+    pub(super) fn deliver_late(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
+        self.deliver(packet)
+    }
+
+    /// A packet is at its host.
+    #[inline(always)]
+    pub(super) fn deliver(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
+        self.delivered += 1;
+        let Some(flow) = self.flows.get_mut(packet.flow() as usize) else { return self.deliver_datagram(packet) };
+        flow.in_network -= 1;
+        let is_alone = flow.in_network == 0;
+        match packet.flags().kind() {
+            Flags::DATA => self.deliver_data(packet)?,
+            Flags::ACK => self.deliver_ack(packet),
+            Flags::SYN => self.send_syn_ack(packet),
+            _ => self.deliver_syn_ack(packet),
+        }
+        if is_alone {
+            self.close_if_over(packet.flow());
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn deliver_syn_ack(&mut self, packet: Packet) {
+        let flow = &mut self.flows[packet.flow() as usize];
+        if packet.flags().has(Flags::RATE_HEADER) {
+            flow.sender.handle_explicit_rate(decode_rate(packet.trigger()));
+        }
+        flow.sender.handle_syn_ack(self.now);
+        self.pump(packet.flow());
+    }
+
+    #[inline(always)]
+    fn deliver_data(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
+        let slot = packet.flow();
+        let flow = &mut self.flows[slot as usize];
+        let payload_bytes = packet.wire_bytes() as u32 - HEADER_BYTES as u32;
+        let is_plain = flow.receives_plainly && packet.is_like(flow.data);
+        if is_plain && flow.receiver.take_next(packet.seq(), payload_bytes) {
+            if flow.stamps {
+                self.measure(slot, packet.blocks());
+            }
+            return self.answer_plainly(slot, packet.seq());
+        }
+        self.deliver_any_data(packet, payload_bytes)
+    }
+
+    /// A data packet arrived that was sent at `sent_ns`.
+    #[inline(never)]
+    fn measure(&mut self, slot: u32, sent_ns: u32) {
+        let flow = &mut self.flows[slot as usize];
+        let now_ns = self.now.as_ps() / 1000;
+        let delay_ns = (now_ns as u32).wrapping_sub(sent_ns);
+        flow.echo_ns = if flow.echo == Echo::ReceiveTime { now_ns as u32 } else { delay_ns };
+        if let (Some(measure), Some(meter)) = (&mut flow.measure, &mut self.meter) {
+            meter.take(measure, now_ns, delay_ns);
+        }
+    }
+
+    #[inline(always)]
+    fn deliver_any_data(&mut self, packet: Packet, payload_bytes: u32) -> Result<(), PhysicsViolation> {
+        let slot = packet.flow();
+        if packet.flags().has(Flags::STAMPED) {
+            self.measure(slot, packet.blocks());
+        }
+        let flow = &mut self.flows[slot as usize];
+        if packet.flags().has(Flags::RATE_HEADER) {
+            flow.echoed_rate = packet.trigger();
+        }
+        let segment = Segment {
+            seq: packet.seq(),
+            payload_bytes,
+            class: packet.class() - flow.base_class,
+            retransmission: packet.flags().has(Flags::RETRANSMISSION),
+            window_reduced: packet.flags().has(Flags::ECN_ANSWER),
+        };
+        let marked = packet.flags().has(Flags::MARKED);
+        if flow.offload.is_some() {
+            return self.take_in(packet, segment, marked);
+        }
+        let ack = flow.receiver.handle_data(self.now, segment, marked);
+        self.answer(slot, ack)
+    }
+
+    /// The receiver took segment `trigger` in sequence, and has nothing else to report.
+    #[inline(always)]
+    fn answer_plainly(&mut self, slot: u32, trigger: u32) -> Result<(), PhysicsViolation> {
+        let flow = &mut self.flows[slot as usize];
+        let cumulative = flow.receiver.next_expected();
+        if cumulative >= flow.segments && flow.finish == Time::NEVER {
+            return self.reach(slot, Some(AckSegment::plain(cumulative, trigger)));
+        }
+        let packet = flow.plain_ack(slot, trigger);
+        self.inject(packet);
+        Ok(())
+    }
+
+    /// The receiver took data, and may have an acknowledgment to send.
+    #[inline(always)]
+    pub(super) fn answer(&mut self, slot: u32, ack: Option<AckSegment>) -> Result<(), PhysicsViolation> {
+        let flow = &mut self.flows[slot as usize];
+        if flow.receiver.next_expected() >= flow.segments && flow.finish == Time::NEVER {
+            return self.reach(slot, ack);
+        }
+        self.acknowledge(slot, ack);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn acknowledge(&mut self, slot: u32, ack: Option<AckSegment>) {
+        match ack {
+            Some(ack) => self.send_ack(slot, ack),
+            None => self.watch_receiver(slot),
+        }
+    }
+
+    /// As `answer`: the receiver of the flow holds all of it, or of its first write.
+    #[cold]
+    #[inline(never)]
+    fn reach(&mut self, slot: u32, ack: Option<AckSegment>) -> Result<(), PhysicsViolation> {
+        let flow = &mut self.flows[slot as usize];
+        flow.reach(self.now)?;
+        match flow.waiter {
+            Some(waiter) if flow.finish != Time::NEVER => self.follow(slot, waiter),
+            _ => {}
+        }
+        self.acknowledge(slot, ack);
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub(super) fn send_ack(&mut self, slot: u32, ack: AckSegment) {
+        let flow = &mut self.flows[slot as usize];
+        let packet = flow.ack_packet(slot, ack, &mut self.blocks);
+        if flow.adorns_acks {
+            return self.adorn_ack(slot, packet);
+        }
+        self.inject(packet);
+    }
+
+    #[inline(always)]
+    fn deliver_ack(&mut self, packet: Packet) {
+        let slot = packet.flow();
+        let flow = &mut self.flows[slot as usize];
+        if !flow.hears_more
+            && packet.is_of(flow.ack)
+            && flow.sender.handle_plain_ack(self.now, packet.seq(), packet.trigger())
+        {
+            return self.pump_here(slot);
+        }
+        self.deliver_any_ack(packet);
+    }
+
+    #[inline(never)]
+    fn deliver_any_ack(&mut self, packet: Packet) {
+        let flow = &mut self.flows[packet.flow() as usize];
+        let ack = AckSegment {
+            cumulative: packet.seq(),
+            trigger: packet.trigger(),
+            trigger_retransmitted: packet.flags().has(Flags::RETRANSMISSION),
+            class: packet.class() - flow.base_class,
+            ecn_echo: packet.flags().has(Flags::ECN_ANSWER),
+        };
+        if flow.hears_more {
+            flow.hear_more(&self.blocks, &mut self.fabric, self.now, packet);
+        }
+        flow.sender.handle_any_ack(self.now, ack, self.blocks.at(packet.blocks()));
+        if packet.blocks() != NO_BLOCKS {
+            self.blocks.release(packet.blocks());
+            self.blocks.expect(self.fabric.expected_blocks());
+        }
+        if ack.class == 0 {
+            self.pump(packet.flow());
+        }
+    }
+
+    fn send_syn_ack(&mut self, syn: Packet) {
+        let flow = &mut self.flows[syn.flow() as usize];
+        flow.in_network += 1;
+        let mut packet = control_packet(syn.flow(), flow.reverse, Flags::SYN_ACK, flow.base_class);
+        if syn.flags().has(Flags::RATE_HEADER) {
+            packet.set(Flags::RATE_HEADER);
+            packet.set_trigger(syn.trigger());
+        }
+        self.inject(packet);
+    }
+}
