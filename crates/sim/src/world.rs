@@ -207,7 +207,7 @@ impl Flow {
     /// An acknowledgment of this flow, which is in `slot`, on its way from now on.
     #[inline(always)]
     fn ack_packet(&mut self, slot: u32, ack: AckSegment, blocks: &mut BlockSlab) -> Packet {
-        let mut packet = self.plain_ack(slot, ack.trigger);
+        let mut packet = self.plain_ack(slot, ack.cumulative, ack.trigger);
         packet.set_blocks(blocks.store(self.receiver.sack_blocks()));
         if ack.trigger_retransmitted {
             packet.set(Flags::RETRANSMISSION);
@@ -219,11 +219,11 @@ impl Flow {
         packet
     }
 
-    /// As `ack_packet`, of what the receiver holds in sequence, with nothing else to report.
+    /// As `ack_packet`, with nothing else to report.
     #[inline(always)]
-    fn plain_ack(&mut self, slot: u32, trigger: u32) -> Packet {
+    fn plain_ack(&mut self, slot: u32, cumulative: u32, trigger: u32) -> Packet {
         self.in_network += 1;
-        Packet::of(self.ack, slot, self.receiver.next_expected(), self.reverse, trigger, HEADER_BYTES as u32)
+        Packet::of(self.ack, slot, cumulative, self.reverse, trigger, HEADER_BYTES as u32)
     }
 
     /// The class on the wire of the segment that waits for the interface to be idle, if one does.

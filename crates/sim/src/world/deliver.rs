@@ -107,7 +107,7 @@ impl<F: Fabric> World<F> {
         if cumulative >= flow.segments && flow.finish == Time::NEVER {
             return self.reach(slot, Some(AckSegment::plain(cumulative, trigger)));
         }
-        let packet = flow.plain_ack(slot, trigger);
+        let packet = flow.plain_ack(slot, cumulative, trigger);
         self.inject(packet);
         Ok(())
     }
