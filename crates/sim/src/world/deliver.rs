@@ -168,7 +168,7 @@ impl<F: Fabric> World<F> {
         self.deliver_any_ack(packet);
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn deliver_any_ack(&mut self, packet: Packet) {
         let flow = &mut self.flows[packet.flow() as usize];
         let ack = AckSegment {
