@@ -72,11 +72,8 @@ pub(crate) struct Flow {
     reverse: u32,
     /// Segments that make it complete, or its first write; `u32::MAX` for a flow without end that is written at once.
     segments: u32,
-    finish: Time,
     /// The earliest live entry of the sender in the timers.
     sender_entry: Time,
-    /// What its packets pass before they are with the receiver, if anything.
-    offload: Option<Box<Offload>>,
     /// What is measured about it, if anything.
     measure: Option<Box<FlowMeasure>>,
     /// What the network adds to the classes that both ends know: class 0 of the transport is this one on the wire.
@@ -103,6 +100,9 @@ pub(crate) struct Flow {
     /// Its number, in order of start; also its row in the results.
     pub(crate) id: u32,
     start: Time,
+    finish: Time,
+    /// What its packets pass before they are with the receiver, if anything.
+    offload: Option<Box<Offload>>,
     /// The least completion time that its path allows.
     ideal: Dur,
     /// The earliest live entry of the receiver in the timers.
