@@ -104,16 +104,8 @@ impl<T: Copy + Default> Ring<T> {
         Some(*item)
     }
 
-    /// As [`Ring::pop`], but an emptied ring begins again at position zero: one that is often empty then uses
-    /// the same few cache lines, however long it once was.
-    #[inline(always)]
-    pub fn pop_and_rewind(&mut self) -> Option<T> {
-        let item = self.pop()?;
-        self.rewind_if_empty();
-        Some(item)
-    }
-
-    /// An empty ring begins again at position zero. Returns whether it is empty.
+    /// An empty ring begins again at position zero: one that is often empty then uses the same few cache lines, however long
+    /// it once was. Returns whether it is empty.
     #[inline(always)]
     pub fn rewind_if_empty(&mut self) -> bool {
         let is_empty = self.is_empty();
@@ -223,9 +215,9 @@ mod tests {
         for item in 0..3 {
             ring.push(item);
         }
-        assert_eq!((ring.pop_and_rewind(), ring.head(), ring.tail()), (Some(0), 1, 3));
-        assert_eq!((ring.pop_and_rewind(), ring.pop_and_rewind()), (Some(1), Some(2)));
-        assert_eq!((ring.head(), ring.tail(), ring.pop_and_rewind()), (0, 0, None));
+        assert_eq!((ring.pop(), ring.rewind_if_empty(), ring.head(), ring.tail()), (Some(0), false, 1, 3));
+        assert_eq!((ring.pop(), ring.pop()), (Some(1), Some(2)));
+        assert_eq!((ring.rewind_if_empty(), ring.head(), ring.tail(), ring.pop()), (true, 0, 0, None));
     }
 
     #[test]

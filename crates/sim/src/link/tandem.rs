@@ -90,7 +90,7 @@ impl Link {
         }
         self.busy = match self.wire.len() {
             0 => self.busy.min(now),
-            _ => Time::ZERO + (self.wire.at(self.wire.tail() - 1).at - (Time::ZERO + self.delay)),
+            _ => Time::ZERO + (self.wire.newest_slot().at - (Time::ZERO + self.delay)),
         };
         Some(packet)
     }
