@@ -29,9 +29,9 @@ PRINTED = {
 
 FEWER_DROPS = (
     "RC3 loses fewer low-priority packets here than in the authors' runs (see rc3/drops), so fewer segments wait until "
-    "TCP sends them. Memory decides it: where all queues of a router share 5 MB (rows of rc3/fig8-load), instead of 5 "
-    "MB each as in the authors' code, the reductions at 50 % load are within 5 points of the paper's. Why theirs dropped "
-    "more is not known"
+    "TCP sends them. Memory decides it: where all queues of a router share 5 MB (rows of rc3/fig8-load), instead of "
+    "5 MB each as in the authors' code, the reductions at 50 % load are within 5 points of the paper's. "
+    "Why theirs dropped more is not known"
 )
 
 ANOTHER_READING = "not the authors' setting: it shows what less memory does"
