@@ -104,7 +104,7 @@ fn mistakes_of_form() {
         (
             "duration = \"5s\"",
             "duration = \"5s\"\nrouting = \"ecm\"",
-            "x.toml:2: routing = \"ecm\": unknown; allowed: single-path, ecmp; did you mean \"ecmp\"?",
+            "x.toml:2: routing = \"ecm\": unknown; allowed: single-path, first-cable, ecmp; did you mean \"ecmp\"?",
         ),
         (
             "[queue]",

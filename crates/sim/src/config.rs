@@ -261,7 +261,10 @@ pub enum Routing {
     /// step, and the same path back.
     #[default]
     SinglePath,
-    /// Each flow picks a next hop at every router by a hash of its number, in each direction anew.
+    /// At every router the exit whose cable comes first in [`Network::cables`], in each direction by itself: as the global
+    /// routing of ns-3, whose interfaces have the order in which their links were made. The way back may be another one.
+    FirstCable,
+    /// Each flow picks a next hop at every router by a hash of the run's seed and its number, in each direction anew.
     PerFlowEcmp,
 }
 

@@ -15,6 +15,7 @@ fn paper(network: &Network, seconds: u64) -> PoissonSpec {
         sources: network.hosts(),
         destinations: Destinations::BehindAnotherRouter,
         rate: ArrivalRate::Load(0.3, LoadOn::Access),
+        routing: Routing::SinglePath,
         sizes: rc3_flow_sizes(),
         start: Time::ZERO,
         end: Time::ZERO + Dur::from_secs(seconds),
@@ -121,6 +122,17 @@ fn on_the_balanced_core_every_way_to_count_load_agrees() {
         // The printed capacities are rounded up to a Mb/s: at most 0.04 % above the rule's.
         assert!((rate(on) / rate(LoadOn::Access) - 1.0).abs() < 5e-4, "{on:?}");
     }
+}
+
+/// The most that a core link of Internet-2 has is then five times the load of the hosts' links.
+#[test]
+fn the_busiest_core_link_is_that_of_the_runs_routing() {
+    let network = internet2();
+    let rate = |routing| {
+        let spec = PoissonSpec { rate: ArrivalRate::Load(0.3, LoadOn::BusiestCore), routing, ..paper(&network, 1) };
+        Poisson::new(&network, spec, 1).unwrap().flows_per_second()
+    };
+    assert!((rate(Routing::SinglePath) / rate(Routing::FirstCable) / 5.0 - 1.0).abs() < 1e-3);
 }
 
 #[test]
