@@ -1,7 +1,7 @@
 //! What Poisson workloads promise.
 
 use super::*;
-use crate::topology::{Dumbbell, HostCable, Internet2};
+use crate::topology::{Dumbbell, Internet2};
 use crate::workload::rc3_flow_sizes;
 use sparelane_core::Rate;
 
@@ -201,12 +201,12 @@ fn hosts_without_a_partner_or_core_are_refused() {
         let spec = PoissonSpec { destinations, rate, ..paper(network, 1) };
         Poisson::new(network, spec, 1).unwrap_err().to_string()
     };
-    crate::topology::attach_hosts(&mut network, 1, HostCable::even(Rate::from_gbps(1), Dur::ZERO)).unwrap();
+    crate::topology::attach_hosts(&mut network, 1, Rate::from_gbps(1), Dur::ZERO).unwrap();
     assert_eq!(
         error(&network, Destinations::AnyOther, LoadOn::Access),
         "source `h1` has nobody to send to; needed: another host"
     );
-    crate::topology::attach_hosts(&mut network, 1, HostCable::even(Rate::from_gbps(1), Dur::ZERO)).unwrap();
+    crate::topology::attach_hosts(&mut network, 1, Rate::from_gbps(1), Dur::ZERO).unwrap();
     assert_eq!(
         error(&network, Destinations::BehindAnotherRouter, LoadOn::Access),
         "source `h1` has nobody to send to; needed: a host at another router"
