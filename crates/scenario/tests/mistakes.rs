@@ -619,7 +619,7 @@ fn mistakes_in_queues_that_differ() {
     );
     assert_eq!(
         changed("[nic]", "[nic]\nlow_priority = \"drop\""),
-        "x.toml:6: nic.low_priority: unknown key; allowed: full, kind, limit, mark_at, rcp, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold"
+        "x.toml:6: nic.low_priority: unknown key; allowed: full, kind, limit, mark_at, room, rcp, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold"
     );
 }
 
