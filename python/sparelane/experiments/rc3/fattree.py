@@ -32,7 +32,7 @@ CONTEXTS = {LINKS_THERE_AND_BACK * delay_us: _context(delay_us, part) for delay_
 PRINTED = {"over flows": 45.0, "over bytes": 66.0}
 
 ASSUMPTIONS = (
-    *internet2.assumptions(STOP_S)[2:],
+    *internet2.assumptions(STOP_S)[3:],
     "A fat tree of routers with four ports: 16 hosts, all links 100 Gb/s; the paper says only that it is a fat tree of "
     "100 Gb/s links. A flow takes one of the equal paths, by a hash of its number, to a host at another router.",
     "The paper gives no delays, on which the gain depends: five are tried, the same for every link, and the printed "

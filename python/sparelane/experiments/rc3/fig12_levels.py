@@ -54,7 +54,7 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
 
 def draw(evaluation: Evaluation) -> Figure:
     """Completion times by number of levels, over flows and over bytes."""
-    return draw_completion(evaluation, [setting.name for setting in SETTINGS], "levels of low priority", rule="")
+    return draw_completion(evaluation, [setting.name for setting in SETTINGS], "levels of low priority")
 
 
 EXPERIMENT = Experiment(
