@@ -55,10 +55,11 @@ ASSUMPTIONS = (
     *internet2.ASSUMPTIONS,
     "A video is 2.14 MB: 1.5 MB at the flow's start and 64 KB 100 ms, 200 ms, ... 1 s later, as in the transfer that "
     "the paper emulates; it does not say how long its videos were.",
-    'Of the setting the paper says "in our experimental topology", in a section on simulations. Ours is the baseline with '
-    "its flows at 30 % load, and beside them one video a second from each host, 1.7 % more; all flows use the one scheme, "
-    "or all the other. The words may as well mean the testbed of section 5.2, two servers with a round trip of 20 ms and "
-    "an initial window of 10: one video there, at each of its two rates, stands beside the same number.",
+    'Of the setting the paper says "in our experimental topology", in a section on simulations. Ours is the baseline '
+    "with its flows at 30 % load, and beside them one video a second from each host, 1.7 % more; all flows use the "
+    "one scheme, or all the other. The words may as well mean the testbed of section 5.2, two servers with a round "
+    "trip of 20 ms and an initial window of 10: one video there, at each of its two rates, stands beside the same "
+    "number.",
     "Buffering ends when the receiver holds the first 1.5 MB. Each of the two times is averaged over the videos that "
     "have it in both runs.",
     'The paper says of buffering that it took "slightly over 70%" less time, and of large videos that they "did not '
@@ -66,8 +67,8 @@ ASSUMPTIONS = (
 )
 
 ANOTHER_PLACE = (
-    "the paper does not say where, nor at what load: at 50 % load it was less (rows beside), and on the testbed at 1 Gb/s "
-    'it is what the paper prints, "slightly over 70%"'
+    "the paper does not say where, nor at what load: at 50 % load it was less (rows beside), and on the testbed at 1 "
+    'Gb/s it is what the paper prints, "slightly over 70%"'
 )
 
 BUFFERING = next(iter(TIMED))

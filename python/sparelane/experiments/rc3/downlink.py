@@ -39,14 +39,14 @@ ASSUMPTIONS = (
     'The paper says only: "Even in the worst case context we evaluated, when downlink rather than uplink capacities '
     'bottlenecked transmission, RC3 still outperformed baseline TCP by 10%". It gives no rates, load or average.',
     "Downlink: hosts send at 1 Gb/s into the baseline's core and receive at 100 Mb/s; the load of the downlinks is 30 "
-    "%, and hosts send at 3 % of their rate; buffers of 500 KB, the delay-bandwidth product of 100 Mb/s and 40 ms. Beside it, "
-    "as in rc3/fig9-bdp: hosts that send and receive at 100 Mb/s, and a core in proportion.",
+    "%, and hosts send at 3 % of their rate; buffers of 500 KB, the delay-bandwidth product of 100 Mb/s and 40 ms. "
+    "Beside it, as in rc3/fig9-bdp: hosts that send and receive at 100 Mb/s, and a core in proportion.",
 )
 
 REASONS = {
     (f"{DOWNLINK.name} over flows", "reduction"): "the paper gives neither rates nor buffers, and the gain depends on "
-    "both: in the rows below it is about what the paper prints where buffers are 100 KB, or where downlinks have 10 Mb/s, "
-    "and more than four times that with downlinks of 500 Mb/s; which of them the authors had is not known"
+    "both: in the rows below it is about what the paper prints where buffers are 100 KB, or where downlinks have 10 "
+    "Mb/s, and more than four times that with downlinks of 500 Mb/s; which of them the authors had is not known"
 }
 
 

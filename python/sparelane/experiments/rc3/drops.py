@@ -28,15 +28,15 @@ ASSUMPTIONS = (
     *internet2.ASSUMPTIONS,
     "A drop rate is packets dropped by queues over data packets sent, of all priorities together: the slides' high and "
     "low rates add up to their total.",
-    'The whole run counts, from the first flow to the end at 5 s. The slides do not say how long theirs ran: rows "runs '
-    'of 10 s" are of twice the length, at 30 and 50 % load, where they cost least.',
+    "The whole run counts, from the first flow to the end at 5 s. The slides do not say how long theirs ran: rows "
+    '"runs of 10 s" are of twice the length, at 30 and 50 % load, where they cost least.',
     'Rows "of the workload" divide by the packets that the flows hold instead, each once: the slides do not say what '
     "their percentages are of.",
 )
 
 GROWS = (
-    "grows with the run, since the links that carry more than their share are still filling up at 5 s: the rows of runs of "
-    "10 s are nearer to the slides, whose runs may have been longer still"
+    "grows with the run, since the links that carry more than their share are still filling up at 5 s: the rows of "
+    "runs of 10 s are nearer to the slides, whose runs may have been longer still"
 )
 
 REASONS = {

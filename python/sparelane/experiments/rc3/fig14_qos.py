@@ -13,7 +13,6 @@ from sparelane.experiments.rc3 import internet2, variants
 from sparelane.experiments.rc3.internet2 import AVERAGES, BASELINE
 from sparelane.experiments.rc3.variants import Variant, mix
 
-
 CRITICAL = "critical flows"
 OTHERS = "other flows"
 
@@ -59,9 +58,7 @@ SERVICES = (
 
 # What the gain hangs on: the same where all links are loaded alike.
 EVEN = BASELINE.varied("even paths", internet2.EVEN_PATHS)
-ON_EVEN_PATHS = tuple(
-    replace(service, variant=replace(service.variant, base=EVEN), printed={}) for service in SERVICES
-)
+ON_EVEN_PATHS = tuple(replace(service, variant=replace(service.variant, base=EVEN), printed={}) for service in SERVICES)
 
 REGULAR = {"over flows": 0.126, "over bytes": 0.435}
 
@@ -74,6 +71,7 @@ ASSUMPTIONS = (
     'Of the other flows the paper says only that a higher class for the critical ones cost them "a very slight (<2%) '
     'penalty", and RC3 for the critical ones gave them "a slight (<1%) improvement".',
 )
+
 
 def plan(effort: Effort) -> Sequence[Simulation]:
     """All TCP, a higher class for a tenth of the flows, and RC3 for a tenth; a full effort also on even paths."""

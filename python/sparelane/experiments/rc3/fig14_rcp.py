@@ -13,7 +13,6 @@ from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES
 from sparelane.experiments.rc3.internet2 import AVERAGES
 from sparelane.experiments.rc3.variants import Shared, Variant
 
-
 # The defaults of [queue.rcp] are the constants of the authors' code.
 RCP = Variant("RCP", ("scheme.rcp.controller=rcp", "workload.scheme=rcp", "queue.rcp={}", "queue.kind=fifo"))
 
@@ -37,6 +36,7 @@ ASSUMPTIONS = (
     "The paper prints the two averages only; of sizes it says that RCP is about as good as RC3 for large flows, and "
     "imposes a penalty on the smallest, of 1 to 4 packets, because it paces them.",
 )
+
 
 def plan(effort: Effort) -> Sequence[Simulation]:
     """All TCP, all RCP, all RC3."""

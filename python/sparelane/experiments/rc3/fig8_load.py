@@ -80,8 +80,8 @@ EXPERIMENT = Experiment(
     assumptions=(
         *internet2.ASSUMPTIONS,
         *internet2.TWO_RULES,
-        'Rows "even paths" and "runs of 10 s" are varied: they show what the result hangs on, and have no number of the '
-        "paper's beside them.",
+        'Rows "even paths" and "runs of 10 s" are varied: they show what the result hangs on, and have no number of '
+        "the paper's beside them.",
     ),
     full=Effort("full", seeds=10, stop_s=5.0),
     quick=Effort("quick", seeds=1, stop_s=2.0),

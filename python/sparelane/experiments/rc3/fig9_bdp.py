@@ -43,8 +43,8 @@ ASSUMPTIONS = (
 
 
 TOO_LATE = (
-    "the printed times are under the other rule: a flow that starts at 2 s and counts under this one has taken less than "
-    "3 s, which is less than the paper's mean for TCP over bytes; see the rows named TCP to 10 s"
+    "the printed times are under the other rule: a flow that starts at 2 s and counts under this one has taken less "
+    "than 3 s, which is less than the paper's mean for TCP over bytes; see the rows named TCP to 10 s"
 )
 
 REASONS = {

@@ -21,7 +21,6 @@ ASSUMPTIONS = (
     "The first five hosts behind each router send with TCP, the other five with RC3; the sender decides for a flow.",
     "Each flow is compared with itself in the run in which all hosts use TCP. The paper prints no number; it says that "
     "the completion times of both halves were lower than when all used TCP.",
-
 )
 
 

@@ -13,7 +13,6 @@ from sparelane.experiments.rc3.deployments import LARGE, MEDIUM, SMALL, Deployme
 from sparelane.experiments.rc3.variants import Shared, Variant
 
 
-
 def _without(percent: int, low_priority: str) -> Variant:
     place = f'queue_at=[{{share={percent / 100:g}, kind="fifo", low_priority="{low_priority}"}}]'
     return Variant(f"RC3, {percent}% of routers {low_priority}", ("workload.scheme=rc3", place))
@@ -43,8 +42,8 @@ ASSUMPTIONS = (
     "Drop: it drops them on arrival.",
     "The paper's ranges stand as their middles: a penalty of 6 to 7 % is −6.5 %, 76 to 70 % is 73 %. It gives no "
     "bounds of small, medium and large; ours are where Fig. 7 has its steps. Averages are over the flows of a group.",
-
 )
+
 
 def plan(effort: Effort) -> Sequence[Simulation]:
     """All TCP, and RC3 in every deployment."""

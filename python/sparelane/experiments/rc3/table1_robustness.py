@@ -12,7 +12,7 @@ from sparelane.experiments.rc3 import contexts, internet2
 from sparelane.experiments.rc3.analytic import reduction
 from sparelane.experiments.rc3.completion_figure import draw_completion
 from sparelane.experiments.rc3.contexts import Context
-from sparelane.experiments.rc3.internet2 import AVERAGES, BASELINE, Printed, Setting
+from sparelane.experiments.rc3.internet2 import BASELINE, Printed, Setting
 
 LOAD = 0.3
 
@@ -56,9 +56,7 @@ FIRST_CABLES = tuple(
 )
 LONGER_DELAYS = _varied(TELSTRA, "delays 1.2 times as long", "topology.default_delay=7.141ms")
 W2000_EVEN = _varied(W2000, "even paths", internet2.EVEN_PATHS)
-UNEVEN_AT_50 = replace(
-    UNEVEN, setting=replace(UNEVEN.setting, name="heterogeneous links, busiest at 50 %", load=0.5)
-)
+UNEVEN_AT_50 = replace(UNEVEN, setting=replace(UNEVEN.setting, name="heterogeneous links, busiest at 50 %", load=0.5))
 UNEVEN_EVEN = _varied(UNEVEN_BY_MEAN, "even paths", internet2.EVEN_PATHS)
 VARIED = (*FIRST_CABLES, LONGER_DELAYS, W2000_EVEN, UNEVEN_AT_50, UNEVEN_EVEN)
 
@@ -103,7 +101,8 @@ ASSUMPTIONS = (
     "mean at 30 %.",
 )
 
-@@REASONS@@
+REASONS: Mapping[tuple[str, str], str] = {}
+
 
 def plan(effort: Effort) -> Sequence[Simulation]:
     """Both schemes in every context; a full effort also in the varied ones."""
