@@ -20,9 +20,13 @@ LOADS = {30: fig8_load.LOADS[30], 50: fig8_load.LOADS[50], 70: Setting("70%", ()
 # TCP's runs of the other experiments go on to where an averaging script looks; here both schemes' end together.
 SETTINGS = {percent: replace(setting, tcp_longer=False) for percent, setting in LOADS.items()}
 
+# What the name of a row says of rates that are of the flows' packets.
+OF_THE_WORKLOAD = ", of the workload"
+
 # The slides' table, percent: regular TCP, then RC3 at high priority, at low priority, and in total.
 METRICS = ("TCP", "RC3 high priority", "RC3 low priority", "RC3 total")
 PRINTED = {30: (0.5, 0.3, 13.15, 13.45), 50: (0.84, 0.58, 28.46, 29.04), 70: (1.42, 1.09, 36.84, 37.94)}
+NONE_PRINTED = (None,) * len(METRICS)
 
 ASSUMPTIONS = (
     *internet2.ASSUMPTIONS,
@@ -71,11 +75,8 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     return Evaluation(tuple(rows), internet2.notes(effort))
 
 
-OF_THE_WORKLOAD = ", of the workload"
-
-
 def _rows(
-    setting: Setting, effort: Effort, outcomes: Outcomes, *, paper: Sequence[float] = (), of: str = ""
+    setting: Setting, effort: Effort, outcomes: Outcomes, *, paper: Sequence[float | None] = NONE_PRINTED, of: str = ""
 ) -> Iterable[Row]:
     """TCP's rate and RC3's three; `of` is what a row's name says of the packets that the rates are of."""
 
@@ -90,7 +91,7 @@ def _rows(
         [run["low"] for run in rc3],
         [run["total"] for run in rc3],
     )
-    for metric, printed, found in zip(METRICS, paper or [None] * len(METRICS), values, strict=True):
+    for metric, printed, found in zip(METRICS, paper, values, strict=True):
         yield measured(f"{setting.name}{of}", metric, "%", printed, found)
 
 

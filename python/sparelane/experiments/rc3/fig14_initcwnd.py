@@ -24,13 +24,6 @@ PRINTED: Mapping[str, Mapping[str, Printed]] = {
     RC3: {"over flows": Printed(0.135, 0.076, 43.54), "over bytes": Printed(0.443, 0.114, 74.35)},
 }
 
-NO_PENALTY = (
-    "no penalty was found: the means of the small sizes moved by less than half a percent (one seed, 2 s), against the "
-    "5 % that they gain under RC3. Why the authors saw one is not known"
-)
-
-REASONS = {(name, "small sizes made slower"): NO_PENALTY for name in WINDOWS}
-
 SIZES = [segments * MSS_BYTES for segments in FLOW_SIZES]
 
 # Flows that fit TCP's initial window of 4 have nothing to gain from a larger one.
@@ -128,5 +121,4 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
-    reasons=REASONS,
 )
