@@ -10,7 +10,7 @@ import polars.selectors as cs
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcome, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcome, Outcomes, Row, Simulation, loss_rate
 from sparelane.experiments.rc3 import fig8_load, internet2
 from sparelane.experiments.rc3.analytic import MSS_BYTES
 from sparelane.experiments.rc3.internet2 import Setting
@@ -92,7 +92,7 @@ def _rows(
         [run["total"] for run in rc3],
     )
     for metric, printed, found in zip(METRICS, paper, values, strict=True):
-        yield measured(f"{setting.name}{of}", metric, "%", printed, found)
+        yield loss_rate(f"{setting.name}{of}", metric, printed, found)
 
 
 def packets_sent(outcome: Outcome) -> int:
