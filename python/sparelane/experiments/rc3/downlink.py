@@ -8,7 +8,8 @@ from dataclasses import replace
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.claims import at_least, difference, ours
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.fig9_bdp import SLOW_NEAR
 from sparelane.experiments.rc3.internet2 import AVERAGES, Printed, Setting
@@ -83,6 +84,22 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
+CLAIMS = (
+    Claim(
+        "Even where downlinks are the bottleneck RC3 outperforms TCP by 10 % (section 5.1.2)",
+        ours(f"{DOWNLINK.name} over flows", "reduction"),
+        full=at_least(10.0),
+        quick=at_least(5.0),
+    ),
+    Claim(
+        "It is the worst case: RC3 gains less than with uplinks of the same rate (section 5.1.2)",
+        difference((f"{UPLINK.name} over bytes", "reduction"), (f"{DOWNLINK.name} over bytes", "reduction")),
+        full=at_least(3.0),
+        quick=at_least(0.0),
+    ),
+)
+
+
 EXPERIMENT = Experiment(
     id="rc3/downlink",
     title="The receiver's link is the bottleneck",
@@ -95,4 +112,5 @@ EXPERIMENT = Experiment(
     evaluate=evaluate,
     draw=draw,
     reasons=REASONS,
+    claims=CLAIMS,
 )

@@ -10,7 +10,18 @@ import polars.selectors as cs
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcome, Outcomes, Row, Simulation, loss_rate
+from sparelane.experiments.base import (
+    Claim,
+    Effort,
+    Evaluation,
+    Experiment,
+    Outcome,
+    Outcomes,
+    Row,
+    Simulation,
+    loss_rate,
+)
+from sparelane.experiments.claims import at_least, at_most, largest_factor, ratio
 from sparelane.experiments.rc3 import fig8_load, internet2
 from sparelane.experiments.rc3.analytic import MSS_BYTES
 from sparelane.experiments.rc3.internet2 import Setting
@@ -130,6 +141,28 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
+CLAIMS = (
+    Claim(
+        "Runs of 10 s drop what the slides print, at each priority and in total, within a factor of 1.5 at 30 and 50 "
+        "% load",
+        largest_factor([(setting.name, metric) for setting in fig8_load.LONGER.values() for metric in METRICS]),
+        full=at_most(1.5),
+    ),
+    Claim(
+        "Low priority loses 44 times as much as normal priority at 30 % load (slides)",
+        ratio(("30%", "RC3 low priority"), ("30%", "RC3 high priority")),
+        full=at_least(10.0),
+        quick=at_least(10.0),
+    ),
+    Claim(
+        "RC3 loses less at normal priority than TCP does at 50 % load (slides: 0.58 for 0.84 %)",
+        ratio(("50%", "RC3 high priority"), ("50%", "TCP")),
+        full=at_most(0.9),
+        quick=at_most(1.0),
+    ),
+)
+
+
 EXPERIMENT = Experiment(
     id="rc3/drops",
     title="Drop rates by priority and load",
@@ -142,4 +175,5 @@ EXPERIMENT = Experiment(
     evaluate=evaluate,
     draw=draw,
     reasons=REASONS,
+    claims=CLAIMS,
 )

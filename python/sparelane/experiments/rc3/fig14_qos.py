@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.claims import at_least, difference, ours
 from sparelane.experiments.rc3 import internet2, variants
 from sparelane.experiments.rc3.internet2 import AVERAGES, BASELINE
 from sparelane.experiments.rc3.variants import Variant, mix
@@ -129,6 +130,28 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
+CLAIMS = (
+    Claim(
+        "RC3 for the critical flows gains far more than a higher class: 33 points over flows (Fig. 14b)",
+        difference((f"{CRITICAL} over flows", "RC3 reduction"), (f"{CRITICAL} over flows", "higher class reduction")),
+        full=at_least(20.0),
+        quick=at_least(15.0),
+    ),
+    Claim(
+        "The other flows suffer a very slight penalty of the higher class, less than 2 % (section 5.1.4)",
+        ours(f"{OTHERS} over flows", "higher class reduction"),
+        full=(-4.0, 0.0),
+        quick=(-5.0, 0.5),
+    ),
+    Claim(
+        "The other flows improve slightly where the critical ones have RC3, by less than 1 % (section 5.1.4)",
+        ours(f"{OTHERS} over flows", "RC3 reduction"),
+        full=(0.0, 2.5),
+        quick=(-1.0, 4.0),
+    ),
+)
+
+
 EXPERIMENT = Experiment(
     id="rc3/fig14-qos",
     title="A higher class, or RC3, for a tenth of the flows",
@@ -141,4 +164,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
+    claims=CLAIMS,
 )

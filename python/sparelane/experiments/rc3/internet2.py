@@ -120,6 +120,11 @@ class Rule:
 
     tcp_runs: int
 
+    @property
+    def full_suffix(self) -> str:
+        """What a row's name says of the rule at a full effort."""
+        return RULE_NAMES[self.tcp_runs > 1]
+
     def suffix(self, effort: Effort) -> str:
         """What a row's name says of the rule."""
         return "" if self.tcp_runs == 1 else f"{RULE_MARK}{self.tcp_runs * effort.stop_s:g} s"

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.claims import at_least, ours
 from sparelane.experiments.rc3 import internet2, variants
 from sparelane.experiments.rc3.internet2 import AVERAGES
 from sparelane.experiments.rc3.variants import Variant, mix
@@ -61,6 +62,18 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
+CLAIMS = tuple(
+    Claim(
+        f"The mean {average} of {group} is lower than where all hosts use TCP (section 5.1.3)",
+        ours(f"{group} {average}", "mixed reduction"),
+        full=at_least(least),
+        quick=at_least(least_quick),
+    )
+    for group, least, least_quick in ((GROUPS["tcp"], 0.0, -2.0), (GROUPS["rc3"], 30.0, 25.0))
+    for average in AVERAGES
+)
+
+
 EXPERIMENT = Experiment(
     id="rc3/mixed",
     title="RC3 and TCP side by side, half of the hosts each",
@@ -73,4 +86,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
+    claims=CLAIMS,
 )

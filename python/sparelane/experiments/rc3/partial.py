@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.claims import at_least, difference, less_paper, ours
 from sparelane.experiments.rc3 import deployments, internet2
 from sparelane.experiments.rc3.deployments import LARGE, MEDIUM, SMALL, Deployment
 from sparelane.experiments.rc3.variants import Shared, Variant
@@ -60,6 +61,34 @@ def draw(evaluation: Evaluation) -> Figure:
     return deployments.draw(DEPLOYMENTS, evaluation)
 
 
+CLAIMS = (
+    *(
+        Claim(
+            f"With 20 % of the routers without priorities all flows still improve: {group.name} (section 6)",
+            ours("20% let pass", group.name),
+            full=at_least(0.0),
+            quick=at_least(-1.0),
+        )
+        for group in deployments.GROUPS
+    ),
+    *(
+        Claim(
+            f"With half of them {group.name} gain {PRINTED['50% let pass', group.name]:g} % (section 6)",
+            less_paper("50% let pass", group.name),
+            full=(-5.0, 5.0),
+            quick=(-10.0, 10.0),
+        )
+        for group in (MEDIUM, LARGE)
+    ),
+    Claim(
+        "Small flows gain less than where all routers have priorities (section 6: a penalty of 6 to 7 %)",
+        difference(("all routers", SMALL.name), ("50% let pass", SMALL.name)),
+        full=at_least(1.0),
+        quick=at_least(0.0),
+    ),
+)
+
+
 EXPERIMENT = Experiment(
     id="rc3/partial",
     title="A part of the routers without priorities",
@@ -71,4 +100,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
+    claims=CLAIMS,
 )
