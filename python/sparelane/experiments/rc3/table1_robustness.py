@@ -104,8 +104,8 @@ LONGER_PATHS = (
 
 NO_TIMEOUTS = (
     f"{NOT_EXPLAINED}: another graph than the paper's. "
-    "Its mean over flows is long although that over bytes is not, as when small flows wait for timeouts, which hardly any "
-    "does here; nor do the paths by first cable (row beside) change it"
+    "Its mean over flows is long although that over bytes is not, as when small flows wait for timeouts, which hardly "
+    "any does here; nor do the paths by first cable (row beside) change it"
 )
 
 LOADED_LINKS = (
