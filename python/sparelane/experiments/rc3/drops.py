@@ -54,11 +54,7 @@ GROWS = (
     "runs of 10 s are nearer to the slides, whose runs may have been longer still"
 )
 
-REASONS = {
-    ("30%", "RC3 high priority"): GROWS,
-    ("30%", "TCP"): GROWS,
-    ("50%", "RC3 high priority"): GROWS,
-}
+REASONS = {("30%", "RC3 high priority"): GROWS}
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
