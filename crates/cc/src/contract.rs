@@ -195,7 +195,8 @@ pub enum Congestion {
         first: bool,
     },
     /// At most once a window: the receiver echoed a congestion mark (RFC 3168); or, where hosts work so, a segment that was
-    /// to go found the queue of its own interface full, and waits there for room. Nothing is lost.
+    /// to go found the queue of its own interface full, and waits there for room; or a tail loss probe has repaired a loss (RFC
+    /// 8985 section 7.4). Nothing is left to repair.
     Marked {
         /// Sent and not cumulatively acknowledged, bytes.
         flight_bytes: u64,

@@ -2,7 +2,7 @@
 
 use sparelane_core::Dur;
 
-/// Bytes of IP and TCP header on every packet.
+/// Bytes of IP and TCP header on every packet, where nothing else is [set](TransportConfig::header_bytes).
 pub const HEADER_BYTES: u64 = 40;
 
 /// Delayed acknowledgments (RFC 5681 section 4.2).
@@ -44,19 +44,49 @@ pub enum Ecn {
     Dctcp,
 }
 
+/// What a controller is told was in flight when it is to reduce its window: RFC 5681's FlightSize, in its readings.
+///
+/// The readings differ once recovery is under way: while the first hole is stuck, everything that was sent since counts as
+/// not acknowledged, several windows of it, and half of that is no reduction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FlightSize {
+    /// What is sent and not cumulatively acknowledged, less what limited transmit sent, and at most the window.
+    #[default]
+    Clipped,
+    /// The congestion window, used or not, as in Linux.
+    Window,
+    /// What is in flight as loss recovery counts it (RFC 6675's pipe), as in ns-3.
+    Pipe,
+    /// RFC 5681 to the letter: all that is sent and not cumulatively acknowledged, less what limited transmit sent.
+    Outstanding,
+}
+
 /// Everything that can be set about one connection, controller apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportConfig {
     /// Payload bytes of a full segment.
     pub mss_bytes: u64,
+    /// Bytes of header on every packet, whatever the link counts: IP and TCP, or the link's own as well. Acknowledgments are
+    /// nothing but header.
+    pub header_bytes: u64,
     /// Selective acknowledgments (RFC 2018) and recovery by RFC 6675; without, NewReno recovery (RFC 6582).
     pub sack: bool,
     /// Limited transmit (RFC 3042).
     pub limited_transmit: bool,
+    /// What a reduction of the window starts from.
+    pub flight_size: FlightSize,
+    /// Proportional rate reduction (RFC 9937) while losses are repaired: what is sent is in proportion to what arrives.
+    /// Otherwise nothing new goes until the pipe has drained to the new window (RFC 6675). For windows without a pace.
+    pub prr: bool,
+    /// Loss detection by time and the tail loss probe (RFC 8985, RACK-TLP) in place of three later arrivals (RFC 6675).
+    pub rack_tlp: bool,
     /// Delayed acknowledgments; `None` acknowledges every segment.
     pub delayed_ack: Option<DelayedAck>,
     /// The retransmission timer.
     pub rto: RtoConfig,
+    /// Timestamps (RFC 7323): an acknowledgment says which copy of a segment caused it, so that retransmissions give
+    /// round-trip samples as well and progress ends the timer's backoff. Without, Karn's rule.
+    pub timestamps: bool,
     /// Whether what SACK reported is kept across a retransmission timeout (RFC 6675 section 5.1).
     pub sack_survives_timeout: bool,
     /// Whether a retransmission that proves needless restores the window (Eifel, RFC 3522 and 4015).
@@ -97,10 +127,15 @@ impl Default for TransportConfig {
     fn default() -> TransportConfig {
         TransportConfig {
             mss_bytes: 1460,
+            header_bytes: HEADER_BYTES,
             sack: true,
             limited_transmit: true,
+            flight_size: FlightSize::Clipped,
+            prr: false,
+            rack_tlp: false,
             delayed_ack: None,
             rto: RtoConfig::default(),
+            timestamps: true,
             sack_survives_timeout: true,
             undo_spurious: false,
             syn_loss_resets_window: true,

@@ -79,6 +79,12 @@ impl RttEstimator {
         self.backoff = (self.backoff + 1).min(31);
     }
 
+    /// What was outstanding is acknowledged, by an answer to the copy that was sent last.
+    #[inline]
+    pub fn end_backoff(&mut self) {
+        self.backoff = 0;
+    }
+
     /// The connection is open, after so many timeouts of the SYN (RFC 6298 rule 5.7).
     pub fn opened(&mut self, syn_timeouts: u32) {
         self.backoff = 0;

@@ -97,6 +97,12 @@ impl Scoreboard {
         self.una >= self.dirty_end
     }
 
+    /// Segments presumed lost, resent or not.
+    #[inline]
+    pub fn lost(&self) -> u32 {
+        self.lost
+    }
+
     /// Segments that the receiver reported beyond the cumulative acknowledgment.
     #[inline(always)]
     pub fn sacked(&self) -> u32 {
@@ -136,6 +142,11 @@ impl Scoreboard {
     /// Whether `seq` was retransmitted and the retransmission is in flight.
     pub fn is_resent(&self, seq: u32) -> bool {
         self.bit(seq, |word| word.resent)
+    }
+
+    /// Whether the class-0 copy of `seq` has left the network, or never was in it.
+    pub fn is_gone(&self, seq: u32) -> bool {
+        self.bit(seq, |word| word.gone)
     }
 
     /// Whether `seq` is presumed lost, and no copy of it is known to have arrived.
@@ -386,14 +397,46 @@ impl Scoreboard {
         marked > 0
     }
 
-    /// The retransmission of `seq`, which is presumed lost, is lost as well: it waits to be resent again.
-    pub fn lose_again(&mut self, seq: u32) {
-        assert!(self.is_resent(seq) && self.is_lost(seq), "segment {seq} is not on its way again");
+    /// All class-0 copies of `seq`, of which one or two are in flight, are lost: it waits to be resent.
+    pub fn lose(&mut self, seq: u32) {
+        self.reach(seq + 1);
+        let bit = 1u64 << (seq % BITS);
         let slot = self.slot(seq / BITS);
-        self.words[slot].resent &= !(1 << (seq % BITS));
-        self.resent -= 1;
+        let bits = &mut self.words[slot];
+        assert!(
+            bits.gone & bit == 0 && (bits.lost & bit == 0 || bits.resent & bit != 0),
+            "segment {seq} is not in flight"
+        );
+        if bits.sacked & bit != 0 {
+            // The receiver has it anyway: its copies just left the network.
+            bits.gone |= bit;
+            self.gone += 1;
+            return;
+        }
+        self.resent -= u32::from(bits.resent & bit != 0);
+        self.lost += u32::from(bits.lost & bit == 0);
+        bits.resent &= !bit;
+        bits.lost |= bit;
         self.pending += 1;
         self.resend_from = self.resend_from.min(seq);
+    }
+
+    /// `seq` was lost by a timeout, but its last copy was sent too lately for that.
+    pub fn keep_in_flight(&mut self, seq: u32, is_retransmission: bool) {
+        let bit = 1u64 << (seq % BITS);
+        let slot = self.slot(seq / BITS);
+        let bits = &mut self.words[slot];
+        if bits.lost & bit == 0 || bits.resent & bit != 0 {
+            return;
+        }
+        self.pending -= 1;
+        if is_retransmission {
+            bits.resent |= bit;
+            self.resent += 1;
+        } else {
+            bits.lost &= !bit;
+            self.lost -= 1;
+        }
     }
 
     /// The first outstanding segment is lost, whatever has arrived (NewReno).

@@ -13,7 +13,9 @@ mod batch;
 mod congestion;
 mod delivery;
 mod late;
+mod rack;
 mod recovery;
+mod reduction;
 mod transmit;
 
 use crate::config::{Ecn, TransportConfig};
@@ -24,6 +26,8 @@ use crate::send_buffer::SendBuffer;
 use batch::Batch;
 use delivery::Deliveries;
 use late::LateTimer;
+use rack::Rack;
+use reduction::Reduction;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Phase, Received};
 use sparelane_core::{Dur, Rate, Stream, Time};
 
@@ -86,8 +90,8 @@ pub struct Sender {
     rto_deadline: Time,
     /// When a paced segment, or a controller that owns the send clock, wants to be asked again.
     pace_at: Time,
-    /// When the controller wants its timer to fire.
-    controller_at: Time,
+    /// When the controller wants its timer to fire, or loss detection by time its own.
+    alarm_at: Time,
     cc: Box<dyn CongestionControl>,
     /// What waits in the queue of the interface.
     nic_backlog_bytes: u64,
@@ -125,6 +129,14 @@ pub struct Sender {
     /// When its trigger arrived.
     received_at: Option<Time>,
     deliveries: Option<Box<Deliveries>>,
+    /// The books of loss detection by time, where it is set.
+    rack: Option<Box<Rack>>,
+    /// The reduction of the window that is under way, where it is to be in proportion to what arrives.
+    reduction: Option<Reduction>,
+    /// When the controller wants its timer to fire.
+    controller_at: Time,
+    /// When each outstanding class-0 segment was last sent again, by segment number; empty until one is.
+    resent_at: Vec<Time>,
     /// The timer of the pace, where it is not exact.
     late: Option<Box<LateTimer>>,
     syn_timeouts: u32,
@@ -185,6 +197,9 @@ impl Sender {
             received_at: None,
             nic_backlog_bytes: 0,
             deliveries: cc.needs().segments.then(|| Box::new(Deliveries::new())),
+            rack: (config.rack_tlp && config.sack).then(|| Box::new(Rack::new())),
+            reduction: None,
+            resent_at: Vec::new(),
             late: None,
             resend_head: false,
             window_reduced: false,
@@ -193,6 +208,7 @@ impl Sender {
             paced_until: Time::ZERO,
             last_due: Time::ZERO,
             controller_at: Time::NEVER,
+            alarm_at: Time::NEVER,
             limits: cc.limits(),
             holds_back: false,
             cwnd_segments: 0,
@@ -264,17 +280,13 @@ impl Sender {
     /// The earliest time at which [`handle_timer`](Self::handle_timer) wants to be called.
     #[inline(always)]
     pub fn next_timer(&self) -> Time {
-        self.rto_deadline.min(self.pace_at).min(self.controller_at)
+        self.rto_deadline.min(self.pace_at).min(self.alarm_at)
     }
 
     /// Segments sent in class 0 and not cumulatively acknowledged.
     #[inline(always)]
     fn flight(&self) -> u32 {
         self.nxt - self.una - self.board.skipped()
-    }
-
-    fn flight_bytes(&self) -> u64 {
-        u64::from(self.flight()) * self.mss_bytes
     }
 
     /// The rate to ask the routers for in every packet, where the controller works with explicit rates.
@@ -398,7 +410,12 @@ impl Sender {
         let spurious = self.config.undo_spurious && self.is_needless_resend(&ack);
         let flight_before = self.flight();
         let arrived_before = self.board.arrived_out_of_order();
-        let rtt = self.take_rtt_sample(now, &ack, self.config.rtt_granularity);
+        let sample = self.take_rtt_sample(now, &ack, self.config.rtt_granularity);
+        // What a retransmission took is for the timer alone.
+        let rtt = sample.filter(|_| !ack.trigger_retransmitted);
+        if self.rack.is_some() {
+            self.note_rack_arrival(&ack, sample);
+        }
         if self.needs.segments {
             self.note_trigger(ack.trigger, ack.trigger_retransmitted);
         }
@@ -413,14 +430,15 @@ impl Sender {
         let delivered = acked + self.board.arrived_out_of_order() - arrived_before;
         let delivered_bytes = u64::from(delivered) * self.mss_bytes;
         let delivery = if self.needs.segments { self.note_delivered(now, delivered_bytes) } else { None };
+        let mut losses_found = false;
         if spurious {
             self.undo_losses(now);
         } else {
-            self.detect_losses(now, &ack, acked);
+            losses_found = self.detect_losses(now, &ack, acked, delivered);
         }
         if self.config.ecn != Ecn::Off && ack.ecn_echo && self.heeds_congestion() {
             self.note_answer();
-            self.report(now, Congestion::Marked { flight_bytes: self.flight_bytes() });
+            self.report_mark(now);
         }
         let news = Ack {
             acked_bytes: u64::from(acked) * self.mss_bytes,
@@ -437,22 +455,47 @@ impl Sender {
             nic_backlog_bytes: self.nic_backlog_bytes,
         };
         self.cc.on_ack(&news, &mut context!(self, now));
+        if self.rack.is_some() {
+            self.end_probe(now, &ack);
+            self.schedule_probe(now);
+        }
         self.refresh();
+        if self.reduction.is_some() {
+            self.continue_reduction(delivered, acked > 0 && !losses_found);
+        }
     }
 
-    /// The round-trip time of the segment that caused `ack`, unless it was sent twice (Karn); in whole ticks, where there are.
+    /// The round-trip time of the copy that caused `ack`, in whole ticks where there are; `None` where it is not known which copy
+    /// that was, or where it needs timestamps and there are none.
     #[inline(always)]
     fn take_rtt_sample(&mut self, now: Time, ack: &AckSegment, tick: Option<Dur>) -> Option<Dur> {
         let outstanding = ack.trigger.wrapping_sub(self.una) < self.nxt - self.una;
-        if !outstanding || ack.trigger_retransmitted {
+        if !outstanding {
             return None;
         }
+        let sent_at = if ack.trigger_retransmitted {
+            self.resending_time(now, ack.trigger)?
+        } else {
+            self.sending_time(ack.trigger)
+        };
         let rtt = match tick {
-            None => now - self.sending_time(ack.trigger),
-            Some(tick) => whole_ticks(now, self.sending_time(ack.trigger), tick),
+            None => now - sent_at,
+            Some(tick) => whole_ticks(now, sent_at, tick),
         };
         self.rtt.sample(rtt);
         Some(rtt)
+    }
+
+    /// When segment `seq`, which is outstanding, was sent again, where timestamps tell. An answer within less than the least
+    /// round trip is that of an earlier copy, as in RFC 8985 section 6.2.
+    #[cold]
+    #[inline(never)]
+    fn resending_time(&self, now: Time, seq: u32) -> Option<Time> {
+        if !self.config.timestamps || self.resent_at.is_empty() {
+            return None;
+        }
+        let at = self.resent_at[seq as usize & (self.resent_at.len() - 1)];
+        self.rtt.min_rtt().is_none_or(|min_rtt| now.saturating_since(at) >= min_rtt).then_some(at)
     }
 
     /// One past the last segment that either end has sent.
@@ -476,6 +519,9 @@ impl Sender {
         self.board.advance(to);
         self.una = to;
         self.dup_acks = 0;
+        if self.config.timestamps {
+            self.rtt.end_backoff();
+        }
         if to > self.nxt {
             self.nxt = to; // RC3's ACK bump: the receiver has what the head has yet to send.
         }
@@ -555,16 +601,23 @@ impl Sender {
         if self.needs.timer {
             self.controller_at = self.cc.next_timer();
         }
+        if let Some(rack) = &self.rack {
+            self.alarm_at = self.controller_at.min(rack.next_timer());
+        } else {
+            self.alarm_at = self.controller_at;
+        }
         let windowed = self.is_window_law
             && self.state == State::Established
             && !self.window_reduced
             && self.limits.pacing.is_none();
         let undisturbed = windowed && self.phase == Phase::Open && self.dup_acks == 0 && self.board.is_clean();
         let one_by_one = self.batch.size == 1;
+        let undisturbed = undisturbed && self.rack.is_none();
         self.plain = undisturbed && self.config.rtt_granularity.is_none();
         self.sends_plainly = undisturbed && one_by_one;
         self.reopen();
-        if windowed && one_by_one && self.phase == Phase::Recovery && self.config.sack && !self.resend_head {
+        let recovers_by_pipe = self.config.sack && self.rack.is_none() && self.reduction.is_none();
+        if windowed && one_by_one && self.phase == Phase::Recovery && recovers_by_pipe && !self.resend_head {
             self.reopen_in_recovery();
         }
     }

@@ -5,7 +5,7 @@
 //! in the send buffer. Linux also sets the CWR flag then; we do not, for there is no echo that it would answer.
 
 use super::Sender;
-use crate::config::Ecn;
+use crate::config::{Ecn, FlightSize};
 use sparelane_cc::{Congestion, Phase};
 use sparelane_core::Time;
 
@@ -13,6 +13,24 @@ impl Sender {
     /// Whether congestion that shows now needs an answer of its own.
     pub(super) fn heeds_congestion(&self) -> bool {
         self.phase == Phase::Open && self.answered_at.is_none_or(|at| self.una > at)
+    }
+
+    /// What the controller is told was in flight when it is to reduce its window, bytes, where `outstanding` segments are sent
+    /// and not acknowledged in sequence and `pipe` are in flight as loss recovery counts them.
+    pub(super) fn flight_for_cut(&self, outstanding: u32, pipe: u32) -> u64 {
+        let segments = match self.config.flight_size {
+            FlightSize::Clipped => outstanding.min(self.cwnd_segments),
+            FlightSize::Window => return self.limits.cwnd_bytes,
+            FlightSize::Pipe => pipe,
+            FlightSize::Outstanding => outstanding,
+        };
+        u64::from(segments) * self.mss_bytes
+    }
+
+    /// The window is to be reduced though there is nothing to repair.
+    pub(super) fn report_mark(&mut self, now: Time) {
+        let flight_bytes = self.flight_for_cut(self.flight(), self.board.pipe(self.nxt - self.una));
+        self.report(now, Congestion::Marked { flight_bytes });
     }
 
     /// The window is cut: the congestion that anything met that was sent until now needs no other answer.
@@ -29,7 +47,7 @@ impl Sender {
     pub fn handle_full_interface(&mut self, now: Time) {
         if self.heeds_congestion() && self.may_send_new(now) {
             self.answered_at = Some(self.nxt);
-            self.report(now, Congestion::Marked { flight_bytes: self.flight_bytes() });
+            self.report_mark(now);
         }
     }
 }

@@ -181,7 +181,7 @@ impl Sender {
             if !(is_this_copy && self.board.is_resent(seq) && self.board.is_lost(seq)) {
                 continue;
             }
-            self.board.lose_again(seq);
+            self.board.lose(seq);
             if seq == self.una {
                 self.rto_deadline = now + self.rtt.rto();
             }
@@ -204,7 +204,7 @@ impl Sender {
     }
 
     /// Tells the controller that `seq` is lost, once for each time that it was sent.
-    fn tell_loss(&mut self, now: Time, seq: u32) {
+    pub(super) fn tell_loss(&mut self, now: Time, seq: u32) {
         let bytes = self.mss_bytes;
         let Some(books) = &mut self.deliveries else { return };
         let slot = books.slot(seq);

@@ -34,27 +34,41 @@ impl Sender {
         self.inflation = 0;
         self.partial_acks = 0;
         self.rescue_sent = false;
+        self.reduction = None;
     }
 
     /// Loss detection, and the ends of recovery.
-    pub(super) fn detect_losses(&mut self, now: Time, ack: &AckSegment, acked: u32) {
+    ///
+    /// The acknowledgment covers `acked` segments in sequence, and delivers `delivered`. Returns whether losses were found.
+    pub(super) fn detect_losses(&mut self, now: Time, ack: &AckSegment, acked: u32, delivered: u32) -> bool {
         if self.phase != Phase::Open && self.una >= self.recover {
             self.leave_recovery();
         }
-        if self.config.sack {
-            if self.deliveries.is_some() {
-                self.detect_lost_resends(now);
-            }
-            if self.board.arrived_out_of_order() == 0 {
-                return;
-            }
+        if !self.config.sack {
+            self.detect_losses_without_sack(now, ack, acked);
+            return false;
+        }
+        let lost_before = self.board.lost();
+        let found = if self.rack.is_some() {
+            self.detect_losses_by_time(now)
+        } else {
+            self.detect_losses_by_order(now);
+            self.board.head_is_lost()
+        };
+        if found && self.phase == Phase::Open {
+            self.enter_recovery(now, delivered);
+        }
+        self.board.lost() > lost_before
+    }
+
+    /// RFC 6675's IsLost.
+    fn detect_losses_by_order(&mut self, now: Time) {
+        if self.deliveries.is_some() {
+            self.detect_lost_resends(now);
+        }
+        if self.board.arrived_out_of_order() > 0 {
             self.board.detect_losses();
             self.tell_losses(now);
-            if self.phase == Phase::Open && self.board.head_is_lost() {
-                self.enter_recovery(now);
-            }
-        } else {
-            self.detect_losses_without_sack(now, ack, acked);
         }
     }
 
@@ -78,7 +92,7 @@ impl Sender {
         if self.phase == Phase::Recovery {
             self.inflation += 1;
         } else if self.phase == Phase::Open && self.dup_acks as usize >= DUP_THRESH && self.is_past_recovery() {
-            self.enter_recovery(now);
+            self.enter_recovery(now, 0);
             self.inflation = DUP_THRESH as i64;
         }
     }
@@ -89,16 +103,23 @@ impl Sender {
         self.recover == 0 || self.una > self.recover
     }
 
-    fn enter_recovery(&mut self, now: Time) {
+    /// A loss is found by an acknowledgment that delivers `delivered` segments: an episode begins.
+    pub(super) fn enter_recovery(&mut self, now: Time, delivered: u32) {
         // RFC 5681 section 3.2: FlightSize leaves out what limited transmit sent.
-        let beyond_window = u64::from(self.flight().saturating_sub(self.cwnd_segments));
-        let limited_transmit = beyond_window.min(self.allowance_segments());
-        let flight_bytes = (u64::from(self.flight()) - limited_transmit) * self.mss_bytes;
+        let beyond_window = self.flight().saturating_sub(self.cwnd_segments);
+        let limited_transmit = u64::from(beyond_window).min(self.allowance_segments()) as u32;
+        let flight_bytes = self.flight_for_cut(self.flight() - limited_transmit, self.board.pipe(self.nxt - self.una));
         self.phase = Phase::Recovery;
         self.recover = self.nxt;
         self.cut = self.answered_at.is_none_or(|at| self.una >= at);
-        self.resend_first();
-        self.tell_losses(now);
+        if self.rack.is_some() {
+            self.cancel_probe();
+            self.resend_head = self.board.waiting_to_be_resent();
+        } else {
+            self.resend_first();
+            self.tell_losses(now);
+        }
+        self.begin_reduction(delivered);
         if self.cut {
             self.note_answer();
             self.report(now, Congestion::Loss { flight_bytes });
@@ -120,6 +141,9 @@ impl Sender {
             self.cc.on_timer(&mut context!(self, now));
             self.refresh();
         }
+        if self.rack.as_ref().is_some_and(|rack| now >= rack.next_timer()) {
+            self.handle_rack_timer(now);
+        }
         if now < self.rto_deadline {
             return;
         }
@@ -132,12 +156,16 @@ impl Sender {
             return;
         }
         let first = self.phase != Phase::Timeout || self.una > self.una_at_timeout;
-        let flight_bytes = self.flight_bytes();
+        let flight_bytes = self.flight_for_cut(self.flight(), self.board.pipe(self.nxt - self.una));
         let forget = !self.config.sack_survives_timeout;
         if forget {
             self.last_blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
         }
         self.board.time_out(self.nxt, forget);
+        if self.rack.is_some() {
+            self.cancel_probe();
+            self.keep_recent_in_flight(now);
+        }
         if let Some(books) = &mut self.deliveries {
             books.tell_again_from(self.una);
         }
@@ -174,7 +202,7 @@ impl Sender {
         if let Some(seq) = self.next_new() {
             return Some(seq);
         }
-        if self.phase != Phase::Recovery || !self.config.sack {
+        if self.phase != Phase::Recovery || !self.config.sack || self.rack.is_some() {
             return None;
         }
         if let Some(seq) = self.board.next_doubtful() {

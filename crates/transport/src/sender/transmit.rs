@@ -2,7 +2,6 @@
 
 use super::batch::Tail;
 use super::{Sender, State, context};
-use crate::config::HEADER_BYTES;
 use crate::scoreboard::DUP_THRESH;
 use crate::segment::{Segment, Transmit};
 use sparelane_cc::contract::permit_by_window;
@@ -47,9 +46,10 @@ impl Sender {
         if let Some(segment) = self.next_of_low_chunk() {
             return Some(Transmit::Data(segment));
         }
-        let mut head = match self.phase {
-            Phase::Open => self.next_new(),
-            Phase::Recovery | Phase::Timeout => self.next_in_recovery(),
+        let mut head = match (self.next_probe(), self.phase) {
+            (Some(seq), _) => Some(seq),
+            (None, Phase::Open) => self.next_new(),
+            (None, Phase::Recovery | Phase::Timeout) => self.next_in_recovery(),
         };
         let mut waits_for_window = false;
         if self.batch.size > 1
@@ -189,8 +189,12 @@ impl Sender {
 
     /// What counts against the window, segments.
     pub(super) fn counted_segments(&self) -> u64 {
+        if let Some(allowed) = self.reduction_allows() {
+            return u64::from(self.cwnd_segments.saturating_sub(allowed));
+        }
         let counts_pipe = match self.phase {
-            Phase::Open => false,
+            // Without limited transmit's two: each report of an arrival makes room for a segment, as in Linux.
+            Phase::Open => self.rack.is_some(),
             Phase::Recovery => self.config.sack,
             Phase::Timeout => true,
         };
@@ -200,13 +204,16 @@ impl Sender {
 
     /// By how many segments recovery lets the head exceed the window.
     pub(super) fn allowance_segments(&self) -> u64 {
-        if self.resend_head {
+        if self.resend_head || self.probe_is_due() {
             return u64::from(u32::MAX);
+        }
+        if let Some(allowed) = self.reduction_allows() {
+            return u64::from(allowed.saturating_sub(self.cwnd_segments));
         }
         if self.phase != Phase::Open {
             return self.inflation.max(0).unsigned_abs();
         }
-        if !self.config.limited_transmit {
+        if !self.config.limited_transmit || self.rack.is_some() {
             return 0;
         }
         u64::from(self.dup_acks.max(self.board.arrived_out_of_order()).min(DUP_THRESH as u32 - 1))
@@ -237,7 +244,7 @@ impl Sender {
         let mut segment = self.segment(seq, class);
         self.resend_head = false;
         if let Some(rate) = self.limits.pacing {
-            let wire_bytes = u64::from(segment.payload_bytes) + HEADER_BYTES;
+            let wire_bytes = u64::from(segment.payload_bytes) + self.config.header_bytes;
             let from = if self.is_catching_up(now) { self.paced_until } else { self.paced_until.max(now) };
             self.paced_until = from + rate.time_for(wire_bytes);
             // Segments of a chunk go together.
@@ -251,10 +258,17 @@ impl Sender {
             segment.window_reduced = std::mem::take(&mut self.window_reduced);
         } else {
             segment.retransmission = true;
-            self.resend(seq);
+            self.resend(now, seq);
         }
         if self.rto_deadline == Time::NEVER {
             self.rto_deadline = now + self.rtt.rto();
+        }
+        if self.reduction.is_some() {
+            self.note_sent_in_reduction();
+        }
+        if self.rack.is_some() {
+            self.note_transmission(now, seq, segment.retransmission);
+            self.refresh();
         }
         if self.needs.segments {
             self.note_sent(now, seq, segment.retransmission);
@@ -263,14 +277,34 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn resend(&mut self, seq: u32) {
-        if self.board.waiting_to_be_resent() || self.board.next_doubtful() == Some(seq) {
+    fn resend(&mut self, now: Time, seq: u32) {
+        if self.resent_at.len() != self.sent_at.len() {
+            self.grow_resent_at();
+        }
+        let mask = self.resent_at.len() - 1;
+        self.resent_at[seq as usize & mask] = now;
+        if self.probe_is_due() {
+            self.board.rescue(seq);
+        } else if self.board.waiting_to_be_resent() || self.board.next_doubtful() == Some(seq) {
             self.board.resend(seq);
         } else {
             self.rescue_sent = true;
             self.board.rescue(seq);
         }
         self.counts.retransmissions += 1;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_resent_at(&mut self) {
+        let mut grown = vec![Time::ZERO; self.sent_at.len()];
+        if !self.resent_at.is_empty() {
+            for seq in self.una..self.nxt.min(self.una.saturating_add(self.resent_at.len() as u32)) {
+                let to = seq as usize & (grown.len() - 1);
+                grown[to] = self.resent_at[seq as usize & (self.resent_at.len() - 1)];
+            }
+        }
+        self.resent_at = grown;
     }
 
     #[inline(always)]

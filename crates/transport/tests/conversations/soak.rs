@@ -5,7 +5,7 @@ use sparelane_cc::registry::Blueprint;
 use sparelane_cc::registry::CONTROLLERS;
 use sparelane_cc::{CongestionControl, Kind, Value, Values, build};
 use sparelane_core::{Domain, Dur, Stream, Time};
-use sparelane_transport::{DelayedAck, Ecn, SackBlock, TransportConfig};
+use sparelane_transport::{DelayedAck, Ecn, FlightSize, SackBlock, TransportConfig};
 use std::collections::BTreeSet;
 
 const SCRIPTS: u64 = 200;
@@ -31,6 +31,11 @@ impl Story {
             mss_bytes: MSS,
             sack,
             limited_transmit: pick(&[0, 1]) == 1,
+            flight_size: [FlightSize::Clipped, FlightSize::Window, FlightSize::Pipe, FlightSize::Outstanding]
+                [pick(&[0, 1, 2, 3]) as usize],
+            prr: pick(&[0, 1]) == 1,
+            rack_tlp: pick(&[0, 0, 1]) == 1,
+            timestamps: pick(&[0, 1]) == 1,
             delayed_ack: (pick(&[0, 1, 2]) == 0).then(|| DelayedAck { every_segments: 2, timeout: Dur::from_ms(40) }),
             sack_survives_timeout: pick(&[0, 1]) == 1,
             undo_spurious: pick(&[0, 1]) == 1,
@@ -105,7 +110,7 @@ fn converse(seed: u64, sack: bool, cc: Box<dyn CongestionControl>, shortens: boo
     let mut wire = Wire::new(story.config, cc, story.script(rng));
     (wire.one_way, wire.busy, wire.shortens) = (story.one_way, story.busy, shortens);
     let mut known = Known::default();
-    let (mut seen, mut timeouts) = (0, 0);
+    let (mut seen, mut timeouts, mut most_before) = (0, 0, 0);
     let mut tail = BTreeSet::new();
     let mut writes = story.writes.iter().peekable();
     let written: u64 = story.writes.iter().map(|(_, bytes)| bytes).sum();
@@ -132,14 +137,17 @@ fn converse(seed: u64, sack: bool, cc: Box<dyn CongestionControl>, shortens: boo
             if segment.class > 0 {
                 assert!(is_tail_user && tail.insert(segment.seq), "{} from the tail again", segment.seq);
             } else if sack && !segment.retransmission && !story.config.undo_spurious {
-                // After an undo, originals and retransmissions are in flight together.
+                // After an undo, originals and retransmissions are in flight together. A reduction in proportion leaves more
+                // than the window in flight at first, but never more than there was.
                 let in_flight = wire.sender.in_flight_bytes();
-                assert!(in_flight <= limits.cwnd_bytes + 2 * MSS, "{in_flight} in flight under {limits:?}");
+                let most = if story.config.prr { limits.cwnd_bytes.max(most_before) } else { limits.cwnd_bytes };
+                assert!(in_flight <= most + 2 * MSS, "{in_flight} in flight, {most_before} before, under {limits:?}");
             }
             let window = story.config.receive_window_bytes.map_or(u64::MAX, |bytes| bytes / MSS);
             assert!(u64::from(segment.seq) < u64::from(known.complete) + window, "{} beyond the window", segment.seq);
         }
         seen = wire.sent.len();
+        most_before = wire.sender.in_flight_bytes().max(most_before);
         if story.late == 0 && timeouts == 0 && sack {
             let truth = wire.class0_on_the_way(|seq| !known.holds(seq));
             let pipe = wire.sender.in_flight_bytes() / MSS;

@@ -42,13 +42,34 @@ fn every_timeout_doubles_the_next() {
     assert_eq!(firsts, [true, false, false, false]);
 }
 
-/// RFC 6298 section 5: what was backed off stays so until a segment that was sent once is acknowledged.
+/// RFC 6298 section 5: what was backed off stays so until a segment that was sent once is acknowledged, unless timestamps
+/// tell that the answer is to the last copy.
 #[test]
 fn the_backoff_lasts_until_there_is_a_new_sample() {
-    let wire = Wire::transfer(with_sack(), newreno(2), 2, lose(&[0, 0, 0, 1, 1]));
-    assert_eq!(times_of(&wire, 0), [100, 400, 1000, 2200]);
+    let times = |timestamps| {
+        let config = TransportConfig { timestamps, ..with_sack() };
+        let wire = Wire::transfer(config, newreno(2), 2, lose(&[0, 0, 0, 1, 1]));
+        assert_eq!(times_of(&wire, 0), [100, 400, 1000, 2200]);
+        times_of(&wire, 1)
+    };
     // Acknowledged at 2300 ms with a timeout backed off to 2400 ms; segment 1 goes then, and is lost.
-    assert_eq!(times_of(&wire, 1), [100, 2300, 4700]);
+    assert_eq!(times(false), [100, 2300, 4700]);
+    // The retransmission of segment 0 took 100 ms as well: RTTVAR falls from 50 to 37.5 ms.
+    assert_eq!(times(true), [100, 2300, 2550]);
+}
+
+/// Of forty segments every second is lost, and its first retransmission as well.
+#[test]
+fn progress_ends_the_backoff_so_that_many_lost_repairs_take_a_timeout_each() {
+    for (config, most) in [(with_sack(), 10), (without_sack(), 30)] {
+        let script: Script = Box::new(|sent| match sent.item {
+            Item::Data(segment) if segment.seq % 2 == 0 && sent.earlier < 2 => Fate::Lost,
+            _ => Fate::Arrive,
+        });
+        let wire = Wire::transfer(config, newreno(10), 40, script);
+        assert_eq!(wire.receiver.held_bytes(), 40 * MSS);
+        assert!(wire.now < at_ms(most * 1000), "{}, {} timeouts", wire.now, wire.sender.counts().timeouts);
+    }
 }
 
 /// RFC 5681 section 4.3: the loss of a retransmission is a second indication of congestion.

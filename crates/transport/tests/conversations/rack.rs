@@ -1,0 +1,113 @@
+//! RACK-TLP (RFC 8985): losses found by time, and tails that are probed.
+
+use crate::wire::*;
+use sparelane_cc::Congestion;
+use sparelane_core::Dur;
+use sparelane_transport::TransportConfig;
+
+fn by_time() -> TransportConfig {
+    TransportConfig { rack_tlp: true, prr: true, ..with_sack() }
+}
+
+/// Loses the first copy of each segment that `pick` names.
+fn lose_first(pick: impl Fn(u32) -> bool + 'static) -> Script {
+    Box::new(move |sent| match sent.item {
+        Item::Data(segment) if pick(segment.seq) && sent.earlier == 0 => Fate::Lost,
+        _ => Fate::Arrive,
+    })
+}
+
+/// RFC 8985 section 3.2: with fewer than three arrivals behind it, a loss is found a quarter of a round trip later.
+#[test]
+fn a_loss_with_one_arrival_behind_it_is_found_after_a_quarter_of_a_round_trip() {
+    let wire = Wire::transfer(by_time(), newreno(10), 3, lose(&[1]));
+    assert_eq!(wire.resent(), [(225, 1)]);
+    assert_eq!(wire.sender.counts().timeouts, 0);
+    let by_order = Wire::transfer(with_sack(), newreno(10), 3, lose(&[1]));
+    assert_eq!(by_order.sender.counts().timeouts, 1);
+}
+
+#[test]
+fn three_arrivals_behind_a_loss_show_it_at_once() {
+    let wire = Wire::transfer(by_time(), newreno(10), 60, lose(&[3]));
+    assert_eq!(wire.resent(), [(200, 3)]);
+}
+
+/// RFC 8985 section 3.3: a segment that is late by less than the margin is no loss.
+#[test]
+fn reordering_within_a_quarter_of_a_round_trip_costs_nothing_once_it_was_seen() {
+    let script: Script = Box::new(|sent| match sent.item {
+        Item::Data(segment) if segment.seq % 8 == 5 => Fate::Late(Dur::from_ms(20)),
+        _ => Fate::Arrive,
+    });
+    let (cc, log, _) = Noting::around(newreno(10));
+    let wire = Wire::transfer(by_time(), cc, 400, script);
+    // The first time it is taken for a loss: three arrivals are behind it.
+    assert_eq!(wire.resent().len(), 1, "{:?}", wire.resent());
+    assert_eq!(log.lock().expect("one thread").len(), 1);
+}
+
+/// RFC 8985 section 3.1: the loss of a retransmission is found as any other.
+#[test]
+fn a_lost_retransmission_is_sent_again_without_a_timeout() {
+    let wire = Wire::transfer(by_time(), newreno(20), 200, lose(&[3, 3, 3]));
+    assert_eq!(wire.sender.counts().timeouts, 0);
+    let times: Vec<_> = wire.resent().into_iter().map(|(ms, _)| ms).collect();
+    assert_eq!(times, [200, 300, 400]);
+    assert_eq!(Wire::transfer(with_sack(), newreno(20), 200, lose(&[3, 3, 3])).sender.counts().timeouts, 2);
+}
+
+/// RFC 8985 section 7: nothing comes back of the last segments; two round trips later the last goes again.
+#[test]
+fn a_lost_tail_is_probed_and_repaired_without_a_timeout() {
+    let wire = Wire::transfer(by_time(), newreno(10), 20, lose_first(|seq| seq >= 18));
+    // The last news is that of segment 17, at 300 ms.
+    assert_eq!(wire.resent()[0], (500, 19));
+    assert_eq!(wire.sender.counts().timeouts, 0);
+    assert_eq!(wire.receiver.held_bytes(), 20 * MSS);
+}
+
+/// RFC 8985 section 7.4.2: the loss that a probe repairs all alone still reduces the window.
+#[test]
+fn a_probe_that_repairs_a_loss_cuts_the_window_and_one_in_vain_does_not() {
+    let told = |script| {
+        let (cc, log, _) = Noting::around(newreno(10));
+        let wire = Wire::transfer(by_time(), cc, 10, script);
+        assert_eq!((wire.resent().len(), wire.sender.counts().timeouts), (1, 0));
+        let log = log.lock().expect("one thread");
+        log.iter().filter(|(_, event)| matches!(event, Congestion::Marked { .. })).count()
+    };
+    assert_eq!(told(lose(&[9])), 1);
+    // The last segment is late, and arrives before its copy.
+    let late: Script = Box::new(|sent| match sent.item {
+        Item::Data(segment) if segment.seq == 9 && sent.earlier == 0 => Fate::Late(Dur::from_ms(280)),
+        _ => Fate::Arrive,
+    });
+    assert_eq!(told(late), 0);
+}
+
+#[test]
+fn a_probe_is_a_new_segment_where_there_is_one() {
+    let script: Script = Box::new(|sent| match sent.item {
+        Item::Ack(_) if sent.at < at_ms(350) => Fate::Lost,
+        _ => Fate::Arrive,
+    });
+    let wire = Wire::transfer(by_time(), newreno(4), 8, script);
+    // The handshake took a round trip, and so the probe goes 200 ms after the window.
+    assert_eq!(wire.sent_at(300), [4]);
+    assert!(wire.resent().is_empty() || wire.sender.counts().timeouts > 0, "{:?}", wire.resent());
+}
+
+/// RFC 8985 section 6.3.
+#[test]
+fn a_timeout_loses_what_is_old_and_keeps_what_was_sent_lately() {
+    // The first copy leaves at 100 ms, the probe at 400, and the timer fires at 700; another segment has just left then.
+    let mut wire = Wire::new(by_time(), newreno(4), lose(&[0, 0]));
+    wire.write(1);
+    wire.run_until(at_ms(690));
+    wire.write(1);
+    wire.run_until(at_ms(705));
+    assert_eq!(wire.sender.counts().timeouts, 1);
+    assert_eq!(wire.sender.in_flight_bytes(), 2 * MSS, "the segment that was sent again, and the new one");
+    wire.run();
+}
