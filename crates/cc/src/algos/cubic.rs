@@ -213,9 +213,7 @@ impl WindowLaw for Cubic {
             (target - cwnd) / cwnd * acked
         };
         if self.config.growth_before_loss > 0.0 && self.w_max == 0.0 {
-            // The end of a repair acknowledges what had arrived before.
-            let arrived = ack.acked_bytes.min(ack.delivered_bytes) as f64 / mss;
-            growth = growth.max(self.config.growth_before_loss * arrived);
+            growth = growth.max(self.config.growth_before_loss * acked);
         }
         // At a large window an acknowledgment is worth less than a byte.
         let bytes = growth * mss + epoch.fraction;
