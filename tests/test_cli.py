@@ -186,7 +186,7 @@ def test_reproduce_writes_rows_a_figure_and_the_report(here: Path) -> None:
     assert [experiment["id"] for experiment in details["experiments"]] == ["rc3/example-7", "rc3/model"]
     assert details["unfinished"] == []
     rows = json.loads((here / "rows.json").read_text(encoding="utf-8"))
-    keys = ["experiment", "row", "metric", "unit", "paper", "ours", "ci95", "difference"]
+    keys = ["experiment", "row", "metric", "unit", "paper", "ours", "ci95", "difference", "deviates", "reason"]
     assert all(list(row) == keys for row in rows)
     assert {row["experiment"] for row in rows} == {"rc3/model", "rc3/example-7"}
 

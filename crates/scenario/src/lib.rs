@@ -24,6 +24,7 @@ mod measure;
 mod nodes;
 mod overrides;
 mod packets;
+mod preset;
 mod queue_at;
 mod queues;
 mod rcp;

@@ -12,7 +12,7 @@ use crate::schemes::Schemes;
 use crate::workload::{Context, Workload};
 use crate::{
     cross_traffic, drops, files, host, links, measure, overrides, packets, queue_at, rcp, sampling, switch, topology,
-    transport,
+    transport::{self, Transport},
 };
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_sim::workload::Merge;
@@ -20,7 +20,6 @@ use sparelane_sim::{
     CrossTraffic, Drop, HostAt, HostSpec, MeasureSpec, Network, NodeId, NodeKind, PacketSpec, Routing, RunConfig,
     Sampling, Simulation, SwitchSpec,
 };
-use sparelane_transport::TransportConfig;
 use std::path::Path;
 
 /// The most routes, one from each node to each router: some gigabytes.
@@ -214,7 +213,7 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
     let distances = distances(&network, &topology)?;
     let bdp_bytes = bdp_bytes(&network, &distances);
 
-    let transport = transport::read(section.need("transport")?, TransportConfig::default())?;
+    let transport = transport::read(section.need("transport")?, Transport::default())?;
     let schemes = Schemes::read(&section.need("scheme")?, transport, slowest_interface(&network))?;
     let queues = Queues::read(section.need("queue")?, section.need("nic")?, &schemes, bdp_bytes)?;
     let origins = links::apply_limits(&overrides, &mut network, &schemes, bdp_bytes)?;

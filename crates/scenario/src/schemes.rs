@@ -4,13 +4,14 @@ use crate::document::Item;
 use crate::error::ScenarioError;
 use crate::field::{Field, Section};
 use crate::keys::{Fallback, Key, Kind};
-use crate::transport;
+use crate::preset::Preset;
+use crate::transport::{self, Transport};
 use crate::units;
 use sparelane_cc::registry::{self, Blueprint, CONTROLLERS};
-use sparelane_cc::{Controller, Param, UNBOUNDED, Value, Values};
+use sparelane_cc::{Controller, DefaultValue, Param, UNBOUNDED, Value, Values};
 use sparelane_core::Rate;
 use sparelane_sim::{CLASSES, Scheme};
-use sparelane_transport::{Ecn, TransportConfig};
+use sparelane_transport::Ecn;
 
 /// The keys of every scheme; its controller's parameters come on top.
 pub static SCHEME: &[Key] = &[
@@ -44,7 +45,7 @@ pub struct Schemes {
 
 impl Schemes {
     /// Reads all schemes; `transport` holds where a scheme is silent, and `line_rate` is that of the slowest interface of a host.
-    pub fn read(field: &Field<'_>, transport: TransportConfig, line_rate: Rate) -> Result<Schemes, ScenarioError> {
+    pub fn read(field: &Field<'_>, transport: Transport, line_rate: Rate) -> Result<Schemes, ScenarioError> {
         let mut schemes = Schemes { all: Vec::new(), lowest_class: Vec::new() };
         for (name, field) in field.named()? {
             let (scheme, lowest_class) = read_scheme(name, field, transport, line_rate)?;
@@ -74,15 +75,14 @@ impl Schemes {
 
     /// The largest packet that any scheme sends, headers included.
     pub fn largest_packet_bytes(&self) -> u64 {
-        let payload = self.all.iter().map(|scheme| scheme.transport.mss_bytes).max().unwrap_or(0);
-        payload + sparelane_transport::HEADER_BYTES
+        self.all.iter().map(|scheme| scheme.transport.packet_bytes()).max().unwrap_or(0)
     }
 }
 
 fn read_scheme(
     name: &str,
     field: Field<'_>,
-    transport: TransportConfig,
+    transport: Transport,
     line_rate: Rate,
 ) -> Result<(Scheme, u8), ScenarioError> {
     let (controller, section) = open(field, SCHEME, |_| true)?;
@@ -90,7 +90,8 @@ fn read_scheme(
         Some(field) => transport::read(field, transport)?,
         None => transport,
     };
-    let (values, inner) = values(controller, &section)?;
+    let Transport { preset, config: transport } = transport;
+    let (values, inner) = values(controller, &section, preset)?;
     let plan = Blueprint { line_rate, ..Blueprint::of_any(transport.mss_bytes, &inner) };
     let built = registry::build(controller.name, &values, &plan)
         .map_err(|error| section.whole_table().error(error.to_string()))?;
@@ -131,29 +132,43 @@ fn stands_alone(controller: &Controller) -> bool {
     controller.params.iter().all(|param| param.kind != sparelane_cc::Kind::Controller)
 }
 
-/// The values given for a controller, and those for the one inside.
-fn values(controller: &Controller, section: &Section<'_>) -> Result<(Values, Values), ScenarioError> {
-    let (mut values, mut inner) = (Values::default(), Values::default());
+/// What a controller starts from, with this preset if any.
+fn preset_values(controller: &Controller, preset: Option<Preset>) -> Values {
+    preset.map_or_else(Values::default, |preset| preset.parameters(controller))
+}
+
+/// The values for a controller, and those for the one inside: what is given, and else what the preset says.
+fn values(
+    controller: &Controller,
+    section: &Section<'_>,
+    preset: Option<Preset>,
+) -> Result<(Values, Values), ScenarioError> {
+    let (mut values, mut inner) = (preset_values(controller, preset), Values::default());
     for param in controller.params {
-        let Some(field) = section.given(param.name) else { continue };
-        if param.kind == sparelane_cc::Kind::Controller {
-            let (name, given) = read_inner(&field)?;
-            values.set(param.name, Value::Word(name.to_owned()));
-            inner = given;
-        } else {
-            values.set(param.name, value(param, &field)?);
+        match (section.given(param.name), param.kind, param.default) {
+            (Some(field), sparelane_cc::Kind::Controller, _) => {
+                let (name, given) = read_inner(&field, preset)?;
+                values.set(param.name, Value::Word(name.to_owned()));
+                inner = given;
+            }
+            (Some(field), ..) => values.set(param.name, value(param, &field)?),
+            (None, sparelane_cc::Kind::Controller, DefaultValue::Word(name)) => {
+                inner = registry::find(name).map_or_else(Values::default, |inside| preset_values(inside, preset));
+            }
+            (None, ..) => {}
         }
     }
     Ok((values, inner))
 }
 
 /// A controller inside another: its name, or a table with its name and parameters.
-fn read_inner(field: &Field<'_>) -> Result<(&'static str, Values), ScenarioError> {
+fn read_inner(field: &Field<'_>, preset: Option<Preset>) -> Result<(&'static str, Values), ScenarioError> {
     if !field.is_table() {
-        return Ok((find(field, stands_alone)?.name, Values::default()));
+        let controller = find(field, stands_alone)?;
+        return Ok((controller.name, preset_values(controller, preset)));
     }
     let (controller, section) = open(field.clone(), INNER, stands_alone)?;
-    Ok((controller.name, values(controller, &section)?.0))
+    Ok((controller.name, values(controller, &section, preset)?.0))
 }
 
 /// A parameter's value, checked against its declaration.

@@ -4,10 +4,13 @@ use crate::document::Item;
 use crate::error::ScenarioError;
 use crate::field::Field;
 use crate::keys::{Fallback, Key, Kind};
+use crate::preset::Preset;
 use sparelane_core::Dur;
-use sparelane_transport::{DelayedAck, Ecn, HEADER_BYTES, TransportConfig};
+use sparelane_sim::MAX_PACKET_BYTES;
+use sparelane_transport::{DelayedAck, Ecn, FlightSize, HEADER_BYTES, MAX_HEADER_BYTES, TransportConfig};
 
-const MSS: Kind = Kind::Size { min: 64, max: 65_535 - HEADER_BYTES };
+const MSS: Kind = Kind::Size { min: 64, max: MAX_PACKET_BYTES - HEADER_BYTES };
+const HEADER: Kind = Kind::Size { min: 20, max: MAX_HEADER_BYTES };
 const TIMEOUT: Kind = Kind::Time { min: Dur::from_us(1), max: Dur::from_secs(3600) };
 const FLOOR: Kind = Kind::Time { min: Dur::ZERO, max: Dur::from_secs(3600) };
 /// Segments of a chunk.
@@ -20,8 +23,17 @@ const BUFFER_OR_NOT: Kind = Kind::Special("a size such as \"64KiB\", or \"unlimi
 
 /// Every setting of a connection, controller apart.
 pub static TRANSPORT: &[Key] = &[
+    Key::new(
+        "preset",
+        Kind::Choice(&["linux", "rfc", "ns-3"]),
+        Fallback::Nothing("the defaults of each key"),
+        "what each key is where it is not given, and what controllers do that an implementation has in a kind of its own: \
+         Linux 6.12, the RFCs' text, or the ns-3.16 of RC3's authors",
+    ),
     Key::new("mss", MSS, Fallback::Value("1460B"), "payload of a full segment")
         .from("Ethernet less 40 bytes of headers"),
+    Key::new("header", HEADER, Fallback::Value("40B"), "header on every packet, and all of an acknowledgment")
+        .from("IPv4 and TCP without options"),
     Key::new("sack", Kind::Flag, Fallback::Value("true"), "selective acknowledgments; without, NewReno recovery")
         .from("RFC 2018, RFC 6675; RFC 6582 without"),
     Key::new(
@@ -31,6 +43,28 @@ pub static TRANSPORT: &[Key] = &[
         "new data on the first two duplicate acknowledgments",
     )
     .from("RFC 3042"),
+    Key::new(
+        "flight_size",
+        Kind::Choice(&FLIGHT_SIZES),
+        Fallback::Value("clipped"),
+        "what a cut of the window starts from: what is outstanding, at most the window; the window itself (Linux); what is \
+         in flight (ns-3); or all that is outstanding, as RFC 5681 has it to the letter",
+    )
+    .from("RFC 5681 section 3.1"),
+    Key::new(
+        "prr",
+        Kind::Flag,
+        Fallback::Value("false"),
+        "proportional rate reduction: while losses are repaired, what goes out is in proportion to what arrives; needs SACK",
+    )
+    .from("RFC 9937; RFC 6675 without"),
+    Key::new(
+        "rack_tlp",
+        Kind::Flag,
+        Fallback::Value("false"),
+        "losses found by time, those of retransmissions too, and tails that are probed; needs SACK",
+    )
+    .from("RFC 8985; RFC 6675 without"),
     Key::new(
         "delayed_ack",
         Kind::Special("true, false, or { every = 2, timeout = \"200ms\" }"),
@@ -58,6 +92,14 @@ pub static TRANSPORT: &[Key] = &[
         "the handshake gives the first round-trip sample",
     )
     .from("RFC 6298"),
+    Key::new(
+        "timestamps",
+        Kind::Flag,
+        Fallback::Value("true"),
+        "acknowledgments say which copy of a segment they answer: retransmissions give round-trip samples, and progress \
+         ends the backoff of the timer; without, Karn's rule",
+    )
+    .from("RFC 7323"),
     Key::new("sack_survives_timeout", Kind::Flag, Fallback::Value("true"), "keep what SACK reported across a timeout")
         .from("RFC 6675 section 5.1"),
     Key::new(
@@ -117,6 +159,9 @@ pub static TRANSPORT: &[Key] = &[
     ),
 ];
 
+/// The readings of RFC 5681's FlightSize, by name.
+const FLIGHT_SIZES: [&str; 4] = ["clipped", "window", "pipe", "outstanding"];
+
 /// The keys of `delayed_ack = { .. }`.
 pub static DELAYED_ACK: &[Key] = &[
     Key::new(
@@ -135,15 +180,32 @@ pub static DELAYED_ACK: &[Key] = &[
     .from("RFC 5681 section 4.2 allows 500 ms; BSD takes 200 ms"),
 ];
 
-/// What `field` makes of `base`: keys that it does not give stay as they are.
-pub fn read(field: Field<'_>, base: TransportConfig) -> Result<TransportConfig, ScenarioError> {
+/// TCP's settings, and the implementation that they start from, if any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transport {
+    /// For whatever goes beyond TCP's settings.
+    pub preset: Option<Preset>,
+    /// The settings.
+    pub config: TransportConfig,
+}
+
+/// What `field` makes of `base`: keys that it does not give stay as they are, unless it gives a preset.
+pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioError> {
     let section = field.section(&[TRANSPORT])?;
+    let given = section.maybe("preset", preset)?;
+    let Transport { preset, config: base } =
+        given.map_or(base, |preset| Transport { preset: Some(preset), config: preset.transport() });
     let flag = |name: &str, base: bool| section.maybe(name, Field::flag).map(|given| given.unwrap_or(base));
     let time = |name: &str, base: Dur| section.maybe(name, Field::time).map(|given| given.unwrap_or(base));
     let mut config = base;
     config.mss_bytes = section.maybe("mss", Field::size)?.unwrap_or(base.mss_bytes);
+    config.header_bytes = section.maybe("header", Field::size)?.unwrap_or(base.header_bytes);
     config.sack = flag("sack", base.sack)?;
     config.limited_transmit = flag("limited_transmit", base.limited_transmit)?;
+    config.flight_size = section.maybe("flight_size", flight_size)?.unwrap_or(base.flight_size);
+    config.prr = flag("prr", base.prr)?;
+    config.rack_tlp = flag("rack_tlp", base.rack_tlp)?;
+    config.timestamps = flag("timestamps", base.timestamps)?;
     config.delayed_ack = section.maybe("delayed_ack", delayed_ack)?.unwrap_or(base.delayed_ack);
     config.rto.initial = time("initial_rto", base.rto.initial)?;
     config.rto.min = time("min_rto", base.rto.min)?;
@@ -170,13 +232,40 @@ pub fn read(field: Field<'_>, base: TransportConfig) -> Result<TransportConfig, 
             return Err(field.error(format!("{name} is {value}, above max_rto, {}", rto.max)));
         }
     }
+    for (name, on) in [("prr", config.prr), ("rack_tlp", config.rack_tlp)] {
+        if let (true, false, Some(field)) = (on, config.sack, section.given(name).or_else(|| section.given("sack"))) {
+            return Err(field.error(format!("{name} needs sack = true")));
+        }
+    }
+    if config.packet_bytes() > MAX_PACKET_BYTES
+        && let Some(field) = section.given("header").or_else(|| section.given("mss"))
+    {
+        let (packet, header) = (config.packet_bytes(), config.header_bytes);
+        let message = format!("a packet of {packet}B with its header, {header}B; allowed: up to {MAX_PACKET_BYTES}B");
+        return Err(field.error(message));
+    }
     for (name, bytes) in [("receive_window", config.receive_window_bytes), ("send_buffer", config.send_buffer_bytes)] {
         let Some(bytes) = bytes.filter(|&bytes| bytes < config.mss_bytes) else { continue };
         if let Some(field) = section.given(name).or_else(|| section.given("mss")) {
             return Err(field.error(format!("{name} is {bytes}B, below one segment, {}B", config.mss_bytes)));
         }
     }
-    Ok(config)
+    Ok(Transport { preset, config })
+}
+
+fn preset(field: &Field<'_>) -> Result<Preset, ScenarioError> {
+    let word = field.word(Preset::NAMES.into_iter().map(|(name, _)| name))?;
+    let found = Preset::NAMES.into_iter().find(|(name, _)| *name == word);
+    found.map(|(_, preset)| preset).ok_or_else(|| field.refuse("unknown"))
+}
+
+fn flight_size(field: &Field<'_>) -> Result<FlightSize, ScenarioError> {
+    match field.word(FLIGHT_SIZES.into_iter())? {
+        "window" => Ok(FlightSize::Window),
+        "pipe" => Ok(FlightSize::Pipe),
+        "outstanding" => Ok(FlightSize::Outstanding),
+        _ => Ok(FlightSize::Clipped),
+    }
 }
 
 fn delayed_ack(field: &Field<'_>) -> Result<Option<DelayedAck>, ScenarioError> {
@@ -223,7 +312,8 @@ mod tests {
 
     fn parse(text: &str) -> Result<TransportConfig, String> {
         let document = Document::parse(text, "t.toml").map_err(|error| error.to_string())?;
-        read(Field::root(&document), TransportConfig::default()).map_err(|error| error.to_string())
+        let read = read(Field::root(&document), Transport::default()).map_err(|error| error.to_string())?;
+        Ok(read.config)
     }
 
     #[test]
@@ -231,6 +321,7 @@ mod tests {
         // From a base that differs everywhere, so that each default must come from the table.
         let written: String = TRANSPORT
             .iter()
+            .filter(|key| key.name != "preset")
             .map(|key| match (key.kind, key.default) {
                 (Kind::Flag | Kind::Whole { .. }, Fallback::Value(text)) => format!("{} = {text}\n", key.name),
                 (_, Fallback::Value("false")) => format!("{} = false\n", key.name),
@@ -239,8 +330,8 @@ mod tests {
             })
             .collect();
         let document = Document::parse(&written, "t.toml").expect("valid TOML");
-        let mut other = parse(
-            "mss = \"500B\"\nsack = false\nlimited_transmit = false\ndelayed_ack = true\ninitial_rto = \"3s\"\n\
+        let config = parse(
+            "header = \"66B\"\nflight_size = \"pipe\"\nprr = false\nrack_tlp = false\ntimestamps = false\nmss = \"500B\"\nsack = false\nlimited_transmit = false\ndelayed_ack = true\ninitial_rto = \"3s\"\n\
              min_rto = \"1s\"\nmax_rto = \"9s\"\nrto_variance_floor = \"9ms\"\nsyn_timeout = \"3s\"\n\
              rtt_from_handshake = false\n\
              sack_survives_timeout = false\nundo_spurious = true\nsyn_loss_resets_window = false\nreceive_window = \"1MB\"\n\
@@ -248,8 +339,8 @@ mod tests {
              receive_batch = 3\nreceive_batch_timeout = \"5us\"\n",
         )
         .expect("valid settings");
-        other = read(Field::root(&document), other).expect("valid defaults");
-        assert_eq!(other, TransportConfig::default());
+        let other = Transport { preset: None, config: TransportConfig { prr: true, rack_tlp: true, ..config } };
+        assert_eq!(read(Field::root(&document), other), Ok(Transport::default()));
     }
 
     #[test]
@@ -259,6 +350,28 @@ mod tests {
         assert_eq!(delayed("delayed_ack = true"), Some((2, Dur::from_ms(200))));
         assert_eq!(delayed("delayed_ack = { every = 4 }"), Some((4, Dur::from_ms(200))));
         assert_eq!(delayed("delayed_ack = { timeout = \"40ms\" }"), Some((2, Dur::from_ms(40))));
+    }
+
+    #[test]
+    fn a_preset_is_where_keys_start_from_and_what_is_given_beside_it_holds() {
+        let linux = parse("prr = false\npreset = \"linux\"\nmin_rto = \"50ms\"").expect("valid");
+        assert_eq!((linux.mss_bytes, linux.header_bytes, linux.rto.min), (1448, 66, Dur::from_ms(50)));
+        assert!(linux.rack_tlp && !linux.prr && linux.flight_size == FlightSize::Window);
+        let ns3 = parse("preset = \"ns-3\"").expect("valid");
+        assert_eq!((ns3.rto.syn, ns3.timestamps, ns3.flight_size), (Dur::from_secs(3), false, FlightSize::Pipe));
+        let message = "t.toml:1: preset = \"windows\": unknown; allowed: linux, rfc, ns-3";
+        assert_eq!(parse("preset = \"windows\""), Err(message.to_owned()));
+    }
+
+    #[test]
+    fn a_scheme_keeps_the_preset_of_all_unless_it_gives_its_own() {
+        let linux = Transport { preset: Some(Preset::Linux), config: Preset::Linux.transport() };
+        let own = |text: &str| {
+            let document = Document::parse(text, "t.toml").expect("valid TOML");
+            read(Field::root(&document), linux).expect("valid settings")
+        };
+        assert_eq!((own("mss = \"1000B\"").preset, own("mss = \"1000B\"").config.prr), (Some(Preset::Linux), true));
+        assert_eq!(own("preset = \"ns-3\"").config, Preset::Ns3.transport());
     }
 
     #[test]
@@ -279,6 +392,12 @@ mod tests {
             (
                 "send_buffer = \"1kB\"",
                 "t.toml:1: send_buffer = \"1kB\": send_buffer is 1000B, below one segment, 1460B",
+            ),
+            ("sack = false\nprr = true", "t.toml:2: prr = true: prr needs sack = true"),
+            ("sack = false\npreset = \"linux\"", "t.toml:1: sack = false: prr needs sack = true"),
+            (
+                "mss = \"65495B\"\nheader = \"66B\"",
+                "t.toml:2: header = \"66B\": a packet of 65561B with its header, 66B; allowed: up to 65535B",
             ),
             ("mss = \"10B\"", "t.toml:1: mss = \"10B\": out of range; allowed: a size from 64B to 65495B"),
         ];

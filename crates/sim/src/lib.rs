@@ -47,4 +47,4 @@ pub use memory::SwitchSpec;
 pub use network::{Cable, Limit, Loss, Network, Node, NodeId, NodeKind};
 pub use physics::PhysicsViolation;
 pub use records::{CLASSES, CrossTable, DelayTable, FlowTable, LinkTable, PacketTable, Records, SeriesTable, Totals};
-pub use simulation::{BuildError, MAX_MSS_BYTES, Progress, Simulation};
+pub use simulation::{BuildError, MAX_PACKET_BYTES, Progress, Simulation};

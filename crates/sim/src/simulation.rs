@@ -8,6 +8,7 @@ use crate::records::{CLASSES, Records};
 use crate::routes::Routes;
 use crate::world::World;
 use sparelane_core::Time;
+use sparelane_transport::MAX_HEADER_BYTES;
 use thiserror::Error;
 
 /// Why a configuration cannot run.
@@ -38,12 +39,17 @@ pub enum BuildError {
         cables: usize,
     },
     /// Segments do not fit a packet.
-    #[error("scheme \"{scheme}\": segments of {mss_bytes} bytes; allowed: 1 to {MAX_MSS_BYTES}")]
+    #[error(
+        "scheme \"{scheme}\": segments of {mss_bytes} bytes and headers of {header_bytes}; allowed: from 1, headers up to \
+         {MAX_HEADER_BYTES}, together up to {MAX_PACKET_BYTES}"
+    )]
     SegmentSize {
         /// The scheme.
         scheme: String,
         /// The segment size.
         mss_bytes: u64,
+        /// The size of its header.
+        header_bytes: u64,
     },
     /// A scheme sends in a class that does not exist.
     #[error("scheme \"{scheme}\" sends in class {class}; there are classes 0 to {}", CLASSES - 1)]
@@ -75,8 +81,8 @@ pub enum BuildError {
     },
 }
 
-/// The largest segment that fits a packet of 65,535 bytes with its header.
-pub const MAX_MSS_BYTES: u64 = 65_495;
+/// The largest packet, header included.
+pub const MAX_PACKET_BYTES: u64 = u16::MAX as u64;
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,9 +186,11 @@ impl Simulation {
 /// Finds what would make a run fail, before it starts.
 pub(crate) fn check(config: &RunConfig) -> Result<(), BuildError> {
     for scheme in &config.schemes {
-        let (name, mss_bytes) = (&scheme.name, scheme.transport.mss_bytes);
-        if mss_bytes == 0 || mss_bytes > MAX_MSS_BYTES {
-            return Err(BuildError::SegmentSize { scheme: name.clone(), mss_bytes });
+        let (name, tcp) = (&scheme.name, &scheme.transport);
+        let header_fits = (1..=MAX_HEADER_BYTES).contains(&tcp.header_bytes);
+        if tcp.mss_bytes == 0 || !header_fits || tcp.packet_bytes() > MAX_PACKET_BYTES {
+            let (mss_bytes, header_bytes) = (tcp.mss_bytes, tcp.header_bytes);
+            return Err(BuildError::SegmentSize { scheme: name.clone(), mss_bytes, header_bytes });
         }
         let controller =
             scheme.any_controller().map_err(|source| BuildError::Controller { scheme: name.clone(), source })?;

@@ -37,7 +37,7 @@ use crate::sampler::Sampler;
 use crate::timers::{Entry, Side, Timers};
 use sparelane_cc::Needs;
 use sparelane_core::{Dur, Time};
-use sparelane_transport::{AckSegment, HEADER_BYTES, Receiver, Segment, Sender, Transmit};
+use sparelane_transport::{AckSegment, Receiver, Segment, Sender, Transmit};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
@@ -90,6 +90,8 @@ pub(crate) struct Flow {
     adorns_acks: bool,
     /// Whether its data packets carry the time at which they were sent: delays are echoed or measured.
     stamps: bool,
+    /// Bytes of header on each of its packets.
+    header_bytes: u8,
     /// Its data packets that are sent for the first time, and its acknowledgments: class 0, with nothing to report.
     data: Form,
     ack: Form,
@@ -178,7 +180,7 @@ impl Flow {
     /// A data packet of this flow, which is in `slot`, on its way from now on.
     #[inline(always)]
     fn data_packet(&mut self, slot: u32, segment: Segment, now: Time) -> Packet {
-        let wire_bytes = segment.payload_bytes + HEADER_BYTES as u32;
+        let wire_bytes = segment.payload_bytes + u32::from(self.header_bytes);
         let mut packet = Packet::of(self.data, slot, segment.seq, self.forward, 0, wire_bytes);
         packet.lower(segment.class);
         if segment.retransmission || segment.window_reduced || self.stamps {
@@ -223,7 +225,7 @@ impl Flow {
     #[inline(always)]
     fn plain_ack(&mut self, slot: u32, cumulative: u32, trigger: u32) -> Packet {
         self.in_network += 1;
-        Packet::of(self.ack, slot, cumulative, self.reverse, trigger, HEADER_BYTES as u32)
+        Packet::of(self.ack, slot, cumulative, self.reverse, trigger, u32::from(self.header_bytes))
     }
 
     /// The class on the wire of the segment that waits for the interface to be idle, if one does.
@@ -455,7 +457,7 @@ impl<F: Fabric> World<F> {
         let packet = match transmit {
             Transmit::Syn => {
                 flow.in_network += 1;
-                control_packet(slot, flow.forward, Flags::SYN, flow.base_class)
+                control_packet(slot, flow.forward, Flags::SYN, flow)
             }
             Transmit::Data(segment) => flow.data_packet(slot, segment, self.now),
         };
@@ -703,11 +705,11 @@ fn latest_instant(now: Time, ns: u32) -> Time {
 
 /// The largest packet that any of the schemes sends.
 fn largest_packet_bytes(schemes: &[Scheme]) -> u64 {
-    schemes.iter().map(|scheme| scheme.transport.mss_bytes).max().unwrap_or(0) + HEADER_BYTES
+    schemes.iter().map(|scheme| scheme.transport.packet_bytes()).max().unwrap_or(0)
 }
 
 /// A packet of the handshake.
-fn control_packet(slot: u32, route: u32, flags: Flags, class: u8) -> Packet {
-    let wire_bytes = HEADER_BYTES as u16;
+fn control_packet(slot: u32, route: u32, flags: Flags, flow: &Flow) -> Packet {
+    let (wire_bytes, class) = (u16::from(flow.header_bytes), flow.base_class);
     Packet::new(Fields { flow: slot, seq: 0, trigger: 0, route, blocks: NO_BLOCKS, wire_bytes, flags, class })
 }

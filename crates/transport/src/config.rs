@@ -5,6 +5,9 @@ use sparelane_core::Dur;
 /// Bytes of IP and TCP header on every packet, where nothing else is [set](TransportConfig::header_bytes).
 pub const HEADER_BYTES: u64 = 40;
 
+/// The largest header: IPv4's and TCP's with all their options, and tunnels around them.
+pub const MAX_HEADER_BYTES: u64 = 255;
+
 /// Delayed acknowledgments (RFC 5681 section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
@@ -66,8 +69,8 @@ pub enum FlightSize {
 pub struct TransportConfig {
     /// Payload bytes of a full segment.
     pub mss_bytes: u64,
-    /// Bytes of header on every packet, whatever the link counts: IP and TCP, or the link's own as well. Acknowledgments are
-    /// nothing but header.
+    /// Bytes of header on every packet, whatever the link counts: IP and TCP, or the link's own as well; at most
+    /// [`MAX_HEADER_BYTES`]. Acknowledgments are nothing but header.
     pub header_bytes: u64,
     /// Selective acknowledgments (RFC 2018) and recovery by RFC 6675; without, NewReno recovery (RFC 6582).
     pub sack: bool,
@@ -108,6 +111,13 @@ pub struct TransportConfig {
     pub receive_batch: u32,
     /// The longest that a segment waits in its chunk for others.
     pub receive_batch_timeout: Dur,
+}
+
+impl TransportConfig {
+    /// A full segment on the wire, bytes.
+    pub const fn packet_bytes(&self) -> u64 {
+        self.mss_bytes + self.header_bytes
+    }
 }
 
 impl Default for RtoConfig {

@@ -12,7 +12,7 @@ pub mod segment;
 pub mod send_buffer;
 pub mod sender;
 
-pub use config::{DelayedAck, Ecn, FlightSize, HEADER_BYTES, RtoConfig, TransportConfig};
+pub use config::{DelayedAck, Ecn, FlightSize, HEADER_BYTES, MAX_HEADER_BYTES, RtoConfig, TransportConfig};
 pub use receiver::Receiver;
 pub use segment::{AckSegment, Chunk, MAX_SACK_BLOCKS, SackBlock, Segment, Transmit};
 pub use sender::{Sender, SenderCounts};

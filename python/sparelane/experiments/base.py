@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from sparelane.experiments.statistics import estimate
+from sparelane.experiments.statistics import agrees, estimate
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
 Json = dict[str, str | float | None]
+Band = tuple[float, float]
 
-# A larger deviation from the paper wants a reason beside it.
-POINTS_TOLERATED = 5.0
-SHARE_TOLERATED = 0.10
+# What stands beside a row that deviates from the paper and has no reason; a reason may begin with it and go on.
+NOT_EXPLAINED = "not explained"
+# What stands there in a quick run: reasons are found, and cite rows, at the full effort.
+QUICK = "a quick run: reasons stand beside full ones"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,8 @@ class Row:
         ours: the mean over our runs; `None` where no run gave the number.
         ci95: half the width of its 95 % confidence interval; `None` without repetitions.
         difference: ours - paper.
-        reason: why they differ, where that is known.
+        reason: why they differ, where they do; it begins with `NOT_EXPLAINED` where that is not known.
+        is_loss_rate: the number is a share of packets that are lost, which is compared as a ratio at any size.
     """
 
     row: str
@@ -116,6 +120,7 @@ class Row:
     ours: float | None
     ci95: float | None
     reason: str = ""
+    is_loss_rate: bool = False
 
     @property
     def difference(self) -> float | None:
@@ -124,11 +129,17 @@ class Row:
 
     @property
     def deviates(self) -> bool:
-        """Whether the difference is large enough to want a reason."""
-        if self.paper is None or self.difference is None:
+        """Whether ours is so far from the paper's, or so missing, that it wants a reason (see `statistics.agrees`)."""
+        if self.paper is None:
             return False
-        tolerated = POINTS_TOLERATED if self.unit == "%" else SHARE_TOLERATED * abs(self.paper)
-        return abs(self.difference) > tolerated
+        if self.ours is None:
+            return True
+        return not agrees(self.ours, self.paper, is_share=self.unit == "%", is_loss_rate=self.is_loss_rate)
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether the row deviates and has a reason."""
+        return self.deviates and bool(self.reason) and not self.reason.startswith(NOT_EXPLAINED)
 
     def to_json(self, experiment: str) -> Json:
         """The row as machines read it; `None` where there is no number."""
@@ -141,6 +152,8 @@ class Row:
             "ours": self.ours,
             "ci95": self.ci95,
             "difference": self.difference,
+            "deviates": self.deviates,
+            "reason": self.reason,
         }
 
 
@@ -150,6 +163,11 @@ def measured(row: str, metric: str, unit: str, paper: float | None, values: Sequ
         return Row(row, metric, unit, paper, None, None)
     ours = estimate(values)
     return Row(row, metric, unit, paper, ours.mean, ours.ci95)
+
+
+def loss_rate(row: str, metric: str, paper: float | None, values: Sequence[float]) -> Row:
+    """A row of lost packets in percent of those sent, from one value per seed."""
+    return replace(measured(row, metric, "%", paper, values), is_loss_rate=True)
 
 
 def exact(row: str, metric: str, unit: str, paper: float | None, value: float) -> Row:
@@ -182,6 +200,97 @@ class Evaluation:
                 return candidate
         raise KeyError((row, metric))
 
+    def ours(self, row: str, metric: str) -> float:
+        """Our number in the row with this name and metric.
+
+        Raises:
+            MissingNumberError: there is no such row, or no run gave its number.
+        """
+        return _present(self._row(row, metric).ours, f'no run gave a number for the row "{row}", metric "{metric}"')
+
+    def paper(self, row: str, metric: str) -> float:
+        """The paper's number in the row with this name and metric.
+
+        Raises:
+            MissingNumberError: there is no such row, or the paper prints no number for it.
+        """
+        return _present(self._row(row, metric).paper, f'no printed number in the row "{row}", metric "{metric}"')
+
+    def _row(self, row: str, metric: str) -> Row:
+        try:
+            return self.find(row, metric)
+        except KeyError:
+            raise MissingNumberError(f'there is no row "{row}" with the metric "{metric}"') from None
+
+
+class MissingNumberError(LookupError):
+    """A number that a claim needs is not there; the message says which."""
+
+
+def _present(value: float | None, problem: str) -> float:
+    if value is None:
+        raise MissingNumberError(problem)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a claim.
+
+    Attributes:
+        text: the claim.
+        value: the number that was found; `None` where there is none, or where the claim was not checked.
+        band: where the number must lie, bounds included; `None` where the claim is not checked at this effort.
+        problem: why there is no number, where one was wanted.
+    """
+
+    text: str
+    value: float | None
+    band: Band | None
+    problem: str = ""
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the number lies in its band; `None` where this was not checked. Without a number, it does not."""
+        if self.band is None:
+            return None
+        low, high = self.band
+        return self.value is not None and low <= self.value <= high
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What the paper says of its numbers, as one number of ours and the band that it must lie in.
+
+    An order is a claim about a ratio or a difference. `sparelane.experiments.claims` has the usual values and bands.
+
+    Attributes:
+        text: the paper's claim with its section, in one sentence.
+        value: one number from an evaluation's rows.
+        full: the band, bounds included, at the full effort.
+        quick: the same at the quick effort; `None` where a quick run says nothing of the claim.
+    """
+
+    text: str
+    value: Callable[[Evaluation], float]
+    full: Band
+    quick: Band | None = None
+
+    def check(self, effort: Effort, evaluation: Evaluation) -> Verdict:
+        """Whether the claim holds. A number that cannot be computed fails it, and is never an error."""
+        band = self.full if effort.name == "full" else self.quick
+        if band is None:
+            return Verdict(self.text, None, None)
+        try:
+            value = self.value(evaluation)
+        except KeyError as error:
+            return Verdict(self.text, None, band, f"there is no {error.args[0]!r}")
+        except (LookupError, ArithmeticError, TypeError, ValueError) as error:
+            return Verdict(self.text, None, band, f"there is no number: {error}")
+        if math.isnan(value):
+            return Verdict(self.text, None, band, "the value is not a number")
+        return Verdict(self.text, value, band)
+
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
@@ -198,7 +307,10 @@ class Experiment:
         plan: the simulations, in order.
         evaluate: rows from their outcomes.
         draw: the figure of an evaluation.
-        reasons: why a row deviates, where it does, by row and metric.
+        reasons: why a row deviates, where it does, by row and metric: checked at the full effort, by a run that anyone
+            can repeat.
+        claims: what must hold of the rows.
+        fitted: sentences that say what was fitted, and on what.
     """
 
     id: str
@@ -212,11 +324,25 @@ class Experiment:
     evaluate: Callable[[Effort, Outcomes], Evaluation]
     draw: Callable[[Evaluation], Figure]
     reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    claims: tuple[Claim, ...] = ()
+    fitted: tuple[str, ...] = ()
 
     def judge(self, effort: Effort, outcomes: Outcomes) -> Evaluation:
-        """The evaluation, with the known reasons beside the rows that deviate from the paper."""
+        """The evaluation, with a reason beside each row that deviates from the paper, or the words `NOT_EXPLAINED`."""
         found = self.evaluate(effort, outcomes)
-        return replace(found, rows=tuple(self._explain(row) for row in found.rows))
+        is_quick = effort.name == "quick" and bool(outcomes)
+        return replace(found, rows=tuple(self._explain(row, is_quick=is_quick) for row in found.rows))
 
-    def _explain(self, row: Row) -> Row:
-        return replace(row, reason=self.reasons.get((row.row, row.metric), "")) if row.deviates else row
+    def _explain(self, row: Row, *, is_quick: bool) -> Row:
+        if not row.deviates:
+            return row
+        return replace(row, reason=QUICK if is_quick else self.reasons.get((row.row, row.metric), NOT_EXPLAINED))
+
+    def check(self, effort: Effort, evaluation: Evaluation) -> tuple[Verdict, ...]:
+        """What becomes of each claim."""
+        return tuple(claim.check(effort, evaluation) for claim in self.claims)
+
+    def unneeded_reasons(self, evaluation: Evaluation) -> list[tuple[str, str]]:
+        """Row and metric of the reasons that no row of the evaluation, one at the full effort, needs."""
+        needed = {(row.row, row.metric) for row in evaluation.rows if row.deviates}
+        return [key for key in self.reasons if key not in needed]

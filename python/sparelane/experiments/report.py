@@ -27,6 +27,8 @@ ROW_SCHEMA = {
     "ours": pl.Float64,
     "ci95": pl.Float64,
     "difference": pl.Float64,
+    "deviates": pl.Boolean,
+    "reason": pl.String,
 }
 
 
@@ -91,7 +93,7 @@ def _experiment_json(done: Finished) -> dict[str, Any]:
         "method": experiment.method,
         "assumptions": list(experiment.assumptions),
         "effort": {"name": effort.name, "seeds": effort.seeds, "stop_s": effort.stop_s},
-        "rows": [row.to_json(experiment.id) | {"reason": row.reason} for row in done.evaluation.rows],
+        "rows": [row.to_json(experiment.id) for row in done.evaluation.rows],
         "notes": list(done.evaluation.notes),
         "runs": [
             {

@@ -9,7 +9,7 @@ use crate::packet::{Flags, NO_BLOCKS, Packet};
 use crate::physics::PhysicsViolation;
 use crate::rate_header::decode_rate;
 use sparelane_core::Time;
-use sparelane_transport::{AckSegment, HEADER_BYTES, Segment};
+use sparelane_transport::{AckSegment, Segment};
 
 impl<F: Fabric> World<F> {
     /// A packet has come from its host's interface, which it did not pass at once.
@@ -51,7 +51,7 @@ impl<F: Fabric> World<F> {
     fn deliver_data(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
         let slot = packet.flow();
         let flow = &mut self.flows[slot as usize];
-        let payload_bytes = packet.wire_bytes() as u32 - HEADER_BYTES as u32;
+        let payload_bytes = packet.wire_bytes() as u32 - u32::from(flow.header_bytes);
         let is_plain = flow.receives_plainly && packet.is_like(flow.data);
         if is_plain && flow.receiver.take_next(packet.seq(), payload_bytes) {
             if flow.stamps {
@@ -194,7 +194,7 @@ impl<F: Fabric> World<F> {
     fn send_syn_ack(&mut self, syn: Packet) {
         let flow = &mut self.flows[syn.flow() as usize];
         flow.in_network += 1;
-        let mut packet = control_packet(syn.flow(), flow.reverse, Flags::SYN_ACK, flow.base_class);
+        let mut packet = control_packet(syn.flow(), flow.reverse, Flags::SYN_ACK, flow);
         if syn.flags().has(Flags::RATE_HEADER) {
             packet.set(Flags::RATE_HEADER);
             packet.set_trigger(syn.trigger());

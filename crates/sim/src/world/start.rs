@@ -13,7 +13,7 @@ use crate::timers::{Entry, Side};
 use sparelane_cc::CongestionControl;
 use sparelane_cc::registry::Blueprint;
 use sparelane_core::{Domain, Dur, Stream, Time};
-use sparelane_transport::{Ecn, HEADER_BYTES, Receiver, Sender};
+use sparelane_transport::{Ecn, Receiver, Sender, TransportConfig};
 use std::cmp::Reverse;
 
 impl<F: Fabric> World<F> {
@@ -102,12 +102,12 @@ impl<F: Fabric> World<F> {
             );
             segments as u32
         });
-        let at_once = at_once.map(|bytes| self.ideal(&there, &back, bytes, mss_bytes));
+        let at_once = at_once.map(|bytes| self.ideal(&there, &back, bytes, &transport));
         let mut ideal = spec.size_bytes.and(at_once);
         if let Some(application) = &mut application {
             application.first_least = at_once.unwrap_or_default();
             if next_write.is_some() {
-                ideal = self.ideal_of(application, &there, &back, mss_bytes);
+                ideal = self.ideal_of(application, &there, &back, &transport);
             }
         }
         let slot = self.free_slots.pop().map_or(self.flows.len() as u32, |Reverse(slot)| slot);
@@ -143,6 +143,7 @@ impl<F: Fabric> World<F> {
             sends_carefully: asks_for_rate || is_logged,
             echoed_rate: 0,
             stamps,
+            header_bytes: transport.header_bytes as u8,
             echo,
             measure,
             echo_ns: 0,
@@ -176,22 +177,22 @@ impl<F: Fabric> World<F> {
 
     /// The least completion time: a handshake, propagation, the last segment's serialization at every
     /// link, and that of all before it at the slowest.
-    fn ideal(&self, there: &[u32], back: &[u32], bytes: u64, mss_bytes: u64) -> Dur {
-        let full_segments = (bytes - 1) / mss_bytes;
-        let last_bytes = bytes - full_segments * mss_bytes + HEADER_BYTES;
-        self.handshake(there, back) + self.cross(there, last_bytes) + self.queue(there, mss_bytes, full_segments)
+    fn ideal(&self, there: &[u32], back: &[u32], bytes: u64, tcp: &TransportConfig) -> Dur {
+        let full_segments = (bytes - 1) / tcp.mss_bytes;
+        let last_bytes = bytes - full_segments * tcp.mss_bytes + tcp.header_bytes;
+        self.handshake(there, back, tcp) + self.cross(there, last_bytes) + self.queue(there, tcp, full_segments)
     }
 
     /// The least completion time of a flow that is written in pieces. How these share segments depends on the send
     /// buffer, so the last segment counts as one byte.
-    fn ideal_of(&self, application: &Application, there: &[u32], back: &[u32], mss_bytes: u64) -> Option<Dur> {
-        application.least(self.handshake(there, back), |bytes| {
-            self.cross(there, HEADER_BYTES + 1) + self.queue(there, mss_bytes, (bytes - 1) / mss_bytes)
+    fn ideal_of(&self, application: &Application, there: &[u32], back: &[u32], tcp: &TransportConfig) -> Option<Dur> {
+        application.least(self.handshake(there, back, tcp), |bytes| {
+            self.cross(there, tcp.header_bytes + 1) + self.queue(there, tcp, (bytes - 1) / tcp.mss_bytes)
         })
     }
 
-    fn handshake(&self, there: &[u32], back: &[u32]) -> Dur {
-        self.cross(there, HEADER_BYTES) + self.cross(back, HEADER_BYTES)
+    fn handshake(&self, there: &[u32], back: &[u32], tcp: &TransportConfig) -> Dur {
+        self.cross(there, tcp.header_bytes) + self.cross(back, tcp.header_bytes)
     }
 
     /// How long a packet takes to cross idle links.
@@ -203,8 +204,8 @@ impl<F: Fabric> World<F> {
     }
 
     /// How long the slowest of `links` sends so many full segments.
-    fn queue(&self, links: &[u32], mss_bytes: u64, segments: u64) -> Dur {
-        let of = |&link: &u32| self.links[link as usize].rate.byte_time().of(mss_bytes + HEADER_BYTES) * segments;
+    fn queue(&self, links: &[u32], tcp: &TransportConfig, segments: u64) -> Dur {
+        let of = |&link: &u32| self.links[link as usize].rate.byte_time().of(tcp.packet_bytes()) * segments;
         links.iter().map(of).max().unwrap_or_default()
     }
 

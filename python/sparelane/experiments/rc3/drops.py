@@ -10,7 +10,7 @@ import polars.selectors as cs
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcome, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcome, Outcomes, Row, Simulation, loss_rate
 from sparelane.experiments.rc3 import fig8_load, internet2
 from sparelane.experiments.rc3.internet2 import Setting
 
@@ -74,7 +74,7 @@ def _rows(percent: int, setting: Setting, effort: Effort, outcomes: Outcomes) ->
         [run["total"] for run in rc3],
     )
     for metric, paper, found in zip(METRICS, PRINTED[percent], values, strict=True):
-        yield measured(setting.name, metric, "%", paper, found)
+        yield loss_rate(setting.name, metric, paper, found)
 
 
 def drop_rates(outcome: Outcome) -> dict[str, float]:

@@ -1,0 +1,86 @@
+//! `preset` of `[transport]`: what a known implementation of TCP does, in one word.
+//!
+//! A preset is a starting point: each key that a table also gives holds instead.
+
+use sparelane_cc::{Controller, Value, Values};
+use sparelane_core::Dur;
+use sparelane_transport::{DelayedAck, FlightSize, RtoConfig, TransportConfig};
+
+/// A known implementation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// Linux 6.12 as it comes.
+    Linux,
+    /// The RFCs' text, where a SHOULD is followed.
+    Rfc,
+    /// The ns-3.16 of RC3's authors, with their SACK (NSDI 2014 section 5.1).
+    Ns3,
+}
+
+impl Preset {
+    /// The words of scenarios, with what they mean.
+    pub const NAMES: [(&'static str, Preset); 3] =
+        [("linux", Preset::Linux), ("rfc", Preset::Rfc), ("ns-3", Preset::Ns3)];
+
+    /// What the parameters of `controller` are where a scenario does not give them: those whose defaults are not what the
+    /// implementation does.
+    pub fn parameters(self, controller: &Controller) -> Values {
+        let mut values = Values::default();
+        for (name, value) in self.differing(controller.name) {
+            if controller.params.iter().any(|param| param.name == name) {
+                values.set(name, value);
+            }
+        }
+        values
+    }
+
+    fn differing(self, controller: &str) -> Vec<(&'static str, Value)> {
+        let _ = controller;
+        match self {
+            // tcp_slow_start counts what an acknowledgment covers, however much.
+            Preset::Linux => vec![("slow_start_limit", Value::Whole(1_000_000))],
+            // RFC 3465 section 2.3, which RFC 5681 section 3.1 recommends.
+            Preset::Rfc => vec![("slow_start_limit", Value::Whole(2))],
+            Preset::Ns3 => vec![("initial_window", Value::Whole(4))],
+        }
+    }
+
+    /// Every setting of a connection.
+    pub fn transport(self) -> TransportConfig {
+        let plain = TransportConfig::default();
+        match self {
+            Preset::Linux => TransportConfig {
+                // Ethernet's 1500 less IP, TCP, and timestamps with their padding; the link carries 14 bytes more.
+                mss_bytes: 1448,
+                header_bytes: 66,
+                flight_size: FlightSize::Window,
+                prr: true,
+                rack_tlp: true,
+                // The least of TCP_DELACK_MIN.
+                delayed_ack: Some(DelayedAck { every_segments: 2, timeout: Dur::from_ms(40) }),
+                // tcp_rtt_estimator keeps the variance term above TCP_RTO_MIN.
+                rto: RtoConfig { variance_min: Dur::from_ms(200), max: Dur::from_secs(120), ..plain.rto },
+                undo_spurious: true,
+                syn_loss_resets_window: false,
+                ..plain
+            },
+            Preset::Rfc => TransportConfig {
+                prr: true,
+                rack_tlp: true,
+                // RFC 5681 section 4.2 and RFC 1122 section 4.2.3.2.
+                delayed_ack: Some(DelayedAck { every_segments: 2, timeout: Dur::from_ms(500) }),
+                // RFC 6298 rule 2.4.
+                rto: RtoConfig { min: Dur::from_secs(1), ..plain.rto },
+                ..plain
+            },
+            Preset::Ns3 => TransportConfig {
+                flight_size: FlightSize::Pipe,
+                limited_transmit: false,
+                timestamps: false,
+                sack_survives_timeout: false,
+                rto: RtoConfig { syn: Dur::from_secs(3), handshake_sample: false, ..plain.rto },
+                ..plain
+            },
+        }
+    }
+}

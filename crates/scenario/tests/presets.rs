@@ -1,0 +1,90 @@
+//! What TCP does with the settings of a known implementation: full links where nothing but a queue's overflow is lost, no
+//! collapse behind RED, and no timeouts that grow without end.
+
+use sparelane_scenario::{Scenario, Source};
+use sparelane_sim::Records;
+use std::path::Path;
+
+/// One flow of `controller` over a bottleneck, with these further tables.
+fn run(controller: &str, bottleneck: &str, transport: &str, size: &str, tables: &str, seconds: u64) -> Records {
+    let text = format!(
+        "duration = \"{seconds}s\"\n[topology]\nkind = \"dumbbell\"\npairs = 1\naccess_rate = \"10Gbps\"\n\
+         access_delay = \"1us\"\n{bottleneck}\n[transport]\n{transport}\n[scheme.x]\ncontroller = \"{controller}\"\n\
+         [workload]\nkind = \"bulk\"\nsize = \"{size}\"\n{tables}"
+    );
+    let scenario = Scenario::parse(&text, &Source::at(Path::new("test.toml")), &[]).unwrap_or_else(|e| panic!("{e}"));
+    scenario.simulate().expect("a run").run().expect("lawful physics")
+}
+
+/// Seconds until the only flow was complete; infinitely many where it was not.
+fn completion(records: &Records) -> f64 {
+    let finish = records.flows.finish_ps[0];
+    if finish == u64::MAX { f64::INFINITY } else { finish as f64 / 1e12 }
+}
+
+/// What is lost is what overflows the queue at the end of slow start, half of a window; the link is never idle for it. 10 MB take
+/// 0.836 s of a full link; slow start and the handshake take the rest, as the arithmetic of rounds gives.
+#[test]
+fn loss_based_controllers_of_linux_keep_a_link_full_while_they_repair_what_slow_start_lost() {
+    let path =
+        "bottleneck_rate = \"100Mbps\"\nbottleneck_delay = \"5ms\"\n[queue]\nkind = \"fifo\"\nlimit = \"150packets\"";
+    for controller in ["newreno", "cubic", "bic", "highspeed", "scalable", "h-tcp", "hybla", "illinois", "veno", "yeah"]
+    {
+        let records = run(controller, path, "preset = \"linux\"", "10MB", "", 10);
+        let seconds = completion(&records);
+        assert!((seconds / 0.88 - 1.0).abs() < 0.03, "{controller}: {seconds} s");
+        assert!(records.flows.retransmissions[0] > 0, "{controller}: nothing was lost, so that nothing is shown");
+    }
+}
+
+/// The same without proportional reduction, with the defaults: the second half of the flight goes at twice the path's rate.
+#[test]
+fn without_a_reduction_in_proportion_the_repair_takes_longer() {
+    let path =
+        "bottleneck_rate = \"1Gbps\"\nbottleneck_delay = \"10ms\"\n[queue]\nkind = \"fifo\"\nlimit = \"1000packets\"";
+    let seconds = |transport: &str| completion(&run("newreno", path, transport, "50MB", "", 20));
+    let [with, without] = ["preset = \"linux\"", "preset = \"linux\"\nprr = false\nrack_tlp = false"].map(seconds);
+    assert!(with * 1.01 < without, "{with} s with, {without} s without");
+}
+
+/// RED drops several segments of a window, repairs among them; windows are cut from what they were, not from all that is
+/// outstanding since.
+#[test]
+fn behind_red_a_flow_has_three_quarters_of_the_link() {
+    let red = |more: &str| {
+        format!(
+            "bottleneck_rate = \"100Mbps\"\nbottleneck_delay = \"20ms\"\n[queue]\nkind = \"red\"\nlimit = \"500packets\"\n\
+             min = \"50packets\"\nmax = \"150packets\"\n{more}"
+        )
+    };
+    let share = |controller: &str, queue: &str, transport: &str| {
+        let records = run(controller, queue, transport, "unlimited", "", 30);
+        (records.flows.delivered_bytes[0] as f64 * 8.0 / 30.0 / 100e6, records.flows.timeouts[0])
+    };
+    for (controller, more, transport) in [("newreno", "", ""), ("dctcp", "ecn = true", "ecn = \"dctcp\"")] {
+        for preset in ["", "preset = \"linux\"\n"] {
+            let (used, timeouts) = share(controller, &red(more), &format!("{preset}{transport}"));
+            assert!(used > 0.75 && timeouts <= 2, "{controller} {preset}: {used}, {timeouts} timeouts");
+        }
+        let to_the_letter = "flight_size = \"outstanding\"\ntimestamps = false\n";
+        let (used, timeouts) = share(controller, &red(more), &format!("{to_the_letter}{transport}"));
+        assert!(used < 0.6 && timeouts > 20, "{controller}, RFC 5681 to the letter: {used}, {timeouts} timeouts");
+    }
+}
+
+/// Twenty segments in a row are lost, and their first two repairs. Every repair that arrives is a round-trip sample, and so each
+/// further timeout waits for its least time; by Karn's rule they double until a minute.
+#[test]
+fn timeouts_do_not_grow_while_repairs_arrive() {
+    let path =
+        "bottleneck_rate = \"10Mbps\"\nbottleneck_delay = \"18ms\"\n[queue]\nkind = \"fifo\"\nlimit = \"100packets\"";
+    let segments: Vec<_> = (100..120).collect();
+    let drops = format!("[[drop]]\nfrom = \"west\"\nto = \"east\"\nsegments = {segments:?}\ncopies = 3\n");
+    let seconds = |transport: &str| completion(&run("newreno", path, transport, "1MB", &drops, 1000));
+    for transport in ["", "sack = false", "preset = \"linux\"", "preset = \"rfc\""] {
+        assert!(seconds(transport) < 10.0, "{transport}: {} s", seconds(transport));
+    }
+    for transport in ["timestamps = false", "timestamps = false\nsack = false"] {
+        assert!(seconds(transport) > 200.0, "{transport}: {} s", seconds(transport));
+    }
+}

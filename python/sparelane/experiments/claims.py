@@ -1,0 +1,109 @@
+"""What claims are made of: numbers of an evaluation, and bands.
+
+A value is a function from an evaluation to one number. It raises `MissingNumberError`, which fails its claim, where a
+row is missing or has no number. A row is named by its name and its metric:
+
+    Claim("RC3 cuts the mean over flows by 43.5 % at 30 % load (Fig. 8)", ours("30% over flows", "reduction"),
+          full=(40.5, 46.5), quick=(30, 55))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TypeAlias
+
+from sparelane.experiments.base import Band, Evaluation, MissingNumberError
+
+Value: TypeAlias = Callable[[Evaluation], float]
+RowName: TypeAlias = tuple[str, str]
+
+
+def at_least(low: float) -> Band:
+    """So much or more."""
+    return (low, math.inf)
+
+
+def at_most(high: float) -> Band:
+    """So much or less."""
+    return (-math.inf, high)
+
+
+def about(centre: float, tolerated: float) -> Band:
+    """Within so much of a number, in the number's unit."""
+    return (centre - tolerated, centre + tolerated)
+
+
+def within_factor(factor: float) -> Band:
+    """A ratio between 1 / factor and factor."""
+    return (1 / factor, factor)
+
+
+def ours(row: str, metric: str) -> Value:
+    """Our number, in the row's unit."""
+    return lambda evaluation: evaluation.ours(row, metric)
+
+
+def over_paper(row: str, metric: str) -> Value:
+    """Our number as a multiple of the paper's."""
+    return lambda evaluation: _quotient(evaluation.ours(row, metric), evaluation.paper(row, metric))
+
+
+def less_paper(row: str, metric: str) -> Value:
+    """Our number less the paper's, in the row's unit: points for percentages."""
+    return lambda evaluation: evaluation.ours(row, metric) - evaluation.paper(row, metric)
+
+
+def ratio(upper: RowName, lower: RowName) -> Value:
+    """Our number in one row as a multiple of that in another."""
+    return lambda evaluation: _quotient(evaluation.ours(*upper), evaluation.ours(*lower))
+
+
+def difference(larger: RowName, smaller: RowName) -> Value:
+    """Our number in one row less that in another, in their unit."""
+    return lambda evaluation: evaluation.ours(*larger) - evaluation.ours(*smaller)
+
+
+def falling(rows: Sequence[str], metric: str) -> Value:
+    """The smallest ratio of our number in a row to that in the next: `at_least(1)` says that the rows are in order.
+
+    A factor above 1 in the band says by how much neighbours must differ. For rows that rise, name them in reverse.
+    """
+
+    def smallest(evaluation: Evaluation) -> float:
+        numbers = [evaluation.ours(row, metric) for row in rows]
+        return min(_quotient(first, second) for first, second in pairwise(numbers))
+
+    return smallest
+
+
+def largest_factor(rows: Sequence[RowName]) -> Value:
+    """The factor, 1 or more, by which the row that is farthest from the paper's number differs from it."""
+
+    def farthest(evaluation: Evaluation) -> float:
+        ratios = [_quotient(evaluation.ours(*row), evaluation.paper(*row)) for row in rows]
+        return max(max(one, _quotient(1.0, one)) for one in ratios)
+
+    return farthest
+
+
+def largest_difference(rows: Sequence[RowName]) -> Value:
+    """The largest absolute difference from the paper among these rows, in their unit: points for percentages."""
+    return lambda evaluation: max(abs(evaluation.ours(*row) - evaluation.paper(*row)) for row in rows)
+
+
+def rows_in_band(*metrics: str) -> Value:
+    """The percentage of rows with a printed number that do not deviate from it; of these metrics, or of all."""
+
+    def percentage(evaluation: Evaluation) -> float:
+        printed = [row for row in evaluation.rows if row.paper is not None and (not metrics or row.metric in metrics)]
+        return 100.0 * _quotient(sum(not row.deviates for row in printed), len(printed))
+
+    return percentage
+
+
+def _quotient(dividend: float, divisor: float) -> float:
+    if divisor == 0.0:
+        raise MissingNumberError(f"cannot divide {dividend:g} by 0")
+    return dividend / divisor
