@@ -221,8 +221,7 @@ impl TcpLp {
             }
         }
         let ticks = |at: Time| at.as_ps() / linux::TICK.as_ps();
-        self.is_inferring =
-            self.last_drop.is_some_and(|at| linux::TICK * (ticks(cx.now) - ticks(at)) < self.inference);
+        self.is_inferring = self.last_drop.is_some_and(|at| linux::TICK * (ticks(cx.now) - ticks(at)) < self.inference);
         clocks.indicate_congestion(self.config.threshold_percent as u32)
     }
 
@@ -249,11 +248,8 @@ impl WindowLaw for TcpLp {
         if ack.acked_bytes == 0 {
             return;
         }
-        let is_congested = if self.config.like == Like::Linux {
-            self.hear_as_linux(ack, cx)
-        } else {
-            self.hear(ack, cx.now)
-        };
+        let is_congested =
+            if self.config.like == Like::Linux { self.hear_as_linux(ack, cx) } else { self.hear(ack, cx.now) };
         if is_congested {
             window.cwnd = if self.is_inferring { cx.mss_bytes } else { (window.cwnd / 2).max(cx.mss_bytes) };
             self.last_drop = Some(cx.now);
