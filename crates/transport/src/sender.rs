@@ -75,8 +75,10 @@ pub struct Sender {
     state: State,
     uses_tail: bool,
     owns_send_clock: bool,
-    /// The controller is a window, and wants nothing that costs more.
+    /// The controller is a window, and neither it nor loss detection wants anything that costs more.
     is_window_law: bool,
+    /// Losses are found by time: `rack` is there.
+    detects_by_time: bool,
     /// The first outstanding segment goes at once, whatever the window says.
     resend_head: bool,
     /// A window was cut because of a mark; the next new segment says so.
@@ -178,6 +180,7 @@ use context;
 impl Sender {
     /// A sender that will open its connection at the first poll.
     pub fn new(config: TransportConfig, cc: Box<dyn CongestionControl>, rng: Stream) -> Sender {
+        let detects_by_time = config.rack_tlp && config.sack;
         let window = config.receive_window_bytes.map_or(u64::from(u32::MAX), |bytes| (bytes / config.mss_bytes).max(1));
         Sender {
             una: 0,
@@ -191,13 +194,14 @@ impl Sender {
             uses_tail: cc.uses_tail(),
             owns_send_clock: cc.owns_send_clock(),
             needs: cc.needs(),
-            is_window_law: is_window_law(&*cc),
+            is_window_law: is_window_law(&*cc) && !detects_by_time,
+            detects_by_time,
             explicit_rate: None,
             one_way_delay: None,
             received_at: None,
             nic_backlog_bytes: 0,
             deliveries: cc.needs().segments.then(|| Box::new(Deliveries::new())),
-            rack: (config.rack_tlp && config.sack).then(|| Box::new(Rack::new())),
+            rack: detects_by_time.then(|| Box::new(Rack::new())),
             reduction: None,
             resent_at: Vec::new(),
             late: None,
@@ -413,7 +417,7 @@ impl Sender {
         let sample = self.take_rtt_sample(now, &ack, self.config.rtt_granularity);
         // What a retransmission took is for the timer alone.
         let rtt = sample.filter(|_| !ack.trigger_retransmitted);
-        if self.rack.is_some() {
+        if self.detects_by_time {
             self.note_rack_arrival(&ack, sample);
         }
         if self.needs.segments {
@@ -455,12 +459,12 @@ impl Sender {
             nic_backlog_bytes: self.nic_backlog_bytes,
         };
         self.cc.on_ack(&news, &mut context!(self, now));
-        if self.rack.is_some() {
+        if self.detects_by_time {
             self.end_probe(now, &ack);
             self.schedule_probe(now);
         }
         self.refresh();
-        if self.reduction.is_some() {
+        if self.phase == Phase::Recovery {
             self.continue_reduction(delivered, acked > 0 && !losses_found);
         }
     }
@@ -598,13 +602,8 @@ impl Sender {
     fn refresh(&mut self) {
         self.limits = self.cc.limits();
         self.holds_back = self.limits.pacing.is_some() || self.late.is_some();
-        if self.needs.timer {
-            self.controller_at = self.cc.next_timer();
-        }
-        if let Some(rack) = &self.rack {
-            self.alarm_at = self.controller_at.min(rack.next_timer());
-        } else {
-            self.alarm_at = self.controller_at;
+        if self.needs.timer || self.detects_by_time {
+            self.set_alarm();
         }
         let windowed = self.is_window_law
             && self.state == State::Established
@@ -612,18 +611,28 @@ impl Sender {
             && self.limits.pacing.is_none();
         let undisturbed = windowed && self.phase == Phase::Open && self.dup_acks == 0 && self.board.is_clean();
         let one_by_one = self.batch.size == 1;
-        let undisturbed = undisturbed && self.rack.is_none();
         self.plain = undisturbed && self.config.rtt_granularity.is_none();
         self.sends_plainly = undisturbed && one_by_one;
         self.reopen();
-        let recovers_by_pipe = self.config.sack && self.rack.is_none() && self.reduction.is_none();
-        if windowed && one_by_one && self.phase == Phase::Recovery && recovers_by_pipe && !self.resend_head {
+        if windowed && one_by_one && self.phase == Phase::Recovery && self.config.sack && !self.resend_head {
             self.reopen_in_recovery();
         }
     }
 
+    #[inline(never)]
+    fn set_alarm(&mut self) {
+        if self.needs.timer {
+            self.controller_at = self.cc.next_timer();
+        }
+        let of_losses = self.rack.as_ref().map_or(Time::NEVER, |rack| rack.next_timer());
+        self.alarm_at = self.controller_at.min(of_losses);
+    }
+
     /// In recovery with nothing left to resend, new segments go as the pipe empties.
     fn reopen_in_recovery(&mut self) {
+        if self.reduction.is_some() {
+            return;
+        }
         let room = self.cwnd_segments.saturating_sub(self.board.pipe(self.nxt - self.una));
         let until = u64::from(self.nxt) + u64::from(room);
         let window_end = u64::from(self.una) + u64::from(self.receive_window_segments);

@@ -172,7 +172,7 @@ impl WindowLaw for Bic {
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         let mss = cx.mss_bytes;
         let price = self.segments_per_increase(window.cwnd / mss) * mss;
-        self.increase.grow(window, self.counted_bytes, price, counted_bytes(ack).div_ceil(mss), mss);
+        self.increase.grow(window, self.counted_bytes, price, ack.acked_bytes.div_ceil(mss), mss);
     }
 
     /// Whole segments, rounded down.

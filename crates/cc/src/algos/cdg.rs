@@ -97,6 +97,7 @@ const ITS_HYSTART: HyStartConfig = HyStartConfig {
     least_rise: Dur::ZERO,
     most_rise: Dur::MAX,
     floor: Dur::from_us(125),
+    is_todays: false,
 };
 
 /// What the catalogue says of it.

@@ -19,7 +19,6 @@
 //! FAST.
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
-use crate::increase::counted_bytes;
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::round::Round;
@@ -148,7 +147,7 @@ impl WindowLaw for Fast {
 
     fn grow(&mut self, window: &mut Window, ack: &Ack, _cx: &mut Cx<'_>) {
         let Stage::Move { growth } = self.stage else { return };
-        let bytes = growth * counted_bytes(ack) as f64 + self.fraction;
+        let bytes = growth * ack.acked_bytes as f64 + self.fraction;
         window.cwnd += bytes as u64;
         self.fraction = bytes.fract();
     }

@@ -250,7 +250,7 @@ impl WindowLaw for HTcp {
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         let earned = self.counted_bytes.saturating_mul(self.alpha);
         let price = window.cwnd * ONE;
-        let most = counted_bytes(ack).div_ceil(cx.mss_bytes);
+        let most = ack.acked_bytes.div_ceil(cx.mss_bytes);
         if self.increase.grow(window, earned, price, most, cx.mss_bytes) {
             self.alpha = self.alpha_after(self.since_loss(cx.now));
         }

@@ -21,16 +21,17 @@ pub const CONTROLLER: Controller = Controller {
 /// The law.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewReno {
-    /// What earlier divisions of eq. (3) left over, bytes squared.
+    /// What earlier divisions left over, bytes squared.
     remainder: u64,
 }
 
 impl WindowLaw for NewReno {
-    /// RFC 5681 eq. (3): cwnd += SMSS * SMSS / cwnd per acknowledgment. The remainder is kept, so that
-    /// a round adds a segment to a window of any size; rounding to whole bytes would not.
+    /// RFC 5681 section 3.1: a segment for each window of bytes acknowledged, that is SMSS * acked / cwnd for each
+    /// acknowledgment. The remainder is kept, so that a round adds a segment to a window of any size; rounding to whole
+    /// bytes would not.
     #[inline]
-    fn grow(&mut self, window: &mut Window, _ack: &Ack, cx: &mut Cx<'_>) {
-        let credit = cx.mss_bytes * cx.mss_bytes + self.remainder;
+    fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        let credit = cx.mss_bytes * ack.acked_bytes + self.remainder;
         self.remainder = credit % window.cwnd;
         window.cwnd += credit / window.cwnd;
     }

@@ -12,7 +12,7 @@
 //! (TcpScalable) takes its share of what is in flight, not of the window, and forgets what exceeds a segment.
 
 use crate::contract::{Ack, Congestion, Cx};
-use crate::increase::{Increase, counted_bytes};
+use crate::increase::Increase;
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::window::{
@@ -67,7 +67,7 @@ impl WindowLaw for Scalable {
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         let mss = cx.mss_bytes;
         let price = window.cwnd.min(self.segments_per_increase * mss);
-        self.increase.grow(window, counted_bytes(ack), price, u64::MAX, mss);
+        self.increase.grow(window, ack.acked_bytes, price, u64::MAX, mss);
     }
 
     /// Whole segments, what is taken rounded down.

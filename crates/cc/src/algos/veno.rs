@@ -63,8 +63,8 @@ pub struct Veno {
     /// Packets in queues, rounded up to half packets.
     queued_halves: u64,
     is_open: bool,
-    /// Acknowledgments since the window last had a chance to grow.
-    acks: u64,
+    /// What came since the window last had a chance to grow, less what that took.
+    acked_bytes: u64,
     /// Whether the next chance counts in spite of congestion.
     is_turn: bool,
 }
@@ -79,7 +79,7 @@ impl Veno {
             samples: 0,
             queued_halves: 0,
             is_open: true,
-            acks: 0,
+            acked_bytes: 0,
             is_turn: true,
         }
     }
@@ -114,12 +114,13 @@ impl WindowLaw for Veno {
         }
     }
 
-    fn grow(&mut self, window: &mut Window, _ack: &Ack, cx: &mut Cx<'_>) {
-        self.acks += 1;
-        if self.acks < window.cwnd / cx.mss_bytes {
+    fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        self.acked_bytes += ack.acked_bytes;
+        let price = window.cwnd / cx.mss_bytes * cx.mss_bytes;
+        if self.acked_bytes < price {
             return;
         }
-        self.acks = 0;
+        self.acked_bytes -= price;
         let holds = self.is_open && self.samples > TOO_FEW_SAMPLES && self.is_congested();
         if !holds || self.is_turn {
             window.cwnd += cx.mss_bytes;
@@ -130,7 +131,7 @@ impl WindowLaw for Veno {
     }
 
     fn cut(&mut self, window: &Window, _flight_bytes: u64, _event: Congestion, cx: &mut Cx<'_>) -> u64 {
-        self.acks = 0;
+        self.acked_bytes = 0;
         let segments = window.cwnd / cx.mss_bytes;
         cx.mss_bytes * if self.is_congested() { segments / 2 } else { segments * 4 / 5 }
     }

@@ -25,7 +25,7 @@
 
 use super::newreno::NewReno;
 use crate::contract::{Ack, Congestion, Cx, Phase};
-use crate::increase::{Increase, counted_bytes};
+use crate::increase::Increase;
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::round::Round;
@@ -263,7 +263,7 @@ impl WindowLaw for Yeah {
             return;
         }
         let price = window.cwnd.min(self.config.ai_count * cx.mss_bytes);
-        self.increase.grow(window, counted_bytes(ack), price, u64::MAX, cx.mss_bytes);
+        self.increase.grow(window, ack.acked_bytes, price, u64::MAX, cx.mss_bytes);
     }
 
     fn cut(&mut self, window: &Window, _flight_bytes: u64, _event: Congestion, cx: &mut Cx<'_>) -> u64 {

@@ -49,7 +49,7 @@ impl Sender {
             return false;
         }
         let lost_before = self.board.lost();
-        let found = if self.rack.is_some() {
+        let found = if self.detects_by_time {
             self.detect_losses_by_time(now)
         } else {
             self.detect_losses_by_order(now);
@@ -112,7 +112,7 @@ impl Sender {
         self.phase = Phase::Recovery;
         self.recover = self.nxt;
         self.cut = self.answered_at.is_none_or(|at| self.una >= at);
-        if self.rack.is_some() {
+        if self.detects_by_time {
             self.cancel_probe();
             self.resend_head = self.board.waiting_to_be_resent();
         } else {
@@ -162,7 +162,7 @@ impl Sender {
             self.last_blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
         }
         self.board.time_out(self.nxt, forget);
-        if self.rack.is_some() {
+        if self.detects_by_time {
             self.cancel_probe();
             self.keep_recent_in_flight(now);
         }
@@ -202,7 +202,7 @@ impl Sender {
         if let Some(seq) = self.next_new() {
             return Some(seq);
         }
-        if self.phase != Phase::Recovery || !self.config.sack || self.rack.is_some() {
+        if self.phase != Phase::Recovery || !self.config.sack || self.detects_by_time {
             return None;
         }
         if let Some(seq) = self.board.next_doubtful() {

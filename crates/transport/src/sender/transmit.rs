@@ -46,7 +46,8 @@ impl Sender {
         if let Some(segment) = self.next_of_low_chunk() {
             return Some(Transmit::Data(segment));
         }
-        let mut head = match (self.next_probe(), self.phase) {
+        let probe = if self.detects_by_time { self.next_probe() } else { None };
+        let mut head = match (probe, self.phase) {
             (Some(seq), _) => Some(seq),
             (None, Phase::Open) => self.next_new(),
             (None, Phase::Recovery | Phase::Timeout) => self.next_in_recovery(),
@@ -189,13 +190,15 @@ impl Sender {
 
     /// What counts against the window, segments.
     pub(super) fn counted_segments(&self) -> u64 {
-        if let Some(allowed) = self.reduction_allows() {
-            return u64::from(self.cwnd_segments.saturating_sub(allowed));
-        }
         let counts_pipe = match self.phase {
             // Without limited transmit's two: each report of an arrival makes room for a segment, as in Linux.
-            Phase::Open => self.rack.is_some(),
-            Phase::Recovery => self.config.sack,
+            Phase::Open => self.detects_by_time,
+            Phase::Recovery => {
+                if let Some(allowed) = self.reduction_allows() {
+                    return u64::from(self.cwnd_segments.saturating_sub(allowed));
+                }
+                self.config.sack
+            }
             Phase::Timeout => true,
         };
         let counted = u64::from(if counts_pipe { self.board.pipe(self.nxt - self.una) } else { self.flight() });
@@ -204,16 +207,16 @@ impl Sender {
 
     /// By how many segments recovery lets the head exceed the window.
     pub(super) fn allowance_segments(&self) -> u64 {
-        if self.resend_head || self.probe_is_due() {
+        if self.resend_head || (self.detects_by_time && self.probe_is_due()) {
             return u64::from(u32::MAX);
         }
-        if let Some(allowed) = self.reduction_allows() {
-            return u64::from(allowed.saturating_sub(self.cwnd_segments));
-        }
         if self.phase != Phase::Open {
+            if let Some(allowed) = self.reduction_allows() {
+                return u64::from(allowed.saturating_sub(self.cwnd_segments));
+            }
             return self.inflation.max(0).unsigned_abs();
         }
-        if !self.config.limited_transmit || self.rack.is_some() {
+        if !self.config.limited_transmit || self.detects_by_time {
             return 0;
         }
         u64::from(self.dup_acks.max(self.board.arrived_out_of_order()).min(DUP_THRESH as u32 - 1))
@@ -263,10 +266,10 @@ impl Sender {
         if self.rto_deadline == Time::NEVER {
             self.rto_deadline = now + self.rtt.rto();
         }
-        if self.reduction.is_some() {
+        if self.phase == Phase::Recovery {
             self.note_sent_in_reduction();
         }
-        if self.rack.is_some() {
+        if self.detects_by_time {
             self.note_transmission(now, seq, segment.retransmission);
             self.refresh();
         }
@@ -283,7 +286,7 @@ impl Sender {
         }
         let mask = self.resent_at.len() - 1;
         self.resent_at[seq as usize & mask] = now;
-        if self.probe_is_due() {
+        if self.detects_by_time && self.probe_is_due() {
             self.board.rescue(seq);
         } else if self.board.waiting_to_be_resent() || self.board.next_doubtful() == Some(seq) {
             self.board.resend(seq);
