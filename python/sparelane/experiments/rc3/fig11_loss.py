@@ -106,7 +106,6 @@ CLAIMS = (
             (f"{SETTINGS[0.1].name} over bytes", "reduction"), (f"{SETTINGS[0.0].name} over bytes", "reduction")
         ),
         full=at_least(1.0),
-        quick=at_least(0.0),
     ),
 )
 
