@@ -155,3 +155,42 @@ impl<L: TrialLaw> CongestionControl for ByTrial<L> {
         put("rate_bps", self.rate.as_bps() as f64);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparelane_core::{Domain, Stream};
+
+    /// Always asks for this rate.
+    #[derive(Debug)]
+    struct Stubborn(Rate);
+
+    impl TrialLaw for Stubborn {
+        type Purpose = ();
+        fn begin(&mut self, _first: Rate, cx: &mut Cx<'_>) -> Trial<()> {
+            self.after((), cx)
+        }
+        fn after(&mut self, _last: (), _cx: &mut Cx<'_>) -> Trial<()> {
+            Trial { purpose: (), rate: self.0, round_trips: 1.0 }
+        }
+        fn learn(&mut self, _outcome: &Outcome<()>, _cx: &mut Cx<'_>) -> Option<Trial<()>> {
+            None
+        }
+    }
+
+    /// Two packets of 1000 bytes in 100 ms, and in 200 ms where that is the round-trip time.
+    #[test]
+    fn the_least_rate_is_two_packets_a_round_trip_but_no_more_on_short_paths() {
+        let slowest = |srtt_ms| {
+            let mut controller = ByTrial::new(Stubborn(Rate::from_bps(1)), 960, Rate::from_gbps(1));
+            let mut rng = Stream::new(1, Domain::Test, 0);
+            let srtt = Some(Dur::from_ms(srtt_ms));
+            let mut cx = Cx { now: Time::ZERO, mss_bytes: 960, srtt, min_rtt: srtt, rng: &mut rng };
+            let sent =
+                Sent { segment: 0, bytes: 960, in_flight_bytes: 960, is_retransmission: false, app_limited: false };
+            controller.on_sent(&sent, &mut cx);
+            controller.limits().pacing
+        };
+        assert_eq!([2, 100, 200].map(slowest), [160, 160, 80].map(|kbps| Some(Rate::from_bps(kbps * 1000))));
+    }
+}

@@ -7,6 +7,7 @@
 //! With `growth_limit = 1` they grow by acknowledgments, each worth a segment, as in ns-3 and in Linux 2.6.
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Phase, Sent};
+use crate::hystart_plus_plus::HyStartPlusPlus;
 use crate::param::{DefaultValue, Kind, Param, UNBOUNDED, Unit, Values};
 use sparelane_core::Rate;
 use std::fmt::Debug;
@@ -57,6 +58,25 @@ pub const GROWTH_LIMIT: Param = Param {
     source: "none by default (RFC 5681 section 3.1); 1 in ns-3; 2 in the Linux of NSDI 2014 section 5.2",
 };
 
+/// [`WindowConfig::slow_start`].
+pub const SLOW_START: Param = Param {
+    name: "slow_start",
+    kind: Kind::Choice(&["standard", "hystart++"]),
+    default: DefaultValue::Word("standard"),
+    meaning: "whether the first slow start goes on until a loss, or slows down where delay rises",
+    source: "RFC 5681 section 3.1; RFC 9406 (HyStart++)",
+};
+
+/// How the first slow start of a connection ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SlowStart {
+    /// With a loss, a mark, or at the threshold.
+    #[default]
+    Standard,
+    /// As RFC 9406 says, too.
+    HyStartPlusPlus,
+}
+
 /// What every window controller lets a scenario set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowConfig {
@@ -70,6 +90,8 @@ pub struct WindowConfig {
     /// Whatever one acknowledgment covers, it counts as at most this many segments, in slow start and after, or
     /// [`UNBOUNDED`](crate::param::UNBOUNDED).
     pub growth_limit: u64,
+    /// How the first slow start ends.
+    pub slow_start: SlowStart,
 }
 
 impl WindowConfig {
@@ -80,6 +102,10 @@ impl WindowConfig {
             initial_ssthresh: values.whole(&INITIAL_SSTHRESH),
             slow_start_limit: values.whole(&SLOW_START_LIMIT),
             growth_limit: values.whole(&GROWTH_LIMIT),
+            slow_start: match values.word(&SLOW_START).as_str() {
+                "hystart++" => SlowStart::HyStartPlusPlus,
+                _ => SlowStart::Standard,
+            },
         }
     }
 }
@@ -144,6 +170,8 @@ pub struct Windowed<L> {
     before_cut: Window,
     slow_start_limit: u64,
     growth_limit_bytes: u64,
+    /// In the first slow start, where it is to end so.
+    plus_plus: Option<Box<HyStartPlusPlus>>,
 }
 
 impl<L: WindowLaw> Windowed<L> {
@@ -154,7 +182,14 @@ impl<L: WindowLaw> Windowed<L> {
             ssthresh: config.initial_ssthresh.saturating_mul(mss_bytes),
         };
         let growth_limit_bytes = config.growth_limit.saturating_mul(mss_bytes);
-        Windowed { law, window, before_cut: window, slow_start_limit: config.slow_start_limit, growth_limit_bytes }
+        Windowed {
+            law,
+            window,
+            before_cut: window,
+            slow_start_limit: config.slow_start_limit,
+            growth_limit_bytes,
+            plus_plus: (config.slow_start == SlowStart::HyStartPlusPlus).then(Box::default),
+        }
     }
 
     /// An acknowledgment that covers more than it counts for.
@@ -166,11 +201,28 @@ impl<L: WindowLaw> Windowed<L> {
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn grow_by_hystart(&mut self, counted_bytes: u64, ack: &Ack, cx: &mut Cx<'_>) {
+        let Some(plus_plus) = &mut self.plus_plus else { return };
+        if let Some(growth_bytes) = plus_plus.growth_bytes(ack, counted_bytes) {
+            self.law.slow_start(&mut self.window, ack, growth_bytes, cx);
+        } else {
+            self.plus_plus = None;
+            self.window.ssthresh = self.window.cwnd;
+            self.law.grow(&mut self.window, ack, cx);
+        }
+    }
+
     #[inline(always)]
     fn grow(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
         if self.window.cwnd < self.window.ssthresh {
             let counted_bytes = ack.acked_bytes.min(self.slow_start_limit * cx.mss_bytes);
-            self.law.slow_start(&mut self.window, ack, counted_bytes, cx);
+            if self.plus_plus.is_some() {
+                self.grow_by_hystart(counted_bytes, ack, cx);
+            } else {
+                self.law.slow_start(&mut self.window, ack, counted_bytes, cx);
+            }
         } else {
             self.law.grow(&mut self.window, ack, cx);
         }
@@ -230,6 +282,7 @@ impl<L: WindowLaw> CongestionControl for Windowed<L> {
             }
         };
         self.before_cut = self.window;
+        self.plus_plus = None;
         let ssthresh = self.law.cut(&self.window, flight_bytes, event, cx);
         self.window.ssthresh = ssthresh.max(2 * cx.mss_bytes);
         self.window.cwnd = if timeout { cx.mss_bytes } else { self.window.ssthresh.min(self.window.cwnd) };
@@ -253,13 +306,19 @@ mod tests {
     use crate::algos::cubic::{Cubic, CubicConfig};
     use crate::algos::newreno::NewReno;
     use crate::param::UNBOUNDED;
-    use sparelane_core::{Domain, Stream, Time};
+    use sparelane_core::{Domain, Dur, Stream, Time};
 
     const MSS: u64 = 1000;
 
     /// The window after one acknowledgment of ten segments.
     fn grown<L: WindowLaw>(law: L, initial_ssthresh: u64, slow_start_limit: u64, growth_limit: u64) -> u64 {
-        let config = WindowConfig { initial_window: 100, initial_ssthresh, slow_start_limit, growth_limit };
+        let config = WindowConfig {
+            initial_window: 100,
+            initial_ssthresh,
+            slow_start_limit,
+            growth_limit,
+            slow_start: SlowStart::Standard,
+        };
         grown_by(law, config, &Ack::in_sequence(10 * MSS))
     }
 
@@ -285,8 +344,13 @@ mod tests {
         let end = Ack { delivered_bytes: MSS, ..Ack::in_sequence(80 * MSS) };
         let nothing_new = Ack { delivered_bytes: 0, ..end };
         let after = |initial_ssthresh, ack| {
-            let config =
-                WindowConfig { initial_window: 100, initial_ssthresh, slow_start_limit: 100, growth_limit: UNBOUNDED };
+            let config = WindowConfig {
+                initial_window: 100,
+                initial_ssthresh,
+                slow_start_limit: 100,
+                growth_limit: UNBOUNDED,
+                slow_start: SlowStart::Standard,
+            };
             grown_by(NewReno::default(), config, ack)
         };
         assert_eq!([after(UNBOUNDED, &end), after(UNBOUNDED, &nothing_new)], [101 * MSS, 100 * MSS]);
@@ -297,5 +361,32 @@ mod tests {
     fn congestion_avoidance_counts_bytes_and_with_a_limit_of_one_acknowledgments() {
         let after = |growth_limit| grown(NewReno::default(), 50, 1, growth_limit);
         assert_eq!((after(UNBOUNDED), after(1)), (100 * MSS + MSS / 10, 100 * MSS + MSS / 100));
+    }
+    /// A round with 100 ms and then six with 120: from the eighth acknowledgment of the second on a quarter counts, and after
+    /// five rounds congestion avoidance begins. A loss ends it before.
+    #[test]
+    fn hystart_plus_plus_ends_the_first_slow_start() {
+        let config = WindowConfig {
+            initial_window: 20,
+            initial_ssthresh: UNBOUNDED,
+            slow_start_limit: 8,
+            growth_limit: UNBOUNDED,
+            slow_start: SlowStart::HyStartPlusPlus,
+        };
+        let mut controller = Windowed::new(NewReno::default(), config, MSS);
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
+        let mut windows = Vec::new();
+        for rtt_ms in [100, 120, 120, 120, 120, 120, 120] {
+            let rtt = Some(Dur::from_ms(rtt_ms));
+            let ack = Ack { rtt, in_flight_bytes: 19 * MSS, ..Ack::in_sequence(MSS) };
+            (0..20).for_each(|_| controller.on_ack(&ack, &mut cx));
+            windows.push(controller.limits().cwnd_bytes / MSS);
+        }
+        assert_eq!(windows, [40, 51, 56, 61, 66, 71, 71]);
+        assert!(controller.window.ssthresh <= 71 * MSS);
+        let mut early = Windowed::new(NewReno::default(), config, MSS);
+        early.on_congestion(Congestion::Loss { flight_bytes: 20 * MSS }, &mut cx);
+        assert!(early.plus_plus.is_none());
     }
 }

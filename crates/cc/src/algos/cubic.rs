@@ -27,7 +27,8 @@ use crate::hystart::{HYSTART, HYSTART_DIVISOR, HYSTART_LEAST_RISE, HyStart, HySt
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
+    Windowed,
 };
 use linux::LinuxCubic;
 use sparelane_core::{Dur, Time};
@@ -90,6 +91,7 @@ pub const CONTROLLER: Controller = Controller {
         INITIAL_SSTHRESH,
         SLOW_START_LIMIT,
         GROWTH_LIMIT,
+        SLOW_START,
         C,
         BETA,
         FAST_CONVERGENCE,

@@ -167,6 +167,7 @@ mod tests {
     use super::*;
     use crate::contract::CongestionControl;
     use crate::param::UNBOUNDED;
+    use crate::window::SlowStart;
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 8948;
@@ -179,8 +180,13 @@ mod tests {
 
     impl Life {
         fn new(initial_window: u64, initial_ssthresh: u64, alpha: f64) -> Life {
-            let config =
-                WindowConfig { initial_window, initial_ssthresh, slow_start_limit: 1, growth_limit: UNBOUNDED };
+            let config = WindowConfig {
+                initial_window,
+                initial_ssthresh,
+                slow_start_limit: 1,
+                growth_limit: UNBOUNDED,
+                slow_start: SlowStart::Standard,
+            };
             let controller = Windowed::new(Fast::new(alpha, 0.5), config, MSS);
             Life { controller, rng: Stream::new(1, Domain::Test, 0) }
         }

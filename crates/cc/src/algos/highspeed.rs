@@ -17,7 +17,8 @@ use crate::contract::{Ack, Congestion, Cx};
 use crate::increase::Increase;
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
+    Windowed,
 };
 
 /// What the catalogue says of it.
@@ -25,7 +26,7 @@ pub const CONTROLLER: Controller = Controller {
     name: "highspeed",
     summary: "the larger the window, the faster it grows and the less a loss takes",
     source: "RFC 3649; Linux 2.6.32",
-    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT],
+    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START],
     make: |values, plan| Ok(Box::new(Windowed::new(HighSpeed::default(), WindowConfig::of(values), plan.mss_bytes))),
 };
 

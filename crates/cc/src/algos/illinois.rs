@@ -25,7 +25,8 @@ use crate::param::{DefaultValue, Kind, Param, ParamError, Unit};
 use crate::registry::{BuildError, Controller};
 use crate::round::Round;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
+    Windowed,
 };
 use sparelane_core::Dur;
 
@@ -91,6 +92,7 @@ pub const CONTROLLER: Controller = Controller {
         INITIAL_SSTHRESH,
         SLOW_START_LIMIT,
         GROWTH_LIMIT,
+        SLOW_START,
         ALPHA_MIN,
         ALPHA_MAX,
         BETA_MIN,
@@ -271,6 +273,7 @@ mod tests {
     use crate::contract::CongestionControl;
     use crate::param::{Value, Values};
     use crate::registry::{Blueprint, build};
+    use crate::window::SlowStart;
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 8948;
@@ -357,7 +360,13 @@ mod tests {
     /// queueing delay is half the largest, or a little less for the packet that begins the next window.
     #[test]
     fn every_window_of_data_is_judged_by_its_mean_delay() {
-        let config = WindowConfig { initial_window: 20, initial_ssthresh: 2, slow_start_limit: 1, growth_limit: 1 };
+        let config = WindowConfig {
+            initial_window: 20,
+            initial_ssthresh: 2,
+            slow_start_limit: 1,
+            growth_limit: 1,
+            slow_start: SlowStart::Standard,
+        };
         let mut controller = Windowed::new(Illinois::new(CONFIG), config, MSS);
         let mut alphas = Vec::new();
         let mut acknowledge = |phase: Phase, rtt_ms: u64| {

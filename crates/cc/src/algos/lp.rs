@@ -285,6 +285,7 @@ mod tests {
     use super::*;
     use crate::contract::CongestionControl;
     use crate::param::UNBOUNDED;
+    use crate::window::SlowStart;
     use sparelane_core::{Domain, Stream};
 
     const MSS: u64 = 1000;
@@ -301,8 +302,13 @@ mod tests {
 
     impl Flow {
         fn new(config: LpConfig, initial_ssthresh: u64) -> Flow {
-            let window =
-                WindowConfig { initial_window: 40, initial_ssthresh, slow_start_limit: 1, growth_limit: UNBOUNDED };
+            let window = WindowConfig {
+                initial_window: 40,
+                initial_ssthresh,
+                slow_start_limit: 1,
+                growth_limit: UNBOUNDED,
+                slow_start: SlowStart::Standard,
+            };
             let controller = Windowed::new(TcpLp::new(config), window, MSS);
             Flow { controller, now: Time::ZERO + Dur::from_secs(1), rng: Stream::new(1, Domain::Test, 0) }
         }

@@ -16,7 +16,8 @@ use crate::increase::Increase;
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
+    Windowed,
 };
 
 const SEGMENTS_PER_INCREASE: Param = Param {
@@ -40,7 +41,15 @@ pub const CONTROLLER: Controller = Controller {
     name: "scalable",
     summary: "a fixed share of the window more per round trip, an eighth less at a loss",
     source: "Kelly, ACM CCR 2003; Linux 2.6.32",
-    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SEGMENTS_PER_INCREASE, DECREASE],
+    params: &[
+        INITIAL_WINDOW,
+        INITIAL_SSTHRESH,
+        SLOW_START_LIMIT,
+        GROWTH_LIMIT,
+        SLOW_START,
+        SEGMENTS_PER_INCREASE,
+        DECREASE,
+    ],
     make: |values, plan| {
         let law = Scalable::new(values.whole(&SEGMENTS_PER_INCREASE), values.number(&DECREASE));
         Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))

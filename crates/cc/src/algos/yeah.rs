@@ -290,6 +290,7 @@ mod tests {
     use super::*;
     use crate::contract::CongestionControl;
     use crate::param::{UNBOUNDED, Values};
+    use crate::window::SlowStart;
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 8948;
@@ -410,8 +411,13 @@ mod tests {
     /// Windows of 200 segments at 100 ms and at 250 ms, where 120 of them wait.
     #[test]
     fn every_window_of_data_is_judged_by_its_least_round_trip() {
-        let config =
-            WindowConfig { initial_window: 200, initial_ssthresh: UNBOUNDED, slow_start_limit: 1, growth_limit: 1 };
+        let config = WindowConfig {
+            initial_window: 200,
+            initial_ssthresh: UNBOUNDED,
+            slow_start_limit: 1,
+            growth_limit: 1,
+            slow_start: SlowStart::Standard,
+        };
         let mut controller = Windowed::new(law(), config, MSS);
         let mut round = |rtts_ms: [u64; 2], phase: Phase| {
             let acks = (0..4).map(|at| {

@@ -207,7 +207,10 @@ fn a_chunk_has_what_goes_in_a_millisecond_but_two_segments_at_least() {
         for chunk in gaps.chunks(expected) {
             let (last, inside) = chunk.split_last().expect("a gap");
             assert!(inside.iter().all(|gap| gap.is_zero()), "{mbps} Mb/s: {chunk:?}");
-            assert!(chunk.len() < expected || *last == rate.time_for(MSS + HEADER_BYTES) * expected as u64, "{chunk:?}");
+            assert!(
+                chunk.len() < expected || *last == rate.time_for(MSS + HEADER_BYTES) * expected as u64,
+                "{chunk:?}"
+            );
         }
     }
 }
