@@ -111,10 +111,10 @@ def plan(runs: Sequence[Run], effort: Effort) -> list[Simulation]:
     return [run.simulation(seed, effort) for seed in effort.seed_numbers() for run in runs]
 
 
-def throughput_mbps(outcome: Outcome, effort: Effort, traffic_class: str | None = None) -> float:
+def throughput_mbps(outcome: Outcome, stop_s: float, traffic_class: str | None = None) -> float:
     """What the flows of a class got, on average, in megabits per second."""
     flows = outcome.flows if traffic_class is None else outcome.flows.filter(pl.col("traffic_class") == traffic_class)
-    counted_s = (1 - WARM_UP_SHARE) * effort.stop_s
+    counted_s = (1 - WARM_UP_SHARE) * stop_s
     return float(flows.select(pl.col("measured_bytes").mean()).item()) * 8 / counted_s / 1e6
 
 
@@ -162,7 +162,7 @@ def scheme_rows(
 ) -> Iterable[Row]:
     """Throughput, mean delay and 99th percentile of one scheme."""
     found = run.outcomes(effort, outcomes)
-    rates = [throughput_mbps(outcome, effort, traffic_class) for outcome in found]
+    rates = [throughput_mbps(outcome, effort.stop_s, traffic_class) for outcome in found]
     yield measured(row, "throughput", "Mb/s", printed.mbps, rates)
     yield measured(row, "mean delay", "us", printed.us, _known(mean_us(outcome, traffic_class) for outcome in found))
     tails = _known(quantile_us(outcome, 0.99, traffic_class) for outcome in found)

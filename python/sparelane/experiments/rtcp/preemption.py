@@ -60,7 +60,7 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     for name in CLASSES:
         means = {scheme: [datacentre.mean_us(o, name) for o in all] for scheme, all in found.items()}
         tails = {scheme: [datacentre.quantile_us(o, 0.99, name) for o in all] for scheme, all in found.items()}
-        rates = {scheme: [datacentre.throughput_mbps(o, effort, name) for o in all] for scheme, all in found.items()}
+        rates = {scheme: [datacentre.throughput_mbps(o, effort.stop_s, name) for o in all] for scheme, all in found.items()}
         row = f"RTCP, {name}"
         ratio = datacentre.ratio_row
         rows.append(ratio(row, "mean delay, of DCTCP's", MEAN_OF_DCTCP[name], means["RTCP"], means["DCTCP"]))
