@@ -15,7 +15,7 @@ pub enum Domain {
     Loss = 3,
     /// One flow's controller.
     Controller = 4,
-    /// The choice among equal paths at one router, under a flow's own seed.
+    /// The choice among equal paths: the seed of one flow, and under it the pick at one router.
     Paths = 6,
     /// The rates of core cables that are drawn at random.
     CoreRates = 8,

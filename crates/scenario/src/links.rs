@@ -8,6 +8,9 @@ use crate::queues::read_limit;
 use crate::schemes::Schemes;
 use sparelane_sim::{Loss, Network, NodeId, NodeKind};
 
+const SENDING_END: Kind =
+    Kind::Special("with between, one of the two nodes; with select = \"access\", \"hosts\" or \"routers\"");
+
 /// The keys of `[[link]]`.
 pub static LINK: &[Key] = &[
     Key::new(
@@ -23,6 +26,12 @@ pub static LINK: &[Key] = &[
         "the cables to change: those between routers, those of hosts, or all",
     ),
     Key::new("rate", Kind::Rate, Fallback::Nothing("as in the topology"), "rate of each direction"),
+    Key::new(
+        "rate_from",
+        SENDING_END,
+        Fallback::Nothing("both directions"),
+        "the ends whose sending alone the rate is of; the other direction stays as it was",
+    ),
     Key::new("delay", Kind::DELAY, Fallback::Nothing("as in the topology"), "propagation delay, one way"),
     Key::new("limit", Kind::Limit, Fallback::Nothing("as in [queue] or [nic]"), "output queue of each direction"),
     Key::new(
@@ -33,9 +42,9 @@ pub static LINK: &[Key] = &[
     ),
     Key::new(
         "loss_from",
-        Kind::Node,
+        SENDING_END,
         Fallback::Nothing("both directions"),
-        "with between: the end whose packets alone the loss is of; the other direction stays as it was",
+        "the ends whose packets alone the loss is of; the other direction stays as it was",
     ),
     Key::new("loss_of", Kind::Choice(&["all", "data"]), Fallback::Value("all"), "which packets are lost"),
 ];
@@ -50,16 +59,21 @@ pub fn apply_wires(fields: &[Field<'_>], network: &mut Network) -> Result<(), Sc
         if rate.is_none() && delay.is_none() && loss.is_none() && section.given("limit").is_none() {
             return Err(field.error("changes nothing; allowed: rate, delay, limit, loss"));
         }
-        let from = section.maybe("loss_from", |field| lossy_end(field, &section, &cables, network))?;
-        for index in cables {
+        let rate_from = section.maybe("rate_from", |field| directions(field, &section, &cables, network))?;
+        if let (Some(_), None) = (&rate_from, rate) {
+            let field = section.need("rate_from")?;
+            return Err(field.error("there is no rate; allowed: beside rate"));
+        }
+        let loss_from = section.maybe("loss_from", |field| directions(field, &section, &cables, network))?;
+        for (place, &index) in cables.iter().enumerate() {
             let cable = &mut network.cables[index];
-            cable.rates = rate.map_or(cable.rates, |rate| [rate; 2]);
-            cable.delay = delay.unwrap_or(cable.delay);
-            match (loss, from) {
-                (Some(loss), Some(from)) => cable.loss[cable.direction_from(from)] = loss,
-                (Some(loss), None) => cable.loss = [loss; 2],
-                (None, _) => {}
+            if let Some(rate) = rate {
+                set(&mut cable.rates, rate, rate_from.as_ref().map(|directions| directions[place]));
             }
+            if let Some(loss) = loss {
+                set(&mut cable.loss, loss, loss_from.as_ref().map(|directions| directions[place]));
+            }
+            cable.delay = delay.unwrap_or(cable.delay);
         }
     }
     Ok(())
@@ -76,24 +90,41 @@ fn read_loss(section: &Section<'_>) -> Result<Option<Loss>, ScenarioError> {
     Ok(Some(Loss { probability, data_only: section.need("loss_of")?.choice()? == "data" }))
 }
 
-/// The one end of the one cable that `field` names.
-fn lossy_end(
+/// Sets one direction of a cable, or both.
+fn set<T: Copy>(both: &mut [T; 2], value: T, direction: Option<usize>) {
+    match direction {
+        Some(direction) => both[direction] = value,
+        None => *both = [value; 2],
+    }
+}
+
+/// For each of the chosen `cables`, the direction in which the end that `field` names sends.
+fn directions(
     field: &Field<'_>,
     section: &Section<'_>,
     cables: &[usize],
     network: &Network,
-) -> Result<NodeId, ScenarioError> {
-    let from = nodes::node(field, network)?;
-    if section.given("between").is_none() {
-        return Err(field.error("select may name several cables; allowed: loss_from beside between"));
+) -> Result<Vec<usize>, ScenarioError> {
+    let ends = cables.iter().map(|&index| &network.cables[index]);
+    if section.given("between").is_some() {
+        let from = nodes::node(field, network)?;
+        let names = || ends.clone().flat_map(|cable| [cable.a, cable.b]).map(|end| &*network.nodes[end.index()].name);
+        return match ends.clone().next() {
+            Some(cable) if [cable.a, cable.b].contains(&from) => Ok(vec![cable.direction_from(from)]),
+            _ => Err(field.error(format!("no end of this cable; allowed: {}", nodes::listed(names())))),
+        };
     }
-    let ends = cables.iter().flat_map(|&index| [network.cables[index].a, network.cables[index].b]);
-    let ends: Vec<_> = ends.collect();
-    if ends.contains(&from) {
-        return Ok(from);
-    }
-    let names = ends.iter().map(|end| network.nodes[end.index()].name.as_str());
-    Err(field.error(format!("no end of this cable; allowed: {}", nodes::listed(names))))
+    let wanted = match field.text()? {
+        "hosts" => NodeKind::Host,
+        "routers" => NodeKind::Router,
+        _ => return Err(field.error("select names several cables; allowed: hosts, routers")),
+    };
+    let kind = |end: NodeId| network.nodes[end.index()].kind;
+    ends.map(|cable| match [kind(cable.a), kind(cable.b)] {
+        [a, b] if a != b => Ok(cable.direction_from(if a == wanted { cable.a } else { cable.b })),
+        _ => Err(field.error("some of these cables join no host to a router; allowed: with select = \"access\"")),
+    })
+    .collect()
 }
 
 /// Queue limits, once bandwidth-delay product and packet sizes are known. Gives, for each cable, the place among

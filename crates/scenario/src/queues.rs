@@ -7,7 +7,7 @@ use crate::keys::{Fallback, Key, Kind};
 use crate::rcp;
 use crate::schemes::Schemes;
 use crate::units::Amount;
-use sparelane_sim::{Discipline, FullInterface, Limit, Network, Node, NodeKind, QueueSpec};
+use sparelane_sim::{Discipline, FullInterface, Limit, Network, Node, NodeKind, QueueSpec, RoomNeeded};
 
 /// The ways in which a queue orders packets: name, summary, source.
 pub static DISCIPLINES: &[(&str, &str, &str)] = &[
@@ -50,6 +50,13 @@ const PUSH_OUT: Key = Key::new(
     AS_IN_QUEUE,
     "whether packets of lower classes make room for a packet that does not fit, or it is dropped itself; priority only",
 );
+const ROOM: Key = Key::new(
+    "room",
+    Kind::Choice(&["packet", "full-packet"]),
+    AS_IN_QUEUE,
+    "how much of a limit in bytes must be free for a packet to be admitted: as much as it takes, or as much as the largest \
+     packet of the run takes, whatever the packet, as with the devices of ns-3; fifo and priority only",
+);
 const RCP: Key = Key::new(
     "rcp",
     Kind::Special("a table, possibly empty"),
@@ -67,6 +74,7 @@ pub static ROUTER_QUEUE: &[Key] = &[
     MARK_AT,
     Key { default: Fallback::Value("carry"), ..LOW_PRIORITY },
     Key { default: Fallback::Value("true"), ..PUSH_OUT },
+    Key { default: Fallback::Value("packet"), ..ROOM },
     RCP,
 ];
 
@@ -77,6 +85,7 @@ pub static QUEUE_KEYS: &[Key] = &[
     Key { default: AS_IN_QUEUE, ..MARK_AT },
     LOW_PRIORITY,
     PUSH_OUT,
+    ROOM,
 ];
 
 /// The keys of `[nic]`.
@@ -92,6 +101,7 @@ pub static NIC_QUEUE: &[Key] = &[
     KIND,
     Key::new("limit", Kind::Limit, Fallback::Value("2.048GB"), HOLDS).from("the RC3 authors' code"),
     MARK_AT,
+    Key { default: Fallback::Value("packet"), ..ROOM },
     RCP,
 ];
 
@@ -161,6 +171,7 @@ fn read_queue(section: &Section<'_>, schemes: &Schemes, bdp: u64) -> Result<Queu
         mark_at: None,
         bars_low_priority: false,
         push_out: true,
+        room: RoomNeeded::Packet,
         rcp: section.maybe("rcp", rcp::read)?,
     };
     read_differing(section, &usual, schemes, bdp)
@@ -177,8 +188,8 @@ pub fn read_differing(
     active_queues::check_keys(section, kind)?;
     let discipline = active_queues::read(section, kind, &usual.discipline, bdp)?;
     let limit = section.maybe("limit", |field| read_limit(field, schemes, bdp))?.unwrap_or(usual.limit);
-    let marks_at_threshold = matches!(discipline, Discipline::Fifo | Discipline::Priority);
-    if let (Some(field), false) = (section.given("mark_at"), marks_at_threshold) {
+    let is_plain = matches!(discipline, Discipline::Fifo | Discipline::Priority);
+    if let (Some(field), false) = (section.given("mark_at"), is_plain) {
         return Err(field.error(format!("a {kind} queue marks by its own law; allowed: with kind = fifo or priority")));
     }
     let mark_at = section.maybe("mark_at", |field| read_mark(field, limit, schemes, bdp))?;
@@ -187,12 +198,20 @@ pub fn read_differing(
     if let (Some(field), false) = (section.given("push_out"), discipline == Discipline::Priority) {
         return Err(field.error(format!("a {kind} queue knows no classes; allowed: kind = \"priority\"")));
     }
+    let room = section.maybe("room", Field::choice)?.map(|word| match word {
+        "full-packet" => RoomNeeded::FullPacket,
+        _ => RoomNeeded::Packet,
+    });
+    if let (Some(field), false) = (section.given("room"), is_plain) {
+        return Err(field.error(format!("a {kind} queue admits by its own law; allowed: with kind = fifo or priority")));
+    }
     Ok(QueueSpec {
         discipline,
         limit,
-        mark_at: mark_at.or(usual.mark_at).filter(|_| marks_at_threshold),
+        mark_at: mark_at.or(usual.mark_at).filter(|_| is_plain),
         bars_low_priority: low_priority.map_or(usual.bars_low_priority, |word| word == "drop"),
         push_out: push_out.unwrap_or(usual.push_out),
+        room: room.unwrap_or(usual.room),
         rcp: usual.rcp,
     })
 }

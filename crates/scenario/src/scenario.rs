@@ -38,9 +38,11 @@ pub static SCENARIO: &[Key] = &[
     Key::new("seed", Kind::Whole { min: 0, max: u64::MAX }, Fallback::Value("1"), "seed of every random draw"),
     Key::new(
         "routing",
-        Kind::Choice(&["single-path", "ecmp"]),
+        Kind::Choice(&["single-path", "first-cable", "ecmp"]),
         Fallback::Value("single-path"),
-        "among equally short paths: the same for all packets of two routers, or one drawn for each flow",
+        "among equally short paths: one for all packets between two routers, both ways, by the lowest router numbers \
+         (single-path); at each router the exit whose cable the topology has first, each way by itself, as ns-3's global \
+         routing (first-cable); or one drawn for each flow (ecmp)",
     ),
     Key::new(
         "topology",
@@ -228,7 +230,12 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
     let tables = [&section.need("queue")?, &section.need("nic")?, &section.need("scheme")?];
     rcp::check(&queues, &schemes, &network, tables)?;
 
-    let context = Context { source, network: &network, schemes: &schemes, bdp_bytes, duration, seed };
+    let routing = match section.need("routing")?.choice()? {
+        "ecmp" => Routing::PerFlowEcmp,
+        "first-cable" => Routing::FirstCable,
+        _ => Routing::SinglePath,
+    };
+    let context = Context { source, network: &network, routing, schemes: &schemes, bdp_bytes, duration, seed };
     let mut traffic_classes = Vec::new();
     let workloads = read_workloads(&section, context, &mut traffic_classes)?;
     let cross_traffic = cross_traffic::read_all(&section.need("cross_traffic")?, &network, duration)?;
@@ -242,10 +249,6 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
     let hosts_at = host_at.tables()?;
     let hosts_at = hosts_at.iter().map(|field| host::read_at(field, host, &network));
     let hosts_at = hosts_at.collect::<Result<Vec<_>, _>>()?.concat();
-    let routing = match section.need("routing")?.choice()? {
-        "ecmp" => Routing::PerFlowEcmp,
-        _ => Routing::SinglePath,
-    };
     let mut text = document.table().clone();
     *text.entry("seed") = Node { item: Item::Whole(i128::from(seed)), origin: Origin::Set };
     Ok(Scenario {

@@ -7,19 +7,13 @@ use crate::keys::{Fallback, Key, Kind, Variant};
 use crate::units;
 use sparelane_core::{Dur, Rate};
 use sparelane_sim::topology::{
-    Chain, DrawnRates, Dumbbell, FatTree, GraphmlDefaults, HostCable, Internet2, SpineLeaf, Star, TopologyError,
-    UnitParser, attach_hosts, balanced_rates, graphml, neutral,
+    Chain, DrawnRates, Dumbbell, FatTree, GraphmlDefaults, Internet2, SpineLeaf, Star, TopologyError, UnitParser,
+    attach_hosts, balanced_rates, graphml, neutral,
 };
 use sparelane_sim::{Network, NodeKind};
 
 const COUNT: Kind = Kind::Whole { min: 1, max: 1_000_000 };
 const ACCESS_RATE: Key = Key::new("access_rate", Kind::Rate, Fallback::Value("1Gbps"), "rate of each host's cable");
-const ACCESS_DOWNLINK: Key = Key::new(
-    "access_downlink",
-    Kind::Rate,
-    Fallback::Nothing("as access_rate"),
-    "rate of each host's cable towards the host",
-);
 const ACCESS_DELAY: Key =
     Key::new("access_delay", Kind::DELAY, Fallback::Value("1ms"), "propagation delay of each host's cable, one way");
 
@@ -120,7 +114,6 @@ pub static TOPOLOGIES: &[Variant] = &[
                 Fallback::Value("1Gbps"),
                 "rate of each host's cable; core rates scale with it",
             ),
-            ACCESS_DOWNLINK,
             ACCESS_DELAY,
             Key::new(
                 "core_delay",
@@ -151,7 +144,6 @@ pub static TOPOLOGIES: &[Variant] = &[
             Key::new("path", Kind::Path, Fallback::Required, "the file, ending in .topo or .graphml"),
             Key::new("hosts_per_router", COUNT, Fallback::Value("1"), "hosts at each router of a graph without hosts"),
             ACCESS_RATE,
-            ACCESS_DOWNLINK,
             ACCESS_DELAY,
             Key::new(
                 "default_rate",
@@ -177,11 +169,11 @@ pub static TOPOLOGIES: &[Variant] = &[
 ];
 
 /// The keys that only GraphML takes.
-const GRAPHML_KEYS: [&str; 7] =
-    ["hosts_per_router", "access_rate", "access_downlink", "access_delay", "default_rate", "default_delay", "capacity"];
+const GRAPHML_KEYS: [&str; 6] =
+    ["hosts_per_router", "access_rate", "access_delay", "default_rate", "default_delay", "capacity"];
 
 /// How many of them, the first, are about hosts that the graph lacks.
-const HOST_KEYS: usize = 4;
+const HOST_KEYS: usize = 3;
 
 /// The network that `field` describes, under `seed`.
 pub fn read(field: Field<'_>, source: &Source, seed: u64) -> Result<Network, ScenarioError> {
@@ -231,7 +223,6 @@ pub fn read(field: Field<'_>, source: &Source, seed: u64) -> Result<Network, Sce
         "internet2" => Internet2 {
             hosts_per_router: count("hosts_per_router")?,
             access_rate: rate("access_rate")?,
-            access_downlink: section.maybe("access_downlink", Field::rate)?,
             access_delay: delay("access_delay")?,
             core_delay: delay("core_delay")?,
             drawn_core_rates: drawn_core_rates(&section, seed)?,
@@ -283,11 +274,10 @@ fn from_graphml(section: &Section<'_>, input: &Input) -> Result<Network, Scenari
     let mut network = graphml::parse(&input.text, &defaults, &Units).map_err(|error| in_file(input, error))?;
     let per_router = section.need("hosts_per_router")?.whole()? as u32;
     let access_rate = section.need("access_rate")?.rate()?;
-    let down = section.maybe("access_downlink", Field::rate)?.unwrap_or(access_rate);
-    let cable = HostCable { up: access_rate, down, delay: section.need("access_delay")?.time()? };
+    let access_delay = section.need("access_delay")?.time()?;
     let has_hosts = network.nodes.iter().any(|node| node.kind == NodeKind::Host);
     if !has_hosts {
-        attach_hosts(&mut network, per_router, cable).map_err(|error| in_file(input, error))?;
+        attach_hosts(&mut network, per_router, access_rate, access_delay).map_err(|error| in_file(input, error))?;
     } else if let Some(field) = GRAPHML_KEYS[..HOST_KEYS].iter().find_map(|name| section.given(name)) {
         return Err(field.error(format!("only for graphs without hosts; {} has some", input.name)));
     }

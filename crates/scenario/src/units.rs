@@ -1,4 +1,4 @@
-//! Numbers with units, read exactly: `"0.1ms"` is 100,000,000 ps, without a float on the way.
+//! Numbers with units, read exactly: `"0.1ms"` and `"1e-4s"` are 100,000,000 ps, without a float on the way.
 
 use crate::error::did_you_mean;
 use sparelane_core::maths::mul_div;
@@ -151,12 +151,26 @@ impl Measure {
         if text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
             return Err(UnitError::Negative(self));
         }
-        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let end = number_length(text);
         let number = Decimal::parse(&text[..end]).ok_or(UnitError::NotANumber(self))?;
         match text[end..].trim_start() {
             "" => Err(UnitError::Missing(self)),
             unit => Ok((number, unit)),
         }
+    }
+}
+
+/// How much of the front of `text` is a number: digits and points, and a power of ten, such as `e-5`, if one follows.
+fn number_length(text: &str) -> usize {
+    let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
+    let plain = text.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+    if plain == 0 || !text[plain..].starts_with(['e', 'E']) {
+        return plain;
+    }
+    let sign = usize::from(text[plain + 1..].starts_with(['+', '-']));
+    match digits(plain + 1 + sign) {
+        0 => plain,
+        exponent => plain + 1 + sign + exponent,
     }
 }
 
@@ -170,18 +184,38 @@ impl Decimal {
     /// One.
     pub const ONE: Decimal = Decimal { digits: 1, scale: 0 };
 
-    /// Reads digits with at most one point; nothing else, and no more digits than 64 bits hold.
+    /// Reads digits with at most one point, and a power of ten if one follows; nothing else, and no more digits than 64 bits
+    /// hold.
     fn parse(text: &str) -> Option<Decimal> {
-        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-        if whole.is_empty() || fraction.contains('.') || (fraction.is_empty() && text.contains('.')) {
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, power)) => (mantissa, power.parse::<i32>().ok()?),
+            None => (text, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        if whole.is_empty() || fraction.contains('.') || (fraction.is_empty() && mantissa.contains('.')) {
             return None;
         }
-        let fraction = fraction.trim_end_matches('0');
-        if fraction.len() > 18 {
+        let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number(whole) || !is_number(fraction) {
             return None;
         }
-        let digits = format!("{whole}{fraction}").parse().ok()?;
-        Some(Decimal { digits, scale: fraction.len() as u32 })
+        // As few digits as the number needs: those that count, and how far behind the point the last one is.
+        let digits = format!("{whole}{fraction}");
+        let significant = digits.trim_end_matches('0');
+        let places = i64::try_from(fraction.len()).ok()? - i64::try_from(digits.len() - significant.len()).ok()?;
+        let scale = places - i64::from(exponent);
+        if significant.trim_start_matches('0').is_empty() {
+            return Some(Decimal { digits: 0, scale: 0 });
+        }
+        let significant: u64 = significant.parse().ok()?;
+        match u32::try_from(scale) {
+            Ok(scale) if scale <= 18 => Some(Decimal { digits: significant, scale }),
+            Ok(_) => None,
+            Err(_) => {
+                let zeros = 10_u64.checked_pow(u32::try_from(-scale).ok()?)?;
+                Some(Decimal { digits: significant.checked_mul(zeros)?, scale: 0 })
+            }
+        }
     }
 
     /// `self * size`, which must be whole.
@@ -266,6 +300,43 @@ mod tests {
         assert_eq!(rate("2.223Gbps"), Ok(Rate::from_mbps(2223)));
         assert_eq!(size("2.048GB"), Ok(2_048_000_000));
         assert_eq!((size("64KiB"), size("1460B"), size("1.5KiB")), (Ok(65_536), Ok(1460), Ok(1536)));
+    }
+
+    #[test]
+    fn a_power_of_ten_may_stand_between_number_and_unit() {
+        assert_eq!(time("5e-05s"), Ok(Dur::from_us(50)));
+        assert_eq!((time("1.25e1ms"), time("1E+3us")), (Ok(Dur::from_us(12_500)), Ok(Dur::from_ms(1))));
+        assert_eq!((time("1200e-2s"), time("1e-12 s")), (Ok(Dur::from_secs(12)), Ok(Dur::from_ps(1))));
+        assert_eq!((time("0e-99s"), time("0e99s")), (Ok(Dur::from_ps(0)), Ok(Dur::from_ps(0))));
+        assert_eq!(rate("1e9bps"), Ok(Rate::from_gbps(1)));
+        assert_eq!((size("1.5e6B"), amount("1e2packets")), (Ok(1_500_000), Ok(Amount::Packets(100))));
+        let Ok(Amount::Bdp(half)) = amount("5e-1bdp") else { panic!("half a product") };
+        assert_eq!((half.of(1001), share("3e1%"), share("1e-8")), (500, Some(0.3), Some(1e-8)));
+    }
+
+    #[test]
+    fn a_power_of_ten_that_is_none_or_too_large_is_refused() {
+        let not_a_time = "not a time, as in \"40ms\"";
+        let unknown = |unit: &str| format!("unknown unit \"{unit}\" for a time");
+        for (text, message) in [
+            ("e5s", not_a_time.to_owned()),
+            ("1.e5s", not_a_time.to_owned()),
+            ("1e99s", not_a_time.to_owned()),
+            ("1e-99s", not_a_time.to_owned()),
+            ("5e99999999999s", not_a_time.to_owned()),
+            ("5es", unknown("es")),
+            ("5e-s", unknown("e-s")),
+            ("5e--5s", unknown("e--5s")),
+            ("5e5.5s", unknown(".5s")),
+            ("1e-13s", "not a whole number of picoseconds".to_owned()),
+            ("1e9s", "too large for a time".to_owned()),
+            ("-5e-5s", "a time cannot be negative".to_owned()),
+            ("5e-5", "a time needs a unit".to_owned()),
+        ] {
+            let error = time(text).expect_err(text).to_string();
+            assert!(error.starts_with(&message), "{text}: {error}");
+        }
+        assert_eq!((share("e5"), share("5e"), share("5e+%"), share("1e99")), (None, None, None, None));
     }
 
     #[test]

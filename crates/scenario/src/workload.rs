@@ -22,7 +22,7 @@ use sparelane_sim::workload::{
     PoissonSpec, Requests, RequestsSpec, SizeDistribution, Starts, TrafficClasses, UNDECIDED, WebUsers, WebUsersSpec,
     WorkloadError,
 };
-use sparelane_sim::{FlowSource, Network, NodeId, Writes};
+use sparelane_sim::{FlowSource, Network, NodeId, Routing, Writes};
 use std::collections::BTreeSet;
 
 pub use classes::TRAFFIC_CLASSES;
@@ -38,6 +38,8 @@ pub struct Context<'a> {
     pub source: &'a Source,
     /// The network.
     pub network: &'a Network,
+    /// Which of equal paths flows take.
+    pub routing: Routing,
     /// The schemes.
     pub schemes: &'a Schemes,
     /// The bandwidth-delay product, bytes.
@@ -200,6 +202,7 @@ impl Reader<'_> {
             sources,
             destinations,
             rate: self.arrival_rate()?,
+            routing: self.context.routing,
             sizes: self.sizes(&section.need("sizes")?)?,
             start: at(start),
             end: at(end),

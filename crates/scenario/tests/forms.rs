@@ -3,7 +3,7 @@
 use sparelane_cc::{DefaultValue, UNBOUNDED, Value};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_scenario::{Scenario, Source};
-use sparelane_sim::{Discipline, FlowSpec, Limit, Loss, NodeKind, Probe, Routing, RunConfig};
+use sparelane_sim::{Discipline, FlowSpec, Limit, Loss, NodeKind, Probe, RoomNeeded, Routing, RunConfig};
 use std::path::PathBuf;
 
 const SCHEMES: &str = "[scheme.tcp]\ncontroller = \"newreno\"\n[scheme.rc3]\ncontroller = \"rc3\"\n";
@@ -196,13 +196,15 @@ fn a_spine_leaf_network_and_a_star_take_their_sizes_and_rates_from_the_scenario(
 }
 
 #[test]
-fn hosts_may_have_slower_cables_towards_them() {
+fn one_direction_of_cables_may_have_a_rate_of_its_own() {
     let rest = format!("{SCHEMES}[workload]\nkind = \"bulk\"\nscheme = \"tcp\"\n");
     for (kind, core) in [("\"internet2\"", 16), ("\"file\"\npath = \"two.graphml\"\ncapacity = \"internet2-rule\"", 1)]
     {
         let topology = format!("[topology]\nkind = {kind}\nhosts_per_router = 3\n");
         let even = build(&format!("{topology}{rest}")).network;
-        let uneven = scenario(&format!("{topology}access_downlink = \"100Mbps\"\n{rest}"));
+        let uneven = scenario(&format!(
+            "{topology}{rest}[[link]]\nselect = \"access\"\nrate = \"100Mbps\"\nrate_from = \"routers\"\n"
+        ));
         let network = uneven.build().expect("a run").network;
         assert_eq!(network.cables[..core], even.cables[..core]);
         for host in network.hosts() {
@@ -213,6 +215,37 @@ fn hosts_may_have_slower_cables_towards_them() {
         let rtt = uneven.bdp_bytes as f64 * 8.0 / 1e8;
         assert!((0.01..0.05).contains(&rtt), "one product is counted at the slower direction, {rtt} s");
     }
+}
+
+#[test]
+fn the_end_that_sends_takes_the_rate_or_the_loss() {
+    let text = format!(
+        "[topology]\nkind = \"dumbbell\"\n{SCHEMES}[workload]\nkind = \"bulk\"\nscheme = \"tcp\"\n\
+         [[link]]\nbetween = [\"west\", \"east\"]\nrate = \"5Mbps\"\nrate_from = \"east\"\n\
+         [[link]]\nselect = \"access\"\nloss = 0.5\nloss_from = \"hosts\"\n"
+    );
+    let network = build(&text).network;
+    for cable in &network.cables {
+        let [a, b] = [cable.a, cable.b].map(|end| network.nodes[end.index()].kind);
+        if a == b {
+            assert_eq!(cable.rates, [Rate::from_mbps(100), Rate::from_mbps(5)]);
+            assert_eq!(cable.loss, [Loss::NONE; 2]);
+        } else {
+            let (host, router) = if a == NodeKind::Host { (cable.a, cable.b) } else { (cable.b, cable.a) };
+            assert_eq!((cable.loss_from(host), cable.loss_from(router)), (Loss::of_any(0.5), Loss::NONE));
+            assert_eq!(cable.rates, [Rate::from_gbps(1); 2]);
+        }
+    }
+}
+
+#[test]
+fn a_queue_needs_room_for_the_packet_or_for_a_full_one() {
+    let text = format!(
+        "[topology]\nkind = \"dumbbell\"\n{SCHEMES}[workload]\nkind = \"bulk\"\nscheme = \"tcp\"\n\
+         [queue]\nroom = \"full-packet\"\n[[queue_at]]\nrouters = [\"west\"]\nkind = \"codel\"\n"
+    );
+    let run = build(&text);
+    assert_eq!((run.router_queue.room, run.nic_queue.room), (RoomNeeded::FullPacket, RoomNeeded::Packet));
 }
 
 #[test]

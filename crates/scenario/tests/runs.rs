@@ -103,7 +103,7 @@ fn the_same_seed_gives_the_same_digest_and_another_does_not() {
 fn one_packet_takes_the_rate_of_each_direction() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sparelane/scenarios");
     let overrides = [
-        "topology.access_downlink=100Mbps",
+        "link=[{ select = \"access\", rate = \"100Mbps\", rate_from = \"routers\" }]",
         "workload={ kind = \"bulk\", scheme = \"tcp\", pairs = [[\"h10\", \"h11\"]], size = \"1packets\" }",
     ];
     let scenario =

@@ -162,8 +162,22 @@ pub struct QueueSpec {
     pub bars_low_priority: bool,
     /// Whether packets of lower classes make room for others. Where not, what does not fit is dropped (priority only).
     pub push_out: bool,
+    /// What must be free for a packet to be admitted (FIFO and priority only).
+    pub room: RoomNeeded,
     /// Computes a rate for RCP, if given.
     pub rcp: Option<RcpSpec>,
+}
+
+/// How much of a queue's size in bytes must be free for a packet to be admitted. Where the size is in packets, there is no
+/// difference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RoomNeeded {
+    /// As much as the packet takes.
+    #[default]
+    Packet,
+    /// As much as the largest packet of the run takes, whatever the packet: as where a device stops its queue when a full
+    /// packet may not fit, which the devices of ns-3 do.
+    FullPacket,
 }
 
 /// One output queue that differs from those of its kind.
@@ -261,7 +275,10 @@ pub enum Routing {
     /// step, and the same path back.
     #[default]
     SinglePath,
-    /// Each flow picks a next hop at every router by a hash of its number, in each direction anew.
+    /// At every router the exit whose cable comes first in [`Network::cables`], in each direction by itself: as the global
+    /// routing of ns-3, whose interfaces have the order in which their links were made. The way back may be another one.
+    FirstCable,
+    /// Each flow picks a next hop at every router by a hash of the run's seed and its number, in each direction anew.
     PerFlowEcmp,
 }
 

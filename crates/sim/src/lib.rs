@@ -37,7 +37,7 @@ mod world;
 
 pub use config::{
     CoDelSpec, Discipline, FqCoDelSpec, FullInterface, MeasureSpec, PacketSpec, PieSpec, Probe, QueueAt, QueueSpec,
-    RcpSpec, RedSpec, Routing, RunConfig, Sampling, Scheme,
+    RcpSpec, RedSpec, RoomNeeded, Routing, RunConfig, Sampling, Scheme,
 };
 pub use cross::{AggregateSpec, ConstantSpec, CrossTraffic, Pattern, TokenBucket};
 pub use fault::Drop;

@@ -18,10 +18,10 @@
 
 mod tandem;
 
-use crate::config::{Discipline, QueueSpec};
+use crate::config::{Discipline, QueueSpec, RoomNeeded};
 use crate::loss::RandomLoss;
 use crate::memory::{SharedMemory, SwitchSpec};
-use crate::network::{Limit, Loss};
+use crate::network::{Limit, Loss, Room};
 use crate::packet::{Flags, Packet};
 use crate::qdisc::{ActiveQueue, Queue};
 use crate::rcp::RcpMeter;
@@ -48,6 +48,15 @@ pub(crate) struct LinkSpec {
 }
 
 impl LinkSpec {
+    /// What the queue has room for.
+    pub(crate) fn room(&self) -> Room {
+        let least_bytes = match self.queue.room {
+            RoomNeeded::Packet => 0,
+            RoomNeeded::FullPacket => self.largest_bytes,
+        };
+        Room { limit: self.limit, least_bytes }
+    }
+
     /// How long `packet` is in transmission.
     #[cfg(test)]
     pub(crate) fn time_of(&self, packet: &Packet) -> Dur {
@@ -178,7 +187,7 @@ pub(crate) struct Link {
     /// The least time that a packet takes. Where it is not zero, every packet comes by the careful way.
     least: Dur,
     rate: Rate,
-    limit: Limit,
+    room: Room,
     mark_at: Option<Limit>,
     /// Packets leave as they come, and what happens to each is known then.
     can_hand_on: bool,
@@ -245,7 +254,7 @@ impl Link {
             waits: false,
             bars_low_priority: spec.queue.bars_low_priority,
             hands_on: false,
-            queue: Queue::new(spec.queue, limit).map(Box::new),
+            queue: Queue::new(spec.queue, spec.room()).map(Box::new),
             active: ActiveQueue::new(&spec, seed, number).map(Box::new),
             door,
             fifo: Fifo {
@@ -258,7 +267,7 @@ impl Link {
             },
             least: spec.least,
             rate,
-            limit,
+            room: spec.room(),
             mark_at: spec.queue.mark_at,
             can_hand_on,
             can_follow: can_hand_on && one_fits && !spec.queue.bars_low_priority,
@@ -474,7 +483,7 @@ impl Link {
         let mut packet = packet;
         if wait >= self.fifo.doubtful_from {
             let (bytes, packets) = self.waiting_in_order(now);
-            if !self.limit.has_room(bytes, packets, packet.wire_bytes()) {
+            if !self.room.has_room(bytes, packets, packet.wire_bytes()) {
                 self.drop(*packet, dropped);
                 return false;
             }
@@ -632,7 +641,7 @@ impl Link {
             return true;
         }
         let (waiting_bytes, packets) = self.waiting(now);
-        self.busy <= now || self.limit.has_room(waiting_bytes, packets, bytes)
+        self.busy <= now || self.room.has_room(waiting_bytes, packets, bytes)
     }
 
     /// Asks for an event when there may be room for `bytes`, where there is none: when so much of a FIFO queue is gone, or
@@ -647,7 +656,7 @@ impl Link {
                 at = Time::from_ps((packet.at - Time::ZERO).saturating_sub(ends).as_ps());
                 waiting_bytes -= packet.wire_bytes();
                 packets -= 1;
-                if self.limit.has_room(waiting_bytes, packets, bytes) {
+                if self.room.has_room(waiting_bytes, packets, bytes) {
                     break;
                 }
             }

@@ -59,6 +59,29 @@ impl Limit {
     }
 }
 
+/// What a queue has room for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// The queue's size.
+    pub(crate) limit: Limit,
+    /// Every packet is refused for which less than so many bytes are free, however small it is.
+    pub(crate) least_bytes: u64,
+}
+
+impl Room {
+    /// Room for every packet that fits.
+    #[cfg(test)]
+    pub(crate) const fn of(limit: Limit) -> Room {
+        Room { limit, least_bytes: 0 }
+    }
+
+    /// Whether a packet of `packet_bytes` is admitted beside so much.
+    #[inline]
+    pub(crate) fn has_room(self, bytes: u64, packets: u64, packet_bytes: u64) -> bool {
+        self.limit.has_room(bytes, packets, packet_bytes.max(self.least_bytes))
+    }
+}
+
 /// Random loss on the wire, in one direction of a cable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loss {

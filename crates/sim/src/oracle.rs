@@ -41,7 +41,7 @@ enum Waiting {
 
 impl Waiting {
     fn of(spec: &LinkSpec, seed: u64, number: u64) -> Waiting {
-        match (Queue::new(spec.queue, spec.limit), ActiveQueue::new(spec, seed, number)) {
+        match (Queue::new(spec.queue, spec.room()), ActiveQueue::new(spec, seed, number)) {
             (Some(queue), _) => Waiting::Queue(Box::new(queue)),
             (_, Some(active)) => Waiting::Active(Box::new(active)),
             _ => Waiting::Fifo(VecDeque::new()),
@@ -173,7 +173,7 @@ impl TwoEventFabric {
                 Waiting::Queue(queue) => queue.enqueue(&packet, &mut Vec::new()),
                 Waiting::Active(active) => active.enqueue(now, packet, idle.then_some(port.free_at)),
                 Waiting::Fifo(waiting) => {
-                    let fits = port.spec.limit.has_room(bytes, packets, packet.wire_bytes());
+                    let fits = port.spec.room().has_room(bytes, packets, packet.wire_bytes());
                     if !idle && !fits {
                         victims.push(packet);
                     } else {
@@ -313,7 +313,7 @@ impl Fabric for TwoEventFabric {
     fn has_room(&mut self, _now: Time, link: u32, bytes: u64) -> bool {
         let port = &self.ports[link as usize];
         let (waiting_bytes, packets) = port.backlog();
-        port.in_transmission.is_none() || port.spec.limit.has_room(waiting_bytes, packets, bytes)
+        port.in_transmission.is_none() || port.spec.room().has_room(waiting_bytes, packets, bytes)
     }
 
     fn wake_when_room(&mut self, _now: Time, link: u32, bytes: u64) {
@@ -324,7 +324,7 @@ impl Fabric for TwoEventFabric {
             for packet in waiting {
                 waiting_bytes -= packet.wire_bytes();
                 packets -= 1;
-                if port.spec.limit.has_room(waiting_bytes, packets, bytes) {
+                if port.spec.room().has_room(waiting_bytes, packets, bytes) {
                     break;
                 }
                 at += port.spec.time_of(packet);
@@ -384,7 +384,7 @@ mod tests {
     use super::*;
     use crate::config::{
         CoDelSpec, Discipline, FqCoDelSpec, FullInterface, MeasureSpec, PacketSpec, PieSpec, Probe, QueueAt, QueueSpec,
-        RcpSpec, RedSpec, Routing, RunConfig, Sampling, Scheme,
+        RcpSpec, RedSpec, RoomNeeded, Routing, RunConfig, Sampling, Scheme,
     };
     use crate::fabric::LinkFabric;
     use crate::memory::SwitchSpec;
@@ -539,6 +539,7 @@ mod tests {
             mark_at,
             bars_low_priority: rng.below(6) == 0,
             push_out: rng.below(3) != 0,
+            room: [RoomNeeded::Packet, RoomNeeded::FullPacket][rng.below(2) as usize],
             rcp,
         }
     }
@@ -652,6 +653,7 @@ mod tests {
                 sources: hosts.clone(),
                 destinations: Destinations::AnyOther,
                 rate: ArrivalRate::Load(0.1, LoadOn::Access),
+                routing: Routing::default(),
                 sizes: SizeDistribution::points(&[(100, 0.4), (9_000, 0.4), (120_000, 0.2)]).expect("sizes"),
                 start: Time::ZERO,
                 end: Time::ZERO + Dur::from_ms(400),
@@ -685,7 +687,7 @@ mod tests {
             cross_traffic: cross_traffic(&network, &mut Stream::new(seed, Domain::Test, 2)),
             drops: vec![drop],
             sampling: Some(Sampling { interval: Dur::from_ms(7), probes }),
-            routing: if rng.below(2) == 0 { Routing::SinglePath } else { Routing::PerFlowEcmp },
+            routing: [Routing::SinglePath, Routing::PerFlowEcmp, Routing::FirstCable][rng.below(3) as usize],
             router_queue: queue(&mut rng),
             nic_queue: queue(&mut rng),
             nic_full: [FullInterface::Wait, FullInterface::Cut, FullInterface::Drop][rng.below(3) as usize],
@@ -840,6 +842,7 @@ mod tests {
                 sources: config.network.hosts(),
                 destinations: Destinations::AnyOther,
                 rate: ArrivalRate::FlowsPerSecond(20.0),
+                routing: Routing::default(),
                 sizes: SizeDistribution::fixed(5_000).expect("a size"),
                 start: Time::ZERO,
                 end: Time::NEVER,
@@ -852,7 +855,7 @@ mod tests {
             while !world.advance(1_000).expect("the laws hold") {}
             (world.flows.len(), world.records.flows.id.len())
         };
-        let ((short_slots, short_flows), (long_slots, long_flows)) = (slots_and_flows(4), slots_and_flows(40));
+        let ((short_slots, short_flows), (long_slots, long_flows)) = (slots_and_flows(16), slots_and_flows(160));
         assert!(long_flows > 8 * short_flows && short_flows > 300, "{short_flows} and {long_flows} flows");
         assert!(long_slots < 2 * short_slots, "{short_slots} and {long_slots} slots");
     }

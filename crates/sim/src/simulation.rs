@@ -227,7 +227,7 @@ fn check_paths(config: &RunConfig) -> Result<(), BuildError> {
             return Err(BuildError::Attachment { host: name(host), cables: degree[host.index()] });
         }
     }
-    let routes = Routes::of(network, config.routing);
+    let routes = Routes::of(network, config.routing, config.seed);
     for pair in hosts.windows(2) {
         if routes.links(network, pair[0], pair[1], 0).is_none() {
             return Err(BuildError::Unreachable { from: name(pair[0]), to: name(pair[1]) });

@@ -308,7 +308,7 @@ impl<F: Fabric> World<F> {
         let hosts = Hosts::new(config.host, &config.hosts_at);
         let links = link_specs(&config, &hosts);
         let fabric = F::new(&links, config.seed, config.stop);
-        let routes = Routes::of(&config.network, config.routing);
+        let routes = Routes::of(&config.network, config.routing, config.seed);
         let routers = config.network.nodes.iter().filter(|node| node.kind == NodeKind::Router).count();
         let sampler = config.sampling.map(Sampler::new);
         let mut world = World {

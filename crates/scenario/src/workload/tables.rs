@@ -73,7 +73,7 @@ pub static WORKLOADS: &[Variant] = &[
                 Kind::Choice(&["access", "mean-core", "busiest-core"]),
                 Fallback::Value("access"),
                 "whose share load is: each source's own cable (of its slower direction), the mean of the links between \
-                 routers, or the busiest; rates as they are in the run, drawn or set",
+                 routers, or the busiest; rates and paths as they are in the run, and flows that are spread in even parts",
             ),
             Key::new(
                 "flows_per_second",

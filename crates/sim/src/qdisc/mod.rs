@@ -22,7 +22,7 @@ pub(crate) use red::Red;
 pub(crate) use active::packets;
 
 use crate::config::{Discipline, QueueSpec};
-use crate::network::Limit;
+use crate::network::Room;
 use crate::packet::Packet;
 
 /// The packets that wait for a link, without the one in transmission.
@@ -34,14 +34,14 @@ pub(crate) enum Queue {
 
 impl Queue {
     /// The queue of a discipline that needs such a one.
-    pub(crate) fn new(spec: QueueSpec, limit: Limit) -> Option<Queue> {
+    pub(crate) fn new(spec: QueueSpec, room: Room) -> Option<Queue> {
         match spec.discipline {
             Discipline::Fifo
             | Discipline::Red(_)
             | Discipline::CoDel(_)
             | Discipline::FqCoDel(_)
             | Discipline::Pie(_) => None,
-            Discipline::Priority => Some(Queue::Priority(Priority::new(limit, spec.push_out, spec.mark_at))),
+            Discipline::Priority => Some(Queue::Priority(Priority::new(room, spec.push_out, spec.mark_at))),
         }
     }
 

@@ -10,7 +10,7 @@
 //! With a mark, ECN-capable packets are marked that find so much or more in the buffer, whatever the classes. What was
 //! pushed out to make room counts no more.
 
-use crate::network::Limit;
+use crate::network::{Limit, Room};
 use crate::packet::{Flags, Packet};
 use crate::records::CLASSES;
 use sparelane_core::Ring;
@@ -25,6 +25,8 @@ pub(crate) struct Priority {
     backlog_packets: u64,
     limit_bytes: u64,
     limit_packets: u64,
+    /// So many bytes must be free for any packet.
+    least_bytes: u64,
     /// Up to here a packet surely fits, and needs no mark.
     plain_bytes: u64,
     push_out: bool,
@@ -33,8 +35,8 @@ pub(crate) struct Priority {
 }
 
 impl Priority {
-    pub(crate) fn new(limit: Limit, push_out: bool, mark_at: Option<Limit>) -> Priority {
-        let (limit_bytes, limit_packets) = match limit {
+    pub(crate) fn new(room: Room, push_out: bool, mark_at: Option<Limit>) -> Priority {
+        let (limit_bytes, limit_packets) = match room.limit {
             Limit::Bytes(bytes) => (bytes, u64::MAX),
             Limit::Packets(packets) => (u64::MAX, packets),
         };
@@ -45,7 +47,8 @@ impl Priority {
             backlog_packets: 0,
             limit_bytes,
             limit_packets,
-            plain_bytes: if mark_at.is_some() { 0 } else { limit_bytes },
+            least_bytes: room.least_bytes,
+            plain_bytes: if mark_at.is_some() { 0 } else { limit_bytes.saturating_sub(room.least_bytes) },
             push_out,
             mark_at,
             marked: 0,
@@ -53,7 +56,8 @@ impl Priority {
     }
 
     fn fits(&self, packet: &Packet) -> bool {
-        self.backlog_bytes + packet.wire_bytes() <= self.limit_bytes && self.backlog_packets < self.limit_packets
+        self.backlog_bytes + packet.wire_bytes().max(self.least_bytes) <= self.limit_bytes
+            && self.backlog_packets < self.limit_packets
     }
 
     #[inline]
@@ -171,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_highest_priority_leaves_first_and_each_class_in_order() {
-        let mut queue = Priority::new(Limit::Packets(100), true, None);
+        let mut queue = Priority::new(Room::of(Limit::Packets(100)), true, None);
         let mut dropped = Vec::new();
         for (class, seq) in [(3, 0), (0, 1), (3, 2), (1, 3), (0, 4)] {
             queue.enqueue(&packet(class, seq), &mut dropped);
@@ -182,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_newest_of_the_lowest_class_makes_room() {
-        let mut queue = Priority::new(Limit::Bytes(3_500), true, None);
+        let mut queue = Priority::new(Room::of(Limit::Bytes(3_500)), true, None);
         let mut dropped = Vec::new();
         for (class, seq) in [(2, 0), (4, 1), (4, 2)] {
             queue.enqueue(&packet(class, seq), &mut dropped);
@@ -204,7 +208,7 @@ mod tests {
             (Limit::Packets(3), [false, false, false, true, true]),
             (Limit::Packets(4), [false; 5]),
         ] {
-            let mut queue = Priority::new(Limit::Packets(4), true, Some(mark_at));
+            let mut queue = Priority::new(Room::of(Limit::Packets(4)), true, Some(mark_at));
             let mut dropped = Vec::new();
             for (class, seq) in [(4, 0), (4, 1), (4, 2), (4, 3), (0, 4)] {
                 let mut packet = packet(class, seq);
@@ -221,7 +225,7 @@ mod tests {
 
     #[test]
     fn packets_that_do_not_know_marks_carry_none() {
-        let mut queue = Priority::new(Limit::Packets(9), true, Some(Limit::Packets(1)));
+        let mut queue = Priority::new(Room::of(Limit::Packets(9)), true, Some(Limit::Packets(1)));
         (0..4).for_each(|seq| queue.enqueue(&packet(0, seq), &mut Vec::new()));
         assert!(std::iter::from_fn(|| queue.dequeue()).all(|packet| !packet.flags().has(Flags::MARKED)));
         assert_eq!(queue.marked(), 0);
@@ -229,12 +233,26 @@ mod tests {
 
     #[test]
     fn without_push_out_the_newcomer_goes_whatever_its_class() {
-        let mut queue = Priority::new(Limit::Packets(2), false, None);
+        let mut queue = Priority::new(Room::of(Limit::Packets(2)), false, None);
         let mut dropped = Vec::new();
         for (class, seq) in [(4, 0), (2, 1), (0, 2), (4, 3)] {
             queue.enqueue(&packet(class, seq), &mut dropped);
         }
         let victims: Vec<u32> = dropped.iter().map(|packet| packet.seq()).collect();
         assert_eq!((victims, drain(&mut queue)), (vec![2, 3], vec![(2, 1), (4, 0)]));
+    }
+
+    /// The first three leave 1000 bytes free: room for the packet, but not for a full one of 1500.
+    #[test]
+    fn where_a_full_packet_needs_room_a_small_one_is_refused_without_it() {
+        for (least_bytes, kept) in [(0, vec![(1, 3), (2, 0), (2, 1), (2, 2)]), (1_500, vec![(1, 3), (2, 0), (2, 1)])] {
+            let mut queue = Priority::new(Room { limit: Limit::Bytes(4_000), least_bytes }, true, None);
+            let mut dropped = Vec::new();
+            for (class, seq) in [(2, 0), (2, 1), (2, 2), (1, 3)] {
+                queue.enqueue(&packet(class, seq), &mut dropped);
+            }
+            assert_eq!(drain(&mut queue), kept, "{dropped:?}");
+            assert_eq!(kept.len() + dropped.len(), 4);
+        }
     }
 }

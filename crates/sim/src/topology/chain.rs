@@ -1,7 +1,7 @@
 //! Routers in a row with hosts at each: the "parking lot" of multi-bottleneck studies.
 
 use crate::network::{Network, NodeKind};
-use crate::topology::{HostCable, TopologyError, attach_hosts, bounds};
+use crate::topology::{TopologyError, attach_hosts, bounds};
 use sparelane_core::{Dur, Rate};
 
 /// Routers `r0`, `r1`, ... in a row, and the same number of hosts at each.
@@ -37,7 +37,7 @@ impl Chain {
         for neighbours in row.windows(2) {
             network.connect(neighbours[0], neighbours[1], rate, delay);
         }
-        attach_hosts(&mut network, self.hosts_per_router, HostCable::even(self.access_rate, self.access_delay))?;
+        attach_hosts(&mut network, self.hosts_per_router, self.access_rate, self.access_delay)?;
         Ok(network)
     }
 }

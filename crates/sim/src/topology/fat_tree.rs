@@ -130,8 +130,8 @@ mod tests {
     fn hosts_are_two_four_or_six_links_apart_whatever_the_routing() {
         let network = tree(4).build().unwrap();
         let hosts = network.hosts();
-        for routing in [Routing::SinglePath, Routing::PerFlowEcmp] {
-            let routes = Routes::of(&network, routing);
+        for routing in [Routing::SinglePath, Routing::FirstCable, Routing::PerFlowEcmp] {
+            let routes = Routes::of(&network, routing, 1);
             for (i, &src) in hosts.iter().enumerate() {
                 for (j, &dst) in hosts.iter().enumerate().filter(|&(j, _)| j != i) {
                     let links = routes.links(&network, src, dst, 7).expect("a path").len();
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn flows_between_pods_are_spread_evenly_over_all_cores() {
         let network = tree(4).build().unwrap();
-        let routes = Routes::of(&network, Routing::PerFlowEcmp);
+        let routes = Routes::of(&network, Routing::PerFlowEcmp, 1);
         let (src, dst) = (network.find("h0").unwrap(), network.find("h15").unwrap());
         let mut flows_by_core = BTreeMap::new();
         for flow in 0..2000 {

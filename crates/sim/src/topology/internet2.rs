@@ -8,7 +8,7 @@
 //! [`balanced_rates`]: crate::topology::balanced_rates
 
 use crate::network::{Network, NodeKind};
-use crate::topology::{HostCable, TopologyError, attach_hosts, bounds};
+use crate::topology::{TopologyError, attach_hosts, bounds};
 use sparelane_core::maths::mul_div;
 use sparelane_core::{Domain, Dur, Rate, Stream};
 
@@ -40,10 +40,8 @@ const PRINTED_FAN_OUT_BPS: u64 = 10_000_000_000;
 pub struct Internet2 {
     /// Hosts at each of the ten routers.
     pub hosts_per_router: u32,
-    /// Rate of the cable of each host, from the host. Core capacities scale with it and with the hosts per router.
+    /// Rate of the cable of each host. Core capacities scale with it and with the hosts per router.
     pub access_rate: Rate,
-    /// Rate of the cable of each host towards the host; `None` is as from it. Core capacities do not depend on it.
-    pub access_downlink: Option<Rate>,
     /// Propagation delay of the cable of each host, one way.
     pub access_delay: Dur,
     /// Propagation delay of each core link, one way.
@@ -88,7 +86,6 @@ impl Default for Internet2 {
         Internet2 {
             hosts_per_router: 10,
             access_rate: Rate::from_gbps(1),
-            access_downlink: None,
             access_delay: Dur::from_ms(1),
             core_delay: Dur::from_ms(10),
             drawn_core_rates: None,
@@ -118,9 +115,7 @@ impl Internet2 {
             };
             network.connect(routers[a], routers[b], rate, core_delay);
         }
-        let down = self.access_downlink.unwrap_or(self.access_rate);
-        let cable = HostCable { up: self.access_rate, down, delay: self.access_delay };
-        attach_hosts(&mut network, self.hosts_per_router, cable)?;
+        attach_hosts(&mut network, self.hosts_per_router, self.access_rate, self.access_delay)?;
         Ok(network)
     }
 
@@ -163,18 +158,6 @@ mod tests {
     }
 
     #[test]
-    fn a_downlink_of_its_own_changes_nothing_else() {
-        let downlink = Some(Rate::from_mbps(500));
-        let network = Internet2 { access_downlink: downlink, ..Internet2::default() }.build().unwrap();
-        let even = Internet2::default().build().unwrap();
-        assert_eq!(network.cables[..16], even.cables[..16]);
-        for host in network.hosts() {
-            let cable = network.cables.iter().find(|cable| cable.b == host).unwrap();
-            assert_eq!((cable.rate_from(cable.a), cable.rate_from(host)), (Rate::from_mbps(500), Rate::from_gbps(1)));
-        }
-    }
-
-    #[test]
     fn core_rates_are_drawn_by_the_seed_over_the_whole_range() {
         let (min, max) = (Rate::from_mbps(500), Rate::from_gbps(2));
         let rates = |seed| {
@@ -203,7 +186,6 @@ mod tests {
             Internet2 { access_rate: Rate::from_bps(0), ..Internet2::default() },
             Internet2 { access_rate: Rate::from_bps(u64::MAX), ..Internet2::default() },
             Internet2 { core_delay: Dur::MAX, ..Internet2::default() },
-            Internet2 { access_downlink: Some(Rate::from_bps(0)), ..Internet2::default() },
             Internet2 { drawn_core_rates: drawn(2_000_000, 1_000_000), ..Internet2::default() },
             Internet2 { drawn_core_rates: drawn(0, 1_000_000), ..Internet2::default() },
         ] {

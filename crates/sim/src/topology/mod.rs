@@ -18,7 +18,7 @@ mod spine_leaf;
 mod star;
 mod units;
 
-pub use attach::{HostCable, attach_hosts};
+pub use attach::attach_hosts;
 pub use capacity::{balanced_rates, pairs_per_cable};
 pub use chain::Chain;
 pub use dumbbell::Dumbbell;

@@ -1,8 +1,9 @@
 //! Static shortest paths between routers, by propagation delay.
 //!
-//! Where several next hops lie on a shortest path, the one with the lowest node number is taken, or, for flows that are
-//! to be spread, one by the flow's hash. With the first rule the capacities of the RC3 paper's Internet-2 network come
-//! out exactly, see [`balanced_rates`].
+//! Where several next hops lie on a shortest path, the one with the lowest node number is taken, or the one whose cable
+//! is the first, or, for flows that are to be spread, one by the flow's hash. With the first rule the capacities of the RC3
+//! paper's Internet-2 network come out exactly, see [`balanced_rates`]; with the second its link loads are those of the
+//! authors' simulations.
 //!
 //! [`balanced_rates`]: crate::topology::balanced_rates
 
@@ -58,6 +59,12 @@ impl RouterPaths {
         self.walk(from, to, |_, choices| choices.first())
     }
 
+    /// As [`between`](Self::between), but of several next hops the one whose cable has the lowest number is taken, at each
+    /// router by itself. The hops from `to` to `from` may be others.
+    pub fn by_first_cable(&self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
+        self.walk(from, to, |_, choices| choices.iter().min())
+    }
+
     /// As [`between`](Self::between), for a flow that is spread over all shortest paths: at each router its `hash` picks
     /// one of the next hops.
     pub fn spread(&self, from: NodeId, to: NodeId, hash: u64) -> Option<Vec<Hop>> {
@@ -65,6 +72,43 @@ impl RouterPaths {
             let pick = Stream::new(hash, Domain::Paths, u64::from(at.0)).below(choices.len().max(1) as u64);
             choices.get(pick as usize)
         })
+    }
+
+    /// The shares of many spread flows from `from` to `to` that take each hop: at every router they divide evenly among the
+    /// next hops. `None` as with [`between`](Self::between).
+    pub fn shares(&self, from: NodeId, to: NodeId) -> Option<Vec<(Hop, f64)>> {
+        let next = self.next.get(to.index()).filter(|next| !next.is_empty())?;
+        next.get(from.index()).filter(|hops| from == to || !hops.is_empty())?;
+        // A router divides what it has when all of it has come: when every router that leads to it has divided its own.
+        let mut to_come = vec![0_usize; next.len()];
+        let mut reached = vec![false; next.len()];
+        let mut found = vec![from];
+        reached[from.index()] = true;
+        while let Some(at) = found.pop() {
+            for &(_, onward) in &next[at.index()] {
+                to_come[onward.index()] += 1;
+                if !std::mem::replace(&mut reached[onward.index()], true) {
+                    found.push(onward);
+                }
+            }
+        }
+        let mut arrived = vec![0.0; next.len()];
+        arrived[from.index()] = 1.0;
+        let mut shares = Vec::with_capacity(8);
+        let mut complete = vec![from];
+        while let Some(at) = complete.pop() {
+            let choices = &next[at.index()];
+            let each = arrived[at.index()] / choices.len() as f64;
+            for &(cable, onward) in choices {
+                shares.push((Hop { cable, from: at }, each));
+                arrived[onward.index()] += each;
+                to_come[onward.index()] -= 1;
+                if to_come[onward.index()] == 0 {
+                    complete.push(onward);
+                }
+            }
+        }
+        Some(shares)
     }
 
     fn walk<'a>(
@@ -175,6 +219,39 @@ mod tests {
         assert_eq!(cables(&network, 0, 3), Some(vec![2, 3]));
         let more_hops_but_lower = graph(3, &[(0, 2, 2), (0, 1, 1), (1, 2, 1)]);
         assert_eq!(cables(&more_hops_but_lower, 0, 2), Some(vec![1, 2]));
+    }
+
+    #[test]
+    fn ties_go_to_the_first_cable_of_each_router_where_that_is_the_rule() {
+        // The first cable of router 0 leads over 2, and that of router 3 over 1.
+        let network = graph(4, &[(0, 2, 1), (1, 3, 1), (0, 1, 1), (2, 3, 1)]);
+        let paths = RouterPaths::of(&network);
+        let cables = |from, to| {
+            let hops = paths.by_first_cable(NodeId(from), NodeId(to)).expect("a path");
+            hops.iter().map(|hop| hop.cable).collect::<Vec<_>>()
+        };
+        assert_eq!((cables(0, 3), cables(3, 0)), (vec![0, 3], vec![1, 2]));
+        assert_eq!(paths.by_first_cable(NodeId(1), NodeId(1)), Some(vec![]));
+    }
+
+    #[test]
+    fn the_shares_of_spread_flows_are_those_that_many_of_them_take() {
+        // Two ways from 0 to 3, and a third over 2 and 4: to 5 they are as long.
+        let network = graph(6, &[(0, 1, 1), (0, 2, 1), (1, 3, 1), (2, 3, 1), (2, 4, 1), (3, 5, 1), (4, 5, 1)]);
+        let paths = RouterPaths::of(&network);
+        let mut shares = vec![0.0; network.cables.len()];
+        for (hop, share) in paths.shares(NodeId(0), NodeId(5)).expect("a path") {
+            shares[hop.cable] += share;
+        }
+        assert_eq!(shares, [0.5, 0.5, 0.5, 0.25, 0.25, 0.75, 0.25]);
+        let mut uses = vec![0.0; network.cables.len()];
+        for hash in 0..4000 {
+            let hops = paths.spread(NodeId(0), NodeId(5), hash).expect("a path");
+            hops.iter().for_each(|hop| uses[hop.cable] += 1.0 / 4000.0);
+        }
+        assert!(uses.iter().zip(&shares).all(|(used, share): (&f64, &f64)| (used - share).abs() < 0.03), "{uses:?}");
+        assert_eq!(paths.shares(NodeId(2), NodeId(2)), Some(vec![]));
+        assert_eq!(RouterPaths::of(&graph(2, &[])).shares(NodeId(0), NodeId(1)), None);
     }
 
     #[test]

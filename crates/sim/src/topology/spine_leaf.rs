@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn flows_between_leaves_are_spread_evenly_over_all_spines_and_others_see_none() {
         let network = PAPER.build().unwrap();
-        let routes = Routes::of(&network, Routing::PerFlowEcmp);
+        let routes = Routes::of(&network, Routing::PerFlowEcmp, 1);
         let id = |name: &str| network.find(name).unwrap();
         let mut flows_by_spine = BTreeMap::new();
         for flow in 0..3000 {

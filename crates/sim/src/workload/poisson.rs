@@ -3,6 +3,7 @@
 //! Each host draws from streams of its own, so that its flows are the same whichever other hosts take part. Load is
 //! counted in payload bytes; headers and retransmissions come on top.
 
+use crate::config::Routing;
 use crate::flow::{FlowSource, FlowSpec};
 use crate::network::{Network, NodeId};
 use crate::workload::core_load::{Matrix, core_loads};
@@ -51,6 +52,8 @@ pub struct PoissonSpec {
     pub destinations: Destinations,
     /// How often.
     pub rate: ArrivalRate,
+    /// The paths of the run, on which a load of the core depends.
+    pub routing: Routing,
     /// How much.
     pub sizes: SizeDistribution,
     /// When the processes begin; the first flow comes after one random gap.
@@ -194,11 +197,11 @@ fn set_rates(
         }
         ArrivalRate::Load(load, LoadOn::Access) => load,
         ArrivalRate::Load(load, LoadOn::MeanCore) => {
-            let loads = loads_at_full_access(sources, network, receivers)?;
+            let loads = loads_at_full_access(sources, network, spec, receivers)?;
             load / (loads.iter().sum::<f64>() / loads.len() as f64)
         }
         ArrivalRate::Load(load, LoadOn::BusiestCore) => {
-            load / loads_at_full_access(sources, network, receivers)?.into_iter().fold(0.0, f64::max)
+            load / loads_at_full_access(sources, network, spec, receivers)?.into_iter().fold(0.0, f64::max)
         }
     };
     if !access_load.is_finite() {
@@ -225,6 +228,7 @@ fn check_rates(sources: &[Source]) -> Result<(), WorkloadError> {
 fn loads_at_full_access(
     sources: &[Source],
     network: &Network,
+    spec: &PoissonSpec,
     receivers: &Receivers,
 ) -> Result<Vec<f64>, WorkloadError> {
     let mut matrix = Matrix::new();
@@ -234,7 +238,7 @@ fn loads_at_full_access(
             *matrix.entry((source.access.router, router)).or_insert(0.0) += share_bps;
         }
     }
-    core_loads(network, &matrix)
+    core_loads(network, &matrix, spec.routing)
 }
 
 #[cfg(test)]

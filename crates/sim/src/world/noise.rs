@@ -1,7 +1,7 @@
 //! What noisy hosts do to one flow, seen by its sender.
 
 use super::World;
-use crate::config::{Discipline, FullInterface, QueueSpec, Routing, RunConfig, Scheme};
+use crate::config::{Discipline, FullInterface, QueueSpec, RoomNeeded, Routing, RunConfig, Scheme};
 use crate::fabric::LinkFabric;
 use crate::flow::{FlowSource, FlowSpec};
 use crate::host::{HostAt, HostSpec, Interrupts, TimestampAt};
@@ -103,7 +103,15 @@ impl Case {
         }
         let limit = Limit::Bytes(1 << 30);
         let (discipline, bars_low_priority) = (Discipline::Fifo, false);
-        let queue = QueueSpec { discipline, limit, mark_at: None, bars_low_priority, push_out: true, rcp: None };
+        let queue = QueueSpec {
+            discipline,
+            limit,
+            mark_at: None,
+            bars_low_priority,
+            push_out: true,
+            room: RoomNeeded::Packet,
+            rcp: None,
+        };
         let scheme = Scheme {
             name: "it".to_owned(),
             controller: "constant".to_owned(),

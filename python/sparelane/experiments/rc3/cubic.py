@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from matplotlib.figure import Figure
 
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.claims import about, difference, ours
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.completion_figure import draw_completion
 from sparelane.experiments.rc3.fig9_bdp import SLOW_NEAR
@@ -58,6 +59,25 @@ def draw(evaluation: Evaluation) -> Figure:
     return draw_completion(evaluation, names, "TCP, and the TCP in RC3")
 
 
+CLAIMS = (
+    *(
+        Claim(
+            f"Times with CUBIC match those with NewReno very closely: {scheme} over flows (section 5.2)",
+            ours("CUBIC over NewReno over flows", f"{scheme} FCT longer by"),
+            full=about(0.0, 5.0),
+            quick=about(0.0, 8.0),
+        )
+        for scheme in ("TCP", "RC3")
+    ),
+    Claim(
+        "RC3 around CUBIC gains as around NewReno (section 6)",
+        difference(("CUBIC over flows", "reduction"), ("NewReno over flows", "reduction")),
+        full=about(0.0, 4.0),
+        quick=about(0.0, 8.0),
+    ),
+)
+
+
 EXPERIMENT = Experiment(
     id="rc3/cubic",
     title="CUBIC alone and inside RC3",
@@ -70,4 +90,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
+    claims=CLAIMS,
 )

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.claims import at_least, difference, ours
 from sparelane.experiments.rc3 import deployments, internet2
 from sparelane.experiments.rc3.deployments import Deployment
 from sparelane.experiments.rc3.fig9_bdp import SLOW_NEAR
@@ -57,6 +58,24 @@ def draw(evaluation: Evaluation) -> Figure:
     return deployments.draw(DEPLOYMENTS, evaluation)
 
 
+ALL_BYTES = f"{deployments.ALL_FLOWS} over bytes"
+
+CLAIMS = (
+    Claim(
+        "Where a part of the queues is drop-tail RC3 still gains, less than where none is (slides)",
+        difference(("none", ALL_BYTES), ("50% drop-tail", ALL_BYTES)),
+        full=at_least(-2.0),
+        quick=at_least(-5.0),
+    ),
+    Claim(
+        "With 20 % of the queues drop-tail RC3 shortens the mean over bytes (slides)",
+        ours("20% drop-tail", ALL_BYTES),
+        full=at_least(20.0),
+        quick=at_least(10.0),
+    ),
+)
+
+
 EXPERIMENT = Experiment(
     id="rc3/droptail",
     title="A part of the queues drop-tail",
@@ -69,4 +88,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
+    claims=CLAIMS,
 )

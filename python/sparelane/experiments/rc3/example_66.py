@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from matplotlib.figure import Figure
 
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact
+from sparelane.experiments.claims import largest_difference
 from sparelane.experiments.rc3.walkthrough import NAMES, Walk, by_priority, draw_rounds
 
 # Plain TCP, which the paper does not show, sends without the drops.
@@ -91,6 +92,20 @@ def draw(evaluation: Evaluation) -> Figure:
     return draw_rounds(evaluation, {"RC3": CLASS_0})
 
 
+CLAIMS = (
+    Claim(
+        "Every number of rounds and of segments is the paper's, round by round (section 2.2, Fig. 3)",
+        largest_difference(
+            [(f"RC3 round {index}", CLASS_0_METRIC) for index in range(1, 4)]
+            + [("RC3 round 1", f"priority-{priority} segments") for priority in LOW_PRIORITY]
+            + [("RC3", COMPLETION_METRIC), ("RC3", COMPLETION_METRIC + PACKETS)]
+        ),
+        full=(0.0, 0.0),
+        quick=(0.0, 0.0),
+    ),
+)
+
+
 EXPERIMENT = Experiment(
     id="rc3/example-66",
     title="The worked example of 66 packets",
@@ -104,4 +119,5 @@ EXPERIMENT = Experiment(
     evaluate=evaluate,
     draw=draw,
     reasons=REASONS,
+    claims=CLAIMS,
 )

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact
+from sparelane.experiments.claims import largest_difference
 from sparelane.experiments.rc3.walkthrough import NAMES, Walk, draw_rounds
 
 # No more than fits a round trip is ever sent.
@@ -54,6 +55,19 @@ def draw(evaluation: Evaluation) -> Figure:
     return draw_rounds(evaluation, CLASS_0)
 
 
+CLAIMS = (
+    Claim(
+        "Seven packets take three round trips with TCP, and one with RC3 (slides)",
+        largest_difference(
+            [(name, f"round trips{how}") for name in ROUND_TRIPS for how in ("", ", packet by packet")]
+            + [("RC3 round 1", "low-priority segments")]
+        ),
+        full=(0.0, 0.0),
+        quick=(0.0, 0.0),
+    ),
+)
+
+
 EXPERIMENT = Experiment(
     id="rc3/example-7",
     title="The slides' example of seven packets",
@@ -66,4 +80,5 @@ EXPERIMENT = Experiment(
     evaluate=evaluate,
     draw=draw,
     reasons={},
+    claims=CLAIMS,
 )

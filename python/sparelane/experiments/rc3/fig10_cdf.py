@@ -9,7 +9,8 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.claims import at_least, ours
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import reduction
 from sparelane.experiments.rc3.internet2 import BASELINE
@@ -90,6 +91,18 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
+CLAIMS = tuple(
+    Claim(
+        f"Even the {PERCENTILES[percent]} percentile of flows of {name} improves (section 5.1.2)",
+        ours(f"{name}, {PERCENTILES[percent]} percentile", "reduction"),
+        full=at_least(0.0),
+        quick=at_least(-1.0),
+    )
+    for name in SIZES.values()
+    for percent in TAILS
+)
+
+
 EXPERIMENT = Experiment(
     id="rc3/fig10-cdf",
     title="How completion times are distributed at 7.3 KB and 1.7 MB",
@@ -102,4 +115,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
+    claims=CLAIMS,
 )

@@ -8,7 +8,8 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.claims import at_least, ratio
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES
 from sparelane.experiments.rc3.internet2 import BASELINE
@@ -94,6 +95,25 @@ def _median_rows(evaluation: Evaluation, scheme: str) -> Sequence[Row]:
     return [evaluation.find(str(size), f"{scheme} median throughput") for size in SIZES]
 
 
+CLAIMS = (
+    *(
+        Claim(
+            f"RC3 keeps a high throughput where TCP's is low: flows of {size:,} bytes (section 5.1.3, Fig. 13)",
+            ratio((str(size), "RC3 median throughput"), (str(size), "TCP median throughput")),
+            full=at_least(2.0),
+            quick=at_least(2.0),
+        )
+        for size in SIZES[5:]
+    ),
+    Claim(
+        "Flows of one packet have a near-optimal throughput with TCP already (section 5.1.3)",
+        ratio((str(SIZES[0]), "TCP median throughput"), (str(SIZES[0]), f"{ALONE} median throughput")),
+        full=at_least(0.9),
+        quick=at_least(0.9),
+    ),
+)
+
+
 EXPERIMENT = Experiment(
     id="rc3/fig13-fairness",
     title="Throughput by flow size, and how equal flows are",
@@ -106,4 +126,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
+    claims=CLAIMS,
 )

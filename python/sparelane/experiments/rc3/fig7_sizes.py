@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact, measured
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact, measured
+from sparelane.experiments.claims import Value, at_least, at_most, difference, ours
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES, Path, rc3_rounds, reduction, tcp_rounds
 from sparelane.experiments.rc3.internet2 import BASELINE, BOTH_BY_THE_END
@@ -74,6 +75,49 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
+LARGER = [segments * MSS_BYTES for segments in FLOW_SIZES if segments > 4]
+
+
+def _all(choose: Callable[[Iterable[float]], float], least_bytes: int = LARGER[0]) -> Value:
+    """The least or the largest simulated reduction of the sizes from `least_bytes` on, percent."""
+    sizes = [size for size in LARGER if size >= least_bytes]
+    return lambda evaluation: choose(evaluation.ours(str(size), "simulated") for size in sizes)
+
+
+CLAIMS = (
+    Claim(
+        "Flows of 100 KB to 3 MB have the strongest improvements, more than 70 % (abstract)",
+        _all(min, 100_000),
+        full=at_least(65.0),
+        quick=at_least(55.0),
+    ),
+    Claim(
+        "For all but the smallest flows the gains are 40 % or more (section 5.1.1)",
+        _all(min),
+        full=at_least(37.0),
+        quick=at_least(30.0),
+    ),
+    Claim(
+        "... and 75 % or less, or little more (section 5.1.1)",
+        _all(max),
+        full=at_most(80.0),
+        quick=at_most(85.0),
+    ),
+    Claim(
+        "For the largest flows the simulated gain is lower than the model's (section 5.1.1)",
+        difference((str(LARGER[-1]), "model"), (str(LARGER[-1]), "simulated")),
+        full=(0.0, 15.0),
+        quick=(-5.0, 15.0),
+    ),
+    Claim(
+        "Flows of one packet do better than the model predicts, for which they gain nothing (section 5.1.1)",
+        ours(str(MSS_BYTES), "simulated"),
+        full=(1.0, 15.0),
+        quick=at_least(0.0),
+    ),
+)
+
+
 EXPERIMENT = Experiment(
     id="rc3/fig7-sizes",
     title="Reduction of the completion time by flow size, model and simulation",
@@ -87,4 +131,5 @@ EXPERIMENT = Experiment(
     evaluate=evaluate,
     draw=draw,
     reasons={},
+    claims=CLAIMS,
 )

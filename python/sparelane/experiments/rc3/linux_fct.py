@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.claims import at_least, at_most, ours, ratio
 from sparelane.experiments.rc3.analytic import reduction
 from sparelane.experiments.rc3.internet2 import Scheme
 
@@ -154,6 +155,44 @@ def _draw_offloads(axes: Axes, evaluation: Evaluation) -> None:
     plots.legend_above(axes, 2)
 
 
+def _offload(name: str) -> str:
+    return _name(OFFLOAD_RATE, OFFLOADS[name], OFFLOAD_PACKETS)
+
+
+CLAIMS = (
+    *(
+        Claim(
+            f"RC3 has strong gains over TCP: a flow of 500 packets at {rate} (section 5.2, Fig. 15)",
+            ours(_name(rate, VARIANTS[0], 500), "reduction"),
+            full=at_least(50.0),
+            quick=at_least(50.0),
+        )
+        for rate in RATES
+    ),
+    Claim(
+        "TCP in Linux is slower than in simulation at 10 Gb/s, for its delayed acknowledgments (section 5.2)",
+        ratio((_name(OFFLOAD_RATE, VARIANTS[2], 1000), "TCP FCT"), (_name(OFFLOAD_RATE, VARIANTS[0], 1000), "TCP FCT")),
+        full=at_least(1.2),
+        quick=at_least(1.2),
+    ),
+    *(
+        Claim(
+            f"{name} causes TCP a penalty (section 5.2, Fig. 18)",
+            ratio((_offload(name), "TCP FCT"), (_offload("neither"), "TCP FCT")),
+            full=at_least(1.02),
+            quick=at_least(1.02),
+        )
+        for name in ("TSO", "LRO")
+    ),
+    Claim(
+        "RC3's times improve with both together (section 5.2, Fig. 18)",
+        ratio((_offload("both"), "RC3 FCT"), (_offload("neither"), "RC3 FCT")),
+        full=at_most(1.0),
+        quick=at_most(1.0),
+    ),
+)
+
+
 EXPERIMENT = Experiment(
     id="rc3/linux-fct",
     title="Single flows on the testbed, by size",
@@ -166,4 +205,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
+    claims=CLAIMS,
 )

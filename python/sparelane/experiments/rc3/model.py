@@ -9,7 +9,8 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact
+from sparelane.experiments.claims import ours
 from sparelane.experiments.rc3.analytic import MSS_BYTES, Path, rc3_smooth, reduction, tcp_smooth
 
 PATH = Path(rtt_s=0.040, available_bps=0.7e9)
@@ -87,6 +88,17 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
+CLAIMS = (
+    Claim(
+        'The gain peaks where the flow "is close to" the pipe, A x RTT (section 3); by the printed formula, at a '
+        "quarter of it",
+        ours("peak of RC3", "size / (A x RTT)"),
+        full=(0.2, 1.0),
+        quick=(0.2, 1.0),
+    ),
+)
+
+
 EXPERIMENT = Experiment(
     id="rc3/model",
     title="What the model predicts for RC3 and for larger initial windows",
@@ -99,4 +111,5 @@ EXPERIMENT = Experiment(
     evaluate=evaluate,
     draw=draw,
     reasons={},
+    claims=CLAIMS,
 )

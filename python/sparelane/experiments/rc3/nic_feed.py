@@ -8,7 +8,8 @@ from dataclasses import replace
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.claims import at_least, ours
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import reduction
 from sparelane.experiments.rc3.fig9_bdp import FAST_NEAR, SLOW_NEAR
@@ -74,6 +75,16 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
+CLAIMS = (
+    Claim(
+        "Pulling is no worse than pushing, and better where the hosts' links are slow (ours)",
+        ours(f"{SLOW_NEAR.name} over flows", "gain of pulling, points"),
+        full=at_least(0.0),
+        quick=at_least(-1.0),
+    ),
+)
+
+
 EXPERIMENT = Experiment(
     id="rc3/nic-feed",
     title="Low-priority segments pushed to the interface at once, or pulled when it is idle",
@@ -87,4 +98,5 @@ EXPERIMENT = Experiment(
     evaluate=evaluate,
     draw=draw,
     reasons={},
+    claims=CLAIMS,
 )

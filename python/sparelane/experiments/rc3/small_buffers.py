@@ -8,7 +8,8 @@ from dataclasses import replace
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.claims import at_most, ratio
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.fig9_bdp import SLOW_NEAR
 from sparelane.experiments.rc3.internet2 import AVERAGES, Setting
@@ -58,6 +59,16 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
+CLAIMS = (
+    Claim(
+        "RC3 is of little help where the bottleneck's buffer is small (slides)",
+        ratio(("0.02 BDP over flows", "reduction"), ("1 BDP over flows", "reduction")),
+        full=at_most(0.7),
+        quick=at_most(0.8),
+    ),
+)
+
+
 EXPERIMENT = Experiment(
     id="rc3/small-buffers",
     title="RC3's gain by the size of router buffers",
@@ -69,4 +80,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
+    claims=CLAIMS,
 )

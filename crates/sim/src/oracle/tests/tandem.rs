@@ -69,6 +69,7 @@ fn scenario(seed: u64) -> RunConfig {
         mark_at: [None, None, Some(Limit::Bytes(9_000)), Some(Limit::Packets(3))][rng.below(4) as usize],
         bars_low_priority: rng.below(9) == 0,
         push_out: false,
+        room: RoomNeeded::Packet,
         rcp: None,
     };
     let cable = &network.cables[rng.below(network.cables.len() as u64) as usize];

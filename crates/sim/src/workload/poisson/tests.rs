@@ -1,7 +1,7 @@
 //! What Poisson workloads promise.
 
 use super::*;
-use crate::topology::{Dumbbell, HostCable, Internet2};
+use crate::topology::{Dumbbell, Internet2};
 use crate::workload::rc3_flow_sizes;
 use sparelane_core::Rate;
 
@@ -15,6 +15,7 @@ fn paper(network: &Network, seconds: u64) -> PoissonSpec {
         sources: network.hosts(),
         destinations: Destinations::BehindAnotherRouter,
         rate: ArrivalRate::Load(0.3, LoadOn::Access),
+        routing: Routing::SinglePath,
         sizes: rc3_flow_sizes(),
         start: Time::ZERO,
         end: Time::ZERO + Dur::from_secs(seconds),
@@ -123,6 +124,17 @@ fn on_the_balanced_core_every_way_to_count_load_agrees() {
     }
 }
 
+/// The most that a core link of Internet-2 has is then five times the load of the hosts' links.
+#[test]
+fn the_busiest_core_link_is_that_of_the_runs_routing() {
+    let network = internet2();
+    let rate = |routing| {
+        let spec = PoissonSpec { rate: ArrivalRate::Load(0.3, LoadOn::BusiestCore), routing, ..paper(&network, 1) };
+        Poisson::new(&network, spec, 1).unwrap().flows_per_second()
+    };
+    assert!((rate(Routing::SinglePath) / rate(Routing::FirstCable) / 5.0 - 1.0).abs() < 1e-3);
+}
+
 #[test]
 fn load_on_the_core_of_a_dumbbell_is_load_on_its_bottleneck() {
     let network = Dumbbell {
@@ -189,12 +201,12 @@ fn hosts_without_a_partner_or_core_are_refused() {
         let spec = PoissonSpec { destinations, rate, ..paper(network, 1) };
         Poisson::new(network, spec, 1).unwrap_err().to_string()
     };
-    crate::topology::attach_hosts(&mut network, 1, HostCable::even(Rate::from_gbps(1), Dur::ZERO)).unwrap();
+    crate::topology::attach_hosts(&mut network, 1, Rate::from_gbps(1), Dur::ZERO).unwrap();
     assert_eq!(
         error(&network, Destinations::AnyOther, LoadOn::Access),
         "source `h1` has nobody to send to; needed: another host"
     );
-    crate::topology::attach_hosts(&mut network, 1, HostCable::even(Rate::from_gbps(1), Dur::ZERO)).unwrap();
+    crate::topology::attach_hosts(&mut network, 1, Rate::from_gbps(1), Dur::ZERO).unwrap();
     assert_eq!(
         error(&network, Destinations::BehindAnotherRouter, LoadOn::Access),
         "source `h1` has nobody to send to; needed: a host at another router"
