@@ -32,9 +32,7 @@ WORK = Path(__file__).parent / "work" / "rtcp_setting.json"
 # What all schemes share.
 NETWORK: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "routing": {"single-path": ("routing=single-path",), "ecmp": ("routing=ecmp",)},
-    "queue": {
-        f"{packets}": (f"queue.limit={packets}packets", f"nic.limit={packets}packets") for packets in (100, 250)
-    },
+    "queue": {f"{packets}": (f"queue.limit={packets}packets", f"nic.limit={packets}packets") for packets in (100, 250)},
 }
 # What the baselines alone depend on: RTCP's delays are exact, and its windows are at most the smaller receive window.
 HOSTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -47,8 +45,8 @@ HOSTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 # What RTCP alone depends on.
 OWN: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "x_max": {f"{window}": (f"scheme.rtcp.max_window={window}",) for window in (10, 20, 44, 89)},
-    "alpha_unit": {f"{unit:g}": (f"scheme.rtcp.alpha_unit={unit:g}",) for unit in (0.5, 1, 2, 4)},
-    "delta_unit": {f"{unit:g}": (f"scheme.rtcp.delta_unit={unit:g}",) for unit in (0.03, 0.1, 0.3, 1)},
+    "alpha_unit": {f"{unit:g}": (f"scheme.rtcp.alpha_unit={unit:g}",) for unit in (0.5, 1, 2)},
+    "delta_unit": {f"{unit:g}": (f"scheme.rtcp.delta_unit={unit:g}",) for unit in (0.03, 0.1, 0.3)},
 }
 AXES = NETWORK | HOSTS | OWN
 # Flows are not to die: a timeout is as short as data centres set it.
@@ -92,9 +90,10 @@ def chosen_axes(only: Sequence[str]) -> dict[str, list[str]]:
     for text in only:
         key, _, value = text.partition("=")
         if value not in AXES.get(key, {}):
-            raise ValueError(f"--only {text}: no such axis or value; axes: " + "; ".join(
-                f"{axis} = {', '.join(values)}" for axis, values in AXES.items()
-            ))
+            raise ValueError(
+                f"--only {text}: no such axis or value; axes: "
+                + "; ".join(f"{axis} = {', '.join(values)}" for axis, values in AXES.items())
+            )
         wanted.setdefault(key, []).append(value)
     return {axis: wanted.get(axis, list(values)) for axis, values in AXES.items()}
 
@@ -211,7 +210,8 @@ def width(judged: Sequence[tuple[Choice, Numbers]]) -> str:
     most = holding(judged[0][1])
     near = [choice for choice, numbers in judged if holding(numbers) >= most - 2]
     values = "; ".join(
-        f"{axis} " + ", ".join(f"{value} ({sum(c[axis] == value for c in near)})" for value in sorted({c[axis] for c in near}))
+        f"{axis} "
+        + ", ".join(f"{value} ({sum(c[axis] == value for c in near)})" for value in sorted({c[axis] for c in near}))
         for axis in AXES
     )
     return f"{len(near)} settings have at most two statements fewer than the best one's {most}: {values}."

@@ -20,9 +20,11 @@
 //!   read, and "delay" has no Q: the form of the paper's testbed, where the interface is in the round trip alone.
 //! - D is exact, by time stamps in the packets' headers (section III-B), over the least that was seen. The handshake does not
 //!   count, since its packets are short: at 10 Gb/s their round trip is faster by about as much as the delay that halves a window.
-//! - x_max of eqs. (4) and (7), "the maximum rate defined by the internal dam rate" (section III-A), is the most that a flow may
-//!   hand to its interface: here a window, `max_window`, since eq. (9) "projects" x to a window. Doubling per acknowledgment does
-//!   without end wherever the congestion is not felt for a round trip, so that every result depends on it.
+//! - x_max of eqs. (4) and (7), "the maximum rate defined by the internal dam rate" (section III-A), is the fastest that a flow
+//!   may hand packets to its interface: `x_max` times the line rate. Eq. (9) "projects" x to a window, and a rate is a window over
+//!   the least round trip, so that x_max bounds the window at x_max times the line's bandwidth-delay product (before the first
+//!   sample of the round trip, at the initial window). Doubling per acknowledgment does without end wherever the congestion is
+//!   not felt for a round trip, so that every result depends on it.
 //! - A loss halves the window, which then holds until it is repaired; a timeout leaves one segment: TCP's own rules,
 //!   which the paper "leaves unchanged".
 //! - A flow's weight is that of its class of traffic, or by its size (`classify`), or `weight`.
@@ -108,12 +110,12 @@ const MIN_WINDOW: Param = Param {
     meaning: "least window",
     source: "sparelane: the paper names none",
 };
-const MAX_WINDOW: Param = Param {
-    name: "max_window",
-    kind: Kind::Bound { min: 1, unit: Unit::Segments },
-    default: DefaultValue::Whole(44),
-    meaning: "largest window",
-    source: "sparelane: 64 KB; the paper names none",
+const X_MAX: Param = Param {
+    name: "x_max",
+    kind: Kind::Number { min: 1e-3, max: 1e9, unit: Unit::Named("line rates") },
+    default: DefaultValue::Number(2.0),
+    meaning: "the largest rate of a flow: a window of so many bandwidth-delay products of the line and the least round trip",
+    source: "RTCP eqs. (4) and (7), section III-A; its value is a fit",
 };
 const MAX_RATE: Param = Param {
     name: "max_rate",
@@ -158,7 +160,7 @@ pub const CONTROLLER: Controller = Controller {
         CLASSIFY,
         URGENT_BELOW,
         MIN_WINDOW,
-        MAX_WINDOW,
+        X_MAX,
         MAX_RATE,
         UNIT_RATE,
         INTERFACE,
@@ -169,7 +171,6 @@ pub const CONTROLLER: Controller = Controller {
 fn config(values: &Values, plan: &Blueprint<'_>) -> Result<RtcpConfig, BuildError> {
     let mss_bytes = plan.mss_bytes;
     let min_window_bytes = values.whole(&MIN_WINDOW).saturating_mul(mss_bytes);
-    let max_window_bytes = values.whole(&MAX_WINDOW).saturating_mul(mss_bytes).max(min_window_bytes);
     let initial = values.whole(&INITIAL_WINDOW).saturating_mul(mss_bytes);
     let max_rate = values.rate(&MAX_RATE).unwrap_or(plan.line_rate);
     Ok(RtcpConfig {
@@ -177,9 +178,9 @@ fn config(values: &Values, plan: &Blueprint<'_>) -> Result<RtcpConfig, BuildErro
         delta: values.number(&DELTA) * values.number(&DELTA_UNIT),
         g: values.number(&SMOOTHING),
         weight_bytes: weight(values, plan)?,
-        initial_window_bytes: initial.clamp(min_window_bytes, max_window_bytes),
+        initial_window_bytes: initial.max(min_window_bytes),
         min_window_bytes,
-        max_window_bytes,
+        x_max: plan.line_rate.scaled(values.number(&X_MAX)),
         max_rate,
         unit_rate: values.rate(&UNIT_RATE).unwrap_or(max_rate),
         line_rate: plan.line_rate,
@@ -225,8 +226,8 @@ pub struct RtcpConfig {
     pub initial_window_bytes: u64,
     /// The least window.
     pub min_window_bytes: u64,
-    /// The largest window.
-    pub max_window_bytes: u64,
+    /// The largest rate.
+    pub x_max: Rate,
     /// The largest target rate.
     pub max_rate: Rate,
     /// The rate that counts as 1.
@@ -307,8 +308,17 @@ impl Rtcp {
         self.congestion_kb = self.config.g * self.congestion_kb + (1.0 - self.config.g) * now_kb;
     }
 
+    /// The window of x_max.
+    fn max_window_bytes(&self) -> u64 {
+        if self.base_rtt == Dur::MAX {
+            self.config.initial_window_bytes
+        } else {
+            self.config.x_max.bytes_in(self.base_rtt)
+        }
+    }
+
     fn set_window(&mut self, cwnd_bytes: u64) {
-        self.cwnd_bytes = cwnd_bytes.clamp(self.config.min_window_bytes, self.config.max_window_bytes);
+        self.cwnd_bytes = cwnd_bytes.min(self.max_window_bytes()).max(self.config.min_window_bytes);
     }
 }
 
@@ -438,7 +448,7 @@ mod tests {
     #[test]
     fn the_window_doubles_below_the_threshold_and_halves_above() {
         let delta = ("delta", Value::Number(125.0));
-        let mut rtcp = rtcp(&[delta, ("initial_window", Value::Whole(8)), ("max_window", Value::Whole(100))]);
+        let mut rtcp = rtcp(&[delta, ("initial_window", Value::Whole(8)), ("x_max", Value::Number(100.0))]);
         acknowledge(&mut rtcp, 150, 100, 0);
         assert_eq!(rtcp.cwnd_bytes, 16 * MSS);
         // H is between 12,000 and 16,000 bytes; alpha (Q + delta D) passes that at D = 256 us at most, smoothed by a half. The
@@ -469,12 +479,13 @@ mod tests {
     }
 
     #[test]
-    fn the_window_stays_within_its_bounds() {
-        let mut rtcp = rtcp(&[("min_window", Value::Whole(2))]);
+    fn the_window_stays_between_one_segment_and_what_x_max_is_over_the_least_round_trip() {
+        let mut rtcp = rtcp(&[("min_window", Value::Whole(2)), ("x_max", Value::Number(1.6))]);
         for at in 0..20 {
             acknowledge(&mut rtcp, 1000 + at, 200, 0);
         }
-        assert_eq!(rtcp.cwnd_bytes, 44 * MSS);
+        // 1.6 times 1 Gb/s, over 200 us.
+        assert_eq!(rtcp.cwnd_bytes, 40 * MSS);
         for at in 0..20 {
             acknowledge(&mut rtcp, 1020 + at, 9_000_000, 0);
         }

@@ -1,8 +1,9 @@
 """What the paper states of its simulated datacentre, as numbers with bands: the objective of the search for a setting.
 
-The paper leaves open routing, queues, clocks, timeouts, the receive window, the largest window and the units of alpha and delta.
-A setting is good if many statements hold under it, all weighing the same. Ties are broken by how far RTCP's own numbers
-of Tables I and II are from the printed ones (`distance`). Both were written down before the first table was computed.
+The paper leaves open routing, queues, clocks, timeouts, the receive window, the largest window and the units of alpha
+and delta. A setting is good if many statements hold under it, all weighing the same. Ties are broken by how far RTCP's
+own numbers of Tables I and II are from the printed ones (`distance`). Both were written down before the table of the
+search was computed.
 """
 
 from __future__ import annotations
