@@ -11,7 +11,7 @@ from sparelane.experiments.base import Effort, Experiment, MissingRowError
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES
 from sparelane.experiments.rc3.deployments import GROUPS
-from sparelane.experiments.rc3.internet2 import BASELINE, RULE_MARK, TCP_LONGER
+from sparelane.experiments.rc3.internet2 import BASELINE, RULE_MARK, TCP_LONGER, rule_in_name
 from sparelane.experiments.runner import Finished, Task
 from sparelane.experiments.statistics import jain
 
@@ -52,9 +52,14 @@ def test_every_reason_is_for_a_row_that_has_a_printed_number(brief: dict[str, Fi
 
 @pytest.mark.parametrize("id", registry())
 def test_every_claim_is_about_rows_that_a_full_run_has(brief: dict[str, Finished], id: str) -> None:
-    for claim in registry()[id].claims:
+    experiment, found = registry()[id], brief[id].evaluation
+    full_rule = TCP_LONGER.suffix(experiment.full)
+    rows = [
+        replace(row, row=without_rule(row.row) + (full_rule if rule_in_name(row.row) else "")) for row in found.rows
+    ]
+    for claim in experiment.claims:
         try:
-            claim.value(brief[id].evaluation)
+            claim.value(replace(found, rows=tuple(rows)))
         except (MissingRowError, KeyError) as error:
             pytest.fail(f"{claim.text}: {error}")
         except (LookupError, ArithmeticError, TypeError, ValueError):

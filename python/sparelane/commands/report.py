@@ -74,7 +74,9 @@ def _figures(results: Sequence[Saved], place: Path, *, is_copied: bool) -> dict[
 def _say(results: Sequence[Saved], unknown: Sequence[str], target: Path) -> None:
     """Prints what the reader of the page should know, and what is to be done before the next one."""
     from sparelane.experiments import registry
+    from sparelane.experiments.page import SUMMARY_HEADINGS, summary
 
+    terminal.show_table("how they stand", SUMMARY_HEADINGS, SUMMARY_HEADINGS[:2], summary(results))
     found = {one.experiment.id for one in results}
     lists = {
         "not the full effort": [one.experiment.id for one in results if not one.is_full],

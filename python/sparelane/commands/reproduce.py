@@ -80,7 +80,8 @@ def command(
     finished = _work_through(tasks, jobs, folder, problems)
     missing = [task.experiment.id for task in tasks[len(finished) :]]
     _write_reports(finished, missing, folder, json_file, problems)
-    holds = _judge(finished) if check else True
+    show_unneeded((done.task.experiment.id, done.unneeded_reasons) for done in finished)
+    holds = show_claims([(done.task.experiment.id, done.verdicts) for done in finished]) if check else True
     if missing:
         names_done = ", ".join(done.task.experiment.id for done in finished) or "none"
         click.echo(f"sparelane: interrupted. Finished: {names_done}. Not finished: {', '.join(missing)}", err=True)
@@ -142,13 +143,6 @@ def _noting(problems: list[str], what: str) -> Iterator[None]:
         yield
     except (OSError, folders.SavedResultsError) as error:
         problems.append(f"cannot write {what}: {error}")
-
-
-def _judge(finished: Sequence[Finished]) -> bool:
-    """Prints what becomes of the claims, and which reasons are not needed; false if a claim fails."""
-    unneeded = [(done.task.experiment.id, done.unneeded_reasons) for done in finished]
-    show_unneeded(unneeded)
-    return show_claims([(done.task.experiment.id, done.verdicts) for done in finished])
 
 
 def show(done: Finished) -> None:

@@ -121,15 +121,19 @@ def _introduction(saved: Sequence[Saved], see: str | None) -> str:
     return "\n".join(lines)
 
 
-def _summary(saved: Sequence[Saved]) -> str:
+def summary(saved: Sequence[Saved]) -> list[tuple[str, ...]]:
+    """The cells of a table of `SUMMARY_HEADINGS`: a line for each experiment, and after them one for their paper."""
     lines: list[tuple[str, ...]] = []
     for paper, group in groupby(saved, key=_paper):
         members = list(group)
-        for one in members:
-            link = f"[{one.experiment.id}](#{_anchor(_heading(one))})"
-            lines.append((link, _effort(one), *Tally.of([one]).cells()))
-        lines.append((f"**{paper}**", "", *Tally.of(members).cells()))
-    return _table(SUMMARY_HEADINGS, lines)
+        lines += [(one.experiment.id, _effort(one), *Tally.of([one]).cells()) for one in members]
+        lines.append((f"{paper}, all", "", *Tally.of(members).cells()))
+    return lines
+
+
+def _summary(saved: Sequence[Saved]) -> str:
+    links = {one.experiment.id: f"[{one.experiment.id}](#{_anchor(_heading(one))})" for one in saved}
+    return _table(SUMMARY_HEADINGS, [(links.get(name, f"**{name}**"), *cells) for name, *cells in summary(saved)])
 
 
 def _chapter(paper: str, saved: Sequence[Saved], figure: Callable[[Saved], str]) -> list[str]:

@@ -46,11 +46,10 @@ impl Sender {
         if let Some(segment) = self.next_of_low_chunk() {
             return Some(Transmit::Data(segment));
         }
-        let probe = if self.detects_by_time { self.next_probe() } else { None };
-        let mut head = match (probe, self.phase) {
-            (Some(seq), _) => Some(seq),
-            (None, Phase::Open) => self.next_new(),
-            (None, Phase::Recovery | Phase::Timeout) => self.next_in_recovery(),
+        let mut head = match self.phase {
+            Phase::Open if self.detects_by_time => self.next_probe().or_else(|| self.next_new()),
+            Phase::Open => self.next_new(),
+            Phase::Recovery | Phase::Timeout => self.next_in_recovery(),
         };
         let mut waits_for_window = false;
         if self.batch.size > 1

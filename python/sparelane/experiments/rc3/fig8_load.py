@@ -30,7 +30,7 @@ PRINTED = {
 }
 
 
-REASONS = {(f"30% over flows{internet2.RULE_NAMES[1]}", "TCP FCT"): internet2.THE_SLOWEST}
+REASONS = {(f"30% over flows{internet2.RULE_MARK}", "TCP FCT"): internet2.THE_SLOWEST}
 
 
 def longer(effort: Effort) -> Effort:

@@ -107,7 +107,7 @@ impl LinuxCubic {
         let ahead = self.least_rtt.map_or(0, |rtt| rtt.as_ps().div_ceil(Dur::from_ms(1).as_ps()));
         let t = ((now - epoch.start + ahead) << TIME_SHIFT) / HZ;
         let distance = u128::from(t.abs_diff(epoch.k));
-        let change = u128::from(C_BY_1024) * distance * distance * distance >> (TIME_SHIFT + 3 * TIME_SHIFT);
+        let change = (u128::from(C_BY_1024) * distance * distance * distance) >> (TIME_SHIFT + 3 * TIME_SHIFT);
         let change = u64::try_from(change).unwrap_or(u64::MAX);
         let aim = if t < epoch.k { epoch.origin.saturating_sub(change) } else { epoch.origin.saturating_add(change) };
         let price = if aim > cwnd { cwnd / (aim - cwnd) } else { 100 * cwnd };

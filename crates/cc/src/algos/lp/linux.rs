@@ -61,8 +61,8 @@ impl Clocks {
         let echoed = self.begin.0.wrapping_add(ticks(sent));
         let received = self.begin.1.wrapping_add(ticks(arrived));
         self.guess(echoed, received);
-        if self.receiver_hz > 0 {
-            let delay = received.wrapping_mul(RESOLUTION / self.receiver_hz).wrapping_sub(echoed);
+        if let Some(milliseconds) = RESOLUTION.checked_div(self.receiver_hz) {
+            let delay = received.wrapping_mul(milliseconds).wrapping_sub(echoed);
             if delay > 0 {
                 self.sample(delay);
             }
