@@ -40,8 +40,9 @@ impl Preset {
                 ("slow_start_limit", _, Preset::Linux) => values.set(param.name, Value::Whole(1_000_000)),
                 // RFC 3465 section 2.3, which RFC 5681 section 3.1 recommends.
                 ("slow_start_limit", _, Preset::Rfc) => values.set(param.name, Value::Whole(2)),
-                // The authors' flows begin with four segments.
+                // The authors' flows begin with four segments, and grow by the acknowledgment.
                 ("initial_window", _, Preset::Ns3) => values.set(param.name, Value::Whole(4)),
+                ("growth_limit", _, Preset::Ns3) => values.set(param.name, Value::Whole(1)),
                 _ => {}
             }
         }

@@ -446,7 +446,6 @@ impl Sender {
         let delivered = acked + self.board.arrived_out_of_order() - arrived_before;
         let delivered_bytes = u64::from(delivered) * self.mss_bytes;
         let delivery = if self.needs.segments { self.note_delivered(now, delivered_bytes) } else { None };
-        let lost_before = self.board.lost();
         if spurious {
             self.undo_losses(now);
         } else {
@@ -476,8 +475,8 @@ impl Sender {
             self.schedule_probe(now);
         }
         self.refresh();
-        if self.phase == Phase::Recovery {
-            self.continue_reduction(delivered, acked > 0 && self.board.lost() <= lost_before);
+        if self.phase == Phase::Recovery && self.reduction.is_some() {
+            self.continue_reduction(delivered, acked > 0);
         }
     }
 
