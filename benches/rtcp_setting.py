@@ -2,10 +2,11 @@
 
 Usage: python benches/rtcp_setting.py [--jobs N] [--seeds N] [--milliseconds N] [--only KEY=VALUE ...] [--markdown FILE]
 
-The axes are what the paper leaves open; the objective is `sparelane.experiments.rtcp.statements`: how many statements hold. Runs are
-kept in `benches/work/rtcp_setting.json` by what they depend on, so that a search that was stopped goes on, and a second look at the
-table costs nothing. --only keeps one value of an axis (or several, with the key given again): the best region deserves more
-seeds than the whole table. The table of the project's own search is `rtcp_setting.md`.
+The axes are what the paper leaves open; the objective is `sparelane.experiments.rtcp.statements`: how many statements
+hold. Runs are kept in `benches/work/rtcp_setting.json` by what they depend on, so that a search that was stopped goes
+on, and a second look at the table costs nothing; delete it when the simulator has changed. --only keeps one value of an
+axis (or several, with the key given again): the best region deserves more seeds than the whole table. The table of the
+project's own search is `rtcp_setting.md`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import itertools
 import json
 import statistics
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,11 +45,19 @@ HOSTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 # What RTCP alone depends on.
 OWN: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "x_max": {f"{window}": (f"scheme.rtcp.max_window={window}",) for window in (10, 20, 44, 89)},
+    "x_max": {
+        f"{lines}": (f"scheme.rtcp.x_max={lines}", f"scheme.constant.window={10 * lines}") for lines in (1, 2, 4, 8)
+    },
     "alpha_unit": {f"{unit:g}": (f"scheme.rtcp.alpha_unit={unit:g}",) for unit in (0.5, 1, 2)},
     "delta_unit": {f"{unit:g}": (f"scheme.rtcp.delta_unit={unit:g}",) for unit in (0.03, 0.1, 0.3)},
 }
 AXES = NETWORK | HOSTS | OWN
+# Which axes the runs of a scheme hang on.
+DEPENDS: Mapping[str, Collection[str]] = {
+    **dict.fromkeys(("NewReno", "DCTCP", "BBR", "TIMELY", "LEDBAT", "Vegas"), (*NETWORK, *HOSTS)),
+    "constant": (*NETWORK, "x_max"),
+    "RTCP": (*NETWORK, *OWN),
+}
 # Flows are not to die: a timeout is as short as data centres set it.
 ALWAYS = ("transport.min_rto=10ms",)
 
@@ -98,7 +107,7 @@ def chosen_axes(only: Sequence[str]) -> dict[str, list[str]]:
     return {axis: wanted.get(axis, list(values)) for axis, values in AXES.items()}
 
 
-def choices(axes: Mapping[str, Sequence[str]], of: Mapping[str, object]) -> Iterator[dict[str, str]]:
+def choices(axes: Mapping[str, Sequence[str]], of: Collection[str]) -> Iterator[dict[str, str]]:
     """All combinations of the values of some axes."""
     names = [axis for axis in axes if axis in of]
     for values in itertools.product(*(axes[name] for name in names)):
@@ -148,10 +157,7 @@ class Runs:
 def search(axes: Mapping[str, Sequence[str]], length: Length, jobs: int) -> str:
     """Run what is not known yet, judge every combination, and say what was found."""
     runs = Runs(length)
-    baselines = ("NewReno", "DCTCP", "BBR", "TIMELY", "LEDBAT", "Vegas")
-    theirs = list(choices(axes, NETWORK | HOSTS))
-    ours = list(choices(axes, NETWORK | OWN))
-    wanted = [(scheme, choice) for choice in theirs for scheme in baselines] + [("RTCP", choice) for choice in ours]
+    wanted = [(scheme, choice) for scheme, of in DEPENDS.items() for choice in choices(axes, of)]
     with ThreadPoolExecutor(jobs) as pool:
         for number, _ in enumerate(pool.map(lambda one: runs.measure(*one), wanted), start=1):
             if number % 20 == 0:
@@ -160,19 +166,19 @@ def search(axes: Mapping[str, Sequence[str]], length: Length, jobs: int) -> str:
     judged = []
     for choice in choices(axes, AXES):
         numbers: dict[str, float] = {}
-        for scheme in baselines:
-            numbers |= runs.measure(scheme, {axis: choice[axis] for axis in choice if axis in NETWORK | HOSTS})
-        numbers |= runs.measure("RTCP", {axis: choice[axis] for axis in choice if axis in NETWORK | OWN})
+        for scheme, of in DEPENDS.items():
+            numbers |= runs.measure(scheme, {axis: value for axis, value in choice.items() if axis in of})
         judged.append((choice, numbers))
     judged.sort(key=lambda one: (-holding(one[1]), distance(one[1])))
     return show(judged, length)
 
 
 def show(judged: Sequence[tuple[Choice, Numbers]], length: Length) -> str:
-    """The best settings, how wide the good region is, the best for each group of statements, and the best one's statements."""
+    """The best settings, how wide the good region is, the best for each group, and the best one's statements."""
     lines = [
-        f"{len(judged)} settings, runs of {length.milliseconds:g} ms, seeds 1 to {length.seeds}; {len(STATEMENTS)} statements. "
-        "Columns: how many hold, of all and by group; the distance of RTCP's numbers in Tables I and II.",
+        f"{len(judged)} settings, runs of {length.milliseconds:g} ms, seeds 1 to {length.seeds}. Columns: how "
+        f"many of the {len(STATEMENTS)} statements hold, of all and by group; the "
+        "distance of RTCP's numbers in Tables I and II.",
         "",
         table(judged[:15]),
         "",

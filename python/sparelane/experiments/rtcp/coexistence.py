@@ -34,7 +34,7 @@ RUNS: Mapping[str, Run] = {f"RTCP beside {other}": beside("RTCP", other) for oth
 ASSUMPTIONS = (
     *datacentre.ASSUMPTIONS,
     'The paper has no experiment here, only the sentence that RTCP "may give up a small fraction of bandwidth" beside '
-    "greedy schemes. Every server sends two flows to the next server, which start at random in the first 0.1 ms: one of "
+    "greedy schemes. Every server sends two flows to the next one, which start at random in the first 0.1 ms: one of "
     "RTCP and one of the other scheme. What RTCP gives up is the difference to RTCP beside itself. alpha = 500, equal "
     "weights.",
 )
@@ -55,7 +55,9 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
             rows.append(measured(name, which, "Mb/s", None, rates[of]))
         both = [one + other for one, other in zip(rates["first"], rates["second"], strict=True)]
         rows.append(datacentre.ratio_row(name, "share of what both have", None, rates["first"], both))
-        rows.append(measured(name, "mean delay", "us", None, datacentre.known(datacentre.mean_us(o, "first") for o in all)))
+        rows.append(
+            measured(name, "mean delay", "us", None, datacentre.known(datacentre.mean_us(o, "first") for o in all))
+        )
     return Evaluation(tuple(rows))
 
 

@@ -36,6 +36,9 @@ LOOKS: Mapping[str, plots.Look] = {
 
 MSS_BYTES = 1460
 
+# Windows of flows that hear nothing, in segments: one bandwidth-delay product of long paths, and RTCP's x_max there.
+NULL_WINDOWS = (10, 20)
+
 # The share of a run after which measuring begins.
 WARM_UP_SHARE = 0.2
 
@@ -202,6 +205,7 @@ def scheme_rows(
 
 
 def known(values: Iterable[float | None]) -> list[float]:
+    """The numbers among them."""
     return [value for value in values if value is not None]
 
 

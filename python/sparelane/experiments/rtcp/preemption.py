@@ -80,7 +80,7 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     for control, run in CONTROLS.items():
         for name in CLASSES:
             rows.extend(datacentre.scheme_rows(f"{control}, {name}", run, Printed(), effort, outcomes, name))
-    for row, run in (RUNS | CONTROLS).items():
+    for row, run in ({**RUNS, **CONTROLS}).items():
         all = run.outcomes(effort, outcomes)
         rates = {name: [datacentre.throughput_mbps(o, effort.stop_s, name) for o in all] for name in CLASSES}
         rows.append(datacentre.ratio_row(row, BETWEEN_CLASSES, None, rates["urgent"], rates["high-volume"]))

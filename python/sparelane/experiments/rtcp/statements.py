@@ -81,9 +81,11 @@ def runs_of(scheme: str) -> Mapping[str, Run]:
         found |= {f"OS {pair.name}": Run(scheme, pair.settings) for pair in TABLE_2}
     elif scheme in RANDOM_SENDING:
         found |= {"RS": Run(scheme), "OS": Run(scheme, HALF)}
-    if scheme in ("NewReno", "DCTCP", "RTCP"):
+    if scheme == "constant":
+        found |= {"RS": Run(scheme), f"OS {TABLE_2[2].name}": Run(scheme, HALF)}
+    if scheme in ("NewReno", "DCTCP", "RTCP", "constant"):
         found["preemption"] = Run(scheme, (), mix=BOTH_FLOWS)
-    if scheme in ("LEDBAT", "Vegas", "TIMELY", "DCTCP", "RTCP"):
+    if scheme in ("LEDBAT", "Vegas", "TIMELY", "DCTCP", "RTCP", "constant"):
         found["incast"] = Run(scheme, INCAST_RTCP if scheme == "RTCP" else (), mix=INCAST)
     return found
 
@@ -156,6 +158,16 @@ def _tables() -> list[Statement]:
     return found
 
 
+def _apart(case: str) -> Callable[[Numbers], float]:
+    """The larger of the factors by which RTCP's throughput and mean delay differ from those of a constant window."""
+
+    def factor(numbers: Numbers) -> float:
+        ratios = [_quotient(numbers, f"{case} RTCP {of}", f"{case} constant {of}") for of in ("mbps", "us")]
+        return max(max(one, 1 / one) for one in ratios)
+
+    return factor
+
+
 _OS = f"OS {TABLE_2[2].name} RTCP"
 _PREEMPTION = "preemption RTCP"
 
@@ -205,8 +217,19 @@ STATEMENTS: Sequence[Statement] = (
         )
         for other in ("LEDBAT", "Vegas", "TIMELY")
     ),
+    *(
+        Statement(f"{case}: RTCP's throughput or delay, from a constant window's", _apart(case), 1.2, math.inf, "null")
+        for case in ("RS", f"OS {TABLE_2[2].name}", "incast")
+    ),
+    Statement(
+        "preemption: RTCP's urgent throughput, of a constant window's",
+        _over(f"{_PREEMPTION} urgent mbps", "preemption constant urgent mbps"),
+        1.2,
+        math.inf,
+        "null",
+    ),
 )
-GROUPS = ("Table I", "Table II", "text", "preemption", "incast", "baselines")
+GROUPS = ("Table I", "Table II", "text", "preemption", "incast", "null", "baselines")
 
 
 def holding(numbers: Numbers, group: str | None = None) -> int:
