@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.claims import at_least, at_most, ours, ratio
 from sparelane.experiments.rtcp import datacentre, scheme_figure
 from sparelane.experiments.rtcp.datacentre import LOOKS, Printed, Run
 from sparelane.experiments.rtcp.statements import BOTH_FLOWS
@@ -17,6 +18,11 @@ SCHEMES = ("NewReno", "DCTCP", "RTCP")
 RUNS: Mapping[str, Run] = {scheme: Run(scheme, (), "urgent beside high-volume", BOTH_FLOWS) for scheme in SCHEMES}
 
 CONTROLS = datacentre.controls(RUNS["RTCP"])
+# NewReno's and DCTCP's two flows come to share alike in time: what RTCP's urgent one has of theirs hangs on the length.
+LONGER = {
+    lengths: {scheme: Run(scheme, (), "urgent beside high-volume", BOTH_FLOWS, lengths) for scheme in SCHEMES}
+    for lengths in (2, 5)
+}
 
 # The text's numbers: RTCP's mean delay in percent of DCTCP's, and RTCP's 99th in percent of NewReno's.
 MEAN_OF_DCTCP = {"urgent": 31.5, "high-volume": 35.6}
@@ -40,54 +46,82 @@ ASSUMPTIONS = (
 )
 
 
-SHORTER = (
-    "RTCP's windows are at most 10 segments each, our reading of x_max, which bounds its queue; DCTCP's and NewReno's "
-    "tails are those of queues of 100 packets"
+CLAIMS = (
+    *(
+        Claim(
+            f"RTCP's urgent flow has 4 to 7 times what {other}'s has (section V-B3)",
+            ours("RTCP, urgent", throughput_of(other, "urgent")),
+            full=(400.0, 700.0),
+            quick=(350.0, 800.0),
+        )
+        for other in ("NewReno", "DCTCP")
+    ),
+    *(
+        Claim(
+            f"RTCP's {name} flow has at most half of DCTCP's mean delay (section V-B3: {share} %)",
+            ours(f"RTCP, {name}", "mean delay, of DCTCP's"),
+            full=at_most(50.0),
+            quick=at_most(60.0),
+        )
+        for name, share in MEAN_OF_DCTCP.items()
+    ),
+    Claim(
+        "RTCP's weights decide: its urgent flow has several times its high-volume one, and a constant window's the "
+        "same",
+        ratio(("RTCP", BETWEEN_CLASSES), ("null: a constant window of 80", BETWEEN_CLASSES)),
+        full=at_least(2.0),
+        quick=at_least(1.5),
+    ),
 )
-REASONS = {
-    (f"RTCP, {name}", metric): SHORTER
-    for name in CLASSES
-    for metric in ("mean delay, of DCTCP's", "99th delay, of NewReno's")
-} | {("RTCP, high-volume", "99th delay, of DCTCP's"): SHORTER}
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
-    """The three schemes, and what RTCP must be told from."""
-    return datacentre.plan([*RUNS.values(), *CONTROLS.values()], effort)
+    """The three schemes, what RTCP must be told from, and longer runs."""
+    longer = [run for runs in LONGER.values() for run in runs.values()]
+    return datacentre.plan([*RUNS.values(), *CONTROLS.values(), *longer], effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
-    """Throughput and delay by class, and the text's ratios."""
+    """Throughput and delay by class, the text's ratios, and the same for flows that hear nothing."""
     rows: list[Row] = []
-    for scheme, run in RUNS.items():
+    for row, run in {**RUNS, **CONTROLS}.items():
         for name in CLASSES:
-            rows.extend(datacentre.scheme_rows(f"{scheme}, {name}", run, Printed(), effort, outcomes, name))
-    found = {scheme: run.outcomes(effort, outcomes) for scheme, run in RUNS.items()}
-    for name in CLASSES:
-        means = {scheme: [datacentre.mean_us(o, name) for o in all] for scheme, all in found.items()}
-        tails = {scheme: [datacentre.quantile_us(o, 0.99, name) for o in all] for scheme, all in found.items()}
-        mbps = {
-            scheme: [datacentre.throughput_mbps(o, effort.stop_s, name) for o in all] for scheme, all in found.items()
-        }
-        row = f"RTCP, {name}"
-        ratio = datacentre.ratio_row
-        rows.append(ratio(row, "mean delay, of DCTCP's", MEAN_OF_DCTCP[name], means["RTCP"], means["DCTCP"]))
-        rows.append(ratio(row, "99th delay, of DCTCP's", P99_OF_DCTCP[name], tails["RTCP"], tails["DCTCP"]))
-        rows.append(ratio(row, "99th delay, of NewReno's", P99_OF_NEWRENO[name], tails["RTCP"], tails["NewReno"]))
-        for other in ("NewReno", "DCTCP"):
-            printed = HIGH_VOLUME_OF_NEWRENO if (name, other) == ("high-volume", "NewReno") else None
-            rows.append(ratio(row, throughput_of(other, name), printed, mbps["RTCP"], mbps[other]))
-    for control, run in CONTROLS.items():
-        for name in CLASSES:
-            rows.extend(datacentre.scheme_rows(f"{control}, {name}", run, Printed(), effort, outcomes, name))
-    for row, run in ({**RUNS, **CONTROLS}).items():
-        all = run.outcomes(effort, outcomes)
-        rates = {name: [datacentre.throughput_mbps(o, effort.stop_s, name) for o in all] for name in CLASSES}
+            rows.extend(datacentre.scheme_rows(f"{row}, {name}", run, Printed(), effort, outcomes, name))
+        rates = {name: _mbps(run, name, effort, outcomes) for name in CLASSES}
         rows.append(datacentre.ratio_row(row, BETWEEN_CLASSES, None, rates["urgent"], rates["high-volume"]))
+    for name in CLASSES:
+        rows.extend(_ratios(name, effort, outcomes))
+    for lengths, runs in LONGER.items():
+        urgent = {scheme: _mbps(run, "urgent", effort, outcomes) for scheme, run in runs.items()}
+        for other in ("NewReno", "DCTCP"):
+            row = f"RTCP, urgent, runs {lengths} times as long"
+            rows.append(datacentre.ratio_row(row, throughput_of(other, "urgent"), None, urgent["RTCP"], urgent[other]))
     curves = {
-        f"{scheme}, {name}": datacentre.distribution(all, name) for scheme, all in found.items() for name in CLASSES
+        f"{scheme}, {name}": datacentre.distribution(run.outcomes(effort, outcomes), name)
+        for scheme, run in RUNS.items()
+        for name in CLASSES
     }
     return Evaluation(tuple(rows), curves=curves)
+
+
+def _mbps(run: Run, name: str, effort: Effort, outcomes: Outcomes) -> list[float]:
+    stop_s = run.stop_s(effort)
+    return [datacentre.throughput_mbps(outcome, stop_s, name) for outcome in run.outcomes(effort, outcomes)]
+
+
+def _ratios(name: str, effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
+    """What RTCP's flow of a class has in percent of other schemes'."""
+    found = {scheme: run.outcomes(effort, outcomes) for scheme, run in RUNS.items()}
+    means = {scheme: [datacentre.mean_us(o, name) for o in all] for scheme, all in found.items()}
+    tails = {scheme: [datacentre.quantile_us(o, 0.99, name) for o in all] for scheme, all in found.items()}
+    mbps = {scheme: _mbps(run, name, effort, outcomes) for scheme, run in RUNS.items()}
+    row, share = f"RTCP, {name}", datacentre.ratio_row
+    yield share(row, "mean delay, of DCTCP's", MEAN_OF_DCTCP[name], means["RTCP"], means["DCTCP"])
+    yield share(row, "99th delay, of DCTCP's", P99_OF_DCTCP[name], tails["RTCP"], tails["DCTCP"])
+    yield share(row, "99th delay, of NewReno's", P99_OF_NEWRENO[name], tails["RTCP"], tails["NewReno"])
+    for other in ("NewReno", "DCTCP"):
+        printed = HIGH_VOLUME_OF_NEWRENO if (name, other) == ("high-volume", "NewReno") else None
+        yield share(row, throughput_of(other, name), printed, mbps["RTCP"], mbps[other])
 
 
 def draw(evaluation: Evaluation) -> Figure:
@@ -121,10 +155,11 @@ EXPERIMENT = Experiment(
     source="RTCP, section V-B3, Figs. 9 and 10",
     method="Every server sends a high-volume flow to the server on its right, and then an urgent one, in ns-3.",
     assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=0.05),
+    fitted=datacentre.FITTED,
+    full=Effort("full", seeds=10, stop_s=0.01),
     quick=Effort("quick", seeds=1, stop_s=0.01),
     plan=plan,
     evaluate=evaluate,
     draw=draw,
-    reasons=REASONS,
+    claims=CLAIMS,
 )
