@@ -2,6 +2,7 @@
 
 use super::batch::Tail;
 use super::{Sender, State, context};
+use crate::config::HEADER_BYTES;
 use crate::scoreboard::DUP_THRESH;
 use crate::segment::{Segment, Transmit};
 use sparelane_cc::contract::permit_by_window;
@@ -246,7 +247,7 @@ impl Sender {
         let mut segment = self.segment(seq, class);
         self.resend_head = false;
         if let Some(rate) = self.limits.pacing {
-            let wire_bytes = u64::from(segment.payload_bytes) + self.config.header_bytes;
+            let wire_bytes = u64::from(segment.payload_bytes) + HEADER_BYTES;
             let from = if self.is_catching_up(now) { self.paced_until } else { self.paced_until.max(now) };
             self.paced_until = from + rate.time_for(wire_bytes);
             // Segments of a chunk go together.
