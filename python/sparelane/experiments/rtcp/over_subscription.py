@@ -11,6 +11,7 @@ from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Ou
 from sparelane.experiments.claims import at_least, at_most, ours, over_paper, ratio
 from sparelane.experiments.rtcp import datacentre, scheme_figure
 from sparelane.experiments.rtcp.datacentre import Printed, Run
+from sparelane.experiments.rtcp.random_sending import BBR, PATHS, TIMELY
 from sparelane.experiments.rtcp.statements import HALF, OVER_SUBSCRIPTION
 
 BASE = {
@@ -18,6 +19,12 @@ BASE = {
     for scheme in OVER_SUBSCRIPTION
 }
 CONTROLS = datacentre.controls(BASE["RTCP"])
+ONE_PATH = {
+    f"{scheme}, one path between two leaves": Run(
+        scheme, (*run.settings, "routing=single-path"), "one path, half the core"
+    )
+    for scheme, run in BASE.items()
+}
 
 ASSUMPTIONS = (
     *datacentre.ASSUMPTIONS,
@@ -25,7 +32,16 @@ ASSUMPTIONS = (
 )
 
 
-REASONS: Mapping[tuple[str, str], str] = {}
+REASONS: Mapping[tuple[str, str], str] = {
+    ("NewReno", "throughput"): PATHS,
+    ("DCTCP", "throughput"): PATHS,
+    ("BBR", "throughput"): PATHS,
+    ("BBR", "mean delay"): BBR,
+    ("TIMELY", "throughput"): TIMELY,
+    ("TIMELY", "mean delay"): TIMELY,
+    ("RTCP", "throughput, of TIMELY's"): TIMELY,
+    ("RTCP", "mean delay, of TIMELY's"): TIMELY,
+}
 
 CLAIMS = (
     Claim(
@@ -59,7 +75,7 @@ CLAIMS = (
 
 def plan(effort: Effort) -> Sequence[Simulation]:
     """All schemes, and what RTCP must be told from."""
-    return datacentre.plan([*BASE.values(), *CONTROLS.values()], effort)
+    return datacentre.plan([*BASE.values(), *CONTROLS.values(), *ONE_PATH.values()], effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
@@ -76,7 +92,7 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     rows.append(share("RTCP", "mean delay, of TIMELY's", 14.92, means["RTCP"], means["TIMELY"]))
     for other in ("DCTCP", "NewReno", "TIMELY", "BBR"):
         rows.append(share("RTCP", f"99th delay, of {other}'s (paper: below 100)", None, tails["RTCP"], tails[other]))
-    for name, run in CONTROLS.items():
+    for name, run in {**CONTROLS, **ONE_PATH}.items():
         rows.extend(datacentre.scheme_rows(name, run, Printed(), effort, outcomes))
     return Evaluation(tuple(rows), curves={scheme: datacentre.distribution(all) for scheme, all in found.items()})
 
