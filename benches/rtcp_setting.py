@@ -48,8 +48,8 @@ OWN: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "x_max": {
         f"{lines}": (f"scheme.rtcp.x_max={lines}", f"scheme.constant.window={10 * lines}") for lines in (1, 2, 4, 8)
     },
-    "alpha_unit": {f"{unit:g}": (f"scheme.rtcp.alpha_unit={unit:g}",) for unit in (0.5, 1, 2)},
-    "delta_unit": {f"{unit:g}": (f"scheme.rtcp.delta_unit={unit:g}",) for unit in (0.03, 0.1, 0.3)},
+    "alpha_unit": {f"{unit:g}": (f"scheme.rtcp.alpha_unit={unit:g}",) for unit in (0.5, 1, 1.5, 2)},
+    "delta_unit": {f"{unit:g}": (f"scheme.rtcp.delta_unit={unit:g}",) for unit in (0.03, 0.1, 0.175, 0.2, 0.3)},
 }
 AXES = NETWORK | HOSTS | OWN
 # Which axes the runs of a scheme hang on.

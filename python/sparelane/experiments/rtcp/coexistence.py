@@ -85,6 +85,7 @@ EXPERIMENT = Experiment(
     source="RTCP, section VI",
     method="The paper says without numbers that RTCP gives up a small fraction of bandwidth beside NewReno and BBR.",
     assumptions=ASSUMPTIONS,
+    fitted=datacentre.FITTED,
     full=Effort("full", seeds=10, stop_s=0.05),
     quick=Effort("quick", seeds=1, stop_s=0.01),
     plan=plan,

@@ -28,8 +28,8 @@ HEAVIEST = BASE["data mining", 0.8]
 EXPLAINING = (
     Run("Cubic", BUSIEST.varied("first timeouts of 200 ms", "transport.syn_timeout=200ms")),
     Run("Cubic", BUSIEST.varied("eight times the free memory for a queue", "switch.share=8")),
-    Run("RTCP", HEAVIEST.varied("windows up to 20 segments", "scheme.rtcp.max_window=20")),
-    Run("RTCP", HEAVIEST.varied("windows without bound", "scheme.rtcp.max_window=1000")),
+    Run("RTCP", HEAVIEST.varied("x_max of the line rate", "scheme.rtcp.x_max=1")),
+    Run("RTCP", HEAVIEST.varied("x_max of 8 line rates", "scheme.rtcp.x_max=8")),
 )
 
 RUNS = (

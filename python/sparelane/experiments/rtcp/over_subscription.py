@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.claims import at_least, at_most, ours, over_paper, ratio
 from sparelane.experiments.rtcp import datacentre, scheme_figure
 from sparelane.experiments.rtcp.datacentre import Printed, Run
-from sparelane.experiments.rtcp.random_sending import BBR, BOUND, QUEUES, TIMELY
+from sparelane.experiments.rtcp.random_sending import BBR, PATHS, TIMELY
 from sparelane.experiments.rtcp.statements import HALF, OVER_SUBSCRIPTION
 
 BASE = {
@@ -18,6 +19,12 @@ BASE = {
     for scheme in OVER_SUBSCRIPTION
 }
 CONTROLS = datacentre.controls(BASE["RTCP"])
+ONE_PATH = {
+    f"{scheme}, one path between two leaves": Run(
+        scheme, (*run.settings, "routing=single-path"), "one path, half the core"
+    )
+    for scheme, run in BASE.items()
+}
 
 ASSUMPTIONS = (
     *datacentre.ASSUMPTIONS,
@@ -25,18 +32,50 @@ ASSUMPTIONS = (
 )
 
 
-REASONS = {
-    **{("TIMELY", metric): TIMELY for metric in ("throughput", "mean delay")},
-    ("RTCP", "mean delay, of TIMELY's"): TIMELY,
+REASONS: Mapping[tuple[str, str], str] = {
+    ("NewReno", "throughput"): PATHS,
+    ("DCTCP", "throughput"): PATHS,
+    ("BBR", "throughput"): PATHS,
     ("BBR", "mean delay"): BBR,
-    **{("NewReno", metric): QUEUES for metric in ("throughput", "mean delay")},
-    ("RTCP", "throughput"): BOUND,
+    ("TIMELY", "throughput"): TIMELY,
+    ("TIMELY", "mean delay"): TIMELY,
+    ("RTCP", "throughput, of TIMELY's"): TIMELY,
+    ("RTCP", "mean delay, of TIMELY's"): TIMELY,
 }
+
+CLAIMS = (
+    Claim(
+        "RTCP's throughput is within 10 % of the printed one in over-subscription (Table I)",
+        over_paper("RTCP", "throughput"),
+        full=(0.9, 1.1),
+        quick=(0.8, 1.25),
+    ),
+    Claim(
+        "RTCP's mean delay is within 20 % of the printed one in over-subscription (Table I)",
+        over_paper("RTCP", "mean delay"),
+        full=(0.8, 1.2),
+        quick=(0.7, 1.4),
+    ),
+    *(
+        Claim(
+            f"RTCP's 99th delay is below {other}'s in over-subscription (Fig. 11a)",
+            ours("RTCP", f"99th delay, of {other}'s (paper: below 100)"),
+            full=at_most(100.0),
+        )
+        for other in ("DCTCP", "NewReno")
+    ),
+    Claim(
+        "RTCP is not a constant window of x_max: that has several times its mean delay",
+        ratio(("null: a constant window of 80", "mean delay"), ("RTCP", "mean delay")),
+        full=at_least(2.0),
+        quick=at_least(1.5),
+    ),
+)
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
     """All schemes, and what RTCP must be told from."""
-    return datacentre.plan([*BASE.values(), *CONTROLS.values()], effort)
+    return datacentre.plan([*BASE.values(), *CONTROLS.values(), *ONE_PATH.values()], effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
@@ -48,12 +87,12 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     rates = {scheme: [datacentre.throughput_mbps(o, effort.stop_s) for o in all] for scheme, all in found.items()}
     means = {scheme: [datacentre.mean_us(o) for o in all] for scheme, all in found.items()}
     tails = {scheme: [datacentre.quantile_us(o, 0.99) for o in all] for scheme, all in found.items()}
-    ratio = datacentre.ratio_row
-    rows.append(ratio("RTCP", "throughput, of TIMELY's", 98.17, rates["RTCP"], rates["TIMELY"]))
-    rows.append(ratio("RTCP", "mean delay, of TIMELY's", 14.92, means["RTCP"], means["TIMELY"]))
+    share = datacentre.ratio_row
+    rows.append(share("RTCP", "throughput, of TIMELY's", 98.17, rates["RTCP"], rates["TIMELY"]))
+    rows.append(share("RTCP", "mean delay, of TIMELY's", 14.92, means["RTCP"], means["TIMELY"]))
     for other in ("DCTCP", "NewReno", "TIMELY", "BBR"):
-        rows.append(ratio("RTCP", f"99th delay, of {other}'s (paper: below 100)", None, tails["RTCP"], tails[other]))
-    for name, run in CONTROLS.items():
+        rows.append(share("RTCP", f"99th delay, of {other}'s (paper: below 100)", None, tails["RTCP"], tails[other]))
+    for name, run in {**CONTROLS, **ONE_PATH}.items():
         rows.extend(datacentre.scheme_rows(name, run, Printed(), effort, outcomes))
     return Evaluation(tuple(rows), curves={scheme: datacentre.distribution(all) for scheme, all in found.items()})
 
@@ -71,10 +110,12 @@ EXPERIMENT = Experiment(
     source="RTCP, section V-C1, Table I (OS) and Fig. 11a",
     method="Random sending with half the capacity between leaves and spines, in ns-3.",
     assumptions=ASSUMPTIONS,
+    fitted=datacentre.FITTED,
     full=Effort("full", seeds=10, stop_s=0.05),
     quick=Effort("quick", seeds=1, stop_s=0.01),
     plan=plan,
     evaluate=evaluate,
     draw=draw,
     reasons=REASONS,
+    claims=CLAIMS,
 )

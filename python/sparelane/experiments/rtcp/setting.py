@@ -51,7 +51,28 @@ class Setting:
         ]
 
 
-SETTINGS = (Setting("as declared"),)
+def _setting(name: str, routing: str, receive_window: str, x_max: int, alpha_unit: float, delta_unit: float) -> Setting:
+    return Setting(
+        name,
+        (
+            f"routing={routing}",
+            f"transport.receive_window={receive_window}",
+            f"scheme.rtcp.x_max={x_max}",
+            f"scheme.rtcp.alpha_unit={alpha_unit:g}",
+            f"scheme.rtcp.delta_unit={delta_unit:g}",
+            f"scheme.constant.window={10 * x_max}",
+        ),
+    )
+
+
+CHOSEN = _setting("the setting of all experiments", "ecmp", "unlimited", 8, 1.5, 0.175)
+SETTINGS = (
+    CHOSEN,
+    _setting("closest to RTCP's numbers in Tables I and II", "ecmp", "unlimited", 8, 2, 0.1),
+    _setting("for RTCP in random sending", "ecmp", "unlimited", 2, 1, 0.3),
+    _setting("for the baselines: one path between two leaves", "single-path", "unlimited", 4, 1.5, 0.1),
+    _setting("one path, windows of one bandwidth-delay product", "single-path", "131072B", 1, 0.5, 0.1),
+)
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
@@ -117,6 +138,7 @@ EXPERIMENT = Experiment(
     source="RTCP, section V-B and V-C",
     method="The paper leaves open routing, queues, clocks, receive windows, x_max and the units of alpha and delta.",
     assumptions=ASSUMPTIONS,
+    fitted=datacentre.FITTED,
     full=Effort("full", seeds=3, stop_s=0.05),
     quick=Effort("quick", seeds=1, stop_s=0.01),
     plan=plan,

@@ -52,8 +52,8 @@ ASSUMPTIONS = (
     "jackknife's, by leaving out one seed at a time. Goodput is a flow's size over its completion time, on average "
     "over flows, as in the paper.",
     "RTCP in its testbed form: delay without the queue of the interface, delta = 125, weights of 24,000 and 12,000 "
-    "bytes, windows of 1 to 44 segments (64 KB), since the paper names no bound. Units: alpha in bytes per KB, delta "
-    "in KB/ms. D is the exact last round trip over the least.",
+    "bytes, windows from 1 segment, x_max of 2 line rates, since the paper names none. Units: alpha in bytes per KB, "
+    "delta in KB/ms. D is the exact last round trip over the least.",
     "Rows with a setting behind the load vary what the paper leaves open, one setting at a time. None was chosen for "
     "its result.",
     "The figures' bars have no printed numbers. What the text says of their order is put as ratios, each of which is "
@@ -116,8 +116,8 @@ class Run:
 def open_settings(base: Setting, schemes: Sequence[str]) -> tuple[Run, ...]:
     """What the paper leaves open, each setting varied alone: RTCP's own for RTCP, the network's for all schemes."""
     own = (
-        base.varied("windows up to 20 segments", "scheme.rtcp.max_window=20"),
-        base.varied("windows without bound", "scheme.rtcp.max_window=1000"),
+        base.varied("x_max of the line rate", "scheme.rtcp.x_max=1"),
+        base.varied("x_max of 8 line rates", "scheme.rtcp.x_max=8"),
         base.varied("windows from 2 segments", "scheme.rtcp.min_window=2"),
         base.varied("round-trip times by 1 ms", "transport.rtt_granularity=1ms"),
     )
