@@ -154,14 +154,14 @@ impl CongestionControl for Rapid {
 
     fn on_congestion(&mut self, event: Congestion, _cx: &mut Cx<'_>) {
         match event {
-            Congestion::Timeout { first: true, .. } => {
+            Congestion::Timeout { first: true, .. } if self.config.starts_after_timeout => {
                 self.rate_before_timeout = self.adaptor.rate();
                 self.adaptor.set(self.config.initial_rate);
                 self.probes.break_all();
                 self.estimator.forget();
             }
             Congestion::Spurious => self.adaptor.set(self.rate_before_timeout.max(self.adaptor.rate())),
-            Congestion::Timeout { first: false, .. }
+            Congestion::Timeout { .. }
             | Congestion::Loss { .. }
             | Congestion::Marked { .. }
             | Congestion::LostSyn => {}

@@ -121,6 +121,14 @@ const INITIAL_RATE: Param = Param {
     source: PAPER,
 };
 
+const AFTER_TIMEOUT: Param = Param {
+    name: "after_timeout",
+    kind: Kind::Choice(&["start", "continue"]),
+    default: DefaultValue::Word("start"),
+    meaning: "a timeout sets R_avg to initial_rate (start) or leaves it as it is (continue)",
+    source: "open in the paper",
+};
+
 const MOST_LATENESS: Param = Param {
     name: "most_lateness",
     kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(10) },
@@ -145,6 +153,7 @@ pub(super) const PARAMS: &[Param] = &[
     EXCURSION_SAMPLES,
     WINDOW,
     INITIAL_RATE,
+    AFTER_TIMEOUT,
     MOST_LATENESS,
 ];
 
@@ -160,6 +169,7 @@ pub(super) struct Config {
     /// Segments.
     pub(super) window: u64,
     pub(super) initial_rate: Rate,
+    pub(super) starts_after_timeout: bool,
     pub(super) most_lateness: Dur,
 }
 
@@ -189,6 +199,7 @@ impl Config {
             },
             window: values.whole(&WINDOW),
             initial_rate,
+            starts_after_timeout: values.word(&AFTER_TIMEOUT) == "start",
             most_lateness: values.span(&MOST_LATENESS),
         })
     }
