@@ -9,7 +9,10 @@ OUT ?= out
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock .cargo/config.toml
 
-.PHONY: run test build check bench bench-peers bench-controllers bench-windows clean
+# Where full results are saved, by any number of runs of `sparelane reproduce -o`, for `make results`.
+FULL ?= out/full
+
+.PHONY: run test build check results bench bench-peers bench-controllers bench-windows clean
 
 run: build
 	$(BIN)/sparelane reproduce rc3/fig8-load --quick -o $(OUT)
@@ -36,6 +39,10 @@ check: build
 	$(BIN)/ruff format --check python tests benches
 	$(BIN)/ruff check python tests benches
 	$(BIN)/mypy
+
+# Writes RESULTS.md and its figures from saved results; fails, once all is written, where a claim fails.
+results: build
+	$(BIN)/sparelane report $(FULL) --page RESULTS.md --figures docs/results --see docs/speed-and-ns3.md --check
 
 bench: build
 	$(BIN)/sparelane bench

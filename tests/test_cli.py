@@ -52,7 +52,7 @@ def names_in(folder: Path) -> list[str]:
 def test_help_names_every_command(option: str) -> None:
     result = sparelane_cli(option)
     assert result.exit_code == 0
-    for name in ("list", "run", "reproduce", "bench"):
+    for name in ("list", "run", "reproduce", "report", "bench"):
         assert name in result.stdout
         assert sparelane_cli(name, option).exit_code == 0
 
@@ -186,7 +186,19 @@ def test_reproduce_writes_rows_a_figure_and_the_report(here: Path) -> None:
     assert [experiment["id"] for experiment in details["experiments"]] == ["rc3/example-7", "rc3/model"]
     assert details["unfinished"] == []
     rows = json.loads((here / "rows.json").read_text(encoding="utf-8"))
-    keys = ["experiment", "row", "metric", "unit", "paper", "ours", "ci95", "difference", "deviates", "reason"]
+    keys = [
+        "experiment",
+        "row",
+        "metric",
+        "unit",
+        "paper",
+        "ours",
+        "ci95",
+        "difference",
+        "is_loss_rate",
+        "deviates",
+        "reason",
+    ]
     assert all(list(row) == keys for row in rows)
     assert {row["experiment"] for row in rows} == {"rc3/model", "rc3/example-7"}
 

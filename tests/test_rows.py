@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import polars as pl
 import pytest
 
 from sparelane.experiments import registry
@@ -11,7 +10,6 @@ from sparelane.experiments.base import (
     QUICK,
     Effort,
     Evaluation,
-    Outcome,
     Row,
     Simulation,
     exact,
@@ -85,11 +83,20 @@ def test_a_reason_that_begins_with_not_explained_does_not_explain() -> None:
     ).is_explained
 
 
+def runs(effort: Effort) -> list[Simulation]:
+    return [Simulation("rc3-internet2", (), seed, label="") for seed in effort.seed_numbers()]
+
+
 def test_beside_rows_of_quick_simulations_stands_no_reason_found_in_full_ones() -> None:
-    empty = pl.DataFrame()
-    outcomes = {Simulation("rc3-internet2", (), 1, label="a"): Outcome(empty, empty, empty, empty, empty, "")}
-    _, far, farther = MADE_UP.judge(Effort("quick", seeds=1), outcomes).rows
+    simulated = replace(MADE_UP, plan=runs, full=Effort("full", seeds=10), quick=Effort("quick", seeds=1))
+    _, far, farther = simulated.judge(simulated.quick, {}).rows
     assert (far.reason, farther.reason) == (QUICK, QUICK)
+    assert not far.is_explained
+
+
+def test_a_quick_effort_that_leaves_nothing_out_is_a_full_one() -> None:
+    simulated = replace(MADE_UP, plan=runs, full=Effort("full", seeds=1), quick=Effort("quick", seeds=1))
+    assert simulated.judge(simulated.quick, {}).find("far", "FCT").reason == "because"
 
 
 def test_reasons_that_no_row_needs_are_found() -> None:
@@ -106,6 +113,7 @@ def test_machines_read_null_where_there_is_no_number() -> None:
         "ours": None,
         "ci95": None,
         "difference": None,
+        "is_loss_rate": False,
         "deviates": True,
         "reason": "",
     }

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from sparelane._native import PhysicsError, ScenarioError, __version__
-from sparelane.folders import OutputError
+from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError
 
-COMMANDS = ("list", "run", "reproduce", "bench")
+COMMANDS = ("list", "run", "reproduce", "report", "bench")
 
 
 class Failure(click.ClickException):
@@ -61,7 +61,7 @@ class Commands(click.Group):
         """Runs the command; a mistake of the user exits with 2, a defect with 1, Ctrl-C with 130."""
         try:
             return super().invoke(ctx)
-        except (ScenarioError, UnknownNameError, OutputError, FileNotFoundError) as error:
+        except (ScenarioError, UnknownNameError, OutputError, SavedResultsError, FileNotFoundError) as error:
             raise Mistake(str(error)) from error
         except PhysicsError as error:
             raise Defect(f"the simulation broke a law of its own, which is a defect: {error}") from error

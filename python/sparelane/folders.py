@@ -1,4 +1,4 @@
-"""Output folders and files, tried before any work is done for them."""
+"""Output folders and files, tried before any work is done for them, and what is wrong with folders."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from pathlib import Path
 
 class OutputError(Exception):
     """A place that results cannot be written to."""
+
+
+class SavedResultsError(Exception):
+    """A place that results cannot be read from; the message says what is wrong with it."""
 
 
 def ready_folder(folder: Path) -> Path:

@@ -223,8 +223,8 @@ pub enum Congestion {
 pub struct Limits {
     /// Class-0 bytes that may be in flight.
     pub cwnd_bytes: u64,
-    /// The pace of class-0 segments on the wire, headers included; `None` sends as the window opens. A
-    /// controller paces from the start of a connection to its end, or never.
+    /// The pace of class-0 segments, with 40 bytes of header each, whatever header they have on the wire; `None` sends as the
+    /// window opens. A controller paces from the start of a connection to its end, or never.
     pub pacing: Option<Rate>,
 }
 

@@ -10,14 +10,18 @@
 //! neither is looked for.
 //!
 //! What Linux had when: an eighth since 3.19, a sixteenth before; 4 ms at least since 2.6.39, 2 ms before. The 2.6.32
-//! of Red Hat has a sixteenth and 4 ms. From 2.6.39 on a train must be longer than half the least round-trip time, and
-//! not only as long. All of them measure in ticks or milliseconds, and we exactly.
+//! of Red Hat has a sixteenth and 4 ms. All of them measure in ticks or milliseconds, and we exactly.
+//!
+//! Today's (6.12) differs, and is [`HyStartConfig::of_today`]: a train must be longer than half of the least round-trip time and
+//! a cushion for chunks (TSO, LRO), which is what four chunks of 64 kB take at twice the window per smoothed round-trip time, and
+//! 1 ms at most; samples beyond the eighth still lower the delay of a round; and the acknowledgment with which a round begins
+//! is its first.
 
 use crate::contract::{Ack, Cx, Phase};
 use crate::param::{DefaultValue, Kind, Param, Unit, Values};
 use crate::round::Round;
 use crate::window::Window;
-use sparelane_core::{Dur, Time};
+use sparelane_core::{Dur, Rate, Time};
 
 /// Whether a law has it.
 pub const HYSTART: Param = Param {
@@ -66,20 +70,40 @@ pub struct HyStartConfig {
     pub most_rise: Dur,
     /// Trains and round-trip times that are shorter than this are no signs.
     pub floor: Dur,
+    /// As in today's Linux.
+    pub is_todays: bool,
 }
 
 impl HyStartConfig {
     /// As the values of a controller that declares these parameters say, with the other constants of Linux's CUBIC.
     pub fn of(values: &Values) -> Option<HyStartConfig> {
-        values.flag(&HYSTART).then(|| HyStartConfig {
+        values.flag(&HYSTART).then(|| HyStartConfig { is_todays: false, ..HyStartConfig::of_today(values) })
+    }
+
+    /// As in Linux 6.12, where the values say nothing else.
+    pub fn of_today(values: &Values) -> HyStartConfig {
+        HyStartConfig {
             low_window: 16,
             ack_delta: Dur::from_ms(2),
             divisor: values.whole(&HYSTART_DIVISOR),
             least_rise: values.span(&HYSTART_LEAST_RISE),
             most_rise: MOST_RISE,
             floor: Dur::ZERO,
-        })
+            is_todays: true,
+        }
     }
+}
+
+/// Four of the largest chunks, bytes.
+const CUSHION_BYTES: u64 = 4 * 65_536;
+
+/// The longest cushion.
+const MOST_CUSHION: Dur = Dur::from_ms(1);
+
+/// By how much today's trains are longer: what chunks take at the rate at which Linux would pace this window.
+fn cushion(window: &Window, cx: &Cx<'_>) -> Dur {
+    let Some(srtt) = cx.srtt else { return Dur::ZERO };
+    Rate::of(2 * window.cwnd, srtt).time_for(CUSHION_BYTES).min(MOST_CUSHION)
 }
 
 /// What was seen of this slow start.
@@ -127,30 +151,46 @@ impl HyStart {
             return;
         }
         let round_is_over = self.round.is_over(ack);
+        if round_is_over && self.config.is_todays {
+            self.begin_round(cx.now);
+        }
         if let Some(rtt) = rtt {
             self.min_rtt = self.min_rtt.min(rtt);
-            if window.cwnd >= self.config.low_window * cx.mss_bytes && self.sees_full_path(rtt, cx.now) {
+            if window.cwnd >= self.config.low_window * cx.mss_bytes && self.sees_full_path(rtt, window, cx) {
                 window.ssthresh = window.cwnd;
                 self.is_over = true;
             }
         }
-        if round_is_over {
-            self.break_train(cx.now);
-            (self.samples, self.least_rtt) = (0, Dur::MAX);
+        if round_is_over && !self.config.is_todays {
+            self.begin_round(cx.now);
         }
     }
 
-    fn sees_full_path(&mut self, rtt: Dur, now: Time) -> bool {
-        let HyStartConfig { ack_delta, divisor, least_rise, most_rise, floor, .. } = self.config;
+    fn begin_round(&mut self, now: Time) {
+        self.break_train(now);
+        (self.samples, self.least_rtt) = (0, Dur::MAX);
+    }
+
+    fn sees_full_path(&mut self, rtt: Dur, window: &Window, cx: &Cx<'_>) -> bool {
+        let HyStartConfig { ack_delta, divisor, least_rise, most_rise, floor, is_todays, .. } = self.config;
+        let now = cx.now;
         if now - self.last_ack <= ack_delta {
             self.last_ack = now;
-            if now - self.train_began >= (self.min_rtt / 2).max(floor) {
+            let lasted = now - self.train_began;
+            let is_long = if is_todays {
+                lasted > (self.min_rtt + cushion(window, cx)) / 2
+            } else {
+                lasted >= (self.min_rtt / 2).max(floor)
+            };
+            if is_long {
                 return true;
             }
         }
+        if self.samples < SAMPLES || is_todays {
+            self.least_rtt = self.least_rtt.min(rtt);
+        }
         if self.samples < SAMPLES {
             self.samples += 1;
-            self.least_rtt = self.least_rtt.min(rtt);
             return false;
         }
         let rise = (self.min_rtt / divisor).clamp(least_rise, most_rise);
@@ -177,6 +217,7 @@ mod tests {
         hystart: HyStart,
         window: Window,
         now: Time,
+        srtt: Option<Dur>,
         rng: Stream,
     }
 
@@ -186,6 +227,7 @@ mod tests {
                 hystart: HyStart::new(config),
                 window: Window { cwnd: segments * MSS, ssthresh: u64::MAX },
                 now: Time::ZERO + Dur::from_secs(1),
+                srtt: None,
                 rng: Stream::new(1, Domain::Test, 0),
             };
             start.acknowledge(Dur::ZERO, min_rtt);
@@ -195,7 +237,7 @@ mod tests {
         /// Whether slow start goes on after an acknowledgment `after` the last one.
         fn acknowledge(&mut self, after: Dur, rtt: Dur) -> bool {
             self.now += after;
-            let cx = Cx { now: self.now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.rng };
+            let cx = Cx { now: self.now, mss_bytes: MSS, srtt: self.srtt, min_rtt: None, rng: &mut self.rng };
             let ack = Ack { in_flight_bytes: 1000 * MSS, ..Ack::in_sequence(MSS) };
             self.hystart.observe(&mut self.window, &ack, Some(rtt), &cx);
             self.window.ssthresh > self.window.cwnd
@@ -263,5 +305,50 @@ mod tests {
         assert_eq!(start.ends_after(Dur::from_ms(1), RTT), None);
         start.hystart.restart();
         assert_eq!(start.ends_after(Dur::from_ms(1), RTT), Some(51), "the first begins a round");
+    }
+    fn todays() -> HyStartConfig {
+        HyStartConfig::of_today(&Values::default())
+    }
+
+    /// Half of 100 ms and of 1 ms: 50.5 ms, in acknowledgments 1 ms apart. Without a smoothed round-trip time there is no
+    /// cushion, and 50 ms are not more than half.
+    #[test]
+    fn todays_train_is_longer_by_half_of_a_cushion() {
+        let ends_after = |srtt: Option<Dur>, every: Dur| {
+            let mut start = SlowStart::new(todays(), 100, RTT);
+            start.srtt = srtt;
+            start.ends_after(every, RTT)
+        };
+        assert_eq!(ends_after(Some(RTT), Dur::from_us(500)), Some(102), "51 ms");
+        assert_eq!(ends_after(None, Dur::from_us(500)), Some(101), "50.5 ms");
+        // 2 * 100 kB in 100 us are 2 GB/s: 262,144 bytes take 131.072 us.
+        let window = Window { cwnd: 100 * MSS, ssthresh: u64::MAX };
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: Some(Dur::from_us(100)), min_rtt: None, rng: &mut rng };
+        assert_eq!(cushion(&window, &cx), Dur::from_ns(131_072));
+    }
+
+    #[test]
+    fn today_a_short_round_trip_after_the_eighth_keeps_slow_start_going() {
+        let ends = |config| {
+            let mut start = SlowStart::new(config, 100, RTT);
+            let long = Dur::from_ms(150);
+            (0..8).for_each(|_| assert!(start.acknowledge(Dur::from_ms(3), long)));
+            !(start.acknowledge(Dur::from_ms(3), RTT) && start.acknowledge(Dur::from_ms(3), long))
+        };
+        assert_eq!((ends(linux()), ends(todays())), (true, false));
+    }
+
+    #[test]
+    fn todays_thresholds_of_delay_are_an_eighth_between_4_and_16_ms() {
+        let ends_after = |least_ms: u64, rtt_us| {
+            let mut start = SlowStart::new(todays(), 100, Dur::from_ms(least_ms));
+            // The first of a round is today its first sample, so that the round's delay is of those that follow.
+            start.hystart.least_rtt = Dur::MAX;
+            start.ends_after(Dur::from_ms(3), Dur::from_us(rtt_us))
+        };
+        assert_eq!([112_500, 112_501].map(|us| ends_after(100, us)), [None, Some(8)]);
+        assert_eq!([24_000, 24_001].map(|us| ends_after(20, us)), [None, Some(8)]);
+        assert_eq!([416_000, 416_001].map(|us| ends_after(400, us)), [None, Some(8)]);
     }
 }

@@ -12,6 +12,7 @@ pub mod contract;
 pub mod delay;
 pub mod filter;
 pub mod hystart;
+pub mod hystart_plus_plus;
 pub mod increase;
 pub mod monitor;
 pub mod pace;

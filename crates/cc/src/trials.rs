@@ -9,10 +9,11 @@ use std::fmt::Debug;
 /// An interval has so many packets at least: with fewer, losses say too little.
 const LEAST_PACKETS: u64 = 10;
 
-/// The rate at the start, and the least, packets a round trip.
+/// The rate at the start, packets a round trip; and the least, where a round trip is [`UNKNOWN_RTT`] at least.
 const LEAST_PACKETS_IN_ROUND_TRIP: u64 = 2;
 
-/// Stands for the round-trip time before there is a sample.
+/// Stands for the round-trip time before there is a sample. The least rate knows no shorter one: two packets in each of 2 ms
+/// would be more than a link of 10 Mb/s carries.
 const UNKNOWN_RTT: Dur = Dur::from_ms(100);
 
 /// No window binds.
@@ -34,8 +35,8 @@ pub trait TrialLaw: Debug + Send {
     /// What trials are for.
     type Purpose: Copy + Debug + Send;
 
-    /// What to try with nothing under way: at the start, and after a pause. `least` is the rate of two packets a round trip.
-    fn begin(&mut self, least: Rate, cx: &mut Cx<'_>) -> Trial<Self::Purpose>;
+    /// What to try with nothing under way: at the start, and after a pause. `first` is the rate of two packets a round trip.
+    fn begin(&mut self, first: Rate, cx: &mut Cx<'_>) -> Trial<Self::Purpose>;
 
     /// A trial has had its time; its outcome is not known yet.
     fn after(&mut self, last: Self::Purpose, cx: &mut Cx<'_>) -> Trial<Self::Purpose>;
@@ -66,13 +67,15 @@ impl<L: TrialLaw> ByTrial<L> {
         self.mss_bytes + HEADER_BYTES
     }
 
-    fn least(&self, cx: &Cx<'_>) -> Rate {
-        let least = Rate::of(LEAST_PACKETS_IN_ROUND_TRIP * self.packet_bytes(), cx.srtt.unwrap_or(UNKNOWN_RTT));
-        least.clamp(Rate::from_bps(1), self.line_rate)
+    /// Two packets in this time.
+    fn slow(&self, round_trip: Dur) -> Rate {
+        let slow = Rate::of(LEAST_PACKETS_IN_ROUND_TRIP * self.packet_bytes(), round_trip);
+        slow.clamp(Rate::from_bps(1), self.line_rate)
     }
 
     fn start(&mut self, trial: Trial<L::Purpose>, cx: &Cx<'_>) {
-        self.rate = trial.rate.clamp(self.least(cx), self.line_rate);
+        let least = self.slow(cx.srtt.unwrap_or_default().max(UNKNOWN_RTT));
+        self.rate = trial.rate.clamp(least, self.line_rate);
         let least = self.rate.time_for(LEAST_PACKETS * self.packet_bytes());
         let length = cx.srtt.unwrap_or(UNKNOWN_RTT).scaled(trial.round_trips).max(least);
         self.monitor.begin(cx.now, trial.purpose, self.rate, length);
@@ -108,7 +111,7 @@ impl<L: TrialLaw> CongestionControl for ByTrial<L> {
     }
 
     fn on_established(&mut self, _explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
-        self.rate = self.least(cx);
+        self.rate = self.slow(cx.srtt.unwrap_or(UNKNOWN_RTT));
     }
 
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
@@ -124,8 +127,8 @@ impl<L: TrialLaw> CongestionControl for ByTrial<L> {
     fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
         self.roll(cx);
         if self.monitor.under_way().is_none() {
-            let least = self.least(cx);
-            let trial = self.law.begin(least, cx);
+            let first = self.slow(cx.srtt.unwrap_or(UNKNOWN_RTT));
+            let trial = self.law.begin(first, cx);
             self.start(trial, cx);
         }
         self.monitor.on_sent(cx.now, sent);
@@ -150,5 +153,44 @@ impl<L: TrialLaw> CongestionControl for ByTrial<L> {
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("rate_bps", self.rate.as_bps() as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparelane_core::{Domain, Stream};
+
+    /// Always asks for this rate.
+    #[derive(Debug)]
+    struct Stubborn(Rate);
+
+    impl TrialLaw for Stubborn {
+        type Purpose = ();
+        fn begin(&mut self, _first: Rate, cx: &mut Cx<'_>) -> Trial<()> {
+            self.after((), cx)
+        }
+        fn after(&mut self, _last: (), _cx: &mut Cx<'_>) -> Trial<()> {
+            Trial { purpose: (), rate: self.0, round_trips: 1.0 }
+        }
+        fn learn(&mut self, _outcome: &Outcome<()>, _cx: &mut Cx<'_>) -> Option<Trial<()>> {
+            None
+        }
+    }
+
+    /// Two packets of 1000 bytes in 100 ms, and in 200 ms where that is the round-trip time.
+    #[test]
+    fn the_least_rate_is_two_packets_a_round_trip_but_no_more_on_short_paths() {
+        let slowest = |srtt_ms| {
+            let mut controller = ByTrial::new(Stubborn(Rate::from_bps(1)), 960, Rate::from_gbps(1));
+            let mut rng = Stream::new(1, Domain::Test, 0);
+            let srtt = Some(Dur::from_ms(srtt_ms));
+            let mut cx = Cx { now: Time::ZERO, mss_bytes: 960, srtt, min_rtt: srtt, rng: &mut rng };
+            let sent =
+                Sent { segment: 0, bytes: 960, in_flight_bytes: 960, is_retransmission: false, app_limited: false };
+            controller.on_sent(&sent, &mut cx);
+            controller.limits().pacing
+        };
+        assert_eq!([2, 100, 200].map(slowest), [160, 160, 80].map(|kbps| Some(Rate::from_bps(kbps * 1000))));
     }
 }

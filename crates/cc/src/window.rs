@@ -1,9 +1,15 @@
-//! What window laws share: slow start, one cut per episode, undo, and the floor.
+//! What window laws share: what an acknowledgment counts for, slow start, one cut per episode, undo, and the floor.
 //!
 //! A law is two formulas, how to grow and how to cut; [`Windowed`] makes a controller of it.
+//!
+//! Windows grow by the bytes that an acknowledgment newly delivers in sequence (RFC 5681 section 3.1, RFC 3465), as in
+//! Linux: an acknowledgment that fills a hole covers much that SACK had reported and counts for the little that it had not.
+//! With `growth_limit = 1` they grow by acknowledgments, each worth a segment, as in ns-3 and in Linux 2.6.
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Phase, Sent};
+use crate::hystart_plus_plus::HyStartPlusPlus;
 use crate::param::{DefaultValue, Kind, Param, UNBOUNDED, Unit, Values};
+use sparelane_core::Rate;
 use std::fmt::Debug;
 
 /// A congestion window, in bytes.
@@ -47,9 +53,29 @@ pub const GROWTH_LIMIT: Param = Param {
     name: "growth_limit",
     kind: Kind::Bound { min: 1, unit: Unit::Segments },
     default: DefaultValue::Whole(UNBOUNDED),
-    meaning: "segments that one acknowledgment counts for at most, in slow start (beside slow_start_limit) and after",
-    source: "none by default; 2 in the Linux of NSDI 2014 section 5.2",
+    meaning: "segments that one acknowledgment counts for at most, in slow start (beside slow_start_limit) and after; \
+              1 counts acknowledgments",
+    source: "none by default (RFC 5681 section 3.1); 1 in ns-3; 2 in the Linux of NSDI 2014 section 5.2",
 };
+
+/// [`WindowConfig::slow_start`].
+pub const SLOW_START: Param = Param {
+    name: "slow_start",
+    kind: Kind::Choice(&["standard", "hystart++"]),
+    default: DefaultValue::Word("standard"),
+    meaning: "whether the first slow start goes on until a loss, or slows down where delay rises",
+    source: "RFC 5681 section 3.1; RFC 9406 (HyStart++)",
+};
+
+/// How the first slow start of a connection ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SlowStart {
+    /// With a loss, a mark, or at the threshold.
+    #[default]
+    Standard,
+    /// As RFC 9406 says, too.
+    HyStartPlusPlus,
+}
 
 /// What every window controller lets a scenario set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +90,8 @@ pub struct WindowConfig {
     /// Whatever one acknowledgment covers, it counts as at most this many segments, in slow start and after, or
     /// [`UNBOUNDED`](crate::param::UNBOUNDED).
     pub growth_limit: u64,
+    /// How the first slow start ends.
+    pub slow_start: SlowStart,
 }
 
 impl WindowConfig {
@@ -74,6 +102,10 @@ impl WindowConfig {
             initial_ssthresh: values.whole(&INITIAL_SSTHRESH),
             slow_start_limit: values.whole(&SLOW_START_LIMIT),
             growth_limit: values.whole(&GROWTH_LIMIT),
+            slow_start: match values.word(&SLOW_START).as_str() {
+                "hystart++" => SlowStart::HyStartPlusPlus,
+                _ => SlowStart::Standard,
+            },
         }
     }
 }
@@ -85,6 +117,11 @@ pub trait WindowLaw: Debug + Send {
         Needs::default()
     }
 
+    /// The connection is established, with the initial window: for laws that choose another.
+    fn start(&mut self, window: &mut Window, cx: &mut Cx<'_>) {
+        let _ = (window, cx);
+    }
+
     /// Every acknowledgment, whatever the phase, before it grows the window: for laws that measure. A law may end slow
     /// start here, by lowering `ssthresh` to the window.
     #[inline]
@@ -92,14 +129,14 @@ pub trait WindowLaw: Debug + Send {
         let _ = (window, ack, cx);
     }
 
-    /// Slow start: grows `window` for one acknowledgment, of which at most `counted_bytes` count.
+    /// Slow start: grows `window` for one acknowledgment, of which `counted_bytes` count.
     #[inline]
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, counted_bytes: u64, cx: &mut Cx<'_>) {
         let _ = (ack, cx);
         window.cwnd = (window.cwnd + counted_bytes).min(window.ssthresh.max(window.cwnd));
     }
 
-    /// Congestion avoidance: grows `window` for one acknowledgment.
+    /// Congestion avoidance: grows `window` for one acknowledgment, whose `acked_bytes` are those that count.
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>);
 
     /// A congestion episode starts: the new slow-start threshold, in bytes. The floor of two segments
@@ -133,6 +170,8 @@ pub struct Windowed<L> {
     before_cut: Window,
     slow_start_limit: u64,
     growth_limit_bytes: u64,
+    /// In the first slow start, where it is to end so.
+    plus_plus: Option<Box<HyStartPlusPlus>>,
 }
 
 impl<L: WindowLaw> Windowed<L> {
@@ -143,21 +182,47 @@ impl<L: WindowLaw> Windowed<L> {
             ssthresh: config.initial_ssthresh.saturating_mul(mss_bytes),
         };
         let growth_limit_bytes = config.growth_limit.saturating_mul(mss_bytes);
-        Windowed { law, window, before_cut: window, slow_start_limit: config.slow_start_limit, growth_limit_bytes }
+        Windowed {
+            law,
+            window,
+            before_cut: window,
+            slow_start_limit: config.slow_start_limit,
+            growth_limit_bytes,
+            plus_plus: (config.slow_start == SlowStart::HyStartPlusPlus).then(Box::default),
+        }
     }
 
-    /// An acknowledgment that covers more than it may count for.
+    /// An acknowledgment that covers more than it counts for.
     #[cold]
     #[inline(never)]
-    fn grow_for_large(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
-        self.grow(&Ack { acked_bytes: self.growth_limit_bytes, ..*ack }, cx);
+    fn grow_by(&mut self, counted_bytes: u64, ack: &Ack, cx: &mut Cx<'_>) {
+        if counted_bytes > 0 {
+            self.grow(&Ack { acked_bytes: counted_bytes, ..*ack }, cx);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_by_hystart(&mut self, counted_bytes: u64, ack: &Ack, cx: &mut Cx<'_>) {
+        let Some(plus_plus) = &mut self.plus_plus else { return };
+        if let Some(growth_bytes) = plus_plus.growth_bytes(ack, counted_bytes) {
+            self.law.slow_start(&mut self.window, ack, growth_bytes, cx);
+        } else {
+            self.plus_plus = None;
+            self.window.ssthresh = self.window.cwnd;
+            self.law.grow(&mut self.window, ack, cx);
+        }
     }
 
     #[inline(always)]
     fn grow(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
         if self.window.cwnd < self.window.ssthresh {
             let counted_bytes = ack.acked_bytes.min(self.slow_start_limit * cx.mss_bytes);
-            self.law.slow_start(&mut self.window, ack, counted_bytes, cx);
+            if self.plus_plus.is_some() {
+                self.grow_by_hystart(counted_bytes, ack, cx);
+            } else {
+                self.law.slow_start(&mut self.window, ack, counted_bytes, cx);
+            }
         } else {
             self.law.grow(&mut self.window, ack, cx);
         }
@@ -169,14 +234,19 @@ impl<L: WindowLaw> CongestionControl for Windowed<L> {
         self.law.needs()
     }
 
+    fn on_established(&mut self, _explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
+        self.law.start(&mut self.window, cx);
+    }
+
     #[inline]
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
         self.law.observe(&mut self.window, ack, cx);
         if ack.phase == Phase::Recovery || ack.acked_bytes == 0 || !ack.cwnd_limited {
             return;
         }
-        if ack.acked_bytes > self.growth_limit_bytes {
-            self.grow_for_large(ack, cx);
+        let most_bytes = ack.delivered_bytes.min(self.growth_limit_bytes);
+        if ack.acked_bytes > most_bytes {
+            self.grow_by(most_bytes, ack, cx);
         } else {
             self.grow(ack, cx);
         }
@@ -212,6 +282,7 @@ impl<L: WindowLaw> CongestionControl for Windowed<L> {
             }
         };
         self.before_cut = self.window;
+        self.plus_plus = None;
         let ssthresh = self.law.cut(&self.window, flight_bytes, event, cx);
         self.window.ssthresh = ssthresh.max(2 * cx.mss_bytes);
         self.window.cwnd = if timeout { cx.mss_bytes } else { self.window.ssthresh.min(self.window.cwnd) };
@@ -235,18 +306,27 @@ mod tests {
     use crate::algos::cubic::{Cubic, CubicConfig};
     use crate::algos::newreno::NewReno;
     use crate::param::UNBOUNDED;
-    use sparelane_core::{Domain, Stream, Time};
+    use sparelane_core::{Domain, Dur, Stream, Time};
 
     const MSS: u64 = 1000;
 
     /// The window after one acknowledgment of ten segments.
     fn grown<L: WindowLaw>(law: L, initial_ssthresh: u64, slow_start_limit: u64, growth_limit: u64) -> u64 {
-        let config = WindowConfig { initial_window: 100, initial_ssthresh, slow_start_limit, growth_limit };
+        let config = WindowConfig {
+            initial_window: 100,
+            initial_ssthresh,
+            slow_start_limit,
+            growth_limit,
+            slow_start: SlowStart::Standard,
+        };
+        grown_by(law, config, &Ack::in_sequence(10 * MSS))
+    }
+
+    fn grown_by<L: WindowLaw>(law: L, config: WindowConfig, ack: &Ack) -> u64 {
         let mut controller = Windowed::new(law, config, MSS);
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
-        let ack = Ack::in_sequence(10 * MSS);
-        controller.on_ack(&ack, &mut cx);
+        controller.on_ack(ack, &mut cx);
         controller.limits().cwnd_bytes
     }
 
@@ -257,5 +337,56 @@ mod tests {
         // Beyond slow start, where Reno's estimate is ahead of the cubic: alpha segments a window of acknowledgments, rounded down.
         let cubic = |limit| grown(Cubic::new(CubicConfig::RFC_9438), 50, 100, limit) - 100 * MSS;
         assert_eq!((cubic(UNBOUNDED), cubic(2)), (99, 19));
+    }
+    /// A hole of one segment is filled, behind which 79 had been reported.
+    #[test]
+    fn the_end_of_a_repair_counts_for_what_it_delivered() {
+        let end = Ack { delivered_bytes: MSS, ..Ack::in_sequence(80 * MSS) };
+        let nothing_new = Ack { delivered_bytes: 0, ..end };
+        let after = |initial_ssthresh, ack| {
+            let config = WindowConfig {
+                initial_window: 100,
+                initial_ssthresh,
+                slow_start_limit: 100,
+                growth_limit: UNBOUNDED,
+                slow_start: SlowStart::Standard,
+            };
+            grown_by(NewReno::default(), config, ack)
+        };
+        assert_eq!([after(UNBOUNDED, &end), after(UNBOUNDED, &nothing_new)], [101 * MSS, 100 * MSS]);
+        assert_eq!([after(50, &end), after(50, &nothing_new)], [100 * MSS + MSS / 100, 100 * MSS]);
+    }
+
+    #[test]
+    fn congestion_avoidance_counts_bytes_and_with_a_limit_of_one_acknowledgments() {
+        let after = |growth_limit| grown(NewReno::default(), 50, 1, growth_limit);
+        assert_eq!((after(UNBOUNDED), after(1)), (100 * MSS + MSS / 10, 100 * MSS + MSS / 100));
+    }
+    /// A round with 100 ms and then six with 120: from the eighth acknowledgment of the second on a quarter counts, and after
+    /// five rounds congestion avoidance begins. A loss ends it before.
+    #[test]
+    fn hystart_plus_plus_ends_the_first_slow_start() {
+        let config = WindowConfig {
+            initial_window: 20,
+            initial_ssthresh: UNBOUNDED,
+            slow_start_limit: 8,
+            growth_limit: UNBOUNDED,
+            slow_start: SlowStart::HyStartPlusPlus,
+        };
+        let mut controller = Windowed::new(NewReno::default(), config, MSS);
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
+        let mut windows = Vec::new();
+        for rtt_ms in [100, 120, 120, 120, 120, 120, 120] {
+            let rtt = Some(Dur::from_ms(rtt_ms));
+            let ack = Ack { rtt, in_flight_bytes: 19 * MSS, ..Ack::in_sequence(MSS) };
+            (0..20).for_each(|_| controller.on_ack(&ack, &mut cx));
+            windows.push(controller.limits().cwnd_bytes / MSS);
+        }
+        assert_eq!(windows, [40, 51, 56, 61, 66, 71, 71]);
+        assert!(controller.window.ssthresh <= 71 * MSS);
+        let mut early = Windowed::new(NewReno::default(), config, MSS);
+        early.on_congestion(Congestion::Loss { flight_bytes: 20 * MSS }, &mut cx);
+        assert!(early.plus_plus.is_none());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A preset is a starting point: each key that a table also gives holds instead.
 
-use sparelane_cc::{Controller, Value, Values};
+use sparelane_cc::{Controller, Kind, Value, Values};
 use sparelane_core::Dur;
 use sparelane_transport::{DelayedAck, FlightSize, RtoConfig, TransportConfig};
 
@@ -22,27 +22,31 @@ impl Preset {
     pub const NAMES: [(&'static str, Preset); 3] =
         [("linux", Preset::Linux), ("rfc", Preset::Rfc), ("ns-3", Preset::Ns3)];
 
+    /// The word of scenarios.
+    fn name(self) -> &'static str {
+        Preset::NAMES.into_iter().find(|(_, preset)| *preset == self).map_or("", |(name, _)| name)
+    }
+
     /// What the parameters of `controller` are where a scenario does not give them: those whose defaults are not what the
-    /// implementation does.
+    /// implementation does, and its own kind of the law where the controller has one.
     pub fn parameters(self, controller: &Controller) -> Values {
         let mut values = Values::default();
-        for (name, value) in self.differing(controller.name) {
-            if controller.params.iter().any(|param| param.name == name) {
-                values.set(name, value);
+        for param in controller.params {
+            match (param.name, param.kind, self) {
+                ("like", Kind::Choice(kinds), _) if kinds.contains(&self.name()) => {
+                    values.set(param.name, Value::Word(self.name().to_owned()));
+                }
+                // tcp_slow_start counts what an acknowledgment covers, however much.
+                ("slow_start_limit", _, Preset::Linux) => values.set(param.name, Value::Whole(1_000_000)),
+                // RFC 3465 section 2.3, which RFC 5681 section 3.1 recommends.
+                ("slow_start_limit", _, Preset::Rfc) => values.set(param.name, Value::Whole(2)),
+                // The authors' flows begin with four segments, and grow by the acknowledgment.
+                ("initial_window", _, Preset::Ns3) => values.set(param.name, Value::Whole(4)),
+                ("growth_limit", _, Preset::Ns3) => values.set(param.name, Value::Whole(1)),
+                _ => {}
             }
         }
         values
-    }
-
-    fn differing(self, controller: &str) -> Vec<(&'static str, Value)> {
-        let _ = controller;
-        match self {
-            // tcp_slow_start counts what an acknowledgment covers, however much.
-            Preset::Linux => vec![("slow_start_limit", Value::Whole(1_000_000))],
-            // RFC 3465 section 2.3, which RFC 5681 section 3.1 recommends.
-            Preset::Rfc => vec![("slow_start_limit", Value::Whole(2))],
-            Preset::Ns3 => vec![("initial_window", Value::Whole(4))],
-        }
     }
 
     /// Every setting of a connection.

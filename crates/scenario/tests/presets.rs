@@ -23,13 +23,13 @@ fn completion(records: &Records) -> f64 {
 }
 
 /// What is lost is what overflows the queue at the end of slow start, half of a window; the link is never idle for it. 10 MB take
-/// 0.836 s of a full link; slow start and the handshake take the rest, as the arithmetic of rounds gives.
+/// 0.836 s of a full link; slow start and the handshake take the rest, as the arithmetic of rounds gives. Hybla of Linux is not
+/// among them: its slow start counts acknowledgments, each of which covers two segments.
 #[test]
 fn loss_based_controllers_of_linux_keep_a_link_full_while_they_repair_what_slow_start_lost() {
     let path =
         "bottleneck_rate = \"100Mbps\"\nbottleneck_delay = \"5ms\"\n[queue]\nkind = \"fifo\"\nlimit = \"150packets\"";
-    for controller in ["newreno", "cubic", "bic", "highspeed", "scalable", "h-tcp", "hybla", "illinois", "veno", "yeah"]
-    {
+    for controller in ["newreno", "cubic", "bic", "highspeed", "scalable", "h-tcp", "illinois", "veno", "yeah"] {
         let records = run(controller, path, "preset = \"linux\"", "10MB", "", 10);
         let seconds = completion(&records);
         assert!((seconds / 0.88 - 1.0).abs() < 0.03, "{controller}: {seconds} s");

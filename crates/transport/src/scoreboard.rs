@@ -52,6 +52,8 @@ pub struct Scoreboard {
     pending: u32,
     /// Everything below that is in flight has been marked lost.
     lost_edge: u32,
+    /// Losses were found and nobody has asked since.
+    has_news_of_losses: bool,
     /// No segment below is lost and not resent.
     resend_from: u32,
     /// No segment at or above was resent, the rescue apart (RFC 6675's HighRxt).
@@ -86,6 +88,7 @@ impl Scoreboard {
             top: [0; DUP_THRESH],
             top_len: 0,
             lost_edge: 0,
+            has_news_of_losses: false,
             resend_from: 0,
             resent_end: 0,
         }
@@ -97,10 +100,10 @@ impl Scoreboard {
         self.una >= self.dirty_end
     }
 
-    /// Segments presumed lost, resent or not.
+    /// Whether losses were found since this was last asked.
     #[inline]
-    pub fn lost(&self) -> u32 {
-        self.lost
+    pub fn take_news_of_losses(&mut self) -> bool {
+        std::mem::take(&mut self.has_news_of_losses)
     }
 
     /// Segments that the receiver reported beyond the cumulative acknowledgment.
@@ -394,6 +397,7 @@ impl Scoreboard {
         }
         self.pending += marked;
         self.lost_edge = end;
+        self.has_news_of_losses |= marked > 0;
         marked > 0
     }
 
@@ -418,6 +422,7 @@ impl Scoreboard {
         bits.resent &= !bit;
         bits.lost |= bit;
         self.pending += 1;
+        self.has_news_of_losses = true;
         self.resend_from = self.resend_from.min(seq);
     }
 

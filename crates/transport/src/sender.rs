@@ -81,6 +81,8 @@ pub struct Sender {
     is_window_law: bool,
     /// Losses are found by time: `rack` is there.
     detects_by_time: bool,
+    /// That, or the controller hears of single segments.
+    notes_arrivals: bool,
     /// The first outstanding segment goes at once, whatever the window says.
     resend_head: bool,
     /// A window was cut because of a mark; the next new segment says so.
@@ -154,6 +156,15 @@ pub struct Sender {
 /// What a round trip of less than a tick counts as.
 const LESS_THAN_A_TICK: Dur = Dur::from_us(1);
 
+/// The time from `then` until `now`, by a clock of whole ticks where there is one.
+#[inline(always)]
+fn round_trip(now: Time, then: Time, tick: Option<Dur>) -> Dur {
+    match tick {
+        None => now - then,
+        Some(tick) => whole_ticks(now, then, tick),
+    }
+}
+
 /// The time between two readings of a clock that counts whole ticks.
 #[inline(never)]
 fn whole_ticks(now: Time, then: Time, tick: Dur) -> Dur {
@@ -201,6 +212,7 @@ impl Sender {
             needs: cc.needs(),
             is_window_law: is_window_law(&*cc) && !detects_by_time,
             detects_by_time,
+            notes_arrivals: detects_by_time || cc.needs().segments,
             explicit_rate: None,
             one_way_delay: None,
             received_at: None,
@@ -424,14 +436,14 @@ impl Sender {
         let spurious = self.config.undo_spurious && self.is_needless_resend(&ack);
         let flight_before = self.flight();
         let arrived_before = self.board.arrived_out_of_order();
-        let sample = self.take_rtt_sample(now, &ack, self.config.rtt_granularity);
-        // What a retransmission took is for the timer alone.
-        let rtt = sample.filter(|_| !ack.trigger_retransmitted);
-        if self.detects_by_time {
-            self.note_rack_arrival(&ack, sample);
-        }
-        if self.needs.segments {
-            self.note_trigger(ack.trigger, ack.trigger_retransmitted);
+        let rtt = if ack.trigger_retransmitted {
+            self.sample_retransmission(now, &ack);
+            None
+        } else {
+            self.take_rtt_sample(now, &ack, self.config.rtt_granularity)
+        };
+        if self.notes_arrivals {
+            self.note_arrival(now, &ack, rtt);
         }
         if ack.cumulative > self.una {
             self.advance(now, ack.cumulative);
@@ -444,11 +456,10 @@ impl Sender {
         let delivered = acked + self.board.arrived_out_of_order() - arrived_before;
         let delivered_bytes = u64::from(delivered) * self.mss_bytes;
         let delivery = if self.needs.segments { self.note_delivered(now, delivered_bytes) } else { None };
-        let mut losses_found = false;
         if spurious {
             self.undo_losses(now);
         } else {
-            losses_found = self.detect_losses(now, &ack, acked, delivered);
+            self.detect_losses(now, &ack, acked, delivered);
         }
         if self.config.ecn != Ecn::Off && ack.ecn_echo && self.heeds_congestion() {
             self.note_answer();
@@ -474,42 +485,58 @@ impl Sender {
             self.schedule_probe(now);
         }
         self.refresh();
-        if self.phase == Phase::Recovery {
-            self.continue_reduction(delivered, acked > 0 && !losses_found);
+        if self.phase == Phase::Recovery && self.reduction.is_some() {
+            self.continue_reduction(delivered, acked > 0);
         }
     }
 
-    /// The round-trip time of the copy that caused `ack`, in whole ticks where there are; `None` where it is not known which copy
-    /// that was, or where it needs timestamps and there are none.
+    /// The round-trip time of the first copy of a segment, which caused `ack`; in whole ticks, where there are.
     #[inline(always)]
     fn take_rtt_sample(&mut self, now: Time, ack: &AckSegment, tick: Option<Dur>) -> Option<Dur> {
         let outstanding = ack.trigger.wrapping_sub(self.una) < self.nxt - self.una;
         if !outstanding {
             return None;
         }
-        let sent_at = if ack.trigger_retransmitted {
-            self.resending_time(now, ack.trigger)?
-        } else {
-            self.sending_time(ack.trigger)
-        };
-        let rtt = match tick {
-            None => now - sent_at,
-            Some(tick) => whole_ticks(now, sent_at, tick),
-        };
+        let rtt = round_trip(now, self.sending_time(ack.trigger), tick);
         self.rtt.sample(rtt);
         Some(rtt)
     }
 
-    /// When segment `seq`, which is outstanding, was sent again, where timestamps tell. An answer within less than the least
-    /// round trip is that of an earlier copy, as in RFC 8985 section 6.2.
+    /// A retransmission caused `ack`: where timestamps tell of which copy it is, that is a sample for the timer, though none for
+    /// the controller; and progress shows that the timer need not wait longer and longer.
     #[cold]
     #[inline(never)]
+    fn sample_retransmission(&mut self, now: Time, ack: &AckSegment) {
+        if !self.config.timestamps {
+            return;
+        }
+        if let Some(at) = self.resending_time(now, ack.trigger) {
+            self.rtt.sample(round_trip(now, at, self.config.rtt_granularity));
+        }
+        if ack.cumulative > self.una {
+            self.rtt.end_backoff();
+        }
+    }
+
+    /// When segment `seq` was sent again, if it is outstanding and was. An answer within less than the least round trip is that of
+    /// an earlier copy, as in RFC 8985 section 6.2.
     fn resending_time(&self, now: Time, seq: u32) -> Option<Time> {
-        if !self.config.timestamps || self.resent_at.is_empty() {
+        let outstanding = seq.wrapping_sub(self.una) < self.nxt - self.una;
+        if !outstanding || self.resent_at.is_empty() {
             return None;
         }
         let at = self.resent_at[seq as usize & (self.resent_at.len() - 1)];
         self.rtt.min_rtt().is_none_or(|min_rtt| now.saturating_since(at) >= min_rtt).then_some(at)
+    }
+
+    /// A segment arrived and caused `ack`, which is handled next: for the books of controllers and of loss detection by time.
+    fn note_arrival(&mut self, now: Time, ack: &AckSegment, rtt: Option<Dur>) {
+        if self.detects_by_time {
+            self.note_rack_arrival(now, ack, rtt);
+        }
+        if self.needs.segments {
+            self.note_trigger(ack.trigger, ack.trigger_retransmitted);
+        }
     }
 
     /// One past the last segment that either end has sent.
@@ -533,9 +560,6 @@ impl Sender {
         self.board.advance(to);
         self.una = to;
         self.dup_acks = 0;
-        if self.config.timestamps {
-            self.rtt.end_backoff();
-        }
         if to > self.nxt {
             self.nxt = to; // RC3's ACK bump: the receiver has what the head has yet to send.
         }

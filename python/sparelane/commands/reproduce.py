@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from sparelane import folders, terminal
+from sparelane.commands.verdicts import FAILED, show_claims, show_unneeded
 
 if TYPE_CHECKING:
     from sparelane.experiments.base import Effort, Experiment
     from sparelane.experiments.runner import Finished, Task
 
 DEFAULT_FOLDER = Path("out") / "reproduce"
+UNWRITTEN = 2
 INTERRUPTED = 130
 
 
@@ -44,12 +47,27 @@ INTERRUPTED = 130
 @click.option(
     "json_file", "--json", type=click.Path(path_type=Path, dir_okay=False), help="Write all rows to this file."
 )
+@click.option(
+    "check",
+    "--check",
+    is_flag=True,
+    help="Print the papers' claims with our numbers and their bands; exit with 1 if one fails.",
+)
 def command(
-    names: tuple[str, ...], quick: bool, seeds: int | None, jobs: int, folder: Path, json_file: Path | None
+    names: tuple[str, ...],
+    quick: bool,
+    seeds: int | None,
+    jobs: int,
+    folder: Path,
+    json_file: Path | None,
+    check: bool,
 ) -> None:
     """Redo experiments of the papers and print their numbers beside ours.
 
     ID is an experiment or the beginning of several, as in rc3; without one, all are done (see `sparelane list`).
+
+    Exits with 1 if --check finds a claim that fails, with 2 if something could not be written (what else there is to
+    do is done first), and with 130 if interrupted.
     """
     from sparelane.experiments import select
 
@@ -58,8 +76,19 @@ def command(
     if json_file is not None:
         folders.ready_file(json_file)
     tasks = [_task(experiment, quick=quick, seeds=seeds) for experiment in chosen]
-    if not _work_through(tasks, jobs, folder, json_file):
-        raise SystemExit(INTERRUPTED)
+    problems: list[str] = []
+    finished = _work_through(tasks, jobs, folder, problems)
+    missing = [task.experiment.id for task in tasks[len(finished) :]]
+    _write_reports(finished, missing, folder, json_file, problems)
+    show_unneeded((done.task.experiment.id, done.unneeded_reasons) for done in finished)
+    holds = show_claims([(done.task.experiment.id, done.verdicts) for done in finished]) if check else True
+    if missing:
+        names_done = ", ".join(done.task.experiment.id for done in finished) or "none"
+        click.echo(f"sparelane: interrupted. Finished: {names_done}. Not finished: {', '.join(missing)}", err=True)
+    if problems:
+        click.echo("\n".join(f"sparelane: {problem}" for problem in problems), err=True)
+    if missing or problems or not holds:
+        raise SystemExit(INTERRUPTED if missing else UNWRITTEN if problems else FAILED)
 
 
 def _task(experiment: Experiment, *, quick: bool, seeds: int | None) -> Task:
@@ -71,43 +100,62 @@ def _task(experiment: Experiment, *, quick: bool, seeds: int | None) -> Task:
     return Task(experiment, effort if seeds is None else replace(effort, seeds=seeds))
 
 
-def _work_through(tasks: Sequence[Task], jobs: int, folder: Path, json_file: Path | None) -> bool:
-    """Does the tasks, prints and saves each when it is done; false if the user stopped it."""
+def _work_through(tasks: Sequence[Task], jobs: int, folder: Path, problems: list[str]) -> list[Finished]:
+    """Does the tasks, prints and saves each when it is done; fewer than all if the user stopped it.
+
+    What cannot be saved is added to the problems, and the work goes on.
+    """
     from sparelane.experiments import report, runner
-    from sparelane.frames import write_json_value
 
     finished: list[Finished] = []
-    completed = True
     try:
         with terminal.progress("simulating") as meter:
             for done in runner.reproduce(tasks, jobs, meter):
-                report.save_experiment(done, folder)
+                with _noting(problems, f"the results of {done.task.experiment.id}"):
+                    report.save_experiment(done, folder)
                 finished.append(done.without_tables())
                 with meter.aside():
                     show(done)
     except KeyboardInterrupt:
-        completed = False
-    missing = [task.experiment.id for task in tasks[len(finished) :]]
-    report.save_report(finished, missing, folder)
+        pass
+    return finished
+
+
+def _write_reports(
+    finished: Sequence[Finished], missing: Sequence[str], folder: Path, json_file: Path | None, problems: list[str]
+) -> None:
+    """Writes the report over all results in the folder, and the rows of these experiments where they are wanted."""
+    from sparelane.experiments import report
+    from sparelane.frames import write_json_value
+
+    with _noting(problems, "the report"):
+        report.save_report(folder, missing)
+        terminal.output().print(f"report in {folder / 'report.md'}", soft_wrap=True)
     if json_file is not None:
-        write_json_value(report.rows_json(finished), json_file)
-    terminal.output().print(f"report in {folder / 'report.md'}", soft_wrap=True)
-    if not completed:
-        names = ", ".join(done.task.experiment.id for done in finished) or "none"
-        click.echo(f"sparelane: interrupted. Finished: {names}. Not finished: {', '.join(missing)}", err=True)
-    return completed
+        with _noting(problems, f'"{json_file}"'):
+            write_json_value(report.rows_json(finished), json_file)
+
+
+@contextmanager
+def _noting(problems: list[str], what: str) -> Iterator[None]:
+    """Notes what could not be written instead of failing, so that hours of other work are not lost."""
+    try:
+        yield
+    except (OSError, folders.SavedResultsError) as error:
+        problems.append(f"cannot write {what}: {error}")
 
 
 def show(done: Finished) -> None:
     """Prints one experiment's comparison."""
-    from sparelane.experiments.text import HEADINGS, cells
+    from sparelane.experiments.text import HEADINGS, effort_words, heading, table
 
     experiment, effort = done.task.experiment, done.task.effort
-    rows = (cells(row) for row in done.evaluation.rows)
-    terminal.show_table(f"{experiment.id}: {experiment.title}", HEADINGS, ("row", "metric", "reason"), rows)
+    rows, footnotes = table(done.evaluation.rows)
+    title = heading(experiment, effort)
+    terminal.show_table(title, HEADINGS, ("row", "metric", "reason"), rows)
     console = terminal.output()
-    details = f", {effort.seeds} seed{'s' if effort.seeds > 1 else ''}" if done.outcomes else ""
-    console.print(f"{experiment.source}{details}, {done.elapsed_s:.1f} s since the start")
-    for note in done.evaluation.notes:
-        console.print(note)
+    words = effort_words(experiment, effort)
+    details = ", ".join(part for part in (experiment.source, words, f"{done.elapsed_s:.1f} s since the start") if part)
+    fitted = (f"Fitted: {sentence}" for sentence in experiment.fitted)
+    console.print("\n".join([*footnotes, details, *fitted, *done.evaluation.notes]), markup=False)
     console.print()

@@ -73,6 +73,7 @@ class Outcome:
         series: time series, as `Result.series`; empty unless the scenario asks for any.
         packets: of one flow, as `Result.packets`; empty unless the scenario asks for any.
         digest: of the whole run.
+        cpu_s: seconds of processor time that it took: of no matter to any result.
     """
 
     flows: pl.DataFrame
@@ -81,6 +82,7 @@ class Outcome:
     series: pl.DataFrame
     packets: pl.DataFrame
     digest: str
+    cpu_s: float = field(default=0.0, compare=False)
 
     def without_tables(self) -> Outcome:
         """The same with empty tables, which keep their columns."""
@@ -138,8 +140,8 @@ class Row:
 
     @property
     def is_explained(self) -> bool:
-        """Whether the row deviates and has a reason."""
-        return self.deviates and bool(self.reason) and not self.reason.startswith(NOT_EXPLAINED)
+        """Whether the row deviates and has a reason that explains it."""
+        return self.deviates and self.reason not in ("", QUICK) and not self.reason.startswith(NOT_EXPLAINED)
 
     def to_json(self, experiment: str) -> Json:
         """The row as machines read it; `None` where there is no number."""
@@ -152,6 +154,7 @@ class Row:
             "ours": self.ours,
             "ci95": self.ci95,
             "difference": self.difference,
+            "is_loss_rate": self.is_loss_rate,
             "deviates": self.deviates,
             "reason": self.reason,
         }
@@ -204,7 +207,8 @@ class Evaluation:
         """Our number in the row with this name and metric.
 
         Raises:
-            MissingNumberError: there is no such row, or no run gave its number.
+            MissingRowError: there is no such row.
+            MissingNumberError: no run gave its number.
         """
         return _present(self._row(row, metric).ours, f'no run gave a number for the row "{row}", metric "{metric}"')
 
@@ -212,7 +216,8 @@ class Evaluation:
         """The paper's number in the row with this name and metric.
 
         Raises:
-            MissingNumberError: there is no such row, or the paper prints no number for it.
+            MissingRowError: there is no such row.
+            MissingNumberError: the paper prints no number for it.
         """
         return _present(self._row(row, metric).paper, f'no printed number in the row "{row}", metric "{metric}"')
 
@@ -220,11 +225,15 @@ class Evaluation:
         try:
             return self.find(row, metric)
         except KeyError:
-            raise MissingNumberError(f'there is no row "{row}" with the metric "{metric}"') from None
+            raise MissingRowError(f'there is no row "{row}" with the metric "{metric}"') from None
 
 
 class MissingNumberError(LookupError):
     """A number that a claim needs is not there; the message says which."""
+
+
+class MissingRowError(MissingNumberError):
+    """Nor is there a row for it."""
 
 
 def _present(value: float | None, problem: str) -> float:
@@ -327,20 +336,35 @@ class Experiment:
     claims: tuple[Claim, ...] = ()
     fitted: tuple[str, ...] = ()
 
+    def is_full(self, effort: Effort) -> bool:
+        """Whether an effort leaves out nothing of the full one; so it is, too, where nothing is simulated."""
+        return set(self.plan(effort)) == set(self.plan(self.full))
+
+    def is_quick(self, effort: Effort) -> bool:
+        """Whether an effort is a quick one, and less than the full one."""
+        return effort.name == "quick" and not self.is_full(effort)
+
     def judge(self, effort: Effort, outcomes: Outcomes) -> Evaluation:
-        """The evaluation, with a reason beside each row that deviates from the paper, or the words `NOT_EXPLAINED`."""
-        found = self.evaluate(effort, outcomes)
-        is_quick = effort.name == "quick" and bool(outcomes)
+        """The evaluation of outcomes, explained."""
+        return self.explain(effort, self.evaluate(effort, outcomes))
+
+    def explain(self, effort: Effort, found: Evaluation) -> Evaluation:
+        """The evaluation with a reason beside each row that deviates from the paper, or the words `NOT_EXPLAINED`.
+
+        Beside rows of a quick effort stands that reasons are for the full one.
+        """
+        is_quick = self.is_quick(effort)
         return replace(found, rows=tuple(self._explain(row, is_quick=is_quick) for row in found.rows))
 
     def _explain(self, row: Row, *, is_quick: bool) -> Row:
         if not row.deviates:
-            return row
+            return replace(row, reason="")
         return replace(row, reason=QUICK if is_quick else self.reasons.get((row.row, row.metric), NOT_EXPLAINED))
 
     def check(self, effort: Effort, evaluation: Evaluation) -> tuple[Verdict, ...]:
-        """What becomes of each claim."""
-        return tuple(claim.check(effort, evaluation) for claim in self.claims)
+        """What becomes of each claim: a quick effort is held to the quick bands, any other to the full ones."""
+        held_to = self.quick if self.is_quick(effort) else self.full
+        return tuple(claim.check(held_to, evaluation) for claim in self.claims)
 
     def unneeded_reasons(self, evaluation: Evaluation) -> list[tuple[str, str]]:
         """Row and metric of the reasons that no row of the evaluation, one at the full effort, needs."""

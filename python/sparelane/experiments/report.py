@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import tempfile
@@ -11,11 +12,11 @@ from typing import Any
 
 import polars as pl
 
-from sparelane import _native
-from sparelane.experiments import plots
-from sparelane.experiments.base import Json, Row
+from sparelane.experiments import page, plots, registry, saved
+from sparelane.experiments.base import Json, Verdict
 from sparelane.experiments.runner import Finished
-from sparelane.experiments.text import HEADINGS, cells
+from sparelane.experiments.saved import Saved
+from sparelane.experiments.text import effort_words
 from sparelane.frames import write_csv, write_json_value, write_parquet
 
 ROW_SCHEMA = {
@@ -27,6 +28,7 @@ ROW_SCHEMA = {
     "ours": pl.Float64,
     "ci95": pl.Float64,
     "difference": pl.Float64,
+    "is_loss_rate": pl.Boolean,
     "deviates": pl.Boolean,
     "reason": pl.String,
 }
@@ -56,89 +58,76 @@ def save_experiment(finished: Finished, folder: Path) -> None:
 
 
 def _write_experiment(finished: Finished, place: Path) -> None:
+    saved.write(finished, place)
     rows = rows_json([finished])
-    write_json_value(rows, place / "rows.json")
     write_csv(pl.DataFrame(rows, schema=ROW_SCHEMA), place / "rows.csv")
     for name, curve in finished.evaluation.curves.items():
         write_csv(curve, place / f"{name}.csv")
+    words = effort_words(finished.task.experiment, finished.task.effort)
     with plots.style():
-        plots.save(finished.task.experiment.draw(finished.evaluation), place)
+        drawing = finished.task.experiment.draw(finished.evaluation)
+        plots.say_effort(drawing, words)
+        plots.save(drawing, place)
     for simulation, outcome in finished.outcomes.items():
         if simulation.keep_flows:
             (place / "flows").mkdir(exist_ok=True)
             write_parquet(outcome.flows, place / "flows" / f"{_file_name(simulation.label)}.parquet")
 
 
-def save_report(finished: Sequence[Finished], unfinished: Sequence[str], folder: Path) -> None:
-    """Writes `report.md` and `report.json`: all comparisons, with what each one assumes.
+def save_report(folder: Path, unfinished: Sequence[str]) -> None:
+    """Writes `report.md` and `report.json` over all results that the folder holds, also those of earlier runs.
 
     Raises:
         OSError: the folder cannot be written.
+        SavedResultsError: the results of an earlier run cannot be read.
     """
-    (folder / "report.md").write_text(_markdown(finished, unfinished), encoding="utf-8")
+    results, _ = saved.read_all(folder, registry())
+    text = page.markdown(results, lambda one: f"{one.experiment.id}/{saved.FIGURE}", unfinished=unfinished)
+    (folder / "report.md").write_text(text, encoding="utf-8")
     content = {
-        "version": _native.__version__,
-        "experiments": [_experiment_json(done) for done in finished],
+        "version": saved.version(),
+        "experiments": [_experiment_json(one) for one in results],
         "unfinished": list(unfinished),
     }
     write_json_value(content, folder / "report.json")
 
 
-def _experiment_json(done: Finished) -> dict[str, Any]:
-    experiment, effort = done.task.experiment, done.task.effort
+def _experiment_json(one: Saved) -> dict[str, Any]:
+    experiment, effort = one.experiment, one.effort
     return {
         "id": experiment.id,
         "title": experiment.title,
         "source": experiment.source,
         "method": experiment.method,
         "assumptions": list(experiment.assumptions),
+        "fitted": list(experiment.fitted),
         "effort": {"name": effort.name, "seeds": effort.seeds, "stop_s": effort.stop_s},
-        "rows": [row.to_json(experiment.id) for row in done.evaluation.rows],
-        "notes": list(done.evaluation.notes),
+        "version": one.version,
+        "day": one.day,
+        "outdated": one.is_outdated,
+        "rows": [row.to_json(experiment.id) for row in one.evaluation.rows],
+        "claims": [_claim_json(verdict) for verdict in one.verdicts],
+        "unneeded_reasons": [{"row": row, "metric": metric} for row, metric in one.unneeded_reasons],
+        "notes": list(one.evaluation.notes),
         "runs": [
-            {
-                "label": simulation.label,
-                "scenario": simulation.scenario,
-                "settings": list(simulation.settings),
-                "seed": simulation.seed,
-                "digest": outcome.digest,
-            }
-            for simulation, outcome in done.outcomes.items()
+            {"scenario": scenario, "settings": list(settings), "seed": seed, "cpu_s": spent}
+            for (scenario, settings, seed), spent in one.cpu_s.items()
         ],
     }
 
 
-def _markdown(finished: Sequence[Finished], unfinished: Sequence[str]) -> str:
-    parts = [
-        "# The papers' numbers beside ours\n",
-        f"sparelane {_native.__version__}. Intervals hold 95 % (Student's t over the seeds). "
-        "A difference is ours less the paper's.\n",
-    ]
-    parts += [_section(done) for done in finished]
-    if unfinished:
-        parts.append("## Not finished\n\n" + "".join(f"- {id}\n" for id in unfinished))
-    return "\n".join(parts)
-
-
-def _section(done: Finished) -> str:
-    experiment, effort = done.task.experiment, done.task.effort
-    runs = f"{effort.name}: {effort.seeds} seed{'s' if effort.seeds > 1 else ''}" if done.outcomes else "no simulation"
-    length = f", runs of {effort.stop_s:g} s" if effort.stop_s else ""
-    lines = [
-        f"## {experiment.id}: {experiment.title}\n",
-        f"Source: {experiment.source}. {experiment.method} ({runs}{length}.)\n",
-        _table(done.evaluation.rows),
-        f"![{experiment.title}]({experiment.id}/figure.png)\n",
-    ]
-    if done.evaluation.notes:
-        lines.append("".join(f"{note}\n" for note in done.evaluation.notes))
-    lines.append("Assumptions:\n\n" + "".join(f"- {assumption}\n" for assumption in experiment.assumptions))
-    return "\n".join(lines)
-
-
-def _table(rows: Sequence[Row]) -> str:
-    lines = [HEADINGS, tuple("---" for _ in HEADINGS), *(cells(row) for row in rows)]
-    return "".join(f"| {' | '.join(text.replace('|', '/') for text in line)} |\n" for line in lines)
+def _claim_json(verdict: Verdict) -> dict[str, Any]:
+    """A claim as machines read it; a bound that is not there is null."""
+    limits = verdict.band or (-math.inf, math.inf)
+    low, high = (None if math.isinf(limit) else limit for limit in limits)
+    return {
+        "claim": verdict.text,
+        "value": verdict.value,
+        "low": low,
+        "high": high,
+        "holds": verdict.holds,
+        "problem": verdict.problem,
+    }
 
 
 def _file_name(label: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from sparelane import library
 from sparelane.api import run
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcome, Outcomes, Simulation
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcome, Outcomes, Simulation, Verdict
 from sparelane.result import Result
 
 # How long the main thread sleeps between looks at the workers, seconds: also how long Ctrl-C may take to be seen.
@@ -36,6 +36,17 @@ class Finished:
     evaluation: Evaluation
     outcomes: Outcomes
     elapsed_s: float
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What becomes of the experiment's claims."""
+        return self.task.experiment.check(self.task.effort, self.evaluation)
+
+    @property
+    def unneeded_reasons(self) -> list[tuple[str, str]]:
+        """Row and metric of reasons that no row needs; none are known where the effort was not the full one."""
+        experiment = self.task.experiment
+        return experiment.unneeded_reasons(self.evaluation) if experiment.is_full(self.task.effort) else []
 
     def without_tables(self) -> Finished:
         """The same with empty tables, for when they are saved: those of a full evaluation fill gigabytes."""
@@ -90,9 +101,10 @@ class _Crew:
             return not self._cancelled.is_set()
 
         path = library.find(simulation.scenario)
+        began_s = time.thread_time()
         outcome = distil(run(path, seed=simulation.seed, set=simulation.settings, progress=progress))
         self._done[simulation] = 1.0
-        return outcome
+        return replace(outcome, cpu_s=time.thread_time() - began_s)
 
     def wait_for(self, plan: Sequence[Simulation], report: Callable[[float], None]) -> None:
         """Returns when the plan's simulations are done; raises what the first failing one raised."""

@@ -1,12 +1,71 @@
-"""Rows as people read them: the same words in the terminal and in the report."""
+"""Rows and claims as people read them: the same words in the terminal and in the report."""
 
 from __future__ import annotations
 
-from sparelane.experiments.base import Row
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from sparelane.experiments.base import Band, Effort, Experiment, Row, Verdict
 from sparelane.experiments.statistics import SMALLEST_SHARE_PERCENT, compares_as_ratio, share_ratio
 
 HEADINGS = ("row", "metric", "paper", "ours", "difference", "reason")
+CLAIM_HEADINGS = ("claim", "number", "band", "verdict")
 NOTHING = "–"
+# A reason that is repeated and longer than this stands below the table, once.
+SHORT_REASON = 20
+
+
+def effort_words(experiment: Experiment, effort: Effort) -> str:
+    """The effort in a few words: "quick, 1 seed" or "10 seeds"; nothing where nothing is simulated."""
+    if not experiment.plan(effort):
+        return ""
+    seeds = f"{effort.seeds} seed{'s' if effort.seeds > 1 else ''}"
+    return f"quick, {seeds}" if experiment.is_quick(effort) else seeds
+
+
+def heading(experiment: Experiment, effort: Effort) -> str:
+    """An experiment's id and title; of a quick run it says so, with the number of seeds."""
+    words = f" ({effort_words(experiment, effort)})" if experiment.is_quick(effort) else ""
+    return f"{experiment.id}: {experiment.title}{words}"
+
+
+def table(rows: Sequence[Row]) -> tuple[list[tuple[str, ...]], list[str]]:
+    """The texts of all rows, and the footnotes: reasons that stand beside several rows, which name them by number."""
+    counts = Counter(row.reason for row in rows)
+    repeated = [reason for reason, count in counts.items() if count > 1 and len(reason) > SHORT_REASON]
+    marks = {reason: f"[{index}]" for index, reason in enumerate(repeated, 1)}
+    texts: list[tuple[str, ...]] = [(*cells(row)[:-1], marks.get(row.reason, row.reason)) for row in rows]
+    return texts, [f"{mark} {reason}" for reason, mark in marks.items()]
+
+
+def claim_cells(verdict: Verdict) -> tuple[str, str, str, str]:
+    """One text for each of `CLAIM_HEADINGS`."""
+    value = NOTHING if verdict.value is None else _plain(verdict.value)
+    return verdict.text, value, NOTHING if verdict.band is None else band(verdict.band), outcome(verdict)
+
+
+def outcome(verdict: Verdict) -> str:
+    """Whether the claim holds, or why that is not known."""
+    if verdict.holds is None:
+        return "not checked by a quick run"
+    if verdict.holds:
+        return "holds"
+    return f"fails: {verdict.problem}" if verdict.problem else "fails"
+
+
+def band(limits: Band) -> str:
+    """A band in words."""
+    low, high = limits
+    if math.isinf(low) and math.isinf(high):
+        return "any number"
+    if math.isinf(high):
+        return f"at least {_plain(low)}"
+    return f"at most {_plain(high)}" if math.isinf(low) else f"{_plain(low)} to {_plain(high)}"
+
+
+def _plain(value: float) -> str:
+    return f"{value:.4g}".replace("-", "−")
 
 
 def cells(row: Row) -> tuple[str, str, str, str, str, str]:
@@ -52,7 +111,7 @@ def difference(row: Row) -> str:
 
 
 def _has_ratio(ours: float, paper: float, row: Row) -> bool:
-    return paper >= SMALLEST_SHARE_PERCENT and compares_as_ratio(ours, paper, is_loss_rate=row.is_loss_rate)
+    return min(ours, paper) >= SMALLEST_SHARE_PERCENT and compares_as_ratio(ours, paper, is_loss_rate=row.is_loss_rate)
 
 
 def _ratio(ours: float, paper: float) -> str:

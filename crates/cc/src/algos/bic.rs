@@ -25,7 +25,8 @@ use crate::increase::{Increase, counted_bytes};
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
+    Windowed,
 };
 
 const MAX_INCREMENT: Param = Param {
@@ -78,6 +79,7 @@ pub const CONTROLLER: Controller = Controller {
         INITIAL_SSTHRESH,
         SLOW_START_LIMIT,
         GROWTH_LIMIT,
+        SLOW_START,
         MAX_INCREMENT,
         LOW_WINDOW,
         SMOOTH_PART,
@@ -172,7 +174,7 @@ impl WindowLaw for Bic {
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         let mss = cx.mss_bytes;
         let price = self.segments_per_increase(window.cwnd / mss) * mss;
-        self.increase.grow(window, self.counted_bytes, price, counted_bytes(ack).div_ceil(mss), mss);
+        self.increase.grow(window, self.counted_bytes, price, ack.acked_bytes.div_ceil(mss), mss);
     }
 
     /// Whole segments, rounded down.

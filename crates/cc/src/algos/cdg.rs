@@ -97,6 +97,7 @@ const ITS_HYSTART: HyStartConfig = HyStartConfig {
     least_rise: Dur::ZERO,
     most_rise: Dur::MAX,
     floor: Dur::from_us(125),
+    is_todays: false,
 };
 
 /// What the catalogue says of it.
@@ -308,6 +309,7 @@ mod tests {
     use super::*;
     use crate::contract::CongestionControl;
     use crate::param::UNBOUNDED;
+    use crate::window::SlowStart;
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 1000;
@@ -334,8 +336,13 @@ mod tests {
 
     impl Flow {
         fn new(config: CdgConfig, seed: u64) -> Flow {
-            let window =
-                WindowConfig { initial_window: 100, initial_ssthresh: 2, slow_start_limit: 1, growth_limit: UNBOUNDED };
+            let window = WindowConfig {
+                initial_window: 100,
+                initial_ssthresh: 2,
+                slow_start_limit: 1,
+                growth_limit: UNBOUNDED,
+                slow_start: SlowStart::Standard,
+            };
             let rng = Stream::new(seed, Domain::Test, 0);
             let controller = Windowed::new(Cdg::new(config), window, MSS);
             let mut flow = Flow { controller, rng, cwnd_limited: false };
@@ -455,6 +462,7 @@ mod tests {
                 initial_ssthresh: UNBOUNDED,
                 slow_start_limit: 1,
                 growth_limit: UNBOUNDED,
+                slow_start: SlowStart::Standard,
             };
             let mut controller = Windowed::new(Cdg::new(LINUX), config, MSS);
             let mut rng = Stream::new(1, Domain::Test, 0);

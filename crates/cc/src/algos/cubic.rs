@@ -1,7 +1,7 @@
 //! CUBIC: the window grows as a cubic of the time since the last cut, whatever the round-trip time.
 //!
 //! Source: RFC 9438. Windows are in segments inside the law, as in the RFC. Cube roots come from `libm` and not the
-//! platform, so that results repeat anywhere. HyStart++ is not part of this law.
+//! platform, so that results repeat anywhere. HyStart++ is a setting of slow start (`slow_start`).
 //!
 //! CUBIC as of Linux 2.6.32 (tcp_cubic.c 2.3): `initial_window = 3` (2 with segments beyond 1460 bytes),
 //! `hystart = true`, `hystart_divisor = 16`, `hystart_least_rise = "2ms"`. That of Red Hat's 2.6.32 has later changes:
@@ -12,18 +12,25 @@
 //! With `reno_estimate = "linux"` eq. (4) is as there: it counts acknowledgments, and grows by 3 (1 - beta) / (1 + beta)
 //! also beyond the window before the cut.
 //!
-//! What still differs there from RFC 9438 and from us: Reno's estimate is reached within a round trip and not at once.
+//! CUBIC as of Linux 6.12: `like = "linux"`, with today's HyStart unless `hystart = false` (`cubic/linux.rs`). It has
+//! constants of its own for the parameters from `c` to `reno_estimate`.
+//!
+//! What still differs in Linux 2.6.32 from RFC 9438 and from us: Reno's estimate is reached within a round trip and not at once.
 //! The cubic looks ahead by the least round-trip time, not by the smoothed one, without the bound of 1.5 cwnd, at most
 //! 32 times a second; where it is below the window, the window grows by a hundredth of a segment a round trip. Pauses
 //! of the application count as time. beta is 717/1024 and C 410/1024; windows are whole segments, and time is in ticks.
+
+mod linux;
 
 use crate::contract::{Ack, Congestion, Cx};
 use crate::hystart::{HYSTART, HYSTART_DIVISOR, HYSTART_LEAST_RISE, HyStart, HyStartConfig};
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
+    Windowed,
 };
+use linux::LinuxCubic;
 use sparelane_core::{Dur, Time};
 
 const C: Param = Param {
@@ -66,6 +73,14 @@ const RENO_ESTIMATE: Param = Param {
     source: "RFC 9438 section 4.3; Linux",
 };
 
+const LIKE: Param = Param {
+    name: "like",
+    kind: Kind::Choice(&["rfc", "linux"]),
+    default: DefaultValue::Word("rfc"),
+    meaning: "whether the law is that of RFC 9438, as the other parameters say, or that of Linux 6.12, HyStart included",
+    source: "RFC 9438; Linux tcp_cubic.c",
+};
+
 /// What the catalogue says of it.
 pub const CONTROLLER: Controller = Controller {
     name: "cubic",
@@ -76,6 +91,7 @@ pub const CONTROLLER: Controller = Controller {
         INITIAL_SSTHRESH,
         SLOW_START_LIMIT,
         GROWTH_LIMIT,
+        SLOW_START,
         C,
         BETA,
         FAST_CONVERGENCE,
@@ -84,8 +100,14 @@ pub const CONTROLLER: Controller = Controller {
         HYSTART,
         HYSTART_DIVISOR,
         HYSTART_LEAST_RISE,
+        LIKE,
     ],
     make: |values, plan| {
+        if values.word(&LIKE) == "linux" {
+            let has_hystart = values.given(HYSTART.name).is_none() || values.flag(&HYSTART);
+            let law = LinuxCubic::new(has_hystart.then(|| HyStartConfig::of_today(values)));
+            return Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)));
+        }
         let config = CubicConfig {
             c: values.number(&C),
             beta: values.number(&BETA),
@@ -213,9 +235,7 @@ impl WindowLaw for Cubic {
             (target - cwnd) / cwnd * acked
         };
         if self.config.growth_before_loss > 0.0 && self.w_max == 0.0 {
-            // The end of a repair acknowledges what had arrived before.
-            let arrived = ack.acked_bytes.min(ack.delivered_bytes) as f64 / mss;
-            growth = growth.max(self.config.growth_before_loss * arrived);
+            growth = growth.max(self.config.growth_before_loss * acked);
         }
         // At a large window an acknowledgment is worth less than a byte.
         let bytes = growth * mss + epoch.fraction;

@@ -125,6 +125,7 @@ mod tests {
     use super::*;
     use crate::contract::CongestionControl;
     use crate::param::UNBOUNDED;
+    use crate::window::SlowStart;
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 1000;
@@ -137,7 +138,13 @@ mod tests {
     /// Beyond slow start, with a window of so many segments.
     fn controller(segments: u64, alpha: f64) -> Windowed<Dctcp> {
         let (initial_window, initial_ssthresh) = (segments, 2);
-        let config = WindowConfig { initial_window, initial_ssthresh, slow_start_limit: 1, growth_limit: UNBOUNDED };
+        let config = WindowConfig {
+            initial_window,
+            initial_ssthresh,
+            slow_start_limit: 1,
+            growth_limit: UNBOUNDED,
+            slow_start: SlowStart::Standard,
+        };
         Windowed::new(Dctcp::new(1.0 / 16.0, alpha), config, MSS)
     }
 

@@ -19,7 +19,6 @@
 //! FAST.
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
-use crate::increase::counted_bytes;
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::round::Round;
@@ -148,7 +147,7 @@ impl WindowLaw for Fast {
 
     fn grow(&mut self, window: &mut Window, ack: &Ack, _cx: &mut Cx<'_>) {
         let Stage::Move { growth } = self.stage else { return };
-        let bytes = growth * counted_bytes(ack) as f64 + self.fraction;
+        let bytes = growth * ack.acked_bytes as f64 + self.fraction;
         window.cwnd += bytes as u64;
         self.fraction = bytes.fract();
     }
@@ -168,6 +167,7 @@ mod tests {
     use super::*;
     use crate::contract::CongestionControl;
     use crate::param::UNBOUNDED;
+    use crate::window::SlowStart;
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 8948;
@@ -180,8 +180,13 @@ mod tests {
 
     impl Life {
         fn new(initial_window: u64, initial_ssthresh: u64, alpha: f64) -> Life {
-            let config =
-                WindowConfig { initial_window, initial_ssthresh, slow_start_limit: 1, growth_limit: UNBOUNDED };
+            let config = WindowConfig {
+                initial_window,
+                initial_ssthresh,
+                slow_start_limit: 1,
+                growth_limit: UNBOUNDED,
+                slow_start: SlowStart::Standard,
+            };
             let controller = Windowed::new(Fast::new(alpha, 0.5), config, MSS);
             Life { controller, rng: Stream::new(1, Domain::Test, 0) }
         }

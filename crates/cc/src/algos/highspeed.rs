@@ -14,10 +14,11 @@
 //! b(w) in two decimals, takes the row for a loss, and the share, of what is in flight, and has 53,667 for 53,677.
 
 use crate::contract::{Ack, Congestion, Cx};
-use crate::increase::{Increase, counted_bytes};
+use crate::increase::Increase;
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
+    Windowed,
 };
 
 /// What the catalogue says of it.
@@ -25,7 +26,7 @@ pub const CONTROLLER: Controller = Controller {
     name: "highspeed",
     summary: "the larger the window, the faster it grows and the less a loss takes",
     source: "RFC 3649; Linux 2.6.32",
-    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT],
+    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START],
     make: |values, plan| Ok(Box::new(Windowed::new(HighSpeed::default(), WindowConfig::of(values), plan.mss_bytes))),
 };
 
@@ -70,7 +71,7 @@ impl WindowLaw for HighSpeed {
     #[inline]
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         self.seek(window.cwnd / cx.mss_bytes);
-        let earned = counted_bytes(ack) * (self.row as u64 + 1);
+        let earned = ack.acked_bytes * (self.row as u64 + 1);
         let price = window.cwnd;
         self.increase.grow(window, earned, price, u64::MAX, cx.mss_bytes);
     }

@@ -27,7 +27,8 @@ use crate::increase::{Increase, counted_bytes};
 use crate::param::{DefaultValue, Kind, Param};
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
+    Windowed,
 };
 use sparelane_core::{Dur, Rate, Time};
 
@@ -52,7 +53,15 @@ pub const CONTROLLER: Controller = Controller {
     name: "h-tcp",
     summary: "growth by the time since the last loss, and a cut by the queue",
     source: "Leith and Shorten, PFLDnet 2004; Linux 2.6.32",
-    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, RTT_SCALING, BANDWIDTH_SWITCH],
+    params: &[
+        INITIAL_WINDOW,
+        INITIAL_SSTHRESH,
+        SLOW_START_LIMIT,
+        GROWTH_LIMIT,
+        SLOW_START,
+        RTT_SCALING,
+        BANDWIDTH_SWITCH,
+    ],
     make: |values, plan| {
         let law = HTcp::new(values.flag(&RTT_SCALING), values.flag(&BANDWIDTH_SWITCH));
         Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
@@ -250,7 +259,7 @@ impl WindowLaw for HTcp {
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         let earned = self.counted_bytes.saturating_mul(self.alpha);
         let price = window.cwnd * ONE;
-        let most = counted_bytes(ack).div_ceil(cx.mss_bytes);
+        let most = ack.acked_bytes.div_ceil(cx.mss_bytes);
         if self.increase.grow(window, earned, price, most, cx.mss_bytes) {
             self.alpha = self.alpha_after(self.since_loss(cx.now));
         }

@@ -10,17 +10,20 @@
 //! worth beyond slow start down to 128ths of a segment; where that is nothing, from a window of 128 rho^2 segments,
 //! growth is NewReno's. With `rounding = "none"` it is that of the paper.
 //!
-//! Where we differ: Linux begins with rho segments, which is one on a short path, whatever the initial window; here
-//! that is set by `initial_window`. In slow start the whole part of rho is 16 at most, as in later versions. Linux
-//! keeps rho at 1 if there is no round-trip time when the connection begins; we take it when there is one. Linux counts
-//! acknowledgments (`growth_limit = 1`), not segments.
+//! With `like = "linux"` it is that of Linux 6.12, too, in what it begins with and counts: the first window has rho segments,
+//! rounded down, which is one on a short path, whatever `initial_window` says; and while nothing is lost an acknowledgment
+//! counts as one segment, whatever it covers.
+//!
+//! Where we differ: by default the first window is that of `initial_window`, and segments count. In slow start the whole part of
+//! rho is 16 at most, as in later versions than 2.6.32. Linux keeps rho at 1 if there is no round-trip time when the connection
+//! begins; we take it when there is one.
 //!
 //! Where others differ: the paper also spaces segments and estimates the bandwidth at the start. ns-3 (TcpHybla) has a
 //! reference of 50 ms, takes the least round-trip time in whole milliseconds, rounds nothing else, and halves what is
 //! in flight. It takes it only when the smoothed time equals it, which is hardly ever: rho stays 1 (3.44).
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
-use crate::increase::{Increase, counted_bytes};
+use crate::increase::Increase;
 use crate::param::{DefaultValue, Kind, Param};
 use crate::registry::Controller;
 use crate::window::{
@@ -44,14 +47,23 @@ const ROUNDING: Param = Param {
     source: "Linux; none in the paper",
 };
 
+const LIKE: Param = Param {
+    name: "like",
+    kind: Kind::Choice(&["segments", "linux"]),
+    default: DefaultValue::Word("segments"),
+    meaning: "whether segments count and the first window is set, or the first window is rho and acknowledgments count (linux)",
+    source: "Linux tcp_hybla.c",
+};
+
 /// What the catalogue says of it.
 pub const CONTROLLER: Controller = Controller {
     name: "hybla",
     summary: "NewReno as on a path with a shorter round trip",
     source: "Caini and Firrincieli, 2004; Linux 2.6.32",
-    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, REFERENCE_RTT, ROUNDING],
+    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, REFERENCE_RTT, ROUNDING, LIKE],
     make: |values, plan| {
-        let law = Hybla::new(values.span(&REFERENCE_RTT), values.word(&ROUNDING) == "linux");
+        let counts_acks = values.word(&LIKE) == "linux";
+        let law = Hybla::new(values.span(&REFERENCE_RTT), values.word(&ROUNDING) == "linux", counts_acks);
         Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
     },
 };
@@ -82,6 +94,8 @@ const STEP: u64 = ONE / 128;
 pub struct Hybla {
     reference_rtt: Dur,
     rounds: bool,
+    /// As in Linux, which also begins with rho segments.
+    counts_acks: bool,
     least_srtt: Dur,
     rho: u64,
     /// What an acknowledged segment adds in slow start: 2^rho - 1.
@@ -93,11 +107,12 @@ pub struct Hybla {
 }
 
 impl Hybla {
-    /// A law with this reference, that rounds as Linux does or not at all.
-    pub fn new(reference_rtt: Dur, rounds: bool) -> Hybla {
+    /// A law with this reference, that rounds as Linux does or not at all, and counts as Linux does or segments.
+    pub fn new(reference_rtt: Dur, rounds: bool, counts_acks: bool) -> Hybla {
         Hybla {
             reference_rtt,
             rounds,
+            counts_acks,
             least_srtt: Dur::MAX,
             rho: RHO_ONE,
             slow_start_step: ONE,
@@ -134,6 +149,15 @@ impl Hybla {
 }
 
 impl WindowLaw for Hybla {
+    fn start(&mut self, window: &mut Window, cx: &mut Cx<'_>) {
+        if self.counts_acks {
+            if let Some(srtt) = cx.srtt {
+                self.renew_rho(srtt);
+            }
+            window.cwnd = self.rho / RHO_ONE * cx.mss_bytes;
+        }
+    }
+
     #[inline]
     fn observe(&mut self, _window: &mut Window, _ack: &Ack, cx: &mut Cx<'_>) {
         if let Some(srtt) = cx.srtt
@@ -146,6 +170,7 @@ impl WindowLaw for Hybla {
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, counted_bytes: u64, cx: &mut Cx<'_>) {
         let before = window.cwnd;
         if ack.phase == Phase::Open {
+            let counted_bytes = if self.counts_acks { cx.mss_bytes } else { counted_bytes };
             self.by_segment(window, counted_bytes, self.slow_start_step, cx.mss_bytes);
         } else {
             window.cwnd += counted_bytes;
@@ -159,14 +184,15 @@ impl WindowLaw for Hybla {
         let before = window.cwnd;
         let rho_squared = self.rho * self.rho;
         let worth = rho_squared / STEP / (window.cwnd / mss);
+        let counted_bytes = if self.counts_acks { mss } else { ack.acked_bytes };
         if ack.phase != Phase::Open {
-            self.by_window(window, counted_bytes(ack), ONE, mss);
+            self.by_window(window, ack.acked_bytes, ONE, mss);
         } else if !self.rounds {
-            self.by_window(window, counted_bytes(ack), rho_squared, mss);
+            self.by_window(window, counted_bytes, rho_squared, mss);
         } else if worth > 0 {
-            self.by_segment(window, counted_bytes(ack), worth * STEP, mss);
+            self.by_segment(window, counted_bytes, worth * STEP, mss);
         } else {
-            self.by_window(window, counted_bytes(ack), ONE, mss);
+            self.by_window(window, counted_bytes, ONE, mss);
         }
         window.cwnd = window.cwnd.min(WINDOW_MAX * mss).max(before);
     }
@@ -192,7 +218,7 @@ mod tests {
 
     /// A law with a reference of 25 ms that has seen this round-trip time.
     fn on_path(srtt_ms: u64, rounds: bool) -> Hybla {
-        let mut law = Hybla::new(Dur::from_ms(25), rounds);
+        let mut law = Hybla::new(Dur::from_ms(25), rounds, false);
         law.renew_rho(Dur::from_ms(srtt_ms));
         law
     }
@@ -223,7 +249,7 @@ mod tests {
     #[test]
     fn rho_follows_the_least_smoothed_round_trip_time() {
         let mut rng = Stream::new(1, Domain::Test, 0);
-        let mut law = Hybla::new(Dur::from_ms(25), true);
+        let mut law = Hybla::new(Dur::from_ms(25), true, false);
         let mut window = Window { cwnd: 10 * MSS, ssthresh: 0 };
         let rhos = [100, 50, 75].map(|srtt_ms| {
             let srtt = Some(Dur::from_ms(srtt_ms));
@@ -279,5 +305,26 @@ mod tests {
         let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
         let window = Window { cwnd: 101 * MSS, ssthresh: 0 };
         assert_eq!(law.cut(&window, 0, Congestion::Loss { flight_bytes: 0 }, &mut cx), 50 * MSS);
+    }
+    /// 100 ms are four references: four segments, and each of four acknowledgments of two segments adds 2^4 - 1 = 15. From a
+    /// window of 64 segments on, an acknowledgment adds 16 / 64 of one.
+    #[test]
+    fn linux_begins_with_rho_segments_and_counts_acknowledgments() {
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let srtt = Some(Dur::from_ms(100));
+        let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt, min_rtt: srtt, rng: &mut rng };
+        let mut law = Hybla::new(Dur::from_ms(25), true, true);
+        let mut window = Window { cwnd: 10 * MSS, ssthresh: 64 * MSS };
+        law.start(&mut window, &mut cx);
+        assert_eq!(window.cwnd, 4 * MSS);
+        let ack = Ack::in_sequence(2 * MSS);
+        (0..4).for_each(|_| law.slow_start(&mut window, &ack, 2 * MSS, &mut cx));
+        assert_eq!(window.cwnd, 64 * MSS);
+        (0..4).for_each(|_| law.grow(&mut window, &ack, &mut cx));
+        assert_eq!(window.cwnd, 65 * MSS);
+        let short = Some(Dur::from_ms(20));
+        law = Hybla::new(Dur::from_ms(25), true, true);
+        law.start(&mut window, &mut Cx { srtt: short, ..cx });
+        assert_eq!(window.cwnd, MSS);
     }
 }

@@ -5,17 +5,20 @@
 //! Needs one-way delays, of clocks that differ by a constant. The delay in queues is the least of the last few samples above
 //! the least of the last ten minutes. Each acknowledgment moves the window by GAIN (1 - queuing / TARGET) acked MSS / cwnd
 //! bytes (section 2.4.2): by a segment a round trip where the queue is empty, not at all at the target, and down beyond.
-//! The window is no larger than what was in flight and ALLOWED_INCREASE segments more, and no smaller than MIN_CWND. A loss
-//! halves it. There is no slow start, not after a timeout either.
+//! A flow that has too little to send, and not the window, to thank for what is in flight keeps its window at that and
+//! ALLOWED_INCREASE segments more at most; no window is smaller than MIN_CWND. A loss halves it. There is no slow start, not
+//! after a timeout either.
 //!
-//! Where we differ: the congestion timeout is the transport's retransmission timeout. The window holds while a loss is
+//! Where we differ: the RFC has the bound of ALLOWED_INCREASE for every flow. Where data goes in chunks, up to a chunk of the
+//! window stays empty until there is room for all of it; the bound would then take what the flow had just grown by, for ever.
+//! It is there for flows that are short of data, and here for them only. The congestion timeout is the transport's retransmission timeout. The window holds while a loss is
 //! repaired. A late-comer sees the queue of others as part of the path, as the RFC says it may.
 
 use crate::contract::{Ack, Congestion, Cx, Needs, Phase};
 use crate::delay::{BASE_HISTORY, CURRENT_FILTER, Delays};
 use crate::param::{DefaultValue, Kind, Param, UNBOUNDED, Unit};
 use crate::registry::Controller;
-use crate::window::{INITIAL_WINDOW, Window, WindowConfig, WindowLaw, Windowed};
+use crate::window::{INITIAL_WINDOW, SlowStart, Window, WindowConfig, WindowLaw, Windowed};
 use sparelane_core::Dur;
 
 const TARGET: Param = Param {
@@ -72,7 +75,13 @@ pub const CONTROLLER: Controller = Controller {
             fraction: 0.0,
         };
         let initial_window = values.whole(&SMALL_INITIAL_WINDOW);
-        let config = WindowConfig { initial_window, initial_ssthresh: 2, slow_start_limit: 1, growth_limit: UNBOUNDED };
+        let config = WindowConfig {
+            initial_window,
+            initial_ssthresh: 2,
+            slow_start_limit: 1,
+            growth_limit: UNBOUNDED,
+            slow_start: SlowStart::Standard,
+        };
         Ok(Box::new(Windowed::new(law, config, plan.mss_bytes)))
     },
 };
@@ -121,7 +130,8 @@ impl WindowLaw for Ledbat {
             return;
         }
         let increase = (self.allowed_increase * cx.mss_bytes as f64) as u64;
-        self.most_bytes = ack.in_flight_bytes + ack.delivered_bytes + increase;
+        let flight_bytes = ack.in_flight_bytes + ack.delivered_bytes;
+        self.most_bytes = if ack.cwnd_limited { u64::MAX } else { flight_bytes + increase };
         window.cwnd = window.cwnd.min(self.most_bytes).max(self.min_window * cx.mss_bytes);
         if self.off_target < 0.0 {
             self.change(window, ack, cx.mss_bytes);
@@ -178,14 +188,16 @@ mod tests {
             call(&mut *self.controller, &mut cx)
         }
 
-        /// A window of 20 segments comes back with so much delay, and so many bytes were in flight; the window afterwards.
+        /// A window of 20 segments comes back with so much delay, and so many bytes are in flight still; the window afterwards.
         fn round(&mut self, delay_ms: u64, in_flight_bytes: u64) -> u64 {
-            for _ in 0..20 {
-                let one_way_delay = Some(Dur::from_ms(delay_ms));
-                let ack = Ack { one_way_delay, in_flight_bytes, ..Ack::in_sequence(MSS) };
-                self.cx(|cc, cx| cc.on_ack(&ack, cx));
-            }
+            (0..20).for_each(|_| self.acknowledge(delay_ms, in_flight_bytes, true));
             self.controller.limits().cwnd_bytes
+        }
+
+        fn acknowledge(&mut self, delay_ms: u64, in_flight_bytes: u64, cwnd_limited: bool) {
+            let one_way_delay = Some(Dur::from_ms(delay_ms));
+            let ack = Ack { one_way_delay, in_flight_bytes, cwnd_limited, ..Ack::in_sequence(MSS) };
+            self.cx(|cc, cx| cc.on_ack(&ack, cx));
         }
     }
 
@@ -205,10 +217,21 @@ mod tests {
     }
 
     #[test]
-    fn the_window_is_at_most_a_segment_above_what_was_in_flight() {
+    fn the_window_of_a_flow_short_of_data_is_at_most_a_segment_above_what_was_in_flight() {
         let mut life = Life::new();
-        assert_eq!(life.round(30, 6 * MSS), 8 * MSS, "6, the one acknowledged, and one more");
-        assert_eq!(life.round(30, 0), 2 * MSS);
+        let mut after = |in_flight_bytes| {
+            life.acknowledge(30, in_flight_bytes, false);
+            life.controller.limits().cwnd_bytes
+        };
+        assert_eq!(after(6 * MSS), 8 * MSS, "6, the one acknowledged, and one more");
+        assert_eq!(after(0), 2 * MSS);
+    }
+
+    /// Of a window of 20 segments 14 are in flight while a chunk of six waits for room.
+    #[test]
+    fn the_window_grows_though_a_chunk_waits_for_room() {
+        let window = Life::new().round(30, 14 * MSS);
+        assert!((20_970..=21_000).contains(&window), "{window}");
     }
 
     #[test]

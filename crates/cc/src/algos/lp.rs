@@ -10,18 +10,24 @@
 //! largest delay of all is never taken for the end of the range, only the one before it. After early congestion the
 //! range begins anew, from the smoothed delay to twice that.
 //!
-//! Of two kinds of TCP-LP the parameter `like` chooses. In Linux early congestion begins *at* the threshold, so that
+//! Of three kinds of TCP-LP the parameter `like` chooses. In Linux early congestion begins *at* the threshold, so that
 //! the first sample, which is a range of nothing, halves the first window and sets the range; and slow start, too,
-//! waits for the inference time. In ns-3 (TcpLp) and in the paper it begins beyond the threshold, and in ns-3 slow
-//! start does not wait. ns-3 counts milliseconds (`tick = "1ms"`), as Linux does with 1000 ticks a second, and like
-//! both we calculate in whole ticks and take no sample of zero ticks.
+//! waits for the inference time. The kind `exact` has these rules and clocks that are equal, and as fine as `tick`. In
+//! ns-3 (TcpLp) and in the paper early congestion begins beyond the threshold, and in ns-3 slow start does not wait.
+//! ns-3 counts milliseconds (`tick = "1ms"`). We calculate in whole ticks and take no sample of zero ticks, as both do.
+//!
+//! The kind `linux` is that of Linux 6.12 with its clocks ([`linux::Clocks`]): milliseconds, an offset that each
+//! connection draws for its timestamps, and a running guess of how fast the receiver's clock ticks. It calculates in 32
+//! bits, which overflow. What it takes for a delay has little to do with the path: most connections are NewReno's, and
+//! some give way where nothing else is.
 //!
 //! Where we differ: windows are in bytes, not in whole segments as in Linux. Timestamps are of the arrival that caused
-//! an acknowledgment, and not of the acknowledgment's departure. Linux estimates how fast the receiver's clock ticks
-//! from timestamps, and errs: the clocks here are equal, but for `clock_offset`. Since the new range depends on it, a
-//! sender in Linux whose receiver was started at another time has a range that no queue can fill, and is NewReno after
-//! its first halving. The paper's flow, unlike Linux's and ours, goes on growing by a segment a round trip after the
-//! inference time.
+//! an acknowledgment, and not of the acknowledgment's departure. Clocks of the kinds `exact` and `ns-3` are equal, but
+//! for `clock_offset`. Since the new range depends on it, a sender whose receiver was started at another time has a
+//! range that no queue can fill, and is NewReno after its first halving. The paper's flow, unlike Linux's and ours,
+//! goes on growing by a segment a round trip after the inference time.
+
+mod linux;
 
 use super::newreno::NewReno;
 use crate::contract::{Ack, Congestion, Cx, Needs};
@@ -30,6 +36,7 @@ use crate::registry::Controller;
 use crate::window::{
     GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
 };
+use linux::Clocks;
 use sparelane_core::{Dur, Time};
 
 const THRESHOLD: Param = Param {
@@ -42,9 +49,9 @@ const THRESHOLD: Param = Param {
 
 const LIKE: Param = Param {
     name: "like",
-    kind: Kind::Choice(&["linux", "ns-3"]),
-    default: DefaultValue::Word("linux"),
-    meaning: "whether early congestion begins at the threshold and slow start waits for the inference time (linux)",
+    kind: Kind::Choice(&["exact", "linux", "ns-3"]),
+    default: DefaultValue::Word("exact"),
+    meaning: "whose rules: Linux's with exact clocks (exact) or with its own (linux), or ns-3's",
     source: "Linux tcp_lp.c; ns-3 tcp-lp.cc",
 };
 
@@ -53,7 +60,7 @@ const TICK: Param = Param {
     kind: Kind::Span { min: Dur::from_ns(1), max: Dur::from_secs(1) },
     default: DefaultValue::Span(Dur::from_ns(1)),
     meaning: "how coarse the clocks are by which delays are measured",
-    source: "ours; 1 ms in Linux with 1000 ticks a second and in ns-3",
+    source: "ours; 1 ms in ns-3; not used with like = \"linux\"",
 };
 
 const CLOCK_OFFSET: Param = Param {
@@ -61,7 +68,7 @@ const CLOCK_OFFSET: Param = Param {
     kind: Kind::Span { min: Dur::from_ps(0), max: Dur::from_secs(1_000_000) },
     default: DefaultValue::Span(Dur::from_ps(0)),
     meaning: "how far ahead the receiver's clock is, which adds to every delay",
-    source: "ours; in Linux the time between the starts of the two hosts",
+    source: "ours; not used with like = \"linux\"",
 };
 
 /// What the catalogue says of it.
@@ -73,7 +80,11 @@ pub const CONTROLLER: Controller = Controller {
     make: |values, plan| {
         let law = TcpLp::new(LpConfig {
             threshold_percent: values.whole(&THRESHOLD),
-            like_linux: values.word(&LIKE) == "linux",
+            like: match values.word(&LIKE).as_str() {
+                "ns-3" => Like::Ns3,
+                "linux" => Like::Linux,
+                _ => Like::Exact,
+            },
             tick: values.span(&TICK),
             clock_offset: values.span(&CLOCK_OFFSET),
         });
@@ -81,13 +92,24 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
+/// Whose rules a flow follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Like {
+    /// Linux's, with clocks that are equal but for an offset.
+    Exact,
+    /// Linux's, with its clocks.
+    Linux,
+    /// ns-3's.
+    Ns3,
+}
+
 /// Constants of the law.
 #[derive(Clone, Copy, Debug)]
 pub struct LpConfig {
     /// Percent of the range of delays above the least.
     pub threshold_percent: u64,
-    /// Early congestion begins at the threshold, and slow start waits for the inference time.
-    pub like_linux: bool,
+    /// Whose rules.
+    pub like: Like,
     /// Of the clocks.
     pub tick: Dur,
     /// Of the receiver's clock before the sender's.
@@ -132,6 +154,8 @@ struct Delays {
 pub struct TcpLp {
     config: LpConfig,
     delays: Option<Delays>,
+    /// Of the kind that has Linux's.
+    clocks: Option<Box<Clocks>>,
     inference: Dur,
     last_drop: Option<Time>,
     /// No growth until the inference time is over.
@@ -145,6 +169,7 @@ impl TcpLp {
         TcpLp {
             config,
             delays: None,
+            clocks: None,
             inference: Dur::from_ps(0),
             last_drop: None,
             is_inferring: false,
@@ -172,12 +197,40 @@ impl TcpLp {
         }
     }
 
+    /// Takes what an acknowledgment tells; whether it shows early congestion.
+    fn hear(&mut self, ack: &Ack, now: Time) -> bool {
+        if let Some(delay) = ack.one_way_delay {
+            let delay = self.ticks(delay, ack, now);
+            self.sample(delay);
+        }
+        if let Some(rtt) = ack.rtt {
+            self.inference = rtt.saturating_mul(3);
+        }
+        self.is_inferring = self.last_drop.is_some_and(|at| now - at < self.inference);
+        self.indicates_congestion()
+    }
+
+    /// As [`hear`](Self::hear), by Linux's clocks.
+    fn hear_as_linux(&mut self, ack: &Ack, cx: &mut Cx<'_>) -> bool {
+        let clocks = self.clocks.get_or_insert_with(|| Box::new(Clocks::drawn(cx.rng)));
+        if let (Some(delay), Some(rtt)) = (ack.one_way_delay, ack.rtt) {
+            let sent = Time::from_ps(cx.now.as_ps().saturating_sub(rtt.as_ps()));
+            clocks.hear(sent, sent + delay);
+            if let whole @ 1.. = linux::ticks(cx.now).wrapping_sub(linux::ticks(sent)) {
+                self.inference = linux::TICK * u64::from(whole) * 3;
+            }
+        }
+        let ticks = |at: Time| at.as_ps() / linux::TICK.as_ps();
+        self.is_inferring = self.last_drop.is_some_and(|at| linux::TICK * (ticks(cx.now) - ticks(at)) < self.inference);
+        clocks.indicate_congestion(self.config.threshold_percent as u32)
+    }
+
     /// Whether the smoothed delay shows early congestion; if so, the range begins anew.
     fn indicates_congestion(&mut self) -> bool {
         let Some(Delays { smoothed_by_8, range }) = &mut self.delays else { return false };
         let smoothed = *smoothed_by_8 / 8;
         let threshold = range.least + self.config.threshold_percent * (range.most - range.least) / 100;
-        if smoothed < threshold || smoothed == threshold && !self.config.like_linux {
+        if smoothed < threshold || smoothed == threshold && self.config.like == Like::Ns3 {
             return false;
         }
         let twice = *smoothed_by_8 / 4;
@@ -195,22 +248,16 @@ impl WindowLaw for TcpLp {
         if ack.acked_bytes == 0 {
             return;
         }
-        if let Some(delay) = ack.one_way_delay {
-            let delay = self.ticks(delay, ack, cx.now);
-            self.sample(delay);
-        }
-        if let Some(rtt) = ack.rtt {
-            self.inference = rtt.saturating_mul(3);
-        }
-        self.is_inferring = self.last_drop.is_some_and(|at| cx.now - at < self.inference);
-        if self.indicates_congestion() {
+        let is_congested =
+            if self.config.like == Like::Linux { self.hear_as_linux(ack, cx) } else { self.hear(ack, cx.now) };
+        if is_congested {
             window.cwnd = if self.is_inferring { cx.mss_bytes } else { (window.cwnd / 2).max(cx.mss_bytes) };
             self.last_drop = Some(cx.now);
         }
     }
 
     fn slow_start(&mut self, window: &mut Window, _ack: &Ack, counted_bytes: u64, _cx: &mut Cx<'_>) {
-        if self.is_inferring && self.config.like_linux {
+        if self.is_inferring && self.config.like != Like::Ns3 {
             return;
         }
         window.cwnd = (window.cwnd + counted_bytes).min(window.ssthresh);
@@ -238,12 +285,13 @@ mod tests {
     use super::*;
     use crate::contract::CongestionControl;
     use crate::param::UNBOUNDED;
+    use crate::window::SlowStart;
     use sparelane_core::{Domain, Stream};
 
     const MSS: u64 = 1000;
-    const LINUX: LpConfig =
-        LpConfig { threshold_percent: 15, like_linux: true, tick: Dur::from_ns(1), clock_offset: Dur::from_ps(0) };
-    const NS3: LpConfig = LpConfig { like_linux: false, ..LINUX };
+    const EXACT: LpConfig =
+        LpConfig { threshold_percent: 15, like: Like::Exact, tick: Dur::from_ns(1), clock_offset: Dur::from_ps(0) };
+    const NS3: LpConfig = LpConfig { like: Like::Ns3, ..EXACT };
 
     /// A flow of 40 segments; round-trip times of 100 ms, so that the inference time is 300 ms.
     struct Flow {
@@ -254,8 +302,13 @@ mod tests {
 
     impl Flow {
         fn new(config: LpConfig, initial_ssthresh: u64) -> Flow {
-            let window =
-                WindowConfig { initial_window: 40, initial_ssthresh, slow_start_limit: 1, growth_limit: UNBOUNDED };
+            let window = WindowConfig {
+                initial_window: 40,
+                initial_ssthresh,
+                slow_start_limit: 1,
+                growth_limit: UNBOUNDED,
+                slow_start: SlowStart::Standard,
+            };
             let controller = Windowed::new(TcpLp::new(config), window, MSS);
             Flow { controller, now: Time::ZERO + Dur::from_secs(1), rng: Stream::new(1, Domain::Test, 0) }
         }
@@ -275,11 +328,11 @@ mod tests {
     /// by 1/8 are 10.500, 10.938, 11.320 and 11.655 ms: the fourth is beyond.
     #[test]
     fn early_congestion_halves_the_window_and_within_the_inference_time_leaves_one_segment() {
-        let mut flow = Flow::new(LINUX, 2);
+        let mut flow = Flow::new(EXACT, 2);
         assert_eq!(flow.hears(0, 10_000), 20, "the first sample is at the threshold of an empty range");
         assert_eq!([0; 3].map(|_| flow.hears(110, 14_000)), [20; 3]);
         assert_eq!(flow.hears(0, 14_000), 10, "330 ms after the first");
-        let mut flow = Flow::new(LINUX, 2);
+        let mut flow = Flow::new(EXACT, 2);
         flow.hears(0, 10_000);
         assert_eq!([0; 4].map(|_| flow.hears(70, 14_000)), [20, 20, 20, 1], "280 ms after the first");
     }
@@ -288,7 +341,7 @@ mod tests {
     /// n = 11 on.
     #[test]
     fn after_early_congestion_the_range_is_the_smoothed_delay_to_twice_that() {
-        let mut flow = Flow::new(LINUX, 2);
+        let mut flow = Flow::new(EXACT, 2);
         flow.hears(0, 10_000);
         for _ in 0..4 {
             flow.hears(110, 14_000);
@@ -324,14 +377,14 @@ mod tests {
             assert_eq!(halved, Some(21));
             [290, 9, 1].map(|ms| flow.hears(ms, 10_000))
         };
-        assert_eq!(after_a_halving(LINUX, &[10_000]), [21, 21, 22]);
+        assert_eq!(after_a_halving(EXACT, &[10_000]), [21, 21, 22]);
         assert_eq!(after_a_halving(NS3, &[10_000, 14_000]), [22, 23, 24]);
     }
 
     /// A clock an hour ahead puts the second threshold nine minutes away.
     #[test]
     fn a_receiver_that_was_started_earlier_never_shows_early_congestion_again() {
-        let mut flow = Flow::new(LpConfig { clock_offset: Dur::from_secs(3600), ..LINUX }, 2);
+        let mut flow = Flow::new(LpConfig { clock_offset: Dur::from_secs(3600), ..EXACT }, 2);
         assert_eq!(flow.hears(0, 10_000), 20);
         assert!((0..100).all(|_| flow.hears(400, 4_000_000) >= 20));
     }
@@ -339,7 +392,7 @@ mod tests {
     /// 10.4 ms from 1000.7 ms on are 11 readings of a clock of milliseconds, and from 1000.0 ms on 10.
     #[test]
     fn coarse_clocks_show_the_difference_of_their_readings() {
-        let law = TcpLp::new(LpConfig { tick: Dur::from_ms(1), ..LINUX });
+        let law = TcpLp::new(LpConfig { tick: Dur::from_ms(1), ..EXACT });
         let ack = Ack { rtt: Some(Dur::from_ms(100)), ..Ack::in_sequence(MSS) };
         let ticks = |sent_us| {
             let now = Time::ZERO + Dur::from_us(sent_us) + Dur::from_ms(100);

@@ -6,7 +6,8 @@
 use crate::contract::{Ack, Congestion, Cx};
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
+    Windowed,
 };
 
 /// What the catalogue says of it.
@@ -14,23 +15,24 @@ pub const CONTROLLER: Controller = Controller {
     name: "newreno",
     summary: "one segment more per round trip, half at a loss",
     source: "RFC 5681, RFC 6582",
-    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT],
+    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START],
     make: |values, plan| Ok(Box::new(Windowed::new(NewReno::default(), WindowConfig::of(values), plan.mss_bytes))),
 };
 
 /// The law.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewReno {
-    /// What earlier divisions of eq. (3) left over, bytes squared.
+    /// What earlier divisions left over, bytes squared.
     remainder: u64,
 }
 
 impl WindowLaw for NewReno {
-    /// RFC 5681 eq. (3): cwnd += SMSS * SMSS / cwnd per acknowledgment. The remainder is kept, so that
-    /// a round adds a segment to a window of any size; rounding to whole bytes would not.
+    /// RFC 5681 section 3.1: a segment for each window of bytes acknowledged, that is SMSS * acked / cwnd for each
+    /// acknowledgment. The remainder is kept, so that a round adds a segment to a window of any size; rounding to whole
+    /// bytes would not.
     #[inline]
-    fn grow(&mut self, window: &mut Window, _ack: &Ack, cx: &mut Cx<'_>) {
-        let credit = cx.mss_bytes * cx.mss_bytes + self.remainder;
+    fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        let credit = cx.mss_bytes * ack.acked_bytes + self.remainder;
         self.remainder = credit % window.cwnd;
         window.cwnd += credit / window.cwnd;
     }

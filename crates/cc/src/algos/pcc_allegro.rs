@@ -11,7 +11,7 @@
 //!
 //! Where we differ: a rate is judged before the next doubling or step, and kept until then: the paper does not say what is
 //! sent in the meantime. x is the rate that was asked for, and not counted packets over time, whose rounding would exceed
-//! epsilon. The rate is at most that of the interface and at least two packets a round trip. An interval in which the
+//! epsilon. The rate is at most that of the interface and at least two packets a round trip, of 100 ms at least. An interval in which the
 //! application had too little to send is void. There is no window; losses are repaired at the pace.
 
 use crate::contract::Cx;

@@ -13,8 +13,14 @@
 //! Where we differ: a rate is judged before the next doubling, and kept until then. A growth of the round-trip time
 //! by less than 1 % in size counts as none, the paper's filter of noise; its second one, to try again where a higher rate seems to
 //! lose less, is left out. x is the rate that was asked for, since counted packets over time round too coarsely. An interval has ten
-//! packets at least. The rate is at most that of the interface and at least two packets a round trip. An interval in which the
+//! packets at least. The rate is at most that of the interface and at least two packets a round trip, of 100 ms at least. Trials
+//! beyond these bounds are made at them, and the rate moves from the mean of what was tried. An interval in which the
 //! application had too little to send is void. There is no window; losses are repaired at the pace.
+//!
+//! On short queues it loses much, by its law: over an interval of ten packets the growth of the round-trip time is that of a
+//! queue which wanders by a packet, and weighs more than loss. Four flows at 10 Mb/s and 4 ms with a queue of three packets
+//! lose 34 to 53 % with FQ-CoDel and 27 to 35 % with FIFO; with `latency = 0`, Vivace-Loss, 16 to 20 %. A long queue it fills
+//! when it starts on a short path, and is moved by at most a share of its rate for each two round trips of that queue.
 
 use crate::contract::Cx;
 use crate::monitor::Outcome;
@@ -252,9 +258,11 @@ impl Vivace {
             return None;
         }
         let base = match (*first, found) {
-            (Some((x1, u1)), Some((x2, u2))) if x1 != x2 => {
-                let step = self.step_mbps((u1 - u2) / (x1 - x2));
-                Rate::from_bps(0).max(Rate::from_bps((self.base.as_bps() as f64 + step * BPS_PER_MBPS) as u64))
+            (Some((x1, u1)), Some((x2, u2))) => {
+                // The rates that were tried are within bounds; where those of both trials are a bound, the next pair lies
+                // around it, and one of them differs.
+                let step = if x1 == x2 { 0.0 } else { self.step_mbps((u1 - u2) / (x1 - x2)) };
+                Rate::from_bps((((x1 + x2) / 2.0 + step) * BPS_PER_MBPS) as u64)
             }
             _ => self.base,
         };
@@ -265,11 +273,10 @@ impl Vivace {
 impl TrialLaw for Vivace {
     type Purpose = Purpose;
 
-    fn begin(&mut self, least: Rate, cx: &mut Cx<'_>) -> Trial<Purpose> {
-        let rate = self.rate.max(least);
+    fn begin(&mut self, first: Rate, cx: &mut Cx<'_>) -> Trial<Purpose> {
         match self.state {
-            State::Starting { .. } => self.attempt(Purpose::Start, rate),
-            State::Learning { .. } => self.explore(self.base.max(least), cx),
+            State::Starting { .. } => self.attempt(Purpose::Start, self.rate.max(first)),
+            State::Learning { .. } => self.explore(self.base, cx),
         }
     }
 
@@ -314,7 +321,8 @@ mod tests {
     }
 
     fn brought(mbps: u64, rtt_gradient: f64, loss: f64) -> Outcome<Purpose> {
-        Outcome { purpose: Purpose::Wait, rate: Rate::from_mbps(mbps), loss, rtt_gradient, is_valid: true }
+        let rate = Rate::from_mbps(mbps);
+        Outcome { purpose: Purpose::Wait, rate, loss, rtt_gradient, is_valid: true }
     }
 
     #[test]
@@ -357,12 +365,35 @@ mod tests {
         rates.sort_unstable();
         assert_eq!(rates, [95_000_000, 105_000_000]);
         let mut learn = |trial: Trial<Purpose>, loss| {
-            let outcome = Outcome { purpose: trial.purpose, rate: trial.rate, loss, rtt_gradient: 0.0, is_valid: true };
+            let outcome = Outcome { purpose: trial.purpose, rate: trial.rate, ..brought(100, 0.0, loss) };
             law.learn(&outcome, &mut cx)
         };
         assert!(learn(first, 0.0).is_none());
         assert!(learn(second, 0.0).is_some());
         // The slope of x^0.9 at 100 Mb/s is 0.9 * 100^-0.1 = 0.568.
         assert!((law.base.as_bps() as f64 / 1e6 - 100.568).abs() < 0.001, "{}", law.base);
+    }
+
+    /// The interface lets neither trial exceed 100 Mb/s: the next pair is 100 and 95 Mb/s, and what it shows counts.
+    #[test]
+    fn a_rate_beyond_the_interface_finds_its_way_back() {
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let mut cx = Cx { now: Time::ZERO, mss_bytes: 960, srtt: None, min_rtt: None, rng: &mut rng };
+        let mut law = law();
+        let line_rate = Rate::from_mbps(100);
+        let mut pair = |law: &mut Vivace, base| {
+            let first = law.explore(base, &mut cx);
+            let second = law.after(first.purpose, &mut cx);
+            for trial in [first, second] {
+                let rate = trial.rate.min(line_rate);
+                // 10 Mb/s pass.
+                let loss = 1.0 - 10e6 / rate.as_bps() as f64;
+                law.learn(&Outcome { purpose: trial.purpose, rate, ..brought(100, 0.0, loss) }, &mut cx);
+            }
+            law.base
+        };
+        let next = pair(&mut law, Rate::from_mbps(120));
+        assert_eq!(next, line_rate);
+        assert!(pair(&mut law, next) < Rate::from_mbps(98));
     }
 }

@@ -3,37 +3,46 @@
 //! Source: "Regulated TCP" (the RTCP paper), sections II to IV; equation numbers are the paper's.
 //!
 //! The counter H grows at the target rate gamma and falls with what is delivered (eq. 1), so that it holds how far the
-//! flow lags behind its target. With the utility w log(1 + x) the target is w / H - 1 (eq. 6 and 10), which drives H
-//! towards the weight w. Each acknowledgment compares H with the congestion that the flow meets, Q + delta D: the queue of
-//! its own interface and the queueing delay of its path, smoothed by eq. (8). Where H < alpha (Q + delta D) the window is
-//! halved, otherwise doubled (eq. 9). A flow of larger weight has a larger H, and so gives way later.
-//!
-//! Needs the queue of the interface (as the paper's simulations have it); with `backlog = false` Q is absent, as on the
-//! paper's testbed.
+//! flow lags behind its target. With the utility w log(1 + x) the target is w / H - 1 (eq. 6), which drives H towards the weight
+//! w (`counter.rs`). Each acknowledgment compares H with the congestion that the flow meets, Q + delta D: the queue of its own
+//! interface and the queueing delay of its path, smoothed by eq. (8). Where H < alpha (Q + delta D) the window is halved,
+//! otherwise doubled (eq. 9). A flow of larger weight has a larger H, and so gives way later.
 //!
 //! What the paper leaves open, and the reading that is taken here, each in one place:
 //! - Units (`RtcpConfig`): H and w in bytes, Q in kilobytes, D in milliseconds, alpha in bytes per kilobyte, delta in
 //!   kilobytes per millisecond: the testbed's delta of 125 is then exactly its 1 Gb/s, and the simulations' 10^4 eight times
-//!   their 10 Gb/s. Rates are shares of the line rate: x = 1 and gamma = 1 there.
-//! - maxRate is the line rate, in bytes as TCP counts them: payload.
-//! - Between updates gamma holds; an update comes with every acknowledgment, H first.
-//! - D is the last round-trip time of a data segment over the least one. The handshake does not count, since its packets
-//!   are short: at 10 Gb/s their round trip is faster by about as much as the delay that halves a window.
-//! - The window is kept between `min_window` and `max_window`. The paper names no x_max; doubling per acknowledgment does
-//!   without end wherever the congestion is not felt for a round trip, so a bound must be, and every result depends on it.
+//!   their 10 Gb/s. `alpha_unit` and `delta_unit` scale them. Rates are multiples of `unit_rate`: x = 1 and gamma = 1 there.
+//! - maxRate of eq. (10) is the line rate, in bytes as TCP counts them: payload. No target is larger.
+//! - H and gamma change together between acknowledgments, as eqs. (1) and (6) have it; an acknowledgment first takes what it
+//!   delivers from H, and then compares.
+//! - Q is what waits at the flow's own interface, and D the rise of the round trip without that wait (`interface.rs`), since
+//!   eq. (7) adds the two. `interface = "twice"` takes D as the whole rise of the round trip beside Q, as section IV-A may be
+//!   read, and "delay" has no Q: the form of the paper's testbed, where the interface is in the round trip alone.
+//! - D is exact, by time stamps in the packets' headers (section III-B), over the least that was seen. The handshake does not
+//!   count, since its packets are short: at 10 Gb/s their round trip is faster by about as much as the delay that halves a window.
+//! - x_max of eqs. (4) and (7), "the maximum rate defined by the internal dam rate" (section III-A), is the fastest that a flow
+//!   may hand packets to its interface: `x_max` times the line rate. Eq. (9) "projects" x to a window, and a rate is a window over
+//!   the least round trip, so that x_max bounds the window at x_max times the line's bandwidth-delay product (before the first
+//!   sample of the round trip, at the initial window). Doubling per acknowledgment does without end wherever the congestion is
+//!   not felt for a round trip, so that every result depends on it.
 //! - A loss halves the window, which then holds until it is repaired; a timeout leaves one segment: TCP's own rules,
 //!   which the paper "leaves unchanged".
 //! - A flow's weight is that of its class of traffic, or by its size (`classify`), or `weight`.
+
+mod counter;
+mod interface;
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Phase};
 use crate::param::{DefaultValue, Kind, Param, Unit, Values};
 use crate::registry::{Blueprint, BuildError, Controller};
 use crate::window::INITIAL_WINDOW;
+use counter::Counter;
+use interface::OwnQueue;
 use sparelane_core::{Dur, Rate, Time};
 
 const ALPHA: Param = Param {
     name: "alpha",
-    kind: Kind::Number { min: 1e-6, max: 1e12, unit: Unit::Named("bytes/KB") },
+    kind: Kind::Number { min: 0.0, max: 1e12, unit: Unit::Named("bytes/KB") },
     default: DefaultValue::Number(500.0),
     meaning: "how much congestion weighs against utility: a larger one keeps queues shorter",
     source: "RTCP section V-B2; the unit is our reading",
@@ -44,6 +53,20 @@ const DELTA: Param = Param {
     default: DefaultValue::Number(10_000.0),
     meaning: "how much queueing delay on the path weighs against the queue of the interface",
     source: "RTCP section V-B1 (simulations; the testbed has 125); the unit is our reading",
+};
+const ALPHA_UNIT: Param = Param {
+    name: "alpha_unit",
+    kind: Kind::Number { min: 1e-9, max: 1e9, unit: Unit::One },
+    default: DefaultValue::Number(1.0),
+    meaning: "what an alpha of 1 is, bytes per KB",
+    source: "sparelane: the paper gives alpha without a unit",
+};
+const DELTA_UNIT: Param = Param {
+    name: "delta_unit",
+    kind: Kind::Number { min: 1e-9, max: 1e9, unit: Unit::One },
+    default: DefaultValue::Number(1.0),
+    meaning: "what a delta of 1 is, KB per ms",
+    source: "sparelane: the paper gives delta without a unit",
 };
 const SMOOTHING: Param = Param {
     name: "smoothing",
@@ -87,26 +110,33 @@ const MIN_WINDOW: Param = Param {
     meaning: "least window",
     source: "sparelane: the paper names none",
 };
-const MAX_WINDOW: Param = Param {
-    name: "max_window",
-    kind: Kind::Bound { min: 1, unit: Unit::Segments },
-    default: DefaultValue::Whole(44),
-    meaning: "largest window",
-    source: "sparelane: 64 KB; the paper names none",
+const X_MAX: Param = Param {
+    name: "x_max",
+    kind: Kind::Number { min: 1e-3, max: 1e9, unit: Unit::Named("line rates") },
+    default: DefaultValue::Number(2.0),
+    meaning: "the largest rate of a flow: a window of so many bandwidth-delay products of the line and the least round trip",
+    source: "RTCP eqs. (4) and (7), section III-A; its value is a fit",
 };
 const MAX_RATE: Param = Param {
     name: "max_rate",
     kind: Kind::OptionalRate,
     default: DefaultValue::Rate(None),
-    meaning: "the target rate of an empty counter, and the rate that counts as x = 1; none takes the line rate",
+    meaning: "the target rate of an empty counter, and the largest; none takes the line rate",
     source: "RTCP eq. (10); its value is our reading",
 };
-const BACKLOG: Param = Param {
-    name: "backlog",
-    kind: Kind::Flag,
-    default: DefaultValue::Flag(true),
-    meaning: "whether the queue of the interface counts as congestion (the simulations' form; the testbed's has the delay alone)",
-    source: "RTCP section IV-A",
+const UNIT_RATE: Param = Param {
+    name: "unit_rate",
+    kind: Kind::OptionalRate,
+    default: DefaultValue::Rate(None),
+    meaning: "the rate that counts as x = 1; none takes max_rate",
+    source: "sparelane: the paper gives rates in log(1 + x) without a unit",
+};
+const INTERFACE: Param = Param {
+    name: "interface",
+    kind: Kind::Choice(&["apart", "twice", "delay"]),
+    default: DefaultValue::Word("apart"),
+    meaning: "the wait at the sender's own interface: in Q and not in D; in both; or in D, and there is no Q",
+    source: "RTCP section IV-A: `delay` on the testbed, Q in the simulations",
 };
 
 /// The classes of traffic that the paper's experiments tell apart.
@@ -121,16 +151,19 @@ pub const CONTROLLER: Controller = Controller {
     params: &[
         INITIAL_WINDOW,
         ALPHA,
+        ALPHA_UNIT,
         DELTA,
+        DELTA_UNIT,
         SMOOTHING,
         WEIGHT,
         WEIGHTS,
         CLASSIFY,
         URGENT_BELOW,
         MIN_WINDOW,
-        MAX_WINDOW,
+        X_MAX,
         MAX_RATE,
-        BACKLOG,
+        UNIT_RATE,
+        INTERFACE,
     ],
     make: |values, plan| Ok(Box::new(Rtcp::new(config(values, plan)?))),
 };
@@ -138,18 +171,24 @@ pub const CONTROLLER: Controller = Controller {
 fn config(values: &Values, plan: &Blueprint<'_>) -> Result<RtcpConfig, BuildError> {
     let mss_bytes = plan.mss_bytes;
     let min_window_bytes = values.whole(&MIN_WINDOW).saturating_mul(mss_bytes);
-    let max_window_bytes = values.whole(&MAX_WINDOW).saturating_mul(mss_bytes).max(min_window_bytes);
     let initial = values.whole(&INITIAL_WINDOW).saturating_mul(mss_bytes);
+    let max_rate = values.rate(&MAX_RATE).unwrap_or(plan.line_rate);
     Ok(RtcpConfig {
-        alpha: values.number(&ALPHA),
-        delta: values.number(&DELTA),
+        alpha: values.number(&ALPHA) * values.number(&ALPHA_UNIT),
+        delta: values.number(&DELTA) * values.number(&DELTA_UNIT),
         g: values.number(&SMOOTHING),
         weight_bytes: weight(values, plan)?,
-        initial_window_bytes: initial.clamp(min_window_bytes, max_window_bytes),
+        initial_window_bytes: initial.max(min_window_bytes),
         min_window_bytes,
-        max_window_bytes,
-        max_rate: values.rate(&MAX_RATE).unwrap_or(plan.line_rate),
-        backlog: values.flag(&BACKLOG),
+        x_max: plan.line_rate.scaled(values.number(&X_MAX)),
+        max_rate,
+        unit_rate: values.rate(&UNIT_RATE).unwrap_or(max_rate),
+        line_rate: plan.line_rate,
+        interface: match values.word(&INTERFACE).as_str() {
+            "twice" => Interface::Twice,
+            "delay" => Interface::Delay,
+            _ => Interface::Apart,
+        },
     })
 }
 
@@ -187,28 +226,43 @@ pub struct RtcpConfig {
     pub initial_window_bytes: u64,
     /// The least window.
     pub min_window_bytes: u64,
-    /// The largest window.
-    pub max_window_bytes: u64,
-    /// The rate that counts as 1.
+    /// The largest rate.
+    pub x_max: Rate,
+    /// The largest target rate.
     pub max_rate: Rate,
-    /// Whether the queue of the interface counts.
-    pub backlog: bool,
+    /// The rate that counts as 1.
+    pub unit_rate: Rate,
+    /// Of the sender's interface.
+    pub line_rate: Rate,
+    /// How the wait at the interface counts.
+    pub interface: Interface,
+}
+
+/// How the wait at the sender's own interface counts as congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interface {
+    /// In Q, and not in D.
+    Apart,
+    /// In Q, and in D.
+    Twice,
+    /// In D; there is no Q.
+    Delay,
 }
 
 /// The controller.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Rtcp {
     config: RtcpConfig,
-    /// H: how far the flow lags behind its target, bytes, never below zero.
-    counter_bytes: f64,
-    /// The target rate, as a share of `max_rate`.
-    gamma: f64,
+    /// H: how far the flow lags behind its target.
+    counter: Counter,
     /// S of eq. (8): smoothed congestion, kilobytes.
     congestion_kb: f64,
     /// D: queueing delay of the last round trip, milliseconds.
     delay_ms: f64,
-    /// The least round-trip time of a data segment.
+    /// The least round-trip time of a data segment, without its wait at the own interface where that counts apart.
     base_rtt: Dur,
+    /// What segments waited at the own interface, where that counts apart.
+    own_queue: OwnQueue,
     /// When the counter was last brought up to date; none before the connection is open.
     updated: Option<Time>,
     cwnd_bytes: u64,
@@ -219,65 +273,73 @@ impl Rtcp {
     pub fn new(config: RtcpConfig) -> Rtcp {
         Rtcp {
             config,
-            counter_bytes: 0.0,
-            gamma: 1.0,
+            counter: Counter::new(config.weight_bytes, config.unit_rate, config.max_rate),
             congestion_kb: 0.0,
             delay_ms: 0.0,
             base_rtt: Dur::MAX,
+            own_queue: OwnQueue::new(config.line_rate),
             updated: None,
             cwnd_bytes: config.initial_window_bytes,
         }
     }
 
-    /// Eq. (1) for the time since the last update, then eq. (10).
+    /// Eqs. (1) and (6) for the time since the last update, and then what was delivered.
     fn count(&mut self, delivered_bytes: u64, now: Time) {
-        let passed_s = self.updated.map_or(0.0, |then| (now - then).as_secs_f64());
-        self.updated = Some(now);
-        let target_bytes = self.gamma * self.config.max_rate.as_bps() as f64 / 8.0 * passed_s;
-        self.counter_bytes = (self.counter_bytes + target_bytes - delivered_bytes as f64).max(0.0);
-        let weight = self.config.weight_bytes;
-        self.gamma = if self.counter_bytes == 0.0 {
-            1.0
-        } else if self.counter_bytes >= weight {
-            self.gamma / 2.0
-        } else {
-            (weight / self.counter_bytes - 1.0).min(1.0)
-        };
+        if let Some(then) = self.updated.replace(now) {
+            self.counter.pass(now - then);
+        }
+        self.counter.deliver(delivered_bytes);
     }
 
     /// Eq. (8): S = g S + (1 - g) N with N = Q + delta D.
-    fn estimate(&mut self, ack: &Ack) {
+    fn estimate(&mut self, ack: &Ack, cx: &Cx<'_>) {
+        let is_apart = self.config.interface == Interface::Apart;
         if let Some(rtt) = ack.rtt {
-            self.base_rtt = self.base_rtt.min(rtt);
-            self.delay_ms = rtt.saturating_sub(self.base_rtt).as_secs_f64() * 1e3;
+            let own_wait = if is_apart { self.own_queue.wait_of(cx.now, rtt, cx.mss_bytes) } else { Dur::ZERO };
+            let path_rtt = rtt.saturating_sub(own_wait);
+            self.base_rtt = self.base_rtt.min(path_rtt);
+            self.delay_ms = path_rtt.saturating_sub(self.base_rtt).as_secs_f64() * 1e3;
+        }
+        if is_apart {
+            self.own_queue.hear(cx.now, ack.nic_backlog_bytes);
         }
         let queue_kb = ack.nic_backlog_bytes as f64 / 1e3;
         let now_kb = queue_kb + self.config.delta * self.delay_ms;
         self.congestion_kb = self.config.g * self.congestion_kb + (1.0 - self.config.g) * now_kb;
     }
 
+    /// The window of x_max.
+    fn max_window_bytes(&self) -> u64 {
+        if self.base_rtt == Dur::MAX {
+            self.config.initial_window_bytes
+        } else {
+            self.config.x_max.bytes_in(self.base_rtt)
+        }
+    }
+
     fn set_window(&mut self, cwnd_bytes: u64) {
-        self.cwnd_bytes = cwnd_bytes.clamp(self.config.min_window_bytes, self.config.max_window_bytes);
+        self.cwnd_bytes = cwnd_bytes.min(self.max_window_bytes()).max(self.config.min_window_bytes);
     }
 }
 
 impl CongestionControl for Rtcp {
     fn needs(&self) -> Needs {
-        Needs { nic_backlog: self.config.backlog, ..Needs::default() }
+        Needs { nic_backlog: self.config.interface != Interface::Delay, ..Needs::default() }
     }
 
     fn on_established(&mut self, _explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
         self.updated = Some(cx.now);
+        self.own_queue.hear(cx.now, 0);
     }
 
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
-        self.estimate(ack);
+        self.estimate(ack, cx);
         self.count(ack.delivered_bytes, cx.now);
         if ack.phase == Phase::Recovery {
             return;
         }
         // Eq. (9).
-        let is_congested = self.counter_bytes < self.config.alpha * self.congestion_kb;
+        let is_congested = self.counter.bytes() < self.config.alpha * self.congestion_kb;
         self.set_window(if is_congested { self.cwnd_bytes / 2 } else { self.cwnd_bytes.saturating_mul(2) });
     }
 
@@ -295,9 +357,10 @@ impl CongestionControl for Rtcp {
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("cwnd_bytes", self.cwnd_bytes as f64);
-        put("counter_bytes", self.counter_bytes);
-        put("target_share", self.gamma);
+        put("counter_bytes", self.counter.bytes());
+        put("target_share", self.counter.target_bytes_s() * 8.0 / self.config.max_rate.as_bps() as f64);
         put("congestion_kb", self.congestion_kb);
+        put("delay_ms", self.delay_ms);
     }
 }
 
@@ -334,48 +397,95 @@ mod tests {
         with_cx(at_us, |cx| rtcp.on_ack(&ack, cx));
     }
 
+    /// A flow that has run at half its line rate for a while.
+    fn settled(set: &[(&'static str, Value)]) -> Rtcp {
+        let mut rtcp = rtcp(set);
+        for at in 1..2_000 {
+            acknowledge(&mut rtcp, 200 + 16 * at, 200, 0);
+        }
+        rtcp
+    }
+
     #[test]
     fn the_counter_gains_the_target_and_loses_what_arrives() {
         let mut rtcp = rtcp(&[]);
-        // 100 us at the line rate of 125 bytes/us, less a segment; the target is then w / H - 1, at most 1.
-        acknowledge(&mut rtcp, 100, 200, 0);
-        assert_eq!((rtcp.counter_bytes, rtcp.gamma), (11_500.0, 1.0));
-        acknowledge(&mut rtcp, 150, 200, 0);
-        assert_eq!((rtcp.counter_bytes, rtcp.gamma), (16_750.0, 24_000.0 / 16_750.0 - 1.0));
-        // Beyond the weight the target halves with every update; an empty counter asks for the whole line.
-        acknowledge(&mut rtcp, 10_000, 200, 0);
-        let held = rtcp.gamma;
-        acknowledge(&mut rtcp, 10_001, 200, 0);
-        assert!(rtcp.counter_bytes >= 24_000.0 && rtcp.gamma == held / 2.0);
+        // 100 us at the line rate of 125 bytes/us, up to w / 2 = 12,000 bytes, less a segment.
+        acknowledge(&mut rtcp, 96, 50, 0);
+        assert!((rtcp.counter.bytes() - 11_000.0).abs() < 1e-6);
         for _ in 0..1000 {
-            acknowledge(&mut rtcp, 10_001, 200, 0);
+            acknowledge(&mut rtcp, 96, 50, 0);
         }
-        assert_eq!((rtcp.counter_bytes, rtcp.gamma), (0.0, 1.0));
+        assert_eq!((rtcp.counter.bytes(), rtcp.counter.target_bytes_s()), (0.0, 125e6));
+    }
+
+    #[test]
+    fn a_timeout_of_a_second_does_not_wind_the_counter_up() {
+        let mut rtcp = settled(&[]);
+        with_cx(1_032_000, |cx| rtcp.on_congestion(Congestion::Timeout { flight_bytes: MSS, first: true }, cx));
+        acknowledge(&mut rtcp, 1_032_200, 200, 0);
+        assert_eq!((rtcp.counter.bytes(), rtcp.cwnd_bytes), (23_000.0, 2 * MSS));
+    }
+
+    #[test]
+    fn an_application_that_was_idle_does_not_make_its_flow_deaf_to_congestion() {
+        let delta = ("delta", Value::Number(125.0));
+        let (mut busy, mut idle) = (settled(std::slice::from_ref(&delta)), settled(std::slice::from_ref(&delta)));
+        // An hour later a delay of 1 ms, six times what halves the busy flow's window, halves both at once.
+        for (rtcp, at_us) in [(&mut busy, 33_000), (&mut idle, 3_600_000_000)] {
+            let before = rtcp.cwnd_bytes;
+            acknowledge(rtcp, at_us, 1200, 0);
+            assert_eq!(rtcp.cwnd_bytes, before / 2);
+        }
+        // What the silence added is gone after a few round trips.
+        for at in 1..100 {
+            acknowledge(&mut busy, 33_000 + 16 * at, 200, 0);
+            acknowledge(&mut idle, 3_600_000_000 + 16 * at, 200, 0);
+        }
+        let (busy, idle) = (busy.counter.bytes(), idle.counter.bytes());
+        assert!((busy / idle - 1.0).abs() < 0.02, "{busy} and {idle}");
     }
 
     #[test]
     fn the_window_doubles_below_the_threshold_and_halves_above() {
         let delta = ("delta", Value::Number(125.0));
-        let mut rtcp = rtcp(&[delta, ("initial_window", Value::Whole(8)), ("max_window", Value::Whole(100))]);
-        acknowledge(&mut rtcp, 150, 200, 0);
+        let mut rtcp = rtcp(&[delta, ("initial_window", Value::Whole(8)), ("x_max", Value::Number(100.0))]);
+        acknowledge(&mut rtcp, 150, 100, 0);
         assert_eq!(rtcp.cwnd_bytes, 16 * MSS);
-        // H = 150 us * 125 - 1000 + ... = 17,750 and more; alpha (Q + delta D) passes it at D = 284 us, smoothed by a half.
-        acknowledge(&mut rtcp, 150, 200 + 560, 0);
-        assert_eq!((rtcp.congestion_kb.round(), rtcp.cwnd_bytes), (35.0, 8 * MSS));
+        // H is between 12,000 and 16,000 bytes; alpha (Q + delta D) passes that at D = 256 us at most, smoothed by a half. The
+        // second segment of the first window waited 8 us for the first one.
+        acknowledge(&mut rtcp, 150, 100 + 520, 0);
+        assert_eq!((rtcp.congestion_kb.round(), rtcp.cwnd_bytes), (32.0, 8 * MSS));
         // What waits in the interface counts as well, kilobyte by kilobyte.
-        acknowledge(&mut rtcp, 150, 200, 17_500);
-        assert_eq!(((4.0 * rtcp.congestion_kb).round(), rtcp.cwnd_bytes), (105.0, 16 * MSS));
-        acknowledge(&mut rtcp, 150, 200, 48_000);
+        acknowledge(&mut rtcp, 150, 100, 8_000);
+        assert_eq!(((4.0 * rtcp.congestion_kb).round(), rtcp.cwnd_bytes), (80.0, 16 * MSS));
+        acknowledge(&mut rtcp, 150, 100, 48_000);
         assert_eq!(rtcp.cwnd_bytes, 8 * MSS);
     }
 
     #[test]
-    fn the_window_stays_within_its_bounds() {
-        let mut rtcp = rtcp(&[("min_window", Value::Whole(2))]);
+    fn the_wait_at_the_own_interface_counts_once() {
+        let of = |interface: &str| {
+            let mut rtcp = rtcp(&[("interface", Value::Word(interface.to_owned()))]);
+            let backlog_bytes = if rtcp.needs().nic_backlog { 50_000 } else { 0 };
+            acknowledge(&mut rtcp, 200, 200, backlog_bytes);
+            // What was sent at 200 us waited for 400 us behind 50,000 bytes.
+            acknowledge(&mut rtcp, 800, 600, backlog_bytes);
+            ((rtcp.delay_ms * 1e3).round(), rtcp.congestion_kb.round())
+        };
+        // Q alone, smoothed: 50 KB less a quarter. With D = 0.4 ms beside it, and D alone.
+        assert_eq!(of("apart"), (0.0, 38.0));
+        assert_eq!(of("twice"), (400.0, 2038.0));
+        assert_eq!(of("delay"), (400.0, 2000.0));
+    }
+
+    #[test]
+    fn the_window_stays_between_one_segment_and_what_x_max_is_over_the_least_round_trip() {
+        let mut rtcp = rtcp(&[("min_window", Value::Whole(2)), ("x_max", Value::Number(1.6))]);
         for at in 0..20 {
             acknowledge(&mut rtcp, 1000 + at, 200, 0);
         }
-        assert_eq!(rtcp.cwnd_bytes, 44 * MSS);
+        // 1.6 times 1 Gb/s, over 200 us.
+        assert_eq!(rtcp.cwnd_bytes, 40 * MSS);
         for at in 0..20 {
             acknowledge(&mut rtcp, 1020 + at, 9_000_000, 0);
         }
@@ -384,13 +494,12 @@ mod tests {
 
     #[test]
     fn an_equilibrium_counter_is_where_the_target_meets_the_rate() {
-        // H = w / (1 + x): at half the line rate, 16,000 bytes.
-        let mut rtcp = rtcp(&[("weight", Value::Number(24_000.0))]);
-        for at in 1..20_000 {
-            acknowledge(&mut rtcp, 16 * at, 200, 0);
-        }
-        assert!((rtcp.counter_bytes / 16_000.0 - 1.0).abs() < 0.05, "{}", rtcp.counter_bytes);
-        assert!((rtcp.gamma - 0.5).abs() < 0.05, "{}", rtcp.gamma);
+        // H = w / (1 + x): at half the line rate, 16,000 bytes. Just after an acknowledgment, half a segment less.
+        let rtcp = settled(&[]);
+        assert!((rtcp.counter.bytes() / 15_500.0 - 1.0).abs() < 0.01, "{}", rtcp.counter.bytes());
+        // Where 250 Mb/s count as 1, half of 1 Gb/s is x = 2.
+        let rtcp = settled(&[("unit_rate", Value::Rate(Some(Rate::from_mbps(250))))]);
+        assert!((rtcp.counter.bytes() / 7_500.0 - 1.0).abs() < 0.02, "{}", rtcp.counter.bytes());
     }
 
     #[test]

@@ -12,11 +12,12 @@
 //! (TcpScalable) takes its share of what is in flight, not of the window, and forgets what exceeds a segment.
 
 use crate::contract::{Ack, Congestion, Cx};
-use crate::increase::{Increase, counted_bytes};
+use crate::increase::Increase;
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
+    Windowed,
 };
 
 const SEGMENTS_PER_INCREASE: Param = Param {
@@ -40,7 +41,15 @@ pub const CONTROLLER: Controller = Controller {
     name: "scalable",
     summary: "a fixed share of the window more per round trip, an eighth less at a loss",
     source: "Kelly, ACM CCR 2003; Linux 2.6.32",
-    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SEGMENTS_PER_INCREASE, DECREASE],
+    params: &[
+        INITIAL_WINDOW,
+        INITIAL_SSTHRESH,
+        SLOW_START_LIMIT,
+        GROWTH_LIMIT,
+        SLOW_START,
+        SEGMENTS_PER_INCREASE,
+        DECREASE,
+    ],
     make: |values, plan| {
         let law = Scalable::new(values.whole(&SEGMENTS_PER_INCREASE), values.number(&DECREASE));
         Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
@@ -67,7 +76,7 @@ impl WindowLaw for Scalable {
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         let mss = cx.mss_bytes;
         let price = window.cwnd.min(self.segments_per_increase * mss);
-        self.increase.grow(window, counted_bytes(ack), price, u64::MAX, mss);
+        self.increase.grow(window, ack.acked_bytes, price, u64::MAX, mss);
     }
 
     /// Whole segments, what is taken rounded down.

@@ -181,6 +181,7 @@ mod tests {
     use crate::contract::CongestionControl;
     use crate::param::{UNBOUNDED, Value, Values};
     use crate::registry::{Blueprint, build};
+    use crate::window::SlowStart;
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 1000;
@@ -188,8 +189,13 @@ mod tests {
     /// Acknowledges windows of 20 segments, each with one of these round-trip times in milliseconds, and gives the window
     /// after each, in segments. The last acknowledgment of each begins the next.
     fn windows(initial_ssthresh: u64, rtts_ms: &[u64]) -> Vec<u64> {
-        let config =
-            WindowConfig { initial_window: 20, initial_ssthresh, slow_start_limit: 1, growth_limit: UNBOUNDED };
+        let config = WindowConfig {
+            initial_window: 20,
+            initial_ssthresh,
+            slow_start_limit: 1,
+            growth_limit: UNBOUNDED,
+            slow_start: SlowStart::Standard,
+        };
         let mut controller = Windowed::new(Vegas::new(2.0, 4.0, 1.0), config, MSS);
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut acknowledge = |rtt_ms: u64| {

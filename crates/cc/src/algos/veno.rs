@@ -24,7 +24,8 @@ use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
+    Windowed,
 };
 use sparelane_core::Dur;
 
@@ -41,7 +42,7 @@ pub const CONTROLLER: Controller = Controller {
     name: "veno",
     summary: "NewReno that takes a loss for random where no queue was",
     source: "Fu and Liew, IEEE JSAC 2003; Linux 2.6.32",
-    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, BETA],
+    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START, BETA],
     make: |values, plan| {
         let law = Veno::new(values.whole(&BETA));
         Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
@@ -63,8 +64,8 @@ pub struct Veno {
     /// Packets in queues, rounded up to half packets.
     queued_halves: u64,
     is_open: bool,
-    /// Acknowledgments since the window last had a chance to grow.
-    acks: u64,
+    /// What came since the window last had a chance to grow, less what that took.
+    acked_bytes: u64,
     /// Whether the next chance counts in spite of congestion.
     is_turn: bool,
 }
@@ -79,7 +80,7 @@ impl Veno {
             samples: 0,
             queued_halves: 0,
             is_open: true,
-            acks: 0,
+            acked_bytes: 0,
             is_turn: true,
         }
     }
@@ -114,12 +115,13 @@ impl WindowLaw for Veno {
         }
     }
 
-    fn grow(&mut self, window: &mut Window, _ack: &Ack, cx: &mut Cx<'_>) {
-        self.acks += 1;
-        if self.acks < window.cwnd / cx.mss_bytes {
+    fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        self.acked_bytes += ack.acked_bytes;
+        let price = window.cwnd / cx.mss_bytes * cx.mss_bytes;
+        if self.acked_bytes < price {
             return;
         }
-        self.acks = 0;
+        self.acked_bytes -= price;
         let holds = self.is_open && self.samples > TOO_FEW_SAMPLES && self.is_congested();
         if !holds || self.is_turn {
             window.cwnd += cx.mss_bytes;
@@ -130,7 +132,7 @@ impl WindowLaw for Veno {
     }
 
     fn cut(&mut self, window: &Window, _flight_bytes: u64, _event: Congestion, cx: &mut Cx<'_>) -> u64 {
-        self.acks = 0;
+        self.acked_bytes = 0;
         let segments = window.cwnd / cx.mss_bytes;
         cx.mss_bytes * if self.is_congested() { segments / 2 } else { segments * 4 / 5 }
     }
@@ -145,6 +147,7 @@ mod tests {
     use super::*;
     use crate::contract::CongestionControl;
     use crate::param::UNBOUNDED;
+    use crate::window::SlowStart;
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 8948;
@@ -158,8 +161,13 @@ mod tests {
 
     impl Life {
         fn new(initial_window: u64) -> Life {
-            let config =
-                WindowConfig { initial_window, initial_ssthresh: 2, slow_start_limit: 1, growth_limit: UNBOUNDED };
+            let config = WindowConfig {
+                initial_window,
+                initial_ssthresh: 2,
+                slow_start_limit: 1,
+                growth_limit: UNBOUNDED,
+                slow_start: SlowStart::Standard,
+            };
             let mut life =
                 Life { controller: Windowed::new(Veno::new(3), config, MSS), rng: Stream::new(1, Domain::Test, 0) };
             // Recovery ends what the samples before it told of the queue.

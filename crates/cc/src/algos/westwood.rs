@@ -14,8 +14,14 @@
 //!
 //! Where we differ: Linux counts time in ticks of its clock (1 ms), and a round-trip time up to the next one; ours is
 //! exact. It guesses from duplicate acknowledgments what SACK tells us, and takes a round trip to half the window, too
-//! (rate halving). Today's Linux has the same law, with proportional rate reduction towards half the window during
-//! recovery. The papers go to bandwidth x least RTT at once. In that of 2004 the sampling window is a round-trip time,
+//! (rate halving).
+//!
+//! With `like = "linux"` it is that of Linux 6.12: time in ticks of 1 ms, round-trip times up to the next one and as the
+//! acknowledgment before told them, bandwidth in whole bytes a tick, and the window after recovery in whole segments.
+//! Recovery goes to half the window (the transport's proportional rate reduction, RFC 9937), whatever the bandwidth is,
+//! and ends with bandwidth x least RTT.
+//!
+//! The papers go to bandwidth x least RTT at once. In that of 2004 the sampling window is a round-trip time,
 //! without a floor: `sampling_window = "0s"`; that of 2001 samples with every acknowledgment.
 //!
 //! ns-3 (TcpWestwoodPlus) samples for one round-trip time and pauses until the next acknowledgment; filters once, by
@@ -27,7 +33,8 @@ use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::param::{DefaultValue, Kind, Param};
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
+    Windowed,
 };
 use sparelane_core::{Dur, Rate, Time};
 
@@ -39,17 +46,28 @@ const SAMPLING_WINDOW: Param = Param {
     source: "Linux (TCP_WESTWOOD_RTT_MIN)",
 };
 
+const LIKE: Param = Param {
+    name: "like",
+    kind: Kind::Choice(&["exact", "linux"]),
+    default: DefaultValue::Word("exact"),
+    meaning: "whether clocks are exact and recovery heeds the bandwidth, or all is as in Linux 6.12",
+    source: "Linux tcp_westwood.c",
+};
+
 /// What the catalogue says of it.
 pub const CONTROLLER: Controller = Controller {
     name: "westwood",
     summary: "after a loss, the window that the measured bandwidth fills",
     source: "Mascolo et al., MobiCom 2001; Grieco and Mascolo, CCR 2004; Linux 2.6.32",
-    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SAMPLING_WINDOW],
+    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START, SAMPLING_WINDOW, LIKE],
     make: |values, plan| {
-        let law = Westwood::new(values.span(&SAMPLING_WINDOW));
+        let law = Westwood::new(values.span(&SAMPLING_WINDOW), values.word(&LIKE) == "linux");
         Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
     },
 };
+
+/// Linux's clock.
+const TICK: Dur = Dur::from_ms(1);
 
 /// 7/8 of the old value and 1/8 of the new one.
 fn filtered(old: Rate, new: Rate) -> Rate {
@@ -60,6 +78,7 @@ fn filtered(old: Rate, new: Rate) -> Rate {
 #[derive(Clone, Debug)]
 pub struct Westwood {
     sampling_window: Dur,
+    like_linux: bool,
     /// When this sampling window began.
     sampling_since: Option<Time>,
     /// Delivered in it.
@@ -74,10 +93,11 @@ pub struct Westwood {
 }
 
 impl Westwood {
-    /// A law that samples the bandwidth over this time at least.
-    pub fn new(sampling_window: Dur) -> Westwood {
+    /// A law that samples the bandwidth over this time at least, exactly or as Linux does.
+    pub fn new(sampling_window: Dur, like_linux: bool) -> Westwood {
         Westwood {
             sampling_window,
+            like_linux,
             sampling_since: None,
             delivered_bytes: 0,
             bandwidth: None,
@@ -90,48 +110,75 @@ impl Westwood {
 
     /// Ends the sampling window if it lasted long enough. The acknowledgment of this instant is the next one's.
     fn sample(&mut self, now: Time, rtt: Dur) {
-        let since = *self.sampling_since.get_or_insert_with(|| Time::from_ps(now.as_ps().saturating_sub(rtt.as_ps())));
+        let Some(since) = self.sampling_since else { return };
         let lasted = now - since;
         if lasted <= rtt.max(self.sampling_window) {
             return;
         }
-        let sample = Rate::of(self.delivered_bytes, lasted);
+        let sample = self.rounded(Rate::of(self.delivered_bytes, lasted));
         self.bandwidth = Some(match self.bandwidth {
             None => (sample, sample),
             Some((once, twice)) => {
-                let once = filtered(once, sample);
-                (once, filtered(twice, once))
+                let once = self.rounded(filtered(once, sample));
+                (once, self.rounded(filtered(twice, once)))
             }
         });
         self.sampling_since = Some(now);
         self.delivered_bytes = 0;
     }
 
-    /// What the bandwidth fills an empty path with, bytes.
-    fn path_bytes(&self) -> u64 {
-        match (self.bandwidth, self.min_rtt) {
+    /// In Linux whole bytes a tick.
+    fn rounded(&self, rate: Rate) -> Rate {
+        if !self.like_linux {
+            return rate;
+        }
+        let one = Rate::of(1, TICK).as_bps();
+        Rate::from_bps(rate.as_bps() / one * one)
+    }
+
+    /// What the clock shows, and a round-trip time by it.
+    fn read(&self, now: Time, rtt: Option<Dur>) -> (Time, Option<Dur>) {
+        if !self.like_linux {
+            return (now, rtt);
+        }
+        let tick = TICK.as_ps();
+        (Time::from_ps(now.as_ps() / tick * tick), rtt.map(|rtt| TICK * rtt.as_ps().div_ceil(tick)))
+    }
+
+    /// What the bandwidth fills an empty path with, bytes; in Linux whole segments.
+    fn path_bytes(&self, mss_bytes: u64) -> u64 {
+        let bytes = match (self.bandwidth, self.min_rtt) {
             (Some((_, bandwidth)), Some(min_rtt)) => bandwidth.bytes_in(min_rtt),
             _ => 0,
-        }
+        };
+        if self.like_linux { bytes / mss_bytes * mss_bytes } else { bytes }
     }
 }
 
 impl WindowLaw for Westwood {
     fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
-        self.rtt = ack.rtt.or(self.rtt);
+        let (now, rtt) = self.read(cx.now, ack.rtt);
+        if let (None, Some(rtt)) = (self.sampling_since, rtt) {
+            self.sampling_since = Some(Time::from_ps(now.as_ps().saturating_sub(rtt.as_ps())));
+        }
+        // Linux takes the round-trip time of an acknowledgment when it has taken the rest.
+        if !self.like_linux {
+            self.rtt = rtt.or(self.rtt);
+        }
         if let Some(rtt) = self.rtt {
-            self.sample(cx.now, rtt);
+            self.sample(now, rtt);
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
         }
+        self.rtt = rtt.or(self.rtt);
         self.delivered_bytes += ack.delivered_bytes;
         if !self.is_repairing {
             return;
         }
-        let aim = self.path_bytes().max(2 * cx.mss_bytes);
+        let aim = self.path_bytes(cx.mss_bytes).max(2 * cx.mss_bytes);
         if ack.phase == Phase::Open {
             self.is_repairing = false;
             (window.cwnd, window.ssthresh) = (aim, aim);
-        } else {
+        } else if !self.like_linux {
             window.cwnd = window.cwnd.saturating_sub(ack.delivered_bytes / 2).max(aim).min(window.cwnd);
         }
     }
@@ -140,10 +187,11 @@ impl WindowLaw for Westwood {
         self.newreno.grow(window, ack, cx);
     }
 
-    fn cut(&mut self, window: &Window, _flight_bytes: u64, event: Congestion, _cx: &mut Cx<'_>) -> u64 {
-        let path_bytes = self.path_bytes();
+    fn cut(&mut self, window: &Window, _flight_bytes: u64, event: Congestion, cx: &mut Cx<'_>) -> u64 {
+        let path_bytes = self.path_bytes(cx.mss_bytes);
         self.is_repairing = matches!(event, Congestion::Loss { .. });
         match event {
+            Congestion::Loss { .. } if self.like_linux => window.cwnd / cx.mss_bytes / 2 * cx.mss_bytes,
             Congestion::Loss { .. } => path_bytes.max(window.cwnd / 2),
             Congestion::Timeout { .. } => {
                 self.min_rtt = None;
@@ -167,6 +215,7 @@ mod tests {
     use super::*;
     use crate::contract::CongestionControl;
     use crate::param::UNBOUNDED;
+    use crate::window::SlowStart;
     use sparelane_core::{Domain, Stream};
 
     const MSS: u64 = 1000;
@@ -179,9 +228,18 @@ mod tests {
 
     impl Life {
         fn new(initial_window: u64) -> Life {
-            let config =
-                WindowConfig { initial_window, initial_ssthresh: 2, slow_start_limit: 1, growth_limit: UNBOUNDED };
-            let controller = Windowed::new(Westwood::new(Dur::from_ms(50)), config, MSS);
+            Life::of(initial_window, false)
+        }
+
+        fn of(initial_window: u64, like_linux: bool) -> Life {
+            let config = WindowConfig {
+                initial_window,
+                initial_ssthresh: 2,
+                slow_start_limit: 1,
+                growth_limit: UNBOUNDED,
+                slow_start: SlowStart::Standard,
+            };
+            let controller = Windowed::new(Westwood::new(Dur::from_ms(50), like_linux), config, MSS);
             Life { controller, rng: Stream::new(1, Domain::Test, 0) }
         }
 
@@ -323,5 +381,41 @@ mod tests {
         life.suffer(21, Congestion::Loss { flight_bytes: 200 * MSS });
         life.deliver(22, 20, 0, Phase::Open);
         assert_eq!(life.window(), 2 * MSS);
+    }
+    /// Linux 6.12 at 1000 ticks a second. The first acknowledgment brings a round-trip time of 40.2 ms, which counts as 41 and
+    /// from the second on; the sampling window began that long before it. More than 50 ms are over at 113 ms: 33 segments in
+    /// 54 ms are 611 whole bytes a tick. 22 in the next 51 are 431: (7 * 611 + 431) / 8 = 588, and (7 * 611 + 588) / 8 = 608.
+    #[test]
+    fn linux_counts_whole_ticks_and_whole_bytes_a_tick() {
+        let mut life = Life::of(100, true);
+        let deliver = |life: &mut Life, at_us: u64, rtt_us: u64, segments: u64| {
+            let mut cx = Cx {
+                now: Time::ZERO + Dur::from_us(at_us),
+                mss_bytes: MSS,
+                srtt: None,
+                min_rtt: None,
+                rng: &mut life.rng,
+            };
+            let rtt = Some(Dur::from_us(rtt_us));
+            life.controller.on_ack(&Ack { rtt, cwnd_limited: false, ..Ack::in_sequence(segments * MSS) }, &mut cx);
+            let mut bandwidth = 0;
+            life.controller.trace(&mut |name, value| {
+                if name == "bandwidth_bps" {
+                    bandwidth = value as u64 / 8000;
+                }
+            });
+            bandwidth
+        };
+        assert_eq!(deliver(&mut life, 100_300, 40_200, 3), 0);
+        assert_eq!(deliver(&mut life, 100_900, 40_200, 30), 0, "the sampling window began at 59 ms");
+        assert_eq!(deliver(&mut life, 113_500, 40_200, 21), 611);
+        assert_eq!(deliver(&mut life, 163_900, 40_200, 1), 611, "50 ms are not enough");
+        assert_eq!(deliver(&mut life, 164_100, 40_200, 1), 608);
+        // Half of 100 segments, and when all is repaired 608 bytes in each of 41 ms, in whole segments.
+        assert_eq!(life.suffer(165, Congestion::Loss { flight_bytes: 0 }), 50 * MSS);
+        life.deliver(166, 41, 10, Phase::Recovery);
+        assert_eq!(life.window(), 50 * MSS);
+        life.deliver(167, 41, 1, Phase::Open);
+        assert_eq!((life.window(), life.ssthresh()), (24 * MSS, 24 * MSS));
     }
 }

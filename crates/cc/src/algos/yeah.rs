@@ -25,7 +25,7 @@
 
 use super::newreno::NewReno;
 use crate::contract::{Ack, Congestion, Cx, Phase};
-use crate::increase::{Increase, counted_bytes};
+use crate::increase::Increase;
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::round::Round;
@@ -263,7 +263,7 @@ impl WindowLaw for Yeah {
             return;
         }
         let price = window.cwnd.min(self.config.ai_count * cx.mss_bytes);
-        self.increase.grow(window, counted_bytes(ack), price, u64::MAX, cx.mss_bytes);
+        self.increase.grow(window, ack.acked_bytes, price, u64::MAX, cx.mss_bytes);
     }
 
     fn cut(&mut self, window: &Window, _flight_bytes: u64, _event: Congestion, cx: &mut Cx<'_>) -> u64 {
@@ -290,6 +290,7 @@ mod tests {
     use super::*;
     use crate::contract::CongestionControl;
     use crate::param::{UNBOUNDED, Values};
+    use crate::window::SlowStart;
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 8948;
@@ -410,8 +411,13 @@ mod tests {
     /// Windows of 200 segments at 100 ms and at 250 ms, where 120 of them wait.
     #[test]
     fn every_window_of_data_is_judged_by_its_least_round_trip() {
-        let config =
-            WindowConfig { initial_window: 200, initial_ssthresh: UNBOUNDED, slow_start_limit: 1, growth_limit: 1 };
+        let config = WindowConfig {
+            initial_window: 200,
+            initial_ssthresh: UNBOUNDED,
+            slow_start_limit: 1,
+            growth_limit: 1,
+            slow_start: SlowStart::Standard,
+        };
         let mut controller = Windowed::new(law(), config, MSS);
         let mut round = |rtts_ms: [u64; 2], phase: Phase| {
             let acks = (0..4).map(|at| {

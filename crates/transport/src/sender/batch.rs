@@ -3,13 +3,23 @@
 //! A chunk has `send_batch` segments, or what is left of its write, but no more than a third of the window, as in
 //! Linux (`tcp_tso_win_divisor`), where a larger one would leave a small window empty. It begins when the window has
 //! room for all of it, or with what there is room for when nothing is in flight. A pace lets a chunk go as a whole and
-//! makes the next one wait for all of it. What is sent again goes segment by segment.
+//! makes the next one wait for all of it; such a chunk has no more than the pace sends in a millisecond, though two
+//! segments at least, as in Linux (`tcp_tso_autosize`), where a larger one would be a burst and not a pace. What is sent
+//! again goes segment by segment.
 //!
 //! RC3 (NSDI 2014 section 4.2.3): a chunk from the tail counts as one packet. It goes in the lowest class that any
 //! of its segments would have, and they leave in the order of their numbers.
 
 use super::Sender;
+use crate::config::HEADER_BYTES;
 use crate::segment::Segment;
+use sparelane_core::Dur;
+
+/// A paced chunk has no more than its pace sends in this time,
+const PACED_CHUNK: Dur = Dur::from_ms(1);
+
+/// but so many segments at least.
+const LEAST_PACED_CHUNK: u64 = 2;
 
 /// Where a sender stands in its chunks.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +83,7 @@ impl Sender {
         let window = u64::from(self.cwnd_segments) + self.allowance_segments();
         let receive_room = u64::from(self.receive_window_segments - (seq - self.una));
         let room = window.saturating_sub(in_flight).min(receive_room);
-        let most = self.batch.size.min(self.cwnd_segments / 3).max(1);
+        let most = self.batch.size.min(self.cwnd_segments / 3).min(self.most_paced()).max(1);
         let chunk = self.buffer.end_of_write(seq).min(seq.saturating_add(most)) - seq;
         let chunk = if room >= u64::from(chunk) {
             chunk
@@ -84,6 +94,14 @@ impl Sender {
         };
         self.batch.next_until = seq + chunk;
         true
+    }
+
+    /// The most segments of a chunk that the pace allows.
+    fn most_paced(&self) -> u32 {
+        self.limits.pacing.map_or(u32::MAX, |pace| {
+            let segments = pace.bytes_in(PACED_CHUNK) / (self.mss_bytes + HEADER_BYTES);
+            u32::try_from(segments.max(LEAST_PACED_CHUNK)).unwrap_or(u32::MAX)
+        })
     }
 
     /// Whether the segments that go next belong to a chunk from the tail that has begun.

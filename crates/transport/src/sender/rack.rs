@@ -134,7 +134,9 @@ impl Sender {
     }
 
     /// Remembers the arrival that causes an acknowledgment, before that is handled (RFC 8985 section 6.2, steps 1 to 3).
-    pub(super) fn note_rack_arrival(&mut self, ack: &AckSegment, rtt: Option<Dur>) {
+    pub(super) fn note_rack_arrival(&mut self, now: Time, ack: &AckSegment, rtt: Option<Dur>) {
+        let of_resent = || self.resending_time(now, ack.trigger).map(|at| now - at);
+        let rtt = if ack.trigger_retransmitted { of_resent() } else { rtt };
         let is_outstanding = ack.trigger >= self.una && ack.trigger < self.nxt && !self.board.is_gone(ack.trigger);
         let was_resent = self.board.is_resent(ack.trigger);
         let Some(rack) = &mut self.rack else { return };

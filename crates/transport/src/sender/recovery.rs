@@ -39,16 +39,15 @@ impl Sender {
 
     /// Loss detection, and the ends of recovery.
     ///
-    /// The acknowledgment covers `acked` segments in sequence, and delivers `delivered`. Returns whether losses were found.
-    pub(super) fn detect_losses(&mut self, now: Time, ack: &AckSegment, acked: u32, delivered: u32) -> bool {
+    /// The acknowledgment covers `acked` segments in sequence, and delivers `delivered`.
+    pub(super) fn detect_losses(&mut self, now: Time, ack: &AckSegment, acked: u32, delivered: u32) {
         if self.phase != Phase::Open && self.una >= self.recover {
             self.leave_recovery();
         }
         if !self.config.sack {
             self.detect_losses_without_sack(now, ack, acked);
-            return false;
+            return;
         }
-        let lost_before = self.board.lost();
         let found = if self.detects_by_time {
             self.detect_losses_by_time(now)
         } else {
@@ -58,7 +57,6 @@ impl Sender {
         if found && self.phase == Phase::Open {
             self.enter_recovery(now, delivered);
         }
-        self.board.lost() > lost_before
     }
 
     /// RFC 6675's IsLost.

@@ -64,8 +64,11 @@ impl Sender {
         }
     }
 
-    /// After the controller has heard of an acknowledgment: counts what that delivered.
-    pub(super) fn continue_reduction(&mut self, delivered: u32, is_safe: bool) {
+    /// After the controller has heard of an acknowledgment: counts what that delivered. It `progresses` where it moves on in
+    /// sequence.
+    #[inline(never)]
+    pub(super) fn continue_reduction(&mut self, delivered: u32, progresses: bool) {
+        let is_safe = !self.board.take_news_of_losses() && progresses;
         let (pipe, window) = (self.board.pipe(self.nxt - self.una), self.cwnd_segments);
         if let Some(reduction) = &mut self.reduction {
             reduction.count(delivered, pipe, window, is_safe);

@@ -2,6 +2,7 @@
 
 use super::batch::Tail;
 use super::{Sender, State, context};
+use crate::config::HEADER_BYTES;
 use crate::scoreboard::DUP_THRESH;
 use crate::segment::{Segment, Transmit};
 use sparelane_cc::contract::permit_by_window;
@@ -52,11 +53,10 @@ impl Sender {
         if let Some(segment) = self.next_of_low_chunk() {
             return Some(Transmit::Data(segment));
         }
-        let probe = if self.detects_by_time { self.next_probe() } else { None };
-        let mut head = match (probe, self.phase) {
-            (Some(seq), _) => Some(seq),
-            (None, Phase::Open) => self.next_new(),
-            (None, Phase::Recovery | Phase::Timeout) => self.next_in_recovery(),
+        let mut head = match self.phase {
+            Phase::Open if self.detects_by_time => self.next_probe().or_else(|| self.next_new()),
+            Phase::Open => self.next_new(),
+            Phase::Recovery | Phase::Timeout => self.next_in_recovery(),
         };
         let mut waits_for_window = false;
         if self.batch.size > 1
@@ -253,7 +253,7 @@ impl Sender {
         let mut segment = self.segment(seq, class);
         self.resend_head = false;
         if let Some(rate) = self.limits.pacing {
-            let wire_bytes = u64::from(segment.payload_bytes) + self.config.header_bytes;
+            let wire_bytes = u64::from(segment.payload_bytes) + HEADER_BYTES;
             let from = if self.is_catching_up(now) { self.paced_until } else { self.paced_until.max(now) };
             self.paced_until = from + rate.time_for(wire_bytes);
             // Segments of a chunk go together.

@@ -4,7 +4,7 @@ use crate::wire::*;
 use sparelane_cc::registry::Blueprint;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Value, Values, build};
 use sparelane_core::{Dur, Rate, Time};
-use sparelane_transport::HEADER_BYTES;
+use sparelane_transport::{HEADER_BYTES, TransportConfig};
 use std::sync::{Arc, Mutex};
 
 fn paced(window: u64, rate: Rate) -> Box<dyn CongestionControl> {
@@ -193,5 +193,24 @@ fn segments_leave_at_the_rate_that_each_controller_computes() {
         assert!(exact > 1200, "{name}: {exact} of {}", departures.len());
         let paces: std::collections::BTreeSet<Rate> = departures.iter().map(|departure| departure.2).collect();
         assert!(paces.len() > 5, "{name}: {paces:?}");
+    }
+}
+
+/// A millisecond of 26 Mb/s is three packets of 1040 bytes; of 8 Mb/s it is less than one, and two are the least.
+#[test]
+fn a_chunk_has_what_goes_in_a_millisecond_but_two_segments_at_least() {
+    for (mbps, expected) in [(26, 3), (8, 2)] {
+        let rate = Rate::from_mbps(mbps);
+        let config = TransportConfig { send_batch: 44, ..with_sack() };
+        let wire = Wire::transfer(config, paced(10_000, rate), 300, lose(&[]));
+        let gaps = gaps(&wire);
+        for chunk in gaps.chunks(expected) {
+            let (last, inside) = chunk.split_last().expect("a gap");
+            assert!(inside.iter().all(|gap| gap.is_zero()), "{mbps} Mb/s: {chunk:?}");
+            assert!(
+                chunk.len() < expected || *last == rate.time_for(MSS + HEADER_BYTES) * expected as u64,
+                "{chunk:?}"
+            );
+        }
     }
 }

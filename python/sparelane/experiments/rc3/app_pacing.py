@@ -182,7 +182,8 @@ def draw(evaluation: Evaluation) -> Figure:
         plots.Bars.of_rows("TCP", plots.TCP, tcp),
         replace(plots.Bars.of_rows("RC3", plots.RC3, rc3), paper=printed),
     ]
-    plots.grouped_bars(axes, [name.replace(": ", ":\n").replace(", ", ",\n") for name in shown], bars)
+    places = [name.replace(" at ", "\nat ").replace(": ", ":\n").replace(", ", ",\n") for name in shown]
+    plots.grouped_bars(axes, places, bars)
     plots.reductions_above(axes, [cut.ours for cut in cuts], bars)
     axes.set_xlabel("where, and part of the video")
     axes.set_ylabel("mean time to transfer (s)")

@@ -59,13 +59,13 @@ REASONS = {
     )
 } | {
     (f"{SLOW_FAR.name} over bytes", "reduction"): TOO_LATE,
-    (f"{FAST_NEAR.name} over flows{internet2.RULE_NAMES[1]}", "TCP FCT"): internet2.THE_SLOWEST,
+    (f"{FAST_NEAR.name} over flows{internet2.RULE_MARK}", "TCP FCT"): internet2.THE_SLOWEST,
     **{
-        (f"{SLOW_NEAR.name} {average}{internet2.RULE_NAMES[1]}", metric): internet2.THE_SLOWEST
+        (f"{SLOW_NEAR.name} {average}{internet2.RULE_MARK}", metric): internet2.THE_SLOWEST
         for average in internet2.AVERAGES
         for metric in ("TCP FCT", "reduction")
     },
-    (f"{SLOW_NEAR.name} over flows{internet2.RULE_NAMES[1]}", "RC3 FCT"): internet2.THE_SLOWEST,
+    (f"{SLOW_NEAR.name} over flows{internet2.RULE_MARK}", "RC3 FCT"): internet2.THE_SLOWEST,
 }
 
 
@@ -105,16 +105,16 @@ def draw(evaluation: Evaluation) -> Figure:
     known = {row.row for row in evaluation.rows}
     average = next(iter(internet2.AVERAGES))
     rules = {
-        name: internet2.RULE_NAMES[1]
+        name: internet2.RULE_MARK
         for name in names
         if internet2.first_rule(PRINTED[name]) == internet2.TCP_LONGER
-        and f"{name} {average}{internet2.RULE_NAMES[1]}" in known
+        and f"{name} {average}{internet2.RULE_MARK}" in known
     }
     return draw_completion(evaluation, names, "bottleneck and mean round-trip time", rules=rules)
 
 
 FIRST_ROWS = [
-    f"{setting.name} {average}{internet2.first_rule(PRINTED[setting.name]).full_suffix}"
+    f"{setting.name} {average}{internet2.first_rule(PRINTED[setting.name]).suffix}"
     for setting in SETTINGS
     for average in internet2.AVERAGES
 ]

@@ -23,8 +23,8 @@ SCHEMES: tuple[Scheme, ...] = ("tcp", "rc3")
 # Flows that start before this share of the run are left out: 2 s of 5 s in the authors' scripts.
 WARM_UP_SHARE = 0.4
 
-# How a row's name says that it follows another rule of averaging than the first.
-RULE_MARK = ", TCP to "
+# How a row's name says that it follows the second rule of averaging: twice the length of a full effort's runs.
+RULE_MARK = ", TCP to 10 s"
 
 # The authors' averaging script reads TCP's results up to twice the time at which RC3's end.
 LONG_RUN = 2
@@ -116,32 +116,15 @@ class Rule:
 
     Attributes:
         tcp_runs: until when TCP's flows may finish, in lengths of RC3's run.
+        suffix: what a row's name says of the rule.
     """
 
     tcp_runs: int
-
-    @property
-    def full_suffix(self) -> str:
-        """What a row's name says of the rule at a full effort."""
-        return RULE_NAMES[self.tcp_runs > 1]
-
-    def suffix(self, effort: Effort) -> str:
-        """What a row's name says of the rule."""
-        return "" if self.tcp_runs == 1 else f"{RULE_MARK}{self.tcp_runs * effort.stop_s:g} s"
+    suffix: str
 
 
-BOTH_BY_THE_END = Rule(1)
-TCP_LONGER = Rule(LONG_RUN)
-
-
-# What the rows of a full effort say of their rule.
-RULE_NAMES = ("", f"{RULE_MARK}10 s")
-
-
-def rule_in_name(row: str) -> str:
-    """The part of a row's name that says by which rule it is averaged; empty for the first rule."""
-    _, mark, end = row.partition(RULE_MARK)
-    return mark + end
+BOTH_BY_THE_END = Rule(1, "")
+TCP_LONGER = Rule(LONG_RUN, RULE_MARK)
 
 
 def first_rule(printed: Mapping[str, Printed]) -> Rule:
@@ -273,7 +256,7 @@ def completion_rows(
     flows = [pairs(setting, seed, effort, outcomes, rule) for seed in effort.seed_numbers()]
     for average in AVERAGES:
         times = [found for frame in flows if (found := mean_times(frame, average)) is not None]
-        row, paper = f"{setting.name} {average}{rule.suffix(effort)}", printed.get(average, Printed())
+        row, paper = f"{setting.name} {average}{rule.suffix}", printed.get(average, Printed())
         yield measured(row, "TCP FCT", "s", paper.tcp_s, [tcp for tcp, _ in times])
         yield measured(row, "RC3 FCT", "s", paper.rc3_s, [rc3 for _, rc3 in times])
         yield measured(row, "reduction", "%", paper.reduction, [reduction(tcp, rc3) for tcp, rc3 in times])

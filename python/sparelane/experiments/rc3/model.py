@@ -90,10 +90,11 @@ def draw(evaluation: Evaluation) -> Figure:
 
 CLAIMS = (
     Claim(
-        "The gain peaks where the flow is about as large as the pipe, A x RTT (section 3)",
+        'The gain peaks where the flow "is close to" the pipe, A x RTT (section 3); by the printed formula, at a '
+        "quarter of it",
         ours("peak of RC3", "size / (A x RTT)"),
-        full=(0.8, 1.25),
-        quick=(0.8, 1.25),
+        full=(0.2, 1.0),
+        quick=(0.2, 1.0),
     ),
 )
 

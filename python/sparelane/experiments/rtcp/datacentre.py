@@ -21,6 +21,7 @@ SCHEMES: Mapping[str, str] = {
     "RTCP": "rtcp",
     "LEDBAT": "ledbat",
     "Vegas": "vegas",
+    "constant": "constant",
 }
 LOOKS: Mapping[str, plots.Look] = {
     "NewReno": plots.TCP,
@@ -30,9 +31,13 @@ LOOKS: Mapping[str, plots.Look] = {
     "RTCP": plots.RC3,
     "LEDBAT": plots.MODEL,
     "Vegas": plots.TCP,
+    "constant": plots.FOURTH,
 }
 
 MSS_BYTES = 1460
+
+# Windows of flows that hear nothing, in segments: one bandwidth-delay product of long paths, and RTCP's x_max there.
+NULL_WINDOWS = (10, 20)
 
 # The share of a run after which measuring begins.
 WARM_UP_SHARE = 0.2
@@ -106,15 +111,36 @@ class Printed:
     us: float | None = None
 
 
+def controls(of: Run) -> Mapping[str, Run]:
+    """What RTCP must be told from: windows that never change, and RTCP that does not hear of congestion, or only of Q.
+
+    By the names of their rows. A row of RTCP that does not differ from these says nothing of RTCP.
+    """
+    kept = tuple(text for text in of.settings if not text.startswith("scheme.rtcp."))
+    windows = {
+        f"null: a constant window of {window}": Run(
+            "constant", (*kept, f"scheme.constant.window={window}"), of.name, of.mix
+        )
+        for window in NULL_WINDOWS
+    }
+    deaf = {
+        "RTCP, alpha = 0": (*of.settings, "scheme.rtcp.alpha=0"),
+        "RTCP, delta = 0": (*of.settings, "scheme.rtcp.delta=0"),
+    }
+    return windows | {
+        name: Run("RTCP", settings, f"{of.name} {name}".strip(), of.mix) for name, settings in deaf.items()
+    }
+
+
 def plan(runs: Sequence[Run], effort: Effort) -> list[Simulation]:
     """Every run with every seed."""
     return [run.simulation(seed, effort) for seed in effort.seed_numbers() for run in runs]
 
 
-def throughput_mbps(outcome: Outcome, effort: Effort, traffic_class: str | None = None) -> float:
+def throughput_mbps(outcome: Outcome, stop_s: float, traffic_class: str | None = None) -> float:
     """What the flows of a class got, on average, in megabits per second."""
     flows = outcome.flows if traffic_class is None else outcome.flows.filter(pl.col("traffic_class") == traffic_class)
-    counted_s = (1 - WARM_UP_SHARE) * effort.stop_s
+    counted_s = (1 - WARM_UP_SHARE) * stop_s
     return float(flows.select(pl.col("measured_bytes").mean()).item()) * 8 / counted_s / 1e6
 
 
@@ -149,6 +175,15 @@ def distribution(outcomes: Iterable[Outcome], traffic_class: str | None = None) 
     )
 
 
+def share_beyond(outcome: Outcome, us: float, traffic_class: str | None = None) -> float | None:
+    """The percentage of packets that took longer than so many microseconds; `None` without packets."""
+    table = delays(outcome, traffic_class)
+    if table.is_empty():
+        return None
+    beyond = table.filter(pl.col("delay_s") > us / 1e6)["packets"].sum()
+    return 100 * float(beyond) / float(table["packets"].sum())
+
+
 def window(outcome: Outcome) -> pl.DataFrame:
     """The congestion window of the first flow over time: `time_ms` and `cwnd_segments`."""
     samples = outcome.series.filter((pl.col("probe") == "flow 0") & (pl.col("quantity") == "cwnd_bytes"))
@@ -162,14 +197,15 @@ def scheme_rows(
 ) -> Iterable[Row]:
     """Throughput, mean delay and 99th percentile of one scheme."""
     found = run.outcomes(effort, outcomes)
-    rates = [throughput_mbps(outcome, effort, traffic_class) for outcome in found]
+    rates = [throughput_mbps(outcome, effort.stop_s, traffic_class) for outcome in found]
     yield measured(row, "throughput", "Mb/s", printed.mbps, rates)
-    yield measured(row, "mean delay", "us", printed.us, _known(mean_us(outcome, traffic_class) for outcome in found))
-    tails = _known(quantile_us(outcome, 0.99, traffic_class) for outcome in found)
+    yield measured(row, "mean delay", "us", printed.us, known(mean_us(outcome, traffic_class) for outcome in found))
+    tails = known(quantile_us(outcome, 0.99, traffic_class) for outcome in found)
     yield measured(row, "99th delay", "us", None, tails)
 
 
-def _known(values: Iterable[float | None]) -> list[float]:
+def known(values: Iterable[float | None]) -> list[float]:
+    """The numbers among them."""
     return [value for value in values if value is not None]
 
 

@@ -10,13 +10,13 @@ from sparelane.experiments import plots
 from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
 from sparelane.experiments.rtcp import datacentre, scheme_figure
 from sparelane.experiments.rtcp.datacentre import Printed, Run
+from sparelane.experiments.rtcp.statements import INCAST, INCAST_RTCP
 
-INCAST = '{kind="bulk", pairs="incast", scheme="SCHEME", spread="1ms"}'
-RTCP = ("scheme.rtcp.alpha=5000", "scheme.rtcp.initial_window=2")
 RUNS: Mapping[str, Run] = {
-    scheme: Run(scheme, RTCP if scheme == "RTCP" else (), "95 to 1", INCAST)
+    scheme: Run(scheme, INCAST_RTCP if scheme == "RTCP" else (), "95 to 1", INCAST)
     for scheme in ("DCTCP", "LEDBAT", "Vegas", "TIMELY", "RTCP")
 }
+CONTROLS = datacentre.controls(RUNS["RTCP"])
 
 ASSUMPTIONS = (
     *datacentre.ASSUMPTIONS,
@@ -35,8 +35,8 @@ REASONS = {("RTCP", f"99th delay, of {other}'s"): ONE_EACH for other in ("LEDBAT
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
-    """The five schemes."""
-    return datacentre.plan(list(RUNS.values()), effort)
+    """The five schemes, and what RTCP must be told from."""
+    return datacentre.plan([*RUNS.values(), *CONTROLS.values()], effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
@@ -48,8 +48,18 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
         scheme: [datacentre.quantile_us(o, 0.99) for o in run.outcomes(effort, outcomes)]
         for scheme, run in RUNS.items()
     }
-    for other, paper in (("LEDBAT", 56.0), ("Vegas", 56.0), ("TIMELY", None), ("DCTCP", None)):
-        rows.append(datacentre.ratio_row("RTCP", f"99th delay, of {other}'s", paper, tails["RTCP"], tails[other]))
+    of = (
+        ("LEDBAT", "", 56.0),
+        ("Vegas", "", 56.0),
+        ("TIMELY", " (paper: below 56)", None),
+        ("DCTCP", " (paper: above 100)", None),
+    )
+    for other, paper, printed in of:
+        rows.append(
+            datacentre.ratio_row("RTCP", f"99th delay, of {other}'s{paper}", printed, tails["RTCP"], tails[other])
+        )
+    for name, run in CONTROLS.items():
+        rows.extend(datacentre.scheme_rows(name, run, Printed(), effort, outcomes))
     curves = {scheme: datacentre.distribution(run.outcomes(effort, outcomes)) for scheme, run in RUNS.items()}
     return Evaluation(tuple(rows), curves=curves)
 
@@ -57,7 +67,7 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
 def draw(evaluation: Evaluation) -> Figure:
     """The distributions of delay."""
     drawing, [axes] = plots.figure()
-    scheme_figure.draw_delays(axes, evaluation, list(RUNS))
+    scheme_figure.draw_delays(axes, evaluation, scheme_figure.looks_of(list(RUNS)))
     return drawing
 
 

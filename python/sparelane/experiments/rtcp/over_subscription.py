@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation
 from sparelane.experiments.rtcp import datacentre, scheme_figure
 from sparelane.experiments.rtcp.datacentre import Printed, Run
 from sparelane.experiments.rtcp.random_sending import BBR, BOUND, QUEUES, TIMELY
-
-HALF = ("topology.over_subscription=2",)
-
-PRINTED: Mapping[str, Printed] = {
-    "NewReno": Printed(2753.2, 129.9),
-    "DCTCP": Printed(2528.9, 56.6),
-    "BBR": Printed(2418.56, 113.6),
-    "TIMELY": Printed(2839.13, 156.8),
-    "RTCP": Printed(2787.08, 23.4),
-}
+from sparelane.experiments.rtcp.statements import HALF, OVER_SUBSCRIPTION
 
 BASE = {
     scheme: Run(scheme, (*HALF, "scheme.rtcp.alpha=1000") if scheme == "RTCP" else HALF, "half the core")
-    for scheme in PRINTED
+    for scheme in OVER_SUBSCRIPTION
 }
+CONTROLS = datacentre.controls(BASE["RTCP"])
 
 ASSUMPTIONS = (
     *datacentre.ASSUMPTIONS,
@@ -43,27 +35,33 @@ REASONS = {
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
-    """All schemes."""
-    return datacentre.plan(list(BASE.values()), effort)
+    """All schemes, and what RTCP must be told from."""
+    return datacentre.plan([*BASE.values(), *CONTROLS.values()], effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Table I's columns OS, and what the text says of them."""
-    rows = [
-        row
-        for scheme, run in BASE.items()
-        for row in datacentre.scheme_rows(scheme, run, PRINTED[scheme], effort, outcomes)
-    ]
-    means = {scheme: [datacentre.mean_us(o) for o in run.outcomes(effort, outcomes)] for scheme, run in BASE.items()}
-    rows.append(datacentre.ratio_row("RTCP", "mean delay, of TIMELY's", 14.92, means["RTCP"], means["TIMELY"]))
-    curves = {scheme: datacentre.distribution(run.outcomes(effort, outcomes)) for scheme, run in BASE.items()}
-    return Evaluation(tuple(rows), curves=curves)
+    rows: list[Row] = []
+    for scheme, run in BASE.items():
+        rows.extend(datacentre.scheme_rows(scheme, run, OVER_SUBSCRIPTION[scheme], effort, outcomes))
+    found = {scheme: run.outcomes(effort, outcomes) for scheme, run in BASE.items()}
+    rates = {scheme: [datacentre.throughput_mbps(o, effort.stop_s) for o in all] for scheme, all in found.items()}
+    means = {scheme: [datacentre.mean_us(o) for o in all] for scheme, all in found.items()}
+    tails = {scheme: [datacentre.quantile_us(o, 0.99) for o in all] for scheme, all in found.items()}
+    ratio = datacentre.ratio_row
+    rows.append(ratio("RTCP", "throughput, of TIMELY's", 98.17, rates["RTCP"], rates["TIMELY"]))
+    rows.append(ratio("RTCP", "mean delay, of TIMELY's", 14.92, means["RTCP"], means["TIMELY"]))
+    for other in ("DCTCP", "NewReno", "TIMELY", "BBR"):
+        rows.append(ratio("RTCP", f"99th delay, of {other}'s (paper: below 100)", None, tails["RTCP"], tails[other]))
+    for name, run in CONTROLS.items():
+        rows.extend(datacentre.scheme_rows(name, run, Printed(), effort, outcomes))
+    return Evaluation(tuple(rows), curves={scheme: datacentre.distribution(all) for scheme, all in found.items()})
 
 
 def draw(evaluation: Evaluation) -> Figure:
     """Throughput and delay of the five schemes, and the distributions of delay."""
     drawing, panels = plots.figure(2, width_inches=plots.PAGE_INCHES)
-    scheme_figure.draw_schemes(panels, evaluation, list(BASE))
+    scheme_figure.draw_schemes(panels, evaluation, scheme_figure.looks_of(list(BASE)))
     return drawing
 
 

@@ -3,52 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
 from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation
-from sparelane.experiments.rtcp import datacentre
+from sparelane.experiments.rtcp import datacentre, scheme_figure
 from sparelane.experiments.rtcp.datacentre import Printed, Run
-from sparelane.experiments.rtcp.over_subscription import HALF
+from sparelane.experiments.rtcp.statements import TABLE_2
 
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One row of Table II."""
-
-    alpha: int
-    delta: int
-    printed: Printed
-
-    @property
-    def name(self) -> str:
-        """How rows call it."""
-        return f"alpha {self.alpha}, delta {self.delta}"
-
-    def run(self, *more: str) -> Run:
-        """RTCP with these parameters, and further overrides."""
-        settings = (*HALF, f"scheme.rtcp.alpha={self.alpha}", f"scheme.rtcp.delta={self.delta}", *more)
-        return Run("RTCP", settings, self.name)
-
-
-SETTINGS = (
-    Setting(300, 10_000, Printed(3180.16, 55.6)),
-    Setting(600, 10_000, Printed(3208.76, 30.2)),
-    Setting(1000, 10_000, Printed(2787.08, 23.4)),
-    Setting(1000, 6_000, Printed(3028.40, 24.6)),
-    Setting(1000, 3_000, Printed(3073.12, 29.9)),
-)
-
-# The other reading of round-trip times, under which delta matters at every acknowledgment.
-EXACT = "transport.rtt_granularity=exact"
-# What rows and curves add to a setting's name, and the overrides.
-CLOCKS: Mapping[str, tuple[str, ...]] = {"": (), ", exact round-trip times": (EXACT,)}
+RUNS: Mapping[str, Run] = {pair.name: Run("RTCP", pair.settings, pair.name) for pair in TABLE_2}
+CONTROLS = datacentre.controls(RUNS["alpha 1000, delta 10000"])
 LOOKS: Mapping[str, plots.Look] = dict(
     zip(
-        (setting.name for setting in SETTINGS),
-        (plots.TCP, plots.THIRD, plots.RC3, plots.MODEL, plots.FOURTH),
+        RUNS,
+        (plots.TCP, plots.THIRD, plots.RC3, plots.MODEL, plots.FIFTH),
         strict=True,
     )
 )
@@ -59,52 +28,26 @@ ASSUMPTIONS = (
 )
 
 
-FEW_MILLISECONDS = (
-    "by timestamps of 1 ms, D is zero but at ticks, and with windows of at most 10 segments the interface queue "
-    "rarely passes w / alpha, so that alpha and delta decide little. The paper's delays fall with alpha and delta: so "
-    "they do here with exact round-trip times, at less throughput, and with windows up to 44 segments (43.7, 30.9 and "
-    "28.0 us for alpha 300, 600 and 1000, at 1,890 to 2,020 Mb/s; one seed, runs of 30 ms). No one setting gives the "
-    "paper's throughput and its slope together"
-)
-REASONS = {
-    (row, metric): FEW_MILLISECONDS
-    for setting in SETTINGS
-    for row in (setting.name, f"{setting.name}, exact round-trip times")
-    for metric in ("throughput", "mean delay")
-}
-
-
 def plan(effort: Effort) -> Sequence[Simulation]:
-    """Each row of the table, by timestamps and exactly."""
-    return datacentre.plan([run for setting in SETTINGS for run in (setting.run(), setting.run(EXACT))], effort)
+    """Each row of the table, and what RTCP must be told from."""
+    return datacentre.plan([*RUNS.values(), *CONTROLS.values()], effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Throughput and delay of each row."""
     rows: list[Row] = []
-    for clock, more in CLOCKS.items():
-        for setting in SETTINGS:
-            name, run = f"{setting.name}{clock}", setting.run(*more)
-            rows.extend(datacentre.scheme_rows(name, run, setting.printed, effort, outcomes))
-    curves = {
-        f"{setting.name}{clock}": datacentre.distribution(setting.run(*more).outcomes(effort, outcomes))
-        for setting in SETTINGS
-        for clock, more in CLOCKS.items()
-    }
+    for pair in TABLE_2:
+        rows.extend(datacentre.scheme_rows(pair.name, RUNS[pair.name], pair.printed, effort, outcomes))
+    for name, run in CONTROLS.items():
+        rows.extend(datacentre.scheme_rows(name, run, Printed(), effort, outcomes))
+    curves = {name: datacentre.distribution(run.outcomes(effort, outcomes)) for name, run in RUNS.items()}
     return Evaluation(tuple(rows), curves=curves)
 
 
 def draw(evaluation: Evaluation) -> Figure:
-    """The distributions of delay, by timestamps and with exact round-trip times."""
+    """Throughput against delay beside the paper's, and the distributions of delay."""
     drawing, panels = plots.figure(2, width_inches=plots.PAGE_INCHES)
-    for axes, clock, label in zip(panels, CLOCKS, ("timestamps of 1 ms", "exact round-trip times"), strict=True):
-        for setting in SETTINGS:
-            curve = evaluation.curves[f"{setting.name}{clock}"]
-            plots.line(axes, setting.name, LOOKS[setting.name], curve["delay_us"].to_list(), curve["share"].to_list())
-        axes.set_xlim(left=0)
-        axes.set_xlabel(f"one-way delay (us), {label}")
-        axes.set_ylabel("share of packets")
-        plots.legend_above(axes, 2)
+    scheme_figure.draw_schemes(panels, evaluation, LOOKS)
     return drawing
 
 
@@ -119,5 +62,4 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
-    reasons=REASONS,
 )

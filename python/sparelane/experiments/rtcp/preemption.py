@@ -10,20 +10,26 @@ from sparelane.experiments import plots
 from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation
 from sparelane.experiments.rtcp import datacentre, scheme_figure
 from sparelane.experiments.rtcp.datacentre import LOOKS, Printed, Run
+from sparelane.experiments.rtcp.statements import BOTH_FLOWS
 
 CLASSES = ("high-volume", "urgent")
-# Both flows start at random in a tenth of a millisecond, the urgent one after the other.
-BOTH = (
-    '[{kind="bulk", pairs="next", scheme="SCHEME", traffic_class="high-volume", spread="100us"}, '
-    '{kind="bulk", pairs="next", scheme="SCHEME", traffic_class="urgent", start="200us", spread="100us"}]'
-)
 SCHEMES = ("NewReno", "DCTCP", "RTCP")
-RUNS: Mapping[str, Run] = {scheme: Run(scheme, (), "urgent beside high-volume", BOTH) for scheme in SCHEMES}
+RUNS: Mapping[str, Run] = {scheme: Run(scheme, (), "urgent beside high-volume", BOTH_FLOWS) for scheme in SCHEMES}
+
+CONTROLS = datacentre.controls(RUNS["RTCP"])
 
 # The text's numbers: RTCP's mean delay in percent of DCTCP's, and RTCP's 99th in percent of NewReno's.
 MEAN_OF_DCTCP = {"urgent": 31.5, "high-volume": 35.6}
 P99_OF_NEWRENO = {"urgent": 25.0, "high-volume": 25.0}
 P99_OF_DCTCP: Mapping[str, float | None] = {"urgent": None, "high-volume": 50.0}
+HIGH_VOLUME_OF_NEWRENO = 93.0
+BETWEEN_CLASSES = "throughput of the urgent flow, of the high-volume one's"
+
+
+def throughput_of(other: str, name: str) -> str:
+    """What the row is called in which RTCP's flow has so much of what another scheme's has."""
+    return f"throughput, of {other}'s" + (" (paper: 400 to 700)" if name == "urgent" else "")
+
 
 ASSUMPTIONS = (
     *datacentre.ASSUMPTIONS,
@@ -46,8 +52,8 @@ REASONS = {
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
-    """The three schemes."""
-    return datacentre.plan(list(RUNS.values()), effort)
+    """The three schemes, and what RTCP must be told from."""
+    return datacentre.plan([*RUNS.values(), *CONTROLS.values()], effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
@@ -60,13 +66,24 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     for name in CLASSES:
         means = {scheme: [datacentre.mean_us(o, name) for o in all] for scheme, all in found.items()}
         tails = {scheme: [datacentre.quantile_us(o, 0.99, name) for o in all] for scheme, all in found.items()}
-        rates = {scheme: [datacentre.throughput_mbps(o, effort, name) for o in all] for scheme, all in found.items()}
+        mbps = {
+            scheme: [datacentre.throughput_mbps(o, effort.stop_s, name) for o in all] for scheme, all in found.items()
+        }
         row = f"RTCP, {name}"
         ratio = datacentre.ratio_row
         rows.append(ratio(row, "mean delay, of DCTCP's", MEAN_OF_DCTCP[name], means["RTCP"], means["DCTCP"]))
         rows.append(ratio(row, "99th delay, of DCTCP's", P99_OF_DCTCP[name], tails["RTCP"], tails["DCTCP"]))
         rows.append(ratio(row, "99th delay, of NewReno's", P99_OF_NEWRENO[name], tails["RTCP"], tails["NewReno"]))
-        rows.append(ratio(row, "throughput, of NewReno's", None, rates["RTCP"], rates["NewReno"]))
+        for other in ("NewReno", "DCTCP"):
+            printed = HIGH_VOLUME_OF_NEWRENO if (name, other) == ("high-volume", "NewReno") else None
+            rows.append(ratio(row, throughput_of(other, name), printed, mbps["RTCP"], mbps[other]))
+    for control, run in CONTROLS.items():
+        for name in CLASSES:
+            rows.extend(datacentre.scheme_rows(f"{control}, {name}", run, Printed(), effort, outcomes, name))
+    for row, run in ({**RUNS, **CONTROLS}).items():
+        all = run.outcomes(effort, outcomes)
+        rates = {name: [datacentre.throughput_mbps(o, effort.stop_s, name) for o in all] for name in CLASSES}
+        rows.append(datacentre.ratio_row(row, BETWEEN_CLASSES, None, rates["urgent"], rates["high-volume"]))
     curves = {
         f"{scheme}, {name}": datacentre.distribution(all, name) for scheme, all in found.items() for name in CLASSES
     }
@@ -91,9 +108,10 @@ def draw(evaluation: Evaluation) -> Figure:
         axes.set_ylabel(label)
         plots.legend_above(axes, 1)
     for axes, name in zip(panels[2:], CLASSES, strict=True):
-        scheme_figure.draw_delays(axes, evaluation, [f"{scheme}, {name}" for scheme in SCHEMES])
+        looks = scheme_figure.looks_of([f"{scheme}, {name}" for scheme in SCHEMES])
+        scheme_figure.draw_delays(axes, evaluation, looks)
         axes.set_xlabel(f"one-way delay (us),\n{name}")
-        axes.legend().remove()
+        plots.legend_above(axes, 1)
     return drawing
 
 

@@ -7,22 +7,16 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
 from sparelane.experiments.rtcp import datacentre, scheme_figure
 from sparelane.experiments.rtcp.datacentre import LOOKS, Printed, Run
-
-PRINTED: Mapping[str, Printed] = {
-    "NewReno": Printed(4300.38, 85.4),
-    "DCTCP": Printed(3955.55, 40.8),
-    "BBR": Printed(3936.28, 87.7),
-    "TIMELY": Printed(4355.48, 107.9),
-    "RTCP": Printed(4362.38, 14.6),
-}
+from sparelane.experiments.rtcp.statements import RANDOM_SENDING
 
 # Whose windows over time the paper's figure has, but for TIMELY, which has a rate and no window.
 WINDOWS = ("NewReno", "RTCP")
 
-BASE = {scheme: Run(scheme) for scheme in PRINTED}
+BASE = {scheme: Run(scheme) for scheme in RANDOM_SENDING}
+CONTROLS = datacentre.controls(BASE["RTCP"])
 
 # Settings that the paper leaves open, each varied alone.
 VARIED: Mapping[str, Sequence[tuple[str, tuple[str, ...]]]] = {
@@ -108,48 +102,39 @@ REASONS = {
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
-    """All schemes, and what is varied."""
-    return datacentre.plan([*BASE.values(), *VARIANTS.values()], effort)
+    """All schemes, what RTCP must be told from, and what is varied."""
+    return datacentre.plan([*BASE.values(), *CONTROLS.values(), *VARIANTS.values()], effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Table I's columns RS, what the text says of them, and how they depend on what is open."""
-    rows = [
-        row
-        for scheme, run in BASE.items()
-        for row in datacentre.scheme_rows(scheme, run, PRINTED[scheme], effort, outcomes)
-    ]
-    rtcp, dctcp, newreno = (BASE[scheme].outcomes(effort, outcomes) for scheme in ("RTCP", "DCTCP", "NewReno"))
-    rows.append(
-        datacentre.ratio_row(
-            "RTCP",
-            "mean delay, of DCTCP's",
-            35.78,
-            [datacentre.mean_us(o) for o in rtcp],
-            [datacentre.mean_us(o) for o in dctcp],
-        )
-    )
-    rows.append(
-        datacentre.ratio_row(
-            "RTCP",
-            "99th delay, of NewReno's",
-            16.0,
-            [datacentre.quantile_us(o, 0.99) for o in rtcp],
-            [datacentre.quantile_us(o, 0.99) for o in newreno],
-        )
-    )
+    rows: list[Row] = []
+    for scheme, run in BASE.items():
+        rows.extend(datacentre.scheme_rows(scheme, run, RANDOM_SENDING[scheme], effort, outcomes))
+    found = {scheme: run.outcomes(effort, outcomes) for scheme, run in BASE.items()}
+    rates = {scheme: [datacentre.throughput_mbps(o, effort.stop_s) for o in all] for scheme, all in found.items()}
+    means = {scheme: [datacentre.mean_us(o) for o in all] for scheme, all in found.items()}
+    tails = {scheme: [datacentre.quantile_us(o, 0.99) for o in all] for scheme, all in found.items()}
+    ratio = datacentre.ratio_row
+    rows.append(ratio("RTCP", "throughput, of BBR's", 109.78, rates["RTCP"], rates["BBR"]))
+    rows.append(ratio("RTCP", "mean delay, of DCTCP's", 35.78, means["RTCP"], means["DCTCP"]))
+    rows.append(ratio("RTCP", "99th delay, of NewReno's", 16.0, tails["RTCP"], tails["NewReno"]))
+    for scheme, paper in (("NewReno", "more than 50"), ("DCTCP", "less than 50")):
+        beyond = datacentre.known(datacentre.share_beyond(o, 100.0) for o in found[scheme])
+        rows.append(measured(scheme, f"packets beyond 0.1 ms (paper: {paper})", "%", None, beyond))
+    for name, run in CONTROLS.items():
+        rows.extend(datacentre.scheme_rows(name, run, Printed(), effort, outcomes))
     for name, run in VARIANTS.items():
-        rows.extend(datacentre.scheme_rows(name, run, PRINTED[run.scheme], effort, outcomes))
-    curves = {scheme: datacentre.distribution(run.outcomes(effort, outcomes)) for scheme, run in BASE.items()}
-    first_seed = {scheme: run.outcomes(effort, outcomes)[0] for scheme, run in BASE.items()}
-    windows = {f"{scheme}, window": datacentre.window(first_seed[scheme]) for scheme in WINDOWS}
+        rows.extend(datacentre.scheme_rows(name, run, RANDOM_SENDING[run.scheme], effort, outcomes))
+    curves = {scheme: datacentre.distribution(all) for scheme, all in found.items()}
+    windows = {f"{scheme}, window": datacentre.window(found[scheme][0]) for scheme in WINDOWS}
     return Evaluation(tuple(rows), curves=curves | windows)
 
 
 def draw(evaluation: Evaluation) -> Figure:
     """Throughput and delay of the five schemes, the distributions of delay, and the windows of one flow over time."""
     drawing, panels = plots.figure(3, width_inches=plots.PAGE_INCHES)
-    scheme_figure.draw_schemes(panels[:2], evaluation, list(BASE))
+    scheme_figure.draw_schemes(panels[:2], evaluation, scheme_figure.looks_of(list(BASE)))
     axes = panels[2]
     for scheme in WINDOWS:
         curve = evaluation.curves[f"{scheme}, window"]

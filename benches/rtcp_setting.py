@@ -1,0 +1,227 @@
+"""Search a joint table for the setting under which most of what the RTCP paper states of its simulations holds.
+
+Usage: python benches/rtcp_setting.py [--jobs N] [--seeds N] [--milliseconds N] [--only KEY=VALUE ...] [--markdown FILE]
+
+The axes are what the paper leaves open; the objective is `sparelane.experiments.rtcp.statements`: how many statements
+hold. Runs are kept in `benches/work/rtcp_setting.json` by what they depend on, so that a search that was stopped goes
+on, and a second look at the table costs nothing; delete it when the simulator has changed. --only keeps one value of an
+axis (or several, with the key given again): the best region deserves more seeds than the whole table. The table of the
+project's own search is `rtcp_setting.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import statistics
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from sparelane import library
+from sparelane.api import run
+from sparelane.experiments.base import Effort
+from sparelane.experiments.rtcp.datacentre import SCENARIO
+from sparelane.experiments.rtcp.statements import GROUPS, STATEMENTS, Numbers, distance, holding, numbers_of, runs_of
+from sparelane.experiments.runner import distil
+
+WORK = Path(__file__).parent / "work" / "rtcp_setting.json"
+
+# What all schemes share.
+NETWORK: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "routing": {"single-path": ("routing=single-path",), "ecmp": ("routing=ecmp",)},
+    "queue": {f"{packets}": (f"queue.limit={packets}packets", f"nic.limit={packets}packets") for packets in (100, 250)},
+}
+# What the baselines alone depend on: RTCP's delays are exact, and its windows are at most the smaller receive window.
+HOSTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "receive_window": {
+        "131072B": ("transport.receive_window=131072B",),
+        "unlimited": ("transport.receive_window=unlimited",),
+    },
+    "clock": {"1ms": ("transport.rtt_granularity=1ms",), "exact": ("transport.rtt_granularity=exact",)},
+}
+# What RTCP alone depends on.
+OWN: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "x_max": {
+        f"{lines}": (f"scheme.rtcp.x_max={lines}", f"scheme.constant.window={10 * lines}") for lines in (1, 2, 4, 8)
+    },
+    "alpha_unit": {f"{unit:g}": (f"scheme.rtcp.alpha_unit={unit:g}",) for unit in (0.5, 1, 2)},
+    "delta_unit": {f"{unit:g}": (f"scheme.rtcp.delta_unit={unit:g}",) for unit in (0.03, 0.1, 0.3)},
+}
+AXES = NETWORK | HOSTS | OWN
+# Which axes the runs of a scheme hang on.
+DEPENDS: Mapping[str, Collection[str]] = {
+    **dict.fromkeys(("NewReno", "DCTCP", "BBR", "TIMELY", "LEDBAT", "Vegas"), (*NETWORK, *HOSTS)),
+    "constant": (*NETWORK, "x_max"),
+    "RTCP": (*NETWORK, *OWN),
+}
+# Flows are not to die: a timeout is as short as data centres set it.
+ALWAYS = ("transport.min_rto=10ms",)
+
+Choice = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How long, and how often."""
+
+    milliseconds: float
+    seeds: int
+
+
+def main() -> int:
+    """Take the command line, search, show."""
+    parser = argparse.ArgumentParser(description="Search for the setting of RTCP's simulations.")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--milliseconds", type=float, default=20)
+    parser.add_argument("--only", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table to this file")
+    arguments = parser.parse_args()
+    try:
+        axes = chosen_axes(arguments.only)
+    except ValueError as error:
+        print(f"rtcp_setting: {error}", file=sys.stderr)
+        return 2
+    text = search(axes, Length(arguments.milliseconds, arguments.seeds), arguments.jobs)
+    print(text)
+    if arguments.markdown:
+        arguments.markdown.write_text(text + "\n")
+    return 0
+
+
+def chosen_axes(only: Sequence[str]) -> dict[str, list[str]]:
+    """The values of each axis that are to be tried."""
+    wanted: dict[str, list[str]] = {}
+    for text in only:
+        key, _, value = text.partition("=")
+        if value not in AXES.get(key, {}):
+            raise ValueError(
+                f"--only {text}: no such axis or value; axes: "
+                + "; ".join(f"{axis} = {', '.join(values)}" for axis, values in AXES.items())
+            )
+        wanted.setdefault(key, []).append(value)
+    return {axis: wanted.get(axis, list(values)) for axis, values in AXES.items()}
+
+
+def choices(axes: Mapping[str, Sequence[str]], of: Collection[str]) -> Iterator[dict[str, str]]:
+    """All combinations of the values of some axes."""
+    names = [axis for axis in axes if axis in of]
+    for values in itertools.product(*(axes[name] for name in names)):
+        yield dict(zip(names, values, strict=True))
+
+
+def overrides(choice: Choice) -> tuple[str, ...]:
+    """What a choice sets in the scenario."""
+    return (*ALWAYS, *(text for axis, value in choice.items() for text in AXES[axis][value]))
+
+
+class Runs:
+    """The numbers of schemes under choices, kept in a file."""
+
+    def __init__(self, length: Length) -> None:
+        self._length = length
+        self._known: dict[str, dict[str, float]] = json.loads(WORK.read_text()) if WORK.exists() else {}
+        self._fresh = 0
+
+    def measure(self, scheme: str, choice: Choice) -> dict[str, float]:
+        """The means over seeds of what one scheme's runs give."""
+        each = [self._of_seed(scheme, choice, seed) for seed in range(1, self._length.seeds + 1)]
+        return {name: statistics.fmean(one[name] for one in each) for name in each[0]}
+
+    def _of_seed(self, scheme: str, choice: Choice, seed: int) -> dict[str, float]:
+        key = json.dumps([scheme, sorted(choice.items()), self._length.milliseconds, seed])
+        if key not in self._known:
+            effort = Effort("full", seeds=1, stop_s=self._length.milliseconds / 1e3)
+            found: dict[str, float] = {}
+            for case, one in runs_of(scheme).items():
+                simulation = one.simulation(seed, effort)
+                settings = (*overrides(choice), *simulation.settings)
+                outcome = distil(run(library.find(SCENARIO), seed=seed, set=settings))
+                found |= numbers_of(case, scheme, outcome, effort.stop_s)
+            self._known[key] = found
+            self._fresh += 1
+            if self._fresh % 20 == 0:
+                self.save()
+        return self._known[key]
+
+    def save(self) -> None:
+        """Keep what is known."""
+        WORK.parent.mkdir(exist_ok=True)
+        WORK.write_text(json.dumps(dict(self._known)))
+
+
+def search(axes: Mapping[str, Sequence[str]], length: Length, jobs: int) -> str:
+    """Run what is not known yet, judge every combination, and say what was found."""
+    runs = Runs(length)
+    wanted = [(scheme, choice) for scheme, of in DEPENDS.items() for choice in choices(axes, of)]
+    with ThreadPoolExecutor(jobs) as pool:
+        for number, _ in enumerate(pool.map(lambda one: runs.measure(*one), wanted), start=1):
+            if number % 20 == 0:
+                print(f"{number} of {len(wanted)}", file=sys.stderr, flush=True)
+    runs.save()
+    judged = []
+    for choice in choices(axes, AXES):
+        numbers: dict[str, float] = {}
+        for scheme, of in DEPENDS.items():
+            numbers |= runs.measure(scheme, {axis: value for axis, value in choice.items() if axis in of})
+        judged.append((choice, numbers))
+    judged.sort(key=lambda one: (-holding(one[1]), distance(one[1])))
+    return show(judged, length)
+
+
+def show(judged: Sequence[tuple[Choice, Numbers]], length: Length) -> str:
+    """The best settings, how wide the good region is, the best for each group, and the best one's statements."""
+    lines = [
+        f"{len(judged)} settings, runs of {length.milliseconds:g} ms, seeds 1 to {length.seeds}. Columns: how "
+        f"many of the {len(STATEMENTS)} statements hold, of all and by group; the "
+        "distance of RTCP's numbers in Tables I and II.",
+        "",
+        table(judged[:15]),
+        "",
+        width(judged),
+        "",
+        "The best setting for each group of statements:",
+        "",
+        table([max(judged, key=lambda one: (holding(one[1], group), -distance(one[1]))) for group in GROUPS]),
+        "",
+        "The statements under the best setting:",
+        "",
+        "| statement | value | band | holds |",
+        "| --- | --- | --- | --- |",
+    ]
+    best = judged[0][1]
+    for one in STATEMENTS:
+        verdict = "yes" if one.holds(best) else "no"
+        lines.append(f"| {one.text} | {one.value(best):.3f} | {one.low:g} to {one.high:g} | {verdict} |")
+    return "\n".join(lines)
+
+
+def table(judged: Sequence[tuple[Choice, Numbers]]) -> str:
+    """One row for each setting."""
+    sizes = {group: sum(one.group == group for one in STATEMENTS) for group in GROUPS}
+    heads = (*AXES, f"all ({len(STATEMENTS)})", *(f"{group} ({size})" for group, size in sizes.items()), "distance")
+    rows = [heads, tuple("---" for _ in heads)]
+    for choice, numbers in judged:
+        counts = (holding(numbers), *(holding(numbers, group) for group in GROUPS))
+        rows.append((*(choice[axis] for axis in AXES), *map(str, counts), f"{distance(numbers):.3f}"))
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def width(judged: Sequence[tuple[Choice, Numbers]]) -> str:
+    """How many settings come close to the best, and which values of each axis are among them."""
+    most = holding(judged[0][1])
+    near = [choice for choice, numbers in judged if holding(numbers) >= most - 2]
+    values = "; ".join(
+        f"{axis} "
+        + ", ".join(f"{value} ({sum(c[axis] == value for c in near)})" for value in sorted({c[axis] for c in near}))
+        for axis in AXES
+    )
+    return f"{len(near)} settings have at most two statements fewer than the best one's {most}: {values}."
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""RTCP, section VI: beside schemes that fill queues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation, measured
+from sparelane.experiments.rtcp import datacentre
+from sparelane.experiments.rtcp.datacentre import LOOKS, Run
+
+OTHERS = ("RTCP", "NewReno", "BBR")
+# The flow that is looked at, and the other one from the same server to the same receiver, which starts with it.
+PAIR = (
+    '[{kind="bulk", pairs="next", scheme="SCHEME", traffic_class="first", spread="100us"}, '
+    '{kind="bulk", pairs="next", scheme="OTHER", traffic_class="second", spread="100us"}]'
+)
+# Both classes of traffic weigh the same.
+WEIGHTS = "scheme.rtcp.weights={ first = 24000, second = 24000 }"
+
+
+def beside(scheme: str, other: str) -> Run:
+    """A flow of one scheme beside one of another, from every server to its neighbour."""
+    mix = PAIR.replace("OTHER", datacentre.SCHEMES[other])
+    return Run(scheme, (WEIGHTS,), f"beside {other},", mix)
+
+
+RUNS: Mapping[str, Run] = {f"RTCP beside {other}": beside("RTCP", other) for other in OTHERS} | {
+    f"{scheme} beside itself": beside(scheme, scheme) for scheme in ("NewReno", "BBR")
+}
+
+ASSUMPTIONS = (
+    *datacentre.ASSUMPTIONS,
+    'The paper has no experiment here, only the sentence that RTCP "may give up a small fraction of bandwidth" beside '
+    "greedy schemes. Every server sends two flows to the next one, which start at random in the first 0.1 ms: one of "
+    "RTCP and one of the other scheme. What RTCP gives up is the difference to RTCP beside itself. alpha = 500, equal "
+    "weights.",
+)
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """RTCP beside each, and the others beside themselves."""
+    return datacentre.plan(list(RUNS.values()), effort)
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """What both flows have, and RTCP's share."""
+    rows = []
+    for name, run in RUNS.items():
+        all = run.outcomes(effort, outcomes)
+        rates = {of: [datacentre.throughput_mbps(o, effort.stop_s, of) for o in all] for of in ("first", "second")}
+        for which, of in (("throughput", "first"), ("throughput of the other flow", "second")):
+            rows.append(measured(name, which, "Mb/s", None, rates[of]))
+        both = [one + other for one, other in zip(rates["first"], rates["second"], strict=True)]
+        rows.append(datacentre.ratio_row(name, "share of what both have", None, rates["first"], both))
+        rows.append(
+            measured(name, "mean delay", "us", None, datacentre.known(datacentre.mean_us(o, "first") for o in all))
+        )
+    return Evaluation(tuple(rows))
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """What RTCP and the other flow have."""
+    drawing, [axes] = plots.figure()
+    names = [f"RTCP beside {other}" for other in OTHERS]
+    bars = [
+        plots.Bars.of_rows(label, look, [evaluation.find(name, metric) for name in names])
+        for label, look, metric in (
+            ("RTCP", LOOKS["RTCP"], "throughput"),
+            ("the other", plots.TCP, "throughput of the other flow"),
+        )
+    ]
+    plots.grouped_bars(axes, [f"beside\n{other}" for other in OTHERS], bars)
+    axes.set_xlabel("two flows from each server")
+    axes.set_ylabel("throughput (Mb/s)")
+    plots.legend_above(axes, 2)
+    return drawing
+
+
+EXPERIMENT = Experiment(
+    id="rtcp/coexistence",
+    title="RTCP beside NewReno and BBR",
+    source="RTCP, section VI",
+    method="The paper says without numbers that RTCP gives up a small fraction of bandwidth beside NewReno and BBR.",
+    assumptions=ASSUMPTIONS,
+    full=Effort("full", seeds=10, stop_s=0.05),
+    quick=Effort("quick", seeds=1, stop_s=0.01),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+)

@@ -1,0 +1,125 @@
+"""RTCP's simulations under several settings: which of the paper's statements can be had together, and which cannot."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from matplotlib.figure import Figure
+
+from sparelane.experiments import plots
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.rtcp import datacentre
+from sparelane.experiments.rtcp.datacentre import Run
+from sparelane.experiments.rtcp.statements import GROUPS, STATEMENTS, TABLE_2, Numbers, holding, numbers_of, runs_of
+
+SCHEMES = ("NewReno", "DCTCP", "BBR", "TIMELY", "LEDBAT", "Vegas", "constant", "RTCP")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the paper leaves open, decided in one way.
+
+    Attributes:
+        name: how rows call it.
+        overrides: of the scenario, whose own values are the first setting's.
+    """
+
+    name: str
+    overrides: tuple[str, ...] = ()
+
+    def runs(self, scheme: str) -> Mapping[str, Run]:
+        """The runs of a scheme, by what they are of."""
+        return {
+            case: replace(run, settings=(*self.overrides, *run.settings), name=f"{self.name}: {case}")
+            for case, run in runs_of(scheme).items()
+        }
+
+    def numbers(self, effort: Effort, outcomes: Outcomes) -> list[Numbers]:
+        """What was measured, seed by seed."""
+        return [
+            {
+                name: value
+                for scheme in SCHEMES
+                for case, run in self.runs(scheme).items()
+                for name, value in numbers_of(
+                    case, scheme, outcomes[run.simulation(seed, effort)], effort.stop_s
+                ).items()
+            }
+            for seed in effort.seed_numbers()
+        ]
+
+
+SETTINGS = (Setting("as declared"),)
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    """Every scheme under every setting."""
+    runs = [run for setting in SETTINGS for scheme in SCHEMES for run in setting.runs(scheme).values()]
+    return datacentre.plan(runs, effort)
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    """How many statements hold under each setting, by group, and the numbers that tell settings apart."""
+    rows = [row for setting in SETTINGS for row in _rows(setting.name, setting.numbers(effort, outcomes))]
+    return Evaluation(tuple(rows))
+
+
+def _rows(name: str, found: Sequence[Numbers]) -> Iterable[Row]:
+    mean = {key: statistics.fmean(one[key] for one in found) for key in found[0]}
+    yield measured(name, f"statements that hold, of {len(STATEMENTS)}", "", None, [holding(mean)])
+    for group in GROUPS:
+        of = sum(one.group == group for one in STATEMENTS)
+        yield measured(name, f"{group}: statements that hold, of {of}", "", None, [holding(mean, group)])
+    for pair in TABLE_2:
+        for unit, key, paper in (("throughput", "mbps", pair.printed.mbps), ("mean delay", "us", pair.printed.us)):
+            values = [100 * one[f"OS {pair.name} RTCP {key}"] / (paper or 1) for one in found]
+            yield measured(name, f"Table II, {pair.name}: {unit}, of the printed", "%", None, values)
+    for one in STATEMENTS:
+        if one.group in ("Table I", "text", "preemption", "incast", "null"):
+            yield measured(name, one.text, "%", None, [100 * one.value(numbers) for numbers in found])
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """How many statements of each group hold under each setting."""
+    drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
+    looks = (plots.RC3, plots.TCP, plots.THIRD, plots.MODEL, plots.FIFTH)
+    sizes = {group: sum(one.group == group for one in STATEMENTS) for group in GROUPS}
+    bars = [
+        plots.Bars.of_rows(
+            setting.name,
+            look,
+            [
+                evaluation.find(setting.name, f"{group}: statements that hold, of {size}")
+                for group, size in sizes.items()
+            ],
+        )
+        for setting, look in zip(SETTINGS, looks, strict=False)
+    ]
+    plots.grouped_bars(axes, [f"{group}\n(of {size})" for group, size in sizes.items()], bars)
+    axes.set_xlabel("statements of the paper")
+    axes.set_ylabel("that hold")
+    plots.legend_above(axes, 2)
+    return drawing
+
+
+ASSUMPTIONS = (
+    *datacentre.ASSUMPTIONS,
+    "A statement is a number with a band: printed throughputs within 10 %, printed delays within 20 %, ratios of the "
+    "text within ten points or on the side that the text says, and RTCP at least a fifth away from a constant window "
+    "of x_max. Each is judged by the means over seeds.",
+)
+
+EXPERIMENT = Experiment(
+    id="rtcp/setting",
+    title="Which of the paper's statements hold together",
+    source="RTCP, section V-B and V-C",
+    method="The paper leaves open routing, queues, clocks, receive windows, x_max and the units of alpha and delta.",
+    assumptions=ASSUMPTIONS,
+    full=Effort("full", seeds=3, stop_s=0.05),
+    quick=Effort("quick", seeds=1, stop_s=0.01),
+    plan=plan,
+    evaluate=evaluate,
+    draw=draw,
+)

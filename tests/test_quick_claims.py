@@ -1,0 +1,82 @@
+"""The papers' claims, checked on quick runs: those that are cheap. `sparelane reproduce --quick --check` checks all."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from sparelane.experiments import registry, runner
+from sparelane.experiments.runner import Finished, Task
+
+# What is checked here, with the processor time of its quick effort in seconds, as measured where it was chosen.
+# Experiments share simulations, so that all take less than the sum.
+CHECKED: Mapping[str, float] = {
+    "rapid/fig13-fairness": 1.9,
+    "rapid/fig6-gaps": 0.2,
+    "rapid/fig7-bass": 0.1,
+    "rapid/fig8-timescales": 5.3,
+    "rapid/table2-mechanisms": 6.1,
+    "rapid/table3-loss10g": 4.7,
+    "rapid/table4-loss40g": 6.3,
+    "rapid/table5-burstiness": 2.6,
+    "rapid/table6-tau-eta": 6.4,
+    "rapid/table7-web5ms": 1.9,
+    "rapid/table8-web30ms": 1.4,
+    "rc3/app-pacing": 6.7,
+    "rc3/cubic": 1.9,
+    "rc3/downlink": 7.6,
+    "rc3/droptail": 3.0,
+    "rc3/example-66": 0.1,
+    "rc3/example-7": 0.1,
+    "rc3/fattree": 5.2,
+    "rc3/fig10-cdf": 5.4,
+    "rc3/fig12-levels": 2.4,
+    "rc3/fig13-fairness": 5.4,
+    "rc3/fig14-initcwnd": 11.5,
+    "rc3/fig14-qos": 4.1,
+    "rc3/fig14-rcp": 6.9,
+    "rc3/fig7-sizes": 5.4,
+    "rc3/fig8-load": 17.0,
+    "rc3/linux-fct": 0.3,
+    "rc3/mixed": 3.1,
+    "rc3/model": 0.0,
+    "rc3/no-sack": 1.9,
+    "rc3/partial": 4.5,
+    "rc3/small-buffers": 4.6,
+    "rtcp/example": 1.0,
+    "rtcp/incast-95": 1.6,
+    "rtcp/incast-testbed": 0.9,
+    "rtcp/one-to-four": 3.3,
+    "rtcp/one-to-one": 0.5,
+    "rtcp/over-subscription": 0.4,
+    "rtcp/parameters": 0.6,
+    "rtcp/preemption": 0.5,
+    "rtcp/random-sending": 3.4,
+}
+
+BUDGET_S = 240.0
+
+CLAIMS = [
+    pytest.param(id, index, id=f"{id}: {claim.text}")
+    for id in CHECKED
+    for index, claim in enumerate(registry()[id].claims)
+    if claim.quick is not None or not registry()[id].is_quick(registry()[id].quick)
+]
+
+
+@pytest.fixture(scope="module")
+def quick() -> dict[str, Finished]:
+    """The checked experiments that claim something of quick runs, at the quick effort."""
+    wanted = [registry()[id] for id in CHECKED if any(param.values[0] == id for param in CLAIMS)]
+    tasks = [Task(experiment, experiment.quick) for experiment in wanted]
+    return {done.task.experiment.id: done for done in runner.reproduce(tasks, 2, lambda share: None)}
+
+
+def test_the_checked_experiments_fit_the_time_for_tests() -> None:
+    assert set(CHECKED) <= set(registry())
+    assert sum(CHECKED.values()) <= BUDGET_S
+
+
+@pytest.mark.parametrize(("id", "index"), CLAIMS)
+def test_a_papers_claim_holds_in_a_quick_run(quick: dict[str, Finished], id: str, index: int) -> None:
+    verdict = quick[id].verdicts[index]
+    assert verdict.holds, f"{verdict.value} is not in {verdict.band} {verdict.problem}"

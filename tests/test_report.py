@@ -1,0 +1,278 @@
+"""Saved results, the page that is made of them, and the command that writes it."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sparelane import experiments
+from sparelane.cli import main
+from sparelane.commands import reproduce as command
+from sparelane.experiments import plots, registry, report, runner, saved
+from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact
+from sparelane.experiments.claims import at_least, ours
+from sparelane.experiments.page import ranges
+from sparelane.experiments.runner import Finished, Task
+from sparelane.experiments.text import band, claim_cells, heading, table
+from sparelane.folders import SavedResultsError
+
+BECAUSE = "because the moon was full, as the varied rows show"
+
+
+def plan(effort: Effort) -> Sequence[Simulation]:
+    return [
+        Simulation("rc3-example-7", (), seed, label=f"seed {seed}", keep_flows=True) for seed in effort.seed_numbers()
+    ]
+
+
+def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+    flows = float(sum(outcome.flows.height for outcome in outcomes.values()))
+    rows = (
+        exact("flows", "count", "", None, flows),
+        exact("gain", "reduction", "%", 43.5, 45.0),
+        exact("far", "FCT", "s", 1.0, 2.0),
+        exact("farther", "FCT", "s", 1.0, 3.0),
+        exact("lost", "loss", "%", 0.001, 0.05),
+    )
+    return Evaluation(rows, notes=("A note.",))
+
+
+def experiment(id: str, **changes: object) -> Experiment:
+    made_up = replace(
+        registry()["rc3/example-7"],
+        id=id,
+        title="Made up",
+        assumptions=("Shared by all.", f"Of {id} alone."),
+        full=Effort("full", seeds=3),
+        quick=Effort("quick", seeds=1),
+        plan=plan,
+        evaluate=evaluate,
+        draw=lambda evaluation: registry()["rc3/model"].draw(MODEL),
+        reasons={("far", "FCT"): BECAUSE, ("farther", "FCT"): BECAUSE, ("gain", "reduction"): "not needed"},
+        claims=(
+            Claim("RC3 gains (section 5)", ours("gain", "reduction"), full=(40, 47), quick=at_least(30)),
+            Claim("RC3 gains much (section 6)", ours("gain", "reduction"), full=at_least(60)),
+        ),
+        fitted=("The moon, on Table I.",),
+    )
+    return replace(made_up, **changes)  # type: ignore[arg-type]
+
+
+MODEL = registry()["rc3/model"].judge(registry()["rc3/model"].full, {})
+MADE_UP = {"rc3/one": experiment("rc3/one"), "rc3/two": experiment("rc3/two")}
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch) -> dict[str, Experiment]:
+    """Experiments that stand for all that there are."""
+    known = dict(MADE_UP)
+    for module in (experiments, report):
+        monkeypatch.setattr(module, "registry", lambda: known)
+    return known
+
+
+def done(experiment: Experiment, effort: Effort) -> Finished:
+    [finished] = runner.reproduce([Task(experiment, effort)], 1, lambda share: None)
+    return finished
+
+
+def sparelane_cli(*arguments: str) -> Result:
+    return CliRunner().invoke(main, list(arguments))
+
+
+def test_saved_results_are_read_as_they_were(tmp_path: Path) -> None:
+    finished = done(MADE_UP["rc3/one"], MADE_UP["rc3/one"].full)
+    report.save_experiment(finished, tmp_path)
+    [read], unknown = saved.read_all(tmp_path, MADE_UP)
+    assert unknown == []
+    assert read.effort == finished.task.effort
+    assert read.evaluation.rows == finished.evaluation.rows
+    assert read.evaluation.notes == finished.evaluation.notes
+    assert read.verdicts == finished.verdicts
+    assert list(read.cpu_s) == [("rc3-example-7", (), seed) for seed in (1, 2, 3)]
+    assert read.is_full
+    assert not read.is_outdated
+
+
+def test_reasons_and_claims_of_saved_results_are_those_of_now(tmp_path: Path) -> None:
+    report.save_experiment(done(MADE_UP["rc3/one"], MADE_UP["rc3/one"].full), tmp_path)
+    claim = Claim("new", ours("gain", "reduction"), full=at_least(46))
+    now = experiment("rc3/one", reasons={("lost", "loss"): "found since"}, claims=(claim,))
+    [read], _ = saved.read_all(tmp_path, {"rc3/one": now})
+    assert {row.row: row.reason for row in read.evaluation.rows if row.deviates} == {
+        "far": "not explained",
+        "farther": "not explained",
+        "lost": "found since",
+    }
+    assert [verdict.holds for verdict in read.verdicts] == [False]
+
+
+def test_results_are_outdated_where_the_experiment_would_now_simulate_something_else(tmp_path: Path) -> None:
+    report.save_experiment(done(MADE_UP["rc3/one"], MADE_UP["rc3/one"].full), tmp_path)
+    now = experiment("rc3/one", plan=lambda effort: [replace(run, settings=("seed=3",)) for run in plan(effort)])
+    [read], _ = saved.read_all(tmp_path, {"rc3/one": now})
+    assert read.is_outdated
+
+
+def test_results_of_an_experiment_that_is_no_more_are_named(tmp_path: Path) -> None:
+    report.save_experiment(done(MADE_UP["rc3/one"], MADE_UP["rc3/one"].quick), tmp_path)
+    assert saved.read_all(tmp_path, {"rc3/two": MADE_UP["rc3/two"]}) == ([], ["rc3/one"])
+
+
+def test_results_that_cannot_be_read_are_refused_with_their_place(tmp_path: Path) -> None:
+    place = tmp_path / "rc3" / "one"
+    place.mkdir(parents=True)
+    (place / saved.MANIFEST).write_text("{}", encoding="utf-8")
+    assert saved.read_all(tmp_path, MADE_UP) == ([], ["None"])
+    (place / saved.MANIFEST).write_text('{"id": "rc3/one"}', encoding="utf-8")
+    with pytest.raises(SavedResultsError, match=r"rc3/one"):
+        saved.read_all(tmp_path, MADE_UP)
+    (place / saved.MANIFEST).write_text("nonsense", encoding="utf-8")
+    with pytest.raises(SavedResultsError, match=r"experiment\.json"):
+        saved.read_all(tmp_path, MADE_UP)
+
+
+def test_a_page_holds_batches_run_at_different_times_and_sums_up_how_they_stand(
+    tmp_path: Path, made_up: dict[str, Experiment]
+) -> None:
+    report.save_experiment(done(made_up["rc3/one"], made_up["rc3/one"].full), tmp_path / "results")
+    report.save_experiment(done(made_up["rc3/two"], made_up["rc3/two"].quick), tmp_path / "results")
+    page, figures = tmp_path / "RESULTS.md", tmp_path / "docs" / "figures"
+    result = sparelane_cli(
+        "report", str(tmp_path / "results"), "--page", str(page), "--figures", str(figures), "--see", "speed.md"
+    )
+    assert result.exit_code == 0, result.stderr
+    text = page.read_text(encoding="utf-8")
+    summary = [line for line in text.splitlines() if line.startswith("| [")]
+    assert [line.split(" | ")[1:] for line in summary] == [
+        ["3 seeds", "4", "1", "2", "1", "2", "1", "1 |"],
+        ["quick, 1 seed", "4", "1", "–", "–", "2", "1", "0 |"],
+    ]
+    headings = {
+        re.sub(r"[^\w\- ]", "", line[4:].lower()).replace(" ", "-")
+        for line in text.splitlines()
+        if line.startswith("### ")
+    }
+    assert headings == set(re.findall(r"\(#([^)]+)\)", text))
+    for figure in re.findall(r"!\[.*\]\((.*)\)", text):
+        assert (tmp_path / figure).is_file()
+    assert text.count("1. Shared by all.") == 1
+    assert text.count("Of rc3/one alone.") == 1
+    assert text.count(BECAUSE) == 1
+    assert "### rc3/two: Made up (quick, 1 seed)" in text
+    assert "**Not the full effort**, which is full, 3 seeds." in text
+    assert "Fitted: The moon, on Table I." in text
+    assert "RC3 gains much (section 6) | 45 | at least 60 | fails" in text
+    assert "not the full effort: rc3/two" in result.stdout
+    assert "rc3/one: gain, reduction" in result.stdout
+
+
+def test_the_report_command_checks_the_claims_of_all_batches(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
+    report.save_experiment(done(made_up["rc3/two"], made_up["rc3/two"].quick), tmp_path)
+    assert sparelane_cli("report", str(tmp_path), "--check").exit_code == 0
+    report.save_experiment(done(made_up["rc3/one"], made_up["rc3/one"].full), tmp_path)
+    assert sparelane_cli("report", str(tmp_path), "--check").exit_code == 1
+    assert sparelane_cli("report", str(tmp_path)).exit_code == 0
+
+
+def test_a_report_of_nothing_is_a_mistake(tmp_path: Path) -> None:
+    result = sparelane_cli("report", str(tmp_path))
+    assert result.exit_code == 2
+    assert "no results in the folder" in result.stderr
+
+
+def test_reproduce_check_exits_with_one_where_a_claim_fails(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
+    result = sparelane_cli("reproduce", "rc3/one", "--check", "-o", str(tmp_path), "--jobs", "1")
+    assert result.exit_code == 1, result.stderr
+    for words in ("RC3 gains (section 5)", "40 to 47", "holds", "at least 60", "fails", "2 claims: 1 held, 1 failed"):
+        assert words in result.stdout
+    [entry] = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["experiments"]
+    assert [(claim["value"], claim["low"], claim["high"], claim["holds"]) for claim in entry["claims"]] == [
+        (45.0, 40, 47, True),
+        (45.0, 60, None, False),
+    ]
+    assert entry["fitted"] == ["The moon, on Table I."]
+
+
+def test_reproduce_quick_check_says_what_is_not_checked(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
+    result = sparelane_cli("reproduce", "rc3/one", "--quick", "--check", "-o", str(tmp_path), "--jobs", "1")
+    assert result.exit_code == 0, result.stderr
+    assert "2 claims: 1 held, 0 failed, 1 not checked" in result.stdout
+    assert "rc3/one: Made up (quick, 1 seed)" in result.stdout
+    assert BECAUSE not in result.stdout
+
+
+def test_results_that_cannot_be_written_do_not_stop_the_others(
+    tmp_path: Path, made_up: dict[str, Experiment], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save = report.save_experiment
+
+    def fail_first(finished: Finished, folder: Path) -> None:
+        if finished.task.experiment.id == "rc3/one":
+            raise OSError("no space left on device")
+        save(finished, folder)
+
+    monkeypatch.setattr(report, "save_experiment", fail_first)
+    result = sparelane_cli("reproduce", "--quick", "-o", str(tmp_path), "--jobs", "1")
+    assert result.exit_code == command.UNWRITTEN
+    assert "cannot write the results of rc3/one: no space left on device" in result.stderr
+    assert (tmp_path / "rc3" / "two" / saved.ROWS).is_file()
+    assert "rc3/two" in (tmp_path / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_reason_of_several_rows_is_a_footnote_and_others_stand_beside_theirs() -> None:
+    rows = [
+        Row("a", "FCT", "s", 1.0, 2.0, None, BECAUSE),
+        Row("b", "FCT", "s", 1.0, 2.0, None, BECAUSE),
+        Row("c", "FCT", "s", 1.0, 2.0, None, "another reason, and a long one, too"),
+        Row("d", "FCT", "s", 1.0, 2.0, None, "not explained"),
+        Row("e", "FCT", "s", 1.0, 2.0, None, "not explained"),
+    ]
+    texts, footnotes = table(rows)
+    reasons = [text[-1] for text in texts]
+    assert reasons == ["[1]", "[1]", "another reason, and a long one, too", "not explained", "not explained"]
+    assert footnotes == [f"[1] {BECAUSE}"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ((1.0, 2.5), "1 to 2.5"),
+        ((-3.0, 3.0), "−3 to 3"),
+        (at_least(4), "at least 4"),
+        ((float("-inf"), 0.5), "at most 0.5"),
+    ],
+)
+def test_a_band_reads_as_words(limits: tuple[float, float], words: str) -> None:
+    assert band(limits) == words
+
+
+def test_a_claim_that_has_no_number_says_why() -> None:
+    verdict = Claim("gone", ours("gone", "FCT"), full=(0, 1)).check(Effort("full", seeds=1), Evaluation(()))
+    assert claim_cells(verdict)[1:] == (
+        "–",
+        "0 to 1",
+        'fails: there is no number: there is no row "gone" with the metric "FCT"',
+    )
+
+
+def test_a_heading_names_a_quick_effort() -> None:
+    one = MADE_UP["rc3/one"]
+    assert heading(one, one.quick) == "rc3/one: Made up (quick, 1 seed)"
+    assert heading(one, one.full) == "rc3/one: Made up"
+
+
+def test_neighbouring_numbers_are_a_range() -> None:
+    assert ranges([1, 2, 3, 5, 7, 8]) == "1 to 3, 5, 7 to 8"
+
+
+def test_a_figure_says_how_many_seeds_it_rests_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    titles: list[str] = []
+    monkeypatch.setattr(plots, "say_effort", lambda drawing, words: titles.append(words))
+    for effort in (MADE_UP["rc3/one"].quick, MADE_UP["rc3/one"].full):
+        report.save_experiment(done(MADE_UP["rc3/one"], effort), tmp_path)
+    assert titles == ["quick, 1 seed", "3 seeds"]
