@@ -161,10 +161,7 @@ impl CongestionControl for Rapid {
                 self.estimator.forget();
             }
             Congestion::Spurious => self.adaptor.set(self.rate_before_timeout.max(self.adaptor.rate())),
-            Congestion::Timeout { .. }
-            | Congestion::Loss { .. }
-            | Congestion::Marked { .. }
-            | Congestion::LostSyn => {}
+            Congestion::Timeout { .. } | Congestion::Loss { .. } | Congestion::Marked { .. } | Congestion::LostSyn => {}
         }
     }
 
