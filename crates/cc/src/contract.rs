@@ -107,6 +107,17 @@ pub struct Sent {
     pub app_limited: bool,
 }
 
+/// A segment that has left the scheduler below TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// Its number, counted from 0 at the start of the connection.
+    pub segment: u32,
+    /// Whether it was sent before.
+    pub is_retransmission: bool,
+    /// Segments that wait behind it.
+    pub waiting: u32,
+}
+
 /// A class-0 segment that is now presumed lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
@@ -347,6 +358,22 @@ pub trait CongestionControl: Debug + Send {
     fn poll_send(&mut self, offer: &Offer, cx: &mut Cx<'_>) -> Permit {
         let _ = cx;
         permit_by_window(self.limits(), offer)
+    }
+
+    /// Whether a scheduler below TCP keeps the segments of this connection, in the order in which TCP hands them down, until this
+    /// controller lets them go. TCP itself then keeps to the window alone. Asked once per connection.
+    fn schedules_departures(&self) -> bool {
+        false
+    }
+
+    /// When the first segment in the scheduler is due; an instant that is past means now.
+    fn next_departure(&mut self, cx: &mut Cx<'_>) -> Time {
+        cx.now
+    }
+
+    /// A segment has left the scheduler.
+    fn on_departure(&mut self, departure: &Departure, cx: &mut Cx<'_>) {
+        let _ = (departure, cx);
     }
 
     /// Whether this controller ever sends from the tail of the buffer. Asked once per connection.

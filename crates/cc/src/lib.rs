@@ -23,8 +23,8 @@ pub mod trials;
 pub mod window;
 
 pub use contract::{
-    Ack, Congestion, CongestionControl, Cx, Delivery, Limits, Lost, Needs, Offer, Permit, Phase, Plan, Received, Sent,
-    TailOffer, WhichEnd,
+    Ack, Congestion, CongestionControl, Cx, Delivery, Departure, Limits, Lost, Needs, Offer, Permit, Phase, Plan,
+    Received, Sent, TailOffer, WhichEnd,
 };
 pub use param::{DefaultValue, Kind, Param, ParamError, UNBOUNDED, Unit, Value, Values};
 pub use registry::{BuildError, Built, Controller, build, find};

@@ -58,7 +58,7 @@ pub enum BuildError {
         /// The name asked for.
         name: String,
     },
-    /// A controller that wraps others was asked to wrap itself.
+    /// A controller that wraps others was asked to wrap itself, or one that it cannot.
     #[error("\"{outer}\" cannot contain \"{inner}\"")]
     Nested {
         /// The wrapper.

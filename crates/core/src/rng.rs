@@ -31,6 +31,8 @@ pub enum Domain {
     AckDelay = 31,
     /// How late the timers of one flow's sender are.
     TimerError = 32,
+    /// When one host does not take what its interface has.
+    Stalls = 33,
     /// Random tests and generated scenarios.
     Test = 5,
 }

@@ -6,9 +6,10 @@ use crate::keys::{Fallback, Key, Kind};
 use crate::nodes;
 use crate::transport::{TICK, granularity};
 use sparelane_core::Dur;
-use sparelane_sim::{HostAt, HostSpec, Interrupts, Network, TimestampAt};
+use sparelane_sim::{HostAt, HostSpec, Interrupts, Network, Stalls, TimestampAt};
 use std::collections::BTreeSet;
 
+const UP_TO_AN_HOUR: Kind = Kind::Time { min: Dur::ZERO, max: Dur::from_secs(3600) };
 const UP_TO_A_SECOND: Kind = Kind::Time { min: Dur::ZERO, max: Dur::from_secs(1) };
 
 /// The keys of `[host]`.
@@ -31,6 +32,24 @@ pub static HOST: &[Key] = &[
         Kind::Whole { min: 1, max: u32::MAX as u64 },
         Fallback::Nothing("any number"),
         "the most packets that wait for one interrupt",
+    ),
+    Key::new(
+        "ring",
+        Kind::Whole { min: 1, max: u32::MAX as u64 },
+        Fallback::Nothing("any number"),
+        "the most packets that wait at the interface of a host at all, beside an interrupt_after; what comes beyond is lost",
+    ),
+    Key::new(
+        "stall_every",
+        UP_TO_AN_HOUR,
+        Fallback::Value("0s"),
+        "mean time between stalls of a host, in which it answers no interrupt: exponential; beside an interrupt_after; 0s has none",
+    ),
+    Key::new(
+        "stall_length",
+        UP_TO_A_SECOND,
+        Fallback::Value("0s"),
+        "mean length of a stall: exponential; beside a stall_every",
     ),
     Key::new(
         "timestamp_at",
@@ -120,12 +139,35 @@ fn interrupts(section: &Section<'_>, usual: Option<Interrupts>) -> Result<Option
     let usual_after = usual.map_or(Dur::ZERO, |usual| usual.after);
     let after = section.maybe("interrupt_after", Field::time)?.unwrap_or(usual_after);
     let packets = section.maybe("interrupt_packets", Field::whole)?;
+    let ring = section.maybe("ring", Field::whole)?.map(|packets| packets as u32);
+    let stalls = stalls(section, usual.and_then(|usual| usual.stalls))?;
     if after.is_zero() {
-        return match section.given("interrupt_packets") {
+        let given = ["interrupt_packets", "ring", "stall_every"].into_iter().find_map(|name| section.given(name));
+        return match given {
             Some(field) => Err(field.error("without interrupt_after; allowed: beside an interrupt_after above 0s")),
             None => Ok(None),
         };
     }
-    let usual_packets = usual.map_or(u32::MAX, |usual| usual.packets);
-    Ok(Some(Interrupts { packets: packets.map_or(usual_packets, |packets| packets as u32), after }))
+    let packets = packets.map_or(usual.map_or(u32::MAX, |usual| usual.packets), |packets| packets as u32);
+    let ring = ring.unwrap_or(usual.map_or(u32::MAX, |usual| usual.ring));
+    if let Some(field) = section.given("ring").filter(|_| ring < packets && packets != u32::MAX) {
+        return Err(field.error(format!("fewer than wait for an interrupt; allowed: at least {packets}")));
+    }
+    Ok(Some(Interrupts { packets, after, ring, stalls }))
+}
+
+fn stalls(section: &Section<'_>, usual: Option<Stalls>) -> Result<Option<Stalls>, ScenarioError> {
+    let mean = |name: &str, usual: Option<Dur>| {
+        section.maybe(name, Field::time).map(|given| given.or(usual).unwrap_or_default())
+    };
+    let every = mean("stall_every", usual.map(|usual| usual.every))?;
+    let length = mean("stall_length", usual.map(|usual| usual.length))?;
+    match (every.is_zero(), length.is_zero()) {
+        (true, true) => Ok(None),
+        (false, false) => Ok(Some(Stalls { every, length })),
+        _ => {
+            let field = section.need(if every.is_zero() { "stall_length" } else { "stall_every" })?;
+            Err(field.error("without the other; allowed: stall_every and stall_length together"))
+        }
+    }
 }

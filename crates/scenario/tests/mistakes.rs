@@ -1057,7 +1057,7 @@ fn mistakes_in_batches_and_hosts() {
         (
             "[transport]",
             "[transport]\n[host]\nreceive_cots = \"1us\"",
-            "x.toml:8: host.receive_cots: unknown key; allowed: receive_cost, interrupt_after, interrupt_packets, timestamp_at, timestamp_clock, ack_cost, timer_error, send_cost; did you mean \"receive_cost\"?",
+            "x.toml:8: host.receive_cots: unknown key; allowed: receive_cost, interrupt_after, interrupt_packets, ring, stall_every, stall_length, timestamp_at, timestamp_clock, ack_cost, timer_error, send_cost; did you mean \"receive_cost\"?",
         ),
         (
             "[transport]",
@@ -1087,6 +1087,18 @@ fn mistakes_in_noisy_hosts() {
             "[host]\ntimestamp_at = \"arival\"",
             "x.toml:8: host.timestamp_at = \"arival\": unknown; allowed: arrival, acknowledgment; did you mean \"arrival\"?",
         ),
+        (
+            "[host]\nring = 100",
+            "x.toml:8: host.ring = 100: without interrupt_after; allowed: beside an interrupt_after above 0s",
+        ),
+        (
+            "[host]\ninterrupt_after = \"1us\"\ninterrupt_packets = 8\nring = 4",
+            "x.toml:10: host.ring = 4: fewer than wait for an interrupt; allowed: at least 8",
+        ),
+        (
+            "[host]\ninterrupt_after = \"1us\"\nstall_every = \"1s\"",
+            "x.toml:9: host.stall_every = \"1s\": without the other; allowed: stall_every and stall_length together",
+        ),
         ("[host]\nack_cost = \"2s\"", "x.toml:8: host.ack_cost = \"2s\": out of range; allowed: a time from 0s to 1s"),
         (
             "[[host_at]]\nack_cost = \"1us\"",
@@ -1106,8 +1118,8 @@ fn mistakes_in_noisy_hosts() {
         ),
         (
             "[[host_at]]\nhosts = [\"left0\"]",
-            "x.toml:7: host_at.0: changes nothing; allowed: receive_cost, interrupt_after, interrupt_packets, timestamp_at, \
-             timestamp_clock, ack_cost, timer_error, send_cost",
+            "x.toml:7: host_at.0: changes nothing; allowed: receive_cost, interrupt_after, interrupt_packets, ring, stall_every, \
+             stall_length, timestamp_at, timestamp_clock, ack_cost, timer_error, send_cost",
         ),
         ("[host]\ninterrupt_after = \"1us\"\n[[host_at]]\nhosts = [\"left0\"]\ninterrupt_packets = 3", "no mistake"),
     ] {

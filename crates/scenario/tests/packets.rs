@@ -103,7 +103,10 @@ fn a_lost_packet_has_no_arrival_and_its_retransmission_has_a_row() {
 
 #[test]
 fn stamps_are_what_acknowledgments_say_and_arrivals_are_before_interrupts() {
-    let rapid = PACED.replace("controller = \"constant\"\nwindow = 1000\npace = \"1Gbps\"", "controller = \"rapid\"");
+    let rapid = PACED.replace(
+        "controller = \"constant\"\nwindow = 1000\npace = \"1Gbps\"",
+        "controller = \"rapid\"\ninitial_rate = \"100Mbps\"",
+    );
     let noise = ["host.interrupt_after=50us", "host.timestamp_clock=1us", "transport.delayed_ack=true"];
     let log = results(&rapid, &noise).records.packets;
     let rows = log.segment.len();

@@ -4,7 +4,7 @@ use sparelane_scenario::{Scenario, Source};
 use sparelane_sim::Records;
 use std::path::Path;
 
-/// A path of 1 Gb/s and 10 ms.
+/// A path of 1 Gb/s and 10 ms; from 100 kb/s, start-up would take as long as 64 packets at that rate.
 const PATH: &str = "duration = \"3s\"
 [topology]
 kind = \"dumbbell\"
@@ -17,6 +17,7 @@ bottleneck_delay = \"4.98ms\"
 limit = \"200KB\"
 [scheme.rapid]
 controller = \"rapid\"
+initial_rate = \"20Mbps\"
 [measure]
 from = \"1s\"
 ";

@@ -47,6 +47,19 @@ pub struct Interrupts {
     pub packets: u32,
     /// The longest that the first of them waits.
     pub after: Dur,
+    /// The most packets that wait at all; what comes beyond is lost. At least `packets`, and `u32::MAX` for any number.
+    pub ring: u32,
+    /// When the host answers no interrupt, if ever.
+    pub stalls: Option<Stalls>,
+}
+
+/// Stalls of a host: times in which it does not take what its interface has, as when other work keeps its processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stalls {
+    /// From the end of one to the beginning of the next: the mean, exponential.
+    pub every: Dur,
+    /// How long one lasts: the mean, exponential.
+    pub length: Dur,
 }
 
 /// Which instant a receiver stamps data with. Acknowledgments echo it to controllers that ask for receive times or for

@@ -42,7 +42,7 @@ pub use config::{
 pub use cross::{AggregateSpec, ConstantSpec, CrossTraffic, Pattern, TokenBucket};
 pub use fault::Drop;
 pub use flow::{FlowSource, FlowSpec, MAX_FLOW_SEGMENTS, Writes};
-pub use host::{HostAt, HostSpec, Interrupts, TimestampAt};
+pub use host::{HostAt, HostSpec, Interrupts, Stalls, TimestampAt};
 pub use memory::SwitchSpec;
 pub use network::{Cable, Limit, Loss, Network, Node, NodeId, NodeKind};
 pub use physics::PhysicsViolation;

@@ -397,7 +397,7 @@ mod tests {
     };
     use crate::world::World;
     use crate::{AggregateSpec, ConstantSpec, CrossTraffic, Pattern, TokenBucket};
-    use crate::{Drop, FlowSource, HostAt, HostSpec, Interrupts, NodeId, TimestampAt, Writes};
+    use crate::{Drop, FlowSource, HostAt, HostSpec, Interrupts, NodeId, Stalls, TimestampAt, Writes};
     use sparelane_cc::{Value, Values};
     use sparelane_core::{Domain, Dur, Stream};
     use sparelane_transport::{DelayedAck, Ecn, TransportConfig};
@@ -460,6 +460,8 @@ mod tests {
         let mut pace = Values::default();
         pace.set("window", Value::Whole(20));
         pace.set("pace", Value::Rate(Some(Rate::from_mbps(3))));
+        let mut start = Values::default();
+        start.set("initial_rate", Value::Rate(Some(Rate::from_mbps(1 + rng.below(3)))));
         let mut rate = Values::default();
         rate.set("desired_rate", Value::Rate((rng.below(2) == 0).then_some(Rate::from_mbps(4))));
         let (values, inner) = match name {
@@ -467,7 +469,7 @@ mod tests {
             "rc3" => (rc3, window),
             "rcp" => (rate, Values::default()),
             "constant" => (pace, Values::default()),
-            "rapid" => (Values::default(), Values::default()),
+            "rapid" => (start, Values::default()),
             _ => (window, Values::default()),
         };
         let delayed_ack = (rng.below(3) == 0).then_some(DelayedAck { every_segments: 2, timeout: Dur::from_ms(5) });
@@ -615,6 +617,11 @@ mod tests {
             interrupts: (rng.below(2) == 0).then(|| Interrupts {
                 packets: [1, 2, 16, u32::MAX][rng.below(4) as usize],
                 after: Dur::from_us(rng.below(500)),
+                ring: [16, 64, u32::MAX][rng.below(3) as usize],
+                stalls: (rng.below(2) == 0).then(|| Stalls {
+                    every: Dur::from_us(1 + rng.below(50_000)),
+                    length: Dur::from_us(1 + rng.below(2_000)),
+                }),
             }),
             timestamp_at: [TimestampAt::Arrival, TimestampAt::Acknowledgment][rng.below(2) as usize],
             timestamp_clock: [None, Some(Dur::from_us(1)), Some(Dur::from_ms(1))][rng.below(3) as usize],
@@ -786,7 +793,7 @@ mod tests {
     #[test]
     fn noise_that_is_too_small_to_see_changes_nothing() {
         let small = HostSpec {
-            interrupts: Some(Interrupts { packets: 1, after: Dur::from_us(1) }),
+            interrupts: Some(Interrupts { packets: 1, after: Dur::from_us(1), ring: u32::MAX, stalls: None }),
             timestamp_clock: Some(Dur::from_ns(1)),
             send_cost: Dur::from_ps(1),
             ..HostSpec::default()

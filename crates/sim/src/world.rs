@@ -320,7 +320,7 @@ impl<F: Fabric> World<F> {
             pullers: Pullers::default(),
             queueing: Queueing::of(config.nic_full),
             hosts,
-            interfaces: Interfaces::default(),
+            interfaces: Interfaces::new(config.seed),
             processors: Processors::default(),
             departures: Departures::new(config.seed),
             source: config.flows,

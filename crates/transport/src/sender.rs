@@ -16,12 +16,13 @@ mod late;
 mod rack;
 mod recovery;
 mod reduction;
+mod scheduler;
 mod transmit;
 
 use crate::config::{Ecn, TransportConfig};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
-use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock};
+use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock, Segment};
 use crate::send_buffer::SendBuffer;
 use batch::Batch;
 use delivery::Deliveries;
@@ -30,6 +31,7 @@ use rack::Rack;
 use reduction::Reduction;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Phase, Received};
 use sparelane_core::{Dur, Rate, Stream, Time};
+use std::collections::VecDeque;
 
 /// Where the connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +145,8 @@ pub struct Sender {
     resent_at: Vec<Time>,
     /// The timer of the pace, where it is not exact.
     late: Option<Box<LateTimer>>,
+    /// What TCP has handed down and has yet to leave, where a scheduler is below it.
+    scheduler: Option<Box<VecDeque<Segment>>>,
     syn_timeouts: u32,
     counts: SenderCounts,
     rng: Stream,
@@ -171,7 +175,8 @@ fn whole_ticks(now: Time, then: Time, tick: Dur) -> Dur {
 fn is_window_law(cc: &dyn CongestionControl) -> bool {
     let needs = cc.needs();
     let wants_more = needs.segments || needs.one_way_delay || needs.receive_time || needs.timer;
-    !(wants_more || cc.uses_tail() || cc.owns_send_clock() || cc.desired_rate().is_some())
+    let sends_by_its_own = cc.owns_send_clock() || cc.schedules_departures();
+    !(wants_more || cc.uses_tail() || sends_by_its_own || cc.desired_rate().is_some())
 }
 
 /// What a call into the controller carries; a macro, so that the borrow is of single fields.
@@ -217,6 +222,7 @@ impl Sender {
             reduction: None,
             resent_at: Vec::new(),
             late: None,
+            scheduler: cc.schedules_departures().then(Box::default),
             resend_head: false,
             window_reduced: false,
             rto_deadline: Time::NEVER,
@@ -337,7 +343,11 @@ impl Sender {
 
     /// When the segment that was sent last was due, where a pace or the controller's own clock says so.
     pub fn last_due(&self) -> Option<Time> {
-        if self.owns_send_clock { self.cc.last_due() } else { self.limits.pacing.map(|_| self.last_due) }
+        if self.owns_send_clock || self.scheduler.is_some() {
+            self.cc.last_due()
+        } else {
+            self.limits.pacing.map(|_| self.last_due)
+        }
     }
 
     /// The handshake's answer arrived.

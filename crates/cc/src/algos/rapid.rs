@@ -1,32 +1,35 @@
 //! TCP RAPID: every packet is sent by its own gap and probes the available bandwidth; the rate follows what they find.
 //!
-//! Source: Yin, Kaur, Smith, "TCP Rapid: From Theory to Practice", INFOCOM 2017. Sections II (the protocol), IV-A (gaps),
-//! IV-D (BASS), IV-E (probing apart from adapting).
+//! Source: Yin, Kaur, Smith, "TCP Rapid: From Theory to Practice", INFOCOM 2017. Sections II (the protocol), IV-A (the window above,
+//! the gaps below), IV-D (BASS), IV-E (probing apart from adapting).
 //!
-//! Needs receive times in acknowledgments ([`Needs::receive_time`]), news of single segments, and the send clock: acknowledgments
-//! set no packet free; `window`, far above what the path holds, is all that bounds what is in flight. Packets of several
-//! connections of one host go in the order in which they are due, since the events of their due times do: the paper's heap of
-//! heads. Two that are due at the same time wait for each other in the interface, as its section IV-A3 expects.
+//! Two layers, as in the paper's Fig. 3. TCP has a fixed `window`, far above what the path holds, and so hands segments down as soon
+//! as there is data. Below it a [scheduler](crate::contract::CongestionControl::schedules_departures) (E_S) keeps them in one queue,
+//! groups them into p-streams and lets each leave after its gap. Retransmissions are TCP's: they wait behind what was handed down
+//! before, and have a place and a gap in a p-stream as any packet. Needs receive times in acknowledgments ([`Needs::receive_time`]).
+//! Packets of several connections of one host go in the order in which they are due, since the events of their due times do: the
+//! paper's heap of heads. Two that are due at the same time wait for each other in the interface, as its section IV-A3 expects.
 //!
 //! One file per part: `stream` (which gap), `probes` (the books), `bass` and `estimator` (what the gaps say), `adaptor` (which rate).
 //!
+//! # Losses
+//! RAPID has no answer of its own to a loss. Losses cost throughput because TCP, with nothing acknowledged beyond the first hole,
+//! runs out of window (and of the receiver's buffer) while the retransmission passes the queue of the scheduler: the path is idle
+//! for a round trip, whatever the rate. P-streams with a lost packet say nothing, as the authors' logs have it. Nor is there an answer to
+//! congestion marks: the paper has none.
+//!
 //! # What the paper leaves open, and the choices taken
-//! Start-up, losses and timeouts are calibrated to its Table III (random losses at 10 Gb/s) alone. Each choice is a parameter.
-//! - **Start-up** (`startup_packets`, `startup_spread`): R_avg starts at 100 kb/s in the paper, where one p-stream of 64 packets of
-//!   9000 bytes lasts 46 s. Here the first p-streams have as many packets as R_avg sends in a round trip, but one for each rate at
-//!   least and N at most, with rates that each double the one before; R_avg starts with `startup_packets` in a round trip (and
-//!   `initial_rate` at least), and becomes each estimate at once. Start-up is over when two p-streams in a row give less than their
-//!   highest rates, or one gives the rate of the interface.
-//! - **Loss** (`loss_cut`, `new_per_ack`): with the first loss of an episode R_avg is multiplied by `loss_cut`, and p-streams that
-//!   were sent before tell nothing: they were of another rate, and would undo the cut within tau. While losses are repaired, next
-//!   to nothing new is sent: Table III costs a flow at full rate some 30 to 40 ms for each loss, at 1e-5 as at 1e-4, which no cut
-//!   of the rate gives. A packet for ten acknowledgments keeps acknowledgments coming: without them, a lost repair is a timeout.
-//! - **Lost packets and retransmissions**: p-streams with either are skipped, as the authors' logs say.
-//! - **Timeout**: start-up anew.
-//! - **l** of the filter, with gamma p-streams per update, is the duration of the last one, as the words of section II have it: the
-//!   rate rises in gamma tau. With the duration of them all it would overshoot, and fill shallow buffers.
+//! - **Timeout**: R_avg starts again from `initial_rate`, the 100 kb/s of a new connection: what the path gave is no longer known.
+//! - **l** of the filter is the duration of the p-streams whose estimates make one update, so that the rate converges in about tau
+//!   (section II) whatever gamma is. An update is due after gamma p-streams, or as soon as they have lasted for tau, which lets
+//!   R_avg rise from 100 kb/s after one p-stream and not after three.
+//! - **Gaps follow R_avg** packet by packet, as of a value that both layers share (section IV-A2), so that a p-stream at 100 kb/s does
+//!   not go on for 46 s when the one before it has told of more.
+//! - **The gain** is l / tau as printed, without a bound of 1: 64 packets at 100 kb/s last some 46 s, and at a gain of 1 R_avg would rise by
+//!   a quarter each time, for ten minutes. As printed a p-stream raises it by N P / tau times the share by which its highest
+//!   rate exceeds its average, 16 packets per tau, whatever R_avg is.
 //! - **A late sender**: gaps count from when the last packet was due, not from when it left, so that lateness does not add up;
-//!   after more than `most_lateness`, or where the window or the application had nothing to send, a new p-stream begins.
+//!   after more than `most_lateness`, as when TCP had nothing to hand down, a new p-stream begins, and the one that was cut short says nothing.
 //! - What is a spike and what is an excursion: in `bass` and `estimator`.
 
 mod adaptor;
@@ -36,9 +39,7 @@ mod estimator;
 mod probes;
 mod stream;
 
-use crate::contract::{
-    Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Offer, Permit, Phase, Sent, permit_by_window,
-};
+use crate::contract::{Ack, Congestion, CongestionControl, Cx, Departure, Limits, Needs};
 use crate::pace::HEADER_BYTES;
 use crate::registry::Controller;
 use adaptor::Adaptor;
@@ -62,44 +63,25 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// Whether the rate has been found yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    StartUp,
-    Steady,
-}
-
 /// The controller.
 #[derive(Clone, Debug)]
 pub struct Rapid {
     config: Config,
     wire_bytes: u64,
-    line_rate: Rate,
     window_bytes: u64,
     shape: Shape,
-    /// The form of the current p-stream, where start-up gives it another.
-    startup_shape: Option<Shape>,
-    stage: Stage,
-    /// During start-up: the last p-stream gave less than its highest rate.
-    has_seen_queue: bool,
     adaptor: Adaptor,
     estimator: Estimator,
     probes: Probes,
-    /// When the next packet is due, and the gap before it.
+    /// When the next packet is due, the gap before it, and the rate that this probes.
     next_due: Time,
     next_gap: Dur,
-    /// When the packet before it was due; `None` until the first is sent.
+    probed: Rate,
+    /// When the packet before it was due; `None` until the first has left.
     last_due: Option<Time>,
-    /// Which packet of its p-stream that is, and the p-stream's average rate.
+    /// Which packet of its p-stream that is.
     index: u32,
-    average: Rate,
-    /// Something other than the gap held the next packet back.
-    is_interrupted: bool,
-    /// Losses are being repaired.
-    is_recovering: bool,
-    /// New packets that acknowledgments have allowed meanwhile.
-    credit: f64,
-    rate_before_cut: f64,
+    rate_before_timeout: Rate,
     /// The last estimate, and how many p-streams gave one and did not.
     estimate: Rate,
     judged: u64,
@@ -113,24 +95,17 @@ impl Rapid {
         let adaptor = Adaptor::new(config.filter, config.initial_rate, line_rate);
         Rapid {
             wire_bytes: mss_bytes + HEADER_BYTES,
-            line_rate,
             window_bytes: config.window * mss_bytes,
             estimator: Estimator::new(config.bass, config.excursion, shape.packets() as usize),
-            average: adaptor.rate(),
-            rate_before_cut: 0.0,
+            rate_before_timeout: adaptor.rate(),
             shape,
-            startup_shape: None,
-            stage: Stage::StartUp,
-            has_seen_queue: false,
             adaptor,
             probes: Probes::default(),
             next_due: Time::ZERO,
             next_gap: Dur::ZERO,
+            probed: Rate::default(),
             last_due: None,
             index: 0,
-            is_interrupted: false,
-            is_recovering: false,
-            credit: 0.0,
             estimate: Rate::default(),
             judged: 0,
             skipped: 0,
@@ -139,163 +114,90 @@ impl Rapid {
         }
     }
 
-    /// Back to where a connection starts.
-    fn start_up(&mut self, cx: &Cx<'_>) {
-        (self.stage, self.has_seen_queue) = (Stage::StartUp, false);
-        let round = cx.srtt.unwrap_or(Dur::from_secs(1)).max(Dur::from_us(1));
-        let rate = Rate::of(self.config.startup_packets * self.wire_bytes, round);
-        self.adaptor.set(rate.as_bps() as f64);
-        self.probes.break_all();
-        self.estimator.forget();
-    }
-
-    /// The packet that is sent next begins a p-stream.
-    fn begin_stream(&mut self, cx: &Cx<'_>) {
-        self.average = self.adaptor.rate();
+    /// The packet that leaves next begins a p-stream.
+    fn begin_stream(&mut self) {
         self.index = 0;
-        self.startup_shape = match self.stage {
-            Stage::Steady => None,
-            Stage::StartUp => {
-                let in_a_round = self.average.bytes_in(cx.srtt.unwrap_or_default()) / self.wire_bytes;
-                let per_rate =
-                    (in_a_round / u64::from(self.config.rates)).clamp(1, u64::from(self.config.packets_per_rate));
-                Some(Shape::new(self.config.rates, per_rate as u32, self.config.startup_spread))
-            }
-        };
         self.probes.begin();
     }
 
-    fn shape(&self) -> &Shape {
-        self.startup_shape.as_ref().unwrap_or(&self.shape)
-    }
-
-    fn gap(&self) -> Dur {
-        Shape::gap(self.wire_bytes, self.shape().rate(self.index, self.average))
-    }
-
-    /// All packets of a p-stream that lasted `duration` are with the receiver.
-    fn learn(&mut self, duration: Dur) {
-        let Some(estimate) = self.estimator.estimate(&self.samples) else { return };
-        self.judged += 1;
-        self.estimate = estimate;
-        match self.stage {
-            Stage::Steady => self.adaptor.take(estimate, duration),
-            Stage::StartUp => {
-                let highest = self.samples.iter().map(|sample| sample.rate).max();
-                self.adaptor.set(estimate.as_bps() as f64);
-                let sees_queue = highest != Some(estimate);
-                if (sees_queue && self.has_seen_queue) || estimate >= self.line_rate {
-                    self.stage = Stage::Steady;
-                }
-                self.has_seen_queue = sees_queue;
-            }
-        }
-    }
-
-    fn cut(&mut self) {
-        self.rate_before_cut = self.adaptor.rate().as_bps() as f64;
-        self.adaptor.set(self.rate_before_cut * self.config.loss_cut);
-        self.stage = Stage::Steady;
-        self.probes.break_all();
-        self.estimator.forget();
+    /// Sets the gap before the next packet.
+    fn set_gap(&mut self) {
+        self.probed = self.shape.rate(self.index, self.adaptor.rate());
+        self.next_gap = Shape::gap(self.wire_bytes, self.probed);
     }
 }
 
 impl CongestionControl for Rapid {
     fn needs(&self) -> Needs {
-        Needs { segments: true, receive_time: true, ..Needs::default() }
-    }
-
-    fn on_established(&mut self, _explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
-        self.next_due = cx.now;
-        self.is_interrupted = true;
-        self.start_up(cx);
+        Needs { receive_time: true, ..Needs::default() }
     }
 
     fn on_ack(&mut self, ack: &Ack, _cx: &mut Cx<'_>) {
-        self.is_recovering = ack.phase == Phase::Recovery;
-        if self.is_recovering {
-            self.credit += self.config.new_per_ack;
-        }
         let Some(received) = ack.received else { return };
+        if ack.acked_bytes == 0 {
+            self.probes.missing_before(received.segment);
+        }
         self.probes.arrived(received);
         while let Some(judged) = self.probes.judge(&mut self.samples) {
-            match judged {
-                Judged::Whole { duration } => self.learn(duration),
-                Judged::Broken => {
-                    self.skipped += 1;
-                    self.estimator.forget();
-                }
+            let Judged::Whole { duration } = judged else {
+                self.skipped += 1;
+                self.estimator.forget();
+                continue;
+            };
+            if let Some(estimate) = self.estimator.estimate(&self.samples) {
+                self.judged += 1;
+                self.estimate = estimate;
+                self.adaptor.take(estimate, duration);
             }
         }
     }
 
-    fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
+    fn on_congestion(&mut self, event: Congestion, _cx: &mut Cx<'_>) {
         match event {
-            Congestion::Marked { .. } => self.cut(),
-            Congestion::Loss { .. } => {
-                self.is_recovering = true;
-                self.credit = 0.0;
-                self.cut();
+            Congestion::Timeout { first: true, .. } if self.config.starts_after_timeout => {
+                self.rate_before_timeout = self.adaptor.rate();
+                self.adaptor.set(self.config.initial_rate);
+                self.probes.break_all();
+                self.estimator.forget();
             }
-            Congestion::Timeout { first: true, .. } => {
-                self.is_recovering = false;
-                self.start_up(cx);
-            }
-            Congestion::Timeout { first: false, .. } | Congestion::LostSyn => {}
-            Congestion::Spurious => self.adaptor.set(self.rate_before_cut.max(self.adaptor.rate().as_bps() as f64)),
+            Congestion::Spurious => self.adaptor.set(self.rate_before_timeout.max(self.adaptor.rate())),
+            Congestion::Timeout { .. } | Congestion::Loss { .. } | Congestion::Marked { .. } | Congestion::LostSyn => {}
         }
-    }
-
-    fn on_lost(&mut self, lost: &Lost, _cx: &mut Cx<'_>) {
-        self.probes.lost(lost.segment);
-    }
-
-    fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
-        let is_late = cx.now.saturating_since(self.next_due) > self.config.most_lateness;
-        if self.is_interrupted || is_late {
-            self.probes.break_current();
-            (self.next_due, self.is_interrupted) = (cx.now, false);
-            self.begin_stream(cx);
-            self.next_gap = self.gap();
-        }
-        self.last_due = Some(self.next_due);
-        if sent.is_retransmission {
-            self.probes.break_current();
-            self.next_gap = Shape::gap(self.wire_bytes, self.average);
-            self.next_due += self.next_gap;
-            return;
-        }
-        if self.is_recovering {
-            self.credit -= 1.0;
-        }
-        let is_last = self.index + 1 == self.shape().packets();
-        let rate = self.shape().rate(self.index, self.average);
-        self.probes.sent(sent.segment, self.next_due, self.next_gap, rate, is_last);
-        self.index += 1;
-        if is_last {
-            self.begin_stream(cx);
-        }
-        self.next_gap = self.gap();
-        self.next_due += self.next_gap;
     }
 
     fn limits(&self) -> Limits {
         Limits { cwnd_bytes: self.window_bytes, pacing: None }
     }
 
-    fn owns_send_clock(&self) -> bool {
+    fn schedules_departures(&self) -> bool {
         true
     }
 
-    fn poll_send(&mut self, offer: &Offer, cx: &mut Cx<'_>) -> Permit {
-        if offer.head_bytes.is_some() && cx.now < self.next_due && !self.is_interrupted {
-            return Permit::NotBefore(self.next_due);
+    fn next_departure(&mut self, _cx: &mut Cx<'_>) -> Time {
+        self.next_due
+    }
+
+    fn on_departure(&mut self, departure: &Departure, cx: &mut Cx<'_>) {
+        let is_late = cx.now.saturating_since(self.next_due) > self.config.most_lateness;
+        if self.last_due.is_none() || is_late {
+            self.probes.break_current();
+            self.next_due = cx.now;
+            self.begin_stream();
+            self.set_gap();
         }
-        let waits_for_repairs = self.is_recovering && !offer.head_is_resent && self.credit < 1.0;
-        let permit = if waits_for_repairs { Permit::Blocked } else { permit_by_window(self.limits(), offer) };
-        self.is_interrupted |= permit == Permit::Blocked;
-        permit
+        self.last_due = Some(self.next_due);
+        let is_last = self.index + 1 == self.shape.packets();
+        if departure.is_retransmission {
+            self.probes.sent_again(self.next_gap, is_last);
+        } else {
+            self.probes.sent(departure.segment, self.next_due, self.next_gap, self.probed, is_last);
+        }
+        self.index += 1;
+        if is_last {
+            self.begin_stream();
+        }
+        self.set_gap();
+        self.next_due += self.next_gap;
     }
 
     fn last_due(&self) -> Option<Time> {

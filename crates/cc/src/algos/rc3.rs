@@ -65,6 +65,10 @@ pub const CONTROLLER: Controller = Controller {
             return Err(BuildError::Nested { outer: "rc3", inner: name });
         }
         let inner = build(&name, plan.inner, &Blueprint { inner: &Values::default(), ..*plan })?;
+        if inner.schedules_departures() {
+            // The tail would have to pass the scheduler of the head.
+            return Err(BuildError::Nested { outer: "rc3", inner: name });
+        }
         let feed = if values.word(&FEED) == "push" { Feed::Push } else { Feed::Pull };
         Ok(Box::new(Rc3::new(inner, values.list(&LEVELS), feed)))
     },

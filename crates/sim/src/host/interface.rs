@@ -1,11 +1,12 @@
 //! Interrupt coalescing: what a host receives waits at its interface until an interrupt tells of it.
 //!
-//! The interrupt comes when so many packets wait, or when the first of them has waited for so long.
+//! The interrupt comes when so many packets wait, or when the first of them has waited for so long. A host that stalls answers it
+//! when the stall is over; what the ring of the interface cannot hold until then is lost.
 
-use super::Interrupts;
+use super::{Interrupts, Stalls};
 use crate::network::NodeId;
 use crate::packet::Packet;
-use sparelane_core::Time;
+use sparelane_core::{Domain, Dur, Stream, Time};
 use std::collections::BTreeMap;
 
 /// One interface.
@@ -16,6 +17,52 @@ struct Interface {
     due: Time,
     /// The earliest entry in the timers.
     entry: Time,
+    stalls: Option<Box<Stalling>>,
+}
+
+/// The stalls of one host: the last or the next one.
+#[derive(Clone, Debug)]
+struct Stalling {
+    means: Stalls,
+    rng: Stream,
+    from: Time,
+    until: Time,
+}
+
+impl Stalling {
+    /// When the stall ends that is on now, if one is.
+    fn ends(&mut self, now: Time) -> Option<Time> {
+        while self.until <= now {
+            self.from = self.until + self.draw(self.means.every);
+            self.until = self.from + self.draw(self.means.length);
+        }
+        (self.from <= now).then_some(self.until)
+    }
+
+    fn draw(&mut self, mean: Dur) -> Dur {
+        // At least a nanosecond, so that time goes on.
+        mean.scaled(-libm::log(self.rng.unit_above_zero())).max(Dur::from_ns(1))
+    }
+}
+
+impl Interface {
+    /// Its packets wait until then.
+    fn wait_until(&mut self, due: Time) -> Next {
+        self.due = due;
+        if due < self.entry {
+            self.entry = due;
+            return Next::Timer(due);
+        }
+        Next::Wait
+    }
+
+    /// An interrupt is due: it comes now, or when the stall is over.
+    fn interrupt(&mut self, now: Time) -> Next {
+        match self.stalls.as_mut().and_then(|stalls| stalls.ends(now)) {
+            Some(end) => self.wait_until(end),
+            None => Next::Interrupt,
+        }
+    }
 }
 
 /// What follows from an arrival, or from a timer.
@@ -27,31 +74,42 @@ pub(crate) enum Next {
     Timer(Time),
     /// Nothing but to wait.
     Wait,
+    /// The ring is full, and the packet that came is lost.
+    Loss,
 }
 
 /// The interfaces of all hosts that coalesce interrupts.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Interfaces {
+    seed: u64,
     hosts: BTreeMap<NodeId, Interface>,
     /// Room for the next interface's packets, so that none is made anew.
     spare: Vec<Packet>,
 }
 
 impl Interfaces {
+    pub(crate) fn new(seed: u64) -> Interfaces {
+        Interfaces { seed, hosts: BTreeMap::new(), spare: Vec::new() }
+    }
+
     /// `packet` comes to `host`.
     pub(crate) fn arrive(&mut self, now: Time, host: NodeId, interrupts: Interrupts, packet: Packet) -> Next {
-        let fresh = || Interface { waiting: Vec::new(), due: Time::NEVER, entry: Time::NEVER };
-        let interface = self.hosts.entry(host).or_insert_with(fresh);
+        let seed = self.seed;
+        let interface = self.hosts.entry(host).or_insert_with(|| {
+            let rng = Stream::new(seed, Domain::Stalls, u64::from(host.0));
+            let stalling = |means| Box::new(Stalling { means, rng, from: Time::ZERO, until: Time::ZERO });
+            let stalls = interrupts.stalls.map(stalling);
+            Interface { waiting: Vec::new(), due: Time::NEVER, entry: Time::NEVER, stalls }
+        });
+        if interface.waiting.len() as u64 >= u64::from(interrupts.ring) {
+            return Next::Loss;
+        }
         interface.waiting.push(packet);
         if interface.waiting.len() as u64 >= u64::from(interrupts.packets) {
-            return Next::Interrupt;
+            return interface.interrupt(now);
         }
         if interface.waiting.len() == 1 {
-            interface.due = now + interrupts.after;
-            if interface.due < interface.entry {
-                interface.entry = interface.due;
-                return Next::Timer(interface.due);
-            }
+            return interface.wait_until(now + interrupts.after);
         }
         Next::Wait
     }
@@ -61,7 +119,7 @@ impl Interfaces {
         let Some(interface) = self.hosts.get_mut(&host) else { return Next::Wait };
         interface.entry = Time::NEVER;
         if interface.due <= now {
-            return Next::Interrupt;
+            return interface.interrupt(now);
         }
         // It was set for packets that have left since.
         interface.entry = interface.due;
@@ -90,9 +148,44 @@ impl Interfaces {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sparelane_core::Dur;
 
     const HOST: NodeId = NodeId(4);
+
+    /// Packets come every 10 us for 20 s; the ring holds 100 of them.
+    #[test]
+    fn a_stall_holds_interrupts_back_and_the_ring_loses_what_it_cannot_hold() {
+        let means = Stalls { every: Dur::from_ms(50), length: Dur::from_ms(2) };
+        let interrupts = Interrupts { packets: 4, after: Dur::from_us(50), ring: 100, stalls: Some(means) };
+        let mut interfaces = Interfaces::new(1);
+        let (mut due, mut lost, mut taken, mut in_stalls) = (Time::NEVER, 0, 0, 0);
+        for step in 0..2_000_000 {
+            let now = Time::ZERO + Dur::from_us(10) * step;
+            let mut nexts = Vec::new();
+            if due <= now {
+                nexts.push(interfaces.time_out(due, HOST));
+                due = Time::NEVER;
+            }
+            nexts.push(interfaces.arrive(now, HOST, interrupts, Packet::default()));
+            for next in nexts {
+                match next {
+                    Next::Timer(at) => due = due.min(at),
+                    Next::Loss => lost += 1,
+                    Next::Wait => {}
+                    Next::Interrupt => {
+                        let packets = interfaces.take(HOST);
+                        assert!(packets.len() <= 100);
+                        taken += packets.len() as u64;
+                        in_stalls += u64::from(packets.len() > 5);
+                        interfaces.give_back(packets);
+                    }
+                }
+            }
+        }
+        assert_eq!(taken + lost + interfaces.held_packets(), 2_000_000);
+        // 20 s / 52 ms are 385 stalls. What an exponential stall of mean 2 ms has beyond 1 ms is 2 ms exp(-1/2), 121 packets.
+        assert!((300..460).contains(&in_stalls), "{in_stalls} stalls");
+        assert!((35_000..60_000).contains(&lost), "{lost} lost");
+    }
 
     fn at(us: u64) -> Time {
         Time::from_ns(1000 * us)
@@ -100,8 +193,8 @@ mod tests {
 
     #[test]
     fn an_interrupt_comes_by_the_count_or_when_the_first_has_waited() {
-        let interrupts = Interrupts { packets: 3, after: Dur::from_us(50) };
-        let mut interfaces = Interfaces::default();
+        let interrupts = Interrupts { packets: 3, after: Dur::from_us(50), ring: u32::MAX, stalls: None };
+        let mut interfaces = Interfaces::new(1);
         let arrive = |interfaces: &mut Interfaces, us| {
             let next = interfaces.arrive(at(us), HOST, interrupts, Packet::default());
             if next == Next::Interrupt {

@@ -175,7 +175,7 @@ fn without_noise_every_stamp_is_the_instant_of_arrival() {
 #[test]
 fn coalescing_turns_even_gaps_into_spikes_and_dips() {
     for cost in [Dur::ZERO, Dur::from_us(1)] {
-        let interrupts = Some(Interrupts { packets: 8, after: Dur::from_ms(1) });
+        let interrupts = Some(Interrupts { packets: 8, after: Dur::from_ms(1), ring: u32::MAX, stalls: None });
         let (diary, _) = Case::to(HostSpec { interrupts, receive_cost: cost, ..HostSpec::default() }).run();
         let gaps = gaps(diary.heard.iter().map(|&(_, _, at)| at));
         for (number, gap) in gaps.into_iter().enumerate() {
@@ -188,7 +188,7 @@ fn coalescing_turns_even_gaps_into_spikes_and_dips() {
 /// Few packets do not wait for more: the SYN, and the last of the data.
 #[test]
 fn an_interrupt_comes_after_the_longest_wait() {
-    let interrupts = Some(Interrupts { packets: u32::MAX, after: Dur::from_us(50) });
+    let interrupts = Some(Interrupts { packets: u32::MAX, after: Dur::from_us(50), ring: u32::MAX, stalls: None });
     let (diary, _) = Case::to(HostSpec { interrupts, ..HostSpec::default() }).run();
     // The SYN waits for 50 us; segments come every 12 us, and five of them within 50 us.
     assert_eq!(diary.sent[0], Time::ZERO + Dur::from_ns(20_064 + 50_000) + WAY_BACK);
@@ -201,7 +201,7 @@ fn an_interrupt_comes_after_the_longest_wait() {
 /// Acknowledgments wait at the sender as data does at the receiver, and cost its processor as much.
 #[test]
 fn acknowledgments_are_coalesced_too() {
-    let interrupts = Some(Interrupts { packets: 4, after: Dur::from_ms(1) });
+    let interrupts = Some(Interrupts { packets: 4, after: Dur::from_ms(1), ring: u32::MAX, stalls: None });
     let mut case = Case::to(HostSpec::default());
     case.left = HostSpec { interrupts, receive_cost: Dur::from_us(2), ..HostSpec::default() };
     let (diary, _) = case.run();
@@ -311,7 +311,7 @@ fn jumbo_frames_in_chunks_pass_noisy_hosts() {
     let tick = Dur::from_us(1);
     let host = HostSpec {
         receive_cost: Dur::from_us(1),
-        interrupts: Some(Interrupts { packets: 16, after: Dur::from_us(40) }),
+        interrupts: Some(Interrupts { packets: 16, after: Dur::from_us(40), ring: u32::MAX, stalls: None }),
         timestamp_at: TimestampAt::Arrival,
         timestamp_clock: Some(tick),
         ack_cost: Dur::from_us(60),

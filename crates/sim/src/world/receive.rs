@@ -19,6 +19,9 @@ impl<F: Fabric> World<F> {
         let host = self.destination(&packet);
         let Some(interrupts) = self.hosts.spec(host).interrupts else { return self.deliver_late(packet) };
         let next = self.interfaces.arrive(self.now, host, interrupts, packet);
+        if next == Next::Loss {
+            self.bury(packet);
+        }
         self.follow_interface(host, next)
     }
 
@@ -38,7 +41,7 @@ impl<F: Fabric> World<F> {
 
     fn follow_interface(&mut self, host: NodeId, next: Next) -> Result<(), PhysicsViolation> {
         match next {
-            Next::Wait => {}
+            Next::Wait | Next::Loss => {}
             Next::Timer(at) => self.set_host_timer(host, Side::Interface, at),
             Next::Interrupt => {
                 let packets = self.interfaces.take(host);

@@ -44,6 +44,12 @@ impl Sender {
         if self.state != State::Established {
             return self.poll_handshake(now);
         }
+        if self.scheduler.is_some() { self.poll_scheduled(now, nic_idle) } else { self.poll_established(now, nic_idle) }
+    }
+
+    /// What TCP itself would send now, on an open connection.
+    #[inline(always)]
+    pub(super) fn poll_established(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
         if let Some(segment) = self.next_of_low_chunk() {
             return Some(Transmit::Data(segment));
         }

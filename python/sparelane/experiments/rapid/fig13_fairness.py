@@ -33,6 +33,7 @@ def simulation(scheme: str, seed: int, effort: Effort) -> Simulation:
         settings=(
             f'workload={{kind="bulk", scheme="{scheme}", {SHARED}, size="unlimited", gap="{gap_s:g}s"}}',
             f"measure.from={effort.stop_s * COUNTED_FROM:g}s",
+            testbed.QUICK_START,
             f"sample.interval={effort.stop_s / INTERVALS * 1e3:g}ms",
             "sample.flows=[0, 1, 2]",
         ),
@@ -117,4 +118,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
+    fitted=testbed.FITTED,
 )

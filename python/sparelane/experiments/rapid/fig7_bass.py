@@ -36,7 +36,7 @@ def simulation(seed: int) -> Simulation:
         seed,
         FROM_S + 0.1,
         label="gaps",
-        settings=(f"packets.from={FROM_S:g}s", f"packets.count={LOGGED_PACKETS}"),
+        settings=(f"packets.from={FROM_S:g}s", f"packets.count={LOGGED_PACKETS}", testbed.QUICK_START),
     )
 
 

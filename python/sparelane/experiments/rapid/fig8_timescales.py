@@ -31,7 +31,7 @@ VARIED: Mapping[str, tuple[str, ...]] = {
     "excursion_persistence = 0.5": ("scheme.rapid.excursion_persistence=0.5",),
     "excursion_samples = 2": ("scheme.rapid.excursion_samples=2",),
     "queues of 4 MB": ("queue.limit=4MB",),
-    "loss_cut = 0.5": ("scheme.rapid.loss_cut=0.5",),
+    "queues of 1.5 MB": ("queue.limit=1.5MB",),
     "interrupts after 20 us": ("host_at.0.interrupt_after=20us",),
     "interrupts after 125 us": ("host_at.0.interrupt_after=125us", "host_at.0.interrupt_packets=1000"),
     "an acknowledgment for each packet": ("transport.delayed_ack=false",),
@@ -120,6 +120,7 @@ def simulation(traffic: str, packets: int, seed: int, effort: Effort, settings: 
         settings=(
             f"scheme.rapid.packets_per_rate={packets // RATES}",
             f"scheme.rapid.gamma={GAMMAS[packets]}",
+            testbed.QUICK_START,
             f'sample={{interval="{SAMPLE_S * 1e6:g}us", flows=[0]}}',
             *settings,
         ),
@@ -277,6 +278,7 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
+    fitted=testbed.FITTED,
     reasons={
         ("CBR, N = 64", SINGLE): NOISE,
         ("BCT, N = 64", SINGLE): f"{NOISE}; {BURSTS}",

@@ -15,13 +15,11 @@ from sparelane.experiments.rapid.printed import LOSS_RATES
 # The share of a run after which throughput counts.
 WARM_UP_SHARE = 1 / 3
 METRIC = "throughput"
-# Losses are rare up to this.
-RARE = 1e-6
 
 ASSUMPTIONS = (
     "Data segments are lost at random on the sender's cable, each with the same probability; the paper drops them in "
     "the receiving host (RAPID) or in the sending one (netem). Acknowledgments are not lost.",
-    "Throughput is payload, counted in the last two thirds of a run.",
+    "Throughput is payload, counted in the last two thirds of a run, and of RAPID's after its start-up.",
     "FAST has alpha = 200 packets; the paper tuned its own port, and gives no numbers.",
 )
 
@@ -63,7 +61,6 @@ class LossTable:
         printed: the paper's numbers by scheme, for each of `LOSS_RATES`.
         settings: overrides of the scenario, besides the loss.
         lossy_settings: further ones, where there is loss.
-        rare_times: how many times as long full runs are where losses are rare, or absent.
         quick_schemes: what a quick run has.
         varied: what a full run has besides.
     """
@@ -71,7 +68,6 @@ class LossTable:
     printed: Mapping[str, Sequence[float]]
     settings: tuple[str, ...] = ()
     lossy_settings: tuple[str, ...] = ()
-    rare_times: float = 1.0
     quick_schemes: tuple[str, ...] = ("rapid", "newreno", "cubic", "scalable")
     varied: Sequence[Cell] = ()
 
@@ -84,14 +80,9 @@ class LossTable:
         usual = [Cell(scheme, loss) for scheme in self.schemes(effort) for loss in LOSS_RATES]
         return [*usual, *(self.varied if effort.name == "full" else ())]
 
-    def stop_s(self, cell: Cell, effort: Effort) -> float:
-        """How long a run is."""
-        is_rare = effort.name == "full" and cell.loss <= RARE
-        return effort.stop_s * (self.rare_times if is_rare else 1.0)
-
     def simulation(self, cell: Cell, seed: int, effort: Effort) -> Simulation:
         """One run."""
-        stop_s = self.stop_s(cell, effort)
+        stop_s, from_s = testbed.span(cell.scheme, effort, WARM_UP_SHARE)
         loss = (f"link.0.loss={cell.loss:g}", "link.0.loss_from=left0", "link.0.loss_of=data", *self.lossy_settings)
         return testbed.simulation(
             cell.scheme,
@@ -99,7 +90,8 @@ class LossTable:
             stop_s,
             label=f"{cell.scheme} loss {cell.loss:g} {cell.what}".rstrip(),
             settings=(
-                f"measure.from={stop_s * WARM_UP_SHARE:g}s",
+                f"measure.from={from_s:g}s",
+                *testbed.start(effort),
                 *self.settings,
                 *(loss if cell.loss else ()),
                 *cell.settings,
@@ -114,10 +106,12 @@ class LossTable:
         """A row for each cell, and the order of schemes at 1e-5."""
         rows = []
         for cell in self.cells(effort):
-            counted_s = self.stop_s(cell, effort) * (1 - WARM_UP_SHARE)
+            stop_s, from_s = testbed.span(cell.scheme, effort, WARM_UP_SHARE)
             runs = [outcomes[self.simulation(cell, seed, effort)] for seed in effort.seed_numbers()]
             paper = self.printed[cell.scheme][LOSS_RATES.index(cell.loss)]
-            rows.append(measured(cell.row, METRIC, "Gb/s", paper, [transfers.gbps(run, counted_s) for run in runs]))
+            rows.append(
+                measured(cell.row, METRIC, "Gb/s", paper, [transfers.gbps(run, stop_s - from_s) for run in runs])
+            )
         found = Evaluation(tuple(rows))
         return replace(found, notes=self.notes(found, self.schemes(effort)))
 

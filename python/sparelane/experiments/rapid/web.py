@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from sparelane.experiments.base import Effort, Outcome, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Effort, Outcome, Outcomes, Row, Simulation, loss_rate, measured
 from sparelane.experiments.rapid import testbed, transfers
 from sparelane.experiments.rapid.printed import BesideWeb
 
@@ -74,19 +74,21 @@ class Run:
 
     def simulation(self, seed: int, effort: Effort) -> Simulation:
         """One run under `seed`."""
+        stop_s, from_s = testbed.span(self.scheme, effort, WARM_UP_SHARE)
         return Simulation(
             scenario=testbed.SCENARIO,
             settings=(
                 f"workload={workloads(self.scheme)}",
                 "nic.limit=1000packets",
                 "nic.full=wait",
-                f"duration={effort.stop_s:g}s",
-                f"measure.from={WARM_UP_SHARE * effort.stop_s:g}s",
+                f"duration={stop_s:g}s",
+                f"measure.from={from_s:g}s",
+                *testbed.start(effort),
                 *self.settings,
             ),
             seed=seed,
             label=f"{self.name} seed {seed}",
-            cost=3 * effort.stop_s,
+            cost=3 * stop_s,
         )
 
     def rows(
@@ -100,35 +102,30 @@ class Run:
         """Throughput and loss of the transfer, and durations of web flows (`metrics`), beside the paper's numbers."""
         found = [outcomes[self.simulation(seed, effort)] for seed in effort.seed_numbers()]
         if self.scheme is not None:
-            rates = [transfers.gbps(outcome, counted_s(effort)) for outcome in found]
+            stop_s, from_s = testbed.span(self.scheme, effort, WARM_UP_SHARE)
+            rates = [transfers.gbps(outcome, stop_s - from_s) for outcome in found]
             yield measured(row, THROUGHPUT, "Gb/s", printed.gbps, rates)
             losses = [transfers.loss_percent(outcome) for outcome in found]
-            yield measured(row, LOSS, "%", printed.loss_percent, losses)
-        times = [durations(outcome, effort) for outcome in found]
+            yield loss_rate(row, LOSS, printed.loss_percent, losses)
+        times = [self.durations(outcome, effort) for outcome in found]
         paper = dict(zip(QUANTILES, printed.durations_ms, strict=True))
         for metric in metrics:
             values = [series.quantile(QUANTILES[metric]) for series in times]
             yield measured(row, metric, "ms", paper[metric], [float(value) for value in values if value is not None])
 
+    def durations(self, outcome: Outcome, effort: Effort) -> pl.Series:
+        """How long the web flows took that began while the transfer counts and are done, milliseconds."""
+        _, from_s = testbed.span(self.scheme, effort, WARM_UP_SHARE)
+        flows = outcome.flows.filter((pl.col("scheme") == "web") & (pl.col("start_s") >= from_s))
+        return flows["completion_s"].drop_nulls() * 1e3
 
-def counted_s(effort: Effort) -> float:
-    """For how long throughput counts, seconds."""
-    return effort.stop_s * (1 - WARM_UP_SHARE)
-
-
-def durations(outcome: Outcome, effort: Effort) -> pl.Series:
-    """How long the web flows took that began after the warm-up and are done, milliseconds."""
-    flows = outcome.flows.filter((pl.col("scheme") == "web") & (pl.col("start_s") >= WARM_UP_SHARE * effort.stop_s))
-    return flows["completion_s"].drop_nulls() * 1e3
+    def distribution(self, outcome: Outcome, effort: Effort) -> pl.DataFrame:
+        """The cumulative distribution of durations, in 200 steps: `duration_ms` and `share`."""
+        series = self.durations(outcome, effort)
+        shares = [step / 200 for step in range(1, 200)]
+        return pl.DataFrame({"duration_ms": [series.quantile(share) for share in shares], "share": shares})
 
 
 def plan(runs: Sequence[Run], effort: Effort) -> list[Simulation]:
     """Every run with every seed."""
     return [run.simulation(seed, effort) for run in runs for seed in effort.seed_numbers()]
-
-
-def distribution(outcome: Outcome, effort: Effort) -> pl.DataFrame:
-    """The cumulative distribution of durations, in 200 steps: `duration_ms` and `share`."""
-    series = durations(outcome, effort)
-    shares = [step / 200 for step in range(1, 200)]
-    return pl.DataFrame({"duration_ms": [series.quantile(share) for share in shares], "share": shares})

@@ -57,7 +57,7 @@ class WebTable:
         curves = {}
         for name, run in runs.items():
             rows += run.rows(name, self.printed[run.scheme or "none"], effort, outcomes)
-            curves[name] = web.distribution(outcomes[run.simulation(1, effort)], effort)
+            curves[name] = run.distribution(outcomes[run.simulation(1, effort)], effort)
         found = Evaluation(tuple(rows), curves=curves)
         usual = [name for name in runs if name in (NONE, *transfers.SCHEMES.values())]
         return replace(found, notes=(best_note(found, usual),))
@@ -113,11 +113,12 @@ def experiment(id: str, numeral: str, table: WebTable) -> Experiment:
         method=f"One transfer over 10 Gb/s with a round trip of {table.round_trip_ms:g} ms beside emulated users of "
         "the web, with each protocol; RAPID with tau = 50 ms and eta = 4.",
         assumptions=(*testbed.ASSUMPTIONS, *web.ASSUMPTIONS),
-        full=Effort("full", seeds=10, stop_s=20.0),
+        full=Effort("full", seeds=2, stop_s=120.0),
         quick=Effort("quick", seeds=1, stop_s=4.0),
         plan=table.plan,
         evaluate=table.evaluate,
         draw=draw,
+        fitted=testbed.FITTED,
         reasons={
             (transfers.SCHEMES["fast"], metric): transfers.FAST_PORT
             for metric in (web.THROUGHPUT, web.LOSS, *web.QUANTILES)

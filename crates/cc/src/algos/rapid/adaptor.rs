@@ -21,16 +21,17 @@ pub struct Adaptor {
     highest: f64,
     /// R_avg.
     rate: f64,
-    /// Of the estimates since the last update.
+    /// Of the estimates since the last update, and of the p-streams that gave them.
     sum: f64,
     count: u32,
+    duration: Dur,
 }
 
 impl Adaptor {
     /// An adaptor whose rate stays between `lowest`, with which it begins, and `highest`.
     pub fn new(filter: Filter, lowest: Rate, highest: Rate) -> Adaptor {
         let (lowest, highest) = (lowest.as_bps() as f64, highest.as_bps() as f64);
-        Adaptor { filter, lowest, highest, rate: lowest, sum: 0.0, count: 0 }
+        Adaptor { filter, lowest, highest, rate: lowest, sum: 0.0, count: 0, duration: Dur::ZERO }
     }
 
     /// R_avg.
@@ -39,28 +40,32 @@ impl Adaptor {
     }
 
     /// Sets R_avg, as far as the bounds allow, and forgets the estimates since the last update.
-    pub fn set(&mut self, rate: f64) {
-        self.rate = rate.clamp(self.lowest, self.highest);
-        (self.sum, self.count) = (0.0, 0);
+    pub fn set(&mut self, rate: Rate) {
+        self.update(rate.as_bps() as f64);
     }
 
-    /// A p-stream that lasted for `duration` (l) gave `estimate` (ABest). Every gamma of them R_avg is updated, with
-    /// their mean:
-    /// R_avg + min(l / tau, 1) (ABest - R_avg) upwards and R_avg - (R_avg - ABest) / eta downwards. l is the duration of the
-    /// last of them, "the just-acked p-stream".
+    fn update(&mut self, rate: f64) {
+        self.rate = rate.clamp(self.lowest, self.highest);
+        (self.sum, self.count, self.duration) = (0.0, 0, Dur::ZERO);
+    }
+
+    /// A p-stream that lasted for `duration` gave `estimate` (ABest). After gamma of them, or as soon as they have lasted for tau,
+    /// R_avg is updated with their mean: R_avg + l / tau (ABest - R_avg) upwards and R_avg - (R_avg - ABest) / eta downwards. l is how
+    /// long they lasted together.
     pub fn take(&mut self, estimate: Rate, duration: Dur) {
         self.sum += estimate.as_bps() as f64;
         self.count += 1;
-        if self.count < self.filter.gamma {
+        self.duration += duration;
+        if self.count < self.filter.gamma && self.duration < self.filter.tau {
             return;
         }
         let estimate = self.sum / f64::from(self.count);
         let gain = if estimate >= self.rate {
-            (duration.as_secs_f64() / self.filter.tau.as_secs_f64()).min(1.0)
+            duration.as_secs_f64() / self.filter.tau.as_secs_f64()
         } else {
             1.0 / self.filter.eta
         };
-        self.set(self.rate + gain * (estimate - self.rate));
+        self.update(self.rate + gain * (estimate - self.rate));
     }
 }
 
@@ -71,7 +76,7 @@ mod tests {
     fn adaptor(gamma: u32) -> Adaptor {
         let filter = Filter { tau: Dur::from_ms(10), eta: 3.0, gamma };
         let mut adaptor = Adaptor::new(filter, Rate::from_bps(100_000), Rate::from_gbps(10));
-        adaptor.set(4e9);
+        adaptor.set(Rate::from_gbps(4));
         adaptor
     }
 
@@ -90,23 +95,35 @@ mod tests {
     #[test]
     fn gamma_streams_make_one_update_with_their_mean() {
         assert_eq!(after(3, &[8, 8]), 4_000);
-        assert_eq!(after(3, &[6, 8, 10]), 4_400, "a tenth of tau, towards 8");
+        assert_eq!(after(3, &[6, 8, 10]), 5_200, "three tenths of tau, towards 8");
         assert_eq!(after(3, &[1, 4, 1]), 3_333, "a third towards 2");
     }
 
+    /// Section II: "it takes about tau time units for R_avg to converge to an increased avail-bw".
     #[test]
-    fn a_stream_longer_than_tau_goes_all_the_way_and_no_further() {
-        let mut adaptor = adaptor(1);
-        adaptor.take(Rate::from_gbps(8), Dur::from_secs(1));
-        assert_eq!(adaptor.rate(), Rate::from_gbps(8));
+    fn the_rate_converges_in_tau_whatever_gamma_is() {
+        for gamma in [1, 3] {
+            let mut adaptor = adaptor(gamma);
+            (0..30).for_each(|_| adaptor.take(Rate::from_gbps(8), Dur::from_ms(10) / 30));
+            let left = (8e9 - adaptor.rate().as_bps() as f64) / 4e9;
+            assert!((0.33..0.38).contains(&left), "{left} of the way is left after tau, with gamma = {gamma}");
+        }
+    }
+
+    /// As printed, the gain has no bound.
+    #[test]
+    fn streams_that_last_for_tau_make_an_update_at_once() {
+        let mut adaptor = adaptor(3);
+        adaptor.take(Rate::from_gbps(5), Dur::from_ms(20));
+        assert_eq!(adaptor.rate(), Rate::from_gbps(6), "twice the way from 4");
     }
 
     #[test]
     fn the_rate_stays_within_its_bounds() {
         let mut adaptor = adaptor(1);
-        adaptor.set(1e12);
+        adaptor.set(Rate::from_gbps(1000));
         assert_eq!(adaptor.rate(), Rate::from_gbps(10));
-        adaptor.set(0.0);
+        adaptor.set(Rate::from_bps(1));
         assert_eq!(adaptor.rate(), Rate::from_bps(100_000));
     }
 }

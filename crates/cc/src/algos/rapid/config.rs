@@ -8,7 +8,6 @@ use crate::registry::{Blueprint, BuildError};
 use sparelane_core::{Dur, Rate};
 
 const PAPER: &str = "Yin, Kaur, Smith, INFOCOM 2017";
-const OPEN: &str = "open in the paper; calibrated to its Table III";
 
 const RATES: Param = Param {
     name: "rates",
@@ -110,7 +109,7 @@ const WINDOW: Param = Param {
     name: "window",
     kind: Kind::Whole { min: 1, max: 10_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(16_000),
-    meaning: "congestion window, fixed; meant never to bind",
+    meaning: "congestion window, fixed, far above what the path holds; what waits in the scheduler counts",
     source: PAPER,
 };
 
@@ -118,40 +117,16 @@ const INITIAL_RATE: Param = Param {
     name: "initial_rate",
     kind: Kind::Rate { min: Rate::from_bps(1_000), max: Rate::from_gbps(400) },
     default: DefaultValue::Rate(Some(Rate::from_bps(100_000))),
-    meaning: "R_avg of a new connection at least, and the least R_avg ever; on the wire",
+    meaning: "R_avg of a new connection and after a timeout, and the least R_avg ever; on the wire",
     source: PAPER,
 };
 
-const STARTUP_PACKETS: Param = Param {
-    name: "startup_packets",
-    kind: Kind::Whole { min: 1, max: 100_000, unit: Unit::Named("packets") },
-    default: DefaultValue::Whole(10),
-    meaning: "R_avg of a new connection: so many packets in a round-trip time",
-    source: OPEN,
-};
-
-const STARTUP_SPREAD: Param = Param {
-    name: "startup_spread",
-    kind: Kind::Number { min: 1.001, max: 8.0, unit: Unit::One },
-    default: DefaultValue::Number(2.0),
-    meaning: "each rate of a p-stream over the one before, during start-up",
-    source: OPEN,
-};
-
-const LOSS_CUT: Param = Param {
-    name: "loss_cut",
-    kind: Kind::Number { min: 0.01, max: 1.0, unit: Unit::One },
-    default: DefaultValue::Number(0.87),
-    meaning: "what is left of R_avg after the first loss of an episode",
-    source: OPEN,
-};
-
-const NEW_PER_ACK: Param = Param {
-    name: "new_per_ack",
-    kind: Kind::Number { min: 0.0, max: 2.0, unit: Unit::Named("packets") },
-    default: DefaultValue::Number(0.1),
-    meaning: "while losses are repaired, so many new packets are sent for each acknowledgment",
-    source: OPEN,
+const AFTER_TIMEOUT: Param = Param {
+    name: "after_timeout",
+    kind: Kind::Choice(&["start", "continue"]),
+    default: DefaultValue::Word("start"),
+    meaning: "a timeout sets R_avg to initial_rate (start) or leaves it as it is (continue)",
+    source: "open in the paper",
 };
 
 const MOST_LATENESS: Param = Param {
@@ -178,10 +153,7 @@ pub(super) const PARAMS: &[Param] = &[
     EXCURSION_SAMPLES,
     WINDOW,
     INITIAL_RATE,
-    STARTUP_PACKETS,
-    STARTUP_SPREAD,
-    LOSS_CUT,
-    NEW_PER_ACK,
+    AFTER_TIMEOUT,
     MOST_LATENESS,
 ];
 
@@ -197,10 +169,7 @@ pub(super) struct Config {
     /// Segments.
     pub(super) window: u64,
     pub(super) initial_rate: Rate,
-    pub(super) startup_packets: u64,
-    pub(super) startup_spread: f64,
-    pub(super) loss_cut: f64,
-    pub(super) new_per_ack: f64,
+    pub(super) starts_after_timeout: bool,
     pub(super) most_lateness: Dur,
 }
 
@@ -230,10 +199,7 @@ impl Config {
             },
             window: values.whole(&WINDOW),
             initial_rate,
-            startup_packets: values.whole(&STARTUP_PACKETS),
-            startup_spread: values.number(&STARTUP_SPREAD),
-            loss_cut: values.number(&LOSS_CUT),
-            new_per_ack: values.number(&NEW_PER_ACK),
+            starts_after_timeout: values.word(&AFTER_TIMEOUT) == "start",
             most_lateness: values.span(&MOST_LATENESS),
         })
     }

@@ -6,9 +6,6 @@ use crate::contract::Received;
 use sparelane_core::{Dur, Rate, Time};
 use std::collections::VecDeque;
 
-/// A p-stream is judged when a packet has arrived that is so many behind its last: those it lost are known by then.
-const BEHIND: u32 = 3;
-
 /// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
@@ -89,13 +86,21 @@ impl Probes {
         self.streams.iter_mut().for_each(|stream| stream.is_broken = true);
     }
 
-    /// `segment` is lost.
-    pub fn lost(&mut self, segment: u32) {
-        let at = self.streams.partition_point(|stream| stream.end <= segment);
-        if let Some(stream) = self.streams.get_mut(at)
-            && stream.first <= segment
-        {
-            stream.is_broken = true;
+    /// A packet that was sent before takes its place in the p-stream, with `gap` before it; it probes nothing, since nobody could tell
+    /// which copy arrives.
+    pub fn sent_again(&mut self, gap: Dur, is_last: bool) {
+        if let Some(stream) = self.streams.back_mut() {
+            stream.is_whole = is_last;
+            stream.duration += gap;
+        }
+    }
+
+    /// `segment` has arrived out of order, and what is between the last arrival and it has not: p-streams with any of that are broken.
+    pub fn missing_before(&mut self, segment: u32) {
+        let from = self.base;
+        let of_missing = |stream: &&mut Stream| stream.first < segment && stream.end > from;
+        if from < segment {
+            self.streams.iter_mut().filter(of_missing).for_each(|stream| stream.is_broken = true);
         }
     }
 
@@ -119,7 +124,7 @@ impl Probes {
         let &Stream { end, duration, is_broken, is_whole, .. } = self.streams.front()?;
         // A p-stream that was cut short is over when the next has begun.
         let is_over = is_whole || self.streams.len() > 1;
-        if !is_over || last + 1 < end + BEHIND {
+        if !is_over || last + 1 < end {
             return None;
         }
         self.streams.pop_front();
@@ -179,32 +184,44 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_judged_when_a_packet_three_behind_its_last_has_arrived() {
+    fn a_stream_is_judged_when_its_last_packet_has_arrived_or_a_later_one() {
         let mut probes = sent();
-        assert_eq!(judged(&mut probes, &[0, 1, 2, 3, 4, 5]), []);
-        assert_eq!(judged(&mut probes, &[6]), [(3, true)], "the very first has no gap before it");
-        assert_eq!(judged(&mut probes, &[7, 8, 9]), []);
+        assert_eq!(judged(&mut probes, &[0, 1, 2]), []);
+        assert_eq!(judged(&mut probes, &[3]), [(3, true)], "the very first has no gap before it");
+        assert_eq!(judged(&mut probes, &[4, 5, 6, 8]), [(3, true)], "the last had no acknowledgment of its own");
     }
 
     #[test]
     fn a_delayed_acknowledgment_gives_one_sample_for_two_packets() {
         let mut probes = sent();
-        assert_eq!(judged(&mut probes, &[1, 3, 5, 7]), [(1, true)]);
-        let mut samples = Vec::new();
-        probes.arrived(Received { segment: 9, at: us(2000) });
-        assert_eq!(probes.judge(&mut samples), None, "8 and 9 are but two behind");
+        assert_eq!(judged(&mut probes, &[1, 3, 5]), [(1, true)]);
         let gap = probes.samples[0].1.gap;
         assert_eq!(gap, Pair { send: Dur::from_us(20), receive: Dur::from_us(24) });
     }
 
     #[test]
     fn a_stream_that_lost_a_packet_is_broken_and_the_next_is_not() {
+        for (lost, before, broken) in [(2, 1, [true, false]), (4, 3, [false, true]), (3, 2, [true, false])] {
+            let mut probes = sent();
+            let arrivals: Vec<u32> = (0..10).filter(|&segment| segment != lost).collect();
+            let (early, late): (Vec<u32>, Vec<u32>) = arrivals.iter().partition(|&&segment| segment <= before);
+            let mut found = judged(&mut probes, &early);
+            probes.missing_before(late[0]);
+            found.extend(judged(&mut probes, &late));
+            let whole: Vec<bool> = found.into_iter().map(|(_, is_whole)| is_whole).collect();
+            assert_eq!(whole, broken.map(|is_broken| !is_broken), "without segment {lost}");
+        }
+    }
+
+    #[test]
+    fn a_stream_of_retransmissions_alone_is_over_at_once_and_says_nothing() {
         let mut probes = sent();
-        probes.lost(2);
-        assert_eq!(judged(&mut probes, &[0, 1, 3, 4, 5, 6]), [(2, false)]);
-        let mut probes = sent();
-        probes.lost(4);
-        assert_eq!(judged(&mut probes, &[0, 1, 2, 3, 5, 6]), [(3, true)]);
+        probes.sent_again(Dur::from_us(10), false);
+        probes.sent_again(Dur::from_us(10), true);
+        probes.begin();
+        probes.sent_again(Dur::from_us(10), true);
+        probes.begin();
+        assert_eq!(judged(&mut probes, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]), [(3, true), (4, true), (2, true), (0, true)]);
     }
 
     #[test]
@@ -219,7 +236,7 @@ mod tests {
         }
         let all: Vec<u32> = (0..20).collect();
         let judged: Vec<bool> = judged(&mut probes, &all).into_iter().map(|(_, is_whole)| is_whole).collect();
-        assert_eq!(judged, [false, false, false, true]);
+        assert_eq!(judged, [false, false, false, true, true]);
     }
 
     #[test]

@@ -1,0 +1,56 @@
+//! A scheduler between TCP and the interface, for controllers that say when each segment leaves.
+//!
+//! Source: Yin, Kaur, Smith, "TCP Rapid: From Theory to Practice", INFOCOM 2017, section IV-A and Fig. 3: E_S, a queueing discipline
+//! of the sending host with a FIFO queue for each connection. TCP hands down whatever its window allows, retransmissions among the
+//! rest, and the controller gives the segment at the head of the queue its time. Who is behind waits: a retransmission goes when all
+//! has gone that was handed down before it.
+//!
+//! What happens to a segment counts from when it leaves the scheduler: round-trip samples (as of Linux with time stamps that the
+//! scheduler sets) and the retransmission timer, which does not expire while anything waits here: the segment that it is for may be
+//! among it, and Linux does not send a segment again whose copy is still in the host.
+
+use super::{Sender, context};
+use crate::segment::{Segment, Transmit};
+use sparelane_cc::{Cx, Departure};
+use sparelane_core::Time;
+use std::collections::VecDeque;
+
+impl Sender {
+    /// The segment that leaves now, if one does, after TCP has handed down what its window allows.
+    #[inline(never)]
+    pub(super) fn poll_scheduled(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
+        while let Some(Transmit::Data(segment)) = self.poll_established(now, nic_idle) {
+            self.scheduled().push_back(segment);
+        }
+        let &head = self.scheduled().front()?;
+        let due = self.cc.next_departure(&mut context!(self, now));
+        let late_until = self.late_until(now);
+        if due > now || late_until.is_some() {
+            self.pace_at = match &mut self.late {
+                Some(timer) => late_until.unwrap_or_else(|| timer.set(due)),
+                None => due,
+            };
+            self.rto_deadline = self.rto_deadline.max(self.pace_at + self.rtt.rto());
+            return None;
+        }
+        self.scheduled().pop_front();
+        self.depart(now, head);
+        Some(Transmit::Data(head))
+    }
+
+    fn scheduled(&mut self) -> &mut VecDeque<Segment> {
+        self.scheduler.get_or_insert_default()
+    }
+
+    fn depart(&mut self, now: Time, segment: Segment) {
+        let times = if segment.retransmission { &mut self.resent_at } else { &mut self.sent_at };
+        let mask = times.len() - 1;
+        times[segment.seq as usize & mask] = now;
+        if self.rto_deadline != Time::NEVER {
+            self.rto_deadline = self.rto_deadline.max(now + self.rtt.rto());
+        }
+        let waiting = self.scheduled().len() as u32;
+        let departure = Departure { segment: segment.seq, is_retransmission: segment.retransmission, waiting };
+        self.cc.on_departure(&departure, &mut context!(self, now));
+    }
+}
