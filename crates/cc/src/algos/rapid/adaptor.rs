@@ -61,7 +61,7 @@ impl Adaptor {
         }
         let estimate = self.sum / f64::from(self.count);
         let gain = if estimate >= self.rate {
-            duration.as_secs_f64() / self.filter.tau.as_secs_f64()
+            self.duration.as_secs_f64() / self.filter.tau.as_secs_f64()
         } else {
             1.0 / self.filter.eta
         };
