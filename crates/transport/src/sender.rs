@@ -22,16 +22,16 @@ mod transmit;
 use crate::config::{Ecn, TransportConfig};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
-use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock, Segment};
+use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock};
 use crate::send_buffer::SendBuffer;
 use batch::Batch;
 use delivery::Deliveries;
 use late::LateTimer;
 use rack::Rack;
 use reduction::Reduction;
+use scheduler::Scheduler;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Phase, Received};
 use sparelane_core::{Dur, Rate, Stream, Time};
-use std::collections::VecDeque;
 
 /// Where the connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +146,7 @@ pub struct Sender {
     /// The timer of the pace, where it is not exact.
     late: Option<Box<LateTimer>>,
     /// What TCP has handed down and has yet to leave, where a scheduler is below it.
-    scheduler: Option<Box<VecDeque<Segment>>>,
+    scheduler: Option<Box<Scheduler>>,
     syn_timeouts: u32,
     counts: SenderCounts,
     rng: Stream,

@@ -15,6 +15,12 @@ use sparelane_cc::{Cx, Departure};
 use sparelane_core::Time;
 use std::collections::VecDeque;
 
+/// The queue of one connection: what TCP has handed down and has yet to leave.
+#[derive(Debug, Default)]
+pub(super) struct Scheduler {
+    queue: VecDeque<Segment>,
+}
+
 impl Sender {
     /// The segment that leaves now, if one does, after TCP has handed down what its window allows.
     #[inline(never)]
@@ -39,7 +45,7 @@ impl Sender {
     }
 
     fn scheduled(&mut self) -> &mut VecDeque<Segment> {
-        self.scheduler.get_or_insert_default()
+        &mut self.scheduler.get_or_insert_default().queue
     }
 
     fn depart(&mut self, now: Time, segment: Segment) {

@@ -26,6 +26,7 @@ TABLE = LossTable(
         "link.1.rate=40Gbps",
         f"host_at.0.send_cost={SEND_COST}",
         "transport.receive_window=79MB",
+        "scheme.rapid.transport.receive_window=79MB",
     ),
     varied=VARIED,
 )
