@@ -68,8 +68,7 @@ ASSUMPTIONS = (
 
 NOTES = (
     "DCTCP is ahead of BBR and RTCP here in both classes, where the paper has it behind both; no reason for the "
-    "paper's order was found. No open setting that was varied turns it around for high-volume requests; for urgent "
-    "ones RTCP draws level with windows up to 20 segments.",
+    "paper's order was found. No open setting that was varied turns it around for high-volume requests.",
     "RTCP's high-volume requests are slower than BBR's with windows from one segment, and not with windows from two "
     '(rows "windows from 2 segments"); the paper, which names no least window, has RTCP ahead. The difference is '
     "within the interval.",

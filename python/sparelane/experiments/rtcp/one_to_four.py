@@ -125,11 +125,9 @@ NOTES = (
     'the interval (rows "receive windows").',
     "Under data mining the largest flows are alone on the link for seconds, and all schemes give them the same time.",
     "RTCP's urgent flows under data mining: with alpha = 15 a window halves only where the path is late by H / "
-    "(alpha delta), up to 12.8 ms, so that the bound of the window decides what waits. With 20 segments, a little "
-    "more than the bandwidth-delay product, they are faster than any other scheme's (rows \"windows up to 20 "
-    'segments").',
+    '(alpha delta), up to 12.8 ms, so that x_max decides what waits (rows "x_max of the line rate").',
     "RTCP's goodput under web search is below that of the others, where the paper has them comparable; no bound of "
-    "the window, upper or lower, lifts it there, and no reason was found. BBR's urgent flows wait in the queue that "
+    "the window, upper or lower, lifts it there. BBR's urgent flows wait in the queue that "
     "new flows make in STARTUP; that the paper's reused connections are past it is likely, and was not checked.",
 )
 

@@ -76,8 +76,10 @@ NOTES = (
     "Linux's HyStart, by which its Cubic leaves slow start as delays grow, was not checked.",
     "PCC's and Cubic's high-volume flows take the same time within the interval: both fill the link.",
     "Goodput by the paper's own definition, size over completion time, is three to five times its 110 Mb/s in a "
-    "network that is hardly used, for any scheme. RTCP's is lower than Cubic's since its window halves where its own "
-    "queue is felt.",
+    "network that is hardly used, for any scheme. RTCP's is lower than Cubic's since the wait at its own "
+    "interface is a part of D: where it counts in Q alone, the goodput is level with Cubic's (rows \"the wait at the "
+    "own "
+    'interface in Q and not in D"). Without a request for windows to shrink (rows "alpha = 0") it is level, too.',
 )
 
 

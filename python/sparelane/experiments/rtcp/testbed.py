@@ -119,7 +119,9 @@ def open_settings(base: Setting, schemes: Sequence[str]) -> tuple[Run, ...]:
         base.varied("x_max of the line rate", "scheme.rtcp.x_max=1"),
         base.varied("x_max of 8 line rates", "scheme.rtcp.x_max=8"),
         base.varied("windows from 2 segments", "scheme.rtcp.min_window=2"),
-        base.varied("round-trip times by 1 ms", "transport.rtt_granularity=1ms"),
+        base.varied("round-trip times by 1 ms", 'scheme.rtcp.transport={ rtt_granularity = "1ms" }'),
+        base.varied("the wait at the own interface in Q and not in D", 'scheme.rtcp.interface="apart"'),
+        base.varied("alpha = 0", "scheme.rtcp.alpha=0"),
     )
     common = (
         base.varied("interfaces without bound", "nic.limit=2.048GB"),
