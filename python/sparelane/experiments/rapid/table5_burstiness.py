@@ -243,5 +243,13 @@ EXPERIMENT = Experiment(
     draw=draw,
     fitted=testbed.FITTED,
     claims=CLAIMS,
-    reasons={(Case("fast", level).row, LINK_USE): transfers.FAST_PORT for level in LEVELS},
+    reasons={
+        **{(Case("fast", level).row, LINK_USE): transfers.FAST_PORT for level in LEVELS},
+        **{
+            (Case(scheme, level).row, metric): transfers.SHALLOW
+            for scheme in transfers.SLOW_GROWERS
+            for level in LEVELS
+            for metric in (LINK_USE, THROUGHPUT)
+        },
+    },
 )

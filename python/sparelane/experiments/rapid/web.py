@@ -38,6 +38,10 @@ ASSUMPTIONS = (
 )
 
 
+# Why the longest of web flows take less time.
+TAIL = "not explained"
+
+
 def _listed(side: str) -> str:
     return "[" + ", ".join(f'"{side}{number}"' for number in PAIRS) + "]"
 
