@@ -20,8 +20,9 @@
 //!
 //! # What the paper leaves open, and the choices taken
 //! - **Timeout**: R_avg starts again from `initial_rate`, the 100 kb/s of a new connection: what the path gave is no longer known.
-//! - **l** of the filter is the duration of the p-streams whose estimates make one update, so that the rate converges in about tau
-//!   (section II) whatever gamma is. An update is due after gamma p-streams, or as soon as they have lasted for tau, which lets
+//! - **l** of the filter, with gamma p-streams per update, is the duration of the last one, "the just-acked p-stream" of section II: the
+//!   rate rises in gamma tau. With the duration of them all it would rise in tau, and beside constant-rate cross traffic lose 0.5 %,
+//!   where the paper's Table V has 0.000 %. An update is due after gamma p-streams, or as soon as they have lasted for tau, which lets
 //!   R_avg rise from 100 kb/s after one p-stream and not after three.
 //! - **Gaps follow R_avg** packet by packet, as of a value that both layers share (section IV-A2), so that a p-stream at 100 kb/s does
 //!   not go on for 46 s when the one before it has told of more.

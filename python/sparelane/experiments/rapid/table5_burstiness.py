@@ -30,7 +30,7 @@ LEVELS = {"UDP": "CBR", "SCT": "SCT", "BCT": "BCT"}
 BURSTINESS = {"UDP": 0.49, "SCT": 1.40, "BCT": 2.62}
 WARM_UP_SHARE = 0.1
 # The buffer of the switch, varied for RAPID and New Reno; what the paper's has is not known.
-BUFFERS = ("500KB", "1.5MB", "300packets", "1000packets")
+BUFFERS = ("500KB", "1.5MB", "300packets", "700packets")
 THROUGHPUT = "throughput"
 LOSS = "loss"
 STALLING = ("host_at.0.ring=512", "host_at.0.stall_every=1s", "host_at.0.stall_length=1ms")

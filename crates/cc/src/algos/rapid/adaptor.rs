@@ -51,7 +51,7 @@ impl Adaptor {
 
     /// A p-stream that lasted for `duration` gave `estimate` (ABest). After gamma of them, or as soon as they have lasted for tau,
     /// R_avg is updated with their mean: R_avg + l / tau (ABest - R_avg) upwards and R_avg - (R_avg - ABest) / eta downwards. l is how
-    /// long they lasted together.
+    /// long the last of them did, "the just-acked p-stream".
     pub fn take(&mut self, estimate: Rate, duration: Dur) {
         self.sum += estimate.as_bps() as f64;
         self.count += 1;
@@ -61,7 +61,7 @@ impl Adaptor {
         }
         let estimate = self.sum / f64::from(self.count);
         let gain = if estimate >= self.rate {
-            self.duration.as_secs_f64() / self.filter.tau.as_secs_f64()
+            duration.as_secs_f64() / self.filter.tau.as_secs_f64()
         } else {
             1.0 / self.filter.eta
         };
@@ -95,18 +95,19 @@ mod tests {
     #[test]
     fn gamma_streams_make_one_update_with_their_mean() {
         assert_eq!(after(3, &[8, 8]), 4_000);
-        assert_eq!(after(3, &[6, 8, 10]), 5_200, "three tenths of tau, towards 8");
+        assert_eq!(after(3, &[6, 8, 10]), 4_400, "a tenth of tau, towards 8");
         assert_eq!(after(3, &[1, 4, 1]), 3_333, "a third towards 2");
     }
 
-    /// Section II: "it takes about tau time units for R_avg to converge to an increased avail-bw".
+    /// Section II: "it takes about tau time units for R_avg to converge to an increased avail-bw", with an update for each p-stream; with
+    /// one for gamma of them, it takes gamma times as long.
     #[test]
-    fn the_rate_converges_in_tau_whatever_gamma_is() {
+    fn the_rate_converges_in_gamma_times_tau() {
         for gamma in [1, 3] {
             let mut adaptor = adaptor(gamma);
-            (0..30).for_each(|_| adaptor.take(Rate::from_gbps(8), Dur::from_ms(10) / 30));
+            (0..30 * gamma).for_each(|_| adaptor.take(Rate::from_gbps(8), Dur::from_ms(10) / 30));
             let left = (8e9 - adaptor.rate().as_bps() as f64) / 4e9;
-            assert!((0.33..0.38).contains(&left), "{left} of the way is left after tau, with gamma = {gamma}");
+            assert!((0.33..0.38).contains(&left), "{left} of the way is left after gamma tau, with gamma = {gamma}");
         }
     }
 
