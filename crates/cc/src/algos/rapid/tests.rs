@@ -101,10 +101,10 @@ fn ms(ms: u64) -> Time {
 #[test]
 fn the_rate_finds_the_available_bandwidth_in_a_few_round_trips_and_stays() {
     let mut path = Path::new(&[]);
-    path.run(ms(400), Rate::from_gbps(5));
-    assert!((path.gbps() - 5.0).abs() < 0.6, "{} Gb/s after 0.4 s", path.gbps());
+    path.run(ms(600), Rate::from_gbps(5));
+    assert!((path.gbps() - 5.0).abs() < 0.6, "{} Gb/s after 0.6 s", path.gbps());
     for step in 1..=20 {
-        path.run(ms(400 + 100 * step), Rate::from_gbps(5));
+        path.run(ms(600 + 100 * step), Rate::from_gbps(5));
         assert!((path.gbps() - 5.0).abs() < 0.6, "{} Gb/s", path.gbps());
     }
 }
