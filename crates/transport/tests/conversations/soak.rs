@@ -106,7 +106,8 @@ impl Known {
 fn converse(seed: u64, sack: bool, cc: Box<dyn CongestionControl>, shortens: bool) -> Wire {
     let mut rng = Stream::new(seed, Domain::Test, 0);
     let story = Story::draw(&mut rng, sack);
-    let is_tail_user = cc.uses_tail();
+    // What waits in a scheduler below TCP leaves even where an acknowledgment has come meanwhile.
+    let (is_tail_user, is_scheduled) = (cc.uses_tail(), cc.schedules_departures());
     let mut wire = Wire::new(story.config, cc, story.script(rng));
     (wire.one_way, wire.busy, wire.shortens) = (story.one_way, story.busy, shortens);
     let mut known = Known::default();
@@ -133,7 +134,7 @@ fn converse(seed: u64, sack: bool, cc: Box<dyn CongestionControl>, shortens: boo
         let limits = wire.sender.controller().limits();
         for sent in &wire.sent[seen..] {
             let Item::Data(segment) = sent.item else { continue };
-            assert!(!known.holds(segment.seq), "sends {} to one who has it", segment.seq);
+            assert!(is_scheduled || !known.holds(segment.seq), "sends {} to one who has it", segment.seq);
             if segment.class > 0 {
                 assert!(is_tail_user && tail.insert(segment.seq), "{} from the tail again", segment.seq);
             } else if sack && !segment.retransmission && !story.config.undo_spurious {
@@ -179,7 +180,12 @@ fn built(name: &str, inside: bool, feed: &str) -> Box<dyn CongestionControl> {
 #[test]
 fn whatever_happens_everything_arrives_and_no_law_is_broken() {
     for controller in CONTROLLERS.iter().filter(|one| one.params.iter().all(|param| param.kind != Kind::Controller)) {
+        // A scheduler below TCP has one queue, and no room for the tail.
+        let is_scheduled = built(controller.name, false, "push").schedules_departures();
         for (inside, sack) in [(false, true), (false, false), (true, true), (true, false)] {
+            if inside && is_scheduled {
+                continue;
+            }
             for seed in 0..SCRIPTS {
                 let feed = if seed % 2 == 0 { "pull" } else { "push" };
                 let name = controller.name;
