@@ -51,6 +51,11 @@ CHECKED: Mapping[str, float] = {
     "rtcp/parameters": 0.6,
     "rtcp/preemption": 0.5,
     "rtcp/random-sending": 3.4,
+    "rtcp/incast-95": 0.3,
+    "rtcp/over-subscription": 1.6,
+    "rtcp/parameters": 1.2,
+    "rtcp/preemption": 7.2,
+    "rtcp/random-sending": 4.5,
 }
 
 BUDGET_S = 240.0
