@@ -43,14 +43,14 @@ CHECKED: Mapping[str, float] = {
     "rc3/partial": 4.5,
     "rc3/small-buffers": 4.6,
     "rtcp/example": 1.0,
-    "rtcp/incast-95": 1.6,
+    "rtcp/incast-95": 0.3,
     "rtcp/incast-testbed": 0.9,
     "rtcp/one-to-four": 3.3,
     "rtcp/one-to-one": 0.5,
-    "rtcp/over-subscription": 0.4,
-    "rtcp/parameters": 0.6,
-    "rtcp/preemption": 0.5,
-    "rtcp/random-sending": 3.4,
+    "rtcp/over-subscription": 1.6,
+    "rtcp/parameters": 1.2,
+    "rtcp/preemption": 7.2,
+    "rtcp/random-sending": 4.5,
 }
 
 BUDGET_S = 240.0
