@@ -18,7 +18,7 @@ from sparelane.experiments.rapid.web import Run
 FULL = "full RAPID"
 IDLE = "throughput, idle path"
 OVERESTIMATING = ("V2: TCP timestamps", "V4: no BASS")
-UNDERESTIMATING = ("V1: software timers", "V3: no arrival timestamps", "V5: gamma 1, N 64")
+UNDERESTIMATING = ("V1: software timers", "V3: no arrival timestamps")
 # TCP that never runs out of window, and to which no lost retransmission is a timeout.
 UNSTOPPED = (
     'scheme.rapid.transport={receive_window = "unlimited", rack_tlp = true}',
