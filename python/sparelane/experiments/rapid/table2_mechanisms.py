@@ -203,7 +203,7 @@ EXPERIMENT = Experiment(
         "V2 stamps by a clock of 1 ms when the acknowledgment leaves, V3 by one of 1 us.",
     ),
     reasons={(name, metric): STOPPED for name in OVERESTIMATING for metric in (web.THROUGHPUT, web.LOSS, web.MEDIAN)},
-    full=Effort("full", seeds=2, stop_s=120.0),
+    full=Effort("full", seeds=3, stop_s=120.0),
     quick=Effort("quick", seeds=1, stop_s=4.0),
     plan=plan,
     evaluate=evaluate,

@@ -134,7 +134,7 @@ def experiment(id: str, numeral: str, table: WebTable) -> Experiment:
         method=f"One transfer over 10 Gb/s with a round trip of {table.round_trip_ms:g} ms beside emulated users of "
         "the web, with each protocol; RAPID with tau = 50 ms and eta = 4.",
         assumptions=(*testbed.ASSUMPTIONS, *web.ASSUMPTIONS),
-        full=Effort("full", seeds=2, stop_s=120.0),
+        full=Effort("full", seeds=3, stop_s=120.0),
         quick=Effort("quick", seeds=1, stop_s=4.0),
         plan=table.plan,
         evaluate=table.evaluate,
