@@ -307,8 +307,12 @@ impl Values {
     }
 
     /// The value of a [`Kind::Choice`] or [`Kind::Controller`].
-    pub fn word(&self, param: &Param) -> String {
-        if let Value::Word(x) = self.of(param) { x } else { self.mistyped(param) }
+    pub fn word<'a>(&'a self, param: &Param) -> &'a str {
+        match (self.given(param.name), param.default) {
+            (Some(Value::Word(x)), _) => x,
+            (None, DefaultValue::Word(x)) => x,
+            _ => self.mistyped(param),
+        }
     }
 
     /// The value of a [`Kind::Span`].

@@ -102,7 +102,7 @@ impl WindowConfig {
             initial_ssthresh: values.whole(&INITIAL_SSTHRESH),
             slow_start_limit: values.whole(&SLOW_START_LIMIT),
             growth_limit: values.whole(&GROWTH_LIMIT),
-            slow_start: match values.word(&SLOW_START).as_str() {
+            slow_start: match values.word(&SLOW_START) {
                 "hystart++" => SlowStart::HyStartPlusPlus,
                 _ => SlowStart::Standard,
             },
@@ -195,7 +195,8 @@ impl<L: WindowLaw> Windowed<L> {
     /// An acknowledgment that covers more than it counts for.
     #[cold]
     #[inline(never)]
-    fn grow_by(&mut self, counted_bytes: u64, ack: &Ack, cx: &mut Cx<'_>) {
+    fn grow_by_part(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        let counted_bytes = ack.delivered_bytes.min(self.growth_limit_bytes);
         if counted_bytes > 0 {
             self.grow(&Ack { acked_bytes: counted_bytes, ..*ack }, cx);
         }
@@ -244,9 +245,8 @@ impl<L: WindowLaw> CongestionControl for Windowed<L> {
         if ack.phase == Phase::Recovery || ack.acked_bytes == 0 || !ack.cwnd_limited {
             return;
         }
-        let most_bytes = ack.delivered_bytes.min(self.growth_limit_bytes);
-        if ack.acked_bytes > most_bytes {
-            self.grow_by(most_bytes, ack, cx);
+        if ack.acked_bytes > ack.delivered_bytes || ack.acked_bytes > self.growth_limit_bytes {
+            self.grow_by_part(ack, cx);
         } else {
             self.grow(ack, cx);
         }

@@ -13,5 +13,5 @@ pub mod time;
 pub use prefetch::prefetch;
 pub use rate::Rate;
 pub use ring::Ring;
-pub use rng::{Domain, Stream};
+pub use rng::{Domain, Stream, Streams};
 pub use time::{Dur, Time};

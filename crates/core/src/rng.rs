@@ -53,12 +53,26 @@ const fn mix(mut z: u64) -> u64 {
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// The streams of all objects in one domain, for those who need many.
+#[derive(Clone, Copy, Debug)]
+pub struct Streams(u64);
+
+impl Streams {
+    /// The streams in `domain`, under `seed`.
+    pub const fn new(seed: u64, domain: Domain) -> Streams {
+        Streams(mix(seed ^ GOLDEN).wrapping_add(mix((domain as u64).wrapping_mul(GOLDEN))))
+    }
+
+    /// The stream of object number `index`.
+    pub const fn of(self, index: u64) -> Stream {
+        Stream { key: mix(self.0 ^ mix(index.wrapping_add(GOLDEN))), counter: 0 }
+    }
+}
+
 impl Stream {
     /// The stream of object number `index` in `domain`, under `seed`.
     pub const fn new(seed: u64, domain: Domain, index: u64) -> Stream {
-        let key = mix(mix(seed ^ GOLDEN).wrapping_add(mix((domain as u64).wrapping_mul(GOLDEN)))
-            ^ mix(index.wrapping_add(GOLDEN)));
-        Stream { key, counter: 0 }
+        Streams::new(seed, domain).of(index)
     }
 
     /// 64 uniform bits.

@@ -106,7 +106,7 @@ fn read_scheme(
         return Err(section.given("class").unwrap_or_else(|| section.whole_table().clone()).error(message));
     }
     let controller = controller.name.to_owned();
-    Ok((Scheme { name: name.to_owned(), controller, values, inner, transport, class }, lowest_class))
+    Ok((Scheme { name: name.to_owned(), controller, values, inner, transport: transport.into(), class }, lowest_class))
 }
 
 /// The controller that a table names, and the table with that controller's parameters as its keys.

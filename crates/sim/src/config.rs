@@ -11,6 +11,7 @@ use sparelane_cc::{Values, build};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_transport::TransportConfig;
 use std::fmt;
+use std::sync::Arc;
 
 /// RED: see `qdisc/red.rs`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -203,7 +204,7 @@ pub struct Scheme {
     /// Values for the controller inside, where there is one.
     pub inner: Values,
     /// The transport's settings.
-    pub transport: TransportConfig,
+    pub transport: Arc<TransportConfig>,
     /// The priority class on the wire of what the controller sends in its class 0; its other classes come below.
     pub class: u8,
 }

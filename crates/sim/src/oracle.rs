@@ -492,7 +492,7 @@ mod tests {
             controller: name.to_owned(),
             values,
             inner,
-            transport,
+            transport: transport.into(),
             class: rng.below(3) as u8,
         }
     }

@@ -3,7 +3,7 @@
 use crate::config::Routing;
 use crate::network::{Network, NodeId, NodeKind};
 use crate::topology::{Hop, RouterPaths};
-use sparelane_core::{Domain, Stream};
+use sparelane_core::{Domain, Streams};
 
 /// The directed links of a network: cable `c` is link `2c` from its end a to b, and `2c + 1` back.
 pub(crate) fn link_of(network: &Network, cable: usize, from: NodeId) -> u32 {
@@ -17,7 +17,8 @@ pub(crate) struct Routes {
     /// For each host, its cable and what is at the other end.
     attachment: Vec<Option<(usize, NodeId)>>,
     routing: Routing,
-    seed: u64,
+    /// Where flows are spread.
+    picks: Streams,
 }
 
 /// The hops of `single-path` routing between two routers: both ways take the path from the lower-numbered one.
@@ -45,7 +46,7 @@ impl Routes {
                 }
             }
         }
-        Routes { routers: RouterPaths::of(network), attachment, routing, seed }
+        Routes { routers: RouterPaths::of(network), attachment, routing, picks: Streams::new(seed, Domain::Paths) }
     }
 
     /// The links from host `src` to host `dst` for flow number `flow`; `None` where no path exists.
@@ -62,7 +63,7 @@ impl Routes {
             Routing::FirstCable => self.routers.by_first_cable(first, last)?,
             Routing::PerFlowEcmp => {
                 let number = flow ^ (u64::from(src.0) << 32);
-                self.routers.spread(first, last, Stream::new(self.seed, Domain::Paths, number).next_u64())?
+                self.routers.spread(first, last, self.picks.of(number).next_u64())?
             }
         };
         links.extend(hops.iter().map(|hop| link_of(network, hop.cable, hop.from)));

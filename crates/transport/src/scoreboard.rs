@@ -130,6 +130,12 @@ impl Scoreboard {
         self.gone - self.skipped
     }
 
+    /// Segments beyond the cumulative acknowledgment whose class-0 copies have left the network, or never were in it.
+    #[inline(always)]
+    pub fn gone(&self) -> u32 {
+        self.gone
+    }
+
     /// RFC 6675's pipe: class-0 segments in flight, of the `sent` between the cumulative
     /// acknowledgment and the next new segment.
     #[inline(always)]

@@ -16,6 +16,7 @@ mod late;
 mod rack;
 mod recovery;
 mod reduction;
+mod resends;
 mod scheduler;
 mod transmit;
 
@@ -29,9 +30,11 @@ use delivery::Deliveries;
 use late::LateTimer;
 use rack::Rack;
 use reduction::Reduction;
+use resends::Resends;
 use scheduler::Scheduler;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Phase, Received};
 use sparelane_core::{Dur, Rate, Stream, Time};
+use std::sync::Arc;
 
 /// Where the connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,8 +144,7 @@ pub struct Sender {
     reduction: Option<Reduction>,
     /// When the controller wants its timer to fire.
     controller_at: Time,
-    /// When each outstanding class-0 segment was last sent again, by segment number; empty until one is.
-    resent_at: Vec<Time>,
+    resends: Resends,
     /// The timer of the pace, where it is not exact.
     late: Option<Box<LateTimer>>,
     /// What TCP has handed down and has yet to leave, where a scheduler is below it.
@@ -150,7 +152,7 @@ pub struct Sender {
     syn_timeouts: u32,
     counts: SenderCounts,
     rng: Stream,
-    config: TransportConfig,
+    config: Arc<TransportConfig>,
 }
 
 /// What a round trip of less than a tick counts as.
@@ -194,8 +196,9 @@ macro_rules! context {
 use context;
 
 impl Sender {
-    /// A sender that will open its connection at the first poll.
-    pub fn new(config: TransportConfig, cc: Box<dyn CongestionControl>, rng: Stream) -> Sender {
+    /// A sender that will open its connection at the first poll. Connections with the same settings can share them.
+    pub fn new(config: impl Into<Arc<TransportConfig>>, cc: Box<dyn CongestionControl>, rng: Stream) -> Sender {
+        let config = config.into();
         let detects_by_time = config.rack_tlp && config.sack;
         let window = config.receive_window_bytes.map_or(u64::from(u32::MAX), |bytes| (bytes / config.mss_bytes).max(1));
         Sender {
@@ -220,7 +223,7 @@ impl Sender {
             deliveries: cc.needs().segments.then(|| Box::new(Deliveries::new())),
             rack: detects_by_time.then(|| Box::new(Rack::new())),
             reduction: None,
-            resent_at: Vec::new(),
+            resends: Resends::default(),
             late: None,
             scheduler: cc.schedules_departures().then(Box::default),
             resend_head: false,
@@ -309,6 +312,12 @@ impl Sender {
     #[inline(always)]
     fn flight(&self) -> u32 {
         self.nxt - self.una - self.board.skipped()
+    }
+
+    /// Segments sent in class 0 that are not known to have left the network by arriving.
+    #[inline(always)]
+    fn missing(&self) -> u32 {
+        self.nxt - self.una - self.board.gone()
     }
 
     /// The rate to ask the routers for in every packet, where the controller works with explicit rates.
@@ -435,7 +444,7 @@ impl Sender {
         let received_at = self.received_at.take().filter(|_| !ack.trigger_retransmitted);
         let spurious = self.config.undo_spurious && self.is_needless_resend(&ack);
         let flight_before = self.flight();
-        let arrived_before = self.board.arrived_out_of_order();
+        let missing_before = self.missing();
         let rtt = if ack.trigger_retransmitted {
             self.sample_retransmission(now, &ack);
             None
@@ -453,7 +462,7 @@ impl Sender {
         }
         // Class-0 segments that this acknowledgment covers in sequence, and those that are news.
         let acked = flight_before - self.flight();
-        let delivered = acked + self.board.arrived_out_of_order() - arrived_before;
+        let delivered = missing_before - self.missing();
         let delivered_bytes = u64::from(delivered) * self.mss_bytes;
         let delivery = if self.needs.segments { self.note_delivered(now, delivered_bytes) } else { None };
         if spurious {
@@ -461,7 +470,7 @@ impl Sender {
         } else {
             self.detect_losses(now, &ack, acked, delivered);
         }
-        if self.config.ecn != Ecn::Off && ack.ecn_echo && self.heeds_congestion() {
+        if ack.ecn_echo && self.config.ecn != Ecn::Off && self.heeds_congestion() {
             self.note_answer();
             self.report_mark(now);
         }
@@ -522,10 +531,7 @@ impl Sender {
     /// an earlier copy, as in RFC 8985 section 6.2.
     fn resending_time(&self, now: Time, seq: u32) -> Option<Time> {
         let outstanding = seq.wrapping_sub(self.una) < self.nxt - self.una;
-        if !outstanding || self.resent_at.is_empty() {
-            return None;
-        }
-        let at = self.resent_at[seq as usize & (self.resent_at.len() - 1)];
+        let at = self.resends.last_of(seq).filter(|_| outstanding)?;
         self.rtt.min_rtt().is_none_or(|min_rtt| now.saturating_since(at) >= min_rtt).then_some(at)
     }
 

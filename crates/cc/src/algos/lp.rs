@@ -80,7 +80,7 @@ pub const CONTROLLER: Controller = Controller {
     make: |values, plan| {
         let law = TcpLp::new(LpConfig {
             threshold_percent: values.whole(&THRESHOLD),
-            like: match values.word(&LIKE).as_str() {
+            like: match values.word(&LIKE) {
                 "ns-3" => Like::Ns3,
                 "linux" => Like::Linux,
                 _ => Like::Exact,

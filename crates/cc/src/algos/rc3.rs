@@ -62,12 +62,12 @@ pub const CONTROLLER: Controller = Controller {
     make: |values, plan| {
         let name = values.word(&INNER);
         if name == "rc3" {
-            return Err(BuildError::Nested { outer: "rc3", inner: name });
+            return Err(BuildError::Nested { outer: "rc3", inner: name.to_owned() });
         }
-        let inner = build(&name, plan.inner, &Blueprint { inner: &Values::default(), ..*plan })?;
+        let inner = build(name, plan.inner, &Blueprint { inner: &Values::default(), ..*plan })?;
         if inner.schedules_departures() {
             // The tail would have to pass the scheduler of the head.
-            return Err(BuildError::Nested { outer: "rc3", inner: name });
+            return Err(BuildError::Nested { outer: "rc3", inner: name.to_owned() });
         }
         let feed = if values.word(&FEED) == "push" { Feed::Push } else { Feed::Pull };
         Ok(Box::new(Rc3::new(inner, values.list(&LEVELS), feed)))

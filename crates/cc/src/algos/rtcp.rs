@@ -184,7 +184,7 @@ fn config(values: &Values, plan: &Blueprint<'_>) -> Result<RtcpConfig, BuildErro
         max_rate,
         unit_rate: values.rate(&UNIT_RATE).unwrap_or(max_rate),
         line_rate: plan.line_rate,
-        interface: match values.word(&INTERFACE).as_str() {
+        interface: match values.word(&INTERFACE) {
             "twice" => Interface::Twice,
             "delay" => Interface::Delay,
             _ => Interface::Apart,

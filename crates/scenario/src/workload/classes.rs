@@ -112,7 +112,7 @@ fn weights(scheme: &Scheme) -> Vec<Vec<String>> {
         let weights = params.iter().filter(|param| param.kind == Declared::Weights);
         let names = weights.map(|param| values.weights(param).into_iter().map(|(name, _)| name).collect::<Vec<_>>());
         all.extend(names.filter(|names| !names.is_empty()));
-        params.iter().find(|param| param.kind == Declared::Controller).map(|param| values.word(param))
+        params.iter().find(|param| param.kind == Declared::Controller).map(|param| values.word(param).to_owned())
     };
     if let Some(inner) = collect(&scheme.controller, &scheme.values) {
         collect(&inner, &scheme.inner);

@@ -117,7 +117,7 @@ impl Case {
             controller: "constant".to_owned(),
             values: Values::default(),
             inner: Values::default(),
-            transport: self.transport,
+            transport: self.transport.into(),
             class: 0,
         };
         let config = RunConfig {

@@ -15,6 +15,7 @@ use sparelane_cc::registry::Blueprint;
 use sparelane_core::{Domain, Dur, Stream, Time};
 use sparelane_transport::{Ecn, Receiver, Sender, TransportConfig};
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 impl<F: Fabric> World<F> {
     pub(super) fn await_next_flow(&mut self) {
@@ -66,7 +67,7 @@ impl<F: Fabric> World<F> {
         let id = self.records.flows.id.len() as u32;
         let scheme = &self.schemes[usize::from(spec.scheme)];
         let rng = Stream::new(self.seed, Domain::Controller, u64::from(id));
-        let (uses_tail, base_class, transport) = (cc.uses_tail(), scheme.class, scheme.transport);
+        let (uses_tail, base_class, transport) = (cc.uses_tail(), scheme.class, Arc::clone(&scheme.transport));
         let (asks_for_rate, needs) = (cc.desired_rate().is_some(), cc.needs());
         let measure = self.meter.as_mut().map(|meter| Box::new(meter.open(spec.scheme, spec.traffic_class)));
         // A rate header takes the place of the stamp.
@@ -75,7 +76,7 @@ impl<F: Fabric> World<F> {
         let is_logged = self.packet_log.as_ref().is_some_and(|log| log.spec.flow == id) && !asks_for_rate;
         let stamps = echo != Echo::Nothing || measures_delays || is_logged;
         let stamp = Flags::DATA.with_if(stamps, Flags::STAMPED);
-        let mut sender = Sender::new(transport, cc, rng);
+        let mut sender = Sender::new(Arc::clone(&transport), cc, rng);
         let (from, to) = (*self.hosts.spec(spec.src), *self.hosts.spec(spec.dst));
         if !from.timer_error.is_zero() {
             sender.set_timer_error(from.timer_error, Stream::new(self.seed, Domain::TimerError, u64::from(id)));

@@ -49,9 +49,12 @@ impl Sender {
     }
 
     fn depart(&mut self, now: Time, segment: Segment) {
-        let times = if segment.retransmission { &mut self.resent_at } else { &mut self.sent_at };
-        let mask = times.len() - 1;
-        times[segment.seq as usize & mask] = now;
+        if segment.retransmission {
+            self.resends.note(self.una, segment.seq, now);
+        } else {
+            let mask = self.sent_at.len() - 1;
+            self.sent_at[segment.seq as usize & mask] = now;
+        }
         if self.rto_deadline != Time::NEVER {
             self.rto_deadline = self.rto_deadline.max(now + self.rtt.rto());
         }

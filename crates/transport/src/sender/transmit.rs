@@ -39,7 +39,7 @@ impl Sender {
         None
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn poll_any(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
         if self.state != State::Established {
             return self.poll_handshake(now);
@@ -48,7 +48,7 @@ impl Sender {
     }
 
     /// What TCP itself would send now, on an open connection.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn poll_established(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
         if let Some(segment) = self.next_of_low_chunk() {
             return Some(Transmit::Data(segment));
@@ -287,11 +287,7 @@ impl Sender {
 
     #[inline(never)]
     fn resend(&mut self, now: Time, seq: u32) {
-        if self.resent_at.len() != self.sent_at.len() {
-            self.grow_resent_at();
-        }
-        let mask = self.resent_at.len() - 1;
-        self.resent_at[seq as usize & mask] = now;
+        self.resends.note(self.una, seq, now);
         if self.detects_by_time && self.probe_is_due() {
             self.board.rescue(seq);
         } else if self.board.waiting_to_be_resent() || self.board.next_doubtful() == Some(seq) {
@@ -301,19 +297,6 @@ impl Sender {
             self.board.rescue(seq);
         }
         self.counts.retransmissions += 1;
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn grow_resent_at(&mut self) {
-        let mut grown = vec![Time::ZERO; self.sent_at.len()];
-        if !self.resent_at.is_empty() {
-            for seq in self.una..self.nxt.min(self.una.saturating_add(self.resent_at.len() as u32)) {
-                let to = seq as usize & (grown.len() - 1);
-                grown[to] = self.resent_at[seq as usize & (self.resent_at.len() - 1)];
-            }
-        }
-        self.resent_at = grown;
     }
 
     #[inline(always)]
