@@ -1,6 +1,6 @@
 //! The contract between a controller and the transport that drives it.
 
-use sparelane_core::{Dur, Rate, Stream, Time};
+use sparelane_core::{Dur, Rate, Seq, Stream, Time};
 use std::fmt::Debug;
 
 /// What every call into a controller carries: the time, the path as measured so far, and the
@@ -87,7 +87,7 @@ impl Delivery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Its number, counted from 0 at the start of the connection.
-    pub segment: u32,
+    pub segment: Seq,
     /// The receiver's clock at its arrival. The two ends' clocks may differ by a constant.
     pub at: Time,
 }
@@ -96,7 +96,7 @@ pub struct Received {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// Its number, counted from 0 at the start of the connection.
-    pub segment: u32,
+    pub segment: Seq,
     /// Its payload.
     pub bytes: u64,
     /// Class-0 bytes in flight, with this segment.
@@ -111,7 +111,7 @@ pub struct Sent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
     /// Its number, counted from 0 at the start of the connection.
-    pub segment: u32,
+    pub segment: Seq,
     /// Whether it was sent before.
     pub is_retransmission: bool,
     /// Segments that wait behind it.
@@ -122,7 +122,7 @@ pub struct Departure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// Its number, as in [`Sent::segment`].
-    pub segment: u32,
+    pub segment: Seq,
     /// Its payload, as a full segment.
     pub bytes: u64,
     /// When it was sent, for the last time.

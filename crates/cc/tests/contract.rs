@@ -52,7 +52,7 @@ struct Life {
     wants_rate: bool,
     needs: Needs,
     delivered_bytes: u64,
-    sent_segments: u32,
+    sent_segments: u64,
     lost_bytes: u64,
 }
 
@@ -155,9 +155,9 @@ impl Life {
     }
 
     /// The number of the segment that is sent now.
-    fn number(&mut self, is_retransmission: bool) -> u32 {
+    fn number(&mut self, is_retransmission: bool) -> u64 {
         if is_retransmission {
-            return self.sent_segments.saturating_sub(1 + self.some(100) as u32);
+            return self.sent_segments.saturating_sub(1 + self.some(100));
         }
         self.sent_segments += 1;
         self.sent_segments - 1
@@ -165,7 +165,7 @@ impl Life {
 
     /// Some segment, mostly one of those that were just sent, arrived at some time.
     fn receipt(&mut self) -> Received {
-        let segment = self.sent_segments.saturating_sub(1 + self.some(100) as u32);
+        let segment = self.sent_segments.saturating_sub(1 + self.some(100));
         Received { segment, at: self.some_time_ago() }
     }
 
@@ -189,7 +189,7 @@ impl Life {
         }
         self.lost_bytes += MSS;
         let lost = Lost {
-            segment: self.sent_segments.saturating_sub(1 + self.some(100) as u32),
+            segment: self.sent_segments.saturating_sub(1 + self.some(100)),
             bytes: MSS,
             sent_at: self.some_time_ago(),
             in_flight_bytes: MSS + self.some(1000) * MSS,

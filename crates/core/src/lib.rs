@@ -1,4 +1,4 @@
-//! The vocabulary of sparelane: time, rates, seeded randomness and rings.
+//! The vocabulary of sparelane: time, rates, segment numbers, seeded randomness and rings.
 //!
 //! Nothing in here does I/O, reads a clock, or depends on another crate. Every quantity that a
 //! result depends on is an integer, so that a run repeats to the bit on any machine.
@@ -8,10 +8,12 @@ mod prefetch;
 pub mod rate;
 pub mod ring;
 pub mod rng;
+pub mod seq;
 pub mod time;
 
 pub use prefetch::prefetch;
 pub use rate::Rate;
 pub use ring::Ring;
 pub use rng::{Domain, Stream, Streams};
+pub use seq::{Seq, widen};
 pub use time::{Dur, Time};

@@ -20,7 +20,7 @@ pub fn walk<'py>(
     initial_window: u64,
     segments: u32,
     capacity: usize,
-    drops: Vec<u32>,
+    drops: Vec<u64>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let config = TransportConfig::default();
     let mut window = Values::default();

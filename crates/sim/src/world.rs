@@ -36,7 +36,7 @@ use crate::routes::{Routes, link_of};
 use crate::sampler::Sampler;
 use crate::timers::{Entry, Side, Timers};
 use sparelane_cc::Needs;
-use sparelane_core::{Dur, Time};
+use sparelane_core::{Dur, Seq, Time};
 use sparelane_transport::{AckSegment, Receiver, Segment, Sender, Transmit};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -70,8 +70,8 @@ pub(crate) struct Flow {
     /// Where its routes start in the fabric's table.
     forward: u32,
     reverse: u32,
-    /// Segments that make it complete, or its first write; `u32::MAX` for a flow without end that is written at once.
-    segments: u32,
+    /// Segments that make it complete, or its first write; `Seq::MAX` for a flow without end that is written at once.
+    segments: Seq,
     /// The earliest live entry of the sender in the timers.
     sender_entry: Time,
     /// What is measured about it, if anything.
@@ -181,7 +181,7 @@ impl Flow {
     #[inline(always)]
     fn data_packet(&mut self, slot: u32, segment: Segment, now: Time) -> Packet {
         let wire_bytes = segment.payload_bytes + u32::from(self.header_bytes);
-        let mut packet = Packet::of(self.data, slot, segment.seq, self.forward, 0, wire_bytes);
+        let mut packet = Packet::of(self.data, slot, segment.seq as u32, self.forward, 0, wire_bytes);
         packet.lower(segment.class);
         if segment.retransmission || segment.window_reduced || self.stamps {
             self.say_more(&mut packet, segment, now);
@@ -209,7 +209,7 @@ impl Flow {
     /// An acknowledgment of this flow, which is in `slot`, on its way from now on.
     #[inline(always)]
     fn ack_packet(&mut self, slot: u32, ack: AckSegment, blocks: &mut BlockSlab) -> Packet {
-        let mut packet = self.plain_ack(slot, ack.cumulative, ack.trigger);
+        let mut packet = self.plain_ack(slot, ack.cumulative as u32, ack.trigger as u32);
         packet.set_blocks(blocks.store(self.receiver.sack_blocks()));
         if ack.trigger_retransmitted {
             packet.set(Flags::RETRANSMISSION);
@@ -221,7 +221,7 @@ impl Flow {
         packet
     }
 
-    /// As `ack_packet`, with nothing else to report.
+    /// As `ack_packet`, with nothing else to report than these low bits of numbers.
     #[inline(always)]
     fn plain_ack(&mut self, slot: u32, cumulative: u32, trigger: u32) -> Packet {
         self.in_network += 1;

@@ -5,14 +5,14 @@
 
 use crate::config::{DelayedAck, Ecn, TransportConfig};
 use crate::segment::{AckSegment, Chunk, MAX_SACK_BLOCKS, SackBlock, Segment};
-use sparelane_core::Time;
+use sparelane_core::{Seq, Time};
 use std::collections::VecDeque;
 
 /// The receiver of one connection.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Receiver {
-    next: u32,
+    next: Seq,
     /// Every segment is acknowledged at once, and nothing is held out of order or echoed.
     plain: bool,
     sack: bool,
@@ -37,7 +37,7 @@ pub struct Receiver {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     segments: u32,
-    trigger: u32,
+    trigger: Seq,
     trigger_retransmitted: bool,
     deadline: Time,
 }
@@ -64,7 +64,7 @@ impl Receiver {
 
     /// The next segment expected: all below are held.
     #[inline(always)]
-    pub fn next_expected(&self) -> u32 {
+    pub fn next_expected(&self) -> Seq {
         self.next
     }
 
@@ -79,11 +79,11 @@ impl Receiver {
         if self.sack { &self.blocks[..self.block_count] } else { &[] }
     }
 
-    /// Takes segment `seq` of class 0, sent for the first time and not marked, where it is the next expected and all that
+    /// Takes the segment of class 0 whose number has these low bits, sent for the first time and not marked, where it is the next expected and all that
     /// its acknowledgment has to say. Otherwise does nothing and returns false.
     #[inline(always)]
     pub fn take_next(&mut self, seq: u32, payload_bytes: u32) -> bool {
-        let takes = self.plain && seq == self.next;
+        let takes = self.plain && seq == self.next as u32;
         if takes {
             self.held_bytes += u64::from(payload_bytes);
             self.next += 1;
@@ -174,7 +174,7 @@ impl Receiver {
             self.note_mark(chunk.window_reduced, marked && class == 0);
         }
         let in_order = first == self.next && self.ranges.is_empty();
-        let last = first + (segments - 1);
+        let last = first + Seq::from(segments - 1);
         for seq in first..=last {
             let payload_bytes = if seq < last { chunk.payload_bytes } else { chunk.last_payload_bytes };
             if seq == self.next && self.ranges.is_empty() {
@@ -198,13 +198,13 @@ impl Receiver {
     }
 
     #[inline(always)]
-    fn acknowledge(&self, trigger: u32, trigger_retransmitted: bool, class: u8) -> AckSegment {
+    fn acknowledge(&self, trigger: Seq, trigger_retransmitted: bool, class: u8) -> AckSegment {
         let ecn_echo = self.congestion_experienced;
         AckSegment { cumulative: self.next, trigger, trigger_retransmitted, class, ecn_echo }
     }
 
     /// Counts an in-order segment towards the delayed acknowledgment.
-    fn is_ack_due(&mut self, now: Time, seq: u32, retransmission: bool, delayed: DelayedAck) -> bool {
+    fn is_ack_due(&mut self, now: Time, seq: Seq, retransmission: bool, delayed: DelayedAck) -> bool {
         let waiting = self.waiting.get_or_insert(Waiting {
             segments: 0,
             trigger: seq,
@@ -230,7 +230,7 @@ impl Receiver {
     }
 
     /// Takes `seq`, at or above the next expected, while something is held out of order or missing.
-    fn take_out_of_order(&mut self, seq: u32, payload_bytes: u32) {
+    fn take_out_of_order(&mut self, seq: Seq, payload_bytes: u32) {
         if seq == self.next && self.ranges[0].start > seq + 1 {
             // In order below a hole: the loop from the head while the tail is held.
             self.held_bytes += u64::from(payload_bytes);
@@ -253,10 +253,10 @@ impl Receiver {
     }
 
     /// Adds `seq` to the ranges and returns the range it is now in; `None` where it was held already.
-    fn insert(&mut self, seq: u32) -> Option<SackBlock> {
+    fn insert(&mut self, seq: Seq) -> Option<SackBlock> {
         // Runs of arrivals extend one range: upwards in sequence, downwards from the tail.
         if let Some(&range) = self.ranges.get(self.recent_range) {
-            let next_start = self.ranges.get(self.recent_range + 1).map_or(u32::MAX, |next| next.start);
+            let next_start = self.ranges.get(self.recent_range + 1).map_or(Seq::MAX, |next| next.start);
             if seq == range.end && seq + 1 < next_start {
                 self.ranges[self.recent_range].end += 1;
                 return Some(self.ranges[self.recent_range]);
@@ -301,7 +301,7 @@ impl Receiver {
         self.block_count = kept + 1;
     }
 
-    fn retain_blocks(&mut self, keep: impl Fn(&SackBlock, u32) -> bool) {
+    fn retain_blocks(&mut self, keep: impl Fn(&SackBlock, Seq) -> bool) {
         let mut kept = 0;
         for at in 0..self.block_count {
             if keep(&self.blocks[at], self.next) {
@@ -318,7 +318,7 @@ mod tests {
     use super::*;
     use sparelane_core::{Domain, Dur, Stream};
 
-    fn data(seq: u32) -> Segment {
+    fn data(seq: u64) -> Segment {
         Segment { seq, payload_bytes: 1000, class: 0, retransmission: false, window_reduced: false }
     }
 
@@ -326,7 +326,7 @@ mod tests {
         Receiver::new(&TransportConfig { delayed_ack, ..TransportConfig::default() })
     }
 
-    fn blocks(receiver: &Receiver) -> Vec<(u32, u32)> {
+    fn blocks(receiver: &Receiver) -> Vec<(u64, u64)> {
         receiver.sack_blocks().iter().map(|block| (block.start, block.end)).collect()
     }
 
@@ -396,7 +396,7 @@ mod tests {
     }
 
     /// The acknowledgments of an arrival: the one at once, and the one that the timer sends in the same instant.
-    fn at_once(receiver: &mut Receiver, ack: Option<AckSegment>) -> Vec<(u32, bool)> {
+    fn at_once(receiver: &mut Receiver, ack: Option<AckSegment>) -> Vec<(u64, bool)> {
         let second = receiver.handle_timer(Time::ZERO);
         ack.into_iter().chain(second).map(|ack| (ack.cumulative, ack.ecn_echo)).collect()
     }
@@ -416,7 +416,7 @@ mod tests {
             let ack = receiver.handle_data(Time::ZERO, data(seq), marked);
             acks.push(at_once(&mut receiver, ack));
         }
-        let none: Vec<(u32, bool)> = vec![];
+        let none: Vec<(u64, bool)> = vec![];
         let expected = [
             none.clone(),
             vec![(2, false)],
@@ -468,7 +468,7 @@ mod tests {
         assert_eq!(acks, expected);
     }
 
-    fn chunk(first: u32, segments: u32) -> Chunk {
+    fn chunk(first: u64, segments: u32) -> Chunk {
         Chunk {
             first,
             segments,
@@ -507,8 +507,8 @@ mod tests {
     fn any_order_of_arrival_is_reassembled() {
         let mut rng = Stream::new(9, Domain::Test, 0);
         for _ in 0..300 {
-            let n = 1 + rng.below(80) as u32;
-            let mut order: Vec<u32> = (0..n).collect();
+            let n = 1 + rng.below(80) as u64;
+            let mut order: Vec<u64> = (0..n).collect();
             for i in (1..order.len()).rev() {
                 order.swap(i, rng.below(i as u64 + 1) as usize);
             }

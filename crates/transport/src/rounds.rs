@@ -10,7 +10,7 @@ use crate::receiver::Receiver;
 use crate::segment::{AckSegment, SackBlock, Segment, Transmit};
 use crate::sender::Sender;
 use sparelane_cc::CongestionControl;
-use sparelane_core::{Domain, Dur, Stream, Time};
+use sparelane_core::{Domain, Dur, Seq, Stream, Time};
 
 /// What is walked through.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,18 +20,18 @@ pub struct Walk {
     /// Packets that the link carries in a round trip.
     pub capacity: usize,
     /// Segments, from 0, whose first transmission is dropped.
-    pub drops: Vec<u32>,
+    pub drops: Vec<Seq>,
 }
 
 /// One round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Round {
     /// Segments sent in class 0, in order.
-    pub normal: Vec<u32>,
+    pub normal: Vec<Seq>,
     /// Segments sent at low priority, in order, with their class.
-    pub low: Vec<(u32, u8)>,
+    pub low: Vec<(Seq, u8)>,
     /// Segments of either kind that were dropped.
-    pub dropped: Vec<u32>,
+    pub dropped: Vec<Seq>,
 }
 
 /// The time of one round.
@@ -75,7 +75,7 @@ fn send(
     segment: Segment,
     now: Time,
     round: &mut Round,
-    to_drop: &mut Vec<u32>,
+    to_drop: &mut Vec<Seq>,
     receiver: &mut Receiver,
     acks: &mut Vec<(AckSegment, Vec<SackBlock>)>,
 ) {
@@ -114,14 +114,14 @@ mod tests {
     fn rc3_sends_66_packets_as_the_paper_says() {
         let plan = Walk { segments: 66, capacity: 50, drops: vec![20, 21] };
         let rounds = walk_through("rc3", 4, &plan);
-        let normal: Vec<Vec<u32>> = rounds.iter().map(|round| round.normal.clone()).collect();
+        let normal: Vec<Vec<u64>> = rounds.iter().map(|round| round.normal.clone()).collect();
         assert_eq!(normal, [(0..4).collect(), (4..12).collect(), vec![20, 21]]);
         // Round 1: 40 packets at priority 1 and 6 at priority 2, from the last one down to the 21st.
-        let first: Vec<(u32, u8)> = (20..66).rev().map(|seq| (seq, if seq >= 26 { 1 } else { 2 })).collect();
+        let first: Vec<(u64, u8)> = (20..66).rev().map(|seq| (seq, if seq >= 26 { 1 } else { 2 })).collect();
         assert_eq!(rounds[0].low, first);
         assert_eq!(rounds[0].dropped, [21, 20]);
         // Round 2: the rest down to where the loops cross.
-        let second: Vec<(u32, u8)> = (12..20).rev().map(|seq| (seq, 2)).collect();
+        let second: Vec<(u64, u8)> = (12..20).rev().map(|seq| (seq, 2)).collect();
         assert_eq!(rounds[1].low, second);
         // Three rounds of sending; the last acknowledgments are received in the fourth.
         assert_eq!(rounds.len() + 1, 4);

@@ -10,13 +10,14 @@
 //! RFC 6675's IsLost with DupThresh 3, counted in segments.
 
 use crate::segment::SackBlock;
+use sparelane_core::Seq;
 use sparelane_core::maths::low_bits;
 
 /// RFC 6675's DupThresh.
 pub const DUP_THRESH: usize = 3;
 
 /// Segments per word.
-const BITS: u32 = u64::BITS;
+const BITS: Seq = u64::BITS as Seq;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
@@ -39,9 +40,9 @@ struct Word {
 #[repr(C)]
 pub struct Scoreboard {
     /// Segments below are acknowledged cumulatively; their bits are zero.
-    una: u32,
+    una: Seq,
     /// No bit is set at or above.
-    dirty_end: u32,
+    dirty_end: Seq,
     /// Counts of set bits.
     sacked: u32,
     gone: u32,
@@ -51,25 +52,25 @@ pub struct Scoreboard {
     /// Lost and not resent.
     pending: u32,
     /// Everything below that is in flight has been marked lost.
-    lost_edge: u32,
+    lost_edge: Seq,
     /// Losses were found and nobody has asked since.
     has_news_of_losses: bool,
     /// No segment below is lost and not resent.
-    resend_from: u32,
+    resend_from: Seq,
     /// No segment at or above was resent, the rescue apart (RFC 6675's HighRxt).
-    resent_end: u32,
+    resent_end: Seq,
     /// The highest class-0 arrivals out of order, highest first.
-    top: [u32; DUP_THRESH],
+    top: [Seq; DUP_THRESH],
     top_len: usize,
     words: Vec<Word>,
 }
 
 /// The segments of one word that a range covers.
-fn mask(word: u32, start: u32, end: u32) -> u64 {
+fn mask(word: Seq, start: Seq, end: Seq) -> u64 {
     let first = word * BITS;
     let from = start.saturating_sub(first).min(BITS);
     let to = end.saturating_sub(first).min(BITS);
-    low_bits(to) & !low_bits(from)
+    low_bits(to as u32) & !low_bits(from as u32)
 }
 
 impl Scoreboard {
@@ -149,45 +150,45 @@ impl Scoreboard {
     }
 
     /// Whether `seq` was retransmitted and the retransmission is in flight.
-    pub fn is_resent(&self, seq: u32) -> bool {
+    pub fn is_resent(&self, seq: Seq) -> bool {
         self.bit(seq, |word| word.resent)
     }
 
     /// Whether the class-0 copy of `seq` has left the network, or never was in it.
-    pub fn is_gone(&self, seq: u32) -> bool {
+    pub fn is_gone(&self, seq: Seq) -> bool {
         self.bit(seq, |word| word.gone)
     }
 
     /// Whether `seq` is presumed lost, and no copy of it is known to have arrived.
-    pub fn is_lost(&self, seq: u32) -> bool {
+    pub fn is_lost(&self, seq: Seq) -> bool {
         self.bit(seq, |word| word.lost)
     }
 
     /// Nothing at or above is presumed lost.
-    pub fn lost_edge(&self) -> u32 {
+    pub fn lost_edge(&self) -> Seq {
         self.lost_edge
     }
 
     /// Whether the receiver has reported `seq`.
-    pub fn is_sacked(&self, seq: u32) -> bool {
+    pub fn is_sacked(&self, seq: Seq) -> bool {
         self.bit(seq, |word| word.sacked)
     }
 
     #[inline]
-    fn bit(&self, seq: u32, pick: impl Fn(&Word) -> u64) -> bool {
+    fn bit(&self, seq: Seq, pick: impl Fn(&Word) -> u64) -> bool {
         seq < self.dirty_end && pick(&self.words[self.slot(seq / BITS)]) >> (seq % BITS) & 1 == 1
     }
 
     #[inline(always)]
-    fn slot(&self, word: u32) -> usize {
+    fn slot(&self, word: Seq) -> usize {
         word as usize & (self.words.len() - 1)
     }
 
     /// Makes room for bits below `end`.
     #[inline(always)]
-    fn reach(&mut self, end: u32) {
-        let room = (u64::from(self.una / BITS) + self.words.len() as u64) * u64::from(BITS);
-        if u64::from(end) + u64::from(BITS) > room {
+    fn reach(&mut self, end: Seq) {
+        let room = (self.una / BITS + self.words.len() as Seq) * BITS;
+        if end + BITS > room {
             self.grow(end);
         }
         self.dirty_end = self.dirty_end.max(end);
@@ -195,7 +196,7 @@ impl Scoreboard {
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, end: u32) {
+    fn grow(&mut self, end: Seq) {
         let first = self.una / BITS;
         let needed = (end.div_ceil(BITS).max(first + 1) - first) as usize + 1;
         if needed > self.words.len() {
@@ -212,7 +213,7 @@ impl Scoreboard {
 
     /// The cumulative acknowledgment moves to `to`.
     #[inline(always)]
-    pub fn advance(&mut self, to: u32) {
+    pub fn advance(&mut self, to: Seq) {
         if !self.is_clean() {
             self.forget_below(to);
         }
@@ -221,13 +222,13 @@ impl Scoreboard {
 
     /// As [`Scoreboard::advance`], of a scoreboard on which nothing is noted.
     #[inline(always)]
-    pub fn advance_clean(&mut self, to: u32) {
+    pub fn advance_clean(&mut self, to: Seq) {
         debug_assert!(self.is_clean(), "the scoreboard is not clean");
         self.una = to;
     }
 
     #[inline(never)]
-    fn forget_below(&mut self, to: u32) {
+    fn forget_below(&mut self, to: Seq) {
         let end = to.min(self.dirty_end);
         for word in self.una / BITS..end.div_ceil(BITS) {
             let range = mask(word, self.una, end);
@@ -256,7 +257,7 @@ impl Scoreboard {
     /// The receiver reports `block`. Where `class0` tells the next new class-0 segment, the report
     /// came in class 0 and shows that the class-0 copies below it have arrived, except where a copy
     /// from the tail may have been meant. Returns how many segments are newly reported.
-    pub fn sack(&mut self, block: SackBlock, class0: Option<u32>) -> u32 {
+    pub fn sack(&mut self, block: SackBlock, class0: Option<Seq>) -> u32 {
         let start = block.start.max(self.una);
         if start >= block.end {
             return 0;
@@ -287,7 +288,7 @@ impl Scoreboard {
 
     /// As `sack`, for a single segment: by far the most common report.
     #[inline]
-    fn sack_one(&mut self, seq: u32, class0: Option<u32>) -> bool {
+    fn sack_one(&mut self, seq: Seq, class0: Option<Seq>) -> bool {
         let slot = self.slot(seq / BITS);
         let bit = 1u64 << (seq % BITS);
         let bits = &mut self.words[slot];
@@ -323,7 +324,7 @@ impl Scoreboard {
 
     /// Class-0 segment `seq`, at or above the cumulative acknowledgment, caused an acknowledgment.
     /// Returns whether that is news.
-    pub fn arrived(&mut self, seq: u32) -> bool {
+    pub fn arrived(&mut self, seq: Seq) -> bool {
         self.reach(seq + 1);
         let bit = 1 << (seq % BITS);
         let before = self.gone;
@@ -332,7 +333,7 @@ impl Scoreboard {
     }
 
     /// The class-0 copies of `arrived` in `word` have left the network.
-    fn class0_arrived(&mut self, word: u32, arrived: u64) {
+    fn class0_arrived(&mut self, word: Seq, arrived: u64) {
         let slot = self.slot(word);
         let bits = &mut self.words[slot];
         self.pending -= (arrived & bits.lost & !bits.resent).count_ones();
@@ -344,8 +345,8 @@ impl Scoreboard {
         self.gone += arrived.count_ones();
         bits.gone |= arrived;
         while arrived != 0 {
-            let highest = BITS - 1 - arrived.leading_zeros();
-            if !self.rank(word * BITS + highest) {
+            let highest = u64::BITS - 1 - arrived.leading_zeros();
+            if !self.rank(word * BITS + Seq::from(highest)) {
                 break;
             }
             arrived &= low_bits(highest);
@@ -353,7 +354,7 @@ impl Scoreboard {
     }
 
     /// Enters `seq` among the highest arrivals; false where it is below them all.
-    fn rank(&mut self, seq: u32) -> bool {
+    fn rank(&mut self, seq: Seq) -> bool {
         if self.top_len == DUP_THRESH && seq < self.top[DUP_THRESH - 1] {
             return false;
         }
@@ -376,7 +377,7 @@ impl Scoreboard {
     }
 
     /// Marks lost every class-0 segment in flight below `end`. Returns whether one of them waits to be resent.
-    fn mark_lost_below(&mut self, end: u32) -> bool {
+    fn mark_lost_below(&mut self, end: Seq) -> bool {
         let start = self.lost_edge.max(self.una);
         if end <= start {
             return false;
@@ -408,7 +409,7 @@ impl Scoreboard {
     }
 
     /// All class-0 copies of `seq`, of which one or two are in flight, are lost: it waits to be resent.
-    pub fn lose(&mut self, seq: u32) {
+    pub fn lose(&mut self, seq: Seq) {
         self.reach(seq + 1);
         let bit = 1u64 << (seq % BITS);
         let slot = self.slot(seq / BITS);
@@ -433,7 +434,7 @@ impl Scoreboard {
     }
 
     /// `seq` was lost by a timeout, but its last copy was sent too lately for that.
-    pub fn keep_in_flight(&mut self, seq: u32, is_retransmission: bool) {
+    pub fn keep_in_flight(&mut self, seq: Seq, is_retransmission: bool) {
         let bit = 1u64 << (seq % BITS);
         let slot = self.slot(seq / BITS);
         let bits = &mut self.words[slot];
@@ -461,7 +462,7 @@ impl Scoreboard {
 
     /// The retransmission timer fired with segments below `nxt` outstanding: all of them that the
     /// receiver has not reported are lost. `forget_sacks` also forgets what it reported.
-    pub fn time_out(&mut self, nxt: u32, forget_sacks: bool) {
+    pub fn time_out(&mut self, nxt: Seq, forget_sacks: bool) {
         self.reach(nxt);
         for word in self.una / BITS..self.dirty_end.div_ceil(BITS) {
             let sent = mask(word, self.una, nxt);
@@ -508,20 +509,20 @@ impl Scoreboard {
     }
 
     /// The lowest segment below `end` for which `pick` has a bit, from `from` on.
-    fn first(&self, from: u32, end: u32, pick: impl Fn(&Word) -> u64) -> Option<u32> {
+    fn first(&self, from: Seq, end: Seq, pick: impl Fn(&Word) -> u64) -> Option<Seq> {
         let (from, end) = (from.max(self.una), end.min(self.dirty_end));
         if from >= end {
             return None;
         }
         (from / BITS..end.div_ceil(BITS)).find_map(|word| {
             let found = pick(&self.words[self.slot(word)]) & mask(word, from, end);
-            (found != 0).then(|| word * BITS + found.trailing_zeros())
+            (found != 0).then(|| word * BITS + Seq::from(found.trailing_zeros()))
         })
     }
 
     /// The lowest segment that is lost and not resent.
     #[inline]
-    pub fn next_lost(&mut self) -> Option<u32> {
+    pub fn next_lost(&mut self) -> Option<Seq> {
         if self.pending == 0 {
             return None;
         }
@@ -532,7 +533,7 @@ impl Scoreboard {
 
     /// RFC 6675 NextSeg rule 3: the lowest segment above every retransmission and below the highest
     /// arrival that the receiver does not have and that is not lost.
-    pub fn next_doubtful(&self) -> Option<u32> {
+    pub fn next_doubtful(&self) -> Option<Seq> {
         if self.top_len == 0 {
             return None;
         }
@@ -540,31 +541,31 @@ impl Scoreboard {
     }
 
     /// The highest segment below `end` that the receiver has not reported, unless it is on its way again.
-    pub fn highest_outstanding(&self, end: u32) -> Option<u32> {
+    pub fn highest_outstanding(&self, end: Seq) -> Option<Seq> {
         if end > self.dirty_end.max(self.una) {
             return Some(end - 1);
         }
         self.highest(end, |word| !word.sacked).filter(|&seq| !self.is_resent(seq))
     }
 
-    fn highest(&self, end: u32, pick: impl Fn(&Word) -> u64) -> Option<u32> {
+    fn highest(&self, end: Seq, pick: impl Fn(&Word) -> u64) -> Option<Seq> {
         if end <= self.una {
             return None;
         }
         (self.una / BITS..end.div_ceil(BITS)).rev().find_map(|word| {
             let found = pick(&self.words[self.slot(word)]) & mask(word, self.una, end);
-            (found != 0).then(|| word * BITS + (BITS - 1 - found.leading_zeros()))
+            (found != 0).then(|| word * BITS + (BITS - 1 - Seq::from(found.leading_zeros())))
         })
     }
 
     /// `seq` was retransmitted.
-    pub fn resend(&mut self, seq: u32) {
+    pub fn resend(&mut self, seq: Seq) {
         self.resent_end = self.resent_end.max(seq + 1);
         self.rescue(seq);
     }
 
     /// `seq` was retransmitted as RFC 6675's rescue, which says nothing about what lies below it.
-    pub fn rescue(&mut self, seq: u32) {
+    pub fn rescue(&mut self, seq: Seq) {
         self.reach(seq + 1);
         let bit = 1u64 << (seq % BITS);
         let slot = self.slot(seq / BITS);
@@ -577,7 +578,7 @@ impl Scoreboard {
     }
 
     /// `seq`, the next new segment, is not sent in class 0: the receiver has it.
-    pub fn skip(&mut self, seq: u32) {
+    pub fn skip(&mut self, seq: Seq) {
         self.reach(seq + 1);
         let bit = 1u64 << (seq % BITS);
         let slot = self.slot(seq / BITS);
@@ -588,7 +589,7 @@ impl Scoreboard {
     }
 
     /// `seq` was sent from the tail.
-    pub fn send_low(&mut self, seq: u32) {
+    pub fn send_low(&mut self, seq: Seq) {
         self.reach(seq + 1);
         let slot = self.slot(seq / BITS);
         self.words[slot].low |= 1 << (seq % BITS);
@@ -606,7 +607,7 @@ mod tests {
     use super::*;
     use sparelane_core::{Domain, Stream};
 
-    fn block(start: u32, end: u32) -> SackBlock {
+    fn block(start: Seq, end: Seq) -> SackBlock {
         SackBlock { start, end }
     }
 
@@ -706,17 +707,17 @@ mod tests {
         let mut rng = Stream::new(7, Domain::Test, 0);
         for _ in 0..200 {
             let mut board = Scoreboard::new();
-            let (mut una, mut nxt) = (0u32, 20u32);
+            let (mut una, mut nxt) = (0, 20);
             for _ in 0..300 {
-                let at = una + rng.below(u64::from(nxt - una) + 1) as u32;
+                let at = una + rng.below(nxt - una + 1);
                 match rng.below(9) {
-                    0 => nxt += 1 + rng.below(90) as u32,
+                    0 => nxt += 1 + rng.below(90),
                     1 => {
                         una = at;
                         board.advance(una);
                     }
-                    2 => _ = board.sack(block(at, at + 1 + rng.below(70) as u32), None),
-                    3 => _ = board.sack(block(at, (at + 1 + rng.below(70) as u32).min(nxt)), Some(nxt)),
+                    2 => _ = board.sack(block(at, at + 1 + rng.below(70)), None),
+                    3 => _ = board.sack(block(at, (at + 1 + rng.below(70)).min(nxt)), Some(nxt)),
                     4 => _ = board.detect_losses(),
                     5 => {
                         if let Some(seq) = board.next_lost() {
@@ -724,7 +725,7 @@ mod tests {
                         }
                     }
                     6 if at < nxt => _ = board.arrived(at),
-                    7 => board.send_low(nxt + rng.below(100) as u32),
+                    7 => board.send_low(nxt + rng.below(100)),
                     _ if rng.below(20) == 0 => board.time_out(nxt, rng.below(2) == 0),
                     _ => {}
                 }
@@ -732,7 +733,7 @@ mod tests {
                 board.recount();
                 let recounted = (board.sacked, board.gone, board.lost, board.pending, board.resent, board.skipped);
                 assert_eq!(counted, recounted);
-                assert!(board.pipe(nxt - una) <= 2 * (nxt - una));
+                assert!(u64::from(board.pipe((nxt - una) as u32)) <= 2 * (nxt - una));
             }
         }
     }

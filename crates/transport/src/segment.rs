@@ -3,13 +3,15 @@
 //! Sequence numbers count segments, not bytes: a write is cut into full segments and a last one that
 //! may be short, and segments are never cut again. Window accounting is per segment too, as in Linux.
 
+use sparelane_core::Seq;
+
 /// A run of segments, `start` inclusive and `end` exclusive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlock {
     /// First segment.
-    pub start: u32,
+    pub start: Seq,
     /// One past the last segment.
-    pub end: u32,
+    pub end: Seq,
 }
 
 /// The most SACK blocks that an acknowledgment carries (RFC 2018 section 3).
@@ -28,7 +30,7 @@ pub enum Transmit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Its number, from 0.
-    pub seq: u32,
+    pub seq: Seq,
     /// Payload bytes.
     pub payload_bytes: u32,
     /// Priority class, 0 the highest.
@@ -43,7 +45,7 @@ pub struct Segment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
     /// The first segment.
-    pub first: u32,
+    pub first: Seq,
     /// How many there are, at least one.
     pub segments: u32,
     /// Payload bytes of each but the last.
@@ -64,9 +66,9 @@ pub struct Chunk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckSegment {
     /// The next segment that the receiver expects.
-    pub cumulative: u32,
+    pub cumulative: Seq,
     /// The segment whose arrival caused this acknowledgment.
-    pub trigger: u32,
+    pub trigger: Seq,
     /// Whether that arrival was a retransmission.
     pub trigger_retransmitted: bool,
     /// The class that it travels in: that of the segment that caused it.
@@ -77,7 +79,7 @@ pub struct AckSegment {
 
 impl AckSegment {
     /// In class 0, caused by a segment that came for the first time, with nothing else to say.
-    pub const fn plain(cumulative: u32, trigger: u32) -> AckSegment {
+    pub const fn plain(cumulative: Seq, trigger: Seq) -> AckSegment {
         AckSegment { cumulative, trigger, trigger_retransmitted: false, class: 0, ecn_echo: false }
     }
 }

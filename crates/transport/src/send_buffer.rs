@@ -1,16 +1,17 @@
 //! The send buffer: writes cut into segments, sent from the head and, in RC3, from the tail.
 
+use sparelane_core::Seq;
 use std::collections::VecDeque;
 
 /// One write of the application.
 #[derive(Clone, Copy, Debug)]
 struct Write {
-    first: u32,
-    end: u32,
+    first: Seq,
+    end: Seq,
     /// Payload bytes of the last segment.
     last_bytes: u32,
     /// Segments from here to `end` were sent from the tail.
-    tail: u32,
+    tail: Seq,
 }
 
 /// What one connection has to send.
@@ -20,13 +21,15 @@ pub struct SendBuffer {
     /// Bytes that the application still holds, because the buffer is full.
     unwritten_bytes: u64,
     mss_bytes: u32,
-    end: u32,
+    end: Seq,
     /// The end of the oldest write, and of its full segments.
-    first_end: u32,
-    full_until: u32,
+    first_end: Seq,
+    full_until: Seq,
     /// The oldest write. Its tail is kept here, and is older in `writes`.
     oldest: Write,
-    limit_segments: u32,
+    limit_segments: Seq,
+    /// Older writes than that which has this segment have no tail left.
+    tails_sent_below: Seq,
     writes: VecDeque<Write>,
 }
 
@@ -34,27 +37,30 @@ pub struct SendBuffer {
 const NOTHING: Write = Write { first: 0, end: 0, last_bytes: 0, tail: 0 };
 
 /// The segment count that stands for a stream without end.
-const ENDLESS: u32 = u32::MAX;
+const ENDLESS: Seq = Seq::MAX;
 
 impl SendBuffer {
     /// An empty buffer for segments of `mss_bytes`, of `limit_bytes` if given.
     pub fn new(mss_bytes: u64, limit_bytes: Option<u64>) -> SendBuffer {
-        let limit = limit_bytes.map_or(u64::from(u32::MAX), |bytes| (bytes / mss_bytes).max(1));
         SendBuffer {
             writes: VecDeque::new(),
             mss_bytes: mss_bytes as u32,
             end: 0,
             unwritten_bytes: 0,
-            limit_segments: u32::try_from(limit).unwrap_or(u32::MAX),
+            limit_segments: limit_bytes.map_or(Seq::MAX, |bytes| (bytes / mss_bytes).max(1)),
+            tails_sent_below: 0,
             first_end: 0,
             full_until: 0,
             oldest: NOTHING,
         }
     }
 
-    /// The application sends `bytes`, while everything below `una` is acknowledged.
-    pub fn write(&mut self, bytes: u64, una: u32) {
-        self.unwritten_bytes += bytes;
+    /// The application sends `bytes`, while everything below `una` is acknowledged. Nothing follows a stream without end.
+    pub fn write(&mut self, bytes: u64, una: Seq) {
+        if self.end == ENDLESS {
+            return;
+        }
+        self.unwritten_bytes = self.unwritten_bytes.saturating_add(bytes);
         self.refill(una);
     }
 
@@ -73,20 +79,20 @@ impl SendBuffer {
         let first = self.writes.front();
         self.first_end = first.map_or(self.end, |write| write.end);
         let is_short = first.is_some_and(|write| write.last_bytes < self.mss_bytes);
-        self.full_until = self.first_end - u32::from(is_short);
+        self.full_until = self.first_end - Seq::from(is_short);
         self.oldest = first.copied().unwrap_or(NOTHING);
     }
 
     /// Everything below `una` is acknowledged: drops finished writes and fills the free space.
     #[inline(always)]
-    pub fn acknowledge(&mut self, una: u32) {
+    pub fn acknowledge(&mut self, una: Seq) {
         if una >= self.first_end || self.unwritten_bytes > 0 {
             self.drop_acknowledged(una);
         }
     }
 
     #[inline(never)]
-    fn drop_acknowledged(&mut self, una: u32) {
+    fn drop_acknowledged(&mut self, una: Seq) {
         while self.writes.front().is_some_and(|write| write.end <= una) {
             self.writes.pop_front();
         }
@@ -95,21 +101,16 @@ impl SendBuffer {
     }
 
     /// Writes as much as fits, once a third of the buffer is free (as Linux wakes its writers).
-    fn refill(&mut self, una: u32) {
+    fn refill(&mut self, una: Seq) {
         let free = self.limit_segments.saturating_sub(self.end - una);
         if free < self.limit_segments.div_ceil(3) || self.unwritten_bytes == 0 {
             return;
         }
         let mss = u64::from(self.mss_bytes);
-        // Segment numbers end below `ENDLESS`.
-        let room = free.min((ENDLESS - 1).saturating_sub(self.end));
-        if room == 0 {
-            return;
-        }
-        let bytes = self.unwritten_bytes.min(u64::from(room) * mss);
-        let segments = bytes.div_ceil(mss) as u32;
+        let bytes = self.unwritten_bytes.min(free.saturating_mul(mss));
+        let segments = bytes.div_ceil(mss);
         let (first, end) = (self.end, self.end + segments);
-        let last_bytes = (bytes - u64::from(segments - 1) * mss) as u32;
+        let last_bytes = (bytes - (segments - 1) * mss) as u32;
         self.writes.push_back(Write { first, end, last_bytes, tail: end });
         self.end = end;
         self.unwritten_bytes -= bytes;
@@ -118,13 +119,13 @@ impl SendBuffer {
 
     /// One past the last segment written.
     #[inline(always)]
-    pub fn end(&self) -> u32 {
+    pub fn end(&self) -> Seq {
         self.end
     }
 
     /// Whether everything that the application sent is below `una`.
     #[inline(always)]
-    pub fn is_acknowledged(&self, una: u32) -> bool {
+    pub fn is_acknowledged(&self, una: Seq) -> bool {
         una == self.end && self.unwritten_bytes == 0
     }
 
@@ -135,12 +136,12 @@ impl SendBuffer {
 
     /// Payload bytes of segment `seq`.
     #[inline(always)]
-    pub fn payload_bytes(&self, seq: u32) -> u32 {
+    pub fn payload_bytes(&self, seq: Seq) -> u32 {
         if seq < self.full_until { self.mss_bytes } else { self.payload_bytes_of(seq) }
     }
 
     #[inline(never)]
-    fn payload_bytes_of(&self, seq: u32) -> u32 {
+    fn payload_bytes_of(&self, seq: Seq) -> u32 {
         match self.write_of(seq) {
             Some(write) if seq + 1 == write.end => write.last_bytes,
             _ => self.mss_bytes,
@@ -148,40 +149,42 @@ impl SendBuffer {
     }
 
     /// One past the last segment of the write that `seq` belongs to.
-    pub fn end_of_write(&self, seq: u32) -> u32 {
+    pub fn end_of_write(&self, seq: Seq) -> Seq {
         self.write_of(seq).map_or(self.end, |write| write.end)
     }
 
     /// The first segment of the write that `seq` belongs to.
-    pub fn start_of_write(&self, seq: u32) -> u32 {
+    pub fn start_of_write(&self, seq: Seq) -> Seq {
         self.write_of(seq).map_or(0, |write| write.first)
     }
 
-    fn write_of(&self, seq: u32) -> Option<&Write> {
+    fn write_of(&self, seq: Seq) -> Option<&Write> {
         self.writes.get(self.writes.partition_point(|write| write.end <= seq))
     }
 
     /// The next segment from the tail that neither loop has sent, where the head has sent all below
     /// `nxt`, with the number of its write's segments sent from the tail before it. Older writes first.
     #[inline(always)]
-    pub fn next_tail(&self, nxt: u32) -> Option<(u32, u32)> {
+    pub fn next_tail(&self, nxt: Seq) -> Option<(Seq, u32)> {
         let oldest = self.oldest;
         if oldest.tail > oldest.first.max(nxt) && oldest.end != ENDLESS {
-            return Some((oldest.tail - 1, oldest.end - oldest.tail));
+            return Some((oldest.tail - 1, (oldest.end - oldest.tail) as u32));
         }
         if self.writes.len() < 2 { None } else { self.next_tail_of_any(nxt) }
     }
 
     #[inline(never)]
-    fn next_tail_of_any(&self, nxt: u32) -> Option<(u32, u32)> {
-        let mut later = self.writes.iter().skip(1);
+    fn next_tail_of_any(&self, nxt: Seq) -> Option<(Seq, u32)> {
+        // What the head has passed has no tail left, nor has what came before the write whose tail was sent last.
+        let passed = self.writes.partition_point(|write| write.end <= nxt.max(self.tails_sent_below));
+        let mut later = self.writes.iter().skip(passed.max(1));
         let write = later.find(|write| write.end != ENDLESS && write.tail > write.first.max(nxt))?;
-        Some((write.tail - 1, write.end - write.tail))
+        Some((write.tail - 1, (write.end - write.tail) as u32))
     }
 
     /// `seq` was sent from the tail of its write.
     #[inline(always)]
-    pub fn sent_from_tail(&mut self, seq: u32) {
+    pub fn sent_from_tail(&mut self, seq: Seq) {
         if seq < self.oldest.end {
             self.oldest.tail = seq;
         } else {
@@ -190,9 +193,11 @@ impl SendBuffer {
     }
 
     #[inline(never)]
-    fn sent_from_later_tail(&mut self, seq: u32) {
-        if let Some(write) = self.writes.iter_mut().find(|write| seq < write.end) {
+    fn sent_from_later_tail(&mut self, seq: Seq) {
+        let place = self.writes.partition_point(|write| write.end <= seq);
+        if let Some(write) = self.writes.get_mut(place) {
             write.tail = seq;
+            self.tails_sent_below = write.first;
         }
     }
 }
@@ -248,19 +253,32 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_segment_numbers_can_count_is_not_taken() {
+    fn a_write_may_have_more_segments_than_32_bits_count() {
         let mut buffer = SendBuffer::new(1000, None);
-        buffer.write(5_000_000_000_000, 0);
-        assert_eq!((buffer.end(), buffer.is_blocked()), (u32::MAX - 1, true));
-        assert_eq!(buffer.payload_bytes(u32::MAX - 2), 1000);
-        buffer.write(1, 0);
-        assert_eq!(buffer.end(), u32::MAX - 1);
+        buffer.write(5_000_000_000_500, 0);
+        assert_eq!((buffer.end(), buffer.is_blocked()), (5_000_000_001, false));
+        assert_eq!([4_999_999_999, 5_000_000_000].map(|seq| buffer.payload_bytes(seq)), [1000, 500]);
+    }
+
+    #[test]
+    fn later_tails_are_found_in_turn_whatever_the_head_has_sent() {
+        let mut buffer = SendBuffer::new(1000, None);
+        (0..4).for_each(|_| buffer.write(3_000, 0));
+        let mut take = |nxt| {
+            let (seq, before) = buffer.next_tail(nxt)?;
+            buffer.sent_from_tail(seq);
+            Some((seq, before))
+        };
+        let (first, head_passes_two) = ([take(0), take(0), take(0), take(0)], [take(7), take(7), take(7)]);
+        assert_eq!(first, [Some((2, 0)), Some((1, 1)), Some((0, 2)), Some((5, 0))]);
+        assert_eq!(head_passes_two, [Some((8, 0)), Some((7, 1)), Some((11, 0))]);
     }
 
     #[test]
     fn a_stream_without_end_has_no_tail() {
         let mut buffer = SendBuffer::new(1000, None);
         buffer.write_without_end();
-        assert_eq!((buffer.next_tail(0), buffer.payload_bytes(1 << 30)), (None, 1000));
+        buffer.write(500, 0);
+        assert_eq!((buffer.next_tail(0), buffer.payload_bytes(1 << 40), buffer.is_blocked()), (None, 1000, false));
     }
 }

@@ -33,7 +33,7 @@ use reduction::Reduction;
 use resends::Resends;
 use scheduler::Scheduler;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Phase, Received};
-use sparelane_core::{Dur, Rate, Stream, Time};
+use sparelane_core::{Dur, Rate, Seq, Stream, Time};
 use std::sync::Arc;
 
 /// Where the connection stands.
@@ -62,11 +62,11 @@ pub struct SenderCounts {
 #[repr(C, align(64))]
 pub struct Sender {
     /// The first segment that is not acknowledged in sequence.
-    una: u32,
+    una: Seq,
     /// The next segment that class 0 has not sent.
-    nxt: u32,
+    nxt: Seq,
     /// While `sends_plainly`: class 0 may send below.
-    open_until: u32,
+    open_until: Seq,
     /// `limits.cwnd_bytes` in whole segments.
     cwnd_segments: u32,
     receive_window_segments: u32,
@@ -115,7 +115,7 @@ pub struct Sender {
     /// When the last paced segment was due.
     last_due: Time,
     /// An episode of recovery ends when everything below is acknowledged.
-    recover: u32,
+    recover: Seq,
     dup_acks: u32,
     /// NewReno's inflation of the window, segments (RFC 6582).
     inflation: i64,
@@ -126,9 +126,9 @@ pub struct Sender {
     /// This episode cut the window; it does not where a mark or a full interface had done so.
     cut: bool,
     /// `una` when the retransmission timer last fired.
-    una_at_timeout: u32,
+    una_at_timeout: Seq,
     /// `nxt` when congestion was last answered: it is answered again once more than that is acknowledged.
-    answered_at: Option<u32>,
+    answered_at: Option<Seq>,
     last_blocks: [SackBlock; MAX_SACK_BLOCKS],
     opened_at: Time,
     /// What the routers allowed, as the packet says that comes in next.
@@ -279,7 +279,15 @@ impl Sender {
     #[inline(always)]
     pub fn is_done(&self) -> bool {
         self.buffer.is_acknowledged(self.una)
-            || (self.uses_tail && self.board.sacked() == self.buffer.end() - self.una && !self.buffer.is_blocked())
+            || (self.uses_tail
+                && Seq::from(self.board.sacked()) == self.buffer.end() - self.una
+                && !self.buffer.is_blocked())
+    }
+
+    /// The first segment that is not acknowledged in sequence.
+    #[inline(always)]
+    pub fn acknowledged(&self) -> Seq {
+        self.una
     }
 
     /// Totals so far.
@@ -299,7 +307,7 @@ impl Sender {
 
     /// Class-0 bytes in flight, counted in full segments.
     pub fn in_flight_bytes(&self) -> u64 {
-        u64::from(self.board.pipe(self.nxt - self.una)) * self.mss_bytes
+        u64::from(self.pipe()) * self.mss_bytes
     }
 
     /// The earliest time at which [`handle_timer`](Self::handle_timer) wants to be called.
@@ -308,16 +316,28 @@ impl Sender {
         self.rto_deadline.min(self.pace_at).min(self.alarm_at)
     }
 
+    /// Segments between the cumulative acknowledgment and the next new one.
+    #[inline(always)]
+    fn outstanding(&self) -> u32 {
+        (self.nxt - self.una) as u32
+    }
+
+    /// RFC 6675's pipe: segments of class 0 in flight.
+    #[inline(always)]
+    fn pipe(&self) -> u32 {
+        self.board.pipe(self.outstanding())
+    }
+
     /// Segments sent in class 0 and not cumulatively acknowledged.
     #[inline(always)]
     fn flight(&self) -> u32 {
-        self.nxt - self.una - self.board.skipped()
+        self.outstanding() - self.board.skipped()
     }
 
     /// Segments sent in class 0 that are not known to have left the network by arriving.
     #[inline(always)]
     fn missing(&self) -> u32 {
-        self.nxt - self.una - self.board.gone()
+        self.outstanding() - self.board.gone()
     }
 
     /// The rate to ask the routers for in every packet, where the controller works with explicit rates.
@@ -381,32 +401,32 @@ impl Sender {
     /// An acknowledgment arrived, with its SACK blocks.
     pub fn handle_ack(&mut self, now: Time, ack: AckSegment, blocks: &[SackBlock]) {
         let is_plain = blocks.is_empty() && ack == AckSegment::plain(ack.cumulative, ack.trigger);
-        if !is_plain || !self.handle_plain_ack(now, ack.cumulative, ack.trigger) {
+        if !is_plain || !self.handle_plain_ack(now, ack.cumulative as u32, ack.trigger as u32) {
             self.handle_any_ack(now, ack, blocks);
         }
     }
 
-    /// As `handle_ack`, of an [`AckSegment::plain`], where that is all there is: in sequence, with nothing lost before or
-    /// after. Otherwise does nothing and returns false.
+    /// As `handle_ack`, of an [`AckSegment::plain`] with these low bits of its numbers, where that is all there is: in sequence,
+    /// with nothing lost before or after. Otherwise does nothing and returns false.
     #[inline(always)]
     pub fn handle_plain_ack(&mut self, now: Time, cumulative: u32, trigger: u32) -> bool {
-        let outstanding = self.nxt - self.una;
-        let progresses = cumulative.wrapping_sub(self.una).wrapping_sub(1) < outstanding;
-        if !self.plain || !progresses || trigger.wrapping_sub(self.una) >= outstanding {
+        let (outstanding, una) = (self.outstanding(), self.una as u32);
+        let acked = cumulative.wrapping_sub(una);
+        if !self.plain || acked.wrapping_sub(1) >= outstanding || trigger.wrapping_sub(una) >= outstanding {
             return false;
         }
-        let rtt = now - self.sending_time(trigger);
+        let rtt = now - self.sending_time(Seq::from(trigger));
         let rto = self.rtt.sample(rtt);
-        let acked_bytes = u64::from(cumulative - self.una) * self.mss_bytes;
-        self.una = cumulative;
-        self.board.advance_clean(cumulative);
-        self.buffer.acknowledge(cumulative);
+        let acked_bytes = u64::from(acked) * self.mss_bytes;
+        self.una += Seq::from(acked);
+        self.board.advance_clean(self.una);
+        self.buffer.acknowledge(self.una);
         self.rto_deadline = if self.nxt == self.una { Time::NEVER } else { now + rto };
         let news = Ack {
             acked_bytes,
             delivered_bytes: acked_bytes,
             rtt: Some(rtt),
-            in_flight_bytes: u64::from(self.nxt - self.una) * self.mss_bytes,
+            in_flight_bytes: u64::from(self.outstanding()) * self.mss_bytes,
             cwnd_limited: self.cwnd_limited,
             phase: Phase::Open,
             ecn_echo: false,
@@ -424,7 +444,7 @@ impl Sender {
 
     /// When segment `seq`, which is outstanding, was sent.
     #[inline(always)]
-    fn sending_time(&self, seq: u32) -> Time {
+    fn sending_time(&self, seq: Seq) -> Time {
         self.sent_at[seq as usize & (self.sent_at.len() - 1)]
     }
 
@@ -529,7 +549,7 @@ impl Sender {
 
     /// When segment `seq` was sent again, if it is outstanding and was. An answer within less than the least round trip is that of
     /// an earlier copy, as in RFC 8985 section 6.2.
-    fn resending_time(&self, now: Time, seq: u32) -> Option<Time> {
+    fn resending_time(&self, now: Time, seq: Seq) -> Option<Time> {
         let outstanding = seq.wrapping_sub(self.una) < self.nxt - self.una;
         let at = self.resends.last_of(seq).filter(|_| outstanding)?;
         self.rtt.min_rtt().is_none_or(|min_rtt| now.saturating_since(at) >= min_rtt).then_some(at)
@@ -546,7 +566,7 @@ impl Sender {
     }
 
     /// One past the last segment that either end has sent.
-    fn sent_end(&self) -> u32 {
+    fn sent_end(&self) -> Seq {
         if self.uses_tail { self.buffer.end() } else { self.nxt }
     }
 
@@ -562,7 +582,7 @@ impl Sender {
     }
 
     /// The cumulative acknowledgment moves on.
-    fn advance(&mut self, now: Time, to: u32) {
+    fn advance(&mut self, now: Time, to: Seq) {
         self.board.advance(to);
         self.una = to;
         self.dup_acks = 0;
@@ -579,7 +599,7 @@ impl Sender {
     }
 
     /// RC3: everything below `to` is known to have arrived, and nothing of class 0 is left in the network to say so.
-    fn pass(&mut self, to: u32) {
+    fn pass(&mut self, to: Seq) {
         self.board.advance(to);
         self.una = to;
         self.buffer.acknowledge(to);
@@ -594,7 +614,7 @@ impl Sender {
     }
 
     /// Enters `blocks` on the scoreboard, less what the last acknowledgment already said.
-    fn take_blocks(&mut self, blocks: &[SackBlock], class0: Option<u32>) {
+    fn take_blocks(&mut self, blocks: &[SackBlock], class0: Option<Seq>) {
         for (at, &block) in blocks.iter().enumerate() {
             // Unchanged blocks stay in place, or move down by one when a new one comes first.
             if block != self.last_blocks[at] && block != self.last_blocks[at.saturating_sub(1)] {
@@ -606,7 +626,7 @@ impl Sender {
         }
     }
 
-    fn take_block(&mut self, mut block: SackBlock, class0: Option<u32>) {
+    fn take_block(&mut self, mut block: SackBlock, class0: Option<Seq>) {
         block.end = block.end.min(self.sent_end());
         // The usual news: the block that grew last has grown on, upwards or, from the tail, downwards.
         let last = self.last_blocks[0];
@@ -673,12 +693,12 @@ impl Sender {
         if self.reduction.is_some() {
             return;
         }
-        let room = self.cwnd_segments.saturating_sub(self.board.pipe(self.nxt - self.una));
-        let until = u64::from(self.nxt) + u64::from(room);
-        let window_end = u64::from(self.una) + u64::from(self.receive_window_segments);
+        let room = self.cwnd_segments.saturating_sub(self.pipe());
+        let until = self.nxt + Seq::from(room);
+        let window_end = self.una + Seq::from(self.receive_window_segments);
         // At the end of the data, or of the receiver's window, there are further rules.
-        if !self.board.waiting_to_be_resent() && until < window_end.min(u64::from(self.buffer.end())) {
-            self.open_until = until as u32;
+        if !self.board.waiting_to_be_resent() && until < window_end.min(self.buffer.end()) {
+            self.open_until = until;
             self.sends_plainly = true;
         }
     }
@@ -692,6 +712,6 @@ impl Sender {
             self.cwnd_segments = u32::try_from(self.limits.cwnd_bytes / mss_bytes).unwrap_or(u32::MAX);
         }
         let window = self.cwnd_segments.min(self.receive_window_segments);
-        self.open_until = self.una.saturating_add(window).min(self.buffer.end());
+        self.open_until = (self.una + Seq::from(window)).min(self.buffer.end());
     }
 }

@@ -1,7 +1,7 @@
 //! Receive offload: segments on their way to TCP become chunks.
 
 use super::{HostSpec, Stamps};
-use sparelane_core::{Dur, Time};
+use sparelane_core::{Dur, Seq, Time};
 use sparelane_transport::{Chunk, Ecn, Segment, TransportConfig};
 
 /// Receive offload (LRO) for one flow: consecutive segments of one class become one chunk.
@@ -72,7 +72,7 @@ impl Offload {
         };
         let splits_at_marks = self.splits_at_marks;
         let continues = |old: &Chunk| {
-            old.first + old.segments == fresh.first
+            old.first + Seq::from(old.segments) == fresh.first
                 && old.class == fresh.class
                 && !(splits_at_marks && old.marked != marked)
         };
@@ -124,14 +124,15 @@ mod tests {
         of(&config).expect("chunks of three")
     }
 
-    fn segment(seq: u32, class: u8) -> Segment {
+    fn segment(seq: u64, class: u8) -> Segment {
         Segment { seq, payload_bytes: 1000, class, retransmission: false, window_reduced: false }
     }
 
     /// First segment and length of what each of these hands over.
-    fn handed_over(segments: &[(u32, u8)]) -> Vec<(u32, u32)> {
+    fn handed_over(segments: &[(u32, u8)]) -> Vec<(u64, u32)> {
         let mut offload = offload();
-        let taken = segments.iter().flat_map(|&(seq, class)| offload.take(Time::ZERO, segment(seq, class), false, seq));
+        let taken =
+            segments.iter().flat_map(|&(seq, class)| offload.take(Time::ZERO, segment(seq.into(), class), false, seq));
         taken.flatten().map(|Received { chunk, .. }| (chunk.first, chunk.segments)).collect()
     }
 

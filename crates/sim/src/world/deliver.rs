@@ -8,7 +8,7 @@ use crate::fabric::Fabric;
 use crate::packet::{Flags, NO_BLOCKS, Packet};
 use crate::physics::PhysicsViolation;
 use crate::rate_header::decode_rate;
-use sparelane_core::Time;
+use sparelane_core::{Time, widen};
 use sparelane_transport::{AckSegment, Segment};
 
 impl<F: Fabric> World<F> {
@@ -85,7 +85,7 @@ impl<F: Fabric> World<F> {
             flow.echoed_rate = packet.trigger();
         }
         let segment = Segment {
-            seq: packet.seq(),
+            seq: widen(packet.seq(), flow.receiver.next_expected()),
             payload_bytes,
             class: packet.class() - flow.base_class,
             retransmission: packet.flags().has(Flags::RETRANSMISSION),
@@ -105,9 +105,9 @@ impl<F: Fabric> World<F> {
         let flow = &mut self.flows[slot as usize];
         let cumulative = flow.receiver.next_expected();
         if cumulative >= flow.segments && flow.finish == Time::NEVER {
-            return self.reach(slot, Some(AckSegment::plain(cumulative, trigger)));
+            return self.reach(slot, Some(AckSegment::plain(cumulative, widen(trigger, cumulative))));
         }
-        let packet = flow.plain_ack(slot, cumulative, trigger);
+        let packet = flow.plain_ack(slot, cumulative as u32, trigger);
         self.inject(packet);
         Ok(())
     }
@@ -171,9 +171,10 @@ impl<F: Fabric> World<F> {
     #[inline(always)]
     fn deliver_any_ack(&mut self, packet: Packet) {
         let flow = &mut self.flows[packet.flow() as usize];
+        let acknowledged = flow.sender.acknowledged();
         let ack = AckSegment {
-            cumulative: packet.seq(),
-            trigger: packet.trigger(),
+            cumulative: widen(packet.seq(), acknowledged),
+            trigger: widen(packet.trigger(), acknowledged),
             trigger_retransmitted: packet.flags().has(Flags::RETRANSMISSION),
             class: packet.class() - flow.base_class,
             ecn_echo: packet.flags().has(Flags::ECN_ANSWER),

@@ -29,7 +29,7 @@ struct Diary {
     /// When each segment was sent, by number.
     sent: Vec<Time>,
     /// When each acknowledgment came, of which segment, and when that had arrived, as it says.
-    heard: Vec<(Time, u32, Time)>,
+    heard: Vec<(Time, u64, Time)>,
     delays: Vec<Dur>,
 }
 

@@ -12,7 +12,7 @@ use crate::records::CLASSES;
 use crate::timers::{Entry, Side};
 use sparelane_cc::CongestionControl;
 use sparelane_cc::registry::Blueprint;
-use sparelane_core::{Domain, Dur, Stream, Time};
+use sparelane_core::{Domain, Dur, Seq, Stream, Time};
 use sparelane_transport::{Ecn, Receiver, Sender, TransportConfig};
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -95,13 +95,13 @@ impl<F: Fabric> World<F> {
         };
         let mss_bytes = transport.mss_bytes;
         let at_once = application.as_ref().map_or(spec.size_bytes, |application| Some(application.first_bytes()));
-        let segments = at_once.map_or(u32::MAX, |bytes| {
+        let segments = at_once.map_or(Seq::MAX, |bytes| {
             let segments = bytes.div_ceil(mss_bytes);
             assert!(
                 segments <= MAX_FLOW_SEGMENTS,
                 "a flow of {segments} segments; at most {MAX_FLOW_SEGMENTS} have numbers"
             );
-            segments as u32
+            segments
         });
         let at_once = at_once.map(|bytes| self.ideal(&there, &back, bytes, &transport));
         let mut ideal = spec.size_bytes.and(at_once);

@@ -13,7 +13,7 @@
 use super::Sender;
 use crate::config::HEADER_BYTES;
 use crate::segment::Segment;
-use sparelane_core::Dur;
+use sparelane_core::{Dur, Seq};
 
 /// A paced chunk has no more than its pace sends in this time,
 const PACED_CHUNK: Dur = Dur::from_ms(1);
@@ -27,12 +27,12 @@ pub(super) struct Batch {
     /// Segments of a full chunk; 1 sends segment by segment.
     pub(super) size: u32,
     /// New segments below are of a chunk that has begun.
-    until: u32,
+    until: Seq,
     /// The end of the chunk that may begin next.
-    next_until: u32,
+    next_until: Seq,
     /// What is still to go of a chunk from the tail, and its class.
-    low: u32,
-    low_end: u32,
+    low: Seq,
+    low_end: Seq,
     low_class: u8,
 }
 
@@ -40,8 +40,8 @@ pub(super) struct Batch {
 /// one included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tail {
-    pub(super) first: u32,
-    pub(super) end: u32,
+    pub(super) first: Seq,
+    pub(super) end: Seq,
     pub(super) sent_in_write: u32,
 }
 
@@ -51,12 +51,12 @@ impl Batch {
     }
 
     /// Whether new segment `seq` belongs to a chunk that has begun.
-    pub(super) fn has_begun(&self, seq: u32) -> bool {
+    pub(super) fn has_begun(&self, seq: Seq) -> bool {
         seq < self.until
     }
 
     /// New segment `seq` is sent.
-    pub(super) fn sent(&mut self, seq: u32) {
+    pub(super) fn sent(&mut self, seq: Seq) {
         if seq >= self.until {
             self.until = self.next_until;
         }
@@ -75,20 +75,20 @@ impl Batch {
 
 impl Sender {
     /// Whether the head may send `seq`: again, in a chunk that has begun, or as the first of one that has room.
-    pub(super) fn has_room_for_chunk(&mut self, seq: u32) -> bool {
+    pub(super) fn has_room_for_chunk(&mut self, seq: Seq) -> bool {
         if seq < self.nxt || self.batch.has_begun(seq) {
             return true;
         }
         let in_flight = self.counted_segments();
         let window = u64::from(self.cwnd_segments) + self.allowance_segments();
-        let receive_room = u64::from(self.receive_window_segments - (seq - self.una));
+        let receive_room = u64::from(self.receive_window_segments) - (seq - self.una);
         let room = window.saturating_sub(in_flight).min(receive_room);
         let most = self.batch.size.min(self.cwnd_segments / 3).min(self.most_paced()).max(1);
-        let chunk = self.buffer.end_of_write(seq).min(seq.saturating_add(most)) - seq;
-        let chunk = if room >= u64::from(chunk) {
+        let chunk = self.buffer.end_of_write(seq).min(seq + Seq::from(most)) - seq;
+        let chunk = if room >= chunk {
             chunk
         } else if in_flight == 0 {
-            room.max(1) as u32
+            room.max(1)
         } else {
             return false;
         };
@@ -119,9 +119,9 @@ impl Sender {
     }
 
     /// The chunk that ends with `last`, the next segment from the tail of its write.
-    pub(super) fn tail_chunk(&self, last: u32, sent_in_write: u32) -> Tail {
-        let first = (last + 1).saturating_sub(self.batch.size);
+    pub(super) fn tail_chunk(&self, last: Seq, sent_in_write: u32) -> Tail {
+        let first = (last + 1).saturating_sub(Seq::from(self.batch.size));
         let first = first.max(self.nxt).max(self.buffer.start_of_write(last));
-        Tail { first, end: last + 1, sent_in_write: sent_in_write + (last - first) }
+        Tail { first, end: last + 1, sent_in_write: sent_in_write + (last - first) as u32 }
     }
 }

@@ -15,13 +15,13 @@ impl Sender {
         self.phase == Phase::Open && self.answered_at.is_none_or(|at| self.una > at)
     }
 
-    /// What the controller is told was in flight when it is to reduce its window, bytes, where `outstanding` segments are sent
-    /// and not acknowledged in sequence and `pipe` are in flight as loss recovery counts them.
-    pub(super) fn flight_for_cut(&self, outstanding: u32, pipe: u32) -> u64 {
+    /// What the controller is told was in flight when it is to reduce its window, bytes, where `outstanding` segments count as
+    /// sent and not acknowledged in sequence.
+    pub(super) fn flight_for_cut(&self, outstanding: u32) -> u64 {
         let segments = match self.config.flight_size {
             FlightSize::Clipped => outstanding.min(self.cwnd_segments),
             FlightSize::Window => return self.limits.cwnd_bytes,
-            FlightSize::Pipe => pipe,
+            FlightSize::Pipe => self.pipe(),
             FlightSize::Outstanding => outstanding,
         };
         u64::from(segments) * self.mss_bytes
@@ -29,7 +29,7 @@ impl Sender {
 
     /// The window is to be reduced though there is nothing to repair.
     pub(super) fn report_mark(&mut self, now: Time) {
-        let flight_bytes = self.flight_for_cut(self.flight(), self.board.pipe(self.nxt - self.una));
+        let flight_bytes = self.flight_for_cut(self.flight());
         self.report(now, Congestion::Marked { flight_bytes });
     }
 

@@ -10,7 +10,7 @@
 use super::{Sender, context};
 use crate::scoreboard::DUP_THRESH;
 use sparelane_cc::{Cx, Delivery, Lost, Sent};
-use sparelane_core::Time;
+use sparelane_core::{Seq, Time};
 use std::collections::VecDeque;
 
 /// What is remembered of a segment in flight: the connection's state when it was sent.
@@ -45,13 +45,13 @@ pub(super) struct Deliveries {
     /// The segment that causes the acknowledgment at hand.
     trigger: Option<Flight>,
     /// Losses below are told.
-    told_below: u32,
+    told_below: Seq,
     /// Segments sent.
     sent: u64,
     /// The latest of those that are known to have arrived, by [`Flight::order`].
     latest_arrival: u64,
     /// Retransmissions that were in flight when last looked at, by segment number and order.
-    resends: VecDeque<(u32, u64)>,
+    resends: VecDeque<(Seq, u64)>,
 }
 
 impl Deliveries {
@@ -71,12 +71,12 @@ impl Deliveries {
         }
     }
 
-    fn slot(&self, seq: u32) -> usize {
+    fn slot(&self, seq: Seq) -> usize {
         seq as usize & (self.flights.len() - 1)
     }
 
     /// Room for the segments from `una` to `seq`.
-    fn reach(&mut self, una: u32, seq: u32) {
+    fn reach(&mut self, una: Seq, seq: Seq) {
         let needed = (seq - una) as usize + 1;
         if needed <= self.flights.len() {
             return;
@@ -90,7 +90,7 @@ impl Deliveries {
     }
 
     /// Everything may be lost again, or be told to be.
-    pub(super) fn tell_again_from(&mut self, una: u32) {
+    pub(super) fn tell_again_from(&mut self, una: Seq) {
         self.told_below = una;
     }
 }
@@ -98,7 +98,7 @@ impl Deliveries {
 impl Sender {
     /// A class-0 segment was sent, and counts as in flight.
     #[inline(never)]
-    pub(super) fn note_sent(&mut self, now: Time, seq: u32, is_retransmission: bool) {
+    pub(super) fn note_sent(&mut self, now: Time, seq: Seq, is_retransmission: bool) {
         let in_flight_bytes = self.in_flight_bytes();
         let (una, bytes) = (self.una, self.mss_bytes);
         let Some(books) = &mut self.deliveries else { return };
@@ -134,7 +134,7 @@ impl Sender {
     /// Remembers the segment that causes an acknowledgment, before that is handled, where it was in flight: its arrival is
     /// news, and the copy that arrived is the one that was sent last.
     #[inline(never)]
-    pub(super) fn note_trigger(&mut self, trigger: u32, is_retransmission: bool) {
+    pub(super) fn note_trigger(&mut self, trigger: Seq, is_retransmission: bool) {
         let is_outstanding = trigger >= self.una && trigger < self.nxt && !self.board.is_sacked(trigger);
         if let Some(books) = &mut self.deliveries {
             let flight = books.flights[books.slot(trigger)];
@@ -204,7 +204,7 @@ impl Sender {
     }
 
     /// Tells the controller that `seq` is lost, once for each time that it was sent.
-    pub(super) fn tell_loss(&mut self, now: Time, seq: u32) {
+    pub(super) fn tell_loss(&mut self, now: Time, seq: Seq) {
         let bytes = self.mss_bytes;
         let Some(books) = &mut self.deliveries else { return };
         let slot = books.slot(seq);
@@ -305,7 +305,7 @@ mod tests {
         send_all(&mut sender, ms(10));
         for sent in 1..=10 {
             let in_flight_bytes = sent * MSS;
-            let segment = sent as u32 - 1;
+            let segment = sent as u64 - 1;
             let expected = Sent { segment, bytes: MSS, in_flight_bytes, is_retransmission: false, app_limited: false };
             assert_eq!(news.try_recv(), Ok(News::Sent(expected)));
         }
@@ -316,7 +316,7 @@ mod tests {
         while sender.poll_transmit(now, true).is_some() {}
     }
 
-    fn acknowledge(sender: &mut Sender, now: Time, cumulative: u32, trigger: u32, blocks: &[(u32, u32)]) {
+    fn acknowledge(sender: &mut Sender, now: Time, cumulative: u64, trigger: u64, blocks: &[(u64, u64)]) {
         let blocks: Vec<_> = blocks.iter().map(|&(start, end)| SackBlock { start, end }).collect();
         let ack = AckSegment { cumulative, trigger, trigger_retransmitted: false, class: 0, ecn_echo: false };
         sender.handle_ack(now, ack, &blocks);

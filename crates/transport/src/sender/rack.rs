@@ -17,7 +17,7 @@ use super::Sender;
 use crate::scoreboard::DUP_THRESH;
 use crate::segment::AckSegment;
 use sparelane_cc::Phase;
-use sparelane_core::{Dur, Time};
+use sparelane_core::{Dur, Seq, Time};
 use std::collections::VecDeque;
 
 /// What a probe of a single segment waits for besides two round trips: the receiver may delay its acknowledgment (RFC 8985 section
@@ -31,7 +31,7 @@ const UNKNOWN_PROBE_WAIT: Dur = Dur::from_secs(1);
 #[derive(Clone, Copy, Debug)]
 struct Transmission {
     at: Time,
-    seq: u32,
+    seq: Seq,
     /// How many transmissions of the connection came before.
     order: u64,
     is_retransmission: bool,
@@ -40,9 +40,9 @@ struct Transmission {
 /// A probe that is not answered.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
-    seq: u32,
+    seq: Seq,
     /// The episode ends when all below is acknowledged (RFC 8985's TLP.end_seq).
-    end: u32,
+    end: Seq,
     is_retransmission: bool,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Rack {
     /// ... and the round-trip time that it gave (RACK.rtt).
     rtt: Dur,
     /// One past the highest segment that is known to have arrived (RACK.fack).
-    highest_arrival: u32,
+    highest_arrival: Seq,
     reordering_seen: bool,
     /// When the next segment may be lost (the reordering timer).
     judge_at: Time,
@@ -90,11 +90,11 @@ impl Rack {
         self.judge_at.min(self.probe_at)
     }
 
-    fn slot(&self, seq: u32) -> usize {
+    fn slot(&self, seq: Seq) -> usize {
         seq as usize & (self.last_order.len() - 1)
     }
 
-    fn reach(&mut self, una: u32, seq: u32) {
+    fn reach(&mut self, una: Seq, seq: Seq) {
         let needed = (seq - una) as usize + 1;
         if needed <= self.last_order.len() {
             return;
@@ -107,7 +107,7 @@ impl Rack {
         self.last_order = grown;
     }
 
-    fn transmit(&mut self, at: Time, una: u32, seq: u32, is_retransmission: bool) {
+    fn transmit(&mut self, at: Time, una: Seq, seq: Seq, is_retransmission: bool) {
         self.reach(una, seq);
         let (order, slot) = (self.transmitted, self.slot(seq));
         self.transmitted += 1;
@@ -118,7 +118,7 @@ impl Rack {
 
 impl Sender {
     /// A class-0 segment was sent.
-    pub(super) fn note_transmission(&mut self, now: Time, seq: u32, is_retransmission: bool) {
+    pub(super) fn note_transmission(&mut self, now: Time, seq: Seq, is_retransmission: bool) {
         let (una, end) = (self.una, self.nxt);
         let Some(rack) = &mut self.rack else { return };
         rack.transmit(now, una, seq, is_retransmission);
@@ -236,7 +236,7 @@ impl Sender {
     }
 
     /// The segment that a probe would send now, if one is due: a new one, or the last that was sent (RFC 8985 section 7.3).
-    pub(super) fn next_probe(&mut self) -> Option<u32> {
+    pub(super) fn next_probe(&mut self) -> Option<Seq> {
         if !self.probe_is_due() {
             return None;
         }

@@ -4,7 +4,7 @@ use super::{Sender, State, context};
 use crate::scoreboard::DUP_THRESH;
 use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock};
 use sparelane_cc::{Congestion, Cx, Phase};
-use sparelane_core::Time;
+use sparelane_core::{Seq, Time};
 
 impl Sender {
     /// Whether `ack` shows that the first outstanding segment was resent in vain: its original arrived.
@@ -106,7 +106,7 @@ impl Sender {
         // RFC 5681 section 3.2: FlightSize leaves out what limited transmit sent.
         let beyond_window = self.flight().saturating_sub(self.cwnd_segments);
         let limited_transmit = u64::from(beyond_window).min(self.allowance_segments()) as u32;
-        let flight_bytes = self.flight_for_cut(self.flight() - limited_transmit, self.board.pipe(self.nxt - self.una));
+        let flight_bytes = self.flight_for_cut(self.flight() - limited_transmit);
         self.phase = Phase::Recovery;
         self.recover = self.nxt;
         self.cut = self.answered_at.is_none_or(|at| self.una >= at);
@@ -154,7 +154,7 @@ impl Sender {
             return;
         }
         let first = self.phase != Phase::Timeout || self.una > self.una_at_timeout;
-        let flight_bytes = self.flight_for_cut(self.flight(), self.board.pipe(self.nxt - self.una));
+        let flight_bytes = self.flight_for_cut(self.flight());
         let forget = !self.config.sack_survives_timeout;
         if forget {
             self.last_blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
@@ -193,7 +193,7 @@ impl Sender {
     }
 
     /// RFC 6675's NextSeg: what is lost, then what is new, then what is doubtful.
-    pub(super) fn next_in_recovery(&mut self) -> Option<u32> {
+    pub(super) fn next_in_recovery(&mut self) -> Option<Seq> {
         if let Some(seq) = self.board.next_lost() {
             return Some(seq);
         }

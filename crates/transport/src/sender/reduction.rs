@@ -69,7 +69,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn continue_reduction(&mut self, delivered: u32, progresses: bool) {
         let is_safe = !self.board.take_news_of_losses() && progresses;
-        let (pipe, window) = (self.board.pipe(self.nxt - self.una), self.cwnd_segments);
+        let (pipe, window) = (self.pipe(), self.cwnd_segments);
         if let Some(reduction) = &mut self.reduction {
             reduction.count(delivered, pipe, window, is_safe);
         }

@@ -1,6 +1,6 @@
 //! When segments that are outstanding were sent again.
 
-use sparelane_core::Time;
+use sparelane_core::{Seq, Time};
 use std::collections::VecDeque;
 
 /// The time of the last retransmission of each outstanding class-0 segment that was sent again.
@@ -10,12 +10,12 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(super) struct Resends {
     /// Segment numbers, ascending, and when each was last sent again.
-    times: VecDeque<(u32, Time)>,
+    times: VecDeque<(Seq, Time)>,
 }
 
 impl Resends {
     /// Segment `seq` is sent again at `at`, where everything below `una` is acknowledged.
-    pub(super) fn note(&mut self, una: u32, seq: u32, at: Time) {
+    pub(super) fn note(&mut self, una: Seq, seq: Seq, at: Time) {
         self.forget_below(una);
         if self.times.back().is_none_or(|&(last, _)| last < seq) {
             self.times.push_back((seq, at));
@@ -28,14 +28,14 @@ impl Resends {
     }
 
     /// Everything below `una` is acknowledged.
-    fn forget_below(&mut self, una: u32) {
+    fn forget_below(&mut self, una: Seq) {
         while self.times.front().is_some_and(|&(first, _)| first < una) {
             self.times.pop_front();
         }
     }
 
     /// When segment `seq` was last sent again, if it was.
-    pub(super) fn last_of(&self, seq: u32) -> Option<Time> {
+    pub(super) fn last_of(&self, seq: Seq) -> Option<Time> {
         // Answers come in order, too.
         let &(first, at) = self.times.front()?;
         if first == seq {

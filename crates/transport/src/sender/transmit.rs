@@ -7,7 +7,7 @@ use crate::scoreboard::DUP_THRESH;
 use crate::segment::{Segment, Transmit};
 use sparelane_cc::contract::permit_by_window;
 use sparelane_cc::{Cx, Offer, Permit, Phase, TailOffer, WhichEnd};
-use sparelane_core::Time;
+use sparelane_core::{Seq, Time};
 
 impl Sender {
     /// The next packet to send now, if any. `nic_idle` tells that the host's interface has nothing to send.
@@ -35,7 +35,7 @@ impl Sender {
             }
             return Some(self.segment(seq, 0));
         }
-        self.cwnd_limited = self.nxt - self.una >= self.cwnd_segments;
+        self.cwnd_limited = self.outstanding() >= self.cwnd_segments;
         None
     }
 
@@ -117,7 +117,7 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn offer(&self, head: Option<u32>, tail: Option<Tail>, nic_idle: bool) -> Offer {
+    fn offer(&self, head: Option<Seq>, tail: Option<Tail>, nic_idle: bool) -> Offer {
         Offer {
             head_bytes: head.map(|_| self.mss_bytes),
             head_is_resent: head.is_some_and(|seq| seq < self.nxt),
@@ -175,7 +175,7 @@ impl Sender {
     #[inline(always)]
     fn next_tail(&self) -> Option<Tail> {
         let (last, sent_in_write) = self.buffer.next_tail(self.nxt)?;
-        if last - self.una >= self.receive_window_segments {
+        if last - self.una >= Seq::from(self.receive_window_segments) {
             return None;
         }
         if self.batch.size > 1 {
@@ -207,7 +207,7 @@ impl Sender {
             }
             Phase::Timeout => true,
         };
-        let counted = u64::from(if counts_pipe { self.board.pipe(self.nxt - self.una) } else { self.flight() });
+        let counted = u64::from(if counts_pipe { self.pipe() } else { self.flight() });
         counted + self.inflation.min(0).unsigned_abs()
     }
 
@@ -229,7 +229,7 @@ impl Sender {
     }
 
     /// The next new segment, past those that the receiver has.
-    pub(super) fn next_new(&mut self) -> Option<u32> {
+    pub(super) fn next_new(&mut self) -> Option<Seq> {
         if self.uses_tail && self.board.sacked() > 0 {
             while self.nxt < self.buffer.end() && self.board.is_sacked(self.nxt) {
                 self.board.skip(self.nxt);
@@ -239,17 +239,17 @@ impl Sender {
                 self.pass(self.nxt);
             }
         }
-        (self.nxt < self.buffer.end() && self.nxt - self.una < self.receive_window_segments).then_some(self.nxt)
+        (self.nxt < self.buffer.end() && self.outstanding() < self.receive_window_segments).then_some(self.nxt)
     }
 
     #[inline(always)]
-    pub(super) fn segment(&self, seq: u32, class: u8) -> Segment {
+    pub(super) fn segment(&self, seq: Seq, class: u8) -> Segment {
         let payload_bytes = self.buffer.payload_bytes(seq);
         Segment { seq, payload_bytes, class, retransmission: false, window_reduced: false }
     }
 
     /// Sends `seq` in class 0, for the first time or again.
-    fn send_head(&mut self, now: Time, seq: u32, class: u8) -> Segment {
+    fn send_head(&mut self, now: Time, seq: Seq, class: u8) -> Segment {
         let mut segment = self.segment(seq, class);
         self.resend_head = false;
         if let Some(rate) = self.limits.pacing {
@@ -286,7 +286,7 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn resend(&mut self, now: Time, seq: u32) {
+    fn resend(&mut self, now: Time, seq: Seq) {
         self.resends.note(self.una, seq, now);
         if self.detects_by_time && self.probe_is_due() {
             self.board.rescue(seq);
@@ -300,7 +300,7 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn remember(&mut self, now: Time, seq: u32) {
+    fn remember(&mut self, now: Time, seq: Seq) {
         if (seq - self.una) as usize >= self.sent_at.len() {
             self.grow_sent_at();
         }

@@ -30,17 +30,17 @@ impl Alone {
     }
 
     /// The numbers of what the sender sends now.
-    pub fn sends(&mut self) -> Vec<u32> {
+    pub fn sends(&mut self) -> Vec<u64> {
         self.sends_segments().iter().map(|segment| segment.seq).collect()
     }
 
     /// A class-0 acknowledgment of all below `cumulative`, caused by `trigger`, with these SACK blocks, and what
     /// the sender sends for it.
-    pub fn hears(&mut self, cumulative: u32, trigger: u32, blocks: &[(u32, u32)]) -> Vec<u32> {
+    pub fn hears(&mut self, cumulative: u64, trigger: u64, blocks: &[(u64, u64)]) -> Vec<u64> {
         self.hears_in_class(0, cumulative, trigger, blocks)
     }
 
-    pub fn hears_in_class(&mut self, class: u8, cumulative: u32, trigger: u32, blocks: &[(u32, u32)]) -> Vec<u32> {
+    pub fn hears_in_class(&mut self, class: u8, cumulative: u64, trigger: u64, blocks: &[(u64, u64)]) -> Vec<u64> {
         let blocks: Vec<_> = blocks.iter().map(|&(start, end)| SackBlock { start, end }).collect();
         let ack = AckSegment { cumulative, trigger, trigger_retransmitted: false, class, ecn_echo: false };
         self.sender.handle_ack(self.now, ack, &blocks);

@@ -71,7 +71,7 @@ fn what_was_lost_goes_again_segment_by_segment() {
 #[test]
 fn a_chunk_from_the_tail_goes_in_order_and_in_one_class() {
     let wire = Wire::transfer(in_chunks_of(9), controller("rc3", &[("initial_window", 4)]), 66, lose(&[]));
-    let chunk = |first: u32, end: u32, class: u8| (first..end).map(move |seq| (seq, class));
+    let chunk = |first: u64, end: u64, class: u8| (first..end).map(move |seq| (seq, class));
     // Behind 36 others, the fifth chunk's last segment would be the 45th.
     let expected: Vec<_> = [(57, 66, 1), (48, 57, 1), (39, 48, 1), (30, 39, 1), (21, 30, 2), (12, 21, 2), (4, 12, 2)]
         .into_iter()

@@ -12,15 +12,15 @@ fn the_last_segments_of_the_number_space_are_sent_repaired_and_acknowledged() {
     assert_eq!(alone.sends(), (0..8).collect::<Vec<_>>());
     alone.wait(100);
     // A bump to near the end, as if the tail had brought all below.
-    let mut cumulative = u32::MAX - 40;
+    let mut cumulative = u64::MAX - 40;
     let mut sent = alone.hears(cumulative, 7, &[]);
-    let mut lost = vec![cumulative + 2, u32::MAX - 5];
+    let mut lost = vec![cumulative + 2, u64::MAX - 5];
     let mut held = BTreeSet::new();
     while !sent.is_empty() {
         alone.wait(100);
         let mut next = Vec::new();
         for seq in sent {
-            assert!(seq < u32::MAX);
+            assert!(seq < u64::MAX);
             if let Some(at) = lost.iter().position(|&lost| lost == seq) {
                 lost.swap_remove(at);
                 continue;
@@ -33,13 +33,13 @@ fn the_last_segments_of_the_number_space_are_sent_repaired_and_acknowledged() {
             next.extend(alone.hears(cumulative, seq, &blocks[blocks.len().saturating_sub(4)..]));
         }
         sent = next;
-        if sent.is_empty() && cumulative < u32::MAX {
+        if sent.is_empty() && cumulative < u64::MAX {
             alone.now = alone.sender.next_timer();
             alone.sender.handle_timer(alone.now);
             sent = alone.sends();
         }
     }
-    assert_eq!(cumulative, u32::MAX);
+    assert_eq!(cumulative, u64::MAX);
     assert!(alone.sender.is_done());
 }
 

@@ -10,7 +10,7 @@ fn with_ecn() -> TransportConfig {
 }
 
 /// Marks the first transmission of these segments, and loses that of others.
-fn mark_and_lose(marked: &[u32], lost: &[u32]) -> Script {
+fn mark_and_lose(marked: &[u64], lost: &[u64]) -> Script {
     let (marked, lost) = (marked.to_vec(), lost.to_vec());
     Box::new(move |sent| match sent.item {
         Item::Data(segment) if sent.earlier == 0 && marked.contains(&segment.seq) => Fate::Marked,
@@ -48,7 +48,7 @@ fn the_first_segment_after_a_cut_stops_the_echo() {
     assert_eq!(answers.len(), 1);
     let answered = answers[0].1.seq;
     // From the marked segment to the one before the answer.
-    assert_eq!(echoes(&wire) as u32, answered - 2);
+    assert_eq!(echoes(&wire) as u64, answered - 2);
 }
 
 /// RFC 3168 section 6.1.2: at most one reaction to a window of data, whether it was marked, lost or both.
@@ -93,7 +93,7 @@ fn with_dctcp(delayed: bool) -> TransportConfig {
 }
 
 /// The segments that acknowledgments with this echo cover in sequence.
-fn covered(wire: &Wire, echo: bool) -> Vec<u32> {
+fn covered(wire: &Wire, echo: bool) -> Vec<u64> {
     let mut covered = Vec::new();
     let mut next = 0;
     for sent in &wire.sent {
@@ -135,7 +135,7 @@ fn a_lost_segment_leaves_the_marks_of_others_as_they_are() {
 #[test]
 fn dctcp_cuts_once_a_window_by_the_share_of_marks() {
     let dctcp = || controller("dctcp", &[("initial_window", 16), ("initial_ssthresh", 2)]);
-    let window_after = |marked: &[u32]| {
+    let window_after = |marked: &[u64]| {
         let wire = Wire::transfer(with_dctcp(false), dctcp(), 400, mark_and_lose(marked, &[]));
         (wire.windows[1].1, wire.window_at(250), wire.window_at(1500))
     };
@@ -146,8 +146,8 @@ fn dctcp_cuts_once_a_window_by_the_share_of_marks() {
     let (cut, after_all, _) = window_after(&(0..16).collect::<Vec<_>>());
     assert_eq!((cut, after_all), (8 * MSS, 8 * MSS), "once a window");
     // Marks in every window, one segment in 16 or all: alpha comes to differ.
-    let sparse: Vec<u32> = (0..400).step_by(16).collect();
-    let dense: Vec<u32> = (0..400).collect();
+    let sparse: Vec<u64> = (0..400).step_by(16).collect();
+    let dense: Vec<u64> = (0..400).collect();
     let (.., sparse) = window_after(&sparse);
     let (.., dense) = window_after(&dense);
     assert!(dense <= 3 * MSS && sparse > 5 * MSS && sparse < later_after_one, "{dense} {sparse} {later_after_one}");

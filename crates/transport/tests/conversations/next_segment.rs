@@ -5,7 +5,7 @@ use crate::wire::*;
 
 /// Segments 0 to 9 are outstanding under a window of 10; `written` are there in all. Returns the sender after
 /// reports of 1, 2 and 3, and what it sent for them.
-fn after_three_reports(written: u64) -> (Alone, Vec<u32>) {
+fn after_three_reports(written: u64) -> (Alone, Vec<u64>) {
     let mut alone = Alone::new(with_sack(), constant(10), written);
     assert_eq!(alone.sends(), (0..10).collect::<Vec<_>>());
     alone.wait(100);

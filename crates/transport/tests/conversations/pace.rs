@@ -104,7 +104,7 @@ fn losses_do_not_change_the_rate_of_the_routers() {
 #[test]
 fn after_a_timeout_one_segment_asks_for_the_rate() {
     let rate = Rate::from_mbps(4);
-    let last: Vec<u32> = (30..70).collect();
+    let last: Vec<u64> = (30..70).collect();
     let mut wire = Wire::new(with_sack(), controller("rcp", &[]), lose(&last));
     wire.explicit_rate = Some(rate);
     wire.write(70);
@@ -182,7 +182,7 @@ fn segments_leave_at_the_rate_that_each_controller_computes() {
         let departures = Departures::default();
         let watched = Box::new(Watched(controller, departures.clone()));
         let wire = Wire::transfer(with_sack(), watched, 3000, lose(&[1020, 1021, 1030]));
-        let resent: Vec<u32> = wire.resent().iter().map(|(_, seq)| *seq).collect();
+        let resent: Vec<u64> = wire.resent().iter().map(|(_, seq)| *seq).collect();
         assert!([1020, 1021, 1030].iter().all(|seq| resent.contains(seq)) && resent.len() <= 4, "{name}: {resent:?}");
         assert_eq!(wire.sender.counts().timeouts, 0, "{name}");
         let departures = departures.lock().expect("one thread");

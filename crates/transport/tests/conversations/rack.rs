@@ -10,7 +10,7 @@ fn by_time() -> TransportConfig {
 }
 
 /// Loses the first copy of each segment that `pick` names.
-fn lose_first(pick: impl Fn(u32) -> bool + 'static) -> Script {
+fn lose_first(pick: impl Fn(u64) -> bool + 'static) -> Script {
     Box::new(move |sent| match sent.item {
         Item::Data(segment) if pick(segment.seq) && sent.earlier == 0 => Fate::Lost,
         _ => Fate::Arrive,

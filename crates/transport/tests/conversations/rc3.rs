@@ -11,7 +11,7 @@ fn rc3(initial_window: u64) -> Box<dyn sparelane_cc::CongestionControl> {
 
 /// Loses these segments from the tail; the head is a little late, so that the sender knows what the tail brought
 /// before the window opens.
-fn lose_from_the_tail(lost: &'static [u32]) -> Script {
+fn lose_from_the_tail(lost: &'static [u64]) -> Script {
     Box::new(|sent| match sent.item {
         Item::Data(segment) if segment.class == 0 => Fate::Late(Dur::from_ms(5)),
         Item::Data(segment) if lost.contains(&segment.seq) => Fate::Lost,

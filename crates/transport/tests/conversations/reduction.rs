@@ -35,7 +35,7 @@ fn what_goes_out_is_in_proportion_to_what_arrives_and_not_silence_and_then_a_bur
 /// Of a window of 40 thirty are lost: what is left lies below the new window, and grows by one for each safe arrival.
 #[test]
 fn a_flight_that_losses_took_below_the_window_grows_as_in_slow_start() {
-    let lost: Vec<u32> = (0..30).collect();
+    let lost: Vec<u64> = (0..30).collect();
     let (cc, log, _) = Noting::around(newreno(40));
     let wire = Wire::transfer(proportional(), cc, 200, lose(&lost));
     let resent: Vec<_> = wire.resent().into_iter().map(|(ms, _)| ms).collect();

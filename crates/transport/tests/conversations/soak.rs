@@ -39,8 +39,8 @@ impl Story {
             delayed_ack: (pick(&[0, 1, 2]) == 0).then(|| DelayedAck { every_segments: 2, timeout: Dur::from_ms(40) }),
             sack_survives_timeout: pick(&[0, 1]) == 1,
             undo_spurious: pick(&[0, 1]) == 1,
-            receive_window_bytes: Some(pick(&[u64::from(u32::MAX) * MSS, 7 * MSS, 40 * MSS])),
-            send_buffer_bytes: Some(pick(&[u64::from(u32::MAX) * MSS, 5 * MSS, 60 * MSS])),
+            receive_window_bytes: Some(pick(&[u64::from(u64::MAX) * MSS, 7 * MSS, 40 * MSS])),
+            send_buffer_bytes: Some(pick(&[u64::from(u64::MAX) * MSS, 5 * MSS, 60 * MSS])),
             ecn: [Ecn::Off, Ecn::Classic, Ecn::Dctcp][pick(&[0, 1, 2]) as usize],
             ..TransportConfig::default()
         };
@@ -78,15 +78,15 @@ impl Story {
 /// What the sender has been told that the receiver holds.
 #[derive(Default)]
 struct Known {
-    cumulative: u32,
-    reported: BTreeSet<u32>,
+    cumulative: u64,
+    reported: BTreeSet<u64>,
     /// All below has at some time been known to have arrived.
-    complete: u32,
+    complete: u64,
 }
 
 impl Known {
     /// What low priority says is a report like SACK's, and nothing without SACK.
-    fn hear(&mut self, class: u8, cumulative: u32, blocks: &[SackBlock], sack: bool) {
+    fn hear(&mut self, class: u8, cumulative: u64, blocks: &[SackBlock], sack: bool) {
         if class == 0 {
             self.cumulative = self.cumulative.max(cumulative);
         } else if sack {
@@ -98,7 +98,7 @@ impl Known {
         }
     }
 
-    fn holds(&self, seq: u32) -> bool {
+    fn holds(&self, seq: u64) -> bool {
         seq < self.cumulative || self.reported.contains(&seq)
     }
 }

@@ -6,7 +6,7 @@ use sparelane_cc::Congestion;
 use sparelane_core::Dur;
 use sparelane_transport::TransportConfig;
 
-fn times_of(wire: &Wire, seq: u32) -> Vec<u64> {
+fn times_of(wire: &Wire, seq: u64) -> Vec<u64> {
     wire.data().into_iter().filter(|(_, segment)| segment.seq == seq).map(|(ms, _)| ms).collect()
 }
 
@@ -85,7 +85,7 @@ fn a_timeout_after_progress_cuts_again_and_one_without_does_not() {
 }
 
 /// Of twenty segments every second is lost, from the first on, and so is its retransmission before the timeout.
-fn resent_after_timeout(config: TransportConfig) -> Vec<u32> {
+fn resent_after_timeout(config: TransportConfig) -> Vec<u64> {
     let script: Script = Box::new(|sent| match sent.item {
         Item::Data(segment) if segment.seq % 2 == 0 && sent.at < at_ms(350) => Fate::Lost,
         _ => Fate::Arrive,

@@ -84,7 +84,7 @@ pub enum Fate {
 pub type Script = Box<dyn FnMut(&Sent) -> Fate>;
 
 /// Loses these segments, each as often as it is listed.
-pub fn lose(segments: &[u32]) -> Script {
+pub fn lose(segments: &[u64]) -> Script {
     let mut segments = segments.to_vec();
     Box::new(move |sent| match sent.item {
         Item::Data(segment) => match segments.iter().position(|&seq| seq == segment.seq) {
@@ -170,7 +170,7 @@ impl Wire {
     }
 
     /// How many class-0 segments like `pick` are on their way.
-    pub fn class0_on_the_way(&self, pick: impl Fn(u32) -> bool) -> u64 {
+    pub fn class0_on_the_way(&self, pick: impl Fn(u64) -> bool) -> u64 {
         let is_one = |item: &Item| matches!(item, Item::Data(segment) if segment.class == 0 && pick(segment.seq));
         self.on_the_way.values().filter(|(item, ..)| is_one(item)).count() as u64
     }
@@ -227,7 +227,7 @@ impl Wire {
                 let Segment { seq, payload_bytes, .. } = segment;
                 let plain = Segment { seq, payload_bytes, class: 0, retransmission: false, window_reduced: false };
                 let shortens = self.shortens && segment == plain && !marked;
-                let ack = if shortens && self.receiver.take_next(seq, payload_bytes) {
+                let ack = if shortens && self.receiver.take_next(seq as u32, payload_bytes) {
                     self.shortened[0] += 1;
                     Some(AckSegment::plain(self.receiver.next_expected(), seq))
                 } else {
@@ -240,7 +240,7 @@ impl Wire {
             Item::Ack(ack) => {
                 let AckSegment { cumulative, trigger, .. } = ack;
                 let shortens = self.shortens && blocks.is_empty() && ack == AckSegment::plain(cumulative, trigger);
-                if shortens && self.sender.handle_plain_ack(self.now, cumulative, trigger) {
+                if shortens && self.sender.handle_plain_ack(self.now, cumulative as u32, trigger as u32) {
                     self.shortened[1] += 1;
                 } else {
                     self.sender.handle_any_ack(self.now, ack, blocks);
@@ -318,7 +318,7 @@ impl Wire {
     }
 
     /// The class-0 segments sent in the millisecond `ms`, in order.
-    pub fn sent_at(&self, ms: u64) -> Vec<u32> {
+    pub fn sent_at(&self, ms: u64) -> Vec<u64> {
         let then = self.data().into_iter().filter(|(at, segment)| *at == ms && segment.class == 0);
         then.map(|(_, segment)| segment.seq).collect()
     }
@@ -333,13 +333,13 @@ impl Wire {
     }
 
     /// The class-0 segments that were sent before, in order, with the millisecond of each.
-    pub fn resent(&self) -> Vec<(u64, u32)> {
+    pub fn resent(&self) -> Vec<(u64, u64)> {
         let resent = self.data().into_iter().filter(|(_, segment)| segment.retransmission);
         resent.map(|(ms, segment)| (ms, segment.seq)).collect()
     }
 
     /// The segments sent from the tail, in order, with their class.
-    pub fn low(&self) -> Vec<(u32, u8)> {
+    pub fn low(&self) -> Vec<(u64, u8)> {
         let low = self.data().into_iter().filter(|(_, segment)| segment.class > 0);
         low.map(|(_, segment)| (segment.seq, segment.class)).collect()
     }

@@ -3,7 +3,7 @@
 use super::bass::Pair;
 use super::estimator::Sample;
 use crate::contract::Received;
-use sparelane_core::{Dur, Rate, Time};
+use sparelane_core::{Dur, Rate, Seq, Time};
 use std::collections::VecDeque;
 
 /// A packet in flight.
@@ -17,8 +17,8 @@ struct Probe {
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     /// Its segments: the first, and one past the last so far.
-    first: u32,
-    end: u32,
+    first: Seq,
+    end: Seq,
     /// How long its gaps are in all.
     duration: Dur,
     /// A packet of it was lost, or something came between its packets.
@@ -44,12 +44,12 @@ pub enum Judged {
 pub struct Probes {
     /// Segments in flight, in order, from number `base` on.
     probes: VecDeque<Probe>,
-    base: u32,
+    base: Seq,
     streams: VecDeque<Stream>,
     /// The last packet that is known to have arrived.
-    last: Option<(u32, Probe, Time)>,
+    last: Option<(Seq, Probe, Time)>,
     /// Samples of p-streams that are not judged yet, with the segments that they are of.
-    samples: VecDeque<(u32, Sample)>,
+    samples: VecDeque<(Seq, Sample)>,
 }
 
 impl Probes {
@@ -61,7 +61,7 @@ impl Probes {
     }
 
     /// `segment` was sent as due at `due`, with `gap` before it, as a probe of `rate`; `is_last` of its p-stream.
-    pub fn sent(&mut self, segment: u32, due: Time, gap: Dur, rate: Rate, is_last: bool) {
+    pub fn sent(&mut self, segment: Seq, due: Time, gap: Dur, rate: Rate, is_last: bool) {
         if segment != self.next() {
             // Segments that something else sent come between.
             self.restart(segment);
@@ -96,7 +96,7 @@ impl Probes {
     }
 
     /// `segment` has arrived out of order, and what is between the last arrival and it has not: p-streams with any of that are broken.
-    pub fn missing_before(&mut self, segment: u32) {
+    pub fn missing_before(&mut self, segment: Seq) {
         let from = self.base;
         let of_missing = |stream: &&mut Stream| stream.first < segment && stream.end > from;
         if from < segment {
@@ -135,11 +135,11 @@ impl Probes {
     }
 
     /// The number of the next segment.
-    fn next(&self) -> u32 {
-        self.base + self.probes.len() as u32
+    fn next(&self) -> Seq {
+        self.base + self.probes.len() as Seq
     }
 
-    fn restart(&mut self, segment: u32) {
+    fn restart(&mut self, segment: Seq) {
         self.probes.clear();
         self.base = segment;
         self.last = None;
@@ -165,17 +165,17 @@ mod tests {
             if segment % 4 == 0 {
                 probes.begin();
             }
-            probes.sent(segment, us(u64::from(segment) * 10), Dur::from_us(10), RATE, segment % 4 == 3);
+            probes.sent(segment, us(segment * 10), Dur::from_us(10), RATE, segment % 4 == 3);
         }
         probes
     }
 
     /// Everything that can be judged once these segments have arrived, 12 us apart: the samples' counts, and whether whole.
-    fn judged(probes: &mut Probes, segments: &[u32]) -> Vec<(usize, bool)> {
+    fn judged(probes: &mut Probes, segments: &[Seq]) -> Vec<(usize, bool)> {
         let mut samples = Vec::new();
         let mut judged = Vec::new();
         for &segment in segments {
-            probes.arrived(Received { segment, at: us(1000 + u64::from(segment) * 12) });
+            probes.arrived(Received { segment, at: us(1000 + segment * 12) });
             while let Some(answer) = probes.judge(&mut samples) {
                 judged.push((samples.len(), answer != Judged::Broken));
             }
@@ -203,8 +203,8 @@ mod tests {
     fn a_stream_that_lost_a_packet_is_broken_and_the_next_is_not() {
         for (lost, before, broken) in [(2, 1, [true, false]), (4, 3, [false, true]), (3, 2, [true, false])] {
             let mut probes = sent();
-            let arrivals: Vec<u32> = (0..10).filter(|&segment| segment != lost).collect();
-            let (early, late): (Vec<u32>, Vec<u32>) = arrivals.iter().partition(|&&segment| segment <= before);
+            let arrivals: Vec<Seq> = (0..10).filter(|&segment| segment != lost).collect();
+            let (early, late): (Vec<Seq>, Vec<Seq>) = arrivals.iter().partition(|&&segment| segment <= before);
             let mut found = judged(&mut probes, &early);
             probes.missing_before(late[0]);
             found.extend(judged(&mut probes, &late));
@@ -232,9 +232,9 @@ mod tests {
             if segment % 4 == 0 {
                 probes.begin();
             }
-            probes.sent(segment, us(u64::from(segment) * 10), Dur::from_us(10), RATE, segment % 4 == 3);
+            probes.sent(segment, us(segment * 10), Dur::from_us(10), RATE, segment % 4 == 3);
         }
-        let all: Vec<u32> = (0..20).collect();
+        let all: Vec<Seq> = (0..20).collect();
         let judged: Vec<bool> = judged(&mut probes, &all).into_iter().map(|(_, is_whole)| is_whole).collect();
         assert_eq!(judged, [false, false, false, true, true]);
     }

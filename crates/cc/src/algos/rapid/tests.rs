@@ -1,7 +1,7 @@
 use super::*;
 use crate::param::{Value, Values};
 use crate::registry::{Blueprint, build};
-use sparelane_core::{Domain, Stream};
+use sparelane_core::{Domain, Seq, Stream};
 
 const MSS: u64 = 8948;
 const RTT: Dur = Dur::from_ms(30);
@@ -13,11 +13,11 @@ struct Path {
     rapid: Box<dyn CongestionControl>,
     rng: Stream,
     now: Time,
-    sent: u32,
+    sent: Seq,
     /// When the queue is done with what it has.
     free_at: Time,
     /// Acknowledgments under way: when they arrive, and what they say.
-    acks: std::collections::VecDeque<(Time, u32, Time)>,
+    acks: std::collections::VecDeque<(Time, Seq, Time)>,
     departures: Vec<Time>,
 }
 
@@ -48,7 +48,7 @@ impl Path {
     }
 
     /// The segment at the head of the scheduler leaves.
-    fn depart(&mut self, segment: u32, is_retransmission: bool) {
+    fn depart(&mut self, segment: Seq, is_retransmission: bool) {
         self.with(|rapid, cx| rapid.on_departure(&Departure { segment, is_retransmission, waiting: 1 }, cx));
         self.departures.push(self.now);
     }
@@ -157,13 +157,13 @@ fn neither_losses_nor_marks_change_the_rate() {
 /// A retransmission has a place and a gap among the 64 packets, and gives no sample.
 #[test]
 fn retransmissions_are_packets_of_p_streams() {
-    let departures = |resent: &[u32]| {
+    let departures = |resent: &[Seq]| {
         let mut path = Path::new(&[]);
         for place in 0..200 {
             path.now = path.with(|rapid, cx| rapid.next_departure(cx)).max(path.now);
             let is_retransmission = resent.contains(&place);
             path.depart(if is_retransmission { 0 } else { path.sent }, is_retransmission);
-            path.sent += u32::from(!is_retransmission);
+            path.sent += Seq::from(!is_retransmission);
         }
         path.departures
     };
