@@ -14,7 +14,7 @@ fn proportional() -> TransportConfig {
 fn sends_after_a_loss(config: TransportConfig) -> Vec<usize> {
     let script: Script = Box::new(|sent| match sent.item {
         Item::Data(segment) if segment.seq == 0 && sent.earlier == 0 => Fate::Lost,
-        Item::Data(segment) if segment.seq < 40 => Fate::Late(Dur::from_ms(u64::from(segment.seq))),
+        Item::Data(segment) if segment.seq < 40 => Fate::Late(Dur::from_ms(segment.seq)),
         _ => Fate::Arrive,
     });
     let wire = Wire::transfer(config, newreno(40), 200, script);

@@ -39,8 +39,8 @@ impl Story {
             delayed_ack: (pick(&[0, 1, 2]) == 0).then(|| DelayedAck { every_segments: 2, timeout: Dur::from_ms(40) }),
             sack_survives_timeout: pick(&[0, 1]) == 1,
             undo_spurious: pick(&[0, 1]) == 1,
-            receive_window_bytes: Some(pick(&[u64::from(u64::MAX) * MSS, 7 * MSS, 40 * MSS])),
-            send_buffer_bytes: Some(pick(&[u64::from(u64::MAX) * MSS, 5 * MSS, 60 * MSS])),
+            receive_window_bytes: Some(pick(&[u64::from(u32::MAX) * MSS, 7 * MSS, 40 * MSS])),
+            send_buffer_bytes: Some(pick(&[u64::from(u32::MAX) * MSS, 5 * MSS, 60 * MSS])),
             ecn: [Ecn::Off, Ecn::Classic, Ecn::Dctcp][pick(&[0, 1, 2]) as usize],
             ..TransportConfig::default()
         };
@@ -145,7 +145,7 @@ fn converse(seed: u64, sack: bool, cc: Box<dyn CongestionControl>, shortens: boo
                 assert!(in_flight <= most + 2 * MSS, "{in_flight} in flight, {most_before} before, under {limits:?}");
             }
             let window = story.config.receive_window_bytes.map_or(u64::MAX, |bytes| bytes / MSS);
-            assert!(u64::from(segment.seq) < u64::from(known.complete) + window, "{} beyond the window", segment.seq);
+            assert!(segment.seq < known.complete + window, "{} beyond the window", segment.seq);
         }
         seen = wire.sent.len();
         most_before = wire.sender.in_flight_bytes().max(most_before);

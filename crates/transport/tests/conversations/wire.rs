@@ -284,7 +284,7 @@ impl Wire {
 
     fn send(&mut self, item: Item) {
         let copies = match item {
-            Item::Data(segment) => self.copies.entry(u64::from(segment.seq)).or_default(),
+            Item::Data(segment) => self.copies.entry(segment.seq).or_default(),
             Item::Syn => self.copies.entry(u64::MAX).or_default(),
             Item::SynAck => self.copies.entry(u64::MAX - 1).or_default(),
             Item::Ack(_) => self.copies.entry(u64::MAX - 2).or_default(),
