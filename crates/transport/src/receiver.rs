@@ -507,7 +507,7 @@ mod tests {
     fn any_order_of_arrival_is_reassembled() {
         let mut rng = Stream::new(9, Domain::Test, 0);
         for _ in 0..300 {
-            let n = 1 + rng.below(80) as u64;
+            let n = 1 + rng.below(80);
             let mut order: Vec<u64> = (0..n).collect();
             for i in (1..order.len()).rev() {
                 order.swap(i, rng.below(i as u64 + 1) as usize);
@@ -528,7 +528,7 @@ mod tests {
                     assert!((first.start..first.end).contains(&seq));
                 }
             }
-            assert_eq!(receiver.held_bytes(), u64::from(n) * 1000);
+            assert_eq!(receiver.held_bytes(), n * 1000);
         }
     }
 }

@@ -305,7 +305,7 @@ mod tests {
         send_all(&mut sender, ms(10));
         for sent in 1..=10 {
             let in_flight_bytes = sent * MSS;
-            let segment = sent as u64 - 1;
+            let segment = sent - 1;
             let expected = Sent { segment, bytes: MSS, in_flight_bytes, is_retransmission: false, app_limited: false };
             assert_eq!(news.try_recv(), Ok(News::Sent(expected)));
         }
@@ -327,13 +327,13 @@ mod tests {
         let (mut sender, news) = connection(100);
         // One segment a millisecond comes back, and lets another go.
         for seq in 0..30 {
-            let now = ms(21 + u64::from(seq));
+            let now = ms(21 + seq);
             acknowledge(&mut sender, now, seq + 1, seq, &[]);
             let Ok(News::Delivered(Some(found))) = news.try_recv() else { panic!("no sample of {seq}") };
-            assert_eq!(found.total_delivered_bytes, u64::from(seq + 1) * MSS);
+            assert_eq!(found.total_delivered_bytes, (seq + 1) * MSS);
             if seq >= 20 {
                 // Sent when the tenth before it arrived: ten segments in ten milliseconds.
-                assert_eq!((found.sent_at, found.delivered_bytes()), (ms(21 + u64::from(seq) - 10), 10 * MSS));
+                assert_eq!((found.sent_at, found.delivered_bytes()), (ms(21 + seq - 10), 10 * MSS));
                 assert_eq!(found.rate(None), Some(Rate::from_mbps(8)));
                 assert_eq!(found.rate(Some(Dur::from_ms(11))), None, "faster than the path can tell");
                 assert!(!found.app_limited && found.lost_bytes == 0 && found.in_flight_bytes == 10 * MSS);
@@ -377,7 +377,7 @@ mod tests {
         send_all(&mut sender, ms(20));
         let mut told = Vec::new();
         for arrived in 2..=20 {
-            let now = ms(20 + u64::from(arrived));
+            let now = ms(20 + arrived);
             acknowledge(&mut sender, now, 1, arrived, &[(2, arrived + 1)]);
             send_all(&mut sender, now);
             told.extend(news.try_iter().filter(|news| matches!(news, News::Lost(_))).map(|_| arrived));

@@ -69,7 +69,7 @@ mod tests {
     fn what_is_acknowledged_is_forgotten() {
         let mut resends = Resends::default();
         for seq in 0..1000 {
-            resends.note(seq, seq, ms(u64::from(seq)));
+            resends.note(seq, seq, ms(seq));
         }
         assert_eq!((resends.last_of(998), resends.last_of(999)), (None, Some(ms(999))));
         assert_eq!(resends.times.len(), 1);
