@@ -37,7 +37,7 @@ use crate::sampler::Sampler;
 use crate::timers::{Entry, Side, Timers};
 use sparelane_cc::Needs;
 use sparelane_core::{Dur, Seq, Time};
-use sparelane_transport::{AckSegment, Receiver, Segment, Sender, Transmit};
+use sparelane_transport::{AckSegment, Extras, Receiver, Segment, Sender, Transmit};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
@@ -137,23 +137,25 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// The sender hears what an acknowledgment says besides the usual, or its interface.
+    /// What acknowledgment `packet` says besides the usual, and what waits at the interface of the sender.
     #[inline(never)]
-    fn hear_more<F: Fabric>(&mut self, blocks: &BlockSlab, fabric: &mut F, now: Time, packet: Packet) {
+    fn extras<F: Fabric>(&self, blocks: &BlockSlab, fabric: &mut F, now: Time, packet: Packet) -> Extras {
+        let mut extras = Extras::default();
         if packet.flags().has(Flags::RATE_HEADER) {
-            self.sender.handle_explicit_rate(decode_rate(blocks.rate_at(packet.blocks())));
+            extras.explicit_rate = Some(decode_rate(blocks.rate_at(packet.blocks())));
         }
         if packet.flags().has(Flags::STAMPED) {
             let echo_ns = blocks.echo_at(packet.blocks());
             match self.echo {
-                Echo::ReceiveTime => self.sender.handle_receive_time(latest_instant(now, echo_ns)),
-                _ => self.sender.handle_one_way_delay(Dur::from_ns(u64::from(echo_ns))),
+                Echo::ReceiveTime => extras.received_at = Some(latest_instant(now, echo_ns)),
+                _ => extras.one_way_delay = Some(Dur::from_ns(u64::from(echo_ns))),
             }
         }
         if self.reads_backlog {
             let uplink = fabric.first_link(self.forward);
-            self.sender.handle_nic_backlog(fabric.backlog_bytes(now, uplink));
+            extras.nic_backlog_bytes = fabric.backlog_bytes(now, uplink);
         }
+        extras
     }
 
     /// The receiver holds every byte in order; or, where the flow is written in pieces, the first write.

@@ -8,6 +8,9 @@ pub const HEADER_BYTES: u64 = 40;
 /// The largest header: IPv4's and TCP's with all their options, and tunnels around them.
 pub const MAX_HEADER_BYTES: u64 = 255;
 
+/// The most segments that can be outstanding, so that the low 32 bits of their numbers tell them apart.
+pub const MAX_WINDOW_SEGMENTS: u64 = 1 << 30;
+
 /// Delayed acknowledgments (RFC 5681 section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
@@ -101,6 +104,9 @@ pub struct TransportConfig {
     pub rtt_granularity: Option<Dur>,
     /// Receive window in bytes; `None` never binds.
     pub receive_window_bytes: Option<u64>,
+    /// The most separate ranges that a receiver holds out of order. What would make one more is not taken, so that a sender who
+    /// leaves holes everywhere cannot take memory without bound.
+    pub held_ranges: usize,
     /// Send buffer in bytes; `None` never binds. A smaller buffer splits a transfer into several writes.
     pub send_buffer_bytes: Option<u64>,
     /// Explicit congestion notification.
@@ -114,6 +120,12 @@ pub struct TransportConfig {
 }
 
 impl TransportConfig {
+    /// The receive window in segments, at least one; at most what the low 32 bits of segment numbers tell apart.
+    pub fn receive_window_segments(&self) -> u64 {
+        self.receive_window_bytes
+            .map_or(MAX_WINDOW_SEGMENTS, |bytes| (bytes / self.mss_bytes).clamp(1, MAX_WINDOW_SEGMENTS))
+    }
+
     /// A full segment on the wire, bytes.
     pub const fn packet_bytes(&self) -> u64 {
         self.mss_bytes + self.header_bytes
@@ -151,6 +163,7 @@ impl Default for TransportConfig {
             syn_loss_resets_window: true,
             rtt_granularity: None,
             receive_window_bytes: None,
+            held_ranges: 65_536,
             send_buffer_bytes: None,
             ecn: Ecn::Off,
             send_batch: 1,

@@ -3,6 +3,7 @@
 //! No clock, no callbacks, no I/O. The simulator drives it over simulated links; a real network can
 //! drive the same code.
 
+pub mod acknowledgment;
 pub mod config;
 pub mod receiver;
 pub mod rounds;
@@ -12,6 +13,7 @@ pub mod segment;
 pub mod send_buffer;
 pub mod sender;
 
+pub use acknowledgment::{AckError, Acknowledgment, Extras};
 pub use config::{DelayedAck, Ecn, FlightSize, HEADER_BYTES, MAX_HEADER_BYTES, RtoConfig, TransportConfig};
 pub use receiver::Receiver;
 pub use segment::{AckSegment, Chunk, MAX_SACK_BLOCKS, SackBlock, Segment, Transmit};

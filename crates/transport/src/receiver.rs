@@ -25,6 +25,12 @@ pub struct Receiver {
     /// What is held out of order, ascending and apart.
     ranges: VecDeque<SackBlock>,
     block_count: usize,
+    /// Segments from here on are not taken, counted from the next expected.
+    window_segments: Seq,
+    /// The most ranges that are held.
+    most_ranges: usize,
+    /// Segments that were not taken.
+    refused: u64,
     /// The range that grew last.
     recent_range: usize,
     delayed: Option<DelayedAck>,
@@ -54,6 +60,9 @@ impl Receiver {
             blocks: [SackBlock::default(); MAX_SACK_BLOCKS],
             block_count: 0,
             sack: config.sack,
+            window_segments: config.receive_window_segments(),
+            most_ranges: config.held_ranges,
+            refused: 0,
             delayed: config.delayed_ack,
             waiting: None,
             congestion_experienced: false,
@@ -71,6 +80,21 @@ impl Receiver {
     /// Payload bytes held, each counted once.
     pub fn held_bytes(&self) -> u64 {
         self.held_bytes
+    }
+
+    /// Memory that this end takes, bytes.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Receiver>() + self.ranges.capacity() * size_of::<SackBlock>()
+    }
+
+    /// Segments that lay beyond the window, or that would have made one hole too many: they count as lost.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Numbers the segments from `first` on ([`Sender::begin_at`](crate::Sender::begin_at)), before any arrives.
+    pub fn begin_at(&mut self, first: Seq) {
+        self.next = first;
     }
 
     /// The SACK blocks that belong to the acknowledgment just given.
@@ -102,6 +126,10 @@ impl Receiver {
     #[inline]
     pub fn handle_data(&mut self, now: Time, segment: Segment, marked: bool) -> Option<AckSegment> {
         let Segment { seq, class, retransmission, .. } = segment;
+        if !self.has_room_for(seq, seq) {
+            self.refused += 1;
+            return None;
+        }
         if segment.window_reduced | (marked != self.usual_mark) {
             if self.ecn == Ecn::Dctcp && class == 0 && marked != self.usual_mark {
                 return self.turn(now, marked, |receiver| receiver.handle_data(now, segment, marked));
@@ -125,6 +153,21 @@ impl Receiver {
             self.waiting = None;
         }
         Some(self.acknowledge(seq, retransmission, class))
+    }
+
+    /// Whether the segments from `first` to `last` lie inside the window, and there is room for another range if they make one.
+    #[inline(always)]
+    fn has_room_for(&self, first: Seq, last: Seq) -> bool {
+        // What lies below the next expected is an old copy, which is acknowledged once more.
+        let is_inside = last.wrapping_sub(self.next) < self.window_segments || last < self.next;
+        is_inside && (self.ranges.len() < self.most_ranges || self.extends_a_range(first, last))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn extends_a_range(&self, first: Seq, last: Seq) -> bool {
+        let next = self.ranges.partition_point(|range| range.end < first);
+        first <= self.next || self.ranges.get(next).is_some_and(|range| range.start <= last + 1)
     }
 
     /// RFC 3168 section 6.1.3: an echo lasts until the sender answers. What low priority meets is no news
@@ -167,6 +210,11 @@ impl Receiver {
     /// last. Delayed acknowledgments count chunks, not segments.
     pub fn handle_chunk(&mut self, now: Time, chunk: Chunk) -> Option<AckSegment> {
         let Chunk { first, segments, class, retransmission, marked, .. } = chunk;
+        let last = first.saturating_add(Seq::from(segments.max(1) - 1));
+        if !self.has_room_for(first, last) {
+            self.refused += u64::from(segments);
+            return None;
+        }
         if chunk.window_reduced | (marked != self.usual_mark) {
             if self.ecn == Ecn::Dctcp && class == 0 && marked != self.usual_mark {
                 return self.turn(now, marked, |receiver| receiver.handle_chunk(now, chunk));
@@ -174,7 +222,6 @@ impl Receiver {
             self.note_mark(chunk.window_reduced, marked && class == 0);
         }
         let in_order = first == self.next && self.ranges.is_empty();
-        let last = first + Seq::from(segments - 1);
         for seq in first..=last {
             let payload_bytes = if seq < last { chunk.payload_bytes } else { chunk.last_payload_bytes };
             if seq == self.next && self.ranges.is_empty() {

@@ -5,6 +5,7 @@
 //! begins. There is no queueing and no spacing of packets: what remains is the protocol itself, and
 //! walk-throughs like RC3's (NSDI 2014 section 2.2) come out segment for segment.
 
+use crate::acknowledgment::Acknowledgment;
 use crate::config::TransportConfig;
 use crate::receiver::Receiver;
 use crate::segment::{AckSegment, SackBlock, Segment, Transmit};
@@ -48,7 +49,7 @@ pub fn walk(plan: &Walk, config: TransportConfig, cc: Box<dyn CongestionControl>
     sender.write(u64::from(plan.segments) * config.mss_bytes);
     let mut now = Time::ZERO;
     sender.poll_transmit(now, true);
-    sender.handle_syn_ack(now + ROUND);
+    sender.handle_syn_ack(now + ROUND, None);
     let mut to_drop = plan.drops.clone();
     let mut rounds = Vec::new();
     while !sender.is_done() && rounds.len() < MOST_ROUNDS {
@@ -63,7 +64,8 @@ pub fn walk(plan: &Walk, config: TransportConfig, cc: Box<dyn CongestionControl>
             break;
         }
         for (ack, blocks) in acks {
-            sender.handle_ack(now + ROUND, ack, &blocks);
+            let heard = sender.handle_ack(now + ROUND, &Acknowledgment::of(ack, &blocks));
+            debug_assert_eq!(heard, Ok(()), "the receiver of a walk tells the truth");
         }
         rounds.push(round);
     }

@@ -95,6 +95,11 @@ impl Scoreboard {
         }
     }
 
+    /// Memory of the bitmaps.
+    pub fn list_bytes(&self) -> usize {
+        self.words.capacity() * size_of::<Word>()
+    }
+
     /// Whether every bit is zero.
     #[inline(always)]
     pub fn is_clean(&self) -> bool {
@@ -254,29 +259,36 @@ impl Scoreboard {
         }
     }
 
-    /// The receiver reports `block`. Where `class0` tells the next new class-0 segment, the report
-    /// came in class 0 and shows that the class-0 copies below it have arrived, except where a copy
-    /// from the tail may have been meant. Returns how many segments are newly reported.
-    pub fn sack(&mut self, block: SackBlock, class0: Option<Seq>) -> u32 {
+    /// The receiver reports `block`, of which counts what class 0 has sent, below `nxt`, and what went from the tail. A report
+    /// in class 0 shows that the class-0 copies have arrived, except where a copy from the tail may have been meant. Returns
+    /// how many segments are newly reported.
+    #[inline(always)]
+    pub fn sack(&mut self, block: SackBlock, nxt: Seq, in_class0: bool) -> u32 {
         let start = block.start.max(self.una);
         if start >= block.end {
             return 0;
         }
         self.reach(block.end);
         if block.end - start == 1 {
-            return u32::from(self.sack_one(start, class0));
+            return u32::from(self.sack_one(start, nxt, in_class0));
         }
+        self.sack_several(start, block.end, nxt, in_class0)
+    }
+
+    #[inline(never)]
+    fn sack_several(&mut self, start: Seq, end: Seq, nxt: Seq, in_class0: bool) -> u32 {
         let mut newly = 0;
-        for word in start / BITS..block.end.div_ceil(BITS) {
-            let range = mask(word, start, block.end);
+        for word in start / BITS..end.div_ceil(BITS) {
+            let range = mask(word, start, end);
             let slot = self.slot(word);
-            let fresh = range & !self.words[slot].sacked;
+            let sent = mask(word, start, nxt) | self.words[slot].low;
+            let fresh = range & sent & !self.words[slot].sacked;
             if fresh == 0 {
                 continue;
             }
             self.words[slot].sacked |= fresh;
             newly += fresh.count_ones();
-            if let Some(nxt) = class0 {
+            if in_class0 {
                 let arrived = fresh & !self.words[slot].low & mask(word, start, nxt);
                 self.class0_arrived(word, arrived);
             }
@@ -286,18 +298,27 @@ impl Scoreboard {
         newly
     }
 
+    /// Whether every segment from `start` to before `end` was sent from the tail.
+    pub fn all_went_low(&self, start: Seq, end: Seq) -> bool {
+        end <= self.dirty_end
+            && (start / BITS..end.div_ceil(BITS)).all(|word| {
+                let range = mask(word, start, end);
+                self.words[self.slot(word)].low & range == range
+            })
+    }
+
     /// As `sack`, for a single segment: by far the most common report.
     #[inline]
-    fn sack_one(&mut self, seq: Seq, class0: Option<Seq>) -> bool {
+    fn sack_one(&mut self, seq: Seq, nxt: Seq, in_class0: bool) -> bool {
         let slot = self.slot(seq / BITS);
         let bit = 1u64 << (seq % BITS);
         let bits = &mut self.words[slot];
-        if bits.sacked & bit != 0 {
+        if bits.sacked & bit != 0 || (seq >= nxt && bits.low & bit == 0) {
             return false;
         }
         bits.sacked |= bit;
         self.sacked += 1;
-        let arrived = class0.is_some_and(|nxt| seq < nxt) && bits.low & bit == 0;
+        let arrived = in_class0 && seq < nxt && bits.low & bit == 0;
         if (bits.gone | bits.lost | bits.resent) & bit != 0 {
             if arrived {
                 self.class0_arrived(seq / BITS, bit);
@@ -354,7 +375,17 @@ impl Scoreboard {
     }
 
     /// Enters `seq` among the highest arrivals; false where it is below them all.
+    #[inline(always)]
     fn rank(&mut self, seq: Seq) -> bool {
+        if self.top_len == DUP_THRESH && seq > self.top[0] {
+            self.top = [seq, self.top[0], self.top[1]];
+            return true;
+        }
+        self.rank_among(seq)
+    }
+
+    #[inline(never)]
+    fn rank_among(&mut self, seq: Seq) -> bool {
         if self.top_len == DUP_THRESH && seq < self.top[DUP_THRESH - 1] {
             return false;
         }
@@ -377,6 +408,7 @@ impl Scoreboard {
     }
 
     /// Marks lost every class-0 segment in flight below `end`. Returns whether one of them waits to be resent.
+    #[inline(always)]
     fn mark_lost_below(&mut self, end: Seq) -> bool {
         let start = self.lost_edge.max(self.una);
         if end <= start {
@@ -387,6 +419,11 @@ impl Scoreboard {
             self.lost_edge = end; // The usual case: the next in a row of arrivals.
             return false;
         }
+        self.mark_lost(start, end)
+    }
+
+    #[inline(never)]
+    fn mark_lost(&mut self, start: Seq, end: Seq) -> bool {
         let mut marked = 0;
         for word in start / BITS..end.div_ceil(BITS) {
             let range = mask(word, start, end);
@@ -614,9 +651,9 @@ mod tests {
     #[test]
     fn three_later_arrivals_make_a_segment_lost_and_two_do_not() {
         let mut board = Scoreboard::new();
-        board.sack(block(1, 3), Some(10));
+        board.sack(block(1, 3), 10, true);
         assert!(!board.detect_losses());
-        board.sack(block(3, 4), Some(10));
+        board.sack(block(3, 4), 10, true);
         assert!(board.detect_losses());
         assert!(board.head_is_lost());
         assert_eq!(board.next_lost(), Some(0));
@@ -634,19 +671,28 @@ mod tests {
         for seq in 60..66 {
             board.send_low(seq);
         }
-        board.sack(block(60, 66), None);
+        board.sack(block(60, 66), 4, false);
         assert!(!board.detect_losses());
         assert_eq!((board.sacked(), board.pipe(4)), (6, 4));
         // Nor is a class-0 report of what went from the tail as well.
-        board.sack(block(60, 66), Some(66));
+        board.sack(block(60, 66), 66, true);
         assert!(!board.detect_losses());
+    }
+
+    #[test]
+    fn a_report_of_what_was_not_sent_does_not_count() {
+        let mut board = Scoreboard::new();
+        board.send_low(70);
+        assert_eq!(board.sack(block(2, 80), 4, true), 3, "segments 2, 3 and 70");
+        assert_eq!(board.sack(block(9, 10), 4, false), 0);
+        assert!(board.all_went_low(70, 71) && !board.all_went_low(69, 71) && !board.all_went_low(70, 900));
     }
 
     #[test]
     fn a_segment_that_the_receiver_has_is_not_resent() {
         let mut board = Scoreboard::new();
         board.send_low(2);
-        board.sack(block(2, 3), None);
+        board.sack(block(2, 3), 2, false);
         for seq in [5, 6, 7] {
             board.arrived(seq);
         }
@@ -663,7 +709,7 @@ mod tests {
     #[test]
     fn a_timeout_loses_everything_but_what_was_reported() {
         let mut board = Scoreboard::new();
-        board.sack(block(3, 5), Some(8));
+        board.sack(block(3, 5), 8, true);
         board.time_out(8, false);
         assert_eq!(board.pipe(8), 0);
         let mut lost = Vec::new();
@@ -680,7 +726,7 @@ mod tests {
     #[test]
     fn undone_losses_are_in_flight_again() {
         let mut board = Scoreboard::new();
-        board.sack(block(2, 5), Some(6));
+        board.sack(block(2, 5), 6, true);
         board.detect_losses();
         board.resend(0);
         board.undo_losses();
@@ -691,8 +737,8 @@ mod tests {
     #[test]
     fn doubtful_segments_lie_between_the_retransmissions_and_the_highest_arrival() {
         let mut board = Scoreboard::new();
-        board.sack(block(1, 4), Some(9));
-        board.sack(block(6, 7), Some(9));
+        board.sack(block(1, 4), 9, true);
+        board.sack(block(6, 7), 9, true);
         board.detect_losses();
         board.resend(0);
         assert_eq!(board.next_doubtful(), Some(4));
@@ -716,8 +762,8 @@ mod tests {
                         una = at;
                         board.advance(una);
                     }
-                    2 => _ = board.sack(block(at, at + 1 + rng.below(70)), None),
-                    3 => _ = board.sack(block(at, (at + 1 + rng.below(70)).min(nxt)), Some(nxt)),
+                    2 => _ = board.sack(block(at, at + 1 + rng.below(70)), nxt, false),
+                    3 => _ = board.sack(block(at, (at + 1 + rng.below(70)).min(nxt)), nxt, true),
                     4 => _ = board.detect_losses(),
                     5 => {
                         if let Some(seq) = board.next_lost() {

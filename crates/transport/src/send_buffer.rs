@@ -55,6 +55,11 @@ impl SendBuffer {
         }
     }
 
+    /// The first segment has the number `first`; before anything is written.
+    pub fn begin_at(&mut self, first: Seq) {
+        (self.end, self.first_end, self.full_until) = (first, first, first);
+    }
+
     /// The application sends `bytes`, while everything below `una` is acknowledged. Nothing follows a stream without end.
     pub fn write(&mut self, bytes: u64, una: Seq) {
         if self.end == ENDLESS {
@@ -115,6 +120,11 @@ impl SendBuffer {
         self.end = end;
         self.unwritten_bytes -= bytes;
         self.note_first();
+    }
+
+    /// Memory of the list of writes.
+    pub fn list_bytes(&self) -> usize {
+        self.writes.capacity() * size_of::<Write>()
     }
 
     /// One past the last segment written.

@@ -20,6 +20,7 @@ mod resends;
 mod scheduler;
 mod transmit;
 
+use crate::acknowledgment::{AckError, Acknowledgment, Checked, Known};
 use crate::config::{Ecn, TransportConfig};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
@@ -80,8 +81,12 @@ pub struct Sender {
     state: State,
     uses_tail: bool,
     owns_send_clock: bool,
-    /// The controller is a window, and neither it nor loss detection wants anything that costs more.
+    /// The connection is open, the controller is a window, and neither it nor loss detection wants anything that costs more.
     is_window_law: bool,
+    /// Round trips are measured without a clock of ticks.
+    measures_exactly: bool,
+    /// Segments do not go in chunks.
+    goes_one_by_one: bool,
     /// Losses are found by time: `rack` is there.
     detects_by_time: bool,
     /// That, or the controller hears of single segments.
@@ -102,8 +107,6 @@ pub struct Sender {
     /// When the controller wants its timer to fire, or loss detection by time its own.
     alarm_at: Time,
     cc: Box<dyn CongestionControl>,
-    /// What waits in the queue of the interface.
-    nic_backlog_bytes: u64,
     /// The pace allows the next segment from here on.
     paced_until: Time,
     rtt: RttEstimator,
@@ -131,12 +134,6 @@ pub struct Sender {
     answered_at: Option<Seq>,
     last_blocks: [SackBlock; MAX_SACK_BLOCKS],
     opened_at: Time,
-    /// What the routers allowed, as the packet says that comes in next.
-    explicit_rate: Option<Rate>,
-    /// What that packet says of its trigger's way.
-    one_way_delay: Option<Dur>,
-    /// When its trigger arrived.
-    received_at: Option<Time>,
     deliveries: Option<Box<Deliveries>>,
     /// The books of loss detection by time, where it is set.
     rack: Option<Box<Rack>>,
@@ -178,7 +175,7 @@ fn is_window_law(cc: &dyn CongestionControl) -> bool {
     let needs = cc.needs();
     let wants_more = needs.segments || needs.one_way_delay || needs.receive_time || needs.timer;
     let sends_by_its_own = cc.owns_send_clock() || cc.schedules_departures();
-    !(wants_more || cc.uses_tail() || sends_by_its_own || cc.desired_rate().is_some())
+    !(wants_more || cc.uses_tail() || sends_by_its_own || cc.desired_rate().is_some() || cc.limits().pacing.is_some())
 }
 
 /// What a call into the controller carries; a macro, so that the borrow is of single fields.
@@ -200,7 +197,6 @@ impl Sender {
     pub fn new(config: impl Into<Arc<TransportConfig>>, cc: Box<dyn CongestionControl>, rng: Stream) -> Sender {
         let config = config.into();
         let detects_by_time = config.rack_tlp && config.sack;
-        let window = config.receive_window_bytes.map_or(u64::from(u32::MAX), |bytes| (bytes / config.mss_bytes).max(1));
         Sender {
             una: 0,
             nxt: 0,
@@ -213,13 +209,11 @@ impl Sender {
             uses_tail: cc.uses_tail(),
             owns_send_clock: cc.owns_send_clock(),
             needs: cc.needs(),
-            is_window_law: is_window_law(&*cc) && !detects_by_time,
+            is_window_law: false,
+            measures_exactly: config.rtt_granularity.is_none(),
+            goes_one_by_one: config.send_batch <= 1,
             detects_by_time,
             notes_arrivals: detects_by_time || cc.needs().segments,
-            explicit_rate: None,
-            one_way_delay: None,
-            received_at: None,
-            nic_backlog_bytes: 0,
             deliveries: cc.needs().segments.then(|| Box::new(Deliveries::new())),
             rack: detects_by_time.then(|| Box::new(Rack::new())),
             reduction: None,
@@ -237,7 +231,7 @@ impl Sender {
             limits: cc.limits(),
             holds_back: false,
             cwnd_segments: 0,
-            receive_window_segments: u32::try_from(window).unwrap_or(u32::MAX),
+            receive_window_segments: config.receive_window_segments() as u32,
             mss_bytes: config.mss_bytes,
             sent_at: vec![Time::ZERO; 16],
             rtt: RttEstimator::new(config.rto),
@@ -260,6 +254,15 @@ impl Sender {
             counts: SenderCounts::default(),
             rng,
         }
+    }
+
+    /// Numbers the segments from `first` on, as TCP's initial sequence number would; for a connection that has written nothing
+    /// yet. The receiver [begins there](crate::Receiver::begin_at), too.
+    pub fn begin_at(&mut self, first: Seq) {
+        (self.una, self.nxt) = (first, first);
+        self.board.advance(first);
+        self.buffer.begin_at(first);
+        self.refresh();
     }
 
     /// The application sends `bytes`. Each call is a write of its own: it ends with a segment that may
@@ -340,34 +343,30 @@ impl Sender {
         self.outstanding() - self.board.gone()
     }
 
+    /// Memory that this connection takes, bytes; its controller's own lists are not counted.
+    pub fn memory_bytes(&self) -> usize {
+        let books = self.deliveries.as_ref().map_or(0, |books| books.memory_bytes());
+        let rack = self.rack.as_ref().map_or(0, |rack| rack.memory_bytes());
+        let scheduler = self.scheduler.as_ref().map_or(0, |scheduler| scheduler.memory_bytes());
+        size_of::<Sender>()
+            + size_of_val(&*self.cc)
+            + self.sent_at.capacity() * size_of::<Time>()
+            + self.buffer.list_bytes()
+            + self.board.list_bytes()
+            + self.resends.list_bytes()
+            + books
+            + rack
+            + scheduler
+    }
+
     /// The rate to ask the routers for in every packet, where the controller works with explicit rates.
     pub fn desired_rate(&self) -> Option<Rate> {
         self.cc.desired_rate()
     }
 
-    /// The answer to the SYN, or the acknowledgment, that is handled next echoes this rate.
-    pub fn handle_explicit_rate(&mut self, rate: Rate) {
-        self.explicit_rate = Some(rate);
-    }
-
     /// What the controller wants to be told.
     pub fn needs(&self) -> Needs {
         self.needs
-    }
-
-    /// The segment that caused the acknowledgment that is handled next was under way for so long.
-    pub fn handle_one_way_delay(&mut self, delay: Dur) {
-        self.one_way_delay = Some(delay);
-    }
-
-    /// The segment that caused the acknowledgment that is handled next arrived then, by the receiver's clock.
-    pub fn handle_receive_time(&mut self, at: Time) {
-        self.received_at = Some(at);
-    }
-
-    /// So much waits in the queue of the host's interface when the next acknowledgment is handled.
-    pub fn handle_nic_backlog(&mut self, bytes: u64) {
-        self.nic_backlog_bytes = bytes;
     }
 
     /// When the segment that was sent last was due, where a pace or the controller's own clock says so.
@@ -379,18 +378,18 @@ impl Sender {
         }
     }
 
-    /// The handshake's answer arrived.
-    pub fn handle_syn_ack(&mut self, now: Time) {
+    /// The handshake's answer arrived, and echoes what the routers allow, where it was asked for.
+    pub fn handle_syn_ack(&mut self, now: Time, explicit_rate: Option<Rate>) {
         if self.state == State::Established {
             return;
         }
         self.state = State::Established;
+        self.is_window_law = is_window_law(&*self.cc) && !self.detects_by_time;
         self.rto_deadline = Time::NEVER;
         self.rtt.opened(self.syn_timeouts);
         if self.config.rto.handshake_sample && self.syn_timeouts == 0 {
             self.rtt.sample(now - self.opened_at);
         }
-        let explicit_rate = self.explicit_rate.take();
         self.cc.on_established(explicit_rate, &mut context!(self, now));
         self.refresh();
         if self.syn_timeouts > 0 && self.config.syn_loss_resets_window {
@@ -398,12 +397,22 @@ impl Sender {
         }
     }
 
-    /// An acknowledgment arrived, with its SACK blocks.
-    pub fn handle_ack(&mut self, now: Time, ack: AckSegment, blocks: &[SackBlock]) {
-        let is_plain = blocks.is_empty() && ack == AckSegment::plain(ack.cumulative, ack.trigger);
-        if !is_plain || !self.handle_plain_ack(now, ack.cumulative as u32, ack.trigger as u32) {
-            self.handle_any_ack(now, ack, blocks);
+    /// An acknowledgment arrived.
+    ///
+    /// # Errors
+    /// Where it cannot be true ([`AckError`]); nothing of it counts then.
+    pub fn handle_ack(&mut self, now: Time, ack: &Acknowledgment<'_>) -> Result<(), AckError> {
+        let AckSegment { cumulative, trigger, .. } = ack.segment;
+        let is_plain = *ack == Acknowledgment::of(AckSegment::plain(cumulative, trigger), &[]);
+        if is_plain && self.is_near(cumulative) && self.handle_plain_ack(now, cumulative as u32, trigger as u32) {
+            return Ok(());
         }
+        self.handle_any_ack(now, ack)
+    }
+
+    /// Whether the low bits of `number` tell it apart from all others that may be outstanding.
+    fn is_near(&self, number: Seq) -> bool {
+        number.wrapping_sub(self.una) <= Seq::from(u32::MAX)
     }
 
     /// As `handle_ack`, of an [`AckSegment::plain`] with these low bits of its numbers, where that is all there is: in sequence,
@@ -434,7 +443,7 @@ impl Sender {
             delivery: None,
             one_way_delay: None,
             received: None,
-            nic_backlog_bytes: self.nic_backlog_bytes,
+            nic_backlog_bytes: 0,
         };
         // A window law never begins to pace.
         self.limits.cwnd_bytes = self.cc.window_after(&news, &mut context!(self, now));
@@ -449,19 +458,33 @@ impl Sender {
     }
 
     /// As [`handle_ack`](Self::handle_ack), where [`handle_plain_ack`](Self::handle_plain_ack) was not asked, or in vain.
+    ///
+    /// # Errors
+    /// As [`handle_ack`](Self::handle_ack).
     #[inline(never)]
-    pub fn handle_any_ack(&mut self, now: Time, ack: AckSegment, blocks: &[SackBlock]) {
-        if ack.cumulative > self.sent_end() {
-            return;
-        }
+    pub fn handle_any_ack(&mut self, now: Time, ack: &Acknowledgment<'_>) -> Result<(), AckError> {
+        let known = Known {
+            is_open: self.state == State::Established,
+            sent: self.sent_end(),
+            sends_in_low_classes: self.uses_tail,
+            next: self.nxt,
+            board: &self.board,
+        };
+        let checked = Checked::of(ack, known)?;
+        self.take_ack(now, checked);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn take_ack(&mut self, now: Time, checked: Checked<'_>) {
+        let given = checked.get();
+        let (ack, blocks) = (given.segment, given.blocks);
         if ack.class > 0 {
             self.handle_low_priority_ack(ack, blocks);
             return;
         }
-        // What is left from an acknowledgment that was not news is replaced before the next.
-        let explicit_rate = self.explicit_rate.take();
-        let one_way_delay = self.one_way_delay.take();
-        let received_at = self.received_at.take().filter(|_| !ack.trigger_retransmitted);
+        let extras = given.extras.copied().unwrap_or_default();
+        let received_at = extras.received_at.filter(|_| !ack.trigger_retransmitted);
         let spurious = self.config.undo_spurious && self.is_needless_resend(&ack);
         let flight_before = self.flight();
         let missing_before = self.missing();
@@ -502,18 +525,23 @@ impl Sender {
             cwnd_limited: self.cwnd_limited,
             phase: self.phase,
             ecn_echo: ack.ecn_echo,
-            explicit_rate,
+            explicit_rate: extras.explicit_rate,
             delivery,
-            one_way_delay,
+            one_way_delay: extras.one_way_delay,
             received: received_at.map(|at| Received { segment: ack.trigger, at }),
-            nic_backlog_bytes: self.nic_backlog_bytes,
+            nic_backlog_bytes: extras.nic_backlog_bytes,
         };
-        self.cc.on_ack(&news, &mut context!(self, now));
-        if self.detects_by_time {
-            self.end_probe(now, &ack);
-            self.schedule_probe(now);
+        if self.is_window_law {
+            self.limits.cwnd_bytes = self.cc.window_after(&news, &mut context!(self, now));
+            self.reopen_any();
+        } else {
+            self.cc.on_ack(&news, &mut context!(self, now));
+            if self.detects_by_time {
+                self.end_probe(now, &ack);
+                self.schedule_probe(now);
+            }
+            self.refresh();
         }
-        self.refresh();
         if self.phase == Phase::Recovery && self.reduction.is_some() {
             self.continue_reduction(delivered, acked > 0);
         }
@@ -576,9 +604,9 @@ impl Sender {
             return;
         }
         if ack.cumulative > self.una {
-            self.board.sack(SackBlock { start: self.una, end: ack.cumulative }, None);
+            self.board.sack(SackBlock { start: self.una, end: ack.cumulative }, self.nxt, false);
         }
-        self.take_blocks(blocks, None);
+        self.take_blocks(blocks, false);
     }
 
     /// The cumulative acknowledgment moves on.
@@ -607,18 +635,18 @@ impl Sender {
 
     /// What the receiver reports beyond the cumulative acknowledgment, told in class 0.
     fn take_report(&mut self, ack: AckSegment, blocks: &[SackBlock]) {
-        self.take_blocks(blocks, Some(self.nxt));
+        self.take_blocks(blocks, true);
         if self.uses_tail && ack.trigger >= self.una && ack.trigger < self.nxt {
             self.board.arrived(ack.trigger);
         }
     }
 
     /// Enters `blocks` on the scoreboard, less what the last acknowledgment already said.
-    fn take_blocks(&mut self, blocks: &[SackBlock], class0: Option<Seq>) {
+    fn take_blocks(&mut self, blocks: &[SackBlock], in_class0: bool) {
         for (at, &block) in blocks.iter().enumerate() {
             // Unchanged blocks stay in place, or move down by one when a new one comes first.
             if block != self.last_blocks[at] && block != self.last_blocks[at.saturating_sub(1)] {
-                self.take_block(block, class0);
+                self.take_block(block, in_class0);
             }
         }
         for (place, block) in self.last_blocks.iter_mut().zip(blocks) {
@@ -626,8 +654,7 @@ impl Sender {
         }
     }
 
-    fn take_block(&mut self, mut block: SackBlock, class0: Option<Seq>) {
-        block.end = block.end.min(self.sent_end());
+    fn take_block(&mut self, mut block: SackBlock, in_class0: bool) {
         // The usual news: the block that grew last has grown on, upwards or, from the tail, downwards.
         let last = self.last_blocks[0];
         if block.start == last.start && block.end > last.end {
@@ -637,7 +664,7 @@ impl Sender {
         } else {
             self.cut_known(&mut block);
         }
-        self.board.sack(block, class0);
+        self.board.sack(block, self.nxt, in_class0);
     }
 
     /// Takes off both ends of `block` what the last acknowledgment reported.
@@ -665,16 +692,18 @@ impl Sender {
         if self.needs.timer || self.detects_by_time {
             self.set_alarm();
         }
-        let windowed = self.is_window_law
-            && self.state == State::Established
-            && !self.window_reduced
-            && self.limits.pacing.is_none();
+        self.reopen_any();
+    }
+
+    /// The window, the phase, or what is known to be lost changed.
+    #[inline(always)]
+    fn reopen_any(&mut self) {
+        let windowed = self.is_window_law && !self.window_reduced;
         let undisturbed = windowed && self.phase == Phase::Open && self.dup_acks == 0 && self.board.is_clean();
-        let one_by_one = self.batch.size == 1;
-        self.plain = undisturbed && self.config.rtt_granularity.is_none();
-        self.sends_plainly = undisturbed && one_by_one;
+        self.plain = undisturbed && self.measures_exactly;
+        self.sends_plainly = undisturbed && self.goes_one_by_one;
         self.reopen();
-        if windowed && one_by_one && self.phase == Phase::Recovery && self.config.sack && !self.resend_head {
+        if self.phase == Phase::Recovery && windowed && self.goes_one_by_one && !self.resend_head {
             self.reopen_in_recovery();
         }
     }
@@ -690,7 +719,7 @@ impl Sender {
 
     /// In recovery with nothing left to resend, new segments go as the pipe empties.
     fn reopen_in_recovery(&mut self) {
-        if self.reduction.is_some() {
+        if self.reduction.is_some() || !self.config.sack {
             return;
         }
         let room = self.cwnd_segments.saturating_sub(self.pipe());

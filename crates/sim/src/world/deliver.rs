@@ -9,7 +9,7 @@ use crate::packet::{Flags, NO_BLOCKS, Packet};
 use crate::physics::PhysicsViolation;
 use crate::rate_header::decode_rate;
 use sparelane_core::{Time, widen};
-use sparelane_transport::{AckSegment, Segment};
+use sparelane_transport::{AckSegment, Acknowledgment, Segment};
 
 impl<F: Fabric> World<F> {
     /// A packet has come from its host's interface, which it did not pass at once.
@@ -40,10 +40,8 @@ impl<F: Fabric> World<F> {
     #[inline(never)]
     fn deliver_syn_ack(&mut self, packet: Packet) {
         let flow = &mut self.flows[packet.flow() as usize];
-        if packet.flags().has(Flags::RATE_HEADER) {
-            flow.sender.handle_explicit_rate(decode_rate(packet.trigger()));
-        }
-        flow.sender.handle_syn_ack(self.now);
+        let explicit_rate = packet.flags().has(Flags::RATE_HEADER).then(|| decode_rate(packet.trigger()));
+        flow.sender.handle_syn_ack(self.now, explicit_rate);
         self.pump(packet.flow());
     }
 
@@ -172,22 +170,26 @@ impl<F: Fabric> World<F> {
     fn deliver_any_ack(&mut self, packet: Packet) {
         let flow = &mut self.flows[packet.flow() as usize];
         let acknowledged = flow.sender.acknowledged();
-        let ack = AckSegment {
+        let segment = AckSegment {
             cumulative: widen(packet.seq(), acknowledged),
             trigger: widen(packet.trigger(), acknowledged),
             trigger_retransmitted: packet.flags().has(Flags::RETRANSMISSION),
             class: packet.class() - flow.base_class,
             ecn_echo: packet.flags().has(Flags::ECN_ANSWER),
         };
+        let mut ack = Acknowledgment::of(segment, self.blocks.at(packet.blocks()));
+        let extras;
         if flow.hears_more {
-            flow.hear_more(&self.blocks, &mut self.fabric, self.now, packet);
+            extras = flow.extras(&self.blocks, &mut self.fabric, self.now, packet);
+            ack.extras = Some(&extras);
         }
-        flow.sender.handle_any_ack(self.now, ack, self.blocks.at(packet.blocks()));
+        let heard = flow.sender.handle_any_ack(self.now, &ack);
+        debug_assert_eq!(heard, Ok(()), "receivers of a simulation tell the truth");
         if packet.blocks() != NO_BLOCKS {
             self.blocks.release(packet.blocks());
             self.blocks.expect(self.fabric.expected_blocks());
         }
-        if ack.class == 0 {
+        if segment.class == 0 {
             self.pump(packet.flow());
         }
     }

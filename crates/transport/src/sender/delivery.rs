@@ -71,6 +71,11 @@ impl Deliveries {
         }
     }
 
+    pub(super) fn memory_bytes(&self) -> usize {
+        let lists = self.flights.capacity() * size_of::<Flight>() + self.resends.capacity() * size_of::<(Seq, u64)>();
+        size_of::<Deliveries>() + lists
+    }
+
     fn slot(&self, seq: Seq) -> usize {
         seq as usize & (self.flights.len() - 1)
     }
@@ -239,6 +244,7 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::acknowledgment::Acknowledgment;
     use crate::config::TransportConfig;
     use crate::segment::{AckSegment, SackBlock};
     use crate::sender::whole_ticks;
@@ -301,7 +307,7 @@ mod tests {
         let mut sender = Sender::new(config, Box::new(Reporter(tell, Time::ZERO + Dur::from_secs(1))), rng);
         sender.write(segments * MSS);
         sender.poll_transmit(Time::ZERO, true);
-        sender.handle_syn_ack(ms(10));
+        sender.handle_syn_ack(ms(10), None);
         send_all(&mut sender, ms(10));
         for sent in 1..=10 {
             let in_flight_bytes = sent * MSS;
@@ -319,7 +325,7 @@ mod tests {
     fn acknowledge(sender: &mut Sender, now: Time, cumulative: u64, trigger: u64, blocks: &[(u64, u64)]) {
         let blocks: Vec<_> = blocks.iter().map(|&(start, end)| SackBlock { start, end }).collect();
         let ack = AckSegment { cumulative, trigger, trigger_retransmitted: false, class: 0, ecn_echo: false };
-        sender.handle_ack(now, ack, &blocks);
+        sender.handle_ack(now, &Acknowledgment::of(ack, &blocks)).expect("the truth");
     }
 
     #[test]

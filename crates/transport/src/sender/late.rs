@@ -71,7 +71,7 @@ mod tests {
         sender.write(2 * 1460);
         assert_eq!(sender.poll_transmit(Time::ZERO, true), Some(Transmit::Syn));
         let first_timer = sender.next_timer();
-        sender.handle_syn_ack(Time::ZERO);
+        sender.handle_syn_ack(Time::ZERO, None);
         (sender, first_timer)
     }
 

@@ -86,6 +86,11 @@ impl Rack {
         }
     }
 
+    pub(super) fn memory_bytes(&self) -> usize {
+        let listed = self.transmissions.capacity() * size_of::<Transmission>();
+        size_of::<Rack>() + listed + self.last_order.capacity() * size_of::<u64>()
+    }
+
     pub(super) fn next_timer(&self) -> Time {
         self.judge_at.min(self.probe_at)
     }

@@ -27,6 +27,10 @@ impl Resends {
         }
     }
 
+    pub(super) fn list_bytes(&self) -> usize {
+        self.times.capacity() * size_of::<(Seq, Time)>()
+    }
+
     /// Everything below `una` is acknowledged.
     fn forget_below(&mut self, una: Seq) {
         while self.times.front().is_some_and(|&(first, _)| first < una) {

@@ -21,6 +21,12 @@ pub(super) struct Scheduler {
     queue: VecDeque<Segment>,
 }
 
+impl Scheduler {
+    pub(super) fn memory_bytes(&self) -> usize {
+        size_of::<Scheduler>() + self.queue.capacity() * size_of::<Segment>()
+    }
+}
+
 impl Sender {
     /// The segment that leaves now, if one does, after TCP has handed down what its window allows.
     #[inline(never)]

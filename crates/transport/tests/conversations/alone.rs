@@ -3,7 +3,9 @@
 use crate::wire::{MSS, at_ms};
 use sparelane_cc::CongestionControl;
 use sparelane_core::{Domain, Dur, Stream, Time};
-use sparelane_transport::{AckSegment, SackBlock, Segment, Sender, Transmit, TransportConfig};
+use sparelane_transport::{
+    AckError, AckSegment, Acknowledgment, SackBlock, Segment, Sender, Transmit, TransportConfig,
+};
 
 pub struct Alone {
     pub sender: Sender,
@@ -16,7 +18,7 @@ impl Alone {
         let mut sender = Sender::new(config, cc, Stream::new(1, Domain::Controller, 0));
         sender.write(segments * MSS);
         assert_eq!(sender.poll_transmit(Time::ZERO, true), Some(Transmit::Syn));
-        sender.handle_syn_ack(at_ms(100));
+        sender.handle_syn_ack(at_ms(100), None);
         Alone { sender, now: at_ms(100) }
     }
 
@@ -41,10 +43,16 @@ impl Alone {
     }
 
     pub fn hears_in_class(&mut self, class: u8, cumulative: u64, trigger: u64, blocks: &[(u64, u64)]) -> Vec<u64> {
+        let heard = self.is_told(class, cumulative, trigger, blocks);
+        assert_eq!(heard, Ok(()), "an acknowledgment of all below {cumulative}");
+        self.sends()
+    }
+
+    /// The sender is told this, true or not.
+    pub fn is_told(&mut self, class: u8, cumulative: u64, trigger: u64, blocks: &[(u64, u64)]) -> Result<(), AckError> {
         let blocks: Vec<_> = blocks.iter().map(|&(start, end)| SackBlock { start, end }).collect();
         let ack = AckSegment { cumulative, trigger, trigger_retransmitted: false, class, ecn_echo: false };
-        self.sender.handle_ack(self.now, ack, &blocks);
-        self.sends()
+        self.sender.handle_ack(self.now, &Acknowledgment::of(ack, &blocks))
     }
 
     pub fn wait(&mut self, ms: u64) {

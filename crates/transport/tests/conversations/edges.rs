@@ -2,45 +2,26 @@
 
 use crate::alone::Alone;
 use crate::wire::*;
-use std::collections::BTreeSet;
+use sparelane_transport::AckError;
 
-/// Segment numbers have 32 bits and never wrap: 4,294,967,295 segments are the end of any stream.
+/// Packets carry 32 bits of a segment's number, both ends know 64: nothing changes where the low bits begin anew.
 #[test]
-fn the_last_segments_of_the_number_space_are_sent_repaired_and_acknowledged() {
-    let mut alone = Alone::new(with_sack(), controller("rc3", &[("initial_window", 8)]), 0);
-    alone.sender.write_without_end();
-    assert_eq!(alone.sends(), (0..8).collect::<Vec<_>>());
-    alone.wait(100);
-    // A bump to near the end, as if the tail had brought all below.
-    let mut cumulative = u64::MAX - 40;
-    let mut sent = alone.hears(cumulative, 7, &[]);
-    let mut lost = vec![cumulative + 2, u64::MAX - 5];
-    let mut held = BTreeSet::new();
-    while !sent.is_empty() {
-        alone.wait(100);
-        let mut next = Vec::new();
-        for seq in sent {
-            assert!(seq < u64::MAX);
-            if let Some(at) = lost.iter().position(|&lost| lost == seq) {
-                lost.swap_remove(at);
-                continue;
-            }
-            held.insert(seq);
-            while held.contains(&cumulative) {
-                cumulative += 1;
-            }
-            let blocks: Vec<_> = held.range(cumulative..).map(|&seq| (seq, seq + 1)).collect();
-            next.extend(alone.hears(cumulative, seq, &blocks[blocks.len().saturating_sub(4)..]));
-        }
-        sent = next;
-        if sent.is_empty() && cumulative < u64::MAX {
-            alone.now = alone.sender.next_timer();
-            alone.sender.handle_timer(alone.now);
-            sent = alone.sends();
-        }
+fn a_transfer_across_the_end_of_the_low_bits_goes_as_any_other() {
+    let transfer = |first: u64| {
+        let lost: Vec<u64> = [3, 8, 9, 8, 30].iter().map(|seq| first + seq).collect();
+        let mut wire = Wire::new(with_sack(), controller("rc3", &[("initial_window", 8)]), lose(&lost));
+        wire.sender.begin_at(first);
+        wire.receiver.begin_at(first);
+        wire.write(60);
+        wire.run();
+        assert!(wire.sender.is_done());
+        (wire.now, wire.sender.counts(), wire.receiver.next_expected() - first)
+    };
+    let usual = transfer(0);
+    assert_eq!((usual.2, usual.1.timeouts), (60, 0));
+    for first in [(1 << 32) - 20, (1 << 32) - 5, (3 << 32) - 1] {
+        assert_eq!(transfer(first), usual, "from segment {first}");
     }
-    assert_eq!(cumulative, u64::MAX);
-    assert!(alone.sender.is_done());
 }
 
 /// RFC 9293 section 3.10.7.4: an acknowledgment of what was not sent is no news.
@@ -49,8 +30,13 @@ fn what_was_never_sent_cannot_be_acknowledged() {
     let mut alone = Alone::new(with_sack(), constant(4), 100);
     assert_eq!(alone.sends(), [0, 1, 2, 3]);
     alone.wait(100);
-    assert_eq!(alone.hears(50, 3, &[]), []);
-    assert_eq!(alone.hears(0, 3, &[(60, 70), (4_000_000_000, 4_000_000_010)]), []);
+    assert_eq!(alone.is_told(0, 50, 3, &[]), Err(AckError::NeverSent { cumulative: 50, sent: 4 }));
+    let beyond = [(2, 3), (4_000_000_000, 4_000_000_010)];
+    assert!(matches!(alone.is_told(0, 0, 3, &beyond), Err(AckError::Block { start: 4_000_000_000, .. })));
+    assert_eq!(alone.is_told(0, 0, 70, &[]), Err(AckError::CausedByNothing { trigger: 70, sent: 4 }));
+    assert_eq!(alone.is_told(1, 0, 3, &[]), Err(AckError::Class { class: 1 }));
+    assert_eq!(alone.is_told(0, 0, 3, &[(1, 2); 9]), Err(AckError::TooManyBlocks { count: 9 }));
+    assert_eq!(alone.sends(), []);
     assert_eq!(alone.sender.in_flight_bytes(), 4 * MSS);
     assert_eq!(alone.hears(1, 0, &[]), [4]);
     assert_eq!(alone.sender.counts().retransmissions, 0);

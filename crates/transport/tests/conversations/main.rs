@@ -13,6 +13,7 @@ mod rc3;
 mod recovery;
 mod reduction;
 mod soak;
+mod strangers;
 mod timeout;
 mod window;
 mod wire;

@@ -6,7 +6,9 @@
 use sparelane_cc::registry::Blueprint;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Offer, Permit, TailOffer, Value, Values, build};
 use sparelane_core::{Domain, Dur, Rate, Stream, Time};
-use sparelane_transport::{AckSegment, Receiver, SackBlock, Segment, Sender, Transmit, TransportConfig};
+use sparelane_transport::{
+    AckSegment, Acknowledgment, Extras, Receiver, SackBlock, Segment, Sender, Transmit, TransportConfig,
+};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -217,12 +219,9 @@ impl Wire {
     }
 
     fn arrive(&mut self, item: Item, marked: bool, blocks: &[SackBlock]) {
-        if let (Some(rate), Item::SynAck | Item::Ack(_)) = (self.explicit_rate, item) {
-            self.sender.handle_explicit_rate(rate);
-        }
         match item {
             Item::Syn => self.send(Item::SynAck),
-            Item::SynAck => self.sender.handle_syn_ack(self.now),
+            Item::SynAck => self.sender.handle_syn_ack(self.now, self.explicit_rate),
             Item::Data(segment) => {
                 let Segment { seq, payload_bytes, .. } = segment;
                 let plain = Segment { seq, payload_bytes, class: 0, retransmission: false, window_reduced: false };
@@ -239,11 +238,15 @@ impl Wire {
             }
             Item::Ack(ack) => {
                 let AckSegment { cumulative, trigger, .. } = ack;
-                let shortens = self.shortens && blocks.is_empty() && ack == AckSegment::plain(cumulative, trigger);
+                let is_plain = blocks.is_empty() && ack == AckSegment::plain(cumulative, trigger);
+                let shortens = self.shortens && self.explicit_rate.is_none() && is_plain;
                 if shortens && self.sender.handle_plain_ack(self.now, cumulative as u32, trigger as u32) {
                     self.shortened[1] += 1;
                 } else {
-                    self.sender.handle_any_ack(self.now, ack, blocks);
+                    let extras = Extras { explicit_rate: self.explicit_rate, ..Extras::default() };
+                    let said = Acknowledgment { segment: ack, blocks, extras: Some(&extras) };
+                    let heard = self.sender.handle_any_ack(self.now, &said);
+                    assert_eq!(heard, Ok(()), "the receiver tells the truth");
                 }
                 self.heard = Some((ack, blocks.to_vec()));
             }

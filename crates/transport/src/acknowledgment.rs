@@ -1,0 +1,209 @@
+//! What comes back to a sender, and the door through which it comes.
+//!
+//! A peer may say anything. All that an acknowledgment says is in one type, [`Acknowledgment`], which nobody believes;
+//! [`Sender::handle_ack`](crate::Sender::handle_ack) checks it once, against what was sent, and what is behind that check can be
+//! trusted. RFC 9293 section 3.10.7.4 and RFC 2018 leave it at that an acknowledgment of what was not sent is no news; here it is
+//! also an error, so that whoever drives the sender can count it or close the connection.
+
+use crate::scoreboard::Scoreboard;
+use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock};
+use sparelane_core::{Dur, Rate, Seq, Time};
+use thiserror::Error;
+
+/// All that one acknowledgment says, as it came in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Acknowledgment<'a> {
+    /// Its numbers and flags.
+    pub segment: AckSegment,
+    /// What the receiver holds beyond the cumulative acknowledgment, the most recent first (RFC 2018 section 4).
+    pub blocks: &'a [SackBlock],
+    /// What else it says, if anything.
+    pub extras: Option<&'a Extras>,
+}
+
+/// What some acknowledgments say besides, for [controllers that ask](sparelane_cc::Needs), and what the host knows when they
+/// come in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// What the routers allow, echoed.
+    pub explicit_rate: Option<Rate>,
+    /// How long the segment that caused it was under way.
+    pub one_way_delay: Option<Dur>,
+    /// When that segment arrived, by the receiver's clock.
+    pub received_at: Option<Time>,
+    /// What waits in the queue of this host's interface: no word of the peer.
+    pub nic_backlog_bytes: u64,
+}
+
+impl<'a> Acknowledgment<'a> {
+    /// An acknowledgment that says this and nothing else.
+    #[inline(always)]
+    pub const fn of(segment: AckSegment, blocks: &'a [SackBlock]) -> Acknowledgment<'a> {
+        Acknowledgment { segment, blocks, extras: None }
+    }
+}
+
+/// Why an acknowledgment is refused; nothing of it counts then.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum AckError {
+    /// It comes before the connection is open.
+    #[error("an acknowledgment of data before the connection is open")]
+    NotOpen,
+    /// It covers what was never sent.
+    #[error("acknowledges all below segment {cumulative}, not all of which were sent; the last was {}", .sent.wrapping_sub(1))]
+    NeverSent {
+        /// Its cumulative acknowledgment.
+        cumulative: Seq,
+        /// One past the last segment sent.
+        sent: Seq,
+    },
+    /// It says that it was caused by what was never sent.
+    #[error("is caused by segment {trigger}, of {sent} that were sent")]
+    CausedByNothing {
+        /// The segment that it names.
+        trigger: Seq,
+        /// One past the last segment sent.
+        sent: Seq,
+    },
+    /// A block that is empty, the wrong way round, or beyond what was sent.
+    #[error("reports segments {start} to {end} (exclusive), of {sent} that were sent")]
+    Block {
+        /// Where it starts.
+        start: Seq,
+        /// Where it ends.
+        end: Seq,
+        /// One past the last segment sent.
+        sent: Seq,
+    },
+    /// More blocks than an acknowledgment has room for.
+    #[error("reports {count} blocks; at most {MAX_SACK_BLOCKS} are allowed")]
+    TooManyBlocks {
+        /// How many.
+        count: usize,
+    },
+    /// It is of a class in which nothing was sent.
+    #[error("is of class {class}, in which nothing was sent")]
+    Class {
+        /// Its class.
+        class: u8,
+    },
+}
+
+/// An acknowledgment that has been checked against what was sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checked<'a>(&'a Acknowledgment<'a>);
+
+/// What was sent until now, for the check.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known<'a> {
+    pub(crate) is_open: bool,
+    /// One past the last segment that either end of the buffer has sent.
+    pub(crate) sent: Seq,
+    pub(crate) sends_in_low_classes: bool,
+    /// The next segment that class 0 has not sent.
+    pub(crate) next: Seq,
+    /// What went from the tail.
+    pub(crate) board: &'a Scoreboard,
+}
+
+impl Known<'_> {
+    /// Whether everything below `cumulative` was sent by either end.
+    #[inline(always)]
+    fn has_sent_all_below(&self, cumulative: Seq) -> bool {
+        cumulative <= self.next || (cumulative <= self.sent && self.board.all_went_low(self.next, cumulative))
+    }
+}
+
+impl<'a> Checked<'a> {
+    /// `ack`, if it can be true.
+    #[inline(always)]
+    pub(crate) fn of(ack: &'a Acknowledgment<'a>, known: Known<'_>) -> Result<Checked<'a>, AckError> {
+        let Known { is_open, sent, sends_in_low_classes, .. } = known;
+        let AckSegment { cumulative, trigger, class, .. } = ack.segment;
+        let is_ordinary =
+            is_open && known.has_sent_all_below(cumulative) && trigger < sent && (class == 0 || sends_in_low_classes);
+        let blocks_are = ack.blocks.len() <= MAX_SACK_BLOCKS
+            && ack.blocks.iter().all(|block| block.start < block.end && block.end <= sent);
+        if is_ordinary && blocks_are { Ok(Checked(ack)) } else { Err(why_not(ack, known)) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(self) -> &'a Acknowledgment<'a> {
+        self.0
+    }
+}
+
+/// Why `ack` is refused.
+#[cold]
+#[inline(never)]
+fn why_not(ack: &Acknowledgment<'_>, known: Known<'_>) -> AckError {
+    let sent = known.sent;
+    let AckSegment { cumulative, trigger, class, .. } = ack.segment;
+    if !known.is_open {
+        return AckError::NotOpen;
+    }
+    if class > 0 && !known.sends_in_low_classes {
+        return AckError::Class { class };
+    }
+    if !known.has_sent_all_below(cumulative) {
+        return AckError::NeverSent { cumulative, sent };
+    }
+    if trigger >= sent {
+        return AckError::CausedByNothing { trigger, sent };
+    }
+    match ack.blocks.iter().find(|block| block.start >= block.end || block.end > sent) {
+        Some(&SackBlock { start, end }) => AckError::Block { start, end, sent },
+        None => AckError::TooManyBlocks { count: ack.blocks.len() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(change: impl FnOnce(&mut AckSegment), blocks: &[(Seq, Seq)], tail: &[Seq]) -> Option<AckError> {
+        let mut segment = AckSegment::plain(3, 2);
+        change(&mut segment);
+        let blocks: Vec<_> = blocks.iter().map(|&(start, end)| SackBlock { start, end }).collect();
+        let mut board = Scoreboard::new();
+        tail.iter().for_each(|&seq| board.send_low(seq));
+        let sends_in_low_classes = !tail.is_empty();
+        let sent = if sends_in_low_classes { 20 } else { 10 };
+        let known = Known { is_open: segment.class < 8, sent, sends_in_low_classes, next: 10, board: &board };
+        Checked::of(&Acknowledgment::of(segment, &blocks), known).err()
+    }
+
+    const NO_TAIL: &[Seq] = &[];
+
+    #[test]
+    fn what_can_be_true_passes() {
+        assert_eq!(refusal(|_| {}, &[(5, 10), (3, 4)], NO_TAIL), None);
+        assert_eq!(refusal(|ack| ack.cumulative = 10, &[], NO_TAIL), None);
+        assert_eq!(refusal(|ack| (ack.class, ack.trigger) = (2, 19), &[(18, 20)], &[19, 18]), None);
+        assert_eq!(refusal(|ack| ack.cumulative = 12, &[], &[10, 11]), None, "the tail has met the head");
+    }
+
+    #[test]
+    fn what_cannot_is_refused_with_its_reason() {
+        let cases = [
+            (
+                refusal(|ack| ack.cumulative = 11, &[], NO_TAIL),
+                "acknowledges all below segment 11, not all of which were sent; the last was 9",
+            ),
+            (
+                refusal(|ack| ack.cumulative = 13, &[], &[10, 12]),
+                "acknowledges all below segment 13, not all of which were sent; the last was 19",
+            ),
+            (refusal(|ack| ack.trigger = 10, &[], NO_TAIL), "is caused by segment 10, of 10 that were sent"),
+            (refusal(|_| {}, &[(5, 11)], NO_TAIL), "reports segments 5 to 11 (exclusive), of 10 that were sent"),
+            (refusal(|_| {}, &[(7, 8), (5, 5)], NO_TAIL), "reports segments 5 to 5 (exclusive), of 10 that were sent"),
+            (refusal(|_| {}, &[(6, 5)], NO_TAIL), "reports segments 6 to 5 (exclusive), of 10 that were sent"),
+            (refusal(|_| {}, &[(5, 6); 5], NO_TAIL), "reports 5 blocks; at most 4 are allowed"),
+            (refusal(|ack| ack.class = 1, &[], NO_TAIL), "is of class 1, in which nothing was sent"),
+            (refusal(|ack| ack.class = 8, &[], NO_TAIL), "an acknowledgment of data before the connection is open"),
+        ];
+        for (refused, message) in cases {
+            assert_eq!(refused.map(|error| error.to_string()).as_deref(), Some(message));
+        }
+    }
+}
