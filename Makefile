@@ -12,7 +12,7 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 # Where full results are saved, by any number of runs of `sparelane reproduce -o`, for `make results`.
 FULL ?= out/full
 
-.PHONY: run test build check results bench bench-peers bench-controllers bench-windows clean
+.PHONY: run test build check results goldens bench bench-peers bench-controllers bench-windows clean
 
 run: build
 	$(BIN)/sparelane reproduce rc3/fig8-load --quick -o $(OUT)
@@ -43,6 +43,10 @@ check: build
 # Writes RESULTS.md and its figures from saved results; fails, once all is written, where a claim fails.
 results: build
 	$(BIN)/sparelane report $(FULL) --page RESULTS.md --figures docs/results --see docs/speed-and-ns3.md --check
+
+# Writes the digests of tests/goldens.json anew, and says which runs changed.
+goldens: build
+	$(BIN)/python tests/test_goldens.py
 
 bench: build
 	$(BIN)/sparelane bench
