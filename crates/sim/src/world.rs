@@ -462,6 +462,8 @@ impl<F: Fabric> World<F> {
                 control_packet(slot, flow.forward, Flags::SYN, flow)
             }
             Transmit::Data(segment) => flow.data_packet(slot, segment, self.now),
+            // Windows are not advertised here, and nobody resets a connection.
+            Transmit::Probe | Transmit::Reset => return,
         };
         if flow.sends_carefully {
             return self.send_carefully(packet);

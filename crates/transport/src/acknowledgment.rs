@@ -31,6 +31,8 @@ pub struct Extras {
     pub one_way_delay: Option<Dur>,
     /// When that segment arrived, by the receiver's clock.
     pub received_at: Option<Time>,
+    /// How many segments from the cumulative acknowledgment on the receiver takes; without, its window is the configured one.
+    pub window_segments: Option<u32>,
     /// What waits in the queue of this host's interface: no word of the peer.
     pub nic_backlog_bytes: u64,
 }
@@ -46,8 +48,8 @@ impl<'a> Acknowledgment<'a> {
 /// Why an acknowledgment is refused; nothing of it counts then.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum AckError {
-    /// It comes before the connection is open.
-    #[error("an acknowledgment of data before the connection is open")]
+    /// It comes before the connection is open, or after its end.
+    #[error("an acknowledgment of data on a connection that is not open")]
     NotOpen,
     /// It covers what was never sent.
     #[error("acknowledges all below segment {cumulative}, not all of which were sent; the last was {}", .sent.wrapping_sub(1))]
@@ -200,7 +202,7 @@ mod tests {
             (refusal(|_| {}, &[(6, 5)], NO_TAIL), "reports segments 6 to 5 (exclusive), of 10 that were sent"),
             (refusal(|_| {}, &[(5, 6); 5], NO_TAIL), "reports 5 blocks; at most 4 are allowed"),
             (refusal(|ack| ack.class = 1, &[], NO_TAIL), "is of class 1, in which nothing was sent"),
-            (refusal(|ack| ack.class = 8, &[], NO_TAIL), "an acknowledgment of data before the connection is open"),
+            (refusal(|ack| ack.class = 8, &[], NO_TAIL), "an acknowledgment of data on a connection that is not open"),
         ];
         for (refused, message) in cases {
             assert_eq!(refused.map(|error| error.to_string()).as_deref(), Some(message));

@@ -109,6 +109,13 @@ pub struct TransportConfig {
     pub held_ranges: usize,
     /// Send buffer in bytes; `None` never binds. A smaller buffer splits a transfer into several writes.
     pub send_buffer_bytes: Option<u64>,
+    /// A small write fills up the last segment of the write before, where that is short and was not sent: writes are then no longer
+    /// apart, for RC3's priorities either.
+    pub coalesce: bool,
+    /// Nagle's rule (RFC 896): a short segment waits for more as long as anything is not acknowledged.
+    pub nagle: bool,
+    /// The connection [gives up](crate::Ending::GaveUp) when nothing has come back for so long (RFC 5482); `None` never does.
+    pub give_up_after: Option<Dur>,
     /// Explicit congestion notification.
     pub ecn: Ecn,
     /// Segments of a chunk that is handed to the interface at once (segmentation offload, TSO); 1 has no chunks.
@@ -165,6 +172,9 @@ impl Default for TransportConfig {
             receive_window_bytes: None,
             held_ranges: 65_536,
             send_buffer_bytes: None,
+            coalesce: false,
+            nagle: false,
+            give_up_after: None,
             ecn: Ecn::Off,
             send_batch: 1,
             receive_batch: 1,

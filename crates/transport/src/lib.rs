@@ -14,7 +14,9 @@ pub mod send_buffer;
 pub mod sender;
 
 pub use acknowledgment::{AckError, Acknowledgment, Extras};
-pub use config::{DelayedAck, Ecn, FlightSize, HEADER_BYTES, MAX_HEADER_BYTES, RtoConfig, TransportConfig};
+pub use config::{
+    DelayedAck, Ecn, FlightSize, HEADER_BYTES, MAX_HEADER_BYTES, MAX_WINDOW_SEGMENTS, RtoConfig, TransportConfig,
+};
 pub use receiver::Receiver;
 pub use segment::{AckSegment, Chunk, MAX_SACK_BLOCKS, SackBlock, Segment, Transmit};
-pub use sender::{Sender, SenderCounts};
+pub use sender::{Ending, Sender, SenderCounts};

@@ -3,7 +3,7 @@
 //! Sources: RFC 5681 section 4.2 (when to acknowledge), RFC 2018 (SACK), RFC 3168 and RFC 8257 section 3.2 (ECN echo). A
 //! low-priority segment is acknowledged at once in its own class (RC3, NSDI 2014 section 4.1.2).
 
-use crate::config::{DelayedAck, Ecn, TransportConfig};
+use crate::config::{DelayedAck, Ecn, MAX_WINDOW_SEGMENTS, TransportConfig};
 use crate::segment::{AckSegment, Chunk, MAX_SACK_BLOCKS, SackBlock, Segment};
 use sparelane_core::{Seq, Time};
 use std::collections::VecDeque;
@@ -27,6 +27,10 @@ pub struct Receiver {
     block_count: usize,
     /// Segments from here on are not taken, counted from the next expected.
     window_segments: Seq,
+    /// Where the window ends, once it is no longer the configured one.
+    edge: Option<Seq>,
+    /// The segment without payload that ends the stream, once it has come.
+    last: Option<Seq>,
     /// The most ranges that are held.
     most_ranges: usize,
     /// Segments that were not taken.
@@ -61,6 +65,8 @@ impl Receiver {
             block_count: 0,
             sack: config.sack,
             window_segments: config.receive_window_segments(),
+            edge: None,
+            last: None,
             most_ranges: config.held_ranges,
             refused: 0,
             delayed: config.delayed_ack,
@@ -92,6 +98,38 @@ impl Receiver {
         self.refused
     }
 
+    /// From now on the receiver takes so many segments from the next expected on, as there is room for. What it has once taken
+    /// into view it does not take back.
+    pub fn set_window(&mut self, segments: u32) {
+        let edge = self.next + Seq::from(segments).min(MAX_WINDOW_SEGMENTS);
+        self.edge = Some(self.edge.map_or(edge, |old| old.max(edge)));
+    }
+
+    /// How many segments from the next expected on the receiver takes, to be advertised in acknowledgments.
+    #[inline(always)]
+    pub fn window_segments(&self) -> Seq {
+        self.edge.map_or(self.window_segments, |edge| edge.saturating_sub(self.next))
+    }
+
+    /// The sender asks about the window: the acknowledgment that answers, which covers nothing new.
+    pub fn handle_probe(&self) -> AckSegment {
+        self.acknowledge(self.next.saturating_sub(1), false, 0)
+    }
+
+    /// Whether all of a stream has come that has an end.
+    pub fn is_finished(&self) -> bool {
+        self.last.is_some_and(|last| self.next > last)
+    }
+
+    /// The stream ends with segment `seq`: nothing behind it is taken.
+    #[cold]
+    fn note_last(&mut self, seq: Seq) {
+        if self.last.is_none() && seq >= self.next {
+            self.last = Some(seq);
+            self.edge = Some(seq + 1);
+        }
+    }
+
     /// Numbers the segments from `first` on ([`Sender::begin_at`](crate::Sender::begin_at)), before any arrives.
     pub fn begin_at(&mut self, first: Seq) {
         self.next = first;
@@ -104,7 +142,8 @@ impl Receiver {
     }
 
     /// Takes the segment of class 0 whose number has these low bits, sent for the first time and not marked, where it is the next expected and all that
-    /// its acknowledgment has to say. Otherwise does nothing and returns false.
+    /// its acknowledgment has to say. Otherwise does nothing and returns false. Not for the segment without payload that ends a
+    /// stream.
     #[inline(always)]
     pub fn take_next(&mut self, seq: u32, payload_bytes: u32) -> bool {
         let takes = self.plain && seq == self.next as u32;
@@ -129,6 +168,9 @@ impl Receiver {
         if !self.has_room_for(seq, seq) {
             self.refused += 1;
             return None;
+        }
+        if segment.payload_bytes == 0 {
+            self.note_last(seq);
         }
         if segment.window_reduced | (marked != self.usual_mark) {
             if self.ecn == Ecn::Dctcp && class == 0 && marked != self.usual_mark {
@@ -159,7 +201,7 @@ impl Receiver {
     #[inline(always)]
     fn has_room_for(&self, first: Seq, last: Seq) -> bool {
         // What lies below the next expected is an old copy, which is acknowledged once more.
-        let is_inside = last.wrapping_sub(self.next) < self.window_segments || last < self.next;
+        let is_inside = last.wrapping_sub(self.next) < self.window_segments() || last < self.next;
         is_inside && (self.ranges.len() < self.most_ranges || self.extends_a_range(first, last))
     }
 

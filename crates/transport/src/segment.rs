@@ -24,6 +24,10 @@ pub enum Transmit {
     Syn,
     /// Data; the first of them also completes the handshake.
     Data(Segment),
+    /// A question for the receive window, which is shut: the receiver [answers](crate::Receiver::handle_probe).
+    Probe,
+    /// The connection has ended, without what is not acknowledged.
+    Reset,
 }
 
 /// One data segment.
@@ -31,7 +35,7 @@ pub enum Transmit {
 pub struct Segment {
     /// Its number, from 0.
     pub seq: Seq,
-    /// Payload bytes.
+    /// Payload bytes; none in the segment that ends the stream.
     pub payload_bytes: u32,
     /// Priority class, 0 the highest.
     pub class: u8,

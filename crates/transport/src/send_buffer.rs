@@ -12,6 +12,8 @@ struct Write {
     last_bytes: u32,
     /// Segments from here to `end` were sent from the tail.
     tail: Seq,
+    /// Bytes of the stream before it.
+    offset: u64,
 }
 
 /// What one connection has to send.
@@ -31,17 +33,26 @@ pub struct SendBuffer {
     /// Older writes than that which has this segment have no tail left.
     tails_sent_below: Seq,
     writes: VecDeque<Write>,
+    /// Bytes in segments so far.
+    segmented_bytes: u64,
+    /// Small writes fill up short segments.
+    coalesces: bool,
+    /// Nothing more is taken,
+    is_closed: bool,
+    /// and the segment that says so is there.
+    has_end: bool,
 }
 
 /// The write of an empty buffer.
-const NOTHING: Write = Write { first: 0, end: 0, last_bytes: 0, tail: 0 };
+const NOTHING: Write = Write { first: 0, end: 0, last_bytes: 0, tail: 0, offset: 0 };
 
 /// The segment count that stands for a stream without end.
 const ENDLESS: Seq = Seq::MAX;
 
 impl SendBuffer {
-    /// An empty buffer for segments of `mss_bytes`, of `limit_bytes` if given.
-    pub fn new(mss_bytes: u64, limit_bytes: Option<u64>) -> SendBuffer {
+    /// An empty buffer for segments of `mss_bytes`, of `limit_bytes` if given. Where it `coalesces`, a write fills up the last
+    /// segment of the one before, if that is short and was not sent.
+    pub fn new(mss_bytes: u64, limit_bytes: Option<u64>, coalesces: bool) -> SendBuffer {
         SendBuffer {
             writes: VecDeque::new(),
             mss_bytes: mss_bytes as u32,
@@ -52,6 +63,10 @@ impl SendBuffer {
             first_end: 0,
             full_until: 0,
             oldest: NOTHING,
+            segmented_bytes: 0,
+            coalesces,
+            is_closed: false,
+            has_end: false,
         }
     }
 
@@ -60,20 +75,60 @@ impl SendBuffer {
         (self.end, self.first_end, self.full_until) = (first, first, first);
     }
 
-    /// The application sends `bytes`, while everything below `una` is acknowledged. Nothing follows a stream without end.
-    pub fn write(&mut self, bytes: u64, una: Seq) {
-        if self.end == ENDLESS {
+    /// The application sends `bytes`, while everything below `una` is acknowledged and the head has sent all below `nxt`. Nothing
+    /// follows a stream without end, or one that is closed.
+    pub fn write(&mut self, bytes: u64, una: Seq, nxt: Seq) {
+        if self.end == ENDLESS || self.is_closed {
             return;
         }
+        let bytes = if self.coalesces { bytes - self.fill_up(bytes, nxt) } else { bytes };
         self.unwritten_bytes = self.unwritten_bytes.saturating_add(bytes);
         self.refill(una);
     }
 
     /// The application sends without end.
     pub fn write_without_end(&mut self) {
-        self.writes.push_back(Write { first: self.end, end: ENDLESS, last_bytes: self.mss_bytes, tail: ENDLESS });
+        let (first, offset) = (self.end, self.segmented_bytes);
+        self.writes.push_back(Write { first, end: ENDLESS, last_bytes: self.mss_bytes, tail: ENDLESS, offset });
         self.end = ENDLESS;
         self.note_first();
+    }
+
+    /// Fills up the last segment, if it is short and was not sent; returns with how many bytes.
+    fn fill_up(&mut self, bytes: u64, nxt: Seq) -> u64 {
+        let mss_bytes = self.mss_bytes;
+        let Some(last) = self.writes.back_mut().filter(|last| last.end > nxt && self.unwritten_bytes == 0) else {
+            return 0;
+        };
+        let oldest_tail = if last.first == self.oldest.first { self.oldest.tail } else { last.tail };
+        if oldest_tail < last.end {
+            return 0;
+        }
+        let fill = bytes.min(u64::from(mss_bytes - last.last_bytes));
+        last.last_bytes += fill as u32;
+        self.segmented_bytes += fill;
+        self.note_first();
+        fill
+    }
+
+    /// The stream ends with what is written: a segment without payload comes last.
+    pub fn close(&mut self, una: Seq) {
+        if self.end != ENDLESS {
+            self.is_closed = true;
+            self.refill(una);
+        }
+    }
+
+    /// Whether the stream has an end.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// How many bytes of the stream come before segment `seq`, which is not acknowledged or the first that is not written.
+    pub fn offset_of(&self, seq: Seq) -> u64 {
+        self.write_of(seq).map_or(self.segmented_bytes, |write| {
+            write.offset + seq.saturating_sub(write.first) * u64::from(self.mss_bytes)
+        })
     }
 
     fn note_first(&mut self) {
@@ -108,7 +163,11 @@ impl SendBuffer {
     /// Writes as much as fits, once a third of the buffer is free (as Linux wakes its writers).
     fn refill(&mut self, una: Seq) {
         let free = self.limit_segments.saturating_sub(self.end - una);
-        if free < self.limit_segments.div_ceil(3) || self.unwritten_bytes == 0 {
+        if self.unwritten_bytes == 0 {
+            self.end_stream();
+            return;
+        }
+        if free < self.limit_segments.div_ceil(3) {
             return;
         }
         let mss = u64::from(self.mss_bytes);
@@ -116,10 +175,25 @@ impl SendBuffer {
         let segments = bytes.div_ceil(mss);
         let (first, end) = (self.end, self.end + segments);
         let last_bytes = (bytes - (segments - 1) * mss) as u32;
-        self.writes.push_back(Write { first, end, last_bytes, tail: end });
+        self.writes.push_back(Write { first, end, last_bytes, tail: end, offset: self.segmented_bytes });
         self.end = end;
         self.unwritten_bytes -= bytes;
+        self.segmented_bytes += bytes;
         self.note_first();
+        if self.unwritten_bytes == 0 {
+            self.end_stream();
+        }
+    }
+
+    /// Everything is written: a closed stream has its last segment now.
+    fn end_stream(&mut self) {
+        if self.is_closed && !self.has_end {
+            let (first, end) = (self.end, self.end + 1);
+            self.writes.push_back(Write { first, end, last_bytes: 0, tail: end, offset: self.segmented_bytes });
+            self.end = end;
+            self.has_end = true;
+            self.note_first();
+        }
     }
 
     /// Memory of the list of writes.
@@ -218,18 +292,18 @@ mod tests {
 
     #[test]
     fn a_write_is_full_segments_and_a_last_one() {
-        let mut buffer = SendBuffer::new(1000, None);
-        buffer.write(2_500, 0);
+        let mut buffer = SendBuffer::new(1000, None, false);
+        buffer.write(2_500, 0, 0);
         assert_eq!(buffer.end(), 3);
         assert_eq!([0, 1, 2].map(|seq| buffer.payload_bytes(seq)), [1000, 1000, 500]);
-        buffer.write(1_000, 0);
+        buffer.write(1_000, 0, 0);
         assert_eq!((buffer.end(), buffer.payload_bytes(2), buffer.payload_bytes(3)), (4, 500, 1000));
     }
 
     #[test]
     fn the_tail_runs_down_to_the_head_and_stops() {
-        let mut buffer = SendBuffer::new(1000, None);
-        buffer.write(5_000, 0);
+        let mut buffer = SendBuffer::new(1000, None, false);
+        buffer.write(5_000, 0, 0);
         let mut sent = Vec::new();
         while let Some((seq, before)) = buffer.next_tail(2) {
             buffer.sent_from_tail(seq);
@@ -240,18 +314,18 @@ mod tests {
 
     #[test]
     fn a_later_write_counts_its_tail_anew() {
-        let mut buffer = SendBuffer::new(1000, None);
-        buffer.write(2_000, 0);
+        let mut buffer = SendBuffer::new(1000, None, false);
+        buffer.write(2_000, 0, 0);
         buffer.sent_from_tail(1);
         buffer.sent_from_tail(0);
-        buffer.write(3_000, 0);
+        buffer.write(3_000, 0, 0);
         assert_eq!(buffer.next_tail(0), Some((4, 0)));
     }
 
     #[test]
     fn a_small_buffer_takes_a_transfer_in_pieces() {
-        let mut buffer = SendBuffer::new(1000, Some(6_000));
-        buffer.write(10_500, 0);
+        let mut buffer = SendBuffer::new(1000, Some(6_000), false);
+        buffer.write(10_500, 0, 0);
         assert_eq!((buffer.end(), buffer.is_blocked()), (6, true));
         buffer.acknowledge(1);
         assert_eq!(buffer.end(), 6);
@@ -264,16 +338,16 @@ mod tests {
 
     #[test]
     fn a_write_may_have_more_segments_than_32_bits_count() {
-        let mut buffer = SendBuffer::new(1000, None);
-        buffer.write(5_000_000_000_500, 0);
+        let mut buffer = SendBuffer::new(1000, None, false);
+        buffer.write(5_000_000_000_500, 0, 0);
         assert_eq!((buffer.end(), buffer.is_blocked()), (5_000_000_001, false));
         assert_eq!([4_999_999_999, 5_000_000_000].map(|seq| buffer.payload_bytes(seq)), [1000, 500]);
     }
 
     #[test]
     fn later_tails_are_found_in_turn_whatever_the_head_has_sent() {
-        let mut buffer = SendBuffer::new(1000, None);
-        (0..4).for_each(|_| buffer.write(3_000, 0));
+        let mut buffer = SendBuffer::new(1000, None, false);
+        (0..4).for_each(|_| buffer.write(3_000, 0, 0));
         let mut take = |nxt| {
             let (seq, before) = buffer.next_tail(nxt)?;
             buffer.sent_from_tail(seq);
@@ -286,9 +360,9 @@ mod tests {
 
     #[test]
     fn a_stream_without_end_has_no_tail() {
-        let mut buffer = SendBuffer::new(1000, None);
+        let mut buffer = SendBuffer::new(1000, None, false);
         buffer.write_without_end();
-        buffer.write(500, 0);
+        buffer.write(500, 0, 0);
         assert_eq!((buffer.next_tail(0), buffer.payload_bytes(1 << 40), buffer.is_blocked()), (None, 1000, false));
     }
 }

@@ -9,10 +9,12 @@
 //! Input through `handle_*`, output through `poll_transmit` until it returns `None`; whoever drives
 //! it wakes it at `next_timer`.
 
+mod advertised;
 mod batch;
 mod congestion;
 mod delivery;
 mod late;
+mod lifecycle;
 mod rack;
 mod recovery;
 mod reduction;
@@ -26,15 +28,18 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock};
 use crate::send_buffer::SendBuffer;
+use advertised::Advertised;
 use batch::Batch;
 use delivery::Deliveries;
 use late::LateTimer;
+pub use lifecycle::Ending;
 use rack::Rack;
 use reduction::Reduction;
 use resends::Resends;
 use scheduler::Scheduler;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Phase, Received};
 use sparelane_core::{Dur, Rate, Seq, Stream, Time};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Where the connection stands.
@@ -46,6 +51,8 @@ enum State {
     SynSent,
     /// Data flows.
     Established,
+    /// Nothing more is sent.
+    Ended(Ending),
 }
 
 /// Totals of one sender.
@@ -147,6 +154,14 @@ pub struct Sender {
     /// What TCP has handed down and has yet to leave, where a scheduler is below it.
     scheduler: Option<Box<Scheduler>>,
     syn_timeouts: u32,
+    /// The window that the receiver has advertised, once it has.
+    advertised: Option<Advertised>,
+    /// Something other than the retransmission timer and the pace has its time.
+    has_alarms: bool,
+    /// Since when nothing came back, while the retransmission timer fires.
+    silent_since: Time,
+    /// A reset is to be sent.
+    says_reset: bool,
     counts: SenderCounts,
     rng: Stream,
     config: Arc<TransportConfig>,
@@ -210,8 +225,9 @@ impl Sender {
             owns_send_clock: cc.owns_send_clock(),
             needs: cc.needs(),
             is_window_law: false,
+            has_alarms: detects_by_time || cc.needs().timer,
             measures_exactly: config.rtt_granularity.is_none(),
-            goes_one_by_one: config.send_batch <= 1,
+            goes_one_by_one: config.send_batch <= 1 && !config.nagle,
             detects_by_time,
             notes_arrivals: detects_by_time || cc.needs().segments,
             deliveries: cc.needs().segments.then(|| Box::new(Deliveries::new())),
@@ -236,7 +252,7 @@ impl Sender {
             sent_at: vec![Time::ZERO; 16],
             rtt: RttEstimator::new(config.rto),
             cc,
-            buffer: SendBuffer::new(config.mss_bytes, config.send_buffer_bytes),
+            buffer: SendBuffer::new(config.mss_bytes, config.send_buffer_bytes, config.coalesce),
             board: Scoreboard::new(),
             batch: Batch::of(config.send_batch),
             config,
@@ -251,6 +267,9 @@ impl Sender {
             last_blocks: [SackBlock::default(); MAX_SACK_BLOCKS],
             opened_at: Time::ZERO,
             syn_timeouts: 0,
+            advertised: None,
+            silent_since: Time::ZERO,
+            says_reset: false,
             counts: SenderCounts::default(),
             rng,
         }
@@ -268,7 +287,7 @@ impl Sender {
     /// The application sends `bytes`. Each call is a write of its own: it ends with a segment that may
     /// be short, and RC3 counts its priorities anew.
     pub fn write(&mut self, bytes: u64) {
-        self.buffer.write(bytes, self.una);
+        self.buffer.write(bytes, self.una, self.nxt);
         self.refresh();
     }
 
@@ -364,6 +383,25 @@ impl Sender {
         self.cc.desired_rate()
     }
 
+    /// Bytes of the stream that are acknowledged in sequence: nobody will ask for them again.
+    pub fn acknowledged_bytes(&self) -> u64 {
+        self.buffer.offset_of(self.una)
+    }
+
+    /// Where in the stream the payload of segment `seq` lies; `None` for one that is acknowledged, or was not written.
+    pub fn bytes_of(&self, seq: Seq) -> Option<Range<u64>> {
+        if seq < self.una || seq >= self.buffer.end() {
+            return None;
+        }
+        let start = self.buffer.offset_of(seq);
+        Some(start..start + u64::from(self.buffer.payload_bytes(seq)))
+    }
+
+    /// Whether a write ends with segment `seq`, which is not acknowledged.
+    pub fn ends_write(&self, seq: Seq) -> bool {
+        self.buffer.end_of_write(seq) == seq + 1
+    }
+
     /// What the controller wants to be told.
     pub fn needs(&self) -> Needs {
         self.needs
@@ -380,18 +418,14 @@ impl Sender {
 
     /// The handshake's answer arrived, and echoes what the routers allow, where it was asked for.
     pub fn handle_syn_ack(&mut self, now: Time, explicit_rate: Option<Rate>) {
-        if self.state == State::Established {
+        if self.state != State::SynSent && self.state != State::SendSyn {
             return;
         }
-        self.state = State::Established;
-        self.is_window_law = is_window_law(&*self.cc) && !self.detects_by_time;
-        self.rto_deadline = Time::NEVER;
         self.rtt.opened(self.syn_timeouts);
         if self.config.rto.handshake_sample && self.syn_timeouts == 0 {
             self.rtt.sample(now - self.opened_at);
         }
-        self.cc.on_established(explicit_rate, &mut context!(self, now));
-        self.refresh();
+        self.open(now, explicit_rate);
         if self.syn_timeouts > 0 && self.config.syn_loss_resets_window {
             self.report(now, Congestion::LostSyn);
         }
@@ -502,6 +536,13 @@ impl Sender {
         }
         if self.config.sack {
             self.take_report(ack, blocks);
+        }
+        if let Some(segments) = extras.window_segments {
+            self.take_window(now, ack.cumulative, segments);
+        }
+        if self.advertised.is_some() {
+            self.keep_to_edge(now);
+            self.note_answer_to_probe(now);
         }
         // Class-0 segments that this acknowledgment covers in sequence, and those that are news.
         let acked = flight_before - self.flight();
@@ -689,7 +730,7 @@ impl Sender {
     fn refresh(&mut self) {
         self.limits = self.cc.limits();
         self.holds_back = self.limits.pacing.is_some() || self.late.is_some();
-        if self.needs.timer || self.detects_by_time {
+        if self.has_alarms {
             self.set_alarm();
         }
         self.reopen_any();
@@ -714,7 +755,12 @@ impl Sender {
             self.controller_at = self.cc.next_timer();
         }
         let of_losses = self.rack.as_ref().map_or(Time::NEVER, |rack| rack.next_timer());
-        self.alarm_at = self.controller_at.min(of_losses);
+        let of_window = self.advertised.as_ref().map_or(Time::NEVER, |advertised| advertised.next_timer());
+        self.alarm_at = if matches!(self.state, State::Ended(_)) {
+            Time::NEVER
+        } else {
+            self.controller_at.min(of_losses).min(of_window)
+        };
     }
 
     /// In recovery with nothing left to resend, new segments go as the pipe empties.

@@ -142,7 +142,19 @@ impl Sender {
         if self.rack.as_ref().is_some_and(|rack| now >= rack.next_timer()) {
             self.handle_rack_timer(now);
         }
+        if self.advertised.is_some() {
+            self.handle_probe_timer(now);
+        }
         if now < self.rto_deadline {
+            return;
+        }
+        let waited = if self.state == State::Established { self.rtt.rto() } else { self.rtt.syn_timeout() };
+        let is_first = if self.state == State::Established {
+            self.phase != Phase::Timeout || self.una > self.una_at_timeout
+        } else {
+            self.syn_timeouts == 0
+        };
+        if self.gives_up(now, is_first, waited) {
             return;
         }
         self.counts.timeouts += 1;
@@ -153,7 +165,6 @@ impl Sender {
             self.rto_deadline = Time::NEVER;
             return;
         }
-        let first = self.phase != Phase::Timeout || self.una > self.una_at_timeout;
         let flight_bytes = self.flight_for_cut(self.flight());
         let forget = !self.config.sack_survives_timeout;
         if forget {
@@ -177,8 +188,9 @@ impl Sender {
         self.cut = true;
         self.resend_head = self.board.waiting_to_be_resent();
         self.note_answer();
-        self.report(now, Congestion::Timeout { flight_bytes, first });
-        self.rto_deadline = if self.flight() == 0 { Time::NEVER } else { now + self.rtt.rto() };
+        self.report(now, Congestion::Timeout { flight_bytes, first: is_first });
+        let patience_ends = self.patience_ends();
+        self.rto_deadline = if self.flight() == 0 { Time::NEVER } else { (now + self.rtt.rto()).min(patience_ends) };
     }
 
     /// RC3: class-0 copies are lost that the tail had brought already, so that nothing acknowledges them.

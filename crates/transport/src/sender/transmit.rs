@@ -42,7 +42,12 @@ impl Sender {
     #[inline(always)]
     fn poll_any(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
         if self.state != State::Established {
-            return self.poll_handshake(now);
+            return self.poll_unopened(now);
+        }
+        if self.advertised.is_some()
+            && let Some(probe) = self.poll_probe()
+        {
+            return Some(probe);
         }
         if self.scheduler.is_some() { self.poll_scheduled(now, nic_idle) } else { self.poll_established(now, nic_idle) }
     }
@@ -184,13 +189,16 @@ impl Sender {
         Some(Tail { first: last, end: last + 1, sent_in_write })
     }
 
-    fn poll_handshake(&mut self, now: Time) -> Option<Transmit> {
-        if self.state != State::SendSyn {
-            return None;
+    fn poll_unopened(&mut self, now: Time) -> Option<Transmit> {
+        match self.state {
+            State::SendSyn => {}
+            State::Ended(_) => return self.poll_ended(),
+            State::SynSent | State::Established => return None,
         }
         self.state = State::SynSent;
         self.opened_at = now;
-        self.rto_deadline = now + self.rtt.syn_timeout();
+        let patience_ends = if self.syn_timeouts > 0 { self.patience_ends() } else { Time::NEVER };
+        self.rto_deadline = (now + self.rtt.syn_timeout()).min(patience_ends);
         Some(Transmit::Syn)
     }
 
@@ -239,7 +247,15 @@ impl Sender {
                 self.pass(self.nxt);
             }
         }
-        (self.nxt < self.buffer.end() && self.outstanding() < self.receive_window_segments).then_some(self.nxt)
+        let may = self.nxt < self.buffer.end() && self.outstanding() < self.receive_window_segments;
+        (may && !(self.config.nagle && self.waits_for_more())).then_some(self.nxt)
+    }
+
+    /// Nagle's rule (RFC 896, RFC 1122 section 4.2.3.4): a short segment waits for more to write as long as anything is not
+    /// acknowledged.
+    fn waits_for_more(&self) -> bool {
+        let is_last = self.nxt + 1 == self.buffer.end() && !self.buffer.is_closed();
+        is_last && self.outstanding() > 0 && u64::from(self.buffer.payload_bytes(self.nxt)) < self.mss_bytes
     }
 
     #[inline(always)]

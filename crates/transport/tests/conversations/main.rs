@@ -14,6 +14,7 @@ mod recovery;
 mod reduction;
 mod soak;
 mod strangers;
+mod stream;
 mod timeout;
 mod window;
 mod wire;

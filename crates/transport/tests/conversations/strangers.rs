@@ -83,6 +83,7 @@ impl Victim {
             explicit_rate: (rng.below(2) == 0).then(|| Rate::from_bps((rng.next_u64() >> rng.below(63)).max(1))),
             one_way_delay: (rng.below(2) == 0).then(|| Dur::from_ps(rng.next_u64() >> rng.below(64))),
             received_at: (rng.below(2) == 0).then(|| any_time(rng)),
+            window_segments: (rng.below(6) == 0).then(|| rng.next_u64() as u32 >> rng.below(32)),
             nic_backlog_bytes: rng.below(1_000_000),
         };
         let ack = Acknowledgment { segment, blocks: &blocks, extras: (rng.below(4) > 0).then_some(&extras) };
