@@ -27,8 +27,10 @@ pub struct Receiver {
     block_count: usize,
     /// Segments from here on are not taken, counted from the next expected.
     window_segments: Seq,
-    /// Where the window ends, once it is no longer the configured one.
-    edge: Option<Seq>,
+    /// Nothing from here on is taken: the end of the window, once it is no longer the configured one, or of the stream.
+    edge: Seq,
+    /// The window is no longer the configured one.
+    moves_edge: bool,
     /// The segment without payload that ends the stream, once it has come.
     last: Option<Seq>,
     /// The most ranges that are held.
@@ -65,7 +67,8 @@ impl Receiver {
             block_count: 0,
             sack: config.sack,
             window_segments: config.receive_window_segments(),
-            edge: None,
+            edge: Seq::MAX,
+            moves_edge: false,
             last: None,
             most_ranges: config.held_ranges,
             refused: 0,
@@ -101,14 +104,18 @@ impl Receiver {
     /// From now on the receiver takes so many segments from the next expected on, as there is room for. What it has once taken
     /// into view it does not take back.
     pub fn set_window(&mut self, segments: u32) {
+        if self.last.is_some() {
+            return;
+        }
         let edge = self.next + Seq::from(segments).min(MAX_WINDOW_SEGMENTS);
-        self.edge = Some(self.edge.map_or(edge, |old| old.max(edge)));
+        self.edge = if self.moves_edge { self.edge.max(edge) } else { edge };
+        (self.moves_edge, self.window_segments) = (true, MAX_WINDOW_SEGMENTS);
     }
 
     /// How many segments from the next expected on the receiver takes, to be advertised in acknowledgments.
     #[inline(always)]
     pub fn window_segments(&self) -> Seq {
-        self.edge.map_or(self.window_segments, |edge| edge.saturating_sub(self.next))
+        self.window_segments.min(self.edge.saturating_sub(self.next))
     }
 
     /// The sender asks about the window: the acknowledgment that answers, which covers nothing new.
@@ -126,7 +133,7 @@ impl Receiver {
     fn note_last(&mut self, seq: Seq) {
         if self.last.is_none() && seq >= self.next {
             self.last = Some(seq);
-            self.edge = Some(seq + 1);
+            self.edge = seq + 1;
         }
     }
 
@@ -201,7 +208,8 @@ impl Receiver {
     #[inline(always)]
     fn has_room_for(&self, first: Seq, last: Seq) -> bool {
         // What lies below the next expected is an old copy, which is acknowledged once more.
-        let is_inside = last.wrapping_sub(self.next) < self.window_segments() || last < self.next;
+        let ahead = last.wrapping_sub(self.next);
+        let is_inside = (ahead < self.window_segments && last < self.edge) || last < self.next;
         is_inside && (self.ranges.len() < self.most_ranges || self.extends_a_range(first, last))
     }
 

@@ -94,6 +94,13 @@ pub struct Sender {
     measures_exactly: bool,
     /// Segments do not go in chunks.
     goes_one_by_one: bool,
+    /// As in `config`, nearer.
+    sack: bool,
+    limited_transmit: bool,
+    /// Needless retransmissions are undone.
+    undoes: bool,
+    /// A short segment may have to wait (Nagle's rule).
+    waits_to_fill: bool,
     /// Losses are found by time: `rack` is there.
     detects_by_time: bool,
     /// That, or the controller hears of single segments.
@@ -228,6 +235,10 @@ impl Sender {
             has_alarms: detects_by_time || cc.needs().timer,
             measures_exactly: config.rtt_granularity.is_none(),
             goes_one_by_one: config.send_batch <= 1 && !config.nagle,
+            sack: config.sack,
+            limited_transmit: config.limited_transmit,
+            undoes: config.undo_spurious,
+            waits_to_fill: config.nagle,
             detects_by_time,
             notes_arrivals: detects_by_time || cc.needs().segments,
             deliveries: cc.needs().segments.then(|| Box::new(Deliveries::new())),
@@ -519,7 +530,7 @@ impl Sender {
         }
         let extras = given.extras.copied().unwrap_or_default();
         let received_at = extras.received_at.filter(|_| !ack.trigger_retransmitted);
-        let spurious = self.config.undo_spurious && self.is_needless_resend(&ack);
+        let spurious = self.undoes && self.is_needless_resend(&ack);
         let flight_before = self.flight();
         let missing_before = self.missing();
         let rtt = if ack.trigger_retransmitted {
@@ -534,7 +545,7 @@ impl Sender {
         if ack.cumulative > self.una {
             self.advance(now, ack.cumulative);
         }
-        if self.config.sack {
+        if self.sack {
             self.take_report(ack, blocks);
         }
         if let Some(segments) = extras.window_segments {
@@ -641,7 +652,7 @@ impl Sender {
 
     /// RC3: the acknowledgment of a low-priority segment moves no window and causes no transmission.
     fn handle_low_priority_ack(&mut self, ack: AckSegment, blocks: &[SackBlock]) {
-        if !self.config.sack {
+        if !self.sack {
             return;
         }
         if ack.cumulative > self.una {
@@ -765,7 +776,7 @@ impl Sender {
 
     /// In recovery with nothing left to resend, new segments go as the pipe empties.
     fn reopen_in_recovery(&mut self) {
-        if self.reduction.is_some() || !self.config.sack {
+        if self.reduction.is_some() || !self.sack {
             return;
         }
         let room = self.cwnd_segments.saturating_sub(self.pipe());

@@ -44,7 +44,7 @@ impl Sender {
         if self.phase != Phase::Open && self.una >= self.recover {
             self.leave_recovery();
         }
-        if !self.config.sack {
+        if !self.sack {
             self.detect_losses_without_sack(now, ack, acked);
             return;
         }
@@ -212,7 +212,7 @@ impl Sender {
         if let Some(seq) = self.next_new() {
             return Some(seq);
         }
-        if self.phase != Phase::Recovery || !self.config.sack || self.detects_by_time {
+        if self.phase != Phase::Recovery || !self.sack || self.detects_by_time {
             return None;
         }
         if let Some(seq) = self.board.next_doubtful() {

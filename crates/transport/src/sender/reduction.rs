@@ -56,7 +56,7 @@ impl Reduction {
 impl Sender {
     /// An episode begins with an acknowledgment that delivers `delivered` segments.
     pub(super) fn begin_reduction(&mut self, delivered: u32) {
-        let applies = self.config.prr && self.config.sack && self.limits.pacing.is_none();
+        let applies = self.config.prr && self.sack && self.limits.pacing.is_none();
         let flight = (self.flight() + delivered).saturating_sub(self.board.arrived_out_of_order());
         self.reduction = applies.then(|| Reduction::new(flight));
         if applies {

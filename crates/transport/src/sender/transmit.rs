@@ -211,7 +211,7 @@ impl Sender {
                 if let Some(allowed) = self.reduction_allows() {
                     return u64::from(self.cwnd_segments.saturating_sub(allowed));
                 }
-                self.config.sack
+                self.sack
             }
             Phase::Timeout => true,
         };
@@ -230,7 +230,7 @@ impl Sender {
             }
             return self.inflation.max(0).unsigned_abs();
         }
-        if !self.config.limited_transmit || self.detects_by_time {
+        if !self.limited_transmit || self.detects_by_time {
             return 0;
         }
         u64::from(self.dup_acks.max(self.board.arrived_out_of_order()).min(DUP_THRESH as u32 - 1))
@@ -248,7 +248,7 @@ impl Sender {
             }
         }
         let may = self.nxt < self.buffer.end() && self.outstanding() < self.receive_window_segments;
-        (may && !(self.config.nagle && self.waits_for_more())).then_some(self.nxt)
+        (may && !(self.waits_to_fill && self.waits_for_more())).then_some(self.nxt)
     }
 
     /// Nagle's rule (RFC 896, RFC 1122 section 4.2.3.4): a short segment waits for more to write as long as anything is not
