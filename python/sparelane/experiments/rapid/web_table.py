@@ -25,11 +25,13 @@ class WebTable:
         printed: the paper's rows by scheme; "none" is of the users alone.
         round_trip_ms: of the transfer.
         buffers: of the switch, varied in full runs: schemes and what queues hold.
+        tried: other settings varied in full runs: a scheme, what differs and how.
     """
 
     printed: Mapping[str, BesideWeb]
     round_trip_ms: float
     buffers: Sequence[tuple[str, str]] = ()
+    tried: Sequence[tuple[str, str, tuple[str, ...]]] = ()
 
     def runs(self, effort: Effort) -> Mapping[str, Run]:
         """By the name of the row; a quick run has a few."""
@@ -38,6 +40,12 @@ class WebTable:
         runs |= {transfers.SCHEMES[scheme]: self.run(scheme) for scheme in chosen}
         for scheme, limit in self.buffers if effort.name == "full" else ():
             runs[f"{transfers.SCHEMES[scheme]}, queues of {limit}"] = self.run(scheme, limit)
+        for scheme, what, settings in self.tried if effort.name == "full" else ():
+            usual = self.run(scheme)
+            name = f"{usual.name}, {what}"
+            runs[f"{transfers.SCHEMES[scheme]}, {what}"] = replace(
+                usual, settings=(*usual.settings, *settings), name=name
+            )
         return runs
 
     def run(self, scheme: str, limit: str | None = None) -> Run:
