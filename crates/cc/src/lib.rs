@@ -5,7 +5,7 @@
 //! a socket, a packet or a clock: the same code runs in the simulator and on a real network.
 //!
 //! To add a controller: write one file in [`algos`] that exports its [`Controller`], and name it in
-//! [`registry::CONTROLLERS`].
+//! the list in [`registry`]. A crate of one's own adds to a [`Registry`](registry::Registry) value instead.
 
 pub mod algos;
 pub mod contract;
@@ -27,4 +27,4 @@ pub use contract::{
     Received, Sent, TailOffer, WhichEnd,
 };
 pub use param::{DefaultValue, Kind, Param, ParamError, UNBOUNDED, Unit, Value, Values};
-pub use registry::{BuildError, Built, Controller, build, find};
+pub use registry::{Blueprint, BuildError, Built, Controller, Registry, build};

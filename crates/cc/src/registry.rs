@@ -1,4 +1,5 @@
-//! Every controller by name, with its parameters: what a scenario may ask for.
+//! Controllers by name, with their parameters: what a scenario may ask for. The list is a value: whoever runs scenarios
+//! can add laws of another crate.
 
 use crate::algos::{
     bbr, bbr3, bic, cdg, compound, constant, cubic, dctcp, fast, highspeed, htcp, hybla, illinois, ledbat,
@@ -8,10 +9,12 @@ use crate::algos::{
 use crate::contract::CongestionControl;
 use crate::param::{Param, ParamError, Values};
 use sparelane_core::Rate;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
 use thiserror::Error;
 
-/// One entry of the catalogue.
-#[derive(Debug)]
+/// A kind of controller: its name, what can be set, and how one is made.
+#[derive(Clone, Copy)]
 pub struct Controller {
     /// The name that a scenario uses.
     pub name: &'static str,
@@ -21,7 +24,39 @@ pub struct Controller {
     pub source: &'static str,
     /// What can be set, besides the parameters of a controller inside.
     pub params: &'static [Param],
-    pub(crate) make: fn(&Values, &Blueprint<'_>) -> Built,
+    /// Makes one for a connection, with values of its own that are in their ranges.
+    pub make: &'static Make,
+}
+
+/// Makes a controller from its values, for the connection of a [`Blueprint`].
+pub type Make = dyn Fn(&Values, &Blueprint<'_>) -> Built + Sync;
+
+impl fmt::Debug for Controller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller").field("name", &self.name).field("params", &self.params).finish_non_exhaustive()
+    }
+}
+
+/// Two are the same where their names and parameters are: a registry has one of each name.
+impl PartialEq for Controller {
+    fn eq(&self, other: &Controller) -> bool {
+        self.name == other.name && self.params == other.params
+    }
+}
+
+impl Controller {
+    /// A new controller for one connection, with `values` of its own.
+    ///
+    /// # Errors
+    /// A value is outside its range, or the controller refuses the connection.
+    pub fn build(&self, values: &Values, plan: &Blueprint<'_>) -> Built {
+        for param in self.params {
+            if let Some(value) = values.given(param.name) {
+                param.check(value)?;
+            }
+        }
+        (self.make)(values, plan)
+    }
 }
 
 /// A new controller, or why there is none.
@@ -40,12 +75,16 @@ pub struct Blueprint<'a> {
     pub line_rate: Rate,
     /// The values for a controller inside, where there is one.
     pub inner: &'a Values,
+    /// Where a controller inside is found.
+    pub registry: &'a Registry,
 }
 
 impl<'a> Blueprint<'a> {
-    /// A connection without end, of no class, on an interface of 10 Gb/s: enough to learn about a controller.
-    pub const fn of_any(mss_bytes: u64, inner: &'a Values) -> Blueprint<'a> {
-        Blueprint { mss_bytes, flow_bytes: None, traffic_class: None, line_rate: Rate::from_gbps(10), inner }
+    /// A connection without end, of no class, on an interface of 10 Gb/s, with the built-in controllers: enough to learn about
+    /// one.
+    pub fn of_any(mss_bytes: u64, inner: &'a Values) -> Blueprint<'a> {
+        let registry = &**BUILT_IN_REGISTRY;
+        Blueprint { mss_bytes, flow_bytes: None, traffic_class: None, line_rate: Rate::from_gbps(10), inner, registry }
     }
 }
 
@@ -77,8 +116,8 @@ pub enum BuildError {
     Param(#[from] ParamError),
 }
 
-/// Every controller, in the order in which people meet them.
-pub const CONTROLLERS: &[Controller] = &[
+/// The controllers of this crate, in the order in which people meet them.
+const BUILT_IN: [Controller; 29] = [
     newreno::CONTROLLER,
     cubic::CONTROLLER,
     bic::CONTROLLER,
@@ -110,21 +149,153 @@ pub const CONTROLLERS: &[Controller] = &[
     rc3::CONTROLLER,
 ];
 
-/// The controller called `name`.
-pub fn find(name: &str) -> Option<&'static Controller> {
-    CONTROLLERS.iter().find(|controller| controller.name == name)
+static BUILT_IN_REGISTRY: LazyLock<Arc<Registry>> =
+    LazyLock::new(|| Arc::new(Registry { controllers: BUILT_IN.to_vec() }));
+
+/// The controllers that a scenario can name: those of this crate, and any others.
+///
+/// ```
+/// use sparelane_cc::registry::Registry;
+/// use sparelane_cc::{Controller, Values, Blueprint, algos::newreno};
+///
+/// // A law of one's own would have its own `make`; this one is NewReno under another name.
+/// const OWN: Controller = Controller { name: "own", ..newreno::CONTROLLER };
+/// let registry = Registry::clone(&Registry::built_in()).with(OWN)?;
+/// let none = Values::default();
+/// let plan = Blueprint { registry: &registry, ..Blueprint::of_any(1460, &none) };
+/// assert_eq!(registry.build("own", &none, &plan).expect("a controller").limits().cwnd_bytes, 14_600);
+/// # Ok::<(), sparelane_cc::registry::RegistryError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Registry {
+    controllers: Vec<Controller>,
 }
 
-/// A new controller for one connection, with `values` of its own.
+/// Why a controller cannot be added to a registry.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum RegistryError {
+    /// There is one of that name.
+    #[error("there is a controller \"{0}\" already")]
+    Taken(&'static str),
+    /// The name cannot stand in a scenario.
+    #[error("\"{0}\" is no name for a controller; allowed: lower-case letters, digits and hyphens, a letter first")]
+    Name(&'static str),
+    /// Two parameters share a name, or one has the name of a key that every scheme has.
+    #[error("controller \"{controller}\" cannot have a parameter \"{param}\": it has one already, or every scheme has")]
+    Param {
+        /// The controller.
+        controller: &'static str,
+        /// The parameter's name.
+        param: &'static str,
+    },
+    /// A default is not in its own range.
+    #[error("controller \"{controller}\": {error}")]
+    Default {
+        /// The controller.
+        controller: &'static str,
+        /// What is wrong.
+        error: ParamError,
+    },
+}
+
+/// The keys of every scheme, which no parameter can have.
+const KEYS_OF_SCHEMES: [&str; 3] = ["controller", "transport", "class"];
+
+impl Registry {
+    /// The controllers of this crate.
+    pub fn built_in() -> Arc<Registry> {
+        Arc::clone(&BUILT_IN_REGISTRY)
+    }
+
+    /// This registry with one more controller.
+    ///
+    /// # Errors
+    /// Its name is taken or cannot stand in a scenario, or its parameters contradict themselves.
+    pub fn with(mut self, controller: Controller) -> Result<Registry, RegistryError> {
+        let Controller { name, params, .. } = controller;
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_plain) {
+            return Err(RegistryError::Name(name));
+        }
+        if self.find(name).is_some() {
+            return Err(RegistryError::Taken(name));
+        }
+        for (at, param) in params.iter().enumerate() {
+            let is_twice = params[..at].iter().any(|other| other.name == param.name);
+            if is_twice || KEYS_OF_SCHEMES.contains(&param.name) {
+                return Err(RegistryError::Param { controller: name, param: param.name });
+            }
+            let default = param.check(&param.default.into());
+            default.map_err(|error| RegistryError::Default { controller: name, error })?;
+        }
+        self.controllers.push(controller);
+        Ok(self)
+    }
+
+    /// All controllers, in order.
+    pub fn all(&self) -> &[Controller] {
+        &self.controllers
+    }
+
+    /// The controller called `name`.
+    pub fn find(&self, name: &str) -> Option<&Controller> {
+        self.controllers.iter().find(|controller| controller.name == name)
+    }
+
+    /// A new controller for one connection, with `values` of its own.
+    ///
+    /// # Errors
+    /// The name is unknown, a wrapper would contain itself, or a value is outside its range.
+    pub fn build(&self, name: &str, values: &Values, plan: &Blueprint<'_>) -> Built {
+        let controller = self.find(name).ok_or_else(|| BuildError::Unknown { name: name.to_owned() })?;
+        controller.build(values, plan)
+    }
+}
+
+/// A new controller of the registry that `plan` has: see [`Registry::build`].
 ///
 /// # Errors
-/// The name is unknown, a wrapper would contain itself, or a value is outside its range.
+/// As [`Registry::build`].
 pub fn build(name: &str, values: &Values, plan: &Blueprint<'_>) -> Built {
-    let controller = find(name).ok_or_else(|| BuildError::Unknown { name: name.to_owned() })?;
-    for param in controller.params {
-        if let Some(value) = values.given(param.name) {
-            param.check(value)?;
-        }
+    plan.registry.build(name, values, plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::param::{DefaultValue, Kind, Unit};
+    use crate::window::INITIAL_WINDOW;
+
+    fn refusal(change: impl FnOnce(&mut Controller)) -> String {
+        let mut own = Controller { name: "own", ..newreno::CONTROLLER };
+        change(&mut own);
+        Registry::clone(&Registry::built_in()).with(own).expect_err("a contradiction").to_string()
     }
-    (controller.make)(values, plan)
+
+    #[test]
+    fn the_built_in_controllers_would_be_taken_by_an_empty_registry() {
+        let mut registry = Registry { controllers: Vec::new() };
+        for &controller in Registry::built_in().all() {
+            registry = registry.with(controller).unwrap_or_else(|error| panic!("{error}"));
+        }
+        assert_eq!(registry, *Registry::built_in());
+    }
+
+    #[test]
+    fn what_contradicts_itself_or_another_is_refused() {
+        const TWICE: &[Param] = &[INITIAL_WINDOW, INITIAL_WINDOW];
+        const KEY: &[Param] = &[Param { name: "class", ..INITIAL_WINDOW }];
+        const BEYOND: &[Param] = &[Param {
+            kind: Kind::Whole { min: 1, max: 5, unit: Unit::Segments },
+            default: DefaultValue::Whole(10),
+            ..INITIAL_WINDOW
+        }];
+        assert_eq!(refusal(|own| own.name = "cubic"), "there is a controller \"cubic\" already");
+        for name in ["", "My-law", "3rd", "a b", "\u{e9}tude"] {
+            assert!(refusal(|own| own.name = name).contains("allowed: lower-case letters"), "{name}");
+        }
+        assert!(refusal(|own| own.params = TWICE).contains("\"initial_window\": it has one already"));
+        assert!(refusal(|own| own.params = KEY).contains("parameter \"class\""));
+        assert!(refusal(|own| own.params = BEYOND).starts_with("controller \"own\": `initial_window` is 10; allowed:"));
+    }
 }

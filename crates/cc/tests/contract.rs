@@ -1,10 +1,10 @@
 //! What every registered controller keeps to, alone and inside RC3.
 
-use sparelane_cc::registry::{Blueprint, CONTROLLERS};
 use sparelane_cc::{
     Ack, BuildError, Built, Congestion, CongestionControl, Controller, Cx, Delivery, Departure, Kind, Lost, Needs,
     Offer, Param, Permit, Phase, Received, Sent, TailOffer, Value, Values, WhichEnd, build,
 };
+use sparelane_cc::{Blueprint, Registry};
 use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 
 const MSS: u64 = 1460;
@@ -31,7 +31,9 @@ fn built(name: &str, inner: Option<&str>) -> Box<dyn CongestionControl> {
 
 /// Every controller, and every wrapper around every other one.
 fn every_composition() -> Vec<(&'static str, Option<&'static str>)> {
-    let (wrappers, alone): (Vec<_>, Vec<_>) = CONTROLLERS.iter().partition(|controller| is_wrapper(controller));
+    let registry = Registry::built_in();
+    let (wrappers, alone): (Vec<_>, Vec<&Controller>) =
+        registry.all().iter().partition(|controller| is_wrapper(controller));
     let mut all: Vec<_> = alone.iter().map(|controller| (controller.name, None)).collect();
     for wrapper in wrappers {
         let inside = alone.iter().filter(|inner| !built(inner.name, None).schedules_departures());
@@ -326,7 +328,7 @@ fn what_a_controller_is_does_not_change_with_what_it_lives_through() {
 
 #[test]
 fn every_declared_default_is_allowed_and_is_what_silence_builds() {
-    for controller in CONTROLLERS {
+    for controller in Registry::built_in().all() {
         for param in controller.params {
             let default = Value::from(param.default);
             param.check(&default).unwrap_or_else(|error| panic!("{}: {error}", controller.name));
@@ -341,7 +343,7 @@ fn every_declared_default_is_allowed_and_is_what_silence_builds() {
 
 #[test]
 fn every_parameter_says_what_it_means_and_is_declared_once() {
-    for controller in CONTROLLERS {
+    for controller in Registry::built_in().all() {
         let mut names: Vec<_> = controller.params.iter().map(|param| param.name).collect();
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{}: {names:?}", controller.name);
@@ -402,7 +404,7 @@ fn every_type() -> Vec<Value> {
 
 #[test]
 fn every_parameter_refuses_what_it_does_not_allow() {
-    for controller in CONTROLLERS {
+    for controller in Registry::built_in().all() {
         for param in controller.params {
             let default = Value::from(param.default);
             let other_types = every_type()

@@ -3,8 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sparelane_cc::registry::{self, Blueprint};
-use sparelane_cc::{Value, Values};
+use sparelane_cc::{Blueprint, Controller, Registry, Value, Values};
 use sparelane_transport::TransportConfig;
 use sparelane_transport::rounds::{self, Round, Walk};
 
@@ -25,12 +24,14 @@ pub fn walk<'py>(
     let config = TransportConfig::default();
     let mut window = Values::default();
     window.set(INITIAL_WINDOW, Value::Whole(initial_window));
-    let has_window = |found: &registry::Controller| found.params.iter().any(|param| param.name == INITIAL_WINDOW);
-    let (own, inner) = match registry::find(controller) {
+    let has_window = |found: &Controller| found.params.iter().any(|param| param.name == INITIAL_WINDOW);
+    let registry = Registry::built_in();
+    let (own, inner) = match registry.find(controller) {
         Some(found) if has_window(found) => (window, Values::default()),
         _ => (Values::default(), window),
     };
-    let cc = registry::build(controller, &own, &Blueprint::of_any(config.mss_bytes, &inner))
+    let cc = registry
+        .build(controller, &own, &Blueprint::of_any(config.mss_bytes, &inner))
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
     let rounds = rounds::walk(&Walk { segments, capacity, drops }, config, cc);
     rounds.into_iter().map(|round| to_dict(py, round)).collect()

@@ -9,7 +9,7 @@ use crate::{
     cross_traffic, drops, host, links, measure, packets, rcp, sampling, scenario, schemes, sizes, switch, topology,
     transport, workload,
 };
-use sparelane_cc::registry::CONTROLLERS;
+use sparelane_cc::{Controller, Registry};
 
 /// One thing that a scenario can name, or one of its tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,9 +41,9 @@ pub struct Parameter {
     pub source: &'static str,
 }
 
-/// All entries, by kind.
-pub fn catalogue() -> Vec<Entry> {
-    let mut entries = controllers();
+/// All entries, by kind, with the controllers of `registry`.
+pub fn catalogue(registry: &Registry) -> Vec<Entry> {
+    let mut entries = controllers(registry);
     let forms = [
         ("topology", topology::TOPOLOGIES),
         ("workload", workload::WORKLOADS),
@@ -89,15 +89,15 @@ pub fn catalogue() -> Vec<Entry> {
     entries
 }
 
-fn controllers() -> Vec<Entry> {
-    let entry = |controller: &'static sparelane_cc::Controller| Entry {
+fn controllers(registry: &Registry) -> Vec<Entry> {
+    let entry = |controller: &Controller| Entry {
         kind: "controller",
         name: controller.name.to_owned(),
         summary: controller.summary,
         source: controller.source,
         params: controller.params.iter().map(|param| parameter(&Key::declared(param))).collect(),
     };
-    CONTROLLERS.iter().map(entry).collect()
+    registry.all().iter().map(entry).collect()
 }
 
 fn variant(kind: &'static str, variant: &Variant) -> Entry {
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn every_entry_is_there_once_and_says_what_it_is() {
-        let entries = catalogue();
+        let entries = catalogue(&Registry::built_in());
         let mut names: Vec<_> = entries.iter().map(|entry| (entry.kind, entry.name.as_str())).collect();
         assert!(names.contains(&("controller", "rc3")) && names.contains(&("topology", "internet2")));
         names.sort_unstable();

@@ -14,6 +14,7 @@ use crate::{
     cross_traffic, drops, files, host, links, measure, overrides, packets, queue_at, rcp, sampling, switch, topology,
     transport::{self, Transport},
 };
+use sparelane_cc::Registry;
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_sim::workload::Merge;
 use sparelane_sim::{
@@ -21,6 +22,7 @@ use sparelane_sim::{
     Sampling, Simulation, SwitchSpec,
 };
 use std::path::Path;
+use std::sync::Arc;
 
 /// The most routes, one from each node to each router: some gigabytes.
 const MAX_ROUTE_ENTRIES: usize = 20_000_000;
@@ -117,11 +119,24 @@ impl Scenario {
     /// # Errors
     /// The first mistake, with its place and with what is allowed.
     pub fn parse(text: &str, source: &Source, overrides: &[String]) -> Result<Scenario, ScenarioError> {
+        Scenario::parse_with(&Registry::built_in(), text, source, overrides)
+    }
+
+    /// As [`Scenario::parse`], with the controllers of `registry`.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`].
+    pub fn parse_with(
+        registry: &Arc<Registry>,
+        text: &str,
+        source: &Source,
+        overrides: &[String],
+    ) -> Result<Scenario, ScenarioError> {
         let mut document = Document::parse(text, &source.file)?;
         for text in overrides {
             overrides::apply(&mut document.root, text)?;
         }
-        read(&document, source)
+        read(&document, source, registry)
     }
 
     /// Parses the scenario file at `path`.
@@ -202,7 +217,7 @@ impl Scenario {
     }
 }
 
-fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError> {
+fn read(document: &Document, source: &Source, registry: &Arc<Registry>) -> Result<Scenario, ScenarioError> {
     let section = Field::root(document).section(&[SCENARIO])?;
     let duration = section.need("duration")?.time()?;
     let seed = section.need("seed")?.whole()?;
@@ -216,7 +231,7 @@ fn read(document: &Document, source: &Source) -> Result<Scenario, ScenarioError>
     let bdp_bytes = bdp_bytes(&network, &distances);
 
     let transport = transport::read(section.need("transport")?, Transport::default())?;
-    let schemes = Schemes::read(&section.need("scheme")?, transport, slowest_interface(&network))?;
+    let schemes = Schemes::read(&section.need("scheme")?, registry, transport, slowest_interface(&network))?;
     let queues = Queues::read(section.need("queue")?, section.need("nic")?, &schemes, bdp_bytes)?;
     let origins = links::apply_limits(&overrides, &mut network, &schemes, bdp_bytes)?;
     queues.check(&network, &schemes, |cable| origins[cable].map_or(&topology, |place| &overrides[place]).clone())?;

@@ -7,11 +7,11 @@ use crate::keys::{Fallback, Key, Kind};
 use crate::preset::Preset;
 use crate::transport::{self, Transport};
 use crate::units;
-use sparelane_cc::registry::{self, Blueprint, CONTROLLERS};
-use sparelane_cc::{Controller, DefaultValue, Param, UNBOUNDED, Value, Values};
+use sparelane_cc::{Blueprint, Controller, DefaultValue, Param, Registry, UNBOUNDED, Value, Values};
 use sparelane_core::Rate;
 use sparelane_sim::{CLASSES, Scheme};
 use sparelane_transport::Ecn;
+use std::sync::Arc;
 
 /// The keys of every scheme; its controller's parameters come on top.
 pub static SCHEME: &[Key] = &[
@@ -44,11 +44,17 @@ pub struct Schemes {
 }
 
 impl Schemes {
-    /// Reads all schemes; `transport` holds where a scheme is silent, and `line_rate` is that of the slowest interface of a host.
-    pub fn read(field: &Field<'_>, transport: Transport, line_rate: Rate) -> Result<Schemes, ScenarioError> {
+    /// Reads all schemes, whose controllers are of `registry`; `transport` holds where a scheme is silent, and `line_rate` is that
+    /// of the slowest interface of a host.
+    pub fn read(
+        field: &Field<'_>,
+        registry: &Arc<Registry>,
+        transport: Transport,
+        line_rate: Rate,
+    ) -> Result<Schemes, ScenarioError> {
         let mut schemes = Schemes { all: Vec::new(), lowest_class: Vec::new() };
         for (name, field) in field.named()? {
-            let (scheme, lowest_class) = read_scheme(name, field, transport, line_rate)?;
+            let (scheme, lowest_class) = read_scheme(name, field, registry, transport, line_rate)?;
             schemes.all.push(scheme);
             schemes.lowest_class.push(lowest_class);
         }
@@ -82,19 +88,19 @@ impl Schemes {
 fn read_scheme(
     name: &str,
     field: Field<'_>,
+    registry: &Arc<Registry>,
     transport: Transport,
     line_rate: Rate,
 ) -> Result<(Scheme, u8), ScenarioError> {
-    let (controller, section) = open(field, SCHEME, |_| true)?;
+    let (controller, section) = open(field, SCHEME, registry, |_| true)?;
     let transport = match section.given("transport") {
         Some(field) => transport::read(field, transport)?,
         None => transport,
     };
     let Transport { preset, config: transport } = transport;
-    let (values, inner) = values(controller, &section, preset)?;
-    let plan = Blueprint { line_rate, ..Blueprint::of_any(transport.mss_bytes, &inner) };
-    let built = registry::build(controller.name, &values, &plan)
-        .map_err(|error| section.whole_table().error(error.to_string()))?;
+    let (values, inner) = values(controller, &section, registry, preset)?;
+    let plan = Blueprint { line_rate, registry, ..Blueprint::of_any(transport.mss_bytes, &inner) };
+    let built = controller.build(&values, &plan).map_err(|error| section.whole_table().error(error.to_string()))?;
     if built.needs().exact_marks && transport.ecn != Ecn::Dctcp {
         let named = section.need("controller")?;
         return Err(named.error("needs receivers that echo every mark; allowed: with ecn = \"dctcp\" in [transport]"));
@@ -105,26 +111,32 @@ fn read_scheme(
         let message = format!("sends in class {lowest_class}; there are classes 0 to {}", CLASSES - 1);
         return Err(section.given("class").unwrap_or_else(|| section.whole_table().clone()).error(message));
     }
-    let controller = controller.name.to_owned();
-    Ok((Scheme { name: name.to_owned(), controller, values, inner, transport: transport.into(), class }, lowest_class))
+    let (name, registry) = (name.to_owned(), Arc::clone(registry));
+    let scheme = Scheme { name, controller: *controller, registry, values, inner, transport: transport.into(), class };
+    Ok((scheme, lowest_class))
 }
 
 /// The controller that a table names, and the table with that controller's parameters as its keys.
-fn open<'d>(
+fn open<'d, 'r>(
     field: Field<'d>,
     shared: &[Key],
+    registry: &'r Registry,
     eligible: fn(&Controller) -> bool,
-) -> Result<(&'static Controller, Section<'d>), ScenarioError> {
+) -> Result<(&'r Controller, Section<'d>), ScenarioError> {
     let name = field.entry("controller", Kind::Special("the name of a controller"))?;
-    let controller = find(&name, eligible)?;
+    let controller = find(&name, registry, eligible)?;
     let params: Vec<Key> = controller.params.iter().map(Key::declared).collect();
     Ok((controller, field.section(&[shared, &params])?))
 }
 
-fn find(name: &Field<'_>, eligible: fn(&Controller) -> bool) -> Result<&'static Controller, ScenarioError> {
-    let allowed = CONTROLLERS.iter().filter(|controller| eligible(controller));
+fn find<'r>(
+    name: &Field<'_>,
+    registry: &'r Registry,
+    eligible: fn(&Controller) -> bool,
+) -> Result<&'r Controller, ScenarioError> {
+    let allowed = registry.all().iter().filter(|controller| eligible(controller));
     let word = name.word(allowed.map(|controller| controller.name))?;
-    registry::find(word).ok_or_else(|| name.refuse("unknown"))
+    registry.find(word).ok_or_else(|| name.refuse("unknown"))
 }
 
 /// Whether a controller may be inside another: those that contain one themselves may not.
@@ -141,19 +153,20 @@ fn preset_values(controller: &Controller, preset: Option<Preset>) -> Values {
 fn values(
     controller: &Controller,
     section: &Section<'_>,
+    registry: &Registry,
     preset: Option<Preset>,
 ) -> Result<(Values, Values), ScenarioError> {
     let (mut values, mut inner) = (preset_values(controller, preset), Values::default());
     for param in controller.params {
         match (section.given(param.name), param.kind, param.default) {
             (Some(field), sparelane_cc::Kind::Controller, _) => {
-                let (name, given) = read_inner(&field, preset)?;
+                let (name, given) = read_inner(&field, registry, preset)?;
                 values.set(param.name, Value::Word(name.to_owned()));
                 inner = given;
             }
             (Some(field), ..) => values.set(param.name, value(param, &field)?),
             (None, sparelane_cc::Kind::Controller, DefaultValue::Word(name)) => {
-                inner = registry::find(name).map_or_else(Values::default, |inside| preset_values(inside, preset));
+                inner = registry.find(name).map_or_else(Values::default, |inside| preset_values(inside, preset));
             }
             (None, ..) => {}
         }
@@ -162,13 +175,17 @@ fn values(
 }
 
 /// A controller inside another: its name, or a table with its name and parameters.
-fn read_inner(field: &Field<'_>, preset: Option<Preset>) -> Result<(&'static str, Values), ScenarioError> {
+fn read_inner(
+    field: &Field<'_>,
+    registry: &Registry,
+    preset: Option<Preset>,
+) -> Result<(&'static str, Values), ScenarioError> {
     if !field.is_table() {
-        let controller = find(field, stands_alone)?;
+        let controller = find(field, registry, stands_alone)?;
         return Ok((controller.name, preset_values(controller, preset)));
     }
-    let (controller, section) = open(field.clone(), INNER, stands_alone)?;
-    Ok((controller.name, values(controller, &section, preset)?.0))
+    let (controller, section) = open(field.clone(), INNER, registry, stands_alone)?;
+    Ok((controller.name, values(controller, &section, registry, preset)?.0))
 }
 
 /// A parameter's value, checked against its declaration.

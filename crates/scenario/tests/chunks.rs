@@ -1,7 +1,7 @@
 //! Every controller with segmentation offload, alone on a link: none stalls where chunks are large and its window or its pace is
 //! small.
 
-use sparelane_cc::registry::CONTROLLERS;
+use sparelane_cc::Registry;
 use sparelane_scenario::{Scenario, Source};
 use std::path::Path;
 
@@ -45,7 +45,9 @@ size = "unlimited"
 #[test]
 fn no_controller_stalls_with_chunks() {
     for (mbps, duration_ms) in [(10, 20_000), (100, 8000), (1000, 1500)] {
-        for controller in CONTROLLERS.iter().map(|controller| controller.name).filter(|name| !OTHERS.contains(name)) {
+        for controller in
+            Registry::built_in().all().iter().map(|controller| controller.name).filter(|name| !OTHERS.contains(name))
+        {
             let [single, pairs, large] = [1, 2, 44].map(|batch| link_use(controller, mbps, batch, duration_ms));
             let uses = format!("{controller} at {mbps} Mb/s uses {single:.3}, {pairs:.3} and {large:.3} of the link");
             assert!(pairs.min(large) >= 0.8 * single, "{uses}");

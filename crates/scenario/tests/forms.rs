@@ -295,7 +295,7 @@ fn a_threshold_is_a_number_or_unbounded_and_unbounded_by_default() {
     assert_eq!(given(""), None);
     assert_eq!(given("initial_ssthresh = 20"), Some(Value::Whole(20)));
     assert_eq!(given("initial_ssthresh = \"unbounded\""), Some(Value::Whole(UNBOUNDED)));
-    let entries = sparelane_scenario::catalogue();
+    let entries = sparelane_scenario::catalogue(&sparelane_cc::Registry::built_in());
     let newreno = entries.iter().find(|entry| entry.name == "newreno").expect("a controller");
     let ssthresh = newreno.params.iter().find(|param| param.name == "initial_ssthresh").expect("a parameter");
     assert_eq!(
@@ -306,7 +306,7 @@ fn a_threshold_is_a_number_or_unbounded_and_unbounded_by_default() {
 
 #[test]
 fn every_printed_default_of_a_controller_is_read_as_that_default() {
-    for controller in sparelane_cc::registry::CONTROLLERS {
+    for controller in sparelane_cc::Registry::built_in().all() {
         for param in controller.params {
             let printed = match param.default {
                 DefaultValue::Whole(UNBOUNDED)

@@ -1,6 +1,6 @@
 //! What a user is told about each mistake, word by word.
 
-use sparelane_cc::registry::CONTROLLERS;
+use sparelane_cc::Registry;
 use sparelane_cc::{Controller, Kind};
 use sparelane_scenario::{Scenario, Source};
 use std::path::PathBuf;
@@ -42,10 +42,10 @@ fn shorten(message: &str) -> String {
     let list = |controllers: Vec<&Controller>| {
         controllers.iter().map(|controller| controller.name).collect::<Vec<_>>().join(", ")
     };
-    let alone = list(CONTROLLERS.iter().filter(|controller| !contains_another(controller)).collect());
+    let alone = list(Registry::built_in().all().iter().filter(|controller| !contains_another(controller)).collect());
     message
         .replace(&source().folder.display().to_string(), "inputs")
-        .replace(&list(CONTROLLERS.iter().collect()), "(controllers)")
+        .replace(&list(Registry::built_in().all().iter().collect()), "(controllers)")
         .replace(&alone, "(controllers that contain none)")
 }
 

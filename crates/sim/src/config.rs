@@ -6,8 +6,8 @@ use crate::flow::FlowSource;
 use crate::host::{HostAt, HostSpec};
 use crate::memory::SwitchSpec;
 use crate::network::{Limit, Network, NodeId};
-use sparelane_cc::registry::{Blueprint, Built};
-use sparelane_cc::{Values, build};
+use sparelane_cc::Values;
+use sparelane_cc::{Blueprint, Built, Controller, Registry};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_transport::TransportConfig;
 use std::fmt;
@@ -197,8 +197,10 @@ pub struct QueueAt {
 pub struct Scheme {
     /// The scenario's name for it; appears in the results.
     pub name: String,
-    /// A controller of [`sparelane_cc::registry`].
-    pub controller: String,
+    /// The kind of controller.
+    pub controller: Controller,
+    /// Where a controller inside is found.
+    pub registry: Arc<Registry>,
     /// The controller's own values.
     pub values: Values,
     /// Values for the controller inside, where there is one.
@@ -213,16 +215,17 @@ impl Scheme {
     /// A controller of this scheme for the connection of `plan`, whose segment size and inner values are the scheme's own.
     ///
     /// # Errors
-    /// As [`sparelane_cc::build`].
+    /// As [`Controller::build`].
     pub fn controller_for(&self, plan: Blueprint<'_>) -> Built {
-        let own = Blueprint { mss_bytes: self.transport.mss_bytes, inner: &self.inner, ..plan };
-        build(&self.controller, &self.values, &own)
+        let registry = &*self.registry;
+        let own = Blueprint { mss_bytes: self.transport.mss_bytes, inner: &self.inner, registry, ..plan };
+        self.controller.build(&self.values, &own)
     }
 
     /// A controller of this scheme for no connection in particular: enough to learn about it.
     ///
     /// # Errors
-    /// As [`sparelane_cc::build`].
+    /// As [`Controller::build`].
     pub fn any_controller(&self) -> Built {
         self.controller_for(Blueprint::of_any(self.transport.mss_bytes, &self.inner))
     }

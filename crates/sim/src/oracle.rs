@@ -398,7 +398,7 @@ mod tests {
     use crate::world::World;
     use crate::{AggregateSpec, ConstantSpec, CrossTraffic, Pattern, TokenBucket};
     use crate::{Drop, FlowSource, HostAt, HostSpec, Interrupts, NodeId, Stalls, TimestampAt, Writes};
-    use sparelane_cc::{Value, Values};
+    use sparelane_cc::{Registry, Value, Values};
     use sparelane_core::{Domain, Dur, Stream};
     use sparelane_transport::{DelayedAck, Ecn, TransportConfig};
 
@@ -487,9 +487,11 @@ mod tests {
             receive_batch_timeout: Dur::from_us(1 + rng.below(3_000)),
             ..TransportConfig::default()
         };
+        let registry = Registry::built_in();
         Scheme {
             name: name.to_owned(),
-            controller: name.to_owned(),
+            controller: *registry.find(name).expect("a built-in controller"),
+            registry,
             values,
             inner,
             transport: transport.into(),

@@ -96,7 +96,7 @@ fn send(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sparelane_cc::registry::Blueprint;
+    use sparelane_cc::Blueprint;
     use sparelane_cc::{Value, Values, build};
 
     fn controller(name: &str, initial_window: u64) -> Box<dyn CongestionControl> {

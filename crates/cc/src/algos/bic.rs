@@ -86,7 +86,7 @@ pub const CONTROLLER: Controller = Controller {
         BETA,
         FAST_CONVERGENCE,
     ],
-    make: |values, plan| {
+    make: &|values, plan| {
         let config = BicConfig {
             max_increment: values.whole(&MAX_INCREMENT),
             low_window: values.whole(&LOW_WINDOW),

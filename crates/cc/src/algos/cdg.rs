@@ -118,7 +118,7 @@ pub const CONTROLLER: Controller = Controller {
         USE_TOLERANCE,
         CDG_HYSTART,
     ],
-    make: |values, plan| {
+    make: &|values, plan| {
         let config = CdgConfig {
             window: values.whole(&WINDOW) as usize,
             backoff_beta: values.number(&BACKOFF_BETA),

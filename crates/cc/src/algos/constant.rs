@@ -29,7 +29,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "a window and a pace that never change: cross traffic",
     source: "sparelane",
     params: &[WINDOW, PACE],
-    make: |values, plan| Ok(Box::new(Constant::new(values.whole(&WINDOW) * plan.mss_bytes, values.rate(&PACE)))),
+    make: &|values, plan| Ok(Box::new(Constant::new(values.whole(&WINDOW) * plan.mss_bytes, values.rate(&PACE)))),
 };
 
 /// The controller.

@@ -102,7 +102,7 @@ pub const CONTROLLER: Controller = Controller {
         HYSTART_LEAST_RISE,
         LIKE,
     ],
-    make: |values, plan| {
+    make: &|values, plan| {
         if values.word(&LIKE) == "linux" {
             let has_hystart = values.given(HYSTART.name).is_none() || values.flag(&HYSTART);
             let law = LinuxCubic::new(has_hystart.then(|| HyStartConfig::of_today(values)));

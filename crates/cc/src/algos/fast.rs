@@ -49,7 +49,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "keeps alpha packets of the flow in queues",
     source: "Jin, Wei, Low, INFOCOM 2004",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, ALPHA, GAMMA],
-    make: |values, plan| {
+    make: &|values, plan| {
         let law = Fast::new(values.number(&ALPHA), values.number(&GAMMA));
         Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
     },

@@ -27,7 +27,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "the larger the window, the faster it grows and the less a loss takes",
     source: "RFC 3649; Linux 2.6.32",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START],
-    make: |values, plan| Ok(Box::new(Windowed::new(HighSpeed::default(), WindowConfig::of(values), plan.mss_bytes))),
+    make: &|values, plan| Ok(Box::new(Windowed::new(HighSpeed::default(), WindowConfig::of(values), plan.mss_bytes))),
 };
 
 /// The largest window of each row, segments, and the share of it that a loss takes, in 1/256.

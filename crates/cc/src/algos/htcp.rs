@@ -62,7 +62,7 @@ pub const CONTROLLER: Controller = Controller {
         RTT_SCALING,
         BANDWIDTH_SWITCH,
     ],
-    make: |values, plan| {
+    make: &|values, plan| {
         let law = HTcp::new(values.flag(&RTT_SCALING), values.flag(&BANDWIDTH_SWITCH));
         Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
     },

@@ -61,7 +61,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "NewReno as on a path with a shorter round trip",
     source: "Caini and Firrincieli, 2004; Linux 2.6.32",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, REFERENCE_RTT, ROUNDING, LIKE],
-    make: |values, plan| {
+    make: &|values, plan| {
         let counts_acks = values.word(&LIKE) == "linux";
         let law = Hybla::new(values.span(&REFERENCE_RTT), values.word(&ROUNDING) == "linux", counts_acks);
         Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))

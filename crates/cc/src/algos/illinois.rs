@@ -100,7 +100,7 @@ pub const CONTROLLER: Controller = Controller {
         WIN_THRESH,
         THETA,
     ],
-    make: |values, plan| {
+    make: &|values, plan| {
         let config = IllinoisConfig {
             alpha: [&ALPHA_MIN, &ALPHA_MAX].map(|param| values.number(param)),
             beta: [&BETA_MIN, &BETA_MAX].map(|param| values.number(param)),

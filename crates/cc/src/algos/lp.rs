@@ -77,7 +77,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "low priority: gives way where one-way delays rise",
     source: "Kuzmanovic and Knightly, IEEE/ACM ToN 2006",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, THRESHOLD, LIKE, TICK, CLOCK_OFFSET],
-    make: |values, plan| {
+    make: &|values, plan| {
         let law = TcpLp::new(LpConfig {
             threshold_percent: values.whole(&THRESHOLD),
             like: match values.word(&LIKE) {

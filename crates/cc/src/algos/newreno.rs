@@ -16,7 +16,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "one segment more per round trip, half at a loss",
     source: "RFC 5681, RFC 6582",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START],
-    make: |values, plan| Ok(Box::new(Windowed::new(NewReno::default(), WindowConfig::of(values), plan.mss_bytes))),
+    make: &|values, plan| Ok(Box::new(Windowed::new(NewReno::default(), WindowConfig::of(values), plan.mss_bytes))),
 };
 
 /// The law.

@@ -61,7 +61,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "PCC of 2015: tries rates, and moves to where throughput less loss is higher",
     source: "Dong et al., NSDI 2015",
     params: &[EPSILON_MIN, EPSILON_MAX, LOSS_TOLERANCE, STEEPNESS],
-    make: |values, plan| {
+    make: &|values, plan| {
         let epsilon_min = values.number(&EPSILON_MIN);
         let config = AllegroConfig {
             epsilon_min,

@@ -58,7 +58,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "every packet probes the available bandwidth by its gap",
     source: "Yin, Kaur, Smith, INFOCOM 2017",
     params: config::PARAMS,
-    make: |values, plan| {
+    make: &|values, plan| {
         let config = Config::of(values, plan)?;
         Ok(Box::new(Rapid::new(config, plan.mss_bytes, plan.line_rate)))
     },

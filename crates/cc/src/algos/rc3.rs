@@ -59,7 +59,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "any controller, plus the tail of the buffer at lower priorities",
     source: "Mittal et al., NSDI 2014 section 2; HotNets 2013",
     params: &[INNER, LEVELS, FEED],
-    make: |values, plan| {
+    make: &|values, plan| {
         let name = values.word(&INNER);
         if name == "rc3" {
             return Err(BuildError::Nested { outer: "rc3", inner: name.to_owned() });

@@ -35,7 +35,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "the rate that the routers allow, paced; needs [queue.rcp]",
     source: "Dukkipati et al., IWQoS 2005; NSDI 2014 section 5.1.4",
     params: &[DESIRED_RATE],
-    make: |values, plan| Ok(Box::new(Rcp::new(values.rate(&DESIRED_RATE), plan.mss_bytes))),
+    make: &|values, plan| Ok(Box::new(Rcp::new(values.rate(&DESIRED_RATE), plan.mss_bytes))),
 };
 
 /// Stands for the round-trip time before there is a sample.

@@ -165,7 +165,7 @@ pub const CONTROLLER: Controller = Controller {
         UNIT_RATE,
         INTERFACE,
     ],
-    make: |values, plan| Ok(Box::new(Rtcp::new(config(values, plan)?))),
+    make: &|values, plan| Ok(Box::new(Rtcp::new(config(values, plan)?))),
 };
 
 fn config(values: &Values, plan: &Blueprint<'_>) -> Result<RtcpConfig, BuildError> {

@@ -50,7 +50,7 @@ pub const CONTROLLER: Controller = Controller {
         SEGMENTS_PER_INCREASE,
         DECREASE,
     ],
-    make: |values, plan| {
+    make: &|values, plan| {
         let law = Scalable::new(values.whole(&SEGMENTS_PER_INCREASE), values.number(&DECREASE));
         Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
     },

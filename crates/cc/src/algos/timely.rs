@@ -116,7 +116,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "a rate that follows the gradient of the round-trip time, for datacentres",
     source: PAPER,
     params: &[ALPHA, BETA, T_LOW, T_HIGH, MIN_RTT, DELTA, HAI_AFTER, SEGMENT, START, MIN_RATE],
-    make: |values, plan| {
+    make: &|values, plan| {
         let config = TimelyConfig {
             alpha: values.number(&ALPHA),
             beta: values.number(&BETA),

@@ -58,7 +58,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "a few packets in the queue, as the round-trip time tells",
     source: "Brakmo and Peterson, IEEE JSAC 1995",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, ALPHA, BETA, GAMMA],
-    make: |values, plan| {
+    make: &|values, plan| {
         let [alpha, beta, gamma] = [&ALPHA, &BETA, &GAMMA].map(|param| values.number(param));
         if beta < alpha {
             let allowed = format!("{alpha} or more, which is alpha");

@@ -43,7 +43,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "NewReno that takes a loss for random where no queue was",
     source: "Fu and Liew, IEEE JSAC 2003; Linux 2.6.32",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START, BETA],
-    make: |values, plan| {
+    make: &|values, plan| {
         let law = Veno::new(values.whole(&BETA));
         Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
     },

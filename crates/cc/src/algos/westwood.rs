@@ -60,7 +60,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "after a loss, the window that the measured bandwidth fills",
     source: "Mascolo et al., MobiCom 2001; Grieco and Mascolo, CCR 2004; Linux 2.6.32",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START, SAMPLING_WINDOW, LIKE],
-    make: |values, plan| {
+    make: &|values, plan| {
         let law = Westwood::new(values.span(&SAMPLING_WINDOW), values.word(&LIKE) == "linux");
         Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
     },

@@ -119,7 +119,7 @@ pub const CONTROLLER: Controller = Controller {
         ZETA,
         AI_COUNT,
     ],
-    make: |values, plan| {
+    make: &|values, plan| {
         let [alpha, gamma, delta, epsilon, phy, rho, zeta, ai_count] =
             [&ALPHA, &GAMMA, &DELTA, &EPSILON, &PHY, &RHO, &ZETA, &AI_COUNT].map(|param| values.whole(param));
         let config = YeahConfig { alpha, gamma, delta, epsilon, phy, rho, zeta, ai_count };

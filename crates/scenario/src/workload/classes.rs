@@ -4,7 +4,7 @@ use crate::error::ScenarioError;
 use crate::field::{Field, Section};
 use crate::keys::{Fallback, Key, Kind, MAX_FLOW_BYTES};
 use crate::schemes::Schemes;
-use sparelane_cc::{Kind as Declared, Values, registry};
+use sparelane_cc::{Kind as Declared, Param, Values};
 use sparelane_sim::Scheme;
 use sparelane_sim::workload::TrafficClasses;
 use std::collections::BTreeSet;
@@ -107,15 +107,15 @@ impl Reader<'_> {
 /// The classes that have weights, for each parameter of that kind of the scheme's controller and of the one inside it.
 fn weights(scheme: &Scheme) -> Vec<Vec<String>> {
     let mut all = Vec::new();
-    let mut collect = |name: &str, values: &Values| {
-        let params = registry::find(name).map_or(&[][..], |controller| controller.params);
+    let mut collect = |params: &[Param], values: &Values| {
         let weights = params.iter().filter(|param| param.kind == Declared::Weights);
         let names = weights.map(|param| values.weights(param).into_iter().map(|(name, _)| name).collect::<Vec<_>>());
         all.extend(names.filter(|names| !names.is_empty()));
         params.iter().find(|param| param.kind == Declared::Controller).map(|param| values.word(param).to_owned())
     };
-    if let Some(inner) = collect(&scheme.controller, &scheme.values) {
-        collect(&inner, &scheme.inner);
+    let inner = collect(scheme.controller.params, &scheme.values);
+    if let Some(inside) = inner.and_then(|name| scheme.registry.find(&name)) {
+        collect(inside.params, &scheme.inner);
     }
     all
 }

@@ -7,7 +7,7 @@ use crate::flow::{FlowSource, FlowSpec};
 use crate::host::{HostAt, HostSpec, Interrupts, TimestampAt};
 use crate::network::{Limit, Network, NodeId, NodeKind};
 use crate::records::Records;
-use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Sent, Values};
+use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Registry, Sent, Values};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_transport::TransportConfig;
 use std::sync::{Arc, Mutex};
@@ -114,7 +114,8 @@ impl Case {
         };
         let scheme = Scheme {
             name: "it".to_owned(),
-            controller: "constant".to_owned(),
+            controller: sparelane_cc::algos::constant::CONTROLLER,
+            registry: Registry::built_in(),
             values: Values::default(),
             inner: Values::default(),
             transport: self.transport.into(),

@@ -10,8 +10,8 @@ use crate::network::NodeId;
 use crate::packet::{Flags, Form};
 use crate::records::CLASSES;
 use crate::timers::{Entry, Side};
+use sparelane_cc::Blueprint;
 use sparelane_cc::CongestionControl;
-use sparelane_cc::registry::Blueprint;
 use sparelane_core::{Domain, Dur, Seq, Stream, Time};
 use sparelane_transport::{Ecn, Receiver, Sender, TransportConfig};
 use std::cmp::Reverse;
@@ -57,6 +57,7 @@ impl<F: Fabric> World<F> {
             traffic_class: spec.traffic_class.map(|class| self.traffic_classes[usize::from(class)].as_str()),
             line_rate: self.links[there[0] as usize].rate,
             inner: &scheme.inner,
+            registry: &scheme.registry,
         });
         let Ok(cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
         self.open_flow(spec, [there, back], cc);

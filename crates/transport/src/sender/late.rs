@@ -55,7 +55,7 @@ mod tests {
     use super::*;
     use crate::config::TransportConfig;
     use crate::segment::Transmit;
-    use sparelane_cc::registry::Blueprint;
+    use sparelane_cc::Blueprint;
     use sparelane_cc::{Value, Values, build};
     use sparelane_core::{Domain, Rate};
 

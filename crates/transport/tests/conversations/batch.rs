@@ -1,7 +1,7 @@
 //! Segmentation offload: new data in chunks.
 
 use crate::wire::*;
-use sparelane_cc::registry::Blueprint;
+use sparelane_cc::Blueprint;
 use sparelane_cc::{CongestionControl, Value, Values, build};
 use sparelane_core::Dur;
 use sparelane_transport::TransportConfig;

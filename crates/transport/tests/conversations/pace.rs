@@ -1,7 +1,7 @@
 //! The pace of a controller, observed on the wire.
 
 use crate::wire::*;
-use sparelane_cc::registry::Blueprint;
+use sparelane_cc::Blueprint;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Value, Values, build};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_transport::{HEADER_BYTES, TransportConfig};

@@ -111,8 +111,7 @@ fn a_second_write_counts_its_levels_anew() {
 #[test]
 fn a_tail_that_waits_for_its_interface_yields_to_the_head() {
     let none = sparelane_cc::Values::default();
-    let cc = sparelane_cc::build("rc3", &none, &sparelane_cc::registry::Blueprint::of_any(MSS, &none))
-        .expect("rc3 that pulls");
+    let cc = sparelane_cc::build("rc3", &none, &sparelane_cc::Blueprint::of_any(MSS, &none)).expect("rc3 that pulls");
     let mut wire = Wire::new(with_sack(), cc, lose(&[]));
     wire.busy = Dur::from_ms(1);
     wire.write(400);

@@ -1,8 +1,8 @@
 //! Random conversations: whatever is lost, late or marked, everything arrives, and certain laws hold at every step.
 
 use crate::wire::*;
-use sparelane_cc::registry::Blueprint;
-use sparelane_cc::registry::CONTROLLERS;
+use sparelane_cc::Blueprint;
+use sparelane_cc::Registry;
 use sparelane_cc::{CongestionControl, Kind, Value, Values, build};
 use sparelane_core::{Domain, Dur, Stream, Time};
 use sparelane_transport::{DelayedAck, Ecn, FlightSize, SackBlock, TransportConfig};
@@ -179,7 +179,9 @@ fn built(name: &str, inside: bool, feed: &str) -> Box<dyn CongestionControl> {
 
 #[test]
 fn whatever_happens_everything_arrives_and_no_law_is_broken() {
-    for controller in CONTROLLERS.iter().filter(|one| one.params.iter().all(|param| param.kind != Kind::Controller)) {
+    for controller in
+        Registry::built_in().all().iter().filter(|one| one.params.iter().all(|param| param.kind != Kind::Controller))
+    {
         // A scheduler below TCP has one queue, and no room for the tail.
         let is_scheduled = built(controller.name, false, "push").schedules_departures();
         for (inside, sack) in [(false, true), (false, false), (true, true), (true, false)] {

@@ -1,7 +1,7 @@
 //! Peers who say anything: what cannot be true is refused, and what can, though it is false, does no harm beyond its own connection.
 
 use crate::wire::MSS;
-use sparelane_cc::registry::{Blueprint, CONTROLLERS};
+use sparelane_cc::{Blueprint, Registry};
 use sparelane_cc::{Value, Values, build};
 use sparelane_core::{Domain, Dur, Rate, Seq, Stream, Time};
 use sparelane_transport::{
@@ -99,7 +99,7 @@ impl Victim {
 /// flight than was written, and at the end an honest peer still gets everything.
 #[test]
 fn no_peer_can_break_a_sender() {
-    for (index, controller) in CONTROLLERS.iter().enumerate() {
+    for (index, controller) in Registry::built_in().all().iter().enumerate() {
         for seed in 0..6 {
             let mut rng = Stream::new(seed, Domain::Test, index as u64);
             let config = config(&mut rng);

@@ -3,7 +3,7 @@
 //! A packet takes no time to send, so that a window goes in an instant and rounds stay apart. Everything
 //! that is sent is recorded with its time. Nothing is random but what a script draws from its own stream.
 
-use sparelane_cc::registry::Blueprint;
+use sparelane_cc::Blueprint;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Offer, Permit, TailOffer, Value, Values, build};
 use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 use sparelane_transport::{

@@ -67,7 +67,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "BBRv1: pace at the bottleneck's bandwidth, two bandwidth-delay products in flight at most",
     source: "draft-cardwell-iccrg-bbr-congestion-control-00; Linux tcp_bbr.c",
     params: &[INITIAL_WINDOW, STARTUP_GAIN, CWND_GAIN, BANDWIDTH_WINDOW, MIN_RTT_WINDOW, PROBE_RTT_TIME, PACING_MARGIN],
-    make: |values, plan| {
+    make: &|values, plan| {
         let config = BbrConfig {
             initial_window_segments: values.whole(&INITIAL_WINDOW),
             startup_gain: values.number(&STARTUP_GAIN),

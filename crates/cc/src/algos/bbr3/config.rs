@@ -69,7 +69,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "BBRv3: BBR with bounds on what is in flight that losses above 2 % teach it",
     source: DRAFT,
     params: &[INITIAL_WINDOW, LOSS_THRESHOLD, BETA, HEADROOM, PROBE_RTT_INTERVAL, PROBE_RTT_TIME, FULL_LOSS_COUNT],
-    make: |values, plan| {
+    make: &|values, plan| {
         let config = Bbr3Config {
             initial_window_segments: values.whole(&INITIAL_WINDOW),
             loss_threshold: values.number(&LOSS_THRESHOLD),
