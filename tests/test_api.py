@@ -230,3 +230,19 @@ def test_without_measures_delays_are_empty_and_their_columns_null(result: sparel
     frame = pl.read_parquet(tmp_path / "delays.parquet")
     assert frame.columns == ["scheme", "traffic_class", "delay_s", "packets"]
     assert pl.read_csv(tmp_path / "delays.csv").height == pl.read_json(tmp_path / "delays.json").height == frame.height
+
+
+def test_a_seed_has_64_bits() -> None:
+    with pytest.raises(sparelane.ScenarioError, match=r"seed = -1: out of range; allowed: a whole number from 0 to"):
+        sparelane.run(TWO_FLOWS, seed=-1)
+    with pytest.raises(sparelane.ScenarioError, match="out of range"):
+        sparelane.run(TWO_FLOWS, seed=2**64)
+
+
+def test_progress_that_answers_nothing_goes_on() -> None:
+    shares: list[float] = []
+    sparelane.run("rc3-internet2", set={"duration": "300ms"}, progress=shares.append)
+    assert shares
+    assert shares == sorted(shares)
+    with pytest.raises(sparelane.Cancelled):
+        sparelane.run("rc3-internet2", set={"duration": "300ms"}, progress=lambda _: False)

@@ -276,3 +276,62 @@ def test_commands_are_click_commands() -> None:
         isinstance(main.get_command(click.Context(main), name), click.Command)
         for name in main.list_commands(click.Context(main))
     )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'title = "a"\n\xf1\x02', ":2: not text in UTF-8"),
+        ('title = "a"'.encode("utf-16"), ":1: not text in UTF-8"),
+        (b"# caf\xe9", ":1: not text in UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_text_is_a_mistake_with_its_line(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "odd.toml"
+    path.write_bytes(content)
+    result = sparelane_cli("run", str(path))
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert str(path) in result.stderr
+
+
+def test_what_is_no_file_and_what_is_no_name_are_told_apart(tmp_path: Path) -> None:
+    assert 'there is no file "nowhere.toml"' in sparelane_cli("run", "nowhere.toml").stderr
+    assert "there is no ready-made scenario" in sparelane_cli("run", "nowhere").stderr
+    assert "is not a file" in sparelane_cli("run", str(tmp_path)).stderr
+    assert "is not a file" in sparelane_cli("run", "/dev/zero").stderr
+
+
+def test_numbers_beyond_what_is_allowed_are_refused_before_anything_is_done() -> None:
+    assert "is not in the range" in sparelane_cli("run", "two-flows-priority", "--seed", str(2**64)).stderr
+    assert "is not in the range" in sparelane_cli("reproduce", "--quick", "--seeds", "1000000000").stderr
+
+
+def test_a_json_file_that_cannot_be_written_leaves_no_folder_behind(tmp_path: Path) -> None:
+    result = sparelane_cli("reproduce", "rc3/example-7", "--json", "no/such/x.json", "-o", str(tmp_path / "made"))
+    assert result.exit_code == 2
+    assert 'cannot write the file "no/such/x.json"' in result.stderr
+    assert not (tmp_path / "made").exists()
+
+
+def test_tables_of_an_earlier_run_do_not_stay_beside_a_new_one(tmp_path: Path) -> None:
+    folder = str(tmp_path / "out")
+    assert sparelane_cli("run", "two-flows-priority", "-o", folder, "--format", "csv").exit_code == 0
+    assert sparelane_cli("run", "two-flows-priority", "-o", folder, "--format", "json").exit_code == 0
+    suffixes = {path.suffix for path in (tmp_path / "out").iterdir()}
+    assert suffixes == {".json"}
+
+
+def test_a_table_that_cannot_be_written_is_not_there_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sparelane import frames
+
+    def full(_: object, path: Path) -> None:
+        path.write_text("half of a ta")
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setitem(frames.WRITERS, "csv", full)
+    result = sparelane_cli("run", "two-flows-priority", "-o", str(tmp_path), "--format", "csv")
+    assert result.exit_code == 2
+    assert "no space left on device" in result.stderr
+    assert "digest" in result.stdout, "what was found is printed first"
+    assert not list(tmp_path.iterdir())

@@ -1,5 +1,8 @@
 """Overrides from Python."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from sparelane.settings import Value, override_texts, toml_value
@@ -32,3 +35,19 @@ def test_a_mapping_and_a_list_say_the_same() -> None:
 def test_what_no_scenario_holds_is_refused() -> None:
     with pytest.raises(TypeError, match="NoneType"):
         toml_value(None)  # type: ignore[arg-type]
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    numpy = pytest.importorskip("numpy")
+    given: dict[str, Any] = {
+        "a": numpy.float64(0.1),
+        "b": numpy.int64(3),
+        "c": numpy.bool_(True),
+        "d": numpy.array([1, 2]),
+        "e": numpy.float32(0.5),
+    }
+    assert override_texts(given) == ["a=0.1", "b=3", "c=true", "d=[1, 2]", "e=0.5"]
+
+
+def test_a_path_is_a_text() -> None:
+    assert override_texts({"topology.file": Path("a") / "b.topo"}) == ['topology.file="a/b.topo"']

@@ -17,7 +17,7 @@ Column = (
     | tuple[NDArray[np.uint32], list[str]]
     | tuple[NDArray[np.uint32], list[str], NDArray[np.bool_]]
 )
-Progress = Callable[[float], bool]
+Progress = Callable[[float], object]
 
 class Totals(TypedDict):
     """Totals of a run."""

@@ -5,11 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from sparelane import _native, library
+from sparelane._native import ScenarioError
 from sparelane.result import Result
 from sparelane.settings import Settings, override_texts
 
 # What a scenario that is not in a file is called in messages.
 TEXT_NAME = "<text>"
+
+# The largest seed: 64 bits.
+MAX_SEED = 2**64 - 1
+
+# A scenario file is not larger than this, bytes: what is, is not one.
+MAX_FILE_BYTES = 64 << 20
 
 
 def run(
@@ -26,7 +33,7 @@ def run(
         seed: of every random draw; `None` takes the scenario's.
         set: values that replace the scenario's: `{"workload.load": 0.5}` or `["workload.load=0.5"]`.
         progress: called about twenty times a second with the share of simulated time that is done, 0 to 1;
-            returns `True` to go on, `False` to cancel.
+            returns `False` to cancel, anything else (`None` too) to go on.
 
     Raises:
         ScenarioError: the scenario cannot be run; names file, line and key.
@@ -66,6 +73,8 @@ def prepare(scenario: str | Path, *, seed: int | None = None, set: Settings | No
         UnknownNameError: there is no ready-made scenario of that name.
     """
     text, name, folder = read(scenario)
+    if seed is not None and not 0 <= seed <= MAX_SEED:
+        raise ScenarioError(f"seed = {seed}: out of range; allowed: a whole number from 0 to {MAX_SEED}")
     return Prepared(_native.prepare(text, name, str(folder), override_texts(set), seed))
 
 
@@ -90,4 +99,24 @@ def read(scenario: str | Path) -> tuple[str, str, Path]:
     if isinstance(scenario, str) and "\n" in scenario:
         return scenario, TEXT_NAME, Path.cwd()
     path = library.resolve(str(scenario))
-    return path.read_text(encoding="utf-8"), str(path), path.parent
+    return read_text(path), str(path), path.parent
+
+
+def read_text(path: Path) -> str:
+    """The text of a scenario file.
+
+    Raises:
+        ScenarioError: it cannot be read, is not text in UTF-8, or is too large to be a scenario.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
+    if len(content) > MAX_FILE_BYTES:
+        raise ScenarioError(f"{path}: larger than {MAX_FILE_BYTES >> 20} MiB; a scenario is a text of some lines")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ScenarioError(f"{path}:{line}: not text in UTF-8, as a scenario has to be") from error

@@ -65,6 +65,11 @@ class Commands(click.Group):
             raise Mistake(str(error)) from error
         except PhysicsError as error:
             raise Defect(f"the simulation broke a law of its own, which is a defect: {error}") from error
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            where = f' "{error.filename}"' if error.filename else ""
+            raise Mistake(f"cannot write{where}: {(error.strerror or str(error)).lower()}") from error
         except KeyboardInterrupt:
             raise Interruption("interrupted") from None
 

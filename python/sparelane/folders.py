@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -44,6 +45,20 @@ def ready_file(path: Path) -> Path:
     except OSError as error:
         raise OutputError(f'cannot write the file "{path}": {_cause(error)}') from error
     return path
+
+
+def replaced(path: Path, write: Callable[[Path], object]) -> None:
+    """Writes a file under a name beside its own, and gives it that when it is whole.
+
+    Raises:
+        OSError: it cannot be written; the file is then as it was.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        write(partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _cause(error: OSError) -> str:

@@ -58,7 +58,10 @@ def resolve(name: str) -> Path:
     path = Path(name)
     if path.is_file():
         return path
-    if len(path.parts) > 1:
+    if path.exists():
+        raise FileNotFoundError(f'"{name}" is not a file')
+    is_ready = name.removesuffix(".toml") in names()
+    if len(path.parts) > 1 or (path.suffix and not is_ready):
         raise FileNotFoundError(f'there is no file "{name}"')
     return find(name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,7 +94,7 @@ class Result:
 
     @property
     def digest(self) -> str:
-        """A fingerprint of the scenario and all its results: equal digests, equal runs."""
+        """A fingerprint of all results: runs with equal digests went the same way. The scenario's text is not in it."""
         return self._native.digest
 
     @property
@@ -132,6 +132,7 @@ class Result:
             ValueError: there is no such format.
             OSError: the folder cannot be written.
         """
+        from sparelane.folders import replaced
         from sparelane.frames import WRITERS, write_json_value
 
         unknown = [name for name in formats if name not in WRITERS]
@@ -148,10 +149,17 @@ class Result:
             "packets": self.packets,
             "cross_traffic": self.cross_traffic,
         }
+        # Each file is whole or is not there; what an earlier run has left does not stay beside this one's.
+        (place / "run.json").unlink(missing_ok=True)
         for name, table in tables.items():
-            for suffix in formats:
-                WRITERS[suffix](table, place / f"{name}.{suffix}")
-        write_json_value(
+            for suffix in FORMATS:
+                path = place / f"{name}.{suffix}"
+                if suffix in formats:
+                    replaced(path, partial(WRITERS[suffix], table))
+                else:
+                    path.unlink(missing_ok=True)
+        write = partial(
+            write_json_value,
             {
                 "version": self.version,
                 "seed": self.seed,
@@ -159,8 +167,8 @@ class Result:
                 "totals": self.totals,
                 "scenario": self.scenario,
             },
-            place / "run.json",
         )
+        replaced(place / "run.json", write)
 
     def __repr__(self) -> str:
         flows, finished = self.totals["flows"], self.totals["finished_flows"]

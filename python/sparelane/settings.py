@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import numbers
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 
-Value = bool | int | float | str | Sequence["Value"] | Mapping[str, "Value"]
+Value = bool | int | float | str | PurePath | Sequence["Value"] | Mapping[str, "Value"]
 Settings = Mapping[str, Value] | Sequence[str]
 
 
@@ -35,12 +37,19 @@ def toml_value(value: Value) -> str:
     match value:
         case bool():
             return "true" if value else "false"
-        case int() | float():
-            return repr(value)
-        case str():
-            return json.dumps(value, ensure_ascii=False)
+        # Numbers of other libraries too, such as numpy's, some of which are floats with a `repr` of their own.
+        case numbers.Integral():
+            return repr(int(value))
+        case numbers.Real():
+            return repr(float(value))
+        case str() | PurePath():
+            return json.dumps(str(value), ensure_ascii=False)
         case Mapping():
             return f"{{{', '.join(f'{json.dumps(key)} = {toml_value(item)}' for key, item in value.items())}}}"
         case Sequence():
             return f"[{', '.join(toml_value(item) for item in value)}]"
+    # An array of numpy, or its kind of truth.
+    plain = getattr(value, "tolist", None)
+    if callable(plain):
+        return toml_value(plain())
     raise TypeError(f"a scenario has no values of type {type(value).__name__}")

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 # Work that takes less than this shows no progress bar, seconds.
 PATIENCE_S = 2.0
 
+# Where there is no terminal, a line tells how far the work is, so often, seconds.
+LINE_EVERY_S = 10.0
+
 # How wide tables may be when they do not go to a terminal, characters.
 PIPE_WIDTH = 160
 
@@ -47,16 +50,29 @@ class Meter:
 
     def __init__(self, bar: Progress | None, what: str) -> None:
         self._bar = bar
+        self._what = what
         self._task = None if bar is None else bar.add_task(what, total=1.0)
         self._began_s = time.monotonic()
+        self._said_s = self._began_s
 
     def __call__(self, share: float) -> None:
         """Moves the bar, which appears once the work has taken a while."""
         if self._bar is None or self._task is None:
+            self._say(share)
             return
         if not self._bar.live.is_started and time.monotonic() - self._began_s > PATIENCE_S:
             self._bar.start()
         self._bar.update(self._task, completed=share)
+
+    def _say(self, share: float) -> None:
+        """A line on standard error where that is not a terminal, every ten seconds."""
+        now_s = time.monotonic()
+        if now_s - self._said_s < LINE_EVERY_S:
+            return
+        self._said_s = now_s
+        left_s = (now_s - self._began_s) * (1 - share) / share if share > 0 else None
+        rest = "" if left_s is None else f", about {left_s:.0f} s left"
+        print(f"{self._what}: {100 * share:.0f} %{rest}", file=sys.stderr, flush=True)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -68,7 +84,7 @@ class Meter:
 
 @contextmanager
 def progress(what: str) -> Iterator[Meter]:
-    """A bar on standard error; nothing where that is not a terminal, nor in the first two seconds."""
+    """A bar on standard error after the first two seconds; where that is not a terminal, a line every ten."""
     if not sys.stderr.isatty():
         yield Meter(None, what)
         return

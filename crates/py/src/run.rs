@@ -76,7 +76,8 @@ impl Prepared {
             py.check_signals()?;
             if let Some(progress) = &progress {
                 let share = reached.now.as_ps() as f64 / built.stop.as_ps() as f64;
-                if !progress.call1((share,))?.is_truthy()? {
+                let answer = progress.call1((share,))?;
+                if !answer.is_none() && !answer.is_truthy()? {
                     return Err(Cancelled::new_err("the simulation was cancelled"));
                 }
             }

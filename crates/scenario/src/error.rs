@@ -1,5 +1,6 @@
 //! What a user is told when a scenario cannot be run.
 
+use std::borrow::Cow;
 use std::fmt;
 use thiserror::Error;
 
@@ -39,11 +40,22 @@ impl fmt::Display for ScenarioError {
         if !self.key.is_empty() {
             f.write_str(&self.key)?;
             if let Some(value) = &self.value {
-                write!(f, " = {value}")?;
+                write!(f, " = {}", shortened(value))?;
             }
             f.write_str(": ")?;
         }
         f.write_str(&self.message)
+    }
+}
+
+/// The most of a value that a message repeats, characters.
+const MOST_REPEATED: usize = 200;
+
+/// `value`, or its beginning and how long it is.
+fn shortened(value: &str) -> Cow<'_, str> {
+    match value.char_indices().nth(MOST_REPEATED) {
+        None => Cow::Borrowed(value),
+        Some((end, _)) => Cow::Owned(format!("{}... ({} characters)", &value[..end], value.chars().count())),
     }
 }
 
@@ -69,6 +81,14 @@ mod tests {
         assert_eq!(did_you_mean("NewReno", names()), "; did you mean \"newreno\"?");
         assert_eq!(did_you_mean("cubci", names()), "; did you mean \"cubic\"?");
         assert_eq!(did_you_mean("vegas", names()), "");
+    }
+
+    #[test]
+    fn a_long_value_is_repeated_in_part() {
+        let mut error = ScenarioError::in_file("a.toml", None, "unknown");
+        (error.key, error.value) = ("seed".to_owned(), Some("\u{e9}".repeat(5_000_000)));
+        let text = error.to_string();
+        assert!(text.len() < 600 && text.ends_with("... (5000000 characters): unknown"), "{}", text.len());
     }
 
     #[test]

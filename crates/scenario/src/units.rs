@@ -139,7 +139,9 @@ impl Measure {
     /// Says what is missing, unknown, or out of range.
     pub fn parse(&'static self, text: &str) -> Result<u64, UnitError> {
         let (number, unit) = self.split(text)?;
-        match self.units.iter().find(|(name, _)| *name == unit) {
+        // The sign for micro, in both of its characters, is a u here.
+        let ascii = unit.replace(['\u{b5}', '\u{3bc}'], "u");
+        match self.units.iter().find(|(name, _)| *name == ascii) {
             Some((_, size)) => number.times(*size, self),
             None => Err(UnitError::Unknown { measure: self, unit: unit.to_owned() }),
         }
@@ -289,6 +291,11 @@ pub fn share(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn micro_can_be_written_with_its_own_sign() {
+        assert_eq!([TIME.parse("100\u{b5}s"), TIME.parse("100\u{3bc}s")], [Ok(100_000_000), Ok(100_000_000)]);
+    }
 
     #[test]
     fn decimal_fractions_of_a_unit_are_exact() {

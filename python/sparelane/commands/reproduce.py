@@ -26,7 +26,7 @@ INTERRUPTED = 130
 @click.argument("names", metavar="[ID]...", nargs=-1)
 @click.option("quick", "--quick", is_flag=True, help="A small version of each experiment, in seconds.")
 @click.option(
-    "seeds", "--seeds", type=click.IntRange(min=1), help="Repetitions.  [default: each experiment's own number]"
+    "seeds", "--seeds", type=click.IntRange(1, 10_000), help="Repetitions.  [default: each experiment's own number]"
 )
 @click.option(
     "jobs",
@@ -72,9 +72,9 @@ def command(
     from sparelane.experiments import select
 
     chosen = select(names)
-    folders.ready_folder(folder)
     if json_file is not None:
         folders.ready_file(json_file)
+    folders.ready_folder(folder)
     tasks = [_task(experiment, quick=quick, seeds=seeds) for experiment in chosen]
     problems: list[str] = []
     finished = _work_through(tasks, jobs, folder, problems)

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 @click.option(
     "settings", "--set", multiple=True, metavar="KEY=VALUE", help="Replace a value of the scenario; repeatable."
 )
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of every random draw.  [default: the scenario's]")
+@click.option(
+    "--seed", type=click.IntRange(0, api.MAX_SEED), help="Seed of every random draw.  [default: the scenario's]"
+)
 @click.option(
     "folder",
     "-o",
@@ -56,9 +58,10 @@ def command(
             return True
 
         result = prepared.run(go_on)
-    result.save(place, formats)
     show(result)
-    terminal.output().print(f"seed {result.seed}, digest {result.digest}\nresults in {place}", soft_wrap=True)
+    terminal.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
+    result.save(place, formats)
+    terminal.output().print(f"results in {place}", soft_wrap=True)
 
 
 def seconds(value: float) -> str:
