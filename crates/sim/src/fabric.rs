@@ -167,13 +167,17 @@ impl<const N: usize> LinkFabric<N> {
     #[inline(always)]
     fn hand_on(&mut self, now: Time, onward: u32, packet: &Packet) {
         let first = &mut self.links[(onward & NUMBER) as usize];
+        if !first.hands_on {
+            // It was parted since the route was set.
+            return self.enter(now, onward & NUMBER, packet);
+        }
         let Some(mut packet) = first.send_and_tell(now, packet, &mut self.dropped) else { return };
         while packet.at <= self.stop {
             let onward = self.routes[packet.route() as usize];
             let to = onward & NUMBER;
             let link = &mut self.links[to as usize];
             let is_next = link.follow(&packet);
-            if onward < SHARED {
+            if onward < SHARED || !link.hands_on {
                 if is_next {
                     let next = link.next_event();
                     self.tree.lower(to as usize, next);
@@ -185,10 +189,10 @@ impl<const N: usize> LinkFabric<N> {
         }
     }
 
-    /// From `now` on, `link` makes events: what it handed on comes back, as far as it has not arrived.
+    /// From `now` on, `link` makes events: what it handed on comes back, as far as it has not arrived. Routes go on calling it one
+    /// that hands on; it is asked itself.
     #[cold]
     fn part(&mut self, now: Time, link: u32) {
-        self.routes.iter_mut().filter(|onward| **onward == link | HANDS_ON).for_each(|onward| *onward = link);
         let stop = self.stop;
         let handed_on: Vec<_> = self.links[link as usize].part(now).filter(|packet| packet.at <= stop).collect();
         for packet in handed_on {

@@ -10,9 +10,11 @@ mod interface;
 mod log;
 #[cfg(test)]
 mod noise;
+mod positions;
 mod receive;
 mod start;
 
+use self::positions::Positions;
 use self::follow::Followers;
 use self::interface::Queueing;
 use crate::application::Application;
@@ -134,6 +136,8 @@ pub(crate) struct Flow {
     application: Option<Box<Application>>,
     /// Who waits for it, as its source says.
     waiter: Option<u64>,
+    /// How many links its routes have, there and back.
+    route_lengths: [u32; 2],
 }
 
 impl Flow {
@@ -257,10 +261,8 @@ pub(crate) struct World<F> {
     network: Network,
     links: Vec<LinkSpec>,
     routes: Routes,
-    /// Entries of the route table per flow and direction.
-    route_stride: u32,
-    /// Where the routes of flows start; those of cross traffic come before.
-    first_route: u32,
+    /// Where routes are in the fabric's table.
+    positions: Positions,
     cross_traffic: Vec<cross::Source>,
     schemes: Vec<Scheme>,
     drops: Vec<crate::fault::Drop>,
@@ -311,7 +313,6 @@ impl<F: Fabric> World<F> {
         let links = link_specs(&config, &hosts);
         let fabric = F::new(&links, config.seed, config.stop);
         let routes = Routes::of(&config.network, config.routing, config.seed);
-        let routers = config.network.nodes.iter().filter(|node| node.kind == NodeKind::Router).count();
         let sampler = config.sampling.map(Sampler::new);
         let mut world = World {
             fabric,
@@ -331,8 +332,7 @@ impl<F: Fabric> World<F> {
             network: config.network,
             links,
             routes,
-            route_stride: routers as u32 + 3,
-            first_route: 0,
+            positions: Positions::default(),
             cross_traffic: Vec::new(),
             schemes: config.schemes,
             drops: config.drops,
@@ -667,6 +667,10 @@ impl<F: Fabric> World<F> {
         flow.open = false;
         let id = flow.id;
         self.forget_drops(id, slot);
+        let flow = &self.flows[slot as usize];
+        for (at, links) in [flow.forward, flow.reverse].into_iter().zip(flow.route_lengths) {
+            self.positions.give_back(at, links as usize + 1);
+        }
         self.free_slots.push(Reverse(slot));
         self.open_flows -= 1;
     }

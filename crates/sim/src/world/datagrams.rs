@@ -12,15 +12,15 @@ use crate::timers::{Entry, Side};
 use sparelane_core::Time;
 
 impl<F: Fabric> World<F> {
-    /// Takes the first positions of the table of routes for the sources, and waits for their first packets.
+    /// Takes positions in the table of routes for the sources, and waits for their first packets.
     pub(super) fn start_cross_traffic(&mut self, traffic: Vec<CrossTraffic>) {
         for (spec, index) in traffic.into_iter().zip(0..) {
             // Numbers of flows have 32 bits: under ECMP, no flow has the same hash.
             let path = self.routes.links(&self.network, spec.from, spec.to, u64::from(index) | 1 << 32);
             let Some(path) = path else { unreachable!("paths were checked before the run") };
-            self.fabric.set_route(self.now, self.first_route, &path, self.route_end(spec.to));
-            self.cross_traffic.push(Source::new(spec, index, self.first_route, self.seed));
-            self.first_route += self.route_stride;
+            let position = self.positions.take(path.len() + 1);
+            self.fabric.set_route(self.now, position, &path, self.route_end(spec.to));
+            self.cross_traffic.push(Source::new(spec, index, position, self.seed));
             self.await_datagrams(index);
         }
     }

@@ -113,8 +113,8 @@ impl<F: Fabric> World<F> {
             }
         }
         let slot = self.free_slots.pop().map_or(self.flows.len() as u32, |Reverse(slot)| slot);
-        let forward = self.first_route + slot * 2 * self.route_stride;
-        let reverse = forward + self.route_stride;
+        let route_lengths = [there.len() as u32, back.len() as u32];
+        let [forward, reverse] = route_lengths.map(|links| self.positions.take(links as usize + 1));
         let forward_end = if is_logged { AT_INTERFACE } else { self.route_end(spec.dst) };
         self.fabric.set_route(self.now, forward, &there, forward_end);
         self.fabric.set_route(self.now, reverse, &back, self.route_end(spec.src));
@@ -127,6 +127,7 @@ impl<F: Fabric> World<F> {
             id,
             forward,
             reverse,
+            route_lengths,
             in_network: 0,
             segments,
             finish: Time::NEVER,
