@@ -31,8 +31,7 @@ impl Distances {
     /// The delays in `network`, or two hosts that no path joins.
     pub fn of(network: &Network) -> Result<Distances, (NodeId, NodeId)> {
         let groups = groups(network);
-        let routers: BTreeSet<NodeId> = groups.keys().map(|(at, _)| *at).collect();
-        let between = router_delays(network, &routers);
+        let paths = RouterPaths::of(network);
         let mut distances = Distances { apart: (0, 0), together: (0, 0) };
         for (&(from, near), sources) in &groups {
             for (&(to, far), sinks) in &groups {
@@ -45,7 +44,7 @@ impl Distances {
                     continue;
                 }
                 let direct = (sources.as_slice() == [to] && sinks.as_slice() == [from]).then_some(near);
-                let delay = direct.or_else(|| Some(near + *between.get(&(from, to))? + far));
+                let delay = direct.or_else(|| Some(near + paths.delay(from, to)? + far));
                 let delay = delay.ok_or((sources[0], sinks[sinks.len() - 1]))?;
                 let sum = if from == to { &mut distances.together } else { &mut distances.apart };
                 sum.0 += pairs;
@@ -79,20 +78,10 @@ fn groups(network: &Network) -> BTreeMap<Group, Vec<NodeId>> {
     groups
 }
 
-/// Propagation delays between those of `nodes` that are routers, where a path exists.
-fn router_delays(network: &Network, nodes: &BTreeSet<NodeId>) -> BTreeMap<(NodeId, NodeId), Dur> {
-    let paths = RouterPaths::of(network);
-    let routers = || nodes.iter().copied().filter(|node| network.nodes[node.index()].kind == NodeKind::Router);
-    let mut delays = BTreeMap::new();
-    for from in routers() {
-        for to in routers() {
-            if let Some(hops) = paths.between(from, to) {
-                let delay = hops.iter().fold(Dur::ZERO, |sum, hop| sum + network.cables[hop.cable].delay);
-                delays.insert((from, to), delay);
-            }
-        }
-    }
-    delays
+/// The routers that hosts stand at.
+pub fn access_routers(network: &Network) -> usize {
+    let nodes: BTreeSet<NodeId> = groups(network).into_keys().map(|(at, _)| at).collect();
+    nodes.into_iter().filter(|node| network.nodes[node.index()].kind == NodeKind::Router).count()
 }
 
 #[cfg(test)]

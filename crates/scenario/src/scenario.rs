@@ -7,7 +7,7 @@ use crate::files::Source;
 use crate::keys::{Fallback, Key, Kind};
 use crate::queue_at::Differing;
 use crate::queues::Queues;
-use crate::reach::{Distances, bdp_bytes};
+use crate::reach::{Distances, access_routers, bdp_bytes};
 use crate::schemes::Schemes;
 use crate::workload::{Context, Workload};
 use crate::{
@@ -24,8 +24,8 @@ use sparelane_sim::{
 use std::path::Path;
 use std::sync::Arc;
 
-/// The most routes, one from each node to each router: some gigabytes.
-const MAX_ROUTE_ENTRIES: usize = 20_000_000;
+/// The most distances, one from each router to each that has hosts: some hundred megabytes, and seconds.
+const MAX_DISTANCES: usize = 20_000_000;
 
 const TABLES: Kind = Kind::Special("a table, or several as [[...]]");
 const TABLE: Kind = Kind::Special("a table");
@@ -308,12 +308,12 @@ fn distances(network: &Network, topology: &Field<'_>) -> Result<Distances, Scena
         let count = cables[host.index()];
         return Err(topology.error(format!("host \"{}\" has {count} cables; allowed: exactly one", name(host))));
     }
-    let (nodes, hosts) = (network.nodes.len(), network.hosts().len());
-    let entries = (nodes - hosts).saturating_mul(nodes);
-    if entries > MAX_ROUTE_ENTRIES {
-        let message =
-            format!("{} routers and {hosts} hosts need {entries} routes; allowed: {MAX_ROUTE_ENTRIES}", nodes - hosts);
-        return Err(topology.error(message));
+    let (routers, with_hosts) = (network.nodes.len() - network.hosts().len(), access_routers(network));
+    let count = routers.saturating_mul(with_hosts);
+    if count > MAX_DISTANCES {
+        return Err(topology.error(format!(
+            "{routers} routers, of which {with_hosts} have hosts, need {count} distances; allowed: {MAX_DISTANCES}"
+        )));
     }
     Distances::of(network)
         .map_err(|(a, b)| topology.error(format!("no path joins the hosts \"{}\" and \"{}\"", name(a), name(b))))

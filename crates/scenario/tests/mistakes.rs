@@ -169,9 +169,9 @@ fn mistakes_in_the_network() {
         (
             kind,
             "kind = \"chain\"\nrouters = 9000",
-            "x.toml:2: topology: 9000 routers and 9000 hosts need 162000000 routes; allowed: 20000000",
+            "x.toml:2: topology: 9000 routers, of which 9000 have hosts, need 81000000 distances; allowed: 20000000",
         ),
-        (kind, "kind = \"fat-tree\"\nk = 5", "x.toml:4: topology.k = 5: odd; allowed: an even number from 2 to 34"),
+        (kind, "kind = \"fat-tree\"\nk = 5", "x.toml:4: topology.k = 5: odd; allowed: an even number from 2 to 140"),
         (
             kind,
             "kind = \"fat-tree\"\nk = 0",

@@ -98,9 +98,10 @@ const SMALL: usize = 128;
 const MEDIUM: usize = 512;
 const LARGE: usize = 4096;
 const HUGE: usize = 131_072;
+const VAST: usize = 1 << 23;
 
 /// The most cables of one network: as many as the largest event tree has room for.
-pub const MAX_CABLES: usize = LinkFabric::<HUGE>::LINKS / 2;
+pub const MAX_CABLES: usize = LinkFabric::<VAST>::LINKS / 2;
 
 /// A world with an event tree of the size that its links need.
 enum AnyWorld {
@@ -108,6 +109,7 @@ enum AnyWorld {
     Medium(World<LinkFabric<MEDIUM>>),
     Large(World<LinkFabric<LARGE>>),
     Huge(World<LinkFabric<HUGE>>),
+    Vast(World<LinkFabric<VAST>>),
 }
 
 /// Does the same with a world of any size.
@@ -118,6 +120,7 @@ macro_rules! with_world {
             AnyWorld::Medium($world) => $body,
             AnyWorld::Large($world) => $body,
             AnyWorld::Huge($world) => $body,
+            AnyWorld::Vast($world) => $body,
         }
     };
 }
@@ -148,8 +151,10 @@ impl Simulation {
             AnyWorld::Medium(World::new(config))
         } else if links <= LinkFabric::<LARGE>::LINKS {
             AnyWorld::Large(World::new(config))
-        } else {
+        } else if links <= LinkFabric::<HUGE>::LINKS {
             AnyWorld::Huge(World::new(config))
+        } else {
+            AnyWorld::Vast(World::new(config))
         };
         Ok(Simulation { world })
     }

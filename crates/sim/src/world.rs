@@ -14,9 +14,9 @@ mod positions;
 mod receive;
 mod start;
 
-use self::positions::Positions;
 use self::follow::Followers;
 use self::interface::Queueing;
+use self::positions::Positions;
 use crate::application::Application;
 use crate::blocks::BlockSlab;
 use crate::config::{Probe, RunConfig, Scheme};

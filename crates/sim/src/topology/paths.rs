@@ -11,6 +11,7 @@ use crate::network::{Network, NodeId, NodeKind};
 use sparelane_core::{Domain, Dur, Stream};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::OnceLock;
 
 /// One cable on a path, and the node from which it is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,87 +25,113 @@ pub struct Hop {
 /// The distance to a destination: delay, then hops, so that cables without delay cannot make a loop.
 type Distance = (Dur, u32);
 
+/// Of what cannot be reached.
+const UNREACHABLE: Distance = (Dur::MAX, u32::MAX);
+
 /// A cable as seen from one of its ends.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Exit {
     cable: usize,
-    to: NodeId,
+    /// The router at the other end, by its place among the routers.
+    to: u32,
     delay: Dur,
 }
 
-/// Next hops between all pairs of routers. Hosts take no part: they never forward.
+/// The shortest paths between routers. Hosts take no part: they never forward.
+///
+/// The distances to a router are worked out when a path to it is first asked for, and kept: 16 bytes a router. What lies on a
+/// shortest path is seen from them.
 #[derive(Clone, Debug)]
 pub struct RouterPaths {
-    /// For each destination node, for each node: the cables on shortest paths and the nodes they lead to, by node
-    /// number and then by cable. Empty for hosts.
-    next: Vec<Vec<NextHops>>,
+    /// For each node, its place among the routers; [`NO_ROUTER`] for a host.
+    places: Vec<u32>,
+    /// The nodes that are routers, in order.
+    nodes: Vec<NodeId>,
+    /// The cables between routers, by the router they leave from, in order of the one they lead to and then by number.
+    exits: Vec<Vec<Exit>>,
+    /// For each router, the distances to it, once they are known.
+    towards: Vec<OnceLock<Box<[Distance]>>>,
 }
 
-type NextHops = Vec<(usize, NodeId)>;
+/// The place of what is no router.
+const NO_ROUTER: u32 = u32::MAX;
 
 impl RouterPaths {
     /// The paths in `network`.
     pub fn of(network: &Network) -> RouterPaths {
-        let exits = router_exits(network);
-        let towards = |to: usize| match network.nodes[to].kind {
-            NodeKind::Router => next_hops(&exits, &distances(&exits, NodeId(to as u32))),
-            NodeKind::Host => Vec::new(),
-        };
-        RouterPaths { next: (0..network.nodes.len()).map(towards).collect() }
+        let nodes = routers(network);
+        let mut places = vec![NO_ROUTER; network.nodes.len()];
+        for (place, node) in (0..).zip(&nodes) {
+            places[node.index()] = place;
+        }
+        let mut exits = vec![Vec::new(); nodes.len()];
+        for (cable, ends) in network.cables.iter().enumerate() {
+            let (a, b, delay) = (places[ends.a.index()], places[ends.b.index()], ends.delay);
+            if a != NO_ROUTER && b != NO_ROUTER {
+                exits[a as usize].push(Exit { cable, to: b, delay });
+                exits[b as usize].push(Exit { cable, to: a, delay });
+            }
+        }
+        exits.iter_mut().for_each(|exits| exits.sort_by_key(|exit| (exit.to, exit.cable)));
+        let towards = vec![OnceLock::new(); nodes.len()];
+        RouterPaths { places, nodes, exits, towards }
     }
 
     /// The hops from router `from` to router `to`: none where they are the same, `None` where no path exists or
     /// where one of them is no router.
     pub fn between(&self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
-        self.walk(from, to, |_, choices| choices.first())
+        self.walk(from, to, |_, mut choices| choices.next())
     }
 
     /// As [`between`](Self::between), but of several next hops the one whose cable has the lowest number is taken, at each
     /// router by itself. The hops from `to` to `from` may be others.
     pub fn by_first_cable(&self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
-        self.walk(from, to, |_, choices| choices.iter().min())
+        self.walk(from, to, |_, choices| choices.min_by_key(|exit| exit.cable))
     }
 
     /// As [`between`](Self::between), for a flow that is spread over all shortest paths: at each router its `hash` picks
     /// one of the next hops.
     pub fn spread(&self, from: NodeId, to: NodeId, hash: u64) -> Option<Vec<Hop>> {
-        self.walk(from, to, |at, choices| {
-            let pick = Stream::new(hash, Domain::Paths, u64::from(at.0)).below(choices.len().max(1) as u64);
-            choices.get(pick as usize)
+        self.walk(from, to, |at, mut choices| {
+            let count = choices.clone().count() as u64;
+            let pick = Stream::new(hash, Domain::Paths, u64::from(at.0)).below(count.max(1));
+            choices.nth(pick as usize)
         })
     }
 
     /// The shares of many spread flows from `from` to `to` that take each hop: at every router they divide evenly among the
     /// next hops. `None` as with [`between`](Self::between).
     pub fn shares(&self, from: NodeId, to: NodeId) -> Option<Vec<(Hop, f64)>> {
-        let next = self.next.get(to.index()).filter(|next| !next.is_empty())?;
-        next.get(from.index()).filter(|hops| from == to || !hops.is_empty())?;
+        let (first, distances) = (self.place(from)?, self.distances(to)?);
+        if distances[first as usize] == UNREACHABLE {
+            return None;
+        }
         // A router divides what it has when all of it has come: when every router that leads to it has divided its own.
-        let mut to_come = vec![0_usize; next.len()];
-        let mut reached = vec![false; next.len()];
-        let mut found = vec![from];
-        reached[from.index()] = true;
+        let mut to_come = vec![0_usize; self.nodes.len()];
+        let mut reached = vec![false; self.nodes.len()];
+        let mut found = vec![first];
+        reached[first as usize] = true;
         while let Some(at) = found.pop() {
-            for &(_, onward) in &next[at.index()] {
-                to_come[onward.index()] += 1;
-                if !std::mem::replace(&mut reached[onward.index()], true) {
-                    found.push(onward);
+            for exit in self.choices(at, distances) {
+                to_come[exit.to as usize] += 1;
+                if !std::mem::replace(&mut reached[exit.to as usize], true) {
+                    found.push(exit.to);
                 }
             }
         }
-        let mut arrived = vec![0.0; next.len()];
-        arrived[from.index()] = 1.0;
+        let mut arrived = vec![0.0; self.nodes.len()];
+        arrived[first as usize] = 1.0;
         let mut shares = Vec::with_capacity(8);
-        let mut complete = vec![from];
+        let mut complete = vec![first];
         while let Some(at) = complete.pop() {
-            let choices = &next[at.index()];
-            let each = arrived[at.index()] / choices.len() as f64;
-            for &(cable, onward) in choices {
-                shares.push((Hop { cable, from: at }, each));
-                arrived[onward.index()] += each;
-                to_come[onward.index()] -= 1;
-                if to_come[onward.index()] == 0 {
-                    complete.push(onward);
+            let choices = self.choices(at, distances);
+            let each = arrived[at as usize] / choices.clone().count() as f64;
+            for exit in choices {
+                shares.push((Hop { cable: exit.cable, from: self.nodes[at as usize] }, each));
+                arrived[exit.to as usize] += each;
+                to_come[exit.to as usize] -= 1;
+                if to_come[exit.to as usize] == 0 {
+                    complete.push(exit.to);
                 }
             }
         }
@@ -115,17 +142,59 @@ impl RouterPaths {
         &'a self,
         from: NodeId,
         to: NodeId,
-        choose: impl Fn(NodeId, &'a NextHops) -> Option<&'a (usize, NodeId)>,
+        choose: impl Fn(NodeId, Choices<'a>) -> Option<&'a Exit>,
     ) -> Option<Vec<Hop>> {
-        let next = self.next.get(to.index()).filter(|next| !next.is_empty())?;
+        let (mut at, last, distances) = (self.place(from)?, self.place(to)?, self.distances(to)?);
         let mut hops = Vec::with_capacity(8);
-        let mut at = from;
-        while at != to {
-            let &(cable, onward) = choose(at, next.get(at.index())?)?;
-            hops.push(Hop { cable, from: at });
-            at = onward;
+        while at != last {
+            let node = self.nodes[at as usize];
+            let exit = choose(node, self.choices(at, distances))?;
+            hops.push(Hop { cable: exit.cable, from: node });
+            at = exit.to;
         }
         Some(hops)
+    }
+
+    /// The propagation delay from router `from` to router `to`; `None` as with [`between`](Self::between).
+    pub fn delay(&self, from: NodeId, to: NodeId) -> Option<Dur> {
+        let place = self.place(from)?;
+        let distance = self.distances(to)?[place as usize];
+        (distance != UNREACHABLE).then_some(distance.0)
+    }
+
+    fn place(&self, node: NodeId) -> Option<u32> {
+        self.places.get(node.index()).copied().filter(|&place| place != NO_ROUTER)
+    }
+
+    /// The distances to router `to`, by place.
+    fn distances(&self, to: NodeId) -> Option<&[Distance]> {
+        let place = self.place(to)?;
+        Some(self.towards[place as usize].get_or_init(|| distances(&self.exits, place)))
+    }
+
+    /// The exits of the router at place `at` that are on a shortest path to where these are the distances to.
+    fn choices<'a>(&'a self, at: u32, distances: &'a [Distance]) -> Choices<'a> {
+        Choices { exits: self.exits[at as usize].iter(), here: distances[at as usize], distances }
+    }
+}
+
+/// Exits on shortest paths, by the router they lead to and then by cable.
+#[derive(Clone)]
+struct Choices<'a> {
+    exits: std::slice::Iter<'a, Exit>,
+    here: Distance,
+    distances: &'a [Distance],
+}
+
+impl<'a> Iterator for Choices<'a> {
+    type Item = &'a Exit;
+
+    fn next(&mut self) -> Option<&'a Exit> {
+        let (here, distances) = (self.here, self.distances);
+        self.exits.find(|exit| {
+            let there = distances[exit.to as usize];
+            there < here && here != UNREACHABLE && longer(there.0, exit.delay) == here.0
+        })
     }
 }
 
@@ -140,47 +209,24 @@ fn longer(a: Dur, b: Dur) -> Dur {
     Dur::from_ps(a.as_ps().saturating_add(b.as_ps()))
 }
 
-/// The cables between routers, by the node they leave from.
-fn router_exits(network: &Network) -> Vec<Vec<Exit>> {
-    let router = |id: NodeId| network.nodes[id.index()].kind == NodeKind::Router;
-    let mut exits = vec![Vec::new(); network.nodes.len()];
-    for (cable, ends) in network.cables.iter().enumerate() {
-        if router(ends.a) && router(ends.b) {
-            exits[ends.a.index()].push(Exit { cable, to: ends.b, delay: ends.delay });
-            exits[ends.b.index()].push(Exit { cable, to: ends.a, delay: ends.delay });
-        }
-    }
-    exits
-}
-
-/// Dijkstra's algorithm from `to`; cables are alike in both directions.
-fn distances(exits: &[Vec<Exit>], to: NodeId) -> Vec<Option<Distance>> {
-    let mut distance: Vec<Option<Distance>> = vec![None; exits.len()];
-    let mut open = BinaryHeap::from([Reverse(((Dur::ZERO, 0), to))]);
-    while let Some(Reverse((here, node))) = open.pop() {
-        if distance[node.index()].is_some() {
+/// Dijkstra's algorithm from the router at place `to`; cables are alike in both directions.
+fn distances(exits: &[Vec<Exit>], to: u32) -> Box<[Distance]> {
+    let mut distance = vec![UNREACHABLE; exits.len()];
+    distance[to as usize] = (Dur::ZERO, 0);
+    let mut open = BinaryHeap::from([Reverse((distance[to as usize], to))]);
+    while let Some(Reverse((here, place))) = open.pop() {
+        if distance[place as usize] < here {
             continue;
         }
-        distance[node.index()] = Some(here);
-        for exit in exits[node.index()].iter().filter(|exit| distance[exit.to.index()].is_none()) {
-            open.push(Reverse(((longer(here.0, exit.delay), here.1 + 1), exit.to)));
+        for exit in &exits[place as usize] {
+            let there = (longer(here.0, exit.delay), here.1 + 1);
+            if there < distance[exit.to as usize] {
+                distance[exit.to as usize] = there;
+                open.push(Reverse((there, exit.to)));
+            }
         }
     }
-    distance
-}
-
-/// From each node: the exits on a shortest path, by the node they lead to, then by cable.
-fn next_hops(exits: &[Vec<Exit>], distance: &[Option<Distance>]) -> Vec<NextHops> {
-    let next = |node: usize| {
-        let Some(here) = distance[node] else { return Vec::new() };
-        let shortest = |exit: &&Exit| {
-            distance[exit.to.index()].is_some_and(|there| there < here && longer(there.0, exit.delay) == here.0)
-        };
-        let mut hops: NextHops = exits[node].iter().filter(shortest).map(|exit| (exit.cable, exit.to)).collect();
-        hops.sort_by_key(|&(cable, to)| (to, cable));
-        hops
-    };
-    (0..exits.len()).map(next).collect()
+    distance.into_boxed_slice()
 }
 
 #[cfg(test)]
