@@ -179,8 +179,8 @@ fn mistakes_in_the_network() {
         ),
         (
             kind,
-            "kind = \"fat-tree\"\nk = 36",
-            "x.toml:4: topology.k = 36: out of range; allowed: a whole number from 2 to 34",
+            "kind = \"fat-tree\"\nk = 142",
+            "x.toml:4: topology.k = 142: out of range; allowed: a whole number from 2 to 34",
         ),
         (
             kind,
