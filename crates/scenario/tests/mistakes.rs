@@ -175,12 +175,12 @@ fn mistakes_in_the_network() {
         (
             kind,
             "kind = \"fat-tree\"\nk = 0",
-            "x.toml:4: topology.k = 0: out of range; allowed: a whole number from 2 to 34",
+            "x.toml:4: topology.k = 0: out of range; allowed: a whole number from 2 to 140",
         ),
         (
             kind,
             "kind = \"fat-tree\"\nk = 142",
-            "x.toml:4: topology.k = 142: out of range; allowed: a whole number from 2 to 34",
+            "x.toml:4: topology.k = 142: out of range; allowed: a whole number from 2 to 140",
         ),
         (
             kind,
