@@ -164,7 +164,7 @@ fn mistakes_in_the_network() {
         (
             kind,
             "kind = \"chain\"\nrouters = 1000000",
-            "x.toml:2: topology: the network has 2000000 nodes; allowed: at most 1000000",
+            "x.toml:2: topology: the network has 2000000 nodes; allowed: at most 4000000",
         ),
         (
             kind,

@@ -13,7 +13,7 @@ const MAX_RATE_BPS: u64 = 100_000_000_000_000;
 /// The longest link: one hour, Earth to Jupiter.
 const MAX_DELAY: Dur = Dur::from_secs(3600);
 /// The most nodes of one network.
-const MAX_NODES: u64 = 1_000_000;
+const MAX_NODES: u64 = 4_000_000;
 
 /// `rate`, if a link can have it; `what` names it in the error.
 pub(super) fn rate(line: Option<usize>, what: &str, rate: Rate) -> Result<Rate, TopologyError> {

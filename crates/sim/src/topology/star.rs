@@ -61,8 +61,8 @@ mod tests {
         for (hosts, expected) in [
             (0, "the number of hosts is 0; allowed: 2 or more"),
             (1, "the number of hosts is 1; allowed: 2 or more"),
-            (100_000, "the network has 100000 cables; allowed: at most 32766"),
-            (u32::MAX, "the network has 4294967296 nodes; allowed: at most 1000000"),
+            (3_000_000, "the network has 3000000 cables; allowed: at most 2097150"),
+            (u32::MAX, "the network has 4294967296 nodes; allowed: at most 4000000"),
         ] {
             assert_eq!(Star { hosts, ..FIVE }.build().unwrap_err().to_string(), expected);
         }
