@@ -163,8 +163,8 @@ fn mistakes_in_the_network() {
         ),
         (
             kind,
-            "kind = \"chain\"\nrouters = 3000000",
-            "x.toml:2: topology: the network has 6000000 nodes; allowed: at most 4000000",
+            "kind = \"chain\"\nrouters = 1000000\nhosts_per_router = 9",
+            "x.toml:2: topology: the network has 10000000 nodes; allowed: at most 4000000",
         ),
         (
             kind,
