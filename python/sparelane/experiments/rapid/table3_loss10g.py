@@ -37,7 +37,6 @@ VARIED = (
         Cell("rapid", loss, "no start-up after timeouts", ('scheme.rapid.after_timeout="continue"',))
         for loss in RAPID_VARIED
     ),
-    Cell("westwood", 1e-5, "PAUSE frames for 10 ms each second", transfers.PAUSES),
     Cell("hybla", 1e-6, "reference of 15 ms, not rounded", TWICE),
     Cell("hybla", 1e-5, "reference of 15 ms, not rounded", TWICE),
     Cell("fast", 1e-4, "alpha = 900 packets", ("scheme.fast.alpha=900.0",)),
