@@ -28,22 +28,24 @@ fn between(series: &[(u64, f64)], from_ps: u64, to_ps: u64) -> Vec<f64> {
     values
 }
 
+/// The average round-trip time begins at 200 ms, and comes down to 40 ms as slowly as ns-2 lets it: that takes two
+/// seconds and a half.
 #[test]
 fn long_flows_converge_to_equal_shares_without_a_queue() {
     let records = run(&["duration=8s"]);
     let router = series(&records, 6, "rcp_rate_bps");
-    for rate in between(&router, 2_000 * MS, 8_000 * MS) {
+    for rate in between(&router, 3_000 * MS, 8_000 * MS) {
         assert!((rate / FAIR_BPS - 1.0).abs() < 0.01, "{rate}");
     }
     for flow in 0..5 {
-        for rate in between(&series(&records, flow, "rate_bps"), 2_000 * MS, 8_000 * MS) {
+        for rate in between(&series(&records, flow, "rate_bps"), 3_000 * MS, 8_000 * MS) {
             assert!((rate / FAIR_BPS - 1.0).abs() < 0.01, "flow {flow}: {rate}");
         }
     }
-    let backlog = between(&series(&records, 6, "backlog_bytes"), 2_000 * MS, 8_000 * MS);
+    let backlog = between(&series(&records, 6, "backlog_bytes"), 3_000 * MS, 8_000 * MS);
     assert!(backlog.iter().all(|&bytes| bytes <= 10.0 * 1500.0), "{backlog:?}");
     assert_eq!(records.flows.retransmissions.iter().sum::<u64>(), 0);
-    // What they get is what they are told: from 2 s to 8 s alone, 6/8 of 8 s.
+    // What they get is what they are told: from 2 s on within 3% of the fair rate, 6/8 of 8 s.
     for &bytes in &records.flows.delivered_bytes[..5] {
         let least = FAIR_BPS / 8.0 * 6.0 * 1460.0 / 1500.0 * 0.98;
         assert!((least..FAIR_BPS / 8.0 * 8.0).contains(&(bytes as f64)), "{bytes} bytes, least {least}");

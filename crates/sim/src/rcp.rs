@@ -13,9 +13,11 @@
 //! carry, and q the standing queue: the least that an arrival of the interval found waiting, zero where none came.
 //! ns-2 takes the queue at one instant instead; the least leaves out bursts that the queue works off by itself.
 //!
+//! The average moves once an interval, before R does, towards the mean of the interval's round-trip times, in which
+//! each packet weighs as much as it has bytes; an interval without any takes the mean of the last that had some.
+//!
 //! The meter stands at the door of a queue of any discipline and needs no events: a packet that comes ends the
-//! intervals that passed since the last one. Those in which nothing came multiply R by the same factor, and are
-//! taken together.
+//! intervals that passed since the last one.
 
 use crate::config::RcpSpec;
 use crate::packet::Packet;
@@ -40,6 +42,12 @@ pub(crate) struct RcpMeter {
     arrived_bytes: u64,
     /// The least that one of its arrivals found waiting, if anything came.
     standing_bytes: Option<u64>,
+    /// Round-trip times that packets of this interval carried, each times the packet's size, byte seconds.
+    rtt_byte_s: f64,
+    /// The sizes of these packets.
+    rtt_bytes: u64,
+    /// The mean round-trip time of the last interval that had any; zero before.
+    mean_rtt_s: f64,
 }
 
 impl RcpMeter {
@@ -56,17 +64,22 @@ impl RcpMeter {
             interval_end: Time::ZERO + interval,
             arrived_bytes: 0,
             standing_bytes: None,
+            rtt_byte_s: 0.0,
+            rtt_bytes: 0,
+            mean_rtt_s: 0.0,
         }
     }
 
     /// `packet` comes to the queue, in which `waiting_bytes` wait.
     pub(crate) fn pass(&mut self, now: Time, packet: &mut Packet, waiting_bytes: u64) {
         self.catch_up(now);
-        self.arrived_bytes += packet.wire_bytes();
+        let bytes = packet.wire_bytes();
+        self.arrived_bytes += bytes;
         self.standing_bytes = Some(self.standing_bytes.map_or(waiting_bytes, |least| least.min(waiting_bytes)));
         if packet.asks_for_rate() {
             if let Some(rtt) = packet.rtt_estimate() {
-                self.average_in(rtt.as_secs_f64());
+                self.rtt_byte_s += rtt.as_secs_f64() * bytes as f64;
+                self.rtt_bytes += bytes;
             }
             packet.lower_rate(self.rate());
         }
@@ -85,15 +98,18 @@ impl RcpMeter {
 
     /// Ends every interval that is over by `now`.
     fn catch_up(&mut self, now: Time) {
-        if now >= self.interval_end {
+        while now >= self.interval_end {
+            let before = (self.rate_bps, self.average_rtt_s);
+            let idle = self.standing_bytes.is_none();
             self.end_interval();
-        }
-        if now >= self.interval_end {
-            self.rest_until(now);
+            if idle && before == (self.rate_bps, self.average_rtt_s) {
+                self.rest_until(now);
+            }
         }
     }
 
     fn end_interval(&mut self) {
+        self.average_in_the_interval();
         let arrived_bps = self.arrived_bytes as f64 * 8.0 / self.interval.as_secs_f64();
         let standing_bits = self.standing_bytes.unwrap_or(0) as f64 * 8.0;
         let spare = (self.spec.alpha * (self.capacity_bps - arrived_bps)
@@ -107,13 +123,12 @@ impl RcpMeter {
         self.interval_end += self.interval;
     }
 
-    /// Ends this interval and all others in which nothing came: with y = q = 0 each multiplies R by
-    /// 1 + alpha T / d0.
+    /// Takes the intervals until `now` together, of which the first shows that none changes anything.
     fn rest_until(&mut self, now: Time) {
-        let intervals = (now - self.interval_end).as_ps() / self.interval.as_ps() + 1;
-        let factor = power(1.0 + self.interval_in_rtts() * self.spec.alpha, intervals);
-        self.rate_bps = bounded(self.rate_bps * factor, &self.spec, self.capacity_bps);
-        self.interval_end += self.interval * intervals;
+        if now >= self.interval_end {
+            let intervals = (now - self.interval_end).as_ps() / self.interval.as_ps() + 1;
+            self.interval_end += self.interval * intervals;
+        }
     }
 
     /// T / d0. The average may have fallen since the interval began, but T is never above it.
@@ -123,31 +138,22 @@ impl RcpMeter {
 
     /// The running average of ns-2: long round trips count in full, and short ones by their share of the traffic,
     /// since flows with a short one send more packets a second.
-    fn average_in(&mut self, rtt_s: f64) {
-        let mut gain = self.interval_in_rtts();
-        if rtt_s < self.average_rtt_s {
-            gain *= self.rate_bps / self.link_bps * (rtt_s / self.average_rtt_s);
+    fn average_in_the_interval(&mut self) {
+        if self.rtt_bytes > 0 {
+            self.mean_rtt_s = self.rtt_byte_s / self.rtt_bytes as f64;
+            (self.rtt_byte_s, self.rtt_bytes) = (0.0, 0);
         }
-        self.average_rtt_s += gain * (rtt_s - self.average_rtt_s);
+        let mut gain = self.interval_in_rtts();
+        if self.mean_rtt_s < self.average_rtt_s {
+            gain *= self.rate_bps / self.link_bps * (self.mean_rtt_s / self.average_rtt_s);
+        }
+        self.average_rtt_s += gain * (self.mean_rtt_s - self.average_rtt_s);
     }
 }
 
 /// `rate_bps` within the floor and gamma C.
 fn bounded(rate_bps: f64, spec: &RcpSpec, capacity_bps: f64) -> f64 {
     rate_bps.max(spec.floor.as_bps() as f64).min(capacity_bps)
-}
-
-/// `base` to the `exponent`, by squaring: the same on every platform.
-fn power(mut base: f64, mut exponent: u64) -> f64 {
-    let mut product = 1.0;
-    while exponent > 0 {
-        if exponent % 2 == 1 {
-            product *= base;
-        }
-        base *= base;
-        exponent /= 2;
-    }
-    product
 }
 
 #[cfg(test)]
@@ -202,15 +208,31 @@ mod tests {
         assert_eq!(pass(&mut meter, Dur::from_secs(1000), 40, None, 0), 90_000);
     }
 
-    /// A sample above the average counts with T / d0 = 5%; one below with (R/C)(sample/d0)(T/d0) = 5% * 50% * 5%.
+    /// A mean above the average counts with T / d0 = 5%; one below with (R/C)(mean/d0)(T/d0) = 5% * 50% * 5%.
     #[test]
     fn long_round_trips_count_more_than_short_ones() {
-        let mut long = meter();
-        pass(&mut long, Dur::ZERO, 1500, Some(Dur::from_ms(300)), 0);
-        assert!((long.average_rtt_s - 0.205).abs() < 1e-12, "{}", long.average_rtt_s);
-        let mut short = meter();
-        pass(&mut short, Dur::ZERO, 1500, Some(Dur::from_ms(100)), 0);
-        assert!((short.average_rtt_s - (0.2 - 0.05 * 0.5 * 0.05 * 0.1)).abs() < 1e-12, "{}", short.average_rtt_s);
+        for (rtt_ms, average_s) in [(300, 0.205), (100, 0.2 - 0.05 * 0.5 * 0.05 * 0.1)] {
+            let mut meter = meter();
+            pass(&mut meter, Dur::ZERO, 1500, Some(Dur::from_ms(rtt_ms)), 0);
+            assert_eq!(meter.average_rtt_s, 0.2);
+            meter.catch_up(Time::ZERO + Dur::from_ms(10));
+            assert!((meter.average_rtt_s - average_s).abs() < 1e-12, "{}", meter.average_rtt_s);
+        }
+    }
+
+    /// 1500 B of 400 ms and 500 B of 200 ms are 350 ms; an interval without packets takes this mean again.
+    #[test]
+    fn the_mean_of_an_interval_weights_packets_by_their_bytes() {
+        let mut meter = meter();
+        pass(&mut meter, Dur::ZERO, 1500, Some(Dur::from_ms(400)), 0);
+        pass(&mut meter, Dur::from_ms(1), 500, Some(Dur::from_ms(200)), 0);
+        pass(&mut meter, Dur::from_ms(2), 9000, None, 0);
+        meter.catch_up(Time::ZERO + Dur::from_ms(10));
+        let once = 0.2 + 0.05 * 0.15;
+        assert!((meter.average_rtt_s - once).abs() < 1e-12, "{}", meter.average_rtt_s);
+        meter.catch_up(Time::ZERO + Dur::from_ms(20));
+        let twice = once + 0.01 / once * (0.35 - once);
+        assert!((meter.average_rtt_s - twice).abs() < 1e-12, "{}", meter.average_rtt_s);
     }
 
     /// Short round trips shorten the interval, and T never exceeds the average.
@@ -218,7 +240,7 @@ mod tests {
     fn the_interval_is_no_longer_than_the_average_round_trip() {
         let mut meter = meter();
         let mut at = Dur::ZERO;
-        for _ in 0..200_000 {
+        for _ in 0..800_000 {
             pass(&mut meter, at, 1_000, Some(Dur::from_us(500)), 0);
             at += Dur::from_us(100);
         }
@@ -226,7 +248,7 @@ mod tests {
         assert!(meter.interval.abs_diff(Dur::from_us(500)) < Dur::from_us(1), "{}", meter.interval);
     }
 
-    /// Looking at every interval or at none on the way comes to the same, up to rounding.
+    /// Looking at every interval or at none on the way comes to the same.
     #[test]
     fn a_long_rest_is_as_many_short_ones() {
         let (mut once, mut often) = (meter(), meter());
@@ -234,7 +256,7 @@ mod tests {
             often.catch_up(Time::ZERO + Dur::from_ms(ms));
         }
         once.catch_up(Time::ZERO + Dur::from_ms(290));
-        assert!((once.rate_bps / often.rate_bps - 1.0).abs() < 1e-12, "{} {}", once.rate_bps, often.rate_bps);
+        assert_eq!(once.rate_bps, often.rate_bps);
         assert!((once.rate_bps / (5e6 * 1.02f64.powi(29)) - 1.0).abs() < 1e-9, "{}", once.rate_bps);
         assert_eq!(once.interval_end, often.interval_end);
         assert_eq!(often.rate_at(Time::ZERO + Dur::from_secs(1_000_000)), LINK);
