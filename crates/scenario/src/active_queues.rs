@@ -1,16 +1,17 @@
-//! The settings of queues that decide by time or by chance: RED, CoDel, FQ-CoDel, PIE.
+//! The settings of queues that decide by time, by chance or by cells: RED, CoDel, FQ-CoDel, PIE, cells.
 
 use crate::error::ScenarioError;
 use crate::field::{Field, Section};
 use crate::keys::{Fallback, Key, Kind};
 use crate::queues::read_amount;
 use sparelane_core::Dur;
-use sparelane_sim::{CoDelSpec, Discipline, FqCoDelSpec, Limit, PieSpec, RedSpec};
+use sparelane_sim::{CellsSpec, CoDelSpec, Discipline, FqCoDelSpec, Limit, PieSpec, RedSpec};
 
 const RED: &[&str] = &["red"];
 const CODEL: &[&str] = &["codel", "fq-codel"];
 const PIE: &[&str] = &["pie"];
 const GAIN: Kind = Kind::Positive { max: 1e9 };
+const CELL: Kind = Kind::Size { min: 1, max: 1 << 20 };
 const PROBABILITY: Kind = Kind::Positive { max: 1.0 };
 
 const fn key(name: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> Key {
@@ -63,6 +64,12 @@ pub static ACTIVE_QUEUE: &[Key] = &[
         "pie: the probability from which on ECN-capable packets are dropped, too",
     )
     .from("RFC 8033"),
+    key(
+        "cell",
+        CELL,
+        "required with cells",
+        "cells: the size of a cell of the switch's memory; a packet occupies whole ones, and a limit in bytes is of these",
+    ),
 ];
 
 /// The kinds of queue that have the key of this name.
@@ -73,6 +80,7 @@ fn kinds_with(name: &str) -> &'static [&'static str] {
         "flows" | "quantum" => &["fq-codel"],
         "ecn" => &["red", "codel", "fq-codel", "pie"],
         "target" => &["codel", "fq-codel", "pie"],
+        "cell" => &["cells"],
         _ => PIE,
     }
 }
@@ -100,6 +108,11 @@ pub fn read(section: &Section<'_>, kind: &str, usual: &Discipline, bdp: u64) -> 
         ("fq-codel", _) => Discipline::FqCoDel(read_fq_codel(section, FqCoDelSpec::default())?),
         ("pie", Discipline::Pie(usual)) => Discipline::Pie(read_pie(section, usual)?),
         ("pie", _) => Discipline::Pie(read_pie(section, PieSpec::default())?),
+        ("cells", usual) => Discipline::Cells(match (section.maybe("cell", Field::size)?, usual) {
+            (Some(cell_bytes), _) => CellsSpec { cell_bytes },
+            (None, Discipline::Cells(usual)) => usual,
+            (None, _) => return Err(section.missing("cell")),
+        }),
         ("priority", _) => Discipline::Priority,
         _ => Discipline::Fifo,
     })
@@ -114,6 +127,7 @@ pub fn kind_of(discipline: &Discipline) -> &'static str {
         Discipline::CoDel(_) => "codel",
         Discipline::FqCoDel(_) => "fq-codel",
         Discipline::Pie(_) => "pie",
+        Discipline::Cells(_) => "cells",
     }
 }
 

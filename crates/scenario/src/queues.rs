@@ -21,11 +21,12 @@ pub static DISCIPLINES: &[(&str, &str, &str)] = &[
     ("codel", "controlled delay: drops or marks at the head once the delay stays above a target", "RFC 8289"),
     ("fq-codel", "flows take turns, new ones first, and each is under codel", "RFC 8290"),
     ("pie", "drops or marks arrivals with a probability that follows the delay and its trend", "RFC 8033"),
+    ("cells", "first in, first out, in a memory of cells, of which each packet occupies whole ones", "sparelane"),
 ];
 
 const KIND: Key = Key::new(
     "kind",
-    Kind::Choice(&["fifo", "priority", "red", "codel", "fq-codel", "pie"]),
+    Kind::Choice(&["fifo", "priority", "red", "codel", "fq-codel", "pie", "cells"]),
     Fallback::Nothing("priority where a scheme sends at low priority, else fifo"),
     "the order of service",
 );
@@ -188,6 +189,13 @@ pub fn read_differing(
     active_queues::check_keys(section, kind)?;
     let discipline = active_queues::read(section, kind, &usual.discipline, bdp)?;
     let limit = section.maybe("limit", |field| read_limit(field, schemes, bdp))?.unwrap_or(usual.limit);
+    if let (Discipline::Cells(cells), Limit::Bytes(bytes)) = (discipline, limit) {
+        let packet = cells.occupied_bytes(schemes.largest_packet_bytes());
+        if bytes < packet {
+            let message = format!("{bytes}B, smaller than the cells of one packet; allowed: {packet}B or more");
+            return Err(section.given("limit").unwrap_or_else(|| section.whole_table().clone()).error(message));
+        }
+    }
     let is_plain = matches!(discipline, Discipline::Fifo | Discipline::Priority);
     if let (Some(field), false) = (section.given("mark_at"), is_plain) {
         return Err(field.error(format!("a {kind} queue marks by its own law; allowed: with kind = fifo or priority")));

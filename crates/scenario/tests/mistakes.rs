@@ -349,7 +349,7 @@ fn mistakes_in_queues() {
         (
             "[queue]",
             "[queue]\nkind = \"fiffo\"",
-            "x.toml:5: queue.kind = \"fiffo\": unknown; allowed: fifo, priority, red, codel, fq-codel, pie; did you mean \"fifo\"?",
+            "x.toml:5: queue.kind = \"fiffo\": unknown; allowed: fifo, priority, red, codel, fq-codel, pie, cells; did you mean \"fifo\"?",
         ),
         (
             "[queue]",
@@ -511,11 +511,23 @@ fn mistakes_in_active_queues() {
         ),
         (
             "kind = \"cdoel\"",
-            "x.toml:5: queue.kind = \"cdoel\": unknown; allowed: fifo, priority, red, codel, fq-codel, pie; did you mean \"codel\"?",
+            "x.toml:5: queue.kind = \"cdoel\": unknown; allowed: fifo, priority, red, codel, fq-codel, pie, cells; did you mean \"codel\"?",
         ),
     ];
     for (table, expected) in cases {
         assert_eq!(changed("[queue]", &format!("[queue]\n{table}")), expected, "{table}");
+    }
+    let cells = [
+        ("", "x.toml:4: queue.cell: missing; allowed: a size from 1B to 1048576B"),
+        ("\ncell = \"0B\"", "x.toml:6: queue.cell = \"0B\": out of range; allowed: a size from 1B to 1048576B"),
+        (
+            "\ncell = \"208B\"\nlimit = \"1.6kB\"",
+            "x.toml:7: queue.limit = \"1.6kB\": 1600B, smaller than the cells of one packet; allowed: 1664B or more",
+        ),
+    ];
+    for (rest, expected) in cells {
+        let message = changed("[queue]", &format!("[queue]\nkind = \"cells\"{rest}"));
+        assert_eq!(message, expected, "{rest}");
     }
     for kind in ["codel", "pie", "fq-codel", "red\"\nmin = \"5packets\"\nmax = \"15packets"] {
         assert_eq!(changed("[queue]", &format!("[queue]\nkind = \"{kind}\"\necn = true")), "no mistake");
@@ -540,7 +552,7 @@ fn mistakes_in_queues_that_differ() {
         ("kind = \"fifo\"", "x.toml:4: queue_at.0: names no queue; allowed: routers or share"),
         (
             "routers = [\"west\"]",
-            "x.toml:4: queue_at.0: changes nothing; allowed: kind, limit, mark_at, low_priority, push_out, room, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold",
+            "x.toml:4: queue_at.0: changes nothing; allowed: kind, limit, mark_at, low_priority, push_out, room, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, cell",
         ),
         (
             "routers = [\"west\"]\nshare = 0.5\nkind = \"fifo\"",
@@ -602,7 +614,7 @@ fn mistakes_in_queues_that_differ() {
         ),
         (
             "share = 0.5\nkinds = \"fifo\"",
-            "x.toml:6: queue_at.0.kinds: unknown key; allowed: routers, share, of, kind, limit, mark_at, low_priority, push_out, room, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold; did you mean \"kind\"?",
+            "x.toml:6: queue_at.0.kinds: unknown key; allowed: routers, share, of, kind, limit, mark_at, low_priority, push_out, room, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, cell; did you mean \"kind\"?",
         ),
         (
             "routers = [\"east\"]\nkind = \"fifo\"\nmark_at = \"9kB\"\n[[link]]\nselect = \"core\"\nlimit = \"8kB\"",
@@ -619,7 +631,7 @@ fn mistakes_in_queues_that_differ() {
     );
     assert_eq!(
         changed("[nic]", "[nic]\nlow_priority = \"drop\""),
-        "x.toml:6: nic.low_priority: unknown key; allowed: full, kind, limit, mark_at, room, rcp, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold"
+        "x.toml:6: nic.low_priority: unknown key; allowed: full, kind, limit, mark_at, room, rcp, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, cell"
     );
 }
 

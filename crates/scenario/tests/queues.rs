@@ -88,6 +88,20 @@ fn step_marking_is_the_same_on_a_priority_queue_of_one_class() {
     assert_eq!((fifo.flows, fifo.links.marked_packets), (priority.flows, priority.links.marked_packets));
 }
 
+/// Packets of 1500 bytes occupy one cell of 2000 bytes each, and two cells of 1000: the bottleneck holds so many.
+#[test]
+fn a_queue_of_cells_holds_whole_cells() {
+    for (cell, packets) in [("1B", 20), ("2000B", 15), ("1100B", 13)] {
+        let cell = format!("queue.cell={cell}");
+        let records = run(&["queue.kind=cells", &cell, "queue.limit=30kB"]);
+        let peak = records.links.peak_backlog_bytes.iter().max().copied();
+        assert_eq!(peak, Some(packets * 1_500), "{cell}");
+        assert!(records.links.dropped_packets.iter().flatten().sum::<u64>() > 5, "{cell}");
+    }
+    let in_cells = run(&["queue.kind=cells", "queue.cell=1B", "queue.limit=30kB"]);
+    assert_eq!(in_cells.flows, run(&["queue.kind=fifo", "queue.limit=30kB"]).flows);
+}
+
 /// One congested output may have alpha / (1 + alpha) of the memory, and the packet that was admitted just below.
 #[test]
 fn a_queue_alone_grows_to_its_share_of_the_memory() {

@@ -97,6 +97,20 @@ impl Default for PieSpec {
     }
 }
 
+/// A memory of cells: see `qdisc/cells.rs`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CellsSpec {
+    /// The size of a cell, at least 1.
+    pub cell_bytes: u64,
+}
+
+impl CellsSpec {
+    /// What a packet of so many bytes occupies, bytes.
+    pub fn occupied_bytes(self, packet_bytes: u64) -> u64 {
+        packet_bytes.div_ceil(self.cell_bytes) * self.cell_bytes
+    }
+}
+
 /// How an output queue orders packets, and which it drops.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Discipline {
@@ -114,6 +128,8 @@ pub enum Discipline {
     FqCoDel(FqCoDelSpec),
     /// Proportional Integral controller Enhanced.
     Pie(PieSpec),
+    /// First in, first out, in a memory of cells.
+    Cells(CellsSpec),
 }
 
 /// How an output queue computes the rate that RCP allows each of its flows: see `rcp.rs`.

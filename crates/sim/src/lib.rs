@@ -36,8 +36,8 @@ pub mod workload;
 mod world;
 
 pub use config::{
-    CoDelSpec, Discipline, FqCoDelSpec, FullInterface, MeasureSpec, PacketSpec, PieSpec, Probe, QueueAt, QueueSpec,
-    RcpSpec, RedSpec, RoomNeeded, Routing, RunConfig, Sampling, Scheme,
+    CellsSpec, CoDelSpec, Discipline, FqCoDelSpec, FullInterface, MeasureSpec, PacketSpec, PieSpec, Probe, QueueAt,
+    QueueSpec, RcpSpec, RedSpec, RoomNeeded, Routing, RunConfig, Sampling, Scheme,
 };
 pub use cross::{AggregateSpec, ConstantSpec, CrossTraffic, Pattern, TokenBucket};
 pub use fault::Drop;

@@ -383,8 +383,8 @@ mod tests {
 
     use super::*;
     use crate::config::{
-        CoDelSpec, Discipline, FqCoDelSpec, FullInterface, MeasureSpec, PacketSpec, PieSpec, Probe, QueueAt, QueueSpec,
-        RcpSpec, RedSpec, RoomNeeded, Routing, RunConfig, Sampling, Scheme,
+        CellsSpec, CoDelSpec, Discipline, FqCoDelSpec, FullInterface, MeasureSpec, PacketSpec, PieSpec, Probe, QueueAt,
+        QueueSpec, RcpSpec, RedSpec, RoomNeeded, Routing, RunConfig, Sampling, Scheme,
     };
     use crate::fabric::LinkFabric;
     use crate::memory::SwitchSpec;
@@ -504,7 +504,7 @@ mod tests {
         let codel = CoDelSpec { target: Dur::from_us(1 + rng.below(3_000)), interval: Dur::from_ms(4), ecn };
         let [min, max] =
             [[Limit::Bytes(2_000), Limit::Bytes(9_000)], [Limit::Packets(2), Limit::Packets(7)]][rng.below(2) as usize];
-        match rng.below(8) {
+        match rng.below(9) {
             0 | 1 => Discipline::Fifo,
             2 | 3 => Discipline::Priority,
             4 => {
@@ -516,6 +516,7 @@ mod tests {
                 flows: 1 + rng.below(20) as u32,
                 quantum: (rng.below(2) == 0).then_some(300 + rng.below(3_000)),
             }),
+            7 => Discipline::Cells(CellsSpec { cell_bytes: 1 + rng.below(700) }),
             _ => Discipline::Pie(PieSpec {
                 target: Dur::from_us(1 + rng.below(1_000)),
                 update_interval: Dur::from_us(1 + rng.below(3_000)),

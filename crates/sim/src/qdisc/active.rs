@@ -1,9 +1,9 @@
-//! Queues that decide by time or by chance: what they have in common.
+//! Queues that decide by time, by chance or by cells: what they have in common.
 //!
 //! Such a queue is told when packets come and when the transmitter asks for one, also where it then finds nothing: some
 //! keep state about that. It may drop packets at either moment.
 
-use super::{CoDel, FqCoDel, Pie, Red};
+use super::{Cells, CoDel, FqCoDel, Pie, Red};
 use crate::config::Discipline;
 use crate::link::LinkSpec;
 use crate::network::Limit;
@@ -76,9 +76,10 @@ enum Kind {
     CoDel(CoDel),
     FqCoDel(FqCoDel),
     Pie(Pie),
+    Cells(Cells),
 }
 
-/// A queue that decides by time or by chance.
+/// A queue that decides by time, by chance or by cells.
 #[derive(Clone, Debug)]
 pub(crate) struct ActiveQueue {
     kind: Kind,
@@ -94,6 +95,7 @@ impl ActiveQueue {
             Discipline::CoDel(codel) => Kind::CoDel(CoDel::new(codel, spec.limit, spec.largest_bytes)),
             Discipline::FqCoDel(fq) => Kind::FqCoDel(FqCoDel::new(fq, spec.limit, spec.largest_bytes, seed, number)),
             Discipline::Pie(pie) => Kind::Pie(Pie::new(pie, spec.limit, spec.largest_bytes, seed, number)),
+            Discipline::Cells(cells) => Kind::Cells(Cells::new(cells, spec.limit)),
         };
         Some(ActiveQueue { kind, fates: Fates::default() })
     }
@@ -105,6 +107,7 @@ impl ActiveQueue {
             Kind::CoDel(queue) => queue.enqueue(now, packet, &mut self.fates),
             Kind::FqCoDel(queue) => queue.enqueue(now, packet, &mut self.fates),
             Kind::Pie(queue) => queue.enqueue(now, packet, &mut self.fates),
+            Kind::Cells(queue) => queue.enqueue(now, packet, idle_since.is_some(), &mut self.fates),
         }
     }
 
@@ -115,6 +118,7 @@ impl ActiveQueue {
             Kind::CoDel(queue) => queue.dequeue(now, &mut self.fates),
             Kind::FqCoDel(queue) => queue.dequeue(now, &mut self.fates),
             Kind::Pie(queue) => queue.dequeue(now),
+            Kind::Cells(queue) => queue.dequeue(),
         }
     }
 
@@ -125,6 +129,7 @@ impl ActiveQueue {
             Kind::CoDel(queue) => queue.backlog(),
             Kind::FqCoDel(queue) => queue.backlog(),
             Kind::Pie(queue) => queue.backlog(),
+            Kind::Cells(queue) => queue.backlog(),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! [`Queue`] until the link takes them; those that decide by time or by chance are an [`ActiveQueue`].
 
 mod active;
+mod cells;
 mod codel;
 mod fq_codel;
 mod pie;
@@ -12,6 +13,7 @@ mod priority;
 mod red;
 
 pub(crate) use active::{ActiveQueue, Buffer, Fates};
+pub(crate) use cells::Cells;
 pub(crate) use codel::CoDel;
 pub(crate) use fq_codel::FqCoDel;
 pub(crate) use pie::Pie;
@@ -40,7 +42,8 @@ impl Queue {
             | Discipline::Red(_)
             | Discipline::CoDel(_)
             | Discipline::FqCoDel(_)
-            | Discipline::Pie(_) => None,
+            | Discipline::Pie(_)
+            | Discipline::Cells(_) => None,
             Discipline::Priority => Some(Queue::Priority(Priority::new(room, spec.push_out, spec.mark_at))),
         }
     }
