@@ -91,6 +91,7 @@ class Setting:
         rc3_overrides: further ones for RC3's runs alone.
         tcp_longer: a full effort lets TCP run on to where the authors' averaging script stops, which doubles TCP's
             work; rules of averaging that look no further read the first part of the same run.
+        rc3_longer: a full effort lets RC3 run on as far.
         scenario: the ready-made scenario that the overrides change.
     """
 
@@ -100,11 +101,12 @@ class Setting:
     gbps: float = 1.0
     rc3_overrides: tuple[str, ...] = ()
     tcp_longer: bool = False
+    rc3_longer: bool = False
     scenario: str = SCENARIO
 
     def varied(self, name: str, *overrides: str) -> Setting:
-        """The same with further overrides, for both schemes, and without TCP's longer run."""
-        return replace(self, name=name, overrides=(*self.overrides, *overrides), tcp_longer=False)
+        """The same with further overrides, for both schemes, and without longer runs."""
+        return replace(self, name=name, overrides=(*self.overrides, *overrides), tcp_longer=False, rc3_longer=False)
 
 
 BASELINE = Setting("30%", (), 0.3, tcp_longer=True)
@@ -115,16 +117,19 @@ class Rule:
     """Which flows count.
 
     Attributes:
-        tcp_runs: until when TCP's flows may finish, in lengths of RC3's run.
+        tcp_runs: until when TCP's flows may finish, in lengths of the effort's runs.
+        rc3_runs: until when RC3's may.
         suffix: what a row's name says of the rule.
     """
 
     tcp_runs: int
+    rc3_runs: int
     suffix: str
 
 
-BOTH_BY_THE_END = Rule(1, "")
-TCP_LONGER = Rule(LONG_RUN, RULE_MARK)
+BOTH_BY_THE_END = Rule(1, 1, "")
+TCP_LONGER = Rule(LONG_RUN, 1, RULE_MARK)
+BOTH_LONGER = Rule(LONG_RUN, LONG_RUN, ", both to 10 s")
 
 
 def first_rule(printed: Mapping[str, Printed]) -> Rule:
@@ -179,7 +184,8 @@ def tcp_run(setting: Setting, seed: int, effort: Effort) -> Simulation:
 
 def rc3_run(setting: Setting, seed: int, effort: Effort) -> Simulation:
     """RC3 on the same flows."""
-    return simulation(setting, "rc3", seed, effort.stop_s)
+    lengths = LONG_RUN if setting.rc3_longer and effort.name != "quick" else 1
+    return simulation(setting, "rc3", seed, lengths * effort.stop_s)
 
 
 def plan(settings: Sequence[Setting], effort: Effort) -> list[Simulation]:
@@ -205,8 +211,8 @@ def matched(regular: pl.DataFrame, other: pl.DataFrame, effort: Effort, rule: Ru
 
     `ideal_s` is the least time that the flow's path allows. All times are in seconds.
     """
-    late_enough = pl.col("start_s") >= WARM_UP_SHARE * effort.stop_s
-    finished = other.filter(pl.col("finish_s") <= effort.stop_s).select("id", other_s="completion_s")
+    late_enough = pl.col("start_s").is_between(WARM_UP_SHARE * effort.stop_s, effort.stop_s)
+    finished = other.filter(pl.col("finish_s") <= rule.rc3_runs * effort.stop_s).select("id", other_s="completion_s")
     return (
         regular.filter(late_enough & (pl.col("finish_s") <= rule.tcp_runs * effort.stop_s))
         .select("id", "size_bytes", "ideal_s", regular_s="completion_s")
