@@ -149,8 +149,8 @@ STOPPED = (
     "next to nothing, against Table III"
 )
 SLOW_START = (
-    "a p-stream of 192 packets takes three times as long to leave 100 kb/s, 138 s, most of which counts in runs of 180 s; "
-    "from 1 Gb/s, where a quick run starts, it has 9.5 Gb/s idle and 7.5 beside web users"
+    "a p-stream of 192 packets takes three times as long to leave 100 kb/s, 138 s, most of which counts in runs "
+    "of 180 s; from 1 Gb/s, where a quick run starts, it has 9.5 Gb/s idle and 7.5 beside web users"
 )
 CLAIMS = (
     Claim(
