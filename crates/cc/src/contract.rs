@@ -1,6 +1,7 @@
 //! The contract between a controller and the transport that drives it.
 
 use sparelane_core::{Dur, Rate, Seq, Stream, Time};
+use std::any::Any;
 use std::fmt::Debug;
 
 /// What every call into a controller carries: the time, the path as measured so far, and the
@@ -292,7 +293,10 @@ impl Permit {
 /// The transport calls [`on_ack`](Self::on_ack) once per class-0 acknowledgment,
 /// [`on_congestion`](Self::on_congestion) once per episode, and reads [`limits`](Self::limits) after
 /// each. The window never falls below one segment, and a pacing rate is above zero.
-pub trait CongestionControl: Debug + Send {
+///
+/// Every controller is [`Any`]: whoever drives a connection from outside, as a learning agent does, reaches a controller of a type
+/// that it knows by a downcast of `&mut dyn CongestionControl` to `&mut dyn Any`.
+pub trait CongestionControl: Any + Debug + Send {
     /// What this controller wants to be told.
     fn needs(&self) -> Needs {
         Needs::default()

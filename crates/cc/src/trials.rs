@@ -105,7 +105,7 @@ impl<L: TrialLaw> ByTrial<L> {
     }
 }
 
-impl<L: TrialLaw> CongestionControl for ByTrial<L> {
+impl<L: TrialLaw + 'static> CongestionControl for ByTrial<L> {
     fn needs(&self) -> Needs {
         Needs { segments: true, timer: true, ..Needs::default() }
     }

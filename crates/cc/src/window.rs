@@ -230,7 +230,7 @@ impl<L: WindowLaw> Windowed<L> {
     }
 }
 
-impl<L: WindowLaw> CongestionControl for Windowed<L> {
+impl<L: WindowLaw + 'static> CongestionControl for Windowed<L> {
     fn needs(&self) -> Needs {
         self.law.needs()
     }

@@ -6,7 +6,7 @@ use crate::keys::{Fallback, Key, Kind};
 use crate::rcp;
 use crate::schemes::Schemes;
 use sparelane_core::{Dur, Time};
-use sparelane_sim::MeasureSpec;
+use sparelane_sim::observe::DelaysSpec;
 
 /// The keys of `[measure]`.
 pub static MEASURE: &[Key] = &[
@@ -26,10 +26,10 @@ pub static MEASURE: &[Key] = &[
 ];
 
 /// Reads `[measure]`, of a run of `duration`.
-pub fn read(field: Field<'_>, schemes: &Schemes, duration: Dur) -> Result<MeasureSpec, ScenarioError> {
+pub fn read(field: Field<'_>, schemes: &Schemes, duration: Dur) -> Result<DelaysSpec, ScenarioError> {
     let section = field.section(&[MEASURE])?;
     let (delays, from) = (section.need("delays")?, section.need("from")?);
-    let spec = MeasureSpec { from: Time::ZERO + from.time()?, delays: delays.flag()? };
+    let spec = DelaysSpec { from: Time::ZERO + from.time()?, delays: delays.flag()? };
     if from.time()? >= duration {
         return Err(from.error(format!("the run ends at {duration}; allowed: a time before its end")));
     }

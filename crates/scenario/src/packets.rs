@@ -6,7 +6,7 @@ use crate::keys::{Fallback, Key, Kind};
 use crate::rcp;
 use crate::schemes::Schemes;
 use sparelane_core::{Dur, Time};
-use sparelane_sim::PacketSpec;
+use sparelane_sim::observe::PacketLogSpec;
 
 /// The most rows of the log.
 const MAX_ROWS: u64 = 1_000_000;
@@ -29,7 +29,7 @@ pub static PACKETS: &[Key] = &[
 ];
 
 /// Reads `[packets]`, of a run of `duration`.
-pub fn read(field: Field<'_>, schemes: &Schemes, duration: Dur) -> Result<PacketSpec, ScenarioError> {
+pub fn read(field: Field<'_>, schemes: &Schemes, duration: Dur) -> Result<PacketLogSpec, ScenarioError> {
     let section = field.section(&[PACKETS])?;
     let from = section.need("from")?;
     if from.time()? >= duration {
@@ -42,5 +42,5 @@ pub fn read(field: Field<'_>, schemes: &Schemes, duration: Dur) -> Result<Packet
         )));
     }
     let (flow, count) = (section.need("flow")?.whole()?, section.need("count")?.whole()?);
-    Ok(PacketSpec { flow: flow as u32, from: Time::ZERO + from.time()?, count: count as u32 })
+    Ok(PacketLogSpec { flow: flow as u32, from: Time::ZERO + from.time()?, count: count as u32 })
 }

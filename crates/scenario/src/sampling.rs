@@ -5,7 +5,8 @@ use crate::field::Field;
 use crate::keys::{Fallback, Key, Kind};
 use crate::nodes;
 use sparelane_core::Dur;
-use sparelane_sim::{Network, NodeId, Probe, Sampling};
+use sparelane_sim::observe::{Probe, SeriesSpec};
+use sparelane_sim::{Network, NodeId};
 
 /// The most samples of one probe.
 const MAX_SAMPLES: u64 = 10_000_000;
@@ -34,7 +35,7 @@ pub static SAMPLE: &[Key] = &[
 ];
 
 /// Reads `[sample]`.
-pub fn read(field: Field<'_>, network: &Network, duration: Dur) -> Result<Sampling, ScenarioError> {
+pub fn read(field: Field<'_>, network: &Network, duration: Dur) -> Result<SeriesSpec, ScenarioError> {
     let section = field.section(&[SAMPLE])?;
     let interval_field = section.need("interval")?;
     let interval = interval_field.time()?;
@@ -55,7 +56,7 @@ pub fn read(field: Field<'_>, network: &Network, duration: Dur) -> Result<Sampli
     if probes.is_empty() {
         return Err(section.whole_table().error("nothing to sample; allowed: flows, queues, links"));
     }
-    Ok(Sampling { interval, probes })
+    Ok(SeriesSpec { interval, probes })
 }
 
 /// What a probe is called in tables: `flow 0`, or `r0->r1`.

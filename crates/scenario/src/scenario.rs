@@ -16,10 +16,10 @@ use crate::{
 };
 use sparelane_cc::Registry;
 use sparelane_core::{Dur, Rate, Time};
+use sparelane_sim::observe::{Delays, DelaysSpec, Observer, PacketLog, PacketLogSpec, Series, SeriesSpec};
 use sparelane_sim::workload::Merge;
 use sparelane_sim::{
-    CrossTraffic, Drop, HostAt, HostSpec, MeasureSpec, Network, NodeId, NodeKind, PacketSpec, Routing, RunConfig,
-    Sampling, Simulation, SwitchSpec,
+    CrossTraffic, Drop, HostAt, HostSpec, Network, NodeId, NodeKind, Routing, RunConfig, Simulation, SwitchSpec,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -105,10 +105,10 @@ pub struct Scenario {
     workloads: Vec<Workload>,
     cross_traffic: Vec<CrossTraffic>,
     drops: Vec<Drop>,
-    sampling: Option<Sampling>,
+    sampling: Option<SeriesSpec>,
     traffic_classes: Vec<String>,
-    measure: Option<MeasureSpec>,
-    packets: Option<PacketSpec>,
+    measure: Option<DelaysSpec>,
+    packets: Option<PacketLogSpec>,
 }
 
 impl Scenario {
@@ -173,11 +173,24 @@ impl Scenario {
             drops: self.drops.clone(),
             stop: Time::ZERO + self.duration,
             seed: self.seed,
-            sampling: self.sampling.clone(),
+            observers: self.observers(),
             traffic_classes: self.traffic_classes.clone(),
-            measure: self.measure,
-            packets: self.packets,
         })
+    }
+
+    /// What the tables `[sample]`, `[measure]` and `[packets]` ask for.
+    fn observers(&self) -> Vec<Box<dyn Observer>> {
+        let mut observers: Vec<Box<dyn Observer>> = Vec::new();
+        if let Some(spec) = &self.sampling {
+            observers.push(Box::new(Series::new(spec.clone())));
+        }
+        if let Some(spec) = self.measure {
+            observers.push(Box::new(Delays::new(spec)));
+        }
+        if let Some(spec) = self.packets {
+            observers.push(Box::new(PacketLog::new(spec)));
+        }
+        observers
     }
 
     /// One run of this scenario, ready to start.

@@ -3,7 +3,7 @@
 use sparelane_cc::{DefaultValue, UNBOUNDED, Value};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_scenario::{Scenario, Source};
-use sparelane_sim::{Discipline, FlowSpec, Limit, Loss, NodeKind, Probe, RoomNeeded, Routing, RunConfig};
+use sparelane_sim::{Discipline, FlowSpec, Limit, Loss, NodeKind, RoomNeeded, Routing, RunConfig};
 use std::path::PathBuf;
 
 const SCHEMES: &str = "[scheme.tcp]\ncontroller = \"newreno\"\n[scheme.rc3]\ncontroller = \"rc3\"\n";
@@ -282,7 +282,9 @@ fn schemes_override_the_transport_one_by_one() {
         run.schemes.iter().map(|scheme| (scheme.transport.mss_bytes, scheme.transport.sack)).collect();
     assert_eq!(settings, [(1000, true), (1000, false)]);
     assert_eq!(run.routing, Routing::PerFlowEcmp);
-    assert_eq!(run.sampling.expect("probes").probes[0], Probe::Flow(3));
+    let [sampler] = &run.observers[..] else { panic!("{} observers", run.observers.len()) };
+    let interest = sampler.interest();
+    assert_eq!((interest.first_sample, interest.queues.len()), (Some(Time::ZERO), 1));
 }
 
 #[test]

@@ -200,7 +200,7 @@ fn mistakes_in_the_network() {
         (
             kind,
             "kind = \"spine-leaf\"\nspines = 9000\nleaves = 9000",
-            "x.toml:2: topology: the network has 81108000 cables; allowed: at most 2097150",
+            "x.toml:2: topology: the network has 81108000 cables; allowed: at most 2097149",
         ),
         (
             kind,

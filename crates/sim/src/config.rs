@@ -6,6 +6,7 @@ use crate::flow::FlowSource;
 use crate::host::{HostAt, HostSpec};
 use crate::memory::SwitchSpec;
 use crate::network::{Limit, Network, NodeId};
+use crate::observe::Observer;
 use sparelane_cc::Values;
 use sparelane_cc::{Blueprint, Built, Controller, Registry};
 use sparelane_core::{Dur, Rate, Time};
@@ -247,47 +248,6 @@ impl Scheme {
     }
 }
 
-/// What a time series follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Probe {
-    /// One flow, by its number in order of start: window, in flight, smoothed round-trip time.
-    Flow(u32),
-    /// The output queue of the cable from one node towards another.
-    Queue(NodeId, NodeId),
-    /// What the cable carries from one node towards another.
-    Link(NodeId, NodeId),
-}
-
-/// Time series to record.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sampling {
-    /// The time between samples.
-    pub interval: Dur,
-    /// What to follow.
-    pub probes: Vec<Probe>,
-}
-
-/// What is measured of data beside the times of flows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MeasureSpec {
-    /// Packets sent and bytes received before this time do not count.
-    pub from: Time,
-    /// Whether the one-way delay of every data packet is measured: from when it is handed to its host's interface until
-    /// it is at the receiving host. Packets under way for longer than 4.29 s show that much less.
-    pub delays: bool,
-}
-
-/// The data packets of one flow to log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PacketSpec {
-    /// The flow, by its number in order of start.
-    pub flow: u32,
-    /// Packets sent before this time get no row.
-    pub from: Time,
-    /// The most rows.
-    pub count: u32,
-}
-
 /// Which of several shortest paths (by delay, then hops) a flow takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Routing {
@@ -346,14 +306,10 @@ pub struct RunConfig {
     pub stop: Time,
     /// Seed of every random draw.
     pub seed: u64,
-    /// Time series, if any.
-    pub sampling: Option<Sampling>,
     /// The names of the classes of traffic that flows refer to.
     pub traffic_classes: Vec<String>,
-    /// What else is measured, if anything.
-    pub measure: Option<MeasureSpec>,
-    /// Whose packets are logged, if any.
-    pub packets: Option<PacketSpec>,
+    /// Who looks into it.
+    pub observers: Vec<Box<dyn Observer>>,
 }
 
 impl fmt::Debug for RunConfig {

@@ -41,10 +41,12 @@ pub(crate) enum Alarm {
     Sample,
     /// The run is over.
     Stop,
+    /// Whoever drives the run wants to look.
+    Pause,
 }
 
 impl Alarm {
-    pub(crate) const ALL: [Alarm; 4] = [Alarm::Timer, Alarm::FlowStart, Alarm::Sample, Alarm::Stop];
+    pub(crate) const ALL: [Alarm; 5] = [Alarm::Timer, Alarm::FlowStart, Alarm::Sample, Alarm::Stop, Alarm::Pause];
 }
 
 /// What happened.

@@ -13,13 +13,12 @@ pub mod flow;
 mod host;
 mod link;
 mod loss;
-mod measure;
 mod memory;
 pub mod network;
+pub mod observe;
 #[cfg(test)]
 mod oracle;
 mod packet;
-mod packets;
 pub mod physics;
 mod pull;
 mod qdisc;
@@ -27,7 +26,6 @@ mod rate_header;
 mod rcp;
 pub mod records;
 mod routes;
-mod sampler;
 pub mod simulation;
 mod tandem;
 mod timers;
@@ -36,8 +34,8 @@ pub mod workload;
 mod world;
 
 pub use config::{
-    CellsSpec, CoDelSpec, Discipline, FqCoDelSpec, FullInterface, MeasureSpec, PacketSpec, PieSpec, Probe, QueueAt,
-    QueueSpec, RcpSpec, RedSpec, RoomNeeded, Routing, RunConfig, Sampling, Scheme,
+    CellsSpec, CoDelSpec, Discipline, FqCoDelSpec, FullInterface, PieSpec, QueueAt, QueueSpec, RcpSpec, RedSpec,
+    RoomNeeded, Routing, RunConfig, Scheme,
 };
 pub use cross::{AggregateSpec, ConstantSpec, CrossTraffic, Pattern, TokenBucket};
 pub use fault::Drop;

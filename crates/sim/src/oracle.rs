@@ -383,12 +383,13 @@ mod tests {
 
     use super::*;
     use crate::config::{
-        CellsSpec, CoDelSpec, Discipline, FqCoDelSpec, FullInterface, MeasureSpec, PacketSpec, PieSpec, Probe, QueueAt,
-        QueueSpec, RcpSpec, RedSpec, RoomNeeded, Routing, RunConfig, Sampling, Scheme,
+        CellsSpec, CoDelSpec, Discipline, FqCoDelSpec, FullInterface, PieSpec, QueueAt, QueueSpec, RcpSpec, RedSpec,
+        RoomNeeded, Routing, RunConfig, Scheme,
     };
     use crate::fabric::LinkFabric;
     use crate::memory::SwitchSpec;
     use crate::network::{Cable, Loss, Network, NodeKind};
+    use crate::observe::{Delays, DelaysSpec, Flows, Observer, PacketLog, PacketLogSpec, Probe, Series, SeriesSpec};
     use crate::records::{PacketTable, Records};
     use crate::topology::Dumbbell;
     use crate::workload::{
@@ -640,12 +641,24 @@ mod tests {
         differing.into_iter().map(|id| HostAt { host: id, spec: host(rng) }).collect()
     }
 
-    fn packets(rng: &mut Stream) -> Option<PacketSpec> {
-        (rng.below(8) != 0).then(|| PacketSpec {
+    fn log(rng: &mut Stream) -> Option<PacketLogSpec> {
+        (rng.below(8) != 0).then(|| PacketLogSpec {
             flow: rng.below(60) as u32,
             from: Time::from_ns(rng.below(2) * rng.below(200_000_000)),
             count: 1 + rng.below(400) as u32,
         })
+    }
+
+    /// Time series, delays, and the log of a flow's packets.
+    fn observers(rng: &mut Stream, probes: Vec<Probe>, seed: u64) -> Vec<Box<dyn Observer>> {
+        let series = Series::new(SeriesSpec { interval: Dur::from_ms(7), probes });
+        let delays = (rng.below(3) != 0)
+            .then(|| DelaysSpec { from: Time::from_ns(rng.below(300_000_000)), delays: rng.below(4) != 0 });
+        let log = log(&mut Stream::new(seed, Domain::Test, 3));
+        let delays = delays.map(|spec| Box::new(Delays::new(spec)) as Box<dyn Observer>);
+        let log = log.map(|spec| Box::new(PacketLog::new(spec)) as Box<dyn Observer>);
+        let series: Box<dyn Observer> = Box::new(series);
+        [Some(series), delays, log].into_iter().flatten().collect()
     }
 
     /// A random scenario; the same seed gives the same.
@@ -696,7 +709,6 @@ mod tests {
             flows: Box::new(Merge::new((0..8).map(flows).collect())),
             cross_traffic: cross_traffic(&network, &mut Stream::new(seed, Domain::Test, 2)),
             drops: vec![drop],
-            sampling: Some(Sampling { interval: Dur::from_ms(7), probes }),
             routing: [Routing::SinglePath, Routing::PerFlowEcmp, Routing::FirstCable][rng.below(3) as usize],
             router_queue: queue(&mut rng),
             nic_queue: queue(&mut rng),
@@ -713,9 +725,7 @@ mod tests {
             stop: Time::ZERO + Dur::from_secs(if rng.below(2) == 0 { 10 } else { 1 }),
             seed,
             traffic_classes: vec!["small".to_owned(), "large".to_owned()],
-            measure: (rng.below(3) != 0)
-                .then(|| MeasureSpec { from: Time::from_ns(rng.below(300_000_000)), delays: rng.below(4) != 0 }),
-            packets: packets(&mut Stream::new(seed, Domain::Test, 3)),
+            observers: observers(&mut rng, probes, seed),
         }
     }
 
@@ -785,7 +795,9 @@ mod tests {
     fn a_log_of_packets_changes_nothing_else() {
         for seed in 400..420 {
             let mut with = run::<LinkFabric<512>>(seed);
-            let without = run_of::<LinkFabric<512>>(RunConfig { packets: None, ..scenario(seed) });
+            let mut config = scenario(seed);
+            config.observers.retain(|observer| observer.interest().packets == Flows::None);
+            let without = run_of::<LinkFabric<512>>(config);
             with.packets = PacketTable::default();
             assert_eq!(with, without, "seed {seed}");
         }
@@ -831,7 +843,7 @@ mod tests {
         for seed in 100..140 {
             let mut config = scenario(seed);
             config.stop = Time::ZERO + Dur::from_secs(3_000);
-            config.sampling = None;
+            config.observers.clear();
             // What a border keeps out altogether cannot finish.
             config.schemes.iter_mut().for_each(|scheme| scheme.class = 0);
             let mut world = World::<LinkFabric<512>>::new(config);

@@ -1,6 +1,5 @@
 //! What a run leaves behind: plain columns, one vector a column, all vectors of a table equally long.
 
-use crate::config::MeasureSpec;
 use crate::flow::FlowSpec;
 use crate::link::LinkCounts;
 use crate::network::NodeId;
@@ -58,7 +57,7 @@ pub struct FlowTable {
 
 impl FlowTable {
     /// Adds the row of a flow that starts; what is known later stays at "not yet".
-    pub(crate) fn open(&mut self, spec: &FlowSpec, start: Time, ideal_ps: u64, measure: Option<MeasureSpec>) {
+    pub(crate) fn open(&mut self, spec: &FlowSpec, start: Time, ideal_ps: u64) {
         let row = self.id.len();
         self.id.push(self.id.len() as u32);
         self.src.push(spec.src.0);
@@ -83,14 +82,6 @@ impl FlowTable {
         if spec.request.is_some() || !self.request.is_empty() {
             self.request.resize(self.id.len(), u64::MAX);
             self.request[row] = spec.request.map_or(u64::MAX, u64::from);
-        }
-        if let Some(measure) = measure {
-            self.measured_bytes.push(0);
-            if measure.delays {
-                self.delay_packets.push(0);
-                self.delay_sum_ns.push(0);
-                self.delay_max_ns.push(0);
-            }
         }
     }
 }

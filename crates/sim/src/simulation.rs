@@ -3,10 +3,12 @@
 use crate::config::RunConfig;
 use crate::fabric::LinkFabric;
 use crate::network::NodeId;
+use crate::observe::{Flows, View};
 use crate::physics::PhysicsViolation;
 use crate::records::{CLASSES, Records};
 use crate::routes::Routes;
 use crate::world::World;
+use sparelane_cc::CongestionControl;
 use sparelane_core::Time;
 use sparelane_transport::MAX_HEADER_BYTES;
 use thiserror::Error;
@@ -170,6 +172,31 @@ impl Simulation {
         })
     }
 
+    /// Runs on until all that happens by `until` has happened, or the run is over.
+    ///
+    /// A run that is advanced in steps gives the same results as one that is not.
+    ///
+    /// # Errors
+    /// A law of physics was broken: a defect of the simulator.
+    pub fn advance_to(&mut self, until: Time) -> Result<Progress, PhysicsViolation> {
+        with_world!(&mut self.world, world => {
+            let finished = world.advance_to(until)?;
+            Ok(Progress { now: world.now, finished })
+        })
+    }
+
+    /// What there is to see now. Between calls of [`Simulation::advance`], which stop in the middle of an instant, others than
+    /// [`Simulation::advance_to`], packets of this instant may still be on their way.
+    pub fn view(&mut self) -> View<'_> {
+        with_world!(&mut self.world, world => View(world))
+    }
+
+    /// Hands the controller of an open flow to `steer`, and then lets its sender send what it may. Returns whether the flow is
+    /// open. What the controller is, `steer` learns by a downcast: see `examples/own-law`.
+    pub fn steer(&mut self, flow: u32, steer: &mut dyn FnMut(&mut dyn CongestionControl)) -> bool {
+        with_world!(&mut self.world, world => world.steer(flow, steer))
+    }
+
     /// Ends the run at the current time and returns its records.
     ///
     /// # Errors
@@ -203,11 +230,14 @@ pub(crate) fn check(config: &RunConfig) -> Result<(), BuildError> {
         if class >= CLASSES {
             return Err(BuildError::Class { scheme: name.clone(), class });
         }
-        if config.packets.is_some() && controller.desired_rate().is_some() {
-            return Err(BuildError::Unlogged { scheme: name.clone() });
-        }
-        if config.measure.is_some_and(|measure| measure.delays) && controller.desired_rate().is_some() {
-            return Err(BuildError::Unmeasurable { scheme: name.clone() });
+        if controller.desired_rate().is_some() {
+            let interests = || config.observers.iter().map(|observer| observer.interest());
+            if interests().any(|interest| interest.packets != Flows::None) {
+                return Err(BuildError::Unlogged { scheme: name.clone() });
+            }
+            if interests().any(|interest| interest.receipts) {
+                return Err(BuildError::Unmeasurable { scheme: name.clone() });
+            }
         }
     }
     let cables = config.network.cables.len();

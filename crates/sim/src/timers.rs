@@ -24,8 +24,6 @@ pub(crate) enum Side {
     Interface,
     /// An acknowledgment that leaves late.
     Departure,
-    /// Measuring begins, for all flows.
-    Measure,
     /// A source of cross traffic, which stands in the place of flow (beyond all flows) and slot.
     Datagrams,
 }

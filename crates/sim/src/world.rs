@@ -7,35 +7,33 @@ mod deliver;
 mod finish;
 mod follow;
 mod interface;
-mod log;
 #[cfg(test)]
 mod noise;
 mod positions;
 mod receive;
 mod start;
+mod watch;
 
 use self::follow::Followers;
 use self::interface::Queueing;
 use self::positions::Positions;
 use crate::application::Application;
 use crate::blocks::BlockSlab;
-use crate::config::{Probe, RunConfig, Scheme};
+use crate::config::{RunConfig, Scheme};
 use crate::cross;
 use crate::fabric::{Alarm, Event, Fabric};
 use crate::flow::{FlowSource, FlowSpec};
 use crate::host::{Departures, Hosts, Interfaces, Offload, Processors};
 use crate::link::LinkSpec;
-use crate::measure::{FlowMeasure, Meter};
 use crate::memory::SharedMemory;
 use crate::network::{Cable, Network, NodeId, NodeKind};
+use crate::observe::Observers;
 use crate::packet::{Fields, Flags, Form, NO_BLOCKS, Packet};
-use crate::packets::PacketLog;
 use crate::physics::PhysicsViolation;
 use crate::pull::{Puller, Pullers};
 use crate::rate_header::decode_rate;
 use crate::records::{CLASSES, Records};
 use crate::routes::{Routes, link_of};
-use crate::sampler::Sampler;
 use crate::timers::{Entry, Side, Timers};
 use sparelane_cc::Needs;
 use sparelane_core::{Dur, Seq, Time};
@@ -76,8 +74,6 @@ pub(crate) struct Flow {
     segments: Seq,
     /// The earliest live entry of the sender in the timers.
     sender_entry: Time,
-    /// What is measured about it, if anything.
-    measure: Option<Box<FlowMeasure>>,
     /// What the network adds to the classes that both ends know: class 0 of the transport is this one on the wire.
     base_class: u8,
     /// Whether plain data packets are with the receiver as they arrive, and it answers with plain acknowledgments.
@@ -86,9 +82,9 @@ pub(crate) struct Flow {
     hears_more: bool,
     /// Whether it has to know whether its interface is idle, or has room.
     minds_interface: bool,
-    /// Whether it asks for a rate, or is logged.
+    /// Whether it asks for a rate, or is followed.
     sends_carefully: bool,
-    /// Whether its acknowledgments echo anything, or leave late.
+    /// Whether its acknowledgments echo anything, leave late, or are followed.
     adorns_acks: bool,
     /// Whether its data packets carry the time at which they were sent: delays are echoed or measured.
     stamps: bool,
@@ -114,8 +110,8 @@ pub(crate) struct Flow {
     uses_tail: bool,
     /// Whether its packets towards the receiver carry a rate header.
     asks_for_rate: bool,
-    /// Whether its packets are logged.
-    is_logged: bool,
+    /// Whether observers follow its packets.
+    is_followed: bool,
     /// What the next acknowledgments echo of a rate header; zero before there was one.
     echoed_rate: u32,
     /// What its acknowledgments say of the time at which their triggers arrived.
@@ -266,10 +262,10 @@ pub(crate) struct World<F> {
     cross_traffic: Vec<cross::Source>,
     schemes: Vec<Scheme>,
     drops: Vec<crate::fault::Drop>,
-    pub(crate) sampler: Option<Sampler>,
+    observers: Observers,
+    /// Queues that may be looked at between packets.
+    queues_in_view: BTreeSet<(NodeId, NodeId)>,
     traffic_classes: Vec<String>,
-    meter: Option<Box<Meter>>,
-    packet_log: Option<Box<PacketLog>>,
     seed: u64,
     stop: Time,
     pub(crate) now: Time,
@@ -281,15 +277,12 @@ pub(crate) struct World<F> {
 }
 
 /// Both directions of every cable, in the order of `link_of`.
-fn link_specs(config: &RunConfig, hosts: &Hosts) -> Vec<LinkSpec> {
+fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(NodeId, NodeId)>) -> Vec<LinkSpec> {
     let datagrams = config.cross_traffic.iter().map(|traffic| u64::from(traffic.packet_bytes));
     let largest_bytes = largest_packet_bytes(&config.schemes).max(datagrams.max().unwrap_or(0));
     let differing: BTreeMap<_, _> = config.queues_at.iter().map(|at| ((at.cable, at.from), at.queue)).collect();
-    let probed = config.sampling.iter().flat_map(|sampling| &sampling.probes).filter_map(|probe| match *probe {
-        Probe::Queue(from, to) => Some((from, to)),
-        Probe::Flow(_) | Probe::Link(..) => None,
-    });
-    let watched: BTreeSet<_> = probed.chain(config.drops.iter().map(|drop| (drop.from, drop.to))).collect();
+    let dropping = config.drops.iter().map(|drop| (drop.from, drop.to));
+    let watched: BTreeSet<_> = dropping.chain(in_view.iter().copied()).collect();
     let spec = |index: usize, cable: &Cable, from: NodeId| {
         let is_host = config.network.nodes[from.index()].kind == NodeKind::Host;
         let usual = if is_host { config.nic_queue } else { config.router_queue };
@@ -308,12 +301,13 @@ fn link_specs(config: &RunConfig, hosts: &Hosts) -> Vec<LinkSpec> {
 
 impl<F: Fabric> World<F> {
     /// The world before anything happens. `config` has passed `simulation::check`.
-    pub(crate) fn new(config: RunConfig) -> World<F> {
+    pub(crate) fn new(mut config: RunConfig) -> World<F> {
         let hosts = Hosts::new(config.host, &config.hosts_at);
-        let links = link_specs(&config, &hosts);
+        let mut observers = Observers::new(std::mem::take(&mut config.observers));
+        let queues_in_view = observers.take_queues();
+        let links = link_specs(&config, &hosts, &queues_in_view);
         let fabric = F::new(&links, config.seed, config.stop);
         let routes = Routes::of(&config.network, config.routing, config.seed);
-        let sampler = config.sampling.map(Sampler::new);
         let mut world = World {
             fabric,
             flows: Vec::new(),
@@ -336,10 +330,9 @@ impl<F: Fabric> World<F> {
             cross_traffic: Vec::new(),
             schemes: config.schemes,
             drops: config.drops,
-            sampler,
+            observers,
+            queues_in_view,
             traffic_classes: config.traffic_classes,
-            meter: config.measure.map(|spec| Box::new(Meter::new(spec))),
-            packet_log: config.packets.map(|spec| Box::new(PacketLog::new(spec))),
             seed: config.seed,
             stop: config.stop,
             now: Time::ZERO,
@@ -352,17 +345,22 @@ impl<F: Fabric> World<F> {
         world.fabric.arm(Alarm::Stop, Time::from_ps(world.stop.as_ps().saturating_add(1)));
         world.await_next_flow();
         world.start_cross_traffic(config.cross_traffic);
-        if let Some(meter) = &world.meter {
-            let entry = Entry { at: meter.spec.from, flow: u32::MAX, side: Side::Measure, slot: u32::MAX };
-            world.enter_timer(entry);
-        }
-        if world.sampler.is_some() {
-            world.fabric.arm(Alarm::Sample, Time::ZERO);
-        }
+        world.await_sample();
         world
     }
 
-    /// Handles `max_events` events at hosts, and at least one. Returns whether the run is over.
+    /// Handles all events until `until`, that instant's among them. Returns whether the run is over.
+    pub(crate) fn advance_to(&mut self, until: Time) -> Result<bool, PhysicsViolation> {
+        if until < self.now {
+            return Ok(false);
+        }
+        self.fabric.arm(Alarm::Pause, until);
+        let finished = self.advance(u64::MAX)?;
+        self.now = self.now.max(until.min(self.stop));
+        Ok(finished)
+    }
+
+    /// Handles `max_events` events at hosts, and at least one, or those until a pause. Returns whether the run is over.
     pub(crate) fn advance(&mut self, max_events: u64) -> Result<bool, PhysicsViolation> {
         for _ in 0..max_events.max(1) {
             let Some((now, event)) = self.fabric.next() else {
@@ -378,7 +376,12 @@ impl<F: Fabric> World<F> {
                     self.now = self.stop;
                     return Ok(true);
                 }
-                Event::Alarm(alarm) => self.handle_alarm(alarm)?,
+                Event::Alarm(alarm) => {
+                    self.handle_alarm(alarm)?;
+                    if alarm == Alarm::Pause {
+                        return Ok(false);
+                    }
+                }
             }
             while let Some(packet) = self.fabric.take_dropped() {
                 self.bury(packet);
@@ -405,7 +408,7 @@ impl<F: Fabric> World<F> {
             Alarm::Timer => self.fire_timers()?,
             Alarm::FlowStart => self.start_flows(),
             Alarm::Sample => self.sample(),
-            Alarm::Stop => {}
+            Alarm::Stop | Alarm::Pause => {}
         }
         Ok(())
     }
@@ -471,17 +474,14 @@ impl<F: Fabric> World<F> {
         self.inject(packet);
     }
 
-    /// Sends a packet of a flow that asks for a rate, or whose packets are logged.
+    /// Sends a packet of a flow that asks for a rate, or whose packets are followed: not both.
     #[inline(never)]
     fn send_carefully(&mut self, mut packet: Packet) {
         let flow = &self.flows[packet.flow() as usize];
-        let is_logged = flow.is_logged && packet.flags().kind() == Flags::DATA;
-        if flow.asks_for_rate {
-            self.ask_for_rate(&mut packet);
+        if flow.is_followed {
+            return self.send_followed(packet);
         }
-        if is_logged {
-            return self.send_logged(packet);
-        }
+        self.ask_for_rate(&mut packet);
         self.inject(packet);
     }
 
@@ -608,23 +608,9 @@ impl<F: Fabric> World<F> {
             Side::Processor => self.finish_work(host)?,
             Side::Interface => self.time_out_interface(host)?,
             Side::Departure => self.let_acks_leave(host),
-            Side::Datagrams => self.send_datagrams(entry.slot),
-            _ => self.begin_measuring(),
+            _ => self.send_datagrams(entry.slot),
         }
         Ok(())
-    }
-
-    /// What came until now does not count.
-    #[cold]
-    fn begin_measuring(&mut self) {
-        if let Some(meter) = &mut self.meter {
-            meter.has_begun = true;
-        }
-        for flow in self.flows.iter_mut().filter(|flow| flow.open) {
-            if let Some(measure) = &mut flow.measure {
-                measure.held_before_bytes = flow.receiver.held_bytes();
-            }
-        }
     }
 
     /// The application writes again.
@@ -645,6 +631,9 @@ impl<F: Fabric> World<F> {
         let Some(flow) = self.flows.get_mut(packet.flow() as usize) else { return self.bury_datagram(packet) };
         flow.in_network -= 1;
         flow.lost += u64::from(packet.flags().kind() == Flags::DATA);
+        if flow.is_followed {
+            self.tell_loss(&packet);
+        }
         if packet.flags().kind() == Flags::ACK {
             self.blocks.release(packet.blocks());
         }
@@ -673,15 +662,6 @@ impl<F: Fabric> World<F> {
         }
         self.free_slots.push(Reverse(slot));
         self.open_flows -= 1;
-    }
-
-    fn sample(&mut self) {
-        let Some(mut sampler) = self.sampler.take() else { return };
-        let next = sampler.sample(self);
-        self.sampler = Some(sampler);
-        if next <= self.stop {
-            self.fabric.arm(Alarm::Sample, next);
-        }
     }
 
     /// Whether nothing of the slab is lost: every entry belongs to a packet under way.

@@ -333,6 +333,13 @@ impl Sender {
         &*self.cc
     }
 
+    /// Hands the controller to `steer`, and then takes window and pace from it. What the sender may send after that is for
+    /// [`Sender::poll_transmit`] to say.
+    pub fn steer(&mut self, steer: &mut dyn FnMut(&mut dyn CongestionControl)) {
+        steer(&mut *self.cc);
+        self.refresh();
+    }
+
     /// The smoothed round-trip time, once there is a sample.
     pub fn srtt(&self) -> Option<Dur> {
         self.rtt.srtt()

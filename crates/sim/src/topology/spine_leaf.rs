@@ -153,7 +153,7 @@ mod tests {
                 "the rate of spines over the over-subscription is 40 b/s; allowed: 1000 to 100000000000000 b/s",
             ),
             (huge, "the network has 4200000 nodes; allowed: at most 4000000"),
-            (SpineLeaf { servers: 1, ..huge }, "the network has 90000300000 cables; allowed: at most 2097150"),
+            (SpineLeaf { servers: 1, ..huge }, "the network has 90000300000 cables; allowed: at most 2097149"),
         ] {
             assert_eq!(spec.build().unwrap_err().to_string(), expected);
         }

@@ -61,7 +61,7 @@ mod tests {
         for (hosts, expected) in [
             (0, "the number of hosts is 0; allowed: 2 or more"),
             (1, "the number of hosts is 1; allowed: 2 or more"),
-            (3_000_000, "the network has 3000000 cables; allowed: at most 2097150"),
+            (3_000_000, "the network has 3000000 cables; allowed: at most 2097149"),
             (u32::MAX, "the network has 4294967296 nodes; allowed: at most 4000000"),
         ] {
             assert_eq!(Star { hosts, ..FIVE }.build().unwrap_err().to_string(), expected);

@@ -1,6 +1,6 @@
 //! Acknowledgments that echo something besides marks, or leave their host late.
 
-use super::{Echo, Flow, World, nanoseconds};
+use super::{Echo, Flow, World, latest_instant, nanoseconds};
 use crate::fabric::Fabric;
 use crate::network::NodeId;
 use crate::packet::{Flags, Packet};
@@ -23,12 +23,12 @@ impl<F: Fabric> World<F> {
         }
         if flow.echo != Echo::Nothing {
             let echo_ns = flow.echo_ns_at(leaves);
-            let is_logged = flow.is_logged && flow.echo == Echo::ReceiveTime;
             packet.set_blocks(self.blocks.with_echo(packet.blocks(), echo_ns));
             packet.set(Flags::STAMPED);
-            if is_logged {
-                self.log_stamp(&packet, leaves, echo_ns);
-            }
+        }
+        if flow.is_followed {
+            let stamp = (flow.echo == Echo::ReceiveTime).then(|| latest_instant(leaves, flow.echo_ns_at(leaves)));
+            self.tell_acknowledgment(&packet, leaves, stamp);
         }
         if leaves == self.now && self.departures.next(host).is_none() {
             return self.inject(packet);

@@ -39,6 +39,9 @@ impl<F: Fabric> World<F> {
 
     #[inline(never)]
     fn deliver_syn_ack(&mut self, packet: Packet) {
+        if self.flows[packet.flow() as usize].is_followed {
+            self.tell_answer(&packet);
+        }
         let flow = &mut self.flows[packet.flow() as usize];
         let explicit_rate = packet.flags().has(Flags::RATE_HEADER).then(|| decode_rate(packet.trigger()));
         flow.sender.handle_syn_ack(self.now, explicit_rate);
@@ -53,22 +56,22 @@ impl<F: Fabric> World<F> {
         let is_plain = flow.receives_plainly && packet.is_like(flow.data);
         if is_plain && flow.receiver.take_next(packet.seq(), payload_bytes) {
             if flow.stamps {
-                self.measure(slot, packet.blocks());
+                self.note_delay(&packet);
             }
             return self.answer_plainly(slot, packet.seq());
         }
         self.deliver_any_data(packet, payload_bytes)
     }
 
-    /// A data packet arrived that was sent at `sent_ns`.
+    /// A data packet arrived that says when it was sent.
     #[inline(never)]
-    fn measure(&mut self, slot: u32, sent_ns: u32) {
-        let flow = &mut self.flows[slot as usize];
+    fn note_delay(&mut self, packet: &Packet) {
+        let flow = &mut self.flows[packet.flow() as usize];
         let now_ns = self.now.as_ps() / 1000;
-        let delay_ns = (now_ns as u32).wrapping_sub(sent_ns);
+        let delay_ns = (now_ns as u32).wrapping_sub(packet.blocks());
         flow.echo_ns = if flow.echo == Echo::ReceiveTime { now_ns as u32 } else { delay_ns };
-        if let (Some(measure), Some(meter)) = (&mut flow.measure, &mut self.meter) {
-            meter.take(measure, now_ns, delay_ns);
+        if self.observers.hear_receipts || flow.is_followed {
+            self.tell_receipt(packet, delay_ns);
         }
     }
 
@@ -76,7 +79,7 @@ impl<F: Fabric> World<F> {
     fn deliver_any_data(&mut self, packet: Packet, payload_bytes: u32) -> Result<(), PhysicsViolation> {
         let slot = packet.flow();
         if packet.flags().has(Flags::STAMPED) {
-            self.measure(slot, packet.blocks());
+            self.note_delay(&packet);
         }
         let flow = &mut self.flows[slot as usize];
         if packet.flags().has(Flags::RATE_HEADER) {
@@ -157,10 +160,11 @@ impl<F: Fabric> World<F> {
     fn deliver_ack(&mut self, packet: Packet) {
         let slot = packet.flow();
         let flow = &mut self.flows[slot as usize];
-        if !flow.hears_more
-            && packet.is_of(flow.ack)
-            && flow.sender.handle_plain_ack(self.now, packet.seq(), packet.trigger())
-        {
+        if flow.hears_more {
+            if flow.is_followed {
+                self.tell_answer(&packet);
+            }
+        } else if packet.is_of(flow.ack) && flow.sender.handle_plain_ack(self.now, packet.seq(), packet.trigger()) {
             return self.pump_here(slot);
         }
         self.deliver_any_ack(packet);
@@ -195,12 +199,18 @@ impl<F: Fabric> World<F> {
     }
 
     fn send_syn_ack(&mut self, syn: Packet) {
+        if self.flows[syn.flow() as usize].is_followed {
+            self.tell_answer(&syn);
+        }
         let flow = &mut self.flows[syn.flow() as usize];
         flow.in_network += 1;
         let mut packet = control_packet(syn.flow(), flow.reverse, Flags::SYN_ACK, flow);
         if syn.flags().has(Flags::RATE_HEADER) {
             packet.set(Flags::RATE_HEADER);
             packet.set_trigger(syn.trigger());
+        }
+        if flow.is_followed {
+            return self.send_followed(packet);
         }
         self.inject(packet);
     }

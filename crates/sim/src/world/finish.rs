@@ -10,6 +10,7 @@ use sparelane_core::Time;
 impl<F: Fabric> World<F> {
     /// Writes a flow's row.
     pub(super) fn record(&mut self, slot: u32) {
+        self.tell_close(slot);
         let flow = &self.flows[slot as usize];
         let row = flow.id as usize;
         let flows = &mut self.records.flows;
@@ -27,16 +28,6 @@ impl<F: Fabric> World<F> {
         let counts = flow.sender.counts();
         flows.retransmissions[row] = counts.retransmissions;
         flows.timeouts[row] = counts.timeouts;
-        if let (Some(measure), Some(meter)) = (&flow.measure, &self.meter) {
-            if meter.has_begun {
-                flows.measured_bytes[row] = flow.receiver.held_bytes() - measure.held_before_bytes;
-            }
-            if meter.spec.delays {
-                flows.delay_packets[row] = measure.packets;
-                flows.delay_sum_ns[row] = measure.sum_ns;
-                flows.delay_max_ns[row] = measure.max_ns;
-            }
-        }
         self.records.totals.finished_flows += u64::from(flow.finish != Time::NEVER);
     }
 
@@ -69,15 +60,7 @@ impl<F: Fabric> World<F> {
         self.records.totals.events = self.fabric.events();
         self.records.totals.packet_hops = packet_hops;
         self.records.totals.end_ps = self.now.as_ps();
-        if let Some(sampler) = self.sampler {
-            self.records.series = sampler.into_series();
-        }
-        if let Some(meter) = self.meter {
-            self.records.delays = meter.into_delays();
-        }
-        if let Some(log) = self.packet_log {
-            self.records.packets = log.into_table();
-        }
+        self.observers.finish(&mut self.records);
         Ok(self.records)
     }
 

@@ -137,10 +137,8 @@ impl Case {
             drops: Vec::new(),
             stop: Time::ZERO + Dur::from_secs(10),
             seed: 1,
-            sampling: None,
+            observers: Vec::new(),
             traffic_classes: Vec::new(),
-            measure: None,
-            packets: None,
         };
         let mut world = World::<LinkFabric<64>>::new(config);
         let diary = Arc::default();

@@ -15,7 +15,7 @@ impl<F: Fabric> World<F> {
     #[cold]
     #[inline(never)]
     pub(super) fn wait_for_interrupt(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
-        self.log_arrival(&packet);
+        self.tell_arrival(&packet);
         let host = self.destination(&packet);
         let Some(interrupts) = self.hosts.spec(host).interrupts else { return self.deliver_late(packet) };
         let next = self.interfaces.arrive(self.now, host, interrupts, packet);

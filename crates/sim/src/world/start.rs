@@ -7,6 +7,7 @@ use crate::flow::{FlowSpec, MAX_FLOW_SEGMENTS};
 use crate::host::Offload;
 use crate::link::PlannedDrop;
 use crate::network::NodeId;
+use crate::observe::Opened;
 use crate::packet::{Flags, Form};
 use crate::records::CLASSES;
 use crate::timers::{Entry, Side};
@@ -70,12 +71,11 @@ impl<F: Fabric> World<F> {
         let rng = Stream::new(self.seed, Domain::Controller, u64::from(id));
         let (uses_tail, base_class, transport) = (cc.uses_tail(), scheme.class, Arc::clone(&scheme.transport));
         let (asks_for_rate, needs) = (cc.desired_rate().is_some(), cc.needs());
-        let measure = self.meter.as_mut().map(|meter| Box::new(meter.open(spec.scheme, spec.traffic_class)));
-        // A rate header takes the place of the stamp.
-        let measures_delays = self.meter.as_ref().is_some_and(|meter| meter.spec.delays) && !asks_for_rate;
         let echo = Echo::of(needs);
-        let is_logged = self.packet_log.as_ref().is_some_and(|log| log.spec.flow == id) && !asks_for_rate;
-        let stamps = echo != Echo::Nothing || measures_delays || is_logged;
+        // A rate header takes the place of the stamp.
+        let is_followed = !asks_for_rate && self.observers.follow(id);
+        let measures_delays = !asks_for_rate && self.observers.hear_receipts;
+        let stamps = echo != Echo::Nothing || measures_delays || is_followed;
         let stamp = Flags::DATA.with_if(stamps, Flags::STAMPED);
         let mut sender = Sender::new(Arc::clone(&transport), cc, rng);
         let (from, to) = (*self.hosts.spec(spec.src), *self.hosts.spec(spec.dst));
@@ -115,11 +115,11 @@ impl<F: Fabric> World<F> {
         let slot = self.free_slots.pop().map_or(self.flows.len() as u32, |Reverse(slot)| slot);
         let route_lengths = [there.len() as u32, back.len() as u32];
         let [forward, reverse] = route_lengths.map(|links| self.positions.take(links as usize + 1));
-        let forward_end = if is_logged { AT_INTERFACE } else { self.route_end(spec.dst) };
+        let forward_end = if is_followed { AT_INTERFACE } else { self.route_end(spec.dst) };
         self.fabric.set_route(self.now, forward, &there, forward_end);
         self.fabric.set_route(self.now, reverse, &back, self.route_end(spec.src));
         self.plan_drops(id, slot);
-        let adorns_acks = asks_for_rate || echo != Echo::Nothing || !to.ack_cost.is_zero();
+        let adorns_acks = asks_for_rate || echo != Echo::Nothing || !to.ack_cost.is_zero() || is_followed;
         let offload = Offload::of(&from, &to, &transport, echo != Echo::Nothing);
         let flow = Flow {
             sender,
@@ -142,19 +142,18 @@ impl<F: Fabric> World<F> {
             data: Form::new(stamp.with_if(transport.ecn != Ecn::Off, Flags::ECN_CAPABLE), base_class),
             ack: Form::new(Flags::ACK, base_class),
             asks_for_rate,
-            is_logged,
-            sends_carefully: asks_for_rate || is_logged,
+            is_followed,
+            sends_carefully: asks_for_rate || is_followed,
             echoed_rate: 0,
             stamps,
             header_bytes: transport.header_bytes as u8,
             echo,
-            measure,
             echo_ns: 0,
             receives_plainly: !adorns_acks && offload.is_none(),
             adorns_acks,
             ack_cost: to.ack_cost,
             reads_backlog: needs.nic_backlog,
-            hears_more: asks_for_rate || echo != Echo::Nothing || needs.nic_backlog,
+            hears_more: asks_for_rate || echo != Echo::Nothing || needs.nic_backlog || is_followed,
             open: true,
             pulling: false,
             sent: [0; CLASSES],
@@ -167,8 +166,9 @@ impl<F: Fabric> World<F> {
             Some(old) => *old = flow,
             None => self.flows.push(flow),
         }
-        let measures = self.meter.as_ref().map(|meter| meter.spec);
-        self.records.flows.open(&spec, self.now, ideal.map_or(u64::MAX, Dur::as_ps), measures);
+        self.records.flows.open(&spec, self.now, ideal.map_or(u64::MAX, Dur::as_ps));
+        let (scheme, traffic_class) = (spec.scheme, spec.traffic_class);
+        self.observers.open(&Opened { flow: id, start: self.now, scheme, traffic_class });
         self.records.totals.flows += 1;
         self.open_flows += 1;
         self.records.totals.peak_open_flows = self.records.totals.peak_open_flows.max(self.open_flows);

@@ -89,7 +89,7 @@ fn scenario(seed: u64) -> RunConfig {
         flows: Box::new(flows(&network, &mut rng)),
         cross_traffic,
         drops: if rng.below(4) == 0 { vec![drop] } else { Vec::new() },
-        sampling: Some(Sampling { interval: Dur::from_ms(7), probes }),
+        observers: vec![Box::new(Series::new(SeriesSpec { interval: Dur::from_ms(7), probes }))],
         router_queue: plain(&mut rng, 3_100),
         nic_queue: plain(&mut rng, 100_000),
         switch: None,

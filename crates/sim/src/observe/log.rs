@@ -1,61 +1,57 @@
 //! A log of the data packets of one flow, for looking closely at a short time: when each was due, sent, on the wire, received,
 //! and what its acknowledgment says of that.
 //!
-//! A packet of a flow with a log carries the time at which it was sent, as where delays are measured, which tells
-//! transmissions of one segment apart. Its hooks stand where other packets do not pass: a logged flow's route ends at the interface
-//! of the receiving host, and its packets are sent by the way of those with a rate header.
+//! The time at which a packet was sent tells transmissions of one segment apart.
 
-use crate::config::PacketSpec;
-use crate::records::PacketTable;
+use super::{Flows, Interest, Kind, Observer, PacketEvent, Step};
+use crate::records::{PacketTable, Records};
 use sparelane_core::Time;
 use std::collections::BTreeMap;
 
-/// A data packet that is handed to the interface.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Handed {
-    pub(crate) segment: u32,
-    pub(crate) is_retransmission: bool,
-    /// When it was due, if something paced it.
-    pub(crate) due: Option<Time>,
-    pub(crate) at: Time,
-    /// When its last bit leaves the interface, where that is known.
-    pub(crate) departs: Option<Time>,
+/// The data packets of one flow to log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketLogSpec {
+    /// The flow, by its number in order of start.
+    pub flow: u32,
+    /// Packets sent before this time get no row.
+    pub from: Time,
+    /// The most rows.
+    pub count: u32,
 }
 
-/// The log of a run.
+/// The log of a run: [`Records::packets`].
 #[derive(Clone, Debug)]
-pub(crate) struct PacketLog {
-    pub(crate) spec: PacketSpec,
+pub struct PacketLog {
+    spec: PacketLogSpec,
     table: PacketTable,
     /// Rows of packets that arrived and are not acknowledged yet, by segment.
     arrived: BTreeMap<u32, usize>,
 }
 
 impl PacketLog {
-    pub(crate) fn new(spec: PacketSpec) -> PacketLog {
+    /// A log without rows.
+    pub fn new(spec: PacketLogSpec) -> PacketLog {
         PacketLog { spec, table: PacketTable::default(), arrived: BTreeMap::new() }
     }
 
-    /// Whether packets that are sent at `now` get a row.
-    pub(crate) fn is_recording(&self, now: Time) -> bool {
-        now >= self.spec.from && self.table.segment.len() < self.spec.count as usize
-    }
-
-    /// A packet is sent.
-    pub(crate) fn sent(&mut self, packet: Handed) {
-        let or_never = |at: Option<Time>| at.unwrap_or(Time::NEVER).as_ps();
+    /// A segment is sent.
+    fn sent(&mut self, now: Time, segment: u32, is_retransmission: bool, due: Option<Time>, departs: Option<Time>) {
         let table = &mut self.table;
-        table.segment.push(packet.segment);
-        table.is_retransmission.push(packet.is_retransmission);
-        table.due_ps.push(or_never(packet.due));
-        table.sent_ps.push(packet.at.as_ps());
-        table.departed_ps.push(or_never(packet.departs));
+        if now < self.spec.from || table.segment.len() >= self.spec.count as usize {
+            return;
+        }
+        let or_never = |at: Option<Time>| at.unwrap_or(Time::NEVER).as_ps();
+        table.segment.push(segment);
+        table.is_retransmission.push(is_retransmission);
+        table.due_ps.push(or_never(due));
+        table.sent_ps.push(now.as_ps());
+        table.departed_ps.push(or_never(departs));
         table.arrived_ps.push(Time::NEVER.as_ps());
         table.stamped_ps.push(Time::NEVER.as_ps());
     }
 
-    /// The packet that was sent at `sent`, to the nanosecond, is at the interface of the receiving host.
-    pub(crate) fn arrived(&mut self, now: Time, segment: u32, sent: Time) {
+    /// The segment that was sent at `sent`, to the nanosecond, is at the interface of the receiving host.
+    fn arrived(&mut self, now: Time, segment: u32, sent: Time) {
         let table = &mut self.table;
         let sent_ns = sent.as_ps() / 1000;
         let first = table.sent_ps.partition_point(|ps| ps / 1000 < sent_ns);
@@ -66,7 +62,7 @@ impl PacketLog {
     }
 
     /// An acknowledgment that `segment` caused says that this arrived at `stamp`.
-    pub(crate) fn stamped(&mut self, segment: u32, stamp: Time) {
+    fn stamped(&mut self, segment: u32, stamp: Time) {
         while let Some(entry) = self.arrived.first_entry()
             && *entry.key() <= segment
         {
@@ -76,10 +72,28 @@ impl PacketLog {
             }
         }
     }
+}
 
-    /// The rows, in order of sending.
-    pub(crate) fn into_table(self) -> PacketTable {
-        self.table
+impl Observer for PacketLog {
+    fn interest(&self) -> Interest {
+        Interest { packets: Flows::One(self.spec.flow), ..Interest::default() }
+    }
+
+    fn on_packet(&mut self, packet: &PacketEvent) {
+        match (packet.kind, packet.step) {
+            (Kind::Data { segment, is_retransmission }, Step::Sent { due, departs, .. }) => {
+                self.sent(packet.now, segment, is_retransmission, due, departs);
+            }
+            (Kind::Data { segment, .. }, Step::Arrived { sent }) => self.arrived(packet.now, segment, sent),
+            (Kind::Acknowledgment { trigger, .. }, Step::Sent { stamp: Some(stamp), .. }) => {
+                self.stamped(trigger, stamp)
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(self: Box<Self>, records: &mut Records) {
+        records.packets = self.table;
     }
 }
 
@@ -94,13 +108,11 @@ mod tests {
     }
 
     fn log(from: Time, count: u32) -> PacketLog {
-        PacketLog::new(PacketSpec { flow: 0, from, count })
+        PacketLog::new(PacketLogSpec { flow: 0, from, count })
     }
 
     fn send(log: &mut PacketLog, segment: u32, at: Time, is_retransmission: bool) {
-        if log.is_recording(at) {
-            log.sent(Handed { segment, is_retransmission, due: None, at, departs: None });
-        }
+        log.sent(at, segment, is_retransmission, None, None);
     }
 
     #[test]
@@ -112,7 +124,7 @@ mod tests {
         log.arrived(us(5), 0, us(1));
         log.arrived(us(6), 2, us(2));
         log.arrived(us(12), 1, us(9));
-        let table = log.into_table();
+        let table = log.table;
         assert_eq!(table.segment, [0, 1, 2, 1]);
         assert_eq!(table.is_retransmission, [false, false, false, true]);
         let ps = |at: u64| us(at).as_ps();
@@ -130,7 +142,7 @@ mod tests {
         log.stamped(3, us(13));
         // What nobody waits for any more changes nothing.
         log.stamped(2, us(99));
-        assert_eq!(log.into_table().stamped_ps, [NEVER, us(11).as_ps(), NEVER, us(13).as_ps()]);
+        assert_eq!(log.table.stamped_ps, [NEVER, us(11).as_ps(), NEVER, us(13).as_ps()]);
     }
 
     #[test]
@@ -141,7 +153,7 @@ mod tests {
         }
         log.arrived(us(30), 7, us(7));
         log.arrived(us(31), 8, us(8));
-        let table = log.into_table();
+        let table = log.table;
         assert_eq!((table.segment, table.arrived_ps), (vec![5, 6, 7], vec![NEVER, NEVER, us(30).as_ps()]));
     }
 }

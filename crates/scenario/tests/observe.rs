@@ -1,0 +1,238 @@
+//! Looking into a run: observers of one's own, steps, and a controller that is steered from outside.
+
+use sparelane_cc::{Ack, Congestion, CongestionControl, Controller, Cx, Limits, Registry};
+use sparelane_core::{Dur, Time};
+use sparelane_scenario::{Scenario, Source};
+use sparelane_sim::observe::{
+    FlowView, Flows, Interest, Kind, Observer, Opened, PacketEvent, QueuesInView, Step, View,
+};
+use sparelane_sim::{NodeId, RunConfig, Simulation};
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+const TEXT: &str = r#"
+duration = "2s"
+seed = 5
+[topology]
+kind = "dumbbell"
+pairs = 3
+bottleneck_rate = "20Mbps"
+bottleneck_delay = "5ms"
+[queue]
+kind = "priority"
+limit = "20packets"
+[scheme.tcp]
+controller = "newreno"
+[scheme.rc3]
+controller = "rc3"
+[[workload]]
+kind = "poisson"
+scheme = "rc3"
+load = 0.003
+sizes = { kind = "fixed", size = "60packets" }
+[[workload]]
+kind = "bulk"
+scheme = "tcp"
+flows = 2
+size = "900packets"
+"#;
+
+fn parse(registry: &Arc<Registry>, text: &str) -> Scenario {
+    let source = Source { file: "x.toml".to_owned(), folder: ".".into() };
+    Scenario::parse_with(registry, text, &source, &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn config() -> RunConfig {
+    parse(&Registry::built_in(), TEXT).build().expect("a run")
+}
+
+fn node(config: &RunConfig, name: &str) -> NodeId {
+    let place = config.network.nodes.iter().position(|node| node.name == name);
+    NodeId(place.expect("a node") as u32)
+}
+
+#[test]
+fn a_run_in_steps_has_the_same_records() {
+    let whole = Simulation::new(config()).expect("a run").run().expect("no law is broken");
+    let mut steps = Simulation::new(config()).expect("a run");
+    let mut until = Time::ZERO;
+    loop {
+        let progress = steps.advance_to(until).expect("no law is broken");
+        assert_eq!(steps.view().now(), until.min(Time::ZERO + Dur::from_secs(2)));
+        if progress.finished {
+            break;
+        }
+        // Twice to the same instant does nothing.
+        assert!(!steps.advance_to(until).expect("no law is broken").finished);
+        until += Dur::from_us(1_733);
+    }
+    let mut stepped = steps.finish().expect("no law is broken");
+    assert!(stepped.totals.flows > 50, "{:?}", stepped.totals);
+    stepped.totals.events = whole.totals.events;
+    assert_eq!(stepped, whole);
+}
+
+#[test]
+fn a_view_shows_flows_and_the_queues_that_were_named() {
+    let mut config = config();
+    let (west, east) = (node(&config, "west"), node(&config, "east"));
+    config.observers.push(Box::new(QueuesInView { queues: vec![(west, east)] }));
+    let mut run = Simulation::new(config).expect("a run");
+    run.advance_to(Time::ZERO + Dur::from_ms(500)).expect("no law is broken");
+    let mut view = run.view();
+    let (mut open, mut named) = (0, false);
+    view.for_each_open_flow(&mut |flow| {
+        open += 1;
+        named |= flow.id == 0;
+        assert!(flow.start <= Time::ZERO + Dur::from_ms(500));
+    });
+    assert!(open >= 2 && named, "{open} flows");
+    let flow = view.flow(0).expect("a bulk flow");
+    assert!(flow.sender.in_flight_bytes() > 0 && flow.receiver.held_bytes() > 0);
+    assert!(view.backlog_bytes(west, east).is_some_and(|bytes| bytes > 0), "the bottleneck has a queue");
+    assert_eq!(view.backlog_bytes(east, west), None, "nobody named that queue");
+    assert!(view.sent_bytes(west, east).is_some_and(|bytes| bytes > 500_000));
+    assert_eq!(view.sent_bytes(east, NodeId(u32::MAX)), None);
+}
+
+/// What became of the packets of every flow: sent, received, dropped.
+#[derive(Debug, Default)]
+struct Tally {
+    opened: u64,
+    closed: u64,
+    steps: BTreeMap<(u32, bool), [u64; 3]>,
+    least_delay: Option<Dur>,
+    samples: Vec<Time>,
+}
+
+#[derive(Clone, Default)]
+struct Counter(Arc<Mutex<Tally>>);
+
+impl Observer for Counter {
+    fn interest(&self) -> Interest {
+        Interest { packets: Flows::All, first_sample: Some(Time::from_ns(7)), ..Interest::default() }
+    }
+
+    fn on_open(&mut self, _flow: &Opened) {
+        self.0.lock().expect("one thread").opened += 1;
+    }
+
+    fn on_close(&mut self, _flow: &FlowView<'_>) {
+        self.0.lock().expect("one thread").closed += 1;
+    }
+
+    fn on_packet(&mut self, packet: &PacketEvent) {
+        let mut tally = self.0.lock().expect("one thread");
+        let is_data = matches!(packet.kind, Kind::Data { .. });
+        let counts = tally.steps.entry((packet.flow, is_data)).or_default();
+        match packet.step {
+            Step::Sent { .. } => counts[0] += 1,
+            Step::Received { .. } => counts[1] += 1,
+            Step::Dropped => counts[2] += 1,
+            Step::Arrived { .. } => {}
+        }
+        if let (true, Step::Received { delay }) = (is_data, packet.step) {
+            tally.least_delay = Some(tally.least_delay.map_or(delay, |least| least.min(delay)));
+        }
+    }
+
+    fn on_sample(&mut self, view: &mut View<'_>) -> Time {
+        self.0.lock().expect("one thread").samples.push(view.now());
+        view.now() + Dur::from_ms(700)
+    }
+}
+
+#[test]
+fn an_observer_hears_every_packet_and_changes_nothing() {
+    let without = Simulation::new(config()).expect("a run").run().expect("no law is broken");
+    let counter = Counter::default();
+    let mut config = config();
+    config.observers.push(Box::new(counter.clone()));
+    let mut with = Simulation::new(config).expect("a run").run().expect("no law is broken");
+    with.totals.events = without.totals.events;
+    assert_eq!(with, without);
+    let tally = counter.0.lock().expect("one thread");
+    assert_eq!((tally.opened, tally.closed), (without.totals.flows, without.totals.flows));
+    assert_eq!(tally.samples, [7, 700_000_007, 1_400_000_007].map(Time::from_ns));
+    let mut dropped = 0;
+    for (row, &id) in without.flows.id.iter().enumerate() {
+        let [sent, received, lost] = tally.steps.get(&(id, true)).copied().unwrap_or_default();
+        let in_table: u64 = without.flows.sent_packets.iter().map(|class| class[row]).sum();
+        assert_eq!((sent, lost), (in_table, without.flows.lost_packets[row]), "flow {id}");
+        assert!(sent >= received + lost, "flow {id}: {sent} sent, {received} received, {lost} dropped");
+        dropped += lost;
+    }
+    // A receiver acknowledges every segment here, and a handshake has two packets, or more where one is lost.
+    let sums = |is_data| {
+        let counts = tally.steps.iter().filter(|((_, data), _)| *data == is_data).map(|(_, counts)| *counts);
+        counts.fold([0; 3], |sums, counts| [0, 1, 2].map(|step| sums[step] + counts[step]))
+    };
+    let ([_, received, _], [answers, answered, unanswered]) = (sums(true), sums(false));
+    assert!(answers >= received + tally.opened && answers <= received + 3 * tally.opened, "{answers} of {received}");
+    assert!(answers >= answered + unanswered && answered > received * 9 / 10, "{answered} of {answers}");
+    assert!(dropped > 10, "{dropped} dropped");
+    // Propagation alone takes 5 ms.
+    assert!(tally.least_delay.is_some_and(|least| least > Dur::from_ms(5)), "{:?}", tally.least_delay);
+}
+
+/// A controller without a law: somebody outside sets its window.
+#[derive(Debug)]
+struct Steered {
+    cwnd_bytes: u64,
+}
+
+impl CongestionControl for Steered {
+    fn on_ack(&mut self, _ack: &Ack, _cx: &mut Cx<'_>) {}
+
+    fn on_congestion(&mut self, _event: Congestion, _cx: &mut Cx<'_>) {}
+
+    fn limits(&self) -> Limits {
+        Limits { cwnd_bytes: self.cwnd_bytes, pacing: None }
+    }
+}
+
+const STEERED: Controller = Controller {
+    name: "steered",
+    summary: "a window that is set from outside",
+    source: "this test",
+    params: &[],
+    make: &|_, plan| Ok(Box::new(Steered { cwnd_bytes: 2 * plan.mss_bytes })),
+};
+
+#[test]
+fn the_controller_of_a_flow_is_steered_between_steps() {
+    let registry = Arc::new(Registry::clone(&Registry::built_in()).with(STEERED).expect("a new name"));
+    let text = r#"
+        duration = "9s"
+        seed = 1
+        [topology]
+        kind = "dumbbell"
+        [scheme.s]
+        controller = "steered"
+        [[workload]]
+        kind = "bulk"
+        scheme = "s"
+        flows = 1
+        size = "unlimited"
+    "#;
+    let config = parse(&registry, text).build().expect("a run");
+    let mut run = Simulation::new(config).expect("a run");
+    let second = |s| Time::ZERO + Dur::from_secs(s);
+    let held = |run: &mut Simulation| run.view().flow(0).map_or(0, |flow| flow.receiver.held_bytes());
+    run.advance_to(second(1)).expect("no law is broken");
+    let before = held(&mut run);
+    run.advance_to(second(2)).expect("no law is broken");
+    let slow = held(&mut run) - before;
+    let is_open = run.steer(0, &mut |controller| {
+        let controller: &mut dyn Any = controller;
+        controller.downcast_mut::<Steered>().expect("the controller of this test").cwnd_bytes *= 5;
+    });
+    assert!(is_open && !run.steer(1, &mut |_| ()), "flow 0 is open, and there is no flow 1");
+    run.advance_to(second(3)).expect("no law is broken");
+    let before = held(&mut run);
+    run.advance_to(second(4)).expect("no law is broken");
+    let fast = held(&mut run) - before;
+    let ratio = fast as f64 / slow as f64;
+    assert!((4.8..5.2).contains(&ratio), "{slow} bytes in a second, then {fast}");
+}

@@ -1,0 +1,90 @@
+//! Time series: what probes see at every sample.
+
+use super::{Interest, Observer, View};
+use crate::network::NodeId;
+use crate::records::{Records, SeriesTable};
+use sparelane_core::{Dur, Time};
+
+/// What a time series follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// One flow, by its number in order of start: window, in flight, smoothed round-trip time.
+    Flow(u32),
+    /// The output queue of the cable from one node towards another.
+    Queue(NodeId, NodeId),
+    /// What the cable carries from one node towards another.
+    Link(NodeId, NodeId),
+}
+
+/// Time series to record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeriesSpec {
+    /// The time between samples; the first is at the start of the run.
+    pub interval: Dur,
+    /// What to follow.
+    pub probes: Vec<Probe>,
+}
+
+/// The probes and what they saw: [`Records::series`].
+#[derive(Clone, Debug)]
+pub struct Series {
+    spec: SeriesSpec,
+    table: SeriesTable,
+    /// Bytes that came to the far end of each probe's cable until the sample before.
+    sent_before: Vec<u64>,
+}
+
+impl Series {
+    /// Time series that have no sample yet.
+    pub fn new(spec: SeriesSpec) -> Series {
+        Series { sent_before: vec![0; spec.probes.len()], spec, table: SeriesTable::default() }
+    }
+}
+
+impl Observer for Series {
+    fn interest(&self) -> Interest {
+        let queues = self.spec.probes.iter().filter_map(|probe| match *probe {
+            Probe::Queue(from, to) => Some((from, to)),
+            Probe::Flow(_) | Probe::Link(..) => None,
+        });
+        Interest { first_sample: Some(Time::ZERO), queues: queues.collect(), ..Interest::default() }
+    }
+
+    fn on_sample(&mut self, view: &mut View<'_>) -> Time {
+        let (now, table) = (view.now(), &mut self.table);
+        for ((probe, sent_before), index) in self.spec.probes.iter().zip(&mut self.sent_before).zip(0..) {
+            let mut put = |quantity: &'static str, value: f64| {
+                table.time_ps.push(now.as_ps());
+                table.probe.push(index);
+                table.quantity.push(quantity);
+                table.value.push(value);
+            };
+            match *probe {
+                Probe::Flow(id) => {
+                    if let Some(flow) = view.flow(id) {
+                        flow.trace(&mut put);
+                    }
+                }
+                Probe::Queue(from, to) => {
+                    if let Some(backlog_bytes) = view.backlog_bytes(from, to) {
+                        put("backlog_bytes", backlog_bytes as f64);
+                    }
+                    if let Some(rate) = view.explicit_rate(from, to) {
+                        put("rcp_rate_bps", rate.as_bps() as f64);
+                    }
+                }
+                Probe::Link(from, to) => {
+                    if let Some(sent) = view.sent_bytes(from, to) {
+                        put("sent_bytes", (sent - *sent_before) as f64);
+                        *sent_before = sent;
+                    }
+                }
+            }
+        }
+        now + self.spec.interval
+    }
+
+    fn finish(self: Box<Self>, records: &mut Records) {
+        records.series = self.table;
+    }
+}

@@ -1,0 +1,96 @@
+//! What there is to see at an instant of a run.
+
+use crate::link::LinkCounts;
+use crate::network::NodeId;
+use sparelane_cc::CongestionControl;
+use sparelane_core::{Rate, Time};
+use sparelane_transport::{Receiver, Sender};
+use std::fmt;
+
+/// An open flow, both ends.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowView<'a> {
+    /// Its number, in order of start.
+    pub id: u32,
+    /// When its source sent its SYN.
+    pub start: Time,
+    /// When its receiver held the last byte; `Time::NEVER` where it does not yet.
+    pub finish: Time,
+    /// The sending end.
+    pub sender: &'a Sender,
+    /// The receiving end.
+    pub receiver: &'a Receiver,
+}
+
+impl FlowView<'_> {
+    /// Tells `put` what the flow's controller traces, and what its two ends know: bytes in flight and held, and the smoothed
+    /// round-trip time once there is one.
+    pub fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        let controller: &dyn CongestionControl = self.sender.controller();
+        controller.trace(put);
+        put("in_flight_bytes", self.sender.in_flight_bytes() as f64);
+        put("held_bytes", self.receiver.held_bytes() as f64);
+        if let Some(srtt) = self.sender.srtt() {
+            put("srtt_s", srtt.as_secs_f64());
+        }
+    }
+}
+
+/// What a world shows of itself.
+pub(crate) trait Inside {
+    fn now(&self) -> Time;
+    fn open_flow(&self, id: u32) -> Option<FlowView<'_>>;
+    fn for_each_open_flow(&self, see: &mut dyn FnMut(FlowView<'_>));
+    fn link(&self, from: NodeId, to: NodeId) -> Option<u32>;
+    fn is_in_view(&self, from: NodeId, to: NodeId) -> bool;
+    fn backlog_bytes(&mut self, link: u32) -> u64;
+    fn explicit_rate(&self, link: u32) -> Option<Rate>;
+    fn counts(&mut self, link: u32) -> LinkCounts;
+}
+
+/// A run at one instant: all that was to happen until then has happened.
+pub struct View<'a>(pub(crate) &'a mut dyn Inside);
+
+impl fmt::Debug for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("View").field("now", &self.now()).finish_non_exhaustive()
+    }
+}
+
+impl View<'_> {
+    /// The instant.
+    pub fn now(&self) -> Time {
+        self.0.now()
+    }
+
+    /// The flow of this number, while it is open.
+    pub fn flow(&self, id: u32) -> Option<FlowView<'_>> {
+        self.0.open_flow(id)
+    }
+
+    /// Shows every open flow, in no particular order.
+    pub fn for_each_open_flow(&self, see: &mut dyn FnMut(FlowView<'_>)) {
+        self.0.for_each_open_flow(see);
+    }
+
+    /// Bytes that wait in the output queue from one node towards the next, where a cable joins them and an observer named the
+    /// queue before the run ([`Interest::queues`](super::Interest)): others may be worked out ahead of time.
+    pub fn backlog_bytes(&mut self, from: NodeId, to: NodeId) -> Option<u64> {
+        if !self.0.is_in_view(from, to) {
+            return None;
+        }
+        let link = self.0.link(from, to)?;
+        Some(self.0.backlog_bytes(link))
+    }
+
+    /// The rate that the output queue from one node towards the next allows each flow, if it computes one.
+    pub fn explicit_rate(&self, from: NodeId, to: NodeId) -> Option<Rate> {
+        self.0.explicit_rate(self.0.link(from, to)?)
+    }
+
+    /// Bytes that have come to the far end of the cable from one node to another since the run began, if there is one.
+    pub fn sent_bytes(&mut self, from: NodeId, to: NodeId) -> Option<u64> {
+        let link = self.0.link(from, to)?;
+        Some(self.0.counts(link).delivered_bytes)
+    }
+}

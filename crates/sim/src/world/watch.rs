@@ -1,0 +1,163 @@
+//! Observers of a run: where the world tells them, and what it shows.
+
+use super::{Flow, World, latest_instant};
+use crate::fabric::{Alarm, Fabric};
+use crate::link::LinkCounts;
+use crate::network::NodeId;
+use crate::observe::{FlowView, Inside, Kind, Observers, PacketEvent, Step, View};
+use crate::packet::{DATAGRAMS, Flags, Packet};
+use sparelane_cc::CongestionControl;
+use sparelane_core::{Dur, Rate, Time};
+
+impl<F: Fabric> World<F> {
+    /// Tells the observers that `packet` of a flow has come this far at `now`.
+    fn tell(&mut self, now: Time, packet: &Packet, step: Step) {
+        let kind = match packet.flags().kind() {
+            Flags::DATA => {
+                let is_retransmission = packet.flags().has(Flags::RETRANSMISSION);
+                Kind::Data { segment: packet.seq(), is_retransmission }
+            }
+            Flags::ACK => Kind::Acknowledgment { cumulative: packet.seq(), trigger: packet.trigger() },
+            _ => Kind::Handshake,
+        };
+        self.observers.tell(&PacketEvent {
+            now,
+            flow: self.flows[packet.flow() as usize].id,
+            kind,
+            wire_bytes: packet.wire_bytes() as u32,
+            class: packet.class(),
+            is_marked: packet.flags().has(Flags::MARKED),
+            step,
+        });
+    }
+
+    /// Sends a packet of a flow whose packets are followed.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn send_followed(&mut self, packet: Packet) {
+        let flow = &self.flows[packet.flow() as usize];
+        let is_data = packet.flags().kind() == Flags::DATA;
+        let due = if is_data { flow.sender.last_due() } else { None };
+        let uplink = self.fabric.first_link(packet.route());
+        let before = self.fabric.free_at(uplink);
+        self.inject(packet);
+        // A packet that was dropped takes no time.
+        let departs = self.fabric.free_at(uplink).filter(|&at| Some(at) != before);
+        self.tell(self.now, &packet, Step::Sent { due, departs, stamp: None });
+    }
+
+    /// A packet is at the interface of its host.
+    pub(super) fn tell_arrival(&mut self, packet: &Packet) {
+        let is_data = packet.flags().kind() == Flags::DATA && packet.flow() < DATAGRAMS;
+        if is_data && self.flows[packet.flow() as usize].is_followed {
+            let sent = latest_instant(self.now, packet.blocks());
+            self.tell(self.now, packet, Step::Arrived { sent });
+        }
+    }
+
+    /// The receiver has a data packet that was under way for so long.
+    #[inline(never)]
+    pub(super) fn tell_receipt(&mut self, packet: &Packet, delay_ns: u32) {
+        let delay = Dur::from_ns(u64::from(delay_ns));
+        self.tell(self.now, packet, Step::Received { delay });
+    }
+
+    /// An acknowledgment of a followed flow leaves at `leaves`, and says of its trigger that it arrived at `stamp`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn tell_acknowledgment(&mut self, ack: &Packet, leaves: Time, stamp: Option<Time>) {
+        self.tell(leaves, ack, Step::Sent { due: None, departs: None, stamp });
+    }
+
+    /// A packet of a followed flow was dropped or lost.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn tell_loss(&mut self, packet: &Packet) {
+        self.tell(self.now, packet, Step::Dropped);
+    }
+
+    /// An acknowledgment, or a packet of the handshake, of a followed flow is with its transport.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn tell_answer(&mut self, packet: &Packet) {
+        self.tell(self.now, packet, Step::Received { delay: Dur::ZERO });
+    }
+
+    /// The row of the flow in `slot` is about to be written.
+    pub(super) fn tell_close(&mut self, slot: u32) {
+        self.observers.close(&self.flows[slot as usize].view());
+    }
+
+    /// The samples that are due.
+    pub(super) fn sample(&mut self) {
+        let mut observers = std::mem::take(&mut self.observers);
+        observers.sample(&mut View(self));
+        self.observers = observers;
+        self.await_sample();
+    }
+
+    pub(super) fn await_sample(&mut self) {
+        let next = self.observers.next_sample();
+        if next <= self.stop {
+            self.fabric.arm(Alarm::Sample, next);
+        }
+    }
+
+    /// Lets `steer` at the controller of the open flow of this number, and then its sender send what it may. Returns whether
+    /// there is such a flow.
+    pub(crate) fn steer(&mut self, id: u32, steer: &mut dyn FnMut(&mut dyn CongestionControl)) -> bool {
+        let Some(slot) = self.flows.iter().position(|flow| flow.open && flow.id == id) else { return false };
+        self.flows[slot].sender.steer(steer);
+        self.pump(slot as u32);
+        true
+    }
+}
+
+impl Flow {
+    fn view(&self) -> FlowView<'_> {
+        let Flow { id, start, finish, .. } = *self;
+        FlowView { id, start, finish, sender: &self.sender, receiver: &self.receiver }
+    }
+}
+
+impl<F: Fabric> Inside for World<F> {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn open_flow(&self, id: u32) -> Option<FlowView<'_>> {
+        self.flows.iter().find(|flow| flow.open && flow.id == id).map(Flow::view)
+    }
+
+    fn for_each_open_flow(&self, see: &mut dyn FnMut(FlowView<'_>)) {
+        self.flows.iter().filter(|flow| flow.open).for_each(|flow| see(flow.view()));
+    }
+
+    fn link(&self, from: NodeId, to: NodeId) -> Option<u32> {
+        self.link_between(from, to)
+    }
+
+    fn is_in_view(&self, from: NodeId, to: NodeId) -> bool {
+        self.queues_in_view.contains(&(from, to))
+    }
+
+    fn backlog_bytes(&mut self, link: u32) -> u64 {
+        self.fabric.backlog_bytes(self.now, link)
+    }
+
+    fn explicit_rate(&self, link: u32) -> Option<Rate> {
+        self.fabric.explicit_rate(self.now, link)
+    }
+
+    fn counts(&mut self, link: u32) -> LinkCounts {
+        self.fabric.counts(self.now, link)
+    }
+}
+
+/// What the observers of a run make of its configuration.
+impl Observers {
+    /// The queues that they look at.
+    pub(super) fn take_queues(&mut self) -> std::collections::BTreeSet<(NodeId, NodeId)> {
+        std::mem::take(&mut self.queues)
+    }
+}
