@@ -311,7 +311,7 @@ mod tests {
     const MSS: u64 = 1000;
 
     /// The window after one acknowledgment of ten segments.
-    fn grown<L: WindowLaw>(law: L, initial_ssthresh: u64, slow_start_limit: u64, growth_limit: u64) -> u64 {
+    fn grown<L: WindowLaw + 'static>(law: L, initial_ssthresh: u64, slow_start_limit: u64, growth_limit: u64) -> u64 {
         let config = WindowConfig {
             initial_window: 100,
             initial_ssthresh,
@@ -322,7 +322,7 @@ mod tests {
         grown_by(law, config, &Ack::in_sequence(10 * MSS))
     }
 
-    fn grown_by<L: WindowLaw>(law: L, config: WindowConfig, ack: &Ack) -> u64 {
+    fn grown_by<L: WindowLaw + 'static>(law: L, config: WindowConfig, ack: &Ack) -> u64 {
         let mut controller = Windowed::new(law, config, MSS);
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };

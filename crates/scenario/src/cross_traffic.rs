@@ -1,9 +1,9 @@
 //! `[[cross_traffic]]`: datagrams that hosts send whatever becomes of them.
 
-use crate::error::ScenarioError;
-use crate::field::{Field, Section};
-use crate::keys::{Fallback, Key, Kind, MAX_DURATION, MAX_FLOW_BYTES, Variant};
-use crate::nodes;
+use sparelane_catalogue::schema::ScenarioError;
+use sparelane_catalogue::schema::nodes;
+use sparelane_catalogue::schema::{Fallback, Form, Key, Kind, MAX_DURATION, MAX_FLOW_BYTES};
+use sparelane_catalogue::schema::{Field, Section};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_sim::{AggregateSpec, CLASSES, ConstantSpec, CrossTraffic, Network, NodeId, Pattern, TokenBucket};
 
@@ -43,9 +43,19 @@ pub static CROSS_TRAFFIC: &[Key] = &[
     ),
 ];
 
+/// What sends a pattern of cross traffic.
+pub struct Sender {
+    packet_bytes: u64,
+    /// The slowest interface of the hosts that send, and whose it is.
+    slowest: Option<(String, Rate)>,
+}
+
+/// A pattern of cross traffic as a scenario names it.
+pub type PatternForm = Form<fn(&Section<'_>, &Sender) -> Result<Pattern, ScenarioError>>;
+
 /// The kinds of cross traffic.
-pub static PATTERNS: &[Variant] = &[
-    Variant {
+pub static PATTERNS: &[PatternForm] = &[
+    Form {
         name: "constant",
         summary: "packets at regular intervals; each source begins at random within the first one",
         source: "sparelane",
@@ -63,8 +73,12 @@ pub static PATTERNS: &[Variant] = &[
                 "how far each interval may be from the mean, as a share of it",
             ),
         ],
+        read: |section, _| {
+            let burst = section.need("burst")?.whole()? as u32;
+            Ok(Pattern::Constant(ConstantSpec { burst, jitter: section.need("jitter")?.share()? }))
+        },
     },
-    Variant {
+    Form {
         name: "aggregate",
         summary: "transfers that arrive at random (Poisson), with sizes of a bounded Pareto law, each at a peak rate of its own",
         source: "Willinger, Taqqu, Sherman and Wilson, SIGCOMM 1995",
@@ -79,6 +93,7 @@ pub static PATTERNS: &[Variant] = &[
                 "the exponent of the tail of sizes; the smaller, the more of the traffic is in large transfers",
             ),
         ],
+        read: |section, source| Ok(Pattern::Aggregate(aggregate(section, source)?)),
     },
 ];
 
@@ -90,7 +105,7 @@ pub static BUCKET: &[Key] = &[
 
 /// Reads one `[[cross_traffic]]`, of a run of `duration`.
 pub fn read(field: &Field<'_>, network: &Network, duration: Dur) -> Result<Vec<CrossTraffic>, ScenarioError> {
-    let (kind, section) = field.clone().variant(CROSS_TRAFFIC, PATTERNS)?;
+    let (form, section) = field.clone().form(CROSS_TRAFFIC, &PATTERNS.iter().collect::<Vec<_>>())?;
     let pairs = pairs(&section, network)?;
     let rate_field = section.need("rate")?;
     let rate = rate_field.rate()?;
@@ -101,13 +116,7 @@ pub fn read(field: &Field<'_>, network: &Network, duration: Dur) -> Result<Vec<C
     {
         return Err(rate_field.error(format!("the interface of host \"{name}\" has {most}; allowed: that or less")));
     }
-    let pattern = match kind {
-        "constant" => Pattern::Constant(ConstantSpec {
-            burst: section.need("burst")?.whole()? as u32,
-            jitter: section.need("jitter")?.share()?,
-        }),
-        _ => Pattern::Aggregate(aggregate(&section, packet_bytes, slowest)?),
-    };
+    let pattern = (form.read)(&section, &Sender { packet_bytes, slowest })?;
     let bucket = section.maybe("bucket", |field| bucket(field, rate, packet_bytes))?;
     let (start, stop) = period(&section, duration)?;
     let class = section.need("class")?.whole()? as u8;
@@ -155,11 +164,8 @@ fn slowest_interface(pairs: &[(NodeId, NodeId)], network: &Network) -> Option<(S
     rates.min_by_key(|&(_, rate)| rate)
 }
 
-fn aggregate(
-    section: &Section<'_>,
-    packet_bytes: u64,
-    slowest: Option<(String, Rate)>,
-) -> Result<AggregateSpec, ScenarioError> {
+fn aggregate(section: &Section<'_>, sender: &Sender) -> Result<AggregateSpec, ScenarioError> {
+    let packet_bytes = sender.packet_bytes;
     let (peak, smallest, largest) = (section.need("peak")?, section.need("smallest")?, section.need("largest")?);
     let spec = AggregateSpec {
         peak: peak.rate()?,
@@ -167,8 +173,8 @@ fn aggregate(
         max_bytes: largest.size()?,
         shape: section.need("shape")?.positive()?,
     };
-    if let Some((name, most)) = slowest
-        && spec.peak > most
+    if let Some((name, most)) = &sender.slowest
+        && spec.peak > *most
     {
         return Err(peak.error(format!("the interface of host \"{name}\" has {most}; allowed: that or less")));
     }

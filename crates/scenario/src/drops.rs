@@ -1,9 +1,9 @@
 //! `[[drop]]`: packets to drop on purpose.
 
-use crate::error::ScenarioError;
-use crate::field::Field;
-use crate::keys::{Fallback, Key, Kind};
-use crate::nodes;
+use sparelane_catalogue::schema::Field;
+use sparelane_catalogue::schema::ScenarioError;
+use sparelane_catalogue::schema::nodes;
+use sparelane_catalogue::schema::{Fallback, Key, Kind};
 use sparelane_sim::{Drop, Network};
 
 /// A segment number, or a flow's.

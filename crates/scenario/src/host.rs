@@ -1,10 +1,10 @@
 //! `[host]`: what hosts take their time for, and what their clocks and timers miss; `[[host_at]]`: those that differ.
 
-use crate::error::ScenarioError;
-use crate::field::{Field, Section};
-use crate::keys::{Fallback, Key, Kind};
-use crate::nodes;
 use crate::transport::{TICK, granularity};
+use sparelane_catalogue::schema::ScenarioError;
+use sparelane_catalogue::schema::nodes;
+use sparelane_catalogue::schema::{Fallback, Key, Kind};
+use sparelane_catalogue::schema::{Field, Section};
 use sparelane_core::Dur;
 use sparelane_sim::{HostAt, HostSpec, Interrupts, Network, Stalls, TimestampAt};
 use std::collections::BTreeSet;

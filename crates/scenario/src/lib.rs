@@ -5,24 +5,16 @@
 //! a [`Scenario`], which builds the configuration of a run; the run's records become [`Results`] with named columns.
 //!
 //! Every key is declared in a table beside the code that reads it. These tables decide which keys are allowed,
-//! hold the defaults, and are what [`catalogue`](catalogue::catalogue) lists.
+//! hold the defaults, and are what [`catalogue`] lists.
 
-pub mod active_queues;
-mod catalogue;
 pub mod columns;
 mod cross_traffic;
 pub mod digest;
-pub mod document;
 mod drops;
-pub mod error;
-mod field;
-pub mod files;
 mod host;
-mod keys;
 mod links;
+mod listing;
 mod measure;
-mod nodes;
-mod overrides;
 mod packets;
 mod preset;
 mod queue_at;
@@ -33,21 +25,15 @@ pub mod results;
 mod sampling;
 pub mod scenario;
 mod schemes;
-mod sizes;
 mod switch;
-mod topology;
 mod transport;
-pub mod units;
-mod volume;
-mod workload;
 
-pub use catalogue::{Entry, Parameter, catalogue};
 pub use columns::{Column, Data, Table};
 pub use digest::digest;
-pub use error::ScenarioError;
-pub use files::Source;
+pub use listing::{Entry, Parameter, catalogue};
 pub use results::{
     Results, cross_traffic_columns, delay_columns, drop_columns, flow_columns, link_columns, packet_columns,
     series_columns,
 };
 pub use scenario::Scenario;
+pub use sparelane_catalogue::schema::{ScenarioError, Source, units};

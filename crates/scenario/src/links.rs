@@ -1,11 +1,11 @@
 //! `[[link]]`: settings of chosen cables, over what the topology gives them.
 
-use crate::error::ScenarioError;
-use crate::field::{Field, Section};
-use crate::keys::{Fallback, Key, Kind};
-use crate::nodes;
 use crate::queues::read_limit;
 use crate::schemes::Schemes;
+use sparelane_catalogue::schema::ScenarioError;
+use sparelane_catalogue::schema::nodes;
+use sparelane_catalogue::schema::{Fallback, Key, Kind};
+use sparelane_catalogue::schema::{Field, Section};
 use sparelane_sim::{Loss, Network, NodeId, NodeKind};
 
 const SENDING_END: Kind =

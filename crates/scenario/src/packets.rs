@@ -1,10 +1,10 @@
 //! `[packets]`: a log of the data packets of one flow.
 
-use crate::error::ScenarioError;
-use crate::field::Field;
-use crate::keys::{Fallback, Key, Kind};
 use crate::rcp;
 use crate::schemes::Schemes;
+use sparelane_catalogue::schema::Field;
+use sparelane_catalogue::schema::ScenarioError;
+use sparelane_catalogue::schema::{Fallback, Key, Kind};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::observe::PacketLogSpec;
 

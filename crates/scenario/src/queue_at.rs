@@ -1,12 +1,12 @@
 //! `[[queue_at]]`: routers, or single output queues of routers, whose queues differ from `[queue]`.
 
-use crate::active_queues::ACTIVE_QUEUE;
-use crate::error::{ScenarioError, did_you_mean};
-use crate::field::{Field, Section};
-use crate::keys::{Fallback, Key, Kind};
-use crate::nodes;
 use crate::queues::{QUEUE_KEYS, Queues, check_mark, most_bytes, read_differing};
 use crate::schemes::Schemes;
+use sparelane_catalogue::queue;
+use sparelane_catalogue::schema::nodes;
+use sparelane_catalogue::schema::{Fallback, Key, Kind};
+use sparelane_catalogue::schema::{Field, Section};
+use sparelane_catalogue::schema::{ScenarioError, did_you_mean};
 use sparelane_core::{Domain, Stream};
 use sparelane_sim::{Limit, Network, NodeId, NodeKind, QueueAt, QueueSpec};
 use std::collections::BTreeSet;
@@ -55,19 +55,20 @@ enum Place {
 pub fn read(
     field: &Field<'_>,
     number: u64,
-    queues: &Queues,
+    (queues, table): (&Queues, &Section<'_>),
     network: &Network,
     schemes: &Schemes,
     bdp: u64,
 ) -> Result<Differing, ScenarioError> {
-    let section = field.clone().section(&[QUEUE_AT, QUEUE_KEYS, ACTIVE_QUEUE])?;
+    let section = field.clone().section(&[QUEUE_AT, QUEUE_KEYS, &queue::all_keys()])?;
     let place = place(&section, network)?;
-    let keys = || QUEUE_KEYS.iter().chain(ACTIVE_QUEUE);
+    let laws = queue::all_keys();
+    let keys = || QUEUE_KEYS.iter().chain(&laws);
     if keys().all(|key| section.given(key.name).is_none()) {
         let allowed = keys().map(|key| key.name).collect::<Vec<_>>().join(", ");
         return Err(field.error(format!("changes nothing; allowed: {allowed}")));
     }
-    let queue = read_differing(&section, &queues.router, schemes, bdp)?;
+    let queue = read_differing(&section, &queues.router, Some(table), schemes, bdp)?;
     let limits = section.given("limit").is_some();
     let differing = Differing { place, number, queue, limits };
     differing.check_marks(field, network, schemes)?;
@@ -137,7 +138,7 @@ impl Differing {
 
     fn queue_of(&self, cables_limit: Option<Limit>) -> QueueSpec {
         let limit = if self.limits { self.queue.limit } else { cables_limit.unwrap_or(self.queue.limit) };
-        QueueSpec { limit, ..self.queue }
+        QueueSpec { limit, ..self.queue.clone() }
     }
 
     /// Whichever queues are drawn, none may be too short ever to mark.

@@ -1,32 +1,16 @@
 //! `[queue]` and `[nic]`: the output queues of routers and of hosts.
 
-use crate::active_queues::{self, ACTIVE_QUEUE};
-use crate::error::ScenarioError;
-use crate::field::{Field, Section};
-use crate::keys::{Fallback, Key, Kind};
 use crate::rcp;
 use crate::schemes::Schemes;
-use crate::units::Amount;
+use sparelane_catalogue::queue;
+use sparelane_catalogue::schema::ScenarioError;
+use sparelane_catalogue::schema::{Fallback, Key, Kind};
+use sparelane_catalogue::schema::{Field, Section};
 use sparelane_sim::{Discipline, FullInterface, Limit, Network, Node, NodeKind, QueueSpec, RoomNeeded};
-
-/// The ways in which a queue orders packets: name, summary, source.
-pub static DISCIPLINES: &[(&str, &str, &str)] = &[
-    ("fifo", "first in, first out; what does not fit is dropped", "sparelane"),
-    (
-        "priority",
-        "strict priority over one shared buffer; the newest packets of the lowest class make room for higher classes",
-        "NSDI 2014 section 5; the authors' code",
-    ),
-    ("red", "random early detection: the longer the average queue, the more is dropped or marked", "ToN 1(4), 1993"),
-    ("codel", "controlled delay: drops or marks at the head once the delay stays above a target", "RFC 8289"),
-    ("fq-codel", "flows take turns, new ones first, and each is under codel", "RFC 8290"),
-    ("pie", "drops or marks arrivals with a probability that follows the delay and its trend", "RFC 8033"),
-    ("cells", "first in, first out, in a memory of cells, of which each packet occupies whole ones", "sparelane"),
-];
 
 const KIND: Key = Key::new(
     "kind",
-    Kind::Choice(&["fifo", "priority", "red", "codel", "fq-codel", "pie", "cells"]),
+    Kind::Choice(&queue::KINDS),
     Fallback::Nothing("priority where a scheme sends at low priority, else fifo"),
     "the order of service",
 );
@@ -107,7 +91,7 @@ pub static NIC_QUEUE: &[Key] = &[
 ];
 
 /// The two defaults of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Queues {
     /// Output queues of routers.
     pub router: QueueSpec,
@@ -119,9 +103,9 @@ pub struct Queues {
 
 impl Queues {
     /// Reads `[queue]` and `[nic]`.
-    pub fn read(queue: Field<'_>, nic: Field<'_>, schemes: &Schemes, bdp: u64) -> Result<Queues, ScenarioError> {
-        let nic = nic.section(&[NIC_QUEUE, ACTIVE_QUEUE])?;
-        let router = read_queue(&queue.section(&[ROUTER_QUEUE, ACTIVE_QUEUE])?, schemes, bdp)?;
+    pub fn read(router: Field<'_>, nic: Field<'_>, schemes: &Schemes, bdp: u64) -> Result<Queues, ScenarioError> {
+        let nic = nic.section(&[NIC_QUEUE, &queue::all_keys()])?;
+        let router = read_queue(&router.section(&[ROUTER_QUEUE, &queue::all_keys()])?, schemes, bdp)?;
         let nic_full = match nic.need("full")?.choice()? {
             "wait" => FullInterface::Wait,
             "cut" => FullInterface::Cut,
@@ -154,7 +138,7 @@ impl Queues {
             }
             let held = most_bytes(limit, schemes);
             let spec = |node: &Node| if node.kind == NodeKind::Host { &self.nic } else { &self.router };
-            if ![a, b].into_iter().all(|node| check_mark(&QueueSpec { limit, ..*spec(node) }, schemes)) {
+            if ![a, b].into_iter().all(|node| check_mark(&QueueSpec { limit, ..spec(node).clone() }, schemes)) {
                 return Err(
                     blame(index).error(format!("{queue} holds {held}B, less than mark_at, and would never mark"))
                 );
@@ -175,24 +159,29 @@ fn read_queue(section: &Section<'_>, schemes: &Schemes, bdp: u64) -> Result<Queu
         room: RoomNeeded::Packet,
         rcp: section.maybe("rcp", rcp::read)?,
     };
-    read_differing(section, &usual, schemes, bdp)
+    read_differing(section, &usual, None, schemes, bdp)
 }
 
-/// What a table says of a queue; where it is silent, `usual` holds.
+/// What a table says of a queue; where it is silent, `usual` holds, and for the settings of a law `table`, which `usual` was
+/// read from, if their kinds are the same.
 pub fn read_differing(
     section: &Section<'_>,
     usual: &QueueSpec,
+    table: Option<&Section<'_>>,
     schemes: &Schemes,
     bdp: u64,
 ) -> Result<QueueSpec, ScenarioError> {
-    let kind = section.maybe("kind", Field::choice)?.unwrap_or(active_queues::kind_of(&usual.discipline));
-    active_queues::check_keys(section, kind)?;
-    let discipline = active_queues::read(section, kind, &usual.discipline, bdp)?;
+    let usual_kind = queue::kind_of(&usual.discipline);
+    let kind = section.maybe("kind", Field::choice)?.unwrap_or(usual_kind);
+    let discipline = match table.filter(|_| kind == usual_kind) {
+        Some(table) => queue::read(&section.or(table), kind, bdp)?,
+        None => queue::read(section, kind, bdp)?,
+    };
     let limit = section.maybe("limit", |field| read_limit(field, schemes, bdp))?.unwrap_or(usual.limit);
-    if let (Discipline::Cells(cells), Limit::Bytes(bytes)) = (discipline, limit) {
-        let packet = cells.occupied_bytes(schemes.largest_packet_bytes());
-        if bytes < packet {
-            let message = format!("{bytes}B, smaller than the cells of one packet; allowed: {packet}B or more");
+    if let (Some(law), Limit::Bytes(bytes)) = (discipline.active(), limit) {
+        let least = law.least_limit_bytes(schemes.largest_packet_bytes());
+        if bytes < least {
+            let message = format!("{bytes}B, smaller than what one packet takes; allowed: {least}B or more");
             return Err(section.given("limit").unwrap_or_else(|| section.whole_table().clone()).error(message));
         }
     }
@@ -224,18 +213,9 @@ pub fn read_differing(
     })
 }
 
-/// As much as `field` says.
-pub fn read_amount(field: &Field<'_>, bdp: u64) -> Result<Limit, ScenarioError> {
-    Ok(match field.amount()? {
-        Amount::Bytes(bytes) => Limit::Bytes(bytes),
-        Amount::Packets(packets) => Limit::Packets(packets),
-        Amount::Bdp(products) => Limit::Bytes(products.of(bdp)),
-    })
-}
-
 /// The threshold of marking that `field` asks for, in a queue of this limit.
 fn read_mark(field: &Field<'_>, limit: Limit, schemes: &Schemes, bdp: u64) -> Result<Limit, ScenarioError> {
-    let mark = read_amount(field, bdp)?;
+    let mark = field.limit(bdp)?;
     if matches!(mark, Limit::Bytes(0) | Limit::Packets(0)) {
         return Err(field.error("marks where nothing is queued; allowed: 1B or more, or 1packets or more"));
     }
@@ -251,7 +231,7 @@ fn read_mark(field: &Field<'_>, limit: Limit, schemes: &Schemes, bdp: u64) -> Re
 
 /// The limit that `field` asks for, which must hold a packet.
 pub fn read_limit(field: &Field<'_>, schemes: &Schemes, bdp: u64) -> Result<Limit, ScenarioError> {
-    let limit = read_amount(field, bdp)?;
+    let limit = field.limit(bdp)?;
     match too_small(limit, schemes) {
         Some(message) => Err(field.error(message)),
         None => Ok(limit),

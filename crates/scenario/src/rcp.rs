@@ -1,10 +1,10 @@
 //! `[queue.rcp]` and `[nic.rcp]`: output queues that compute rates for RCP.
 
-use crate::error::ScenarioError;
-use crate::field::Field;
-use crate::keys::{Fallback, Key, Kind};
 use crate::queues::Queues;
 use crate::schemes::Schemes;
+use sparelane_catalogue::schema::Field;
+use sparelane_catalogue::schema::ScenarioError;
+use sparelane_catalogue::schema::{Fallback, Key, Kind};
 use sparelane_core::{Dur, Rate};
 use sparelane_sim::{Network, NodeKind, QueueSpec, RcpSpec, Scheme};
 
@@ -85,7 +85,7 @@ fn check_floor(field: &Field<'_>, spec: &QueueSpec, slowest: Option<Rate>) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Document;
+    use sparelane_catalogue::schema::document::Document;
 
     #[test]
     fn the_documented_defaults_are_the_simulators_own() {

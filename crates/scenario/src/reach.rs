@@ -1,7 +1,7 @@
 //! How far hosts are from each other: whether they can talk at all, and the scenario's bandwidth-delay product.
 
 use sparelane_core::Dur;
-use sparelane_sim::topology::RouterPaths;
+use sparelane_sim::RouterPaths;
 use sparelane_sim::{Network, NodeId, NodeKind};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,8 +87,8 @@ pub fn access_routers(network: &Network) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sparelane_catalogue::topology::{Dumbbell, Internet2};
     use sparelane_core::Rate;
-    use sparelane_sim::topology::{Dumbbell, Internet2};
 
     #[test]
     fn the_product_is_the_slowest_rate_times_the_mean_base_rtt_between_routers() {

@@ -1,9 +1,9 @@
 //! `[sample]`: time series of flows, queues and cables.
 
-use crate::error::ScenarioError;
-use crate::field::Field;
-use crate::keys::{Fallback, Key, Kind};
-use crate::nodes;
+use sparelane_catalogue::schema::Field;
+use sparelane_catalogue::schema::ScenarioError;
+use sparelane_catalogue::schema::nodes;
+use sparelane_catalogue::schema::{Fallback, Key, Kind};
 use sparelane_core::Dur;
 use sparelane_sim::observe::{Probe, SeriesSpec};
 use sparelane_sim::{Network, NodeId};

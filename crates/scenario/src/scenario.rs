@@ -1,23 +1,25 @@
 //! A scenario: a file, parsed once into types, from which runs are built.
 
-use crate::document::{Document, Item, Node, Origin, Table, write_toml};
-use crate::error::ScenarioError;
-use crate::field::{Field, Section};
-use crate::files::Source;
-use crate::keys::{Fallback, Key, Kind};
 use crate::queue_at::Differing;
-use crate::queues::Queues;
+use crate::queues::{Queues, ROUTER_QUEUE};
 use crate::reach::{Distances, access_routers, bdp_bytes};
 use crate::schemes::Schemes;
-use crate::workload::{Context, Workload};
 use crate::{
-    cross_traffic, drops, files, host, links, measure, overrides, packets, queue_at, rcp, sampling, switch, topology,
+    cross_traffic, drops, host, links, measure, packets, queue_at, rcp, sampling, switch,
     transport::{self, Transport},
 };
+use sparelane_catalogue::schema::ScenarioError;
+use sparelane_catalogue::schema::Source;
+use sparelane_catalogue::schema::document::{Document, Item, Node, Origin, Table, write_toml};
+use sparelane_catalogue::schema::{Fallback, Key, Kind};
+use sparelane_catalogue::schema::{Field, Section};
+use sparelane_catalogue::schema::{overrides, read_text};
+use sparelane_catalogue::workload::Merge;
+use sparelane_catalogue::workload::{self, Context, Workload};
+use sparelane_catalogue::{queue, topology};
 use sparelane_cc::Registry;
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_sim::observe::{Delays, DelaysSpec, Observer, PacketLog, PacketLogSpec, Series, SeriesSpec};
-use sparelane_sim::workload::Merge;
 use sparelane_sim::{
     CrossTraffic, Drop, HostAt, HostSpec, Network, NodeId, NodeKind, Routing, RunConfig, Simulation, SwitchSpec,
 };
@@ -102,7 +104,7 @@ pub struct Scenario {
     host: HostSpec,
     hosts_at: Vec<HostAt>,
     schemes: Schemes,
-    workloads: Vec<Workload>,
+    workloads: Vec<Arc<dyn Workload>>,
     cross_traffic: Vec<CrossTraffic>,
     drops: Vec<Drop>,
     sampling: Option<SeriesSpec>,
@@ -145,7 +147,7 @@ impl Scenario {
     /// The file cannot be read, or as [`Scenario::parse`].
     pub fn load(path: &Path, overrides: &[String]) -> Result<Scenario, ScenarioError> {
         let source = Source::at(path);
-        let text = files::read_text(path).map_err(|message| ScenarioError::in_file(&source.file, None, message))?;
+        let text = read_text(path).map_err(|message| ScenarioError::in_file(&source.file, None, message))?;
         Scenario::parse(&text, &source, overrides)
     }
 
@@ -160,8 +162,8 @@ impl Scenario {
         Ok(RunConfig {
             network: self.network.clone(),
             routing: self.routing,
-            router_queue: self.queues.router,
-            nic_queue: self.queues.nic,
+            router_queue: self.queues.router.clone(),
+            nic_queue: self.queues.nic.clone(),
             nic_full: self.queues.nic_full,
             switch: self.switch,
             queues_at: self.differing.iter().flat_map(|queue| queue.queues(&self.network, self.seed)).collect(),
@@ -238,7 +240,7 @@ fn read(document: &Document, source: &Source, registry: &Arc<Registry>) -> Resul
     let link = section.need("link")?;
     let overrides = link.tables()?;
 
-    let mut network = topology::read(topology.clone(), source, seed)?;
+    let mut network = topology::read(topology.clone(), &topology::Context { source, seed })?;
     links::apply_wires(&overrides, &mut network)?;
     let distances = distances(&network, &topology)?;
     let bdp_bytes = bdp_bytes(&network, &distances);
@@ -251,9 +253,11 @@ fn read(document: &Document, source: &Source, registry: &Arc<Registry>) -> Resul
 
     let switch = section.maybe("switch", |field| switch::read(field, &queues, &schemes))?;
     let queue_at = section.need("queue_at")?;
+    let table = section.need("queue")?;
+    let table = table.section(&[ROUTER_QUEUE, &queue::all_keys()])?;
     let differing = (0..).zip(queue_at.tables()?);
     let differing = differing
-        .map(|(number, field)| queue_at::read(&field, number, &queues, &network, &schemes, bdp_bytes))
+        .map(|(number, field)| queue_at::read(&field, number, (&queues, &table), &network, &schemes, bdp_bytes))
         .collect::<Result<_, _>>()?;
     let tables = [&section.need("queue")?, &section.need("nic")?, &section.need("scheme")?];
     rcp::check(&queues, &schemes, &network, tables)?;
@@ -263,7 +267,7 @@ fn read(document: &Document, source: &Source, registry: &Arc<Registry>) -> Resul
         "first-cable" => Routing::FirstCable,
         _ => Routing::SinglePath,
     };
-    let context = Context { source, network: &network, routing, schemes: &schemes, bdp_bytes, duration, seed };
+    let context = Context { source, network: &network, routing, schemes: &schemes.all, bdp_bytes, duration, seed };
     let mut traffic_classes = Vec::new();
     let workloads = read_workloads(&section, context, &mut traffic_classes)?;
     let cross_traffic = cross_traffic::read_all(&section.need("cross_traffic")?, &network, duration)?;
@@ -336,11 +340,11 @@ fn read_workloads(
     section: &Section<'_>,
     context: Context<'_>,
     classes: &mut Vec<String>,
-) -> Result<Vec<Workload>, ScenarioError> {
+) -> Result<Vec<Arc<dyn Workload>>, ScenarioError> {
     let field = section.need("workload")?;
     let tables = field.tables()?;
     if tables.is_empty() {
         return Err(field.error("no workload; allowed: at least one"));
     }
-    (0..).zip(&tables).map(|(number, field)| Workload::read(field, number, context, classes)).collect()
+    (0..).zip(&tables).map(|(number, field)| workload::read(field, number, context, classes)).collect()
 }

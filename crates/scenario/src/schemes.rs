@@ -1,12 +1,12 @@
 //! `[scheme.NAME]`: a controller with its parameters and its transport, under a name of the user's choice.
 
-use crate::document::Item;
-use crate::error::ScenarioError;
-use crate::field::{Field, Section};
-use crate::keys::{Fallback, Key, Kind};
 use crate::preset::Preset;
 use crate::transport::{self, Transport};
-use crate::units;
+use sparelane_catalogue::schema::ScenarioError;
+use sparelane_catalogue::schema::document::Item;
+use sparelane_catalogue::schema::units;
+use sparelane_catalogue::schema::{Fallback, Key, Kind};
+use sparelane_catalogue::schema::{Field, Section};
 use sparelane_cc::{Blueprint, Controller, DefaultValue, Param, Registry, UNBOUNDED, Value, Values};
 use sparelane_core::Rate;
 use sparelane_sim::{CLASSES, Scheme};
@@ -67,11 +67,6 @@ impl Schemes {
     /// The names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.all.iter().map(|scheme| scheme.name.as_str())
-    }
-
-    /// The scheme called `name`, by its index.
-    pub fn find(&self, name: &str) -> Option<u16> {
-        self.names().position(|other| other == name).map(|index| index as u16)
     }
 
     /// The first scheme that sends at low priority.

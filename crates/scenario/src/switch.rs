@@ -1,10 +1,10 @@
 //! `[switch]`: memory that the output queues of each router share.
 
-use crate::error::ScenarioError;
-use crate::field::Field;
-use crate::keys::{Fallback, Key, Kind};
 use crate::queues::{Queues, most_bytes};
 use crate::schemes::Schemes;
+use sparelane_catalogue::schema::Field;
+use sparelane_catalogue::schema::ScenarioError;
+use sparelane_catalogue::schema::{Fallback, Key, Kind};
 use sparelane_sim::SwitchSpec;
 
 /// The keys of `[switch]`.

@@ -1,10 +1,10 @@
 //! `[transport]`: TCP's settings, for all schemes, and `transport = { .. }` for one.
 
-use crate::document::Item;
-use crate::error::ScenarioError;
-use crate::field::Field;
-use crate::keys::{Fallback, Key, Kind};
 use crate::preset::Preset;
+use sparelane_catalogue::schema::Field;
+use sparelane_catalogue::schema::ScenarioError;
+use sparelane_catalogue::schema::document::Item;
+use sparelane_catalogue::schema::{Fallback, Key, Kind};
 use sparelane_core::Dur;
 use sparelane_sim::MAX_PACKET_BYTES;
 use sparelane_transport::{DelayedAck, Ecn, FlightSize, HEADER_BYTES, MAX_HEADER_BYTES, TransportConfig};
@@ -308,7 +308,7 @@ fn buffer(field: &Field<'_>) -> Result<Option<u64>, ScenarioError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Document;
+    use sparelane_catalogue::schema::document::Document;
 
     fn parse(text: &str) -> Result<TransportConfig, String> {
         let document = Document::parse(text, "t.toml").map_err(|error| error.to_string())?;

@@ -522,7 +522,7 @@ fn mistakes_in_active_queues() {
         ("\ncell = \"0B\"", "x.toml:6: queue.cell = \"0B\": out of range; allowed: a size from 1B to 1048576B"),
         (
             "\ncell = \"208B\"\nlimit = \"1.6kB\"",
-            "x.toml:7: queue.limit = \"1.6kB\": 1600B, smaller than the cells of one packet; allowed: 1664B or more",
+            "x.toml:7: queue.limit = \"1.6kB\": 1600B, smaller than what one packet takes; allowed: 1664B or more",
         ),
     ];
     for (rest, expected) in cells {

@@ -3,9 +3,9 @@
 //! The numbers below were counted apart from this code: how many router pairs the static shortest paths lead over each
 //! link.
 
+use sparelane_catalogue::topology::pairs_per_cable;
 use sparelane_scenario::Scenario;
 use sparelane_sim::Network;
-use sparelane_sim::topology::pairs_per_cable;
 use std::path::Path;
 
 struct Expected {

@@ -192,7 +192,7 @@ fn of_several_tables_the_last_decides_with_the_rest_from_queue() {
     let core = run.network.cables.iter().position(|cable| cable.rates[0] == Rate::from_mbps(10)).expect("the core");
     let last = |router: &str| {
         let from = run.network.find(router).expect("a router");
-        run.queues_at.iter().rev().find(|at| (at.cable, at.from) == (core, from)).expect("it differs").queue
+        run.queues_at.iter().rev().find(|at| (at.cable, at.from) == (core, from)).expect("it differs").queue.clone()
     };
     assert_eq!((last("west").discipline, last("west").bars_low_priority), (Discipline::Fifo, false));
     assert_eq!((last("west").limit, last("east").limit), (Limit::Bytes(50_000), Limit::Packets(7)));

@@ -47,9 +47,9 @@ fn a_canonical_scenario_builds_the_same_run() {
         let (mut first, mut second) = (scenario.build().expect("a run"), again.build().expect("a run"));
         assert_eq!(first.network, second.network);
         assert_eq!(first.schemes, second.schemes);
-        assert_eq!((first.router_queue, first.nic_queue), (second.router_queue, second.nic_queue));
+        assert_eq!((&first.router_queue, &first.nic_queue), (&second.router_queue, &second.nic_queue));
         assert_eq!(first.queues_at, second.queues_at);
-        assert_eq!((first.host, first.hosts_at), (second.host, second.hosts_at));
+        assert_eq!((first.host, &first.hosts_at), (second.host, &second.hosts_at));
         let interests = |run: &RunConfig| run.observers.iter().map(|who| who.interest()).collect::<Vec<_>>();
         assert_eq!(interests(&first), interests(&second));
         assert_eq!(first.drops, second.drops);

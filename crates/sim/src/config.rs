@@ -7,6 +7,7 @@ use crate::host::{HostAt, HostSpec};
 use crate::memory::SwitchSpec;
 use crate::network::{Limit, Network, NodeId};
 use crate::observe::Observer;
+use crate::qdisc::ActiveSpec;
 use sparelane_cc::Values;
 use sparelane_cc::{Blueprint, Built, Controller, Registry};
 use sparelane_core::{Dur, Rate, Time};
@@ -14,106 +15,8 @@ use sparelane_transport::TransportConfig;
 use std::fmt;
 use std::sync::Arc;
 
-/// RED: see `qdisc/red.rs`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RedSpec {
-    /// The average from which on packets are dropped early.
-    pub min: Limit,
-    /// The average at which the probability is `max_probability`; in the unit of `min`.
-    pub max: Limit,
-    /// The probability just below `max`.
-    pub max_probability: f64,
-    /// Weight of a new arrival in the average.
-    pub weight: f64,
-    /// Whether the probability rises from `max_probability` to 1 between `max` and twice as much, or jumps there.
-    pub gentle: bool,
-    /// Marks ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-}
-
-/// CoDel: see `qdisc/codel.rs`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CoDelSpec {
-    /// The delay that may stand.
-    pub target: Dur,
-    /// For how long it may be above.
-    pub interval: Dur,
-    /// Marks ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-}
-
-impl Default for CoDelSpec {
-    fn default() -> CoDelSpec {
-        CoDelSpec { target: Dur::from_ms(5), interval: Dur::from_ms(100), ecn: false }
-    }
-}
-
-/// FQ-CoDel: see `qdisc/fq_codel.rs`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FqCoDelSpec {
-    /// The law of each queue.
-    pub codel: CoDelSpec,
-    /// How many queues there are.
-    pub flows: u32,
-    /// What a queue may send in a round, bytes; none for the largest packet of the run.
-    pub quantum: Option<u64>,
-}
-
-impl Default for FqCoDelSpec {
-    fn default() -> FqCoDelSpec {
-        FqCoDelSpec { codel: CoDelSpec { ecn: true, ..CoDelSpec::default() }, flows: 1024, quantum: None }
-    }
-}
-
-/// PIE: see `qdisc/pie.rs`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PieSpec {
-    /// The delay to aim for.
-    pub target: Dur,
-    /// The time between updates of the probability.
-    pub update_interval: Dur,
-    /// Weight of the delay's distance from the target, 1/s.
-    pub alpha: f64,
-    /// Weight of its trend, 1/s.
-    pub beta: f64,
-    /// How long a burst passes undisturbed.
-    pub max_burst: Dur,
-    /// Marks ECN-capable packets instead of dropping them, while the probability is below `mark_ecn_threshold`.
-    pub ecn: bool,
-    /// The probability from which on ECN-capable packets are dropped, too.
-    pub mark_ecn_threshold: f64,
-}
-
-impl Default for PieSpec {
-    fn default() -> PieSpec {
-        PieSpec {
-            target: Dur::from_ms(15),
-            update_interval: Dur::from_ms(15),
-            alpha: 0.125,
-            beta: 1.25,
-            max_burst: Dur::from_ms(150),
-            ecn: false,
-            mark_ecn_threshold: 0.1,
-        }
-    }
-}
-
-/// A memory of cells: see `qdisc/cells.rs`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CellsSpec {
-    /// The size of a cell, at least 1.
-    pub cell_bytes: u64,
-}
-
-impl CellsSpec {
-    /// What a packet of so many bytes occupies, bytes.
-    pub fn occupied_bytes(self, packet_bytes: u64) -> u64 {
-        packet_bytes.div_ceil(self.cell_bytes) * self.cell_bytes
-    }
-}
-
 /// How an output queue orders packets, and which it drops.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Discipline {
     /// First in, first out; a packet that does not fit is dropped.
     Fifo,
@@ -121,16 +24,33 @@ pub enum Discipline {
     /// fit, the newest packets of the lowest class make room, if that class is lower than the packet's
     /// (see [`QueueSpec::push_out`]).
     Priority,
-    /// Random Early Detection.
-    Red(RedSpec),
-    /// Controlled Delay.
-    CoDel(CoDelSpec),
-    /// Deficit round robin of flows, each under CoDel.
-    FqCoDel(FqCoDelSpec),
-    /// Proportional Integral controller Enhanced.
-    Pie(PieSpec),
-    /// First in, first out, in a memory of cells.
-    Cells(CellsSpec),
+    /// A law of active queue management.
+    Active(Arc<dyn ActiveSpec>),
+}
+
+impl Discipline {
+    /// A law of active queue management with these settings.
+    pub fn of(spec: impl ActiveSpec) -> Discipline {
+        Discipline::Active(Arc::new(spec))
+    }
+
+    /// The law, if it is one of active queue management.
+    pub fn active(&self) -> Option<&dyn ActiveSpec> {
+        match self {
+            Discipline::Active(spec) => Some(&**spec),
+            Discipline::Fifo | Discipline::Priority => None,
+        }
+    }
+}
+
+impl PartialEq for Discipline {
+    fn eq(&self, other: &Discipline) -> bool {
+        match (self, other) {
+            (Discipline::Fifo, Discipline::Fifo) | (Discipline::Priority, Discipline::Priority) => true,
+            (Discipline::Active(one), Discipline::Active(another)) => one.equals(&**another),
+            _ => false,
+        }
+    }
 }
 
 /// How an output queue computes the rate that RCP allows each of its flows: see `rcp.rs`.
@@ -167,7 +87,7 @@ impl Default for RcpSpec {
 }
 
 /// An output queue.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct QueueSpec {
     /// The order of service.
     pub discipline: Discipline,
@@ -199,7 +119,7 @@ pub enum RoomNeeded {
 }
 
 /// One output queue that differs from those of its kind.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct QueueAt {
     /// The cable, by its place in [`Network::cables`].
     pub cable: usize,

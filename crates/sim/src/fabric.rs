@@ -111,7 +111,7 @@ pub(crate) trait Fabric {
 }
 
 /// The engine.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct LinkFabric<const N: usize> {
     links: Vec<Link>,
     routes: Vec<u32>,
@@ -131,7 +131,7 @@ pub(crate) struct LinkFabric<const N: usize> {
     /// What arrives later is of no interest.
     stop: Time,
     /// Packets that were handed on too early, as it turned out.
-    #[cfg(test)]
+    #[cfg(feature = "oracle")]
     pub(crate) taken_back: u64,
 }
 
@@ -148,10 +148,10 @@ impl<const N: usize> LinkFabric<N> {
         }
     }
 
-    /// Arrivals that were no events, once the run has ended.
-    #[cfg(test)]
-    pub(crate) fn handed_on(&self) -> u64 {
-        self.links.iter().map(Link::handed_on).sum()
+    /// Arrivals that were no events, once the run has ended, and packets that were taken back.
+    #[cfg(feature = "oracle")]
+    pub(crate) fn tandem_counts(&self) -> (u64, u64) {
+        (self.links.iter().map(Link::handed_on).sum(), self.taken_back)
     }
 
     /// A packet comes to the queue of link `to`.
@@ -210,7 +210,7 @@ impl<const N: usize> LinkFabric<N> {
         let at = (self.routes[route as usize] & NUMBER) as usize;
         let link = &mut self.links[at];
         let Some(packet) = link.take_back(now) else { return };
-        #[cfg(test)]
+        #[cfg(feature = "oracle")]
         {
             self.taken_back += 1;
         }
@@ -249,7 +249,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
         let memories: BTreeMap<u32, SharedMemory> = memories.collect();
         let mut sharers: BTreeMap<_, Vec<_>> = BTreeMap::new();
         memories.iter().for_each(|(&link, memory)| sharers.entry(memory.router).or_default().push(link));
-        let links: Vec<_> = links.iter().zip(0..).map(|(&spec, number)| Link::new(spec, seed, number)).collect();
+        let links: Vec<_> = links.iter().zip(0..).map(|(spec, number)| Link::new(spec, seed, number)).collect();
         LinkFabric {
             tandems: Tandems::new(links.len()),
             unruly: (0..).zip(&links).filter(|(_, link)| link.drops_by_itself()).map(|(number, _)| number).collect(),
@@ -263,7 +263,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             delivered_by: 0,
             other_events: 0,
             stop,
-            #[cfg(test)]
+            #[cfg(feature = "oracle")]
             taken_back: 0,
         }
     }

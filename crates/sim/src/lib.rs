@@ -16,12 +16,13 @@ mod loss;
 mod memory;
 pub mod network;
 pub mod observe;
-#[cfg(test)]
-mod oracle;
+#[cfg(feature = "oracle")]
+pub mod oracle;
 mod packet;
+mod paths;
 pub mod physics;
 mod pull;
-mod qdisc;
+pub mod qdisc;
 mod rate_header;
 mod rcp;
 pub mod records;
@@ -29,20 +30,17 @@ mod routes;
 pub mod simulation;
 mod tandem;
 mod timers;
-pub mod topology;
-pub mod workload;
 mod world;
 
-pub use config::{
-    CellsSpec, CoDelSpec, Discipline, FqCoDelSpec, FullInterface, PieSpec, QueueAt, QueueSpec, RcpSpec, RedSpec,
-    RoomNeeded, Routing, RunConfig, Scheme,
-};
+pub use config::{Discipline, FullInterface, QueueAt, QueueSpec, RcpSpec, RoomNeeded, Routing, RunConfig, Scheme};
 pub use cross::{AggregateSpec, ConstantSpec, CrossTraffic, Pattern, TokenBucket};
 pub use fault::Drop;
 pub use flow::{FlowSource, FlowSpec, MAX_FLOW_SEGMENTS, Writes};
 pub use host::{HostAt, HostSpec, Interrupts, Stalls, TimestampAt};
 pub use memory::SwitchSpec;
 pub use network::{Cable, Limit, Loss, Network, Node, NodeId, NodeKind};
+pub use paths::{Hop, RouterPaths};
 pub use physics::PhysicsViolation;
 pub use records::{CLASSES, CrossTable, DelayTable, FlowTable, LinkTable, PacketTable, Records, SeriesTable, Totals};
+pub use routes::Routes;
 pub use simulation::{BuildError, MAX_PACKET_BYTES, Progress, Simulation};

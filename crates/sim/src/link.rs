@@ -28,13 +28,14 @@ use crate::rcp::RcpMeter;
 use crate::records::CLASSES;
 use sparelane_core::rate::ByteTime;
 use sparelane_core::{Dur, Rate, Ring, Time};
+use std::sync::Arc;
 
 /// What a link is made of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LinkSpec {
     pub(crate) rate: Rate,
     pub(crate) delay: Dur,
-    pub(crate) queue: QueueSpec,
+    pub(crate) queue: Arc<QueueSpec>,
     pub(crate) limit: Limit,
     pub(crate) loss: Loss,
     /// The least time that a packet takes: what sending costs the processor of a host.
@@ -58,7 +59,7 @@ impl LinkSpec {
     }
 
     /// How long `packet` is in transmission.
-    #[cfg(test)]
+    #[cfg(feature = "oracle")]
     pub(crate) fn time_of(&self, packet: &Packet) -> Dur {
         self.rate.byte_time().of(packet.wire_bytes()).max(self.least)
     }
@@ -144,7 +145,7 @@ impl Door {
     fn new(spec: &LinkSpec, seed: u64, number: u64) -> Option<Door> {
         let hazards = Hazards::new(spec.loss, seed, number);
         let meter = spec.queue.rcp.map(|rcp| RcpMeter::new(rcp, spec.rate));
-        let guards = !matches!(spec.queue.discipline, Discipline::Fifo | Discipline::Priority);
+        let guards = spec.queue.discipline.active().is_some();
         (hazards.random.is_some() || meter.is_some() || guards).then_some(Door { hazards, meter })
     }
 
@@ -155,7 +156,7 @@ impl Door {
 
 /// The link. What every packet touches comes first, in two cache lines: the first serves those that
 /// leave, both those that come.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Link {
     /// On the wire or committed to it, in order of arrival.
@@ -222,8 +223,8 @@ const SMALLEST_PACKET_BYTES: u64 = 40;
 const ANY_WAIT: Dur = Dur::from_ps(1);
 
 impl Link {
-    pub(crate) fn new(spec: LinkSpec, seed: u64, number: u64) -> Link {
-        let LinkSpec { rate, delay, limit, .. } = spec;
+    pub(crate) fn new(spec: &LinkSpec, seed: u64, number: u64) -> Link {
+        let LinkSpec { rate, delay, limit, .. } = *spec;
         let surely_fits = match limit {
             Limit::Bytes(bytes) => rate.time_for(bytes).saturating_sub(rate.time_for(spec.largest_bytes) + ANY_WAIT),
             Limit::Packets(packets) => rate.time_for(packets.saturating_sub(1).saturating_mul(SMALLEST_PACKET_BYTES)),
@@ -236,7 +237,7 @@ impl Link {
             Limit::Bytes(bytes) => bytes / spec.largest_bytes.max(1),
             Limit::Packets(packets) => packets,
         };
-        let door = Door::new(&spec, seed, number).map(Box::new);
+        let door = Door::new(spec, seed, number).map(Box::new);
         let is_plain = spec.queue.discipline == Discipline::Fifo && spec.least.is_zero() && door.is_none();
         let doubtful_packets = spec.queue.mark_at.map_or(u64::MAX, packets_in).min(packets_in(limit));
         let doubtful_from = surely_fits.min(surely_unmarked).max(ANY_WAIT);
@@ -254,8 +255,8 @@ impl Link {
             waits: false,
             bars_low_priority: spec.queue.bars_low_priority,
             hands_on: false,
-            queue: Queue::new(spec.queue, spec.room()).map(Box::new),
-            active: ActiveQueue::new(&spec, seed, number).map(Box::new),
+            queue: Queue::new(&spec.queue, spec.room()).map(Box::new),
+            active: ActiveQueue::new(spec, seed, number).map(Box::new),
             door,
             fifo: Fifo {
                 doubtful_packets: if is_plain { doubtful_packets } else { 0 },

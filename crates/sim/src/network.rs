@@ -42,7 +42,7 @@ pub enum Limit {
 
 impl Limit {
     /// Whether a packet of `packet_bytes` fits beside so much.
-    pub(crate) fn has_room(self, bytes: u64, packets: u64, packet_bytes: u64) -> bool {
+    pub fn has_room(self, bytes: u64, packets: u64, packet_bytes: u64) -> bool {
         match self {
             Limit::Bytes(limit) => bytes + packet_bytes <= limit,
             Limit::Packets(limit) => packets < limit,
@@ -166,6 +166,11 @@ impl Network {
     /// The ids of all hosts, in order.
     pub fn hosts(&self) -> Vec<NodeId> {
         (0..self.nodes.len() as u32).map(NodeId).filter(|id| self.nodes[id.index()].kind == NodeKind::Host).collect()
+    }
+
+    /// The ids of all routers, in order.
+    pub fn routers(&self) -> Vec<NodeId> {
+        (0..self.nodes.len() as u32).map(NodeId).filter(|id| self.nodes[id.index()].kind == NodeKind::Router).collect()
     }
 
     /// The node called `name`.

@@ -49,7 +49,7 @@ impl Flags {
 
 /// A packet, in four words: copies and small changes then cost whole-word moves only.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Packet {
+pub struct Packet {
     /// On a link: when it arrives at the far end. In a queue: unused.
     pub(crate) at: Time,
     /// Flow, sequence number.
@@ -144,18 +144,20 @@ impl Packet {
         (self.rest as u32 ^ form.0 as u32) <= u16::MAX as u32
     }
 
+    /// The number by which hosts know its flow, or its source of cross traffic.
     #[inline(always)]
-    pub(crate) const fn flow(&self) -> u32 {
+    pub const fn flow(&self) -> u32 {
         self.flow_seq as u32
     }
 
+    /// The low 32 bits of its segment's number; of an acknowledgment, of the next segment expected.
     #[inline(always)]
-    pub(crate) const fn seq(&self) -> u32 {
+    pub const fn seq(&self) -> u32 {
         (self.flow_seq >> 32) as u32
     }
 
     /// Whether the packet is on its way from the flow's receiver to its sender.
-    pub(crate) const fn goes_back(&self) -> bool {
+    pub const fn goes_back(&self) -> bool {
         self.flags().0 & Flags::ACK.0 != 0
     }
 
@@ -191,8 +193,9 @@ impl Packet {
         (self.rest >> 32) as u32
     }
 
+    /// Its size on the wire, bytes, headers included.
     #[inline(always)]
-    pub(crate) const fn wire_bytes(&self) -> u64 {
+    pub const fn wire_bytes(&self) -> u64 {
         self.rest & 0xffff
     }
 
@@ -201,8 +204,9 @@ impl Packet {
         Flags((self.rest >> FLAGS_SHIFT) as u8)
     }
 
+    /// Its priority class on the wire, 0 the highest.
     #[inline(always)]
-    pub(crate) const fn class(&self) -> u8 {
+    pub const fn class(&self) -> u8 {
         (self.rest >> CLASS_SHIFT) as u8
     }
 

@@ -40,6 +40,7 @@ use sparelane_core::{Dur, Seq, Time};
 use sparelane_transport::{AckSegment, Extras, Receiver, Segment, Sender, Transmit};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
 
 /// What the acknowledgments of a flow say of the time at which their triggers arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -280,14 +281,16 @@ pub(crate) struct World<F> {
 fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(NodeId, NodeId)>) -> Vec<LinkSpec> {
     let datagrams = config.cross_traffic.iter().map(|traffic| u64::from(traffic.packet_bytes));
     let largest_bytes = largest_packet_bytes(&config.schemes).max(datagrams.max().unwrap_or(0));
-    let differing: BTreeMap<_, _> = config.queues_at.iter().map(|at| ((at.cable, at.from), at.queue)).collect();
+    let differing: BTreeMap<_, _> =
+        config.queues_at.iter().map(|at| ((at.cable, at.from), Arc::new(at.queue.clone()))).collect();
     let dropping = config.drops.iter().map(|drop| (drop.from, drop.to));
     let watched: BTreeSet<_> = dropping.chain(in_view.iter().copied()).collect();
+    let (router_queue, nic_queue) = (Arc::new(config.router_queue.clone()), Arc::new(config.nic_queue.clone()));
     let spec = |index: usize, cable: &Cable, from: NodeId| {
         let is_host = config.network.nodes[from.index()].kind == NodeKind::Host;
-        let usual = if is_host { config.nic_queue } else { config.router_queue };
+        let usual = if is_host { &nic_queue } else { &router_queue };
         let differs = differing.get(&(index, from));
-        let queue = differs.copied().unwrap_or(usual);
+        let queue = Arc::clone(differs.unwrap_or(usual));
         let limit = cable.limit.filter(|_| differs.is_none()).unwrap_or(queue.limit);
         let memory = config.switch.filter(|_| !is_host).map(|spec| SharedMemory { router: from, spec });
         let (rate, delay, loss) = (cable.rate_from(from), cable.delay, cable.loss_from(from));
@@ -665,7 +668,7 @@ impl<F: Fabric> World<F> {
     }
 
     /// Whether nothing of the slab is lost: every entry belongs to a packet under way.
-    #[cfg(test)]
+    #[cfg(feature = "oracle")]
     pub(crate) fn blocks_in_use(&self) -> usize {
         self.blocks.in_use()
     }

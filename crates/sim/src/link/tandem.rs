@@ -100,7 +100,7 @@ impl Link {
         self.wire.head() - self.handed_on
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "oracle")]
     pub(crate) fn handed_on(&self) -> u64 {
         self.handed_on
     }

@@ -5,27 +5,15 @@
 //! [`Queue`] until the link takes them; those that decide by time or by chance are an [`ActiveQueue`].
 
 mod active;
-mod cells;
-mod codel;
-mod fq_codel;
-mod pie;
 mod priority;
-mod red;
 
-pub(crate) use active::{ActiveQueue, Buffer, Fates};
-pub(crate) use cells::Cells;
-pub(crate) use codel::CoDel;
-pub(crate) use fq_codel::FqCoDel;
-pub(crate) use pie::Pie;
+pub use crate::packet::Packet;
+pub(crate) use active::ActiveQueue;
+pub use active::{ActiveLaw, ActiveSpec, Buffer, Fates, Place};
 pub(crate) use priority::Priority;
-pub(crate) use red::Red;
-
-#[cfg(test)]
-pub(crate) use active::packets;
 
 use crate::config::{Discipline, QueueSpec};
 use crate::network::Room;
-use crate::packet::Packet;
 
 /// The packets that wait for a link, without the one in transmission.
 #[derive(Clone, Debug)]
@@ -36,14 +24,9 @@ pub(crate) enum Queue {
 
 impl Queue {
     /// The queue of a discipline that needs such a one.
-    pub(crate) fn new(spec: QueueSpec, room: Room) -> Option<Queue> {
+    pub(crate) fn new(spec: &QueueSpec, room: Room) -> Option<Queue> {
         match spec.discipline {
-            Discipline::Fifo
-            | Discipline::Red(_)
-            | Discipline::CoDel(_)
-            | Discipline::FqCoDel(_)
-            | Discipline::Pie(_)
-            | Discipline::Cells(_) => None,
+            Discipline::Fifo | Discipline::Active(_) => None,
             Discipline::Priority => Some(Queue::Priority(Priority::new(room, spec.push_out, spec.mark_at))),
         }
     }

@@ -33,10 +33,7 @@ impl<F: Fabric> World<F> {
 
     /// Ends the run: writes the rows of open flows and links, and checks the laws.
     pub(crate) fn finish(mut self) -> Result<Records, PhysicsViolation> {
-        self.fabric.end(self.now);
-        while let Some(packet) = self.fabric.take_dropped() {
-            self.bury(packet);
-        }
+        self.end_links();
         for slot in 0..self.flows.len() as u32 {
             if self.flows[slot as usize].open {
                 self.record(slot);
@@ -64,9 +61,17 @@ impl<F: Fabric> World<F> {
         Ok(self.records)
     }
 
+    /// Links hold what they hold at the end, and what was dropped until then is known.
+    pub(crate) fn end_links(&mut self) {
+        self.fabric.end(self.now);
+        while let Some(packet) = self.fabric.take_dropped() {
+            self.bury(packet);
+        }
+    }
+
     /// Writes a link's row and checks its laws; returns the packets that it holds.
     fn finish_link(&mut self, link: usize) -> Result<u64, PhysicsViolation> {
-        let (now, spec) = (self.now, self.links[link]);
+        let (now, spec) = (self.now, &self.links[link]);
         let counts = self.fabric.counts(now, link as u32);
         let held = self.fabric.held_packets(link as u32);
         let came: u64 = counts.arrived.iter().sum();

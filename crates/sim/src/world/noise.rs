@@ -124,7 +124,7 @@ impl Case {
         let config = RunConfig {
             network,
             routing: Routing::SinglePath,
-            router_queue: queue,
+            router_queue: queue.clone(),
             nic_queue: queue,
             nic_full: FullInterface::Drop,
             switch: None,

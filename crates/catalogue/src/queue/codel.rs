@@ -1,0 +1,307 @@
+//! CoDel, Controlled Delay: once packets have waited for longer than a target for a whole interval, they are dropped
+//! as they leave, ever faster until the delay is below the target.
+//!
+//! Source: RFC 8289, section 5 (the pseudo-code); marks as in RFC 8290 section 4.2 and Linux: a packet that is marked
+//! leaves, where one that is dropped makes room for the next.
+//!
+//! Needs: the time at which each packet came, and to be asked for a packet whenever the transmitter is free.
+//!
+//! Differs: MAXPACKET, with which a queue is as good as empty, is the largest packet of the run.
+
+use super::{MARKS, QueueForm};
+use crate::schema::{Fallback, Form, Key, Kind, ScenarioError, Section};
+use sparelane_core::{Dur, Time};
+use sparelane_sim::qdisc::{ActiveLaw, ActiveSpec, Buffer, Fates, Packet, Place};
+use sparelane_sim::{Discipline, Limit};
+use std::any::Any;
+
+const TARGET: &str = "the delay that a queue may keep";
+const INTERVAL: &str = "for how long the delay may be above the target";
+
+/// The keys of the law, here and with flows that take turns.
+pub(super) const fn codel_keys(ecn: &'static str) -> [Key; 3] {
+    [
+        Key::new("target", Kind::SPAN, Fallback::Value("5ms"), TARGET).from("RFC 8289"),
+        Key::new("interval", Kind::SPAN, Fallback::Value("100ms"), INTERVAL).from("RFC 8289"),
+        Key::new("ecn", Kind::Flag, Fallback::Value(ecn), MARKS),
+    ]
+}
+
+/// What a scenario can say of it.
+pub const FORM: QueueForm = Form {
+    name: "codel",
+    summary: "controlled delay: drops or marks at the head once the delay stays above a target",
+    source: "RFC 8289",
+    keys: &codel_keys("false"),
+    read: |section, _| Ok(Discipline::of(read_law(section)?)),
+};
+
+/// Reads the keys of the law.
+pub(super) fn read_law(section: &Section<'_>) -> Result<CoDelSpec, ScenarioError> {
+    let (target, interval) = (section.need("target")?.time()?, section.need("interval")?.time()?);
+    if interval < target {
+        let blamed = section.own("interval").or(section.own("target"));
+        let message =
+            format!("interval is {interval}, and target {target}; allowed: an interval of the target or more");
+        return Err(blamed.unwrap_or_else(|| section.whole_table().clone()).error(message));
+    }
+    Ok(CoDelSpec { target, interval, ecn: section.need("ecn")?.flag()? })
+}
+
+/// CoDel, with its settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CoDelSpec {
+    /// The delay that may stand.
+    pub target: Dur,
+    /// For how long it may be above.
+    pub interval: Dur,
+    /// Marks ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+}
+
+impl Default for CoDelSpec {
+    fn default() -> CoDelSpec {
+        CoDelSpec { target: Dur::from_ms(5), interval: Dur::from_ms(100), ecn: false }
+    }
+}
+
+impl ActiveSpec for CoDelSpec {
+    fn kind(&self) -> &'static str {
+        FORM.name
+    }
+
+    fn make(&self, place: &Place) -> Box<dyn ActiveLaw> {
+        Box::new(CoDel::new(*self, place.limit, place.largest_bytes))
+    }
+
+    fn equals(&self, other: &dyn ActiveSpec) -> bool {
+        (other as &dyn Any).downcast_ref() == Some(self)
+    }
+}
+
+/// The law of one queue: section 5.3's variables.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CoDelLaw {
+    /// When the delay will have been above the target for an interval, if it is above.
+    first_above: Option<Time>,
+    drop_next: Time,
+    count: u32,
+    last_count: u32,
+    dropping: bool,
+}
+
+/// How far back `count` is remembered, in intervals (section 5.6 of the RFC; 8 in older code).
+const MEMORY_INTERVALS: u64 = 16;
+
+impl CoDelLaw {
+    /// The packet that leaves `buffer` at `now`.
+    pub(super) fn dequeue(
+        &mut self,
+        now: Time,
+        at: &CoDelAt,
+        buffer: &mut Buffer,
+        fates: &mut Fates,
+    ) -> Option<Packet> {
+        let (mut packet, mut ok_to_drop) = self.take(now, at, buffer);
+        if self.dropping {
+            self.dropping = ok_to_drop;
+            while self.dropping && now >= self.drop_next {
+                self.count = self.count.saturating_add(1);
+                let kept = self.signal(packet, at, fates);
+                if kept.is_some() {
+                    self.drop_next = at.control_law(self.drop_next, self.count);
+                    return kept;
+                }
+                (packet, ok_to_drop) = self.take(now, at, buffer);
+                self.dropping = ok_to_drop;
+                if ok_to_drop {
+                    self.drop_next = at.control_law(self.drop_next, self.count);
+                }
+            }
+        } else if ok_to_drop {
+            packet = match self.signal(packet, at, fates) {
+                None => self.take(now, at, buffer).0,
+                kept => kept,
+            };
+            self.dropping = true;
+            let since = self.count.saturating_sub(self.last_count);
+            let is_recent = now.saturating_since(self.drop_next) < at.spec.interval.saturating_mul(MEMORY_INTERVALS);
+            self.count = if since > 1 && is_recent { since } else { 1 };
+            self.drop_next = at.control_law(now, self.count);
+            self.last_count = self.count;
+        }
+        packet
+    }
+
+    /// The pseudo-code's dodequeue: the oldest packet, and whether it may be dropped.
+    fn take(&mut self, now: Time, at: &CoDelAt, buffer: &mut Buffer) -> (Option<Packet>, bool) {
+        let packet = buffer.pop();
+        let is_above =
+            packet.is_some_and(|packet| now - packet.came_at() >= at.spec.target && buffer.bytes() > at.max_packet);
+        let mut ok_to_drop = false;
+        match self.first_above {
+            _ if !is_above => self.first_above = None,
+            None => self.first_above = Some(now + at.spec.interval),
+            Some(first_above) => ok_to_drop = now >= first_above,
+        }
+        (packet, ok_to_drop)
+    }
+
+    /// Drops a packet, or marks it and gives it back.
+    fn signal(&self, packet: Option<Packet>, at: &CoDelAt, fates: &mut Fates) -> Option<Packet> {
+        let mut packet = packet?;
+        if at.spec.ecn && fates.mark(&mut packet) {
+            return Some(packet);
+        }
+        fates.drop(packet);
+        None
+    }
+}
+
+/// What the law works by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CoDelAt {
+    pub(super) spec: CoDelSpec,
+    /// MAXPACKET, bytes.
+    pub(super) max_packet: u64,
+}
+
+impl CoDelAt {
+    /// When to drop next: t + interval / sqrt(count).
+    fn control_law(&self, t: Time, count: u32) -> Time {
+        t + Dur::from_ps((self.spec.interval.as_ps() as f64 / libm::sqrt(f64::from(count))) as u64)
+    }
+}
+
+/// One queue under CoDel.
+#[derive(Clone, Debug)]
+struct CoDel {
+    law: CoDelLaw,
+    at: CoDelAt,
+    limit: Limit,
+    buffer: Buffer,
+}
+
+impl CoDel {
+    fn new(spec: CoDelSpec, limit: Limit, max_packet: u64) -> CoDel {
+        CoDel { law: CoDelLaw::default(), at: CoDelAt { spec, max_packet }, limit, buffer: Buffer::default() }
+    }
+
+    fn enqueue(&mut self, now: Time, packet: Packet, fates: &mut Fates) {
+        if self.buffer.has_room_for(&packet, self.limit) {
+            self.buffer.push(now, packet);
+        } else {
+            fates.drop(packet);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, fates: &mut Fates) -> Option<Packet> {
+        self.law.dequeue(now, &self.at, &mut self.buffer, fates)
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        (self.buffer.bytes(), self.buffer.packets())
+    }
+}
+
+impl ActiveLaw for CoDel {
+    fn enqueue(&mut self, now: Time, packet: Packet, _idle_since: Option<Time>, fates: &mut Fates) {
+        CoDel::enqueue(self, now, packet, fates);
+    }
+
+    fn dequeue(&mut self, now: Time, fates: &mut Fates) -> Option<Packet> {
+        CoDel::dequeue(self, now, fates)
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        CoDel::backlog(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::packets::{data, numbers};
+
+    fn codel(ecn: bool) -> CoDel {
+        let spec = CoDelSpec { target: Dur::from_ms(5), interval: Dur::from_ms(100), ecn };
+        CoDel::new(spec, Limit::Packets(1000), 1000)
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Dur::from_ms(ms)
+    }
+
+    /// A queue of 200 packets that all came at time 0.
+    fn filled(ecn: bool) -> (CoDel, Fates) {
+        let (mut queue, mut fates) = (codel(ecn), Fates::default());
+        (0..200).for_each(|seq| queue.enqueue(Time::ZERO, data(0, seq, ecn), &mut fates));
+        (queue, fates)
+    }
+
+    /// One packet leaves every 10 ms. The first is above the target at 10 ms, and for an interval at 110 ms, when the
+    /// first is dropped. From then on drops are due after 100 ms, 100/sqrt(2), 100/sqrt(3), 100/2 ms more: at 210, 280.7,
+    /// 338.4, 388.4 ms, and so with the packets that leave at 210, 290, 340, 390 ms.
+    #[test]
+    fn drops_follow_the_square_root_of_their_count() {
+        let (mut queue, mut fates) = filled(false);
+        let mut drop_times = Vec::new();
+        for ms in (10..=400).step_by(10) {
+            let before = fates.dropped().len();
+            assert!(queue.dequeue(at(ms), &mut fates).is_some());
+            drop_times.extend((before..fates.dropped().len()).map(|_| ms));
+        }
+        assert_eq!(drop_times, [110, 210, 290, 340, 390]);
+        assert_eq!(numbers(fates.dropped()), [10, 21, 30, 36, 42]);
+    }
+
+    #[test]
+    fn a_packet_that_is_marked_leaves_in_place_of_a_drop() {
+        let (mut queue, mut fates) = filled(true);
+        let mut mark_times = Vec::new();
+        for ms in (10..=400).step_by(10) {
+            let before = fates.marked();
+            let left = queue.dequeue(at(ms), &mut fates).map(|packet| packet.seq());
+            assert_eq!(left, Some(ms as u32 / 10 - 1));
+            mark_times.extend((before..fates.marked()).map(|_| ms));
+        }
+        assert_eq!((mark_times, fates.dropped().len()), (vec![110, 210, 290, 340, 390], 0));
+    }
+
+    #[test]
+    fn a_queue_of_one_packet_or_one_below_the_target_starts_anew() {
+        let (mut queue, mut fates) = (codel(false), Fates::default());
+        for (seq, ms) in (0..).zip((0..1000).step_by(10)) {
+            queue.enqueue(at(ms), data(0, seq, false), &mut fates);
+            queue.enqueue(at(ms), data(0, seq, false), &mut fates);
+            // The second leaves after 9 ms, with nothing behind it.
+            assert!(queue.dequeue(at(ms + 4), &mut fates).is_some() && queue.dequeue(at(ms + 9), &mut fates).is_some());
+        }
+        assert!(fates.dropped().is_empty() && queue.law.first_above.is_none());
+    }
+
+    /// Three drops (count 3 at the last), then the delay falls. Congestion within 16 intervals goes on with count 3 - 1 = 2:
+    /// the second drop is due after 100/sqrt(2) ms, not 100 ms.
+    #[test]
+    fn a_pause_is_short_enough_to_remember_the_rate_of_drops() {
+        for (pause, count) in [(1_000, 2), (2_000, 1)] {
+            let (mut queue, mut fates) = filled(false);
+            (10..=300).step_by(10).for_each(|ms| assert!(queue.dequeue(at(ms), &mut fates).is_some()));
+            assert_eq!((fates.dropped().len(), queue.law.count, queue.law.last_count), (3, 3, 1));
+            while queue.dequeue(at(301), &mut fates).is_some() {}
+            assert!(!queue.law.dropping);
+            let start = 301 + pause;
+            (0..100).for_each(|seq| queue.enqueue(at(start), data(0, seq, false), &mut fates));
+            let before = fates.dropped().len();
+            (10..=110).step_by(10).for_each(|ms| assert!(queue.dequeue(at(start + ms), &mut fates).is_some()));
+            assert_eq!((fates.dropped().len() - before, queue.law.count), (1, count), "after {pause} ms");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_dropped_as_it_comes() {
+        let (mut queue, mut fates) = (CoDel { limit: Limit::Bytes(2_500), ..codel(true) }, Fates::default());
+        (0..3).for_each(|seq| queue.enqueue(Time::ZERO, data(0, seq, true), &mut fates));
+        assert_eq!((numbers(fates.dropped()), queue.backlog()), (vec![2], (2000, 2)));
+    }
+}

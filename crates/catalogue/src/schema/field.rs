@@ -1,0 +1,378 @@
+//! Typed values out of the tree: each read by its key, each mistake told with its place.
+
+use super::document::{Document, Item, Node, Origin, Table, bare_or_quoted};
+use super::error::{ScenarioError, did_you_mean};
+use super::keys::{Fallback, Form, Key, Kind, RATES};
+use super::overrides::parse_value;
+use super::units::{self, Amount, UnitError};
+use sparelane_core::{Dur, Rate};
+use sparelane_sim::Limit;
+use std::borrow::Cow;
+
+/// One value, where it stands, and what it may be.
+#[derive(Clone, Debug)]
+pub struct Field<'d> {
+    document: &'d Document,
+    /// The dotted path, as `--set` takes it.
+    pub path: String,
+    node: Cow<'d, Node>,
+    kind: Kind,
+}
+
+/// A table whose keys are all known.
+#[derive(Clone, Debug)]
+pub struct Section<'d> {
+    field: Field<'d>,
+    keys: Vec<Key>,
+    /// Another table, whose values hold where this one is silent.
+    usual: Option<Field<'d>>,
+}
+
+impl<'d> Field<'d> {
+    /// The whole file.
+    pub fn root(document: &'d Document) -> Field<'d> {
+        let kind = Kind::Special("a table");
+        Field { document, path: String::new(), node: Cow::Borrowed(&document.root), kind }
+    }
+
+    /// A mistake at this value.
+    pub fn error(&self, message: impl Into<String>) -> ScenarioError {
+        let value = match &self.node.item {
+            Item::Table(_) => None,
+            item if self.node.origin == Origin::Nowhere => Some(format!("{item} (default)")),
+            item => Some(item.to_string()),
+        };
+        self.error_at(self.path.clone(), value, self.node.origin, message.into())
+    }
+
+    /// A mistake at this value, which is not what its key allows.
+    pub fn refuse(&self, message: &str) -> ScenarioError {
+        self.error(format!("{message}; allowed: {}", self.kind))
+    }
+
+    fn error_at(&self, key: String, value: Option<String>, origin: Origin, message: String) -> ScenarioError {
+        let (file, line) = match origin {
+            Origin::Line(line) => (self.document.file.clone(), Some(line)),
+            Origin::Nowhere => (self.document.file.clone(), None),
+            Origin::Set => (ScenarioError::OVERRIDE.to_owned(), None),
+        };
+        ScenarioError { file, line, key, value, message }
+    }
+
+    fn child<'n>(&self, name: &str, node: Cow<'n, Node>, kind: Kind) -> Field<'n>
+    where
+        'd: 'n,
+    {
+        let name = bare_or_quoted(name);
+        let path = if self.path.is_empty() { name } else { format!("{}.{name}", self.path) };
+        Field { document: self.document, path, node, kind }
+    }
+
+    /// This value, read as something else.
+    pub fn with_kind(self, kind: Kind) -> Field<'d> {
+        Field { kind, ..self }
+    }
+
+    /// The value itself.
+    pub fn item(&self) -> &Item {
+        &self.node.item
+    }
+
+    /// What this value may be.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Whether this is exactly `text`.
+    pub fn is_text(&self, text: &str) -> bool {
+        matches!(self.item(), Item::Text(given) if given == text)
+    }
+
+    /// A table without keys in the place of this value.
+    pub fn empty_table(&self) -> Field<'d> {
+        let node = Node { item: Item::Table(Table::default()), origin: self.node.origin };
+        Field { node: Cow::Owned(node), ..self.clone() }
+    }
+
+    /// The entry of a table that decides which other keys it has.
+    pub fn entry(&self, name: &str, kind: Kind) -> Result<Field<'_>, ScenarioError> {
+        let Item::Table(table) = self.item() else { return Err(self.error("not a table")) };
+        match table.find(name) {
+            Some(node) => Ok(self.child(name, Cow::Borrowed(node), kind)),
+            None => Err(self.missing(name, &kind.to_string())),
+        }
+    }
+
+    /// That the key `name` is missing; or, where a key close to it is there, that this one is unknown.
+    fn missing(&self, name: &str, allowed: &str) -> ScenarioError {
+        if let Item::Table(table) = self.item() {
+            let misspelt = |(given, _): &(&str, &Node)| !did_you_mean(given, std::iter::once(name)).is_empty();
+            if let Some((given, node)) = table.iter().find(misspelt) {
+                let path = self.child(given, Cow::Borrowed(node), self.kind).path;
+                let message = format!("unknown key{}", did_you_mean(given, std::iter::once(name)));
+                return self.error_at(path, None, node.origin, message);
+            }
+        }
+        let key = self.child(name, Cow::Borrowed(&*self.node), self.kind).path;
+        self.error_at(key, None, self.node.origin, format!("missing; allowed: {allowed}"))
+    }
+
+    /// Whether this is a table.
+    pub fn is_table(&self) -> bool {
+        matches!(self.item(), Item::Table(_))
+    }
+
+    /// The elements of a list, each read as `kind`.
+    pub fn list(&self, kind: Kind) -> Result<Vec<Field<'_>>, ScenarioError> {
+        let Item::List(list) = self.item() else { return Err(self.refuse("not a list")) };
+        let element = |(index, node)| self.child(&format!("{index}"), Cow::Borrowed(node), kind);
+        Ok(list.iter().enumerate().map(element).collect())
+    }
+
+    /// The elements of an array of tables, or the one table that stands for such an array.
+    pub fn tables(&self) -> Result<Vec<Field<'_>>, ScenarioError> {
+        if self.is_table() { Ok(vec![self.clone()]) } else { self.list(Kind::Special("a table")) }
+    }
+
+    /// The entries of a table whose keys the user chooses.
+    pub fn named(&self) -> Result<Vec<(&str, Field<'_>)>, ScenarioError> {
+        let Item::Table(table) = self.item() else { return Err(self.refuse("not a table")) };
+        let entry = |(name, node)| (name, self.child(name, Cow::Borrowed(node), Kind::Special("a table")));
+        Ok(table.iter().map(entry).collect())
+    }
+
+    /// A string.
+    pub fn text(&self) -> Result<&str, ScenarioError> {
+        match self.item() {
+            Item::Text(text) => Ok(text),
+            _ => Err(self.refuse("not text in quotes")),
+        }
+    }
+
+    /// A span of time within the key's bounds.
+    pub fn time(&self) -> Result<Dur, ScenarioError> {
+        let Kind::Time { min, max } = self.kind else { return Err(self.of_another_kind("a time")) };
+        let span = self.with_unit(units::time, &units::TIME)?;
+        if min <= span && span <= max { Ok(span) } else { Err(self.refuse("out of range")) }
+    }
+
+    /// A rate that a link can have.
+    pub fn rate(&self) -> Result<Rate, ScenarioError> {
+        let rate = self.with_unit(units::rate, &units::RATE)?;
+        if RATES.0 <= rate && rate <= RATES.1 { Ok(rate) } else { Err(self.refuse("out of range")) }
+    }
+
+    /// Bytes within the key's bounds.
+    pub fn size(&self) -> Result<u64, ScenarioError> {
+        let Kind::Size { min, max } = self.kind else { return Err(self.of_another_kind("a size")) };
+        let bytes = self.with_unit(units::size, &units::SIZE)?;
+        if min <= bytes && bytes <= max { Ok(bytes) } else { Err(self.refuse("out of range")) }
+    }
+
+    /// Bytes, packets, or bandwidth-delay products.
+    pub fn amount(&self) -> Result<Amount, ScenarioError> {
+        self.with_unit(units::amount, &units::AMOUNT)
+    }
+
+    /// The size of a queue, where `bdp_bytes` is what one bandwidth-delay product is.
+    pub fn limit(&self, bdp_bytes: u64) -> Result<Limit, ScenarioError> {
+        Ok(match self.amount()? {
+            Amount::Bytes(bytes) => Limit::Bytes(bytes),
+            Amount::Packets(packets) => Limit::Packets(packets),
+            Amount::Bdp(products) => Limit::Bytes(products.of(bdp_bytes)),
+        })
+    }
+
+    /// A text with a unit of `measure`, in any range.
+    pub fn with_unit<T>(
+        &self,
+        parse: fn(&str) -> Result<T, UnitError>,
+        measure: &'static units::Measure,
+    ) -> Result<T, ScenarioError> {
+        match self.item() {
+            Item::Text(text) => parse(text).map_err(|error| self.error(error.to_string())),
+            Item::Whole(_) | Item::Number(_) => Err(self.error(UnitError::Missing(measure).to_string())),
+            _ => Err(self.error(UnitError::NotANumber(measure).to_string())),
+        }
+    }
+
+    /// A whole number within the key's bounds.
+    pub fn whole(&self) -> Result<u64, ScenarioError> {
+        let Kind::Whole { min, max } = self.kind else { return Err(self.of_another_kind("a whole number")) };
+        let Item::Whole(number) = self.item() else { return Err(self.refuse("not a whole number")) };
+        match u64::try_from(*number) {
+            Ok(number) if min <= number && number <= max => Ok(number),
+            _ => Err(self.refuse("out of range")),
+        }
+    }
+
+    /// A number above zero, within the key's bound.
+    pub fn positive(&self) -> Result<f64, ScenarioError> {
+        let Kind::Positive { max } = self.kind else { return Err(self.of_another_kind("a positive number")) };
+        let number = self.number()?;
+        if number > 0.0 && number <= max { Ok(number) } else { Err(self.refuse("out of range")) }
+    }
+
+    /// A share of one: a number, or a percentage in quotes.
+    pub fn share(&self) -> Result<f64, ScenarioError> {
+        let Kind::Share { max } = self.kind else { return Err(self.of_another_kind("a share")) };
+        let share = match self.item() {
+            Item::Text(text) => units::share(text).ok_or_else(|| self.refuse("not a share"))?,
+            _ => self.number()?,
+        };
+        if (0.0..=max).contains(&share) { Ok(share) } else { Err(self.refuse("out of range")) }
+    }
+
+    /// Any number.
+    pub fn number(&self) -> Result<f64, ScenarioError> {
+        match self.item() {
+            Item::Whole(number) => Ok(*number as f64),
+            Item::Number(number) => Ok(*number),
+            _ => Err(self.refuse("not a number")),
+        }
+    }
+
+    /// True or false.
+    pub fn flag(&self) -> Result<bool, ScenarioError> {
+        match self.item() {
+            Item::Flag(flag) => Ok(*flag),
+            _ => Err(self.refuse("neither true nor false")),
+        }
+    }
+
+    /// One of the key's words.
+    pub fn choice(&self) -> Result<&'static str, ScenarioError> {
+        let Kind::Choice(words) = self.kind else { return Err(self.of_another_kind("a word")) };
+        let word = self.word(words.iter().copied())?;
+        Ok(words.iter().copied().find(|other| *other == word).unwrap_or_default())
+    }
+
+    /// One of `words`.
+    pub fn word<'w>(&self, words: impl Iterator<Item = &'w str> + Clone) -> Result<&str, ScenarioError> {
+        let allowed = words.clone().collect::<Vec<_>>().join(", ");
+        let Item::Text(text) = self.item() else { return Err(self.error(format!("not a word; allowed: {allowed}"))) };
+        if words.clone().any(|word| word == text) {
+            return Ok(text);
+        }
+        Err(self.error(format!("unknown; allowed: {allowed}{}", did_you_mean(text, words))))
+    }
+
+    /// A table that has no other keys than these.
+    pub fn section(self, keys: &[&[Key]]) -> Result<Section<'d>, ScenarioError> {
+        let keys = keys.concat();
+        let Item::Table(table) = self.item() else { return Err(self.error("not a table")) };
+        let unknown = table.iter().find(|(name, _)| keys.iter().all(|key| key.name != *name));
+        if let Some((name, node)) = unknown {
+            let names = || keys.iter().map(|key| key.name);
+            let allowed = names().collect::<Vec<_>>().join(", ");
+            let message = format!("unknown key; allowed: {allowed}{}", did_you_mean(name, names()));
+            let child = self.child(name, Cow::Borrowed(node), self.kind);
+            return Err(self.error_at(child.path, None, node.origin, message));
+        }
+        Ok(Section { field: self, keys, usual: None })
+    }
+
+    /// A table in one of several forms: the form that its `kind` names, and its keys.
+    ///
+    /// # Errors
+    /// `kind` is missing or unknown, or a key is unknown.
+    pub fn form<R>(
+        self,
+        shared: &[Key],
+        forms: &[&'static Form<R>],
+    ) -> Result<(&'static Form<R>, Section<'d>), ScenarioError> {
+        let names = forms.iter().map(|form| form.name);
+        let field = match self.entry("kind", self.kind) {
+            Ok(field) => field,
+            Err(_) if self.is_table() => {
+                return Err(self.missing("kind", &names.collect::<Vec<_>>().join(", ")));
+            }
+            Err(error) => return Err(error),
+        };
+        let name = field.word(names)?;
+        let Some(form) = forms.iter().copied().find(|form| form.name == name) else {
+            return Err(field.refuse("unknown"));
+        };
+        let kind = Key::new("kind", Kind::Special("a kind"), Fallback::Required, "which form this table has");
+        drop(field);
+        Ok((form, self.section(&[&[kind], shared, form.keys])?))
+    }
+
+    /// The tables and the code that reads by them disagree: a programmer's mistake, but no reason to crash.
+    fn of_another_kind(&self, expected: &str) -> ScenarioError {
+        debug_assert!(false, "{} is declared as {:?}, and read as {expected}", self.path, self.kind);
+        self.refuse(&format!("not {expected}"))
+    }
+}
+
+impl<'d> Section<'d> {
+    /// The table as a value, for mistakes about it as a whole.
+    pub fn whole_table(&self) -> &Field<'d> {
+        &self.field
+    }
+
+    /// This section, with the values of `usual` where it is silent.
+    pub fn or(&self, usual: &Section<'d>) -> Section<'d> {
+        Section { usual: Some(usual.field.clone()), ..self.clone() }
+    }
+
+    /// This section, whose `keys` are declared as here.
+    pub fn with_keys(&self, keys: &[Key]) -> Section<'d> {
+        Section { keys: [keys, &self.keys].concat(), ..self.clone() }
+    }
+
+    /// The value of `name` as given, here or in the table that holds where this one is silent, if it is.
+    pub fn given(&self, name: &str) -> Option<Field<'_>> {
+        self.own(name).or_else(|| self.entry_of(self.usual.as_ref()?, name))
+    }
+
+    /// The value of `name` as given in this very table, if it is.
+    pub fn own(&self, name: &str) -> Option<Field<'_>> {
+        self.entry_of(&self.field, name)
+    }
+
+    fn entry_of<'s>(&self, field: &'s Field<'d>, name: &str) -> Option<Field<'s>> {
+        let Item::Table(table) = field.item() else { return None };
+        let node = table.find(name)?;
+        Some(field.child(name, Cow::Borrowed(node), self.key(name).kind))
+    }
+
+    /// The value of `name`, given or by default; a key that has neither is an error.
+    pub fn need(&self, name: &str) -> Result<Field<'_>, ScenarioError> {
+        let key = self.key(name);
+        if let Some(field) = self.given(name) {
+            return Ok(field);
+        }
+        let item = match (key.default, key.kind) {
+            (Fallback::Value(text), Kind::Text | Kind::Choice(_)) => Item::Text(text.to_owned()),
+            (Fallback::Value(text), _) => parse_value(text),
+            _ => return Err(self.missing(name)),
+        };
+        Ok(self.field.child(name, Cow::Owned(Node { item, origin: Origin::Nowhere }), key.kind))
+    }
+
+    /// That `name` is missing.
+    pub fn missing(&self, name: &str) -> ScenarioError {
+        self.field.missing(name, &self.key(name).kind.to_string())
+    }
+
+    /// That `name` is missing, where what is allowed depends on the rest of the file.
+    pub fn missing_of(&self, name: &str, allowed: &str) -> ScenarioError {
+        self.field.missing(name, allowed)
+    }
+
+    /// What `read` makes of `name`, or `None` where the file does not give it.
+    pub fn maybe<'s, T>(
+        &'s self,
+        name: &str,
+        read: impl FnOnce(&Field<'s>) -> Result<T, ScenarioError>,
+    ) -> Result<Option<T>, ScenarioError> {
+        self.given(name).map(|field| read(&field)).transpose()
+    }
+
+    fn key(&self, name: &str) -> Key {
+        let found = self.keys.iter().find(|key| key.name == name);
+        assert!(found.is_some(), "`{name}` is read from `{}` but not declared there", self.field.path);
+        found.copied().unwrap_or(self.keys[0])
+    }
+}

@@ -1,0 +1,190 @@
+//! Every key of a scenario as data: the parser reads by these tables, and `sparelane list` prints them.
+
+use sparelane_cc::{DefaultValue, Param};
+use sparelane_core::{Dur, Rate};
+use std::fmt;
+
+/// One key of a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Key {
+    /// As the file writes it.
+    pub name: &'static str,
+    /// What it may be.
+    pub kind: Kind,
+    /// What holds where the file is silent.
+    pub default: Fallback,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Where the default comes from, if from elsewhere.
+    pub source: &'static str,
+}
+
+/// What holds where the file is silent about a key.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fallback {
+    /// Nothing: the file must say.
+    Required,
+    /// This value, as a scenario would write it (strings without quotes).
+    Value(&'static str),
+    /// What a controller declares.
+    Declared(DefaultValue),
+    /// No value at all, which means this.
+    Nothing(&'static str),
+}
+
+/// What values a key takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// The path of a file, relative to the scenario's folder.
+    Path,
+    /// The name of a node of the network.
+    Node,
+    /// A span of time in a closed range.
+    Time {
+        /// Shortest allowed.
+        min: Dur,
+        /// Longest allowed.
+        max: Dur,
+    },
+    /// A data rate that a link can have.
+    Rate,
+    /// Bytes, in a closed range.
+    Size {
+        /// Fewest allowed.
+        min: u64,
+        /// Most allowed.
+        max: u64,
+    },
+    /// A whole number in a closed range.
+    Whole {
+        /// Smallest allowed.
+        min: u64,
+        /// Largest allowed.
+        max: u64,
+    },
+    /// A number above zero, up to a maximum.
+    Positive {
+        /// Largest allowed.
+        max: f64,
+    },
+    /// A share of one: a number from 0 to `max`, or a percentage.
+    Share {
+        /// Largest allowed.
+        max: f64,
+    },
+    /// True or false.
+    Flag,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// The size of a queue.
+    Limit,
+    /// The size of a flow.
+    Volume,
+    /// What a controller declares.
+    Declared(&'static Param),
+    /// Something with a structure of its own, described in words.
+    Special(&'static str),
+}
+
+/// One of several forms of a table, told apart by its `kind`, and what reads it.
+///
+/// `R` is a function that makes what the table stands for out of its section.
+#[derive(Clone, Copy, Debug)]
+pub struct Form<R: 'static> {
+    /// The word in `kind`.
+    pub name: &'static str,
+    /// One line for people.
+    pub summary: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// The keys that only this form has.
+    pub keys: &'static [Key],
+    /// Reads a section with these keys.
+    pub read: R,
+}
+
+/// The slowest and the fastest link.
+pub const RATES: (Rate, Rate) = (Rate::from_bps(1_000), Rate::from_gbps(100_000));
+
+/// The longest propagation delay.
+pub const MAX_DELAY: Dur = Dur::from_secs(3600);
+
+/// The longest run.
+pub const MAX_DURATION: Dur = Dur::from_secs(1_000_000);
+
+/// The largest flow, in bytes.
+pub const MAX_FLOW_BYTES: u64 = 1_000_000_000_000_000;
+
+impl Kind {
+    /// A propagation delay.
+    pub const DELAY: Kind = Kind::Time { min: Dur::ZERO, max: MAX_DELAY };
+    /// A moment of the run.
+    pub const MOMENT: Kind = Kind::Time { min: Dur::ZERO, max: MAX_DURATION };
+    /// A span that is not empty.
+    pub const SPAN: Kind = Kind::Time { min: Dur::from_ps(1), max: MAX_DURATION };
+}
+
+impl Key {
+    /// A key of sparelane's own, whose default needs no source.
+    pub const fn new(name: &'static str, kind: Kind, default: Fallback, meaning: &'static str) -> Key {
+        Key { name, kind, default, meaning, source: "sparelane" }
+    }
+
+    /// A controller's parameter as a key.
+    pub const fn declared(param: &'static Param) -> Key {
+        Key {
+            name: param.name,
+            kind: Kind::Declared(param),
+            default: Fallback::Declared(param.default),
+            meaning: param.meaning,
+            source: param.source,
+        }
+    }
+
+    /// This key with the source of its default.
+    pub const fn from(self, source: &'static str) -> Key {
+        Key { source, ..self }
+    }
+}
+
+impl fmt::Display for Kind {
+    /// What is allowed, as an error message or a table says it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Text => f.write_str("text"),
+            Kind::Path => f.write_str("the path of a file, relative to the scenario's folder"),
+            Kind::Node => f.write_str("the name of a node"),
+            Kind::Time { min, max } if *min == Dur::from_ps(1) => write!(f, "a time above 0s, up to {max}"),
+            Kind::Time { min, max } => write!(f, "a time from {min} to {max}"),
+            Kind::Rate => f.write_str("a rate from 1kbps to 100Tbps"),
+            Kind::Size { min, max } => write!(f, "a size from {min}B to {max}B"),
+            Kind::Whole { min, max: u64::MAX } => write!(f, "a whole number from {min}"),
+            Kind::Whole { min, max } => write!(f, "a whole number from {min} to {max}"),
+            Kind::Positive { max } => write!(f, "a number above 0, up to {max}"),
+            Kind::Share { max } => write!(f, "a number from 0 to {max}, or a percentage such as \"30%\""),
+            Kind::Flag => f.write_str("true or false"),
+            Kind::Choice(words) => f.write_str(&words.join(", ")),
+            Kind::Limit => {
+                f.write_str("bytes (\"5MB\"), packets (\"9packets\") or bandwidth-delay products (\"1bdp\")")
+            }
+            Kind::Volume => f.write_str(
+                "bytes (\"9MB\"), full segments (\"9packets\"), bandwidth-delay products (\"1bdp\"), or \"unlimited\"",
+            ),
+            Kind::Declared(param) => f.write_str(param.kind.to_string().trim_end()),
+            Kind::Special(words) => f.write_str(words),
+        }
+    }
+}
+
+impl fmt::Display for Fallback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fallback::Required => f.write_str("required"),
+            Fallback::Value(text) => f.write_str(text),
+            Fallback::Declared(value) => value.fmt(f),
+            Fallback::Nothing(meaning) => write!(f, "({meaning})"),
+        }
+    }
+}

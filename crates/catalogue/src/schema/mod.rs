@@ -1,0 +1,18 @@
+//! How a scenario is read: a text becomes a tree that remembers lines, tables become sections whose keys are declared as data, and
+//! each value is read by its key, with its unit and its bounds. Every mistake is told with its place.
+
+pub mod document;
+mod error;
+mod field;
+pub mod files;
+mod keys;
+pub mod nodes;
+pub mod overrides;
+pub mod units;
+pub mod volume;
+
+pub use document::Document;
+pub use error::{ScenarioError, did_you_mean};
+pub use field::{Field, Section};
+pub use files::{Input, Source, read_text};
+pub use keys::{Fallback, Form, Key, Kind, MAX_DELAY, MAX_DURATION, MAX_FLOW_BYTES, RATES};

@@ -1,0 +1,69 @@
+//! Ready-made networks, and networks from files: each kind a file with its keys and what builds it, and a line in [`TOPOLOGIES`].
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod attach;
+mod bounds;
+mod capacity;
+mod chain;
+mod dumbbell;
+mod error;
+mod fat_tree;
+mod file;
+pub mod graphml;
+mod internet2;
+mod names;
+pub mod neutral;
+mod spine_leaf;
+mod star;
+
+pub use attach::attach_hosts;
+pub use capacity::{balanced_rates, pairs_per_cable};
+pub use chain::Chain;
+pub use dumbbell::Dumbbell;
+pub use error::TopologyError;
+pub use fat_tree::FatTree;
+pub use graphml::GraphmlDefaults;
+pub use internet2::{DrawnRates, Internet2};
+pub use spine_leaf::SpineLeaf;
+pub use star::Star;
+
+pub(crate) use error::place;
+
+use crate::schema::{Fallback, Field, Form, Key, Kind, ScenarioError, Section, Source};
+use sparelane_sim::Network;
+
+/// What a topology is read against.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// Where other files are.
+    pub source: &'a Source,
+    /// The run's seed.
+    pub seed: u64,
+}
+
+/// A topology as a scenario names it.
+pub type TopologyForm = Form<fn(&Section<'_>, &Context<'_>) -> Result<Network, ScenarioError>>;
+
+/// Every form of `[topology]`.
+pub static TOPOLOGIES: &[&TopologyForm] =
+    &[&dumbbell::FORM, &chain::FORM, &fat_tree::FORM, &spine_leaf::FORM, &star::FORM, &internet2::FORM, &file::FORM];
+
+const COUNT: Kind = Kind::Whole { min: 1, max: 1_000_000 };
+const ACCESS_RATE: Key = Key::new("access_rate", Kind::Rate, Fallback::Value("1Gbps"), "rate of each host's cable");
+const ACCESS_DELAY: Key =
+    Key::new("access_delay", Kind::DELAY, Fallback::Value("1ms"), "propagation delay of each host's cable, one way");
+
+/// The network that `field` describes.
+///
+/// # Errors
+/// The first mistake, with its place and with what is allowed.
+pub fn read(field: Field<'_>, context: &Context<'_>) -> Result<Network, ScenarioError> {
+    let (form, section) = field.form(&[], TOPOLOGIES)?;
+    (form.read)(&section, context)
+}
+
+/// A mistake in what was built is one of the whole table.
+fn built(section: &Section<'_>, network: Result<Network, TopologyError>) -> Result<Network, ScenarioError> {
+    network.map_err(|error| section.whole_table().error(error.to_string()))
+}

@@ -1,0 +1,363 @@
+//! A given number of flows between given or all hosts, started together, in turn or at random.
+
+use super::{Reader, SIZES, START, Workload, WorkloadForm, at, host_pair};
+use crate::schema::{Fallback, Field, Form, Key, Kind, ScenarioError, document::Item};
+use crate::workload::streams::stream;
+use crate::workload::{SizeDistribution, WorkloadError, ends};
+use sparelane_core::{Domain, Dur, Stream, Time};
+use sparelane_sim::{FlowSource, FlowSpec};
+use sparelane_sim::{Network, NodeId};
+use std::sync::Arc;
+
+/// The most flows of one bulk workload.
+const MAX_BULK_FLOWS: u64 = 10_000_000;
+
+/// What a scenario can say of it.
+pub static FORM: WorkloadForm = Form {
+    name: "bulk",
+    summary: "a given number of flows between given hosts",
+    source: "sparelane",
+    keys: &[
+        Key::new(
+            "flows",
+            Kind::Whole { min: 1, max: MAX_BULK_FLOWS },
+            Fallback::Nothing("one for each pair"),
+            "how many; each takes the next pair, from the first again after the last",
+        ),
+        Key::new(
+            "pairs",
+            Kind::Special(
+                "a list such as [[\"left0\", \"right0\"]], or one of halves, all, permutation, random, next, incast",
+            ),
+            Fallback::Value("halves"),
+            "who sends to whom: the first half of the hosts to the second in order, every host to every other, \
+             or every host to one other at random, such that each gets one (permutation) or not (random), every host to \
+             the next one, or all others to the first host",
+        ),
+        Key::new("size", Kind::Volume, Fallback::Value("unlimited"), "how much each flow carries"),
+        Key::new("sizes", SIZES, Fallback::Nothing("as size says"), "sizes from a distribution, in place of size"),
+        START,
+        Key::new(
+            "spread",
+            Kind::MOMENT,
+            Fallback::Value("0s"),
+            "each flow starts at random in so long a time from start",
+        ),
+        Key::new("gap", Kind::MOMENT, Fallback::Nothing("no gap"), "each flow starts so long after the one before"),
+    ],
+    read,
+};
+
+fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {
+    let section = reader.section;
+    let (pairs, count) = pairs(reader, &section.need("pairs")?)?;
+    let flows = match section.given("flows") {
+        Some(field) => field.whole()?,
+        None if count <= MAX_BULK_FLOWS => count,
+        None => {
+            return Err(section.need("pairs")?.error(format!("{count} pairs; allowed: at most {MAX_BULK_FLOWS}")));
+        }
+    };
+    let sizes = match (section.given("sizes"), section.given("size")) {
+        (Some(_), Some(size)) => return Err(size.error("sizes is given too; allowed: one of the two")),
+        (Some(sizes), None) => Some(reader.sizes(&sizes)?),
+        (None, _) => reader.size(&section.need("size")?)?,
+    };
+    let (first, spread) = (at(section.need("start")?.time()?), section.need("spread")?.time()?);
+    let starts = match section.given("gap") {
+        Some(gap) if section.given("spread").is_some() => {
+            return Err(gap.error("spread is given too; allowed: one of the two"));
+        }
+        Some(gap) => Starts::Every { first, gap: gap.time()? },
+        None => Starts::Spread { first, spread },
+    };
+    Ok(Arc::new(BulkSpec { flows: flows as u32, pairs, sizes, starts, scheme: reader.scheme, number: reader.number }))
+}
+
+/// The pairs that `field` asks for, and how many there are.
+fn pairs(reader: &Reader<'_>, field: &Field<'_>) -> Result<(Pairs, u64), ScenarioError> {
+    let network = reader.context.network;
+    let hosts = network.hosts();
+    if matches!(field.item(), Item::List(_)) {
+        let pairs = field.list(Kind::Special("a pair of hosts, as in [\"left0\", \"right0\"]"))?;
+        let pairs = pairs.iter().map(|field| host_pair(field, network)).collect::<Result<Vec<_>, _>>()?;
+        let count = pairs.len() as u64;
+        return Ok((Pairs::Given(pairs), count));
+    }
+    let host_count = hosts.len() as u64;
+    match field.word(["halves", "all", "permutation", "random", "next", "incast"].into_iter())? {
+        "random" => Ok((Pairs::Random, host_count)),
+        "next" => Ok((Pairs::Next, host_count)),
+        "incast" => Ok((Pairs::Incast, host_count.saturating_sub(1))),
+        "all" => Ok((Pairs::All, hosts.len() as u64 * (hosts.len() as u64).saturating_sub(1))),
+        "permutation" => Ok((Pairs::Permutation, hosts.len() as u64)),
+        _ => {
+            let half = hosts.len() / 2;
+            let (first, second) = (&hosts[..half], &hosts[hosts.len() - half..]);
+            Ok((Pairs::Given(first.iter().copied().zip(second.iter().copied()).collect()), half as u64))
+        }
+    }
+}
+
+/// Which hosts send to which; flow after flow takes the next pair, from the first again after the last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pairs {
+    /// These sources and destinations.
+    Given(Vec<(NodeId, NodeId)>),
+    /// Every host to every other: the first host to each, then the second, and so on.
+    All,
+    /// Every host to one other and from one other, at random: one cycle through all hosts.
+    Permutation,
+    /// Every host to one other at random; several may choose the same.
+    Random,
+    /// Every host to the next one, the last to the first.
+    Next,
+    /// Every other host to the first one.
+    Incast,
+}
+
+/// When flows start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Starts {
+    /// All at once.
+    At(Time),
+    /// One after the other.
+    Every {
+        /// Start of the first flow.
+        first: Time,
+        /// Time from one start to the next.
+        gap: Dur,
+    },
+    /// Each at a random time, uniform in [first, first + spread).
+    Spread {
+        /// The earliest start.
+        first: Time,
+        /// Length of the interval; zero starts all at `first`.
+        spread: Dur,
+    },
+}
+
+/// What a [`Bulk`] workload is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BulkSpec {
+    /// How many flows, at least one.
+    pub flows: u32,
+    /// Between whom.
+    pub pairs: Pairs,
+    /// How much each carries; `None` sends without end.
+    pub sizes: Option<SizeDistribution>,
+    /// When they start.
+    pub starts: Starts,
+    /// The flows' scheme, by its index in the run.
+    pub scheme: u16,
+    /// The workload's number in its run; see [`PoissonSpec::number`](crate::workload::PoissonSpec::number).
+    pub number: u32,
+}
+
+/// The flows of a [`BulkSpec`], in order of start, and then of their number.
+#[derive(Clone, Debug)]
+pub struct Bulk(std::vec::IntoIter<FlowSpec>);
+
+/// The objects of a bulk workload that draw for themselves.
+const PAIRING: u32 = 0;
+const STARTING: u32 = 1;
+
+impl Bulk {
+    /// The workload that `spec` describes in `network`, under `seed`.
+    ///
+    /// # Errors
+    /// No flows or pairs, a pair that is not two different hosts, fewer than two hosts, or a start beyond all time.
+    pub fn new(network: &Network, spec: BulkSpec, seed: u64) -> Result<Bulk, WorkloadError> {
+        if spec.flows == 0 {
+            return Err(WorkloadError::new("the number of flows is 0; allowed: 1 or more"));
+        }
+        let own_stream = |domain, object| stream(seed, domain, spec.number, object);
+        let pairing = Pairing::new(network, &spec.pairs, &mut own_stream(Domain::Arrivals, PAIRING))?;
+        let mut starting = own_stream(Domain::Arrivals, STARTING);
+        let mut sizing = own_stream(Domain::Sizes, 0);
+        let mut flows = Vec::with_capacity(spec.flows as usize);
+        for number in 0..spec.flows {
+            let (src, dst) = pairing.pair(number);
+            let start = start(spec.starts, number, &mut starting)?;
+            let size_bytes = spec.sizes.as_ref().map(|sizes| sizes.draw(&mut sizing));
+            flows.push(FlowSpec::new(start, src, dst, size_bytes, spec.scheme));
+        }
+        flows.sort_by_key(|flow| flow.start);
+        Ok(Bulk(flows.into_iter()))
+    }
+}
+
+impl FlowSource for Bulk {
+    fn next_flow(&mut self) -> Option<FlowSpec> {
+        self.0.next()
+    }
+}
+
+/// The pairs, listed or counted out.
+enum Pairing {
+    Listed(Vec<(NodeId, NodeId)>),
+    All(Vec<NodeId>),
+}
+
+impl Pairing {
+    fn new(network: &Network, pairs: &Pairs, stream: &mut Stream) -> Result<Pairing, WorkloadError> {
+        if let Pairs::Given(list) = pairs {
+            for (index, &(src, dst)) in list.iter().enumerate() {
+                let refuse = |message| WorkloadError::new(format!("pair {}: {message}", index + 1));
+                ends::check(network, src, dst).map_err(refuse)?;
+            }
+            if list.is_empty() {
+                return Err(WorkloadError::new("the list of pairs is empty; allowed: one pair or more"));
+            }
+            return Ok(Pairing::Listed(list.clone()));
+        }
+        let hosts = network.hosts();
+        if hosts.len() < 2 {
+            let message = format!("the number of hosts is {}; allowed: 2 or more", hosts.len());
+            return Err(WorkloadError::new(message));
+        }
+        Ok(match pairs {
+            Pairs::Permutation => Pairing::Listed(random_cycle(&hosts, stream)),
+            Pairs::Random => Pairing::Listed(random_receivers(&hosts, stream)),
+            Pairs::Next => Pairing::Listed(hosts.iter().copied().zip(hosts.iter().copied().cycle().skip(1)).collect()),
+            Pairs::Incast => Pairing::Listed(hosts[1..].iter().map(|&host| (host, hosts[0])).collect()),
+            _ => Pairing::All(hosts),
+        })
+    }
+
+    /// The pair of flow `number`.
+    fn pair(&self, number: u32) -> (NodeId, NodeId) {
+        let number = number as usize;
+        match self {
+            Pairing::Listed(list) => list[number % list.len()],
+            Pairing::All(hosts) => {
+                let others = hosts.len() - 1;
+                let (src, other) = (number / others % hosts.len(), number % others);
+                (hosts[src], hosts[if other < src { other } else { other + 1 }])
+            }
+        }
+    }
+}
+
+/// Sattolo's shuffle: every cycle through all hosts is as likely, and nobody is left to send to itself.
+fn random_cycle(hosts: &[NodeId], stream: &mut Stream) -> Vec<(NodeId, NodeId)> {
+    let mut targets = hosts.to_vec();
+    for last in (1..targets.len()).rev() {
+        targets.swap(last, stream.below(last as u64) as usize);
+    }
+    hosts.iter().copied().zip(targets).collect()
+}
+
+/// For each host any other, each as likely.
+fn random_receivers(hosts: &[NodeId], stream: &mut Stream) -> Vec<(NodeId, NodeId)> {
+    let draw = |(place, &host): (usize, &NodeId)| {
+        let other = stream.below(hosts.len() as u64 - 1) as usize;
+        (host, hosts[if other < place { other } else { other + 1 }])
+    };
+    hosts.iter().enumerate().map(draw).collect()
+}
+
+fn start(starts: Starts, number: u32, stream: &mut Stream) -> Result<Time, WorkloadError> {
+    let time = match starts {
+        Starts::At(time) => time,
+        Starts::Every { first, gap } => first.saturating_add(gap.saturating_mul(u64::from(number))),
+        Starts::Spread { first, spread } if spread == Dur::ZERO => first,
+        Starts::Spread { first, spread } => first.saturating_add(Dur::from_ps(stream.below(spread.as_ps()))),
+    };
+    if time == Time::NEVER {
+        return Err(WorkloadError::new(format!("flow {number} starts too late; allowed: within 213 days")));
+    }
+    Ok(time)
+}
+
+impl Workload for BulkSpec {
+    fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError> {
+        Ok(Box::new(Bulk::new(network, self.clone(), seed)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::Internet2;
+    use std::collections::BTreeSet;
+
+    fn internet2() -> Network {
+        Internet2::default().build().unwrap()
+    }
+
+    const SPEC: BulkSpec = BulkSpec {
+        flows: 100,
+        pairs: Pairs::Permutation,
+        sizes: None,
+        starts: Starts::Spread { first: Time::from_ns(5), spread: Dur::from_ns(10) },
+        scheme: 2,
+        number: 0,
+    };
+
+    fn flows(spec: BulkSpec, seed: u64) -> Vec<FlowSpec> {
+        Bulk::new(&internet2(), spec, seed).unwrap().0.collect()
+    }
+
+    #[test]
+    fn in_a_permutation_every_host_sends_once_and_receives_once() {
+        let flows = flows(SPEC, 1);
+        let hosts: BTreeSet<_> = internet2().hosts().into_iter().collect();
+        assert_eq!(flows.iter().map(|flow| flow.src).collect::<BTreeSet<_>>(), hosts);
+        assert_eq!(flows.iter().map(|flow| flow.dst).collect::<BTreeSet<_>>(), hosts);
+        assert!(flows.iter().all(|flow| flow.src != flow.dst && flow.size_bytes.is_none() && flow.scheme == 2));
+    }
+
+    #[test]
+    fn random_starts_lie_in_their_interval_in_order() {
+        let flows = flows(SPEC, 1);
+        assert!(flows.windows(2).all(|pair| pair[0].start <= pair[1].start));
+        assert!(flows.iter().all(|flow| (Time::from_ns(5)..Time::from_ns(15)).contains(&flow.start)));
+        assert!(flows[0].start < flows[99].start);
+    }
+
+    #[test]
+    fn the_same_seed_and_number_give_the_same_flows_and_others_do_not() {
+        assert_eq!(flows(SPEC, 1), flows(SPEC, 1));
+        assert_ne!(flows(SPEC, 1), flows(SPEC, 2));
+        assert_ne!(flows(SPEC, 1), flows(BulkSpec { number: 1, ..SPEC }, 1));
+    }
+
+    #[test]
+    fn all_pairs_come_in_order_and_start_over() {
+        let spec = BulkSpec { flows: 100 * 99 + 1, pairs: Pairs::All, starts: Starts::At(Time::from_ns(1)), ..SPEC };
+        let pairs: Vec<_> = flows(spec, 1).iter().map(|flow| (flow.src.0, flow.dst.0)).collect();
+        assert_eq!(pairs[..2], [(10, 11), (10, 12)]);
+        assert_eq!(pairs[99..101], [(11, 10), (11, 12)]);
+        assert_eq!(pairs[..9900].iter().collect::<BTreeSet<_>>().len(), 9900);
+        assert_eq!(pairs[9900], pairs[0]);
+    }
+
+    #[test]
+    fn given_pairs_start_one_after_the_other_with_their_size() {
+        let list = vec![(NodeId(10), NodeId(20)), (NodeId(30), NodeId(10))];
+        let starts = Starts::Every { first: Time::from_ns(7), gap: Dur::from_ns(3) };
+        let sizes = Some(SizeDistribution::fixed(99).unwrap());
+        let flows = flows(BulkSpec { flows: 3, pairs: Pairs::Given(list.clone()), starts, sizes, ..SPEC }, 1);
+        let seen: Vec<_> = flows.iter().map(|flow| (flow.start, (flow.src, flow.dst), flow.size_bytes)).collect();
+        let expected = [(7, list[0]), (10, list[1]), (13, list[0])];
+        assert_eq!(seen, expected.map(|(ns, pair)| (Time::from_ns(ns), pair, Some(99))));
+    }
+
+    #[test]
+    fn each_mistake_is_named_with_what_is_allowed() {
+        let given =
+            |pairs: &[(u32, u32)]| Pairs::Given(pairs.iter().map(|&(src, dst)| (NodeId(src), NodeId(dst))).collect());
+        let endless = Starts::Every { first: Time::ZERO, gap: Dur::MAX };
+        for (spec, expected) in [
+            (BulkSpec { flows: 0, ..SPEC }, "the number of flows is 0; allowed: 1 or more"),
+            (BulkSpec { pairs: given(&[]), ..SPEC }, "the list of pairs is empty; allowed: one pair or more"),
+            (BulkSpec { pairs: given(&[(10, 11), (12, 0)]), ..SPEC }, "pair 2: dst is router `r0`; allowed: a host"),
+            (BulkSpec { starts: endless, ..SPEC }, "flow 1 starts too late; allowed: within 213 days"),
+        ] {
+            assert_eq!(Bulk::new(&internet2(), spec, 1).unwrap_err().to_string(), expected);
+        }
+        let nobody = Bulk::new(&Network::default(), SPEC, 1).unwrap_err().to_string();
+        assert_eq!(nobody, "the number of hosts is 0; allowed: 2 or more");
+    }
+}

@@ -1,0 +1,202 @@
+//! Classes of traffic: what a flow is for, by its size or for a workload as a whole.
+
+use crate::schema::{Fallback, Field, Key, Kind, MAX_FLOW_BYTES, ScenarioError, Section};
+use crate::workload::{Workload, WorkloadError};
+use sparelane_cc::{Kind as Declared, Param, Values};
+use sparelane_core::Time;
+use sparelane_sim::{FlowSource, FlowSpec};
+use sparelane_sim::{Network, Scheme};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+/// Classes by size, each by its index in the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrafficClasses {
+    /// Classes of flows of fewer bytes than given, by rising bounds.
+    pub below: Vec<(u64, u16)>,
+    /// The class of all others, flows without end among them.
+    pub rest: u16,
+}
+
+impl TrafficClasses {
+    /// The class of a flow of so many bytes, or without end.
+    pub fn of(&self, size_bytes: Option<u64>) -> u16 {
+        let size = size_bytes.unwrap_or(u64::MAX);
+        self.below.iter().find(|(bound, _)| size < *bound).map_or(self.rest, |&(_, class)| class)
+    }
+
+    /// Every class.
+    pub fn all(&self) -> impl Iterator<Item = u16> {
+        self.below.iter().map(|&(_, class)| class).chain([self.rest])
+    }
+}
+
+/// The flows of a source, each in its class.
+pub struct Classed {
+    source: Box<dyn FlowSource>,
+    classes: TrafficClasses,
+}
+
+impl Classed {
+    /// The flows of `source` in `classes`.
+    pub fn new(source: Box<dyn FlowSource>, classes: TrafficClasses) -> Classed {
+        Classed { source, classes }
+    }
+
+    fn classed(&self, flow: FlowSpec) -> FlowSpec {
+        FlowSpec { traffic_class: Some(self.classes.of(flow.size_bytes)), ..flow }
+    }
+}
+
+impl FlowSource for Classed {
+    fn next_flow(&mut self) -> Option<FlowSpec> {
+        self.source.next_flow().map(|flow| self.classed(flow))
+    }
+
+    fn follow(&mut self, waiter: u64, now: Time) -> Option<FlowSpec> {
+        self.source.follow(waiter, now).map(|flow| self.classed(flow))
+    }
+}
+
+impl fmt::Debug for Classed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Classed").field("classes", &self.classes).finish_non_exhaustive()
+    }
+}
+
+/// Another workload, whose flows are of classes of traffic.
+#[derive(Clone, Debug)]
+pub(super) struct WithClasses(pub(super) Arc<dyn Workload>, pub(super) TrafficClasses);
+
+impl Workload for WithClasses {
+    fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError> {
+        Ok(Box::new(Classed::new(self.0.flows(network, seed)?, self.1.clone())))
+    }
+}
+
+/// The most classes of traffic of one run.
+const MAX_CLASSES: usize = 1000;
+
+/// The keys of each of `traffic_classes`.
+pub static TRAFFIC_CLASSES: &[Key] = &[
+    Key::new("name", Kind::Text, Fallback::Required, "the name of the class"),
+    Key::new(
+        "below",
+        Kind::Size { min: 1, max: MAX_FLOW_BYTES },
+        Fallback::Nothing("all other flows, for the last"),
+        "flows of fewer bytes that are in no class before it are in this one",
+    ),
+];
+
+/// Reads the classes of a workload.
+pub struct ClassReader<'a> {
+    /// The classes of the run, which grow by those of the workload.
+    pub names: &'a mut Vec<String>,
+    /// The schemes of the run.
+    pub schemes: &'a [Scheme],
+    /// Those that the workload uses.
+    pub used: BTreeSet<u16>,
+}
+
+impl ClassReader<'_> {
+    /// The classes that a workload asks for, if it does.
+    pub fn read(mut self, section: &Section<'_>) -> Result<Option<TrafficClasses>, ScenarioError> {
+        let one = section.given("traffic_class");
+        match (section.given("traffic_classes"), one) {
+            (None, None) => Ok(None),
+            (None, Some(one)) => Ok(Some(TrafficClasses { below: Vec::new(), rest: self.class(&one)? })),
+            (Some(list), None) => self.by_size(&list).map(Some),
+            (Some(list), Some(_)) => Err(list.error("traffic_class is given too; allowed: one of the two")),
+        }
+    }
+
+    fn by_size(&mut self, list: &Field<'_>) -> Result<TrafficClasses, ScenarioError> {
+        let tables = list.list(Kind::Special("a table such as { name = \"urgent\", below = \"30KB\" }"))?;
+        let mut below: Vec<(u64, u16)> = Vec::new();
+        for (place, table) in tables.iter().enumerate() {
+            let section = table.clone().section(&[TRAFFIC_CLASSES])?;
+            let name = section.need("name")?;
+            let class = self.class(&name)?;
+            if below.iter().any(|&(_, other)| other == class) {
+                return Err(name.error("listed twice; allowed: each class once"));
+            }
+            match section.given("below") {
+                None if place + 1 == tables.len() => return Ok(TrafficClasses { below, rest: class }),
+                None => return Err(section.missing_of("below", "a size; the last class alone has none")),
+                Some(field) if place + 1 == tables.len() => {
+                    return Err(field.error("the last class has all other flows; allowed: no bound"));
+                }
+                Some(field) => {
+                    let bound = field.size()?;
+                    let least = below.last().map_or(0, |&(bytes, _)| bytes);
+                    if bound <= least {
+                        return Err(
+                            field.error(format!("the class before goes up to {least}B; allowed: more than that"))
+                        );
+                    }
+                    below.push((bound, class));
+                }
+            }
+        }
+        Err(list.error("no class; allowed: one or more"))
+    }
+
+    /// The class that `field` names, of which every scheme that has weights must have one.
+    fn class(&mut self, field: &Field<'_>) -> Result<u16, ScenarioError> {
+        let name = field.text()?;
+        if name.is_empty() {
+            return Err(field.error("no name; allowed: text that is not empty"));
+        }
+        for &used in &self.used {
+            let scheme = &self.schemes[usize::from(used)];
+            if let Some(others) = weights(scheme).into_iter().find(|weights| weights.iter().all(|other| other != name))
+            {
+                let (scheme, others) = (&scheme.name, others.join(", "));
+                return Err(
+                    field.error(format!("scheme \"{scheme}\" has no weight for class \"{name}\"; allowed: {others}"))
+                );
+            }
+        }
+        let known = self.names.iter().position(|other| other == name);
+        let class = known.unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        });
+        if class >= MAX_CLASSES {
+            return Err(field.error(format!("one class more than {MAX_CLASSES}; allowed: that many in all")));
+        }
+        Ok(class as u16)
+    }
+}
+
+/// The classes that have weights, for each parameter of that kind of the scheme's controller and of the one inside it.
+fn weights(scheme: &Scheme) -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    let mut collect = |params: &[Param], values: &Values| {
+        let weights = params.iter().filter(|param| param.kind == Declared::Weights);
+        let names = weights.map(|param| values.weights(param).into_iter().map(|(name, _)| name).collect::<Vec<_>>());
+        all.extend(names.filter(|names| !names.is_empty()));
+        params.iter().find(|param| param.kind == Declared::Controller).map(|param| values.word(param).to_owned())
+    };
+    let inner = collect(scheme.controller.params, &scheme.values);
+    if let Some(inside) = inner.and_then(|name| scheme.registry.find(&name)) {
+        collect(inside.params, &scheme.inner);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_is_in_the_first_class_whose_bound_it_is_below() {
+        let classes = TrafficClasses { below: vec![(30_000, 4), (100_000, 2)], rest: 7 };
+        for (size, class) in [(1, 4), (29_999, 4), (30_000, 2), (99_999, 2), (100_000, 7)] {
+            assert_eq!(classes.of(Some(size)), class, "{size}");
+        }
+        assert_eq!(classes.of(None), 7);
+        assert_eq!(classes.all().collect::<Vec<_>>(), [4, 2, 7]);
+    }
+}

@@ -1,0 +1,329 @@
+//! Flows listed in a file: the neutral `.flows` text, which any simulator can read, or CSV.
+//!
+//! Neutral: `<start ns> <src> <dst> <bytes>` a line, with hosts by number and 0 bytes for a flow without end. Empty
+//! lines, and lines that begin with `#`, say nothing.
+//!
+//! CSV: a header with the columns `start`, `src`, `dst`, `size` and, if wanted, `scheme`, in any order. Starts and
+//! sizes carry units, `unlimited` is a flow without end, hosts go by name or number, and schemes by name.
+
+use super::{Reader, Workload, WorkloadForm};
+use crate::schema::{Fallback, Form, Key, Kind, ScenarioError, units, volume::max_flow_bytes};
+use crate::workload::{WorkloadError, ends};
+use sparelane_core::Time;
+use sparelane_sim::{FlowSource, FlowSpec};
+use sparelane_sim::{Network, NodeId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a scenario can say of it.
+pub static FORM: WorkloadForm = Form {
+    name: "flows",
+    summary: "flows of a file: .flows (start in ns, src, dst, bytes) or .csv (start, src, dst, size, scheme)",
+    source: "sparelane",
+    keys: &[Key::new("path", Kind::Path, Fallback::Required, "the file, ending in .flows or .csv")],
+    read,
+};
+
+fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {
+    let path = reader.section.need("path")?;
+    let input = reader.context.source.read(&path)?;
+    let network = reader.context.network;
+    let list = match input.extension.as_str() {
+        "flows" => FlowList::from_neutral(&input.text, network, reader.scheme, max_flow_bytes(reader.mss_bytes())),
+        "csv" => {
+            let schemes = reader.context.schemes.iter();
+            let schemes = schemes.map(|scheme| (scheme.name.clone(), max_flow_bytes(scheme.transport.mss_bytes)));
+            FlowList::from_csv(&input.text, network, &schemes.collect::<Vec<_>>(), reader.scheme)
+        }
+        _ => return Err(path.error("unknown kind of file; allowed: .flows, .csv")),
+    };
+    let list = list.map_err(|error| input.error(error.line, error.message))?;
+    Ok(Arc::new(list))
+}
+
+/// The latest start that a neutral list can ask for.
+const MAX_START_NS: u64 = u64::MAX / 1000 - 1;
+/// The columns that a CSV list must have.
+const REQUIRED: [&str; 4] = ["start", "src", "dst", "size"];
+/// The column that it may have.
+const SCHEME: &str = "scheme";
+
+/// Listed flows, in order of start; at the same instant, in the order of the list.
+#[derive(Clone, Debug)]
+pub struct FlowList(std::vec::IntoIter<FlowSpec>);
+
+impl FlowList {
+    /// Reads the neutral text; all flows take `scheme`, under which a flow has at most `max_bytes`.
+    ///
+    /// # Errors
+    /// A line without exactly four whole numbers, a flow that is too large, or one that does not join two different hosts
+    /// of `network`.
+    pub fn from_neutral(text: &str, network: &Network, scheme: u16, max_bytes: u64) -> Result<FlowList, WorkloadError> {
+        let mut flows = Vec::new();
+        for (index, content) in text.lines().enumerate() {
+            let words: Vec<_> = content.split_whitespace().collect();
+            if words.first().is_some_and(|word| !word.starts_with('#')) {
+                let flow = neutral_flow(&words, network, scheme, max_bytes);
+                flows.push(flow.map_err(|message| WorkloadError::at(index + 1, message))?);
+            }
+        }
+        Ok(FlowList::sorted(flows))
+    }
+
+    /// Reads CSV. `schemes` are the names of the run's schemes, and the most bytes of a flow under each; a flow without
+    /// one takes `scheme`.
+    ///
+    /// # Errors
+    /// A missing, unknown or repeated column; a row of another length; a value that is not allowed; or a flow that does
+    /// not join two different hosts of `network`.
+    pub fn from_csv(
+        text: &str,
+        network: &Network,
+        schemes: &[(String, u64)],
+        scheme: u16,
+    ) -> Result<FlowList, WorkloadError> {
+        let mut reader =
+            csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
+        let columns = columns(reader.headers().map_err(|error| csv_error(&error))?)?;
+        let names = network.nodes.iter().zip(0..).map(|(node, id)| (node.name.as_str(), NodeId(id))).collect();
+        let table = Table { network, names, columns, schemes, scheme };
+        let mut flows = Vec::new();
+        for record in reader.records() {
+            let record = record.map_err(|error| csv_error(&error))?;
+            let line = record.position().map(|position| position.line() as usize);
+            flows.push(table.flow(&record).map_err(|message| WorkloadError { line, message })?);
+        }
+        Ok(FlowList::sorted(flows))
+    }
+
+    /// The flows still to come.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether no flow is still to come.
+    pub fn is_empty(&self) -> bool {
+        self.0.len() == 0
+    }
+
+    /// The scheme of every flow still to come.
+    pub fn schemes(&self) -> impl Iterator<Item = u16> {
+        self.0.as_slice().iter().map(|flow| flow.scheme)
+    }
+
+    fn sorted(mut flows: Vec<FlowSpec>) -> FlowList {
+        flows.sort_by_key(|flow| flow.start);
+        FlowList(flows.into_iter())
+    }
+}
+
+impl FlowSource for FlowList {
+    fn next_flow(&mut self) -> Option<FlowSpec> {
+        self.0.next()
+    }
+}
+
+fn neutral_flow(words: &[&str], network: &Network, scheme: u16, max_bytes: u64) -> Result<FlowSpec, String> {
+    let &[start, src, dst, bytes] = words else {
+        return Err(format!("{} fields; allowed: exactly 4: start in ns, src, dst, bytes", words.len()));
+    };
+    let start = Time::from_ns(whole("the start in ns", start, MAX_START_NS)?);
+    let node = |field, text| whole(field, text, u64::from(u32::MAX)).map(|id| NodeId(id as u32));
+    let (src, dst) = (node("src", src)?, node("dst", dst)?);
+    ends::check(network, src, dst)?;
+    let bytes = whole("the bytes", bytes, max_bytes)?;
+    Ok(FlowSpec::new(start, src, dst, (bytes > 0).then_some(bytes), scheme))
+}
+
+/// A whole number up to `max`.
+fn whole(field: &str, text: &str, max: u64) -> Result<u64, String> {
+    let value = text.parse().ok().filter(|value| *value <= max);
+    value.ok_or_else(|| format!("{field} is `{text}`; allowed: a whole number from 0 to {max}"))
+}
+
+/// What the rows of a CSV list refer to.
+struct Table<'a> {
+    network: &'a Network,
+    names: BTreeMap<&'a str, NodeId>,
+    /// Column name to place.
+    columns: BTreeMap<String, usize>,
+    /// Their names, and the most bytes of a flow.
+    schemes: &'a [(String, u64)],
+    scheme: u16,
+}
+
+impl Table<'_> {
+    fn flow(&self, record: &csv::StringRecord) -> Result<FlowSpec, String> {
+        let field = |name: &str| self.columns.get(name).and_then(|&place| record.get(place)).unwrap_or("");
+        let (start, size) = (field("start"), field("size"));
+        let src = self.host("src", field("src"))?;
+        let dst = self.host("dst", field("dst"))?;
+        ends::check(self.network, src, dst)?;
+        let start = units::time_of(start).map_err(|allowed| format!("start is `{start}`; allowed: {allowed}"))?;
+        let scheme = self.scheme(field(SCHEME))?;
+        let size_bytes = self.size(size, scheme)?;
+        Ok(FlowSpec::new(Time::from_ps(start.as_ps()), src, dst, size_bytes, scheme))
+    }
+
+    /// A node by name, else by number.
+    fn host(&self, field: &str, text: &str) -> Result<NodeId, String> {
+        let by_number = || text.parse().ok().map(NodeId).filter(|id| id.index() < self.network.nodes.len());
+        let known = self.names.get(text).copied().or_else(by_number);
+        known.ok_or_else(|| format!("{field} is `{text}`; allowed: the name or number of a host"))
+    }
+
+    fn size(&self, text: &str, scheme: u16) -> Result<Option<u64>, String> {
+        if text == "unlimited" {
+            return Ok(None);
+        }
+        match units::size_of(text) {
+            Ok(0) => Err(format!("size is `{text}`; allowed: 1 byte or more, or unlimited")),
+            Ok(bytes) => match self.schemes.get(usize::from(scheme)) {
+                Some((name, max_bytes)) if bytes > *max_bytes => {
+                    Err(format!("size is `{text}`; allowed: at most {max_bytes} bytes under scheme `{name}`"))
+                }
+                _ => Ok(Some(bytes)),
+            },
+            Err(allowed) => Err(format!("size is `{text}`; allowed: {allowed}, or unlimited")),
+        }
+    }
+
+    fn scheme(&self, text: &str) -> Result<u16, String> {
+        if text.is_empty() {
+            return Ok(self.scheme);
+        }
+        let place = (0..).zip(self.schemes).find(|(_, (name, _))| name == text).map(|(place, _)| place);
+        let names: Vec<_> = self.schemes.iter().map(|(name, _)| name.as_str()).collect();
+        place.ok_or_else(|| format!("scheme is `{text}`; allowed: {}, or nothing", names.join(", ")))
+    }
+}
+
+fn columns(header: &csv::StringRecord) -> Result<BTreeMap<String, usize>, WorkloadError> {
+    const ALLOWED: &str = "allowed: start, src, dst, size, each once, and scheme if wanted";
+    let line = header.position().map(|position| position.line() as usize);
+    let refuse = |what: String| WorkloadError { line, message: format!("{what}; {ALLOWED}") };
+    let mut columns = BTreeMap::new();
+    for (place, name) in header.iter().enumerate() {
+        if !REQUIRED.contains(&name) && name != SCHEME {
+            return Err(refuse(format!("column `{name}` is not known")));
+        }
+        if columns.insert(name.to_owned(), place).is_some() {
+            return Err(refuse(format!("column `{name}` is there twice")));
+        }
+    }
+    match REQUIRED.iter().find(|&&name| !columns.contains_key(name)) {
+        Some(missing) => Err(refuse(format!("column `{missing}` is missing"))),
+        None => Ok(columns),
+    }
+}
+
+fn csv_error(error: &csv::Error) -> WorkloadError {
+    let line = error.position().map(|position| position.line() as usize);
+    let message = match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("{len} fields; allowed: exactly {expected_len}, as in the header")
+        }
+        _ => format!("this is not CSV: {error}"),
+    };
+    WorkloadError { line, message }
+}
+
+impl Workload for FlowList {
+    fn flows(&self, _network: &Network, _seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError> {
+        Ok(Box::new(self.clone()))
+    }
+
+    fn schemes(&self) -> Vec<u16> {
+        FlowList::schemes(self).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparelane_sim::NodeKind;
+
+    /// Hosts `a` (0) and `b` (1), router `r` (2).
+    fn network() -> Network {
+        let mut network = Network::default();
+        for (name, kind) in [("a", NodeKind::Host), ("b", NodeKind::Host), ("r", NodeKind::Router)] {
+            network.add(name, kind);
+        }
+        network
+    }
+
+    fn neutral(text: &str) -> Result<FlowList, WorkloadError> {
+        FlowList::from_neutral(text, &network(), 4, 5_000)
+    }
+
+    fn csv(text: &str) -> Result<FlowList, WorkloadError> {
+        let schemes = [("tcp", 5_000), ("rc3", 64_000)].map(|(name, max_bytes)| (name.to_owned(), max_bytes));
+        FlowList::from_csv(text, &network(), &schemes, 0)
+    }
+
+    fn flow(start_ns: u64, src: u32, dst: u32, size_bytes: Option<u64>, scheme: u16) -> FlowSpec {
+        FlowSpec::new(Time::from_ns(start_ns), NodeId(src), NodeId(dst), size_bytes, scheme)
+    }
+
+    #[test]
+    fn neutral_flows_come_sorted_by_start_and_stay_in_place_otherwise() {
+        let list = neutral("# start src dst bytes\n20 0 1 1460\n\n5 1 0 0\n20 1 0 7\n").unwrap();
+        assert_eq!(list.len(), 3);
+        let expected = [flow(5, 1, 0, None, 4), flow(20, 0, 1, Some(1460), 4), flow(20, 1, 0, Some(7), 4)];
+        assert_eq!(list.0.collect::<Vec<_>>(), expected);
+        assert!(neutral("").unwrap().is_empty());
+    }
+
+    #[test]
+    fn csv_takes_names_numbers_units_and_schemes_in_any_column_order() {
+        let list = csv("size, scheme, src, dst, start\n64kB, rc3, a, 1, 5ms\n\nunlimited,, b, a, 2ms\n").unwrap();
+        let expected = [flow(2_000_000, 1, 0, None, 0), flow(5_000_000, 0, 1, Some(64_000), 1)];
+        assert_eq!(list.0.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn each_mistake_in_neutral_text_is_named_with_its_line_and_what_is_allowed() {
+        for (text, expected) in [
+            ("0 0 1 5\n0 0 1", "line 2: 3 fields; allowed: exactly 4: start in ns, src, dst, bytes"),
+            ("-1 0 1 5", "line 1: the start in ns is `-1`; allowed: a whole number from 0 to 18446744073709550"),
+            ("0 0 1 -5", "line 1: the bytes is `-5`; allowed: a whole number from 0 to 5000"),
+            ("0 0 1 5001", "line 1: the bytes is `5001`; allowed: a whole number from 0 to 5000"),
+            ("0 h0 1 5", "line 1: src is `h0`; allowed: a whole number from 0 to 4294967295"),
+            ("0 0 3 5", "line 1: dst is node 3; allowed: a host, and the network's nodes are 0 to 2"),
+            ("0 2 1 5", "line 1: src is router `r`; allowed: a host"),
+            ("0 1 1 5", "line 1: src and dst are both `b`; allowed: two different hosts"),
+        ] {
+            assert_eq!(neutral(text).unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn each_mistake_in_csv_is_named_with_its_line_and_what_is_allowed() {
+        const COLUMNS: &str = "allowed: start, src, dst, size, each once, and scheme if wanted";
+        for (header, expected) in [
+            ("start,src,dst", format!("line 1: column `size` is missing; {COLUMNS}")),
+            ("start,src,dst,size,colour", format!("line 1: column `colour` is not known; {COLUMNS}")),
+            ("start,src,dst,size,src", format!("line 1: column `src` is there twice; {COLUMNS}")),
+        ] {
+            assert_eq!(csv(header).unwrap_err().to_string(), expected);
+        }
+        for (row, expected) in [
+            ("1ms,a,b", "line 3: 3 fields; allowed: exactly 5, as in the header"),
+            ("1,a,b,1kB,", "line 3: start is `1`; allowed: a time such as \"40ms\" (units: ps, ns, us, ms, s, min)"),
+            (
+                "1ms,a,b,many,",
+                "line 3: size is `many`; allowed: a size such as \"5MB\" (units: B, kB, KB, MB, GB, KiB, MiB, GiB), or unlimited",
+            ),
+            ("1ms,a,b,0kB,", "line 3: size is `0kB`; allowed: 1 byte or more, or unlimited"),
+            ("1ms,a,b,6kB,", "line 3: size is `6kB`; allowed: at most 5000 bytes under scheme `tcp`"),
+            ("1ms,a,z,1kB,", "line 3: dst is `z`; allowed: the name or number of a host"),
+            ("1ms,a,3,1kB,", "line 3: dst is `3`; allowed: the name or number of a host"),
+            ("1ms,r,a,1kB,", "line 3: src is router `r`; allowed: a host"),
+            ("1ms,a,0,1kB,", "line 3: src and dst are both `a`; allowed: two different hosts"),
+            ("1ms,a,b,1kB,bbr", "line 3: scheme is `bbr`; allowed: tcp, rc3, or nothing"),
+        ] {
+            let text = format!("start,src,dst,size,scheme\n1ms,a,b,1kB,tcp\n{row}\n");
+            assert_eq!(csv(&text).unwrap_err().to_string(), expected);
+        }
+    }
+}

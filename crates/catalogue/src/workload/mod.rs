@@ -1,0 +1,184 @@
+//! Where flows come from: each kind of workload a file with its keys and what makes its flows, and a line in [`WORKLOADS`].
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod bulk;
+mod classes;
+mod core_load;
+mod draws;
+mod ends;
+mod error;
+mod list;
+mod merge;
+mod mix;
+mod paced;
+mod poisson;
+mod reader;
+mod receivers;
+mod requests;
+mod sizes;
+mod streams;
+mod surge;
+mod web_users;
+
+pub use bulk::{Bulk, BulkSpec, Pairs, Starts};
+pub use classes::{Classed, TRAFFIC_CLASSES, TrafficClasses};
+pub use error::WorkloadError;
+pub use list::FlowList;
+pub use merge::Merge;
+pub use mix::{Mix, MixBy, Mixed, UNDECIDED};
+pub use paced::{Paced, WRITES};
+pub use poisson::{ArrivalRate, LoadOn, Poisson, PoissonSpec};
+pub use reader::{Context, Reader};
+pub use receivers::Destinations;
+pub use requests::{FAN_OUT, FanOut, Requests, RequestsSpec};
+pub use sizes::{
+    BodyAndTail, SIZE_FORMS, SizeContext, SizeDistribution, SizeForm, data_mining_flow_sizes, rc3_flow_sizes,
+    read_sizes, w2000_flow_sizes, web_search_flow_sizes,
+};
+pub use surge::Surge;
+pub use web_users::{MAX_WEB_USERS, WebUsers, WebUsersSpec};
+
+use self::classes::{ClassReader, WithClasses};
+use self::mix::OfSeveral;
+use self::paced::InPieces;
+use self::reader::{at, host_pair};
+use crate::schema::{Fallback, Field, Form, Key, Kind, ScenarioError, Section, did_you_mean};
+use sparelane_sim::{FlowSource, Network, Scheme};
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// A workload, understood and checked: it gives the same flows whenever it is asked under the same seed.
+pub trait Workload: Debug + Send + Sync {
+    /// The flows, under `seed`.
+    ///
+    /// # Errors
+    /// The network cannot carry such a workload.
+    fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError>;
+
+    /// Schemes that it names beside that of its table.
+    fn schemes(&self) -> Vec<u16> {
+        Vec::new()
+    }
+}
+
+/// A workload as a scenario names it.
+pub type WorkloadForm = Form<fn(&Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError>>;
+
+/// Every form of `[[workload]]`.
+pub static WORKLOADS: &[&WorkloadForm] = &[&poisson::FORM, &bulk::FORM, &requests::FORM, &web_users::FORM, &list::FORM];
+
+/// The keys of every form of `[[workload]]`.
+pub static WORKLOAD: &[Key] = &[
+    Key::new(
+        "scheme",
+        Kind::Special("the name of a scheme"),
+        Fallback::Nothing("the only scheme"),
+        "the scheme of the flows; or give mix",
+    ),
+    MIX,
+    MIX_BY,
+    WRITES_KEY,
+    Key::new(
+        "traffic_class",
+        Kind::Special("the name of a class"),
+        Fallback::Nothing("no class, or as traffic_classes says"),
+        "the class of traffic of all flows, which controllers may weigh by",
+    ),
+    Key::new(
+        "traffic_classes",
+        Kind::Special("a list such as [{ name = \"urgent\", below = \"30KB\" }, { name = \"high-volume\" }]"),
+        Fallback::Nothing("no class, or as traffic_class says"),
+        "classes of traffic by the size of the flow, smallest first; the last has no bound",
+    ),
+];
+
+const MIX: Key = Key::new(
+    "mix",
+    Kind::Special("a table such as { tcp = 0.9, critical = 0.1 }"),
+    Fallback::Nothing("as scheme says"),
+    "schemes and their shares, in place of scheme; start, size and ends of the flows do not depend on it",
+);
+const MIX_BY: Key = Key::new(
+    "mix_by",
+    Kind::Choice(&["flow", "host"]),
+    Fallback::Value("flow"),
+    "shares of the flows, drawn one by one; or of the hosts behind each router, in order, for what they send",
+);
+const WRITES_KEY: Key = Key::new(
+    "writes",
+    Kind::Special("a table such as { first = \"1.5MB\", then = \"64KB\", every = \"100ms\" }"),
+    Fallback::Nothing("everything at the start"),
+    "the application writes first at a flow's start, then so much every so often until the flow's size is written",
+)
+.from("NSDI 2014 section 5.1.2");
+
+const SIZES: Kind = Kind::Special("a table such as { kind = \"rc3\" }");
+const START: Key = Key::new("start", Kind::MOMENT, Fallback::Value("0s"), "when the first flow may start");
+
+/// Reads workload number `number`; `classes` are those of the run, which grow by this workload's.
+///
+/// # Errors
+/// The first mistake, with its place and with what is allowed.
+pub fn read(
+    field: &Field<'_>,
+    number: u32,
+    context: Context<'_>,
+    classes: &mut Vec<String>,
+) -> Result<Arc<dyn Workload>, ScenarioError> {
+    let (form, section) = field.clone().form(WORKLOAD, WORKLOADS)?;
+    let mix = mix::read(&section, context.schemes)?;
+    let (scheme, first_scheme) = match &mix {
+        Some(mix) => (UNDECIDED, mix.shares[0].0),
+        None => {
+            let only = only_scheme(&section, context.schemes)?;
+            (only, only)
+        }
+    };
+    let reader = Reader { section: &section, context, number, scheme, first_scheme };
+    let mut workload = (form.read)(&reader)?;
+    let writes = section.maybe("writes", |field| paced::read(field, reader.mss_bytes(), context.bdp_bytes))?;
+    let mut used: BTreeSet<_> = match &mix {
+        Some(mix) => mix.shares.iter().map(|&(scheme, _)| scheme).collect(),
+        None => [scheme].into(),
+    };
+    used.extend(workload.schemes().into_iter().filter(|&scheme| scheme != UNDECIDED));
+    if let Some(classes) = (ClassReader { names: classes, schemes: context.schemes, used }).read(&section)? {
+        workload = Arc::new(WithClasses(workload, classes));
+    }
+    if let Some(writes) = writes {
+        workload = Arc::new(InPieces(workload, writes));
+    }
+    let tried = workload.flows(context.network, context.seed);
+    tried.map_err(|error| section.whole_table().error(error.message))?;
+    let (Some(mix), Some(field)) = (mix, section.given("mix")) else { return Ok(workload) };
+    let workload = OfSeveral(workload, mix, number);
+    let tried = workload.flows(context.network, context.seed);
+    tried.map_err(|error| field.error(error.message))?;
+    Ok(Arc::new(workload))
+}
+
+/// The scheme of a workload: the one it names, or the only one there is.
+fn only_scheme(section: &Section<'_>, schemes: &[Scheme]) -> Result<u16, ScenarioError> {
+    let Some(field) = section.given("scheme") else {
+        return match schemes.len() {
+            1 => Ok(0),
+            _ => Err(section.missing_of("scheme", &scheme_names(schemes).collect::<Vec<_>>().join(", "))),
+        };
+    };
+    find_scheme(&field, field.text()?, schemes)
+}
+
+/// The scheme called `name`, which `field` gives.
+fn find_scheme(field: &Field<'_>, name: &str, schemes: &[Scheme]) -> Result<u16, ScenarioError> {
+    let found = scheme_names(schemes).position(|other| other == name);
+    found.map(|place| place as u16).ok_or_else(|| {
+        let allowed = scheme_names(schemes).collect::<Vec<_>>().join(", ");
+        field.error(format!("no such scheme; allowed: {allowed}{}", did_you_mean(name, scheme_names(schemes))))
+    })
+}
+
+fn scheme_names(schemes: &[Scheme]) -> impl Iterator<Item = &str> {
+    schemes.iter().map(|scheme| scheme.name.as_str())
+}

@@ -1,0 +1,98 @@
+//! What the kinds of workload read alike: hosts, periods, sizes.
+
+use super::{SizeContext, SizeDistribution, read_sizes};
+use crate::schema::volume::{Volume, volume};
+use crate::schema::{Field, Kind, ScenarioError, Section, Source, nodes};
+use sparelane_core::{Dur, Time};
+use sparelane_sim::{Network, NodeId, Routing, Scheme};
+
+/// What a workload is read against.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// Where other files are.
+    pub source: &'a Source,
+    /// The network.
+    pub network: &'a Network,
+    /// Which of equal paths flows take.
+    pub routing: Routing,
+    /// The schemes.
+    pub schemes: &'a [Scheme],
+    /// The bandwidth-delay product, bytes.
+    pub bdp_bytes: u64,
+    /// The length of the run.
+    pub duration: Dur,
+    /// The seed, with which the workload is tried out.
+    pub seed: u64,
+}
+
+/// A workload's table, and what it is read against.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    pub(super) section: &'a Section<'a>,
+    pub(super) context: Context<'a>,
+    pub(super) number: u32,
+    pub(super) scheme: u16,
+    /// The scheme whose segments sizes are counted in: all of a mix have the same.
+    pub(super) first_scheme: u16,
+}
+
+impl Reader<'_> {
+    /// The hosts that a key lists, if it is given.
+    pub(super) fn hosts(&self, key: &str) -> Result<Option<Vec<NodeId>>, ScenarioError> {
+        let Some(list) = self.section.given(key) else { return Ok(None) };
+        let hosts = list.list(Kind::Node)?;
+        hosts.iter().map(|field| nodes::host(field, self.context.network)).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// From when to when flows start.
+    pub(super) fn period(&self) -> Result<(Dur, Dur), ScenarioError> {
+        let section = self.section;
+        let start = section.need("start")?.time()?;
+        let end = section.maybe("end", Field::time)?.unwrap_or(self.context.duration);
+        if end > start {
+            return Ok((start, end));
+        }
+        let field = section.given("end").or_else(|| section.given("start"));
+        let field = field.unwrap_or_else(|| section.whole_table().clone());
+        Err(field.error(format!("the workload runs from {start} to {end}; allowed: an end after the start")))
+    }
+
+    pub(super) fn sizes(&self, field: &Field<'_>) -> Result<SizeDistribution, ScenarioError> {
+        read_sizes(
+            field,
+            &SizeContext {
+                source: self.context.source,
+                mss_bytes: self.mss_bytes(),
+                bdp_bytes: self.context.bdp_bytes,
+            },
+        )
+    }
+
+    pub(super) fn size(&self, field: &Field<'_>) -> Result<Option<SizeDistribution>, ScenarioError> {
+        match volume(field, self.mss_bytes(), self.context.bdp_bytes)? {
+            Volume::Unlimited => Ok(None),
+            Volume::Bytes(bytes) => {
+                SizeDistribution::fixed(bytes).map(Some).map_err(|error| field.error(error.message))
+            }
+        }
+    }
+
+    pub(super) fn mss_bytes(&self) -> u64 {
+        self.context.schemes[usize::from(self.first_scheme)].transport.mss_bytes
+    }
+}
+
+/// A source and a destination.
+pub(super) fn host_pair(field: &Field<'_>, network: &Network) -> Result<(NodeId, NodeId), ScenarioError> {
+    let [src, dst] = nodes::pair(field)?;
+    let pair = (nodes::host(&src, network)?, nodes::host(&dst, network)?);
+    if pair.0 == pair.1 {
+        return Err(field.error("a host cannot send to itself; allowed: two different hosts"));
+    }
+    Ok(pair)
+}
+
+/// The moment so long after the start of the run.
+pub(super) fn at(span: Dur) -> Time {
+    Time::ZERO + span
+}

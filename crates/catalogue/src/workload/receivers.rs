@@ -1,0 +1,120 @@
+//! To whom a host sends under uniform traffic.
+
+use sparelane_core::{Rate, Stream};
+use sparelane_sim::{Network, NodeId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// Who may receive a host's flows; each of them is as likely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destinations {
+    /// Every other host.
+    AnyOther,
+    /// The hosts at other routers, as in the RC3 paper.
+    BehindAnotherRouter,
+}
+
+/// A host's first cable.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    /// The node that it leads to.
+    pub(super) router: NodeId,
+    /// The rate of its slower direction.
+    pub(super) rate: Rate,
+}
+
+/// All hosts that have a cable, ordered by router, so that those a host may not send to are a range.
+#[derive(Clone, Debug)]
+pub(super) struct Receivers {
+    access: BTreeMap<NodeId, Access>,
+    /// Router and host, sorted.
+    ordered: Vec<(NodeId, NodeId)>,
+}
+
+impl Receivers {
+    pub(super) fn of(network: &Network) -> Receivers {
+        let mut access = BTreeMap::new();
+        let hosts: BTreeSet<_> = network.hosts().into_iter().collect();
+        for cable in &network.cables {
+            for (host, router) in [(cable.a, cable.b), (cable.b, cable.a)] {
+                if hosts.contains(&host) {
+                    access.entry(host).or_insert(Access { router, rate: cable.slowest() });
+                }
+            }
+        }
+        let mut ordered: Vec<_> = access.iter().map(|(&host, access)| (access.router, host)).collect();
+        ordered.sort();
+        Receivers { access, ordered }
+    }
+
+    /// The first cable of `host`, if it has one.
+    pub(super) fn access(&self, host: NodeId) -> Option<Access> {
+        self.access.get(&host).copied()
+    }
+
+    /// The places of those to whom `host`, at `router`, may not send.
+    pub(super) fn excluded(&self, host: NodeId, router: NodeId, destinations: Destinations) -> Range<usize> {
+        match destinations {
+            Destinations::AnyOther => {
+                let own = self.ordered.partition_point(|&at| at < (router, host));
+                own..own + 1
+            }
+            Destinations::BehindAnotherRouter => {
+                let from = self.ordered.partition_point(|&(at, _)| at < router);
+                from..self.ordered.partition_point(|&(at, _)| at <= router)
+            }
+        }
+    }
+
+    /// How many hosts are outside `excluded`.
+    pub(super) fn eligible(&self, excluded: &Range<usize>) -> usize {
+        self.ordered.len() - excluded.len()
+    }
+
+    /// One of the hosts outside `excluded`, of which there must be one.
+    pub(super) fn draw(&self, excluded: &Range<usize>, stream: &mut Stream) -> NodeId {
+        let drawn = stream.below(self.eligible(excluded) as u64) as usize;
+        let place = if drawn < excluded.start { drawn } else { drawn + excluded.len() };
+        self.ordered[place].1
+    }
+
+    /// The routers of the hosts outside `excluded`, one entry per host.
+    pub(super) fn eligible_routers(&self, excluded: &Range<usize>) -> impl Iterator<Item = NodeId> {
+        self.ordered[..excluded.start].iter().chain(&self.ordered[excluded.end..]).map(|&(router, _)| router)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::Internet2;
+    use sparelane_core::Domain;
+
+    fn drawn(host: NodeId, destinations: Destinations) -> BTreeMap<NodeId, u32> {
+        let receivers = Receivers::of(&Internet2::default().build().unwrap());
+        let access = receivers.access(host).unwrap();
+        let excluded = receivers.excluded(host, access.router, destinations);
+        let mut stream = Stream::new(1, Domain::Test, 0);
+        let mut counts = BTreeMap::new();
+        for _ in 0..100_000 {
+            *counts.entry(receivers.draw(&excluded, &mut stream)).or_insert(0) += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn every_other_host_is_as_likely_and_oneself_never() {
+        let counts = drawn(NodeId(57), Destinations::AnyOther);
+        assert_eq!(counts.len(), 99);
+        assert!(!counts.contains_key(&NodeId(57)));
+        assert!(counts.values().all(|&count| (850..1200).contains(&count)), "{counts:?}");
+    }
+
+    #[test]
+    fn hosts_at_the_same_router_are_left_out_where_asked() {
+        let counts = drawn(NodeId(57), Destinations::BehindAnotherRouter);
+        assert_eq!(counts.len(), 90);
+        assert!(counts.keys().all(|host| host.0 % 10 != 7));
+        assert!(counts.values().all(|&count| (950..1300).contains(&count)), "{counts:?}");
+    }
+}

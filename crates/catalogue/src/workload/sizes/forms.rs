@@ -1,0 +1,189 @@
+//! `sizes = { .. }`: how large the flows of a workload are.
+
+use super::{SizeDistribution, data_mining_flow_sizes, rc3_flow_sizes, w2000_flow_sizes, web_search_flow_sizes};
+use crate::schema::volume::{Volume, max_flow_bytes, volume};
+use crate::schema::{Fallback, Field, Form, Input, Key, Kind, MAX_FLOW_BYTES, ScenarioError, Section, Source};
+use crate::workload::WorkloadError;
+
+const FLOW_SIZE: Kind = Kind::Size { min: 1, max: MAX_FLOW_BYTES };
+const BYTES: Kind = Kind::Whole { min: 0, max: MAX_FLOW_BYTES };
+const BYTES_LIST: Kind = Kind::Special("a list of whole numbers of bytes, as in [1460, 2920]");
+const SHARE: Kind = Kind::Share { max: 1.0 };
+const SHARE_LIST: Kind = Kind::Special("a list of numbers from 0 to 1, as many as sizes");
+
+/// What sizes are read against.
+#[derive(Clone, Copy, Debug)]
+pub struct SizeContext<'a> {
+    /// Where other files are.
+    pub source: &'a Source,
+    /// Payload bytes of a full segment.
+    pub mss_bytes: u64,
+    /// What one bandwidth-delay product is, bytes.
+    pub bdp_bytes: u64,
+}
+
+/// A distribution of sizes as a scenario names it.
+pub type SizeForm = Form<fn(&Section<'_>, &SizeContext<'_>) -> Result<SizeDistribution, ScenarioError>>;
+
+/// Every form of `sizes`.
+pub static SIZE_FORMS: &[&SizeForm] = &[
+    &Form {
+        name: "rc3",
+        summary: "the RC3 paper's eleven sizes, from 1 to 2107 packets of 1460 bytes, mean 269,333.5 bytes",
+        source: "Allman, CCR 2013, as in the RC3 authors' simulator",
+        keys: &[],
+        read: |_, _| Ok(rc3_flow_sizes()),
+    },
+    &Form {
+        name: "w2000",
+        summary: "a calibrated stand-in for the RC3 paper's 2000 workload, which it does not identify: log-normal, median \
+                  1250 bytes, sigma 2.1, at most 30 MB, in whole packets of 1460 bytes, mean 8.4 packets",
+        source: "sparelane, fitted to NSDI 2014 Table 1 by the paper's model; other parameters fit nearly as well",
+        keys: &[],
+        read: |_, _| Ok(w2000_flow_sizes()),
+    },
+    &Form {
+        name: "web-search",
+        summary: "web search, mean 1,711,250 bytes: the table in bytes, with straight lines between its corners",
+        source: "Alizadeh et al., SIGCOMM 2010 (DCTCP), as in the traffic generator of PIAS",
+        keys: &[],
+        read: |_, _| Ok(web_search_flow_sizes()),
+    },
+    &Form {
+        name: "data-mining",
+        summary: "data mining, mean 12,658,199 bytes: the table in bytes, with straight lines between its corners",
+        source: "Greenberg et al., SIGCOMM 2009 (VL2), as in the traffic generator of PIAS",
+        keys: &[],
+        read: |_, _| Ok(data_mining_flow_sizes()),
+    },
+    &Form {
+        name: "fixed",
+        summary: "one size for all flows",
+        source: "sparelane",
+        keys: &[Key::new("size", Kind::Volume, Fallback::Required, "the size")],
+        read: fixed,
+    },
+    &Form {
+        name: "points",
+        summary: "point masses: nothing between the sizes is ever drawn",
+        source: "sparelane",
+        keys: &[
+            Key::new("bytes", BYTES_LIST, Fallback::Required, "the sizes, increasing"),
+            Key::new("probability", SHARE_LIST, Fallback::Required, "the probability of each; they add up to 1"),
+        ],
+        read: |section, _| checked(section, SizeDistribution::points(&columns(section, "probability")?)),
+    },
+    &Form {
+        name: "cdf",
+        summary: "a cumulative distribution with straight lines between its corners",
+        source: "as in the traffic generators of PIAS and pFabric",
+        keys: &[
+            Key::new("bytes", BYTES_LIST, Fallback::Nothing("from path"), "the sizes, increasing"),
+            Key::new(
+                "cumulative",
+                SHARE_LIST,
+                Fallback::Nothing("from path"),
+                "the probability of each size or less; ends at 1",
+            ),
+            Key::new(
+                "path",
+                Kind::Path,
+                Fallback::Nothing("from bytes and cumulative"),
+                "a CSV file of two columns, bytes and cumulative probability; a first row of words is its header",
+            ),
+        ],
+        read: |section, context| read_cdf(section, context.source),
+    },
+    &Form {
+        name: "lognormal",
+        summary: "e to the power of a normal variable, cut down to a cap",
+        source: "sparelane",
+        keys: &[
+            Key::new("median", FLOW_SIZE, Fallback::Required, "half of the flows are smaller"),
+            Key::new("sigma", Kind::Positive { max: 10.0 }, Fallback::Required, "standard deviation of the logarithm"),
+            Key::new("cap", FLOW_SIZE, Fallback::Required, "the largest flow"),
+        ],
+        read: |section, _| {
+            let sigma = section.need("sigma")?.positive()?;
+            let (median, cap) = (section.need("median")?.size()?, section.need("cap")?.size()?);
+            checked(section, SizeDistribution::log_normal(median, sigma, cap))
+        },
+    },
+];
+
+/// The distribution that `field` describes, for flows of segments of `mss_bytes`.
+///
+/// # Errors
+/// The first mistake, or flows of more segments than have numbers.
+pub fn read_sizes(field: &Field<'_>, context: &SizeContext<'_>) -> Result<SizeDistribution, ScenarioError> {
+    let (form, section) = field.clone().form(&[], SIZE_FORMS)?;
+    let distribution = (form.read)(&section, context)?;
+    let (largest, max) = (distribution.max_bytes(), max_flow_bytes(context.mss_bytes));
+    if largest <= max {
+        return Ok(distribution);
+    }
+    let allowed = format!("allowed: up to {max}, as many segments of {} bytes as have numbers", context.mss_bytes);
+    Err(field.error(format!("flows of up to {largest} bytes; {allowed}")))
+}
+
+fn checked(
+    section: &Section<'_>,
+    distribution: Result<SizeDistribution, WorkloadError>,
+) -> Result<SizeDistribution, ScenarioError> {
+    distribution.map_err(|error| section.whole_table().error(error.message))
+}
+
+fn fixed(section: &Section<'_>, context: &SizeContext<'_>) -> Result<SizeDistribution, ScenarioError> {
+    let size = section.need("size")?;
+    match volume(&size, context.mss_bytes, context.bdp_bytes)? {
+        Volume::Bytes(bytes) => checked(section, SizeDistribution::fixed(bytes)),
+        Volume::Unlimited => Err(size.error("a distribution needs a size; allowed: anything but \"unlimited\"")),
+    }
+}
+
+fn read_cdf(section: &Section<'_>, source: &Source) -> Result<SizeDistribution, ScenarioError> {
+    let Some(path) = section.given("path") else {
+        let corners = columns(section, "cumulative")?;
+        return SizeDistribution::cdf(&corners).map_err(|error| section.whole_table().error(error.message));
+    };
+    if let Some(field) = section.given("bytes").or_else(|| section.given("cumulative")) {
+        return Err(field.error("path is given too; allowed: path, or bytes and cumulative"));
+    }
+    let input = source.read(&path)?;
+    let corners = rows(&input)?;
+    SizeDistribution::cdf(&corners).map_err(|error| input.error(error.line, error.message))
+}
+
+/// `bytes` and another list of the same length, side by side.
+fn columns(section: &Section<'_>, other: &str) -> Result<Vec<(u64, f64)>, ScenarioError> {
+    let (sizes, shares) = (section.need("bytes")?, section.need(other)?);
+    let sizes = sizes.list(BYTES)?.iter().map(Field::whole).collect::<Result<Vec<_>, _>>()?;
+    let values = shares.list(SHARE)?.iter().map(Field::share).collect::<Result<Vec<_>, _>>()?;
+    if sizes.len() != values.len() {
+        return Err(shares.error(format!("{} numbers for {} sizes; allowed: as many", values.len(), sizes.len())));
+    }
+    Ok(sizes.into_iter().zip(values).collect())
+}
+
+/// The rows of a CSV file of sizes and probabilities.
+fn rows(input: &Input) -> Result<Vec<(u64, f64)>, ScenarioError> {
+    let mut rows = Vec::new();
+    let lines = (1..).zip(input.text.lines().map(str::trim));
+    for (line, text) in lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#')) {
+        let row = text
+            .split_once(',')
+            .and_then(|(bytes, share)| Some((bytes.trim().parse::<u64>().ok()?, share.trim().parse::<f64>().ok()?)));
+        let is_header = rows.is_empty() && text.starts_with(|c: char| c.is_ascii_alphabetic());
+        match row {
+            Some(row) => rows.push(row),
+            None if is_header => {}
+            None => {
+                let message = format!(
+                    "\"{text}\" is not a row; allowed: whole bytes and a cumulative probability, as in 1460,0.5"
+                );
+                return Err(input.error(Some(line), message));
+            }
+        }
+    }
+    Ok(rows)
+}

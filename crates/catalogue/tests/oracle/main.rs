@@ -1,0 +1,496 @@
+//! The engine against a second one, as plain as can be: random scenarios give the same records in both, to the picosecond.
+
+mod tandem;
+
+use sparelane_catalogue::queue::{CellsSpec, CoDelSpec, FqCoDelSpec, PieSpec, RedSpec};
+use sparelane_catalogue::topology::Dumbbell;
+use sparelane_catalogue::workload::{
+    ArrivalRate, Classed, Destinations, LoadOn, Merge, Paced, Poisson, PoissonSpec, SizeDistribution, Surge,
+    TrafficClasses, WebUsers, WebUsersSpec,
+};
+use sparelane_cc::{Registry, Value, Values};
+use sparelane_core::{Domain, Dur, Rate, Stream, Time};
+use sparelane_sim::observe::{
+    Delays, DelaysSpec, Flows, Observer, PacketLog, PacketLogSpec, Probe, Series, SeriesSpec,
+};
+use sparelane_sim::oracle::{Engine, Trial, try_run};
+use sparelane_sim::{
+    AggregateSpec, Cable, ConstantSpec, CrossTraffic, Discipline, Drop, FlowSource, FullInterface, HostAt, HostSpec,
+    Interrupts, Limit, Loss, Network, NodeId, NodeKind, PacketTable, Pattern, QueueAt, QueueSpec, RcpSpec, Records,
+    RoomNeeded, Routing, RunConfig, Scheme, Stalls, SwitchSpec, TimestampAt, TokenBucket, Writes,
+};
+use sparelane_transport::{DelayedAck, Ecn, TransportConfig};
+
+/// A random network: a ring of routers with chords, and hosts.
+fn network(rng: &mut Stream) -> Network {
+    if rng.below(4) == 0 {
+        let bottleneck_rate = Rate::from_mbps(20 + rng.below(100));
+        let spec = Dumbbell {
+            pairs: 3,
+            access_rate: Rate::from_mbps(100),
+            access_delay: Dur::from_us(rng.below(2) * 100),
+            bottleneck_rate,
+            bottleneck_delay: Dur::from_us(rng.below(5_000)),
+        };
+        return spec.build().expect("a dumbbell");
+    }
+    let mut network = Network::default();
+    let routers = 3 + rng.below(5) as u32;
+    for router in 0..routers {
+        network.add(format!("r{router}"), NodeKind::Router);
+    }
+    let connect = |network: &mut Network, a: u32, b: u32, rng: &mut Stream| {
+        let rate = Rate::from_mbps([10, 20, 100, 333][rng.below(4) as usize]);
+        let delay = Dur::from_us([0, 10, 10, 1_000][rng.below(4) as usize]);
+        let number = network.cables.len();
+        let cable = network.connect(NodeId(a), NodeId(b), rate, delay);
+        cable.rates[1] = Rate::from_mbps(rate.as_bps() / 1_000_000 / (1 + rng.below(3)));
+        // Of data alone on every second cable, in one direction alone on every third.
+        let probability = [0.0, 0.0, 0.0, 0.01][rng.below(4) as usize];
+        let loss = Loss { probability, data_only: number.is_multiple_of(2) };
+        cable.loss = [loss, if number.is_multiple_of(3) { Loss::NONE } else { loss }];
+        if rng.below(2) == 0 {
+            cable.limit = Some(if rng.below(2) == 0 {
+                Limit::Bytes(6_000 + rng.below(60_000))
+            } else {
+                Limit::Packets(3 + rng.below(40))
+            });
+        }
+    };
+    for router in 0..routers {
+        connect(&mut network, router, (router + 1) % routers, rng);
+    }
+    connect(&mut network, 0, routers / 2, rng);
+    for host in 0..routers * 2 {
+        let id = network.add(format!("h{host}"), NodeKind::Host);
+        connect(&mut network, id.0, host % routers, rng);
+    }
+    network
+}
+
+fn scheme(name: &str, rng: &mut Stream) -> Scheme {
+    let mut window = Values::default();
+    window.set("initial_window", Value::Whole(1 + rng.below(10)));
+    let mut rc3 = Values::default();
+    rc3.set("levels", Value::List(vec![2, 5 + rng.below(20)]));
+    rc3.set("feed", Value::Word(["push", "pull"][rng.below(2) as usize].to_owned()));
+    let inner = ["newreno", "cubic", "rcp"][rng.below(3) as usize];
+    rc3.set("inner", Value::Word(inner.to_owned()));
+    let mut pace = Values::default();
+    pace.set("window", Value::Whole(20));
+    pace.set("pace", Value::Rate(Some(Rate::from_mbps(3))));
+    let mut start = Values::default();
+    start.set("initial_rate", Value::Rate(Some(Rate::from_mbps(1 + rng.below(3)))));
+    let mut rate = Values::default();
+    rate.set("desired_rate", Value::Rate((rng.below(2) == 0).then_some(Rate::from_mbps(4))));
+    let (values, inner) = match name {
+        "rc3" if inner == "rcp" => (rc3, rate),
+        "rc3" => (rc3, window),
+        "rcp" => (rate, Values::default()),
+        "constant" => (pace, Values::default()),
+        "rapid" => (start, Values::default()),
+        _ => (window, Values::default()),
+    };
+    let delayed_ack = (rng.below(3) == 0).then_some(DelayedAck { every_segments: 2, timeout: Dur::from_ms(5) });
+    let transport = TransportConfig {
+        sack: rng.below(4) != 0,
+        limited_transmit: rng.below(2) == 0,
+        delayed_ack,
+        sack_survives_timeout: rng.below(2) == 0,
+        undo_spurious: rng.below(2) == 0,
+        ecn: if name == "dctcp" { Ecn::Dctcp } else { [Ecn::Off, Ecn::Classic, Ecn::Dctcp][rng.below(3) as usize] },
+        send_buffer_bytes: (rng.below(4) == 0).then_some(30_000),
+        receive_window_bytes: (rng.below(4) == 0).then_some(40_000),
+        send_batch: [1, 1, 3, 20][rng.below(4) as usize],
+        receive_batch: [1, 1, 2, 20][rng.below(4) as usize],
+        receive_batch_timeout: Dur::from_us(1 + rng.below(3_000)),
+        ..TransportConfig::default()
+    };
+    let registry = Registry::built_in();
+    Scheme {
+        name: name.to_owned(),
+        controller: *registry.find(name).expect("a built-in controller"),
+        registry,
+        values,
+        inner,
+        transport: transport.into(),
+        class: rng.below(3) as u8,
+    }
+}
+
+fn discipline(rng: &mut Stream) -> Discipline {
+    let ecn = rng.below(2) == 0;
+    let codel = CoDelSpec { target: Dur::from_us(1 + rng.below(3_000)), interval: Dur::from_ms(4), ecn };
+    let [min, max] =
+        [[Limit::Bytes(2_000), Limit::Bytes(9_000)], [Limit::Packets(2), Limit::Packets(7)]][rng.below(2) as usize];
+    match rng.below(9) {
+        0 | 1 => Discipline::Fifo,
+        2 | 3 => Discipline::Priority,
+        4 => Discipline::of(RedSpec { min, max, max_probability: 0.2, weight: 0.1, gentle: rng.below(2) == 0, ecn }),
+        5 => Discipline::of(codel),
+        6 => Discipline::of(FqCoDelSpec {
+            codel,
+            flows: 1 + rng.below(20) as u32,
+            quantum: (rng.below(2) == 0).then_some(300 + rng.below(3_000)),
+        }),
+        7 => Discipline::of(CellsSpec { cell_bytes: 1 + rng.below(700) }),
+        _ => Discipline::of(PieSpec {
+            target: Dur::from_us(1 + rng.below(1_000)),
+            update_interval: Dur::from_us(1 + rng.below(3_000)),
+            alpha: 20.0,
+            beta: 100.0,
+            max_burst: Dur::from_ms(rng.below(5)),
+            ecn,
+            mark_ecn_threshold: 0.1,
+        }),
+    }
+}
+
+fn queue(rng: &mut Stream) -> QueueSpec {
+    let discipline = discipline(rng);
+    let mark_at = [None, None, Some(Limit::Bytes(4_000)), Some(Limit::Packets(3))][rng.below(4) as usize];
+    let rcp = (rng.below(2) == 0).then(|| RcpSpec {
+        gamma: [1.0, 0.95][rng.below(2) as usize],
+        interval: Dur::from_us([500, 10_000][rng.below(2) as usize]),
+        initial_rtt: Dur::from_ms([1, 200][rng.below(2) as usize]),
+        ..RcpSpec::default()
+    });
+    QueueSpec {
+        discipline,
+        limit: Limit::Bytes(5_000 + rng.below(100_000)),
+        mark_at,
+        bars_low_priority: rng.below(6) == 0,
+        push_out: rng.below(3) != 0,
+        room: [RoomNeeded::Packet, RoomNeeded::FullPacket][rng.below(2) as usize],
+        rcp,
+    }
+}
+
+/// Queues that differ: some of each kind, and some twice.
+fn queues_at(network: &Network, rng: &mut Stream) -> Vec<QueueAt> {
+    let count = network.cables.len() as u64;
+    let at = |_| {
+        let cable = rng.below(count) as usize;
+        let Cable { a, b, .. } = network.cables[cable];
+        QueueAt { cable, from: if rng.below(2) == 0 { a } else { b }, queue: queue(rng) }
+    };
+    (0..count / 2).map(at).collect()
+}
+
+/// Users at two clients, whose pauses are some milliseconds.
+fn users(network: &Network, seed: u64) -> Box<dyn FlowSource> {
+    let (mut rng, hosts) = (Stream::new(seed, Domain::Test, 30), network.hosts());
+    let surge = Surge {
+        active_off_scale: Dur::from_us(rng.below(2) * 3_000),
+        inactive_off_least: Dur::from_us(1 + rng.below(20_000)),
+        ..Surge::published(150_000)
+    };
+    let spec = WebUsersSpec {
+        pairs: vec![(hosts[0], hosts[3]), (hosts[4], hosts[1])],
+        users_per_pair: 1 + rng.below(5) as u32,
+        surge,
+        start: Time::from_ns(rng.below(100_000_000)),
+        end: Time::ZERO + Dur::from_ms(500),
+        scheme: rng.below(7) as u16,
+        number: 7,
+    };
+    Box::new(WebUsers::new(network, spec, seed).expect("a workload"))
+}
+
+/// Up to four sources of cross traffic, for as long as flows come.
+fn cross_traffic(network: &Network, rng: &mut Stream) -> Vec<CrossTraffic> {
+    let (hosts, sources) = (network.hosts(), rng.below(5));
+    let source = |_| {
+        let from = rng.below(hosts.len() as u64) as usize;
+        let to = (from + 1 + rng.below(hosts.len() as u64 - 1) as usize) % hosts.len();
+        let rate = Rate::from_bps(100_000 + rng.below(4_000_000));
+        let packet_bytes = 40 + rng.below(3_000) as u16;
+        let jitter = [0.0, 0.5][rng.below(2) as usize];
+        let constant = Pattern::Constant(ConstantSpec { burst: 1 + rng.below(9) as u32, jitter });
+        let peak = Rate::from_mbps(5 + rng.below(100));
+        let aggregate = AggregateSpec { peak, min_bytes: 3_040, max_bytes: 3_040 + rng.below(90_000), shape: 1.2 };
+        CrossTraffic {
+            from: hosts[from],
+            to: hosts[to],
+            rate,
+            packet_bytes,
+            class: rng.below(3) as u8,
+            pattern: if rng.below(2) == 0 { constant } else { Pattern::Aggregate(aggregate) },
+            bucket: (rng.below(2) == 0)
+                .then(|| TokenBucket { rate: rate.scaled(1.1), depth_bytes: 3_040 + rng.below(9_000) }),
+            start: Time::from_ns(rng.below(2) * rng.below(100_000_000)),
+            stop: Time::from_ns(400_000_000),
+        }
+    };
+    (0..sources).map(source).collect()
+}
+
+/// A random host: half of them without noise.
+fn host(rng: &mut Stream) -> HostSpec {
+    let receive_cost = Dur::from_us([0, 0, 5, 200][rng.below(4) as usize]);
+    if rng.below(2) == 0 {
+        return HostSpec { receive_cost, ..HostSpec::default() };
+    }
+    let us = |rng: &mut Stream, most: u64| Dur::from_us(rng.below(2) * (1 + rng.below(most)));
+    HostSpec {
+        receive_cost,
+        interrupts: (rng.below(2) == 0).then(|| Interrupts {
+            packets: [1, 2, 16, u32::MAX][rng.below(4) as usize],
+            after: Dur::from_us(rng.below(500)),
+            ring: [16, 64, u32::MAX][rng.below(3) as usize],
+            stalls: (rng.below(2) == 0).then(|| Stalls {
+                every: Dur::from_us(1 + rng.below(50_000)),
+                length: Dur::from_us(1 + rng.below(2_000)),
+            }),
+        }),
+        timestamp_at: [TimestampAt::Arrival, TimestampAt::Acknowledgment][rng.below(2) as usize],
+        timestamp_clock: [None, Some(Dur::from_us(1)), Some(Dur::from_ms(1))][rng.below(3) as usize],
+        ack_cost: us(rng, 300),
+        timer_error: us(rng, 2_000),
+        send_cost: us(rng, 300),
+    }
+}
+
+fn hosts_at(network: &Network, rng: &mut Stream) -> Vec<HostAt> {
+    let hosts = network.hosts();
+    let differing = hosts.into_iter().filter(|_| rng.below(3) == 0).collect::<Vec<_>>();
+    differing.into_iter().map(|id| HostAt { host: id, spec: host(rng) }).collect()
+}
+
+fn log(rng: &mut Stream) -> Option<PacketLogSpec> {
+    (rng.below(8) != 0).then(|| PacketLogSpec {
+        flow: rng.below(60) as u32,
+        from: Time::from_ns(rng.below(2) * rng.below(200_000_000)),
+        count: 1 + rng.below(400) as u32,
+    })
+}
+
+/// Time series, delays, and the log of a flow's packets.
+fn observers(rng: &mut Stream, probes: Vec<Probe>, seed: u64) -> Vec<Box<dyn Observer>> {
+    let series = Series::new(SeriesSpec { interval: Dur::from_ms(7), probes });
+    let delays = (rng.below(3) != 0)
+        .then(|| DelaysSpec { from: Time::from_ns(rng.below(300_000_000)), delays: rng.below(4) != 0 });
+    let log = log(&mut Stream::new(seed, Domain::Test, 3));
+    let delays = delays.map(|spec| Box::new(Delays::new(spec)) as Box<dyn Observer>);
+    let log = log.map(|spec| Box::new(PacketLog::new(spec)) as Box<dyn Observer>);
+    let series: Box<dyn Observer> = Box::new(series);
+    [Some(series), delays, log].into_iter().flatten().collect()
+}
+
+/// A random scenario; the same seed gives the same.
+fn scenario(seed: u64) -> RunConfig {
+    let mut rng = Stream::new(seed, Domain::Test, 1);
+    let network = network(&mut rng);
+    let hosts = network.hosts();
+    let echoed = ["ledbat", "rapid"][(seed % 2) as usize];
+    let schemes: Vec<Scheme> = ["newreno", "cubic", "rc3", "constant", "rcp", "dctcp", echoed]
+        .iter()
+        .map(|name| scheme(name, &mut rng))
+        .collect();
+    let flows = |scheme: u16| -> Box<dyn FlowSource> {
+        let spec = PoissonSpec {
+            sources: hosts.clone(),
+            destinations: Destinations::AnyOther,
+            rate: ArrivalRate::Load(0.1, LoadOn::Access),
+            routing: Routing::default(),
+            sizes: SizeDistribution::points(&[(100, 0.4), (9_000, 0.4), (120_000, 0.2)]).expect("sizes"),
+            start: Time::ZERO,
+            end: Time::ZERO + Dur::from_ms(400),
+            scheme,
+            number: u32::from(scheme),
+        };
+        let source: Box<dyn FlowSource> = match scheme {
+            7 => users(&network, seed),
+            _ => Box::new(Poisson::new(&network, spec, seed).expect("a workload")),
+        };
+        let mut rng = Stream::new(seed, Domain::Test, 10 + u64::from(scheme));
+        let classes = TrafficClasses { below: vec![(5_000, 0)], rest: 1 };
+        let source = if rng.below(2) == 0 { source } else { Box::new(Classed::new(source, classes)) };
+        if rng.below(3) != 0 {
+            return source;
+        }
+        let every = Dur::from_us(1 + rng.below(20_000));
+        let writes = Writes { first_bytes: 1 + rng.below(10_000), then_bytes: 500 + rng.below(5_000), every };
+        Box::new(Paced::new(source, writes))
+    };
+    let cable = &network.cables[rng.below(network.cables.len() as u64) as usize];
+    let drop = Drop { from: cable.a, to: cable.b, flow: rng.below(20) as u32, segments: vec![0, 3, 4], copies: 2 };
+    let probes = vec![
+        Probe::Flow(3),
+        Probe::Queue(cable.a, cable.b),
+        Probe::Link(cable.a, cable.b),
+        Probe::Link(cable.b, cable.a),
+    ];
+    RunConfig {
+        flows: Box::new(Merge::new((0..8).map(flows).collect())),
+        cross_traffic: cross_traffic(&network, &mut Stream::new(seed, Domain::Test, 2)),
+        drops: vec![drop],
+        routing: [Routing::SinglePath, Routing::PerFlowEcmp, Routing::FirstCable][rng.below(3) as usize],
+        router_queue: queue(&mut rng),
+        nic_queue: queue(&mut rng),
+        nic_full: [FullInterface::Wait, FullInterface::Cut, FullInterface::Drop][rng.below(3) as usize],
+        switch: (rng.below(2) == 0).then(|| SwitchSpec {
+            memory_bytes: 3_000 + rng.below(40_000),
+            share: [0.25, 1.0, 8.0][rng.below(3) as usize],
+        }),
+        queues_at: queues_at(&network, &mut rng),
+        host: host(&mut rng),
+        hosts_at: hosts_at(&network, &mut rng),
+        schemes,
+        network,
+        stop: Time::ZERO + Dur::from_secs(if rng.below(2) == 0 { 10 } else { 1 }),
+        seed,
+        traffic_classes: vec!["small".to_owned(), "large".to_owned()],
+        observers: observers(&mut rng, probes, seed),
+    }
+}
+
+fn run(engine: Engine, seed: u64) -> Records {
+    run_of(engine, scenario(seed))
+}
+
+fn run_of(engine: Engine, config: RunConfig) -> Records {
+    let seed = config.seed;
+    let trial = try_run(engine, config, Time::NEVER).expect("the laws hold");
+    assert_eq!(trial.blocks_left, 0, "seed {seed}: SACK blocks without a packet");
+    trial.records
+}
+
+#[test]
+fn random_scenarios_give_the_same_records_in_both_engines() {
+    let (mut finished, mut measured, mut crossed, mut stopped) = (0, 0, 0, 0);
+    let mut logged = [0; 4];
+    for seed in 0..60 {
+        let fast = run(Engine::Fast, seed);
+        let plain = run(Engine::Plain, seed);
+        assert_eq!(fast.totals, plain.totals, "seed {seed}");
+        assert_eq!(fast.flows, plain.flows, "seed {seed}");
+        assert_eq!(fast.links, plain.links, "seed {seed}");
+        assert_eq!(fast.cross_traffic, plain.cross_traffic, "seed {seed}");
+        assert_eq!(fast.series, plain.series, "seed {seed}");
+        assert_eq!(fast.delays, plain.delays, "seed {seed}");
+        assert_eq!(fast.packets, plain.packets, "seed {seed}");
+        check_log(&fast.packets, &mut logged, seed);
+        measured += check_measures(&fast, seed);
+        finished += fast.totals.finished_flows;
+        crossed += fast.cross_traffic.delivered_packets.iter().sum::<u64>();
+        stopped += fast.cross_traffic.dropped_packets.iter().sum::<u64>();
+    }
+    assert!(crossed > 1_000 && stopped > 100, "of cross traffic, {crossed} packets came and {stopped} did not");
+    assert!(finished > 1_000, "only {finished} flows finished");
+    assert!(measured > 10_000, "only {measured} packets measured");
+    let [rows, resent, due, stamped] = logged;
+    assert!(rows > 500 && resent > 10 && due > 50 && stamped > 20, "of packets logged: {logged:?}");
+}
+
+/// Times of logged packets are in order. Adds up rows, packets sent again, packets that were due, and those stamped.
+fn check_log(packets: &PacketTable, sums: &mut [usize; 4], seed: u64) {
+    let count = |column: &[u64]| column.iter().filter(|&&ps| ps != u64::MAX).count();
+    for row in 0..packets.segment.len() {
+        let times = [&packets.due_ps, &packets.sent_ps, &packets.departed_ps, &packets.arrived_ps];
+        let known: Vec<u64> = times.iter().map(|column| column[row]).filter(|&ps| ps != u64::MAX).collect();
+        assert!(known.is_sorted(), "seed {seed}, row {row}: {known:?}");
+        let (arrived, stamped) = (packets.arrived_ps[row], packets.stamped_ps[row]);
+        // Clocks tick once a millisecond at least.
+        assert!(stamped == u64::MAX || stamped + 1_000_000_000 > arrived, "seed {seed}, row {row}");
+    }
+    sums[0] += packets.segment.len();
+    sums[1] += packets.is_retransmission.iter().filter(|&&again| again).count();
+    sums[2] += count(&packets.due_ps);
+    sums[3] += count(&packets.stamped_ps);
+}
+
+#[test]
+fn a_log_of_packets_changes_nothing_else() {
+    for seed in 400..420 {
+        let mut with = run(Engine::Fast, seed);
+        let mut config = scenario(seed);
+        config.observers.retain(|observer| observer.interest().packets == Flows::None);
+        let without = run_of(Engine::Fast, config);
+        with.packets = PacketTable::default();
+        assert_eq!(with, without, "seed {seed}");
+    }
+}
+
+/// Every packet has an interrupt of its own, clocks tick as finely as packets can say, and sending costs less than any
+/// packet takes: what hosts do comes by other ways, and to the same.
+#[test]
+fn noise_that_is_too_small_to_see_changes_nothing() {
+    let small = HostSpec {
+        interrupts: Some(Interrupts { packets: 1, after: Dur::from_us(1), ring: u32::MAX, stalls: None }),
+        timestamp_clock: Some(Dur::from_ns(1)),
+        send_cost: Dur::from_ps(1),
+        ..HostSpec::default()
+    };
+    for seed in 300..320 {
+        let [none, small] = [HostSpec::default(), small]
+            .map(|host| run_of(Engine::Fast, RunConfig { host, hosts_at: Vec::new(), ..scenario(seed) }));
+        assert_eq!(none, small, "seed {seed}");
+    }
+}
+
+/// Tables of one run agree with one another. Returns how many packets were measured.
+fn check_measures(records: &Records, seed: u64) -> u64 {
+    let (flows, delays) = (&records.flows, &records.delays);
+    let packets: u64 = flows.delay_packets.iter().sum();
+    assert_eq!(packets, delays.packets.iter().sum(), "seed {seed}");
+    for (row, &packets) in flows.delay_packets.iter().enumerate() {
+        let sent: u64 = flows.sent_packets.iter().map(|column| column[row]).sum();
+        assert!(packets + flows.lost_packets[row] <= sent, "seed {seed}, flow {row}");
+        let largest = flows.delay_max_ns[row];
+        assert!(flows.delay_sum_ns[row] <= packets * largest, "seed {seed}, flow {row}");
+    }
+    for (row, &bytes) in flows.measured_bytes.iter().enumerate() {
+        assert!(bytes <= flows.delivered_bytes[row], "seed {seed}, flow {row}");
+    }
+    packets
+}
+
+/// Whatever is lost on the way, retransmission timers bring every flow to its end.
+#[test]
+fn every_flow_finishes_given_time() {
+    for seed in 100..140 {
+        let mut config = scenario(seed);
+        config.stop = Time::ZERO + Dur::from_secs(3_000);
+        config.observers.clear();
+        // What a border keeps out altogether cannot finish.
+        config.schemes.iter_mut().for_each(|scheme| scheme.class = 0);
+        let totals = run_of(Engine::Fast, config).totals;
+        assert!(totals.flows > 0 && totals.flows == totals.finished_flows, "seed {seed}: {totals:?}");
+    }
+}
+
+/// Memory follows what is under way: slots of flows that are over serve later ones.
+#[test]
+fn a_longer_run_needs_no_more_slots() {
+    let slots_and_flows = |seconds: u64| {
+        let mut config = scenario(1);
+        // What a border keeps out altogether cannot finish.
+        config.schemes.iter_mut().for_each(|scheme| scheme.class = 0);
+        let spec = PoissonSpec {
+            sources: config.network.hosts(),
+            destinations: Destinations::AnyOther,
+            rate: ArrivalRate::FlowsPerSecond(20.0),
+            routing: Routing::default(),
+            sizes: SizeDistribution::fixed(5_000).expect("a size"),
+            start: Time::ZERO,
+            end: Time::NEVER,
+            scheme: 0,
+            number: 0,
+        };
+        config.flows = Box::new(Poisson::new(&config.network, spec, 1).expect("a workload"));
+        config.stop = Time::ZERO + Dur::from_secs(seconds);
+        let trial = try_run(Engine::Fast, config, Time::NEVER).expect("the laws hold");
+        (trial.slots, trial.records.flows.id.len())
+    };
+    let ((short_slots, short_flows), (long_slots, long_flows)) = (slots_and_flows(16), slots_and_flows(160));
+    assert!(long_flows > 8 * short_flows && short_flows > 300, "{short_flows} and {long_flows} flows");
+    assert!(long_slots < 2 * short_slots, "{short_slots} and {long_slots} slots");
+}
+
+#[test]
+fn the_size_of_the_event_tree_changes_nothing() {
+    for seed in 200..206 {
+        assert_eq!(run(Engine::Fast, seed), run(Engine::FastAndLarge, seed));
+    }
+}

@@ -1,0 +1,145 @@
+//! Everything that a scenario can ask for, as data: from the controllers' own declarations and from the tables
+//! that the parser reads by.
+
+use crate::queue_at::QUEUE_AT;
+use crate::queues::{NIC_QUEUE, QUEUE_KEYS, ROUTER_QUEUE};
+use crate::{cross_traffic, drops, host, links, measure, packets, rcp, sampling, scenario, schemes, switch, transport};
+use sparelane_catalogue::queue::QUEUES;
+use sparelane_catalogue::schema::{Form, Key};
+use sparelane_catalogue::topology::TOPOLOGIES;
+use sparelane_catalogue::workload::{self, SIZE_FORMS, WORKLOADS};
+use sparelane_cc::{Controller, Registry};
+
+/// One thing that a scenario can name, or one of its tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// `controller`, `topology`, `workload`, `sizes`, `cross_traffic` or `queue` for what a scenario can name; `table` for its tables.
+    pub kind: &'static str,
+    /// As a scenario writes it.
+    pub name: String,
+    /// One line for people.
+    pub summary: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// Its keys.
+    pub params: Vec<Parameter>,
+}
+
+/// One key of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// As a scenario writes it.
+    pub name: &'static str,
+    /// What holds where a scenario is silent: a value, `required`, or in parentheses what absence means.
+    pub default: String,
+    /// What it may be.
+    pub allowed: String,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Where the default comes from.
+    pub source: &'static str,
+}
+
+/// All entries, by kind, with the controllers of `registry`.
+pub fn catalogue(registry: &Registry) -> Vec<Entry> {
+    let mut entries = controllers(registry);
+    entries.extend(forms("topology", TOPOLOGIES.iter().copied()));
+    entries.extend(forms("workload", WORKLOADS.iter().copied()));
+    entries.extend(forms("sizes", SIZE_FORMS.iter().copied()));
+    entries.extend(forms("cross_traffic", cross_traffic::PATTERNS.iter()));
+    entries.extend(forms("queue", QUEUES.iter()));
+    entries.extend([
+        table("(top level)", "the run as a whole", scenario::SCENARIO),
+        table("[[link]]", "settings of chosen cables", links::LINK),
+        table("[queue]", "output queues of routers", ROUTER_QUEUE),
+        table("[[queue_at]]", "output queues that differ, by router or by share", &[QUEUE_AT, QUEUE_KEYS].concat()),
+        table("[nic]", "output queues of hosts", NIC_QUEUE),
+        table("[switch]", "memory that the output queues of each router share", switch::SWITCH),
+        table("[queue.rcp]", "rates that queues compute for RCP; [nic.rcp] likewise", rcp::RCP),
+        table("[host]", "what hosts take their time for, and what their clocks and timers miss", host::HOST),
+        table("[[host_at]]", "hosts that differ", &[host::HOST_AT, host::HOST].concat()),
+        table("[transport]", "settings of TCP", transport::TRANSPORT),
+        table("delayed_ack", "the details of delayed acknowledgments", transport::DELAYED_ACK),
+        table("[scheme.NAME]", "a controller under a name; its parameters come on top", schemes::SCHEME),
+        table("[[workload]]", "the keys of every kind of workload", workload::WORKLOAD),
+        table("fan_out", "how many flows a request fetches, in a workload of requests", workload::FAN_OUT),
+        table("writes", "how the application writes its flows, in a workload", workload::WRITES),
+        table("traffic_classes", "each of the classes of traffic by size, in a workload", workload::TRAFFIC_CLASSES),
+        table("[[cross_traffic]]", "the keys of every kind of cross traffic", cross_traffic::CROSS_TRAFFIC),
+        table("bucket", "a token bucket, in cross traffic", cross_traffic::BUCKET),
+        table("[[drop]]", "packets to drop on purpose", drops::DROP),
+        table("[sample]", "time series", sampling::SAMPLE),
+        table("[measure]", "what is measured beside the times of flows", measure::MEASURE),
+        table("[packets]", "a log of the data packets of one flow", packets::PACKETS),
+    ]);
+    entries
+}
+
+fn controllers(registry: &Registry) -> Vec<Entry> {
+    let entry = |controller: &Controller| Entry {
+        kind: "controller",
+        name: controller.name.to_owned(),
+        summary: controller.summary,
+        source: controller.source,
+        params: controller.params.iter().map(|param| parameter(&Key::declared(param))).collect(),
+    };
+    registry.all().iter().map(entry).collect()
+}
+
+fn forms<'f, R: 'static>(kind: &'static str, forms: impl Iterator<Item = &'f Form<R>>) -> Vec<Entry> {
+    let entry = |form: &Form<R>| Entry {
+        kind,
+        name: form.name.to_owned(),
+        summary: form.summary,
+        source: form.source,
+        params: form.keys.iter().map(parameter).collect(),
+    };
+    forms.map(entry).collect()
+}
+
+fn table(name: &str, summary: &'static str, keys: &[Key]) -> Entry {
+    let params = keys.iter().map(parameter).collect();
+    Entry { kind: "table", name: name.to_owned(), summary, source: "sparelane", params }
+}
+
+fn parameter(key: &Key) -> Parameter {
+    Parameter {
+        name: key.name,
+        default: key.default.to_string(),
+        allowed: key.kind.to_string(),
+        meaning: key.meaning,
+        source: key.source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparelane_catalogue::schema::Fallback;
+
+    #[test]
+    fn every_entry_is_there_once_and_says_what_it_is() {
+        let entries = catalogue(&Registry::built_in());
+        let mut names: Vec<_> = entries.iter().map(|entry| (entry.kind, entry.name.as_str())).collect();
+        assert!(names.contains(&("controller", "rc3")) && names.contains(&("topology", "internet2")));
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+        for entry in &entries {
+            assert!(!entry.summary.is_empty() && !entry.source.is_empty(), "{entry:?}");
+            for param in &entry.params {
+                assert!(
+                    !param.allowed.is_empty() && !param.meaning.is_empty() && !param.source.is_empty(),
+                    "{param:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_default_is_a_value_or_says_what_silence_means() {
+        let limit = &ROUTER_QUEUE[1];
+        assert_eq!(parameter(limit).default, "1bdp");
+        assert_eq!(Fallback::Required.to_string(), "required");
+        assert_eq!(Fallback::Nothing("never").to_string(), "(never)");
+    }
+}

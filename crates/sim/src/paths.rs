@@ -1,0 +1,341 @@
+//! Static shortest paths between routers, by propagation delay.
+//!
+//! Where several next hops lie on a shortest path, the one with the lowest node number is taken, or the one whose cable
+//! is the first, or, for flows that are to be spread, one by the flow's hash. With the first rule the capacities of the RC3
+//! paper's Internet-2 network come out exactly; with the second its link loads are those of the authors' simulations.
+
+use crate::network::{Network, NodeId};
+use sparelane_core::{Domain, Dur, Stream};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::OnceLock;
+
+/// One cable on a path, and the node from which it is entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// Index in [`Network::cables`].
+    pub cable: usize,
+    /// The end at which the packet enters.
+    pub from: NodeId,
+}
+
+/// The distance to a destination: delay, then hops, so that cables without delay cannot make a loop.
+type Distance = (Dur, u32);
+
+/// Of what cannot be reached.
+const UNREACHABLE: Distance = (Dur::MAX, u32::MAX);
+
+/// A cable as seen from one of its ends.
+#[derive(Clone, Copy, Debug)]
+struct Exit {
+    cable: usize,
+    /// The router at the other end, by its place among the routers.
+    to: u32,
+    delay: Dur,
+}
+
+/// The shortest paths between routers. Hosts take no part: they never forward.
+///
+/// The distances to a router are worked out when a path to it is first asked for, and kept: 16 bytes a router. What lies on a
+/// shortest path is seen from them.
+#[derive(Clone, Debug)]
+pub struct RouterPaths {
+    /// For each node, its place among the routers; [`NO_ROUTER`] for a host.
+    places: Vec<u32>,
+    /// The nodes that are routers, in order.
+    nodes: Vec<NodeId>,
+    /// The cables between routers, by the router they leave from, in order of the one they lead to and then by number.
+    exits: Vec<Vec<Exit>>,
+    /// For each router, the distances to it, once they are known.
+    towards: Vec<OnceLock<Box<[Distance]>>>,
+}
+
+/// The place of what is no router.
+const NO_ROUTER: u32 = u32::MAX;
+
+impl RouterPaths {
+    /// The paths in `network`.
+    pub fn of(network: &Network) -> RouterPaths {
+        let nodes = network.routers();
+        let mut places = vec![NO_ROUTER; network.nodes.len()];
+        for (place, node) in (0..).zip(&nodes) {
+            places[node.index()] = place;
+        }
+        let mut exits = vec![Vec::new(); nodes.len()];
+        for (cable, ends) in network.cables.iter().enumerate() {
+            let (a, b, delay) = (places[ends.a.index()], places[ends.b.index()], ends.delay);
+            if a != NO_ROUTER && b != NO_ROUTER {
+                exits[a as usize].push(Exit { cable, to: b, delay });
+                exits[b as usize].push(Exit { cable, to: a, delay });
+            }
+        }
+        exits.iter_mut().for_each(|exits| exits.sort_by_key(|exit| (exit.to, exit.cable)));
+        let towards = vec![OnceLock::new(); nodes.len()];
+        RouterPaths { places, nodes, exits, towards }
+    }
+
+    /// The hops from router `from` to router `to`: none where they are the same, `None` where no path exists or
+    /// where one of them is no router.
+    pub fn between(&self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
+        self.walk(from, to, |_, mut choices| choices.next())
+    }
+
+    /// The same path in both directions, that of [`between`](Self::between) from the lower-numbered router.
+    pub fn both_ways(&self, network: &Network, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
+        if from <= to {
+            return self.between(from, to);
+        }
+        let mut back = self.between(to, from)?;
+        back.reverse();
+        for hop in &mut back {
+            let cable = &network.cables[hop.cable];
+            hop.from = if hop.from == cable.a { cable.b } else { cable.a };
+        }
+        Some(back)
+    }
+
+    /// As [`between`](Self::between), but of several next hops the one whose cable has the lowest number is taken, at each
+    /// router by itself. The hops from `to` to `from` may be others.
+    pub fn by_first_cable(&self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
+        self.walk(from, to, |_, choices| choices.min_by_key(|exit| exit.cable))
+    }
+
+    /// As [`between`](Self::between), for a flow that is spread over all shortest paths: at each router its `hash` picks
+    /// one of the next hops.
+    pub fn spread(&self, from: NodeId, to: NodeId, hash: u64) -> Option<Vec<Hop>> {
+        self.walk(from, to, |at, mut choices| {
+            let count = choices.clone().count() as u64;
+            let pick = Stream::new(hash, Domain::Paths, u64::from(at.0)).below(count.max(1));
+            choices.nth(pick as usize)
+        })
+    }
+
+    /// The shares of many spread flows from `from` to `to` that take each hop: at every router they divide evenly among the
+    /// next hops. `None` as with [`between`](Self::between).
+    pub fn shares(&self, from: NodeId, to: NodeId) -> Option<Vec<(Hop, f64)>> {
+        let (first, distances) = (self.place(from)?, self.distances(to)?);
+        if distances[first as usize] == UNREACHABLE {
+            return None;
+        }
+        // A router divides what it has when all of it has come: when every router that leads to it has divided its own.
+        let mut to_come = vec![0_usize; self.nodes.len()];
+        let mut reached = vec![false; self.nodes.len()];
+        let mut found = vec![first];
+        reached[first as usize] = true;
+        while let Some(at) = found.pop() {
+            for exit in self.choices(at, distances) {
+                to_come[exit.to as usize] += 1;
+                if !std::mem::replace(&mut reached[exit.to as usize], true) {
+                    found.push(exit.to);
+                }
+            }
+        }
+        let mut arrived = vec![0.0; self.nodes.len()];
+        arrived[first as usize] = 1.0;
+        let mut shares = Vec::with_capacity(8);
+        let mut complete = vec![first];
+        while let Some(at) = complete.pop() {
+            let choices = self.choices(at, distances);
+            let each = arrived[at as usize] / choices.clone().count() as f64;
+            for exit in choices {
+                shares.push((Hop { cable: exit.cable, from: self.nodes[at as usize] }, each));
+                arrived[exit.to as usize] += each;
+                to_come[exit.to as usize] -= 1;
+                if to_come[exit.to as usize] == 0 {
+                    complete.push(exit.to);
+                }
+            }
+        }
+        Some(shares)
+    }
+
+    fn walk<'a>(
+        &'a self,
+        from: NodeId,
+        to: NodeId,
+        choose: impl Fn(NodeId, Choices<'a>) -> Option<&'a Exit>,
+    ) -> Option<Vec<Hop>> {
+        let (mut at, last, distances) = (self.place(from)?, self.place(to)?, self.distances(to)?);
+        let mut hops = Vec::with_capacity(8);
+        while at != last {
+            let node = self.nodes[at as usize];
+            let exit = choose(node, self.choices(at, distances))?;
+            hops.push(Hop { cable: exit.cable, from: node });
+            at = exit.to;
+        }
+        Some(hops)
+    }
+
+    /// The propagation delay from router `from` to router `to`; `None` as with [`between`](Self::between).
+    pub fn delay(&self, from: NodeId, to: NodeId) -> Option<Dur> {
+        let place = self.place(from)?;
+        let distance = self.distances(to)?[place as usize];
+        (distance != UNREACHABLE).then_some(distance.0)
+    }
+
+    fn place(&self, node: NodeId) -> Option<u32> {
+        self.places.get(node.index()).copied().filter(|&place| place != NO_ROUTER)
+    }
+
+    /// The distances to router `to`, by place.
+    fn distances(&self, to: NodeId) -> Option<&[Distance]> {
+        let place = self.place(to)?;
+        Some(self.towards[place as usize].get_or_init(|| distances(&self.exits, place)))
+    }
+
+    /// The exits of the router at place `at` that are on a shortest path to where these are the distances to.
+    fn choices<'a>(&'a self, at: u32, distances: &'a [Distance]) -> Choices<'a> {
+        Choices { exits: self.exits[at as usize].iter(), here: distances[at as usize], distances }
+    }
+}
+
+/// Exits on shortest paths, by the router they lead to and then by cable.
+#[derive(Clone)]
+struct Choices<'a> {
+    exits: std::slice::Iter<'a, Exit>,
+    here: Distance,
+    distances: &'a [Distance],
+}
+
+impl<'a> Iterator for Choices<'a> {
+    type Item = &'a Exit;
+
+    fn next(&mut self) -> Option<&'a Exit> {
+        let (here, distances) = (self.here, self.distances);
+        self.exits.find(|exit| {
+            let there = distances[exit.to as usize];
+            there < here && here != UNREACHABLE && longer(there.0, exit.delay) == here.0
+        })
+    }
+}
+
+/// `a + b`, or the longest span.
+fn longer(a: Dur, b: Dur) -> Dur {
+    Dur::from_ps(a.as_ps().saturating_add(b.as_ps()))
+}
+
+/// Dijkstra's algorithm from the router at place `to`; cables are alike in both directions.
+fn distances(exits: &[Vec<Exit>], to: u32) -> Box<[Distance]> {
+    let mut distance = vec![UNREACHABLE; exits.len()];
+    distance[to as usize] = (Dur::ZERO, 0);
+    let mut open = BinaryHeap::from([Reverse((distance[to as usize], to))]);
+    while let Some(Reverse((here, place))) = open.pop() {
+        if distance[place as usize] < here {
+            continue;
+        }
+        for exit in &exits[place as usize] {
+            let there = (longer(here.0, exit.delay), here.1 + 1);
+            if there < distance[exit.to as usize] {
+                distance[exit.to as usize] = there;
+                open.push(Reverse((there, exit.to)));
+            }
+        }
+    }
+    distance.into_boxed_slice()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::NodeKind;
+    use sparelane_core::Rate;
+
+    /// Routers 0.. with cables (a, b, delay in ms).
+    fn graph(count: u32, cables: &[(u32, u32, u64)]) -> Network {
+        let mut network = Network::default();
+        for i in 0..count {
+            network.add(format!("r{i}"), NodeKind::Router);
+        }
+        for &(a, b, ms) in cables {
+            network.connect(NodeId(a), NodeId(b), Rate::from_gbps(1), Dur::from_ms(ms));
+        }
+        network
+    }
+
+    fn cables(network: &Network, from: u32, to: u32) -> Option<Vec<usize>> {
+        let hops = RouterPaths::of(network).between(NodeId(from), NodeId(to))?;
+        Some(hops.iter().map(|hop| hop.cable).collect())
+    }
+
+    #[test]
+    fn the_path_of_least_delay_wins_over_the_one_of_fewest_hops() {
+        let network = graph(3, &[(0, 2, 5), (0, 1, 2), (1, 2, 2)]);
+        assert_eq!(cables(&network, 0, 2), Some(vec![1, 2]));
+        assert_eq!(cables(&network, 2, 0), Some(vec![2, 1]));
+        assert_eq!(cables(&network, 1, 1), Some(vec![]));
+    }
+
+    #[test]
+    fn ties_go_to_the_lowest_node_and_then_to_the_first_cable() {
+        let network = graph(4, &[(0, 2, 1), (2, 3, 1), (0, 1, 1), (1, 3, 1), (0, 1, 1)]);
+        assert_eq!(cables(&network, 0, 3), Some(vec![2, 3]));
+        let more_hops_but_lower = graph(3, &[(0, 2, 2), (0, 1, 1), (1, 2, 1)]);
+        assert_eq!(cables(&more_hops_but_lower, 0, 2), Some(vec![1, 2]));
+    }
+
+    #[test]
+    fn ties_go_to_the_first_cable_of_each_router_where_that_is_the_rule() {
+        // The first cable of router 0 leads over 2, and that of router 3 over 1.
+        let network = graph(4, &[(0, 2, 1), (1, 3, 1), (0, 1, 1), (2, 3, 1)]);
+        let paths = RouterPaths::of(&network);
+        let cables = |from, to| {
+            let hops = paths.by_first_cable(NodeId(from), NodeId(to)).expect("a path");
+            hops.iter().map(|hop| hop.cable).collect::<Vec<_>>()
+        };
+        assert_eq!((cables(0, 3), cables(3, 0)), (vec![0, 3], vec![1, 2]));
+        assert_eq!(paths.by_first_cable(NodeId(1), NodeId(1)), Some(vec![]));
+    }
+
+    #[test]
+    fn the_shares_of_spread_flows_are_those_that_many_of_them_take() {
+        // Two ways from 0 to 3, and a third over 2 and 4: to 5 they are as long.
+        let network = graph(6, &[(0, 1, 1), (0, 2, 1), (1, 3, 1), (2, 3, 1), (2, 4, 1), (3, 5, 1), (4, 5, 1)]);
+        let paths = RouterPaths::of(&network);
+        let mut shares = vec![0.0; network.cables.len()];
+        for (hop, share) in paths.shares(NodeId(0), NodeId(5)).expect("a path") {
+            shares[hop.cable] += share;
+        }
+        assert_eq!(shares, [0.5, 0.5, 0.5, 0.25, 0.25, 0.75, 0.25]);
+        let mut uses = vec![0.0; network.cables.len()];
+        for hash in 0..4000 {
+            let hops = paths.spread(NodeId(0), NodeId(5), hash).expect("a path");
+            hops.iter().for_each(|hop| uses[hop.cable] += 1.0 / 4000.0);
+        }
+        assert!(uses.iter().zip(&shares).all(|(used, share): (&f64, &f64)| (used - share).abs() < 0.03), "{uses:?}");
+        assert_eq!(paths.shares(NodeId(2), NodeId(2)), Some(vec![]));
+        assert_eq!(RouterPaths::of(&graph(2, &[])).shares(NodeId(0), NodeId(1)), None);
+    }
+
+    #[test]
+    fn a_spread_flow_keeps_its_path_and_many_flows_use_them_all() {
+        let network = graph(4, &[(0, 1, 1), (1, 3, 1), (0, 2, 1), (2, 3, 1)]);
+        let paths = RouterPaths::of(&network);
+        let mut uses = [0; 4];
+        for hash in 0..1000 {
+            let hops = paths.spread(NodeId(0), NodeId(3), hash).expect("a path");
+            assert_eq!(hops, paths.spread(NodeId(0), NodeId(3), hash).expect("a path"));
+            hops.iter().for_each(|hop| uses[hop.cable] += 1);
+        }
+        assert!(uses.iter().all(|uses| (430..570).contains(uses)), "{uses:?}");
+    }
+
+    #[test]
+    fn cables_without_delay_make_no_loop() {
+        let network = graph(4, &[(0, 1, 0), (1, 2, 0), (0, 2, 0), (2, 3, 0)]);
+        for from in 0..4 {
+            for to in 0..4 {
+                assert!(cables(&network, from, to).is_some_and(|path| path.len() <= 2), "{from} to {to}");
+            }
+        }
+    }
+
+    #[test]
+    fn hosts_never_forward_and_the_unreachable_stays_so() {
+        let mut network = graph(2, &[]);
+        let host = network.add("h", NodeKind::Host);
+        network.connect(NodeId(0), host, Rate::from_gbps(1), Dur::ZERO);
+        network.connect(NodeId(1), host, Rate::from_gbps(1), Dur::ZERO);
+        assert_eq!(cables(&network, 0, 1), None);
+        assert_eq!(cables(&network, 0, host.0), None);
+    }
+}
