@@ -1,0 +1,7 @@
+//! The transport on a real network: the same sender, receiver and controllers that the simulator drives, in encrypted datagrams
+//! between two hosts that know each other's keys.
+//!
+//! No module but `udp` and those above it touches a socket or a clock: time comes in as an argument, as everywhere below.
+
+pub mod frame;
+pub mod identity;
