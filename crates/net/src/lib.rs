@@ -3,5 +3,10 @@
 //!
 //! No module but `udp` and those above it touches a socket or a clock: time comes in as an argument, as everywhere below.
 
+pub mod carrier;
+pub mod flow;
 pub mod frame;
 pub mod identity;
+pub mod node;
+pub mod quic;
+pub mod virt;

@@ -1,0 +1,147 @@
+//! How fast the tail goes.
+//!
+//! RC3's tail is sent as fast as the interface takes it, and what the network has no room for is dropped at its lowest priorities.
+//! On a real path most of a tail at the interface's rate would be dropped behind the first slower link, so the tail has a pace. It
+//! begins at a rate that is given, and follows what arrives: once a round trip, where less than nine in ten bytes of the round trip
+//! before arrived, it falls to the rate at which they did, and otherwise rises by a quarter, up to the given rate.
+
+use sparelane_core::{Dur, Rate, Time};
+
+/// The slowest that a tail becomes by itself.
+const LEAST_RATE: Rate = Rate::from_mbps(1);
+
+/// What goes at once after a pause.
+const BURST: Dur = Dur::from_ms(1);
+
+/// So much has to be sent in a round trip to say anything of the path, bytes.
+const LEAST_SAMPLE_BYTES: u64 = 14_000;
+
+/// What can be set about the tail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TailConfig {
+    /// The rate at which it begins, and which it never exceeds, headers included.
+    pub rate: Rate,
+    /// It follows what arrives; otherwise it keeps its rate.
+    pub follows: bool,
+}
+
+impl Default for TailConfig {
+    fn default() -> TailConfig {
+        TailConfig { rate: Rate::from_mbps(100), follows: true }
+    }
+}
+
+/// The pace of one flow's tail.
+#[derive(Clone, Debug)]
+pub struct TailPace {
+    config: TailConfig,
+    rate: Rate,
+    /// The next may go from here on.
+    open_at: Time,
+    round_ends: Time,
+    /// In this round trip and the one before.
+    sent_bytes: [u64; 2],
+    arrived_bytes: u64,
+}
+
+impl TailPace {
+    /// A pace that begins at the configured rate.
+    pub fn new(config: TailConfig) -> TailPace {
+        let rate = config.rate;
+        TailPace { config, rate, open_at: Time::ZERO, round_ends: Time::ZERO, sent_bytes: [0; 2], arrived_bytes: 0 }
+    }
+
+    /// When the next may go.
+    pub fn open_at(&self) -> Time {
+        self.open_at
+    }
+
+    /// The rate now.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// A segment of so many bytes on the wire goes.
+    pub fn note_sent(&mut self, now: Time, wire_bytes: u64) {
+        let oldest = Time::from_ps(now.as_ps().saturating_sub(BURST.as_ps()));
+        self.open_at = self.open_at.max(oldest) + self.rate.time_for(wire_bytes);
+        self.sent_bytes[0] += wire_bytes;
+    }
+
+    /// The peer says that it has one of so many bytes on the wire.
+    pub fn note_arrived(&mut self, wire_bytes: u64) {
+        self.arrived_bytes += wire_bytes;
+    }
+
+    /// Time has passed, in which a round trip of this length may have ended.
+    pub fn handle_time(&mut self, now: Time, round_trip: Option<Dur>) {
+        let Some(round_trip) = round_trip.filter(|_| self.config.follows && now >= self.round_ends) else { return };
+        let [sent, sent_before] = self.sent_bytes;
+        if sent_before >= LEAST_SAMPLE_BYTES {
+            self.rate = if self.arrived_bytes * 10 < sent_before * 9 {
+                Rate::of(self.arrived_bytes, round_trip).max(LEAST_RATE)
+            } else {
+                self.rate.scaled(1.25)
+            };
+            self.rate = self.rate.min(self.config.rate);
+        }
+        self.sent_bytes = [0, sent];
+        self.arrived_bytes = 0;
+        self.round_ends = now + round_trip;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUND: Dur = Dur::from_ms(40);
+
+    /// Sends for some round trips over a path of this rate, and gives the rates at their ends.
+    fn rates(config: TailConfig, path: Rate, rounds: u64) -> Vec<u64> {
+        let mut pace = TailPace::new(config);
+        let mut rates = vec![];
+        let mut delivered = 0;
+        for round in 0..rounds {
+            let (begins, ends) = (Time::ZERO + ROUND * round, Time::ZERO + ROUND * (round + 1));
+            pace.handle_time(begins, Some(ROUND));
+            pace.note_arrived(delivered);
+            let mut sent = 0;
+            while pace.open_at() < ends {
+                pace.note_sent(pace.open_at().max(begins), 1450);
+                sent += 1450;
+            }
+            delivered = sent.min(path.bytes_in(ROUND));
+            rates.push(pace.rate().as_bps() / 1_000_000);
+        }
+        rates
+    }
+
+    #[test]
+    fn the_pace_falls_to_what_arrives_and_stays_near() {
+        let config = TailConfig { rate: Rate::from_gbps(1), follows: true };
+        let rates = rates(config, Rate::from_mbps(100), 12);
+        assert_eq!(rates[..2], [1000, 1000], "nothing is known in the first round trip");
+        assert!(rates[3..].iter().all(|rate| (95..=160).contains(rate)), "{rates:?}");
+    }
+
+    #[test]
+    fn the_pace_never_exceeds_the_configured_rate_and_keeps_it_where_all_arrives() {
+        let config = TailConfig { rate: Rate::from_mbps(50), follows: true };
+        assert!(rates(config, Rate::from_gbps(10), 10).iter().all(|&rate| rate == 50));
+        let kept = TailConfig { rate: Rate::from_mbps(50), follows: false };
+        assert!(rates(kept, Rate::from_mbps(5), 10).iter().all(|&rate| rate == 50));
+    }
+
+    #[test]
+    fn a_pause_is_made_up_for_by_a_millisecond_at_most() {
+        let mut pace = TailPace::new(TailConfig::default());
+        let now = Time::ZERO + Dur::from_secs(10);
+        let mut at_once = 0;
+        while pace.open_at() <= now {
+            pace.note_sent(now, 1250);
+            at_once += 1;
+        }
+        assert_eq!(at_once, 11, "a millisecond at 100 Mb/s is ten packets, and one begins");
+    }
+}
