@@ -2,8 +2,9 @@
 //!
 //! RC3's tail is sent as fast as the interface takes it, and what the network has no room for is dropped at its lowest priorities.
 //! On a real path most of a tail at the interface's rate would be dropped behind the first slower link, so the tail has a pace. It
-//! begins at a rate that is given, and follows what arrives: once a round trip, where less than nine in ten bytes of the round trip
-//! before arrived, it falls to the rate at which they did, and otherwise rises by a quarter, up to the given rate.
+//! begins at a rate that is given, and follows what arrives. Four times a round trip, what arrived since the last time is held
+//! against what was sent a round trip before. Where it is less than nine tenths, the pace falls to the rate at which it arrived;
+//! otherwise it rises by a sixteenth, up to the given rate.
 
 use sparelane_core::{Dur, Rate, Time};
 
@@ -13,8 +14,11 @@ const LEAST_RATE: Rate = Rate::from_mbps(1);
 /// What goes at once after a pause.
 const BURST: Dur = Dur::from_ms(1);
 
-/// So much has to be sent in a round trip to say anything of the path, bytes.
-const LEAST_SAMPLE_BYTES: u64 = 14_000;
+/// So many parts has a round trip.
+const PARTS: usize = 4;
+
+/// So much has to be sent in a part to say anything of the path, bytes.
+const LEAST_SAMPLE_BYTES: u64 = 7_000;
 
 /// What can be set about the tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +42,9 @@ pub struct TailPace {
     rate: Rate,
     /// The next may go from here on.
     open_at: Time,
-    round_ends: Time,
-    /// In this round trip and the one before.
-    sent_bytes: [u64; 2],
+    part_ends: Time,
+    /// In this part of a round trip and in those before, the latest first.
+    sent_bytes: [u64; PARTS + 1],
     arrived_bytes: u64,
 }
 
@@ -48,7 +52,14 @@ impl TailPace {
     /// A pace that begins at the configured rate.
     pub fn new(config: TailConfig) -> TailPace {
         let rate = config.rate;
-        TailPace { config, rate, open_at: Time::ZERO, round_ends: Time::ZERO, sent_bytes: [0; 2], arrived_bytes: 0 }
+        TailPace {
+            config,
+            rate,
+            open_at: Time::ZERO,
+            part_ends: Time::ZERO,
+            sent_bytes: [0; PARTS + 1],
+            arrived_bytes: 0,
+        }
     }
 
     /// When the next may go.
@@ -73,21 +84,25 @@ impl TailPace {
         self.arrived_bytes += wire_bytes;
     }
 
-    /// Time has passed, in which a round trip of this length may have ended.
+    /// Time has passed, in which a part of a round trip of this length may have ended.
     pub fn handle_time(&mut self, now: Time, round_trip: Option<Dur>) {
-        let Some(round_trip) = round_trip.filter(|_| self.config.follows && now >= self.round_ends) else { return };
-        let [sent, sent_before] = self.sent_bytes;
+        let Some(round_trip) = round_trip.filter(|_| self.config.follows && now >= self.part_ends) else { return };
+        let part = Dur::from_ps((round_trip.as_ps() / PARTS as u64).max(1));
+        let sent_before = self.sent_bytes[PARTS];
         if sent_before >= LEAST_SAMPLE_BYTES {
             self.rate = if self.arrived_bytes * 10 < sent_before * 9 {
-                Rate::of(self.arrived_bytes, round_trip).max(LEAST_RATE)
+                // The last part may have been longer than a part, as nothing woke this host.
+                let since = (now - self.part_ends) + part;
+                Rate::of(self.arrived_bytes, since).max(LEAST_RATE)
             } else {
-                self.rate.scaled(1.25)
+                self.rate.scaled(1.0625)
             };
             self.rate = self.rate.min(self.config.rate);
         }
-        self.sent_bytes = [0, sent];
+        self.sent_bytes.rotate_right(1);
+        self.sent_bytes[0] = 0;
         self.arrived_bytes = 0;
-        self.round_ends = now + round_trip;
+        self.part_ends = now + part;
     }
 }
 
@@ -97,21 +112,22 @@ mod tests {
 
     const ROUND: Dur = Dur::from_ms(40);
 
-    /// Sends for some round trips over a path of this rate, and gives the rates at their ends.
-    fn rates(config: TailConfig, path: Rate, rounds: u64) -> Vec<u64> {
+    /// Sends for some quarters of a round trip over a path of this rate, and gives the rates at their ends in Mb/s.
+    fn rates(config: TailConfig, path: Rate, quarters: u64) -> Vec<u64> {
+        let quarter = Dur::from_ps(ROUND.as_ps() / 4);
         let mut pace = TailPace::new(config);
-        let mut rates = vec![];
-        let mut delivered = 0;
-        for round in 0..rounds {
-            let (begins, ends) = (Time::ZERO + ROUND * round, Time::ZERO + ROUND * (round + 1));
+        let (mut rates, mut sent) = (vec![], vec![]);
+        for at in 0..quarters {
+            let (begins, ends) = (Time::ZERO + quarter * at, Time::ZERO + quarter * (at + 1));
             pace.handle_time(begins, Some(ROUND));
-            pace.note_arrived(delivered);
-            let mut sent = 0;
+            let mut bytes = 0;
             while pace.open_at() < ends {
                 pace.note_sent(pace.open_at().max(begins), 1450);
-                sent += 1450;
+                bytes += 1450;
             }
-            delivered = sent.min(path.bytes_in(ROUND));
+            sent.push(path.bytes_in(quarter).min(bytes));
+            let arrived = if at < 4 { 0 } else { sent[at as usize - 4] };
+            pace.note_arrived(arrived);
             rates.push(pace.rate().as_bps() / 1_000_000);
         }
         rates
@@ -120,9 +136,9 @@ mod tests {
     #[test]
     fn the_pace_falls_to_what_arrives_and_stays_near() {
         let config = TailConfig { rate: Rate::from_gbps(1), follows: true };
-        let rates = rates(config, Rate::from_mbps(100), 12);
-        assert_eq!(rates[..2], [1000, 1000], "nothing is known in the first round trip");
-        assert!(rates[3..].iter().all(|rate| (95..=160).contains(rate)), "{rates:?}");
+        let rates = rates(config, Rate::from_mbps(100), 40);
+        assert_eq!(rates[..5], [1000; 5], "nothing is known in the first round trip");
+        assert!(rates[6..].iter().all(|rate| (90..=170).contains(rate)), "{rates:?}");
     }
 
     #[test]
