@@ -9,4 +9,7 @@ pub mod frame;
 pub mod identity;
 pub mod node;
 pub mod quic;
+#[cfg(test)]
+mod scratch;
+pub mod transfer;
 pub mod virt;
