@@ -7,3 +7,41 @@
 pub mod folder;
 pub mod message;
 pub mod name;
+mod receive;
+mod send;
+mod source;
+
+pub use receive::{ReceiveTransfer, Received};
+pub use send::{Outcome, SendTransfer};
+pub use source::{MAX_ITEMS, Source, SourceError, collect};
+
+use crate::carrier::CloseReason;
+use crate::node::NodeError;
+use message::MessageError;
+use thiserror::Error;
+
+/// The code with which an association is closed whose transfer is complete.
+pub const CODE_DONE: u32 = 0;
+
+/// The code with which a peer is cut off that breaks the rules of a transfer.
+pub const CODE_RULES: u32 = 3;
+
+/// Why a transfer ends before it is complete.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum TransferError {
+    /// The association is over.
+    #[error(transparent)]
+    Closed(CloseReason),
+    /// What the peer says is no message.
+    #[error(transparent)]
+    Message(#[from] MessageError),
+    /// The peer breaks the rules.
+    #[error("the peer {0}")]
+    Peer(&'static str),
+    /// The node refuses.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+}
+
+#[cfg(test)]
+mod tests;
