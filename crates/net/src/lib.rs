@@ -6,10 +6,14 @@
 pub mod carrier;
 pub mod flow;
 pub mod frame;
+#[cfg(target_os = "linux")]
+pub mod host;
 pub mod identity;
 pub mod node;
 pub mod quic;
 #[cfg(test)]
 mod scratch;
 pub mod transfer;
+#[cfg(target_os = "linux")]
+pub mod udp;
 pub mod virt;
