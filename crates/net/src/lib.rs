@@ -13,6 +13,8 @@ pub mod node;
 pub mod quic;
 #[cfg(test)]
 mod scratch;
+#[cfg(target_os = "linux")]
+pub mod service;
 pub mod transfer;
 #[cfg(target_os = "linux")]
 pub mod udp;

@@ -248,6 +248,16 @@ impl<C: Carrier> Node<C> {
         self.peers.get(&id.association)?.receiving.get(&id.flow)
     }
 
+    /// Segments sent to a peer, by class.
+    pub fn sent_segments(&self, association: AssociationId) -> [u64; MAX_CLASSES] {
+        let Some(peer) = self.peers.get(&association) else { return [0; MAX_CLASSES] };
+        let mut sum = peer.sent;
+        for flow in peer.sending.values() {
+            sum.iter_mut().zip(flow.counts().0.sent).for_each(|(sum, sent)| *sum += sent);
+        }
+        sum
+    }
+
     /// The peer's key.
     pub fn peer(&self, association: AssociationId) -> Option<Fingerprint> {
         self.peers.get(&association).map(|peer| peer.fingerprint)
@@ -352,7 +362,7 @@ impl<C: Carrier> Node<C> {
             }
         }
         for flow in failed {
-            peer.sending.remove(&flow);
+            peer.end(flow);
             self.events.push_back(NodeEvent::SendFailed(FlowId { association, flow }));
         }
         if has_more {
@@ -450,7 +460,7 @@ impl<C: Carrier> Node<C> {
                     }
                     self.acknowledged.insert(id);
                     if sending.is_done() {
-                        peer.sending.remove(&flow);
+                        peer.end(flow);
                         peer.to_say.push(Frame::Done { flow }.encode());
                         self.events.push_back(NodeEvent::Sent(id));
                     }

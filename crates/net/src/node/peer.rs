@@ -1,6 +1,6 @@
 //! One peer of a node: the flows to and from it.
 
-use crate::flow::{Classes, ReceiveFlow, SendFlow};
+use crate::flow::{Classes, MAX_CLASSES, ReceiveFlow, SendFlow};
 use crate::identity::Fingerprint;
 use bytes::Bytes;
 use sparelane_core::Time;
@@ -34,6 +34,8 @@ pub(super) struct Peer {
     /// When the flows want time.
     pub(super) timer: Time,
     pub(super) violations: u32,
+    /// Segments of flows that are over, by class.
+    pub(super) sent: [u64; MAX_CLASSES],
 }
 
 impl Peer {
@@ -58,12 +60,20 @@ impl Peer {
             control_out: VecDeque::new(),
             timer: Time::NEVER,
             violations: 0,
+            sent: [0; MAX_CLASSES],
         }
     }
 
     /// When the flows want time next.
     pub(super) fn next_timer(&self) -> Time {
         self.sending.values().map(|flow| flow.next_timer(&self.classes)).min().unwrap_or(Time::NEVER)
+    }
+
+    /// A flow to the peer is over.
+    pub(super) fn end(&mut self, flow: u32) {
+        if let Some(flow) = self.sending.remove(&flow) {
+            self.sent.iter_mut().zip(flow.counts().0.sent).for_each(|(sum, sent)| *sum += sent);
+        }
     }
 
     /// A flow of the peer has ended and is read.
