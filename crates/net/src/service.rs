@@ -5,11 +5,13 @@ use crate::carrier::{AssociationId, CloseReason};
 use crate::flow::MAX_CLASSES;
 use crate::host::{Host, HostError};
 use crate::identity::{Fingerprint, Identity, Trusted};
-use crate::node::{NodeConfig, NodeEvent};
+use crate::node::{NodeConfig, NodeError, NodeEvent};
 use crate::quic::QuicConfig;
 use crate::transfer::folder::Folder;
 use crate::transfer::name::Name;
-use crate::transfer::{CODE_DONE, CODE_RULES, Outcome, ReceiveTransfer, Received, SendTransfer, Source, TransferError};
+use crate::transfer::{
+    CODE_DONE, CODE_RULES, CODE_STOPPED, Outcome, ReceiveTransfer, Received, SendTransfer, Source, TransferError,
+};
 use crate::udp::UdpConfig;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -53,16 +55,18 @@ impl WireConfig {
 
     fn bind(&self, at: SocketAddr, listens: bool) -> Result<Host, WireError> {
         let classes = self.udp.dscp.len().min(MAX_CLASSES) as u8;
+        let needs = self.node.controller.needs(&self.node.registry, self.node.line_rate).map_err(NodeError::from);
+        // A batch has one departure and one arrival: where each segment's own matter, there are none.
+        let offload = self.udp.offload && !needs.map_err(HostError::from)?.receive_time;
         let quic = QuicConfig {
             listens,
             classes: classes.max(1),
             udp_payload_bytes: self.udp_payload_bytes,
-            // A batch has one departure time: where each segment has its own, there are none.
-            batch: if self.udp.offload { 16 } else { 1 },
+            batch: if offload { 16 } else { 1 },
             ..QuicConfig::new(self.identity.clone(), self.trusted.clone())
         };
         let node = NodeConfig { classes: classes.max(1), ..self.node.clone() };
-        Ok(Host::bind(at, self.udp.clone(), quic, node)?)
+        Ok(Host::bind(at, UdpConfig { offload, ..self.udp.clone() }, quic, node)?)
     }
 }
 
@@ -363,7 +367,7 @@ impl FileReceiver {
     pub fn close(&mut self, reason: &str) -> Result<(), WireError> {
         let now = self.host.now();
         for association in std::mem::take(&mut self.transfers).into_keys() {
-            self.host.node_mut().close(now, association, CODE_DONE, reason);
+            self.host.node_mut().close(now, association, CODE_STOPPED, reason);
         }
         Ok(self.host.flush(LAST_WORDS)?)
     }

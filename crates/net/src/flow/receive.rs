@@ -42,6 +42,7 @@ pub struct ReceiveFlow {
     receiver: Receiver,
     /// What is held from the first segment on that is not read.
     held: VecDeque<Option<Bytes>>,
+    held_bytes: u64,
     first: Seq,
     places: Seq,
     last: Option<Seq>,
@@ -64,6 +65,7 @@ impl ReceiveFlow {
             id,
             receiver,
             held: VecDeque::new(),
+            held_bytes: 0,
             first: 0,
             places,
             last: None,
@@ -126,6 +128,7 @@ impl ReceiveFlow {
             if self.held.len() <= place as usize {
                 self.held.resize(place as usize + 1, None);
             }
+            self.held_bytes += data.payload.len() as u64;
             self.held[place as usize] = Some(data.payload);
         }
         if let Some(ack) = ack {
@@ -168,6 +171,7 @@ impl ReceiveFlow {
             let unread = self.receiver.next_expected() - self.first;
             self.receiver.set_window((self.places - unread) as u32);
             self.read_bytes += bytes.len() as u64;
+            self.held_bytes -= bytes.len() as u64;
             // The window is told again where half of it is new, to a sender who may wait for it.
             if !self.has_all() && self.edge() - self.told_edge >= self.places / 2 {
                 self.handle_probe();
@@ -212,6 +216,16 @@ impl ReceiveFlow {
         self.last.is_some_and(|last| self.first > last)
     }
 
+    /// Payload bytes that are held, out of order or not read.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
+    /// Whether `data` is the next that the flow waits for.
+    pub fn expects(&self, data: &Data) -> bool {
+        data.segment == self.receiver.next_expected() as u32
+    }
+
     /// Bytes read so far.
     pub fn read_bytes(&self) -> u64 {
         self.read_bytes
@@ -224,9 +238,8 @@ impl ReceiveFlow {
 
     /// Memory of this end, bytes, with what is held.
     pub fn memory_bytes(&self) -> usize {
-        let held: usize = self.held.iter().flatten().map(Bytes::len).sum();
         let places = self.held.capacity() * size_of::<Option<Bytes>>();
         let pending: usize = self.pending.iter().map(|entries| entries.capacity() * size_of::<Entry>()).sum();
-        size_of::<ReceiveFlow>() + self.receiver.memory_bytes() + held + places + pending
+        size_of::<ReceiveFlow>() + self.receiver.memory_bytes() + self.held_bytes as usize + places + pending
     }
 }

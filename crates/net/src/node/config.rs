@@ -2,7 +2,7 @@
 
 use crate::flow::{TailConfig, WIRE_HEADER_BYTES};
 use crate::frame::DATA_HEADER_BYTES;
-use sparelane_cc::{Blueprint, BuildError, CongestionControl, Registry, Value, Values};
+use sparelane_cc::{Blueprint, BuildError, CongestionControl, Needs, Registry, Value, Values};
 use sparelane_core::{Dur, Rate};
 use sparelane_transport::{Ecn, RtoConfig, TransportConfig};
 use std::sync::Arc;
@@ -38,6 +38,14 @@ impl ControllerChoice {
         self
     }
 
+    /// What the controller wants to be told.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn needs(&self, registry: &Registry, line_rate: Rate) -> Result<Needs, BuildError> {
+        Ok(self.build(registry, 1400, None, line_rate)?.needs())
+    }
+
     /// The controller for a flow of so many bytes, if that is known.
     pub(crate) fn build(
         &self,
@@ -66,6 +74,9 @@ pub struct NodeConfig {
     pub classes: u8,
     /// The receive window of a flow: so much of it is held at most that is out of order or not read, bytes.
     pub window_bytes: u64,
+    /// What is held of all flows of an association together at most, bytes: beyond it nothing is taken but what a flow waits for
+    /// next, and beyond twice as much nothing at all.
+    pub held_bytes: u64,
     /// The most flows of one association that are received, and that are sent, at a time.
     pub max_flows: usize,
     /// Floor of the retransmission timeout.
@@ -87,6 +98,7 @@ impl Default for NodeConfig {
             tail: TailConfig::default(),
             classes: 4,
             window_bytes: 32 << 20,
+            held_bytes: 64 << 20,
             max_flows: 256,
             min_rto: Dur::from_ms(200),
             rack_tlp: false,

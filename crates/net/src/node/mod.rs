@@ -4,9 +4,11 @@
 //! [`poll_transmit`](Node::poll_transmit)), calls [`handle_timer`](Node::handle_timer) at [`next_timer`](Node::next_timer), and takes
 //! what has happened from [`poll_event`](Node::poll_event). Applications open, write, finish and read flows.
 
+pub mod choice;
 mod config;
 mod peer;
 
+pub use choice::ChoiceError;
 pub use config::{ControllerChoice, NodeConfig};
 
 use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent, CloseReason, Datagram};
@@ -220,6 +222,7 @@ impl<C: Carrier> Node<C> {
         let peer = self.peers.get_mut(&id.association)?;
         let flow = peer.receiving.get_mut(&id.flow)?;
         let bytes = flow.read();
+        peer.held_bytes -= bytes.as_ref().map_or(0, Bytes::len) as u64;
         if flow.is_read() && peer.told_done.contains(&id.flow) {
             peer.forget(id.flow);
         } else if bytes.is_some() {
@@ -445,9 +448,16 @@ impl<C: Carrier> Node<C> {
                     self.events.push_back(NodeEvent::Incoming(id));
                 }
                 let Some(receiving) = peer.receiving.get_mut(&flow) else { return };
+                let limit = self.config.held_bytes * if receiving.expects(&data) { 2 } else { 1 };
+                if peer.held_bytes + data.payload.len() as u64 > limit {
+                    // As if the network had lost it.
+                    return;
+                }
+                let held_before = receiving.held_bytes();
                 if let Err(error) = receiving.handle_data(now, class, data, marked, received_ns) {
                     violation = Some(Violation::Data(error.to_string()));
                 }
+                peer.held_bytes += receiving.held_bytes() - held_before;
                 peer.to_flush.insert(flow);
                 if receiving.has_unread() {
                     self.readable.insert(id);

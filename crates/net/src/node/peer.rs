@@ -22,6 +22,8 @@ pub(super) struct Peer {
     pub(super) classes: Classes,
     pub(super) sending: BTreeMap<u32, SendFlow>,
     pub(super) receiving: BTreeMap<u32, ReceiveFlow>,
+    /// What is held of these.
+    pub(super) held_bytes: u64,
     pub(super) next_flow: u32,
     /// Flows of the peer whose sender knows that all has arrived, and which are not read yet.
     pub(super) told_done: BTreeSet<u32>,
@@ -52,6 +54,7 @@ impl Peer {
             classes: Classes::new(classes),
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
+            held_bytes: 0,
             next_flow: 0,
             told_done: BTreeSet::new(),
             gone: Gone::default(),
@@ -78,7 +81,9 @@ impl Peer {
 
     /// A flow of the peer has ended and is read.
     pub(super) fn forget(&mut self, flow: u32) {
-        self.receiving.remove(&flow);
+        if let Some(flow) = self.receiving.remove(&flow) {
+            self.held_bytes -= flow.held_bytes();
+        }
         self.told_done.remove(&flow);
         self.to_flush.remove(&flow);
         self.gone.insert(flow);

@@ -26,6 +26,9 @@ pub const CODE_DONE: u32 = 0;
 /// The code with which a peer is cut off that breaks the rules of a transfer.
 pub const CODE_RULES: u32 = 3;
 
+/// The code with which an association is closed by somebody who stops before all is sent.
+pub const CODE_STOPPED: u32 = 4;
+
 /// Why a transfer ends before it is complete.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TransferError {

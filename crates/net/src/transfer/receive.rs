@@ -45,8 +45,6 @@ pub struct ReceiveTransfer {
     replaces: bool,
     items: BTreeMap<u32, Item>,
     by_flow: BTreeMap<FlowId, u32>,
-    /// Flows that came, and of which it is not known what they bring.
-    unknown: BTreeSet<FlowId>,
     inbox: Inbox,
     received: VecDeque<Received>,
     ended: bool,
@@ -61,7 +59,6 @@ impl ReceiveTransfer {
             replaces,
             items: BTreeMap::new(),
             by_flow: BTreeMap::new(),
-            unknown: BTreeSet::new(),
             inbox: Inbox::default(),
             received: VecDeque::new(),
             ended: false,
@@ -104,20 +101,12 @@ impl ReceiveTransfer {
                     self.handle_message(node, folder, busy, message)?;
                 }
             }
-            NodeEvent::Incoming(flow) if flow.association == self.association => {
-                if !self.by_flow.contains_key(flow) {
-                    self.unknown.insert(*flow);
-                }
-            }
             NodeEvent::Readable(flow) if flow.association == self.association => self.read(node, busy, *flow)?,
-            NodeEvent::ReceiveFailed(flow) => {
-                // The sender says why on the control stream.
-                self.unknown.remove(flow);
-            }
             NodeEvent::Closed { association, reason } if *association == self.association => {
                 self.release(busy);
                 return Err(TransferError::Closed(reason.clone()));
             }
+            // Why a flow has failed the sender says on the control stream; one that nobody has begun waits in the node.
             _ => {}
         }
         Ok(())
@@ -169,7 +158,6 @@ impl ReceiveTransfer {
                     return self.fail(node, busy, item, error.to_string());
                 }
                 self.by_flow.insert(id, item);
-                self.unknown.remove(&id);
                 self.read(node, busy, id)?;
             }
             Message::Whole { item, digest } => {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::carrier::CloseReason;
-use crate::flow::TailConfig;
+use crate::flow::{ReceiveFlow, TailConfig};
 use crate::node::ControllerChoice;
 use bytes::Bytes;
 
@@ -117,6 +117,48 @@ fn a_bundle_of_flows_arrives_each_whole() {
 fn a_flow_larger_than_its_window_arrives_within_it() {
     let config = NodeConfig { window_bytes: 200_000, ..config(ControllerChoice::named("rc3")) };
     transfer(Path { loss: 0.002, ..Path::default() }, config, &[3_000_000], 1);
+}
+
+/// Nobody reads what comes; later all is read.
+#[test]
+fn flows_that_nobody_reads_take_bounded_memory_and_go_on_when_they_are_read() {
+    let config = NodeConfig { held_bytes: 500_000, ..config(ControllerChoice::named("rc3")) };
+    let mut net = Virtual::new(Path { loss: 0.01, ..Path::default() }, config, 1).expect("settings that fit");
+    net.connect().expect("a peer");
+    let (mut flows, mut read, mut sent) = (vec![], 0, 0);
+    while let Some((node, event)) = net.next_event(Time::ZERO + Dur::from_secs(20)) {
+        let now = net.now();
+        match (node, event) {
+            (0, NodeEvent::Opened { association, .. }) => {
+                for _ in 0..20 {
+                    let flow = net.node(0).open_flow(now, association, None).expect("a flow");
+                    net.node(0).write(flow, content(300_000));
+                    net.node(0).finish(flow);
+                }
+            }
+            (1, NodeEvent::Incoming(flow)) => flows.push(flow),
+            (0, NodeEvent::Sent(_)) => sent += 1,
+            _ => {}
+        }
+        let receiver = &net.nodes[1];
+        let held: u64 = flows.iter().filter_map(|&flow| receiver.receiving(flow)).map(ReceiveFlow::held_bytes).sum();
+        assert!(held <= 1_000_000, "{held} bytes at {now}");
+    }
+    while sent < 20 {
+        for &flow in &flows {
+            while let Some(bytes) = net.node(1).read(flow) {
+                read += bytes.len();
+            }
+        }
+        let event = net.next_event(Time::ZERO + Dur::from_secs(400));
+        match event {
+            Some((0, NodeEvent::Sent(_))) => sent += 1,
+            Some((1, NodeEvent::Incoming(flow))) => flows.push(flow),
+            Some(_) => {}
+            None => panic!("{sent} of 20 flows were sent, {read} bytes read"),
+        }
+    }
+    assert_eq!(read, 6_000_000);
 }
 
 #[test]
