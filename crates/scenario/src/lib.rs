@@ -36,4 +36,5 @@ pub use results::{
     series_columns,
 };
 pub use scenario::Scenario;
+pub use sparelane_catalogue::Catalogue;
 pub use sparelane_catalogue::schema::{ScenarioError, Source, units};

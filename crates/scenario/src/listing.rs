@@ -4,10 +4,9 @@
 use crate::queue_at::QUEUE_AT;
 use crate::queues::{NIC_QUEUE, QUEUE_KEYS, ROUTER_QUEUE};
 use crate::{cross_traffic, drops, host, links, measure, packets, rcp, sampling, scenario, schemes, switch, transport};
-use sparelane_catalogue::queue::QUEUES;
+use sparelane_catalogue::Catalogue;
 use sparelane_catalogue::schema::{Form, Key};
-use sparelane_catalogue::topology::TOPOLOGIES;
-use sparelane_catalogue::workload::{self, SIZE_FORMS, WORKLOADS};
+use sparelane_catalogue::workload::{self, SIZE_FORMS};
 use sparelane_cc::{Controller, Registry};
 
 /// One thing that a scenario can name, or one of its tables.
@@ -40,14 +39,14 @@ pub struct Parameter {
     pub source: &'static str,
 }
 
-/// All entries, by kind, with the controllers of `registry`.
-pub fn catalogue(registry: &Registry) -> Vec<Entry> {
-    let mut entries = controllers(registry);
-    entries.extend(forms("topology", TOPOLOGIES.iter().copied()));
-    entries.extend(forms("workload", WORKLOADS.iter().copied()));
+/// All entries, by kind, of `catalogue`.
+pub fn catalogue(catalogue: &Catalogue) -> Vec<Entry> {
+    let mut entries = controllers(&catalogue.controllers);
+    entries.extend(forms("topology", catalogue.topologies.iter().copied()));
+    entries.extend(forms("workload", catalogue.workloads.iter().copied()));
     entries.extend(forms("sizes", SIZE_FORMS.iter().copied()));
     entries.extend(forms("cross_traffic", cross_traffic::PATTERNS.iter()));
-    entries.extend(forms("queue", QUEUES.iter()));
+    entries.extend(forms("queue", catalogue.queues.0.iter().copied()));
     entries.extend([
         table("(top level)", "the run as a whole", scenario::SCENARIO),
         table("[[link]]", "settings of chosen cables", links::LINK),
@@ -119,7 +118,7 @@ mod tests {
 
     #[test]
     fn every_entry_is_there_once_and_says_what_it_is() {
-        let entries = catalogue(&Registry::built_in());
+        let entries = catalogue(&Catalogue::built_in());
         let mut names: Vec<_> = entries.iter().map(|entry| (entry.kind, entry.name.as_str())).collect();
         assert!(names.contains(&("controller", "rc3")) && names.contains(&("topology", "internet2")));
         names.sort_unstable();

@@ -117,17 +117,18 @@ const WRITES_KEY: Key = Key::new(
 const SIZES: Kind = Kind::Special("a table such as { kind = \"rc3\" }");
 const START: Key = Key::new("start", Kind::MOMENT, Fallback::Value("0s"), "when the first flow may start");
 
-/// Reads workload number `number`; `classes` are those of the run, which grow by this workload's.
+/// Reads workload number `number`, of one of these forms; `classes` are those of the run, which grow by this workload's.
 ///
 /// # Errors
 /// The first mistake, with its place and with what is allowed.
 pub fn read(
     field: &Field<'_>,
+    forms: &[&'static WorkloadForm],
     number: u32,
     context: Context<'_>,
     classes: &mut Vec<String>,
 ) -> Result<Arc<dyn Workload>, ScenarioError> {
-    let (form, section) = field.clone().form(WORKLOAD, WORKLOADS)?;
+    let (form, section) = field.clone().form(WORKLOAD, forms)?;
     let mix = mix::read(&section, context.schemes)?;
     let (scheme, first_scheme) = match &mix {
         Some(mix) => (UNDECIDED, mix.shares[0].0),
