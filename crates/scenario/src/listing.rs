@@ -3,7 +3,9 @@
 
 use crate::queue_at::QUEUE_AT;
 use crate::queues::{NIC_QUEUE, QUEUE_KEYS, ROUTER_QUEUE};
-use crate::{cross_traffic, drops, host, links, measure, packets, rcp, sampling, scenario, schemes, switch, transport};
+use crate::{
+    cross_traffic, drops, host, links, measure, packet_log, rcp_rates, sampling, scenario, schemes, switch, transport,
+};
 use sparelane_catalogue::Catalogue;
 use sparelane_catalogue::schema::{Form, Key};
 use sparelane_catalogue::workload::{self, SIZE_FORMS};
@@ -54,7 +56,7 @@ pub fn catalogue(catalogue: &Catalogue) -> Vec<Entry> {
         table("[[queue_at]]", "output queues that differ, by router or by share", &[QUEUE_AT, QUEUE_KEYS].concat()),
         table("[nic]", "output queues of hosts", NIC_QUEUE),
         table("[switch]", "memory that the output queues of each router share", switch::SWITCH),
-        table("[queue.rcp]", "rates that queues compute for RCP; [nic.rcp] likewise", rcp::RCP),
+        table("[queue.rcp]", "rates that queues compute for RCP; [nic.rcp] likewise", rcp_rates::RCP),
         table("[host]", "what hosts take their time for, and what their clocks and timers miss", host::HOST),
         table("[[host_at]]", "hosts that differ", &[host::HOST_AT, host::HOST].concat()),
         table("[transport]", "settings of TCP", transport::TRANSPORT),
@@ -69,7 +71,7 @@ pub fn catalogue(catalogue: &Catalogue) -> Vec<Entry> {
         table("[[drop]]", "packets to drop on purpose", drops::DROP),
         table("[sample]", "time series", sampling::SAMPLE),
         table("[measure]", "what is measured beside the times of flows", measure::MEASURE),
-        table("[packets]", "a log of the data packets of one flow", packets::PACKETS),
+        table("[packets]", "a log of the data packets of one flow", packet_log::PACKETS),
     ]);
     entries
 }

@@ -1,6 +1,6 @@
 //! `[queue]` and `[nic]`: the output queues of routers and of hosts.
 
-use crate::rcp;
+use crate::rcp_rates;
 use crate::schemes::Schemes;
 use sparelane_catalogue::queue::{self, Queues as Kinds};
 use sparelane_catalogue::schema::ScenarioError;
@@ -162,7 +162,7 @@ fn read_queue(section: &Section<'_>, kinds: &Kinds, schemes: &Schemes, bdp: u64)
         bars_low_priority: false,
         push_out: true,
         room: RoomNeeded::Packet,
-        rcp: section.maybe("rcp", rcp::read)?,
+        rcp: section.maybe("rcp", rcp_rates::read)?,
     };
     read_differing(section, (&usual, None), kinds, schemes, bdp)
 }

@@ -5,7 +5,7 @@ use crate::queues::{Queues, ROUTER_QUEUE};
 use crate::reach::{Distances, access_routers, bdp_bytes};
 use crate::schemes::Schemes;
 use crate::{
-    cross_traffic, drops, host, links, measure, packets, queue_at, rcp, sampling, switch,
+    cross_traffic, drops, host, links, measure, packet_log, queue_at, rcp_rates, sampling, switch,
     transport::{self, Transport},
 };
 use sparelane_catalogue::schema::ScenarioError;
@@ -262,7 +262,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         })
         .collect::<Result<_, _>>()?;
     let tables = [&section.need("queue")?, &section.need("nic")?, &section.need("scheme")?];
-    rcp::check(&queues, &schemes, &network, tables)?;
+    rcp_rates::check(&queues, &schemes, &network, tables)?;
 
     let routing = match section.need("routing")?.choice()? {
         "ecmp" => Routing::PerFlowEcmp,
@@ -277,7 +277,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let drops = drops.tables()?.into_iter().map(|field| drops::read(field, &network)).collect::<Result<_, _>>()?;
     let sampling = section.given("sample").map(|field| sampling::read(field, &network, duration)).transpose()?;
     let measure = section.maybe("measure", |field| measure::read(field.clone(), &schemes, duration))?;
-    let packets = section.given("packets").map(|field| packets::read(field, &schemes, duration)).transpose()?;
+    let packets = section.given("packets").map(|field| packet_log::read(field, &schemes, duration)).transpose()?;
     let host = host::read(section.need("host")?)?;
     let host_at = section.need("host_at")?;
     let hosts_at = host_at.tables()?;

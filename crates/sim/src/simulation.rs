@@ -1,12 +1,12 @@
 //! One run, from its configuration to its records.
 
 use crate::config::RunConfig;
-use crate::fabric::LinkFabric;
-use crate::network::NodeId;
+use crate::engine::fabric::LinkFabric;
 use crate::observe::{Flows, View};
 use crate::physics::PhysicsViolation;
 use crate::records::{CLASSES, Records};
-use crate::routes::Routes;
+use crate::routing::network::NodeId;
+use crate::routing::routes::Routes;
 use crate::world::World;
 use sparelane_cc::CongestionControl;
 use sparelane_core::Time;

@@ -4,10 +4,10 @@
 //! flow's packets stands for looking at every field.
 
 use super::{Echo, World, control_packet};
-use crate::fabric::Fabric;
-use crate::packet::{Flags, NO_BLOCKS, Packet};
+use crate::engine::fabric::Fabric;
 use crate::physics::PhysicsViolation;
-use crate::rate_header::decode_rate;
+use crate::wire::packet::{Flags, NO_BLOCKS, Packet};
+use crate::wire::rate_header::decode_rate;
 use sparelane_core::{Time, widen};
 use sparelane_transport::{AckSegment, Acknowledgment, Segment};
 
@@ -45,7 +45,7 @@ impl<F: Fabric> World<F> {
         let flow = &mut self.flows[packet.flow() as usize];
         let explicit_rate = packet.flags().has(Flags::RATE_HEADER).then(|| decode_rate(packet.trigger()));
         flow.sender.handle_syn_ack(self.now, explicit_rate);
-        self.pump(packet.flow());
+        self.send_allowed(packet.flow());
     }
 
     #[inline(always)]
@@ -150,8 +150,8 @@ impl<F: Fabric> World<F> {
     pub(super) fn send_ack(&mut self, slot: u32, ack: AckSegment) {
         let flow = &mut self.flows[slot as usize];
         let packet = flow.ack_packet(slot, ack, &mut self.blocks);
-        if flow.adorns_acks {
-            return self.adorn_ack(slot, packet);
+        if flow.acks_carry_extras {
+            return self.send_ack_with_extras(slot, packet);
         }
         self.inject(packet);
     }
@@ -160,12 +160,12 @@ impl<F: Fabric> World<F> {
     fn deliver_ack(&mut self, packet: Packet) {
         let slot = packet.flow();
         let flow = &mut self.flows[slot as usize];
-        if flow.hears_more {
+        if flow.reads_extras {
             if flow.is_followed {
                 self.tell_answer(&packet);
             }
         } else if packet.is_of(flow.ack) && flow.sender.handle_plain_ack(self.now, packet.seq(), packet.trigger()) {
-            return self.pump_here(slot);
+            return self.send_allowed_inline(slot);
         }
         self.deliver_any_ack(packet);
     }
@@ -183,7 +183,7 @@ impl<F: Fabric> World<F> {
         };
         let mut ack = Acknowledgment::of(segment, self.blocks.at(packet.blocks()));
         let extras;
-        if flow.hears_more {
+        if flow.reads_extras {
             extras = flow.extras(&self.blocks, &mut self.fabric, self.now, packet);
             ack.extras = Some(&extras);
         }
@@ -194,7 +194,7 @@ impl<F: Fabric> World<F> {
             self.blocks.expect(self.fabric.expected_blocks());
         }
         if segment.class == 0 {
-            self.pump(packet.flow());
+            self.send_allowed(packet.flow());
         }
     }
 

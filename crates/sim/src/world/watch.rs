@@ -1,11 +1,11 @@
 //! Observers of a run: where the world tells them, and what it shows.
 
 use super::{Flow, World, latest_instant};
-use crate::fabric::{Alarm, Fabric};
-use crate::link::LinkCounts;
-use crate::network::NodeId;
+use crate::engine::fabric::{Alarm, Fabric};
 use crate::observe::{FlowView, Inside, Kind, Observers, PacketEvent, Step, View};
-use crate::packet::{DATAGRAMS, Flags, Packet};
+use crate::routing::network::NodeId;
+use crate::wire::link::LinkCounts;
+use crate::wire::packet::{DATAGRAMS, Flags, Packet};
 use sparelane_cc::CongestionControl;
 use sparelane_core::{Dur, Rate, Time};
 
@@ -108,7 +108,7 @@ impl<F: Fabric> World<F> {
     pub(crate) fn steer(&mut self, id: u32, steer: &mut dyn FnMut(&mut dyn CongestionControl)) -> bool {
         let Some(slot) = self.flows.iter().position(|flow| flow.open && flow.id == id) else { return false };
         self.flows[slot].sender.steer(steer);
-        self.pump(slot as u32);
+        self.send_allowed(slot as u32);
         true
     }
 }

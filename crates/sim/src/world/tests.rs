@@ -2,11 +2,11 @@
 
 use super::World;
 use crate::config::{Discipline, FullInterface, QueueSpec, RoomNeeded, Routing, RunConfig, Scheme};
-use crate::fabric::LinkFabric;
+use crate::engine::fabric::LinkFabric;
 use crate::flow::{FlowSource, FlowSpec};
-use crate::host::{HostAt, HostSpec, Interrupts, TimestampAt};
-use crate::network::{Limit, Network, NodeId, NodeKind};
+use crate::hosts::{HostAt, HostSpec, Interrupts, TimestampAt};
 use crate::records::Records;
+use crate::routing::network::{Limit, Network, NodeId, NodeKind};
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Registry, Sent, Values};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_transport::TransportConfig;
