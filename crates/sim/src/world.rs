@@ -635,7 +635,7 @@ impl<F: Fabric> World<F> {
         flow.in_network -= 1;
         flow.lost += u64::from(packet.flags().kind() == Flags::DATA);
         if flow.is_followed {
-            self.tell_loss(&packet);
+            self.tell_loss(packet);
         }
         if packet.flags().kind() == Flags::ACK {
             self.blocks.release(packet.blocks());

@@ -28,7 +28,7 @@ impl<F: Fabric> World<F> {
         }
         if flow.is_followed {
             let stamp = (flow.echo == Echo::ReceiveTime).then(|| latest_instant(leaves, flow.echo_ns_at(leaves)));
-            self.tell_acknowledgment(&packet, leaves, stamp);
+            self.tell_acknowledgment(packet, leaves, stamp);
         }
         if leaves == self.now && self.departures.next(host).is_none() {
             return self.inject(packet);

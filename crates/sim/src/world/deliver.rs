@@ -25,11 +25,13 @@ impl<F: Fabric> World<F> {
         let Some(flow) = self.flows.get_mut(packet.flow() as usize) else { return self.deliver_datagram(packet) };
         flow.in_network -= 1;
         let is_alone = flow.in_network == 0;
-        match packet.flags().kind() {
-            Flags::DATA => self.deliver_data(packet)?,
-            Flags::ACK => self.deliver_ack(packet),
-            Flags::SYN => self.send_syn_ack(packet),
-            _ => self.deliver_syn_ack(packet),
+        let kind = packet.flags().kind();
+        if kind == Flags::DATA {
+            self.deliver_data(packet)?;
+        } else if kind == Flags::ACK {
+            self.deliver_ack(packet);
+        } else {
+            self.deliver_handshake(packet);
         }
         if is_alone {
             self.close_if_over(packet.flow());
@@ -37,11 +39,19 @@ impl<F: Fabric> World<F> {
         Ok(())
     }
 
+    #[cold]
     #[inline(never)]
-    fn deliver_syn_ack(&mut self, packet: Packet) {
+    fn deliver_handshake(&mut self, packet: Packet) {
         if self.flows[packet.flow() as usize].is_followed {
-            self.tell_answer(&packet);
+            self.tell_answer(packet);
         }
+        match packet.flags().kind() {
+            Flags::SYN => self.send_syn_ack(packet),
+            _ => self.deliver_syn_ack(packet),
+        }
+    }
+
+    fn deliver_syn_ack(&mut self, packet: Packet) {
         let flow = &mut self.flows[packet.flow() as usize];
         let explicit_rate = packet.flags().has(Flags::RATE_HEADER).then(|| decode_rate(packet.trigger()));
         flow.sender.handle_syn_ack(self.now, explicit_rate);
@@ -56,7 +66,7 @@ impl<F: Fabric> World<F> {
         let is_plain = flow.receives_plainly && packet.is_like(flow.data);
         if is_plain && flow.receiver.take_next(packet.seq(), payload_bytes) {
             if flow.stamps {
-                self.note_delay(&packet);
+                self.note_delay(packet);
             }
             return self.answer_plainly(slot, packet.seq());
         }
@@ -65,13 +75,13 @@ impl<F: Fabric> World<F> {
 
     /// A data packet arrived that says when it was sent.
     #[inline(never)]
-    fn note_delay(&mut self, packet: &Packet) {
+    fn note_delay(&mut self, packet: Packet) {
         let flow = &mut self.flows[packet.flow() as usize];
         let now_ns = self.now.as_ps() / 1000;
         let delay_ns = (now_ns as u32).wrapping_sub(packet.blocks());
         flow.echo_ns = if flow.echo == Echo::ReceiveTime { now_ns as u32 } else { delay_ns };
         if self.observers.hear_receipts || flow.is_followed {
-            self.tell_receipt(packet, delay_ns);
+            self.tell_receipt(&packet, delay_ns);
         }
     }
 
@@ -79,7 +89,7 @@ impl<F: Fabric> World<F> {
     fn deliver_any_data(&mut self, packet: Packet, payload_bytes: u32) -> Result<(), PhysicsViolation> {
         let slot = packet.flow();
         if packet.flags().has(Flags::STAMPED) {
-            self.note_delay(&packet);
+            self.note_delay(packet);
         }
         let flow = &mut self.flows[slot as usize];
         if packet.flags().has(Flags::RATE_HEADER) {
@@ -162,7 +172,7 @@ impl<F: Fabric> World<F> {
         let flow = &mut self.flows[slot as usize];
         if flow.reads_extras {
             if flow.is_followed {
-                self.tell_answer(&packet);
+                self.tell_answer(packet);
             }
         } else if packet.is_of(flow.ack) && flow.sender.handle_plain_ack(self.now, packet.seq(), packet.trigger()) {
             return self.send_allowed_inline(slot);
@@ -199,9 +209,6 @@ impl<F: Fabric> World<F> {
     }
 
     fn send_syn_ack(&mut self, syn: Packet) {
-        if self.flows[syn.flow() as usize].is_followed {
-            self.tell_answer(&syn);
-        }
         let flow = &mut self.flows[syn.flow() as usize];
         flow.in_network += 1;
         let mut packet = control_packet(syn.flow(), flow.reverse, Flags::SYN_ACK, flow);

@@ -65,22 +65,22 @@ impl<F: Fabric> World<F> {
     /// An acknowledgment of a followed flow leaves at `leaves`, and says of its trigger that it arrived at `stamp`.
     #[cold]
     #[inline(never)]
-    pub(super) fn tell_acknowledgment(&mut self, ack: &Packet, leaves: Time, stamp: Option<Time>) {
-        self.tell(leaves, ack, Step::Sent { due: None, departs: None, stamp });
+    pub(super) fn tell_acknowledgment(&mut self, ack: Packet, leaves: Time, stamp: Option<Time>) {
+        self.tell(leaves, &ack, Step::Sent { due: None, departs: None, stamp });
     }
 
     /// A packet of a followed flow was dropped or lost.
     #[cold]
     #[inline(never)]
-    pub(super) fn tell_loss(&mut self, packet: &Packet) {
-        self.tell(self.now, packet, Step::Dropped);
+    pub(super) fn tell_loss(&mut self, packet: Packet) {
+        self.tell(self.now, &packet, Step::Dropped);
     }
 
     /// An acknowledgment, or a packet of the handshake, of a followed flow is with its transport.
     #[cold]
     #[inline(never)]
-    pub(super) fn tell_answer(&mut self, packet: &Packet) {
-        self.tell(self.now, packet, Step::Received { delay: Dur::ZERO });
+    pub(super) fn tell_answer(&mut self, packet: Packet) {
+        self.tell(self.now, &packet, Step::Received { delay: Dur::ZERO });
     }
 
     /// The row of the flow in `slot` is about to be written.
