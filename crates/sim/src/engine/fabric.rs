@@ -143,6 +143,8 @@ impl<const N: usize> LinkFabric<N> {
     #[inline]
     fn time_of(links: &[Link], alarms: &[Time], leaf: usize) -> Time {
         match links.get(leaf) {
+            // What a link hands on stays on its wire for a while, and is no event.
+            Some(link) if link.hands_on => Time::NEVER,
             Some(link) => link.next_event(),
             None => alarms.get(leaf - links.len()).copied().unwrap_or(Time::NEVER),
         }
