@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -218,6 +220,21 @@ def test_an_interrupted_reproduction_keeps_what_is_finished(here: Path, monkeypa
     assert json.loads((here / "done" / "report.json").read_text(encoding="utf-8"))["unfinished"] == ["rc3/model"]
     rows = json.loads((here / "rows.json").read_text(encoding="utf-8"))
     assert {row["experiment"] for row in rows} == {"rc3/example-7"}
+
+
+def test_ctrl_c_is_heard_while_a_network_is_built(here: Path) -> None:
+    text = "rc3-fat-tree", "--set", "topology.k=64"
+    program = str(Path(sys.executable).with_name("sparelane"))
+    command = [program, "run", *text, "-o", str(here / "out")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    time.sleep(1.0)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert time.monotonic() - began < 3
+    assert "Traceback" not in errors
+    assert not (here / "out").exists()
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+    from rich.status import Status
 
 # Work that takes less than this shows no progress bar, seconds.
 PATIENCE_S = 2.0
@@ -98,3 +99,40 @@ def progress(what: str) -> Iterator[Meter]:
         yield Meter(bar, what)
     finally:
         bar.stop()
+
+
+class Waiting:
+    """A line on standard error every ten seconds, or a spinner on a terminal, for work whose end is not known."""
+
+    def __init__(self, status: Status | None, what: str) -> None:
+        self._status = status
+        self._what = what
+        self._said_s = 0.0
+        self._started = False
+
+    def __call__(self, seconds: float) -> None:
+        """`seconds` have passed."""
+        if self._status is None:
+            if seconds - self._said_s >= LINE_EVERY_S:
+                self._said_s = seconds
+                print(f"{self._what}: {seconds:.0f} s", file=sys.stderr, flush=True)
+            return
+        if not self._started and seconds > PATIENCE_S:
+            self._started = True
+            self._status.start()
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[Waiting]:
+    """A spinner on standard error after the first two seconds; where that is not a terminal, a line every ten."""
+    if not sys.stderr.isatty():
+        yield Waiting(None, what)
+        return
+
+    from rich.console import Console
+
+    status = Console(stderr=True).status(what)
+    try:
+        yield Waiting(status, what)
+    finally:
+        status.stop()

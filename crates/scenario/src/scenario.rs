@@ -15,7 +15,7 @@ use sparelane_catalogue::schema::{Fallback, Key, Kind};
 use sparelane_catalogue::schema::{Field, Section};
 use sparelane_catalogue::schema::{overrides, read_text};
 use sparelane_catalogue::workload::Merge;
-use sparelane_catalogue::workload::{self, Context, Workload, WorkloadForm};
+use sparelane_catalogue::workload::{self, Context, Demand, Workload, WorkloadForm};
 use sparelane_catalogue::{Catalogue, topology};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_sim::observe::{Delays, DelaysSpec, Observer, PacketLog, PacketLogSpec, Series, SeriesSpec};
@@ -349,5 +349,9 @@ fn read_workloads(
     if tables.is_empty() {
         return Err(field.error("no workload; allowed: at least one"));
     }
-    (0..).zip(&tables).map(|(number, field)| workload::read(field, forms, number, context, classes)).collect()
+    let all = (0..).zip(&tables).map(|(number, field)| workload::read(field, forms, number, context, classes));
+    let all = all.collect::<Result<Vec<_>, _>>()?;
+    let demands = all.iter().map(|workload| workload.demand(context.network, context.duration));
+    demands.fold(Demand::default(), Demand::and).check(&field)?;
+    Ok(all)
 }

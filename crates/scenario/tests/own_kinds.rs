@@ -4,7 +4,7 @@
 use sparelane_catalogue::queue::QueueForm;
 use sparelane_catalogue::schema::{Fallback, Form, Key, Kind};
 use sparelane_catalogue::topology::TopologyForm;
-use sparelane_catalogue::workload::{Workload, WorkloadError, WorkloadForm};
+use sparelane_catalogue::workload::{Demand, Workload, WorkloadError, WorkloadForm};
 use sparelane_cc::{Controller, Registry};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_scenario::{Catalogue, Scenario, ScenarioError, Source, catalogue};
@@ -111,6 +111,10 @@ impl Workload for Metronome {
         let start = |beat: u64| Time::ZERO + self.gap.saturating_mul(beat);
         let flow = |beat| FlowSpec::new(start(beat), src, dst, Some(30_000), self.scheme);
         Ok(Box::new(Beats((0..self.flows).map(flow).collect::<Vec<_>>().into_iter())))
+    }
+
+    fn demand(&self, _network: &Network, _duration: Dur) -> Demand {
+        Demand { flows: self.flows as f64, at_once: 1.0 }
     }
 }
 
