@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sparelane
+from sparelane import bench
 from sparelane.cli import main
 from sparelane.commands import reproduce
 from sparelane.experiments import runner
@@ -244,6 +245,17 @@ def tiny_workload(here: Path) -> Path:
     (here / "tiny.topo").write_text("host 0\nhost 1\nrouter 2 R\n" + links, encoding="utf-8")
     (here / "tiny.flows").write_text("0 0 1 0\n", encoding="utf-8")
     return here / "tiny.topo"
+
+
+def test_the_ladder_has_a_line_for_every_size(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "LADDER", {4: "50us", 6: "50us"})
+    result = sparelane_cli("bench", "--ladder", "--json", "l.json")
+    assert result.exit_code == 0, result.stderr
+    rungs = json.loads((here / "l.json").read_text(encoding="utf-8"))
+    assert [(rung["ports"], rung["hosts"], rung["links"]) for rung in rungs] == [(4, 16, 96), (6, 54, 324)]
+    assert all(rung["packet_hops"] > 0 and rung["flows"] > 0 for rung in rungs)
+    assert len(result.stdout.splitlines()) == 3
+    assert "workloads of its own" in sparelane_cli("bench", "--ladder", "--ssthresh", "20").stderr
 
 
 def test_bench_times_a_workload(here: Path, tiny_workload: Path) -> None:

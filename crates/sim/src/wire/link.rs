@@ -244,7 +244,7 @@ impl Link {
         let can_hand_on = is_plain && spec.memory.is_none() && !spec.is_watched;
         let one_fits = doubtful_from > rate.time_for(spec.largest_bytes);
         let mut link = Link {
-            wire: Ring::with_capacity(16),
+            wire: Ring::with_capacity(4),
             busy: Time::ZERO,
             byte_time: rate.byte_time(),
             delay,
