@@ -303,14 +303,13 @@ fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(NodeId, Nod
 }
 
 impl<F: Fabric> World<F> {
-    /// The world before anything happens. `config` has passed `simulation::check`.
-    pub(crate) fn new(mut config: RunConfig) -> World<F> {
+    /// The world before anything happens, with the routes of its network. `config` has passed `simulation::check`.
+    pub(crate) fn new(mut config: RunConfig, routes: Routes) -> World<F> {
         let hosts = Hosts::new(config.host, &config.hosts_at);
         let mut observers = Observers::new(std::mem::take(&mut config.observers));
         let queues_in_view = observers.take_queues();
         let links = link_specs(&config, &hosts, &queues_in_view);
         let fabric = F::new(&links, config.seed, config.stop);
-        let routes = Routes::of(&config.network, config.routing, config.seed);
         let mut world = World {
             fabric,
             flows: Vec::new(),

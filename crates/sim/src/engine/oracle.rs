@@ -8,6 +8,7 @@ use crate::config::RunConfig;
 use crate::engine::fabric::{AT_HOST, AT_INTERFACE, Alarm, Event, Fabric, LinkFabric};
 use crate::physics::PhysicsViolation;
 use crate::records::{CLASSES, Records};
+use crate::routing::routes::Routes;
 use crate::wire::link::{Hazards, LinkCounts, LinkSpec, PlannedDrop};
 use crate::wire::packet::{Flags, Packet};
 use crate::wire::qdisc::{ActiveQueue, Queue};
@@ -416,10 +417,11 @@ pub struct Trial {
 /// # Errors
 /// A law of physics was broken.
 pub fn try_run(engine: Engine, config: RunConfig, until: Time) -> Result<Trial, PhysicsViolation> {
+    let routes = Routes::of(&config.network, config.routing, config.seed);
     match engine {
-        Engine::Plain => trial(World::<TwoEventFabric>::new(config), until, |_| (0, 0)),
-        Engine::Fast => trial(World::<LinkFabric<512>>::new(config), until, LinkFabric::tandem_counts),
-        Engine::FastAndLarge => trial(World::<LinkFabric<4096>>::new(config), until, LinkFabric::tandem_counts),
+        Engine::Plain => trial(World::<TwoEventFabric>::new(config, routes), until, |_| (0, 0)),
+        Engine::Fast => trial(World::<LinkFabric<512>>::new(config, routes), until, LinkFabric::tandem_counts),
+        Engine::FastAndLarge => trial(World::<LinkFabric<4096>>::new(config, routes), until, LinkFabric::tandem_counts),
     }
 }
 
