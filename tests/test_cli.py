@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -364,3 +365,31 @@ def test_a_table_that_cannot_be_written_is_not_there_in_part(tmp_path: Path, mon
     assert "no space left on device" in result.stderr
     assert "digest" in result.stdout, "what was found is printed first"
     assert not list(tmp_path.iterdir())
+
+
+def program(*arguments: str, here: Path, **extra: Any) -> subprocess.CompletedProcess[str]:
+    """The installed program in a process of its own, in the C locale."""
+    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [str(Path(sys.executable).with_name("sparelane")), *arguments]
+    return subprocess.run(command, cwd=here, env=environment, text=True, timeout=300, check=False, **extra)
+
+
+def test_a_locale_without_the_characters_of_a_table_prints_others(here: Path) -> None:
+    done = program("reproduce", "rc3/model", "--quick", "--check", here=here, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert "claims:" in done.stdout
+
+
+def test_a_full_standard_output_is_said_once_and_the_rest_is_done(here: Path) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = program("reproduce", "rc3/example-7", "rc3/model", here=here, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert done.stderr.strip() == "sparelane: cannot print to standard output: no space left on device"
+    saved = here / "out" / "reproduce" / "rc3"
+    assert all((saved / name / "figure.png").is_file() for name in ("example-7", "model"))
+
+
+def test_a_closed_standard_output_is_no_reason_to_fail(here: Path) -> None:
+    command = f'"{Path(sys.executable).with_name("sparelane")}" list >&-'
+    done = subprocess.run(command, shell=True, cwd=here, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

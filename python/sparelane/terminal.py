@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +24,31 @@ LINE_EVERY_S = 10.0
 
 # How wide tables may be when they do not go to a terminal, characters.
 PIPE_WIDTH = 160
+
+
+def ready_streams() -> None:
+    """Makes standard output and standard error such that printing fails for nothing but a full or closed pipe.
+
+    A character that the locale's encoding lacks is printed as a question mark; a stream that was closed before the
+    program began swallows what it is given.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, _nowhere())
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def _nowhere() -> TextIO:
+    # It is open for as long as the program runs.
+    return Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+
+
+def silence() -> None:
+    """Whatever is printed to standard output from now on is lost: nobody reads it any more."""
+    sys.stdout = _nowhere()
+    output.cache_clear()
 
 
 @cache
