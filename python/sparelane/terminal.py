@@ -42,7 +42,7 @@ def ready_streams() -> None:
 
 def _nowhere() -> TextIO:
     # It is open for as long as the program runs.
-    return Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def silence() -> None:
