@@ -70,6 +70,13 @@ def test_series_follow_what_was_asked_for(result: sparelane.Result) -> None:
     assert "cwnd_bytes" in result.series["quantity"].cast(pl.String).to_list()
 
 
+def test_a_threshold_that_nothing_has_set_yet_is_null() -> None:
+    sampled = sparelane.run("dumbbell-cubic", set={"duration": "2s"}).series
+    thresholds = sampled.filter(pl.col("quantity") == "ssthresh_bytes")["value"]
+    assert thresholds[0] is None
+    assert thresholds.is_between(1, 1e9).any()
+
+
 def test_the_same_seed_gives_the_same_digest(result: sparelane.Result) -> None:
     assert sparelane.run(TWO_FLOWS, seed=3).digest == result.digest
     assert result.seed == 3

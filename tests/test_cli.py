@@ -2,15 +2,19 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner, Result
 
 import sparelane
+from sparelane import bench
 from sparelane.cli import main
 from sparelane.commands import reproduce
 from sparelane.experiments import runner
@@ -220,6 +224,21 @@ def test_an_interrupted_reproduction_keeps_what_is_finished(here: Path, monkeypa
     assert {row["experiment"] for row in rows} == {"rc3/example-7"}
 
 
+def test_ctrl_c_is_heard_while_a_network_is_built(here: Path) -> None:
+    text = "rc3-fat-tree", "--set", "topology.k=64"
+    program = str(Path(sys.executable).with_name("sparelane"))
+    command = [program, "run", *text, "-o", str(here / "out")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    time.sleep(1.0)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert time.monotonic() - began < 3
+    assert "Traceback" not in errors
+    assert not (here / "out").exists()
+
+
 @pytest.fixture
 def tiny_workload(here: Path) -> Path:
     """Two hosts, one router, one flow."""
@@ -227,6 +246,17 @@ def tiny_workload(here: Path) -> Path:
     (here / "tiny.topo").write_text("host 0\nhost 1\nrouter 2 R\n" + links, encoding="utf-8")
     (here / "tiny.flows").write_text("0 0 1 0\n", encoding="utf-8")
     return here / "tiny.topo"
+
+
+def test_the_ladder_has_a_line_for_every_size(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "LADDER", {4: "50us", 6: "50us"})
+    result = sparelane_cli("bench", "--ladder", "--json", "l.json")
+    assert result.exit_code == 0, result.stderr
+    rungs = json.loads((here / "l.json").read_text(encoding="utf-8"))
+    assert [(rung["ports"], rung["hosts"], rung["links"]) for rung in rungs] == [(4, 16, 96), (6, 54, 324)]
+    assert all(rung["packet_hops"] > 0 and rung["flows"] > 0 for rung in rungs)
+    assert len(result.stdout.splitlines()) == 3
+    assert "workloads of its own" in sparelane_cli("bench", "--ladder", "--ssthresh", "20").stderr
 
 
 def test_bench_times_a_workload(here: Path, tiny_workload: Path) -> None:
@@ -335,3 +365,31 @@ def test_a_table_that_cannot_be_written_is_not_there_in_part(tmp_path: Path, mon
     assert "no space left on device" in result.stderr
     assert "digest" in result.stdout, "what was found is printed first"
     assert not list(tmp_path.iterdir())
+
+
+def program(*arguments: str, here: Path, **extra: Any) -> subprocess.CompletedProcess[str]:
+    """The installed program in a process of its own, in the C locale."""
+    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [str(Path(sys.executable).with_name("sparelane")), *arguments]
+    return subprocess.run(command, cwd=here, env=environment, text=True, timeout=300, check=False, **extra)
+
+
+def test_a_locale_without_the_characters_of_a_table_prints_others(here: Path) -> None:
+    done = program("reproduce", "rc3/model", "--quick", "--check", here=here, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert "claims:" in done.stdout
+
+
+def test_a_full_standard_output_is_said_once_and_the_rest_is_done(here: Path) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = program("reproduce", "rc3/example-7", "rc3/model", here=here, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert done.stderr.strip() == "sparelane: cannot print to standard output: no space left on device"
+    saved = here / "out" / "reproduce" / "rc3"
+    assert all((saved / name / "figure.png").is_file() for name in ("example-7", "model"))
+
+
+def test_a_closed_standard_output_is_no_reason_to_fail(here: Path) -> None:
+    command = f'"{Path(sys.executable).with_name("sparelane")}" list >&-'
+    done = subprocess.run(command, shell=True, cwd=here, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from sparelane import _native, library
@@ -64,18 +65,31 @@ class Prepared:
         return Result(self._native.run(progress))
 
 
-def prepare(scenario: str | Path, *, seed: int | None = None, set: Settings | None = None) -> Prepared:
+def prepare(
+    scenario: str | Path,
+    *,
+    seed: int | None = None,
+    set: Settings | None = None,
+    waiting: Callable[[float], object] | None = None,
+) -> Prepared:
     """Reads a scenario and builds its network and flows; what `run` does before it simulates.
+
+    Args:
+        scenario: as for `run`.
+        seed: as for `run`.
+        set: as for `run`.
+        waiting: called about twenty times a second with the seconds that the building has lasted.
 
     Raises:
         ScenarioError: the scenario cannot be run.
         FileNotFoundError: there is no such file.
         UnknownNameError: there is no ready-made scenario of that name.
+        KeyboardInterrupt: the user pressed Ctrl-C.
     """
     text, name, folder = read(scenario)
     if seed is not None and not 0 <= seed <= MAX_SEED:
         raise ScenarioError(f"seed = {seed}: out of range; allowed: a whole number from 0 to {MAX_SEED}")
-    return Prepared(_native.prepare(text, name, str(folder), override_texts(set), seed))
+    return Prepared(_native.prepare(text, name, str(folder), override_texts(set), seed, waiting))
 
 
 def check(scenario: str | Path, *, set: Settings | None = None) -> None:

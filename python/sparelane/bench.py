@@ -118,6 +118,80 @@ def measure(topology: Path, duration: str, ssthresh_segments: int | None) -> Tim
     return Timing(topology.stem, totals["events"], totals["packet_hops"], cpu_s, wall_s, peak_mb)
 
 
+LADDER_TEMPLATE = """\
+title = "fat tree of {k} ports"
+duration = {duration}
+seed = 1
+routing = "ecmp"
+
+[topology]
+kind = "fat-tree"
+k = {k}
+rate = "10Gbps"
+delay = "1us"
+
+[queue]
+kind = "fifo"
+limit = "100packets"
+
+[scheme.tcp]
+controller = "newreno"
+initial_window = 10
+
+[workload]
+kind = "poisson"
+load = 0.3
+sizes = {{ kind = "fixed", size = "20packets" }}
+"""
+
+# Ports of the routers of the fat trees, and for how long each is simulated when nothing else is asked for.
+LADDER = {8: "4ms", 16: "2ms", 24: "1ms", 32: "500us", 48: "200us", 64: "100us"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """What a fat tree took, at the same load on every size.
+
+    Attributes:
+        ports: of each router, k: k^3 / 4 hosts.
+        hosts: how many.
+        links: directions of cables.
+        flows: that started.
+        build_s: from the scenario to the first event.
+        timing: of the simulation.
+    """
+
+    ports: int
+    hosts: int
+    links: int
+    flows: int
+    build_s: float
+    timing: Timing
+
+    def to_json(self) -> dict[str, str | int | float]:
+        """As machines read it."""
+        own = {"ports": self.ports, "hosts": self.hosts, "links": self.links, "flows": self.flows}
+        return {**own, "build_s": self.build_s, **self.timing.to_json()}
+
+
+def climb(ports: int, duration: str) -> Rung:
+    """Builds and simulates a fat tree of `ports` once.
+
+    Raises:
+        ScenarioError: it cannot be run.
+    """
+    memory.forget_peak()
+    began_s = time.perf_counter()
+    prepared = api.prepare(LADDER_TEMPLATE.format(k=ports, duration=toml_value(duration)))
+    build_s = time.perf_counter() - began_s
+    wall_s, cpu_s = time.perf_counter(), time.process_time()
+    totals = prepared.run().totals
+    cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
+    peak_mb = memory.peak_bytes() / 1e6
+    timing = Timing(f"fat-tree-{ports}", totals["events"], totals["packet_hops"], cpu_s, wall_s, peak_mb)
+    return Rung(ports, ports**3 // 4, 2 * (3 * ports**3 // 4), totals["flows"], build_s, timing)
+
+
 def standard_workloads(scratch: Path) -> list[Path]:
     """The three standard workloads: those in `benches/work`, or else made by the source tree's generator in `scratch`.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sparelane import terminal
 from sparelane._native import PhysicsError, ScenarioError, WireError, __version__
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError
@@ -51,6 +52,11 @@ class Interruption(Failure):
 
 class Commands(click.Group):
     """Loads commands late, so that each pays only for what it uses, and turns exceptions into messages."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Runs the program, whatever its standard streams are."""
+        terminal.ready_streams()
+        return super().main(*args, **extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands, in the order in which people meet them."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+    from rich.status import Status
 
 # Work that takes less than this shows no progress bar, seconds.
 PATIENCE_S = 2.0
@@ -21,6 +24,31 @@ LINE_EVERY_S = 10.0
 
 # How wide tables may be when they do not go to a terminal, characters.
 PIPE_WIDTH = 160
+
+
+def ready_streams() -> None:
+    """Makes standard output and standard error such that printing fails for nothing but a full or closed pipe.
+
+    A character that the locale's encoding lacks is printed as a question mark; a stream that was closed before the
+    program began swallows what it is given.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, _nowhere())
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def _nowhere() -> TextIO:
+    # It is open for as long as the program runs.
+    return Path(os.devnull).open("w", encoding="utf-8")
+
+
+def silence() -> None:
+    """Whatever is printed to standard output from now on is lost: nobody reads it any more."""
+    sys.stdout = _nowhere()
+    output.cache_clear()
 
 
 @cache
@@ -98,3 +126,40 @@ def progress(what: str) -> Iterator[Meter]:
         yield Meter(bar, what)
     finally:
         bar.stop()
+
+
+class Waiting:
+    """A line on standard error every ten seconds, or a spinner on a terminal, for work whose end is not known."""
+
+    def __init__(self, status: Status | None, what: str) -> None:
+        self._status = status
+        self._what = what
+        self._said_s = 0.0
+        self._started = False
+
+    def __call__(self, seconds: float) -> None:
+        """`seconds` have passed."""
+        if self._status is None:
+            if seconds - self._said_s >= LINE_EVERY_S:
+                self._said_s = seconds
+                print(f"{self._what}: {seconds:.0f} s", file=sys.stderr, flush=True)
+            return
+        if not self._started and seconds > PATIENCE_S:
+            self._started = True
+            self._status.start()
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[Waiting]:
+    """A spinner on standard error after the first two seconds; where that is not a terminal, a line every ten."""
+    if not sys.stderr.isatty():
+        yield Waiting(None, what)
+        return
+
+    from rich.console import Console
+
+    status = Console(stderr=True).status(what)
+    try:
+        yield Waiting(status, what)
+    finally:
+        status.stop()

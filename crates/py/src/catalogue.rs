@@ -2,13 +2,13 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use sparelane_cc::Registry;
+use sparelane_scenario::Catalogue;
 use sparelane_scenario::{Entry, Parameter};
 
 /// Everything that a scenario can name, with its parameters.
 #[pyfunction]
 pub fn catalogue(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
-    let entries = sparelane_scenario::catalogue(&Registry::built_in());
+    let entries = sparelane_scenario::catalogue(&Catalogue::built_in());
     let entries = entries.iter().map(|entry| to_dict(py, entry)).collect::<PyResult<Vec<_>>>()?;
     PyList::new(py, entries)
 }

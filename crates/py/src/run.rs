@@ -9,6 +9,8 @@ use sparelane_scenario::{Scenario, ScenarioError, Source, results};
 use sparelane_sim::Simulation;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long the simulator keeps to itself before it looks for signals and reports progress.
@@ -19,7 +21,7 @@ const FIRST_SLICE_EVENTS: u64 = 100_000;
 
 /// A scenario that is read and built, and has not run yet.
 #[pyclass(frozen, module = "sparelane._native")]
-pub struct Prepared(Mutex<Option<Built>>);
+pub struct Prepared(Mutex<Option<Box<Built>>>);
 
 struct Built {
     scenario: Scenario,
@@ -27,24 +29,50 @@ struct Built {
     stop: Time,
 }
 
-/// Reads a scenario and builds its network and flows.
+/// Reads a scenario and builds its network and flows, in a thread of its own, so that signals are heard meanwhile; `waiting` is
+/// told for how many seconds that has lasted.
 #[pyfunction]
-#[pyo3(signature = (text, source_name, base_dir, overrides, seed=None))]
+#[pyo3(signature = (text, source_name, base_dir, overrides, seed=None, waiting=None))]
 pub fn prepare(
     py: Python<'_>,
-    text: &str,
+    text: String,
     source_name: String,
     base_dir: PathBuf,
     overrides: Vec<String>,
     seed: Option<u64>,
+    waiting: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Prepared> {
     let source = Source { file: source_name, folder: base_dir };
-    let built = py.detach(|| build(text, &source, &overrides, seed));
-    let built = built.map_err(|error| scenario_error(py, &error))?;
-    Ok(Prepared(Mutex::new(Some(built))))
+    let (sender, mut receiver) = mpsc::channel();
+    // Nobody waits for this thread after Ctrl-C; it ends by itself, or with the process.
+    thread::spawn(move || {
+        // Whoever pressed Ctrl-C listens no more.
+        let _ = sender.send(build(&text, &source, &overrides, seed));
+    });
+    let began = Instant::now();
+    loop {
+        let answer;
+        (receiver, answer) = py.detach(move || {
+            let answer = receiver.recv_timeout(SLICE);
+            (receiver, answer)
+        });
+        match answer {
+            Ok(built) => {
+                let built = built.map_err(|error| scenario_error(py, &error))?;
+                return Ok(Prepared(Mutex::new(Some(built))));
+            }
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(PyRuntimeError::new_err("the scenario could not be built: a defect of the simulator"));
+            }
+        }
+        if let Some(waiting) = &waiting {
+            waiting.call1((began.elapsed().as_secs_f64(),))?;
+        }
+    }
 }
 
-fn build(text: &str, source: &Source, overrides: &[String], seed: Option<u64>) -> Result<Built, ScenarioError> {
+fn build(text: &str, source: &Source, overrides: &[String], seed: Option<u64>) -> Result<Box<Built>, ScenarioError> {
     // The seed is one override more: networks may be drawn with it.
     let seed = seed.map(|seed| format!("seed={seed}"));
     let overrides: Vec<_> = overrides.iter().cloned().chain(seed).collect();
@@ -53,7 +81,7 @@ fn build(text: &str, source: &Source, overrides: &[String], seed: Option<u64>) -
     let stop = config.stop;
     let simulation =
         Simulation::new(config).map_err(|error| ScenarioError::in_file(&source.file, None, error.to_string()))?;
-    Ok(Built { scenario, simulation, stop })
+    Ok(Box::new(Built { scenario, simulation, stop }))
 }
 
 #[pymethods]
@@ -83,7 +111,7 @@ impl Prepared {
             }
             slice_events = next_slice(slice_events, took);
         }
-        let Built { scenario, simulation, .. } = built;
+        let Built { scenario, simulation, .. } = *built;
         let finished = py.detach(|| simulation.finish().map(|records| results::Results::new(&scenario, records)));
         finished.map(Results).map_err(|violation| physics_error(&violation))
     }

@@ -15,11 +15,11 @@ mod host;
 mod links;
 mod listing;
 mod measure;
-mod packets;
+mod packet_log;
 mod preset;
 mod queue_at;
 mod queues;
-mod rcp;
+mod rcp_rates;
 pub mod reach;
 pub mod results;
 mod sampling;
@@ -36,4 +36,5 @@ pub use results::{
     series_columns,
 };
 pub use scenario::Scenario;
+pub use sparelane_catalogue::Catalogue;
 pub use sparelane_catalogue::schema::{ScenarioError, Source, units};

@@ -3,11 +3,12 @@
 
 use crate::queue_at::QUEUE_AT;
 use crate::queues::{NIC_QUEUE, QUEUE_KEYS, ROUTER_QUEUE};
-use crate::{cross_traffic, drops, host, links, measure, packets, rcp, sampling, scenario, schemes, switch, transport};
-use sparelane_catalogue::queue::QUEUES;
+use crate::{
+    cross_traffic, drops, host, links, measure, packet_log, rcp_rates, sampling, scenario, schemes, switch, transport,
+};
+use sparelane_catalogue::Catalogue;
 use sparelane_catalogue::schema::{Form, Key};
-use sparelane_catalogue::topology::TOPOLOGIES;
-use sparelane_catalogue::workload::{self, SIZE_FORMS, WORKLOADS};
+use sparelane_catalogue::workload::{self, SIZE_FORMS};
 use sparelane_cc::{Controller, Registry};
 
 /// One thing that a scenario can name, or one of its tables.
@@ -40,14 +41,14 @@ pub struct Parameter {
     pub source: &'static str,
 }
 
-/// All entries, by kind, with the controllers of `registry`.
-pub fn catalogue(registry: &Registry) -> Vec<Entry> {
-    let mut entries = controllers(registry);
-    entries.extend(forms("topology", TOPOLOGIES.iter().copied()));
-    entries.extend(forms("workload", WORKLOADS.iter().copied()));
+/// All entries, by kind, of `catalogue`.
+pub fn catalogue(catalogue: &Catalogue) -> Vec<Entry> {
+    let mut entries = controllers(&catalogue.controllers);
+    entries.extend(forms("topology", catalogue.topologies.iter().copied()));
+    entries.extend(forms("workload", catalogue.workloads.iter().copied()));
     entries.extend(forms("sizes", SIZE_FORMS.iter().copied()));
     entries.extend(forms("cross_traffic", cross_traffic::PATTERNS.iter()));
-    entries.extend(forms("queue", QUEUES.iter()));
+    entries.extend(forms("queue", catalogue.queues.0.iter().copied()));
     entries.extend([
         table("(top level)", "the run as a whole", scenario::SCENARIO),
         table("[[link]]", "settings of chosen cables", links::LINK),
@@ -55,7 +56,7 @@ pub fn catalogue(registry: &Registry) -> Vec<Entry> {
         table("[[queue_at]]", "output queues that differ, by router or by share", &[QUEUE_AT, QUEUE_KEYS].concat()),
         table("[nic]", "output queues of hosts", NIC_QUEUE),
         table("[switch]", "memory that the output queues of each router share", switch::SWITCH),
-        table("[queue.rcp]", "rates that queues compute for RCP; [nic.rcp] likewise", rcp::RCP),
+        table("[queue.rcp]", "rates that queues compute for RCP; [nic.rcp] likewise", rcp_rates::RCP),
         table("[host]", "what hosts take their time for, and what their clocks and timers miss", host::HOST),
         table("[[host_at]]", "hosts that differ", &[host::HOST_AT, host::HOST].concat()),
         table("[transport]", "settings of TCP", transport::TRANSPORT),
@@ -70,7 +71,7 @@ pub fn catalogue(registry: &Registry) -> Vec<Entry> {
         table("[[drop]]", "packets to drop on purpose", drops::DROP),
         table("[sample]", "time series", sampling::SAMPLE),
         table("[measure]", "what is measured beside the times of flows", measure::MEASURE),
-        table("[packets]", "a log of the data packets of one flow", packets::PACKETS),
+        table("[packets]", "a log of the data packets of one flow", packet_log::PACKETS),
     ]);
     entries
 }
@@ -119,7 +120,7 @@ mod tests {
 
     #[test]
     fn every_entry_is_there_once_and_says_what_it_is() {
-        let entries = catalogue(&Registry::built_in());
+        let entries = catalogue(&Catalogue::built_in());
         let mut names: Vec<_> = entries.iter().map(|entry| (entry.kind, entry.name.as_str())).collect();
         assert!(names.contains(&("controller", "rc3")) && names.contains(&("topology", "internet2")));
         names.sort_unstable();

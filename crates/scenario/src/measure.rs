@@ -1,6 +1,6 @@
 //! `[measure]`: what is measured beside the times of flows.
 
-use crate::rcp;
+use crate::rcp_rates;
 use crate::schemes::Schemes;
 use sparelane_catalogue::schema::Field;
 use sparelane_catalogue::schema::ScenarioError;
@@ -33,7 +33,7 @@ pub fn read(field: Field<'_>, schemes: &Schemes, duration: Dur) -> Result<Delays
     if from.time()? >= duration {
         return Err(from.error(format!("the run ends at {duration}; allowed: a time before its end")));
     }
-    match schemes.all.iter().find(|scheme| rcp::wants_rate(scheme)) {
+    match schemes.all.iter().find(|scheme| rcp_rates::wants_rate(scheme)) {
         Some(scheme) if spec.delays => Err(delays.error(format!(
             "packets of scheme \"{}\" carry a rate header where the time of sending would be; allowed: false, or other schemes",
             scheme.name

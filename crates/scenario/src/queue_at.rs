@@ -2,7 +2,7 @@
 
 use crate::queues::{QUEUE_KEYS, Queues, check_mark, most_bytes, read_differing};
 use crate::schemes::Schemes;
-use sparelane_catalogue::queue;
+use sparelane_catalogue::queue::Queues as Kinds;
 use sparelane_catalogue::schema::nodes;
 use sparelane_catalogue::schema::{Fallback, Key, Kind};
 use sparelane_catalogue::schema::{Field, Section};
@@ -56,19 +56,20 @@ pub fn read(
     field: &Field<'_>,
     number: u64,
     (queues, table): (&Queues, &Section<'_>),
+    kinds: &Kinds,
     network: &Network,
     schemes: &Schemes,
     bdp: u64,
 ) -> Result<Differing, ScenarioError> {
-    let section = field.clone().section(&[QUEUE_AT, QUEUE_KEYS, &queue::all_keys()])?;
+    let section = field.clone().section(&[QUEUE_AT, QUEUE_KEYS, &kinds.all_keys()])?;
     let place = place(&section, network)?;
-    let laws = queue::all_keys();
+    let laws = kinds.all_keys();
     let keys = || QUEUE_KEYS.iter().chain(&laws);
     if keys().all(|key| section.given(key.name).is_none()) {
         let allowed = keys().map(|key| key.name).collect::<Vec<_>>().join(", ");
         return Err(field.error(format!("changes nothing; allowed: {allowed}")));
     }
-    let queue = read_differing(&section, &queues.router, Some(table), schemes, bdp)?;
+    let queue = read_differing(&section, (&queues.router, Some(table)), kinds, schemes, bdp)?;
     let limits = section.given("limit").is_some();
     let differing = Differing { place, number, queue, limits };
     differing.check_marks(field, network, schemes)?;

@@ -1,8 +1,8 @@
 //! `[queue]` and `[nic]`: the output queues of routers and of hosts.
 
-use crate::rcp;
+use crate::rcp_rates;
 use crate::schemes::Schemes;
-use sparelane_catalogue::queue;
+use sparelane_catalogue::queue::{self, Queues as Kinds};
 use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::{Fallback, Key, Kind};
 use sparelane_catalogue::schema::{Field, Section};
@@ -10,7 +10,7 @@ use sparelane_sim::{Discipline, FullInterface, Limit, Network, Node, NodeKind, Q
 
 const KIND: Key = Key::new(
     "kind",
-    Kind::Choice(&queue::KINDS),
+    Kind::Special("the name of a kind of queue, such as fifo, priority, red or codel"),
     Fallback::Nothing("priority where a scheme sends at low priority, else fifo"),
     "the order of service",
 );
@@ -103,15 +103,20 @@ pub struct Queues {
 
 impl Queues {
     /// Reads `[queue]` and `[nic]`.
-    pub fn read(router: Field<'_>, nic: Field<'_>, schemes: &Schemes, bdp: u64) -> Result<Queues, ScenarioError> {
-        let nic = nic.section(&[NIC_QUEUE, &queue::all_keys()])?;
-        let router = read_queue(&router.section(&[ROUTER_QUEUE, &queue::all_keys()])?, schemes, bdp)?;
+    pub fn read(
+        [router, nic]: [Field<'_>; 2],
+        kinds: &Kinds,
+        schemes: &Schemes,
+        bdp: u64,
+    ) -> Result<Queues, ScenarioError> {
+        let nic = nic.section(&[NIC_QUEUE, &kinds.all_keys()])?;
+        let router = read_queue(&router.section(&[ROUTER_QUEUE, &kinds.all_keys()])?, kinds, schemes, bdp)?;
         let nic_full = match nic.need("full")?.choice()? {
             "wait" => FullInterface::Wait,
             "cut" => FullInterface::Cut,
             _ => FullInterface::Drop,
         };
-        let queues = Queues { router, nic: read_queue(&nic, schemes, bdp)?, nic_full };
+        let queues = Queues { router, nic: read_queue(&nic, kinds, schemes, bdp)?, nic_full };
         if let (Some(scheme), false) = (schemes.with_low_priority(), queues.nic.discipline == Discipline::Priority) {
             let message = format!(
                 "scheme \"{scheme}\" sends at low priority, which its own host must hold back; allowed: priority"
@@ -148,7 +153,7 @@ impl Queues {
     }
 }
 
-fn read_queue(section: &Section<'_>, schemes: &Schemes, bdp: u64) -> Result<QueueSpec, ScenarioError> {
+fn read_queue(section: &Section<'_>, kinds: &Kinds, schemes: &Schemes, bdp: u64) -> Result<QueueSpec, ScenarioError> {
     let by_schemes = if schemes.with_low_priority().is_some() { Discipline::Priority } else { Discipline::Fifo };
     let usual = QueueSpec {
         discipline: by_schemes,
@@ -157,25 +162,26 @@ fn read_queue(section: &Section<'_>, schemes: &Schemes, bdp: u64) -> Result<Queu
         bars_low_priority: false,
         push_out: true,
         room: RoomNeeded::Packet,
-        rcp: section.maybe("rcp", rcp::read)?,
+        rcp: section.maybe("rcp", rcp_rates::read)?,
     };
-    read_differing(section, &usual, None, schemes, bdp)
+    read_differing(section, (&usual, None), kinds, schemes, bdp)
 }
 
 /// What a table says of a queue; where it is silent, `usual` holds, and for the settings of a law `table`, which `usual` was
 /// read from, if their kinds are the same.
 pub fn read_differing(
     section: &Section<'_>,
-    usual: &QueueSpec,
-    table: Option<&Section<'_>>,
+    (usual, table): (&QueueSpec, Option<&Section<'_>>),
+    kinds: &Kinds,
     schemes: &Schemes,
     bdp: u64,
 ) -> Result<QueueSpec, ScenarioError> {
     let usual_kind = queue::kind_of(&usual.discipline);
-    let kind = section.maybe("kind", Field::choice)?.unwrap_or(usual_kind);
+    let kind = section.given("kind");
+    let kind = kind.as_ref().map(|field| field.word(kinds.names())).transpose()?.unwrap_or(usual_kind);
     let discipline = match table.filter(|_| kind == usual_kind) {
-        Some(table) => queue::read(&section.or(table), kind, bdp)?,
-        None => queue::read(section, kind, bdp)?,
+        Some(table) => kinds.read(&section.or(table), kind, bdp)?,
+        None => kinds.read(section, kind, bdp)?,
     };
     let limit = section.maybe("limit", |field| read_limit(field, schemes, bdp))?.unwrap_or(usual.limit);
     if let (Some(law), Limit::Bytes(bytes)) = (discipline.active(), limit) {

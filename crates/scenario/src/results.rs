@@ -3,6 +3,7 @@
 use crate::Scenario;
 use crate::columns::{Column, Table};
 use crate::digest::digest;
+use sparelane_cc::UNBOUNDED;
 use sparelane_sim::{CLASSES, FlowTable, Records};
 
 /// The records of a run, the names that they refer to, and the scenario that gave them.
@@ -197,13 +198,18 @@ pub fn packet_columns(results: &Results) -> Table {
     ]
 }
 
-/// One row per sample of one quantity.
+/// One row per sample of one quantity; a value that is not bounded is null.
 pub fn series_columns(results: &Results) -> Table {
     let series = &results.records.series;
     vec![
         ("time_s".to_owned(), Column::seconds(&series.time_ps)),
         ("probe".to_owned(), Column::text(series.probe.clone(), results.probes.clone())),
         ("quantity".to_owned(), Column::words(&series.quantity)),
-        ("value".to_owned(), Column::f64(series.value.clone())),
+        ("value".to_owned(), Column::optional_f64(series.value.iter().map(|&value| bounded(value)))),
     ]
+}
+
+/// `value`, unless it stands for "no bound", as a slow-start threshold does before the first loss.
+fn bounded(value: f64) -> Option<f64> {
+    (value < UNBOUNDED as f64).then_some(value)
 }

@@ -5,7 +5,7 @@ use crate::queues::{Queues, ROUTER_QUEUE};
 use crate::reach::{Distances, access_routers, bdp_bytes};
 use crate::schemes::Schemes;
 use crate::{
-    cross_traffic, drops, host, links, measure, packets, queue_at, rcp, sampling, switch,
+    cross_traffic, drops, host, links, measure, packet_log, queue_at, rcp_rates, sampling, switch,
     transport::{self, Transport},
 };
 use sparelane_catalogue::schema::ScenarioError;
@@ -15,9 +15,8 @@ use sparelane_catalogue::schema::{Fallback, Key, Kind};
 use sparelane_catalogue::schema::{Field, Section};
 use sparelane_catalogue::schema::{overrides, read_text};
 use sparelane_catalogue::workload::Merge;
-use sparelane_catalogue::workload::{self, Context, Workload};
-use sparelane_catalogue::{queue, topology};
-use sparelane_cc::Registry;
+use sparelane_catalogue::workload::{self, Context, Demand, Workload, WorkloadForm};
+use sparelane_catalogue::{Catalogue, topology};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_sim::observe::{Delays, DelaysSpec, Observer, PacketLog, PacketLogSpec, Series, SeriesSpec};
 use sparelane_sim::{
@@ -121,15 +120,15 @@ impl Scenario {
     /// # Errors
     /// The first mistake, with its place and with what is allowed.
     pub fn parse(text: &str, source: &Source, overrides: &[String]) -> Result<Scenario, ScenarioError> {
-        Scenario::parse_with(&Registry::built_in(), text, source, overrides)
+        Scenario::parse_with(&Catalogue::built_in(), text, source, overrides)
     }
 
-    /// As [`Scenario::parse`], with the controllers of `registry`.
+    /// As [`Scenario::parse`], with what is in `catalogue`.
     ///
     /// # Errors
     /// As [`Scenario::parse`].
     pub fn parse_with(
-        registry: &Arc<Registry>,
+        catalogue: &Catalogue,
         text: &str,
         source: &Source,
         overrides: &[String],
@@ -138,7 +137,7 @@ impl Scenario {
         for text in overrides {
             overrides::apply(&mut document.root, text)?;
         }
-        read(&document, source, registry)
+        read(&document, source, catalogue)
     }
 
     /// Parses the scenario file at `path`.
@@ -232,7 +231,7 @@ impl Scenario {
     }
 }
 
-fn read(document: &Document, source: &Source, registry: &Arc<Registry>) -> Result<Scenario, ScenarioError> {
+fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<Scenario, ScenarioError> {
     let section = Field::root(document).section(&[SCENARIO])?;
     let duration = section.need("duration")?.time()?;
     let seed = section.need("seed")?.whole()?;
@@ -240,27 +239,30 @@ fn read(document: &Document, source: &Source, registry: &Arc<Registry>) -> Resul
     let link = section.need("link")?;
     let overrides = link.tables()?;
 
-    let mut network = topology::read(topology.clone(), &topology::Context { source, seed })?;
+    let mut network = topology::read(topology.clone(), &catalogue.topologies, &topology::Context { source, seed })?;
     links::apply_wires(&overrides, &mut network)?;
     let distances = distances(&network, &topology)?;
     let bdp_bytes = bdp_bytes(&network, &distances);
 
     let transport = transport::read(section.need("transport")?, Transport::default())?;
-    let schemes = Schemes::read(&section.need("scheme")?, registry, transport, slowest_interface(&network))?;
-    let queues = Queues::read(section.need("queue")?, section.need("nic")?, &schemes, bdp_bytes)?;
+    let schemes =
+        Schemes::read(&section.need("scheme")?, &catalogue.controllers, transport, slowest_interface(&network))?;
+    let queues = Queues::read([section.need("queue")?, section.need("nic")?], &catalogue.queues, &schemes, bdp_bytes)?;
     let origins = links::apply_limits(&overrides, &mut network, &schemes, bdp_bytes)?;
     queues.check(&network, &schemes, |cable| origins[cable].map_or(&topology, |place| &overrides[place]).clone())?;
 
     let switch = section.maybe("switch", |field| switch::read(field, &queues, &schemes))?;
     let queue_at = section.need("queue_at")?;
     let table = section.need("queue")?;
-    let table = table.section(&[ROUTER_QUEUE, &queue::all_keys()])?;
+    let table = table.section(&[ROUTER_QUEUE, &catalogue.queues.all_keys()])?;
     let differing = (0..).zip(queue_at.tables()?);
     let differing = differing
-        .map(|(number, field)| queue_at::read(&field, number, (&queues, &table), &network, &schemes, bdp_bytes))
+        .map(|(number, field)| {
+            queue_at::read(&field, number, (&queues, &table), &catalogue.queues, &network, &schemes, bdp_bytes)
+        })
         .collect::<Result<_, _>>()?;
     let tables = [&section.need("queue")?, &section.need("nic")?, &section.need("scheme")?];
-    rcp::check(&queues, &schemes, &network, tables)?;
+    rcp_rates::check(&queues, &schemes, &network, tables)?;
 
     let routing = match section.need("routing")?.choice()? {
         "ecmp" => Routing::PerFlowEcmp,
@@ -269,13 +271,13 @@ fn read(document: &Document, source: &Source, registry: &Arc<Registry>) -> Resul
     };
     let context = Context { source, network: &network, routing, schemes: &schemes.all, bdp_bytes, duration, seed };
     let mut traffic_classes = Vec::new();
-    let workloads = read_workloads(&section, context, &mut traffic_classes)?;
+    let workloads = read_workloads(&section, &catalogue.workloads, context, &mut traffic_classes)?;
     let cross_traffic = cross_traffic::read_all(&section.need("cross_traffic")?, &network, duration)?;
     let drops = section.need("drop")?;
     let drops = drops.tables()?.into_iter().map(|field| drops::read(field, &network)).collect::<Result<_, _>>()?;
     let sampling = section.given("sample").map(|field| sampling::read(field, &network, duration)).transpose()?;
     let measure = section.maybe("measure", |field| measure::read(field.clone(), &schemes, duration))?;
-    let packets = section.given("packets").map(|field| packets::read(field, &schemes, duration)).transpose()?;
+    let packets = section.given("packets").map(|field| packet_log::read(field, &schemes, duration)).transpose()?;
     let host = host::read(section.need("host")?)?;
     let host_at = section.need("host_at")?;
     let hosts_at = host_at.tables()?;
@@ -338,6 +340,7 @@ fn distances(network: &Network, topology: &Field<'_>) -> Result<Distances, Scena
 
 fn read_workloads(
     section: &Section<'_>,
+    forms: &[&'static WorkloadForm],
     context: Context<'_>,
     classes: &mut Vec<String>,
 ) -> Result<Vec<Arc<dyn Workload>>, ScenarioError> {
@@ -346,5 +349,9 @@ fn read_workloads(
     if tables.is_empty() {
         return Err(field.error("no workload; allowed: at least one"));
     }
-    (0..).zip(&tables).map(|(number, field)| workload::read(field, number, context, classes)).collect()
+    let all = (0..).zip(&tables).map(|(number, field)| workload::read(field, forms, number, context, classes));
+    let all = all.collect::<Result<Vec<_>, _>>()?;
+    let demands = all.iter().map(|workload| workload.demand(context.network, context.duration));
+    demands.fold(Demand::default(), Demand::and).check(&field)?;
+    Ok(all)
 }

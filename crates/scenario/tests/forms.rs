@@ -297,7 +297,7 @@ fn a_threshold_is_a_number_or_unbounded_and_unbounded_by_default() {
     assert_eq!(given(""), None);
     assert_eq!(given("initial_ssthresh = 20"), Some(Value::Whole(20)));
     assert_eq!(given("initial_ssthresh = \"unbounded\""), Some(Value::Whole(UNBOUNDED)));
-    let entries = sparelane_scenario::catalogue(&sparelane_cc::Registry::built_in());
+    let entries = sparelane_scenario::catalogue(&sparelane_scenario::Catalogue::built_in());
     let newreno = entries.iter().find(|entry| entry.name == "newreno").expect("a controller");
     let ssthresh = newreno.params.iter().find(|param| param.name == "initial_ssthresh").expect("a parameter");
     assert_eq!(

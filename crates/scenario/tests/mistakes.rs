@@ -928,6 +928,25 @@ fn mistakes_in_workloads() {
 }
 
 #[test]
+fn what_no_memory_holds_is_refused_before_the_run() {
+    let bulk = GOOD.replace("kind = \"bulk\"", "kind = \"bulk\"\nflows = 10000000\nsize = \"9packets\"");
+    assert_eq!(
+        message(&bulk, &[]),
+        "x.toml:11: workload: about 1.000e7 flows open at once, of some 2.5 kB each; allowed: at most 4000000"
+    );
+    assert_eq!(message(&bulk, &["workload.spread=100s", "duration=200s"]), "no mistake");
+    let poisson = |rate: &str| {
+        let workload = format!("kind = \"poisson\"\nflows_per_second = {rate}\nsizes = {{ kind = \"rc3\" }}");
+        message(&GOOD.replace("kind = \"bulk\"", &workload), &["duration=1s"])
+    };
+    assert_eq!(
+        poisson("1e9"),
+        "x.toml:11: workload: about 2.000e9 flows in the run, each a row of results; allowed: at most 40000000"
+    );
+    assert_eq!(poisson("1e7"), "no mistake");
+}
+
+#[test]
 fn mistakes_in_classes_of_traffic() {
     let list = "allowed: a list such as [{ name = \"urgent\", below = \"30KB\" }, { name = \"high-volume\" }]";
     let cases = [

@@ -2,7 +2,7 @@
 
 use sparelane_cc::{Ack, Congestion, CongestionControl, Controller, Cx, Limits, Registry};
 use sparelane_core::{Dur, Time};
-use sparelane_scenario::{Scenario, Source};
+use sparelane_scenario::{Catalogue, Scenario, Source};
 use sparelane_sim::observe::{
     FlowView, Flows, Interest, Kind, Observer, Opened, PacketEvent, QueuesInView, Step, View,
 };
@@ -38,13 +38,13 @@ flows = 2
 size = "900packets"
 "#;
 
-fn parse(registry: &Arc<Registry>, text: &str) -> Scenario {
+fn parse(catalogue: &Catalogue, text: &str) -> Scenario {
     let source = Source { file: "x.toml".to_owned(), folder: ".".into() };
-    Scenario::parse_with(registry, text, &source, &[]).unwrap_or_else(|error| panic!("{error}"))
+    Scenario::parse_with(catalogue, text, &source, &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn config() -> RunConfig {
-    parse(&Registry::built_in(), TEXT).build().expect("a run")
+    parse(&Catalogue::built_in(), TEXT).build().expect("a run")
 }
 
 fn node(config: &RunConfig, name: &str) -> NodeId {
@@ -202,7 +202,8 @@ const STEERED: Controller = Controller {
 
 #[test]
 fn the_controller_of_a_flow_is_steered_between_steps() {
-    let registry = Arc::new(Registry::clone(&Registry::built_in()).with(STEERED).expect("a new name"));
+    let registry = Registry::clone(&Registry::built_in()).with(STEERED).expect("a new name");
+    let catalogue = Catalogue::built_in().with_controllers(registry);
     let text = r#"
         duration = "9s"
         seed = 1
@@ -216,7 +217,7 @@ fn the_controller_of_a_flow_is_steered_between_steps() {
         flows = 1
         size = "unlimited"
     "#;
-    let config = parse(&registry, text).build().expect("a run");
+    let config = parse(&catalogue, text).build().expect("a run");
     let mut run = Simulation::new(config).expect("a run");
     let second = |s| Time::ZERO + Dur::from_secs(s);
     let held = |run: &mut Simulation| run.view().flow(0).map_or(0, |flow| flow.receiver.held_bytes());

@@ -1,13 +1,13 @@
 //! Everything that one run is made of.
 
 use crate::cross::CrossTraffic;
-use crate::fault::Drop;
 use crate::flow::FlowSource;
-use crate::host::{HostAt, HostSpec};
-use crate::memory::SwitchSpec;
-use crate::network::{Limit, Network, NodeId};
+use crate::hosts::{HostAt, HostSpec};
 use crate::observe::Observer;
-use crate::qdisc::ActiveSpec;
+use crate::routing::network::{Limit, Network, NodeId};
+use crate::wire::fault::Drop;
+use crate::wire::memory::SwitchSpec;
+use crate::wire::qdisc::ActiveSpec;
 use sparelane_cc::Values;
 use sparelane_cc::{Blueprint, Built, Controller, Registry};
 use sparelane_core::{Dur, Rate, Time};
@@ -53,7 +53,7 @@ impl PartialEq for Discipline {
     }
 }
 
-/// How an output queue computes the rate that RCP allows each of its flows: see `rcp.rs`.
+/// How an output queue computes the rate that RCP allows each of its flows: see `wire/rcp_meter.rs`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RcpSpec {
     /// Share of the spare capacity that is handed out in a round trip.

@@ -1,6 +1,6 @@
 //! What a flow is asked to do, and where such requests come from.
 
-use crate::network::NodeId;
+use crate::routing::network::NodeId;
 use sparelane_core::{Dur, Time};
 
 /// The most segments of one flow that ends: their numbers have 32 bits, and the last number stands for no end.

@@ -1,46 +1,42 @@
 //! The packet simulator: links, queues, hosts and routes under one event engine.
 //!
 //! A [`RunConfig`] becomes a [`Simulation`], which runs in slices and ends in [`Records`].
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | `wire` | packets, output queues and their laws ([`qdisc`]), links, losses |
+//! | `engine` | the order of events, timers, and a second engine for the tests |
+//! | `hosts` | what hosts do with packets before TCP has them, and after |
+//! | `routing` | networks, shortest paths, routes |
+//! | `cross` | traffic that belongs to no flow |
+//! | [`observe`] | whoever looks into a run |
+//! | `world` | hosts and their flows on top of all that |
 
-mod application;
-mod blocks;
 pub mod config;
 pub mod cross;
-mod event_tree;
-mod fabric;
-pub mod fault;
+mod engine;
 pub mod flow;
-mod host;
-mod link;
-mod loss;
-mod memory;
-pub mod network;
+mod hosts;
 pub mod observe;
-#[cfg(feature = "oracle")]
-pub mod oracle;
-mod packet;
-mod paths;
 pub mod physics;
-mod pull;
-pub mod qdisc;
-mod rate_header;
-mod rcp;
 pub mod records;
-mod routes;
+mod routing;
 pub mod simulation;
-mod tandem;
-mod timers;
+mod wire;
 mod world;
 
 pub use config::{Discipline, FullInterface, QueueAt, QueueSpec, RcpSpec, RoomNeeded, Routing, RunConfig, Scheme};
 pub use cross::{AggregateSpec, ConstantSpec, CrossTraffic, Pattern, TokenBucket};
-pub use fault::Drop;
+#[cfg(feature = "oracle")]
+pub use engine::oracle;
 pub use flow::{FlowSource, FlowSpec, MAX_FLOW_SEGMENTS, Writes};
-pub use host::{HostAt, HostSpec, Interrupts, Stalls, TimestampAt};
-pub use memory::SwitchSpec;
-pub use network::{Cable, Limit, Loss, Network, Node, NodeId, NodeKind};
-pub use paths::{Hop, RouterPaths};
+pub use hosts::{HostAt, HostSpec, Interrupts, Stalls, TimestampAt};
 pub use physics::PhysicsViolation;
 pub use records::{CLASSES, CrossTable, DelayTable, FlowTable, LinkTable, PacketTable, Records, SeriesTable, Totals};
-pub use routes::Routes;
+pub use routing::network::{Cable, Limit, Loss, Network, Node, NodeId, NodeKind};
+pub use routing::paths::{Hop, RouterPaths};
+pub use routing::routes::Routes;
 pub use simulation::{BuildError, MAX_PACKET_BYTES, Progress, Simulation};
+pub use wire::fault::Drop;
+pub use wire::memory::SwitchSpec;
+pub use wire::qdisc;

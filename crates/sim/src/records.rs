@@ -1,8 +1,8 @@
 //! What a run leaves behind: plain columns, one vector a column, all vectors of a table equally long.
 
 use crate::flow::FlowSpec;
-use crate::link::LinkCounts;
-use crate::network::NodeId;
+use crate::routing::network::NodeId;
+use crate::wire::link::LinkCounts;
 use sparelane_core::{Rate, Time};
 
 /// The most priority classes that packets can have.

@@ -1,12 +1,12 @@
 //! One run, from its configuration to its records.
 
 use crate::config::RunConfig;
-use crate::fabric::LinkFabric;
-use crate::network::NodeId;
+use crate::engine::fabric::LinkFabric;
 use crate::observe::{Flows, View};
 use crate::physics::PhysicsViolation;
 use crate::records::{CLASSES, Records};
-use crate::routes::Routes;
+use crate::routing::network::NodeId;
+use crate::routing::routes::Routes;
 use crate::world::World;
 use sparelane_cc::CongestionControl;
 use sparelane_core::Time;
@@ -145,18 +145,18 @@ impl Simulation {
     /// # Errors
     /// A scheme cannot be built, or the network is not one in which every host reaches every other.
     pub fn new(config: RunConfig) -> Result<Simulation, BuildError> {
-        check(&config)?;
+        let routes = check(&config)?;
         let links = config.network.cables.len() * 2;
         let world = if links <= LinkFabric::<SMALL>::LINKS {
-            AnyWorld::Small(World::new(config))
+            AnyWorld::Small(World::new(config, routes))
         } else if links <= LinkFabric::<MEDIUM>::LINKS {
-            AnyWorld::Medium(World::new(config))
+            AnyWorld::Medium(World::new(config, routes))
         } else if links <= LinkFabric::<LARGE>::LINKS {
-            AnyWorld::Large(World::new(config))
+            AnyWorld::Large(World::new(config, routes))
         } else if links <= LinkFabric::<HUGE>::LINKS {
-            AnyWorld::Huge(World::new(config))
+            AnyWorld::Huge(World::new(config, routes))
         } else {
-            AnyWorld::Vast(World::new(config))
+            AnyWorld::Vast(World::new(config, routes))
         };
         Ok(Simulation { world })
     }
@@ -215,8 +215,8 @@ impl Simulation {
     }
 }
 
-/// Finds what would make a run fail, before it starts.
-pub(crate) fn check(config: &RunConfig) -> Result<(), BuildError> {
+/// Finds what would make a run fail, before it starts; gives the routes, with the distances that were worked out.
+fn check(config: &RunConfig) -> Result<Routes, BuildError> {
     for scheme in &config.schemes {
         let (name, tcp) = (&scheme.name, &scheme.transport);
         let header_fits = (1..=MAX_HEADER_BYTES).contains(&tcp.header_bytes);
@@ -248,7 +248,7 @@ pub(crate) fn check(config: &RunConfig) -> Result<(), BuildError> {
 }
 
 /// Every host has one cable, and reaches the first host; paths lead both ways, so all reach all.
-fn check_paths(config: &RunConfig) -> Result<(), BuildError> {
+fn check_paths(config: &RunConfig) -> Result<Routes, BuildError> {
     let network = &config.network;
     let name = |id: NodeId| network.nodes[id.index()].name.clone();
     let mut degree = vec![0; network.nodes.len()];
@@ -268,5 +268,5 @@ fn check_paths(config: &RunConfig) -> Result<(), BuildError> {
             return Err(BuildError::Unreachable { from: name(pair[0]), to: name(pair[1]) });
         }
     }
-    Ok(())
+    Ok(routes)
 }

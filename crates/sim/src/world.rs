@@ -7,34 +7,34 @@ mod deliver;
 mod finish;
 mod follow;
 mod interface;
-#[cfg(test)]
-mod noise;
 mod positions;
 mod receive;
 mod start;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use self::follow::Followers;
 use self::interface::Queueing;
 use self::positions::Positions;
-use crate::application::Application;
-use crate::blocks::BlockSlab;
 use crate::config::{RunConfig, Scheme};
 use crate::cross;
-use crate::fabric::{Alarm, Event, Fabric};
+use crate::engine::fabric::{Alarm, Event, Fabric};
+use crate::engine::timers::{Entry, Side, Timers};
 use crate::flow::{FlowSource, FlowSpec};
-use crate::host::{Departures, Hosts, Interfaces, Offload, Processors};
-use crate::link::LinkSpec;
-use crate::memory::SharedMemory;
-use crate::network::{Cable, Network, NodeId, NodeKind};
+use crate::hosts::application::Application;
+use crate::hosts::pull::{Puller, Pullers};
+use crate::hosts::{Departures, Hosts, Interfaces, Offload, Processors};
 use crate::observe::Observers;
-use crate::packet::{Fields, Flags, Form, NO_BLOCKS, Packet};
 use crate::physics::PhysicsViolation;
-use crate::pull::{Puller, Pullers};
-use crate::rate_header::decode_rate;
 use crate::records::{CLASSES, Records};
-use crate::routes::{Routes, link_of};
-use crate::timers::{Entry, Side, Timers};
+use crate::routing::network::{Cable, Network, NodeId, NodeKind};
+use crate::routing::routes::{Routes, link_of};
+use crate::wire::link::LinkSpec;
+use crate::wire::memory::SharedMemory;
+use crate::wire::packet::{Fields, Flags, Form, NO_BLOCKS, Packet};
+use crate::wire::rate_header::decode_rate;
+use crate::wire::sack_slab::BlockSlab;
 use sparelane_cc::Needs;
 use sparelane_core::{Dur, Seq, Time};
 use sparelane_transport::{AckSegment, Extras, Receiver, Segment, Sender, Transmit};
@@ -80,13 +80,13 @@ pub(crate) struct Flow {
     /// Whether plain data packets are with the receiver as they arrive, and it answers with plain acknowledgments.
     receives_plainly: bool,
     /// Whether its sender hears more than usual: a rate, a time, or what waits at its interface.
-    hears_more: bool,
+    reads_extras: bool,
     /// Whether it has to know whether its interface is idle, or has room.
-    minds_interface: bool,
+    waits_for_interface: bool,
     /// Whether it asks for a rate, or is followed.
-    sends_carefully: bool,
+    sends_by_long_way: bool,
     /// Whether its acknowledgments echo anything, leave late, or are followed.
-    adorns_acks: bool,
+    acks_carry_extras: bool,
     /// Whether its data packets carry the time at which they were sent: delays are echoed or measured.
     stamps: bool,
     /// Bytes of header on each of its packets.
@@ -187,7 +187,7 @@ impl Flow {
         let mut packet = Packet::of(self.data, slot, segment.seq as u32, self.forward, 0, wire_bytes);
         packet.lower(segment.class);
         if segment.retransmission || segment.window_reduced || self.stamps {
-            self.say_more(&mut packet, segment, now);
+            self.add_uncommon_fields(&mut packet, segment, now);
         }
         self.in_network += 1;
         self.sent[usize::from(packet.class()) & (CLASSES - 1)] += 1;
@@ -195,7 +195,7 @@ impl Flow {
     }
 
     /// Adds to a data packet what is not in its form.
-    fn say_more(&self, packet: &mut Packet, segment: Segment, now: Time) {
+    fn add_uncommon_fields(&self, packet: &mut Packet, segment: Segment, now: Time) {
         if segment.retransmission {
             // RFC 3168 section 6.1.5: what is sent again is not ECN-capable.
             packet.clear(Flags::ECN_CAPABLE);
@@ -262,7 +262,7 @@ pub(crate) struct World<F> {
     positions: Positions,
     cross_traffic: Vec<cross::Source>,
     schemes: Vec<Scheme>,
-    drops: Vec<crate::fault::Drop>,
+    drops: Vec<crate::wire::fault::Drop>,
     observers: Observers,
     /// Queues that may be looked at between packets.
     queues_in_view: BTreeSet<(NodeId, NodeId)>,
@@ -303,14 +303,13 @@ fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(NodeId, Nod
 }
 
 impl<F: Fabric> World<F> {
-    /// The world before anything happens. `config` has passed `simulation::check`.
-    pub(crate) fn new(mut config: RunConfig) -> World<F> {
+    /// The world before anything happens, with the routes of its network. `config` has passed `simulation::check`.
+    pub(crate) fn new(mut config: RunConfig, routes: Routes) -> World<F> {
         let hosts = Hosts::new(config.host, &config.hosts_at);
         let mut observers = Observers::new(std::mem::take(&mut config.observers));
         let queues_in_view = observers.take_queues();
         let links = link_specs(&config, &hosts, &queues_in_view);
         let fabric = F::new(&links, config.seed, config.stop);
-        let routes = Routes::of(&config.network, config.routing, config.seed);
         let mut world = World {
             fabric,
             flows: Vec::new(),
@@ -387,7 +386,7 @@ impl<F: Fabric> World<F> {
                 }
             }
             while let Some(packet) = self.fabric.take_dropped() {
-                self.bury(packet);
+                self.handle_loss(packet);
             }
         }
         Ok(false)
@@ -405,7 +404,7 @@ impl<F: Fabric> World<F> {
     #[inline(never)]
     fn handle_alarm(&mut self, alarm: Alarm) -> Result<(), PhysicsViolation> {
         while let Some(packet) = self.fabric.take_dropped() {
-            self.bury(packet);
+            self.handle_loss(packet);
         }
         match alarm {
             Alarm::Timer => self.fire_timers()?,
@@ -424,15 +423,15 @@ impl<F: Fabric> World<F> {
 
     /// Lets a sender send what it may.
     #[inline(never)]
-    fn pump(&mut self, slot: u32) {
-        self.pump_here(slot);
+    fn send_allowed(&mut self, slot: u32) {
+        self.send_allowed_inline(slot);
     }
 
     #[inline(always)]
-    fn pump_here(&mut self, slot: u32) {
+    fn send_allowed_inline(&mut self, slot: u32) {
         let flow = &mut self.flows[slot as usize];
-        if flow.minds_interface || flow.sends_carefully || !flow.sender.sends_plainly() {
-            return self.pump_any(slot);
+        if flow.waits_for_interface || flow.sends_by_long_way || !flow.sender.sends_plainly() {
+            return self.send_allowed_by_long_way(slot);
         }
         while let Some(segment) = flow.sender.poll_plainly(self.now) {
             self.injected += 1;
@@ -442,11 +441,11 @@ impl<F: Fabric> World<F> {
     }
 
     #[inline(never)]
-    fn pump_any(&mut self, slot: u32) {
+    fn send_allowed_by_long_way(&mut self, slot: u32) {
         loop {
             let flow = &mut self.flows[slot as usize];
-            let next = if flow.minds_interface {
-                self.poll_minding_interface(slot)
+            let next = if flow.waits_for_interface {
+                self.poll_if_interface_allows(slot)
             } else {
                 flow.sender.poll_transmit(self.now, false)
             };
@@ -454,7 +453,7 @@ impl<F: Fabric> World<F> {
             self.transmit(slot, transmit);
         }
         self.watch_sender(slot);
-        if self.flows[slot as usize].minds_interface {
+        if self.flows[slot as usize].waits_for_interface {
             self.await_idle(slot);
         }
     }
@@ -471,15 +470,15 @@ impl<F: Fabric> World<F> {
             // Windows are not advertised here, and nobody resets a connection.
             Transmit::Probe | Transmit::Reset => return,
         };
-        if flow.sends_carefully {
-            return self.send_carefully(packet);
+        if flow.sends_by_long_way {
+            return self.send_by_long_way(packet);
         }
         self.inject(packet);
     }
 
     /// Sends a packet of a flow that asks for a rate, or whose packets are followed: not both.
     #[inline(never)]
-    fn send_carefully(&mut self, mut packet: Packet) {
+    fn send_by_long_way(&mut self, mut packet: Packet) {
         let flow = &self.flows[packet.flow() as usize];
         if flow.is_followed {
             return self.send_followed(packet);
@@ -583,7 +582,7 @@ impl<F: Fabric> World<F> {
                     flow.sender_entry = Time::NEVER;
                     if flow.sender.next_timer() <= self.now {
                         flow.sender.handle_timer(self.now);
-                        self.pump(entry.slot);
+                        self.send_allowed(entry.slot);
                     } else {
                         self.watch_sender(entry.slot);
                     }
@@ -624,18 +623,18 @@ impl<F: Fabric> World<F> {
             let entry = Entry { at: self.now + after, flow: flow.id, side: Side::Application, slot };
             self.enter_timer(entry);
         }
-        self.pump(slot);
+        self.send_allowed(slot);
     }
 
     /// A packet was dropped or lost.
     #[inline(never)]
-    fn bury(&mut self, packet: Packet) {
+    fn handle_loss(&mut self, packet: Packet) {
         self.dropped += 1;
-        let Some(flow) = self.flows.get_mut(packet.flow() as usize) else { return self.bury_datagram(packet) };
+        let Some(flow) = self.flows.get_mut(packet.flow() as usize) else { return self.lose_datagram(packet) };
         flow.in_network -= 1;
         flow.lost += u64::from(packet.flags().kind() == Flags::DATA);
         if flow.is_followed {
-            self.tell_loss(&packet);
+            self.tell_loss(packet);
         }
         if packet.flags().kind() == Flags::ACK {
             self.blocks.release(packet.blocks());

@@ -1,6 +1,6 @@
 //! A law of one's own: AIMD with an increase and a decrease to choose, in a crate outside of sparelane's.
 //!
-//! [`registry`] is the built-in controllers and this one; a scenario that is parsed with it can say `controller = "aimd"`, alone
+//! [`catalogue`] is what is built in, and this one; a scenario that is parsed with it can say `controller = "aimd"`, alone
 //! or inside `rc3`. For a law that is no window, implement [`sparelane_cc::CongestionControl`] itself.
 
 use sparelane_cc::param::{DefaultValue, Kind, Unit};
@@ -8,7 +8,7 @@ use sparelane_cc::registry::RegistryError;
 use sparelane_cc::window::{GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT};
 use sparelane_cc::window::{Window, WindowConfig, WindowLaw, Windowed};
 use sparelane_cc::{Ack, Congestion, Controller, Cx, Param, Registry};
-use std::sync::Arc;
+use sparelane_scenario::Catalogue;
 
 /// The key `increase` in a scheme.
 const INCREASE: Param = Param {
@@ -65,12 +65,12 @@ impl WindowLaw for Aimd {
 /// How long the scenario of this folder takes.
 pub const SECONDS: f64 = 60.0;
 
-/// The built-in controllers, and AIMD.
+/// What is built in, and AIMD.
 ///
 /// # Errors
 /// None that a test of this crate would not have found.
-pub fn registry() -> Result<Arc<Registry>, RegistryError> {
-    Ok(Arc::new(Registry::clone(&Registry::built_in()).with(AIMD)?))
+pub fn catalogue() -> Result<Catalogue, RegistryError> {
+    Ok(Catalogue::built_in().with_controllers(Registry::clone(&Registry::built_in()).with(AIMD)?))
 }
 
 #[cfg(test)]
@@ -84,8 +84,8 @@ mod tests {
     fn goodputs(settings: &[&str]) -> [f64; 2] {
         let source = Source { file: "shares.toml".to_owned(), folder: ".".into() };
         let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
-        let registry = registry().expect("no contradictions");
-        let scenario = Scenario::parse_with(&registry, SCENARIO, &source, &settings).expect("a scenario");
+        let catalogue = catalogue().expect("no contradictions");
+        let scenario = Scenario::parse_with(&catalogue, SCENARIO, &source, &settings).expect("a scenario");
         let records = scenario.simulate().expect("a small network").run().expect("no law of physics is broken");
         [0, 1].map(|flow| records.flows.delivered_bytes[flow] as f64 * 8.0 / SECONDS / 1e6)
     }
@@ -105,8 +105,8 @@ mod tests {
     #[test]
     fn it_can_be_inside_rc3_and_its_parameters_are_checked() {
         let source = Source { file: "shares.toml".to_owned(), folder: ".".into() };
-        let registry = registry().expect("no contradictions");
-        let parse = |setting: &str| Scenario::parse_with(&registry, SCENARIO, &source, &[setting.to_owned()]);
+        let catalogue = catalogue().expect("no contradictions");
+        let parse = |setting: &str| Scenario::parse_with(&catalogue, SCENARIO, &source, &[setting.to_owned()]);
         assert!(parse("scheme.own={controller=\"rc3\", inner={controller=\"aimd\", keep=0.7}}").is_ok());
         let error = parse("scheme.own.keep=1.5").expect_err("out of range").to_string();
         assert!(error.contains("keep") && error.contains("allowed: a number from 0.01 to 0.99"), "{error}");

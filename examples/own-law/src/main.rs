@@ -18,7 +18,7 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Box<dyn Error>> {
     let settings: Vec<String> = std::env::args().skip(1).collect();
     let source = Source { file: "shares.toml".to_owned(), folder: ".".into() };
-    let scenario = Scenario::parse_with(&own_law::registry()?, include_str!("../shares.toml"), &source, &settings)?;
+    let scenario = Scenario::parse_with(&own_law::catalogue()?, include_str!("../shares.toml"), &source, &settings)?;
     let records = scenario.simulate()?.run()?;
     let mut out = std::io::stdout();
     for (flow, name) in ["aimd", "newreno"].into_iter().enumerate() {

@@ -22,10 +22,13 @@ from sparelane import bench, folders
     metavar="SEGMENTS",
     help="Initial slow-start threshold.  [default: unbounded]",
 )
+@click.option("ladder", "--ladder", is_flag=True, help="Fat trees of 8 to 64 ports instead, at the same load.")
 @click.option(
     "json_file", "--json", type=click.Path(path_type=Path, dir_okay=False), help="Write the timings to this file."
 )
-def command(workloads: tuple[Path, ...], duration: str | None, ssthresh: int | None, json_file: Path | None) -> None:
+def command(
+    workloads: tuple[Path, ...], duration: str | None, ssthresh: int | None, ladder: bool, json_file: Path | None
+) -> None:
     """Time the simulator on workloads: each .topo file with the .flows beside it.
 
     Without arguments the three standard workloads run: dumbbell10 for 10 s with a slow-start threshold of 400 segments,
@@ -34,6 +37,11 @@ def command(workloads: tuple[Path, ...], duration: str | None, ssthresh: int | N
     """
     if json_file is not None:
         folders.ready_file(json_file)
+    if ladder:
+        if workloads or ssthresh is not None:
+            raise click.UsageError("--ladder has workloads of its own; it goes with --duration and --json alone")
+        _climb(duration, json_file)
+        return
     timings: list[bench.Timing] = []
     with tempfile.TemporaryDirectory(prefix="sparelane-") as scratch:
         for topology in workloads or bench.standard_workloads(Path(scratch)):
@@ -41,6 +49,22 @@ def command(workloads: tuple[Path, ...], duration: str | None, ssthresh: int | N
             _print(timings[-1])
     if json_file is not None:
         _write(timings, json_file)
+
+
+def _climb(duration: str | None, json_file: Path | None) -> None:
+    click.echo("ports    hosts     links     flows  packet-hops   build s     CPU s  ns a hop    MB peak")
+    rungs: list[bench.Rung] = []
+    for ports, usual in bench.LADDER.items():
+        rung = bench.climb(ports, usual if duration is None else duration)
+        rungs.append(rung)
+        timing = rung.timing
+        per_hop_ns = 1e9 * timing.cpu_s / timing.packet_hops if timing.packet_hops else 0.0
+        click.echo(
+            f"{rung.ports:>5} {rung.hosts:>8,} {rung.links:>9,} {rung.flows:>9,} {timing.packet_hops:>12,} "
+            f"{rung.build_s:>9.2f} {timing.cpu_s:>9.2f} {per_hop_ns:>9.1f} {timing.peak_rss_mb:>10.1f}"
+        )
+    if json_file is not None:
+        _write(rungs, json_file)
 
 
 def _measure(topology: Path, duration: str | None, ssthresh: int | None) -> bench.Timing:
@@ -63,6 +87,6 @@ def _print(timing: bench.Timing) -> None:
     )
 
 
-def _write(timings: Sequence[bench.Timing], path: Path) -> None:
+def _write(timings: Sequence[bench.Timing | bench.Rung], path: Path) -> None:
     text = json.dumps([timing.to_json() for timing in timings], indent=2)
     path.write_text(text + "\n", encoding="utf-8")

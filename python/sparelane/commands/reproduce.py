@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,8 +81,10 @@ def command(
     finished = _work_through(tasks, jobs, folder, problems)
     missing = [task.experiment.id for task in tasks[len(finished) :]]
     _write_reports(finished, missing, folder, json_file, problems)
-    show_unneeded((done.task.experiment.id, done.unneeded_reasons) for done in finished)
-    holds = show_claims([(done.task.experiment.id, done.verdicts) for done in finished]) if check else True
+    holds = True
+    with _printing(problems):
+        show_unneeded((done.task.experiment.id, done.unneeded_reasons) for done in finished)
+        holds = show_claims([(done.task.experiment.id, done.verdicts) for done in finished]) if check else True
     if missing:
         names_done = ", ".join(done.task.experiment.id for done in finished) or "none"
         click.echo(f"sparelane: interrupted. Finished: {names_done}. Not finished: {', '.join(missing)}", err=True)
@@ -114,7 +117,7 @@ def _work_through(tasks: Sequence[Task], jobs: int, folder: Path, problems: list
                 with _noting(problems, f"the results of {done.task.experiment.id}"):
                     report.save_experiment(done, folder)
                 finished.append(done.without_tables())
-                with meter.aside():
+                with meter.aside(), _printing(problems):
                     show(done)
     except KeyboardInterrupt:
         pass
@@ -130,6 +133,7 @@ def _write_reports(
 
     with _noting(problems, "the report"):
         report.save_report(folder, missing)
+    with _printing(problems):
         terminal.output().print(f"report in {folder / 'report.md'}", soft_wrap=True)
     if json_file is not None:
         with _noting(problems, f'"{json_file}"'):
@@ -143,6 +147,17 @@ def _noting(problems: list[str], what: str) -> Iterator[None]:
         yield
     except (OSError, folders.SavedResultsError) as error:
         problems.append(f"cannot write {what}: {error}")
+
+
+@contextmanager
+def _printing(problems: list[str]) -> Iterator[None]:
+    """Where standard output is full or closed, says so once and goes on without it."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        problems.append(f"cannot print to standard output: {(error.strerror or str(error)).lower()}")
+        terminal.silence()
 
 
 def show(done: Finished) -> None:

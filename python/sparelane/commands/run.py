@@ -49,7 +49,8 @@ def command(
     FILE is a scenario file, or the name of a ready-made scenario (see `sparelane list`).
     """
     path = library.resolve(scenario)
-    prepared = api.prepare(path, seed=seed, set=settings)
+    with terminal.waiting("building the network") as waiting:
+        prepared = api.prepare(path, seed=seed, set=settings, waiting=waiting)
     place = folders.ready_folder(folder or Path("out") / path.stem)
     with terminal.progress(path.stem) as meter:
 

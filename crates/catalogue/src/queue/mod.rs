@@ -14,25 +14,14 @@ pub use fq_codel::FqCoDelSpec;
 pub use pie::PieSpec;
 pub use red::RedSpec;
 
-use crate::schema::{Form, Key, Kind, ScenarioError, Section};
+use crate::schema::{Fallback, Form, Key, Kind, ScenarioError, Section};
 use sparelane_sim::Discipline;
 
 /// A law as a scenario names it. It is read from the table of a queue, beside what one bandwidth-delay product is, bytes.
 pub type QueueForm = Form<fn(&Section<'_>, u64) -> Result<Discipline, ScenarioError>>;
 
 /// The orders of service that the engine has without a law, and the laws.
-pub const QUEUES: [QueueForm; 7] = [FIFO, PRIORITY, red::FORM, codel::FORM, fq_codel::FORM, pie::FORM, cells::FORM];
-
-/// Their names.
-pub static KINDS: [&str; QUEUES.len()] = {
-    let mut names = [""; QUEUES.len()];
-    let mut place = 0;
-    while place < names.len() {
-        names[place] = QUEUES[place].name;
-        place += 1;
-    }
-    names
-};
+pub static QUEUES: &[QueueForm] = &[FIFO, PRIORITY, red::FORM, codel::FORM, fq_codel::FORM, pie::FORM, cells::FORM];
 
 const FIFO: QueueForm = Form {
     name: "fifo",
@@ -54,18 +43,6 @@ const GAIN: Kind = Kind::Positive { max: 1e9 };
 const PROBABILITY: Kind = Kind::Positive { max: 1.0 };
 const MARKS: &str = "mark ECN-capable packets instead of dropping them early";
 
-/// The keys of all laws, each name once.
-pub fn all_keys() -> Vec<Key> {
-    let mut keys: Vec<Key> = Vec::new();
-    for key in QUEUES.iter().flat_map(|form| form.keys) {
-        if keys.iter().all(|other| other.name != key.name) {
-            // What holds where a table is silent depends on the law.
-            keys.push(Key { default: crate::schema::Fallback::Nothing("as the kind of queue says"), ..*key });
-        }
-    }
-    keys
-}
-
 /// The word for a discipline.
 pub fn kind_of(discipline: &Discipline) -> &'static str {
     match discipline {
@@ -75,24 +52,48 @@ pub fn kind_of(discipline: &Discipline) -> &'static str {
     }
 }
 
-/// The discipline that a table of a queue asks for: of kind `kind`, or of the one that it follows. Where a table is silent,
-/// [`Section::or`] decides what holds.
-///
-/// # Errors
-/// The table has a key of another law, or misses one, or a value is out of range.
-pub fn read(section: &Section<'_>, kind: &str, bdp_bytes: u64) -> Result<Discipline, ScenarioError> {
-    for key in all_keys() {
-        let has_key = |form: &&QueueForm| form.keys.iter().any(|other| other.name == key.name);
-        if let Some(field) = section.own(key.name)
-            && !QUEUES.iter().filter(has_key).any(|form| form.name == kind)
-        {
-            let kinds = QUEUES.iter().filter(has_key).map(|form| format!("\"{}\"", form.name));
-            let allowed = kinds.collect::<Vec<_>>().join(", ");
-            return Err(field.error(format!("a {kind} queue has no such setting; allowed: with kind = {allowed}")));
+/// The kinds of queue that a scenario can name.
+#[derive(Clone, Debug)]
+pub struct Queues(pub Vec<&'static QueueForm>);
+
+impl Queues {
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.0.iter().map(|form| form.name)
+    }
+
+    /// The keys of all laws, each name once.
+    pub fn all_keys(&self) -> Vec<Key> {
+        let mut keys: Vec<Key> = Vec::new();
+        for key in self.0.iter().flat_map(|form| form.keys) {
+            if keys.iter().all(|other| other.name != key.name) {
+                // What holds where a table is silent depends on the law.
+                keys.push(Key { default: Fallback::Nothing("as the kind of queue says"), ..*key });
+            }
+        }
+        keys
+    }
+
+    /// The discipline of kind `kind` that a table asks for. Where the table is silent, [`Section::or`] decides what holds.
+    ///
+    /// # Errors
+    /// The table has a key of another law, or misses one, or a value is out of range.
+    pub fn read(&self, section: &Section<'_>, kind: &str, bdp_bytes: u64) -> Result<Discipline, ScenarioError> {
+        let with_key = |name: &'static str| {
+            self.0.iter().filter(move |form| form.keys.iter().any(|key| key.name == name)).map(|form| form.name)
+        };
+        for key in self.all_keys() {
+            if let (Some(field), false) = (section.own(key.name), with_key(key.name).any(|name| name == kind)) {
+                let kinds = with_key(key.name).map(|name| format!("\"{name}\""));
+                let allowed = kinds.collect::<Vec<_>>().join(", ");
+                return Err(field.error(format!("a {kind} queue has no such setting; allowed: with kind = {allowed}")));
+            }
+        }
+        match self.0.iter().find(|form| form.name == kind) {
+            Some(form) => (form.read)(&section.with_keys(form.keys), bdp_bytes),
+            None => Ok(Discipline::Fifo),
         }
     }
-    let form = QUEUES.iter().find(|form| form.name == kind).unwrap_or(&FIFO);
-    (form.read)(&section.with_keys(form.keys), bdp_bytes)
 }
 
 /// Packets for the tests of single laws.

@@ -54,12 +54,16 @@ const ACCESS_RATE: Key = Key::new("access_rate", Kind::Rate, Fallback::Value("1G
 const ACCESS_DELAY: Key =
     Key::new("access_delay", Kind::DELAY, Fallback::Value("1ms"), "propagation delay of each host's cable, one way");
 
-/// The network that `field` describes.
+/// The network that `field` describes, of one of these forms.
 ///
 /// # Errors
 /// The first mistake, with its place and with what is allowed.
-pub fn read(field: Field<'_>, context: &Context<'_>) -> Result<Network, ScenarioError> {
-    let (form, section) = field.form(&[], TOPOLOGIES)?;
+pub fn read(
+    field: Field<'_>,
+    forms: &[&'static TopologyForm],
+    context: &Context<'_>,
+) -> Result<Network, ScenarioError> {
+    let (form, section) = field.form(&[], forms)?;
     (form.read)(&section, context)
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Reader, SIZES, START, Workload, WorkloadForm, at, host_pair};
 use crate::schema::{Fallback, Field, Form, Key, Kind, ScenarioError, document::Item};
+use crate::workload::Demand;
 use crate::workload::streams::stream;
 use crate::workload::{SizeDistribution, WorkloadError, ends};
 use sparelane_core::{Domain, Dur, Stream, Time};
@@ -273,6 +274,15 @@ fn start(starts: Starts, number: u32, stream: &mut Stream) -> Result<Time, Workl
 impl Workload for BulkSpec {
     fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError> {
         Ok(Box::new(Bulk::new(network, self.clone(), seed)?))
+    }
+
+    fn demand(&self, _network: &Network, _duration: Dur) -> Demand {
+        let flows = f64::from(self.flows);
+        match self.starts {
+            Starts::At(_) => Demand::spread_over(flows, Dur::ZERO),
+            Starts::Spread { spread, .. } => Demand::spread_over(flows, spread),
+            Starts::Every { gap, .. } => Demand::spread_over(flows, gap.saturating_mul(u64::from(self.flows))),
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! Classes of traffic: what a flow is for, by its size or for a workload as a whole.
 
 use crate::schema::{Fallback, Field, Key, Kind, MAX_FLOW_BYTES, ScenarioError, Section};
+use crate::workload::Demand;
 use crate::workload::{Workload, WorkloadError};
 use sparelane_cc::{Kind as Declared, Param, Values};
+use sparelane_core::Dur;
 use sparelane_core::Time;
 use sparelane_sim::{FlowSource, FlowSpec};
 use sparelane_sim::{Network, Scheme};
@@ -72,6 +74,10 @@ pub(super) struct WithClasses(pub(super) Arc<dyn Workload>, pub(super) TrafficCl
 impl Workload for WithClasses {
     fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError> {
         Ok(Box::new(Classed::new(self.0.flows(network, seed)?, self.1.clone())))
+    }
+
+    fn demand(&self, network: &Network, duration: Dur) -> Demand {
+        self.0.demand(network, duration)
     }
 }
 

@@ -8,7 +8,9 @@
 
 use super::{Reader, Workload, WorkloadForm};
 use crate::schema::{Fallback, Form, Key, Kind, ScenarioError, units, volume::max_flow_bytes};
+use crate::workload::Demand;
 use crate::workload::{WorkloadError, ends};
+use sparelane_core::Dur;
 use sparelane_core::Time;
 use sparelane_sim::{FlowSource, FlowSpec};
 use sparelane_sim::{Network, NodeId};
@@ -231,6 +233,10 @@ fn csv_error(error: &csv::Error) -> WorkloadError {
 impl Workload for FlowList {
     fn flows(&self, _network: &Network, _seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError> {
         Ok(Box::new(self.clone()))
+    }
+
+    fn demand(&self, _network: &Network, _duration: Dur) -> Demand {
+        Demand { flows: self.len() as f64, at_once: 0.0 }
     }
 
     fn schemes(&self) -> Vec<u16> {

@@ -3,8 +3,10 @@
 
 use super::{Workload, find_scheme};
 use crate::schema::{Field, Kind, ScenarioError, Section};
+use crate::workload::Demand;
 use crate::workload::WorkloadError;
 use crate::workload::streams::stream;
+use sparelane_core::Dur;
 use sparelane_core::{Domain, Stream, Time};
 use sparelane_sim::Scheme;
 use sparelane_sim::{FlowSource, FlowSpec};
@@ -155,6 +157,10 @@ pub(super) struct OfSeveral(pub(super) Arc<dyn Workload>, pub(super) Mix, pub(su
 impl Workload for OfSeveral {
     fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError> {
         Ok(Box::new(Mixed::new(self.0.flows(network, seed)?, network, &self.1, seed, self.2)?))
+    }
+
+    fn demand(&self, network: &Network, duration: Dur) -> Demand {
+        self.0.demand(network, duration)
     }
 }
 

@@ -5,6 +5,7 @@
 mod bulk;
 mod classes;
 mod core_load;
+mod demand;
 mod draws;
 mod ends;
 mod error;
@@ -23,6 +24,7 @@ mod web_users;
 
 pub use bulk::{Bulk, BulkSpec, Pairs, Starts};
 pub use classes::{Classed, TRAFFIC_CLASSES, TrafficClasses};
+pub use demand::Demand;
 pub use error::WorkloadError;
 pub use list::FlowList;
 pub use merge::Merge;
@@ -44,6 +46,7 @@ use self::mix::OfSeveral;
 use self::paced::InPieces;
 use self::reader::{at, host_pair};
 use crate::schema::{Fallback, Field, Form, Key, Kind, ScenarioError, Section, did_you_mean};
+use sparelane_core::Dur;
 use sparelane_sim::{FlowSource, Network, Scheme};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -56,6 +59,9 @@ pub trait Workload: Debug + Send + Sync {
     /// # Errors
     /// The network cannot carry such a workload.
     fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError>;
+
+    /// How much it asks of the simulator in a run of `duration`, as far as that can be known before.
+    fn demand(&self, network: &Network, duration: Dur) -> Demand;
 
     /// Schemes that it names beside that of its table.
     fn schemes(&self) -> Vec<u16> {
@@ -117,17 +123,18 @@ const WRITES_KEY: Key = Key::new(
 const SIZES: Kind = Kind::Special("a table such as { kind = \"rc3\" }");
 const START: Key = Key::new("start", Kind::MOMENT, Fallback::Value("0s"), "when the first flow may start");
 
-/// Reads workload number `number`; `classes` are those of the run, which grow by this workload's.
+/// Reads workload number `number`, of one of these forms; `classes` are those of the run, which grow by this workload's.
 ///
 /// # Errors
 /// The first mistake, with its place and with what is allowed.
 pub fn read(
     field: &Field<'_>,
+    forms: &[&'static WorkloadForm],
     number: u32,
     context: Context<'_>,
     classes: &mut Vec<String>,
 ) -> Result<Arc<dyn Workload>, ScenarioError> {
-    let (form, section) = field.clone().form(WORKLOAD, WORKLOADS)?;
+    let (form, section) = field.clone().form(WORKLOAD, forms)?;
     let mix = mix::read(&section, context.schemes)?;
     let (scheme, first_scheme) = match &mix {
         Some(mix) => (UNDECIDED, mix.shares[0].0),
@@ -138,6 +145,7 @@ pub fn read(
     };
     let reader = Reader { section: &section, context, number, scheme, first_scheme };
     let mut workload = (form.read)(&reader)?;
+    workload.demand(context.network, context.duration).check(section.whole_table())?;
     let writes = section.maybe("writes", |field| paced::read(field, reader.mss_bytes(), context.bdp_bytes))?;
     let mut used: BTreeSet<_> = match &mix {
         Some(mix) => mix.shares.iter().map(|&(scheme, _)| scheme).collect(),

@@ -3,6 +3,7 @@
 use super::{Workload, WorkloadError};
 use crate::schema::volume::{Volume, volume};
 use crate::schema::{Fallback, Field, Key, Kind, MAX_DURATION, ScenarioError, Section};
+use crate::workload::Demand;
 use sparelane_core::Dur;
 use sparelane_core::Time;
 use sparelane_sim::Network;
@@ -46,6 +47,10 @@ pub(super) struct InPieces(pub(super) Arc<dyn Workload>, pub(super) Writes);
 impl Workload for InPieces {
     fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError> {
         Ok(Box::new(Paced::new(self.0.flows(network, seed)?, self.1)))
+    }
+
+    fn demand(&self, network: &Network, duration: Dur) -> Demand {
+        self.0.demand(network, duration)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::{Reader, SIZES, START, Workload, WorkloadForm, at};
 use crate::schema::{Fallback, Form, Key, Kind, MAX_DURATION, ScenarioError};
+use crate::workload::Demand;
 use crate::workload::core_load::{Matrix, core_loads};
 use crate::workload::ends::check_host;
 use crate::workload::receivers::{Access, Destinations, Receivers};
@@ -341,6 +342,11 @@ fn loads_at_full_access(
 impl Workload for PoissonSpec {
     fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError> {
         Ok(Box::new(Poisson::new(network, self.clone(), seed)?))
+    }
+
+    fn demand(&self, network: &Network, duration: Dur) -> Demand {
+        let rate = Poisson::new(network, self.clone(), 0).map_or(0.0, |flows| flows.flows_per_second());
+        Demand::of_rate(rate, (self.start, self.end), duration)
     }
 }
 

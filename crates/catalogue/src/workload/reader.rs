@@ -28,24 +28,34 @@ pub struct Context<'a> {
 /// A workload's table, and what it is read against.
 #[derive(Debug)]
 pub struct Reader<'a> {
-    pub(super) section: &'a Section<'a>,
-    pub(super) context: Context<'a>,
-    pub(super) number: u32,
-    pub(super) scheme: u16,
-    /// The scheme whose segments sizes are counted in: all of a mix have the same.
-    pub(super) first_scheme: u16,
+    /// The table.
+    pub section: &'a Section<'a>,
+    /// What it is read against.
+    pub context: Context<'a>,
+    /// The workload's number in its run, which makes its random draws its own.
+    pub number: u32,
+    /// The scheme of the flows, by its index; [`UNDECIDED`](super::UNDECIDED) where a mix decides later.
+    pub scheme: u16,
+    /// The scheme in whose segments sizes are counted: all of a mix have the same.
+    pub first_scheme: u16,
 }
 
 impl Reader<'_> {
     /// The hosts that a key lists, if it is given.
-    pub(super) fn hosts(&self, key: &str) -> Result<Option<Vec<NodeId>>, ScenarioError> {
+    ///
+    /// # Errors
+    /// A name is not that of a host.
+    pub fn hosts(&self, key: &str) -> Result<Option<Vec<NodeId>>, ScenarioError> {
         let Some(list) = self.section.given(key) else { return Ok(None) };
         let hosts = list.list(Kind::Node)?;
         hosts.iter().map(|field| nodes::host(field, self.context.network)).collect::<Result<_, _>>().map(Some)
     }
 
     /// From when to when flows start.
-    pub(super) fn period(&self) -> Result<(Dur, Dur), ScenarioError> {
+    ///
+    /// # Errors
+    /// The end is not after the start.
+    pub fn period(&self) -> Result<(Dur, Dur), ScenarioError> {
         let section = self.section;
         let start = section.need("start")?.time()?;
         let end = section.maybe("end", Field::time)?.unwrap_or(self.context.duration);
@@ -57,7 +67,8 @@ impl Reader<'_> {
         Err(field.error(format!("the workload runs from {start} to {end}; allowed: an end after the start")))
     }
 
-    pub(super) fn sizes(&self, field: &Field<'_>) -> Result<SizeDistribution, ScenarioError> {
+    /// The distribution of sizes that `field` describes.
+    pub fn sizes(&self, field: &Field<'_>) -> Result<SizeDistribution, ScenarioError> {
         read_sizes(
             field,
             &SizeContext {
@@ -68,7 +79,8 @@ impl Reader<'_> {
         )
     }
 
-    pub(super) fn size(&self, field: &Field<'_>) -> Result<Option<SizeDistribution>, ScenarioError> {
+    /// The one size that `field` gives; `None` for flows without end.
+    pub fn size(&self, field: &Field<'_>) -> Result<Option<SizeDistribution>, ScenarioError> {
         match volume(field, self.mss_bytes(), self.context.bdp_bytes)? {
             Volume::Unlimited => Ok(None),
             Volume::Bytes(bytes) => {
@@ -77,12 +89,13 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn mss_bytes(&self) -> u64 {
+    /// Payload bytes of a full segment.
+    pub fn mss_bytes(&self) -> u64 {
         self.context.schemes[usize::from(self.first_scheme)].transport.mss_bytes
     }
 }
 
-/// A source and a destination.
+/// A source and a destination, as in `["left0", "right0"]`.
 pub(super) fn host_pair(field: &Field<'_>, network: &Network) -> Result<(NodeId, NodeId), ScenarioError> {
     let [src, dst] = nodes::pair(field)?;
     let pair = (nodes::host(&src, network)?, nodes::host(&dst, network)?);

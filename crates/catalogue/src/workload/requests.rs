@@ -4,6 +4,7 @@
 
 use super::{Reader, SIZES, START, Workload, WorkloadForm, at};
 use crate::schema::{Fallback, Form, Key, Kind, MAX_DURATION, ScenarioError, Section};
+use crate::workload::Demand;
 use crate::workload::ends::{check, check_host};
 use crate::workload::streams::stream;
 use crate::workload::{SizeDistribution, WorkloadError};
@@ -227,6 +228,14 @@ impl Requests {
     }
 }
 
+impl Requests {
+    /// The expected number of flows per second, over all clients.
+    pub fn flows_per_second(&self) -> f64 {
+        let requests: f64 = self.clients.iter().map(|client| client.requests_per_second).sum();
+        requests * mean_flows(&self.fan_out).unwrap_or(1.0)
+    }
+}
+
 impl FlowSource for Requests {
     fn next_flow(&mut self) -> Option<FlowSpec> {
         if self.waiting.is_empty() {
@@ -313,6 +322,11 @@ fn rate_towards(network: &Network, host: NodeId) -> Result<Rate, WorkloadError> 
 impl Workload for RequestsSpec {
     fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError> {
         Ok(Box::new(Requests::new(network, self.clone(), seed)?))
+    }
+
+    fn demand(&self, network: &Network, duration: Dur) -> Demand {
+        let rate = Requests::new(network, self.clone(), 0).map_or(0.0, |requests| requests.flows_per_second());
+        Demand::of_rate(rate, (self.start, self.end), duration)
     }
 }
 

@@ -11,6 +11,7 @@ use super::{BodyAndTail, Reader, Workload, WorkloadForm, at, host_pair};
 use crate::schema::{
     Fallback, Field, Form, Key, Kind, MAX_DURATION, MAX_FLOW_BYTES, ScenarioError, volume::max_flow_bytes,
 };
+use crate::workload::Demand;
 use crate::workload::ends::check;
 use crate::workload::streams::stream;
 use crate::workload::surge::Habits;
@@ -300,6 +301,12 @@ impl FlowSource for WebUsers {
 impl Workload for WebUsersSpec {
     fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError> {
         Ok(Box::new(WebUsers::new(network, self.clone(), seed)?))
+    }
+
+    fn demand(&self, _network: &Network, duration: Dur) -> Demand {
+        // A user asks for an object every second or two, and waits for it.
+        let users = self.pairs.len() as f64 * f64::from(self.users_per_pair);
+        Demand { at_once: users, ..Demand::of_rate(users, (self.start, self.end), duration) }
     }
 }
 

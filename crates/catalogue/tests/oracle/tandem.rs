@@ -138,3 +138,36 @@ fn a_run_that_ends_early_holds_what_it_holds_then() {
     }
     assert!(compared > 150, "only {compared} runs ended at the same time");
 }
+
+/// Some flows that end, and so much later the same again.
+fn twice(flows: Planned, later: Dur) -> Planned {
+    let first: Vec<_> = flows.0.into_iter().map(|flow| FlowSpec { size_bytes: Some(20_000), ..flow }).collect();
+    let second = first.iter().map(|flow| FlowSpec { start: flow.start + later, size_bytes: Some(400_000), ..*flow });
+    Planned(first.iter().copied().chain(second).collect())
+}
+
+/// Keys of the event queue hold times of up to 2^57 ps from a base, which moves on then.
+#[test]
+fn runs_of_more_than_a_day_are_the_same_in_both_engines() {
+    let late = Dur::from_ps((1 << 57) - 100_000_000_000);
+    let config = |seed: u64| {
+        let mut rng = Stream::new(seed, Domain::Test, 41);
+        let mut config = scenario(seed);
+        config.observers.clear();
+        config.cross_traffic.clear();
+        config.drops.clear();
+        config.hosts_at.clear();
+        config.host = HostSpec::default();
+        config.flows = Box::new(twice(flows(&config.network, &mut rng), late));
+        config.stop = Time::ZERO + late + Dur::from_secs(1);
+        config
+    };
+    let mut hops = 0;
+    for seed in 0..60 {
+        let fast = try_run(Engine::Fast, config(seed), Time::NEVER).expect("the laws hold");
+        let plain = try_run(Engine::Plain, config(seed), Time::NEVER).expect("the laws hold");
+        assert_eq!(fast.records, plain.records, "seed {seed}");
+        hops += fast.records.totals.packet_hops;
+    }
+    assert!(hops > 10_000, "{hops} packet-hops");
+}

@@ -9,9 +9,9 @@ mod aggregate;
 mod bucket;
 mod constant;
 
-use crate::network::NodeId;
-use crate::packet::{DATAGRAMS, Fields, Flags, NO_BLOCKS, Packet};
 use crate::records::{CLASSES, CrossTable};
+use crate::routing::network::NodeId;
+use crate::wire::packet::{DATAGRAMS, Fields, Flags, NO_BLOCKS, Packet};
 use aggregate::Aggregate;
 use bucket::Shaped;
 use constant::Constant;

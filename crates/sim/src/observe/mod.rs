@@ -19,8 +19,8 @@ pub use self::series::{Probe, Series, SeriesSpec};
 pub(crate) use self::view::Inside;
 pub use self::view::{FlowView, View};
 
-use crate::network::NodeId;
 use crate::records::Records;
+use crate::routing::network::NodeId;
 use sparelane_core::{Dur, Time};
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
 //! Time series: what probes see at every sample.
 
 use super::{Interest, Observer, View};
-use crate::network::NodeId;
 use crate::records::{Records, SeriesTable};
+use crate::routing::network::NodeId;
 use sparelane_core::{Dur, Time};
 
 /// What a time series follows.

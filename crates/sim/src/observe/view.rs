@@ -1,7 +1,7 @@
 //! What there is to see at an instant of a run.
 
-use crate::link::LinkCounts;
-use crate::network::NodeId;
+use crate::routing::network::NodeId;
+use crate::wire::link::LinkCounts;
 use sparelane_cc::CongestionControl;
 use sparelane_core::{Rate, Time};
 use sparelane_transport::{Receiver, Sender};

@@ -1,16 +1,16 @@
 //! Acknowledgments that echo something besides marks, or leave their host late.
 
 use super::{Echo, Flow, World, latest_instant, nanoseconds};
-use crate::fabric::Fabric;
-use crate::network::NodeId;
-use crate::packet::{Flags, Packet};
-use crate::timers::Side;
+use crate::engine::fabric::Fabric;
+use crate::engine::timers::Side;
+use crate::routing::network::NodeId;
+use crate::wire::packet::{Flags, Packet};
 use sparelane_core::Time;
 
 impl<F: Fabric> World<F> {
-    /// An acknowledgment of a flow that `adorns_acks` is due.
+    /// An acknowledgment of a flow that `acks_carry_extras` is due.
     #[inline(never)]
-    pub(super) fn adorn_ack(&mut self, slot: u32, mut packet: Packet) {
+    pub(super) fn send_ack_with_extras(&mut self, slot: u32, mut packet: Packet) {
         let flow = &self.flows[slot as usize];
         let host = NodeId(self.records.flows.dst[flow.id as usize]);
         let leaves = match flow.ack_cost {
@@ -28,7 +28,7 @@ impl<F: Fabric> World<F> {
         }
         if flow.is_followed {
             let stamp = (flow.echo == Echo::ReceiveTime).then(|| latest_instant(leaves, flow.echo_ns_at(leaves)));
-            self.tell_acknowledgment(&packet, leaves, stamp);
+            self.tell_acknowledgment(packet, leaves, stamp);
         }
         if leaves == self.now && self.departures.next(host).is_none() {
             return self.inject(packet);

@@ -5,10 +5,10 @@
 
 use super::World;
 use crate::cross::{CrossTraffic, Source};
-use crate::fabric::Fabric;
-use crate::packet::{DATAGRAMS, Packet};
+use crate::engine::fabric::Fabric;
+use crate::engine::timers::{Entry, Side};
 use crate::physics::PhysicsViolation;
-use crate::timers::{Entry, Side};
+use crate::wire::packet::{DATAGRAMS, Packet};
 use sparelane_core::Time;
 
 impl<F: Fabric> World<F> {
@@ -52,7 +52,7 @@ impl<F: Fabric> World<F> {
     /// A datagram was dropped or lost.
     #[cold]
     #[inline(never)]
-    pub(super) fn bury_datagram(&mut self, packet: Packet) {
+    pub(super) fn lose_datagram(&mut self, packet: Packet) {
         self.cross_traffic[(packet.flow() - DATAGRAMS) as usize].dropped += 1;
     }
 

@@ -4,10 +4,10 @@
 //! flow's packets stands for looking at every field.
 
 use super::{Echo, World, control_packet};
-use crate::fabric::Fabric;
-use crate::packet::{Flags, NO_BLOCKS, Packet};
+use crate::engine::fabric::Fabric;
 use crate::physics::PhysicsViolation;
-use crate::rate_header::decode_rate;
+use crate::wire::packet::{Flags, NO_BLOCKS, Packet};
+use crate::wire::rate_header::decode_rate;
 use sparelane_core::{Time, widen};
 use sparelane_transport::{AckSegment, Acknowledgment, Segment};
 
@@ -25,11 +25,13 @@ impl<F: Fabric> World<F> {
         let Some(flow) = self.flows.get_mut(packet.flow() as usize) else { return self.deliver_datagram(packet) };
         flow.in_network -= 1;
         let is_alone = flow.in_network == 0;
-        match packet.flags().kind() {
-            Flags::DATA => self.deliver_data(packet)?,
-            Flags::ACK => self.deliver_ack(packet),
-            Flags::SYN => self.send_syn_ack(packet),
-            _ => self.deliver_syn_ack(packet),
+        let kind = packet.flags().kind();
+        if kind == Flags::DATA {
+            self.deliver_data(packet)?;
+        } else if kind == Flags::ACK {
+            self.deliver_ack(packet);
+        } else {
+            self.deliver_handshake(packet);
         }
         if is_alone {
             self.close_if_over(packet.flow());
@@ -37,15 +39,23 @@ impl<F: Fabric> World<F> {
         Ok(())
     }
 
+    #[cold]
     #[inline(never)]
-    fn deliver_syn_ack(&mut self, packet: Packet) {
+    fn deliver_handshake(&mut self, packet: Packet) {
         if self.flows[packet.flow() as usize].is_followed {
-            self.tell_answer(&packet);
+            self.tell_answer(packet);
         }
+        match packet.flags().kind() {
+            Flags::SYN => self.send_syn_ack(packet),
+            _ => self.deliver_syn_ack(packet),
+        }
+    }
+
+    fn deliver_syn_ack(&mut self, packet: Packet) {
         let flow = &mut self.flows[packet.flow() as usize];
         let explicit_rate = packet.flags().has(Flags::RATE_HEADER).then(|| decode_rate(packet.trigger()));
         flow.sender.handle_syn_ack(self.now, explicit_rate);
-        self.pump(packet.flow());
+        self.send_allowed(packet.flow());
     }
 
     #[inline(always)]
@@ -56,7 +66,7 @@ impl<F: Fabric> World<F> {
         let is_plain = flow.receives_plainly && packet.is_like(flow.data);
         if is_plain && flow.receiver.take_next(packet.seq(), payload_bytes) {
             if flow.stamps {
-                self.note_delay(&packet);
+                self.note_delay(packet);
             }
             return self.answer_plainly(slot, packet.seq());
         }
@@ -65,13 +75,13 @@ impl<F: Fabric> World<F> {
 
     /// A data packet arrived that says when it was sent.
     #[inline(never)]
-    fn note_delay(&mut self, packet: &Packet) {
+    fn note_delay(&mut self, packet: Packet) {
         let flow = &mut self.flows[packet.flow() as usize];
         let now_ns = self.now.as_ps() / 1000;
         let delay_ns = (now_ns as u32).wrapping_sub(packet.blocks());
         flow.echo_ns = if flow.echo == Echo::ReceiveTime { now_ns as u32 } else { delay_ns };
         if self.observers.hear_receipts || flow.is_followed {
-            self.tell_receipt(packet, delay_ns);
+            self.tell_receipt(&packet, delay_ns);
         }
     }
 
@@ -79,7 +89,7 @@ impl<F: Fabric> World<F> {
     fn deliver_any_data(&mut self, packet: Packet, payload_bytes: u32) -> Result<(), PhysicsViolation> {
         let slot = packet.flow();
         if packet.flags().has(Flags::STAMPED) {
-            self.note_delay(&packet);
+            self.note_delay(packet);
         }
         let flow = &mut self.flows[slot as usize];
         if packet.flags().has(Flags::RATE_HEADER) {
@@ -150,8 +160,8 @@ impl<F: Fabric> World<F> {
     pub(super) fn send_ack(&mut self, slot: u32, ack: AckSegment) {
         let flow = &mut self.flows[slot as usize];
         let packet = flow.ack_packet(slot, ack, &mut self.blocks);
-        if flow.adorns_acks {
-            return self.adorn_ack(slot, packet);
+        if flow.acks_carry_extras {
+            return self.send_ack_with_extras(slot, packet);
         }
         self.inject(packet);
     }
@@ -160,12 +170,12 @@ impl<F: Fabric> World<F> {
     fn deliver_ack(&mut self, packet: Packet) {
         let slot = packet.flow();
         let flow = &mut self.flows[slot as usize];
-        if flow.hears_more {
+        if flow.reads_extras {
             if flow.is_followed {
-                self.tell_answer(&packet);
+                self.tell_answer(packet);
             }
         } else if packet.is_of(flow.ack) && flow.sender.handle_plain_ack(self.now, packet.seq(), packet.trigger()) {
-            return self.pump_here(slot);
+            return self.send_allowed_inline(slot);
         }
         self.deliver_any_ack(packet);
     }
@@ -183,25 +193,21 @@ impl<F: Fabric> World<F> {
         };
         let mut ack = Acknowledgment::of(segment, self.blocks.at(packet.blocks()));
         let extras;
-        if flow.hears_more {
+        if flow.reads_extras {
             extras = flow.extras(&self.blocks, &mut self.fabric, self.now, packet);
             ack.extras = Some(&extras);
         }
-        let heard = flow.sender.handle_any_ack(self.now, &ack);
-        debug_assert_eq!(heard, Ok(()), "receivers of a simulation tell the truth");
+        flow.sender.handle_trusted_ack(self.now, &ack);
         if packet.blocks() != NO_BLOCKS {
             self.blocks.release(packet.blocks());
             self.blocks.expect(self.fabric.expected_blocks());
         }
         if segment.class == 0 {
-            self.pump(packet.flow());
+            self.send_allowed(packet.flow());
         }
     }
 
     fn send_syn_ack(&mut self, syn: Packet) {
-        if self.flows[syn.flow() as usize].is_followed {
-            self.tell_answer(&syn);
-        }
         let flow = &mut self.flows[syn.flow() as usize];
         flow.in_network += 1;
         let mut packet = control_packet(syn.flow(), flow.reverse, Flags::SYN_ACK, flow);

@@ -1,10 +1,10 @@
 //! Flows and the run end: rows are written, and the laws of physics checked.
 
 use super::World;
-use crate::fabric::Fabric;
-use crate::network::Limit;
+use crate::engine::fabric::Fabric;
 use crate::physics::PhysicsViolation;
 use crate::records::Records;
+use crate::routing::network::Limit;
 use sparelane_core::Time;
 
 impl<F: Fabric> World<F> {
@@ -65,7 +65,7 @@ impl<F: Fabric> World<F> {
     pub(crate) fn end_links(&mut self) {
         self.fabric.end(self.now);
         while let Some(packet) = self.fabric.take_dropped() {
-            self.bury(packet);
+            self.handle_loss(packet);
         }
     }
 

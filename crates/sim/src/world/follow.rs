@@ -1,7 +1,7 @@
 //! Flows that follow from others: a source that heard of the end of one may have the next.
 
 use super::World;
-use crate::fabric::{Alarm, Fabric};
+use crate::engine::fabric::{Alarm, Fabric};
 use crate::flow::FlowSpec;
 use sparelane_core::Time;
 use std::cmp::Reverse;

@@ -6,8 +6,8 @@
 
 use super::World;
 use crate::config::FullInterface;
-use crate::fabric::Fabric;
-use crate::pull::Puller;
+use crate::engine::fabric::Fabric;
+use crate::hosts::pull::Puller;
 use sparelane_transport::Transmit;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -36,7 +36,7 @@ impl<F: Fabric> World<F> {
     /// What a flow that minds its interface sends next: nothing where it has to wait for room. Those that send from the tail
     /// are told whether the interface is idle.
     #[inline(always)]
-    pub(super) fn poll_minding_interface(&mut self, slot: u32) -> Option<Transmit> {
+    pub(super) fn poll_if_interface_allows(&mut self, slot: u32) -> Option<Transmit> {
         let flow = &self.flows[slot as usize];
         let uplink = self.fabric.first_link(flow.forward);
         if self.queueing.is_some() && !self.may_send(slot, uplink) {
@@ -81,7 +81,7 @@ impl<F: Fabric> World<F> {
             }
             flow.queueing = false;
             queueing.turn = Some(next.slot);
-            self.pump(next.slot);
+            self.send_allowed(next.slot);
             if let Some(queueing) = &mut self.queueing {
                 queueing.turn = None;
             }

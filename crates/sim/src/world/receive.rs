@@ -1,12 +1,12 @@
 //! Packets on their way through a receiving host, where that waits for interrupts, makes chunks or takes time.
 
 use super::{Echo, World, latest_instant};
-use crate::fabric::Fabric;
-use crate::host::{Next, Received, Work};
-use crate::network::NodeId;
-use crate::packet::{DATAGRAMS, Flags, Packet};
+use crate::engine::fabric::Fabric;
+use crate::engine::timers::{Entry, Side};
+use crate::hosts::{Next, Received, Work};
 use crate::physics::PhysicsViolation;
-use crate::timers::{Entry, Side};
+use crate::routing::network::NodeId;
+use crate::wire::packet::{DATAGRAMS, Flags, Packet};
 use sparelane_core::Time;
 use sparelane_transport::Segment;
 
@@ -20,7 +20,7 @@ impl<F: Fabric> World<F> {
         let Some(interrupts) = self.hosts.spec(host).interrupts else { return self.deliver_late(packet) };
         let next = self.interfaces.arrive(self.now, host, interrupts, packet);
         if next == Next::Loss {
-            self.bury(packet);
+            self.handle_loss(packet);
         }
         self.follow_interface(host, next)
     }

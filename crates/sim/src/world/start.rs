@@ -1,16 +1,16 @@
 //! Flows start: both ends, their routes, and the least time they can take.
 
 use super::{Echo, Flow, World};
-use crate::application::Application;
-use crate::fabric::{AT_HOST, AT_INTERFACE, Alarm, Fabric};
+use crate::engine::fabric::{AT_HOST, AT_INTERFACE, Alarm, Fabric};
+use crate::engine::timers::{Entry, Side};
 use crate::flow::{FlowSpec, MAX_FLOW_SEGMENTS};
-use crate::host::Offload;
-use crate::link::PlannedDrop;
-use crate::network::NodeId;
+use crate::hosts::Offload;
+use crate::hosts::application::Application;
 use crate::observe::Opened;
-use crate::packet::{Flags, Form};
 use crate::records::CLASSES;
-use crate::timers::{Entry, Side};
+use crate::routing::network::NodeId;
+use crate::wire::link::PlannedDrop;
+use crate::wire::packet::{Flags, Form};
 use sparelane_cc::Blueprint;
 use sparelane_cc::CongestionControl;
 use sparelane_core::{Domain, Dur, Seq, Stream, Time};
@@ -119,7 +119,7 @@ impl<F: Fabric> World<F> {
         self.fabric.set_route(self.now, forward, &there, forward_end);
         self.fabric.set_route(self.now, reverse, &back, self.route_end(spec.src));
         self.plan_drops(id, slot);
-        let adorns_acks = asks_for_rate || echo != Echo::Nothing || !to.ack_cost.is_zero() || is_followed;
+        let acks_carry_extras = asks_for_rate || echo != Echo::Nothing || !to.ack_cost.is_zero() || is_followed;
         let offload = Offload::of(&from, &to, &transport, echo != Echo::Nothing);
         let flow = Flow {
             sender,
@@ -136,24 +136,24 @@ impl<F: Fabric> World<F> {
             sender_entry: Time::NEVER,
             receiver_entry: Time::NEVER,
             uses_tail,
-            minds_interface: uses_tail || self.queueing.is_some(),
+            waits_for_interface: uses_tail || self.queueing.is_some(),
             queueing: false,
             base_class,
             data: Form::new(stamp.with_if(transport.ecn != Ecn::Off, Flags::ECN_CAPABLE), base_class),
             ack: Form::new(Flags::ACK, base_class),
             asks_for_rate,
             is_followed,
-            sends_carefully: asks_for_rate || is_followed,
+            sends_by_long_way: asks_for_rate || is_followed,
             echoed_rate: 0,
             stamps,
             header_bytes: transport.header_bytes as u8,
             echo,
             echo_ns: 0,
-            receives_plainly: !adorns_acks && offload.is_none(),
-            adorns_acks,
+            receives_plainly: !acks_carry_extras && offload.is_none(),
+            acks_carry_extras,
             ack_cost: to.ack_cost,
             reads_backlog: needs.nic_backlog,
-            hears_more: asks_for_rate || echo != Echo::Nothing || needs.nic_backlog || is_followed,
+            reads_extras: asks_for_rate || echo != Echo::Nothing || needs.nic_backlog || is_followed,
             open: true,
             pulling: false,
             sent: [0; CLASSES],
@@ -175,7 +175,7 @@ impl<F: Fabric> World<F> {
         if let Some(after) = next_write {
             self.enter_timer(Entry { at: self.now + after, flow: id, side: Side::Application, slot });
         }
-        self.pump(slot);
+        self.send_allowed(slot);
     }
 
     /// The least completion time: a handshake, propagation, the last segment's serialization at every

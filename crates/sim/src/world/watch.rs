@@ -1,11 +1,11 @@
 //! Observers of a run: where the world tells them, and what it shows.
 
 use super::{Flow, World, latest_instant};
-use crate::fabric::{Alarm, Fabric};
-use crate::link::LinkCounts;
-use crate::network::NodeId;
+use crate::engine::fabric::{Alarm, Fabric};
 use crate::observe::{FlowView, Inside, Kind, Observers, PacketEvent, Step, View};
-use crate::packet::{DATAGRAMS, Flags, Packet};
+use crate::routing::network::NodeId;
+use crate::wire::link::LinkCounts;
+use crate::wire::packet::{DATAGRAMS, Flags, Packet};
 use sparelane_cc::CongestionControl;
 use sparelane_core::{Dur, Rate, Time};
 
@@ -65,22 +65,22 @@ impl<F: Fabric> World<F> {
     /// An acknowledgment of a followed flow leaves at `leaves`, and says of its trigger that it arrived at `stamp`.
     #[cold]
     #[inline(never)]
-    pub(super) fn tell_acknowledgment(&mut self, ack: &Packet, leaves: Time, stamp: Option<Time>) {
-        self.tell(leaves, ack, Step::Sent { due: None, departs: None, stamp });
+    pub(super) fn tell_acknowledgment(&mut self, ack: Packet, leaves: Time, stamp: Option<Time>) {
+        self.tell(leaves, &ack, Step::Sent { due: None, departs: None, stamp });
     }
 
     /// A packet of a followed flow was dropped or lost.
     #[cold]
     #[inline(never)]
-    pub(super) fn tell_loss(&mut self, packet: &Packet) {
-        self.tell(self.now, packet, Step::Dropped);
+    pub(super) fn tell_loss(&mut self, packet: Packet) {
+        self.tell(self.now, &packet, Step::Dropped);
     }
 
     /// An acknowledgment, or a packet of the handshake, of a followed flow is with its transport.
     #[cold]
     #[inline(never)]
-    pub(super) fn tell_answer(&mut self, packet: &Packet) {
-        self.tell(self.now, packet, Step::Received { delay: Dur::ZERO });
+    pub(super) fn tell_answer(&mut self, packet: Packet) {
+        self.tell(self.now, &packet, Step::Received { delay: Dur::ZERO });
     }
 
     /// The row of the flow in `slot` is about to be written.
@@ -108,7 +108,7 @@ impl<F: Fabric> World<F> {
     pub(crate) fn steer(&mut self, id: u32, steer: &mut dyn FnMut(&mut dyn CongestionControl)) -> bool {
         let Some(slot) = self.flows.iter().position(|flow| flow.open && flow.id == id) else { return false };
         self.flows[slot].sender.steer(steer);
-        self.pump(slot as u32);
+        self.send_allowed(slot as u32);
         true
     }
 }

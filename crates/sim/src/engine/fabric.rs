@@ -8,12 +8,12 @@
 //!
 //! What is dropped is known to the hosts before the next alarm at the latest: until then, it changes nothing for them.
 
-use crate::event_tree::EventTree;
-use crate::link::{Link, LinkCounts, LinkSpec, PlannedDrop};
-use crate::memory::SharedMemory;
-use crate::network::NodeId;
-use crate::packet::{NO_BLOCKS, Packet};
-use crate::tandem::Tandems;
+use crate::engine::event_tree::EventTree;
+use crate::engine::tandems::Tandems;
+use crate::routing::network::NodeId;
+use crate::wire::link::{Link, LinkCounts, LinkSpec, PlannedDrop};
+use crate::wire::memory::SharedMemory;
+use crate::wire::packet::{NO_BLOCKS, Packet};
 use sparelane_core::{Rate, Time};
 use std::collections::BTreeMap;
 
@@ -122,7 +122,7 @@ pub(crate) struct LinkFabric<const N: usize> {
     sharers: BTreeMap<NodeId, Vec<u32>>,
     tandems: Tandems,
     /// Links that may drop packets while nobody touches them.
-    unruly: Vec<u32>,
+    dropping_by_themselves: Vec<u32>,
     dropped: Vec<Packet>,
     /// The link of the last delivery at a host.
     delivered_by: u32,
@@ -143,6 +143,8 @@ impl<const N: usize> LinkFabric<N> {
     #[inline]
     fn time_of(links: &[Link], alarms: &[Time], leaf: usize) -> Time {
         match links.get(leaf) {
+            // What a link hands on stays on its wire for a while, and is no event.
+            Some(link) if link.hands_on => Time::NEVER,
             Some(link) => link.next_event(),
             None => alarms.get(leaf - links.len()).copied().unwrap_or(Time::NEVER),
         }
@@ -228,7 +230,7 @@ impl<const N: usize> LinkFabric<N> {
     fn divert(&mut self, now: Time, from: usize, onward: u32, packet: Packet) {
         let to = onward & !SHARED;
         match self.memories.get(&to) {
-            Some(memory) if !packet.is_doomed() => {
+            Some(memory) if !packet.is_lost_on_wire() => {
                 let others = self.sharers[&memory.router].iter().filter(|&&link| link != to);
                 let others_bytes = others.map(|&link| self.links[link as usize].waiting(now).0).sum();
                 let link = &mut self.links[to as usize];
@@ -252,7 +254,11 @@ impl<const N: usize> Fabric for LinkFabric<N> {
         let links: Vec<_> = links.iter().zip(0..).map(|(spec, number)| Link::new(spec, seed, number)).collect();
         LinkFabric {
             tandems: Tandems::new(links.len()),
-            unruly: (0..).zip(&links).filter(|(_, link)| link.drops_by_itself()).map(|(number, _)| number).collect(),
+            dropping_by_themselves: (0..)
+                .zip(&links)
+                .filter(|(_, link)| link.drops_by_itself())
+                .map(|(number, _)| number)
+                .collect(),
             links,
             memories,
             sharers,
@@ -311,7 +317,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
                 self.other_events += 1;
                 let alarm = Alarm::ALL[leaf - self.links.len()];
                 self.arm(alarm, Time::NEVER);
-                if !self.unruly.is_empty() {
+                if !self.dropping_by_themselves.is_empty() {
                     self.settle(now);
                 }
                 return Some((now, Event::Alarm(alarm)));
@@ -392,7 +398,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
     #[cold]
     #[inline(never)]
     fn settle(&mut self, now: Time) {
-        for &link in &self.unruly {
+        for &link in &self.dropping_by_themselves {
             self.links[link as usize].settle(now, &mut self.dropped);
         }
     }

@@ -2,11 +2,12 @@
 
 use super::World;
 use crate::config::{Discipline, FullInterface, QueueSpec, RoomNeeded, Routing, RunConfig, Scheme};
-use crate::fabric::LinkFabric;
+use crate::engine::fabric::LinkFabric;
 use crate::flow::{FlowSource, FlowSpec};
-use crate::host::{HostAt, HostSpec, Interrupts, TimestampAt};
-use crate::network::{Limit, Network, NodeId, NodeKind};
+use crate::hosts::{HostAt, HostSpec, Interrupts, TimestampAt};
 use crate::records::Records;
+use crate::routing::network::{Limit, Network, NodeId, NodeKind};
+use crate::routing::routes::Routes;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Registry, Sent, Values};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_transport::TransportConfig;
@@ -140,7 +141,8 @@ impl Case {
             observers: Vec::new(),
             traffic_classes: Vec::new(),
         };
-        let mut world = World::<LinkFabric<64>>::new(config);
+        let routes = Routes::of(&config.network, config.routing, config.seed);
+        let mut world = World::<LinkFabric<64>>::new(config, routes);
         let diary = Arc::default();
         let spy = Spy { pacing: self.pacing, needs: self.needs, diary: Arc::clone(&diary) };
         let size_bytes = self.segments * self.transport.mss_bytes;

@@ -8,7 +8,7 @@
 //! Rates are whole kilobits (1000 bits) a second, rounded down, 1 kb/s to 4.29 Tb/s. Round-trip times are whole units
 //! of 100 ns, rounded up, at most 429 s; zero is "no estimate yet".
 
-use crate::packet::{Flags, Packet};
+use crate::wire::packet::{Flags, Packet};
 use sparelane_core::{Dur, Rate};
 
 const RATE_UNIT_BPS: u64 = 1_000;
@@ -52,7 +52,7 @@ impl Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Fields, NO_BLOCKS};
+    use crate::wire::packet::{Fields, NO_BLOCKS};
 
     fn packet(flags: Flags) -> Packet {
         let (flow, seq, trigger, route, blocks, class) = (1, 2, 0, 3, NO_BLOCKS, 4);

@@ -10,7 +10,7 @@
 //! way, or lead from the first to elsewhere. Then the first is *parted* from those behind it: what it handed on and is still
 //! on its own wire is taken back, and comes to the next link by events, as everywhere.
 
-use crate::link::Link;
+use crate::wire::link::Link;
 
 /// What comes to a link, as far as the routes so far say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

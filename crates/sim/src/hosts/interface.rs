@@ -4,8 +4,8 @@
 //! when the stall is over; what the ring of the interface cannot hold until then is lost.
 
 use super::{Interrupts, Stalls};
-use crate::network::NodeId;
-use crate::packet::Packet;
+use crate::routing::network::NodeId;
+use crate::wire::packet::Packet;
 use sparelane_core::{Domain, Dur, Stream, Time};
 use std::collections::BTreeMap;
 

@@ -172,13 +172,13 @@ impl Packet {
     }
 
     /// Decides that the packet is lost on the wire: its route ends beyond the table of routes.
-    pub(crate) const fn doom(&mut self) {
+    pub(crate) const fn lose_on_wire(&mut self) {
         self.route_trigger |= 1 << 31;
     }
 
     /// Whether the packet is to be lost on the wire.
     #[inline(always)]
-    pub(crate) const fn is_doomed(&self) -> bool {
+    pub(crate) const fn is_lost_on_wire(&self) -> bool {
         self.route() >> 31 != 0
     }
 
@@ -264,9 +264,9 @@ mod tests {
         assert_eq!((packet.flow(), packet.seq(), packet.trigger(), packet.route()), (0xdead_beef, 7, u32::MAX, 42));
         assert_eq!((packet.blocks(), packet.wire_bytes(), packet.class()), (NO_BLOCKS, 65_535, 255));
         assert_eq!(packet.flags(), Flags::ACK.with_if(true, Flags::MARKED));
-        assert!(!packet.is_doomed());
-        packet.doom();
-        assert!(packet.is_doomed() && packet.onward(Time::ZERO).is_doomed());
+        assert!(!packet.is_lost_on_wire());
+        packet.lose_on_wire();
+        assert!(packet.is_lost_on_wire() && packet.onward(Time::ZERO).is_lost_on_wire());
         assert_eq!((packet.flow(), packet.trigger()), (0xdead_beef, u32::MAX));
     }
 

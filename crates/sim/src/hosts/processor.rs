@@ -1,8 +1,8 @@
 //! The processor of a host, which takes what was received one after another.
 
 use super::Received;
-use crate::network::NodeId;
-use crate::packet::Packet;
+use crate::routing::network::NodeId;
+use crate::wire::packet::Packet;
 use std::collections::{BTreeMap, VecDeque};
 
 /// What a processor takes.

@@ -3,8 +3,8 @@
 //! What is drawn is the distance to the next loss, not the fate of each packet: the packets that pass before it are
 //! geometrically distributed. A wire that loses one packet in a hundred million costs a decrement a packet.
 
-use crate::network::Loss;
-use crate::packet::{Flags, Packet};
+use crate::routing::network::Loss;
+use crate::wire::packet::{Flags, Packet};
 use sparelane_core::{Domain, Stream};
 
 /// The losses of one direction of a cable, in order.
@@ -54,7 +54,7 @@ impl RandomLoss {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Fields, NO_BLOCKS};
+    use crate::wire::packet::{Fields, NO_BLOCKS};
 
     fn packet(flags: Flags) -> Packet {
         Packet::new(Fields {

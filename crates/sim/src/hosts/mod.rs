@@ -3,19 +3,21 @@
 //! What a host receives waits for an interrupt (`interface`), becomes chunks (`offload`), is processed (`processor`), and is
 //! then with TCP. Its acknowledgments may leave later (`departures`). Every part is off by default: flows that use none pass
 //! all this by, and a packet is with TCP when it arrives. Two parts are elsewhere: timers that are late in
-//! `transport::sender`, and what sending costs in `link`, as the least time that a packet takes at the host's uplink.
+//! `transport::sender`, and what sending costs in `wire::link`, as the least time that a packet takes at the host's uplink.
 
+pub(crate) mod application;
 mod departures;
 mod interface;
 mod offload;
 mod processor;
+pub(crate) mod pull;
 
 pub(crate) use departures::Departures;
 pub(crate) use interface::{Interfaces, Next};
 pub(crate) use offload::{Offload, Received};
 pub(crate) use processor::{Processors, Work};
 
-use crate::network::NodeId;
+use crate::routing::network::NodeId;
 use sparelane_core::{Dur, Time};
 use std::collections::BTreeMap;
 

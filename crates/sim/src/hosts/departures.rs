@@ -1,7 +1,7 @@
 //! Acknowledgments that cost the processor of their host some time, one after another, before they leave.
 
-use crate::network::NodeId;
-use crate::packet::Packet;
+use crate::routing::network::NodeId;
+use crate::wire::packet::Packet;
 use sparelane_core::{Domain, Dur, Stream, Time};
 use std::collections::{BTreeMap, VecDeque};
 

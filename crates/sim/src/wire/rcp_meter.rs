@@ -20,7 +20,7 @@
 //! intervals that passed since the last one.
 
 use crate::config::RcpSpec;
-use crate::packet::Packet;
+use crate::wire::packet::Packet;
 use sparelane_core::{Dur, Rate, Time};
 
 /// The rate of one output queue.
@@ -159,7 +159,7 @@ fn bounded(rate_bps: f64, spec: &RcpSpec, capacity_bps: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Fields, Flags, NO_BLOCKS};
+    use crate::wire::packet::{Fields, Flags, NO_BLOCKS};
 
     const LINK: Rate = Rate::from_mbps(100);
 

@@ -1,8 +1,8 @@
 //! The path of each flow, as the links it crosses.
 
 use crate::config::Routing;
-use crate::network::{Network, NodeId, NodeKind};
-use crate::paths::RouterPaths;
+use crate::routing::network::{Network, NodeId, NodeKind};
+use crate::routing::paths::RouterPaths;
 use sparelane_core::{Domain, Streams};
 
 /// The directed links of a network: cable `c` is link `2c` from its end a to b, and `2c + 1` back.

@@ -1,6 +1,6 @@
 //! Packets that a scenario drops on purpose, to replay a paper's walk-through or a corner case.
 
-use crate::network::NodeId;
+use crate::routing::network::NodeId;
 
 /// Drops chosen data segments of one flow as they enter the queue of one cable.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,13 +5,14 @@
 //! either engine and tells what the tests of the engine want to know.
 
 use crate::config::RunConfig;
-use crate::fabric::{AT_HOST, AT_INTERFACE, Alarm, Event, Fabric, LinkFabric};
-use crate::link::{Hazards, LinkCounts, LinkSpec, PlannedDrop};
-use crate::packet::{Flags, Packet};
+use crate::engine::fabric::{AT_HOST, AT_INTERFACE, Alarm, Event, Fabric, LinkFabric};
 use crate::physics::PhysicsViolation;
-use crate::qdisc::{ActiveQueue, Queue};
-use crate::rcp::RcpMeter;
 use crate::records::{CLASSES, Records};
+use crate::routing::routes::Routes;
+use crate::wire::link::{Hazards, LinkCounts, LinkSpec, PlannedDrop};
+use crate::wire::packet::{Flags, Packet};
+use crate::wire::qdisc::{ActiveQueue, Queue};
+use crate::wire::rcp_meter::RcpMeter;
 use crate::world::World;
 use sparelane_core::{Rate, Time};
 use std::cmp::Reverse;
@@ -165,12 +166,12 @@ impl TwoEventFabric {
         if let Some(meter) = &mut port.meter {
             meter.pass(now, &mut packet, bytes);
         }
-        let strike = port.hazards.strike(&mut packet);
+        let planned = port.hazards.drops(&mut packet);
         let idle = port.in_transmission.is_none();
-        let refused = !strike && !idle && !self.memory_admits(link, &packet, &mut victims);
+        let refused = !planned && !idle && !self.memory_admits(link, &packet, &mut victims);
         let port = &mut self.ports[link as usize];
         let (bytes, packets) = port.backlog();
-        if strike || refused {
+        if planned || refused {
             victims.push(packet);
         } else {
             match &mut port.waiting {
@@ -265,7 +266,7 @@ impl Fabric for TwoEventFabric {
                     let packet = port.wire.pop_front()?;
                     port.counts.delivered_packets += 1;
                     port.counts.delivered_bytes += packet.wire_bytes();
-                    if packet.is_doomed() {
+                    if packet.is_lost_on_wire() {
                         port.counts.lost += 1;
                         self.dropped.push(packet);
                         continue;
@@ -405,7 +406,7 @@ pub struct Trial {
     pub slots: usize,
     /// Entries of the slab of SACK blocks that belong to packets under way, if no flow is open any more: none, if all is well.
     pub blocks_left: usize,
-    /// Arrivals that were no events, and packets that were taken back: see `tandem.rs`.
+    /// Arrivals that were no events, and packets that were taken back: see `engine/tandems.rs`.
     pub handed_on: u64,
     /// As above.
     pub taken_back: u64,
@@ -416,10 +417,11 @@ pub struct Trial {
 /// # Errors
 /// A law of physics was broken.
 pub fn try_run(engine: Engine, config: RunConfig, until: Time) -> Result<Trial, PhysicsViolation> {
+    let routes = Routes::of(&config.network, config.routing, config.seed);
     match engine {
-        Engine::Plain => trial(World::<TwoEventFabric>::new(config), until, |_| (0, 0)),
-        Engine::Fast => trial(World::<LinkFabric<512>>::new(config), until, LinkFabric::tandem_counts),
-        Engine::FastAndLarge => trial(World::<LinkFabric<4096>>::new(config), until, LinkFabric::tandem_counts),
+        Engine::Plain => trial(World::<TwoEventFabric>::new(config, routes), until, |_| (0, 0)),
+        Engine::Fast => trial(World::<LinkFabric<512>>::new(config, routes), until, LinkFabric::tandem_counts),
+        Engine::FastAndLarge => trial(World::<LinkFabric<4096>>::new(config, routes), until, LinkFabric::tandem_counts),
     }
 }
 

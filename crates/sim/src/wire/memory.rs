@@ -7,7 +7,7 @@
 //! As in every queue here, what is in transmission does not count, and where the transmitter is idle nothing is asked.
 //! Packets that a priority queue may push out make room in the memory as they do in the buffer.
 
-use crate::network::NodeId;
+use crate::routing::network::NodeId;
 
 /// The memory of each router.
 #[derive(Clone, Copy, Debug, PartialEq)]

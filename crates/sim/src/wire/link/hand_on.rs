@@ -1,8 +1,8 @@
-//! What a link does in tandem with others: see `crate::tandem`.
+//! What a link does in tandem with others: see `engine/tandems.rs`.
 
 use super::Link;
-use crate::packet::Packet;
 use crate::records::CLASSES;
+use crate::wire::packet::Packet;
 use sparelane_core::{Dur, Time};
 
 impl Link {
@@ -64,7 +64,7 @@ impl Link {
     #[inline(never)]
     fn note_peak(&mut self, wait: Dur) {
         self.fifo.peak_wait = wait;
-        self.set_care();
+        self.set_closer_look();
     }
 
     #[cold]

@@ -5,9 +5,9 @@
 //! a crate of somebody else: a law is a type with its settings ([`ActiveSpec`]), which makes one queue ([`ActiveLaw`]) for each
 //! link that has it.
 
-use crate::link::LinkSpec;
-use crate::network::Limit;
-use crate::packet::{Flags, Packet};
+use crate::routing::network::Limit;
+use crate::wire::link::LinkSpec;
+use crate::wire::packet::{Flags, Packet};
 use sparelane_core::{Rate, Time};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -163,7 +163,7 @@ impl ActiveQueue {
 impl Packet {
     /// Data of `wire_bytes`, of flow `flow` and with this sequence number, ECN-capable or not.
     pub fn example(flow: u32, seq: u32, wire_bytes: u16, ecn: bool) -> Packet {
-        use crate::packet::{Fields, NO_BLOCKS};
+        use crate::wire::packet::{Fields, NO_BLOCKS};
         let flags = Flags::DATA.with_if(ecn, Flags::ECN_CAPABLE);
         let (trigger, route, class) = (0, 0, 0);
         Packet::new(Fields { flow, seq, trigger, route, blocks: NO_BLOCKS, wire_bytes, flags, class })

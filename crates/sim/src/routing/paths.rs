@@ -4,7 +4,7 @@
 //! is the first, or, for flows that are to be spread, one by the flow's hash. With the first rule the capacities of the RC3
 //! paper's Internet-2 network come out exactly; with the second its link loads are those of the authors' simulations.
 
-use crate::network::{Network, NodeId};
+use crate::routing::network::{Network, NodeId};
 use sparelane_core::{Domain, Dur, Stream};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -237,7 +237,7 @@ fn distances(exits: &[Vec<Exit>], to: u32) -> Box<[Distance]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::NodeKind;
+    use crate::routing::network::NodeKind;
     use sparelane_core::Rate;
 
     /// Routers 0.. with cables (a, b, delay in ms).

@@ -1,6 +1,6 @@
 //! `[packets]`: a log of the data packets of one flow.
 
-use crate::rcp;
+use crate::rcp_rates;
 use crate::schemes::Schemes;
 use sparelane_catalogue::schema::Field;
 use sparelane_catalogue::schema::ScenarioError;
@@ -35,7 +35,7 @@ pub fn read(field: Field<'_>, schemes: &Schemes, duration: Dur) -> Result<Packet
     if from.time()? >= duration {
         return Err(from.error(format!("the run ends at {duration}; allowed: a time before its end")));
     }
-    if let Some(scheme) = schemes.all.iter().find(|scheme| rcp::wants_rate(scheme)) {
+    if let Some(scheme) = schemes.all.iter().find(|scheme| rcp_rates::wants_rate(scheme)) {
         return Err(section.whole_table().error(format!(
             "packets of scheme \"{}\" carry a rate header where the time of sending would be; allowed: other schemes",
             scheme.name

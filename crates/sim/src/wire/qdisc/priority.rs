@@ -10,9 +10,9 @@
 //! With a mark, ECN-capable packets are marked that find so much or more in the buffer, whatever the classes. What was
 //! pushed out to make room counts no more.
 
-use crate::network::{Limit, Room};
-use crate::packet::{Flags, Packet};
 use crate::records::CLASSES;
+use crate::routing::network::{Limit, Room};
+use crate::wire::packet::{Flags, Packet};
 use sparelane_core::Ring;
 
 /// The queue.
@@ -161,7 +161,7 @@ impl Priority {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Fields, Flags, NO_BLOCKS};
+    use crate::wire::packet::{Fields, Flags, NO_BLOCKS};
 
     fn packet(class: u8, seq: u32) -> Packet {
         let (flow, trigger, route) = (0, 0, 0);

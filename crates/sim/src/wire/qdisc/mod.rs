@@ -1,19 +1,19 @@
 //! Queue disciplines: which packet leaves an output queue next, and which is dropped.
 //!
 //! A plain FIFO has no file here: on a FIFO link the departure of a packet is known when it arrives,
-//! so it never waits in a queue at all (see `link`). Every other discipline keeps its packets in a
+//! so it never waits in a queue at all (see `wire/link.rs`). Every other discipline keeps its packets in a
 //! [`Queue`] until the link takes them; those that decide by time or by chance are an [`ActiveQueue`].
 
 mod active;
 mod priority;
 
-pub use crate::packet::Packet;
+pub use crate::wire::packet::Packet;
 pub(crate) use active::ActiveQueue;
 pub use active::{ActiveLaw, ActiveSpec, Buffer, Fates, Place};
 pub(crate) use priority::Priority;
 
 use crate::config::{Discipline, QueueSpec};
-use crate::network::Room;
+use crate::routing::network::Room;
 
 /// The packets that wait for a link, without the one in transmission.
 #[derive(Clone, Debug)]

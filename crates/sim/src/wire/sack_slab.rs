@@ -1,7 +1,7 @@
 //! SACK blocks under way, and what else an acknowledgment echoes beside them: a slab beside the packets, so that packets
 //! without any stay small.
 
-use crate::packet::NO_BLOCKS;
+use crate::wire::packet::NO_BLOCKS;
 use sparelane_core::prefetch;
 use sparelane_transport::{MAX_SACK_BLOCKS, SackBlock};
 

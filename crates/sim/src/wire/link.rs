@@ -16,16 +16,16 @@
 //! So are queues that decide by time or by chance; each is asked for a packet at the instant at which the transmitter was
 //! free, in vain too. What they drop then is noticed when the link is touched: see `settle`.
 
-mod tandem;
+mod hand_on;
 
 use crate::config::{Discipline, QueueSpec, RoomNeeded};
-use crate::loss::RandomLoss;
-use crate::memory::{SharedMemory, SwitchSpec};
-use crate::network::{Limit, Loss, Room};
-use crate::packet::{Flags, Packet};
-use crate::qdisc::{ActiveQueue, Queue};
-use crate::rcp::RcpMeter;
 use crate::records::CLASSES;
+use crate::routing::network::{Limit, Loss, Room};
+use crate::wire::loss::RandomLoss;
+use crate::wire::memory::{SharedMemory, SwitchSpec};
+use crate::wire::packet::{Flags, Packet};
+use crate::wire::qdisc::{ActiveQueue, Queue};
+use crate::wire::rcp_meter::RcpMeter;
 use sparelane_core::rate::ByteTime;
 use sparelane_core::{Dur, Rate, Ring, Time};
 use std::sync::Arc;
@@ -121,12 +121,12 @@ impl Hazards {
     }
 
     /// Decides the fate of a packet that comes to the link: dropped at once, lost on the wire, or neither.
-    pub(crate) fn strike(&mut self, packet: &mut Packet) -> bool {
+    pub(crate) fn drops(&mut self, packet: &mut Packet) -> bool {
         if self.planned.iter_mut().any(|planned| planned.takes(packet)) {
             return true;
         }
         if self.random.as_mut().is_some_and(|random| random.takes(packet)) {
-            packet.doom();
+            packet.lose_on_wire();
         }
         false
     }
@@ -167,12 +167,12 @@ pub(crate) struct Link {
     wake: Time,
     /// A packet that would wait less than this for the transmitter simply goes onto the wire. FIFO: it
     /// surely fits, needs no mark, and makes no new peak. Queue: nothing waits, and the transmitter is idle.
-    careful_from: Dur,
+    closer_look_from: Dur,
     /// Packets wait in `queue`, or the transmitter is going to ask `active` for one.
     waits: bool,
     /// Packets below class 0 are dropped as they come.
     bars_low_priority: bool,
-    /// What goes onto the wire goes to the next link as well, at once: see `tandem`. Then the wire makes no events, and
+    /// What goes onto the wire goes to the next link as well, at once: see `engine/tandems.rs`. Then the wire makes no events, and
     /// what has arrived at its far end may still be on it.
     pub(crate) hands_on: bool,
     byte_time: ByteTime,
@@ -183,8 +183,8 @@ pub(crate) struct Link {
     queue: Option<Box<Queue>>,
     active: Option<Box<ActiveQueue>>,
     door: Option<Box<Door>>,
-    /// What `careful_from` is while nothing waits.
-    careful_when_empty: Dur,
+    /// What `closer_look_from` is while nothing waits.
+    closer_look_when_empty: Dur,
     /// The least time that a packet takes. Where it is not zero, every packet comes by the careful way.
     least: Dur,
     rate: Rate,
@@ -244,13 +244,13 @@ impl Link {
         let can_hand_on = is_plain && spec.memory.is_none() && !spec.is_watched;
         let one_fits = doubtful_from > rate.time_for(spec.largest_bytes);
         let mut link = Link {
-            wire: Ring::with_capacity(16),
+            wire: Ring::with_capacity(4),
             busy: Time::ZERO,
             byte_time: rate.byte_time(),
             delay,
             wake: Time::NEVER,
-            careful_from: Dur::ZERO,
-            careful_when_empty: Dur::ZERO,
+            closer_look_from: Dur::ZERO,
+            closer_look_when_empty: Dur::ZERO,
             accepted_bytes: 0,
             waits: false,
             bars_low_priority: spec.queue.bars_low_priority,
@@ -275,17 +275,17 @@ impl Link {
             handed_on: 0,
             counts: Box::default(),
         };
-        link.set_care();
+        link.set_closer_look();
         link
     }
 
     /// Decides from what wait on a packet needs a closer look.
-    fn set_care(&mut self) {
+    fn set_closer_look(&mut self) {
         let waits = match &self.queue {
             Some(queue) => !queue.is_empty(),
             None => self.waits && self.active.is_some(),
         };
-        self.careful_when_empty = match self.queue {
+        self.closer_look_when_empty = match self.queue {
             _ if self.door.is_some() || !self.least.is_zero() => Dur::ZERO,
             Some(_) => ANY_WAIT,
             None => self.fifo.doubtful_from.min(self.fifo.peak_wait + ANY_WAIT),
@@ -297,14 +297,14 @@ impl Link {
     #[inline(always)]
     fn note_waits(&mut self, waits: bool) {
         self.waits = waits;
-        self.careful_from = if waits { Dur::ZERO } else { self.careful_when_empty };
+        self.closer_look_from = if waits { Dur::ZERO } else { self.closer_look_when_empty };
     }
 
     /// Adds packets to drop.
     pub(crate) fn plan_drop(&mut self, planned: PlannedDrop) {
         self.door.get_or_insert_with(|| Box::new(Door::open())).hazards.planned.push(planned);
         self.fifo.doubtful_packets = 0;
-        self.set_care();
+        self.set_closer_look();
     }
 
     /// Forgets what was planned for the flow in this slot.
@@ -337,8 +337,8 @@ impl Link {
         }
         let start = self.busy.max(now);
         let wait = start - now;
-        if wait >= self.careful_from && self.needs_care(wait) {
-            return self.send_carefully(now, packet, dropped);
+        if wait >= self.closer_look_from && self.needs_care(wait) {
+            return self.send_by_long_way(now, packet, dropped);
         }
         self.transmit(start, packet)
     }
@@ -350,7 +350,7 @@ impl Link {
     }
 
     #[inline(never)]
-    fn send_carefully(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
+    fn send_by_long_way(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         if self.door.is_some() {
             return self.send_through_door(now, *packet, dropped);
         }
@@ -403,7 +403,7 @@ impl Link {
             if let Some(meter) = &mut door.meter {
                 meter.pass(now, packet, waiting_bytes);
             }
-            if door.hazards.strike(packet) {
+            if door.hazards.drops(packet) {
                 self.drop(*packet, dropped);
                 return false;
             }
@@ -452,7 +452,7 @@ impl Link {
         victims.iter().for_each(|victim| self.counts.dropped[usize::from(victim.class()) & (CLASSES - 1)] += 1);
         match packet {
             Some(packet) => {
-                self.transmit_carefully(free_at, &packet);
+                self.transmit_checked(free_at, &packet);
             }
             None => self.waits = false,
         }
@@ -497,12 +497,12 @@ impl Link {
         }
         if wait > self.fifo.peak_wait {
             self.fifo.peak_wait = wait;
-            self.set_care();
+            self.set_closer_look();
         }
         if !self.least.is_zero() && wait > Dur::ZERO {
             self.note_backlog(now, packet.wire_bytes());
         }
-        self.transmit_carefully(start, packet)
+        self.transmit_checked(start, packet)
     }
 
     /// Where packets take longer than their bytes, the longest wait does not tell the longest queue.
@@ -521,7 +521,7 @@ impl Link {
 
     /// As [`Link::transmit`], on any link.
     #[inline(always)]
-    fn transmit_carefully(&mut self, start: Time, packet: &Packet) -> bool {
+    fn transmit_checked(&mut self, start: Time, packet: &Packet) -> bool {
         self.put_on_wire(packet, start + self.time_of(packet.wire_bytes()))
     }
 
@@ -548,7 +548,7 @@ impl Link {
         self.commit(now);
         let Some(queue) = &mut self.queue else { return false };
         if self.busy <= now {
-            return self.transmit_carefully(now, packet);
+            return self.transmit_checked(now, packet);
         }
         let before = dropped.len();
         queue.enqueue(packet, dropped);
@@ -577,7 +577,7 @@ impl Link {
             let Some(packet) = self.queue.as_mut().and_then(|queue| queue.dequeue()) else {
                 return self.end_commit(now);
             };
-            self.transmit_carefully(self.busy, &packet);
+            self.transmit_checked(self.busy, &packet);
         }
     }
 
@@ -590,7 +590,7 @@ impl Link {
         while self.waits && self.busy <= now {
             self.ask_active(self.busy);
         }
-        self.set_care();
+        self.set_closer_look();
     }
 
     /// The oldest packet arrives at the far end. The wire must not be empty. What comes next is to be asked then.

@@ -1,0 +1,8 @@
+//! The event engine: whose turn it is, on links and among timers; and a second one, for tests.
+
+mod event_tree;
+pub(crate) mod fabric;
+#[cfg(feature = "oracle")]
+pub mod oracle;
+mod tandems;
+pub(crate) mod timers;

@@ -1,0 +1,11 @@
+//! What carries packets: the packet, the output queue and its laws, the link.
+
+pub mod fault;
+pub(crate) mod link;
+pub(crate) mod loss;
+pub(crate) mod memory;
+pub(crate) mod packet;
+pub mod qdisc;
+pub(crate) mod rate_header;
+pub(crate) mod rcp_meter;
+pub(crate) mod sack_slab;
