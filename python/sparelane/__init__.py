@@ -4,6 +4,7 @@
 the papers' experiments.
 """
 
+from sparelane import wire
 from sparelane._native import Cancelled, PhysicsError, ScenarioError, __version__
 from sparelane.api import check, run
 from sparelane.names import UnknownNameError
@@ -18,4 +19,5 @@ __all__ = [
     "__version__",
     "check",
     "run",
+    "wire",
 ]

@@ -1,7 +1,7 @@
 """The simulator. Everything here is done in Rust."""
 
 from collections.abc import Callable
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,3 +131,59 @@ def rapid_estimates(
     samples: int,
 ) -> list[float | None]:
     """The estimates of p-streams that follow one another, bits per second; none for one with a single gap."""
+
+class WireError(RuntimeError):
+    """Files could not be sent or received: a key, an address, a file, or the peer is wrong."""
+
+class WireSettings(TypedDict):
+    """What both sides can set."""
+
+    keys: str
+    trust: list[str]
+    controller: str
+    set: list[tuple[str, str]]
+    tail_rate: str | None
+    window: str | None
+    dscp: list[int]
+    offload: bool
+    connect_timeout_s: float
+
+class WireProgress(TypedDict):
+    """How far a sender is; `sent` counts segments by class."""
+
+    connected: bool
+    bytes: int
+    total_bytes: int
+    elapsed_s: float
+    sent: list[int]
+    done: bool
+
+class FileSender:
+    """Sends files to one host."""
+
+    def __new__(cls, settings: WireSettings, paths: list[str], to: str) -> FileSender: ...
+    def step(self, seconds: float) -> list[tuple[str, int, int, str | None]]:
+        """What became of items: name, bytes, those that were there, and the error if there is one."""
+    def progress(self) -> WireProgress: ...
+    def close(self, reason: str) -> None: ...
+
+class FileReceiver:
+    """Receives files from any number of hosts."""
+
+    def __new__(cls, settings: WireSettings, at: str, folder: str, replaces: bool) -> FileReceiver: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def received_bytes(self) -> int: ...
+    def step(self, seconds: float) -> list[dict[str, Any]]: ...
+    def set_trusted(self, peers: list[str]) -> None: ...
+    def close(self, reason: str) -> None: ...
+
+def new_key(folder: str) -> str:
+    """Makes a key pair in a folder; returns its fingerprint."""
+
+def show_keys(folder: str) -> tuple[str, list[str]]:
+    """A key's fingerprint, and those of trusted peers."""
+
+def trust(folder: str, fingerprint: str, remark: str) -> None:
+    """Trusts a peer from now on."""

@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from sparelane import terminal
-from sparelane._native import PhysicsError, ScenarioError, __version__
+from sparelane._native import PhysicsError, ScenarioError, WireError, __version__
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError
 
-COMMANDS = ("list", "run", "reproduce", "report", "bench")
+COMMANDS = ("list", "run", "reproduce", "report", "bench", "keys", "recv", "send")
 
 
 class Failure(click.ClickException):
@@ -36,6 +36,12 @@ class Defect(Failure):
     """The program is wrong."""
 
     exit_code = 1
+
+
+class Incomplete(Failure):
+    """Some of what was asked for is not done; what is wrong is told."""
+
+    exit_code = 3
 
 
 class Interruption(Failure):
@@ -67,7 +73,14 @@ class Commands(click.Group):
         """Runs the command; a mistake of the user exits with 2, a defect with 1, Ctrl-C with 130."""
         try:
             return super().invoke(ctx)
-        except (ScenarioError, UnknownNameError, OutputError, SavedResultsError, FileNotFoundError) as error:
+        except (
+            ScenarioError,
+            UnknownNameError,
+            OutputError,
+            SavedResultsError,
+            FileNotFoundError,
+            WireError,
+        ) as error:
             raise Mistake(str(error)) from error
         except PhysicsError as error:
             raise Defect(f"the simulation broke a law of its own, which is a defect: {error}") from error

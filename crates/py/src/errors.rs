@@ -18,6 +18,12 @@ create_exception!(
     "A simulation that broke a law of its own: a defect of the simulator."
 );
 create_exception!(sparelane._native, Cancelled, PyRuntimeError, "A progress callback returned false.");
+create_exception!(
+    sparelane._native,
+    WireError,
+    PyRuntimeError,
+    "Files could not be sent or received: a key, an address, a file, or the peer is wrong."
+);
 
 /// A mistake in a scenario, with its place as attributes.
 pub fn scenario_error(py: Python<'_>, error: &sparelane_scenario::ScenarioError) -> PyErr {

@@ -6,6 +6,7 @@ mod rapid;
 mod results;
 mod run;
 mod walk;
+mod wire;
 
 /// The module `sparelane._native`.
 #[pyo3::pymodule]
@@ -15,7 +16,7 @@ mod _native {
     #[pymodule_export]
     use crate::catalogue::catalogue;
     #[pymodule_export]
-    use crate::errors::{Cancelled, PhysicsError, ScenarioError};
+    use crate::errors::{Cancelled, PhysicsError, ScenarioError, WireError};
     #[pymodule_export]
     use crate::rapid::{bass, rapid_estimates, rapid_gaps};
     #[pymodule_export]
@@ -24,6 +25,8 @@ mod _native {
     use crate::run::{Prepared, prepare};
     #[pymodule_export]
     use crate::walk::walk;
+    #[pymodule_export]
+    use crate::wire::{PyReceiver, PySender, new_key, show_keys, trust};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

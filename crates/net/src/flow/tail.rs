@@ -1,0 +1,163 @@
+//! How fast the tail goes.
+//!
+//! RC3's tail is sent as fast as the interface takes it, and what the network has no room for is dropped at its lowest priorities.
+//! On a real path most of a tail at the interface's rate would be dropped behind the first slower link, so the tail has a pace. It
+//! begins at a rate that is given, and follows what arrives. Four times a round trip, what arrived since the last time is held
+//! against what was sent a round trip before. Where it is less than nine tenths, the pace falls to the rate at which it arrived;
+//! otherwise it rises by a sixteenth, up to the given rate.
+
+use sparelane_core::{Dur, Rate, Time};
+
+/// The slowest that a tail becomes by itself.
+const LEAST_RATE: Rate = Rate::from_mbps(1);
+
+/// What goes at once after a pause.
+const BURST: Dur = Dur::from_ms(1);
+
+/// So many parts has a round trip.
+const PARTS: usize = 4;
+
+/// So much has to be sent in a part to say anything of the path, bytes.
+const LEAST_SAMPLE_BYTES: u64 = 7_000;
+
+/// What can be set about the tail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TailConfig {
+    /// The rate at which it begins, and which it never exceeds, headers included.
+    pub rate: Rate,
+    /// It follows what arrives; otherwise it keeps its rate.
+    pub follows: bool,
+}
+
+impl Default for TailConfig {
+    fn default() -> TailConfig {
+        TailConfig { rate: Rate::from_mbps(100), follows: true }
+    }
+}
+
+/// The pace of one flow's tail.
+#[derive(Clone, Debug)]
+pub struct TailPace {
+    config: TailConfig,
+    rate: Rate,
+    /// The next may go from here on.
+    open_at: Time,
+    part_ends: Time,
+    /// In this part of a round trip and in those before, the latest first.
+    sent_bytes: [u64; PARTS + 1],
+    arrived_bytes: u64,
+}
+
+impl TailPace {
+    /// A pace that begins at the configured rate.
+    pub fn new(config: TailConfig) -> TailPace {
+        let rate = config.rate;
+        TailPace {
+            config,
+            rate,
+            open_at: Time::ZERO,
+            part_ends: Time::ZERO,
+            sent_bytes: [0; PARTS + 1],
+            arrived_bytes: 0,
+        }
+    }
+
+    /// When the next may go.
+    pub fn open_at(&self) -> Time {
+        self.open_at
+    }
+
+    /// The rate now.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// A segment of so many bytes on the wire goes.
+    pub fn note_sent(&mut self, now: Time, wire_bytes: u64) {
+        let oldest = Time::from_ps(now.as_ps().saturating_sub(BURST.as_ps()));
+        self.open_at = self.open_at.max(oldest) + self.rate.time_for(wire_bytes);
+        self.sent_bytes[0] += wire_bytes;
+    }
+
+    /// The peer says that it has one of so many bytes on the wire.
+    pub fn note_arrived(&mut self, wire_bytes: u64) {
+        self.arrived_bytes += wire_bytes;
+    }
+
+    /// Time has passed, in which a part of a round trip of this length may have ended.
+    pub fn handle_time(&mut self, now: Time, round_trip: Option<Dur>) {
+        let Some(round_trip) = round_trip.filter(|_| self.config.follows && now >= self.part_ends) else { return };
+        let part = Dur::from_ps((round_trip.as_ps() / PARTS as u64).max(1));
+        let sent_before = self.sent_bytes[PARTS];
+        if sent_before >= LEAST_SAMPLE_BYTES {
+            self.rate = if self.arrived_bytes * 10 < sent_before * 9 {
+                // The last part may have been longer than a part, as nothing woke this host.
+                let since = (now - self.part_ends) + part;
+                Rate::of(self.arrived_bytes, since).max(LEAST_RATE)
+            } else {
+                self.rate.scaled(1.0625)
+            };
+            self.rate = self.rate.min(self.config.rate);
+        }
+        self.sent_bytes.rotate_right(1);
+        self.sent_bytes[0] = 0;
+        self.arrived_bytes = 0;
+        self.part_ends = now + part;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUND: Dur = Dur::from_ms(40);
+
+    /// Sends for some quarters of a round trip over a path of this rate, and gives the rates at their ends in Mb/s.
+    fn rates(config: TailConfig, path: Rate, quarters: u64) -> Vec<u64> {
+        let quarter = Dur::from_ps(ROUND.as_ps() / 4);
+        let mut pace = TailPace::new(config);
+        let (mut rates, mut sent) = (vec![], vec![]);
+        for at in 0..quarters {
+            let (begins, ends) = (Time::ZERO + quarter * at, Time::ZERO + quarter * (at + 1));
+            pace.handle_time(begins, Some(ROUND));
+            let mut bytes = 0;
+            while pace.open_at() < ends {
+                pace.note_sent(pace.open_at().max(begins), 1450);
+                bytes += 1450;
+            }
+            sent.push(path.bytes_in(quarter).min(bytes));
+            let arrived = if at < 4 { 0 } else { sent[at as usize - 4] };
+            pace.note_arrived(arrived);
+            rates.push(pace.rate().as_bps() / 1_000_000);
+        }
+        rates
+    }
+
+    #[test]
+    fn the_pace_falls_to_what_arrives_and_stays_near() {
+        let config = TailConfig { rate: Rate::from_gbps(1), follows: true };
+        let rates = rates(config, Rate::from_mbps(100), 40);
+        assert_eq!(rates[..5], [1000; 5], "nothing is known in the first round trip");
+        assert!(rates[6..].iter().all(|rate| (90..=170).contains(rate)), "{rates:?}");
+    }
+
+    #[test]
+    fn the_pace_never_exceeds_the_configured_rate_and_keeps_it_where_all_arrives() {
+        let config = TailConfig { rate: Rate::from_mbps(50), follows: true };
+        assert!(rates(config, Rate::from_gbps(10), 10).iter().all(|&rate| rate == 50));
+        let kept = TailConfig { rate: Rate::from_mbps(50), follows: false };
+        assert!(rates(kept, Rate::from_mbps(5), 10).iter().all(|&rate| rate == 50));
+    }
+
+    #[test]
+    fn a_pause_is_made_up_for_by_a_millisecond_at_most() {
+        let mut pace = TailPace::new(TailConfig::default());
+        let now = Time::ZERO + Dur::from_secs(10);
+        let mut at_once = 0;
+        while pace.open_at() <= now {
+            pace.note_sent(now, 1250);
+            at_once += 1;
+        }
+        assert_eq!(at_once, 11, "a millisecond at 100 Mb/s is ten packets, and one begins");
+    }
+}

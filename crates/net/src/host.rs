@@ -1,0 +1,181 @@
+//! A node on a socket, with the clocks of this machine: the one loop that sends, receives and waits.
+
+use crate::carrier::{Arrival, Datagram};
+use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
+use crate::quic::{Quic, QuicConfig};
+use crate::udp::{Sending, UdpConfig, UdpSocket};
+use sparelane_core::{Dur, Time};
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant, SystemTime};
+use thiserror::Error;
+
+/// So many system calls receive before something is sent again.
+const MOST_RECEIVES: usize = 32;
+
+/// So many batches are sent before something is received again.
+const MOST_SENDS: usize = 64;
+
+/// A receive time that is further than this from now by the kernel's clock is not believed: somebody has set the clock.
+const MOST_CLOCK_DIFFERENCE: Dur = Dur::from_secs(1);
+
+/// Why a host cannot begin.
+#[derive(Debug, Error)]
+pub enum HostError {
+    /// The socket cannot be opened, or broke.
+    #[error("{address}: {error}")]
+    Socket {
+        /// The local address.
+        address: SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
+    /// The code points of the classes are wrong.
+    #[error("{0}")]
+    Dscp(String),
+    /// The node cannot be made, or refuses.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+}
+
+/// A node on a socket.
+#[derive(Debug)]
+pub struct Host {
+    node: Node<Quic>,
+    socket: UdpSocket,
+    epoch: Instant,
+    /// The kernel's clock at `epoch`, nanoseconds since 1970.
+    epoch_ns: u64,
+    /// What the kernel had no room for.
+    waiting: Option<Datagram>,
+}
+
+impl Host {
+    /// A node at this address of this machine.
+    ///
+    /// # Errors
+    /// The address cannot be had, or settings contradict themselves.
+    pub fn bind(at: SocketAddr, udp: UdpConfig, quic: QuicConfig, config: NodeConfig) -> Result<Host, HostError> {
+        if let Some(fault) = udp.fault() {
+            return Err(HostError::Dscp(fault));
+        }
+        let epoch = Instant::now();
+        let epoch_ns =
+            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+        let carrier = Quic::new(quic, epoch).map_err(NodeError::from)?;
+        let node = Node::new(carrier, config)?;
+        let socket = UdpSocket::bind(at, udp).map_err(|error| HostError::Socket { address: at, error })?;
+        // Timers that are as exact as the kernel can; without the right to set this, they are late by some 50 us.
+        let _ = nix::sys::prctl::set_timerslack(1);
+        Ok(Host { node, socket, epoch, epoch_ns, waiting: None })
+    }
+
+    /// The time since the host began.
+    pub fn now(&self) -> Time {
+        Time::from_ns(self.epoch.elapsed().as_nanos() as u64)
+    }
+
+    /// The node.
+    pub fn node(&self) -> &Node<Quic> {
+        &self.node
+    }
+
+    /// The node, to be acted on.
+    pub fn node_mut(&mut self) -> &mut Node<Quic> {
+        &mut self.node
+    }
+
+    /// The socket.
+    pub fn socket(&self) -> &UdpSocket {
+        &self.socket
+    }
+
+    /// The next event of the node, or `None` where none comes for so long.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn next_event(&mut self, at_most: Duration) -> Result<Option<NodeEvent>, HostError> {
+        let until = Instant::now() + at_most;
+        loop {
+            if let Some(event) = self.node.poll_event() {
+                return Ok(Some(event));
+            }
+            let is_quiet = self.turn()?;
+            if self.node.has_events() {
+                continue;
+            }
+            let now = Instant::now();
+            if now >= until {
+                return Ok(None);
+            }
+            if is_quiet || self.waiting.is_some() {
+                let next = self.node.next_timer();
+                let timer = Duration::from_nanos(next.saturating_since(self.now()).as_ps().div_ceil(1000));
+                self.wait(timer.min(until - now))?;
+            }
+        }
+    }
+
+    /// Sends what is to go until nothing is, for so long at most: for what is said last.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn flush(&mut self, at_most: Duration) -> Result<(), HostError> {
+        let until = Instant::now() + at_most;
+        while !self.send() && Instant::now() < until {
+            if self.waiting.is_some() {
+                self.wait(until.saturating_duration_since(Instant::now()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&self, at_most: Duration) -> Result<(), HostError> {
+        self.socket.wait(self.waiting.is_some(), at_most).map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: io::Error) -> HostError {
+        HostError::Socket { address: self.socket.local_address(), error }
+    }
+
+    /// Receives, lets timers fire, and sends. Returns whether nothing is left to do now.
+    fn turn(&mut self) -> Result<bool, HostError> {
+        let mut came = true;
+        for _ in 0..MOST_RECEIVES {
+            came = self.receive().map_err(|error| self.failed(error))?;
+            if !came {
+                break;
+            }
+        }
+        let now = self.now();
+        if self.node.next_timer() <= now {
+            self.node.handle_timer(now);
+        }
+        Ok(self.send() && !came)
+    }
+
+    fn receive(&mut self) -> io::Result<bool> {
+        let (now, epoch_ns) = (self.now(), self.epoch_ns);
+        let node = &mut self.node;
+        self.socket.receive(&mut |came| {
+            let received = came.received_ns.map(|ns| Time::from_ns(ns.saturating_sub(epoch_ns).min(u64::MAX / 1001)));
+            let is_near = |at: &Time| at.saturating_since(now).max(now.saturating_since(*at)) < MOST_CLOCK_DIFFERENCE;
+            let received = received.filter(is_near).unwrap_or(now);
+            let arrival = Arrival { from: came.from, ecn: came.ecn, received_ns: received.as_ps() / 1000 };
+            node.handle_datagram(now, arrival, came.bytes);
+        })
+    }
+
+    /// Sends what is to go; returns whether nothing is left.
+    fn send(&mut self) -> bool {
+        for _ in 0..MOST_SENDS {
+            let now = self.now();
+            let Some(datagram) = self.waiting.take().or_else(|| self.node.poll_transmit(now)) else { return true };
+            if self.socket.send(&datagram) == Sending::Full {
+                self.waiting = Some(datagram);
+                return false;
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,394 @@
+//! Who a host is: a key pair, its fingerprint, and the peers that it trusts.
+//!
+//! A host's identity is an Ed25519 key. Peers know each other by the SHA-256 of the public key (its SubjectPublicKeyInfo), and
+//! nothing else: the keys are used raw in TLS (RFC 7250), without certificates, names or authorities. A folder of keys has the
+//! private key (`key.pem`, PKCS #8) and the fingerprints of trusted peers (`trusted`, one a line, a remark behind it), both for
+//! their owner alone.
+
+use ring::rand::SystemRandom;
+use ring::signature::Ed25519KeyPair;
+use rustls::crypto::ring::sign::any_eddsa_type;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::sign::{CertifiedKey, SigningKey};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// The file of the private key, in a folder of keys.
+pub const KEY_FILE: &str = "key.pem";
+
+/// The file of trusted peers, in a folder of keys.
+pub const TRUSTED_FILE: &str = "trusted";
+
+/// The most peers that a host trusts.
+pub const MAX_TRUSTED: usize = 10_000;
+
+/// The largest file that is read from a folder of keys, bytes.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// The SHA-256 of a public key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    /// That of a public key in the form of a SubjectPublicKeyInfo.
+    pub fn of(public_key: &[u8]) -> Fingerprint {
+        let mut fingerprint = [0; 32];
+        fingerprint.copy_from_slice(ring::digest::digest(&ring::digest::SHA256, public_key).as_ref());
+        Fingerprint(fingerprint)
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A text that is no fingerprint.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("\"{text}\" is no fingerprint: 64 hexadecimal digits are")]
+pub struct NoFingerprint {
+    text: String,
+}
+
+impl FromStr for Fingerprint {
+    type Err = NoFingerprint;
+
+    fn from_str(text: &str) -> Result<Fingerprint, NoFingerprint> {
+        let wrong = || NoFingerprint { text: text.chars().take(80).collect() };
+        let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
+        let digits = digits.filter(|digits| digits.len() == 64).ok_or_else(wrong)?;
+        let mut fingerprint = [0; 32];
+        for (byte, pair) in fingerprint.iter_mut().zip(digits.chunks(2)) {
+            *byte = pair[0] << 4 | pair[1];
+        }
+        Ok(Fingerprint(fingerprint))
+    }
+}
+
+/// What can be wrong with a folder of keys.
+#[derive(Debug, Error)]
+pub enum IdentityError {
+    /// A file cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A folder has a key already.
+    #[error("{}: there is a key already; it is not replaced", .0.display())]
+    Exists(PathBuf),
+    /// Others could read or write the file.
+    #[error("{}: others have access to it (mode {mode:03o}); only its owner may: chmod 600", path.display())]
+    Rights {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The file has no such key.
+    #[error("{}: no Ed25519 private key in PKCS #8 is in it", .0.display())]
+    NoKey(PathBuf),
+    /// A line of the trusted peers is wrong.
+    #[error("{}, line {line}: {error}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Its number, from 1.
+        line: usize,
+        /// Why.
+        error: NoFingerprint,
+    },
+    /// Too many peers.
+    #[error("{}: more than {MAX_TRUSTED} trusted peers", .0.display())]
+    TooMany(PathBuf),
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers for a key")]
+    Random,
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> IdentityError {
+    let path = path.to_owned();
+    move |error| IdentityError::File { path, error }
+}
+
+/// A host's key pair.
+#[derive(Clone)]
+pub struct Identity {
+    key: Arc<dyn SigningKey>,
+    public_key: Vec<u8>,
+    pkcs8: Arc<[u8]>,
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Identity({})", self.fingerprint())
+    }
+}
+
+impl Identity {
+    /// A new key pair.
+    ///
+    /// # Errors
+    /// The system gives no random numbers.
+    pub fn generate() -> Result<Identity, IdentityError> {
+        let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| IdentityError::Random)?;
+        Identity::of_pkcs8(pkcs8.as_ref()).ok_or(IdentityError::Random)
+    }
+
+    fn of_pkcs8(pkcs8: &[u8]) -> Option<Identity> {
+        let key = any_eddsa_type(&PrivatePkcs8KeyDer::from(pkcs8)).ok()?;
+        let public_key = key.public_key()?.as_ref().to_vec();
+        Some(Identity { key, public_key, pkcs8: pkcs8.into() })
+    }
+
+    /// The key pair of a folder.
+    ///
+    /// # Errors
+    /// It has none that can be read, or others can read it.
+    pub fn load(folder: &Path) -> Result<Identity, IdentityError> {
+        let path = folder.join(KEY_FILE);
+        let text = read_private(&path)?;
+        let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).ok();
+        key.and_then(|key| Identity::of_pkcs8(key.secret_der())).ok_or(IdentityError::NoKey(path))
+    }
+
+    /// Writes the key pair into a folder, which is made where there is none.
+    ///
+    /// # Errors
+    /// It has a key already, or cannot be written.
+    pub fn save(&self, folder: &Path) -> Result<(), IdentityError> {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed(folder))?;
+        let path = folder.join(KEY_FILE);
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let mut file = file.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => IdentityError::Exists(path.clone()),
+            _ => failed(&path)(error),
+        })?;
+        let text = format!("-----BEGIN PRIVATE KEY-----\n{}-----END PRIVATE KEY-----\n", base64(&self.pkcs8));
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed(&path))
+    }
+
+    /// By what peers know this host.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.public_key)
+    }
+
+    /// The key pair as TLS takes it.
+    pub(crate) fn certified(&self) -> Arc<CertifiedKey> {
+        Arc::new(CertifiedKey::new(vec![self.public_key.clone().into()], Arc::clone(&self.key)))
+    }
+}
+
+/// The peers that a host trusts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trusted(BTreeSet<Fingerprint>);
+
+impl Trusted {
+    /// Those of a folder; none where it has no such file.
+    ///
+    /// # Errors
+    /// The file cannot be read, others can write it, or a line is wrong.
+    pub fn load(folder: &Path) -> Result<Trusted, IdentityError> {
+        let path = folder.join(TRUSTED_FILE);
+        if !path.exists() {
+            return Ok(Trusted::default());
+        }
+        let mut trusted = Trusted::default();
+        for (at, line) in read_private(&path)?.lines().enumerate() {
+            let line = line.trim();
+            let Some(word) = line.split_whitespace().next().filter(|_| !line.starts_with('#')) else { continue };
+            let parsed = word.parse();
+            trusted.add(parsed.map_err(|error| IdentityError::Line { path: path.clone(), line: at + 1, error })?);
+            if trusted.0.len() > MAX_TRUSTED {
+                return Err(IdentityError::TooMany(path));
+            }
+        }
+        Ok(trusted)
+    }
+
+    /// Adds a peer to those of a folder.
+    ///
+    /// # Errors
+    /// The file cannot be read or written, or is full.
+    pub fn append(folder: &Path, peer: Fingerprint, remark: &str) -> Result<(), IdentityError> {
+        let trusted = Trusted::load(folder)?;
+        let path = folder.join(TRUSTED_FILE);
+        if trusted.contains(peer) {
+            return Ok(());
+        }
+        if trusted.0.len() >= MAX_TRUSTED {
+            return Err(IdentityError::TooMany(path));
+        }
+        let remark: String = remark.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path).map_err(failed(&path))?;
+        writeln!(file, "{peer} {remark}").map_err(failed(&path))
+    }
+
+    /// Trusts `peer`, too.
+    pub fn add(&mut self, peer: Fingerprint) {
+        self.0.insert(peer);
+    }
+
+    /// Whether `peer` is trusted.
+    pub fn contains(&self, peer: Fingerprint) -> bool {
+        self.0.contains(&peer)
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Fingerprint> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<Fingerprint> for Trusted {
+    fn from_iter<I: IntoIterator<Item = Fingerprint>>(peers: I) -> Trusted {
+        Trusted(peers.into_iter().collect())
+    }
+}
+
+/// The text of a file that nobody but its owner can read or write.
+fn read_private(path: &Path) -> Result<String, IdentityError> {
+    let file = File::open(path).map_err(failed(path))?;
+    let mode = file.metadata().map_err(failed(path))?.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(IdentityError::Rights { path: path.to_owned(), mode });
+    }
+    let mut text = String::new();
+    file.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(failed(path))?;
+    Ok(text)
+}
+
+/// Takes all rights on `path` but its owner's.
+///
+/// # Errors
+/// The system refuses.
+pub fn make_private(path: &Path) -> Result<(), IdentityError> {
+    std::fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed(path))
+}
+
+/// RFC 4648 section 4, in lines of 64 characters.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for line in bytes.chunks(48) {
+        for group in line.chunks(3) {
+            let bits = group.iter().fold(0, |bits, &byte| bits << 8 | u32::from(byte)) << (8 * (3 - group.len()));
+            for place in 0..4 {
+                let digit = DIGITS[(bits >> (18 - 6 * place)) as usize & 63];
+                text.push(if place > group.len() { '=' } else { char::from(digit) });
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder that goes with the test.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let path = std::env::temp_dir().join(format!("sparelane-identity-{}-{name}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&path);
+            Folder(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn fingerprint(digit: char) -> Fingerprint {
+        digit.to_string().repeat(64).parse().expect("a fingerprint")
+    }
+
+    #[test]
+    fn a_saved_key_is_the_same_key_for_its_owner_alone() {
+        let folder = Folder::new("saved");
+        let identity = Identity::generate().expect("a key");
+        identity.save(&folder.0).expect("a folder");
+        let path = folder.0.join(KEY_FILE);
+        let mode = std::fs::metadata(&path).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(std::fs::metadata(&folder.0).expect("a folder").permissions().mode() & 0o777, 0o700);
+        assert_eq!(Identity::load(&folder.0).expect("the key").fingerprint(), identity.fingerprint());
+        assert!(matches!(identity.save(&folder.0), Err(IdentityError::Exists(_))), "a key is never replaced");
+        assert_ne!(Identity::generate().expect("a key").fingerprint(), identity.fingerprint());
+    }
+
+    #[test]
+    fn a_key_that_others_can_read_is_refused() {
+        let folder = Folder::new("rights");
+        Identity::generate().expect("a key").save(&folder.0).expect("a folder");
+        let path = folder.0.join(KEY_FILE);
+        std::fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("rights");
+        let refused = Identity::load(&folder.0).expect_err("others can read it").to_string();
+        assert!(refused.ends_with("others have access to it (mode 640); only its owner may: chmod 600"), "{refused}");
+        make_private(&path).expect("rights");
+        Identity::load(&folder.0).expect("the key");
+        std::fs::write(&path, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n").expect("a file");
+        assert!(matches!(Identity::load(&folder.0), Err(IdentityError::NoKey(_))));
+    }
+
+    #[test]
+    fn trusted_peers_are_kept_once_each_with_remarks() {
+        let folder = Folder::new("trusted");
+        assert!(Trusted::load(&folder.0).expect("none").is_empty());
+        Identity::generate().expect("a key").save(&folder.0).expect("a folder");
+        for (digit, remark) in [('a', "the archive"), ('b', "two\nlines"), ('a', "again")] {
+            Trusted::append(&folder.0, fingerprint(digit), remark).expect("a line");
+        }
+        let trusted = Trusted::load(&folder.0).expect("two");
+        assert_eq!(trusted.iter().collect::<Vec<_>>(), [fingerprint('a'), fingerprint('b')]);
+        let path = folder.0.join(TRUSTED_FILE);
+        let text = std::fs::read_to_string(&path).expect("a file");
+        std::fs::write(&path, format!("# comment\n\n{text}xyz\n")).expect("a file");
+        let refused = Trusted::load(&folder.0).expect_err("no fingerprint").to_string();
+        assert!(refused.ends_with("line 5: \"xyz\" is no fingerprint: 64 hexadecimal digits are"), "{refused}");
+    }
+
+    #[test]
+    fn fingerprints_are_told_and_read_the_same() {
+        let text = "00ff".repeat(16);
+        assert_eq!(text.parse::<Fingerprint>().expect("one").to_string(), text);
+        for wrong in ["", "00", &"g".repeat(64), &"0".repeat(65), &"é".repeat(32)] {
+            assert!(wrong.parse::<Fingerprint>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn base64_is_as_in_its_rfc() {
+        for (bytes, text) in [("", ""), ("f", "Zg==\n"), ("fo", "Zm8=\n"), ("foo", "Zm9v\n"), ("foobar", "Zm9vYmFy\n")]
+        {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
+    }
+}

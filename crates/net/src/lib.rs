@@ -1,0 +1,21 @@
+//! The transport on a real network: the same sender, receiver and controllers that the simulator drives, in encrypted datagrams
+//! between two hosts that know each other's keys.
+//!
+//! No module but `udp` and those above it touches a socket or a clock: time comes in as an argument, as everywhere below.
+
+pub mod carrier;
+pub mod flow;
+pub mod frame;
+#[cfg(target_os = "linux")]
+pub mod host;
+pub mod identity;
+pub mod node;
+pub mod quic;
+#[cfg(test)]
+mod scratch;
+#[cfg(target_os = "linux")]
+pub mod service;
+pub mod transfer;
+#[cfg(target_os = "linux")]
+pub mod udp;
+pub mod virt;

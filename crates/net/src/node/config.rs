@@ -1,0 +1,127 @@
+//! What can be set about a node.
+
+use crate::flow::{TailConfig, WIRE_HEADER_BYTES};
+use crate::frame::DATA_HEADER_BYTES;
+use sparelane_cc::{Blueprint, BuildError, CongestionControl, Needs, Registry, Value, Values};
+use sparelane_core::{Dur, Rate};
+use sparelane_transport::{Ecn, RtoConfig, TransportConfig};
+use std::sync::Arc;
+
+/// A controller by name, with its values and those of a controller inside.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControllerChoice {
+    /// Its name in the registry.
+    pub name: String,
+    /// What is set of it.
+    pub values: Values,
+    /// What is set of a controller inside.
+    pub inner: Values,
+}
+
+impl ControllerChoice {
+    /// A controller with its defaults; CUBIC leaves slow start by HyStart, alone and inside, as it does in Linux.
+    pub fn named(name: &str) -> ControllerChoice {
+        let mut choice =
+            ControllerChoice { name: name.to_owned(), values: Values::default(), inner: Values::default() };
+        match name {
+            "cubic" => choice.values.set("hystart", Value::Flag(true)),
+            "rc3" => choice = choice.around("cubic"),
+            _ => {}
+        }
+        choice
+    }
+
+    /// This one around another, with that one's defaults.
+    pub fn around(mut self, inner: &str) -> ControllerChoice {
+        self.values.set("inner", Value::Word(inner.to_owned()));
+        self.inner = if inner == "rc3" { Values::default() } else { ControllerChoice::named(inner).values };
+        self
+    }
+
+    /// What the controller wants to be told.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn needs(&self, registry: &Registry, line_rate: Rate) -> Result<Needs, BuildError> {
+        Ok(self.build(registry, 1400, None, line_rate)?.needs())
+    }
+
+    /// The controller for a flow of so many bytes, if that is known.
+    pub(crate) fn build(
+        &self,
+        registry: &Registry,
+        mss_bytes: u64,
+        flow_bytes: Option<u64>,
+        line_rate: Rate,
+    ) -> Result<Box<dyn CongestionControl>, BuildError> {
+        let plan = Blueprint { mss_bytes, flow_bytes, traffic_class: None, line_rate, inner: &self.inner, registry };
+        registry.build(&self.name, &self.values, &plan)
+    }
+}
+
+/// Everything that can be set about a node.
+#[derive(Clone, Debug)]
+pub struct NodeConfig {
+    /// The controller of flows that this node sends.
+    pub controller: ControllerChoice,
+    /// Where it is found.
+    pub registry: Arc<Registry>,
+    /// The rate of this host's interface, for controllers that want to know it.
+    pub line_rate: Rate,
+    /// The tail's pace.
+    pub tail: TailConfig,
+    /// Classes of priority; as many as the carrier has.
+    pub classes: u8,
+    /// The receive window of a flow: so much of it is held at most that is out of order or not read, bytes.
+    pub window_bytes: u64,
+    /// What is held of all flows of an association together at most, bytes: beyond it nothing is taken but what a flow waits for
+    /// next, and beyond twice as much nothing at all.
+    pub held_bytes: u64,
+    /// The most flows of one association that are received, and that are sent, at a time.
+    pub max_flows: usize,
+    /// Floor of the retransmission timeout.
+    pub min_rto: Dur,
+    /// Loss detection by time, with a probe of tails (RFC 8985).
+    pub rack_tlp: bool,
+    /// Flows give up when nothing has come back for so long.
+    pub give_up_after: Dur,
+    /// For the random numbers of controllers.
+    pub seed: u64,
+}
+
+impl Default for NodeConfig {
+    fn default() -> NodeConfig {
+        NodeConfig {
+            controller: ControllerChoice::named("rc3"),
+            registry: Registry::built_in(),
+            line_rate: Rate::from_gbps(1),
+            tail: TailConfig::default(),
+            classes: 4,
+            window_bytes: 32 << 20,
+            held_bytes: 64 << 20,
+            max_flows: 256,
+            min_rto: Dur::from_ms(200),
+            rack_tlp: false,
+            give_up_after: Dur::from_secs(60),
+            seed: 1,
+        }
+    }
+}
+
+impl NodeConfig {
+    /// The transport's settings where frames have so many bytes at most.
+    pub(crate) fn transport(&self, max_frame_bytes: usize) -> TransportConfig {
+        TransportConfig {
+            mss_bytes: max_frame_bytes.saturating_sub(DATA_HEADER_BYTES).max(1) as u64,
+            header_bytes: WIRE_HEADER_BYTES,
+            receive_window_bytes: Some(self.window_bytes),
+            // A real path reorders; what it costs without is seconds.
+            undo_spurious: true,
+            rack_tlp: self.rack_tlp,
+            ecn: Ecn::Classic,
+            give_up_after: Some(self.give_up_after),
+            rto: RtoConfig { min: self.min_rto, ..RtoConfig::default() },
+            ..TransportConfig::default()
+        }
+    }
+}

@@ -1,0 +1,532 @@
+//! A node: carrier and flows together, still without sockets and clock.
+//!
+//! Whoever drives it hands datagrams in and takes datagrams out ([`handle_datagram`](Node::handle_datagram),
+//! [`poll_transmit`](Node::poll_transmit)), calls [`handle_timer`](Node::handle_timer) at [`next_timer`](Node::next_timer), and takes
+//! what has happened from [`poll_event`](Node::poll_event). Applications open, write, finish and read flows.
+
+pub mod choice;
+mod config;
+mod peer;
+
+pub use choice::ChoiceError;
+pub use config::{ControllerChoice, NodeConfig};
+
+use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent, CloseReason, Datagram};
+use crate::flow::{MAX_CLASSES, ReceiveFlow, SendFlow};
+use crate::frame::{Frame, FrameError};
+use crate::identity::Fingerprint;
+use bytes::Bytes;
+use peer::Peer;
+use sparelane_cc::BuildError;
+use sparelane_core::Time;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use thiserror::Error;
+
+/// A peer whose frames were wrong so often is cut off.
+const MOST_VIOLATIONS: u32 = 100;
+
+/// What a peer is told that is cut off.
+pub const CODE_VIOLATION: u32 = 2;
+
+/// The most bytes of control that wait for the peer.
+pub const MAX_CONTROL_BYTES: usize = 4 << 20;
+
+/// A flow of one association. Flows that are sent and those that are received have numbers of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId {
+    /// The association.
+    pub association: AssociationId,
+    /// The number, from 0.
+    pub flow: u32,
+}
+
+/// What has happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeEvent {
+    /// An association is open.
+    Opened {
+        /// The association.
+        association: AssociationId,
+        /// The peer's key.
+        peer: Fingerprint,
+        /// Its address.
+        address: SocketAddr,
+    },
+    /// The peer sends a new flow.
+    Incoming(FlowId),
+    /// A flow of the peer has more to read.
+    Readable(FlowId),
+    /// More of a flow that this node sends is acknowledged.
+    Acknowledged(FlowId),
+    /// All of a finished flow that this node sends is acknowledged; it is over.
+    Sent(FlowId),
+    /// A flow that this node sends ends without what is not acknowledged.
+    SendFailed(FlowId),
+    /// A flow of the peer ends without what is missing.
+    ReceiveFailed(FlowId),
+    /// There may be more to read from the control stream.
+    Control(AssociationId),
+    /// An association is over, with all of its flows.
+    Closed {
+        /// The association.
+        association: AssociationId,
+        /// Why.
+        reason: CloseReason,
+    },
+}
+
+/// What a node is asked that it cannot do.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum NodeError {
+    /// There is no such association, or it is not open.
+    #[error("the association is not open")]
+    NotOpen,
+    /// The limit of flows is reached.
+    #[error("there are {0} flows already, which is the limit")]
+    TooManyFlows(usize),
+    /// The controller cannot be made.
+    #[error(transparent)]
+    Controller(#[from] BuildError),
+    /// The carrier refuses.
+    #[error(transparent)]
+    Carrier(#[from] CarrierError),
+    /// More control than the peer takes.
+    #[error("more than {MAX_CONTROL_BYTES} bytes of control wait for the peer")]
+    ControlFull,
+}
+
+/// A node.
+#[derive(Debug)]
+pub struct Node<C> {
+    carrier: C,
+    config: NodeConfig,
+    peers: BTreeMap<AssociationId, Peer>,
+    /// Associations by when their flows want time.
+    timers: BTreeSet<(Time, AssociationId)>,
+    /// Associations that may have something to send.
+    busy: BTreeSet<AssociationId>,
+    readable: BTreeSet<FlowId>,
+    acknowledged: BTreeSet<FlowId>,
+    events: VecDeque<NodeEvent>,
+    /// Frames that were none.
+    undecoded: u64,
+}
+
+impl<C: Carrier> Node<C> {
+    /// A node on this carrier.
+    ///
+    /// # Errors
+    /// The controller cannot be made.
+    pub fn new(carrier: C, config: NodeConfig) -> Result<Node<C>, NodeError> {
+        // A mistake in the controller's settings shows now, and not with the first flow.
+        config.controller.build(&config.registry, 1400, None, config.line_rate)?;
+        Ok(Node {
+            carrier,
+            config,
+            peers: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            busy: BTreeSet::new(),
+            readable: BTreeSet::new(),
+            acknowledged: BTreeSet::new(),
+            events: VecDeque::new(),
+            undecoded: 0,
+        })
+    }
+
+    /// The carrier.
+    pub fn carrier(&self) -> &C {
+        &self.carrier
+    }
+
+    /// The carrier, to be set.
+    pub fn carrier_mut(&mut self) -> &mut C {
+        &mut self.carrier
+    }
+
+    /// What is set.
+    pub fn config(&self) -> &NodeConfig {
+        &self.config
+    }
+
+    /// Frames of all peers that were none.
+    pub fn undecoded(&self) -> u64 {
+        self.undecoded
+    }
+
+    /// Begins an association.
+    ///
+    /// # Errors
+    /// The carrier refuses.
+    pub fn connect(&mut self, now: Time, to: SocketAddr) -> Result<AssociationId, NodeError> {
+        Ok(self.carrier.connect(now, to)?)
+    }
+
+    /// Ends an association, with a reason for the peer.
+    pub fn close(&mut self, now: Time, association: AssociationId, code: u32, reason: &str) {
+        self.carrier.close(now, association, code, reason);
+        self.take_events(now);
+    }
+
+    /// Opens a flow to the peer; `flow_bytes` where its size is known, for controllers that go by size.
+    ///
+    /// # Errors
+    /// The association is not open, or has too many flows.
+    pub fn open_flow(
+        &mut self,
+        now: Time,
+        association: AssociationId,
+        flow_bytes: Option<u64>,
+    ) -> Result<FlowId, NodeError> {
+        let config = &self.config;
+        let peer = self.peers.get_mut(&association).ok_or(NodeError::NotOpen)?;
+        if peer.sending.len() >= config.max_flows {
+            return Err(NodeError::TooManyFlows(config.max_flows));
+        }
+        let flow = peer.next_flow;
+        let cc = config.controller.build(&config.registry, peer.transport.mss_bytes, flow_bytes, config.line_rate)?;
+        let round_trip = self.carrier.round_trip(association);
+        let seed = config.seed ^ association.0 << 32;
+        let sending = SendFlow::new(flow, peer.transport, cc, config.tail, now, round_trip, seed);
+        peer.sending.insert(flow, sending);
+        peer.next_flow += 1;
+        Ok(FlowId { association, flow })
+    }
+
+    /// Writes to a flow; whoever writes much keeps an eye on [`SendFlow::buffered_bytes`]. Nothing happens where the flow is over.
+    pub fn write(&mut self, id: FlowId, bytes: Bytes) {
+        if let Some(flow) = self.sending_mut(id) {
+            flow.write(bytes);
+            self.busy.insert(id.association);
+        }
+    }
+
+    /// Ends a flow with what is written.
+    pub fn finish(&mut self, id: FlowId) {
+        if let Some(flow) = self.sending_mut(id) {
+            flow.finish();
+            self.busy.insert(id.association);
+        }
+    }
+
+    /// Ends a flow at once.
+    pub fn reset(&mut self, id: FlowId) {
+        if let Some(flow) = self.sending_mut(id) {
+            flow.reset();
+            self.busy.insert(id.association);
+        }
+    }
+
+    /// The next bytes of a flow of the peer, if they are here.
+    pub fn read(&mut self, id: FlowId) -> Option<Bytes> {
+        let peer = self.peers.get_mut(&id.association)?;
+        let flow = peer.receiving.get_mut(&id.flow)?;
+        let bytes = flow.read();
+        peer.held_bytes -= bytes.as_ref().map_or(0, Bytes::len) as u64;
+        if flow.is_read() && peer.told_done.contains(&id.flow) {
+            peer.forget(id.flow);
+        } else if bytes.is_some() {
+            peer.to_flush.insert(id.flow);
+            self.busy.insert(id.association);
+        }
+        bytes
+    }
+
+    /// Whether a flow of the peer has come and been read to its end, or is over.
+    pub fn is_read(&self, id: FlowId) -> bool {
+        self.receiving(id).is_none_or(ReceiveFlow::is_read)
+    }
+
+    /// A flow that this node sends, while it is not over.
+    pub fn sending(&self, id: FlowId) -> Option<&SendFlow> {
+        self.peers.get(&id.association)?.sending.get(&id.flow)
+    }
+
+    fn sending_mut(&mut self, id: FlowId) -> Option<&mut SendFlow> {
+        self.peers.get_mut(&id.association)?.sending.get_mut(&id.flow)
+    }
+
+    /// A flow of the peer, while it is not over.
+    pub fn receiving(&self, id: FlowId) -> Option<&ReceiveFlow> {
+        self.peers.get(&id.association)?.receiving.get(&id.flow)
+    }
+
+    /// Segments sent to a peer, by class.
+    pub fn sent_segments(&self, association: AssociationId) -> [u64; MAX_CLASSES] {
+        let Some(peer) = self.peers.get(&association) else { return [0; MAX_CLASSES] };
+        let mut sum = peer.sent;
+        for flow in peer.sending.values() {
+            sum.iter_mut().zip(flow.counts().0.sent).for_each(|(sum, sent)| *sum += sent);
+        }
+        sum
+    }
+
+    /// The peer's key.
+    pub fn peer(&self, association: AssociationId) -> Option<Fingerprint> {
+        self.peers.get(&association).map(|peer| peer.fingerprint)
+    }
+
+    /// Writes to the control stream.
+    ///
+    /// # Errors
+    /// The association is not open, or too much waits.
+    pub fn write_control(&mut self, association: AssociationId, bytes: Bytes) -> Result<(), NodeError> {
+        let peer = self.peers.get_mut(&association).ok_or(NodeError::NotOpen)?;
+        let waiting: usize = peer.control_out.iter().map(Bytes::len).sum();
+        if waiting + bytes.len() > MAX_CONTROL_BYTES {
+            return Err(NodeError::ControlFull);
+        }
+        peer.control_out.push_back(bytes);
+        self.busy.insert(association);
+        Ok(())
+    }
+
+    /// The next bytes of the control stream, if they are here.
+    pub fn read_control(&mut self, association: AssociationId) -> Option<Bytes> {
+        self.carrier.read_control(association)
+    }
+
+    /// A UDP datagram came in.
+    pub fn handle_datagram(&mut self, now: Time, arrival: Arrival, bytes: &[u8]) {
+        self.carrier.handle_datagram(now, arrival, bytes);
+        self.take_events(now);
+    }
+
+    /// Time has passed.
+    pub fn handle_timer(&mut self, now: Time) {
+        self.carrier.handle_timer(now);
+        self.take_events(now);
+        while let Some(&(at, association)) = self.timers.first().filter(|(at, _)| *at <= now) {
+            self.timers.remove(&(at, association));
+            if let Some(peer) = self.peers.get_mut(&association) {
+                peer.timer = Time::NEVER;
+                self.busy.insert(association);
+            }
+        }
+    }
+
+    /// When [`handle_timer`](Self::handle_timer) wants to be called.
+    pub fn next_timer(&self) -> Time {
+        self.timers.first().map_or(Time::NEVER, |(at, _)| *at).min(self.carrier.next_timer())
+    }
+
+    /// What has happened, oldest first.
+    pub fn poll_event(&mut self) -> Option<NodeEvent> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        if let Some(flow) = self.readable.pop_first() {
+            return Some(NodeEvent::Readable(flow));
+        }
+        self.acknowledged.pop_first().map(NodeEvent::Acknowledged)
+    }
+
+    /// Whether [`poll_event`](Self::poll_event) has something to give.
+    pub fn has_events(&self) -> bool {
+        !(self.events.is_empty() && self.readable.is_empty() && self.acknowledged.is_empty())
+    }
+
+    /// The next datagrams to send.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Datagram> {
+        loop {
+            if let Some(datagram) = self.carrier.poll_transmit(now) {
+                return Some(datagram);
+            }
+            self.take_events(now);
+            let association = self.busy.pop_first()?;
+            self.advance(now, association);
+        }
+    }
+
+    /// Sends what the flows of one association have to send.
+    fn advance(&mut self, now: Time, association: AssociationId) {
+        let Some(peer) = self.peers.get_mut(&association) else { return };
+        while let Some(first) = peer.control_out.front_mut() {
+            let taken = self.carrier.write_control(association, first);
+            if taken < first.len() {
+                let _ = first.split_to(taken);
+                break;
+            }
+            peer.control_out.pop_front();
+        }
+        let mut frames: [Vec<Vec<u8>>; MAX_CLASSES] = Default::default();
+        frames[0].append(&mut peer.to_say);
+        let mut emit = |class: u8, frame: Vec<u8>| frames[usize::from(class)].push(frame);
+        while let Some(flow) = peer.to_flush.pop_first() {
+            if let Some(flow) = peer.receiving.get_mut(&flow) {
+                flow.flush(peer.max_frame_bytes, &mut emit);
+            }
+        }
+        let (mut has_more, mut failed) = (false, vec![]);
+        for (&id, flow) in &mut peer.sending {
+            has_more |= flow.advance(now, &peer.classes, &mut emit);
+            if flow.failure().is_some() {
+                failed.push(id);
+            }
+        }
+        for flow in failed {
+            peer.end(flow);
+            self.events.push_back(NodeEvent::SendFailed(FlowId { association, flow }));
+        }
+        if has_more {
+            self.busy.insert(association);
+        }
+        let next = peer.next_timer();
+        if next != peer.timer {
+            self.timers.remove(&(peer.timer, association));
+            peer.timer = next;
+            if next != Time::NEVER {
+                self.timers.insert((next, association));
+            }
+        }
+        for (class, frames) in frames.into_iter().enumerate().filter(|(_, frames)| !frames.is_empty()) {
+            self.carrier.send(now, association, class as u8, &mut frames.into_iter());
+        }
+    }
+
+    fn take_events(&mut self, now: Time) {
+        while let Some(event) = self.carrier.poll_event() {
+            match event {
+                CarrierEvent::Opened { association, peer, address } => {
+                    let bytes = self.carrier.max_frame_bytes(association).unwrap_or(1000);
+                    let transport = self.config.transport(bytes);
+                    self.peers.insert(association, Peer::new(peer, transport, bytes, self.config.classes));
+                    self.events.push_back(NodeEvent::Opened { association, peer, address });
+                }
+                CarrierEvent::Class { association, class, open } => {
+                    if let Some(peer) = self.peers.get_mut(&association) {
+                        peer.classes.set_open(class, open);
+                        self.busy.insert(association);
+                    }
+                }
+                CarrierEvent::Frame { association, class, marked, received_ns, bytes } => {
+                    self.handle_frame(now, association, class, marked, received_ns, &bytes);
+                }
+                CarrierEvent::Control { association } => {
+                    self.busy.insert(association);
+                    self.events.push_back(NodeEvent::Control(association));
+                }
+                CarrierEvent::Closed { association, reason } => {
+                    if let Some(peer) = self.peers.remove(&association) {
+                        self.timers.remove(&(peer.timer, association));
+                    }
+                    self.busy.remove(&association);
+                    self.events.push_back(NodeEvent::Closed { association, reason });
+                }
+            }
+        }
+    }
+
+    fn handle_frame(
+        &mut self,
+        now: Time,
+        association: AssociationId,
+        class: u8,
+        marked: bool,
+        received_ns: u64,
+        bytes: &Bytes,
+    ) {
+        let Some(peer) = self.peers.get_mut(&association) else { return };
+        self.busy.insert(association);
+        let frame = match Frame::decode(bytes) {
+            Ok(frame) => frame,
+            Err(error) => {
+                self.undecoded += 1;
+                return self.note_violation(now, association, &Violation::Frame(error));
+            }
+        };
+        let flow = frame.flow();
+        let id = FlowId { association, flow };
+        let mut violation = None;
+        match frame {
+            Frame::Data(data) => {
+                if !peer.receiving.contains_key(&flow) {
+                    if !peer.gone.may_open(flow) || peer.receiving.len() >= self.config.max_flows {
+                        return;
+                    }
+                    peer.receiving.insert(flow, ReceiveFlow::new(flow, &peer.transport));
+                    self.events.push_back(NodeEvent::Incoming(id));
+                }
+                let Some(receiving) = peer.receiving.get_mut(&flow) else { return };
+                let limit = self.config.held_bytes * if receiving.expects(&data) { 2 } else { 1 };
+                if peer.held_bytes + data.payload.len() as u64 > limit {
+                    // As if the network had lost it.
+                    return;
+                }
+                let held_before = receiving.held_bytes();
+                if let Err(error) = receiving.handle_data(now, class, data, marked, received_ns) {
+                    violation = Some(Violation::Data(error.to_string()));
+                }
+                peer.held_bytes += receiving.held_bytes() - held_before;
+                peer.to_flush.insert(flow);
+                if receiving.has_unread() {
+                    self.readable.insert(id);
+                }
+            }
+            Frame::Acks { edge, entries, .. } => match peer.sending.get_mut(&flow) {
+                Some(sending) => {
+                    if let Err(error) = sending.handle_acks(now, class, edge, &entries) {
+                        violation = Some(Violation::Acknowledgment(error.to_string()));
+                    }
+                    self.acknowledged.insert(id);
+                    if sending.is_done() {
+                        peer.end(flow);
+                        peer.to_say.push(Frame::Done { flow }.encode());
+                        self.events.push_back(NodeEvent::Sent(id));
+                    }
+                }
+                // The receiver has not heard that the flow is over.
+                None if flow < peer.next_flow => peer.to_say.push(Frame::Done { flow }.encode()),
+                None => violation = Some(Violation::NoFlow(flow)),
+            },
+            Frame::Done { .. } => match peer.receiving.get(&flow) {
+                Some(receiving) if receiving.is_read() => peer.forget(flow),
+                Some(receiving) if receiving.has_all() => {
+                    peer.told_done.insert(flow);
+                }
+                Some(_) => violation = Some(Violation::NotDone(flow)),
+                None => {}
+            },
+            Frame::Probe { .. } => {
+                if let Some(receiving) = peer.receiving.get_mut(&flow) {
+                    receiving.handle_probe();
+                    peer.to_flush.insert(flow);
+                }
+            }
+            Frame::Reset { .. } => {
+                if peer.receiving.contains_key(&flow) {
+                    peer.forget(flow);
+                    self.events.push_back(NodeEvent::ReceiveFailed(id));
+                }
+            }
+        }
+        if let Some(violation) = violation {
+            self.note_violation(now, association, &violation);
+        }
+    }
+
+    /// The peer did what no honest peer does. Once may be a mistake of the network's; many times is not.
+    fn note_violation(&mut self, now: Time, association: AssociationId, violation: &Violation) {
+        let Some(peer) = self.peers.get_mut(&association) else { return };
+        peer.violations += 1;
+        if peer.violations >= MOST_VIOLATIONS {
+            let reason = format!("{MOST_VIOLATIONS} frames were wrong; the last: {violation}");
+            self.carrier.close(now, association, CODE_VIOLATION, &reason);
+        }
+    }
+}
+
+/// What no honest peer does.
+#[derive(Debug, Error)]
+enum Violation {
+    #[error(transparent)]
+    Frame(FrameError),
+    #[error("{0}")]
+    Data(String),
+    #[error("an acknowledgment {0}")]
+    Acknowledgment(String),
+    #[error("an acknowledgment of flow {0}, which was never opened")]
+    NoFlow(u32),
+    #[error("flow {0} is done, and not all of it is here")]
+    NotDone(u32),
+}

@@ -1,0 +1,137 @@
+//! One peer of a node: the flows to and from it.
+
+use crate::flow::{Classes, MAX_CLASSES, ReceiveFlow, SendFlow};
+use crate::identity::Fingerprint;
+use bytes::Bytes;
+use sparelane_core::Time;
+use sparelane_transport::TransportConfig;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// The furthest that the number of a new flow may lie beyond those that came before.
+const MOST_AHEAD: u32 = 10_000;
+
+/// The most ended flows beyond the first that has not ended which are remembered one by one.
+const MOST_GONE: usize = 4096;
+
+/// A peer with its flows.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) fingerprint: Fingerprint,
+    pub(super) transport: TransportConfig,
+    pub(super) max_frame_bytes: usize,
+    pub(super) classes: Classes,
+    pub(super) sending: BTreeMap<u32, SendFlow>,
+    pub(super) receiving: BTreeMap<u32, ReceiveFlow>,
+    /// What is held of these.
+    pub(super) held_bytes: u64,
+    pub(super) next_flow: u32,
+    /// Flows of the peer whose sender knows that all has arrived, and which are not read yet.
+    pub(super) told_done: BTreeSet<u32>,
+    pub(super) gone: Gone,
+    /// Received flows with acknowledgments to send.
+    pub(super) to_flush: BTreeSet<u32>,
+    /// Frames besides, in class 0.
+    pub(super) to_say: Vec<Vec<u8>>,
+    pub(super) control_out: VecDeque<Bytes>,
+    /// When the flows want time.
+    pub(super) timer: Time,
+    pub(super) violations: u32,
+    /// Segments of flows that are over, by class.
+    pub(super) sent: [u64; MAX_CLASSES],
+}
+
+impl Peer {
+    pub(super) fn new(
+        fingerprint: Fingerprint,
+        transport: TransportConfig,
+        max_frame_bytes: usize,
+        classes: u8,
+    ) -> Peer {
+        Peer {
+            fingerprint,
+            transport,
+            max_frame_bytes,
+            classes: Classes::new(classes),
+            sending: BTreeMap::new(),
+            receiving: BTreeMap::new(),
+            held_bytes: 0,
+            next_flow: 0,
+            told_done: BTreeSet::new(),
+            gone: Gone::default(),
+            to_flush: BTreeSet::new(),
+            to_say: Vec::new(),
+            control_out: VecDeque::new(),
+            timer: Time::NEVER,
+            violations: 0,
+            sent: [0; MAX_CLASSES],
+        }
+    }
+
+    /// When the flows want time next.
+    pub(super) fn next_timer(&self) -> Time {
+        self.sending.values().map(|flow| flow.next_timer(&self.classes)).min().unwrap_or(Time::NEVER)
+    }
+
+    /// A flow to the peer is over.
+    pub(super) fn end(&mut self, flow: u32) {
+        if let Some(flow) = self.sending.remove(&flow) {
+            self.sent.iter_mut().zip(flow.counts().0.sent).for_each(|(sum, sent)| *sum += sent);
+        }
+    }
+
+    /// A flow of the peer has ended and is read.
+    pub(super) fn forget(&mut self, flow: u32) {
+        if let Some(flow) = self.receiving.remove(&flow) {
+            self.held_bytes -= flow.held_bytes();
+        }
+        self.told_done.remove(&flow);
+        self.to_flush.remove(&flow);
+        self.gone.insert(flow);
+    }
+}
+
+/// The flows of a peer that have ended. Numbers rise, so that all but a few are below a floor.
+#[derive(Debug, Default)]
+pub(super) struct Gone {
+    floor: u32,
+    above: BTreeSet<u32>,
+}
+
+impl Gone {
+    fn insert(&mut self, flow: u32) {
+        self.above.insert(flow);
+        while self.above.remove(&self.floor) {
+            self.floor += 1;
+        }
+        if self.above.len() > MOST_GONE {
+            // Whatever did not come until now is given up.
+            self.floor = self.above.pop_first().map_or(self.floor, |first| first + 1);
+        }
+    }
+
+    /// Whether `flow` can be a new one.
+    pub(super) fn may_open(&self, flow: u32) -> bool {
+        flow >= self.floor && flow - self.floor < MOST_AHEAD && !self.above.contains(&flow)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ended_flows_do_not_open_again_and_take_bounded_memory() {
+        let mut gone = Gone::default();
+        for flow in [2, 0, 1, 5] {
+            assert!(gone.may_open(flow));
+            gone.insert(flow);
+            assert!(!gone.may_open(flow));
+        }
+        assert_eq!((gone.floor, gone.above.len()), (3, 1));
+        assert!(gone.may_open(3) && !gone.may_open(3 + MOST_AHEAD));
+        for flow in (7..60_000).step_by(2) {
+            gone.insert(flow);
+        }
+        assert!(gone.above.len() <= MOST_GONE && !gone.may_open(8), "odd ones alone do not grow without end");
+    }
+}

@@ -1,0 +1,135 @@
+//! Peers are known by their keys alone: a raw public key is good where its fingerprint is among the trusted ones.
+
+use crate::identity::{Fingerprint, Trusted};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, PeerMisbehaved, SignatureScheme};
+use std::sync::{Mutex, PoisonError, RwLock};
+
+/// The trusted keys, for both sides of TLS.
+#[derive(Debug)]
+pub(super) struct Pins {
+    trusted: RwLock<Trusted>,
+    /// The last key that was refused, to be told.
+    refused: Mutex<Option<Fingerprint>>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl Pins {
+    pub(super) fn new(trusted: Trusted, algorithms: WebPkiSupportedAlgorithms) -> Pins {
+        Pins { trusted: RwLock::new(trusted), refused: Mutex::new(None), algorithms }
+    }
+
+    /// From now on these are trusted.
+    pub(super) fn set_trusted(&self, trusted: Trusted) {
+        *self.trusted.write().unwrap_or_else(PoisonError::into_inner) = trusted;
+    }
+
+    /// The key that was refused last.
+    pub(super) fn last_refused(&self) -> Option<Fingerprint> {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check(&self, key: &CertificateDer<'_>) -> Result<(), Error> {
+        let peer = Fingerprint::of(key);
+        if self.trusted.read().unwrap_or_else(PoisonError::into_inner).contains(peer) {
+            return Ok(());
+        }
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
+        Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
+    }
+
+    fn check_signature(
+        &self,
+        message: &[u8],
+        key: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let key = SubjectPublicKeyInfoDer::from(key.as_ref());
+        verify_tls13_signature_with_raw_key(message, &key, signature, &self.algorithms)
+    }
+}
+
+const ONLY_TLS13: Error = Error::PeerMisbehaved(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme);
+
+impl ServerCertVerifier for Pins {
+    fn verify_server_cert(
+        &self,
+        key: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.check(key).map(|()| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(ONLY_TLS13)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        key: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.check_signature(message, key, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+impl ClientCertVerifier for Pins {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        key: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.check(key).map(|()| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(ONLY_TLS13)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        key: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.check_signature(message, key, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,377 @@
+//! What a user runs: one that sends files to a host, and one that receives them. Both go on in steps, so that whoever runs them
+//! can show how far they are, and stop.
+
+use crate::carrier::{AssociationId, CloseReason};
+use crate::flow::MAX_CLASSES;
+use crate::host::{Host, HostError};
+use crate::identity::{Fingerprint, Identity, Trusted};
+use crate::node::{NodeConfig, NodeError, NodeEvent};
+use crate::quic::QuicConfig;
+use crate::transfer::folder::Folder;
+use crate::transfer::name::Name;
+use crate::transfer::{
+    CODE_DONE, CODE_RULES, CODE_STOPPED, Outcome, ReceiveTransfer, Received, SendTransfer, Source, TransferError,
+};
+use crate::udp::UdpConfig;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// What is said last is given so long to leave.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// What can be set about either side.
+#[derive(Clone, Debug)]
+pub struct WireConfig {
+    /// This host's key.
+    pub identity: Identity,
+    /// The peers that it talks to.
+    pub trusted: Trusted,
+    /// Of the node.
+    pub node: NodeConfig,
+    /// Of the socket.
+    pub udp: UdpConfig,
+    /// UDP payload bytes of a full packet.
+    pub udp_payload_bytes: u16,
+    /// A sender gives up when no connection is made in so long.
+    pub connect_timeout: Duration,
+}
+
+impl WireConfig {
+    /// The defaults.
+    pub fn new(identity: Identity, trusted: Trusted) -> WireConfig {
+        WireConfig {
+            identity,
+            trusted,
+            node: NodeConfig::default(),
+            udp: UdpConfig::default(),
+            udp_payload_bytes: 1452,
+            connect_timeout: Duration::from_secs(10),
+        }
+    }
+
+    fn bind(&self, at: SocketAddr, listens: bool) -> Result<Host, WireError> {
+        let classes = self.udp.dscp.len().min(MAX_CLASSES) as u8;
+        let needs = self.node.controller.needs(&self.node.registry, self.node.line_rate).map_err(NodeError::from);
+        // A batch has one departure and one arrival: where each segment's own matter, there are none.
+        let offload = self.udp.offload && !needs.map_err(HostError::from)?.receive_time;
+        let quic = QuicConfig {
+            listens,
+            classes: classes.max(1),
+            udp_payload_bytes: self.udp_payload_bytes,
+            batch: if offload { 16 } else { 1 },
+            ..QuicConfig::new(self.identity.clone(), self.trusted.clone())
+        };
+        let node = NodeConfig { classes: classes.max(1), ..self.node.clone() };
+        Ok(Host::bind(at, UdpConfig { offload, ..self.udp.clone() }, quic, node)?)
+    }
+}
+
+/// Why sending or receiving stops.
+#[derive(Debug, Error)]
+pub enum WireError {
+    /// The host cannot begin, or its socket broke.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The transfer ended early.
+    #[error(transparent)]
+    Transfer(#[from] TransferError),
+    /// Nobody answered.
+    #[error("{to} does not answer; nothing came for {} s", .after.as_secs())]
+    NoAnswer {
+        /// The peer's address.
+        to: SocketAddr,
+        /// How long this host waited.
+        after: Duration,
+    },
+    /// The folder cannot be used.
+    #[error("{}: {error}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// How far a sender is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// Whether the peer is there.
+    pub connected: bool,
+    /// Bytes that the receiver has.
+    pub bytes: u64,
+    /// Bytes of all files.
+    pub total_bytes: u64,
+    /// Since the association is open.
+    pub elapsed: Duration,
+    /// Segments sent, by class.
+    pub sent: [u64; MAX_CLASSES],
+    /// Whether every item is settled.
+    pub done: bool,
+}
+
+/// Sends files to one host.
+#[derive(Debug)]
+pub struct FileSender {
+    host: Host,
+    to: SocketAddr,
+    association: AssociationId,
+    sources: Vec<Source>,
+    transfer: Option<SendTransfer>,
+    began: Instant,
+    opened: Option<Instant>,
+    ended: Option<Duration>,
+    /// What was sent until the association ended.
+    last_sent: Option<[u64; MAX_CLASSES]>,
+    connect_timeout: Duration,
+}
+
+impl FileSender {
+    /// Begins to send `sources` to the host at `to`.
+    ///
+    /// # Errors
+    /// This host cannot begin.
+    pub fn begin(config: &WireConfig, to: SocketAddr, sources: Vec<Source>) -> Result<FileSender, WireError> {
+        let any: SocketAddr =
+            if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+        let mut host = config.bind(any, false)?;
+        let now = host.now();
+        let association = host.node_mut().connect(now, to).map_err(HostError::from)?;
+        let (connect_timeout, began) = (config.connect_timeout, Instant::now());
+        Ok(FileSender {
+            host,
+            to,
+            association,
+            sources,
+            transfer: None,
+            began,
+            opened: None,
+            ended: None,
+            last_sent: None,
+            connect_timeout,
+        })
+    }
+
+    /// Goes on for so long at most, or until something has become of an item. Returns what has.
+    ///
+    /// # Errors
+    /// The transfer ends early; what the receiver has stays for the next attempt.
+    pub fn step(&mut self, at_most: Duration) -> Result<Vec<Outcome>, WireError> {
+        let until = Instant::now() + at_most;
+        let mut outcomes = vec![];
+        while outcomes.is_empty() && self.ended.is_none() {
+            let left = until.saturating_duration_since(Instant::now());
+            if let Some(event) = self.host.next_event(left)? {
+                self.handle(&event)?;
+            }
+            let (to, after) = (self.to, self.connect_timeout);
+            if self.opened.is_none() && self.began.elapsed() > after {
+                return Err(WireError::NoAnswer { to, after });
+            }
+            if let Some(transfer) = &mut self.transfer {
+                outcomes.extend(std::iter::from_fn(|| transfer.poll_outcome()));
+                if transfer.is_done() {
+                    self.close(CODE_DONE, "all is sent")?;
+                }
+            }
+            if left.is_zero() {
+                break;
+            }
+        }
+        Ok(outcomes)
+    }
+
+    fn handle(&mut self, event: &NodeEvent) -> Result<(), WireError> {
+        let now = self.host.now();
+        match event {
+            NodeEvent::Opened { association, .. } if *association == self.association => {
+                self.opened = Some(Instant::now());
+                let sources = std::mem::take(&mut self.sources);
+                self.transfer = Some(SendTransfer::new(self.association, sources, self.host.node()));
+            }
+            NodeEvent::Closed { reason, .. } if self.transfer.is_none() => {
+                return Err(TransferError::Closed(reason.clone()).into());
+            }
+            _ => {}
+        }
+        let Some(transfer) = &mut self.transfer else { return Ok(()) };
+        if let Err(error) = transfer.handle_event(now, self.host.node_mut(), event) {
+            if !matches!(error, TransferError::Closed(_)) {
+                self.close(CODE_RULES, &error.to_string())?;
+            }
+            return Err(error.into());
+        }
+        Ok(())
+    }
+
+    /// Ends the transfer; what the receiver has of it stays there.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn close(&mut self, code: u32, reason: &str) -> Result<(), WireError> {
+        let now = self.host.now();
+        self.ended.get_or_insert(self.opened.map_or(Duration::ZERO, |opened| opened.elapsed()));
+        self.last_sent.get_or_insert(self.host.node().sent_segments(self.association));
+        // What was said before leaves first.
+        self.host.flush(LAST_WORDS)?;
+        self.host.node_mut().close(now, self.association, code, reason);
+        Ok(self.host.flush(LAST_WORDS)?)
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        let (bytes, total_bytes) = match &self.transfer {
+            Some(transfer) => transfer.progress(self.host.node()),
+            None => (0, self.sources.iter().map(|source| source.size).sum()),
+        };
+        let sent = self.last_sent.unwrap_or_else(|| self.host.node().sent_segments(self.association));
+        let running = || self.opened.map_or(Duration::ZERO, |opened| opened.elapsed());
+        Progress {
+            connected: self.opened.is_some(),
+            bytes,
+            total_bytes,
+            elapsed: self.ended.unwrap_or_else(running),
+            sent,
+            done: self.ended.is_some(),
+        }
+    }
+
+    /// The peer's key, once it is known.
+    pub fn peer(&self) -> Option<Fingerprint> {
+        self.host.node().peer(self.association)
+    }
+}
+
+/// What has happened at a receiver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReceiverEvent {
+    /// A peer is there.
+    Connected {
+        /// Its key.
+        peer: Fingerprint,
+        /// Its address.
+        address: SocketAddr,
+    },
+    /// Something has become of a file or folder.
+    Item {
+        /// The peer's key.
+        peer: Fingerprint,
+        /// What.
+        received: Received,
+    },
+    /// A peer is gone.
+    Disconnected {
+        /// Its key.
+        peer: Fingerprint,
+        /// Why, if it had not said that all is sent.
+        error: Option<String>,
+    },
+}
+
+/// Receives files from any number of hosts into one folder.
+#[derive(Debug)]
+pub struct FileReceiver {
+    host: Host,
+    folder: Folder,
+    replaces: bool,
+    transfers: BTreeMap<AssociationId, (Fingerprint, ReceiveTransfer)>,
+    busy: BTreeSet<Name>,
+}
+
+impl FileReceiver {
+    /// Listens at this address. Where it `replaces`, files that are there already are replaced.
+    ///
+    /// # Errors
+    /// The address cannot be had, or the folder cannot be used.
+    pub fn bind(config: &WireConfig, at: SocketAddr, folder: &Path, replaces: bool) -> Result<FileReceiver, WireError> {
+        let failed = |error| WireError::Folder { path: folder.to_owned(), error };
+        let folder = Folder::open(folder).map_err(failed)?;
+        let host = config.bind(at, true)?;
+        Ok(FileReceiver { host, folder, replaces, transfers: BTreeMap::new(), busy: BTreeSet::new() })
+    }
+
+    /// Where it listens.
+    pub fn local_address(&self) -> SocketAddr {
+        self.host.socket().local_address()
+    }
+
+    /// Bytes that have come in transfers that are under way.
+    pub fn received_bytes(&self) -> u64 {
+        self.transfers.values().map(|(_, transfer)| transfer.received_bytes()).sum()
+    }
+
+    /// From now on these peers are trusted; associations that are open stay.
+    pub fn set_trusted(&mut self, trusted: Trusted) {
+        self.host.node_mut().carrier_mut().set_trusted(trusted);
+    }
+
+    /// Goes on for so long at most, or until something has happened. Returns what has.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn step(&mut self, at_most: Duration) -> Result<Vec<ReceiverEvent>, WireError> {
+        let until = Instant::now() + at_most;
+        let mut events = vec![];
+        while events.is_empty() {
+            let left = until.saturating_duration_since(Instant::now());
+            if let Some(event) = self.host.next_event(left)? {
+                self.handle(&event, &mut events);
+            }
+            if left.is_zero() {
+                break;
+            }
+        }
+        Ok(events)
+    }
+
+    fn handle(&mut self, event: &NodeEvent, events: &mut Vec<ReceiverEvent>) {
+        let now = self.host.now();
+        let association = match event {
+            NodeEvent::Opened { association, peer, address } => {
+                let transfer = ReceiveTransfer::new(*association, self.replaces);
+                self.transfers.insert(*association, (*peer, transfer));
+                events.push(ReceiverEvent::Connected { peer: *peer, address: *address });
+                return;
+            }
+            NodeEvent::Control(association) | NodeEvent::Closed { association, .. } => *association,
+            NodeEvent::Incoming(flow) | NodeEvent::Readable(flow) | NodeEvent::ReceiveFailed(flow) => flow.association,
+            NodeEvent::Acknowledged(_) | NodeEvent::Sent(_) | NodeEvent::SendFailed(_) => return,
+        };
+        let Some((peer, transfer)) = self.transfers.get_mut(&association) else { return };
+        let peer = *peer;
+        let result = transfer.handle_event(self.host.node_mut(), &self.folder, &mut self.busy, event);
+        if result.is_err() {
+            transfer.release(&mut self.busy);
+        }
+        let items = std::iter::from_fn(|| transfer.poll_received());
+        events.extend(items.map(|received| ReceiverEvent::Item { peer, received }));
+        let Err(error) = result else { return };
+        self.transfers.remove(&association);
+        let is_complete =
+            matches!(&error, TransferError::Closed(CloseReason::Peer { code, .. }) if *code == u64::from(CODE_DONE));
+        let error = (!is_complete).then(|| error.to_string());
+        if let Some(error) = &error {
+            self.host.node_mut().close(now, association, CODE_RULES, error);
+        }
+        events.push(ReceiverEvent::Disconnected { peer, error });
+    }
+
+    /// Ends all transfers, with a reason for the peers; what is here of them stays.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn close(&mut self, reason: &str) -> Result<(), WireError> {
+        let now = self.host.now();
+        for association in std::mem::take(&mut self.transfers).into_keys() {
+            self.host.node_mut().close(now, association, CODE_STOPPED, reason);
+        }
+        Ok(self.host.flush(LAST_WORDS)?)
+    }
+}
+
+#[cfg(test)]
+mod tests;

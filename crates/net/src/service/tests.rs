@@ -1,0 +1,126 @@
+//! Two hosts in one process, over sockets of the loopback interface.
+
+use super::*;
+use crate::node::ControllerChoice;
+use crate::scratch::Scratch;
+use crate::transfer::collect;
+use std::fs;
+
+fn content(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
+}
+
+fn configs() -> [WireConfig; 2] {
+    let [one, two] = std::array::from_fn(|_| Identity::generate().expect("a key"));
+    let trust = |peer: &Identity| Trusted::from_iter([peer.fingerprint()]);
+    [WireConfig::new(one.clone(), trust(&two)), WireConfig::new(two, trust(&one))]
+}
+
+/// Sends a file of so many bytes, each side in a thread of its own.
+fn carried(sender: WireConfig, receiver: WireConfig, at: &str, bytes: usize) -> Result<Progress, String> {
+    let scratch =
+        Scratch::new(&format!("service-{at}-{bytes}-{}", sender.node.controller.name).replace(['[', ']', ':'], ""));
+    let folder = scratch.path().join("to");
+    fs::create_dir(&folder).expect("a folder");
+    fs::write(scratch.path().join("file"), content(bytes)).expect("a file");
+    let sources = collect(&[scratch.path().join("file")]).expect("a file");
+    let mut receiver =
+        FileReceiver::bind(&receiver, at.parse().expect("an address"), &folder, false).expect("a receiver");
+    let to = receiver.local_address();
+    let receiving = std::thread::spawn(move || {
+        let began = Instant::now();
+        let mut events = vec![];
+        while began.elapsed() < Duration::from_secs(60) {
+            events.extend(receiver.step(Duration::from_millis(100)).expect("a socket"));
+            if matches!(events.last(), Some(ReceiverEvent::Disconnected { .. })) {
+                break;
+            }
+        }
+        events
+    });
+    let mut sender = FileSender::begin(&sender, to, sources).map_err(|error| error.to_string())?;
+    let mut outcomes = vec![];
+    while !sender.progress().done {
+        outcomes.extend(sender.step(Duration::from_millis(100)).map_err(|error| error.to_string())?);
+    }
+    let events = receiving.join().expect("a receiver");
+    assert!(
+        matches!(
+            &events[..],
+            [
+                ReceiverEvent::Connected { .. },
+                ReceiverEvent::Item { received: Received { error: None, .. }, .. },
+                ReceiverEvent::Disconnected { error: None, .. },
+            ]
+        ),
+        "{events:?}"
+    );
+    assert!(matches!(&outcomes[..], [Outcome { error: None, .. }]), "{outcomes:?}");
+    assert!(fs::read(folder.join("file")).expect("a file") == content(bytes));
+    Ok(sender.progress())
+}
+
+#[test]
+fn a_file_arrives_over_the_loopback_interface_with_and_without_batches() {
+    for (offload, bytes) in [(true, 20_000_000), (false, 3_000_000)] {
+        let [mut sender, mut receiver] = configs();
+        (sender.udp.offload, receiver.udp.offload) = (offload, offload);
+        let progress = carried(sender, receiver, "127.0.0.1:0", bytes).expect("a transfer");
+        assert_eq!((progress.bytes, progress.total_bytes), (bytes as u64, bytes as u64));
+    }
+}
+
+#[test]
+fn every_kind_of_controller_carries_a_file() {
+    for name in ["rapid"] {
+        let [mut sender, receiver] = configs();
+        sender.node.controller = ControllerChoice::named(name);
+        carried(sender, receiver, "127.0.0.1:0", 1_000_000).expect(name);
+    }
+}
+
+#[test]
+fn a_file_arrives_over_ipv6() {
+    if UdpConfig::default().dscp.len() == 4 && std::net::UdpSocket::bind("[::1]:0").is_ok() {
+        let [sender, receiver] = configs();
+        carried(sender, receiver, "[::1]:0", 1_000_000).expect("a transfer");
+    }
+}
+
+#[test]
+fn whoever_does_not_answer_or_is_not_trusted_is_told() {
+    let scratch = Scratch::new("service-errors");
+    fs::write(scratch.path().join("file"), "x").expect("a file");
+    let sources = collect(&[scratch.path().join("file")]).expect("a file");
+    let [mut sender, receiver] = configs();
+    sender.connect_timeout = Duration::from_millis(300);
+    let ends = |config: &WireConfig, to: SocketAddr, mut answers: Option<FileReceiver>| {
+        let mut sender = FileSender::begin(config, to, sources.clone()).expect("a socket");
+        loop {
+            match sender.step(Duration::from_millis(5)) {
+                Ok(_) => {}
+                Err(error) => return error.to_string(),
+            }
+            if let Some(receiver) = &mut answers {
+                receiver.step(Duration::from_millis(5)).expect("a socket");
+            }
+        }
+    };
+    // A socket that nobody reads.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let to = silent.local_addr().expect("an address");
+    assert_eq!(ends(&sender, to, None), format!("{to} does not answer; nothing came for 0 s"));
+    let bound = |config: &WireConfig| {
+        let at = "127.0.0.1:0".parse().expect("an address");
+        FileReceiver::bind(config, at, scratch.path(), false).expect("a receiver")
+    };
+    let other = Identity::generate().expect("a key");
+    let stranger = WireConfig { identity: other.clone(), ..receiver.clone() };
+    let answers = bound(&stranger);
+    let told = ends(&sender, answers.local_address(), Some(answers));
+    assert_eq!(told, format!("the peer's key is {}, which is not trusted", other.fingerprint()));
+    let distrusts = WireConfig { trusted: Trusted::default(), ..receiver };
+    let answers = bound(&distrusts);
+    let told = ends(&sender, answers.local_address(), Some(answers));
+    assert_eq!(told, format!("the peer does not trust this host's key, {}", sender.identity.fingerprint()));
+}

@@ -1,0 +1,209 @@
+//! The folder into which files are received. Every step goes from an open folder to what lies in it and follows no link, so that
+//! nothing that lies in the folder, or is put there meanwhile, leads out of it.
+
+use super::name::Name;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, renameat, renameat2};
+use nix::sys::stat::{Mode, fstatat, mkdirat};
+use nix::unistd::{UnlinkatFlags, fsync, unlinkat};
+use std::fs::{File, FileTimes, Permissions};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+const FOLDER: OFlag = OFlag::O_DIRECTORY.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+
+/// The folder.
+#[derive(Debug)]
+pub struct Folder {
+    root: OwnedFd,
+}
+
+/// A file that is being received, beside the place where it will be.
+#[derive(Debug)]
+pub struct Partial {
+    parent: OwnedFd,
+    name: Name,
+    file: File,
+    had_bytes: u64,
+}
+
+impl Folder {
+    /// Opens the folder, which may be a link itself.
+    ///
+    /// # Errors
+    /// It is none, or cannot be opened.
+    pub fn open(path: &Path) -> io::Result<Folder> {
+        let root = File::open(path)?;
+        if !root.metadata()?.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::NotADirectory));
+        }
+        Ok(Folder { root: root.into() })
+    }
+
+    /// Makes the folders of these parts, where they are not there.
+    fn enter(&self, parts: &[String]) -> io::Result<OwnedFd> {
+        let mut at = self.root.try_clone()?;
+        for part in parts {
+            match mkdirat(&at, part.as_str(), Mode::from_bits_truncate(0o777)) {
+                Ok(()) | Err(Errno::EEXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+            at = openat(&at, part.as_str(), FOLDER, Mode::empty())?;
+        }
+        Ok(at)
+    }
+
+    /// Makes a folder with these rights, where it is not there.
+    ///
+    /// # Errors
+    /// It cannot be made, or something else has its name.
+    pub fn make(&self, name: &Name, mode: u32) -> io::Result<()> {
+        let folder = File::from(self.enter(name.parts())?);
+        // Its owner can always put files into it.
+        folder.set_permissions(Permissions::from_mode(mode & 0o777 | 0o700))
+    }
+
+    /// Whether there is something of this name.
+    ///
+    /// # Errors
+    /// A folder of the name is none.
+    pub fn has(&self, name: &Name) -> io::Result<bool> {
+        let (folders, last) = name.split();
+        let parent = self.enter(folders)?;
+        match fstatat(&parent, last, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(_) => Ok(true),
+            Err(Errno::ENOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The file of this name that is not whole yet, with what an earlier attempt has left.
+    ///
+    /// # Errors
+    /// It cannot be opened, or is no file.
+    pub fn begin(&self, name: &Name) -> io::Result<Partial> {
+        let (folders, _) = name.split();
+        let parent = self.enter(folders)?;
+        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
+        let file = File::from(openat(&parent, name.partial().as_str(), flags, Mode::from_bits_truncate(0o600))?);
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::from(io::ErrorKind::AlreadyExists));
+        }
+        Ok(Partial { parent, name: name.clone(), file, had_bytes: metadata.len() })
+    }
+}
+
+impl Partial {
+    /// Bytes that an earlier attempt has left.
+    pub fn had_bytes(&self) -> u64 {
+        self.had_bytes
+    }
+
+    /// The open file.
+    pub fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Gives the file its rights, its time and its name; all of it is on the disk then. Without `replaces`, nothing that has the
+    /// name is replaced.
+    ///
+    /// # Errors
+    /// The system refuses, or something has the name.
+    pub fn finish(self, mode: u32, modified_ns: i64, replaces: bool) -> io::Result<()> {
+        self.file.set_permissions(Permissions::from_mode(mode & 0o777))?;
+        let distance = Duration::from_nanos(modified_ns.unsigned_abs());
+        let epoch = SystemTime::UNIX_EPOCH;
+        let modified = if modified_ns < 0 { epoch.checked_sub(distance) } else { epoch.checked_add(distance) };
+        if let Some(modified) = modified {
+            self.file.set_times(FileTimes::new().set_modified(modified))?;
+        }
+        self.file.sync_all()?;
+        let (partial, last) = (self.name.partial(), self.name.split().1);
+        if replaces {
+            renameat(&self.parent, partial.as_str(), &self.parent, last)?;
+        } else {
+            renameat2(&self.parent, partial.as_str(), &self.parent, last, RenameFlags::RENAME_NOREPLACE)?;
+        }
+        // The name, too.
+        Ok(fsync(self.parent.as_fd())?)
+    }
+
+    /// Removes the file.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn discard(self) -> io::Result<()> {
+        Ok(unlinkat(&self.parent, self.name.partial().as_str(), UnlinkatFlags::NoRemoveDir)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    fn name(text: &str) -> Name {
+        Name::new(text.split('/').map(str::to_owned).collect()).expect("a name")
+    }
+
+    #[test]
+    fn a_file_has_its_name_only_when_it_is_finished() {
+        let scratch = crate::scratch::Scratch::new("folder-names");
+        let folder = Folder::open(scratch.path()).expect("a folder");
+        let mut partial = folder.begin(&name("a/b/file")).expect("a file");
+        partial.file().write_all(b"half").expect("room");
+        drop(partial);
+        let mut partial = folder.begin(&name("a/b/file")).expect("a file");
+        assert_eq!(partial.had_bytes(), 4, "what is there stays for the next attempt");
+        assert!(!folder.has(&name("a/b/file")).expect("folders"));
+        partial.file().set_len(0).expect("room");
+        partial.file().write_all(b"whole").expect("room");
+        partial.finish(0o640, 1_500_000_000_000_000_001, false).expect("a free name");
+        let path = scratch.path().join("a/b/file");
+        let metadata = std::fs::metadata(&path).expect("a file");
+        assert_eq!((metadata.mode() & 0o777, metadata.mtime(), metadata.mtime_nsec()), (0o640, 1_500_000_000, 1));
+        assert_eq!(std::fs::read(&path).expect("a file"), b"whole");
+        let again = folder.begin(&name("a/b/file")).expect("a file");
+        assert_eq!(again.finish(0o600, 0, false).expect_err("taken").kind(), io::ErrorKind::AlreadyExists);
+        folder.begin(&name("a/b/file")).expect("a file").finish(0o600, 0, true).expect("replaced");
+        folder.begin(&name("a/b/other")).expect("a file").discard().expect("a file");
+        let left: Vec<_> = std::fs::read_dir(scratch.path().join("a/b")).expect("a folder").flatten().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+    }
+
+    #[test]
+    fn links_in_the_folder_lead_nowhere() {
+        let scratch = crate::scratch::Scratch::new("folder-links");
+        let (inside, outside) = (scratch.path().join("inside"), scratch.path().join("outside"));
+        std::fs::create_dir(&inside).expect("a folder");
+        std::fs::create_dir(&outside).expect("a folder");
+        std::fs::write(outside.join("victim"), "unharmed").expect("a file");
+        symlink(&outside, inside.join("link")).expect("a link");
+        symlink(outside.join("victim"), inside.join(".target.sparelane-part")).expect("a link");
+        symlink(outside.join("victim"), inside.join("name")).expect("a link");
+        let folder = Folder::open(&inside).expect("a folder");
+        assert!(folder.begin(&name("link/file")).is_err() && folder.make(&name("link/sub"), 0o755).is_err());
+        assert!(folder.begin(&name("target")).is_err(), "the file that is not whole would be a link");
+        let partial = folder.begin(&name("name")).expect("a file");
+        assert!(folder.has(&name("name")).expect("a link is something"));
+        partial.finish(0o600, 0, true).expect("the link is replaced, and not followed");
+        assert_eq!(std::fs::read_to_string(outside.join("victim")).expect("a file"), "unharmed");
+        assert_eq!(std::fs::read_dir(&outside).expect("a folder").count(), 1);
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_written_to() {
+        let scratch = crate::scratch::Scratch::new("folder-kinds");
+        std::fs::create_dir(scratch.path().join(".dir.sparelane-part")).expect("a folder");
+        std::fs::write(scratch.path().join("plain"), "").expect("a file");
+        let folder = Folder::open(scratch.path()).expect("a folder");
+        assert!(folder.begin(&name("dir")).is_err());
+        assert!(folder.begin(&name("plain/file")).is_err() && folder.make(&name("plain"), 0o755).is_err());
+        assert!(Folder::open(&scratch.path().join("plain")).is_err());
+    }
+}

@@ -1,0 +1,352 @@
+//! What the two sides of a transfer say to each other on the control stream: a codec with bounds.
+//!
+//! A message is its length (4 bytes, without these), its kind (1) and its fields; integers are in network byte order, texts have
+//! their length in bytes before them (2). Items are numbered by the sender.
+//!
+//! | kind | from | fields |
+//! |---|---|---|
+//! | 1, offer | sender | item (4), folder or not (1), size (8), rights (4), modification time in ns (8), parts of its name (1) and each part |
+//! | 2, accept | receiver | item, bytes that are here already (8), and their BLAKE3 (32) |
+//! | 3, refuse | receiver | item, reason |
+//! | 4, begin | sender | item, the flow that brings it (4), the byte with which that begins (8) |
+//! | 5, whole | sender | item, BLAKE3 of all of it |
+//! | 6, abort | sender | item, reason |
+//! | 7, stored | receiver | item |
+//! | 8, failed | receiver | item, reason |
+//! | 9, end | sender | nothing: no more items |
+
+use bytes::{BufMut, Bytes};
+use thiserror::Error;
+
+/// The largest message, bytes.
+pub const MAX_MESSAGE_BYTES: usize = 16 << 10;
+
+/// The longest reason, bytes.
+const MAX_REASON_BYTES: usize = 500;
+
+/// A BLAKE3 digest.
+pub type Digest = [u8; 32];
+
+/// What is offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// Its number.
+    pub item: u32,
+    /// A folder; otherwise a file.
+    pub folder: bool,
+    /// Bytes of a file.
+    pub size: u64,
+    /// Permission bits.
+    pub mode: u32,
+    /// When it was modified, nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// The parts of its name, outermost first.
+    pub name: Vec<String>,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// This is to be sent.
+    Offer(Offer),
+    /// It is wanted.
+    Accept {
+        /// The item.
+        item: u32,
+        /// Bytes that are here already.
+        have: u64,
+        /// Their digest.
+        digest: Digest,
+    },
+    /// It is not wanted.
+    Refuse {
+        /// The item.
+        item: u32,
+        /// Why.
+        reason: String,
+    },
+    /// It comes.
+    Begin {
+        /// The item.
+        item: u32,
+        /// The flow that brings it.
+        flow: u32,
+        /// With which byte that begins.
+        from: u64,
+    },
+    /// All of it is sent.
+    Whole {
+        /// The item.
+        item: u32,
+        /// The digest of all.
+        digest: Digest,
+    },
+    /// It does not come after all.
+    Abort {
+        /// The item.
+        item: u32,
+        /// Why.
+        reason: String,
+    },
+    /// It is there under its name.
+    Stored {
+        /// The item.
+        item: u32,
+    },
+    /// It could not be stored.
+    Failed {
+        /// The item.
+        item: u32,
+        /// Why.
+        reason: String,
+    },
+    /// Nothing more is offered.
+    End,
+}
+
+/// Why bytes are no message.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum MessageError {
+    /// Too long.
+    #[error("a message of {0} bytes; at most {MAX_MESSAGE_BYTES} are allowed")]
+    Size(usize),
+    /// No such kind.
+    #[error("there is no message of kind {0}")]
+    Kind(u8),
+    /// Fields are missing, too many, or no text.
+    #[error("a message of kind {0} that is cut off, too long, or not in UTF-8")]
+    Form(u8),
+}
+
+impl Message {
+    /// Its bytes, length and all.
+    pub fn encode(&self) -> Bytes {
+        let mut out = vec![0; 4];
+        match self {
+            Message::Offer(offer) => {
+                out.put_u8(1);
+                out.put_u32(offer.item);
+                out.put_u8(offer.folder.into());
+                out.put_u64(offer.size);
+                out.put_u32(offer.mode);
+                out.put_i64(offer.modified_ns);
+                out.put_u8(offer.name.len() as u8);
+                offer.name.iter().for_each(|part| put_text(&mut out, part));
+            }
+            Message::Accept { item, have, digest } => {
+                out.put_u8(2);
+                out.put_u32(*item);
+                out.put_u64(*have);
+                out.put_slice(digest);
+            }
+            Message::Begin { item, flow, from } => {
+                out.put_u8(4);
+                out.put_u32(*item);
+                out.put_u32(*flow);
+                out.put_u64(*from);
+            }
+            Message::Whole { item, digest } => {
+                out.put_u8(5);
+                out.put_u32(*item);
+                out.put_slice(digest);
+            }
+            Message::Stored { item } => {
+                out.put_u8(7);
+                out.put_u32(*item);
+            }
+            Message::Refuse { item, reason } | Message::Abort { item, reason } | Message::Failed { item, reason } => {
+                out.put_u8(match self {
+                    Message::Refuse { .. } => 3,
+                    Message::Abort { .. } => 6,
+                    _ => 8,
+                });
+                out.put_u32(*item);
+                let end = (0..=reason.len().min(MAX_REASON_BYTES)).rfind(|&at| reason.is_char_boundary(at));
+                put_text(&mut out, &reason[..end.unwrap_or(0)]);
+            }
+            Message::End => out.put_u8(9),
+        }
+        let length = (out.len() - 4) as u32;
+        out[..4].copy_from_slice(&length.to_be_bytes());
+        out.into()
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Message, MessageError> {
+        let Some((&kind, fields)) = bytes.split_first() else { return Err(MessageError::Kind(0)) };
+        if !(1..=9).contains(&kind) {
+            return Err(MessageError::Kind(kind));
+        }
+        let mut fields = Fields(fields);
+        let message = fields.message(kind);
+        message.filter(|_| fields.0.is_empty()).ok_or(MessageError::Form(kind))
+    }
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    let bytes = &text.as_bytes()[..text.len().min(usize::from(u16::MAX))];
+    out.put_u16(bytes.len() as u16);
+    out.put_slice(bytes);
+}
+
+/// A cursor that never reads past the end.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn message(&mut self, kind: u8) -> Option<Message> {
+        if kind == 9 {
+            return Some(Message::End);
+        }
+        let item = self.u32()?;
+        Some(match kind {
+            1 => {
+                let folder = match self.take::<1>()? {
+                    [0] => false,
+                    [1] => true,
+                    _ => return None,
+                };
+                let (size, mode, modified_ns) = (self.u64()?, self.u32()?, i64::from_be_bytes(self.take()?));
+                let [parts] = self.take()?;
+                let name = (0..parts).map(|_| self.text()).collect::<Option<_>>()?;
+                Message::Offer(Offer { item, folder, size, mode, modified_ns, name })
+            }
+            2 => Message::Accept { item, have: self.u64()?, digest: self.take()? },
+            3 => Message::Refuse { item, reason: self.text()? },
+            4 => Message::Begin { item, flow: self.u32()?, from: self.u64()? },
+            5 => Message::Whole { item, digest: self.take()? },
+            6 => Message::Abort { item, reason: self.text()? },
+            7 => Message::Stored { item },
+            _ => Message::Failed { item, reason: self.text()? },
+        })
+    }
+
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_be_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_be_bytes)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let length = usize::from(self.take().map(u16::from_be_bytes)?);
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        std::str::from_utf8(text).ok().map(str::to_owned)
+    }
+}
+
+/// Messages out of a stream of bytes.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    bytes: Vec<u8>,
+}
+
+impl Inbox {
+    /// More bytes came.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next message, if all of it is here.
+    ///
+    /// # Errors
+    /// It is none; nothing behind it can be read.
+    pub fn pop(&mut self) -> Result<Option<Message>, MessageError> {
+        let Some(length) = self.bytes.first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_be_bytes(*length) as usize;
+        if length > MAX_MESSAGE_BYTES {
+            return Err(MessageError::Size(length));
+        }
+        if self.bytes.len() < 4 + length {
+            return Ok(None);
+        }
+        let message = Message::decode(&self.bytes[4..4 + length]);
+        self.bytes.drain(..4 + length);
+        message.map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparelane_core::{Domain, Stream};
+
+    fn all() -> Vec<Message> {
+        let (item, digest, reason) = (0x0102_0304, [9; 32], "naïve".to_owned());
+        let name = vec!["a".to_owned(), "b ü".to_owned()];
+        vec![
+            Message::Offer(Offer { item, folder: false, size: 1 << 40, mode: 0o644, modified_ns: -5, name }),
+            Message::Accept { item, have: 77, digest },
+            Message::Refuse { item, reason: reason.clone() },
+            Message::Begin { item, flow: 8, from: 99 },
+            Message::Whole { item, digest },
+            Message::Abort { item, reason: reason.clone() },
+            Message::Stored { item },
+            Message::Failed { item, reason },
+            Message::End,
+        ]
+    }
+
+    #[test]
+    fn messages_come_out_as_they_went_in_however_they_are_cut() {
+        for step in [1, 3, 1000] {
+            let (mut inbox, mut out) = (Inbox::default(), vec![]);
+            let bytes: Vec<u8> = all().iter().flat_map(|message| message.encode().to_vec()).collect();
+            for piece in bytes.chunks(step) {
+                inbox.push(piece);
+                while let Some(message) = inbox.pop().expect("messages") {
+                    out.push(message);
+                }
+            }
+            assert_eq!(out, all());
+        }
+    }
+
+    #[test]
+    fn two_messages_have_the_bytes_that_their_description_says() {
+        let hex = |message: &Message| message.encode().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        assert_eq!(
+            hex(&Message::Begin { item: 1, flow: 2, from: 3 }),
+            "00000011040000000100000002".to_owned() + "0000000000000003"
+        );
+        assert_eq!(
+            hex(&Message::Refuse { item: 1, reason: "no".to_owned() }),
+            "000000090300000001".to_owned() + "00026e6f"
+        );
+        assert_eq!(hex(&Message::End), "0000000109");
+    }
+
+    #[test]
+    fn no_bytes_make_the_inbox_panic_or_grow() {
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let mut taken = 0;
+        for _ in 0..20_000 {
+            let mut bytes = all()[rng.below(9) as usize].encode().to_vec();
+            for _ in 0..rng.below(3) {
+                let at = rng.below(bytes.len() as u64) as usize;
+                bytes[at] = rng.next_u64() as u8;
+            }
+            let mut inbox = Inbox::default();
+            inbox.push(&bytes);
+            taken += usize::from(matches!(inbox.pop(), Ok(Some(_))));
+        }
+        assert!(taken > 5_000, "{taken}");
+        let mut inbox = Inbox::default();
+        inbox.push(&[0xff; 4]);
+        assert_eq!(inbox.pop(), Err(MessageError::Size(u32::MAX as usize)));
+    }
+
+    #[test]
+    fn long_reasons_are_cut_between_characters() {
+        let message = Message::Abort { item: 1, reason: "ü".repeat(1000) };
+        let mut inbox = Inbox::default();
+        inbox.push(&message.encode());
+        assert_eq!(inbox.pop(), Ok(Some(Message::Abort { item: 1, reason: "ü".repeat(250) })));
+    }
+}

@@ -1,0 +1,50 @@
+//! Files and folders, from one host to another.
+//!
+//! The sender offers items on the control stream; the receiver says which it wants, and how much of each an earlier attempt has
+//! left. Each file comes in a flow of its own, and both sides take its BLAKE3 on the way; a file gets its name when all of it is
+//! there, on the disk, and right.
+
+pub mod folder;
+pub mod message;
+pub mod name;
+mod receive;
+mod send;
+mod source;
+
+pub use receive::{ReceiveTransfer, Received};
+pub use send::{Outcome, SendTransfer};
+pub use source::{MAX_ITEMS, Source, SourceError, collect};
+
+use crate::carrier::CloseReason;
+use crate::node::NodeError;
+use message::MessageError;
+use thiserror::Error;
+
+/// The code with which an association is closed whose transfer is complete.
+pub const CODE_DONE: u32 = 0;
+
+/// The code with which a peer is cut off that breaks the rules of a transfer.
+pub const CODE_RULES: u32 = 3;
+
+/// The code with which an association is closed by somebody who stops before all is sent.
+pub const CODE_STOPPED: u32 = 4;
+
+/// Why a transfer ends before it is complete.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum TransferError {
+    /// The association is over.
+    #[error(transparent)]
+    Closed(CloseReason),
+    /// What the peer says is no message.
+    #[error(transparent)]
+    Message(#[from] MessageError),
+    /// The peer breaks the rules.
+    #[error("the peer {0}")]
+    Peer(&'static str),
+    /// The node refuses.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! What is sent: files and folders of this host, as they are when the transfer begins.
+
+use super::name::{Name, NameError};
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// The most items of one transfer.
+pub const MAX_ITEMS: usize = 1_000_000;
+
+/// A file or folder that is to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it is called at the receiver.
+    pub name: Name,
+    /// A folder; otherwise a file.
+    pub folder: bool,
+    /// Bytes of a file.
+    pub size: u64,
+    /// Permission bits.
+    pub mode: u32,
+    /// When it was modified, nanoseconds since 1970.
+    pub modified_ns: i64,
+}
+
+/// Why something cannot be sent.
+#[derive(Debug, Error)]
+pub enum SourceError {
+    /// It cannot be read.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// What cannot.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It is neither file nor folder.
+    #[error("{}: it is neither a file nor a folder; links, devices and sockets are not sent", .0.display())]
+    Kind(PathBuf),
+    /// The receiver would not take its name.
+    #[error("{}: {error}", path.display())]
+    Name {
+        /// What has it.
+        path: PathBuf,
+        /// What is wrong.
+        error: NameError,
+    },
+    /// Its name is no text.
+    #[error("{}: its name is not in UTF-8", .0.display())]
+    NoText(PathBuf),
+    /// Two of them would have one name.
+    #[error("{}: another item has the name {name}, too", path.display())]
+    Twice {
+        /// The second.
+        path: PathBuf,
+        /// The name.
+        name: Name,
+    },
+    /// Too many.
+    #[error("more than {MAX_ITEMS} files and folders")]
+    TooMany,
+}
+
+impl Source {
+    fn of(path: &Path, parts: &[String], metadata: &Metadata) -> Result<Source, SourceError> {
+        if !metadata.is_file() && !metadata.is_dir() {
+            return Err(SourceError::Kind(path.to_owned()));
+        }
+        let name = Name::new(parts.to_vec()).map_err(|error| SourceError::Name { path: path.to_owned(), error })?;
+        let seconds = metadata.mtime().saturating_mul(1_000_000_000);
+        Ok(Source {
+            path: path.to_owned(),
+            name,
+            folder: metadata.is_dir(),
+            size: if metadata.is_dir() { 0 } else { metadata.len() },
+            mode: metadata.mode() & 0o777,
+            modified_ns: seconds.saturating_add(metadata.mtime_nsec()),
+        })
+    }
+
+    /// Opens the file.
+    pub(super) fn open(&self) -> io::Result<File> {
+        let no_follow = nix::fcntl::OFlag::O_NOFOLLOW.bits();
+        let file = File::options().read(true).custom_flags(no_follow).open(&self.path)?;
+        if self.is_unchanged(&file)? { Ok(file) } else { Err(changed()) }
+    }
+
+    /// Whether an open file is still as it was.
+    pub(super) fn is_unchanged(&self, file: &File) -> io::Result<bool> {
+        let now = Source::of(&self.path, self.name.parts(), &file.metadata()?);
+        Ok(now.is_ok_and(|now| now == *self))
+    }
+}
+
+/// The error of a file that has changed since.
+pub(super) fn changed() -> io::Error {
+    io::Error::other("it has changed since the transfer began")
+}
+
+/// Everything below `paths`, folders before what is in them, in order of name. What is named is sent under its last name.
+///
+/// # Errors
+/// Something cannot be sent; nothing is, then.
+pub fn collect(paths: &[PathBuf]) -> Result<Vec<Source>, SourceError> {
+    let mut sources = vec![];
+    for path in paths {
+        let failed = |error| SourceError::File { path: path.clone(), error };
+        // A named link is followed: the user means what it leads to.
+        let real = path.canonicalize().map_err(failed)?;
+        let shown = if path.file_name().is_some() { path.as_path() } else { real.as_path() };
+        let last = shown.file_name().ok_or_else(|| SourceError::Kind(path.clone()))?;
+        let last = last.to_str().ok_or_else(|| SourceError::NoText(path.clone()))?.to_owned();
+        walk(&real, &mut vec![last], &mut sources)?;
+    }
+    let mut names: Vec<_> = sources.iter().map(|source| (&source.name, &source.path)).collect();
+    names.sort();
+    match names.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        Some(pair) => Err(SourceError::Twice { path: pair[1].1.clone(), name: pair[1].0.clone() }),
+        None => Ok(sources),
+    }
+}
+
+fn walk(path: &Path, parts: &mut Vec<String>, sources: &mut Vec<Source>) -> Result<(), SourceError> {
+    let failed = |error| SourceError::File { path: path.to_owned(), error };
+    let metadata = path.symlink_metadata().map_err(failed)?;
+    sources.push(Source::of(path, parts, &metadata)?);
+    if sources.len() > MAX_ITEMS {
+        return Err(SourceError::TooMany);
+    }
+    if metadata.is_dir() {
+        let mut entries: Vec<_> =
+            path.read_dir().and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect()).map_err(failed)?;
+        entries.sort();
+        for entry in entries {
+            let last = entry.file_name().and_then(|last| last.to_str());
+            parts.push(last.ok_or_else(|| SourceError::NoText(entry.clone()))?.to_owned());
+            walk(&entry, parts, sources)?;
+            parts.pop();
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,237 @@
+use super::folder::Folder;
+use super::message::{Message, Offer};
+use super::name::Name;
+use super::*;
+use crate::node::{NodeConfig, NodeEvent};
+use crate::scratch::Scratch;
+use crate::virt::{Path, Virtual};
+use sparelane_core::{Domain, Dur, Stream, Time};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
+
+fn content(bytes: usize, seed: u64) -> Vec<u8> {
+    let mut rng = Stream::new(seed, Domain::Test, 0);
+    (0..bytes).map(|_| rng.next_u64() as u8).collect()
+}
+
+struct Run {
+    sent: Vec<Outcome>,
+    received: Vec<Received>,
+    errors: [Option<TransferError>; 2],
+}
+
+/// Sends `paths` to `folder`; the path is cut after `cut_after`, if given.
+fn run(paths: &[PathBuf], folder: &std::path::Path, path: Path, replaces: bool, cut_after: Option<Dur>) -> Run {
+    let config = NodeConfig { window_bytes: 1 << 20, ..NodeConfig::default() };
+    let mut net = Virtual::new(path, config, 1).expect("settings that fit");
+    net.connect().expect("a peer");
+    let folder = Folder::open(folder).expect("a folder");
+    let mut sources = Some(collect(paths).expect("sources"));
+    let (mut sender, mut receiver, mut busy) = (None, None, BTreeSet::new());
+    let mut run = Run { sent: vec![], received: vec![], errors: [None, None] };
+    let mut limit = Time::ZERO + cut_after.unwrap_or(Dur::from_secs(300));
+    loop {
+        let Some((at, event)) = net.next_event(limit) else {
+            if net.path_mut().loss < 1.0 && cut_after.is_some() {
+                net.path_mut().loss = 1.0;
+                limit = Time::ZERO + Dur::from_secs(300);
+                continue;
+            }
+            break;
+        };
+        let now = net.now();
+        if let NodeEvent::Opened { association, .. } = event {
+            if at == 0 {
+                sender = Some(SendTransfer::new(association, sources.take().expect("one association"), net.node(0)));
+            } else {
+                receiver = Some(ReceiveTransfer::new(association, replaces));
+            }
+        }
+        if at == 0
+            && let Some(sender) = &mut sender
+        {
+            if let Err(error) = sender.handle_event(now, net.node(0), &event) {
+                run.errors[0].get_or_insert(error);
+            }
+            run.sent.extend(std::iter::from_fn(|| sender.poll_outcome()));
+        }
+        if at == 1
+            && let Some(receiver) = &mut receiver
+        {
+            if let Err(error) = receiver.handle_event(net.node(1), &folder, &mut busy, &event) {
+                run.errors[1].get_or_insert(error);
+            }
+            run.received.extend(std::iter::from_fn(|| receiver.poll_received()));
+        }
+        let is_done =
+            sender.as_ref().is_some_and(SendTransfer::is_done) && receiver.as_ref().is_some_and(|r| r.is_done());
+        if is_done || run.errors.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    assert!(busy.is_empty() || run.errors[1].is_none(), "{busy:?}");
+    run
+}
+
+fn errors<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Vec<(&'a str, Option<&'a str>)> {
+    outcomes.into_iter().map(|outcome| (outcome.name.as_str(), outcome.error.as_deref())).collect()
+}
+
+#[test]
+fn a_tree_arrives_with_contents_rights_and_times_whatever_is_lost() {
+    let scratch = Scratch::new("transfer-tree");
+    let (from, to) = (scratch.path().join("tree"), scratch.path().join("to"));
+    fs::create_dir_all(from.join("sub/empty")).expect("folders");
+    fs::create_dir(&to).expect("a folder");
+    let sizes = [("a", 0), ("b", 1), ("sub/large", 3_000_000), ("sub/odd name", 100_001), ("z", 70_000)];
+    for (at, (name, size)) in sizes.iter().enumerate() {
+        fs::write(from.join(name), content(*size, at as u64)).expect("a file");
+    }
+    fs::set_permissions(from.join("z"), fs::Permissions::from_mode(0o751)).expect("rights");
+    let run = run(std::slice::from_ref(&from), &to, Path { loss: 0.02, ..Path::default() }, false, None);
+    assert!(run.errors == [None, None] && run.sent.iter().all(|outcome| outcome.error.is_none()), "{:?}", run.sent);
+    assert_eq!((run.sent.len(), run.received.len()), (8, 8));
+    for (at, (name, size)) in sizes.iter().enumerate() {
+        let there = to.join("tree").join(name);
+        assert!(fs::read(&there).expect(name) == content(*size, at as u64), "{name}");
+        let [was, is] = [from.join(name), there].map(|path| fs::metadata(path).expect("a file"));
+        assert_eq!((was.mode(), was.mtime(), was.mtime_nsec()), (is.mode(), is.mtime(), is.mtime_nsec()), "{name}");
+    }
+    assert!(to.join("tree/sub/empty").is_dir());
+    assert!(fs::read_dir(to.join("tree")).expect("a folder").count() == 4, "nothing is left over");
+}
+
+#[test]
+fn what_is_there_is_kept_unless_it_is_to_be_replaced() {
+    let scratch = Scratch::new("transfer-replace");
+    let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
+    fs::create_dir(&to).expect("a folder");
+    fs::write(&from, "new").expect("a file");
+    fs::write(to.join("file"), "old").expect("a file");
+    let kept = run(std::slice::from_ref(&from), &to, Path::default(), false, None);
+    assert_eq!(errors(&kept.sent), [("file", Some("it is there already"))]);
+    assert_eq!(fs::read_to_string(to.join("file")).expect("a file"), "old");
+    let replaced = run(&[from], &to, Path::default(), true, None);
+    assert_eq!(errors(&replaced.sent), [("file", None)]);
+    assert_eq!(fs::read_to_string(to.join("file")).expect("a file"), "new");
+}
+
+/// The path is cut at different instants; each time the next attempt goes on where the last one stopped.
+#[test]
+fn a_transfer_that_is_cut_goes_on_where_it_stopped() {
+    let scratch = Scratch::new("transfer-resume");
+    let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
+    fs::create_dir(&to).expect("a folder");
+    fs::write(&from, content(12_000_000, 1)).expect("a file");
+    let mut had = 0;
+    for after_ms in [300, 400, 500] {
+        let cut = run(std::slice::from_ref(&from), &to, Path::default(), false, Some(Dur::from_ms(after_ms)));
+        assert!(cut.errors.iter().all(Option::is_some) && !to.join("file").exists(), "{:?}", cut.errors);
+        let has = fs::metadata(to.join(".file.sparelane-part")).expect("what came").len();
+        assert!(has > had, "{has} after {had} bytes");
+        had = has;
+    }
+    let whole = run(std::slice::from_ref(&from), &to, Path::default(), false, None);
+    assert_eq!(errors(&whole.sent), [("file", None)]);
+    assert_eq!((whole.sent[0].resumed, whole.received[0].resumed), (had, had));
+    assert!(fs::read(to.join("file")).expect("a file") == content(12_000_000, 1));
+}
+
+#[test]
+fn what_is_left_of_another_file_is_not_built_upon() {
+    let scratch = Scratch::new("transfer-other");
+    let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
+    fs::create_dir(&to).expect("a folder");
+    for left in [1000, 500_000, 600_000] {
+        fs::write(&from, content(500_000, 1)).expect("a file");
+        fs::write(to.join(".file.sparelane-part"), content(left, 2)).expect("a file");
+        let run = run(std::slice::from_ref(&from), &to, Path::default(), true, None);
+        assert_eq!((errors(&run.sent), run.sent[0].resumed), (vec![("file", None)], 0));
+        assert!(fs::read(to.join("file")).expect("a file") == content(500_000, 1), "{left}");
+    }
+}
+
+/// A peer that speaks the language and means no good.
+#[test]
+fn a_hostile_sender_is_cut_off_or_refused_and_writes_nothing() {
+    let offer = |name: &[&str], size| {
+        let name = name.iter().map(|part| (*part).to_owned()).collect();
+        Message::Offer(Offer { item: 0, folder: false, size, mode: 0o7777, modified_ns: 0, name })
+    };
+    let said = |messages: &[Message]| {
+        let scratch = Scratch::new("transfer-hostile");
+        let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1).expect("settings that fit");
+        net.connect().expect("a peer");
+        let folder = Folder::open(scratch.path()).expect("a folder");
+        let (mut receiver, mut busy) = (None, BTreeSet::<Name>::new());
+        while let Some((at, event)) = net.next_event(Time::ZERO + Dur::from_secs(5)) {
+            let now = net.now();
+            if let NodeEvent::Opened { association, .. } = event {
+                if at == 0 {
+                    for message in messages {
+                        net.node(0).write_control(association, message.encode()).expect("room");
+                    }
+                    let flow = net.node(0).open_flow(now, association, None).expect("a flow");
+                    net.node(0).write(flow, content(5_000, 1).into());
+                    net.node(0).finish(flow);
+                } else {
+                    receiver = Some(ReceiveTransfer::new(association, false));
+                }
+            }
+            if at == 1
+                && let Some(receiver) = &mut receiver
+                && let Err(error) = receiver.handle_event(net.node(1), &folder, &mut busy, &event)
+            {
+                return error.to_string();
+            }
+        }
+        let left: Vec<_> =
+            fs::read_dir(scratch.path()).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
+        format!("{left:?}")
+    };
+    let begin = Message::Begin { item: 0, flow: 0, from: 0 };
+    let cases = [
+        (vec![offer(&["..", "x"], 5)], "[]"),
+        (vec![offer(&["/etc/x"], 5)], "[]"),
+        (vec![begin.clone()], "the peer begins an item that it may not begin, or not there"),
+        (vec![offer(&["x"], 9), offer(&["y"], 9)], "the peer offers an item twice, too many, or after the end"),
+        (vec![offer(&["x"], 4_999), begin.clone()], "the peer sends more of a file than it has offered"),
+        (vec![Message::End, offer(&["x"], 9)], "the peer offers an item twice, too many, or after the end"),
+        (vec![Message::Stored { item: 0 }], "the peer sends what only a receiver says"),
+        (
+            vec![offer(&["x"], 9), Message::Begin { item: 0, flow: 0, from: 5 }],
+            "the peer begins an item that it may not begin, or not there",
+        ),
+        (vec![offer(&["x"], 5_000), begin.clone(), Message::Whole { item: 0, digest: [0; 32] }], "[]"),
+        (vec![offer(&["x"], u64::MAX), begin], "[\".x.sparelane-part\"]"),
+    ];
+    for (messages, outcome) in cases {
+        assert_eq!(said(&messages), outcome, "{messages:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_sent_is_told_before_anything_is() {
+    let scratch = Scratch::new("transfer-sources");
+    let at = |name: &str| scratch.path().join(name);
+    fs::create_dir_all(at("one/same")).expect("folders");
+    fs::write(at("one/file"), "").expect("a file");
+    fs::create_dir(at("two")).expect("a folder");
+    fs::write(at("two/file"), "").expect("a file");
+    fs::create_dir(at("links")).expect("a folder");
+    std::os::unix::fs::symlink("/etc", at("links/out")).expect("a link");
+    fs::write(at("bad\n"), "").expect("a file");
+    let told = |paths: &[PathBuf]| collect(paths).map(|sources| sources.len()).map_err(|error| error.to_string());
+    assert_eq!(told(&[at("one"), at("two/file")]), Ok(4));
+    for (paths, part) in [
+        (vec![at("none")], "No such file"),
+        (vec![at("one/file"), at("two/file")], "another item has the name file, too"),
+        (vec![at("links")], "links, devices and sockets are not sent"),
+        (vec![at("bad\n")], "a part has a control character"),
+    ] {
+        let refused = told(&paths).expect_err(part);
+        assert!(refused.contains(part), "{refused}");
+    }
+}

@@ -1,0 +1,334 @@
+//! Sockets of Linux, through calls that are safe: the class of each datagram as its DSCP, batches by one system call in both
+//! directions (generic segmentation and receive offload), and when the kernel received what came.
+
+use crate::carrier::Datagram;
+use crate::flow::MAX_CLASSES;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, SockaddrLike, SockaddrStorage,
+    bind, getsockname, recvmsg, sendmsg, setsockopt, socket, sockopt,
+};
+use nix::sys::time::{TimeSpec, TimeValLike};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
+
+/// The code points of the classes by default: class 0 is best effort, and the others lie in the lowest band of Linux's own queue
+/// (4, which looks like the next lower one, would lie in the highest).
+pub const DEFAULT_DSCP: [u8; 4] = [0, 3, 11, 19];
+
+/// The largest batch that the kernel takes, bytes.
+const MAX_BATCH_BYTES: usize = 65_507;
+
+/// What is asked of the kernel for its buffers, bytes; it may give less.
+const BUFFER_BYTES: usize = 8 << 20;
+
+/// What can be set about a socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UdpConfig {
+    /// The code point of each class; what is beyond goes as the last.
+    pub dscp: Vec<u8>,
+    /// Whether batches are sent and received where the kernel can.
+    pub offload: bool,
+}
+
+impl Default for UdpConfig {
+    fn default() -> UdpConfig {
+        UdpConfig { dscp: DEFAULT_DSCP.to_vec(), offload: true }
+    }
+}
+
+impl UdpConfig {
+    /// What is wrong with the code points, if anything.
+    pub fn fault(&self) -> Option<String> {
+        if self.dscp.is_empty() || self.dscp.len() > MAX_CLASSES {
+            return Some(format!("{} code points; 1 to {MAX_CLASSES} classes are allowed", self.dscp.len()));
+        }
+        if let Some(large) = self.dscp.iter().find(|&&dscp| dscp > 63) {
+            return Some(format!("the code point {large}; 0 to 63 are allowed"));
+        }
+        let twice = (1..self.dscp.len()).find(|&at| self.dscp[..at].contains(&self.dscp[at]));
+        twice.map(|at| format!("the code point {} for two classes", self.dscp[at]))
+    }
+}
+
+/// What became of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sending {
+    /// The kernel has it.
+    Sent,
+    /// The kernel has no room; it is to be sent again when it has.
+    Full,
+    /// The kernel or the network refused it, as if it had been lost on the way.
+    Lost,
+}
+
+/// Totals of one socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UdpCounts {
+    /// System calls that sent.
+    pub sends: u64,
+    /// System calls that received.
+    pub receives: u64,
+    /// Datagrams that were refused.
+    pub lost: u64,
+}
+
+/// What came, with what the kernel says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Came<'a> {
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// Its code point.
+    pub dscp: u8,
+    /// Its codepoint of explicit congestion notification, two bits.
+    pub ecn: u8,
+    /// When the kernel received it, nanoseconds since 1970.
+    pub received_ns: Option<u64>,
+    /// Its payload.
+    pub bytes: &'a [u8],
+}
+
+/// A socket.
+#[derive(Debug)]
+pub struct UdpSocket {
+    fd: OwnedFd,
+    config: UdpConfig,
+    local: SocketAddr,
+    sends_batches: bool,
+    buffer: Vec<u8>,
+    control: Vec<u8>,
+    counts: UdpCounts,
+}
+
+impl UdpSocket {
+    /// A socket at this address.
+    ///
+    /// # Errors
+    /// The system refuses, as where the port is taken.
+    pub fn bind(at: SocketAddr, config: UdpConfig) -> io::Result<UdpSocket> {
+        let family = if at.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let fd = socket(family, SockType::Datagram, flags, None)?;
+        setsockopt(&fd, sockopt::ReceiveTimestampns, &true)?;
+        if at.is_ipv4() {
+            setsockopt(&fd, sockopt::IpRecvTos, &true)?;
+        } else {
+            setsockopt(&fd, sockopt::Ipv6RecvTClass, &true)?;
+        }
+        // The kernel gives what its limits allow.
+        let _ = setsockopt(&fd, sockopt::RcvBuf, &BUFFER_BYTES);
+        let _ = setsockopt(&fd, sockopt::SndBuf, &BUFFER_BYTES);
+        if config.offload {
+            // Kernels that cannot are served without.
+            let _ = setsockopt(&fd, sockopt::UdpGroSegment, &true);
+        }
+        bind(fd.as_raw_fd(), &SockaddrStorage::from(at))?;
+        let local = address(&getsockname::<SockaddrStorage>(fd.as_raw_fd())?).ok_or(Errno::EAFNOSUPPORT)?;
+        let control = nix::cmsg_space!(TimeSpec, i32, i32, [u8; 64]);
+        let (buffer, sends_batches) = (vec![0; 1 << 16], config.offload);
+        Ok(UdpSocket { fd, config, local, sends_batches, buffer, control, counts: UdpCounts::default() })
+    }
+
+    /// Its address.
+    pub fn local_address(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Totals so far.
+    pub fn counts(&self) -> UdpCounts {
+        self.counts
+    }
+
+    /// Sends a datagram, or a batch.
+    pub fn send(&mut self, datagram: &Datagram) -> Sending {
+        let Some(segment_bytes) = datagram.segment_bytes else { return self.send_one(datagram, &datagram.bytes, None) };
+        if self.sends_batches && datagram.bytes.len() <= MAX_BATCH_BYTES {
+            match self.call(datagram, &datagram.bytes, Some(segment_bytes as u16)) {
+                // An interface that cannot send batches.
+                Err(Errno::EIO | Errno::EINVAL | Errno::ENOPROTOOPT) => self.sends_batches = false,
+                result => return self.judge(result),
+            }
+        }
+        // The last says how it went; what finds no room behind the first counts as lost.
+        let mut result = Sending::Sent;
+        for (at, bytes) in datagram.segments().enumerate() {
+            result = self.send_one(datagram, bytes, None);
+            if result == Sending::Full {
+                if at == 0 {
+                    return Sending::Full;
+                }
+                result = Sending::Lost;
+            }
+        }
+        result
+    }
+
+    fn send_one(&mut self, datagram: &Datagram, bytes: &[u8], segment_bytes: Option<u16>) -> Sending {
+        let result = self.call(datagram, bytes, segment_bytes);
+        self.judge(result)
+    }
+
+    fn judge(&mut self, result: nix::Result<usize>) -> Sending {
+        match result {
+            Ok(_) => Sending::Sent,
+            Err(Errno::EAGAIN) => Sending::Full,
+            Err(_) => {
+                self.counts.lost += 1;
+                Sending::Lost
+            }
+        }
+    }
+
+    fn call(&mut self, datagram: &Datagram, bytes: &[u8], segment_bytes: Option<u16>) -> nix::Result<usize> {
+        let class = usize::from(datagram.class).min(self.config.dscp.len().saturating_sub(1));
+        let tos = self.config.dscp.get(class).map_or(0, |dscp| dscp << 2) | datagram.ecn;
+        let wide = i32::from(tos);
+        let mut control = Vec::with_capacity(2);
+        control.push(match datagram.to {
+            SocketAddr::V4(_) => ControlMessage::Ipv4Tos(&tos),
+            SocketAddr::V6(_) => ControlMessage::Ipv6TClass(&wide),
+        });
+        if let Some(size) = &segment_bytes {
+            control.push(ControlMessage::UdpGsoSegments(size));
+        }
+        self.counts.sends += 1;
+        let to = SockaddrStorage::from(datagram.to);
+        loop {
+            match sendmsg(self.fd.as_raw_fd(), &[IoSlice::new(bytes)], &control, MsgFlags::empty(), Some(&to)) {
+                Err(Errno::EINTR) => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Hands what has come, by one system call, to `take`. Returns whether there was something.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn receive(&mut self, take: &mut dyn FnMut(Came<'_>)) -> io::Result<bool> {
+        self.counts.receives += 1;
+        let (mut tos, mut received_ns, mut segment_bytes) = (0, None, 0);
+        let (length, from) = {
+            let mut buffers = [IoSliceMut::new(&mut self.buffer)];
+            let flags = MsgFlags::empty();
+            let message =
+                match recvmsg::<SockaddrStorage>(self.fd.as_raw_fd(), &mut buffers, Some(&mut self.control), flags) {
+                    Ok(message) => message,
+                    Err(Errno::EAGAIN | Errno::EINTR) => return Ok(false),
+                    // What a network says of an earlier datagram.
+                    Err(Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH) => return Ok(true),
+                    Err(error) => return Err(error.into()),
+                };
+            for control in message.cmsgs()? {
+                match control {
+                    ControlMessageOwned::Ipv4Tos(value) => tos = value,
+                    ControlMessageOwned::Ipv6TClass(value) => tos = value as u8,
+                    ControlMessageOwned::ScmTimestampns(at) => received_ns = u64::try_from(at.num_nanoseconds()).ok(),
+                    ControlMessageOwned::UdpGroSegments(size) => segment_bytes = size as usize,
+                    _ => {}
+                }
+            }
+            (message.bytes, message.address.as_ref().and_then(address))
+        };
+        let Some(from) = from else { return Ok(true) };
+        let size = if segment_bytes == 0 { length.max(1) } else { segment_bytes };
+        for bytes in self.buffer[..length].chunks(size) {
+            take(Came { from, dscp: tos >> 2, ecn: tos & 3, received_ns, bytes });
+        }
+        Ok(true)
+    }
+
+    /// Waits until something has come, or there is room where that is asked for, for so long at most.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn wait(&self, for_room: bool, at_most: Duration) -> io::Result<()> {
+        let flags = if for_room { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
+        match ppoll(&mut [PollFd::new(self.fd.as_fd(), flags)], Some(TimeSpec::from(at_most)), None) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {
+    match storage.family()? {
+        AddressFamily::Inet => {
+            let address = storage.as_sockaddr_in()?;
+            Some(SocketAddr::new(IpAddr::V4(address.ip()), address.port()))
+        }
+        AddressFamily::Inet6 => {
+            let address = storage.as_sockaddr_in6()?;
+            Some(SocketAddr::V6((*address).into()))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What arrives of a batch of datagrams of class 2, marked as capable of congestion notification.
+    fn carried(at: &str, offload: bool) -> Vec<(u8, u8, bool, Vec<u8>)> {
+        let at: SocketAddr = at.parse().expect("an address");
+        let config = UdpConfig { offload, ..UdpConfig::default() };
+        let mut sender = UdpSocket::bind(at, config.clone()).expect("a socket");
+        let mut receiver = UdpSocket::bind(at, config).expect("a socket");
+        let to = receiver.local_address();
+        let bytes: Vec<u8> = (0..3_700).map(|at| (at / 1000) as u8).collect();
+        let datagram = Datagram { to, class: 2, ecn: 2, segment_bytes: Some(1000), bytes };
+        assert_eq!(sender.send(&datagram), Sending::Sent);
+        let mut came = vec![];
+        while came.len() < 4 {
+            receiver.wait(false, Duration::from_secs(5)).expect("a socket");
+            let from = sender.local_address();
+            let more = receiver.receive(&mut |one| {
+                assert_eq!(one.from, from);
+                came.push((one.dscp, one.ecn, one.received_ns.is_some(), one.bytes.to_vec()));
+            });
+            assert!(more.expect("a socket"), "nothing more came");
+        }
+        came
+    }
+
+    #[test]
+    fn datagrams_keep_class_mark_and_borders_with_and_without_batches() {
+        for offload in [true, false] {
+            let came = carried("127.0.0.1:0", offload);
+            for (at, (dscp, ecn, timed, bytes)) in came.iter().enumerate() {
+                assert_eq!((*dscp, *ecn, *timed), (11, 2, true), "{offload}");
+                let length = if at == 3 { 700 } else { 1000 };
+                assert!(*bytes == vec![at as u8; length], "{offload}, {at}: {} bytes", bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn ipv6_carries_the_same() {
+        // Where the machine has no IPv6 there is nothing to test.
+        if UdpSocket::bind("[::1]:0".parse().expect("an address"), UdpConfig::default()).is_ok() {
+            assert_eq!(carried("[::1]:0", true)[0].0, 11);
+        }
+    }
+
+    #[test]
+    fn code_points_that_cannot_be_are_told() {
+        let fault = |dscp: &[u8]| UdpConfig { dscp: dscp.to_vec(), offload: true }.fault();
+        assert_eq!(fault(&DEFAULT_DSCP), None);
+        assert_eq!(fault(&[]).as_deref(), Some("0 code points; 1 to 8 classes are allowed"));
+        assert_eq!(fault(&[0, 64]).as_deref(), Some("the code point 64; 0 to 63 are allowed"));
+        assert_eq!(fault(&[0, 1, 0]).as_deref(), Some("the code point 0 for two classes"));
+    }
+
+    #[test]
+    fn a_port_that_is_taken_is_an_error() {
+        let first =
+            UdpSocket::bind("127.0.0.1:0".parse().expect("an address"), UdpConfig::default()).expect("a socket");
+        let second = UdpSocket::bind(first.local_address(), UdpConfig::default());
+        assert_eq!(second.expect_err("taken").kind(), io::ErrorKind::AddrInUse);
+    }
+}

@@ -1,0 +1,212 @@
+//! Files between real hosts: keys, a sender and a receiver.
+
+use crate::errors::WireError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sparelane_cc::Registry;
+use sparelane_net::identity::{Fingerprint, Identity, Trusted};
+use sparelane_net::node::{ControllerChoice, choice};
+use sparelane_net::service::{FileReceiver, FileSender, ReceiverEvent, WireConfig};
+use sparelane_net::transfer::collect;
+use sparelane_net::udp::UdpConfig;
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+fn failed(error: impl Display) -> PyErr {
+    WireError::new_err(error.to_string())
+}
+
+/// Makes a key pair in a folder; returns its fingerprint.
+#[pyfunction]
+pub fn new_key(folder: PathBuf) -> PyResult<String> {
+    let identity = Identity::generate().map_err(failed)?;
+    identity.save(&folder).map_err(failed)?;
+    Ok(identity.fingerprint().to_string())
+}
+
+/// The fingerprint of a folder's key, and those of the peers that it trusts.
+#[pyfunction]
+pub fn show_keys(folder: PathBuf) -> PyResult<(String, Vec<String>)> {
+    let identity = Identity::load(&folder).map_err(failed)?;
+    let trusted = Trusted::load(&folder).map_err(failed)?;
+    Ok((identity.fingerprint().to_string(), trusted.iter().map(|peer| peer.to_string()).collect()))
+}
+
+/// Trusts a peer, from now on.
+#[pyfunction]
+pub fn trust(folder: PathBuf, fingerprint: &str, remark: &str) -> PyResult<()> {
+    Identity::load(&folder).map_err(failed)?;
+    Trusted::append(&folder, fingerprint.parse().map_err(failed)?, remark).map_err(failed)
+}
+
+/// What both sides can set.
+#[derive(FromPyObject)]
+pub struct Settings {
+    #[pyo3(item)]
+    keys: PathBuf,
+    #[pyo3(item)]
+    trust: Vec<String>,
+    #[pyo3(item)]
+    controller: String,
+    #[pyo3(item)]
+    set: Vec<(String, String)>,
+    #[pyo3(item)]
+    tail_rate: Option<String>,
+    #[pyo3(item)]
+    window: Option<String>,
+    #[pyo3(item)]
+    dscp: Vec<u8>,
+    #[pyo3(item)]
+    offload: bool,
+    #[pyo3(item)]
+    connect_timeout_s: f64,
+}
+
+impl Settings {
+    fn config(&self) -> PyResult<WireConfig> {
+        let identity = Identity::load(&self.keys).map_err(failed)?;
+        let mut trusted = Trusted::load(&self.keys).map_err(failed)?;
+        for peer in &self.trust {
+            trusted.add(peer.parse::<Fingerprint>().map_err(failed)?);
+        }
+        if trusted.is_empty() {
+            return Err(failed("no peer is trusted: name at least one fingerprint"));
+        }
+        let mut config = WireConfig::new(identity, trusted);
+        let controller = ControllerChoice::parse(&self.controller, &self.set, &Registry::built_in());
+        config.node.controller = controller.map_err(failed)?;
+        if let Some(text) = &self.tail_rate {
+            config.node.tail = choice::tail(text).map_err(failed)?;
+        }
+        if let Some(text) = &self.window {
+            config.node.window_bytes = choice::window(text).map_err(failed)?;
+        }
+        config.udp = UdpConfig { dscp: self.dscp.clone(), offload: self.offload };
+        config.connect_timeout = Duration::try_from_secs_f64(self.connect_timeout_s).map_err(failed)?;
+        Ok(config)
+    }
+}
+
+/// What became of one item: its name, its bytes, those that were there already, and why it is not there, if it is not.
+type Item = (String, u64, u64, Option<String>);
+
+/// A step lasts for so many seconds at most.
+fn span(seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(failed)
+}
+
+fn address(text: &str) -> PyResult<SocketAddr> {
+    text.parse().map_err(|_| failed(format!("\"{text}\" is no address and port")))
+}
+
+/// Sends files to one host.
+#[pyclass(name = "FileSender", unsendable)]
+pub struct PySender(FileSender);
+
+#[pymethods]
+impl PySender {
+    #[new]
+    fn new(settings: Settings, paths: Vec<PathBuf>, to: &str) -> PyResult<PySender> {
+        let (config, to) = (settings.config()?, address(to)?);
+        let sources = collect(&paths).map_err(failed)?;
+        Ok(PySender(FileSender::begin(&config, to, sources).map_err(failed)?))
+    }
+
+    /// Goes on for so many seconds at most, or until something has become of an item. Returns what has.
+    fn step(&mut self, py: Python<'_>, seconds: f64) -> PyResult<Vec<Item>> {
+        let at_most = span(seconds)?;
+        let sender = &mut self.0;
+        let outcomes = py.detach(|| sender.step(at_most)).map_err(failed)?;
+        Ok(outcomes.into_iter().map(|outcome| (outcome.name, outcome.size, outcome.resumed, outcome.error)).collect())
+    }
+
+    /// How far it is.
+    fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let progress = self.0.progress();
+        let told = PyDict::new(py);
+        told.set_item("connected", progress.connected)?;
+        told.set_item("bytes", progress.bytes)?;
+        told.set_item("total_bytes", progress.total_bytes)?;
+        told.set_item("elapsed_s", progress.elapsed.as_secs_f64())?;
+        told.set_item("sent", progress.sent.to_vec())?;
+        told.set_item("done", progress.done)?;
+        Ok(told)
+    }
+
+    /// Ends the transfer; what the receiver has of it stays there.
+    fn close(&mut self, reason: &str) -> PyResult<()> {
+        self.0.close(sparelane_net::transfer::CODE_STOPPED, reason).map_err(failed)
+    }
+}
+
+/// Receives files from any number of hosts.
+#[pyclass(name = "FileReceiver", unsendable)]
+pub struct PyReceiver(FileReceiver);
+
+#[pymethods]
+impl PyReceiver {
+    #[new]
+    fn new(settings: Settings, at: &str, folder: PathBuf, replaces: bool) -> PyResult<PyReceiver> {
+        let (config, at) = (settings.config()?, address(at)?);
+        Ok(PyReceiver(FileReceiver::bind(&config, at, &folder, replaces).map_err(failed)?))
+    }
+
+    /// Where it listens.
+    #[getter]
+    fn address(&self) -> String {
+        self.0.local_address().to_string()
+    }
+
+    /// Bytes that have come in transfers that are under way.
+    #[getter]
+    fn received_bytes(&self) -> u64 {
+        self.0.received_bytes()
+    }
+
+    /// Goes on for so many seconds at most, or until something has happened. Returns what has.
+    fn step<'py>(&mut self, py: Python<'py>, seconds: f64) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let at_most = span(seconds)?;
+        let receiver = &mut self.0;
+        let events = py.detach(|| receiver.step(at_most)).map_err(failed)?;
+        events.into_iter().map(|event| told(py, event)).collect()
+    }
+
+    /// From now on these peers are trusted.
+    fn set_trusted(&mut self, peers: Vec<String>) -> PyResult<()> {
+        let trusted: Result<Trusted, _> = peers.iter().map(|peer| peer.parse::<Fingerprint>()).collect();
+        self.0.set_trusted(trusted.map_err(failed)?);
+        Ok(())
+    }
+
+    /// Ends all transfers; what is here of them stays.
+    fn close(&mut self, reason: &str) -> PyResult<()> {
+        self.0.close(reason).map_err(failed)
+    }
+}
+
+fn told(py: Python<'_>, event: ReceiverEvent) -> PyResult<Bound<'_, PyDict>> {
+    let told = PyDict::new(py);
+    match event {
+        ReceiverEvent::Connected { peer, address } => {
+            told.set_item("event", "connected")?;
+            told.set_item("peer", peer.to_string())?;
+            told.set_item("address", address.to_string())?;
+        }
+        ReceiverEvent::Item { peer, received } => {
+            told.set_item("event", "item")?;
+            told.set_item("peer", peer.to_string())?;
+            told.set_item("name", received.name)?;
+            told.set_item("bytes", received.size)?;
+            told.set_item("resumed_bytes", received.resumed)?;
+            told.set_item("error", received.error)?;
+        }
+        ReceiverEvent::Disconnected { peer, error } => {
+            told.set_item("event", "disconnected")?;
+            told.set_item("peer", peer.to_string())?;
+            told.set_item("error", error)?;
+        }
+    }
+    Ok(told)
+}

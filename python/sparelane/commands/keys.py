@@ -1,0 +1,55 @@
+"""`sparelane keys`: by what hosts know each other."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from sparelane import _native
+
+FOLDER = click.option("--dir", "folder", required=True, metavar="D", help="The folder of the keys.")
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group("keys")
+def command() -> None:
+    """Make, show and trust the keys by which hosts know each other."""
+
+
+@command.command("new")
+@FOLDER
+@click.option("--quiet", is_flag=True, help="Print the fingerprint alone.")
+@AS_JSON
+def new(folder: str, quiet: bool, as_json: bool) -> None:
+    """Make a key pair, for its owner alone, and print its fingerprint."""
+    fingerprint = _native.new_key(folder)
+    if as_json:
+        click.echo(json.dumps({"fingerprint": fingerprint, "dir": folder}))
+    elif quiet:
+        click.echo(fingerprint)
+    else:
+        click.echo(f"{fingerprint}\nThe key is in {folder}; peers trust this host with --trust and the line above.")
+
+
+@command.command("show")
+@FOLDER
+@AS_JSON
+def show(folder: str, as_json: bool) -> None:
+    """Print the key's fingerprint, and those of trusted peers."""
+    fingerprint, trusted = _native.show_keys(folder)
+    if as_json:
+        click.echo(json.dumps({"fingerprint": fingerprint, "trusted": trusted}))
+    else:
+        click.echo(fingerprint)
+        for peer in trusted:
+            click.echo(f"trusts {peer}")
+
+
+@command.command("trust")
+@FOLDER
+@click.argument("fingerprint")
+@click.option("--remark", default="", help="Whose it is.")
+def trust(folder: str, fingerprint: str, remark: str) -> None:
+    """Trust the peer with this FINGERPRINT from now on."""
+    _native.trust(folder, fingerprint, remark)

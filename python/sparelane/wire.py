@@ -1,0 +1,225 @@
+"""Files between real hosts, encrypted, under any of the controllers.
+
+Hosts know each other by keys (`sparelane keys`).
+
+```python
+import sparelane as sl
+
+with sl.wire.Receiver("0.0.0.0:7777", "inbox", keys="keys", trust=[fingerprint]) as receiver:
+    for event in receiver.events():
+        print(event)
+```
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from sparelane import _native
+from sparelane._native import WireError
+
+__all__ = ["Item", "Options", "Progress", "Receiver", "Report", "WireError", "send"]
+
+# How long the interpreter is away at most, seconds: so late are signals heard.
+STEP_S = 0.1
+
+# DSCPs of class 0 and of the lower classes: best effort, and three that Linux's own queue serves last.
+DEFAULT_DSCP = (0, 3, 11, 19)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What either side can set.
+
+    Attributes:
+        controller: the congestion controller of what is sent.
+        settings: its parameters, and with `inner.` before them those of the controller inside, as texts.
+        tail_rate: the most that the tail is sent at, such as `100Mbps`, while it follows what arrives.
+        window: the receive window of a flow, such as `32MB`: so much memory a flow takes at most.
+        dscp: the code point of each class of priority.
+        offload: whether the kernel sends and receives batches.
+        connect_timeout_s: when a sender gives up whom nobody answers.
+    """
+
+    controller: str = "rc3"
+    settings: Mapping[str, str] = field(default_factory=dict)
+    tail_rate: str | None = None
+    window: str | None = None
+    dscp: Sequence[int] = DEFAULT_DSCP
+    offload: bool = True
+    connect_timeout_s: float = 10.0
+
+    def native(self, keys: Path | str, trust: Sequence[str]) -> _native.WireSettings:
+        """As Rust takes them."""
+        if any(not 0 <= dscp <= 255 for dscp in self.dscp):
+            raise WireError(f"DSCPs are from 0 to 63, not {', '.join(map(str, self.dscp))}")
+        return {
+            "keys": str(keys),
+            "trust": list(trust),
+            "controller": self.controller,
+            "set": list(self.settings.items()),
+            "tail_rate": self.tail_rate,
+            "window": self.window,
+            "dscp": list(self.dscp),
+            "offload": self.offload,
+            "connect_timeout_s": self.connect_timeout_s,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What became of a file or folder.
+
+    Attributes:
+        name: what it is called at the receiver.
+        bytes: its size.
+        resumed_bytes: of these, what an earlier attempt had left there.
+        error: why it is not there, if it is not.
+    """
+
+    name: str
+    bytes: int
+    resumed_bytes: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a sender is.
+
+    Attributes:
+        connected: whether the peer is there.
+        bytes: what the receiver has.
+        total_bytes: what all files have.
+        elapsed_s: since the connection is open.
+        sent: segments sent, by class of priority.
+    """
+
+    connected: bool
+    bytes: int
+    total_bytes: int
+    elapsed_s: float
+    sent: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A transfer that is over."""
+
+    items: tuple[Item, ...]
+    progress: Progress
+
+
+def resolve(address: str) -> str:
+    """The first numeric address of `HOST:PORT`; an IPv6 address stands in brackets.
+
+    Raises:
+        WireError: it is none, or nobody has the name.
+    """
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isdigit() or not 0 <= int(port) <= 65535:
+        raise WireError(f'"{address}" is no address: HOST:PORT is one, with a port up to 65535')
+    name = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    try:
+        found = socket.getaddrinfo(name, int(port), type=socket.SOCK_DGRAM)
+    except (OSError, UnicodeError) as error:
+        raise WireError(f'"{host}": {getattr(error, "strerror", None) or error}') from error
+    numeric = str(found[0][4][0])
+    return f"[{numeric}]:{port}" if ":" in numeric else f"{numeric}:{port}"
+
+
+def send(
+    paths: Sequence[Path | str],
+    to: str,
+    *,
+    keys: Path | str,
+    trust: Sequence[str] = (),
+    options: Options | None = None,
+    progress: Callable[[Progress], object] | None = None,
+) -> Report:
+    """Sends files and folders to the receiver at `to`, `HOST:PORT`.
+
+    `progress` is called about ten times a second; where it returns False, the transfer stops, and the next attempt goes
+    on from there.
+
+    Raises:
+        WireError: there is no connection, one host does not trust the other, or something cannot be read.
+    """
+    native = (options or Options()).native(keys, trust)
+    sender = _native.FileSender(native, [str(path) for path in paths], resolve(to))
+    items: list[Item] = []
+    try:
+        while True:
+            items += [Item(*item) for item in sender.step(STEP_S)]
+            told = sender.progress()
+            now = Progress(
+                told["connected"], told["bytes"], told["total_bytes"], told["elapsed_s"], tuple(told["sent"])
+            )
+            if progress is not None and progress(now) is False:
+                raise WireError("stopped")
+            if told["done"]:
+                return Report(tuple(items), now)
+    except BaseException:
+        with suppress(WireError):
+            sender.close("the sender was stopped")
+        raise
+
+
+class Receiver:
+    """Receives files from any number of trusted hosts into one folder."""
+
+    def __init__(
+        self,
+        listen: str,
+        folder: Path | str,
+        *,
+        keys: Path | str,
+        trust: Sequence[str] = (),
+        force: bool = False,
+        options: Options | None = None,
+    ) -> None:
+        native = (options or Options()).native(keys, trust)
+        self._native = _native.FileReceiver(native, resolve(listen), str(folder), force)
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return self._native.address
+
+    @property
+    def received_bytes(self) -> int:
+        """What has come in transfers that are under way."""
+        return self._native.received_bytes
+
+    def step(self, seconds: float = STEP_S) -> list[dict[str, Any]]:
+        """What has happened in so many seconds at most: `event` is `connected`, `item` or `disconnected`."""
+        return self._native.step(seconds)
+
+    def events(self, for_s: float | None = None) -> Iterator[dict[str, Any]]:
+        """What happens, for ever or for so many seconds."""
+        until = None if for_s is None else time.monotonic() + for_s
+        while until is None or time.monotonic() < until:
+            yield from self.step()
+
+    def set_trusted(self, trust: Sequence[str]) -> None:
+        """From now on these peers are trusted; connections that are open stay."""
+        self._native.set_trusted(list(trust))
+
+    def close(self, reason: str = "the receiver was stopped") -> None:
+        """Ends all transfers; what is here of them stays for the next attempt."""
+        self._native.close(reason)
+
+    def __enter__(self) -> Receiver:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
