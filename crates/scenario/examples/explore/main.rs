@@ -1,0 +1,87 @@
+//! Random scenarios without end: each is run twice and must keep all laws, give one digest, and leave no flow stuck that plain TCP would
+//! bring to its end. What fails is written as a file that `sparelane run` repeats.
+//!
+//! `cargo run -p sparelane-scenario --example explore -- COUNT [SEED [FIRST]]`; `make explore N=COUNT SEED=SEED`. Without a seed, a
+//! fresh one is taken and printed.
+
+mod draw;
+mod trial;
+mod value;
+
+use draw::{Drawn, Form};
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::time::Instant;
+use trial::{Outcome, Seen, trial};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let numbers: Result<Vec<u64>, _> = std::env::args().skip(1).map(|text| text.parse()).collect();
+    let numbers = numbers.map_err(|error| format!("usage: explore COUNT [SEED [FIRST]]: {error}"))?;
+    let count = numbers.first().copied().unwrap_or(1_000);
+    let seed = numbers.get(1).copied().unwrap_or_else(|| RandomState::new().hash_one(count) >> 1);
+    let mut index = numbers.get(2).copied().unwrap_or(0);
+    eprintln!("{count} scenarios of seed {seed}");
+
+    let start = Instant::now();
+    let (mut held, mut failed) = (Vec::<Seen>::new(), 0);
+    let mut refused = BTreeMap::<String, u64>::new();
+    while (held.len() as u64) + failed < count {
+        let began = Instant::now();
+        let (drawn, outcome) = trial(seed, index);
+        match outcome {
+            Outcome::Held(seen) => held.push(seen),
+            Outcome::Refused(why) => *refused.entry(reason(&why)).or_default() += 1,
+            Outcome::Failed(why) => {
+                failed += 1;
+                keep(seed, index, &drawn, &why)?;
+            }
+        }
+        if began.elapsed().as_secs() >= 5 {
+            keep(seed, index, &drawn, &format!("took {:.0} s", began.elapsed().as_secs_f64()))?;
+        }
+        index += 1;
+        if index.is_multiple_of(1_000) {
+            eprintln!("{} held, {failed} failed, {:.0} s", held.len(), start.elapsed().as_secs_f64());
+        }
+    }
+    report(&held, &refused);
+    eprintln!("{} held, {failed} failed of seed {seed}, {:.0} s", held.len(), start.elapsed().as_secs_f64());
+    if failed > 0 { Err(format!("{failed} scenarios failed").into()) } else { Ok(()) }
+}
+
+/// Writes a scenario that is worth a look.
+fn keep(seed: u64, index: u64, drawn: &Drawn, why: &str) -> std::io::Result<()> {
+    let folder = Path::new("out/explore");
+    std::fs::create_dir_all(folder)?;
+    let path = folder.join(format!("{seed}-{index}.toml"));
+    std::fs::write(&path, drawn.text(Form::AsDrawn))?;
+    eprintln!("scenario {index} of seed {seed}: {why}: {}", path.display());
+    Ok(())
+}
+
+fn report(held: &[Seen], refused: &BTreeMap<String, u64>) {
+    let count = |of: fn(&Seen) -> bool| held.iter().filter(|&seen| of(seen)).count();
+    let sum = |of: fn(&Seen) -> u64| held.iter().map(of).sum::<u64>();
+    eprintln!(
+        "{} packet-hops, {} flows, of which {} ended in time; {} runs were cut short, {} were made longer, {} of them stayed slow",
+        sum(|seen| seen.packet_hops),
+        sum(|seen| seen.flows),
+        sum(|seen| seen.finished_flows),
+        count(|seen| seen.cut),
+        count(|seen| seen.longer),
+        count(|seen| seen.slow)
+    );
+    eprintln!("{} draws were refused by the parser:", refused.values().sum::<u64>());
+    let mut reasons: Vec<_> = refused.iter().collect();
+    reasons.sort_by_key(|(_, times)| std::cmp::Reverse(**times));
+    for (why, times) in reasons.iter().take(12) {
+        eprintln!("  {times:6}  {why}");
+    }
+}
+
+/// A refusal without its numbers, so that equal ones are counted together.
+fn reason(message: &str) -> String {
+    message.chars().filter(|letter| !letter.is_ascii_digit()).take(110).collect()
+}
