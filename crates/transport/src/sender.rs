@@ -31,7 +31,7 @@ use crate::send_buffer::SendBuffer;
 use advertised::Advertised;
 use batch::Batch;
 use delivery::Deliveries;
-use late::LateTimer;
+use late::Lateness;
 pub use lifecycle::Ending;
 use rack::Rack;
 use reduction::Reduction;
@@ -158,8 +158,8 @@ pub struct Sender {
     /// When the controller wants its timer to fire.
     controller_at: Time,
     resends: Resends,
-    /// The timer of the pace, where it is not exact.
-    late: Option<Box<LateTimer>>,
+    /// What is to be known of late timers, where any are or are made up for.
+    late: Option<Box<Lateness>>,
     /// What TCP has handed down and has yet to leave, where a scheduler is below it.
     scheduler: Option<Box<Scheduler>>,
     syn_timeouts: u32,
@@ -248,7 +248,7 @@ impl Sender {
             rack: detects_by_time.then(|| Box::new(Rack::new())),
             reduction: None,
             resends: Resends::default(),
-            late: None,
+            late: Lateness::of(config.pacing_catch_up),
             scheduler: cc.schedules_departures().then(Box::default),
             resend_head: false,
             window_reduced: false,
