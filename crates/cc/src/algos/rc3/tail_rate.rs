@@ -1,20 +1,21 @@
 //! A tail that follows what arrives: a bound on what RC3 sends at low priority. The rule is ours, not the papers'.
 //!
 //! Until the first acknowledgment the tail is unbounded, as in the papers: nothing is known of the path. From then on each
-//! segment that is reported to have arrived, in whatever class, lets the tail send `gain` segments. So the tail leaves as fast as
-//! the path delivers, which is the rate of its narrowest link where that is the limit, and what queues there neither grows nor is
-//! dropped, but for what the head sends besides.
+//! segment that is reported to have arrived, in whatever class, lets the tail send `gain` segments. So the tail leaves about as fast
+//! as the path delivers, which is the rate of its narrowest link where that is the limit, and little of it is dropped there. What the
+//! head sends comes on top: a rule that takes it off lost fewer segments, but took longer, as the tail then does not refill
+//! what the head leaves free after a loss.
 //!
-//! What is not used is saved up to `burst` segments, so that a busy interface costs nothing and a long silence no flood. The bound is
-//! a count and not a pace: acknowledgments are the clock, and there is no timer. Where the papers' tail wins is a path
-//! that becomes free: there this one grows with the head alone, where `gain` is 1.
+//! What is not used is saved up to `burst` segments, so that a busy interface costs nothing and a long silence earns no flood. The
+//! bound is a count and not a pace: acknowledgments are the clock, and there is no timer. Nothing is bounded in a flow that hands
+//! over its whole tail within its first round trip.
 
 use super::Rc3;
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Offer, Permit, Sent, TailOffer};
 use sparelane_core::{Rate, Time};
 
-/// As many segments from the tail as arrive.
-pub(super) const DEFAULT_GAIN: f64 = 1.0;
+/// A quarter more than arrives, so that the tail takes room that becomes free on the path.
+pub(super) const DEFAULT_GAIN: f64 = 1.25;
 
 /// What the tail may have saved up, segments: some of the largest chunks that interfaces take.
 pub(super) const DEFAULT_BURST: u64 = 128;
