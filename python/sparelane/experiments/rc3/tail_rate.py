@@ -91,7 +91,7 @@ def _name(access: str, size: str, neighbour: str) -> str:
 def _rows(case: tuple[str, str, str], bound: str, outcomes: Outcomes) -> Iterable[Row]:
     outcome = outcomes[simulation(*case, bound)]
     own, other = (_completion_s(outcome, flow) for flow in (0, 1))
-    low = outcome.drops.filter(pl.col("class") > 0)["dropped_packets"].sum()
+    low = int(outcome.drops.filter(pl.col("class") > 0)["dropped_packets"].sum())
     row = _name(*case)
     yield exact(row, f"{COMPLETION}, {bound}", "s", None, own)
     yield exact(row, f"{DROPPED}, {bound}", "", None, low)
