@@ -44,6 +44,8 @@ pub struct Needs {
     pub nic_backlog: bool,
     /// [`CongestionControl::on_timer`].
     pub timer: bool,
+    /// [`CongestionControl::on_tail_delivered`].
+    pub tail: bool,
     /// [`Ack::ecn_echo`] on the acknowledgments of marked data and on no others (RFC 8257 section 3.2), to which both ends
     /// must be set.
     pub exact_marks: bool,
@@ -383,6 +385,12 @@ pub trait CongestionControl: Any + Debug + Send {
     /// Whether this controller ever sends from the tail of the buffer. Asked once per connection.
     fn uses_tail(&self) -> bool {
         false
+    }
+
+    /// The receiver has told in a low class that so many segments arrived: those that the acknowledgment reports first, and at
+    /// least the one that caused it. Only where [`Needs::tail`] asks for it.
+    fn on_tail_delivered(&mut self, segments: u32, cx: &mut Cx<'_>) {
+        let _ = (segments, cx);
     }
 
     /// The highest class number that this controller sends in. Asked once per connection.

@@ -131,6 +131,13 @@ pub static TRANSPORT: &[Key] = &[
         "the send buffer; a smaller one splits a transfer into several writes",
     ),
     Key::new(
+        "pacing_catch_up",
+        Kind::Time { min: Dur::ZERO, max: Dur::from_ms(100) },
+        Fallback::Value("0s"),
+        "how much lateness a pace makes up for: what it missed goes back to back, of so long a time at most",
+    )
+    .from("none"),
+    Key::new(
         "ecn",
         ECN,
         Fallback::Value("off"),
@@ -219,6 +226,7 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
     config.rtt_granularity = section.maybe("rtt_granularity", granularity)?.unwrap_or(base.rtt_granularity);
     config.receive_window_bytes = section.maybe("receive_window", buffer)?.unwrap_or(base.receive_window_bytes);
     config.send_buffer_bytes = section.maybe("send_buffer", buffer)?.unwrap_or(base.send_buffer_bytes);
+    config.pacing_catch_up = time("pacing_catch_up", base.pacing_catch_up)?;
     config.ecn = section.maybe("ecn", ecn)?.unwrap_or(base.ecn);
     let batch = |name: &str, base: u32| section.maybe(name, Field::whole).map(|given| given.map_or(base, |n| n as u32));
     config.send_batch = batch("send_batch", base.send_batch)?;
@@ -335,7 +343,7 @@ mod tests {
              min_rto = \"1s\"\nmax_rto = \"9s\"\nrto_variance_floor = \"9ms\"\nsyn_timeout = \"3s\"\n\
              rtt_from_handshake = false\n\
              sack_survives_timeout = false\nundo_spurious = true\nsyn_loss_resets_window = false\nreceive_window = \"1MB\"\n\
-             rtt_granularity = \"1ms\"\nsend_buffer = \"1MB\"\necn = true\nsend_batch = 3\n\
+             pacing_catch_up = \"1ms\"\nrtt_granularity = \"1ms\"\nsend_buffer = \"1MB\"\necn = true\nsend_batch = 3\n\
              receive_batch = 3\nreceive_batch_timeout = \"5us\"\n",
         )
         .expect("valid settings");

@@ -116,6 +116,9 @@ pub struct TransportConfig {
     pub nagle: bool,
     /// The connection [gives up](crate::Ending::GaveUp) when nothing has come back for so long (RFC 5482); `None` never does.
     pub give_up_after: Option<Dur>,
+    /// How much a pace makes up for where the sender is asked later than it wanted, as by a late timer: what it missed goes
+    /// back to back, of so long a time at most, after a silence too. Zero makes up for nothing.
+    pub pacing_catch_up: Dur,
     /// Explicit congestion notification.
     pub ecn: Ecn,
     /// Segments of a chunk that is handed to the interface at once (segmentation offload, TSO); 1 has no chunks.
@@ -175,6 +178,7 @@ impl Default for TransportConfig {
             coalesce: false,
             nagle: false,
             give_up_after: None,
+            pacing_catch_up: Dur::ZERO,
             ecn: Ecn::Off,
             send_batch: 1,
             receive_batch: 1,

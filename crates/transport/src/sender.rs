@@ -31,7 +31,7 @@ use crate::send_buffer::SendBuffer;
 use advertised::Advertised;
 use batch::Batch;
 use delivery::Deliveries;
-use late::LateTimer;
+use late::Lateness;
 pub use lifecycle::Ending;
 use rack::Rack;
 use reduction::Reduction;
@@ -105,6 +105,8 @@ pub struct Sender {
     detects_by_time: bool,
     /// That, or the controller hears of single segments.
     notes_arrivals: bool,
+    /// Acknowledgments of low classes go to the scoreboard, and nowhere else.
+    books_low_acks: bool,
     /// The first outstanding segment goes at once, whatever the window says.
     resend_head: bool,
     /// A window was cut because of a mark; the next new segment says so.
@@ -156,8 +158,8 @@ pub struct Sender {
     /// When the controller wants its timer to fire.
     controller_at: Time,
     resends: Resends,
-    /// The timer of the pace, where it is not exact.
-    late: Option<Box<LateTimer>>,
+    /// What is to be known of late timers, where any are or are made up for.
+    late: Option<Box<Lateness>>,
     /// What TCP has handed down and has yet to leave, where a scheduler is below it.
     scheduler: Option<Box<Scheduler>>,
     syn_timeouts: u32,
@@ -241,11 +243,12 @@ impl Sender {
             waits_to_fill: config.nagle,
             detects_by_time,
             notes_arrivals: detects_by_time || cc.needs().segments,
+            books_low_acks: config.sack && !cc.needs().tail,
             deliveries: cc.needs().segments.then(|| Box::new(Deliveries::new())),
             rack: detects_by_time.then(|| Box::new(Rack::new())),
             reduction: None,
             resends: Resends::default(),
-            late: None,
+            late: Lateness::of(config.pacing_catch_up),
             scheduler: cc.schedules_departures().then(Box::default),
             resend_head: false,
             window_reduced: false,
@@ -541,7 +544,11 @@ impl Sender {
         let given = checked.get();
         let (ack, blocks) = (given.segment, given.blocks);
         if ack.class > 0 {
-            self.handle_low_priority_ack(ack, blocks);
+            if self.books_low_acks {
+                self.handle_low_priority_ack(ack, blocks);
+            } else {
+                self.tell_low_priority_ack(now, ack, blocks);
+            }
             return;
         }
         let extras = given.extras.copied().unwrap_or_default();
@@ -668,13 +675,23 @@ impl Sender {
 
     /// RC3: the acknowledgment of a low-priority segment moves no window and causes no transmission.
     fn handle_low_priority_ack(&mut self, ack: AckSegment, blocks: &[SackBlock]) {
-        if !self.sack {
-            return;
-        }
         if ack.cumulative > self.una {
             self.board.sack(SackBlock { start: self.una, end: ack.cumulative }, self.nxt, false);
         }
         self.take_blocks(blocks, false);
+    }
+
+    /// As [`handle_low_priority_ack`](Self::handle_low_priority_ack), where there is no SACK or the controller hears what arrived.
+    #[inline(never)]
+    fn tell_low_priority_ack(&mut self, now: Time, ack: AckSegment, blocks: &[SackBlock]) {
+        let before = self.board.sacked();
+        if self.sack {
+            self.handle_low_priority_ack(ack, blocks);
+        }
+        if self.needs.tail {
+            let segments = (self.board.sacked() - before).max(1);
+            self.cc.on_tail_delivered(segments, &mut context!(self, now));
+        }
     }
 
     /// The cumulative acknowledgment moves on.

@@ -15,13 +15,19 @@
 //! Where we differ: the authors hand all tail segments to the interface's priority queue at once
 //! (`Feed::Push`). By default we pull one only when the interface is idle (`Feed::Pull`), so that
 //! nothing waits in a queue that the head could overtake and send a second time.
+//!
+//! The papers bound the tail by nothing: it leaves at the rate of the interface, and what the path does not carry is lost. With
+//! `tail_rate = "delivered"` it follows what arrives (`tail_rate.rs`); that rule is ours.
+
+mod tail_rate;
 
 use crate::contract::{
     Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Offer, Permit, Plan, Sent, TailOffer, WhichEnd,
 };
-use crate::param::{DefaultValue, Kind, Param, Values};
+use crate::param::{DefaultValue, Kind, Param, Unit, Values};
 use crate::registry::{Blueprint, BuildError, Controller, build};
 use sparelane_core::{Rate, Time};
+pub use tail_rate::BoundedRc3;
 
 /// The authors' cumulative limits of priorities 1, 2 and 3, in segments from the tail.
 pub const DEFAULT_LEVELS: [u64; 3] = [40, 440, 4440];
@@ -53,12 +59,36 @@ const FEED: Param = Param {
     source: "pull: sparelane; push: the authors' code",
 };
 
+const TAIL_RATE: Param = Param {
+    name: "tail_rate",
+    kind: Kind::Choice(&["unbounded", "delivered"]),
+    default: DefaultValue::Word("unbounded"),
+    meaning: "what the tail may send: all that the interface takes, or after a round trip what acknowledgments say arrived",
+    source: "unbounded: NSDI 2014 section 2.1; delivered: sparelane",
+};
+
+const TAIL_GAIN: Param = Param {
+    name: "tail_gain",
+    kind: Kind::Number { min: 0.1, max: 16.0, unit: Unit::One },
+    default: DefaultValue::Number(tail_rate::DEFAULT_GAIN),
+    meaning: "segments that the tail may send for each that arrived, in any class, with tail_rate = \"delivered\"",
+    source: "sparelane",
+};
+
+const TAIL_BURST: Param = Param {
+    name: "tail_burst",
+    kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
+    default: DefaultValue::Whole(tail_rate::DEFAULT_BURST),
+    meaning: "the most segments that the tail may have saved up, with tail_rate = \"delivered\"",
+    source: "sparelane",
+};
+
 /// What the catalogue says of it.
 pub const CONTROLLER: Controller = Controller {
     name: "rc3",
     summary: "any controller, plus the tail of the buffer at lower priorities",
     source: "Mittal et al., NSDI 2014 section 2; HotNets 2013",
-    params: &[INNER, LEVELS, FEED],
+    params: &[INNER, LEVELS, FEED, TAIL_RATE, TAIL_GAIN, TAIL_BURST],
     make: &|values, plan| {
         let name = values.word(&INNER);
         if name == "rc3" {
@@ -70,7 +100,12 @@ pub const CONTROLLER: Controller = Controller {
             return Err(BuildError::Nested { outer: "rc3", inner: name.to_owned() });
         }
         let feed = if values.word(&FEED) == "push" { Feed::Push } else { Feed::Pull };
-        Ok(Box::new(Rc3::new(inner, values.list(&LEVELS), feed)))
+        let rc3 = Rc3::new(inner, values.list(&LEVELS), feed);
+        if values.word(&TAIL_RATE) == "delivered" {
+            let (gain, burst) = (values.number(&TAIL_GAIN), values.whole(&TAIL_BURST));
+            return Ok(Box::new(BoundedRc3::new(rc3, gain, burst)));
+        }
+        Ok(Box::new(rc3))
     },
 };
 

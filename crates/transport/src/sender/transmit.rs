@@ -96,7 +96,7 @@ impl Sender {
                 debug_assert!(at > now, "a controller asks at {now} to be asked again at {at}");
                 let late_until = self.late_until(now);
                 self.pace_at = match &mut self.late {
-                    Some(timer) => late_until.unwrap_or_else(|| timer.set(at)),
+                    Some(late) => late_until.unwrap_or_else(|| late.set(at)),
                     None => at,
                 };
                 None
@@ -270,7 +270,7 @@ impl Sender {
         self.resend_head = false;
         if let Some(rate) = self.limits.pacing {
             let wire_bytes = u64::from(segment.payload_bytes) + HEADER_BYTES;
-            let from = if self.is_catching_up(now) { self.paced_until } else { self.paced_until.max(now) };
+            let from = self.paced_from(now);
             self.paced_until = from + rate.time_for(wire_bytes);
             // Segments of a chunk go together.
             self.last_due = from.min(now);
