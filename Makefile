@@ -12,7 +12,14 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 # Where full results are saved, by any number of runs of `sparelane reproduce -o`, for `make results`.
 FULL ?= out/full
 
-.PHONY: run test build check results goldens bench bench-peers bench-controllers bench-windows clean
+# How many random scenarios `make explore` runs, and under which seed: a fresh one unless given.
+N ?= 10000
+SEED ?=
+# The target that `make fuzz` runs, and for how long.
+TARGET ?= acknowledgments
+SECONDS ?= 600
+
+.PHONY: run test explore fuzz build check results goldens bench bench-peers bench-controllers bench-windows clean
 
 run: build
 	$(BIN)/sparelane reproduce rc3/fig8-load --quick -o $(OUT)
@@ -20,6 +27,14 @@ run: build
 test: build
 	cargo test --workspace --quiet
 	$(BIN)/python -m pytest -q tests
+
+# Random scenarios; what fails is written to out/explore, as files for `sparelane run`.
+explore:
+	cargo run --quiet -p sparelane-scenario --example explore -- $(N) $(SEED)
+
+# Needs the nightly toolchain and `cargo install cargo-fuzz --locked`.
+fuzz:
+	cd fuzz && cargo +nightly fuzz run -s none $(TARGET) -- -max_total_time=$(SECONDS)
 
 build: $(VENV)/.built
 

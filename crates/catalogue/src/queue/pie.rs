@@ -12,11 +12,14 @@
 //! they read changes only with packets that come and go.
 
 use super::{GAIN, MARKS, QueueForm};
-use crate::schema::{Fallback, Form, Key, Kind};
+use crate::schema::{Fallback, Form, Key, Kind, MAX_DURATION};
 use sparelane_core::{Domain, Dur, Stream, Time};
 use sparelane_sim::qdisc::{ActiveLaw, ActiveSpec, Buffer, Fates, Packet, Place};
 use sparelane_sim::{Discipline, Limit};
 use std::any::Any;
+
+/// Between updates: below a microsecond, no packet would come between two of them, and a run would be all updates.
+const UPDATES: Kind = Kind::Time { min: Dur::from_us(1), max: MAX_DURATION };
 
 /// What a scenario can say of it.
 pub const FORM: QueueForm = Form {
@@ -25,7 +28,7 @@ pub const FORM: QueueForm = Form {
     source: "RFC 8033",
     keys: &[
         Key::new("target", Kind::SPAN, Fallback::Value("15ms"), "the delay to aim for").from("RFC 8033"),
-        Key::new("update_interval", Kind::SPAN, Fallback::Value("15ms"), "the time between updates of the probability")
+        Key::new("update_interval", UPDATES, Fallback::Value("15ms"), "the time between updates of the probability")
             .from("RFC 8033"),
         Key::new("alpha", GAIN, Fallback::Value("0.125"), "weight of the delay's distance from the target, per second")
             .from("RFC 8033"),
@@ -174,16 +177,16 @@ impl Pie {
     /// Makes the updates that are due by `now`.
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
-            if self.probability == 0.0 && self.delay.is_zero() && self.delay_before.is_zero() {
-                // Every update would leave all but the allowance as it is.
+            let (probability, before) = (self.probability, self.delay_before);
+            self.update();
+            self.next_update += self.spec.update_interval;
+            if self.probability == probability && self.delay == before && self.next_update <= now {
+                // Every further update would leave all but the allowance as it is.
                 let updates = (now - self.next_update).as_ps() / self.spec.update_interval.as_ps() + 1;
                 let span = self.spec.update_interval * updates;
                 self.burst_allowance = self.burst_allowance.saturating_sub(span);
                 self.next_update += span;
-                return;
             }
-            self.update();
-            self.next_update += self.spec.update_interval;
         }
     }
 
@@ -266,6 +269,14 @@ mod tests {
         once.catch_up(at(199_999));
         assert_eq!((queue.probability, once.probability), (0.0, 0.0));
         assert_eq!(queue.next_update, once.next_update);
+    }
+
+    #[test]
+    fn updates_that_change_nothing_take_no_time() {
+        let mut pie = pie(PieSpec { update_interval: Dur::from_ps(1), ..PieSpec::default() });
+        (pie.probability, pie.delay) = (0.5, Dur::from_ms(100));
+        pie.catch_up(at(1_000_000));
+        assert_eq!((pie.probability, pie.next_update), (1.0, at(1_000_000) + Dur::from_ps(1)));
     }
 
     #[test]

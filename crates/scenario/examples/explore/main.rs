@@ -8,13 +8,18 @@ mod draw;
 mod trial;
 mod value;
 
-use draw::{Drawn, Form};
+use draw::{Drawn, Form, draw};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 use trial::{Outcome, Seen, trial};
+
+/// How long a scenario may take before it is named: a hundred times what most take.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let numbers: Result<Vec<u64>, _> = std::env::args().skip(1).map(|text| text.parse()).collect();
@@ -24,11 +29,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut index = numbers.get(2).copied().unwrap_or(0);
     eprintln!("{count} scenarios of seed {seed}");
 
+    static UNDER_WAY: AtomicU64 = AtomicU64::new(u64::MAX);
+    thread::spawn(move || watch(seed, &UNDER_WAY));
     let start = Instant::now();
     let (mut held, mut failed) = (Vec::<Seen>::new(), 0);
     let mut refused = BTreeMap::<String, u64>::new();
     while (held.len() as u64) + failed < count {
-        let began = Instant::now();
+        UNDER_WAY.store(index, Ordering::Relaxed);
         let (drawn, outcome) = trial(seed, index);
         match outcome {
             Outcome::Held(seen) => held.push(seen),
@@ -38,9 +45,6 @@ fn main() -> Result<(), Box<dyn Error>> {
                 keep(seed, index, &drawn, &why)?;
             }
         }
-        if began.elapsed().as_secs() >= 5 {
-            keep(seed, index, &drawn, &format!("took {:.0} s", began.elapsed().as_secs_f64()))?;
-        }
         index += 1;
         if index.is_multiple_of(1_000) {
             eprintln!("{} held, {failed} failed, {:.0} s", held.len(), start.elapsed().as_secs_f64());
@@ -49,6 +53,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     report(&held, &refused);
     eprintln!("{} held, {failed} failed of seed {seed}, {:.0} s", held.len(), start.elapsed().as_secs_f64());
     if failed > 0 { Err(format!("{failed} scenarios failed").into()) } else { Ok(()) }
+}
+
+/// Says which scenario takes long, while it does: one that never ends can be named by nobody else.
+fn watch(seed: u64, under_way: &AtomicU64) {
+    let mut last = u64::MAX;
+    loop {
+        thread::sleep(PATIENCE);
+        let index = under_way.load(Ordering::Relaxed);
+        if index == last {
+            let kept = keep(seed, index, &draw(seed, index), "takes long");
+            kept.unwrap_or_else(|error| eprintln!("scenario {index} takes long, and cannot be written: {error}"));
+        }
+        last = index;
+    }
 }
 
 /// Writes a scenario that is worth a look.

@@ -5,6 +5,9 @@ use sparelane_catalogue::schema::{Key, Kind};
 use sparelane_cc::{Kind as Declared, Param};
 use sparelane_core::{Dur, Stream};
 
+/// The largest window, segments: a flow without end sends all of it at once, and a run of millions takes long.
+const MOST_SEGMENTS: u64 = 20_000;
+
 /// One of `choices`.
 pub fn one_of<T: Copy>(rng: &mut Stream, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize]
@@ -76,7 +79,7 @@ pub fn of_key(rng: &mut Stream, key: &Key) -> Option<String> {
 /// A value of a controller's parameter, or nothing where it is another controller or a list of names.
 pub fn of_param(rng: &mut Stream, param: &Param) -> Option<String> {
     Some(match param.kind {
-        Declared::Whole { min, max, .. } => whole(rng, min, max).to_string(),
+        Declared::Whole { min, max, .. } => whole(rng, min, max.min(min.max(MOST_SEGMENTS))).to_string(),
         Declared::Bound { .. } if one_in(rng, 4) => "\"unbounded\"".to_owned(),
         Declared::Bound { min, .. } => whole(rng, min, min.max(1) * 10_000).to_string(),
         Declared::Number { min, max, .. } => format!("{:?}", number(rng, min, max)),

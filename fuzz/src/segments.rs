@@ -1,0 +1,73 @@
+//! A receiver gets whatever a peer can send, one by one and in chunks.
+
+use super::bytes::Bytes;
+use sparelane_core::{Dur, Time};
+use sparelane_transport::{Chunk, DelayedAck, Ecn, Receiver, Segment, TransportConfig};
+use std::collections::BTreeSet;
+
+const MSS: u64 = 1_000;
+/// Segments of the receive window.
+const WINDOW: u64 = 100;
+
+/// Runs one conversation.
+///
+/// # Panics
+/// The receiver panics, claims what did not come, or takes too much memory.
+pub fn check(bytes: &[u8]) {
+    let mut bytes = Bytes(bytes);
+    let config = TransportConfig {
+        mss_bytes: MSS,
+        receive_window_bytes: Some(WINDOW * MSS),
+        held_ranges: 1 + usize::from(bytes.byte() % 20),
+        sack: bytes.byte() % 8 > 0,
+        ecn: [Ecn::Off, Ecn::Classic, Ecn::Dctcp][usize::from(bytes.byte() % 3)],
+        delayed_ack: bytes
+            .coin()
+            .then(|| DelayedAck { every_segments: u32::from(bytes.byte() % 8).max(1), timeout: Dur::from_ms(40) }),
+        ..TransportConfig::default()
+    };
+    let mut receiver = Receiver::new(&config);
+    let mut came = BTreeSet::new();
+    let mut now = Time::ZERO;
+    while !bytes.is_over() {
+        now += Dur::from_us(bytes.scaled() >> 44);
+        let seq = bytes.around(receiver.next_expected() + 90);
+        let before = receiver.next_expected();
+        let bits = bytes.byte();
+        let bit = |number: u8| bits >> number & 1 == 1;
+        let class = if bit(0) { 0 } else { bytes.byte() % 8 };
+        let acknowledgment = if bit(1) {
+            let segments = if bits == 255 { u32::MAX } else { 1 + u32::from(bytes.byte() % 8) };
+            came.extend((0..u64::from(segments.min(1_000))).filter_map(|more| seq.checked_add(more)));
+            let chunk = Chunk {
+                first: seq,
+                segments,
+                payload_bytes: MSS as u32,
+                last_payload_bytes: MSS as u32,
+                class,
+                retransmission: bit(2),
+                window_reduced: bit(3),
+                marked: bit(4),
+            };
+            receiver.handle_chunk(now, chunk)
+        } else {
+            came.insert(seq);
+            let payload_bytes = if bit(5) { u32::from(bytes.byte()) } else { MSS as u32 };
+            let segment = Segment { seq, payload_bytes, class, retransmission: bit(2), window_reduced: bit(3) };
+            receiver.handle_data(now, segment, bit(4))
+        };
+        let expected = receiver.next_expected();
+        // Where DCTCP's marks change, what waited is acknowledged without what came.
+        let is_between = |seq: u64| before <= seq && seq <= expected;
+        assert!(acknowledgment.is_none_or(|ack| is_between(ack.cumulative)), "{acknowledgment:?} of {expected}");
+        assert!((expected.saturating_sub(50)..expected).all(|seq| came.contains(&seq)), "{expected} was not all there");
+        for block in receiver.sack_blocks() {
+            assert!(block.start < block.end && block.end - block.start <= WINDOW, "{block:?}");
+            assert!((block.start..block.end).all(|seq| came.contains(&seq)), "{block:?} did not come");
+        }
+        assert!(receiver.memory_bytes() < 5_000, "{} bytes", receiver.memory_bytes());
+        if bit(6) {
+            receiver.handle_timer(now);
+        }
+    }
+}
