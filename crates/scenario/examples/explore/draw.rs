@@ -86,7 +86,8 @@ pub fn draw(seed: u64, index: u64) -> Drawn {
 fn parsed(topology: &str) -> Network {
     let rest = "\n[queue]\nlimit = \"1MB\"\n[scheme.s]\ncontroller = \"newreno\"\n[workload]\nkind = \"bulk\"\npairs = \"random\"\nflows = 1\n";
     let text = format!("duration = \"1s\"\n{topology}{rest}");
-    let built = Scenario::parse(&text, &Source::at(Path::new("topology.toml")), &[]).and_then(|scenario| scenario.build());
+    let built =
+        Scenario::parse(&text, &Source::at(Path::new("topology.toml")), &[]).and_then(|scenario| scenario.build());
     built.unwrap_or_else(|error| panic!("{error}\n{text}")).network
 }
 
@@ -244,7 +245,8 @@ fn cable(rng: &mut Stream, network: &Network) -> [String; 2] {
 
 /// Two hosts, by name.
 fn pair(rng: &mut Stream, network: &Network) -> [String; 2] {
-    let names: Vec<_> = network.nodes.iter().filter(|node| node.kind == NodeKind::Host).map(|node| &node.name).collect();
+    let names: Vec<_> =
+        network.nodes.iter().filter(|node| node.kind == NodeKind::Host).map(|node| &node.name).collect();
     let first = rng.below(names.len() as u64) as usize;
     let step = 1 + rng.below(names.len() as u64 - 1) as usize;
     [names[first].clone(), names[(first + step) % names.len()].clone()]
@@ -406,10 +408,8 @@ fn workload(rng: &mut Stream, network: &Network, duration_us: u64, schemes: &[(S
             if ends && one_in(rng, 5) {
                 let (first, then) = (whole(rng, 1, 50_000), whole(rng, 2_000, 50_000));
                 let every = whole(rng, 100, 20_000);
-                let _ = writeln!(
-                    text,
-                    "writes = {{ first = \"{first}B\", then = \"{then}B\", every = \"{every}us\" }}"
-                );
+                let _ =
+                    writeln!(text, "writes = {{ first = \"{first}B\", then = \"{then}B\", every = \"{every}us\" }}");
             }
             text
         }

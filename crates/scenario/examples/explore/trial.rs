@@ -3,8 +3,8 @@
 use crate::draw::{Drawn, Form, draw};
 use sparelane_scenario::{Scenario, Source, digest};
 use sparelane_sim::Records;
-use std::path::Path;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 /// Events after which a run is cut short.
 const MAX_EVENTS: u64 = 200_000;
@@ -57,7 +57,8 @@ struct Run {
 fn run(drawn: &Drawn, form: Form, max_events: u64) -> Result<Run, Outcome> {
     let text = drawn.text(form);
     let refused = |error: &dyn ToString| Outcome::Refused(error.to_string());
-    let scenario = Scenario::parse(&text, &Source::at(Path::new("drawn.toml")), &[]).map_err(|error| refused(&error))?;
+    let scenario =
+        Scenario::parse(&text, &Source::at(Path::new("drawn.toml")), &[]).map_err(|error| refused(&error))?;
     let mut simulation = scenario.simulate().map_err(|error| refused(&error))?;
     let broken = |error: &dyn ToString| Outcome::Failed(format!("a broken law: {}", error.to_string()));
     let progress = simulation.advance(max_events).map_err(|error| broken(&error))?;
