@@ -30,7 +30,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// A connection that has not said within so long to which association it belongs is closed.
-const HELLO_PATIENCE: Dur = Dur::from_secs(10);
+const HELLO_PATIENCE: Dur = Dur::from_secs(30);
 
 /// The most connections at a time that have not said so.
 const MAX_STRANGERS: usize = 256;
@@ -205,7 +205,8 @@ impl Quic {
         if connected {
             self.greet(now, at);
         }
-        if has_control {
+        // What came before the handshake's end is heard at its end: only then is it known who speaks.
+        if has_control || connected {
             self.hear(now, at);
         }
         self.lose(now, at);
@@ -283,7 +284,7 @@ impl Quic {
             self.events.push_back(CarrierEvent::Control { association: id });
             return;
         }
-        if channel.is_client || channel.place.is_some() || channel.hello.is_some() {
+        if channel.is_client || !channel.connected || channel.place.is_some() || channel.hello.is_some() {
             return;
         }
         if channel.stream.is_none() {

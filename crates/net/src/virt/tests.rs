@@ -186,7 +186,8 @@ fn a_tail_that_is_too_fast_follows_what_arrives() {
 #[test]
 fn whatever_the_network_does_what_is_sent_is_received() {
     const CONTROLLERS: [&str; 8] = ["rc3", "rc3", "cubic", "newreno", "bbr", "rapid", "ledbat", "westwood"];
-    for seed in 0..60 {
+    // In the run of the last seed, a handshake takes four attempts.
+    for seed in (0..60).chain([1100]) {
         let mut rng = Stream::new(seed, Domain::Test, 7);
         let name = CONTROLLERS[rng.below(8) as usize];
         let path = Path {
