@@ -289,6 +289,31 @@ mod tests {
         Ack::in_sequence(MSS)
     }
 
+    /// What is built from `settings`.
+    fn built(settings: &[(&'static str, Value)]) -> String {
+        let mut values = Values::default();
+        settings.iter().for_each(|(name, value)| values.set(name, value.clone()));
+        let inner = Values::default();
+        format!("{:?}", build("cubic", &values, &Blueprint::of_any(MSS, &inner)).expect("allowed"))
+    }
+
+    #[test]
+    fn linuxes_cubic_has_hystart_unless_a_scenario_turns_it_off() {
+        let like = ("like", Value::Word("linux".to_owned()));
+        let has_hystart = |settings: &[_]| built(settings).contains("hystart: Some");
+        assert!(has_hystart(std::slice::from_ref(&like)));
+        assert!(has_hystart(&[like.clone(), ("hystart", Value::Flag(true))]));
+        assert!(!has_hystart(&[like, ("hystart", Value::Flag(false))]));
+        assert!(!has_hystart(&[]));
+    }
+
+    #[test]
+    fn the_estimate_of_renos_window_counts_acknowledgments_only_where_a_scenario_says_so() {
+        let counts = |word: &str| built(&[("reno_estimate", Value::Word(word.to_owned()))]);
+        assert!(counts("linux").contains("counts_acks: true"));
+        assert!(counts("rfc").contains("counts_acks: false"));
+    }
+
     /// Eq. (2): from 700 of 1000 segments the plateau is K = cbrt(300 / 0.4) = 9.0856 s away.
     #[test]
     fn the_window_returns_to_its_maximum_after_k_seconds() {
