@@ -51,7 +51,7 @@ pub fn check(bytes: &[u8]) {
         // A law with a queue of its own below TCP, as RAPID, hands segments down before they leave.
         let acknowledged = sender.acknowledged();
         assert!(
-            highest <= written && acknowledged <= written,
+            highest <= written && acknowledged <= highest,
             "{highest} sent, {acknowledged} acknowledged of {written}"
         );
         let in_flight = sender.in_flight_bytes();

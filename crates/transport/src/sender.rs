@@ -530,11 +530,13 @@ impl Sender {
     }
 
     fn known(&self) -> Known<'_> {
+        // What waits in a scheduler below TCP has not been sent.
+        let departed = self.scheduler.as_ref().map(|scheduler| scheduler.departed_end());
         Known {
             is_open: self.state == State::Established,
-            sent: self.sent_end(),
+            sent: departed.unwrap_or_else(|| self.sent_end()),
             sends_in_low_classes: self.uses_tail,
-            next: self.nxt,
+            next: departed.unwrap_or(self.nxt),
             board: &self.board,
         }
     }

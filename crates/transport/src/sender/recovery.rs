@@ -148,6 +148,11 @@ impl Sender {
         if now < self.rto_deadline {
             return;
         }
+        // What waits in a scheduler below TCP has not been lost, even if nobody asked for it in time.
+        if self.scheduler.as_ref().is_some_and(|scheduler| !scheduler.is_empty()) {
+            self.rto_deadline = now + self.rtt.rto();
+            return;
+        }
         let waited = if self.state == State::Established { self.rtt.rto() } else { self.rtt.syn_timeout() };
         let is_first = if self.state == State::Established {
             self.phase != Phase::Timeout || self.una > self.una_at_timeout

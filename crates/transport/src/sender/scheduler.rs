@@ -12,16 +12,27 @@
 use super::{Sender, context};
 use crate::segment::{Segment, Transmit};
 use sparelane_cc::{Cx, Departure};
-use sparelane_core::Time;
+use sparelane_core::{Seq, Time};
 use std::collections::VecDeque;
 
 /// The queue of one connection: what TCP has handed down and has yet to leave.
 #[derive(Debug, Default)]
 pub(super) struct Scheduler {
     queue: VecDeque<Segment>,
+    /// One past the last segment that has left.
+    departed_end: Seq,
 }
 
 impl Scheduler {
+    /// One past the last segment that has left: a peer cannot have heard of more.
+    pub(super) fn departed_end(&self) -> Seq {
+        self.departed_end
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
     pub(super) fn memory_bytes(&self) -> usize {
         size_of::<Scheduler>() + self.queue.capacity() * size_of::<Segment>()
     }
@@ -46,6 +57,8 @@ impl Sender {
             return None;
         }
         self.scheduled().pop_front();
+        let scheduler = self.scheduler.get_or_insert_default();
+        scheduler.departed_end = scheduler.departed_end.max(head.seq + 1);
         self.depart(now, head);
         Some(Transmit::Data(head))
     }
