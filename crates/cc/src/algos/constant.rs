@@ -9,7 +9,7 @@ use sparelane_core::Rate;
 
 const WINDOW: Param = Param {
     name: "window",
-    kind: Kind::Whole { min: 1, max: 100_000_000, unit: Unit::Segments },
+    kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(10),
     meaning: "congestion window",
     source: "sparelane",
