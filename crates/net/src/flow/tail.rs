@@ -2,9 +2,10 @@
 //!
 //! RC3's tail is sent as fast as the interface takes it, and what the network has no room for is dropped at its lowest priorities.
 //! On a real path most of a tail at the interface's rate would be dropped behind the first slower link, so the tail has a pace. It
-//! begins at a rate that is given, and follows what arrives. Four times a round trip, what arrived since the last time is held
-//! against what was sent a round trip before. Where it is less than nine tenths, the pace falls to the rate at which it arrived;
-//! otherwise it rises by a sixteenth, up to the given rate.
+//! begins at a rate that is given, and follows what arrives. Four times a round trip, what arrived in the last round trip is held
+//! against what was sent in the one before: over less than that, a lost datagram of acknowledgments would look like a lost tail.
+//! Where less than nine tenths arrived, the pace falls to the rate at which it did, and waits until the new pace has been heard
+//! of; otherwise it rises by a sixteenth, up to the given rate. So it does where too little was sent to say anything.
 
 use sparelane_core::{Dur, Rate, Time};
 
@@ -44,8 +45,11 @@ pub struct TailPace {
     open_at: Time,
     part_ends: Time,
     /// In this part of a round trip and in those before, the latest first.
-    sent_bytes: [u64; PARTS + 1],
-    arrived_bytes: u64,
+    sent_bytes: [u64; 2 * PARTS + 1],
+    /// As `sent_bytes`.
+    arrived_bytes: [u64; PARTS],
+    /// So many parts pass before the pace may change again.
+    parts_to_wait: usize,
 }
 
 impl TailPace {
@@ -57,8 +61,9 @@ impl TailPace {
             rate,
             open_at: Time::ZERO,
             part_ends: Time::ZERO,
-            sent_bytes: [0; PARTS + 1],
-            arrived_bytes: 0,
+            sent_bytes: [0; 2 * PARTS + 1],
+            arrived_bytes: [0; PARTS],
+            parts_to_wait: 0,
         }
     }
 
@@ -81,27 +86,32 @@ impl TailPace {
 
     /// The peer says that it has one of so many bytes on the wire.
     pub fn note_arrived(&mut self, wire_bytes: u64) {
-        self.arrived_bytes += wire_bytes;
+        self.arrived_bytes[0] += wire_bytes;
     }
 
     /// Time has passed, in which a part of a round trip of this length may have ended.
     pub fn handle_time(&mut self, now: Time, round_trip: Option<Dur>) {
         let Some(round_trip) = round_trip.filter(|_| self.config.follows && now >= self.part_ends) else { return };
         let part = Dur::from_ps((round_trip.as_ps() / PARTS as u64).max(1));
-        let sent_before = self.sent_bytes[PARTS];
-        if sent_before >= LEAST_SAMPLE_BYTES {
-            self.rate = if self.arrived_bytes * 10 < sent_before * 9 {
-                // The last part may have been longer than a part, as nothing woke this host.
-                let since = (now - self.part_ends) + part;
-                Rate::of(self.arrived_bytes, since).max(LEAST_RATE)
-            } else {
-                self.rate.scaled(1.0625)
-            };
-            self.rate = self.rate.min(self.config.rate);
+        let before = &self.sent_bytes[PARTS..2 * PARTS];
+        let sent_before: u64 = before.iter().sum();
+        // In the first round trips, not all of these parts have been.
+        let parts_before = before.iter().filter(|&&bytes| bytes > 0).count() as u64;
+        let arrived: u64 = self.arrived_bytes.iter().sum();
+        if self.parts_to_wait > 0 {
+            self.parts_to_wait -= 1;
+        } else if sent_before >= LEAST_SAMPLE_BYTES && arrived * 10 < sent_before * 9 {
+            // The last part may have been longer than a part, as nothing woke this host.
+            let since = (now - self.part_ends) + part * parts_before;
+            self.rate = Rate::of(arrived, since).max(LEAST_RATE).min(self.config.rate);
+            self.parts_to_wait = 2 * PARTS;
+        } else if sent_before > 0 {
+            self.rate = self.rate.scaled(1.0625).min(self.config.rate);
         }
         self.sent_bytes.rotate_right(1);
         self.sent_bytes[0] = 0;
-        self.arrived_bytes = 0;
+        self.arrived_bytes.rotate_right(1);
+        self.arrived_bytes[0] = 0;
         self.part_ends = now + part;
     }
 }
@@ -147,6 +157,26 @@ mod tests {
         assert!(rates(config, Rate::from_gbps(10), 10).iter().all(|&rate| rate == 50));
         let kept = TailConfig { rate: Rate::from_mbps(50), follows: false };
         assert!(rates(kept, Rate::from_mbps(5), 10).iter().all(|&rate| rate == 50));
+    }
+
+    #[test]
+    fn a_slow_pace_rises_again_where_all_arrives() {
+        let mut pace = TailPace::new(TailConfig { rate: Rate::from_mbps(100), follows: true });
+        pace.rate = LEAST_RATE;
+        let quarter = Dur::from_ps(ROUND.as_ps() / 4);
+        let mut sent = vec![];
+        for at in 0..100 {
+            let (begins, ends) = (Time::ZERO + quarter * at, Time::ZERO + quarter * (at + 1));
+            pace.handle_time(begins, Some(ROUND));
+            let mut bytes = 0;
+            while pace.open_at() < ends {
+                pace.note_sent(pace.open_at().max(begins), 1450);
+                bytes += 1450;
+            }
+            sent.push(bytes);
+            pace.note_arrived(if at < 4 { 0 } else { sent[at as usize - 4] });
+        }
+        assert!(pace.rate() > Rate::from_mbps(50), "{}", pace.rate());
     }
 
     #[test]
