@@ -6,6 +6,26 @@
 //!
 //! Every key is declared in a table beside the code that reads it. These tables decide which keys are allowed,
 //! hold the defaults, and are what [`catalogue`] lists.
+//!
+//! ```
+//! use sparelane_scenario::{Scenario, Source};
+//!
+//! let text = r#"
+//!     duration = "5s"
+//!     [topology]
+//!     kind = "dumbbell"
+//!     [scheme.tcp]
+//!     controller = "cubic"
+//!     [workload]
+//!     kind = "bulk"
+//!     size = "9MB"
+//! "#;
+//! let source = Source { file: "example.toml".to_owned(), folder: ".".into() };
+//! let scenario = Scenario::parse(text, &source, &["topology.bottleneck_rate=50Mbps".to_owned()])?;
+//! let records = scenario.simulate()?.run()?;
+//! assert_eq!(records.totals.finished_flows, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod columns;
 mod cross_traffic;
