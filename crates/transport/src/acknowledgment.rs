@@ -83,6 +83,16 @@ pub enum AckError {
         /// How many.
         count: usize,
     },
+    /// It tells of a delay, or of a time on the receiver's clock, beyond all bounds.
+    #[error("tells of {what} of {ps} ps; at most {most} are allowed")]
+    Clock {
+        /// Which of the two.
+        what: &'static str,
+        /// What it says, picoseconds.
+        ps: u64,
+        /// The most.
+        most: u64,
+    },
     /// It is of a class in which nothing was sent.
     #[error("is of class {class}, in which nothing was sent")]
     Class {
@@ -126,7 +136,13 @@ impl<'a> Checked<'a> {
             is_open && known.has_sent_all_below(cumulative) && trigger < sent && (class == 0 || sends_in_low_classes);
         let blocks_are = ack.blocks.len() <= MAX_SACK_BLOCKS
             && ack.blocks.iter().all(|block| block.start < block.end && block.end <= sent);
-        if is_ordinary && blocks_are { Ok(Checked(ack)) } else { Err(why_not(ack, known)) }
+        if !(is_ordinary && blocks_are) {
+            return Err(why_not(ack, known));
+        }
+        if let Some(extras) = ack.extras {
+            check_clocks(extras)?;
+        }
+        Ok(Checked(ack))
     }
 
     /// `ack`, which comes from where nobody lies.
@@ -138,6 +154,22 @@ impl<'a> Checked<'a> {
     #[inline(always)]
     pub(crate) fn get(self) -> &'a Acknowledgment<'a> {
         self.0
+    }
+}
+
+/// The longest one-way delay that anybody may tell of: an hour, clocks that differ included.
+const MOST_DELAY_PS: u64 = 3_600_000_000_000_000;
+
+/// The latest time on a receiver's clock: some hundred days. Sums and differences of such times are times.
+const LATEST_PS: u64 = u64::MAX / 2;
+
+/// Whether what `extras` say of delays and times can be computed with.
+fn check_clocks(extras: &Extras) -> Result<(), AckError> {
+    let delay = extras.one_way_delay.map(|delay| ("a delay", delay.as_ps(), MOST_DELAY_PS));
+    let time = extras.received_at.map(|at| ("a time", at.as_ps(), LATEST_PS));
+    match [delay, time].into_iter().flatten().find(|&(_, ps, most)| ps > most) {
+        Some((what, ps, most)) => Err(AckError::Clock { what, ps, most }),
+        None => Ok(()),
     }
 }
 
@@ -189,6 +221,22 @@ mod tests {
         assert_eq!(refusal(|ack| ack.cumulative = 10, &[], NO_TAIL), None);
         assert_eq!(refusal(|ack| (ack.class, ack.trigger) = (2, 19), &[(18, 20)], &[19, 18]), None);
         assert_eq!(refusal(|ack| ack.cumulative = 12, &[], &[10, 11]), None, "the tail has met the head");
+    }
+
+    #[test]
+    fn delays_and_times_beyond_all_bounds_are_refused() {
+        let board = Scoreboard::new();
+        let said = |extras: Extras| {
+            let known = Known { is_open: true, sent: 10, sends_in_low_classes: false, next: 10, board: &board };
+            let ack = Acknowledgment { segment: AckSegment::plain(3, 2), blocks: &[], extras: Some(&extras) };
+            Checked::of(&ack, known).err().map(|error| error.to_string())
+        };
+        let delay = |ps| said(Extras { one_way_delay: Some(Dur::from_ps(ps)), ..Extras::default() });
+        let time = |ps| said(Extras { received_at: Some(Time::from_ps(ps)), ..Extras::default() });
+        assert_eq!([delay(MOST_DELAY_PS), time(LATEST_PS)], [None, None]);
+        let expected = "tells of a delay of 3600000000000001 ps; at most 3600000000000000 are allowed";
+        assert_eq!(delay(MOST_DELAY_PS + 1).as_deref(), Some(expected));
+        assert!(time(u64::MAX).is_some());
     }
 
     #[test]
