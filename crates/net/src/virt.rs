@@ -31,7 +31,7 @@
 //! # Ok::<(), sparelane_net::node::NodeError>(())
 //! ```
 
-use crate::carrier::{Arrival, AssociationId};
+use crate::carrier::{Arrival, AssociationId, Carrier, Datagram};
 use crate::flow::MAX_CLASSES;
 use crate::identity::{Identity, Trusted};
 use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
@@ -111,10 +111,62 @@ struct Way {
     counts: WayCounts,
 }
 
-/// Two nodes and their network. Node 0 connects, node 1 listens.
+/// What can be at either end of a network: it has no socket and no clock.
+pub trait Endpoint {
+    /// What can happen there.
+    type Event;
+
+    /// A UDP datagram came in.
+    fn handle_datagram(&mut self, now: Time, arrival: Arrival, bytes: &[u8]);
+
+    /// Time has passed.
+    fn handle_timer(&mut self, now: Time);
+
+    /// When [`handle_timer`](Self::handle_timer) wants to be called.
+    fn next_timer(&self) -> Time;
+
+    /// What has happened, oldest first.
+    fn poll_event(&mut self) -> Option<Self::Event>;
+
+    /// Whether [`poll_event`](Self::poll_event) has something to give.
+    fn has_events(&self) -> bool;
+
+    /// The next datagrams to send.
+    fn poll_transmit(&mut self, now: Time) -> Option<Datagram>;
+}
+
+impl<C: Carrier> Endpoint for Node<C> {
+    type Event = NodeEvent;
+
+    fn handle_datagram(&mut self, now: Time, arrival: Arrival, bytes: &[u8]) {
+        Node::handle_datagram(self, now, arrival, bytes);
+    }
+
+    fn handle_timer(&mut self, now: Time) {
+        Node::handle_timer(self, now);
+    }
+
+    fn next_timer(&self) -> Time {
+        Node::next_timer(self)
+    }
+
+    fn poll_event(&mut self) -> Option<NodeEvent> {
+        Node::poll_event(self)
+    }
+
+    fn has_events(&self) -> bool {
+        Node::has_events(self)
+    }
+
+    fn poll_transmit(&mut self, now: Time) -> Option<Datagram> {
+        Node::poll_transmit(self, now)
+    }
+}
+
+/// Two nodes, or other ends, and their network. Node 0 connects, node 1 listens.
 #[derive(Debug)]
-pub struct Virtual {
-    nodes: [Node<Quic>; 2],
+pub struct Virtual<E = Node<Quic>> {
+    nodes: [E; 2],
     path: Path,
     ways: [Way; 2],
     /// What is under way, by time and order of departure: the node at which it arrives, and the packet.
@@ -125,7 +177,7 @@ pub struct Virtual {
     digest: blake3::Hasher,
 }
 
-impl Virtual {
+impl Virtual<Node<Quic>> {
     /// Two nodes with new keys that trust each other, both with these settings.
     ///
     /// # Errors
@@ -156,8 +208,24 @@ impl Virtual {
             let carrier = QuicConfig { classes: config.classes, seed: Some(seed << 1 | side), ..carrier };
             Node::new(Quic::new(carrier, epoch)?, config.clone())
         };
-        Ok(Virtual {
-            nodes: [node(client, 0)?, node(server, 1)?],
+        Ok(Virtual::between([node(client, 0)?, node(server, 1)?], path, seed))
+    }
+
+    /// Node 0 begins an association with node 1.
+    ///
+    /// # Errors
+    /// The carrier refuses.
+    pub fn connect(&mut self) -> Result<AssociationId, NodeError> {
+        let now = self.now;
+        self.nodes[0].connect(now, address_of(1))
+    }
+}
+
+impl<E: Endpoint> Virtual<E> {
+    /// The network between these two ends.
+    pub fn between(nodes: [E; 2], path: Path, seed: u64) -> Virtual<E> {
+        Virtual {
+            nodes,
             path,
             ways: Default::default(),
             flying: BTreeMap::new(),
@@ -165,7 +233,7 @@ impl Virtual {
             now: Time::ZERO,
             rng: Stream::new(seed, Domain::Loss, 0),
             digest: blake3::Hasher::new(),
-        })
+        }
     }
 
     /// The time.
@@ -174,7 +242,7 @@ impl Virtual {
     }
 
     /// One of the two nodes.
-    pub fn node(&mut self, at: usize) -> &mut Node<Quic> {
+    pub fn node(&mut self, at: usize) -> &mut E {
         &mut self.nodes[at]
     }
 
@@ -193,17 +261,8 @@ impl Virtual {
         self.digest.finalize().to_hex().to_string()
     }
 
-    /// Node 0 begins an association with node 1.
-    ///
-    /// # Errors
-    /// The carrier refuses.
-    pub fn connect(&mut self) -> Result<AssociationId, NodeError> {
-        let now = self.now;
-        self.nodes[0].connect(now, address_of(1))
-    }
-
     /// The next event of a node, or `None` where none comes until `limit`.
-    pub fn next_event(&mut self, limit: Time) -> Option<(usize, NodeEvent)> {
+    pub fn next_event(&mut self, limit: Time) -> Option<(usize, E::Event)> {
         loop {
             for at in 0..2 {
                 if let Some(event) = self.nodes[at].poll_event() {
@@ -320,7 +379,7 @@ impl Way {
 }
 
 /// Where a node is.
-fn address_of(node: usize) -> SocketAddr {
+pub fn address_of(node: usize) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 0, 0, 1 + node as u8), if node == 1 { PORT } else { 1000 }))
 }
 

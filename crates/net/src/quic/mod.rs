@@ -8,6 +8,7 @@
 
 mod hello;
 mod pins;
+pub mod plain;
 mod settings;
 
 pub use settings::QuicConfig;
@@ -132,8 +133,7 @@ impl Quic {
     }
 
     fn time(&self, at: Instant) -> Time {
-        let ns = at.saturating_duration_since(self.epoch).as_nanos();
-        Time::from_ns(ns.min(u128::from(u64::MAX / 1001)) as u64)
+        time_since(self.epoch, at)
     }
 
     fn add(&mut self, handle: ConnectionHandle, quic: Connection, place: Option<(AssociationId, u8)>) {
@@ -412,6 +412,11 @@ impl Quic {
             drain(&mut self.out, channel, now, most, self.config.udp_payload_bytes);
         }
     }
+}
+
+fn time_since(epoch: Instant, at: Instant) -> Time {
+    let ns = at.saturating_duration_since(epoch).as_nanos();
+    Time::from_ns(ns.min(u128::from(u64::MAX / 1001)) as u64)
 }
 
 fn put(out: &mut VecDeque<Datagram>, transmit: Transmit, class: u8, mut bytes: Vec<u8>) {
