@@ -192,4 +192,7 @@ pub trait Carrier {
 
     /// The next datagrams to send.
     fn poll_transmit(&mut self, now: Time) -> Option<Datagram>;
+
+    /// Takes back the memory of a datagram that has been sent, for one that comes later.
+    fn reuse(&mut self, _: Datagram) {}
 }

@@ -1,6 +1,6 @@
 //! A node on a socket, with the clocks of this machine: the one loop that sends, receives and waits.
 
-use crate::carrier::{Arrival, Datagram};
+use crate::carrier::{Arrival, Carrier, Datagram};
 use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
 use crate::quic::{Quic, QuicConfig};
 use crate::udp::{Sending, UdpConfig, UdpSocket};
@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime};
 use thiserror::Error;
 
-/// So many system calls receive before something is sent again.
-const MOST_RECEIVES: usize = 32;
+/// So many bytes are received before something is sent again: what the processor's cache holds.
+const MOST_RECEIVED_BYTES: usize = 256 << 10;
 
 /// So many batches are sent before something is received again.
 const MOST_SENDS: usize = 64;
@@ -140,12 +140,9 @@ impl Host {
 
     /// Receives, lets timers fire, and sends. Returns whether nothing is left to do now.
     fn turn(&mut self) -> Result<bool, HostError> {
-        let mut came = true;
-        for _ in 0..MOST_RECEIVES {
-            came = self.receive().map_err(|error| self.failed(error))?;
-            if !came {
-                break;
-            }
+        let (mut came, mut received_bytes) = (true, 0);
+        while came && received_bytes < MOST_RECEIVED_BYTES {
+            came = self.receive(&mut received_bytes).map_err(|error| self.failed(error))?;
         }
         let now = self.now();
         if self.node.next_timer() <= now {
@@ -154,7 +151,7 @@ impl Host {
         Ok(self.send() && !came)
     }
 
-    fn receive(&mut self) -> io::Result<bool> {
+    fn receive(&mut self, received_bytes: &mut usize) -> io::Result<bool> {
         let (now, epoch_ns) = (self.now(), self.epoch_ns);
         let node = &mut self.node;
         self.socket.receive(&mut |came| {
@@ -162,6 +159,8 @@ impl Host {
             let is_near = |at: &Time| at.saturating_since(now).max(now.saturating_since(*at)) < MOST_CLOCK_DIFFERENCE;
             let received = received.filter(is_near).unwrap_or(now);
             let arrival = Arrival { from: came.from, ecn: came.ecn, received_ns: received.as_ps() / 1000 };
+            // A datagram costs, however short it is.
+            *received_bytes += came.bytes.len().max(500);
             node.handle_datagram(now, arrival, came.bytes);
         })
     }
@@ -175,6 +174,7 @@ impl Host {
                 self.waiting = Some(datagram);
                 return false;
             }
+            self.node.carrier_mut().reuse(datagram);
         }
         false
     }

@@ -29,6 +29,9 @@ const MOST_VIOLATIONS: u32 = 100;
 /// What a peer is told that is cut off.
 pub const CODE_VIOLATION: u32 = 2;
 
+/// So many frames of a class are handed to the carrier together.
+const FRAMES_AT_ONCE: usize = 64;
+
 /// The most bytes of control that wait for the peer.
 pub const MAX_CONTROL_BYTES: usize = 4 << 20;
 
@@ -351,7 +354,15 @@ impl<C: Carrier> Node<C> {
         }
         let mut frames: [Vec<Vec<u8>>; MAX_CLASSES] = Default::default();
         frames[0].append(&mut peer.to_say);
-        let mut emit = |class: u8, frame: Vec<u8>| frames[usize::from(class)].push(frame);
+        let carrier = &mut self.carrier;
+        let mut emit = |class: u8, frame: Vec<u8>| {
+            let frames = &mut frames[usize::from(class)];
+            frames.push(frame);
+            // A batch leaves while it is in the processor's cache.
+            if frames.len() >= FRAMES_AT_ONCE {
+                carrier.send(now, association, class, &mut frames.drain(..));
+            }
+        };
         while let Some(flow) = peer.to_flush.pop_first() {
             if let Some(flow) = peer.receiving.get_mut(&flow) {
                 flow.flush(peer.max_frame_bytes, &mut emit);

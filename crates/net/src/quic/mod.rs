@@ -39,6 +39,9 @@ const MAX_STRANGERS: usize = 256;
 /// The most bytes that are read at once from the control stream.
 const CONTROL_CHUNK: usize = 64 << 10;
 
+/// So many buffers of sent datagrams are kept for later ones.
+const MOST_SPARE: usize = 64;
+
 /// What a peer is told whose frames or control messages are wrong, and other reasons of this layer.
 const CODE_PROTOCOL: u32 = 1;
 
@@ -85,6 +88,8 @@ pub struct Quic {
     dirty: BTreeSet<usize>,
     events: VecDeque<CarrierEvent>,
     out: VecDeque<Datagram>,
+    /// Memory of datagrams that were sent.
+    spare: Vec<Vec<u8>>,
 }
 
 impl fmt::Debug for Quic {
@@ -115,6 +120,7 @@ impl Quic {
             dirty: BTreeSet::new(),
             events: VecDeque::new(),
             out: VecDeque::new(),
+            spare: Vec::new(),
         })
     }
 
@@ -409,7 +415,7 @@ impl Quic {
     fn drain(&mut self, now: Time, at: usize) {
         let (now, most) = (self.instant(now), self.config.batch);
         if let Some(channel) = self.channels.get_mut(&at) {
-            drain(&mut self.out, channel, now, most, self.config.udp_payload_bytes);
+            drain(&mut self.out, &mut self.spare, channel, now, most, self.config.udp_payload_bytes);
         }
     }
 }
@@ -425,13 +431,20 @@ fn put(out: &mut VecDeque<Datagram>, transmit: Transmit, class: u8, mut bytes: V
     out.push_back(Datagram { to: transmit.destination, class, ecn, segment_bytes: transmit.segment_size, bytes });
 }
 
-fn drain(out: &mut VecDeque<Datagram>, channel: &mut Channel, now: Instant, most: usize, payload_bytes: u16) {
+fn drain(
+    out: &mut VecDeque<Datagram>,
+    spare: &mut Vec<Vec<u8>>,
+    channel: &mut Channel,
+    now: Instant,
+    most: usize,
+    payload_bytes: u16,
+) {
     let class = channel.place.map_or(0, |(_, class)| class);
     loop {
-        let mut bytes = Vec::with_capacity(usize::from(payload_bytes) * most);
+        let mut bytes = spare.pop().unwrap_or_else(|| Vec::with_capacity(usize::from(payload_bytes) * most));
         match channel.quic.poll_transmit(now, most, &mut bytes) {
             Some(transmit) => put(out, transmit, class, bytes),
-            None => return,
+            None => return spare.push(bytes),
         }
     }
 }
@@ -504,9 +517,13 @@ impl Carrier for Quic {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 let Some(channel) = self.channels.get_mut(&handle.0) else { return };
                 channel.quic.handle_event(event);
+                let is_settled = channel.connected && channel.place.is_some();
                 self.take_frames(handle.0, arrival.ecn == 3, arrival.received_ns);
                 self.dirty.insert(handle.0);
-                self.tend(now, handle.0);
+                // What else happens at a channel that has its place can wait until something is sent.
+                if !is_settled {
+                    self.tend(now, handle.0);
+                }
             }
             Some(DatagramEvent::NewConnection(incoming)) => self.meet(now, incoming),
             Some(DatagramEvent::Response(transmit)) => self.put(transmit, 0, answer),
@@ -561,12 +578,12 @@ impl Carrier for Quic {
             // What does not fit counts as lost on the way.
             waiting += usize::from(channel.quic.datagrams().send(Bytes::from(frame), false).is_ok());
             if waiting == most {
-                drain(&mut self.out, channel, instant, most, payload_bytes);
+                drain(&mut self.out, &mut self.spare, channel, instant, most, payload_bytes);
                 waiting = 0;
             }
         }
         if waiting > 0 {
-            drain(&mut self.out, channel, instant, most, payload_bytes);
+            drain(&mut self.out, &mut self.spare, channel, instant, most, payload_bytes);
         }
         self.dirty.insert(at);
     }
@@ -605,5 +622,13 @@ impl Carrier for Quic {
             self.tend(now, at);
         }
         self.out.pop_front()
+    }
+
+    fn reuse(&mut self, datagram: Datagram) {
+        let mut bytes = datagram.bytes;
+        if self.spare.len() < MOST_SPARE {
+            bytes.clear();
+            self.spare.push(bytes);
+        }
     }
 }
