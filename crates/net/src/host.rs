@@ -16,6 +16,10 @@ const MOST_RECEIVED_BYTES: usize = 256 << 10;
 /// So many batches are sent before something is received again.
 const MOST_SENDS: usize = 64;
 
+/// Where batches are sent, a pace sends so often at most, a batch at a time and not a packet; the replay of due times keeps its
+/// rate. By packets, the processor would be the bottleneck of a fast path, and BBR would believe it.
+const CHUNK_TIME: Dur = Dur::from_us(250);
+
 /// A receive time that is further than this from now by the kernel's clock is not believed: somebody has set the clock.
 const MOST_CLOCK_DIFFERENCE: Dur = Dur::from_secs(1);
 
@@ -48,6 +52,7 @@ pub struct Host {
     epoch_ns: u64,
     /// What the kernel had no room for.
     waiting: Option<Datagram>,
+    timer_slack: Duration,
 }
 
 impl Host {
@@ -63,11 +68,13 @@ impl Host {
         let epoch_ns =
             SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         let carrier = Quic::new(quic, epoch).map_err(NodeError::from)?;
-        let node = Node::new(carrier, config)?;
+        let chunk_time = if udp.offload { CHUNK_TIME } else { Dur::ZERO };
+        let node = Node::new(carrier, NodeConfig { chunk_time, ..config })?;
+        let timer_slack = Duration::from_nanos(chunk_time.as_ps() / 1000);
         let socket = UdpSocket::bind(at, udp).map_err(|error| HostError::Socket { address: at, error })?;
         // Timers that are as exact as the kernel can; without the right to set this, they are late by some 50 us.
         let _ = nix::sys::prctl::set_timerslack(1);
-        Ok(Host { node, socket, epoch, epoch_ns, waiting: None })
+        Ok(Host { node, socket, epoch, epoch_ns, waiting: None, timer_slack })
     }
 
     /// The time since the host began.
@@ -111,7 +118,7 @@ impl Host {
             if is_quiet || self.waiting.is_some() {
                 let next = self.node.next_timer();
                 let timer = Duration::from_nanos(next.saturating_since(self.now()).as_ps().div_ceil(1000));
-                self.wait(timer.min(until - now))?;
+                self.wait(timer.max(self.timer_slack).min(until - now))?;
             }
         }
     }

@@ -106,6 +106,7 @@ pub fn frames(choice: &ControllerChoice, bytes: usize, batch: usize) -> Result<M
     let now = sender.now();
     let association = sender.node_mut().connect(now, to)?;
     let content = Bytes::from(vec![7; bytes]);
+    let mut shown = Instant::now();
     let (began, mut opened, mut before) = (Instant::now(), Instant::now(), 0.0);
     while began.elapsed() < LIMIT {
         match sender.next_event(Duration::from_millis(100))? {
@@ -118,6 +119,14 @@ pub fn frames(choice: &ControllerChoice, bytes: usize, batch: usize) -> Result<M
             }
             Some(NodeEvent::Sent(_)) => break,
             _ => {}
+        }
+        if std::env::var("TRACE").is_ok() && shown.elapsed() > Duration::from_millis(50) {
+            shown = Instant::now();
+            if let Some(flow) = sender.node().sending(sparelane_net::node::FlowId { association, flow: 0 }) {
+                let mut text = String::new();
+                flow.sender().controller().trace(&mut |name, value| text += &format!("{name} {value} "));
+                eprintln!("{:?} {text} srtt {:?}", began.elapsed(), flow.sender().srtt());
+            }
         }
     }
     let cpu_s = thread_cpu_s() - before;

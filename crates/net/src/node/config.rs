@@ -19,12 +19,20 @@ pub struct ControllerChoice {
 }
 
 impl ControllerChoice {
-    /// A controller with its defaults; CUBIC leaves slow start by HyStart, alone and inside, as it does in Linux.
+    /// A controller with its defaults, and what Linux has on: CUBIC leaves slow start by HyStart, BBR allows for acknowledgments
+    /// that come in bundles and for segments that leave so; inside of another, too.
     pub fn named(name: &str) -> ControllerChoice {
         let mut choice =
             ControllerChoice { name: name.to_owned(), values: Values::default(), inner: Values::default() };
         match name {
             "cubic" => choice.values.set("hystart", Value::Flag(true)),
+            "bbr" => {
+                choice.values.set("ack_aggregation", Value::Flag(true));
+                // 64 kB.
+                choice.values.set("quantum", Value::Whole(46));
+                // Acknowledgments and timers of real hosts are late by so much at times.
+                choice.values.set("rtt_floor", Value::Span(Dur::from_ms(1)));
+            }
             "rc3" => choice = choice.around("cubic"),
             _ => {}
         }
@@ -70,6 +78,9 @@ pub struct NodeConfig {
     pub line_rate: Rate,
     /// The tail's pace.
     pub tail: TailConfig,
+    /// A paced flow sends so often at most, and all that is due by then together: for hosts that send batches. Zero sends segment by
+    /// segment.
+    pub chunk_time: Dur,
     /// Classes of priority; as many as the carrier has.
     pub classes: u8,
     /// The receive window of a flow: so much of it is held at most that is out of order or not read, bytes.
@@ -96,6 +107,7 @@ impl Default for NodeConfig {
             registry: Registry::built_in(),
             line_rate: Rate::from_gbps(1),
             tail: TailConfig::default(),
+            chunk_time: Dur::ZERO,
             classes: 4,
             window_bytes: 32 << 20,
             held_bytes: 64 << 20,

@@ -190,7 +190,8 @@ impl<C: Carrier> Node<C> {
         let cc = config.controller.build(&config.registry, peer.transport.mss_bytes, flow_bytes, config.line_rate)?;
         let round_trip = self.carrier.round_trip(association);
         let seed = config.seed ^ association.0 << 32;
-        let sending = SendFlow::new(flow, peer.transport, cc, config.tail, now, round_trip, seed);
+        let mut sending = SendFlow::new(flow, peer.transport, cc, config.tail, now, round_trip, seed);
+        sending.set_chunk_time(config.chunk_time);
         peer.sending.insert(flow, sending);
         peer.next_flow += 1;
         Ok(FlowId { association, flow })
