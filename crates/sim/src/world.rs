@@ -238,7 +238,7 @@ impl<F: Fabric> World<F> {
     }
 
     /// Whether nothing of the slab is lost: every entry belongs to a packet under way.
-    #[cfg(feature = "oracle")]
+    #[cfg(any(test, feature = "oracle"))]
     pub(crate) fn blocks_in_use(&self) -> usize {
         self.blocks.in_use()
     }
