@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 @click.command("report")
 @click.argument("folder", type=click.Path(path_type=Path), default=DEFAULT_FOLDER)
 @click.option("see", "--see", type=click.Path(path_type=Path), help="Another page, to be named at the beginning.")
+@click.option("redraw", "--redraw", is_flag=True, help="Draw the figures again, too.")
 @click.option("check", "--check", is_flag=True, help="Exit with 1 if a claim of an experiment fails.")
-def command(folder: Path, see: Path | None, check: bool) -> None:
+def command(folder: Path, see: Path | None, redraw: bool, check: bool) -> None:
     """Write pages of all results in FOLDER, which `sparelane reproduce -o FOLDER` saved, in any number of runs.
 
-    Numbers are the saved ones; reasons, claims and assumptions are those of the experiments as they are now.
+    Numbers are the saved ones, and figures unless they are drawn again; reasons, claims and assumptions are those of
+    the experiments as they are now.
     """
     from sparelane.experiments import registry, report, saved
 
@@ -33,6 +35,8 @@ def command(folder: Path, see: Path | None, check: bool) -> None:
         raise folders.SavedResultsError(
             f'no results in the folder "{folder}": `sparelane reproduce -o "{folder}"` saves some'
         )
+    if redraw:
+        report.redraw(results)
     beside = None if see is None else Path(os.path.relpath(see, folder)).as_posix()
     target = report.save_pages(results, folders.ready_folder(folder), see=beside)
     _say(results, unknown, target)
