@@ -60,7 +60,7 @@ fn try_one(arguments: &[String]) -> Result<(), Failure> {
     config.tail.follows = std::env::var("KEEP").is_err();
     let name = &arguments[4];
     let mut took = vec![];
-    for seed in 1..=seeds {
+    for seed in std::env::var("SEED").map_or(1, |s| s.parse().unwrap_or(1))..=seeds {
         let carried = match name.as_str() {
             "stream-cubic" => virtual_time::stream(path, PlainController::Cubic, bytes, seed)?,
             "stream-bbr" => virtual_time::stream(path, PlainController::Bbr, bytes, seed)?,
@@ -78,7 +78,7 @@ fn try_one(arguments: &[String]) -> Result<(), Failure> {
     }
     took.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (ms, counts) = &took[took.len() / 2];
-    let all: Vec<_> = took.iter().map(|one| one.0.round()).collect();
+    let all: Vec<_> = took.iter().map(|one| (one.0.round(), one.1.carried)).collect();
     writeln!(out, "{name}: {ms:.1} ms; {all:?}; carried {:?} dropped {:?} lost {}", counts.carried, counts.dropped, counts.lost)?;
     Ok(())
 }

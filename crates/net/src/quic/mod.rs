@@ -249,10 +249,12 @@ impl Quic {
         }
         association.secret = Secret::of(&channel.quic);
         association.peer = channel.peer;
-        for class in 0..self.config.classes {
+        self.say_hello(id, 0);
+        self.open(now, id);
+        // Classes that were there first can be used from now on.
+        for class in 1..self.config.classes {
             self.say_hello(id, class);
         }
-        self.open(now, id);
     }
 
     fn say_hello(&mut self, id: AssociationId, class: u8) {
