@@ -67,6 +67,9 @@ impl Host {
         let epoch = Instant::now();
         let epoch_ns =
             SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+        // Both have the code points of the socket.
+        let quic = QuicConfig { dscp: udp.dscp.clone(), ..quic };
+        let config = NodeConfig { dscp: udp.dscp.clone(), ..config };
         let carrier = Quic::new(quic, epoch).map_err(NodeError::from)?;
         let chunk_time = if udp.offload { CHUNK_TIME } else { Dur::ZERO };
         let node = Node::new(carrier, NodeConfig { chunk_time, ..config })?;
@@ -165,7 +168,7 @@ impl Host {
             let received = came.received_ns.map(|ns| Time::from_ns(ns.saturating_sub(epoch_ns).min(u64::MAX / 1001)));
             let is_near = |at: &Time| at.saturating_since(now).max(now.saturating_since(*at)) < MOST_CLOCK_DIFFERENCE;
             let received = received.filter(is_near).unwrap_or(now);
-            let arrival = Arrival { from: came.from, ecn: came.ecn, received_ns: received.as_ps() / 1000 };
+            let arrival = Arrival { from: came.from, dscp: came.dscp, ecn: came.ecn, received_ns: received.as_ps() / 1000 };
             // A datagram costs, however short it is.
             *received_bytes += came.bytes.len().max(500);
             node.handle_datagram(now, arrival, came.bytes);

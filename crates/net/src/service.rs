@@ -339,7 +339,7 @@ impl FileReceiver {
             }
             NodeEvent::Control(association) | NodeEvent::Closed { association, .. } => *association,
             NodeEvent::Incoming(flow) | NodeEvent::Readable(flow) | NodeEvent::ReceiveFailed(flow) => flow.association,
-            NodeEvent::Acknowledged(_) | NodeEvent::Sent(_) | NodeEvent::SendFailed(_) => return,
+            NodeEvent::Acknowledged(_) | NodeEvent::Sent(_) | NodeEvent::SendFailed(_) | NodeEvent::Path(_) => return,
         };
         let Some((peer, transfer)) = self.transfers.get_mut(&association) else { return };
         let peer = *peer;

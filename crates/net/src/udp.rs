@@ -15,9 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
-/// The code points of the classes by default: class 0 is best effort, and the others lie in the lowest band of Linux's own queue
-/// (4, which looks like the next lower one, would lie in the highest).
-pub const DEFAULT_DSCP: [u8; 4] = [0, 3, 11, 19];
+pub use crate::carrier::DEFAULT_DSCP;
 
 /// The largest batch that the kernel takes, bytes.
 const MAX_BATCH_BYTES: usize = 65_507;

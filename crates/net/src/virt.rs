@@ -31,7 +31,7 @@
 //! # Ok::<(), sparelane_net::node::NodeError>(())
 //! ```
 
-use crate::carrier::{Arrival, AssociationId, Carrier, Datagram};
+use crate::carrier::{Arrival, AssociationId, Carrier, DEFAULT_DSCP, Datagram};
 use crate::flow::MAX_CLASSES;
 use crate::identity::{Identity, Trusted};
 use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
@@ -43,6 +43,9 @@ use std::time::Instant;
 
 /// Bytes of Ethernet, IPv4 and UDP before a datagram's payload.
 pub const DATAGRAM_HEADER_BYTES: u64 = 14 + 20 + 8;
+
+/// Headers of IPv4 and UDP.
+const IP_UDP_BYTES: usize = 28;
 
 /// The port of the node that listens.
 const PORT: u16 = 7777;
@@ -68,6 +71,31 @@ pub struct Path {
     pub repeated: f64,
     /// Timers of the hosts fire so much late.
     pub lateness: Dur,
+    /// What happens to code points.
+    pub marks: Marks,
+    /// Larger IP packets are lost.
+    pub mtu_bytes: usize,
+}
+
+/// What a network does with code points before its link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marks {
+    /// Nothing.
+    Kept,
+    /// All become 0.
+    Cleared,
+    /// The upper three bits become 0, which were IP's precedence once (RFC 9435).
+    WithoutPrecedence,
+}
+
+impl Marks {
+    fn pass(self, dscp: u8) -> u8 {
+        match self {
+            Marks::Kept => dscp,
+            Marks::Cleared => 0,
+            Marks::WithoutPrecedence => dscp & 7,
+        }
+    }
 }
 
 impl Default for Path {
@@ -82,13 +110,17 @@ impl Default for Path {
             held_for: Dur::from_ms(2),
             repeated: 0.0,
             lateness: Dur::ZERO,
+            marks: Marks::Kept,
+            mtu_bytes: 9000,
         }
     }
 }
 
 #[derive(Debug)]
 struct Packet {
+    /// That of its code point, as the network sees it.
     class: u8,
+    dscp: u8,
     ecn: u8,
     bytes: Vec<u8>,
 }
@@ -292,8 +324,13 @@ impl<E: Endpoint> Virtual<E> {
         for from in 0..2 {
             while let Some(datagram) = self.nodes[from].poll_transmit(self.now) {
                 for bytes in datagram.segments() {
-                    let packet = Packet { class: datagram.class, ecn: datagram.ecn, bytes: bytes.to_vec() };
-                    self.ways[from].enqueue(packet, &self.path);
+                    let sent = DEFAULT_DSCP.get(usize::from(datagram.class)).or(DEFAULT_DSCP.last());
+                    let dscp = self.path.marks.pass(sent.copied().unwrap_or(0));
+                    let class = DEFAULT_DSCP.iter().position(|&known| known == dscp).unwrap_or(0) as u8;
+                    let packet = Packet { class, dscp, ecn: datagram.ecn, bytes: bytes.to_vec() };
+                    if bytes.len() + IP_UDP_BYTES <= self.path.mtu_bytes {
+                        self.ways[from].enqueue(packet, &self.path);
+                    }
                 }
             }
             self.serve(from);
@@ -344,7 +381,7 @@ impl<E: Endpoint> Virtual<E> {
         let now = self.now;
         while let Some(entry) = self.flying.first_entry().filter(|entry| entry.key().0 <= now) {
             let (at, packet) = entry.remove();
-            let arrival = Arrival { from: address_of(1 - at), ecn: packet.ecn, received_ns: now.as_ps() / 1000 };
+            let arrival = Arrival { from: address_of(1 - at), dscp: packet.dscp, ecn: packet.ecn, received_ns: now.as_ps() / 1000 };
             self.nodes[at].handle_datagram(now, arrival, &packet.bytes);
         }
         let lateness = self.path.lateness;
@@ -383,5 +420,7 @@ pub fn address_of(node: usize) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 0, 0, 1 + node as u8), if node == 1 { PORT } else { 1000 }))
 }
 
+#[cfg(test)]
+mod path_tests;
 #[cfg(test)]
 mod tests;

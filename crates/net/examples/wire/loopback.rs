@@ -212,8 +212,8 @@ impl<E: Endpoint> Loop<E> {
             let (mut rounds, end) = (0, &mut self.end);
             while rounds < 32
                 && self.socket.receive(&mut |came| {
-                    let received_ns = came.received_ns.unwrap_or(0);
-                    end.handle_datagram(now, Arrival { from: came.from, ecn: came.ecn, received_ns }, came.bytes);
+                    let (from, dscp, ecn, received_ns) = (came.from, came.dscp, came.ecn, came.received_ns.unwrap_or(0));
+                    end.handle_datagram(now, Arrival { from, dscp, ecn, received_ns }, came.bytes);
                 })?
             {
                 rounds += 1;

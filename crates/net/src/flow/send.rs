@@ -4,7 +4,7 @@ use super::{Classes, MAX_CLASSES, TailConfig, TailPace, WIRE_HEADER_BYTES};
 use crate::frame::{Data, Entry, Frame, encode_data};
 use bytes::Bytes;
 use sparelane_cc::CongestionControl;
-use sparelane_core::{Domain, Dur, Seq, Stream, Time, widen};
+use sparelane_core::{Domain, Dur, Rate, Seq, Stream, Time, widen};
 use sparelane_transport::{
     AckError, AckSegment, Acknowledgment, Ending, Extras, MAX_SACK_BLOCKS, SackBlock, Segment, Sender, SenderCounts,
     Transmit, TransportConfig,
@@ -48,6 +48,8 @@ pub struct SendFlow {
     sent_end: Seq,
     last: Option<Seq>,
     tail: TailPace,
+    /// The least smoothed round-trip time.
+    least_rtt: Dur,
     /// A paced flow sends this often at most: what is due by then leaves together.
     chunk_time: Dur,
     /// When a paced flow may send next.
@@ -91,6 +93,7 @@ impl SendFlow {
             sent_end: 0,
             last: None,
             tail: TailPace::new(tail),
+            least_rtt: round_trip.unwrap_or(Dur::MAX),
             chunk_time: Dur::ZERO,
             next_chunk: Time::ZERO,
             waits_for_chunk: false,
@@ -188,6 +191,11 @@ impl SendFlow {
         &self.tail
     }
 
+    /// What was measured for the tail.
+    pub(crate) fn set_tail_rate(&mut self, rate: Rate) {
+        self.tail.set_rate(rate);
+    }
+
     /// Memory of this end, bytes, with what is not acknowledged.
     pub fn memory_bytes(&self) -> usize {
         size_of::<SendFlow>() + self.sender.memory_bytes() + self.buffered_bytes() as usize
@@ -221,7 +229,10 @@ impl SendFlow {
         }
         let oldest = Time::from_ps(now.as_ps().saturating_sub(MOST_LATENESS.as_ps()));
         let mut budget = MOST_AT_ONCE;
-        self.tail.handle_time(now, self.sender.srtt());
+        let round_trip = self.sender.srtt();
+        self.least_rtt = round_trip.unwrap_or(self.least_rtt).min(self.least_rtt);
+        let queueing = round_trip.map_or(0, |now| now.as_ps() - self.least_rtt.as_ps());
+        self.tail.handle_time(now, round_trip, Dur::from_ps(queueing));
         while budget > 0 && self.sender.next_timer() <= now {
             let due = self.sender.next_timer().max(oldest).max(self.clock);
             self.clock = due;

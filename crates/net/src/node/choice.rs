@@ -177,7 +177,7 @@ pub fn tail(text: &str) -> Result<TailConfig, SettingError> {
     let rate = rate(text).filter(|&rate| rate >= Rate::from_mbps(1) && rate <= Rate::from_gbps(1000));
     let allowed = "a rate such as \"100Mbps\", from 1Mbps to 1000Gbps";
     let rate = rate.ok_or_else(|| SettingError { what: "the tail's rate", text: text.to_owned(), allowed })?;
-    Ok(TailConfig { rate, ..TailConfig::default() })
+    Ok(TailConfig { rate, measured: false, ..TailConfig::default() })
 }
 
 /// The receive window of a flow, bytes.

@@ -45,6 +45,9 @@ const MOST_SPARE: usize = 64;
 /// What a peer is told whose frames or control messages are wrong, and other reasons of this layer.
 const CODE_PROTOCOL: u32 = 1;
 
+/// What QUIC needs of a full packet: short header with an 8-byte connection ID, number, tag, and the frame's type and length.
+const QUIC_BYTES: usize = 1 + 8 + 4 + 16 + 9;
+
 /// One QUIC connection.
 struct Channel {
     quic: Connection,
@@ -54,6 +57,9 @@ struct Channel {
     /// The association and class that it belongs to.
     place: Option<(AssociationId, u8)>,
     stream: Option<StreamId>,
+    /// The code point of the latest datagram, and the class whose that is.
+    dscp: Option<u8>,
+    came_in: u8,
     /// The first bytes of its stream.
     greeting: Vec<u8>,
     hello: Option<Hello>,
@@ -150,6 +156,8 @@ impl Quic {
             peer: None,
             place,
             stream: None,
+            dscp: None,
+            came_in: 0,
             greeting: Vec::new(),
             hello: None,
             timer: Time::NEVER,
@@ -160,28 +168,31 @@ impl Quic {
     }
 
     /// Somebody begins a connection.
-    fn meet(&mut self, now: Time, incoming: Incoming) {
+    fn meet(&mut self, now: Time, incoming: Incoming, class: u8) {
         let mut answer = Vec::new();
         if self.config.retry && !incoming.remote_address_validated() && incoming.may_retry() {
             if let Ok(transmit) = self.endpoint.retry(incoming, &mut answer) {
-                self.put(transmit, 0, answer);
+                self.put(transmit, class, answer);
             }
             return;
         }
         let most = self.config.max_associations * usize::from(self.config.classes) + MAX_STRANGERS;
         if self.strangers.len() >= MAX_STRANGERS || self.channels.len() >= most {
             let transmit = self.endpoint.refuse(incoming, &mut answer);
-            self.put(transmit, 0, answer);
+            self.put(transmit, class, answer);
             return;
         }
         match self.endpoint.accept(incoming, self.instant(now), &mut answer, None) {
             Ok((handle, quic)) => {
                 self.add(handle, quic, None);
+                if let Some(channel) = self.channels.get_mut(&handle.0) {
+                    channel.came_in = class;
+                }
                 self.strangers.insert(handle.0, now + HELLO_PATIENCE);
             }
             Err(error) => {
                 if let Some(transmit) = error.response {
-                    self.put(transmit, 0, answer);
+                    self.put(transmit, class, answer);
                 }
             }
         }
@@ -441,7 +452,8 @@ fn drain(
     most: usize,
     payload_bytes: u16,
 ) {
-    let class = channel.place.map_or(0, |(_, class)| class);
+    // A peer who has not said for what a connection is hears in the class in which it came: so it learns whether the path keeps marks.
+    let class = channel.place.map_or(channel.came_in, |(_, class)| class);
     loop {
         let mut bytes = spare.pop().unwrap_or_else(|| Vec::with_capacity(usize::from(payload_bytes) * most));
         match channel.quic.poll_transmit(now, most, &mut bytes) {
@@ -514,11 +526,13 @@ impl Carrier for Quic {
     fn handle_datagram(&mut self, now: Time, arrival: Arrival, bytes: &[u8]) {
         let mut answer = Vec::new();
         let (from, ecn) = (arrival.from, EcnCodepoint::from_bits(arrival.ecn));
+        let class = self.config.dscp.iter().position(|&dscp| dscp == arrival.dscp).unwrap_or(0) as u8;
         let event = self.endpoint.handle(self.instant(now), from, None, ecn, BytesMut::from(bytes), &mut answer);
         match event {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 let Some(channel) = self.channels.get_mut(&handle.0) else { return };
                 channel.quic.handle_event(event);
+                (channel.dscp, channel.came_in) = (Some(arrival.dscp), class);
                 let is_settled = channel.connected && channel.place.is_some();
                 self.take_frames(handle.0, arrival.ecn == 3, arrival.received_ns);
                 self.dirty.insert(handle.0);
@@ -527,8 +541,8 @@ impl Carrier for Quic {
                     self.tend(now, handle.0);
                 }
             }
-            Some(DatagramEvent::NewConnection(incoming)) => self.meet(now, incoming),
-            Some(DatagramEvent::Response(transmit)) => self.put(transmit, 0, answer),
+            Some(DatagramEvent::NewConnection(incoming)) => self.meet(now, incoming, class),
+            Some(DatagramEvent::Response(transmit)) => self.put(transmit, class, answer),
             None => {}
         }
     }
@@ -559,9 +573,6 @@ impl Carrier for Quic {
 
     fn max_frame_bytes(&self, association: AssociationId) -> Option<usize> {
         let at = self.channel_of(association, 0)?;
-        // The sizes of a full packet, without what QUIC needs of it: short header with an 8-byte connection ID, number, tag, and
-        // the frame's type and length.
-        const QUIC_BYTES: usize = 1 + 8 + 4 + 16 + 9;
         self.channels.get(&at).filter(|channel| channel.connected)?;
         Some(usize::from(self.config.udp_payload_bytes) - QUIC_BYTES)
     }
@@ -569,6 +580,14 @@ impl Carrier for Quic {
     fn round_trip(&self, association: AssociationId) -> Option<Dur> {
         let channel = self.channels.get(&self.channel_of(association, 0)?)?;
         Some(Dur::from_ns(channel.quic.rtt().as_nanos() as u64))
+    }
+
+    fn latest_dscp(&self, association: AssociationId, class: u8) -> Option<u8> {
+        self.channels.get(&self.channel_of(association, class)?)?.dscp
+    }
+
+    fn overhead_bytes(&self) -> usize {
+        QUIC_BYTES
     }
 
     fn send(&mut self, now: Time, association: AssociationId, class: u8, frames: &mut dyn Iterator<Item = Vec<u8>>) {

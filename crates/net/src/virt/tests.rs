@@ -172,7 +172,7 @@ fn one_class_alone_has_no_tail_and_arrives_all_the_same() {
 #[test]
 fn a_tail_that_is_too_fast_follows_what_arrives() {
     let dropped = |follows| {
-        let tail = TailConfig { rate: Rate::from_gbps(1), follows };
+        let tail = TailConfig { rate: Rate::from_gbps(1), follows, ..TailConfig::default() };
         let config = NodeConfig { tail, ..config(ControllerChoice::named("rc3")) };
         let path = Path { queue_packets: 50, ..Path::default() };
         let outcome = transfer(path, config, &[20_000_000], 1);
@@ -200,6 +200,7 @@ fn whatever_the_network_does_what_is_sent_is_received() {
             held_for: Dur::from_us(rng.below(20_000)),
             repeated: rng.unit() * 0.05,
             lateness: Dur::from_us(rng.below(500)),
+            ..Path::default()
         };
         let sizes: Vec<usize> = (0..1 + rng.below(4)).map(|_| rng.below(300_000) as usize).collect();
         let classes = 1 + rng.below(4) as u8;
@@ -253,7 +254,7 @@ fn an_idle_association_lives_on_until_the_path_is_cut() {
     while let Some((_, event)) = net.next_event(Time::ZERO + Dur::from_secs(300)) {
         match event {
             NodeEvent::Opened { .. } => opened += 1,
-            NodeEvent::Control(_) => {}
+            NodeEvent::Control(_) | NodeEvent::Path(_) => {}
             other => panic!("{other:?}"),
         }
     }
