@@ -168,7 +168,8 @@ impl Host {
             let received = came.received_ns.map(|ns| Time::from_ns(ns.saturating_sub(epoch_ns).min(u64::MAX / 1001)));
             let is_near = |at: &Time| at.saturating_since(now).max(now.saturating_since(*at)) < MOST_CLOCK_DIFFERENCE;
             let received = received.filter(is_near).unwrap_or(now);
-            let arrival = Arrival { from: came.from, dscp: came.dscp, ecn: came.ecn, received_ns: received.as_ps() / 1000 };
+            let arrival =
+                Arrival { from: came.from, dscp: came.dscp, ecn: came.ecn, received_ns: received.as_ps() / 1000 };
             // A datagram costs, however short it is.
             *received_bytes += came.bytes.len().max(500);
             node.handle_datagram(now, arrival, came.bytes);

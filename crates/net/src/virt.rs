@@ -381,7 +381,12 @@ impl<E: Endpoint> Virtual<E> {
         let now = self.now;
         while let Some(entry) = self.flying.first_entry().filter(|entry| entry.key().0 <= now) {
             let (at, packet) = entry.remove();
-            let arrival = Arrival { from: address_of(1 - at), dscp: packet.dscp, ecn: packet.ecn, received_ns: now.as_ps() / 1000 };
+            let arrival = Arrival {
+                from: address_of(1 - at),
+                dscp: packet.dscp,
+                ecn: packet.ecn,
+                received_ns: now.as_ps() / 1000,
+            };
             self.nodes[at].handle_datagram(now, arrival, &packet.bytes);
         }
         let lateness = self.path.lateness;

@@ -140,7 +140,8 @@ impl Bbr {
     /// `gain` bandwidth-delay products, with the quantum: what is in flight where the pipe is that full (section 4.2.3.2).
     fn inflight_bytes(&self, gain: f64) -> u64 {
         let Some(min_rtt) = self.min_rtt else { return self.config.initial_window_segments * self.mss_bytes };
-        let segments = self.bandwidth().scaled(gain).bytes_in(min_rtt).div_ceil(self.mss_bytes) + QUANTA * self.quantum_segments();
+        let segments =
+            self.bandwidth().scaled(gain).bytes_in(min_rtt).div_ceil(self.mss_bytes) + QUANTA * self.quantum_segments();
         let segments = segments.min(MAX_WINDOW_SEGMENTS);
         // The probing phase would not exceed a product of few segments otherwise (Linux).
         let is_probing_up = self.state == State::ProbeBw && self.cycle_at == 0;

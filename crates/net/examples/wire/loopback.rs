@@ -212,7 +212,8 @@ impl<E: Endpoint> Loop<E> {
             let (mut rounds, end) = (0, &mut self.end);
             while rounds < 32
                 && self.socket.receive(&mut |came| {
-                    let (from, dscp, ecn, received_ns) = (came.from, came.dscp, came.ecn, came.received_ns.unwrap_or(0));
+                    let (from, dscp, ecn, received_ns) =
+                        (came.from, came.dscp, came.ecn, came.received_ns.unwrap_or(0));
                     end.handle_datagram(now, Arrival { from, dscp, ecn, received_ns }, came.bytes);
                 })?
             {

@@ -79,6 +79,10 @@ fn try_one(arguments: &[String]) -> Result<(), Failure> {
     took.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (ms, counts) = &took[took.len() / 2];
     let all: Vec<_> = took.iter().map(|one| (one.0.round(), one.1.carried)).collect();
-    writeln!(out, "{name}: {ms:.1} ms; {all:?}; carried {:?} dropped {:?} lost {}", counts.carried, counts.dropped, counts.lost)?;
+    writeln!(
+        out,
+        "{name}: {ms:.1} ms; {all:?}; carried {:?} dropped {:?} lost {}",
+        counts.carried, counts.dropped, counts.lost
+    )?;
     Ok(())
 }

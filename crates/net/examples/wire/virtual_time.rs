@@ -5,8 +5,8 @@ use crate::loopback::pair;
 use bytes::Bytes;
 use sparelane_core::{Dur, Time};
 use sparelane_net::node::{NodeConfig, NodeEvent};
-use sparelane_net::quic::plain::{PlainController, PlainEvent, PlainStream};
 use sparelane_net::quic::QuicConfig;
+use sparelane_net::quic::plain::{PlainController, PlainEvent, PlainStream};
 use sparelane_net::virt::{Path, Virtual, WayCounts, address_of};
 use std::time::Instant;
 

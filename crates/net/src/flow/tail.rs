@@ -46,7 +46,13 @@ pub struct TailConfig {
 
 impl Default for TailConfig {
     fn default() -> TailConfig {
-        TailConfig { rate: Rate::from_mbps(100), measured: true, cap: Rate::from_gbps(10), yields: false, follows: true }
+        TailConfig {
+            rate: Rate::from_mbps(100),
+            measured: true,
+            cap: Rate::from_gbps(10),
+            yields: false,
+            follows: true,
+        }
     }
 }
 

@@ -428,7 +428,8 @@ impl<C: Carrier> Node<C> {
         let mut frames: [Vec<Vec<u8>>; MAX_CLASSES] = Default::default();
         frames[0].append(&mut peer.to_say);
         let round_trip = self.carrier.round_trip(association);
-        for (class, frame) in peer.path.poll(now, round_trip, self.carrier.overhead_bytes()) {
+        let is_quiet = peer.sending.is_empty();
+        for (class, frame) in peer.path.poll(now, round_trip, self.carrier.overhead_bytes(), is_quiet) {
             frames[usize::from(class)].push(frame);
         }
         let carrier = &mut self.carrier;
@@ -479,8 +480,7 @@ impl<C: Carrier> Node<C> {
                     let bytes = self.carrier.max_frame_bytes(association).unwrap_or(1000);
                     let transport = self.config.transport(bytes);
                     let is_ours = self.begun.remove(&association);
-                    let peer_state =
-                        Peer::new(peer, transport, bytes, self.config.classes, &self.config.dscp, is_ours);
+                    let peer_state = Peer::new(peer, transport, bytes, self.config.classes, &self.config.dscp, is_ours);
                     self.peers.insert(association, peer_state);
                     self.events.push_back(NodeEvent::Opened { association, peer, address });
                 }

@@ -244,7 +244,13 @@ impl PathState {
                 self.coming.pop_front();
             }
             let seen = TrainSeen { class, ..TrainSeen::default() };
-            self.coming.push_back(Coming { number, seen, first_ns: received_ns, reported_ns: received_ns, is_due: false });
+            self.coming.push_back(Coming {
+                number,
+                seen,
+                first_ns: received_ns,
+                reported_ns: received_ns,
+                is_due: false,
+            });
             self.coming.len() - 1
         });
         let coming = &mut self.coming[at];
@@ -301,9 +307,15 @@ impl PathState {
     }
 
     /// Everything that is to be sent now, with its class.
-    pub(super) fn poll(&mut self, now: Time, round_trip: Option<Dur>, quic_bytes: usize) -> Vec<(u8, Vec<u8>)> {
+    pub(super) fn poll(
+        &mut self,
+        now: Time,
+        round_trip: Option<Dur>,
+        quic_bytes: usize,
+        is_quiet: bool,
+    ) -> Vec<(u8, Vec<u8>)> {
         if now >= self.ask_at {
-            self.ask(now, quic_bytes);
+            self.ask(now, quic_bytes, is_quiet);
             let patience = round_trip.map_or(LEAST_PATIENCE, |round_trip| (round_trip * 2).max(LEAST_PATIENCE));
             self.tries += 1;
             let is_over = self.tries >= MOST_TRIES || !self.is_asking();
@@ -318,19 +330,21 @@ impl PathState {
         std::mem::take(&mut self.to_send)
     }
 
-    fn ask(&mut self, now: Time, quic_bytes: usize) {
-        for class in 0..MAX_CLASSES {
-            if self.open[class] && self.marks[class] == Mark::Unknown {
-                if class == 0 {
-                    self.echo(now, 0, self.full_bytes);
-                    for payload in SMALLER_PAYLOADS {
-                        let bytes = payload - quic_bytes;
-                        if bytes < self.full_bytes {
-                            self.echo(now, 0, bytes);
-                        }
-                    }
-                } else {
-                    self.echo(now, class as u8, 2 * PROBE_BYTES);
+    /// Packet sizes are asked for where nothing else is sent: full packets ahead of a flow's first would cost it more than they take.
+    fn ask(&mut self, now: Time, quic_bytes: usize, is_quiet: bool) {
+        for class in 0..MAX_CLASSES as u8 {
+            let at = usize::from(class);
+            if !self.open[at] || self.marks[at] != Mark::Unknown {
+                continue;
+            }
+            if class > 0 || !is_quiet {
+                self.echo(now, class, 2 * PROBE_BYTES);
+                continue;
+            }
+            self.echo(now, 0, self.full_bytes);
+            for bytes in SMALLER_PAYLOADS.map(|payload| payload - quic_bytes) {
+                if bytes < self.full_bytes {
+                    self.echo(now, 0, bytes);
                 }
             }
         }
