@@ -5,7 +5,10 @@
 //! every class beside it. Where the path serves classes as meant, those of class 0 feel nothing, and those below class 1 wait; where
 //! it does not, all wait alike.
 
-use crate::carrier::AssociationId;
+#[cfg(target_os = "linux")]
+pub mod host;
+
+use crate::carrier::{AssociationId, Carrier};
 use crate::flow::MAX_CLASSES;
 use crate::node::path::{Mark, rate_of};
 use crate::node::{Node, NodeError, NodeEvent};
@@ -223,7 +226,6 @@ struct Probe<'a, D> {
 
 impl<D: Drive> Probe<'_, D> {
     fn overhead_bytes(&mut self) -> u64 {
-        use crate::carrier::Carrier;
         self.net.node_mut().carrier().overhead_bytes() as u64 + self.net.header_bytes()
     }
 

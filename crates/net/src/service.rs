@@ -5,6 +5,7 @@ use crate::carrier::{AssociationId, CloseReason};
 use crate::flow::MAX_CLASSES;
 use crate::host::{Host, HostError};
 use crate::identity::{Fingerprint, Identity, Trusted};
+use crate::node::path::Mark;
 use crate::node::{NodeConfig, NodeError, NodeEvent};
 use crate::quic::QuicConfig;
 use crate::transfer::folder::Folder;
@@ -13,6 +14,7 @@ use crate::transfer::{
     CODE_DONE, CODE_RULES, CODE_STOPPED, Outcome, ReceiveTransfer, Received, SendTransfer, Source, TransferError,
 };
 use crate::udp::UdpConfig;
+use sparelane_core::Rate;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -53,7 +55,7 @@ impl WireConfig {
         }
     }
 
-    fn bind(&self, at: SocketAddr, listens: bool) -> Result<Host, WireError> {
+    pub(crate) fn bind(&self, at: SocketAddr, listens: bool) -> Result<Host, WireError> {
         let classes = self.udp.dscp.len().min(MAX_CLASSES) as u8;
         let needs = self.node.controller.needs(&self.node.registry, self.node.line_rate).map_err(NodeError::from);
         // A batch has one departure and one arrival: where each segment's own matter, there are none.
@@ -79,6 +81,9 @@ pub enum WireError {
     /// The transfer ended early.
     #[error(transparent)]
     Transfer(#[from] TransferError),
+    /// The path cannot be measured.
+    #[error(transparent)]
+    Probe(#[from] crate::probe::ProbeError),
     /// Nobody answered.
     #[error("{to} does not answer; nothing came for {} s", .after.as_secs())]
     NoAnswer {
@@ -127,6 +132,8 @@ pub struct FileSender {
     ended: Option<Duration>,
     /// What was sent until the association ended.
     last_sent: Option<[u64; MAX_CLASSES]>,
+    /// What was known of the path by then.
+    last_path: (Vec<Mark>, Option<Rate>),
     connect_timeout: Duration,
 }
 
@@ -152,6 +159,7 @@ impl FileSender {
             opened: None,
             ended: None,
             last_sent: None,
+            last_path: Default::default(),
             connect_timeout,
         })
     }
@@ -216,6 +224,7 @@ impl FileSender {
         let now = self.host.now();
         self.ended.get_or_insert(self.opened.map_or(Duration::ZERO, |opened| opened.elapsed()));
         self.last_sent.get_or_insert(self.host.node().sent_segments(self.association));
+        self.last_path = self.path();
         // What was said before leaves first.
         self.host.flush(LAST_WORDS)?;
         self.host.node_mut().close(now, self.association, code, reason);
@@ -238,6 +247,13 @@ impl FileSender {
             sent,
             done: self.ended.is_some(),
         }
+    }
+
+    /// What is known of the path: what became of the code point of each class, and the rate at which a tail begins.
+    pub fn path(&self) -> (Vec<Mark>, Option<Rate>) {
+        let node = self.host.node();
+        let Some(path) = node.path(self.association) else { return self.last_path.clone() };
+        ((0..node.config().classes).map(|class| path.mark(class)).collect(), path.tail_rate())
     }
 
     /// The peer's key, once it is known.

@@ -7,6 +7,7 @@ mod results;
 mod run;
 mod walk;
 mod wire;
+mod wire_path;
 
 /// The module `sparelane._native`.
 #[pyo3::pymodule]
@@ -27,6 +28,8 @@ mod _native {
     use crate::walk::walk;
     #[pymodule_export]
     use crate::wire::{PyReceiver, PySender, new_key, show_keys, trust};
+    #[pymodule_export]
+    use crate::wire_path::measure_path;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

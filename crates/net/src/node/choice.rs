@@ -1,6 +1,7 @@
 //! Choosing a controller and its parameters by words, as on a command line.
 
 use super::ControllerChoice;
+use super::path::Unmarked;
 use crate::flow::{MAX_WINDOW_BYTES, TailConfig};
 use sparelane_cc::{Controller, Kind, Param, ParamError, Registry, UNBOUNDED, Value};
 use sparelane_core::{Dur, Rate};
@@ -178,6 +179,31 @@ pub fn tail(text: &str) -> Result<TailConfig, SettingError> {
     let allowed = "a rate such as \"100Mbps\", from 1Mbps to 1000Gbps";
     let rate = rate.ok_or_else(|| SettingError { what: "the tail's rate", text: text.to_owned(), allowed })?;
     Ok(TailConfig { rate, measured: false, ..TailConfig::default() })
+}
+
+/// The most that a measured tail is sent at.
+///
+/// # Errors
+/// It is none, or below 1 Mb/s.
+pub fn tail_cap(text: &str) -> Result<Rate, SettingError> {
+    Ok(tail(text)?.rate)
+}
+
+/// What is done with the tail where the path does not keep marks.
+///
+/// # Errors
+/// It is none of the words.
+pub fn unmarked(text: &str) -> Result<Unmarked, SettingError> {
+    match text {
+        "none" => Ok(Unmarked::NoTail),
+        "scavenger" => Ok(Unmarked::Scavenger),
+        "ignore" => Ok(Unmarked::Ignore),
+        _ => Err(SettingError {
+            what: "the tail of a path without marks",
+            text: text.to_owned(),
+            allowed: "none, scavenger or ignore",
+        }),
+    }
 }
 
 /// The receive window of a flow, bytes.
