@@ -69,7 +69,7 @@ class PathReport:
 
     Attributes:
         classes: by class.
-        rate_bps: of the narrowest link, by trains of packets.
+        rate_bps: of the narrowest link, by trains of packets and by the load.
         load_bps: the load that was sent in class 1.
         arrived_bps: the rate at which it arrived.
         tail_bps: the rate at which a tail would begin.

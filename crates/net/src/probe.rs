@@ -31,6 +31,9 @@ const TRAIN_FRAMES: u32 = 32;
 /// The load exceeds the rate of the trains by this factor, so that a queue grows.
 const OVERLOAD: f64 = 1.15;
 
+/// A load of which less than this share arrives has filled the path.
+const FULL: f64 = 0.97;
+
 /// The load begins so long before what is measured beside it.
 const WARM_UP: Dur = Dur::from_ms(300);
 
@@ -143,7 +146,7 @@ pub struct PathReport {
     pub loaded: Vec<Delays>,
     /// How each class is served.
     pub served: Vec<Served>,
-    /// The rate of the narrowest link by trains, IP packets counted.
+    /// The rate of the narrowest link by trains and by the load, IP packets counted.
     pub rate: Option<Rate>,
     /// The load that was sent, and the rate at which it arrived.
     pub load: Option<(Rate, Rate)>,
@@ -179,6 +182,11 @@ pub fn measure<D: Drive>(
         served = serve(&idle, &delays);
         (loaded, load) = (delays, arrived.map(|arrived| (rate, arrived)));
     }
+    // Where the load did not pass, what did is the rate: a bucket of tokens lets trains pass faster.
+    let rate = match load {
+        Some((sent, arrived)) if arrived < sent.scaled(FULL) => rate.map(|rate| rate.min(arrived)),
+        _ => rate,
+    };
     let quic_bytes = probe.overhead_bytes();
     let known = probe.net.node_mut().path(association).ok_or(NodeError::NotOpen)?;
     let marks = (0..classes).map(|class| known.mark(class)).collect();

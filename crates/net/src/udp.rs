@@ -126,7 +126,16 @@ impl UdpSocket {
         let local = address(&getsockname::<SockaddrStorage>(fd.as_raw_fd())?).ok_or(Errno::EAFNOSUPPORT)?;
         let control = nix::cmsg_space!(TimeSpec, i32, i32, [u8; 64]);
         let (buffer, sends_batches) = (vec![0; 1 << 16], config.offload);
-        Ok(UdpSocket { fd, config, local, sends_batches, receives_batches, buffer, control, counts: UdpCounts::default() })
+        Ok(UdpSocket {
+            fd,
+            config,
+            local,
+            sends_batches,
+            receives_batches,
+            buffer,
+            control,
+            counts: UdpCounts::default(),
+        })
     }
 
     /// Its address.

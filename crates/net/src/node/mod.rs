@@ -430,7 +430,8 @@ impl<C: Carrier> Node<C> {
         let round_trip = self.carrier.round_trip(association);
         let is_quiet = peer.sending.is_empty();
         for (class, frame) in peer.path.poll(now, round_trip, self.carrier.overhead_bytes(), is_quiet) {
-            frames[usize::from(class)].push(frame);
+            // Each by itself: a batch would cross some queues as one.
+            self.carrier.send(now, association, class, &mut std::iter::once(frame));
         }
         let carrier = &mut self.carrier;
         let mut emit = |class: u8, frame: Vec<u8>| {
