@@ -1,4 +1,4 @@
-"""What the reader of a run should be told: what its means leave out, what did not happen, and what may be an artefact."""
+"""What the reader of a run should be told: what its means leave out, what did not happen, what may be an artefact."""
 
 from __future__ import annotations
 
