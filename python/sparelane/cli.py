@@ -11,6 +11,7 @@ from sparelane import terminal
 from sparelane._native import PhysicsError, ScenarioError, WireError, __version__
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError
+from sparelane.sweeps.crew import CrewError
 
 COMMANDS = ("list", "run", "sweep", "compare", "plot", "reproduce", "report", "bench", "keys", "recv", "send")
 
@@ -80,6 +81,7 @@ class Commands(click.Group):
             SavedResultsError,
             FileNotFoundError,
             WireError,
+            CrewError,
         ) as error:
             raise Mistake(str(error)) from error
         except PhysicsError as error:

@@ -16,11 +16,11 @@ from sparelane import api, library, terminal
 
 if TYPE_CHECKING:
     from sparelane.sweeps.plan import Plan
-    from sparelane.sweeps.sweep import Crew, Progress
+    from sparelane.sweeps.crew import Crew
+    from sparelane.sweeps.sweep import Progress
 
 # Failed runs that are told one by one.
 TOLD = 10
-# Seconds of simulating on which an answer may wait in a cluster.
 INCOMPLETE = 3
 INTERRUPTED = 130
 
@@ -87,7 +87,9 @@ def run(plan: Plan, place: Path, crew: Crew) -> Progress | None:
     if progress is None:
         return None
     found = f" ({progress.found} of them from before)" if progress.found else ""
-    print_line(f"{progress.done} of {progress.wanted} runs{found}, {len(plan.settings)} settings, digest {digest(place)}")
+    print_line(
+        f"{progress.done} of {progress.wanted} runs{found}, {len(plan.settings)} settings, digest {digest(place)}"
+    )
     print_line(f"results in {place}: rows.parquet; `sparelane report {place}` makes a page of them")
     return progress
 

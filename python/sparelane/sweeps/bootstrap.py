@@ -8,7 +8,7 @@ Bootstrap", 2015, section 3.3, the expanded percentile interval). No interval is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from statistics import NormalDist
 
@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from sparelane.experiments.statistics import t_quantile
 
-RESAMPLES = 4000
+RESAMPLES = 2000
+# How many groups are resampled at once.
+CHUNK = 500
 # The resamples are drawn alike each time, so that the same values give the same interval.
 SEED = 20_140_402
 
@@ -25,9 +27,29 @@ Numbers = NDArray[np.float64]
 Statistic = Callable[[Numbers], Numbers]
 
 
-def mean_interval(values: Numbers) -> tuple[float, float] | None:
-    """The 95 % interval of the mean of one value per seed; `None` for fewer than two."""
-    return interval(values[None, :], lambda resamples: resamples[0].mean(axis=-1))
+def mean_intervals(groups: Sequence[Sequence[float]]) -> list[tuple[float, float] | tuple[None, None]]:
+    """The 95 % interval of the mean of each group of values, one a seed; none for fewer than two."""
+    found: list[tuple[float, float] | tuple[None, None]] = [(None, None)] * len(groups)
+    for seeds in {len(group) for group in groups if len(group) > 1}:
+        places = [place for place, group in enumerate(groups) if len(group) == seeds]
+        weights = _weights(seeds)
+        tails = (_tail(seeds), 1 - _tail(seeds))
+        for first in range(0, len(places), CHUNK):
+            chunk = places[first : first + CHUNK]
+            means = weights @ np.array([groups[place] for place in chunk], dtype=np.float64).T
+            low, high = np.quantile(means, tails, axis=0)
+            for place, *ends in zip(chunk, low.tolist(), high.tolist(), strict=True):
+                found[place] = (ends[0], ends[1])
+    return found
+
+
+@cache
+def _weights(seeds: int) -> Numbers:
+    """How much each seed counts in the mean of each resample."""
+    counts = np.zeros((RESAMPLES, seeds))
+    for column in _draws(seeds).T:
+        counts[np.arange(RESAMPLES), column] += 1.0
+    return counts / seeds
 
 
 def interval(values: Numbers, statistic: Statistic) -> tuple[float, float] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -96,8 +96,9 @@ def write(folder: Path, plan: Plan, kept: Mapping[str, Kept], failed: Mapping[st
         OSError: the folder cannot be written.
     """
     before_s = manifest.read(folder).elapsed_s if (folder / manifest.FILE).exists() else 0.0
-    replaced(folder / ROWS, partial(write_parquet, tables.of_settings(plan, kept)))
-    replaced(folder / RUNS, partial(write_parquet, tables.of_runs(plan, kept)))
+    runs = tables.of_runs(plan, kept)
+    replaced(folder / ROWS, partial(write_parquet, tables.of_settings(runs)))
+    replaced(folder / RUNS, partial(write_parquet, runs))
     replaced(folder / CURVES, partial(write_parquet, tables.of_curves(plan, kept)))
     _manifest(plan, kept, failed, before_s + elapsed_s, folder).write(folder)
 
@@ -177,16 +178,9 @@ def read(folder: Path) -> SavedSweep:
     if found.kind != "sweep":
         raise SavedResultsError(f'"{folder}" holds results of another kind: {found.kind}')
     if not (folder / ROWS).exists():
-        raise SavedResultsError(
-            f'the sweep in "{folder}" has no results yet: `{found.command}` goes on with it'
-        )
+        raise SavedResultsError(f'the sweep in "{folder}" has no results yet: `{found.command}` goes on with it')
     try:
         curves = pl.read_parquet(folder / CURVES)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise SavedResultsError(f'cannot read "{folder / CURVES}": {error}') from error
     return SavedSweep(folder, found, rows.read(folder / ROWS), rows.read(folder / RUNS), curves)
-
-
-def names(texts: Sequence[str]) -> str:
-    """Names in a sentence."""
-    return ", ".join(texts)

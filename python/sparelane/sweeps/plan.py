@@ -88,7 +88,9 @@ class Plan:
         self.axes = axes.find(self._scenario, file, text)
         clash = next((axis for axis in self.axes if axis.key in SCHEMA), None)
         if clash is not None:
-            raise axes.mistake(file, text, clash.paths[0], "cannot vary; allowed: any key but title and source")
+            raise axes.mistake(
+                file, text, clash.paths[0], "cannot vary as a whole; allowed: a list in place of a value"
+            )
         count = math.prod(len(axis.values) for axis in self.axes) * len(self.seeds)
         if count > MAX_RUNS:
             raise ScenarioError(f"{file}: {count} runs; allowed: at most {MAX_RUNS}")

@@ -11,8 +11,8 @@ import sys
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from typing import Any
 
+from sparelane.sweeps.crew import Answer, CrewError
 from sparelane.sweeps.worker import Job, Order
 
 # Runs that a worker holds at once are so many that they last about this long, seconds, between two bounds.
@@ -23,12 +23,8 @@ DEATHS = 3
 # How long to wait for answers before whoever listens is told that time passes, seconds.
 POLL_S = 0.1
 CHUNK_BYTES = 1 << 16
-
-Answer = tuple[int, dict[str, Any]]
-
-
-class PoolError(Exception):
-    """Workers cannot be started, or do not stay alive."""
+# What a worker process runs.
+MODULE = "sparelane.sweeps.worker"
 
 
 class _Worker:
@@ -40,7 +36,7 @@ class _Worker:
         environment.setdefault("OMP_NUM_THREADS", "1")
         environment.setdefault("OPENBLAS_NUM_THREADS", "1")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "sparelane.sweeps.worker"],
+            [sys.executable, "-m", MODULE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
@@ -112,7 +108,7 @@ def work(job: Job, orders: Iterable[Order], jobs: int) -> Iterator[Answer | None
     Closing the iterator ends the workers.
 
     Raises:
-        PoolError: no worker stays alive for long enough to answer anything.
+        CrewError: no worker stays alive for long enough to answer anything.
     """
     waiting = deque(orders)
     deaths: Counter[int] = Counter()
@@ -151,7 +147,7 @@ def work(job: Job, orders: Iterable[Order], jobs: int) -> Iterator[Answer | None
                 worker.dismiss()
                 stillborn = 0 if worker.has_answered else stillborn + 1
                 if stillborn > DEATHS * jobs and not answered:
-                    raise PoolError(f"no worker process stays alive: {cause}")
+                    raise CrewError(f"no worker process stays alive: {cause}")
                 if worker.held:
                     suspect = worker.held.popleft()
                     deaths[suspect[0]] += 1

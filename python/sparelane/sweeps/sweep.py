@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from sparelane import _native
 from sparelane.sweeps import folder as folders
 from sparelane.sweeps import pool
+from sparelane.sweeps.crew import Crew
 from sparelane.sweeps.journal import Journal, Kept
 from sparelane.sweeps.plan import Plan, Run
-from sparelane.sweeps.pool import Answer
 from sparelane.sweeps.worker import Job, Order
-
-# What does runs: it is given the job and the orders, and yields answers, or `None` now and then.
-Crew = Callable[[Job, Iterable[Order]], Iterator[Answer | None]]
 
 
 @dataclass(slots=True)
@@ -28,7 +25,6 @@ class Progress:
         found: those that were in the folder.
         done: those that are there by now.
         failed: why runs failed, by name.
-        missing: whether some were not reached.
     """
 
     wanted: int
@@ -61,6 +57,7 @@ def sweep(plan: Plan, place: Path, crew: Crew) -> Generator[Progress]:
         OutputError: the folder cannot be written, or another sweep writes into it.
         SavedResultsError: the folder holds results of another version.
         ScenarioError: no setting can be run.
+        CrewError: the workers cannot do the runs; what is done is kept.
         OSError: the disk is full; what is done is kept.
     """
     folders.ready(place)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from sparelane.results.rows import ALL, NETWORK, TidyRow, axis_kind, to_frame
-from sparelane.sweeps.bootstrap import mean_interval
+from sparelane.results.rows import ALL, SCHEMA, axis_kind
+from sparelane.sweeps.bootstrap import mean_intervals
 from sparelane.sweeps.journal import Kept
 from sparelane.sweeps.measure import QUANTILES, unit
-from sparelane.sweeps.plan import Plan, Run, Setting
-
-# Scheme, traffic, metric and average: what a number is of, within a setting.
-Subject = tuple[str, str, str, str]
+from sparelane.sweeps.plan import Plan, Setting
 
 CURVES: Mapping[str, pl.DataType] = {
     "setting": pl.String(),
@@ -36,48 +31,60 @@ def _axes(plan: Plan) -> dict[str, pl.DataType]:
 
 def _fit(values: Mapping[str, Any], kinds: Mapping[str, pl.DataType]) -> dict[str, Any]:
     """Values as their columns take them."""
-    return {key: str(value) if kinds[key] == pl.String() and value is not None else value for key, value in values.items()}
+    return {
+        key: str(value) if kinds[key] == pl.String() and value is not None else value for key, value in values.items()
+    }
+
+
+def _told(plan: Plan, kinds: Mapping[str, pl.DataType]) -> list[tuple[str, dict[str, Any]]]:
+    """Each setting in words, and its values as their columns take them."""
+    return [(plan.words(setting), _fit(plan.values(setting), kinds)) for setting in plan.settings]
 
 
 def of_runs(plan: Plan, kept: Mapping[str, Kept]) -> pl.DataFrame:
     """One row for each number of each run that is done."""
     kinds = _axes(plan)
-    return to_frame((row for _, row in _run_rows(plan, kept, kinds)), kinds)
-
-
-def of_settings(plan: Plan, kept: Mapping[str, Kept]) -> pl.DataFrame:
-    """One row for each number of each setting: the mean over its seeds, with an interval."""
-    kinds = _axes(plan)
-    gathered: dict[tuple[int, Subject], list[TidyRow]] = {}
-    for run, row in _run_rows(plan, kept, kinds):
-        subject = (row.scheme, row.traffic, row.metric, row.average)
-        gathered.setdefault((run.setting, subject), []).append(row)
-    return to_frame((_mean(rows) for rows in gathered.values()), kinds)
-
-
-def _mean(rows: Sequence[TidyRow]) -> TidyRow:
-    values = np.array([row.value for row in rows], dtype=np.float64)
-    low, high = mean_interval(values) or (None, None)
-    seeds = [seed for row in rows for seed in row.seeds]
-    return replace(rows[0], value=float(values.mean()), low=low, high=high, seeds=seeds)
-
-
-def _run_rows(
-    plan: Plan, kept: Mapping[str, Kept], kinds: Mapping[str, pl.DataType]
-) -> Iterator[tuple[Run, TidyRow]]:
-    told = [(plan.words(setting), _fit(plan.values(setting), kinds)) for setting in plan.settings]
+    told = _told(plan, kinds)
+    columns: dict[str, list[Any]] = {name: [] for name in ("scheme", "traffic", "metric", "average", "value")}
+    places: list[int] = []
+    seeds: list[int] = []
     for run in plan.runs:
-        if run.name not in kept:
-            continue
-        setting = plan.settings[run.setting]
-        words, axes = told[run.setting]
-        only = _only_scheme(kept[run.name])
-        for name, traffic, metric, average, value in kept[run.name]["numbers"]:
-            scheme, of_which = _whose(setting, name, traffic, only)
-            yield (
-                run,
-                TidyRow(plan.name, words, scheme, of_which, metric, average, value, unit(metric), [run.seed], axes=axes),
-            )
+        if run.name in kept:
+            setting, numbers = plan.settings[run.setting], kept[run.name]["numbers"]
+            only = _only_scheme(kept[run.name])
+            for name, traffic, metric, average, value in numbers:
+                whose = _whose(setting, name, traffic, only)
+                for column, cell in zip(columns.values(), (*whose, metric, average, value), strict=True):
+                    column.append(cell)
+            places += [run.setting] * len(numbers)
+            seeds += [run.seed] * len(numbers)
+    constant = {"experiment": plan.name, "low": None, "high": None, "paper": None, "reason": "", "check": ""}
+    content = {
+        **columns,
+        "setting": [told[place][0] for place in places],
+        "unit": list(map(unit, columns["metric"])),
+        "seeds": seeds,
+        **{key: [told[place][1][key] for place in places] for key in kinds},
+    }
+    schema = {**SCHEMA, **kinds}
+    frame = pl.DataFrame(content, schema={**{name: schema[name] for name in content}, "seeds": pl.UInt64()})
+    frame = frame.with_columns(pl.concat_list("seeds")).with_columns(
+        pl.lit(value, dtype=SCHEMA[name]).alias(name) for name, value in constant.items()
+    )
+    return frame.select(list(schema))
+
+
+def of_settings(runs: pl.DataFrame) -> pl.DataFrame:
+    """One row for each number of each setting: the mean over its runs, with an interval."""
+    told_by = [name for name in runs.columns if name not in ("value", "low", "high", "seeds")]
+    gathered = runs.group_by(told_by, maintain_order=True).agg("value", pl.col("seeds").list.first())
+    values: list[list[float]] = gathered["value"].to_list()
+    intervals = mean_intervals(values)
+    return gathered.with_columns(
+        value=pl.col("value").list.mean(),
+        low=pl.Series([low for low, _ in intervals], dtype=pl.Float64),
+        high=pl.Series([high for _, high in intervals], dtype=pl.Float64),
+    ).select(runs.columns)
 
 
 def _only_scheme(kept: Kept) -> str:
@@ -102,11 +109,12 @@ def of_curves(plan: Plan, kept: Mapping[str, Kept]) -> pl.DataFrame:
     kinds = _axes(plan)
     shares = QUANTILES.tolist()
     axes: dict[str, list[Any]] = {key: [] for key in kinds}
+    told = _told(plan, kinds)
     for run in plan.runs:
         if run.name not in kept:
             continue
         setting = plan.settings[run.setting]
-        words, values = plan.words(setting), _fit(plan.values(setting), kinds)
+        words, values = told[run.setting]
         for name, curve, quantiles in kept[run.name]["curves"]:
             scheme, traffic = _whose(setting, name, ALL, "")
             count = len(quantiles)
@@ -118,6 +126,3 @@ def of_curves(plan: Plan, kept: Mapping[str, Kept]) -> pl.DataFrame:
             for key, value in values.items():
                 axes[key] += [value] * count
     return pl.DataFrame({**columns, **axes}, schema={**CURVES, **kinds})
-
-
-__all__ = ["CURVES", "NETWORK", "of_curves", "of_runs", "of_settings"]

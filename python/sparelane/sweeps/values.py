@@ -90,7 +90,9 @@ def _distinct(values: Sequence[Any]) -> list[Any]:
     if len(values) > MAX_VALUES:
         raise ValuesError(f"{len(values)} values; allowed: at most {MAX_VALUES}")
     texts = [shown(value) for value in values]
-    twice = next((text for place, text in enumerate(texts) if text in texts[:place]), None) if len(texts) < 2000 else None
+    twice = (
+        next((text for place, text in enumerate(texts) if text in texts[:place]), None) if len(texts) < 2000 else None
+    )
     if twice is not None:
         raise ValuesError(f"{twice} comes twice")
     return list(values)
