@@ -15,8 +15,8 @@ import click
 from sparelane import api, library, terminal
 
 if TYPE_CHECKING:
-    from sparelane.sweeps.plan import Plan
     from sparelane.sweeps.crew import Crew
+    from sparelane.sweeps.plan import Plan
     from sparelane.sweeps.sweep import Progress
 
 # Failed runs that are told one by one.
@@ -57,9 +57,7 @@ def command(file: str, seeds: int | None, jobs: int, dask: str | None, folder: P
     if progress is None or progress.unreached:
         click.echo(f"sparelane: interrupted; what is done is kept: the same command goes on in {place}", err=True)
         raise SystemExit(INTERRUPTED)
-    if progress.failed:
-        _show_failures(plan, progress)
-        raise SystemExit(INCOMPLETE)
+    refuse_failures(plan, progress)
 
 
 def _crew(jobs: int, dask: str | None) -> Crew:
@@ -72,7 +70,7 @@ def _crew(jobs: int, dask: str | None) -> Crew:
     return cluster.connect(dask)
 
 
-def run(plan: Plan, place: Path, crew: Crew) -> Progress | None:
+def run(plan: Plan, place: Path, crew: Crew, *, is_quiet: bool = False) -> Progress | None:
     """Does the sweep and says what came of it; `None` or a part where the user stopped it."""
     from sparelane.sweeps import sweep as sweeps
 
@@ -84,8 +82,8 @@ def run(plan: Plan, place: Path, crew: Crew) -> Progress | None:
                 meter(progress.share)
         except KeyboardInterrupt:
             steps.close()
-    if progress is None:
-        return None
+    if progress is None or is_quiet:
+        return progress
     found = f" ({progress.found} of them from before)" if progress.found else ""
     print_line(
         f"{progress.done} of {progress.wanted} runs{found}, {len(plan.settings)} settings, digest {digest(place)}"
@@ -106,7 +104,10 @@ def print_line(text: str) -> None:
     terminal.output().print(text, soft_wrap=True, markup=False)
 
 
-def _show_failures(plan: Plan, progress: Progress) -> None:
+def refuse_failures(plan: Plan, progress: Progress) -> None:
+    """Lists the runs that failed, and exits with 3 if there are any."""
+    if not progress.failed:
+        return
     failed = [run for run in plan.runs if run.name in progress.failed]
     lines = [f"sparelane: {len(failed)} of {progress.wanted} runs failed; the others are done:"]
     for one in failed[:TOLD]:
@@ -116,6 +117,7 @@ def _show_failures(plan: Plan, progress: Progress) -> None:
     if len(failed) > TOLD:
         lines.append(f"  ... and {len(failed) - TOLD} more, all listed in manifest.json")
     click.echo("\n".join(lines), err=True)
+    raise SystemExit(INCOMPLETE)
 
 
 @contextmanager

@@ -52,23 +52,23 @@ def _weights(seeds: int) -> Numbers:
     return counts / seeds
 
 
-def interval(values: Numbers, statistic: Statistic) -> tuple[float, float] | None:
-    """The 95 % interval of a statistic of values that belong together seed by seed; `None` for fewer than two seeds.
+def distribution(values: Numbers, statistic: Statistic) -> Numbers | None:
+    """A statistic of the means of resampled seeds, one number a resample; `None` for fewer than two seeds.
 
     Args:
-        values: one row a quantity, one column a seed.
-        statistic: from resampled values, whose last axis is the seeds and whose first one the quantities, to one number
-            a resample.
+        values: one row a quantity, one column a seed: values of one seed stay together.
+        statistic: from the means, one row a quantity and one column a resample.
     """
     seeds = values.shape[-1]
-    if seeds < 2:
+    return statistic(values @ _weights(seeds).T) if seeds > 1 else None
+
+
+def ends(numbers: Numbers, seeds: int) -> tuple[float, float] | None:
+    """The 95 % interval of a statistic from its distribution over resamples of so many seeds."""
+    finite = numbers[np.isfinite(numbers)]
+    if not len(finite):
         return None
-    numbers = statistic(values[:, _draws(seeds)])
-    numbers = numbers[np.isfinite(numbers)]
-    if not len(numbers):
-        return None
-    tail = _tail(seeds)
-    low, high = np.quantile(numbers, (tail, 1 - tail))
+    low, high = np.quantile(finite, (_tail(seeds), 1 - _tail(seeds)))
     return float(low), float(high)
 
 

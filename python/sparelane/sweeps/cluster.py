@@ -45,11 +45,11 @@ def connect(address: str) -> Crew:
     _knock(address)
     try:
         client = Client(address, timeout=PATIENCE_S, set_as_default=False)
-    except (OSError, ValueError, TimeoutError, asyncio.TimeoutError) as error:
+    except (OSError, ValueError, TimeoutError) as error:
         raise CrewError(f'no Dask scheduler answers at "{address}": {error or "no answer"}') from error
     try:
         client.wait_for_workers(1, timeout=PATIENCE_S)
-    except (TimeoutError, asyncio.TimeoutError) as error:
+    except TimeoutError as error:
         client.close()
         raise CrewError(f'the Dask cluster at "{address}" has no workers') from error
     return lambda job, orders: _work(client, job, orders)
@@ -91,7 +91,7 @@ def _work(client: Client, job: Job, orders: Iterable[Order]) -> Iterator[Answer 
             try:
                 with client.as_current():
                     done = wait(list(under_way), timeout=POLL_S, return_when="FIRST_COMPLETED").done
-            except (TimeoutError, asyncio.TimeoutError):
+            except TimeoutError:
                 if client.status not in ("running", "connecting"):
                     raise CrewError("the connection to the Dask scheduler is lost") from None
                 yield None
@@ -138,5 +138,6 @@ def _leave(client: Client, under_way: list[Future]) -> None:
         if under_way:
             client.cancel(under_way, force=True)
         client.close(timeout=2)
-    except Exception:  # noqa: BLE001: whatever a cluster that is gone answers, there is nothing left to do with it
+    except Exception:
+        # Whatever a cluster that is gone answers, there is nothing left to do with it.
         return

@@ -79,7 +79,9 @@ class Plan:
         settings: every combination that differs from the others in something that matters.
     """
 
-    def __init__(self, text: str, file: str, folder: Path, *, seeds: int | None = None) -> None:
+    def __init__(
+        self, text: str, file: str, folder: Path, *, seeds: int | None = None, needs_variation: bool = True
+    ) -> None:
         self.name, self.file, self.folder, self.text = Path(file).stem, file, folder, text
         self._scenario = _parse(text, file)
         self.title = str(self._scenario.get("title", ""))
@@ -94,7 +96,7 @@ class Plan:
         count = math.prod(len(axis.values) for axis in self.axes) * len(self.seeds)
         if count > MAX_RUNS:
             raise ScenarioError(f"{file}: {count} runs; allowed: at most {MAX_RUNS}")
-        if count == 1:
+        if count == 1 and needs_variation:
             raise ScenarioError(
                 f"{file}: nothing varies; allowed: a list or a range in place of a value, several schemes and a "
                 "workload that names none, or --seeds N (`sparelane run` runs a scenario once)"

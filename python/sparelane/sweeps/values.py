@@ -132,7 +132,7 @@ def _by_step(first: Quantity, last: Quantity, step: Quantity) -> list[Decimal]:
 def _by_factor(first: Decimal, last: Decimal, factor: Decimal) -> list[Decimal]:
     if factor <= 1 or first <= 0:
         raise ValuesError("a range by a factor begins above 0, and the factor is above 1")
-    numbers = []
+    numbers: list[Decimal] = []
     number = first
     while number <= last * (1 + Decimal("1e-9")) and len(numbers) <= MAX_VALUES:
         numbers.append(number)

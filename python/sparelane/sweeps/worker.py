@@ -44,7 +44,8 @@ def simulate(job: Job, overrides: Sequence[str], seed: int) -> dict[str, Any]:
         return {"error": str(error)}
     except MemoryError:
         return {"error": "not enough memory"}
-    except Exception as error:  # noqa: BLE001: one failing run must not end the others
+    except Exception as error:
+        # One failing run must not end the others.
         return {"error": f"{type(error).__name__}: {error}"}
     kept["cpu_s"] = round(time.thread_time() - began_s, 6)
     return kept
