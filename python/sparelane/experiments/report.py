@@ -75,21 +75,35 @@ def _write_experiment(finished: Finished, place: Path) -> None:
 
 
 def save_report(folder: Path, unfinished: Sequence[str]) -> None:
-    """Writes `report.md` and `report.json` over all results that the folder holds, also those of earlier runs.
+    """Writes the pages and `report.json` over all results that the folder holds, also those of earlier runs.
 
     Raises:
         OSError: the folder cannot be written.
         SavedResultsError: the results of an earlier run cannot be read.
     """
     results, _ = saved.read_all(folder, registry())
-    text = page.markdown(results, lambda one: f"{one.experiment.id}/{saved.FIGURE}", unfinished=unfinished)
-    (folder / "report.md").write_text(text, encoding="utf-8")
+    save_pages(results, folder, unfinished=unfinished)
     content = {
         "version": saved.version(),
         "experiments": [_experiment_json(one) for one in results],
         "unfinished": list(unfinished),
     }
     write_json_value(content, folder / "report.json")
+
+
+def save_pages(
+    results: Sequence[Saved], folder: Path, *, see: str | None = None, unfinished: Sequence[str] = ()
+) -> Path:
+    """Writes the page of all results of the folder, and one beside the rows of each; gives the first.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    for one in results:
+        (one.place / page.PAGE).write_text(page.experiment_page(one), encoding="utf-8")
+    target = folder / page.PAGE
+    target.write_text(page.index(results, see=see, unfinished=unfinished), encoding="utf-8")
+    return target
 
 
 def _experiment_json(one: Saved) -> dict[str, Any]:
