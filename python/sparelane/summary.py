@@ -29,6 +29,11 @@ class Summary:
     links: pl.DataFrame
     drops: pl.DataFrame
 
+    def _repr_html_(self) -> str:
+        """The three tables, for notebooks."""
+        titles = (("Flows and completion times", self.schemes), ("Busiest links", self.links), ("Packets", self.drops))
+        return "".join(f"<h4>{title}</h4>{table._repr_html_()}" for title, table in titles)
+
 
 def summarise(result: Result) -> Summary:
     """The summary of a run."""

@@ -1,0 +1,41 @@
+"""What a folder of results holds."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+
+from sparelane.folders import SavedResultsError
+from sparelane.results import manifest
+
+
+class Kind(Enum):
+    """What a folder holds."""
+
+    RUN = "a run"
+    SWEEP = "a sweep"
+    REPRODUCTION = "experiments"
+
+
+def kind_of(folder: Path) -> Kind:
+    """What a folder holds.
+
+    Raises:
+        SavedResultsError: it is no folder, is empty, or holds no results.
+    """
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "is not there"
+        raise SavedResultsError(
+            f'"{folder}" {what}; allowed: a folder that `sparelane run`, `sweep` or `reproduce` left'
+        )
+    if (folder / "run.json").exists():
+        return Kind.RUN
+    if (folder / manifest.FILE).exists():
+        return Kind.SWEEP
+    if (folder / "experiment.json").exists() or any(folder.glob("*/*/experiment.json")):
+        return Kind.REPRODUCTION
+    is_empty = next(folder.iterdir(), None) is None
+    state = "is empty" if is_empty else "holds no results"
+    raise SavedResultsError(
+        f'the folder "{folder}" {state}: `sparelane run`, `sweep` or `reproduce` with -o "{folder}" leaves some'
+    )
