@@ -104,7 +104,7 @@ def _line(axes: Axes, line: Line, shift_points: float) -> None:
         "label": line.label,
         "transform": axes.transData + shift,
         "color": mine.colour,
-        "linestyle": (0, mine.dashes) if mine.dashes else "-",
+        "linestyle": "none" if not line.is_joined else (0, mine.dashes) if mine.dashes else "-",
         "drawstyle": "steps-post" if line.is_step else "default",
         "marker": mine.marker,
         "markerfacecolor": "white",

@@ -219,7 +219,7 @@ def _throughputs(runs: Sequence[Tables]) -> Iterator[Panel]:
         for label, ids, rates in lines:
             at = [float(len(places) + place) for place in range(len(ids))]
             places += [str(id) for id in ids]
-            drawn.append(Line(label, at, (rates / size).tolist(), is_marked=True))
+            drawn.append(Line(label, at, (rates / size).tolist(), is_marked=True, is_joined=False))
         yield Panel(
             "throughput", "Throughput of flows without end", "flow", f"throughput ({unit})", drawn, places=tuple(places)
         )

@@ -175,7 +175,7 @@ def _points(group: pl.DataFrame, axis: Axis, size: float) -> tuple[list[float], 
 def _side_by_side(lines: Sequence[Line]) -> tuple[list[Line], tuple[str, ...]]:
     """Where only schemes differ, each has a place of its own."""
     placed = [
-        Line(line.label, [float(place)], line.y, line.low, line.high, is_marked=True)
+        Line(line.label, [float(place)], line.y, line.low, line.high, is_marked=True, is_joined=False)
         for place, line in enumerate(lines)
     ]
     return placed, tuple(line.label for line in lines)

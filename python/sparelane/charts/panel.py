@@ -26,6 +26,7 @@ class Line:
         high: upper ends.
         is_marked: whether each point has a marker: where points are few, and stand for themselves.
         is_step: the value holds until the next point.
+        is_joined: whether a line joins the points: it would say something where places have no order.
         look: which of the looks it has; lines of one label have one look in all panels.
     """
 
@@ -36,6 +37,7 @@ class Line:
     high: Sequence[float] = ()
     is_marked: bool = False
     is_step: bool = False
+    is_joined: bool = True
     look: int = 0
 
 

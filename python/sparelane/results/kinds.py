@@ -32,7 +32,7 @@ def kind_of(folder: Path) -> Kind:
         return Kind.RUN
     if (folder / manifest.FILE).exists():
         return Kind.SWEEP
-    if (folder / "experiment.json").exists() or any(folder.glob("*/*/experiment.json")):
+    if any(next(folder.glob(f"{below}experiment.json"), None) for below in ("", "*/", "*/*/")):
         return Kind.REPRODUCTION
     is_empty = next(folder.iterdir(), None) is None
     state = "is empty" if is_empty else "holds no results"
