@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import polars as pl
@@ -59,7 +60,19 @@ def _question(saved: SavedSweep) -> list[str]:
     many = "differ" if len(schemes) > 1 else "do"
     where = " in every combination of what varies below" if varied else ""
     sentence = f"How {many} {who}{where}? Each setting was simulated with {count}."
-    return [paragraph(sentence), facts(varied)]
+    return [paragraph(_comment(_text(saved))), paragraph(sentence), facts(varied)]
+
+
+def _text(saved: SavedSweep) -> str:
+    """The file of the sweep, as it was run."""
+    path = saved.place / SWEEP
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _comment(text: str) -> str:
+    """What the file says of itself in the comment at its beginning."""
+    lines = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
+    return " ".join(line.lstrip("# ").rstrip() for line in lines).strip()
 
 
 def _comparisons(saved: SavedSweep) -> list[list[Comparison]]:
@@ -153,8 +166,7 @@ def _repeat(saved: SavedSweep) -> list[str]:
         ("digest", found.digest),
         ("day", found.day),
     ]
-    path = saved.place / SWEEP
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    text = _text(saved)
     return [
         command(found.command),
         paragraph("The same version gives the same digest, on any machine."),
