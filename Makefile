@@ -55,10 +55,11 @@ check: build
 	$(BIN)/ruff check python tests benches
 	$(BIN)/mypy
 
-# Takes rows and figures of saved results into results/, and writes its pages; fails, once all is written, where a claim
+# Takes rows, curves and figures of saved results into results/, and writes its pages; fails, once all is written, where a claim
 # fails.
 results: build
-	cd $(FULL) && find . -name rows.json -o -name experiment.json -o -name figure.png | tar cf - -T - | tar xf - -C $(CURDIR)/results
+	cd $(FULL) && find . -name rows.json -o -name experiment.json -o -name figure.png -o -path '*/curves/*.csv' | \
+	  tar cf - -T - | tar xf - -C $(CURDIR)/results
 	$(BIN)/sparelane report results --see docs/speed-and-ns3.md --check
 
 # Writes the digests of tests/goldens.json anew, and says which runs changed.

@@ -135,8 +135,8 @@ def test_values_with_units_lie_where_their_numbers_are(tmp_path: Path) -> None:
 # Arguments of the command, and what the message says.
 MISTAKES = [
     (("nowhere",), "is not there"),
-    (("empty",), "is empty"),
-    (("other",), "holds no results"),
+    (("empty",), "which is empty"),
+    (("other",), "no results in the folder"),
     (("file",), "is not a folder"),
     (("run", "-o", "x.gif"), "allowed are files ending in .png, .svg or .pdf"),
     (("run", "-o", "/nowhere/x.png"), "cannot write the file"),
@@ -191,7 +191,7 @@ def test_notebooks_show_results_and_plots(tmp_path: Path) -> None:
     result = sl.run(SAMPLED)
     shown = result._repr_html_()
     assert result.digest[:12] in shown
-    assert shown.count("<table") == 3
+    assert shown.count("<table") == 4
     plot = result.plot("window", "queue")
     assert plot.names == ("window", "queue")
     assert plot._repr_png_().startswith(SIGNATURES["png"])

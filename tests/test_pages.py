@@ -140,7 +140,7 @@ def test_what_cannot_be_reported_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "begun" / "manifest.json").write_bytes((tmp_path / "good" / "manifest.json").read_bytes())
     cases = [
         (("nowhere",), "is not there"),
-        (("empty",), "is empty"),
+        (("empty",), "which is empty"),
         (("old",), "holds results of sparelane 0.0.1"),
         (("cut",), "cannot read"),
         (("lost",), "cannot read"),

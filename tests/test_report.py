@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from matplotlib.figure import Figure
 
 from sparelane import experiments
 from sparelane.cli import main
@@ -273,3 +274,23 @@ def test_a_figure_says_how_many_seeds_it_rests_on(monkeypatch: pytest.MonkeyPatc
     for effort in (MADE_UP["rc3/one"].quick, MADE_UP["rc3/one"].full):
         report.save_experiment(done(MADE_UP["rc3/one"], effort), tmp_path)
     assert titles == ["quick, 1 seed", "3 seeds"]
+
+
+def test_figures_are_drawn_again_from_what_was_saved(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
+    drawn: list[Evaluation] = []
+
+    def draw(evaluation: Evaluation) -> Figure:
+        drawn.append(evaluation)
+        return registry()["rc3/model"].draw(MODEL)
+
+    made_up["rc3/one"] = experiment("rc3/one", evaluate=lambda effort, outcomes: MODEL, draw=draw)
+    report.save_experiment(done(made_up["rc3/one"], made_up["rc3/one"].full), tmp_path)
+    before = (tmp_path / "rc3" / "one" / "figure.png").read_bytes()
+    (tmp_path / "rc3" / "one" / "figure.png").unlink()
+    result = sparelane_cli("report", str(tmp_path), "--redraw")
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "rc3" / "one" / "figure.png").read_bytes() == before
+    first, again = drawn
+    assert set(again.curves) == set(first.curves) != set()
+    assert all(again.curves[name].columns == first.curves[name].columns for name in first.curves)
+    assert again.curves["curve"].height == first.curves["curve"].height

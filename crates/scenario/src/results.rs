@@ -77,6 +77,8 @@ pub fn flow_columns(results: &Results) -> Table {
     table.push(("lost_packets".to_owned(), Column::u64(flows.lost_packets.clone())));
     table.push(("retransmissions".to_owned(), Column::u64(flows.retransmissions.clone())));
     table.push(("timeouts".to_owned(), Column::u64(flows.timeouts.clone())));
+    table.push(("srtt_s".to_owned(), Column::optional_seconds(&flows.srtt_ps)));
+    table.push(("min_rtt_s".to_owned(), Column::optional_seconds(&flows.min_rtt_ps)));
     let measured_bytes = or_none(&flows.measured_bytes, rows, u64::MAX);
     table.push(("measured_bytes".to_owned(), Column::optional_u64(&measured_bytes)));
     table.push(("mean_delay_s".to_owned(), mean_delay));

@@ -27,6 +27,7 @@ METRICS = (
     ("fairness", "fairness", "Jain's index", "Fairness (Jain's index)"),
     ("finished", "finished flows", measure.TOTAL, "Flows that finished"),
     ("retransmissions", "retransmissions", measure.TOTAL, "Retransmissions"),
+    ("queueing", "queueing delay", measure.MEAN, "Queueing delay, mean over flows"),
     ("delay", "one-way delay", measure.MEAN, "One-way delay of packets, mean"),
     ("links", "use of the busiest link", measure.TIME, "Use of the busiest link"),
     ("dropped", "dropped packets", measure.TOTAL, "Dropped packets"),

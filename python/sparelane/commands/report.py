@@ -31,20 +31,21 @@ PAGE = "report.html"
     help=f"The HTML file.  [default: {PAGE} in FOLDER]",
 )
 @click.option("see", "--see", type=click.Path(path_type=Path), help="Another page, to be named in the Markdown pages.")
+@click.option("redraw", "--redraw", is_flag=True, help="Draw the figures of experiments again, too.")
 @click.option("check", "--check", is_flag=True, help="Exit with 1 if a claim of an experiment fails.")
-def command(folder: Path, target: Path | None, see: Path | None, check: bool) -> None:
+def command(folder: Path, target: Path | None, see: Path | None, redraw: bool, check: bool) -> None:
     """Write what FOLDER holds as one HTML file, which opens offline: question, answer, figures, how to repeat it.
 
     FOLDER is what `sparelane sweep`, `run` or `reproduce` left. Of experiments that `sparelane reproduce` saved, in any
-    number of runs, Markdown pages are written too, into FOLDER; their numbers are the saved ones, and reasons, claims
-    and assumptions those of the experiments as they are now.
+    number of runs, Markdown pages are written too, into FOLDER. Their numbers are the saved ones, and figures unless
+    they are drawn again; reasons, claims and assumptions are those of the experiments as they are now.
     """
     from sparelane.results.kinds import Kind, kind_of
 
     kind = kind_of(folder)
     place = target or folder / PAGE
     if kind is Kind.REPRODUCTION:
-        _report_experiments(folder, place, see, check=check)
+        _report_experiments(folder, place, see, redraw=redraw, check=check)
         return
     if kind is Kind.SWEEP:
         from sparelane.pages import of_sweep
@@ -64,7 +65,7 @@ def _write(text: str, target: Path) -> None:
     terminal.output().print(f"report in {target}", soft_wrap=True, markup=False)
 
 
-def _report_experiments(folder: Path, target: Path, see: Path | None, *, check: bool) -> None:
+def _report_experiments(folder: Path, target: Path, see: Path | None, *, redraw: bool, check: bool) -> None:
     from sparelane.experiments import registry, report, saved
     from sparelane.pages import of_experiments
 
@@ -83,6 +84,8 @@ def _report_experiments(folder: Path, target: Path, see: Path | None, *, check: 
         raise folders.SavedResultsError(
             f'no results in the folder "{folder}": `sparelane reproduce -o "{folder}"` saves some'
         )
+    if redraw:
+        report.redraw(results)
     folders.ready_file(target)
     if root is folder:
         beside = None if see is None else Path(os.path.relpath(see, folder)).as_posix()

@@ -34,8 +34,7 @@ def kind_of(folder: Path) -> Kind:
         return Kind.SWEEP
     if any(next(folder.glob(f"{below}experiment.json"), None) for below in ("", "*/", "*/*/")):
         return Kind.REPRODUCTION
-    is_empty = next(folder.iterdir(), None) is None
-    state = "is empty" if is_empty else "holds no results"
+    state = ", which is empty" if next(folder.iterdir(), None) is None else ""
     raise SavedResultsError(
-        f'the folder "{folder}" {state}: `sparelane run`, `sweep` or `reproduce` with -o "{folder}" leaves some'
+        f'no results in the folder "{folder}"{state}: `sparelane run`, `sweep` or `reproduce` with -o leaves some'
     )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sparelane.sweeps.worker import Job, Order
+if TYPE_CHECKING:
+    from sparelane.sweeps.worker import Job, Order
 
 # The number of a run, and what is kept of it.
-Answer = tuple[int, dict[str, Any]]
+Answer: TypeAlias = tuple[int, dict[str, Any]]
 
 # It is given the job and the orders, and yields answers, or `None` when time passes without any.
-Crew = Callable[[Job, Iterable[Order]], Iterator[Answer | None]]
+Crew: TypeAlias = "Callable[[Job, Iterable[Order]], Iterator[Answer | None]]"
 
 
 class CrewError(Exception):

@@ -84,6 +84,13 @@ QUESTIONS = (
     ),
     Question("timeouts", measure.MEAN, True, "it has {} fewer timeouts", "it has {} more timeouts"),
     Question(
+        "queueing delay",
+        measure.MEAN,
+        True,
+        "round trips wait {} shorter in queues",
+        "round trips wait {} longer in queues",
+    ),
+    Question(
         "one-way delay", measure.MEAN, True, "packets are under way {} shorter", "packets are under way {} longer"
     ),
 )

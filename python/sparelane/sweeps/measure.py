@@ -38,6 +38,8 @@ UNITS: Mapping[str, str] = {
     "retransmissions": "%",
     "lost packets": "%",
     "timeouts": "per flow",
+    "round trip": "s",
+    "queueing delay": "s",
     "one-way delay": "s",
     "completion time of requests": "s",
     "use of the busiest link": "%",
@@ -64,9 +66,12 @@ class Columns:
     finish: Numbers
     delivered: Numbers
     sent: Numbers
+    sent_first_class: Numbers
     lost: Numbers
     retransmissions: Numbers
     timeouts: Numbers
+    srtt: Numbers
+    min_rtt: Numbers
     delay: Numbers
     max_delay: Numbers
     request: Numbers
@@ -114,9 +119,12 @@ def _columns(table: Mapping[str, Any]) -> Columns:
         finish=_floats(table["finish_s"]),
         delivered=_floats(table["delivered_bytes"]),
         sent=_floats(sent),
+        sent_first_class=_floats(table["sent_packets_0"]),
         lost=_floats(table["lost_packets"]),
         retransmissions=_floats(table["retransmissions"]),
         timeouts=_floats(table["timeouts"]),
+        srtt=_floats(table["srtt_s"]),
+        min_rtt=_floats(table["min_rtt_s"]),
         delay=_floats(table["mean_delay_s"]),
         max_delay=_floats(table["max_delay_s"]),
         request=_floats(table["request"]),
@@ -147,25 +155,32 @@ def _of_scheme(flows: Columns, end_s: float) -> Iterator[tuple[str, str, str, fl
         yield from _by_size(done, slowdown)
         if not np.isnan(done.request).all():
             yield from _of_requests(flows)
-    yield from _of_sending(flows, is_bounded, end_s)
+    yield from _of_sending(flows, is_finished, end_s)
 
 
-def _of_sending(flows: Columns, is_bounded: NDArray[np.bool_], end_s: float) -> Iterator[tuple[str, str, str, float]]:
-    if end_s > 0:
-        yield (ALL, "goodput", TOTAL, 8.0 * float(flows.delivered.sum()) / end_s)
-    lasted = np.where(np.isnan(flows.finish), end_s, flows.finish) - flows.start
-    endless = ~is_bounded & (lasted > 0)
-    if endless.any():
-        rates = 8.0 * flows.delivered[endless] / lasted[endless]
-        yield (ALL, "throughput of a flow", MEAN, float(rates.mean()))
-        squares = float((rates * rates).sum())
-        if len(rates) > 1 and squares > 0:
-            yield (ALL, "fairness", "Jain's index", float(rates.sum()) ** 2 / (len(rates) * squares))
-    sent = float(flows.sent.sum())
+def _of_sending(flows: Columns, is_finished: NDArray[np.bool_], end_s: float) -> Iterator[tuple[str, str, str, float]]:
+    """What `Summary.service` has of a run, in the units of metrics, and more."""
+    span_s = float(np.where(is_finished, flows.finish, end_s).max() - flows.start.min())
+    if span_s > 0:
+        yield (ALL, "goodput", TOTAL, 8.0 * float(flows.delivered.sum()) / span_s)
+    lasted = end_s - flows.start
+    is_open = ~is_finished & (lasted > 0)
+    rates = 8.0 * flows.delivered[is_open] / lasted[is_open]
+    if np.isnan(flows.size[is_open]).any():
+        yield (ALL, "throughput of a flow", MEAN, float(rates[np.isnan(flows.size[is_open])].mean()))
+    squares = float((rates * rates).sum())
+    if len(rates) > 1 and squares > 0:
+        yield (ALL, "fairness", "Jain's index", float(rates.sum()) ** 2 / (len(rates) * squares))
+    first, sent = float(flows.sent_first_class.sum()), float(flows.sent.sum())
+    if first > 0:
+        yield (ALL, "retransmissions", TOTAL, 100.0 * float(flows.retransmissions.sum()) / first)
     if sent > 0:
-        yield (ALL, "retransmissions", TOTAL, 100.0 * float(flows.retransmissions.sum()) / sent)
         yield (ALL, "lost packets", TOTAL, 100.0 * float(flows.lost.sum()) / sent)
     yield (ALL, "timeouts", MEAN, float(flows.timeouts.mean()))
+    known = ~np.isnan(flows.srtt)
+    if known.any():
+        yield (ALL, "round trip", MEAN, float(flows.srtt[known].mean()))
+        yield (ALL, "queueing delay", MEAN, float((flows.srtt - flows.min_rtt)[known].mean()))
     measured = ~np.isnan(flows.delay)
     if measured.any():
         yield (ALL, "one-way delay", MEAN, float(flows.delay[measured].mean()))

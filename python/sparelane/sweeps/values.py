@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 # The most values of one key.
-MAX_VALUES = 100_000
+MAX_VALUES = 10_000
 RANGE_KEYS = ("from", "to", "step", "factor", "points", "log")
 EACH = "each"
 ALLOWED = (
@@ -89,12 +89,11 @@ def _distinct(values: Sequence[Any]) -> list[Any]:
         raise ValuesError("an empty list; allowed: one value or more")
     if len(values) > MAX_VALUES:
         raise ValuesError(f"{len(values)} values; allowed: at most {MAX_VALUES}")
-    texts = [shown(value) for value in values]
-    twice = (
-        next((text for place, text in enumerate(texts) if text in texts[:place]), None) if len(texts) < 2000 else None
-    )
-    if twice is not None:
-        raise ValuesError(f"{twice} comes twice")
+    seen: set[str] = set()
+    for text in map(shown, values):
+        if text in seen:
+            raise ValuesError(f"{text} comes twice")
+        seen.add(text)
     return list(values)
 
 
