@@ -580,3 +580,11 @@ def test_intervals_of_one_seed_are_none_and_of_equal_values_are_that_value() -> 
     found = distribution(np.array([[1.0, 1.0], [2.0, 2.0]]), lambda means: means[1] / means[0])
     assert found is not None
     assert ends(found, 2) == (2.0, 2.0)
+
+
+def test_the_example_of_the_documentation_is_a_sweep_of_sixty_runs() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    text = page.split("```toml\n")[1].split("```")[0]
+    made = plan(text, seeds=5)
+    made.check()
+    assert len(made.runs) == 60
