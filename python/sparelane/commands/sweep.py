@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparelane import api, library, terminal
+from sparelane import terminal
+from sparelane.commands import given
 
 if TYPE_CHECKING:
     from sparelane.sweeps.crew import Crew
@@ -44,16 +45,20 @@ def command(file: str, seeds: int | None, jobs: int, dask: str | None, folder: P
 
     FILE is a scenario in which a list, or a range such as { from = 0.1, to = 0.9, step = 0.2 }, stands in place of
     values; all combinations are run, under each scheme and seed. Run again with the same folder, it goes on where it
-    stopped.
+    stopped. FILE may be - for standard input.
 
     Exits with 3 if some runs failed (the rest is done, and the failed ones are listed), with 130 if interrupted.
     """
     from sparelane.sweeps.plan import Plan
 
-    path = library.resolve(file)
-    plan = Plan(api.read_text(path), str(path), path.parent, seeds=seeds)
-    place = folder or Path("out") / path.stem
-    progress = run(plan, place, _crew(jobs, dask))
+    found = given.read(file)
+    plan = Plan(found.text, found.file, found.folder, seeds=seeds)
+    place = folder or Path("out") / found.name
+    finish(plan, place, run(plan, place, _crew(jobs, dask)))
+
+
+def finish(plan: Plan, place: Path, progress: Progress | None) -> None:
+    """Says what is missing, and exits with 130 where the user stopped the sweep, with 3 where runs failed."""
     if progress is None or progress.unreached:
         click.echo(f"sparelane: interrupted; what is done is kept: the same command goes on in {place}", err=True)
         raise SystemExit(INTERRUPTED)

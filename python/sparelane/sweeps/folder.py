@@ -145,7 +145,10 @@ def _manifest(
 
 def _command(plan: Plan, folder: Path) -> str:
     seeds = f" --seeds {len(plan.seeds)}" if len(plan.seeds) > 1 else ""
-    return f"sparelane sweep {shlex.quote(plan.file)}{seeds} -o {shlex.quote(str(folder))}"
+    verb = "sweep" if plan.is_varied else "run"
+    settings = "".join(f" --set {shlex.quote(one)}" for one in plan.fixed)
+    first = f" --seed {plan.seeds[0]}" if verb == "run" else ""
+    return f"sparelane {verb} {shlex.quote(plan.file)}{settings}{first}{seeds} -o {shlex.quote(str(folder))}"
 
 
 def _commit() -> str:

@@ -76,14 +76,28 @@ class Plan:
         title: what it shows; may be empty.
         axes: the keys that vary.
         seeds: the seed of every setting's runs.
+        fixed: overrides of all runs, each `KEY=VALUE`.
+        is_varied: whether anything but the seed varies.
         settings: every combination that differs from the others in something that matters.
     """
 
     def __init__(
-        self, text: str, file: str, folder: Path, *, seeds: int | None = None, needs_variation: bool = True
+        self,
+        text: str,
+        file: str,
+        folder: Path,
+        *,
+        seeds: int | None = None,
+        settings: Sequence[str] = (),
+        needs_variation: bool = True,
     ) -> None:
         self.name, self.file, self.folder, self.text = Path(file).stem, file, folder, text
+        # Each is KEY=VALUE, for all runs; a seed among them is where the seeds begin.
+        self.fixed = [one for one in settings if not one.startswith("seed=")]
+        first_seed = [one.removeprefix("seed=") for one in settings if one.startswith("seed=")]
         self._scenario = _parse(text, file)
+        if first_seed:
+            self._scenario["seed"] = int(first_seed[-1]) if first_seed[-1].isdecimal() else first_seed[-1]
         self.title = str(self._scenario.get("title", ""))
         self.seeds = self._seeds(seeds)
         self._scenario.pop("seed", None)
@@ -101,6 +115,7 @@ class Plan:
                 f"{file}: nothing varies; allowed: a list or a range in place of a value, several schemes and a "
                 "workload that names none, or --seeds N (`sparelane run` runs a scenario once)"
             )
+        self.is_varied = count > len(self.seeds)
         self.settings = list(self._settings())
 
     def _seeds(self, wanted: int | None) -> tuple[int, ...]:
@@ -196,9 +211,12 @@ class Plan:
     def overrides(self, setting: Setting) -> list[str]:
         """What makes the file a scenario of this setting."""
         return [
-            f"{axes.dotted(path)}={toml_value(plain(axis.values[place]))}"
-            for axis, place in zip(self.axes, setting.places, strict=True)
-            for path in axis.paths
+            *self.fixed,
+            *(
+                f"{axes.dotted(path)}={toml_value(plain(axis.values[place]))}"
+                for axis, place in zip(self.axes, setting.places, strict=True)
+                for path in axis.paths
+            ),
         ]
 
     def scenario(self, setting: Setting) -> dict[str, Any]:
@@ -212,7 +230,7 @@ class Plan:
     @cached_property
     def runs(self) -> list[Run]:
         """Every run: the settings in order, each with all seeds."""
-        made_by = json.dumps([manifest.LAYOUT, MEASURES, _native.__version__, manifest.engine()]).encode()
+        made_by = json.dumps([manifest.LAYOUT, MEASURES, _native.__version__, manifest.engine(), *self.fixed]).encode()
         files: dict[str, str] = {}
         runs = []
         for number, setting in enumerate(self.settings):
