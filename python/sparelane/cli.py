@@ -13,7 +13,21 @@ from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError
 from sparelane.sweeps.crew import CrewError
 
-COMMANDS = ("list", "run", "sweep", "compare", "plot", "reproduce", "report", "bench", "keys", "recv", "send")
+COMMANDS = (
+    "list",
+    "new",
+    "check",
+    "run",
+    "sweep",
+    "compare",
+    "plot",
+    "report",
+    "reproduce",
+    "bench",
+    "keys",
+    "recv",
+    "send",
+)
 
 
 class Failure(click.ClickException):
