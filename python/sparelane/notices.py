@@ -24,8 +24,11 @@ def notices(result: Result) -> list[str]:
     scenario = tomllib.loads(result.scenario)
     end_s = result.totals["end_s"]
     if result.flows.is_empty():
-        return [f"no flow started by the end of the run, {end_s:g} s: the workload is empty, or starts later"]
-    return [*_unfinished(result), *_not_sampled(result, scenario), *_in_step(result)]
+        return [
+            *result.notices,
+            f"no flow started by the end of the run, {end_s:g} s: the workload is empty, or starts later",
+        ]
+    return [*result.notices, *_unfinished(result), *_not_sampled(result, scenario), *_in_step(result)]
 
 
 def _unfinished(result: Result) -> Iterator[str]:
