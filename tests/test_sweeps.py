@@ -517,6 +517,22 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_same_results(tmp_path: Pat
     assert_equal(out, tmp_path / "here")
 
 
+def test_experiments_on_a_dask_cluster_have_the_same_rows(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="needs the extra dask")
+    port = free_port()
+    address = f"tcp://127.0.0.1:{port}"
+    with (
+        dask("dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"),
+        dask("dask_worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny"),
+    ):
+        wait_until(lambda: answers(port))
+        there = invoke("reproduce", "rc3/example-7", "--dask", address, "-o", tmp_path / "there")
+    here = invoke("reproduce", "rc3/example-7", "-o", tmp_path / "here")
+    assert (there.exit_code, here.exit_code) == (0, 0), there.output
+    one, other = ((tmp_path / where / "rc3" / "example-7" / "rows.json").read_text() for where in ("there", "here"))
+    assert one == other
+
+
 def test_a_dask_cluster_without_workers_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="needs the extra dask")
     from sparelane.sweeps import cluster

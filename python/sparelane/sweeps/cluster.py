@@ -11,6 +11,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 from sparelane.sweeps.crew import Answer, Crew, CrewError
@@ -32,7 +33,27 @@ POLL_S = 0.2
 
 
 def connect(address: str) -> Crew:
-    """The workers of the cluster whose scheduler has this address.
+    """The workers of the cluster whose scheduler has this address, for the runs of a sweep.
+
+    Raises:
+        CrewError: Dask is not installed, nothing answers there, or there are no workers.
+    """
+    client = _client(address)
+    return lambda job, orders: _work(client, job, orders)
+
+
+def executor(address: str) -> Executor:
+    """The same workers, for any function that they can import.
+
+    Raises:
+        CrewError: as for `connect`.
+    """
+    pool: Executor = _client(address).get_executor(pure=False)
+    return pool
+
+
+def _client(address: str) -> Client:
+    """A connection to a cluster that has workers.
 
     Raises:
         CrewError: Dask is not installed, nothing answers there, or there are no workers.
@@ -52,7 +73,7 @@ def connect(address: str) -> Crew:
     except TimeoutError as error:
         client.close()
         raise CrewError(f'the Dask cluster at "{address}" has no workers') from error
-    return lambda job, orders: _work(client, job, orders)
+    return client
 
 
 def _knock(address: str) -> None:
