@@ -1,8 +1,8 @@
-//! What a GraphML file means.
+//! What a map means.
 
 use super::*;
 
-const DEFAULTS: GraphmlDefaults = GraphmlDefaults { rate: Rate::from_gbps(40), delay: Dur::from_ms(7) };
+const DEFAULTS: MapDefaults = MapDefaults { rate: Rate::from_gbps(40), delay: Dur::from_ms(7) };
 
 /// As our own users write it: kinds, and values with units.
 const WITH_HOSTS: &str = r#"<?xml version="1.0"?>
@@ -44,13 +44,17 @@ const ZOO: &str = r#"<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
   </graph>
 </graphml>"#;
 
+fn read(text: &str) -> Result<Network, TopologyError> {
+    parse(text, Format::GraphMl, &DEFAULTS, Component::All, &Notices::default())
+}
+
 fn error(text: &str) -> String {
-    parse(text, &DEFAULTS).unwrap_err().to_string()
+    read(text).unwrap_err().to_string()
 }
 
 #[test]
 fn kinds_and_values_with_units_make_a_network_with_hosts() {
-    let network = parse(WITH_HOSTS, &DEFAULTS).unwrap();
+    let network = read(WITH_HOSTS).unwrap();
     assert_eq!(network.hosts(), [NodeId(0), NodeId(1)]);
     assert_eq!(network.find("middle"), Some(NodeId(2)));
     let [plain, full] = &network.cables[..] else { panic!("two cables") };
@@ -64,7 +68,7 @@ fn kinds_and_values_with_units_make_a_network_with_hosts() {
 
 #[test]
 fn a_zoo_file_is_a_graph_of_routers_with_fibre_delays() {
-    let network = parse(ZOO, &DEFAULTS).unwrap();
+    let network = read(ZOO).unwrap();
     assert!(network.hosts().is_empty());
     let names: Vec<_> = network.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["New York", "Chicago", "Chicago-2", "3"]);
@@ -102,11 +106,7 @@ fn each_mistake_is_named_with_its_line_and_what_is_allowed() {
         ("Router", "switch", "line 11: `kind` is `switch`; allowed: host or router"),
         ("target=\"right\"", "target=\"west\"", "line 13: the edge's target is `west`; allowed: the id of a node"),
         ("target=\"right\"", "", "line 13: <edge> has no `target`; it needs one"),
-        (
-            "target=\"right\"",
-            "target=\"middle\"",
-            "line 13: the edge leads from node `middle` to itself; allowed: two different nodes",
-        ),
+        ("target=\"right\"", "target=\"middle\"", "line 10: host `right` has no edge; a host needs one"),
         ("id=\"right\"", "id=\"left\"", "line 10: node id `left` is given twice; allowed: each id once"),
         ("<edge source=\"left\" target=\"middle\"/>", "", "line 9: host `left` has no edge; a host needs one"),
         (
@@ -126,4 +126,42 @@ fn what_is_no_graphml_is_refused() {
     assert!(error("<graphml>\n<graph></node>").starts_with("line 2: this is not well-formed XML"));
     assert_eq!(error("<svg/>"), "line 1: the file's element is <svg>; allowed: <graphml>");
     assert_eq!(error("<graphml/>"), "line 1: <graphml> holds no <graph>; it needs one");
+}
+
+#[test]
+fn an_edge_from_a_node_to_itself_is_left_out_and_told() {
+    let text = ZOO.replace(
+        "<edge source=\"1\" target=\"2\" />",
+        "<edge source=\"1\" target=\"2\" /><edge source=\"2\" target=\"2\"/>",
+    );
+    let notices = Notices::default();
+    let network = parse(&text, Format::GraphMl, &DEFAULTS, Component::All, &notices).unwrap();
+    assert_eq!(network.cables.len(), 2);
+    assert_eq!(notices.into_list(), ["edges from a node to itself are left out of the map: 1 (line 16)"]);
+}
+
+#[test]
+fn the_largest_part_of_a_map_is_taken_where_asked_and_told() {
+    let notices = Notices::default();
+    let network = parse(ZOO, Format::GraphMl, &DEFAULTS, Component::Largest, &notices).unwrap();
+    let names: Vec<_> = network.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["New York", "Chicago", "Chicago-2"]);
+    assert_eq!(notices.into_list(), ["the map is not connected: its largest part has 3 of 4 nodes"]);
+}
+
+#[test]
+fn a_map_means_the_same_in_gml() {
+    let gml = r#"graph [ directed 0
+        node [ id 0 label "New York" Longitude -74.00597 Latitude 40.71427 ]
+        node [ id 1 label "Chicago" Longitude -87.65005 Latitude 41.85003 ]
+        node [ id 2 label "Chicago" type "Small Node" ]
+        node [ id 3 ]
+        edge [ source 0 target 1 LinkSpeedRaw 2500000000.0 ]
+        edge [ source 1 target 0 LinkSpeedRaw 10000000000 ]
+        edge [ source 1 target 2 ]
+        edge [ source 1 target 0 ] ]"#;
+    let parsed = parse(gml, Format::Gml, &DEFAULTS, Component::All, &Notices::default()).unwrap();
+    let same = read(ZOO).unwrap();
+    let names = |network: &Network| network.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
+    assert_eq!((names(&parsed), format!("{:?}", parsed.cables)), (names(&same), format!("{:?}", same.cables)));
 }

@@ -1,4 +1,5 @@
-//! Networks from GraphML, among them the files of the Internet Topology Zoo (topology-zoo.org).
+//! Networks from maps of the world: GraphML and GML, among them the files of the Internet Topology Zoo (topology-zoo.org),
+//! and SNDlib's XML. Each format's reader gives a graph with named data; what these mean is here.
 //!
 //! Data are known by the name of their key, in any case:
 //!
@@ -14,15 +15,18 @@
 //!
 //! A node without kind is a router: a graph without hosts is one of routers only. An edge without delay whose
 //! ends both have coordinates gets that of fibre along the great circle, at 200 km/ms. What is still unknown is taken
-//! from [`GraphmlDefaults`]. Parallel edges become one cable, with the highest rate and the least delay that the file
-//! gives for them, and the first queue and loss. An edge stands for both directions, whatever the file says.
+//! from [`MapDefaults`]. Parallel edges become one cable, with the highest rate and the least delay that the file
+//! gives for them, and the first queue and loss. An edge stands for both directions, whatever the file says; an edge from a
+//! node to itself is left out, and the reader of the scenario is told.
 
-mod document;
+mod component;
+mod gml;
+mod graphml;
+mod sndlib;
 
-use crate::schema::units;
+use crate::schema::{Notices, units};
 use crate::topology::names::Names;
 use crate::topology::{TopologyError, bounds};
-use document::{Data, Document};
 use sparelane_core::{Dur, Rate};
 use sparelane_sim::{Cable, Limit, Loss, Network, NodeId, NodeKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +38,7 @@ const FIBRE_KM_PER_SECOND: f64 = 200_000.0;
 
 /// What an edge gets where the file is silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GraphmlDefaults {
+pub struct MapDefaults {
     /// Rate of each direction.
     pub rate: Rate,
     /// Propagation delay, one way.
@@ -57,26 +61,125 @@ struct Bundle {
     loss: Option<f64>,
 }
 
-/// The network that `text` describes. Nodes and cables are in the order of the file.
+/// A file format of maps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// GraphML.
+    GraphMl,
+    /// The Graph Modelling Language.
+    Gml,
+    /// SNDlib's XML.
+    SndLib,
+}
+
+impl Format {
+    /// The format of files with this extension, in lower case.
+    pub fn of(extension: &str) -> Option<Format> {
+        match extension {
+            "graphml" => Some(Format::GraphMl),
+            "gml" => Some(Format::Gml),
+            "xml" => Some(Format::SndLib),
+            _ => None,
+        }
+    }
+}
+
+/// Which part of a map becomes the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Component {
+    /// All of it.
+    All,
+    /// The connected part with the most nodes.
+    Largest,
+}
+
+/// A graph as a file declares it.
+struct Graph<'a> {
+    /// In the file's order.
+    nodes: Vec<DeclaredNode<'a>>,
+    /// In the file's order.
+    edges: Vec<DeclaredEdge<'a>>,
+}
+
+/// A node.
+struct DeclaredNode<'a> {
+    /// Its id in the file.
+    id: &'a str,
+    data: Data<'a>,
+}
+
+/// An edge.
+struct DeclaredEdge<'a> {
+    /// The ids of its ends.
+    ends: [&'a str; 2],
+    data: Data<'a>,
+}
+
+/// The data of one element, by the lower-case names of their keys.
+struct Data<'a> {
+    /// The element's line, from 1.
+    line: usize,
+    values: BTreeMap<String, (usize, &'a str)>,
+}
+
+impl<'a> Data<'a> {
+    /// The value called `name`, if it is there and not empty.
+    fn text(&self, name: &str) -> Option<&'a str> {
+        self.values.get(name).map(|&(_, text)| text)
+    }
+
+    /// The value called `name`, read by `parse`, whose error says what is allowed.
+    fn parsed<T>(&self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, TopologyError> {
+        let Some(&(line, text)) = self.values.get(name) else { return Ok(None) };
+        let refuse = |allowed| TopologyError::at(line, format!("`{name}` is `{text}`; allowed: {allowed}"));
+        parse(text).map(Some).map_err(refuse)
+    }
+}
+
+/// The line of an element of XML, from 1.
+fn line(element: roxmltree::Node<'_, '_>) -> usize {
+    element.document().text_pos_at(element.range().start).row as usize
+}
+
+/// The network that `text` describes. Nodes and cables are in the order of the file. What is left out is told to `notices`.
 ///
 /// # Errors
-/// No well-formed GraphML; an edge to an unknown node or to its own start; a value that is not allowed; a host without
-/// edge.
-pub fn parse(text: &str, defaults: &GraphmlDefaults) -> Result<Network, TopologyError> {
-    let tree = roxmltree::Document::parse(text).map_err(|error| {
-        TopologyError::at(error.pos().row as usize, format!("this is not well-formed XML: {error}"))
-    })?;
+/// No well-formed file of its format; an edge to an unknown node; a value that is not allowed; a host without edge.
+pub fn parse(
+    text: &str,
+    format: Format,
+    defaults: &MapDefaults,
+    component: Component,
+    notices: &Notices,
+) -> Result<Network, TopologyError> {
+    let xml = || {
+        roxmltree::Document::parse(text).map_err(|error| {
+            TopologyError::at(error.pos().row as usize, format!("this is not well-formed XML: {error}"))
+        })
+    };
+    match format {
+        Format::GraphMl => network_of(&graphml::read(&xml()?)?, defaults, component, notices),
+        Format::SndLib => network_of(&sndlib::read(&xml()?)?, defaults, component, notices),
+        Format::Gml => network_of(&gml::read(text)?, defaults, component, notices),
+    }
+}
+
+fn network_of(
+    graph: &Graph<'_>,
+    defaults: &MapDefaults,
+    component: Component,
+    notices: &Notices,
+) -> Result<Network, TopologyError> {
     let default_rate = bounds::rate(None, "the default rate", defaults.rate)?;
     let default_delay = bounds::delay(None, "the default delay", defaults.delay)?;
-    let document = Document::read(&tree)?;
-    bounds::nodes(document.nodes.len() as u64)?;
+    bounds::nodes(graph.nodes.len() as u64)?;
     let mut network = Network::default();
     let mut names = Names::default();
-    for node in &document.nodes {
+    for node in &graph.nodes {
         let wanted = node.data.text("label").unwrap_or(node.id);
         network.add(names.claim(wanted), kind(&node.data)?);
     }
-    for bundle in bundles(&document)? {
+    for bundle in bundles(graph, notices)? {
         let [a, b] = bundle.ends;
         let rate = bundle.rate.unwrap_or(default_rate);
         let delay = bundle.delay.unwrap_or(default_delay);
@@ -89,17 +192,48 @@ pub fn parse(text: &str, defaults: &GraphmlDefaults) -> Result<Network, Topology
             loss: [Loss::of_any(bundle.loss.unwrap_or(0.0)); 2],
         });
     }
-    check_hosts_have_edges(&document, &network)?;
+    if component == Component::Largest {
+        let (all, gone) = (network.nodes.len(), component::keep_largest(&mut network));
+        if gone > 0 {
+            notices.add(format!("the map is not connected: its largest part has {} of {all} nodes", all - gone));
+        }
+    } else {
+        check_hosts_have_edges(graph, &network)?;
+    }
     Ok(network)
 }
 
+/// The places of nodes by their ids.
+fn positions<'a>(graph: &Graph<'a>) -> Result<BTreeMap<&'a str, usize>, TopologyError> {
+    let mut positions = BTreeMap::new();
+    for (position, node) in graph.nodes.iter().enumerate() {
+        if positions.insert(node.id, position).is_some() {
+            let message = format!("node id `{}` is given twice; allowed: each id once", node.id);
+            return Err(TopologyError::at(node.data.line, message));
+        }
+    }
+    Ok(positions)
+}
+
 /// The edges, parallel ones merged, in the order of the first of each.
-fn bundles(document: &Document<'_>) -> Result<Vec<Bundle>, TopologyError> {
-    let places: Vec<_> = document.nodes.iter().map(|node| place(&node.data)).collect::<Result<_, _>>()?;
+fn bundles(graph: &Graph<'_>, notices: &Notices) -> Result<Vec<Bundle>, TopologyError> {
+    let ids = positions(graph)?;
+    let places: Vec<_> = graph.nodes.iter().map(|node| place(&node.data)).collect::<Result<_, _>>()?;
     let mut bundles: Vec<Bundle> = Vec::new();
     let mut positions = BTreeMap::new();
-    for edge in &document.edges {
-        let [a, b] = edge.ends;
+    let mut loops = Vec::new();
+    for edge in &graph.edges {
+        let end = |name: &str, id: &str| {
+            ids.get(id).copied().ok_or_else(|| {
+                let message = format!("the edge's {name} is `{id}`; allowed: the id of a node");
+                TopologyError::at(edge.data.line, message)
+            })
+        };
+        let (a, b) = (end("source", edge.ends[0])?, end("target", edge.ends[1])?);
+        if a == b {
+            loops.push(edge.data.line.to_string());
+            continue;
+        }
         let fibre = places[a].zip(places[b]).map(|(a, b)| fibre_delay(a, b));
         let rate = edge_rate(&edge.data)?;
         let delay = edge_delay(&edge.data)?.or(fibre);
@@ -116,15 +250,19 @@ fn bundles(document: &Document<'_>) -> Result<Vec<Bundle>, TopologyError> {
             }
         }
     }
+    if !loops.is_empty() {
+        let (count, lines) = (loops.len(), loops.join(", "));
+        notices.add(format!("edges from a node to itself are left out of the map: {count} (line {lines})"));
+    }
     Ok(bundles)
 }
 
-fn check_hosts_have_edges(document: &Document<'_>, network: &Network) -> Result<(), TopologyError> {
+fn check_hosts_have_edges(graph: &Graph<'_>, network: &Network) -> Result<(), TopologyError> {
     let linked: BTreeSet<_> = network.cables.iter().flat_map(|cable| [cable.a, cable.b]).collect();
     match network.hosts().into_iter().find(|host| !linked.contains(host)) {
         None => Ok(()),
         Some(host) => {
-            let node = &document.nodes[host.index()];
+            let node = &graph.nodes[host.index()];
             Err(TopologyError::at(node.data.line, format!("host `{}` has no edge; a host needs one", node.id)))
         }
     }
