@@ -62,7 +62,8 @@ fn simulated(setting: &Setting) -> f64 {
     );
     let source = Source { file: "prediction.toml".to_owned(), folder: PathBuf::from(".") };
     let scenario = Scenario::parse(&text, &source, &[]).unwrap_or_else(|error| panic!("{error}"));
-    let records = Simulation::new(scenario.build().expect("a run")).expect("a simulation").run().expect("lawful physics");
+    let records =
+        Simulation::new(scenario.build().expect("a run")).expect("a simulation").run().expect("lawful physics");
     let took = records.flows.finish_ps[0] - records.flows.start_ps[0];
     // The handshake takes a round trip.
     Dur::from_ps(took).as_secs_f64() - 2.0 * one_way.as_secs_f64()
