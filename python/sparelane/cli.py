@@ -28,6 +28,7 @@ COMMANDS = (
     "recv",
     "send",
     "path",
+    "harm",
 )
 
 
