@@ -185,8 +185,9 @@ def measure(
             file = Path(folder, f"harm-{os.getpid()}-{number}")
             with file.open("wb") as content:
                 content.truncate(megabytes * 1_000_000)
-            over, failures, latest = threading.Event(), [], [0, 0.0]
-            connected = threading.Event()
+            over, connected = threading.Event(), threading.Event()
+            failures: list[WireError] = []
+            latest: list[float] = [0, 0.0]
 
             def show(progress: wire.Progress, *, over: threading.Event = over, latest: list[float] = latest) -> bool:
                 if progress.bytes > 0:

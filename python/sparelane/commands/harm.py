@@ -52,8 +52,8 @@ def command(
 ) -> None:
     """Measure what a transfer to the receiver at HOST:PORT does to a TCP flow of the kernel beside it.
 
-    At the far host run `sparelane recv`, and `sparelane harm --serve ADDR:PORT` for the TCP flow, which --tcp names here.
-    With --local, all of it runs on a path that is made for it.
+    At the far host run `sparelane recv`, and `sparelane harm --serve ADDR:PORT` for the TCP flow, which --tcp names
+    here. With --local, all of it runs on a path that is made for it.
     """
     if serve is not None:
         harm.sink(serve, lambda address: click.echo(json.dumps({"event": "listening", "address": address})))
@@ -92,8 +92,8 @@ def _show(told: dict[str, Any]) -> None:
     for key, name in names.items():
         row = told[key]
         click.echo(
-            f"{name:>19}  {row['bps'] / 1e6:9.2f} Mb/s  {row['rtt_median_s'] * 1e3:7.2f} ms  {row['rtt_p99_s'] * 1e3:7.2f} ms"
-            f"  {row['retransmitted']:10}"
+            f"{name:>19}  {row['bps'] / 1e6:9.2f} Mb/s  {row['rtt_median_s'] * 1e3:7.2f} ms"
+            f"  {row['rtt_p99_s'] * 1e3:7.2f} ms  {row['retransmitted']:10}"
         )
     click.echo(f"the transfer moved {told['transfer_bps'] / 1e6:.2f} Mb/s")
     click.echo(
