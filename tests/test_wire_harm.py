@@ -14,7 +14,7 @@ WHY_NOT = missing()
 
 
 def harm(*more: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    line = ["harm", "--keys", "none", "--local", "--rate", "20", "--seconds", "1.5", "--rounds", "1", "--json", *more]
+    line = ["harm", "--local", "--rate", "20", "--seconds", "1.5", "--rounds", "1", "--json", *more]
     done = subprocess.run([*SPARELANE, *line], capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == code, (done.stdout, done.stderr)
     return done
@@ -37,6 +37,6 @@ def test_more_harm_than_allowed_ends_with_3_and_a_controller_that_is_not_there_w
 
 
 def test_what_is_missing_is_told() -> None:
-    done = subprocess.run([*SPARELANE, "harm", "--keys", "none"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*SPARELANE, "harm"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "or --local, or --serve" in done.stderr

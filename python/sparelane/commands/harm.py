@@ -82,6 +82,12 @@ def command(
         raise Incomplete(f"the 99th percentile grows by {told['added_p99_s'] * 1e3:.1f} ms, more than {most_delay} ms")
 
 
+# Only the sender of the transfer needs a key.
+for _option in command.params:
+    if _option.name == "keys":
+        _option.required = False
+
+
 def _turns(controller: str, seconds: float, rounds: int) -> list[str]:
     return ["--tcp-cc", controller, "--seconds", str(seconds), "--rounds", str(rounds), "--json"]
 
@@ -117,7 +123,7 @@ def _locally(mbps: int, *, fifo: bool, given: dict[str, Any], extra: list[str]) 
         processes = []
         try:
             addresses = []
-            for line in ([*receiver, "-o", f"{folder}/to"], ["harm", "--serve", at, "--keys", folder]):
+            for line in ([*receiver, "-o", f"{folder}/to"], ["harm", "--serve", at]):
                 words = ends.command(ends.receiver, *SPARELANE, *line)
                 process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
                 processes.append(process)
