@@ -60,7 +60,7 @@ def missing() -> str | None:
 
 @contextmanager
 def hosts(mbps: int, *, priorities: bool, packets: int = 200) -> Iterator[Hosts]:
-    """Two hosts; what the sender sends crosses a link of this rate, by strict priority of code points or in one line."""
+    """Two hosts; what the sender sends crosses a link, by strict priority of code points or in one line."""
     number = os.getpid() % 10000
     ends = Hosts(f"sl{number}s", f"sl{number}t", f"sl{number}r")
     everyone = (ends.sender, ends.router, ends.receiver)
