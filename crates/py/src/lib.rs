@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod errors;
+mod plugin;
 mod rapid;
 mod results;
 mod run;
@@ -17,6 +18,8 @@ mod _native {
     use crate::catalogue::catalogue;
     #[pymodule_export]
     use crate::errors::{Cancelled, PhysicsError, ScenarioError, WireError};
+    #[pymodule_export]
+    use crate::plugin::{AckNews, Base, CongestionNews, ControllerKind, PyCatalogue, SizesKind, WorkloadKind};
     #[pymodule_export]
     use crate::rapid::{bass, rapid_estimates, rapid_gaps};
     #[pymodule_export]
