@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sparelane import _native, library
 from sparelane._native import ScenarioError
+from sparelane.plugins.registry import REGISTRY
 from sparelane.result import Result
 from sparelane.settings import Settings, override_texts
 
@@ -41,6 +42,7 @@ def run(
         FileNotFoundError: there is no such file.
         UnknownNameError: there is no ready-made scenario of that name.
         PhysicsError: the simulator broke a law of its own, which is a defect of the simulator.
+        PluginError: a controller of one's own failed, or allowed what cannot be.
         Cancelled: `progress` returned `False`.
         KeyboardInterrupt: the user pressed Ctrl-C.
     """
@@ -58,6 +60,7 @@ class Prepared:
 
         Raises:
             PhysicsError: the simulator broke a law of its own, which is a defect of the simulator.
+            PluginError: a controller of one's own failed, or allowed what cannot be.
             Cancelled: `progress` returned `False`.
             KeyboardInterrupt: the user pressed Ctrl-C.
             RuntimeError: it has run already.
@@ -82,6 +85,7 @@ def prepare(
 
     Raises:
         ScenarioError: the scenario cannot be run.
+        PluginError: a workload, distribution or controller of one's own failed.
         FileNotFoundError: there is no such file.
         UnknownNameError: there is no ready-made scenario of that name.
         KeyboardInterrupt: the user pressed Ctrl-C.
@@ -89,7 +93,7 @@ def prepare(
     text, name, folder = read(scenario)
     if seed is not None and not 0 <= seed <= MAX_SEED:
         raise ScenarioError(f"seed = {seed}: out of range; allowed: a whole number from 0 to {MAX_SEED}")
-    return Prepared(_native.prepare(text, name, str(folder), override_texts(set), seed, waiting))
+    return Prepared(_native.prepare(text, name, str(folder), override_texts(set), seed, waiting, REGISTRY.catalogue()))
 
 
 def check(scenario: str | Path, *, set: Settings | None = None) -> None:

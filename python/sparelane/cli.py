@@ -11,6 +11,7 @@ from sparelane import terminal
 from sparelane._native import PhysicsError, ScenarioError, WireError, __version__
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError
+from sparelane.plugins.failure import PluginError
 
 COMMANDS = ("list", "run", "reproduce", "report", "bench", "keys", "recv", "send")
 
@@ -79,6 +80,7 @@ class Commands(click.Group):
             OutputError,
             SavedResultsError,
             FileNotFoundError,
+            PluginError,
             WireError,
         ) as error:
             raise Mistake(str(error)) from error

@@ -19,7 +19,7 @@ mod _native {
     #[pymodule_export]
     use crate::errors::{Cancelled, PhysicsError, ScenarioError, WireError};
     #[pymodule_export]
-    use crate::plugin::{AckNews, Base, CongestionNews, ControllerKind, PyCatalogue, SizesKind, WorkloadKind};
+    use crate::plugin::{AckNews, Base, CongestionNews, ControllerKind, PyCatalogue, Run, SizesKind, WorkloadKind};
     #[pymodule_export]
     use crate::rapid::{bass, rapid_estimates, rapid_gaps};
     #[pymodule_export]

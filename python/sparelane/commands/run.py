@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sparelane import api, folders, library, terminal
+from sparelane.commands.plugin_option import plugin_option
 from sparelane.result import DEFAULT_FORMATS, FORMATS
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Format of the tables; repeatable.",
 )
+@plugin_option
 def command(
     scenario: str, settings: tuple[str, ...], seed: int | None, folder: Path | None, formats: tuple[str, ...]
 ) -> None:

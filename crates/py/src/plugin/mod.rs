@@ -10,7 +10,7 @@ mod sizes;
 
 pub use base::Base;
 pub use controller::ControllerKind;
-pub use flows::WorkloadKind;
+pub use flows::{Run, WorkloadKind};
 pub use news::{AckNews, CongestionNews};
 pub use sizes::SizesKind;
 

@@ -1,0 +1,20 @@
+"""Controllers, workloads and flow sizes of one's own, in Python."""
+
+from sparelane.plugins.failure import PluginError
+from sparelane.plugins.loading import Loaded, files, load, load_all
+from sparelane.plugins.params import Flow, param
+from sparelane.plugins.registry import REGISTRY, controller, sizes, workload
+
+__all__ = [
+    "REGISTRY",
+    "Flow",
+    "Loaded",
+    "PluginError",
+    "controller",
+    "files",
+    "load",
+    "load_all",
+    "param",
+    "sizes",
+    "workload",
+]
