@@ -14,7 +14,7 @@ class NewReno(sl.Controller):
 
     def __init__(self) -> None:
         self.cwnd_bytes = self.initial_window * self.mss_bytes
-        self.ssthresh_bytes = float("inf")
+        self.ssthresh_bytes = float(2**64 - 1)
         self.remainder = 0.0
         self.before_cut = (self.cwnd_bytes, self.ssthresh_bytes)
 

@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod errors;
+mod learn;
 mod plugin;
 mod rapid;
 mod results;
@@ -18,6 +19,8 @@ mod _native {
     use crate::catalogue::catalogue;
     #[pymodule_export]
     use crate::errors::{Cancelled, PhysicsError, ScenarioError, WireError};
+    #[pymodule_export]
+    use crate::learn::{AgentView, Stepper};
     #[pymodule_export]
     use crate::plugin::{AckNews, Base, CongestionNews, ControllerKind, PyCatalogue, Run, SizesKind, WorkloadKind};
     #[pymodule_export]

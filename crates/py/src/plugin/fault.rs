@@ -47,11 +47,12 @@ impl Fault {
         if !self.error.is_instance_of::<pyo3::exceptions::PyException>(py) {
             return self.error;
         }
-        let made = || {
-            let module = py.import("sparelane.plugins.failure")?;
-            module.call_method1("failure", (self.whose, self.at_s, self.error.value(py)))
-        };
-        made().map_or_else(|failure| failure, PyErr::from_value)
+        // The value by itself has no traceback before Python 3.12.
+        let (whose, at_s, error) = (self.whose, self.at_s, self.error.into_value(py));
+        let made = py
+            .import("sparelane.plugins.failure")
+            .and_then(|module| module.call_method1("failure", (whose, at_s, error)));
+        made.map_or_else(|failure| failure, PyErr::from_value)
     }
 }
 
