@@ -257,6 +257,6 @@ impl Stepper {
         let taken = self.run.lock().ok().and_then(|mut slot| slot.take());
         let (scenario, simulation) = taken.ok_or_else(|| PyRuntimeError::new_err("this run is over"))?;
         let records = simulation.finish().map_err(|violation| physics_error(&violation))?;
-        Ok(Results(results::Results::new(&scenario, records)))
+        Ok(Results { results: results::Results::new(&scenario, records), traced: Vec::new() })
     }
 }

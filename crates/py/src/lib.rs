@@ -7,6 +7,7 @@ mod plugin;
 mod rapid;
 mod results;
 mod run;
+mod traces;
 mod walk;
 mod wire;
 

@@ -3,6 +3,7 @@
 use crate::errors::{Cancelled, physics_error, scenario_error};
 use crate::plugin::{PyCatalogue, fault};
 use crate::results::Results;
+use crate::traces::{self, Asked, Traced};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use sparelane_core::Time;
@@ -28,12 +29,13 @@ struct Built {
     scenario: Scenario,
     simulation: Simulation,
     stop: Time,
+    traced: Vec<Traced>,
 }
 
 /// Reads a scenario and builds its network and flows, in a thread of its own, so that signals are heard meanwhile; `waiting` is
 /// told for how many seconds that has lasted.
 #[pyfunction]
-#[pyo3(signature = (text, source_name, base_dir, overrides, seed=None, waiting=None, catalogue=None))]
+#[pyo3(signature = (text, source_name, base_dir, overrides, seed=None, waiting=None, catalogue=None, traces=None))]
 #[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub fn prepare(
     py: Python<'_>,
@@ -44,14 +46,16 @@ pub fn prepare(
     seed: Option<u64>,
     waiting: Option<Bound<'_, PyAny>>,
     catalogue: Option<&PyCatalogue>,
+    traces: Option<Vec<Asked>>,
 ) -> PyResult<Prepared> {
+    let traces = traces.unwrap_or_default();
     let source = Source { file: source_name, folder: base_dir };
     let catalogue = catalogue.map_or_else(Catalogue::built_in, |own| own.0.clone());
     let (sender, mut receiver) = mpsc::channel();
     // Nobody waits for this thread after Ctrl-C; it ends by itself, or with the process.
     thread::spawn(move || {
         // Whoever pressed Ctrl-C listens no more.
-        let built = build(&catalogue, &text, &source, &overrides, seed);
+        let built = build(&catalogue, &text, &source, &overrides, seed, &traces);
         let _ = sender.send((built, fault::take()));
     });
     let began = Instant::now();
@@ -86,16 +90,19 @@ fn build(
     source: &Source,
     overrides: &[String],
     seed: Option<u64>,
+    traces: &[Asked],
 ) -> Result<Box<Built>, ScenarioError> {
     // The seed is one override more: networks may be drawn with it.
     let seed = seed.map(|seed| format!("seed={seed}"));
     let overrides: Vec<_> = overrides.iter().cloned().chain(seed).collect();
     let scenario = Scenario::parse_with(catalogue, text, source, &overrides)?;
-    let config = scenario.build()?;
+    let mut config = scenario.build()?;
+    let (observers, traced) = traces::observers(traces, &scenario)?;
+    config.observers.extend(observers);
     let stop = config.stop;
     let simulation =
         Simulation::new(config).map_err(|error| ScenarioError::in_file(&source.file, None, error.to_string()))?;
-    Ok(Box::new(Built { scenario, simulation, stop }))
+    Ok(Box::new(Built { scenario, simulation, stop, traced }))
 }
 
 #[pymethods]
@@ -127,10 +134,11 @@ impl Prepared {
             }
             slice_events = next_slice(slice_events, took);
         }
-        let Built { scenario, simulation, .. } = *built;
+        let Built { scenario, simulation, traced, .. } = *built;
         let finished = py.detach(|| simulation.finish().map(|records| results::Results::new(&scenario, records)));
         fault::check(py)?;
-        finished.map(Results).map_err(|violation| physics_error(&violation))
+        let finished = finished.map(|results| Results { results, traced: traces::told(&traced) });
+        finished.map_err(|violation| physics_error(&violation))
     }
 }
 

@@ -33,7 +33,8 @@ static INNER: &[Key] =
     &[Key::new("controller", Kind::Special("the name of a controller"), Fallback::Required, "the controller inside")];
 
 /// What somebody has to know whose own controller is not found.
-const OF_YOUR_OWN: &str = "; one of your own is registered first: in Python by @sparelane.controller, for a command by --plugin";
+const OF_YOUR_OWN: &str =
+    "; one of your own is registered first: in Python by @sparelane.controller, for a command by --plugin";
 
 /// The schemes of a scenario.
 #[derive(Clone, Debug, PartialEq)]
