@@ -1,4 +1,4 @@
-"""Controllers in Python: as the built-in ones where they say the same, and clear about what is wrong where they fail."""
+"""Controllers in Python: as the built-in ones where they say the same, and clear where they fail."""
 
 from __future__ import annotations
 
@@ -111,7 +111,9 @@ def test_a_run_repeats_under_a_controller_that_draws() -> None:
 def test_it_stands_inside_rc3_as_the_built_in_one_does() -> None:
     plugins.load(RENO)
     text = SCENARIO.replace("unlimited", "600packets")
-    runs = [sl.run(text, set={"scheme.tcp": {"controller": "rc3", "inner": inner}}) for inner in ("newreno", "py-newreno")]
+    runs = [
+        sl.run(text, set={"scheme.tcp": {"controller": "rc3", "inner": inner}}) for inner in ("newreno", "py-newreno")
+    ]
     assert runs[0].digest == runs[1].digest
     assert runs[0].drops.filter(runs[0].drops["class"] > 0)["arrived_packets"].sum() > 100
 
@@ -305,12 +307,14 @@ def test_what_cannot_be_registered_says_why() -> None:
     # As a notebook's cell that is run again.
     sl.controller("twice")(Whole)
     sl.controller("twice")(Whole)
-    with pytest.raises(ValueError, match='there is a controller "twice" already, in .*test_own_controller'):
+    with pytest.raises(ValueError, match=r'there is a controller "twice" already, in .*test_own_controller'):
         sl.controller("twice")(type("Another", (Whole,), {}))
 
 
 def test_a_scenario_that_names_one_that_is_not_registered_says_how() -> None:
-    with pytest.raises(sl.ScenarioError, match=r"unknown; allowed: newreno.*@sparelane\.controller, for a command by --plugin"):
+    with pytest.raises(
+        sl.ScenarioError, match=r"unknown; allowed: newreno.*@sparelane\.controller, for a command by --plugin"
+    ):
         with_controller("my-law")
 
 

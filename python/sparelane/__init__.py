@@ -10,6 +10,7 @@ from sparelane.api import check, run
 from sparelane.names import UnknownNameError
 from sparelane.plugins import Flow, PluginError, controller, param, sizes, workload
 from sparelane.result import Result
+from sparelane.traces import TraceError
 
 __all__ = [
     "Ack",
@@ -21,6 +22,7 @@ __all__ = [
     "PluginError",
     "Result",
     "ScenarioError",
+    "TraceError",
     "UnknownNameError",
     "__version__",
     "check",

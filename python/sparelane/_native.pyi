@@ -1,6 +1,7 @@
 """The simulator. Everything here is done in Rust."""
 
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any, TypedDict
 
@@ -81,6 +82,8 @@ class Results:
     def scenario(self) -> str: ...
     @property
     def totals(self) -> Totals: ...
+    @property
+    def traces(self) -> list[tuple[Path, int, OSError | None]]: ...
     def flows(self) -> dict[str, Column]: ...
     def links(self) -> dict[str, Column]: ...
     def drops(self) -> dict[str, Column]: ...
@@ -102,6 +105,7 @@ def prepare(
     seed: int | None = None,
     waiting: Callable[[float], object] | None = None,
     catalogue: Catalogue | None = None,
+    traces: list[AskedTrace] | None = None,
 ) -> Prepared: ...
 def catalogue(catalogue: Catalogue | None = None) -> list[CatalogueEntry]: ...
 
@@ -219,6 +223,64 @@ class Run:
     def random(self) -> Random:
         """Random draws of this workload's own, under the scenario's seed."""
 
+class AgentView:
+    """What an agent sees of its flow: sums since the connection began, and what holds now."""
+
+    @property
+    def delivered_bytes(self) -> int: ...
+    @property
+    def rtt_sum_s(self) -> float: ...
+    @property
+    def rtts(self) -> int: ...
+    @property
+    def last_rtt_s(self) -> float: ...
+    @property
+    def min_rtt_s(self) -> float: ...
+    @property
+    def losses(self) -> int: ...
+    @property
+    def timeouts(self) -> int: ...
+    @property
+    def marks(self) -> int: ...
+    @property
+    def retransmissions(self) -> int: ...
+    @property
+    def cwnd_bytes(self) -> int: ...
+    @property
+    def pacing_bps(self) -> float | None: ...
+    @property
+    def in_flight_bytes(self) -> int: ...
+
+class Stepper:
+    """A run that is advanced step by step, with flows that are steered from outside."""
+
+    def __new__(
+        cls, text: str, source_name: str, base_dir: str, overrides: list[str], catalogue: Catalogue | None = None
+    ) -> Stepper: ...
+    @property
+    def slowest_bps(self) -> float: ...
+    @property
+    def duration_s(self) -> float: ...
+    @property
+    def mss_bytes(self) -> int: ...
+    def advance(self, until_s: float) -> bool:
+        """Runs on until then; returns whether the run is over."""
+    def view(self, flow: int) -> AgentView | None:
+        """What the agent of an open flow sees; none where the flow is not open."""
+    def steer(self, flow: int, cwnd_bytes: int, pacing_bps: float | None) -> bool:
+        """Sets window and pace of an agent's flow; returns whether it is open."""
+    def finish(self) -> Results:
+        """Ends the run and gives its results."""
+
+class AskedTrace(TypedDict):
+    """A trace that is asked for: `kind` is `flow`, `port` or `qlog`."""
+
+    kind: str
+    of: str
+    path: str
+    snap_bytes: int
+    most: int
+
 class ControllerKind:
     """A class of controllers under a name."""
 
@@ -253,6 +315,7 @@ class Catalogue:
     def __new__(
         cls, controllers: list[ControllerKind], workloads: list[WorkloadKind], sizes: list[SizesKind]
     ) -> Catalogue: ...
+
 def walk(controller: str, initial_window: int, segments: int, capacity: int, drops: list[int]) -> list[Round]: ...
 def rapid_gaps(
     rates: int, packets_per_rate: int, spread: float, average_bps: int, wire_bytes: int

@@ -12,6 +12,7 @@ from sparelane._native import PhysicsError, ScenarioError, WireError, __version_
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError
 from sparelane.plugins.failure import PluginError
+from sparelane.traces import TraceError
 
 COMMANDS = ("list", "run", "reproduce", "report", "bench", "keys", "recv", "send")
 
@@ -81,6 +82,7 @@ class Commands(click.Group):
             SavedResultsError,
             FileNotFoundError,
             PluginError,
+            TraceError,
             WireError,
         ) as error:
             raise Mistake(str(error)) from error

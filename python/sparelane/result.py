@@ -93,6 +93,11 @@ class Result:
         return self._native.totals
 
     @property
+    def traces(self) -> list[tuple[Path, int, OSError | None]]:
+        """Files of traces: how many packets or events each has, and the error that ended it early, if one did."""
+        return self._native.traces
+
+    @property
     def digest(self) -> str:
         """A fingerprint of all results: runs with equal digests went the same way. The scenario's text is not in it."""
         return self._native.digest

@@ -153,6 +153,9 @@ pub struct Stepper {
     /// When the run ends, seconds.
     #[pyo3(get)]
     duration_s: f64,
+    /// Payload bytes of a full segment, under the first scheme.
+    #[pyo3(get)]
+    mss_bytes: u64,
 }
 
 impl Stepper {
@@ -186,14 +189,15 @@ impl Stepper {
                 config.network.cables.iter().map(|cable| cable.rate_from(cable.a).min(cable.rate_from(cable.b)));
             let slowest = slowest.min().unwrap_or_default();
             let stop = config.stop;
+            let mss_bytes = config.schemes.first().map_or(0, |scheme| scheme.transport.mss_bytes);
             let simulation = Simulation::new(config)
                 .map_err(|error| sparelane_scenario::ScenarioError::in_file(&source.file, None, error.to_string()))?;
-            Ok((scenario, simulation, slowest, stop))
+            Ok((scenario, simulation, slowest, stop, mss_bytes))
         });
         fault::check(py)?;
-        let (scenario, simulation, slowest, stop) = built.map_err(|error| scenario_error(py, &error))?;
+        let (scenario, simulation, slowest, stop, mss_bytes) = built.map_err(|error| scenario_error(py, &error))?;
         let (slowest_bps, duration_s) = (slowest.as_bps() as f64, stop.as_secs_f64());
-        Ok(Stepper { run: Mutex::new(Some((scenario, simulation))), slowest_bps, duration_s })
+        Ok(Stepper { run: Mutex::new(Some((scenario, simulation))), slowest_bps, duration_s, mss_bytes })
     }
 
     /// Runs on until `until_s`; returns whether the run is over.

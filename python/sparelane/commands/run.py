@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparelane import api, folders, library, terminal
+from sparelane import api, folders, library, terminal, traces
 from sparelane.commands.plugin_option import plugin_option
 from sparelane.result import DEFAULT_FORMATS, FORMATS
 
@@ -42,18 +42,32 @@ if TYPE_CHECKING:
     show_default=True,
     help="Format of the tables; repeatable.",
 )
+@click.option(
+    "--trace",
+    metavar="WHAT",
+    help="Write traces of packets into the folder, as in flow=3,port=west:east: pcapng, and qlog of flows.",
+)
 @plugin_option
 def command(
-    scenario: str, settings: tuple[str, ...], seed: int | None, folder: Path | None, formats: tuple[str, ...]
+    scenario: str,
+    settings: tuple[str, ...],
+    seed: int | None,
+    folder: Path | None,
+    formats: tuple[str, ...],
+    trace: str | None,
 ) -> None:
     """Simulate a scenario, print a summary, and save the results.
 
     FILE is a scenario file, or the name of a ready-made scenario (see `sparelane list`).
     """
     path = library.resolve(scenario)
+    place = folder or Path("out") / path.stem
+    if trace is not None:
+        traces.parse(trace)
+        folders.ready_folder(place)
     with terminal.waiting("building the network") as waiting:
-        prepared = api.prepare(path, seed=seed, set=settings, waiting=waiting)
-    place = folders.ready_folder(folder or Path("out") / path.stem)
+        prepared = api.prepare(path, seed=seed, set=settings, waiting=waiting, trace=trace, trace_folder=place)
+    folders.ready_folder(place)
     with terminal.progress(path.stem) as meter:
 
         def go_on(fraction: float) -> bool:
@@ -65,6 +79,22 @@ def command(
     terminal.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
     result.save(place, formats)
     terminal.output().print(f"results in {place}", soft_wrap=True)
+    show_traces(result)
+
+
+def show_traces(result: Result) -> None:
+    """Prints where traces are, and what is wrong with them.
+
+    Raises:
+        Incomplete: one could not be written to its end.
+    """
+    from sparelane.cli import Incomplete
+
+    for path, count, error in result.traces:
+        if error is not None:
+            raise Incomplete(f'the trace "{path}" ends after {count} packets: {error}')
+        what = f"{count:,} records" if count else "nothing: the flow never started, or nothing passed the port"
+        terminal.output().print(f"trace in {path}: {what}", soft_wrap=True)
 
 
 def seconds(value: float) -> str:

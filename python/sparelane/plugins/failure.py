@@ -42,7 +42,7 @@ def failure(plugin: str, at_s: float | None, cause: BaseException) -> PluginErro
         what = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
     when = "" if at_s is None else f" at {at_s:.6f} s of the run"
     file, line, where = place(cause)
-    at = "" if file is None else f' ({file}, line {line}, in {where})'
+    at = "" if file is None else f" ({file}, line {line}, in {where})"
     error = PluginError(f"{plugin}{when}: {what}{at}", plugin, file, line)
     error.__cause__ = cause
     return error

@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 from sparelane import _native
@@ -71,7 +70,9 @@ class Registry:
 
 def catalogue_of(kinds: Mapping[str, Mapping[str, Registered]]) -> _native.Catalogue:
     """What is built in, and these."""
-    natives = [[registered.native for registered in kinds[kind].values()] for kind in ("controller", "workload", "sizes")]
+    natives = [
+        [registered.native for registered in kinds[kind].values()] for kind in ("controller", "workload", "sizes")
+    ]
     return _native.Catalogue(*natives)
 
 
@@ -116,8 +117,8 @@ def controller(
 def workload(name: str, *, summary: str = "", source: str = "a plugin") -> Callable[[FlowsOf], FlowsOf]:
     """Registers a generator of flows: `kind = "name"` in a scenario's `[[workload]]`.
 
-    The function gets the run (hosts, duration, random draws under the scenario's seed) and its parameters, and gives flows in
-    order of start, which are read to the end of the run before it begins.
+    The function gets the run (hosts, duration, random draws under the scenario's seed) and its parameters, and gives
+    flows in order of start, which are read to the end of the run before it begins.
 
     Args:
         name: what a scenario says.
@@ -141,7 +142,8 @@ def workload(name: str, *, summary: str = "", source: str = "a plugin") -> Calla
 def sizes(name: str, *, summary: str = "", source: str = "a plugin") -> Callable[[SizesOf], SizesOf]:
     """Registers a distribution of flow sizes: `sizes = { kind = "name" }` in a scenario's workload.
 
-    The function gets a `random.Random` under the scenario's seed and its parameters, and gives samples in bytes, each as likely.
+    The function gets a `random.Random` under the scenario's seed and its parameters, and gives samples in bytes, each
+    as likely.
 
     Args:
         name: what a scenario says.
@@ -189,7 +191,9 @@ def arguments(function: Callable[..., object]) -> list[dict[str, object]]:
     named = list(inspect.signature(function).parameters.values())[1:]
     undeclared = [argument.name for argument in named if not isinstance(argument.default, Declaration)]
     if undeclared:
-        raise ValueError(f"the argument {undeclared[0]!r} is not declared; allowed: {undeclared[0]} = sparelane.param(...)")
+        raise ValueError(
+            f"the argument {undeclared[0]!r} is not declared; allowed: {undeclared[0]} = sparelane.param(...)"
+        )
     return [argument.default.declared(argument.name) for argument in named]
 
 

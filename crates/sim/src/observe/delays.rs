@@ -183,8 +183,8 @@ mod tests {
     fn open(delays: &mut Delays, scheme: u16, traffic_class: Option<u16>) -> u32 {
         let flow = delays.flows.len() as u32;
         let (src, dst) = (NodeId(0), NodeId(1));
-        let (start, mss_bytes, header_bytes) = (Time::ZERO, 1460, 40);
-        delays.on_open(&Opened { flow, start, scheme, traffic_class, src, dst, mss_bytes, header_bytes });
+        let (start, mss_bytes, header_bytes, uses_ecn) = (Time::ZERO, 1460, 40, false);
+        delays.on_open(&Opened { flow, start, scheme, traffic_class, src, dst, mss_bytes, header_bytes, uses_ecn });
         flow
     }
 

@@ -84,6 +84,8 @@ pub struct Opened {
     pub mss_bytes: u64,
     /// Bytes of header of each packet.
     pub header_bytes: u64,
+    /// Whether its ends understand marks of congestion.
+    pub uses_ecn: bool,
 }
 
 /// Bytes that a receiver reports beyond what it has in sequence (RFC 2018): ranges of the stream.

@@ -166,7 +166,8 @@ impl<F: Fabric> World<F> {
         let (start, src, dst) = (self.now, spec.src, spec.dst);
         let transport = &self.settings.schemes[usize::from(scheme)].transport;
         let (mss_bytes, header_bytes) = (transport.mss_bytes, transport.header_bytes);
-        let opened = Opened { flow: id, start, scheme, traffic_class, src, dst, mss_bytes, header_bytes };
+        let uses_ecn = transport.ecn != Ecn::Off;
+        let opened = Opened { flow: id, start, scheme, traffic_class, src, dst, mss_bytes, header_bytes, uses_ecn };
         self.observers.open(&opened);
         self.records.totals.flows += 1;
         self.tally.open_flows += 1;

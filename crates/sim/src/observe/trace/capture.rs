@@ -74,7 +74,7 @@ fn frame<'a>(packet: &PacketEvent, ends: &'a Ends, id: u16) -> Frame<'a> {
     let answer = |bit: u8| if packet.has_ecn_answer { bit } else { 0 };
     let header_bytes = ends.header_bytes as u32;
     let none = SackRanges::default();
-    let capable = if packet.is_ecn_capable { ECE | CWR } else { 0 };
+    let capable = if ends.uses_ecn { ECE | CWR } else { 0 };
     let (sequence, acknowledgment, flags, sack, payload_bytes) = match packet.kind {
         Kind::Data { offset_bytes, .. } => {
             let payload_bytes = packet.wire_bytes.saturating_sub(header_bytes);
@@ -108,11 +108,11 @@ impl Observer for Capture {
     }
 
     fn on_open(&mut self, flow: &Opened) {
-        let Opened { flow, src, dst, mss_bytes, header_bytes, .. } = *flow;
+        let Opened { flow, src, dst, mss_bytes, header_bytes, uses_ecn, .. } = *flow;
         if matches!(self.place, Place::Flow(other) if other != flow) {
             return;
         }
-        self.ends.insert(flow, Ends { flow, src, dst, mss_bytes, header_bytes });
+        self.ends.insert(flow, Ends { flow, src, dst, mss_bytes, header_bytes, uses_ecn });
     }
 
     fn on_packet(&mut self, packet: &PacketEvent) {

@@ -38,6 +38,7 @@ pub(super) struct Ends {
     pub(super) dst: NodeId,
     pub(super) mss_bytes: u64,
     pub(super) header_bytes: u64,
+    pub(super) uses_ecn: bool,
 }
 
 /// The address of a host: 10.0.0.1 for the first node of the network, and so on.
@@ -162,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_as_long_as_it_says_and_sums_up_to_nothing() {
-        let ends = Ends { flow: 3, src: NodeId(0), dst: NodeId(7), mss_bytes: 1460, header_bytes: 40 };
+        let ends = Ends { flow: 3, src: NodeId(0), dst: NodeId(7), mss_bytes: 1460, header_bytes: 40, uses_ecn: false };
         let sack = SackRanges::new([(2920, 5840)]);
         let frame = Frame {
             ends: &ends,
