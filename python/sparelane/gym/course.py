@@ -60,7 +60,8 @@ class Course:
 
         Raises:
             ScenarioError: the scenario cannot be run.
-            ValueError: a flow is under another controller, does not open in the first half of the run, or has no pace to set.
+            ValueError: a flow is under another controller, does not open in the first half of the run, or has no pace
+                to set.
         """
         overrides = [*self.overrides, f"seed={seed}"]
         self.run = _native.Stepper(self.text, self.name, str(self.folder), overrides, REGISTRY.catalogue())

@@ -19,7 +19,8 @@ from sparelane.settings import Settings
 class CongestionParallelEnv(ParallelEnv):  # type: ignore[misc]
     """Several flows of a scenario, each with an agent as that of `CongestionEnv`.
 
-    Agents are called `flow_0`, `flow_1` and so on, by the numbers of their flows. An agent whose flow is complete leaves.
+    Agents are called `flow_0`, `flow_1` and so on, by the numbers of their flows. An agent leaves when its flow is
+    complete.
 
     Args:
         scenario: as for `CongestionEnv`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -17,9 +17,9 @@ from sparelane.settings import Settings
 class CongestionEnv(gymnasium.Env[Observation, np.ndarray[Any, np.dtype[np.float32]]]):
     """One flow of a scenario, step by step.
 
-    An observation has seven numbers (`sparelane.gym.OBSERVED`). An action is one number from -1 to 1: the window, or the
-    pace, is multiplied by two to its power. The reward is `Reward`'s. An episode is truncated where the run ends, and
-    terminated where the flow does.
+    An observation has seven numbers (`sparelane.gym.OBSERVED`). An action is one number from -1 to 1: the window, or
+    the pace, is multiplied by two to its power. The reward is `Reward`'s. An episode is truncated where the run ends,
+    and terminated where the flow does.
 
     Args:
         scenario: as for `sparelane.run`, with the agent's flow under a scheme with `controller = "agent"`.
@@ -30,7 +30,7 @@ class CongestionEnv(gymnasium.Env[Observation, np.ndarray[Any, np.dtype[np.float
         set: values that replace the scenario's: `{"scheme.agent.law": "newreno"}` lets NewReno decide, to compare with.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ def failure(plugin: str, at_s: float | None, cause: BaseException) -> PluginErro
 
 
 def place(cause: BaseException) -> tuple[str | None, int | None, str]:
-    """File, line and function of somebody's own code in which an exception arose: the innermost frame that is no library's."""
+    """Where in somebody's own code an exception arose: file, line and function of the innermost frame of no library."""
     if isinstance(cause, SyntaxError) and cause.filename:
         return cause.filename, cause.lineno, "the file"
     frames = traceback.extract_tb(cause.__traceback__)

@@ -74,8 +74,8 @@ def execute(place: Path, name: str) -> None:
     if REGISTRY.kinds == kinds:
         del sys.modules[name]
         raise PluginError(
-            f"{plugin}: registers nothing; allowed: a file with a class under @sparelane.controller, or a function under "
-            "@sparelane.workload or @sparelane.sizes",
+            f"{plugin}: registers nothing; allowed: a file with a class under @sparelane.controller, or a function "
+            "under @sparelane.workload or @sparelane.sizes",
             plugin,
             str(place),
         )

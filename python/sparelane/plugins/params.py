@@ -97,9 +97,9 @@ def param(
 ) -> Any:
     """Declares a parameter, which a scenario can set.
 
-    In a controller's class, `increase = param(1.0, "segments per round trip", min=0.1, max=100.0)` makes `self.increase`
-    the scenario's value, or 1.0. In the signature of a workload or a distribution of sizes it is the default of a named
-    argument.
+    In a controller's class, `increase = param(1.0, "segments per round trip", min=0.1, max=100.0)` makes
+    `self.increase` the scenario's value, or 1.0. In the signature of a workload or a distribution of sizes it is the
+    default of a named argument.
 
     Args:
         default: true or false, a whole number, a number with a point, or a word of `choices`.
@@ -107,8 +107,8 @@ def param(
         min: the least value allowed.
         max: the largest value allowed.
         choices: the words allowed.
-        unit: for the documentation; with `"s"`, `"bps"` and `"bytes"`, a scenario writes a time, a rate or a size, as in
-            `"40ms"`, `"10Mbps"` and `"64KB"`, and the plugin gets a number in this unit.
+        unit: for the documentation; with `"s"`, `"bps"` and `"bytes"`, a scenario writes a time, a rate or a size, as
+            in `"40ms"`, `"10Mbps"` and `"64KB"`, and the plugin gets a number in this unit.
         source: where the default comes from.
     """
     return Declaration(default, doc, min=min, max=max, choices=choices, unit=unit, source=source)

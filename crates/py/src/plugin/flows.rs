@@ -112,9 +112,14 @@ fn collect(reader: &Reader<'_>, given: &Bound<'_, PyAny>) -> PyResult<Vec<FlowSp
     let mut flows: Vec<FlowSpec> = Vec::new();
     let mut last_s = 0.0;
     for flow in given.try_iter()? {
-        let asked: Asked = flow?.extract()?;
         let number = flows.len() + 1;
         let refuse = |what: String| PyValueError::new_err(format!("flow {number}: {what}"));
+        let flow = flow?;
+        let Ok(asked) = flow.extract::<Asked>() else {
+            return Err(refuse(format!(
+                "{flow} is none; allowed: sparelane.Flow(start_s, src, dst, size_bytes), numbers and names"
+            )));
+        };
         if !(asked.start_s >= last_s && asked.start_s.is_finite()) {
             let message =
                 format!("start_s is {}; allowed: a time from {last_s}, the start of the flow before it", asked.start_s);
