@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 import sparelane as sl
-from sparelane.gym import CongestionEnv, CongestionParallelEnv, Reward
+from sparelane.gym import OBSERVED, CongestionEnv, CongestionParallelEnv, Reward
 
 SCENARIO = """
 duration = "4s"
@@ -134,3 +136,17 @@ def test_a_scenario_without_agents_is_refused() -> None:
         CongestionEnv(SCENARIO.replace('"agent"', '"cubic"').replace("scheme.agent", "scheme.tcp")).reset(seed=1)
     with pytest.raises(sl.ScenarioError, match='"agent": unknown'):
         sl.run(SCENARIO)
+
+
+def test_the_example_learns_to_beat_newreno() -> None:
+    path = Path(__file__).parents[1] / "examples" / "learn" / "train.py"
+    spec = importlib.util.spec_from_file_location("train_example", path)
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    still = np.zeros(len(OBSERVED) + 1)
+    weights = example.train(iterations=6, population=16, kept=4, episodes=1)
+    learned, before = example.judge(weights), example.judge(still)
+    newreno = example.judge(still, **{"scheme.agent.law": "newreno"})
+    assert learned > 2 * max(newreno, before), (learned, newreno, before)
