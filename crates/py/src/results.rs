@@ -34,6 +34,12 @@ impl Results {
         self.results.seed
     }
 
+    /// What the scenario's author should know, though it is no mistake.
+    #[getter]
+    fn notices(&self) -> Vec<String> {
+        self.results.notices.clone()
+    }
+
     /// The version of the simulator.
     #[getter]
     fn version(&self) -> &str {

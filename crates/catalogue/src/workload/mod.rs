@@ -35,8 +35,8 @@ pub use reader::{Context, Reader};
 pub use receivers::Destinations;
 pub use requests::{FAN_OUT, FanOut, Requests, RequestsSpec};
 pub use sizes::{
-    BodyAndTail, ReadSizes, SIZE_FORMS, SizeContext, SizeDistribution, SizeForm, data_mining_flow_sizes, rc3_flow_sizes,
-    read_sizes, w2000_flow_sizes, web_search_flow_sizes,
+    BodyAndTail, ReadSizes, SIZE_FORMS, SizeContext, SizeDistribution, SizeForm, data_mining_flow_sizes,
+    rc3_flow_sizes, read_sizes, w2000_flow_sizes, web_search_flow_sizes,
 };
 pub use surge::Surge;
 pub use web_users::{MAX_WEB_USERS, WebUsers, WebUsersSpec};

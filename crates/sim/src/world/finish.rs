@@ -5,7 +5,7 @@ use crate::engine::fabric::Fabric;
 use crate::physics::PhysicsViolation;
 use crate::records::Records;
 use crate::routing::network::Limit;
-use sparelane_core::Time;
+use sparelane_core::{Dur, Time};
 
 impl<F: Fabric> World<F> {
     /// Writes a flow's row.
@@ -28,6 +28,8 @@ impl<F: Fabric> World<F> {
         let counts = flow.sender.counts();
         flows.retransmissions[row] = counts.retransmissions;
         flows.timeouts[row] = counts.timeouts;
+        flows.srtt_ps[row] = flow.sender.srtt().map_or(u64::MAX, Dur::as_ps);
+        flows.min_rtt_ps[row] = flow.sender.min_rtt().map_or(u64::MAX, Dur::as_ps);
         self.records.totals.finished_flows += u64::from(flow.span.finish != Time::NEVER);
     }
 
