@@ -342,7 +342,7 @@ def test_worker_processes_know_what_this_one_has_loaded() -> None:
     plugins.load(RENO)
     text = SCENARIO.replace('"newreno"', '"py-newreno"')
     workers = ProcessPoolExecutor(
-        2, mp_context=get_context("spawn"), initializer=plugins.load_all, initargs=(plugins.files(),)
+        2, mp_context=get_context("spawn"), initializer=plugins.load_sources, initargs=(plugins.sources(),)
     )
     with workers:
         digests = set(workers.map(run_in_worker, [text, text]))

@@ -176,6 +176,7 @@ class Result:
                 "digest": self.digest,
                 "totals": self.totals,
                 "scenario": self.scenario,
+                **plugins_of(),
             },
         )
         replaced(place / "run.json", write)
@@ -189,3 +190,11 @@ def _frame(columns: dict[str, _native.Column]) -> pl.DataFrame:
     from sparelane.frames import to_frame
 
     return to_frame(columns)
+
+
+def plugins_of() -> dict[str, list[dict[str, str]]]:
+    """The plugin files of this process, where there are any."""
+    from sparelane.plugins.loading import LOADED
+
+    loaded = [{"path": plugin.path, "sha256": plugin.sha256} for plugin in LOADED.values()]
+    return {"plugins": loaded} if loaded else {}

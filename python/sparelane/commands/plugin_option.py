@@ -13,9 +13,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def load(_context: click.Context, _option: click.Parameter, paths: tuple[Path, ...]) -> None:
     """Loads the files before the command runs."""
-    from sparelane.plugins.loading import load_all
+    from sparelane.plugins import loading
 
-    load_all(str(path) for path in paths)
+    for path in paths:
+        loading.load(path)
 
 
 def plugin_option(command: Command) -> Command:

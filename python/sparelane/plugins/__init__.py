@@ -1,7 +1,7 @@
 """Controllers, workloads and flow sizes of one's own, in Python."""
 
 from sparelane.plugins.failure import PluginError
-from sparelane.plugins.loading import Loaded, files, load, load_all
+from sparelane.plugins.loading import Loaded, fingerprint, load, load_sources, sources
 from sparelane.plugins.params import Flow, param
 from sparelane.plugins.registry import REGISTRY, controller, sizes, workload
 
@@ -11,10 +11,11 @@ __all__ = [
     "Loaded",
     "PluginError",
     "controller",
-    "files",
+    "fingerprint",
     "load",
-    "load_all",
+    "load_sources",
     "param",
     "sizes",
+    "sources",
     "workload",
 ]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import sys
-from collections.abc import Iterable
+import types
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,15 +19,20 @@ class Loaded:
     """A plugin file of this process.
 
     Attributes:
-        path: absolute.
-        sha256: of its bytes when it was loaded.
+        path: absolute, where it was first loaded.
+        text: what it held then.
     """
 
-    path: Path
-    sha256: str
+    path: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        """Of the text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
 
 
-LOADED: dict[Path, Loaded] = {}
+LOADED: dict[str, Loaded] = {}
 
 
 def load(path: str | os.PathLike[str]) -> Loaded:
@@ -40,58 +45,73 @@ def load(path: str | os.PathLike[str]) -> Loaded:
     place = Path(path).resolve()
     if not place.is_file():
         raise FileNotFoundError(f'there is no plugin file "{path}"')
+    if place.suffix != ".py":
+        raise PluginError(f'plugin "{path}": not a file of Python; allowed: a name that ends in .py', file=str(place))
     try:
-        digest = hashlib.sha256(place.read_bytes()).hexdigest()
-    except OSError as error:
-        raise PluginError(f'plugin "{path}": cannot be read: {(error.strerror or str(error)).lower()}') from error
-    before = LOADED.get(place)
-    if before is not None:
-        if before.sha256 != digest:
-            raise PluginError(f'plugin "{path}": it has changed since it was loaded; allowed: a new process')
-        return before
-    execute(place, f"sparelane_plugin_{digest[:12]}_{place.stem}")
-    return LOADED.setdefault(place, Loaded(place, digest))
+        text = place.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        cause = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
+        raise PluginError(f'plugin "{path}": cannot be read: {(cause or str(error)).lower()}') from error
+    return load_text(Loaded(str(place), text))
 
 
-def execute(place: Path, name: str) -> None:
-    """Runs the file as a module of this name.
+def load_text(plugin: Loaded) -> Loaded:
+    """Runs a plugin from its text, once in a process: the file need not be on this machine.
+
+    Raises:
+        PluginError: it fails, registers nothing, or another text was loaded from this path.
+    """
+    before = LOADED.get(plugin.path)
+    if before is None:
+        execute(plugin)
+        return LOADED.setdefault(plugin.path, plugin)
+    if before != plugin:
+        raise PluginError(f'plugin "{plugin.path}": it has changed since it was loaded; allowed: a new process')
+    return before
+
+
+def execute(plugin: Loaded) -> None:
+    """Runs the text as a module of its own.
 
     Raises:
         PluginError: it fails, or registers nothing.
     """
-    plugin = f'plugin "{place}"'
-    spec = importlib.util.spec_from_file_location(name, place)
-    if spec is None or spec.loader is None:
-        raise PluginError(f"{plugin}: not a file of Python; allowed: a name that ends in .py", plugin, str(place))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    whose = f'plugin "{plugin.path}"'
+    module = types.ModuleType(f"sparelane_plugin_{plugin.sha256[:12]}_{Path(plugin.path).stem}")
+    module.__file__ = plugin.path
+    sys.modules[module.__name__] = module
     kinds = {kind: dict(registered) for kind, registered in REGISTRY.kinds.items()}
     try:
-        spec.loader.exec_module(module)
+        exec(compile(plugin.text, plugin.path, "exec"), vars(module))
     except Exception as error:
-        del sys.modules[name]
-        raise failure(plugin, None, error) from error
+        del sys.modules[module.__name__]
+        raise failure(whose, None, error) from error
     if REGISTRY.kinds == kinds:
-        del sys.modules[name]
+        del sys.modules[module.__name__]
         raise PluginError(
-            f"{plugin}: registers nothing; allowed: a file with a class under @sparelane.controller, or a function "
+            f"{whose}: registers nothing; allowed: a file with a class under @sparelane.controller, or a function "
             "under @sparelane.workload or @sparelane.sizes",
-            plugin,
-            str(place),
+            whose,
+            plugin.path,
         )
 
 
-def files() -> tuple[str, ...]:
-    """All plugin files of this process: what a worker process loads before it runs scenarios."""
-    return tuple(str(loaded.path) for loaded in LOADED.values())
+def sources() -> list[list[str]]:
+    """Path and text of all plugin files of this process, as JSON has lists: what a worker process gets."""
+    return [[plugin.path, plugin.text] for plugin in LOADED.values()]
 
 
-def load_all(paths: Iterable[str]) -> None:
-    """Loads these files: for the start of a worker process, which gets what `files` gave.
+def load_sources(plugins: Iterable[Sequence[str]]) -> None:
+    """Loads what `sources` gave, for a worker process, on this machine or on another.
 
     Raises:
-        FileNotFoundError: one is not there.
         PluginError: one fails.
     """
-    for path in paths:
-        load(path)
+    for path, text in plugins:
+        load_text(Loaded(path, text))
+
+
+def fingerprint() -> str:
+    """Of all that is loaded, for names of results; empty where nothing is."""
+    texts = [plugin.sha256 for plugin in LOADED.values()]
+    return hashlib.sha256("".join(texts).encode()).hexdigest() if texts else ""
