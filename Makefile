@@ -45,7 +45,7 @@ $(VENV)/.environment: pyproject.toml
 	touch $@
 
 $(VENV)/.built: $(VENV)/.environment $(RUST_SOURCES) pyproject.toml
-	$(BIN)/maturin develop --release --quiet --extras dev
+	$(BIN)/maturin develop --release --quiet --extras dev,gym
 	touch $@
 
 check: build

@@ -11,7 +11,9 @@ from sparelane import terminal
 from sparelane._native import PhysicsError, ScenarioError, WireError, __version__
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError
+from sparelane.plugins.failure import PluginError
 from sparelane.sweeps.crew import CrewError
+from sparelane.traces import TraceError
 
 COMMANDS = (
     "list",
@@ -94,6 +96,8 @@ class Commands(click.Group):
             OutputError,
             SavedResultsError,
             FileNotFoundError,
+            PluginError,
+            TraceError,
             WireError,
             CrewError,
         ) as error:

@@ -2,9 +2,12 @@
 
 mod catalogue;
 mod errors;
+mod learn;
+mod plugin;
 mod rapid;
 mod results;
 mod run;
+mod traces;
 mod walk;
 mod wire;
 
@@ -17,6 +20,10 @@ mod _native {
     use crate::catalogue::catalogue;
     #[pymodule_export]
     use crate::errors::{Cancelled, PhysicsError, ScenarioError, WireError};
+    #[pymodule_export]
+    use crate::learn::{AgentView, Stepper};
+    #[pymodule_export]
+    use crate::plugin::{AckNews, Base, CongestionNews, ControllerKind, PyCatalogue, Run, SizesKind, WorkloadKind};
     #[pymodule_export]
     use crate::rapid::{bass, rapid_estimates, rapid_gaps};
     #[pymodule_export]
