@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from sparelane import _native
 
 TABLES = ("flows", "links", "drops", "cross_traffic", "delays", "packets", "series")
-FACTS = ("digest", "seed", "version", "scenario", "totals")
+FACTS = ("digest", "seed", "version", "scenario", "totals", "notices")
 
 
 class Stored:
@@ -21,6 +21,7 @@ class Stored:
         self.version = cast("str", state["version"])
         self.scenario = cast("str", state["scenario"])
         self.totals = cast("_native.Totals", state["totals"])
+        self.notices = cast("list[str]", state["notices"])
 
     def flows(self) -> dict[str, _native.Column]:
         """One row per flow."""
