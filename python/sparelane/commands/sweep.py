@@ -89,10 +89,9 @@ def run(plan: Plan, place: Path, crew: Crew, *, is_quiet: bool = False) -> Progr
             steps.close()
     if progress is None or is_quiet:
         return progress
+    settings = f"{len(plan.settings)} setting{'s' if len(plan.settings) > 1 else ''}"
     found = f" ({progress.found} of them from before)" if progress.found else ""
-    print_line(
-        f"{progress.done} of {progress.wanted} runs{found}, {len(plan.settings)} settings, digest {digest(place)}"
-    )
+    print_line(f"{progress.done} of {progress.wanted} runs{found}, {settings}, digest {digest(place)}")
     print_line(f"results in {place}: rows.parquet; `sparelane report {place}` makes a page of them")
     return progress
 
