@@ -50,7 +50,7 @@ static ALWAYS_INLINE u64 exp_minus_q32(u64 x_q32)
 
 	if (x_q32 >= LARGEST_EXPONENT_Q32)
 		return 0;
-	power = x_q32 + (((x_q32 >> 5) * LOG2E_LESS_ONE_Q32) >> 27);
+	power = x_q32 + (x_q32 >> 32) * LOG2E_LESS_ONE_Q32 + (((x_q32 & (ONE_Q32 - 1)) * LOG2E_LESS_ONE_Q32) >> 32);
 	f = ((power & (ONE_Q32 - 1)) * LN2_Q32) >> 32;
 	sum = ONE_Q32 - ((f * sum) >> 32) / 12;
 	sum = ONE_Q32 - ((f * sum) >> 32) / 11;

@@ -109,6 +109,9 @@ enum { SK_PACING_NONE = 0, SK_PACING_NEEDED = 1 };
 #include "../twins/twin.h"
 #else
 
+/* What the loader sets before the program is loaded: to the verifier, constants. */
+#define CONSTANT const volatile
+
 #define SEC(name) __attribute__((section(name), used))
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define NOT_INLINE __attribute__((noinline))

@@ -22,7 +22,7 @@
 
 enum { RATES = 16, RUNS = 1024, RUNS_A_TIME = 128, UNPACED_SEGMENTS = 10 };
 
-const volatile struct {
+CONSTANT struct {
 	/* p-streams: how many packets, how many at each rate, and each rate over the average. */
 	u64 packets;
 	u64 packets_per_rate;

@@ -26,13 +26,13 @@ struct weight {
 	u64 bytes_q16;
 	/* H grows in a straight line up to here: w U / (U + M). */
 	u64 straight_q16;
-	/* U / w: by how much ln v - v falls in a nanosecond. */
-	u64 fall_ns_q56;
+	/* U / w: by how much ln v - v falls in a microsecond. */
+	u64 fall_us_q48;
 	/* After so long without deliveries H is w, whatever it was. */
 	u64 horizon_us;
 };
 
-const volatile struct {
+CONSTANT struct {
 	u64 alpha_q16;
 	u64 delta_us_q16;
 	u64 past_q16;
@@ -91,7 +91,7 @@ static ALWAYS_INLINE u64 still_missing_q32(u64 missing_q32, u64 fall_q32)
 /* H after a time without deliveries: eqs. (1) and (6) at once. */
 static ALWAYS_INLINE u64 counter_after_q16(u64 counter_q16, const volatile struct weight *weight, u64 time_us)
 {
-	u64 left_ns = time_us * 1000, missing_q32, fall_q32;
+	u64 left_us = time_us, part_us_q16 = 0, missing_q32, fall_q32;
 	u64 all_q16 = weight->bytes_q16, straight_q16 = weight->straight_q16;
 
 	if (counter_q16 >= all_q16)
@@ -104,11 +104,12 @@ static ALWAYS_INLINE u64 counter_after_q16(u64 counter_q16, const volatile struc
 		if (gain <= needed)
 			return counter_q16 + gain;
 		gain -= needed;
-		left_ns = gain / rate * 1000 + gain % rate * 1000 / rate;
+		left_us = gain / rate;
+		part_us_q16 = (gain % rate << 16) / rate;
 		counter_q16 = straight_q16;
 	}
 	missing_q32 = ONE_Q32 - (counter_q16 << 16) / (all_q16 >> 16);
-	fall_q32 = (left_ns * weight->fall_ns_q56) >> 24;
+	fall_q32 = (left_us * weight->fall_us_q48 + part_us_q16 * (weight->fall_us_q48 >> 16)) >> 16;
 	missing_q32 = still_missing_q32(missing_q32, fall_q32);
 	return all_q16 - ((missing_q32 * (all_q16 >> 16)) >> 16);
 }

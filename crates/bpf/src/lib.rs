@@ -10,6 +10,8 @@ pub mod elf;
 pub mod error;
 pub mod kernel;
 pub mod object;
+pub mod programs;
+pub mod settings;
 pub mod sys;
 
 pub use error::BpfError;

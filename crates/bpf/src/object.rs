@@ -112,6 +112,13 @@ impl<'a> Object<'a> {
         Ok(())
     }
 
+    /// The constant `settings` as it is set, byte for byte.
+    pub fn settings(&self) -> &[u8] {
+        let found = self.btf.variables(".rodata").into_iter().find(|&(name, ..)| name == "settings");
+        let range = found.map(|(_, kind, offset)| offset as usize..(offset + self.btf.size(kind)) as usize);
+        range.and_then(|range| self.constants.get(range)).unwrap_or_default()
+    }
+
     /// Where a variable lies in `.bss`.
     pub fn variable(&self, wanted: &str) -> Option<u32> {
         self.btf.variables(".bss").into_iter().find_map(|(name, _, offset)| (name == wanted).then_some(offset))
