@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from sparelane import terminal
-from sparelane._native import PhysicsError, ScenarioError, WireError, __version__
+from sparelane._native import LinuxError, PhysicsError, ScenarioError, WireError, __version__
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError
 
-COMMANDS = ("list", "run", "reproduce", "report", "bench", "keys", "recv", "send")
+COMMANDS = ("list", "run", "reproduce", "report", "bench", "keys", "recv", "send", "linux")
 
 
 class Failure(click.ClickException):
@@ -80,6 +80,7 @@ class Commands(click.Group):
             SavedResultsError,
             FileNotFoundError,
             WireError,
+            LinuxError,
         ) as error:
             raise Mistake(str(error)) from error
         except PhysicsError as error:

@@ -34,8 +34,10 @@ struct {
 	MAP_TYPE(value, struct sample);
 } samples SEC(".maps");
 
-/* The loader sets `watchers`; programs count connections and samples, so that gaps in the row of samples show. */
-u64 watchers = 0;
+/* How many watch. It has a map of its own, which nothing but watchers writes. */
+u64 watchers SEC(".data.watch") = 0;
+
+/* Connections so far, and samples, so that gaps in the row of samples show. */
 u64 connections = 0;
 u64 samples_told = 0;
 

@@ -8,22 +8,12 @@ use crate::elf::{Elf, text_at, u32_at};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
-    /// A whole number.
-    Integer = 1,
     /// A pointer.
     Pointer = 2,
-    /// An array.
-    Array = 3,
     /// A structure.
     Structure = 4,
-    /// A union.
-    Union = 5,
-    /// Another name.
-    Typedef = 8,
     /// What a function takes and gives.
     Signature = 13,
-    /// A variable.
-    Variable = 14,
     /// The variables of a section.
     Section = 15,
 }
@@ -165,6 +155,12 @@ impl Btf {
     pub fn arguments(&self, pointer: u32) -> usize {
         let signature = self.target(self.resolved(pointer));
         if self.kind(signature) == Kind::Signature as u32 { self.count(signature) } else { 0 }
+    }
+
+    /// Whether a member points to a function.
+    pub fn is_function(&self, pointer: u32) -> bool {
+        let pointer = self.resolved(pointer);
+        self.kind(pointer) == Kind::Pointer as u32 && self.kind(self.target(pointer)) == Kind::Signature as u32
     }
 
     /// The variables of a section: name, type, place.

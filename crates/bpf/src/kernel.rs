@@ -25,6 +25,8 @@ pub struct OperationPlace {
     pub index: u32,
     /// Where it is, bytes.
     pub offset: u32,
+    /// Whether it is a function.
+    pub is_function: bool,
 }
 
 /// `tcp_congestion_ops` as this kernel has it.
@@ -42,6 +44,11 @@ pub struct Operations {
 }
 
 impl Operations {
+    /// The members that are functions.
+    pub fn functions(&self) -> Vec<&OperationPlace> {
+        self.members.iter().filter(|member| member.is_function).collect()
+    }
+
     /// The member of that name.
     pub fn member(&self, name: &str) -> Option<&OperationPlace> {
         self.members.iter().find(|member| member.name == name)
@@ -95,6 +102,7 @@ impl Kernel {
                 name: member.name.to_owned(),
                 index: index as u32,
                 offset: member.offset,
+                is_function: self.btf.is_function(member.kind),
             })
             .collect();
         let control = self.btf.member(kind, "cong_control").ok_or_else(missing)?;

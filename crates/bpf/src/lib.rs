@@ -5,13 +5,18 @@
 
 #![cfg(target_os = "linux")]
 
-pub mod btf;
-pub mod elf;
+mod btf;
+mod changes;
+pub mod doctor;
+mod elf;
 pub mod error;
 pub mod kernel;
+pub mod loaded;
+pub mod netlink;
 pub mod object;
 pub mod programs;
 pub mod settings;
-pub mod sys;
+mod sys;
+pub mod telemetry;
 
 pub use error::BpfError;

@@ -33,6 +33,11 @@ const REFERS_TO_VALUE: u8 = 2;
 const TO_DATA: u32 = 1;
 const TO_FUNCTION: u32 = 10;
 
+/// The section of the variable that watchers write, and how its map is named, before the program's name.
+const WATCHED: &str = ".data.watch";
+/// As [`WATCHED`].
+pub const WATCH_PREFIX: &str = "sl_";
+
 /// What the verifier may write.
 const LOG_BYTES: usize = 1 << 20;
 
@@ -203,10 +208,13 @@ impl<'a> Object<'a> {
                 .map_err(|error| BpfError::system("closing the map of constants", error))?;
             maps.insert(".rodata".to_owned(), fd);
         }
-        if let Some((_, section)) = self.elf.section(".bss")
-            && section.size > 0
-        {
-            maps.insert(".bss".to_owned(), make_array("variables", section.size as u32, 0)?);
+        // By the name of the second one whoever looks at the kernel's maps knows the program.
+        for (variables, title) in [(".bss", "variables".to_owned()), (WATCHED, format!("{WATCH_PREFIX}{}", self.program))] {
+            if let Some((_, section)) = self.elf.section(variables)
+                && section.size > 0
+            {
+                maps.insert(variables.to_owned(), make_array(&title, section.size as u32, 0)?);
+            }
         }
         Ok(maps)
     }

@@ -20,16 +20,10 @@ pub enum Command {
     MapLookup = 1,
     /// Writes an element.
     MapUpdate = 2,
-    /// Removes an element.
-    MapDelete = 3,
     /// Loads a program.
     ProgramLoad = 5,
     /// Pins an object.
     Pin = 6,
-    /// The next program's identity.
-    NextProgram = 11,
-    /// The next map's identity.
-    NextMap = 12,
     /// A program, by identity.
     ProgramById = 13,
     /// A map, by identity.
@@ -48,8 +42,6 @@ pub enum Command {
     LinkById = 30,
     /// The next link's identity.
     NextLink = 31,
-    /// Has the kernel count what programs cost.
-    EnableStatistics = 32,
     /// Detaches a link that others may hold.
     LinkDetach = 34,
 }
@@ -64,6 +56,12 @@ pub struct Attributes<'a> {
     /// One past the last byte that was set.
     used: usize,
     buffers: PhantomData<&'a mut [u8]>,
+}
+
+impl Default for Attributes<'_> {
+    fn default() -> Self {
+        Attributes::new()
+    }
 }
 
 impl<'a> Attributes<'a> {
@@ -143,4 +141,25 @@ impl<'a> Attributes<'a> {
         // SAFETY: the kernel has just made this descriptor for us, and nobody else has it.
         Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
     }
+}
+
+/// As long as `struct bpf_prog_info` and its like are for what is read of them.
+pub const INFO_BYTES: usize = 256;
+
+/// What an object is, as the kernel describes it.
+pub fn info(fd: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
+    let mut info = vec![0; INFO_BYTES];
+    Attributes::new().fd(0, fd).u32(4, INFO_BYTES as u32).output(8, &mut info).run(Command::Info)?;
+    Ok(info)
+}
+
+/// The identities of the maps that a program uses, 16 at most.
+pub fn maps_of(program: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
+    const MOST: usize = 16;
+    let (mut ids, mut asked) = ([0u32; MOST], vec![0; INFO_BYTES]);
+    asked[52..56].copy_from_slice(&(MOST as u32).to_ne_bytes());
+    asked[56..64].copy_from_slice(&(ids.as_mut_ptr() as u64).to_ne_bytes());
+    Attributes::new().fd(0, program).u32(4, INFO_BYTES as u32).output(8, &mut asked).run(Command::Info)?;
+    let count = u32::from_ne_bytes([asked[52], asked[53], asked[54], asked[55]]) as usize;
+    Ok(ids[..count.min(MOST)].to_vec())
 }

@@ -2,6 +2,8 @@
 
 mod catalogue;
 mod errors;
+#[cfg(target_os = "linux")]
+mod linux;
 mod rapid;
 mod results;
 mod run;
@@ -16,7 +18,10 @@ mod _native {
     #[pymodule_export]
     use crate::catalogue::catalogue;
     #[pymodule_export]
-    use crate::errors::{Cancelled, PhysicsError, ScenarioError, WireError};
+    use crate::errors::{Cancelled, LinuxError, PhysicsError, ScenarioError, WireError};
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::linux::{PyHolding, PyWatch, linux_examine, linux_loaded, linux_programs, linux_unload};
     #[pymodule_export]
     use crate::rapid::{bass, rapid_estimates, rapid_gaps};
     #[pymodule_export]

@@ -11,6 +11,9 @@ use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 const MSS: u64 = 1000;
 const LINE: Rate = Rate::from_gbps(1);
 
+/// Settings as a user gives them.
+type Words<'a> = &'a [(&'a str, &'a str)];
+
 /// What happens to a connection.
 #[derive(Clone, Copy, Debug)]
 enum Event {
@@ -168,7 +171,7 @@ fn a_loss_halves_and_holds_and_a_timeout_leaves_one_segment() {
 /// Random round trips, pauses and losses, with weights and rates from the least to the largest.
 #[test]
 fn random_histories_stay_equal_for_ten_thousand_events() {
-    let settings: [(&[(&str, &str)], &[(&'static str, Value)]); 4] = [
+    let settings: [(Words<'_>, &[(&'static str, Value)]); 4] = [
         (&[ONE], &[]),
         (&[ONE, ("weight", "1000000"), ("alpha", "15")], &[("weight", Value::Number(1e6)), ("alpha", Value::Number(15.0))]),
         (
