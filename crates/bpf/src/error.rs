@@ -46,7 +46,7 @@ pub enum BpfError {
         loaded: String,
     },
     /// A name that the kernel cannot hold.
-    #[error("\"{name}\" is no name for a controller: allowed are 1 to 15 letters, digits, `_` and `-`")]
+    #[error("\"{name}\" is no name for a controller: allowed are 1 to 15 letters, digits and `_`")]
     BadName {
         /// The name.
         name: String,

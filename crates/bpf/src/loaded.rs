@@ -81,7 +81,7 @@ pub struct Cost {
 }
 
 fn is_name(name: &str) -> bool {
-    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     (1..=15).contains(&name.len()) && name.bytes().all(is_fit)
 }
 

@@ -417,7 +417,7 @@ fn attach(name: &str, value: &[u8], value_kind: u32, btf: BorrowedFd<'_>) -> Res
         .u32(8, value.len() as u32)
         .u32(12, 1)
         .u32(16, REGISTERED_BY_LINK)
-        .name(28, &name.replace('-', "_"))
+        .name(28, name)
         .fd(48, btf)
         .u32(60, value_kind)
         .run_for_fd(Command::MapCreate)

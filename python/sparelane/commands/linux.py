@@ -205,21 +205,25 @@ def watch(name: str | None, seconds: float | None, output: Path | None) -> None:
     shown_s = time.monotonic()
     latest: dict[int, dict[str, float]] = {}
 
-    def show(samples: Sequence[KernelSample]) -> None:
+    def tell() -> None:
         nonlocal shown_s
+        for connection, quantities in sorted(latest.items()):
+            told = ", ".join(f"{quantity} {value:.6g}" for quantity, value in quantities.items())
+            click.echo(f"flow {connection}: {told}")
+        latest.clear()
+        shown_s = time.monotonic()
+
+    def show(samples: Sequence[KernelSample]) -> None:
         for sample in samples:
             quantities = latest.setdefault(sample[1], {})
             quantities.update(sample[8], cwnd_segments=float(sample[6]))
             if sample[7] is not None:
                 quantities["rtt_ms"] = sample[7] / 1e3
         if latest and time.monotonic() - shown_s >= SHOW_EVERY_S:
-            for connection, quantities in sorted(latest.items()):
-                told = ", ".join(f"{quantity} {value:.6g}" for quantity, value in quantities.items())
-                click.echo(f"connection {connection}: {told}")
-            latest.clear()
-            shown_s = time.monotonic()
+            tell()
 
     samples = kernel.watch(name, seconds, show)
+    tell()
     if output is not None:
         frame = kernel.to_frame(samples)
         writers[output.suffix](frame, output)

@@ -11,9 +11,9 @@ use sparelane_bpf::programs;
 use sparelane_cc::{Ack, Phase};
 use sparelane_core::Rate;
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// So many bytes acknowledged in sequence, with nothing out of the ordinary.
 fn in_sequence(bytes: u64) -> Ack {
@@ -55,19 +55,57 @@ impl Twin {
 
     /// What the twin answers to a script, a row of numbers a line.
     fn answers(&self, constants: &[u8], script: &str) -> Vec<Vec<u64>> {
-        let mut digits = String::new();
-        constants.iter().for_each(|byte| write!(digits, "{byte:02x}").expect("a string"));
         let mut child =
             Command::new(&self.0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a program that runs");
         let mut input = child.stdin.take().expect("a pipe");
-        let script = format!("{digits}\n{script}");
+        let script = format!("{}\n{script}", hexadecimal(constants));
         let writer = std::thread::spawn(move || input.write_all(script.as_bytes()).expect("a reader"));
         let output = child.wait_with_output().expect("an end");
         writer.join().expect("a writer");
         assert!(output.status.success(), "{}", output.status);
-        let numbers = |line: &str| line.split(' ').map(|word| word.parse().expect("a number")).collect();
         String::from_utf8_lossy(&output.stdout).lines().map(numbers).collect()
     }
+}
+
+/// A twin that is asked line by line.
+struct Conversation {
+    child: Child,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Conversation {
+    fn new(twin: &Twin, constants: &[u8]) -> Conversation {
+        let mut child =
+            Command::new(&twin.0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a program that runs");
+        let mut input = child.stdin.take().expect("a pipe");
+        let output = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        writeln!(input, "{}", hexadecimal(constants)).expect("a reader");
+        Conversation { child, input, output }
+    }
+
+    fn ask(&mut self, line: &str) -> Vec<u64> {
+        writeln!(self.input, "{line}").expect("a reader");
+        numbers(&self.output.next().expect("an answer").expect("text"))
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
+}
+
+fn numbers(line: &str) -> Vec<u64> {
+    line.split(' ').map(|word| word.parse().expect("a number")).collect()
 }
 
 /// The constants of a program with these settings, on an interface of that rate.
