@@ -113,7 +113,7 @@ pub fn load(request: &Request) -> Result<Holding, BpfError> {
             links.push(Link::numbered(index)?);
         }
     }
-    let (given, line_rate) = line_rate(request, &links)?;
+    let (given, line_rate) = line_rate(request, &links, program.needs_line_rate)?;
     let object = program.prepared(&given, line_rate)?;
     let kernel = Kernel::running()?;
     if registered_names().contains(&request.name) {
@@ -149,7 +149,7 @@ pub fn load(request: &Request) -> Result<Holding, BpfError> {
 }
 
 /// The settings without `line_rate`, and that rate: as set, or as the first interface says.
-fn line_rate(request: &Request, links: &[Link]) -> Result<(Vec<(String, String)>, Rate), BpfError> {
+fn line_rate(request: &Request, links: &[Link], is_needed: bool) -> Result<(Vec<(String, String)>, Rate), BpfError> {
     let is_rate = |(key, _): &&(String, String)| key == "line_rate";
     let given: Vec<_> = request.settings.iter().filter(|pair| !is_rate(pair)).cloned().collect();
     if let Some((_, text)) = request.settings.iter().find(is_rate) {
@@ -162,7 +162,11 @@ fn line_rate(request: &Request, links: &[Link]) -> Result<(Vec<(String, String)>
             "the rate of the line is unknown: name the interface (--interface), or set it (--set line_rate=1Gbps)".to_owned(),
         )
     };
-    told.map(|rate| (given, rate)).ok_or_else(unknown)
+    match told {
+        Some(rate) => Ok((given, rate)),
+        None if is_needed => Err(unknown()),
+        None => Ok((given, Rate::from_gbps(1))),
+    }
 }
 
 /// Whether pins can be kept.

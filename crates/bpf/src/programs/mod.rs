@@ -2,6 +2,7 @@
 
 pub mod rapid;
 pub mod rtcp;
+pub mod scavenger;
 
 use crate::error::BpfError;
 use crate::object::Object;
@@ -26,6 +27,8 @@ pub struct Program {
     pub quantities: &'static [Quantity],
     /// Whether routes must have time stamps in microseconds and one acknowledgment a packet, and interfaces single packets.
     pub needs_route: bool,
+    /// Whether it must know the rate of the interface.
+    pub needs_line_rate: bool,
 }
 
 /// Constants of a program, by their paths in its `settings`.
@@ -51,7 +54,7 @@ impl Quantity {
 }
 
 /// All programs.
-pub const PROGRAMS: [Program; 2] = [rtcp::PROGRAM, rapid::PROGRAM];
+pub const PROGRAMS: [Program; 3] = [rtcp::PROGRAM, rapid::PROGRAM, scavenger::PROGRAM];
 
 /// The program of that name.
 ///

@@ -23,6 +23,7 @@ pub const PROGRAM: Program = Program {
         Quantity::new("streams_skipped", 4, 1.0),
     ],
     needs_route: true,
+    needs_line_rate: true,
 };
 
 fn params() -> Vec<Param> {

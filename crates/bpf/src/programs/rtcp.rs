@@ -24,6 +24,7 @@ pub const PROGRAM: Program = Program {
         Quantity::new("weight_bytes", 5, 1.0 / 65_536.0),
     ],
     needs_route: false,
+    needs_line_rate: true,
 };
 
 /// Delayed acknowledgments: a window of one segment would wait for the receiver's timer.

@@ -6,6 +6,7 @@
 
 mod rapid;
 mod rtcp;
+mod scavenger;
 
 use sparelane_bpf::programs;
 use sparelane_cc::{Ack, Phase};
@@ -55,6 +56,11 @@ impl Twin {
 
     /// What the twin answers to a script, a row of numbers a line.
     fn answers(&self, constants: &[u8], script: &str) -> Vec<Vec<u64>> {
+        self.lines(constants, script).iter().map(|line| numbers(line)).collect()
+    }
+
+    /// What the twin answers to a script.
+    fn lines(&self, constants: &[u8], script: &str) -> Vec<String> {
         let mut child =
             Command::new(&self.0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a program that runs");
         let mut input = child.stdin.take().expect("a pipe");
@@ -63,7 +69,7 @@ impl Twin {
         let output = child.wait_with_output().expect("an end");
         writer.join().expect("a writer");
         assert!(output.status.success(), "{}", output.status);
-        String::from_utf8_lossy(&output.stdout).lines().map(numbers).collect()
+        String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
     }
 }
 
