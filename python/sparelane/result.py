@@ -111,6 +111,11 @@ class Result:
         return self._native.seed
 
     @property
+    def notices(self) -> list[str]:
+        """What the scenario's author should know, though it is no mistake, such as what was left out of a map."""
+        return self._native.notices
+
+    @property
     def version(self) -> str:
         """The version of the simulator."""
         return self._native.version

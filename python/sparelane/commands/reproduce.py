@@ -134,7 +134,7 @@ def _write_reports(
     with _noting(problems, "the report"):
         report.save_report(folder, missing)
     with _printing(problems):
-        terminal.output().print(f"report in {folder / 'report.md'}", soft_wrap=True)
+        terminal.output().print(f"pages from {folder / 'README.md'} on", soft_wrap=True)
     if json_file is not None:
         with _noting(problems, f'"{json_file}"'):
             write_json_value(report.rows_json(finished), json_file)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sparelane import api, folders, library, terminal
+from sparelane.notices import notices
 from sparelane.result import DEFAULT_FORMATS, FORMATS
 
 if TYPE_CHECKING:
@@ -75,6 +76,24 @@ def percent(value: float) -> str:
     return f"{100 * value:.2f} %"
 
 
+def ratio(value: float) -> str:
+    """A ratio with two decimals."""
+    return f"{value:.2f}"
+
+
+def share(value: float) -> str:
+    """A share of one with three decimals."""
+    return f"{value:.3f}"
+
+
+def rate(value: float) -> str:
+    """Bits per second with a prefix."""
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{value / factor:.4g} {prefix}b/s"
+    return f"{value:.4g} b/s"
+
+
 def whole(value: float) -> str:
     """A whole number with its thousands apart."""
     return f"{value:,}"
@@ -86,10 +105,17 @@ def show(result: Result) -> None:
     print_table(
         "Flows and completion times",
         summary.schemes,
-        {"mean_s": seconds, "median_s": seconds, "p99_s": seconds},
+        {"mean_s": seconds, "median_s": seconds, "p99_s": seconds, "slowdown": ratio, "p99_slowdown": ratio},
+    )
+    print_table(
+        "Goodput, repair and delay",
+        summary.service,
+        {"goodput_bps": rate, "retransmitted": percent, "rtt_s": seconds, "queueing_s": seconds, "jain": share},
     )
     print_table("Busiest links", summary.links, {"utilisation": percent, "peak_backlog_bytes": whole})
     print_table("Packets by class, over all queues", summary.drops, {"share": percent})
+    for notice in notices(result):
+        terminal.output().print(f"note: {notice}", soft_wrap=True, markup=False)
 
 
 def print_table(title: str, frame: pl.DataFrame, formats: dict[str, Callable[[float], str]]) -> None:
