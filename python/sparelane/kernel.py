@@ -144,7 +144,7 @@ def watch(name: str, seconds: float | None, show: Callable[[Sequence[KernelSampl
 
 
 def to_frame(samples: Sequence[KernelSample]) -> pl.DataFrame:
-    """Samples in the columns of the simulator's series: time_s, probe, quantity, value. Time begins with the first sample."""
+    """Samples in the columns of the simulator's series: time_s (from the first sample), probe, quantity, value."""
     import polars as pl
 
     start_ns = min((sample[0] for sample in samples), default=0)

@@ -63,7 +63,8 @@ pub fn examine() -> Vec<Finding> {
     let stats = std::fs::read_to_string("/proc/sys/kernel/bpf_stats_enabled").unwrap_or_default();
     let is_counted = stats.trim() == "1";
     let is = if is_counted { "counted" } else { "not counted" };
-    let cost = finding("cost of programs", is_counted, is, "sysctl kernel.bpf_stats_enabled=1 (costs some 20 ns a call)");
+    let cost =
+        finding("cost of programs", is_counted, is, "sysctl kernel.bpf_stats_enabled=1 (costs some 20 ns a call)");
     findings.push(Finding { is_needed: false, ..cost });
     findings
 }

@@ -14,7 +14,9 @@ pub enum BpfError {
         what: String,
     },
     /// The kernel has no type information.
-    #[error("this kernel has no BTF ({path}): it must be built with CONFIG_DEBUG_INFO_BTF=y, as those of distributions are")]
+    #[error(
+        "this kernel has no BTF ({path}): it must be built with CONFIG_DEBUG_INFO_BTF=y, as those of distributions are"
+    )]
     NoBtf {
         /// Where it would be.
         path: PathBuf,
@@ -63,7 +65,9 @@ pub enum BpfError {
     #[error("{0}")]
     Setting(String),
     /// No file system for pins.
-    #[error("{path} is no BPF file system, where what outlives a command is kept: `mount -t bpf bpf {path}`, or stay in the foreground")]
+    #[error(
+        "{path} is no BPF file system, where what outlives a command is kept: `mount -t bpf bpf {path}`, or stay in the foreground"
+    )]
     NoPins {
         /// Where it would be.
         path: PathBuf,

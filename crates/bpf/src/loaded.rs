@@ -3,10 +3,10 @@
 use crate::changes::Changes;
 use crate::error::BpfError;
 use crate::kernel::Kernel;
+use crate::netlink::Link;
 use crate::object::{Registered, WATCH_PREFIX};
 use crate::programs;
 use crate::settings;
-use crate::netlink::Link;
 use crate::sys::{self, Attributes, Command};
 use sparelane_core::Rate;
 use std::io::ErrorKind;
@@ -159,7 +159,8 @@ fn line_rate(request: &Request, links: &[Link], is_needed: bool) -> Result<(Vec<
     let told = links.iter().find_map(Link::rate_bps).map(Rate::from_bps);
     let unknown = || {
         BpfError::Setting(
-            "the rate of the line is unknown: name the interface (--interface), or set it (--set line_rate=1Gbps)".to_owned(),
+            "the rate of the line is unknown: name the interface (--interface), or set it (--set line_rate=1Gbps)"
+                .to_owned(),
         )
     };
     match told {
@@ -277,7 +278,9 @@ pub fn unload(name: &str) -> Result<(), BpfError> {
         let names: Vec<&str> = ours.map(|loaded| loaded.name.as_str()).collect();
         let loaded = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         if registered_names().iter().any(|other| other == name) {
-            return Err(BpfError::Setting(format!("{name} is not ours: whoever loaded it can remove it; ours: {loaded}")));
+            return Err(BpfError::Setting(format!(
+                "{name} is not ours: whoever loaded it can remove it; ours: {loaded}"
+            )));
         }
         return Err(BpfError::NotLoaded { name: name.to_owned(), loaded });
     };

@@ -219,7 +219,8 @@ impl Route {
 
 impl Link {
     fn all() -> Result<Vec<Link>, BpfError> {
-        let all = ask(GET_LINK, DUMP, &[0; LINK_BYTES]).map_err(|error| BpfError::system("reading interfaces", error))?;
+        let all =
+            ask(GET_LINK, DUMP, &[0; LINK_BYTES]).map_err(|error| BpfError::system("reading interfaces", error))?;
         let link = |message: Vec<u8>| {
             let mut link = Link { index: word(message.get(4..8)?), name: String::new(), gso_max_segs: 0 };
             for (kind, value) in attributes(message.get(LINK_BYTES..)?) {

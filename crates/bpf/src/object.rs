@@ -74,7 +74,8 @@ impl<'a> Object<'a> {
         let damaged = |what: &str| BpfError::Object { program: program.to_owned(), what: what.to_owned() };
         let elf = Elf::parse(file).ok_or_else(|| damaged("no ELF file of 64 bits"))?;
         let (_, section) = elf.section(".BTF").ok_or_else(|| damaged("no type information"))?;
-        let mut btf = Btf::parse(section.data.to_vec()).ok_or_else(|| damaged("type information of an unknown form"))?;
+        let mut btf =
+            Btf::parse(section.data.to_vec()).ok_or_else(|| damaged("type information of an unknown form"))?;
         btf.place_variables(&elf);
         let constants = elf.section(".rodata").map(|(_, section)| section.data.to_vec()).unwrap_or_default();
         Ok(Object { program, elf, btf, constants })
@@ -161,7 +162,8 @@ impl<'a> Object<'a> {
             value[place..place + 8].copy_from_slice(&(fd.as_raw_fd() as u64).to_ne_bytes());
             loaded.push(fd);
         }
-        let at = |member: &str| operations.member(member).map(|member| (operations.data_offset + member.offset) as usize);
+        let at =
+            |member: &str| operations.member(member).map(|member| (operations.data_offset + member.offset) as usize);
         let (name_at, flags_at) =
             at("name").zip(at("flags")).ok_or_else(|| self.damaged("the kernel's operations have no name"))?;
         value[name_at..name_at + name.len()].copy_from_slice(name.as_bytes());
@@ -209,7 +211,9 @@ impl<'a> Object<'a> {
             maps.insert(".rodata".to_owned(), fd);
         }
         // By the name of the second one whoever looks at the kernel's maps knows the program.
-        for (variables, title) in [(".bss", "variables".to_owned()), (WATCHED, format!("{WATCH_PREFIX}{}", self.program))] {
+        for (variables, title) in
+            [(".bss", "variables".to_owned()), (WATCHED, format!("{WATCH_PREFIX}{}", self.program))]
+        {
             if let Some((_, section)) = self.elf.section(variables)
                 && section.size > 0
             {
@@ -222,7 +226,9 @@ impl<'a> Object<'a> {
     /// The records of .BTF.ext: functions, lines, and accesses to the kernel's types.
     fn records(&self) -> Result<(Records<'_>, Records<'_>, Records<'_>), BpfError> {
         let (_, extra) = self.elf.section(".BTF.ext").ok_or_else(|| self.damaged("no list of accesses"))?;
-        let table = |index: usize| self.table(extra.data, index).ok_or_else(|| self.damaged("a list of accesses that ends early"));
+        let table = |index: usize| {
+            self.table(extra.data, index).ok_or_else(|| self.damaged("a list of accesses that ends early"))
+        };
         Ok((table(0)?, table(1)?, table(2)?))
     }
 
@@ -305,7 +311,8 @@ impl<'a> Object<'a> {
         let _ = attributes.u32(24, 1).u32(28, LOG_BYTES as u32).output(32, &mut log).run_for_fd(Command::ProgramLoad);
         let said = log.split(|&byte| byte == 0).next().unwrap_or_default();
         let said = String::from_utf8_lossy(said);
-        let lines: Vec<&str> = said.lines().filter(|line| !line.is_empty() && !line.starts_with("processed ")).collect();
+        let lines: Vec<&str> =
+            said.lines().filter(|line| !line.is_empty() && !line.starts_with("processed ")).collect();
         let last = lines[lines.len().saturating_sub(12)..].join("\n");
         let last = if last.is_empty() { error.to_string() } else { last };
         Err(BpfError::Refused { program: operation.title.to_owned(), last })
@@ -322,10 +329,13 @@ impl<'a> Object<'a> {
     ) -> Result<(), BpfError> {
         for place in self.elf.relocations(number) {
             let at = base + place.offset as usize;
-            let symbol = self.elf.symbols.get(place.symbol).ok_or_else(|| self.damaged("a relocation without a symbol"))?;
-            let section = self.elf.sections.get(symbol.section).ok_or_else(|| self.damaged("a symbol without a section"))?;
+            let symbol =
+                self.elf.symbols.get(place.symbol).ok_or_else(|| self.damaged("a relocation without a symbol"))?;
+            let section =
+                self.elf.sections.get(symbol.section).ok_or_else(|| self.damaged("a symbol without a section"))?;
             let immediate = u32_at(code, at + 4).ok_or_else(|| self.damaged("a relocation outside of its section"))?;
-            let mut set = |offset: usize, value: u32| code[at + offset..at + offset + 4].copy_from_slice(&value.to_le_bytes());
+            let mut set =
+                |offset: usize, value: u32| code[at + offset..at + offset + 4].copy_from_slice(&value.to_le_bytes());
             match place.kind {
                 TO_DATA => {
                     let is_map = section.name == ".maps";

@@ -4,7 +4,10 @@
 //! which are part of the kernel's stable interface. Buffers that the kernel reads or writes are borrowed by [`Attributes`] for
 //! as long as it lives, and the call takes them as they are: no pointer outlives its buffer.
 
-#![allow(unsafe_code, reason = "no crate wraps bpf(2) without libbpf and libelf, C libraries that users would have to have")]
+#![allow(
+    unsafe_code,
+    reason = "no crate wraps bpf(2) without libbpf and libelf, C libraries that users would have to have"
+)]
 
 use std::io;
 use std::marker::PhantomData;

@@ -145,7 +145,9 @@ impl Watch {
             event,
             cwnd_segments: word(40),
             rtt_us: Some(word(44)).filter(|&rtt_us| rtt_us > 0),
-            values: quantities.map(|quantity| (quantity.name, long(48 + 8 * quantity.slot) as f64 * quantity.unit)).collect(),
+            values: quantities
+                .map(|quantity| (quantity.name, long(48 + 8 * quantity.slot) as f64 * quantity.unit))
+                .collect(),
         }
     }
 }

@@ -26,9 +26,8 @@ type Setting = (&'static str, String, String, &'static str);
 #[pyfunction]
 pub fn linux_programs() -> Vec<(&'static str, &'static str, Vec<Setting>)> {
     let settings = |params: Vec<sparelane_cc::Param>| {
-        let words = |param: sparelane_cc::Param| {
-            (param.name, param.default.to_string(), param.kind.to_string(), param.meaning)
-        };
+        let words =
+            |param: sparelane_cc::Param| (param.name, param.default.to_string(), param.kind.to_string(), param.meaning);
         params.into_iter().map(words).collect()
     };
     PROGRAMS.iter().map(|program| (program.name, program.summary, settings((program.params)()))).collect()
@@ -127,7 +126,17 @@ impl PyWatch {
             };
             let remote = one.remote.to_string();
             let (local_port, remote_port) = (one.local_port, one.remote_port);
-            (one.time_ns, one.connection, local_port, remote_port, remote, event, one.cwnd_segments, one.rtt_us, one.values)
+            (
+                one.time_ns,
+                one.connection,
+                local_port,
+                remote_port,
+                remote,
+                event,
+                one.cwnd_segments,
+                one.rtt_us,
+                one.values,
+            )
         });
         Ok(told.collect())
     }

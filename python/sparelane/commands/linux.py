@@ -156,8 +156,8 @@ def list_command(as_json: bool) -> None:
         cost = f"{ns / calls:.0f}" if calls else ""
         rows.append((one.name, one.program or "of somebody else", how, ", ".join(one.changed), cost))
     if rows:
-        headings = ("name", "program", "held", "changed", "ns a call")
-        terminal.show_table("loaded", headings, headings[:-1], rows)
+        columns = ("name", "program", "held", "changed", "ns a call")
+        terminal.show_table("loaded", columns, columns[:-1], rows)
     else:
         click.echo("nothing is loaded")
 

@@ -59,7 +59,11 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
     }
     let initial = values.some_rate(&param(&all, "initial_rate")?);
     if initial > line_rate {
-        return Err(too_much("initial_rate", &initial.to_string(), &format!("at most {line_rate}, the rate of the interface")));
+        return Err(too_much(
+            "initial_rate",
+            &initial.to_string(),
+            &format!("at most {line_rate}, the rate of the interface"),
+        ));
     }
     let shape = Shape::new(rates as u32, per_rate as u32, number("spread")?);
     let average = Rate::from_gbps(100);

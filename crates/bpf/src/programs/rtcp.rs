@@ -46,7 +46,17 @@ const CLASSIFY: Param = Param {
 fn params() -> Vec<Param> {
     let mut all = shared(
         "rtcp",
-        &["initial_window", "alpha", "alpha_unit", "delta", "delta_unit", "smoothing", "weight", "urgent_below", "x_max"],
+        &[
+            "initial_window",
+            "alpha",
+            "alpha_unit",
+            "delta",
+            "delta_unit",
+            "smoothing",
+            "weight",
+            "urgent_below",
+            "x_max",
+        ],
     );
     all.extend(shared("rtcp", &["max_rate", "unit_rate"]));
     all.extend([MIN_WINDOW, CLASSIFY]);

@@ -144,15 +144,12 @@ fn the_scripts_of_the_simulators_controller_give_the_same_windows_and_counters()
 fn doubling_halving_and_their_bounds_are_the_same() {
     let grown = [ack(150, 100), ack(150, 620), ack(150, 100), ack(150, 100)];
     let set = [ONE, ("delta", "125"), ("initial_window", "8"), ("x_max", "100")];
-    let also = [
-        ("delta", Value::Number(125.0)),
-        ("initial_window", Value::Whole(8)),
-        ("x_max", Value::Number(100.0)),
-    ];
+    let also = [("delta", Value::Number(125.0)), ("initial_window", Value::Whole(8)), ("x_max", Value::Number(100.0))];
     let states = kernel(&set, &grown);
     assert_equal(&states, &simulator(&also, &grown), &grown);
     assert_eq!(states.iter().map(|state| state.cwnd_bytes / MSS).collect::<Vec<_>>(), [16, 8, 16, 32]);
-    let bounded: Vec<Event> = (0..20).map(|at| ack(1000 + at, 200)).chain((20..40).map(|at| ack(1000 + at, 900_000))).collect();
+    let bounded: Vec<Event> =
+        (0..20).map(|at| ack(1000 + at, 200)).chain((20..40).map(|at| ack(1000 + at, 900_000))).collect();
     let set = [("min_window", "2"), ("x_max", "1.6")];
     let also = [("min_window", Value::Whole(2)), ("x_max", Value::Number(1.6))];
     let states = kernel(&set, &bounded);
@@ -173,7 +170,10 @@ fn a_loss_halves_and_holds_and_a_timeout_leaves_one_segment() {
 fn random_histories_stay_equal_for_ten_thousand_events() {
     let settings: [(Words<'_>, &[(&'static str, Value)]); 4] = [
         (&[ONE], &[]),
-        (&[ONE, ("weight", "1000000"), ("alpha", "15")], &[("weight", Value::Number(1e6)), ("alpha", Value::Number(15.0))]),
+        (
+            &[ONE, ("weight", "1000000"), ("alpha", "15")],
+            &[("weight", Value::Number(1e6)), ("alpha", Value::Number(15.0))],
+        ),
         (
             &[ONE, ("unit_rate", "10Mbps"), ("delta", "125")],
             &[("unit_rate", Value::Rate(Some(Rate::from_mbps(10)))), ("delta", Value::Number(125.0))],
