@@ -193,8 +193,8 @@ def trust(folder: str, fingerprint: str, remark: str) -> None:
 class LinuxError(RuntimeError):
     """A controller could not be loaded into the kernel, found in it or removed from it."""
 
-# Nanoseconds of the kernel's clock, connection, port, remote port, remote address, event, window in segments, round trip
-# in microseconds, and the program's own quantities.
+# Nanoseconds of the kernel's clock, connection, port, remote port, remote address, event, window in segments, round
+# trip in microseconds, and the program's own quantities.
 KernelSample = tuple[int, int, int, int, str, str, int, int | None, list[tuple[str, float]]]
 
 class KernelRequest(TypedDict):

@@ -71,7 +71,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that `examine` looked at: what, whether it is well, how it is, what mends it, and whether all need it."""
+    """One thing that `examine` looked at: what, whether it is well, how it is, what mends it, whether all need it."""
 
     what: str
     is_well: bool

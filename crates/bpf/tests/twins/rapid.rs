@@ -38,7 +38,7 @@ fn random_stream(random: &mut Stream) -> Vec<(u64, u64, u64)> {
         let arrival_us = sent_us + queued_us + random.below(noise);
         // What waits is handed over with every so many packets.
         waiting_us += arrival_us;
-        let is_handed_over = at % batch == 0;
+        let is_handed_over = at.is_multiple_of(batch);
         let received_us = if is_handed_over { std::mem::take(&mut waiting_us) } else { 1.min(waiting_us) };
         waiting_us -= if is_handed_over { 0 } else { received_us };
         (sent_us, received_us, 8_000_000 * MSS / sent_us)
