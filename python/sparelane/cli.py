@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sparelane import terminal
-from sparelane._native import PhysicsError, ScenarioError, WireError, __version__
+from sparelane._native import LinuxError, PhysicsError, ScenarioError, WireError, __version__
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError
 from sparelane.plugins.failure import PluginError
@@ -29,6 +29,7 @@ COMMANDS = (
     "keys",
     "recv",
     "send",
+    "linux",
 )
 
 
@@ -99,6 +100,7 @@ class Commands(click.Group):
             PluginError,
             TraceError,
             WireError,
+            LinuxError,
             CrewError,
         ) as error:
             raise Mistake(str(error)) from error
