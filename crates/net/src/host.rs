@@ -4,6 +4,7 @@ use crate::carrier::{Arrival, Datagram};
 use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
 use crate::quic::{Quic, QuicConfig};
 use crate::udp::{Sending, UdpConfig, UdpSocket};
+use nix::poll::PollFd;
 use sparelane_core::{Dur, Time};
 use std::io;
 use std::net::SocketAddr;
@@ -109,11 +110,33 @@ impl Host {
                 return Ok(None);
             }
             if is_quiet || self.waiting.is_some() {
-                let next = self.node.next_timer();
-                let timer = Duration::from_nanos(next.saturating_since(self.now()).as_ps().div_ceil(1000));
-                self.wait(timer.min(until - now))?;
+                self.wait(self.until_timer().min(until - now))?;
             }
         }
+    }
+
+    /// How long the node's next timer is away.
+    fn until_timer(&self) -> Duration {
+        Duration::from_nanos(self.node.next_timer().saturating_since(self.now()).as_ps().div_ceil(1000))
+    }
+
+    /// One turn for whoever has other things to wait for: receives and sends what there is. Returns whether nothing is left to do
+    /// now, so that it may [wait](Self::wait_beside).
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn advance(&mut self) -> Result<bool, HostError> {
+        let is_quiet = self.turn()?;
+        Ok((is_quiet || self.waiting.is_some()) && !self.node.has_events())
+    }
+
+    /// Waits until there is something to do here or at one of `others`, for so long at most.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn wait_beside<'a>(&'a self, at_most: Duration, others: &mut Vec<PollFd<'a>>) -> Result<(), HostError> {
+        let at_most = at_most.min(self.until_timer());
+        self.socket.wait_beside(self.waiting.is_some(), at_most, others).map_err(|error| self.failed(error))
     }
 
     /// Sends what is to go until nothing is, for so long at most: for what is said last.

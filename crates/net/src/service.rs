@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// What is said last is given so long to leave.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+pub(crate) const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// What can be set about either side.
 #[derive(Clone, Debug)]
@@ -38,6 +38,8 @@ pub struct WireConfig {
     pub udp_payload_bytes: u16,
     /// A sender gives up when no connection is made in so long.
     pub connect_timeout: Duration,
+    /// An association is over when nothing has come for so long.
+    pub idle_timeout: Duration,
 }
 
 impl WireConfig {
@@ -50,10 +52,11 @@ impl WireConfig {
             udp: UdpConfig::default(),
             udp_payload_bytes: 1452,
             connect_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(30),
         }
     }
 
-    fn bind(&self, at: SocketAddr, listens: bool) -> Result<Host, WireError> {
+    pub(crate) fn bind(&self, at: SocketAddr, listens: bool) -> Result<Host, WireError> {
         let classes = self.udp.dscp.len().min(MAX_CLASSES) as u8;
         let needs = self.node.controller.needs(&self.node.registry, self.node.line_rate).map_err(NodeError::from);
         // A batch has one departure and one arrival: where each segment's own matter, there are none.
@@ -63,11 +66,17 @@ impl WireConfig {
             classes: classes.max(1),
             udp_payload_bytes: self.udp_payload_bytes,
             batch: if offload { 16 } else { 1 },
+            idle_timeout: self.idle_timeout,
             ..QuicConfig::new(self.identity.clone(), self.trusted.clone())
         };
         let node = NodeConfig { classes: classes.max(1), ..self.node.clone() };
         Ok(Host::bind(at, UdpConfig { offload, ..self.udp.clone() }, quic, node)?)
     }
+}
+
+/// Any port of any interface that can send to this address.
+pub(crate) fn any_address(to: SocketAddr) -> SocketAddr {
+    if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() }
 }
 
 /// Why sending or receiving stops.
@@ -136,9 +145,7 @@ impl FileSender {
     /// # Errors
     /// This host cannot begin.
     pub fn begin(config: &WireConfig, to: SocketAddr, sources: Vec<Source>) -> Result<FileSender, WireError> {
-        let any: SocketAddr =
-            if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
-        let mut host = config.bind(any, false)?;
+        let mut host = config.bind(any_address(to), false)?;
         let now = host.now();
         let association = host.node_mut().connect(now, to).map_err(HostError::from)?;
         let (connect_timeout, began) = (config.connect_timeout, Instant::now());

@@ -14,7 +14,7 @@ pub use settings::QuicConfig;
 
 use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent, CloseReason, Datagram};
 use crate::flow::MAX_CLASSES;
-use crate::identity::{Fingerprint, Trusted};
+use crate::identity::{Fingerprint, Identity, Trusted};
 use bytes::{Bytes, BytesMut};
 use hello::{HELLO_BYTES, Hello, Secret};
 use quinn_proto::{
@@ -120,6 +120,18 @@ impl Quic {
     /// From now on these peers are trusted; associations that are open stay.
     pub fn set_trusted(&mut self, trusted: Trusted) {
         self.settings.pins.set_trusted(trusted);
+    }
+
+    /// From now on this host has another key; associations that are open stay.
+    ///
+    /// # Errors
+    /// The key cannot be used.
+    pub fn set_identity(&mut self, identity: Identity) -> Result<(), CarrierError> {
+        let config = QuicConfig { identity, trusted: self.settings.pins.trusted(), ..self.config.clone() };
+        let settings = Settings::of(&config)?;
+        self.endpoint.set_server_config(settings.server.clone());
+        (self.settings, self.config) = (settings, config);
+        Ok(())
     }
 
     /// Associations that there are, open or not.

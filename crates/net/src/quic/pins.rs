@@ -27,6 +27,11 @@ impl Pins {
         *self.trusted.write().unwrap_or_else(PoisonError::into_inner) = trusted;
     }
 
+    /// Those that are trusted.
+    pub(super) fn trusted(&self) -> Trusted {
+        self.trusted.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The key that was refused last.
     pub(super) fn last_refused(&self) -> Option<Fingerprint> {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner)

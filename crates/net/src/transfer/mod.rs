@@ -16,8 +16,8 @@ pub use send::{Outcome, SendTransfer};
 pub use source::{MAX_ITEMS, Source, SourceError, collect};
 
 use crate::carrier::CloseReason;
+use crate::control::MessageError;
 use crate::node::NodeError;
-use message::MessageError;
 use thiserror::Error;
 
 /// The code with which an association is closed whose transfer is complete.

@@ -2,9 +2,10 @@
 
 use super::TransferError;
 use super::folder::{Folder, Partial};
-use super::message::{Digest, Inbox, Message, Offer};
+use super::message::{Digest, Message, Offer};
 use super::name::Name;
 use crate::carrier::{AssociationId, Carrier};
+use crate::control::{Coded, Inbox};
 use crate::node::{FlowId, Node, NodeEvent};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{Read, Seek, SeekFrom, Write};

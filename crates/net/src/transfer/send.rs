@@ -1,9 +1,10 @@
 //! The sending side of a transfer.
 
 use super::TransferError;
-use super::message::{Inbox, Message, Offer};
+use super::message::{Message, Offer};
 use super::source::{Source, changed};
 use crate::carrier::{AssociationId, Carrier};
+use crate::control::{Coded, Inbox};
 use crate::node::{FlowId, Node, NodeEvent};
 use bytes::Bytes;
 use sparelane_core::Time;

@@ -2,6 +2,7 @@ use super::folder::Folder;
 use super::message::{Message, Offer};
 use super::name::Name;
 use super::*;
+use crate::control::Coded;
 use crate::node::{NodeConfig, NodeEvent};
 use crate::scratch::Scratch;
 use crate::virt::{Path, Virtual};
