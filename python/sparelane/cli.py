@@ -12,7 +12,7 @@ from sparelane._native import PhysicsError, ScenarioError, WireError, __version_
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError
 
-COMMANDS = ("list", "run", "reproduce", "report", "bench", "keys", "recv", "send")
+COMMANDS = ("list", "run", "reproduce", "report", "bench", "keys", "recv", "send", "tunnel")
 
 
 class Failure(click.ClickException):

@@ -8,12 +8,11 @@ use crate::identity::{Fingerprint, Identity, Trusted};
 use crate::node::{NodeConfig, NodeError, NodeEvent};
 use crate::quic::QuicConfig;
 use crate::transfer::folder::Folder;
-use crate::transfer::name::Name;
 use crate::transfer::{
-    CODE_DONE, CODE_RULES, CODE_STOPPED, Outcome, ReceiveTransfer, Received, SendTransfer, Source, TransferError,
+    Busy, CODE_DONE, CODE_RULES, CODE_STOPPED, Outcome, ReceiveTransfer, Received, SendTransfer, Source, TransferError,
 };
 use crate::udp::UdpConfig;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -22,6 +21,9 @@ use thiserror::Error;
 
 /// What is said last is given so long to leave.
 pub(crate) const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// What a sender is told whose place another has taken.
+const REPLACED: &str = "another connection of the same key sends the same file now";
 
 /// What can be set about either side.
 #[derive(Clone, Debug)]
@@ -286,7 +288,8 @@ pub struct FileReceiver {
     folder: Folder,
     replaces: bool,
     transfers: BTreeMap<AssociationId, (Fingerprint, ReceiveTransfer)>,
-    busy: BTreeSet<Name>,
+    busy: Busy,
+    stops: bool,
 }
 
 impl FileReceiver {
@@ -298,7 +301,7 @@ impl FileReceiver {
         let failed = |error| WireError::Folder { path: folder.to_owned(), error };
         let folder = Folder::open(folder).map_err(failed)?;
         let host = config.bind(at, true)?;
-        Ok(FileReceiver { host, folder, replaces, transfers: BTreeMap::new(), busy: BTreeSet::new() })
+        Ok(FileReceiver { host, folder, replaces, transfers: BTreeMap::new(), busy: Busy::default(), stops: false })
     }
 
     /// Where it listens.
@@ -314,6 +317,25 @@ impl FileReceiver {
     /// From now on these peers are trusted; associations that are open stay.
     pub fn set_trusted(&mut self, trusted: Trusted) {
         self.host.node_mut().carrier_mut().set_trusted(trusted);
+    }
+
+    /// From now on this host has another key; associations that are open stay.
+    ///
+    /// # Errors
+    /// The key cannot be used.
+    pub fn set_identity(&mut self, identity: Identity) -> Result<(), WireError> {
+        let set = self.host.node_mut().carrier_mut().set_identity(identity);
+        Ok(set.map_err(|error| HostError::Node(error.into()))?)
+    }
+
+    /// Takes no more transfers; those that run go on.
+    pub fn stop(&mut self) {
+        self.stops = true;
+    }
+
+    /// How many peers are connected.
+    pub fn running(&self) -> usize {
+        self.transfers.len()
     }
 
     /// Goes on for so long at most, or until something has happened. Returns what has.
@@ -338,6 +360,9 @@ impl FileReceiver {
     fn handle(&mut self, event: &NodeEvent, events: &mut Vec<ReceiverEvent>) {
         let now = self.host.now();
         let association = match event {
+            NodeEvent::Opened { association, .. } if self.stops => {
+                return self.host.node_mut().close(now, *association, CODE_STOPPED, "the receiver is stopping");
+            }
             NodeEvent::Opened { association, peer, address } => {
                 let transfer = ReceiveTransfer::new(*association, self.replaces);
                 self.transfers.insert(*association, (*peer, transfer));
@@ -348,23 +373,41 @@ impl FileReceiver {
             NodeEvent::Incoming(flow) | NodeEvent::Readable(flow) | NodeEvent::ReceiveFailed(flow) => flow.association,
             NodeEvent::Acknowledged(_) | NodeEvent::Sent(_) | NodeEvent::SendFailed(_) => return,
         };
-        let Some((peer, transfer)) = self.transfers.get_mut(&association) else { return };
-        let peer = *peer;
+        let Some((_, transfer)) = self.transfers.get_mut(&association) else { return };
         let result = transfer.handle_event(self.host.node_mut(), &self.folder, &mut self.busy, event);
-        if result.is_err() {
+        // What is replaced writes nothing more: its successor has the files now.
+        while let Some(replaced) = self.busy.poll_replaced() {
+            self.host.node_mut().close(now, replaced, CODE_STOPPED, REPLACED);
+            self.end(replaced, Some(REPLACED.to_owned()), events);
+        }
+        match result {
+            Ok(()) => self.tell(association, events),
+            Err(TransferError::Closed(CloseReason::Peer { code, .. })) if code == u64::from(CODE_DONE) => {
+                self.end(association, None, events);
+            }
+            Err(error) => {
+                self.host.node_mut().close(now, association, CODE_RULES, &error.to_string());
+                self.end(association, Some(error.to_string()), events);
+            }
+        }
+    }
+
+    /// Tells what has become of a transfer's items.
+    fn tell(&mut self, association: AssociationId, events: &mut Vec<ReceiverEvent>) {
+        if let Some((peer, transfer)) = self.transfers.get_mut(&association) {
+            let items = std::iter::from_fn(|| transfer.poll_received());
+            events.extend(items.map(|received| ReceiverEvent::Item { peer: *peer, received }));
+        }
+    }
+
+    fn end(&mut self, association: AssociationId, error: Option<String>, events: &mut Vec<ReceiverEvent>) {
+        if let Some((_, transfer)) = self.transfers.get_mut(&association) {
             transfer.release(&mut self.busy);
         }
-        let items = std::iter::from_fn(|| transfer.poll_received());
-        events.extend(items.map(|received| ReceiverEvent::Item { peer, received }));
-        let Err(error) = result else { return };
-        self.transfers.remove(&association);
-        let is_complete =
-            matches!(&error, TransferError::Closed(CloseReason::Peer { code, .. }) if *code == u64::from(CODE_DONE));
-        let error = (!is_complete).then(|| error.to_string());
-        if let Some(error) = &error {
-            self.host.node_mut().close(now, association, CODE_RULES, error);
+        self.tell(association, events);
+        if let Some((peer, _)) = self.transfers.remove(&association) {
+            events.push(ReceiverEvent::Disconnected { peer, error });
         }
-        events.push(ReceiverEvent::Disconnected { peer, error });
     }
 
     /// Ends all transfers, with a reason for the peers; what is here of them stays.

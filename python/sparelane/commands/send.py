@@ -10,12 +10,12 @@ import click
 
 from sparelane import terminal, wire
 from sparelane.cli import Incomplete
-from sparelane.commands.wire_options import common, options_of
+from sparelane.commands.wire_options import CONNECT_TIMEOUT, common, options_of
 
 
 @click.command("send")
 @common
-@click.option("--connect-timeout", type=click.FloatRange(0.1, 3600), default=10.0, show_default=True, help="Seconds.")
+@CONNECT_TIMEOUT
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.argument("to", metavar="HOST:PORT")
 def command(
@@ -24,14 +24,13 @@ def command(
     keys: str,
     trust: tuple[str, ...],
     as_json: bool,
-    connect_timeout: float,
     **given: Any,
 ) -> None:
     """Send files and folders to the receiver at HOST:PORT.
 
     What is cut off goes on where it stopped when the command is given again.
     """
-    options = options_of(given, connect_timeout)
+    options = options_of(given)
     with terminal.progress("sending") as meter:
 
         def show(progress: wire.Progress) -> None:

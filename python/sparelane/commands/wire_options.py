@@ -1,4 +1,4 @@
-"""What `sparelane send` and `sparelane recv` have in common."""
+"""What the commands that talk to other hosts have in common."""
 
 from __future__ import annotations
 
@@ -58,14 +58,33 @@ _OPTIONS = (
 )
 
 
+CONNECT_TIMEOUT = click.option(
+    "--connect-timeout",
+    type=click.FloatRange(0.1, 3600),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Give up whom nobody answers.",
+)
+
+IDLE_TIMEOUT = click.option(
+    "--idle-timeout",
+    type=click.FloatRange(1, 3600),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="A peer of whom nothing comes for so long is gone.",
+)
+
+
 def common(command: Command) -> Command:
-    """Adds the options that both commands have."""
+    """Adds the options that all of them have."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
-def options_of(given: dict[str, Any], connect_timeout_s: float = 10.0) -> Options:
+def options_of(given: dict[str, Any]) -> Options:
     """The options from what the command line gave."""
     return Options(
         controller=given["cc"],
@@ -74,5 +93,6 @@ def options_of(given: dict[str, Any], connect_timeout_s: float = 10.0) -> Option
         window=given["window"],
         dscp=given["dscp"],
         offload=not given["no_offload"],
-        connect_timeout_s=connect_timeout_s,
+        connect_timeout_s=given.get("connect_timeout", 10.0),
+        idle_timeout_s=given.get("idle_timeout", 30.0),
     )

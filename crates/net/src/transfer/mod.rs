@@ -11,7 +11,7 @@ mod receive;
 mod send;
 mod source;
 
-pub use receive::{ReceiveTransfer, Received};
+pub use receive::{Busy, ReceiveTransfer, Received};
 pub use send::{Outcome, SendTransfer};
 pub use source::{MAX_ITEMS, Source, SourceError, collect};
 

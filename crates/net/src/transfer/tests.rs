@@ -1,13 +1,11 @@
 use super::folder::Folder;
 use super::message::{Message, Offer};
-use super::name::Name;
 use super::*;
 use crate::control::Coded;
 use crate::node::{NodeConfig, NodeEvent};
 use crate::scratch::Scratch;
 use crate::virt::{Path, Virtual};
 use sparelane_core::{Domain, Dur, Stream, Time};
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
@@ -30,7 +28,7 @@ fn run(paths: &[PathBuf], folder: &std::path::Path, path: Path, replaces: bool, 
     net.connect().expect("a peer");
     let folder = Folder::open(folder).expect("a folder");
     let mut sources = Some(collect(paths).expect("sources"));
-    let (mut sender, mut receiver, mut busy) = (None, None, BTreeSet::new());
+    let (mut sender, mut receiver, mut busy) = (None, None, Busy::default());
     let mut run = Run { sent: vec![], received: vec![], errors: [None, None] };
     let mut limit = Time::ZERO + cut_after.unwrap_or(Dur::from_secs(300));
     loop {
@@ -166,7 +164,7 @@ fn a_hostile_sender_is_cut_off_or_refused_and_writes_nothing() {
         let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1).expect("settings that fit");
         net.connect().expect("a peer");
         let folder = Folder::open(scratch.path()).expect("a folder");
-        let (mut receiver, mut busy) = (None, BTreeSet::<Name>::new());
+        let (mut receiver, mut busy) = (None, Busy::default());
         while let Some((at, event)) = net.next_event(Time::ZERO + Dur::from_secs(5)) {
             let now = net.now();
             if let NodeEvent::Opened { association, .. } = event {

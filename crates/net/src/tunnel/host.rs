@@ -103,7 +103,8 @@ struct Dial {
     next: Instant,
     pause: Duration,
     is_open: bool,
-    was_open: bool,
+    /// Whether an association has ended otherwise than by a key that is not trusted.
+    was_good: bool,
 }
 
 #[derive(Debug)]
@@ -162,7 +163,7 @@ impl Tunnel {
         });
         let listeners = listeners.collect::<Result<Vec<_>, WireError>>()?;
         let (began, pause) = (Instant::now(), FIRST_PAUSE);
-        let dial = Dial { to, association: None, began, next: began, pause, is_open: false, was_open: false };
+        let dial = Dial { to, association: None, began, next: began, pause, is_open: false, was_good: false };
         Tunnel::new(config, any_address(to), BTreeMap::new(), listeners, Some(dial))
     }
 
@@ -308,10 +309,14 @@ impl Tunnel {
         }
         let NodeEvent::Closed { reason, .. } = event else { return Ok(()) };
         let Some(dial) = self.dial.as_mut().filter(|dial| dial.association == Some(association)) else { return Ok(()) };
-        let (was_open, is_open) = (dial.was_open, dial.is_open);
+        let is_open = dial.is_open;
+        let is_refused = matches!(reason, CloseReason::Untrusted(_) | CloseReason::NotTrusted(_));
+        dial.was_good |= is_open && !is_refused;
+        let was_good = dial.was_good;
         dial.pause(self.config.longest_pause);
         match reason {
-            CloseReason::Untrusted(_) | CloseReason::NotTrusted(_) if !was_open => Err(closed(reason.clone())),
+            // Whoever never was there under these keys will not be later.
+            reason if is_refused && !was_good => Err(closed(reason.clone())),
             _ if is_open => Ok(()),
             reason => {
                 events.push(TunnelEvent::Disconnected { peer: None, error: reason.to_string() });
@@ -327,7 +332,7 @@ impl Tunnel {
         }
         let link = match &mut self.dial {
             Some(dial) => {
-                (dial.is_open, dial.was_open, dial.pause) = (true, true, FIRST_PAUSE);
+                dial.is_open = true;
                 Link::dialing(id, self.config.link())
             }
             None => Link::serving(id, self.config.link()),
@@ -540,6 +545,9 @@ impl Tunnel {
 impl Dial {
     /// The association is over; the next attempt comes later.
     fn pause(&mut self, longest: Duration) {
+        if self.is_open && self.began.elapsed() > longest {
+            self.pause = FIRST_PAUSE;
+        }
         (self.association, self.is_open) = (None, false);
         self.next = Instant::now() + self.pause;
         self.pause = (self.pause * 2).min(longest);
