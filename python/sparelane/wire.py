@@ -47,6 +47,9 @@ class Options:
         offload: whether the kernel sends and receives batches.
         connect_timeout_s: when a sender gives up whom nobody answers.
         idle_timeout_s: when a peer counts as gone of whom nothing comes.
+        udp_payload_bytes: of a full packet; less where the path carries no Ethernet frames whole, as 1232 where its MTU
+            is 1280.
+        first_contact: where no peer is trusted, trust the first one that comes, from then on.
     """
 
     controller: str = "rc3"
@@ -57,6 +60,8 @@ class Options:
     offload: bool = True
     connect_timeout_s: float = 10.0
     idle_timeout_s: float = 30.0
+    udp_payload_bytes: int = 1452
+    first_contact: bool = False
 
     def native(self, keys: Path | str, trust: Sequence[str]) -> _native.WireSettings:
         """As Rust takes them."""
@@ -73,6 +78,8 @@ class Options:
             "offload": self.offload,
             "connect_timeout_s": self.connect_timeout_s,
             "idle_timeout_s": self.idle_timeout_s,
+            "udp_payload_bytes": self.udp_payload_bytes,
+            "first_contact": self.first_contact,
         }
 
 
@@ -114,10 +121,17 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A transfer that is over."""
+    """A transfer that is over.
+
+    Attributes:
+        items: what became of each file and folder.
+        progress: how far it came, and how fast.
+        peer: the fingerprint of the receiver.
+    """
 
     items: tuple[Item, ...]
     progress: Progress
+    peer: str
 
 
 def resolve(address: str) -> str:
@@ -168,7 +182,7 @@ def send(
             if progress is not None and progress(now) is False:
                 raise WireError("stopped")
             if told["done"]:
-                return Report(tuple(items), now)
+                return Report(tuple(items), now, sender.peer or "")
     except BaseException:
         with suppress(WireError):
             sender.close("the sender was stopped")
@@ -221,6 +235,10 @@ class Receiver:
             WireError: the folder has no key that can be read; nothing has changed then.
         """
         return self._native.reload(self._keys, self._trust)
+
+    def take_stranger(self) -> str | None:
+        """The fingerprint of a stranger who was refused since, once."""
+        return self._native.take_stranger()
 
     @property
     def running(self) -> int:
@@ -330,6 +348,10 @@ class Tunnel:
     def forwarded(self) -> list[str]:
         """Where it takes TCP connections, in the order in which they were given."""
         return self._native.forwarded
+
+    def take_stranger(self) -> str | None:
+        """The fingerprint of a stranger who was refused since, once."""
+        return self._native.take_stranger()
 
     @property
     def running(self) -> int:

@@ -181,9 +181,7 @@ impl Host {
         let (now, epoch_ns) = (self.now(), self.epoch_ns);
         let node = &mut self.node;
         self.socket.receive(&mut |came| {
-            let received = came.received_ns.map(|ns| Time::from_ns(ns.saturating_sub(epoch_ns).min(u64::MAX / 1001)));
-            let is_near = |at: &Time| at.saturating_since(now).max(now.saturating_since(*at)) < MOST_CLOCK_DIFFERENCE;
-            let received = received.filter(is_near).unwrap_or(now);
+            let received = believed(now, came.received_ns, epoch_ns);
             let arrival = Arrival { from: came.from, ecn: came.ecn, received_ns: received.as_ps() / 1000 };
             node.handle_datagram(now, arrival, came.bytes);
         })
@@ -200,5 +198,30 @@ impl Host {
             }
         }
         false
+    }
+}
+
+/// When something was received by the kernel's clock, which showed `epoch_ns` at the host's beginning; or now, if that cannot be, as
+/// somebody has set the clock.
+fn believed(now: Time, received_ns: Option<u64>, epoch_ns: u64) -> Time {
+    let received = received_ns.map(|ns| Time::from_ns(ns.saturating_sub(epoch_ns).min(u64::MAX / 1001)));
+    let is_near = |at: &Time| at.saturating_since(now).max(now.saturating_since(*at)) < MOST_CLOCK_DIFFERENCE;
+    received.filter(is_near).unwrap_or(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_jumps_moves_no_receive_time_far() {
+        let (now, epoch_ns) = (Time::ZERO + Dur::from_secs(100), 1_700_000_000_000_000_000_u64);
+        let at = |offset_ns: i64| believed(now, epoch_ns.checked_add_signed(offset_ns), epoch_ns);
+        assert_eq!(at(99_999_000_000) + Dur::from_ms(1), now);
+        for jump_s in [-3_600, 3_600, -2_000_000_000, 5, 98, 102] {
+            assert_eq!(at(jump_s * 1_000_000_000), now, "{jump_s} s");
+        }
+        assert_eq!(believed(now, Some(u64::MAX), epoch_ns), now);
+        assert_eq!(believed(now, None, epoch_ns), now);
     }
 }

@@ -32,6 +32,8 @@ pub struct WireConfig {
     pub identity: Identity,
     /// The peers that it talks to.
     pub trusted: Trusted,
+    /// Whether the first peer that comes is trusted from then on, as long as nobody is.
+    pub first_contact: bool,
     /// Of the node.
     pub node: NodeConfig,
     /// Of the socket.
@@ -50,6 +52,7 @@ impl WireConfig {
         WireConfig {
             identity,
             trusted,
+            first_contact: false,
             node: NodeConfig::default(),
             udp: UdpConfig::default(),
             udp_payload_bytes: 1452,
@@ -65,6 +68,7 @@ impl WireConfig {
         let offload = self.udp.offload && !needs.map_err(HostError::from)?.receive_time;
         let quic = QuicConfig {
             listens,
+            first_contact: self.first_contact,
             classes: classes.max(1),
             udp_payload_bytes: self.udp_payload_bytes,
             batch: if offload { 16 } else { 1 },
@@ -131,6 +135,7 @@ pub struct FileSender {
     host: Host,
     to: SocketAddr,
     association: AssociationId,
+    peer: Option<Fingerprint>,
     sources: Vec<Source>,
     transfer: Option<SendTransfer>,
     began: Instant,
@@ -155,6 +160,7 @@ impl FileSender {
             host,
             to,
             association,
+            peer: None,
             sources,
             transfer: None,
             began,
@@ -197,7 +203,8 @@ impl FileSender {
     fn handle(&mut self, event: &NodeEvent) -> Result<(), WireError> {
         let now = self.host.now();
         match event {
-            NodeEvent::Opened { association, .. } if *association == self.association => {
+            NodeEvent::Opened { association, peer, .. } if *association == self.association => {
+                self.peer = Some(*peer);
                 self.opened = Some(Instant::now());
                 let sources = std::mem::take(&mut self.sources);
                 self.transfer = Some(SendTransfer::new(self.association, sources, self.host.node()));
@@ -249,9 +256,9 @@ impl FileSender {
         }
     }
 
-    /// The peer's key, once it is known.
+    /// The peer's key, once it is there.
     pub fn peer(&self) -> Option<Fingerprint> {
-        self.host.node().peer(self.association)
+        self.peer
     }
 }
 
@@ -331,6 +338,11 @@ impl FileReceiver {
     /// Takes no more transfers; those that run go on.
     pub fn stop(&mut self) {
         self.stops = true;
+    }
+
+    /// The key of a stranger who was refused, once.
+    pub fn take_stranger(&self) -> Option<Fingerprint> {
+        self.host.node().carrier().take_stranger()
     }
 
     /// How many peers are connected.

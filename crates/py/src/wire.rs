@@ -67,6 +67,10 @@ pub struct Settings {
     connect_timeout_s: f64,
     #[pyo3(item)]
     idle_timeout_s: f64,
+    #[pyo3(item)]
+    udp_payload_bytes: u16,
+    #[pyo3(item)]
+    first_contact: bool,
 }
 
 /// The key of a folder, and the peers that it trusts with those named beside.
@@ -82,7 +86,7 @@ fn load(folder: &Path, trust: &[String]) -> PyResult<(Identity, Trusted)> {
 impl Settings {
     fn config(&self) -> PyResult<WireConfig> {
         let (identity, trusted) = load(&self.keys, &self.trust)?;
-        if trusted.is_empty() {
+        if trusted.is_empty() && !self.first_contact {
             return Err(failed("no peer is trusted: name at least one fingerprint"));
         }
         let mut config = WireConfig::new(identity, trusted);
@@ -94,6 +98,8 @@ impl Settings {
         if let Some(text) = &self.window {
             config.node.window_bytes = choice::window(text).map_err(failed)?;
         }
+        config.udp_payload_bytes = self.udp_payload_bytes;
+        config.first_contact = self.first_contact;
         config.udp = UdpConfig { dscp: self.dscp.clone(), offload: self.offload };
         (config.connect_timeout, config.idle_timeout) = (span(self.connect_timeout_s)?, span(self.idle_timeout_s)?);
         Ok(config)
@@ -146,6 +152,12 @@ impl PySender {
         Ok(told)
     }
 
+    /// The peer's key, once it is there.
+    #[getter]
+    fn peer(&self) -> Option<String> {
+        self.0.peer().map(|peer| peer.to_string())
+    }
+
     /// Ends the transfer; what the receiver has of it stays there.
     fn close(&mut self, reason: &str) -> PyResult<()> {
         self.0.close(sparelane_net::transfer::CODE_STOPPED, reason).map_err(failed)
@@ -196,6 +208,11 @@ impl PyReceiver {
     /// Takes no more transfers; those that run go on.
     fn stop(&mut self) {
         self.0.stop();
+    }
+
+    /// The key of a stranger who was refused, once.
+    fn take_stranger(&self) -> Option<String> {
+        self.0.take_stranger().map(|peer| peer.to_string())
     }
 
     /// How many peers are connected.
@@ -309,6 +326,11 @@ impl PyTunnel {
     #[getter]
     fn forwarded(&self) -> Vec<String> {
         self.0.forwarded().iter().map(SocketAddr::to_string).collect()
+    }
+
+    /// The key of a stranger who was refused, once.
+    fn take_stranger(&self) -> Option<String> {
+        self.0.take_stranger().map(|peer| peer.to_string())
     }
 
     /// How many connections there are.

@@ -9,7 +9,7 @@ import click
 
 from sparelane import wire
 from sparelane.commands.long_lived import Log, Signals, long_lived
-from sparelane.commands.wire_options import CONNECT_TIMEOUT, IDLE_TIMEOUT, common, options_of
+from sparelane.commands.wire_options import CONNECT_TIMEOUT, IDLE_TIMEOUT, FirstContact, common, options_of
 
 
 def _forwards(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -90,6 +90,7 @@ def command(
     if not serves and (to is None or not forwards or allow):
         raise click.UsageError("either --listen with --allow, or --forward with HOST:PORT")
     log = Log(log_level)
+    first_contact = FirstContact(keys, trust, given["first_contact"])
     signals = Signals(log, grace)
     options = options_of(given)
     settings = wire.TunnelOptions(max_connections, while_down == "wait", retry_pause)
@@ -103,7 +104,11 @@ def command(
         for at, (_, target) in zip(tunnel.forwarded, forwards, strict=True):
             _say(as_json, {"event": "forwarding", "address": at, "target": target}, f"forwarding {at} to {target}")
         while not signals.is_over(tunnel):
+            if (stranger := tunnel.take_stranger()) is not None:
+                log("warning", f"a stranger was refused, whose key is {stranger}")
             for event in tunnel.step():
+                if event["event"] == "connected":
+                    first_contact.meet(event["peer"])
                 if as_json:
                     click.echo(json.dumps(event))
                 log(*_told(event))

@@ -134,6 +134,11 @@ impl Quic {
         Ok(())
     }
 
+    /// The key of a stranger who was refused, once.
+    pub fn take_stranger(&self) -> Option<Fingerprint> {
+        self.settings.pins.take_stranger()
+    }
+
     /// Associations that there are, open or not.
     pub fn association_count(&self) -> usize {
         self.associations.len()
@@ -253,6 +258,9 @@ impl Quic {
             }
             return;
         }
+        if !channel.peer.is_some_and(|peer| self.settings.pins.admit(peer)) {
+            return self.expel(now, at, "not trusted: another was met first");
+        }
         association.secret = Secret::of(&channel.quic);
         association.peer = channel.peer;
         for class in 0..self.config.classes {
@@ -323,6 +331,9 @@ impl Quic {
         let Some(channel) = self.channels.get_mut(&at) else { return };
         let (Some(hello), Some(peer)) = (channel.hello, channel.peer) else { return };
         if hello.class == 0 {
+            if !self.settings.pins.admit(peer) {
+                return self.expel(now, at, "not trusted: another was met first");
+            }
             if self.associations.len() >= self.config.max_associations {
                 self.expel(now, at, "too many associations");
                 return;

@@ -35,6 +35,11 @@ pub enum TransferError {
     /// The association is over.
     #[error(transparent)]
     Closed(CloseReason),
+    /// Nothing of a file gets through, although the association lives.
+    #[error(
+        "nothing of the file gets through, while the peer is there: does the path carry UDP payloads of full size?"
+    )]
+    Stuck,
     /// What the peer says is no message.
     #[error(transparent)]
     Message(#[from] MessageError),

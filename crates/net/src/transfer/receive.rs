@@ -254,7 +254,14 @@ impl ReceiveTransfer {
             if open.have + bytes.len() as u64 > open.offer.size {
                 return Err(TransferError::Peer("sends more of a file than it has offered"));
             }
-            if let Err(error) = open.partial.file().write_all(&bytes) {
+            // Zeros are left out, so that holes stay holes; what is behind has its place all the same.
+            let file = open.partial.file();
+            let written = if bytes.iter().all(|&byte| byte == 0) {
+                file.seek(SeekFrom::Current(bytes.len() as i64)).map(drop)
+            } else {
+                file.write_all(&bytes)
+            };
+            if let Err(error) = written {
                 self.fail(node, busy, item, error.to_string())?;
                 continue;
             }
@@ -275,7 +282,7 @@ impl ReceiveTransfer {
         busy.free(&open.name, self.association);
         let Item { name, offer, partial, resumed, .. } = open;
         let stored = if is_right {
-            partial.finish(offer.mode, offer.modified_ns, self.replaces).map_err(|error| error.to_string())
+            partial.finish(offer.size, offer.mode, offer.modified_ns, self.replaces).map_err(|error| error.to_string())
         } else {
             let _ = partial.discard();
             Err("what came is not what was sent: the digests differ".to_owned())

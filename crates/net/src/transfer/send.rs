@@ -125,7 +125,7 @@ impl SendTransfer {
                 }
             }
             NodeEvent::SendFailed(flow) if flow.association == self.association => {
-                return Err(TransferError::Closed(crate::carrier::CloseReason::Silence));
+                return Err(TransferError::Stuck);
             }
             NodeEvent::Closed { association, reason } if *association == self.association => {
                 return Err(TransferError::Closed(reason.clone()));

@@ -189,6 +189,11 @@ impl Tunnel {
         self.listeners.iter().map(|listener| listener.address).collect()
     }
 
+    /// The key of a stranger who was refused, once.
+    pub fn take_stranger(&self) -> Option<Fingerprint> {
+        self.host.node().carrier().take_stranger()
+    }
+
     /// Connections that there are.
     pub fn connections(&self) -> usize {
         self.sockets.len()

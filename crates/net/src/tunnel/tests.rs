@@ -28,8 +28,6 @@ struct Script {
 #[derive(Clone, Debug, Default)]
 struct Application {
     script: Script,
-    /// At the serving site, whether it is connected.
-    is_there: bool,
     sent: usize,
     has_ended: bool,
     got: Vec<u8>,
@@ -114,7 +112,7 @@ impl Sites {
             let target = "host:1".parse().expect("a target");
             let id = link.open(now, self.net.node(0), target).expect("room");
             assert_eq!(id as usize, self.next);
-            let application = Application { script: scripts[0].clone(), is_there: true, ..Application::default() };
+            let application = Application { script: scripts[0].clone(), ..Application::default() };
             self.applications[0].insert(id, application);
             self.next += 1;
         }
@@ -140,7 +138,7 @@ impl Sites {
                 LinkEvent::Connect { connection, .. } => {
                     link.handle_connected(now, self.net.node(at), connection).expect("a peer");
                     let script = self.scripts[connection as usize][1].clone();
-                    let application = Application { script, is_there: true, ..Application::default() };
+                    let application = Application { script, ..Application::default() };
                     self.applications[1].insert(connection, application);
                 }
                 LinkEvent::Done(id) => self.end(at, id, "done"),
