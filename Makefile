@@ -19,7 +19,7 @@ SEED ?=
 TARGET ?= acknowledgments
 SECONDS ?= 600
 
-.PHONY: run test explore fuzz build check results goldens bench bench-peers bench-controllers bench-windows clean
+.PHONY: run test explore fuzz build check results goldens docs bench bench-peers bench-controllers bench-windows clean
 
 run: build
 	$(BIN)/sparelane reproduce rc3/fig8-load --quick -o $(OUT)
@@ -51,17 +51,28 @@ $(VENV)/.built: $(VENV)/.environment $(RUST_SOURCES) pyproject.toml
 check: build
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff format --check python tests benches
-	$(BIN)/ruff check python tests benches
+	$(BIN)/ruff format --check python tests benches docs
+	$(BIN)/ruff check python tests benches docs
 	$(BIN)/mypy
 
-# Writes RESULTS.md and its figures from saved results; fails, once all is written, where a claim fails.
+# Takes rows, curves and figures of saved results into results/, and writes its pages; fails, once all is written, where a claim
+# fails.
 results: build
-	$(BIN)/sparelane report $(FULL) --page RESULTS.md --figures docs/results --see docs/speed-and-ns3.md --check
+	cd $(FULL) && find . -name rows.json -o -name experiment.json -o -name figure.png -o -path '*/curves/*.csv' | \
+	  tar cf - -T - | tar xf - -C $(CURDIR)/results
+	$(BIN)/sparelane report results --see docs/speed-and-ns3.md --check
 
 # Writes the digests of tests/goldens.json anew, and says which runs changed.
 goldens: build
 	$(BIN)/python tests/test_goldens.py
+
+# The documentation, into docs/_build/html; a warning is an error.
+docs: build $(VENV)/.docs
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+
+$(VENV)/.docs: pyproject.toml $(VENV)/.environment
+	$(BIN)/pip install --quiet 'furo>=2024.8' 'myst-parser>=4.0' 'sphinx>=8.0'
+	touch $@
 
 bench: build
 	$(BIN)/sparelane bench

@@ -91,6 +91,18 @@ def test_settings_change_the_run(result: sparelane.Result) -> None:
     assert changed.flows["completion_s"][0] > result.flows["completion_s"][0]
 
 
+def test_the_summary_says_what_service_a_scheme_gave(result: sparelane.Result) -> None:
+    [row] = result.summary().service.to_dicts()
+    flows = result.flows
+    span_s = result.totals["end_s"] - min(flows["start_s"])
+    assert row["goodput_bps"] == pytest.approx(8 * flows["delivered_bytes"].sum() / span_s)
+    assert row["timeouts"] == flows["timeouts"].sum()
+    assert flows["min_rtt_s"][0] <= flows["srtt_s"][0]
+    assert row["rtt_s"] == pytest.approx(flows["srtt_s"].mean())
+    assert 0 <= row["queueing_s"] < row["rtt_s"]
+    assert result.summary().schemes["slowdown"][0] >= 1
+
+
 def test_the_summary_counts_what_finished(result: sparelane.Result) -> None:
     summary = result.summary()
     assert summary.schemes.select("scheme", "flows", "finished").row(0) == ("tcp", 2, 1)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from matplotlib.figure import Figure
 
 from sparelane import experiments
 from sparelane.cli import main
@@ -15,7 +16,6 @@ from sparelane.commands import reproduce as command
 from sparelane.experiments import plots, registry, report, runner, saved
 from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact
 from sparelane.experiments.claims import at_least, ours
-from sparelane.experiments.page import ranges
 from sparelane.experiments.runner import Finished, Task
 from sparelane.experiments.text import band, claim_cells, heading, table
 from sparelane.folders import SavedResultsError
@@ -136,37 +136,39 @@ def test_results_that_cannot_be_read_are_refused_with_their_place(tmp_path: Path
         saved.read_all(tmp_path, MADE_UP)
 
 
-def test_a_page_holds_batches_run_at_different_times_and_sums_up_how_they_stand(
+def test_pages_hold_batches_run_at_different_times_and_sum_up_how_they_stand(
     tmp_path: Path, made_up: dict[str, Experiment]
 ) -> None:
     report.save_experiment(done(made_up["rc3/one"], made_up["rc3/one"].full), tmp_path / "results")
     report.save_experiment(done(made_up["rc3/two"], made_up["rc3/two"].quick), tmp_path / "results")
-    page, figures = tmp_path / "RESULTS.md", tmp_path / "docs" / "figures"
-    result = sparelane_cli(
-        "report", str(tmp_path / "results"), "--page", str(page), "--figures", str(figures), "--see", "speed.md"
-    )
+    result = sparelane_cli("report", str(tmp_path / "results"), "--see", str(tmp_path / "speed.md"))
     assert result.exit_code == 0, result.stderr
-    text = page.read_text(encoding="utf-8")
-    summary = [line for line in text.splitlines() if line.startswith("| [")]
-    assert [line.split(" | ")[1:] for line in summary] == [
-        ["3 seeds", "4", "1", "2", "1", "2", "1", "1 |"],
-        ["quick, 1 seed", "4", "1", "–", "–", "2", "1", "0 |"],
+    index = tmp_path / "results" / "README.md"
+    text = index.read_text(encoding="utf-8")
+    assert "(../speed.md)" in text
+    assert [
+        line.split(" | ")[1:] for line in text.splitlines() if line.startswith("| [rc3/") and BECAUSE[:9] in line
+    ] == [
+        ["3 seeds", "1 of 4", "1 of 2", "because the moon was full, as the varied rows show (2); not explained (1) |"],
     ]
-    headings = {
-        re.sub(r"[^\w\- ]", "", line[4:].lower()).replace(" ", "-")
-        for line in text.splitlines()
-        if line.startswith("### ")
-    }
-    assert headings == set(re.findall(r"\(#([^)]+)\)", text))
-    for figure in re.findall(r"!\[.*\]\((.*)\)", text):
-        assert (tmp_path / figure).is_file()
-    assert text.count("1. Shared by all.") == 1
-    assert text.count("Of rc3/one alone.") == 1
-    assert text.count(BECAUSE) == 1
-    assert "### rc3/two: Made up (quick, 1 seed)" in text
-    assert "**Not the full effort**, which is full, 3 seeds." in text
-    assert "Fitted: The moon, on Table I." in text
+    assert "| [rc3/two](rc3/two/README.md) | quick, 1 seed | 1 of 4 | 1 of 1 |  |" in text
     assert "RC3 gains much (section 6) | 45 | at least 60 | fails" in text
+    links = re.findall(r"\]\((rc3[^)]+)\)", text)
+    assert {"rc3/one/README.md", "rc3/two/README.md"} == set(links)
+    one, two = ((index.parent / id / "README.md").read_text(encoding="utf-8") for id in ("rc3/one", "rc3/two"))
+    for words in (
+        "- Shared by all.",
+        "- Of rc3/one alone.",
+        "Fitted: The moon, on Table I.",
+        "`sparelane reproduce rc3/one`",
+    ):
+        assert words in one
+    assert one.count(BECAUSE) == 1
+    assert "# rc3/two: Made up (quick, 1 seed)" in two
+    assert "**Not the full effort**, which is full, 3 seeds." in two
+    for page in (one, two):
+        [figure] = re.findall(r"!\[.*\]\((.*)\)", page)
+        assert (index.parent / "rc3" / "one" / figure).is_file()
     assert "not the full effort: rc3/two" in result.stdout
     assert "rc3/one: gain, reduction" in result.stdout
 
@@ -221,7 +223,7 @@ def test_results_that_cannot_be_written_do_not_stop_the_others(
     assert result.exit_code == command.UNWRITTEN
     assert "cannot write the results of rc3/one: no space left on device" in result.stderr
     assert (tmp_path / "rc3" / "two" / saved.ROWS).is_file()
-    assert "rc3/two" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "rc3/two" in (tmp_path / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_reason_of_several_rows_is_a_footnote_and_others_stand_beside_theirs() -> None:
@@ -266,13 +268,29 @@ def test_a_heading_names_a_quick_effort() -> None:
     assert heading(one, one.full) == "rc3/one: Made up"
 
 
-def test_neighbouring_numbers_are_a_range() -> None:
-    assert ranges([1, 2, 3, 5, 7, 8]) == "1 to 3, 5, 7 to 8"
-
-
 def test_a_figure_says_how_many_seeds_it_rests_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     titles: list[str] = []
     monkeypatch.setattr(plots, "say_effort", lambda drawing, words: titles.append(words))
     for effort in (MADE_UP["rc3/one"].quick, MADE_UP["rc3/one"].full):
         report.save_experiment(done(MADE_UP["rc3/one"], effort), tmp_path)
     assert titles == ["quick, 1 seed", "3 seeds"]
+
+
+def test_figures_are_drawn_again_from_what_was_saved(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
+    drawn: list[Evaluation] = []
+
+    def draw(evaluation: Evaluation) -> Figure:
+        drawn.append(evaluation)
+        return registry()["rc3/model"].draw(MODEL)
+
+    made_up["rc3/one"] = experiment("rc3/one", evaluate=lambda effort, outcomes: MODEL, draw=draw)
+    report.save_experiment(done(made_up["rc3/one"], made_up["rc3/one"].full), tmp_path)
+    before = (tmp_path / "rc3" / "one" / "figure.png").read_bytes()
+    (tmp_path / "rc3" / "one" / "figure.png").unlink()
+    result = sparelane_cli("report", str(tmp_path), "--redraw")
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "rc3" / "one" / "figure.png").read_bytes() == before
+    first, again = drawn
+    assert set(again.curves) == set(first.curves) != set()
+    assert all(again.curves[name].columns == first.curves[name].columns for name in first.curves)
+    assert again.curves["curve"].height == first.curves["curve"].height

@@ -1,6 +1,8 @@
 //! Any text as one of the files that a scenario names: a graph, a `.topo`, a list of flows.
 
-use sparelane_catalogue::topology::{GraphmlDefaults, graphml, neutral};
+use sparelane_catalogue::schema::Notices;
+use sparelane_catalogue::topology::map::{self, Component, Format};
+use sparelane_catalogue::topology::{MapDefaults, TopologyError, neutral};
 use sparelane_catalogue::workload::FlowList;
 use sparelane_core::{Dur, Rate};
 use sparelane_sim::{Network, NodeKind};
@@ -15,10 +17,12 @@ const MOST_FLOW_BYTES: u64 = 1_000_000_000;
 pub fn check(bytes: &[u8]) {
     let Some((&kind, rest)) = bytes.split_first() else { return };
     let Ok(text) = std::str::from_utf8(&rest[..rest.len().min(MOST_BYTES)]) else { return };
-    match kind % 4 {
-        0 => network(graphml::parse(text, &defaults())),
+    match kind % 6 {
+        0 => network(drawn(text, Format::GraphMl)),
         1 => network(neutral::parse(text)),
         2 => list(FlowList::from_neutral(text, &two_hosts(), 0, MOST_FLOW_BYTES)),
+        4 => network(drawn(text, Format::Gml)),
+        5 => network(drawn(text, Format::SndLib)),
         _ => list(FlowList::from_csv(text, &two_hosts(), &[("tcp".to_owned(), MOST_FLOW_BYTES)], 0)),
     }
 }
@@ -40,8 +44,11 @@ fn list<E: ToString>(parsed: Result<FlowList, E>) {
     }
 }
 
-fn defaults() -> GraphmlDefaults {
-    GraphmlDefaults { rate: Rate::from_mbps(100), delay: Dur::from_ms(1) }
+/// All of a map where its length is even, else its largest part.
+fn drawn(text: &str, format: Format) -> Result<Network, TopologyError> {
+    let defaults = MapDefaults { rate: Rate::from_mbps(100), delay: Dur::from_ms(1) };
+    let component = if text.len().is_multiple_of(2) { Component::All } else { Component::Largest };
+    map::parse(text, format, &defaults, component, &Notices::default())
 }
 
 /// Two hosts at one router, for lists of flows.

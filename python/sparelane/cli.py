@@ -11,8 +11,24 @@ from sparelane import terminal
 from sparelane._native import PhysicsError, ScenarioError, WireError, __version__
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError
+from sparelane.sweeps.crew import CrewError
 
-COMMANDS = ("list", "run", "reproduce", "report", "bench", "keys", "recv", "send", "tunnel")
+COMMANDS = (
+    "list",
+    "new",
+    "check",
+    "run",
+    "sweep",
+    "compare",
+    "plot",
+    "report",
+    "reproduce",
+    "bench",
+    "keys",
+    "recv",
+    "send",
+    "tunnel",
+)
 
 
 class Failure(click.ClickException):
@@ -80,6 +96,7 @@ class Commands(click.Group):
             SavedResultsError,
             FileNotFoundError,
             WireError,
+            CrewError,
         ) as error:
             raise Mistake(str(error)) from error
         except PhysicsError as error:

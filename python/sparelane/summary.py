@@ -1,4 +1,4 @@
-"""A run in three small tables."""
+"""A run in a few small tables, and what its reader should be told."""
 
 from __future__ import annotations
 
@@ -19,24 +19,45 @@ class Summary:
 
     Attributes:
         schemes: per scheme `flows`, `finished`, and of the finished ones `mean_s`, `median_s` and `p99_s`, the
-            completion times in seconds.
+            completion times in seconds, and `slowdown` and `p99_slowdown`, the same divided by the least time that the
+            flow's path allows.
+        service: per scheme `goodput_bps`, the payload that its receivers held in sequence, in bits per second from the
+            start of its first flow to the end of its last, or the run's; `retransmitted`, segments sent again as a
+            share of the data packets of class 0 (0 to 1); `timeouts`; `rtt_s`, the mean over flows of the smoothed
+            round-trip time at their end; `queueing_s`, of that less the least sample; and `jain`, Jain's index of the
+            throughputs of its flows that were open at the run's end, where there are two or more.
         links: the directions of cables with the most traffic: `from`, `to`, `utilisation` (0 to 1), and
             `peak_backlog_bytes`.
         drops: per class `arrived`, `dropped`, and `share` of the arrived (0 to 1), over all queues.
     """
 
     schemes: pl.DataFrame
+    service: pl.DataFrame
     links: pl.DataFrame
     drops: pl.DataFrame
+
+    def _repr_html_(self) -> str:
+        """The tables, for notebooks."""
+        titles = (
+            ("Flows and completion times", self.schemes),
+            ("Goodput, repair and delay", self.service),
+            ("Busiest links", self.links),
+            ("Packets by class, over all queues", self.drops),
+        )
+        return "".join(f"<h4>{title}</h4>{table._repr_html_()}" for title, table in titles)
 
 
 def summarise(result: Result) -> Summary:
     """The summary of a run."""
-    return Summary(_schemes(result.flows), _links(result.links, result.totals["end_s"]), _drops(result.drops))
+    end_s = result.totals["end_s"]
+    return Summary(
+        _schemes(result.flows), _service(result.flows, end_s), _links(result.links, end_s), _drops(result.drops)
+    )
 
 
 def _schemes(flows: pl.DataFrame) -> pl.DataFrame:
     completion = pl.col("completion_s")
+    slowdown = completion / pl.col("ideal_s")
     return (
         flows.group_by("scheme", maintain_order=True)
         .agg(
@@ -45,8 +66,28 @@ def _schemes(flows: pl.DataFrame) -> pl.DataFrame:
             mean_s=completion.mean(),
             median_s=completion.median(),
             p99_s=completion.quantile(0.99, "linear"),
+            slowdown=slowdown.mean(),
+            p99_slowdown=slowdown.quantile(0.99, "linear"),
         )
         .with_columns(pl.col("scheme").cast(pl.String))
+    )
+
+
+def _service(flows: pl.DataFrame, end_s: float) -> pl.DataFrame:
+    is_open = pl.col("completion_s").is_null()
+    rate = (pl.col("delivered_bytes") / (end_s - pl.col("start_s"))).filter(is_open & (pl.col("start_s") < end_s))
+    span = pl.col("finish_s").fill_null(end_s).max() - pl.col("start_s").min()
+    return (
+        flows.group_by("scheme", maintain_order=True)
+        .agg(
+            goodput_bps=8 * pl.sum("delivered_bytes") / span,
+            retransmitted=pl.sum("retransmissions") / pl.sum("sent_packets_0"),
+            timeouts=pl.sum("timeouts"),
+            rtt_s=pl.mean("srtt_s"),
+            queueing_s=(pl.col("srtt_s") - pl.col("min_rtt_s")).mean(),
+            jain=pl.when(rate.count() > 1).then(rate.sum() ** 2 / (rate.count() * (rate**2).sum())),
+        )
+        .with_columns(pl.col("scheme").cast(pl.String), pl.col("goodput_bps", "retransmitted", "jain").fill_nan(None))
     )
 
 

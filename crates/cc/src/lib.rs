@@ -8,6 +8,7 @@
 //! the list in [`registry`]. A crate of one's own adds to a [`Registry`](registry::Registry) value instead.
 
 pub mod algos;
+mod bbr_family;
 pub mod contract;
 pub mod delay;
 pub mod filter;

@@ -28,6 +28,12 @@ impl Results {
         self.0.seed
     }
 
+    /// What the scenario's author should know, though it is no mistake.
+    #[getter]
+    fn notices(&self) -> Vec<String> {
+        self.0.notices.clone()
+    }
+
     /// The version of the simulator.
     #[getter]
     fn version(&self) -> &str {

@@ -68,6 +68,9 @@ impl Hash {
             lost_packets,
             retransmissions,
             timeouts,
+            // They follow from what is in the digest, and were added when digests of many runs were on record.
+            srtt_ps: _,
+            min_rtt_ps: _,
             traffic_class,
             request,
             measured_bytes,

@@ -19,6 +19,8 @@ pub struct Results {
     pub seed: u64,
     /// The version of sparelane.
     pub version: String,
+    /// What the scenario's author should know, though it is no mistake.
+    pub notices: Vec<String>,
     /// Names of the schemes, by index.
     pub schemes: Vec<String>,
     /// Names of the classes of traffic, by index.
@@ -38,6 +40,7 @@ impl Results {
             scenario: scenario.canonical(),
             seed: scenario.seed,
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            notices: scenario.notices().to_vec(),
             schemes: scenario.scheme_names(),
             traffic_classes: scenario.traffic_class_names(),
             nodes: scenario.node_names(),
@@ -77,6 +80,8 @@ pub fn flow_columns(results: &Results) -> Table {
     table.push(("lost_packets".to_owned(), Column::u64(flows.lost_packets.clone())));
     table.push(("retransmissions".to_owned(), Column::u64(flows.retransmissions.clone())));
     table.push(("timeouts".to_owned(), Column::u64(flows.timeouts.clone())));
+    table.push(("srtt_s".to_owned(), Column::optional_seconds(&flows.srtt_ps)));
+    table.push(("min_rtt_s".to_owned(), Column::optional_seconds(&flows.min_rtt_ps)));
     let measured_bytes = or_none(&flows.measured_bytes, rows, u64::MAX);
     table.push(("measured_bytes".to_owned(), Column::optional_u64(&measured_bytes)));
     table.push(("mean_delay_s".to_owned(), mean_delay));

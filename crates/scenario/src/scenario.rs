@@ -11,7 +11,7 @@ use crate::{
 use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::Source;
 use sparelane_catalogue::schema::document::{Document, Item, Node, Origin, Table, write_toml};
-use sparelane_catalogue::schema::{Fallback, Key, Kind};
+use sparelane_catalogue::schema::{Fallback, Key, Kind, Notices};
 use sparelane_catalogue::schema::{Field, Section};
 use sparelane_catalogue::schema::{overrides, read_text};
 use sparelane_catalogue::workload::Merge;
@@ -95,6 +95,7 @@ pub struct Scenario {
     pub bdp_bytes: u64,
     file: String,
     text: Table,
+    notices: Vec<String>,
     routing: Routing,
     network: Network,
     queues: Queues,
@@ -224,6 +225,11 @@ impl Scenario {
         self.network.nodes.iter().map(|node| node.name.clone()).collect()
     }
 
+    /// What the author should know, though it is no mistake.
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
     /// Names of the probes of time series, by index.
     pub fn probe_names(&self) -> Vec<String> {
         let probes = self.sampling.iter().flat_map(|sampling| &sampling.probes);
@@ -239,7 +245,9 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let link = section.need("link")?;
     let overrides = link.tables()?;
 
-    let mut network = topology::read(topology.clone(), &catalogue.topologies, &topology::Context { source, seed })?;
+    let notices = Notices::default();
+    let place = topology::Context { source, seed, notices: &notices };
+    let mut network = topology::read(topology.clone(), &catalogue.topologies, &place)?;
     links::apply_wires(&overrides, &mut network)?;
     let distances = distances(&network, &topology)?;
     let bdp_bytes = bdp_bytes(&network, &distances);
@@ -293,6 +301,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         bdp_bytes,
         file: document.file.clone(),
         text,
+        notices: notices.into_list(),
         routing,
         network,
         queues,
@@ -334,8 +343,15 @@ fn distances(network: &Network, topology: &Field<'_>) -> Result<Distances, Scena
             "{routers} routers, of which {with_hosts} have hosts, need {count} distances; allowed: {MAX_DISTANCES}"
         )));
     }
-    Distances::of(network)
-        .map_err(|(a, b)| topology.error(format!("no path joins the hosts \"{}\" and \"{}\"", name(a), name(b))))
+    Distances::of(network).map_err(|(a, b)| {
+        // Kinds that are built are connected; a `.topo` text says everything itself.
+        let path = topology.entry("path", Kind::Path).and_then(|path| Ok(path.text()?.to_owned()));
+        let hint = match path.is_ok_and(|path| !path.ends_with(".topo")) {
+            true => "; component = \"largest\" takes the largest connected part of the map",
+            false => "",
+        };
+        topology.error(format!("no path joins the hosts \"{}\" and \"{}\"{hint}", name(a), name(b)))
+    })
 }
 
 fn read_workloads(

@@ -66,6 +66,14 @@ fn a_sender_survives_every_conversation() {
 }
 
 #[test]
+fn conversations_that_once_broke_a_sender_do_so_no_more() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/regressions/acknowledgments");
+    let paths: Vec<_> = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
+    assert!(paths.len() >= 2);
+    paths.iter().for_each(|path| targets::acknowledgments::check(&fs::read(path).expect("a file")));
+}
+
+#[test]
 fn a_receiver_survives_every_conversation() {
     let seed = seed();
     (0..3_000).for_each(|index| targets::segments::check(&noise(&mut Stream::new(seed, Domain::Test, index), 1_000)));
@@ -87,7 +95,7 @@ fn every_text_is_a_scenario_or_refused_with_words() {
 #[test]
 fn every_text_is_a_file_of_its_kind_or_refused_with_words() {
     let rng = &mut Stream::new(seed(), Domain::Test, 1);
-    for (kind, ending) in ["graphml", "topo", "flows", "csv"].into_iter().enumerate() {
+    for (kind, ending) in ["graphml", "topo", "flows", "csv", "gml"].into_iter().enumerate() {
         let texts = texts("tests/inputs", ending);
         for _ in 0..1_000 {
             let text = &texts[rng.below(texts.len() as u64) as usize];

@@ -245,7 +245,7 @@ fn mistakes_in_the_network() {
         (
             kind,
             "kind = \"file\"\npath = \"cdf.csv\"",
-            "x.toml:4: topology.path = \"cdf.csv\": unknown kind of file; allowed: .topo, .graphml",
+            "x.toml:4: topology.path = \"cdf.csv\": unknown kind of file; allowed: .topo, .graphml, .gml, .xml",
         ),
         (
             kind,
@@ -256,6 +256,12 @@ fn mistakes_in_the_network() {
             kind,
             "kind = \"file\"\npath = \"bad.graphml\"",
             "inputs/bad.graphml:7: `rate` is `5`; allowed: a rate such as \"100Mbps\" (units: bps, kbps, Mbps, Gbps, Tbps, b/s, kb/s, Mb/s, Gb/s, Tb/s)",
+        ),
+        (
+            kind,
+            "kind = \"file\"\npath = \"apart.gml\"",
+            "x.toml:2: topology: no path joins the hosts \"h2\" and \"h3\"; component = \"largest\" takes the largest \
+             connected part of the map",
         ),
         (
             kind,
@@ -275,7 +281,7 @@ fn mistakes_in_the_network() {
         (
             kind,
             "kind = \"file\"\npath = \"small.topo\"\ncapacity = \"given\"",
-            "x.toml:5: topology.capacity = \"given\": only for GraphML files; a .topo file says everything itself",
+            "x.toml:5: topology.capacity = \"given\": only for maps; a .topo file says everything itself",
         ),
     ]);
 }

@@ -41,6 +41,10 @@ pub struct FlowTable {
     pub retransmissions: Vec<u64>,
     /// Retransmission timeouts, SYN timeouts included.
     pub timeouts: Vec<u64>,
+    /// The smoothed round-trip time when the flow was over, or at the run's end, picoseconds; `u64::MAX` without a sample.
+    pub srtt_ps: Vec<u64>,
+    /// The least sample of the round-trip time, as above.
+    pub min_rtt_ps: Vec<u64>,
     /// Index of the class of traffic; `u16::MAX` for none. Empty as long as no flow of the run has one.
     pub traffic_class: Vec<u16>,
     /// Number of the request that the flow is part of; `u64::MAX` for none. Empty as long as no flow of the run is.
@@ -72,6 +76,8 @@ impl FlowTable {
         self.lost_packets.push(0);
         self.retransmissions.push(0);
         self.timeouts.push(0);
+        self.srtt_ps.push(u64::MAX);
+        self.min_rtt_ps.push(u64::MAX);
         if spec.writes.is_some() || !self.first_write_ps.is_empty() {
             self.first_write_ps.resize(self.id.len(), u64::MAX);
         }

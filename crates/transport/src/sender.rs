@@ -343,7 +343,12 @@ impl Sender {
         self.refresh();
     }
 
-    /// The smoothed round-trip time, once there is a sample.
+    /// The least sample of the round-trip time, once there is one.
+    pub fn min_rtt(&self) -> Option<Dur> {
+        self.rtt.min_rtt()
+    }
+
+    /// The smoothed round-trip time (RFC 6298), once there is a sample.
     pub fn srtt(&self) -> Option<Dur> {
         self.rtt.srtt()
     }

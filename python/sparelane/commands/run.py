@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from sparelane import api, folders, library, terminal
+from sparelane import api, folders, terminal
+from sparelane.commands import given
+from sparelane.notices import notices
 from sparelane.result import DEFAULT_FORMATS, FORMATS
 
 if TYPE_CHECKING:
@@ -24,6 +27,19 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--seed", type=click.IntRange(0, api.MAX_SEED), help="Seed of every random draw.  [default: the scenario's]"
+)
+@click.option(
+    "seeds",
+    "--seeds",
+    type=click.IntRange(2, 10_000),
+    help="Run with so many seeds, from --seed on, and print means with intervals: a sweep of seeds alone.",
+)
+@click.option(
+    "jobs",
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=lambda: os.cpu_count() or 1,
+    help="Worker processes, with --seeds.  [default: one a core]",
 )
 @click.option(
     "folder",
@@ -42,17 +58,26 @@ if TYPE_CHECKING:
     help="Format of the tables; repeatable.",
 )
 def command(
-    scenario: str, settings: tuple[str, ...], seed: int | None, folder: Path | None, formats: tuple[str, ...]
+    scenario: str,
+    settings: tuple[str, ...],
+    seed: int | None,
+    seeds: int | None,
+    jobs: int,
+    folder: Path | None,
+    formats: tuple[str, ...],
 ) -> None:
     """Simulate a scenario, print a summary, and save the results.
 
-    FILE is a scenario file, or the name of a ready-made scenario (see `sparelane list`).
+    FILE is a scenario file, the name of a ready-made scenario (see `sparelane list`), or - for standard input.
     """
-    path = library.resolve(scenario)
+    found = given.read(scenario)
+    if seeds is not None:
+        several(found, [*settings, *([] if seed is None else [f"seed={seed}"])], seeds, jobs, folder)
+        return
     with terminal.waiting("building the network") as waiting:
-        prepared = api.prepare(path, seed=seed, set=settings, waiting=waiting)
-    place = folders.ready_folder(folder or Path("out") / path.stem)
-    with terminal.progress(path.stem) as meter:
+        prepared = api.prepare(found.scenario, seed=seed, set=settings, waiting=waiting)
+    place = folders.ready_folder(folder or Path("out") / found.name)
+    with terminal.progress(found.name) as meter:
 
         def go_on(fraction: float) -> bool:
             meter(fraction)
@@ -65,6 +90,35 @@ def command(
     terminal.output().print(f"results in {place}", soft_wrap=True)
 
 
+def several(found: given.Given, settings: Sequence[str], seeds: int, jobs: int, folder: Path | None) -> None:
+    """Simulates a scenario with several seeds, prints the means, and leaves the folder of a sweep."""
+    from sparelane.commands import sweep
+    from sparelane.sweeps import folder as saved
+    from sparelane.sweeps.plan import Plan
+    from sparelane.sweeps.sweep import local
+    from sparelane.units import quantity
+
+    plan = Plan(found.text, found.file, found.folder, seeds=seeds, settings=settings, needs_variation=False)
+    place = folder or Path("out") / f"{found.name}-seeds"
+    sweep.finish(plan, place, sweep.run(plan, place, local(jobs)))
+    means = saved.read(place).rows
+    lines = [
+        (
+            *(row[name] for name in ("setting", "scheme", "traffic", "metric", "average")),
+            quantity(row["value"], row["unit"]),
+            ""
+            if row["low"] is None
+            else f"{quantity(row['low'], row['unit'])} to {quantity(row['high'], row['unit'])}",
+        )
+        for row in means.iter_rows(named=True)
+    ]
+    kept = [place for place in range(5) if place > 2 or any(line[place] for line in lines)]
+    headings = ("setting", "scheme", "traffic", "metric", "average")
+    left = [headings[place] for place in kept]
+    rows = ((*(line[place] for place in kept), *line[5:]) for line in lines)
+    terminal.show_table(f"means over {seeds} seeds", [*left, "mean", "95 % interval"], left, rows)
+
+
 def seconds(value: float) -> str:
     """A time with a tenth of a millisecond."""
     return f"{value:.4f}"
@@ -73,6 +127,24 @@ def seconds(value: float) -> str:
 def percent(value: float) -> str:
     """A share of one as a percentage."""
     return f"{100 * value:.2f} %"
+
+
+def ratio(value: float) -> str:
+    """A ratio with two decimals."""
+    return f"{value:.2f}"
+
+
+def share(value: float) -> str:
+    """A share of one with three decimals."""
+    return f"{value:.3f}"
+
+
+def rate(value: float) -> str:
+    """Bits per second with a prefix."""
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{value / factor:.4g} {prefix}b/s"
+    return f"{value:.4g} b/s"
 
 
 def whole(value: float) -> str:
@@ -86,10 +158,17 @@ def show(result: Result) -> None:
     print_table(
         "Flows and completion times",
         summary.schemes,
-        {"mean_s": seconds, "median_s": seconds, "p99_s": seconds},
+        {"mean_s": seconds, "median_s": seconds, "p99_s": seconds, "slowdown": ratio, "p99_slowdown": ratio},
+    )
+    print_table(
+        "Goodput, repair and delay",
+        summary.service,
+        {"goodput_bps": rate, "retransmitted": percent, "rtt_s": seconds, "queueing_s": seconds, "jain": share},
     )
     print_table("Busiest links", summary.links, {"utilisation": percent, "peak_backlog_bytes": whole})
     print_table("Packets by class, over all queues", summary.drops, {"share": percent})
+    for notice in notices(result):
+        terminal.output().print(f"note: {notice}", soft_wrap=True, markup=False)
 
 
 def print_table(title: str, frame: pl.DataFrame, formats: dict[str, Callable[[float], str]]) -> None:

@@ -1,16 +1,20 @@
-"""The page of results: saved experiments as one Markdown file, with a table of how they stand to the papers."""
+"""Pages of results: one that says how all saved experiments stand to the papers, and one for each experiment.
+
+The pages are Markdown files in the folder of results itself, beside the rows that they print: `README.md`, and a
+`README.md` in the folder of each experiment.
+"""
 
 from __future__ import annotations
 
-import importlib
-import re
+import textwrap
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import PurePosixPath
 
 from sparelane.experiments.base import Effort
-from sparelane.experiments.saved import Saved, distinct_cpu_s
+from sparelane.experiments.saved import FIGURE, Saved, distinct_cpu_s
 from sparelane.experiments.statistics import (
     FACTOR_TOLERATED,
     POINTS_TOLERATED,
@@ -18,6 +22,9 @@ from sparelane.experiments.statistics import (
     SMALL_SHARE_PERCENT,
 )
 from sparelane.experiments.text import CLAIM_HEADINGS, HEADINGS, NOTHING, claim_cells, effort_words, heading, table
+
+# The name of every page.
+PAGE = "README.md"
 
 SUMMARY_HEADINGS = (
     "experiment",
@@ -30,6 +37,11 @@ SUMMARY_HEADINGS = (
     "held",
     "failed",
 )
+
+INDEX_HEADINGS = ("experiment", "effort", "in band", "claims held", "what differs, and why")
+
+# The longest reason that the page of all experiments repeats, characters.
+LONGEST_REASON = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,27 +90,60 @@ class Tally:
         return tuple(NOTHING if number is None else str(number) for number in numbers)
 
 
-def markdown(
-    saved: Sequence[Saved], figure: Callable[[Saved], str], *, see: str | None = None, unfinished: Sequence[str] = ()
-) -> str:
-    """The page.
+def index(saved: Sequence[Saved], *, see: str | None = None, unfinished: Sequence[str] = ()) -> str:
+    """The page of all experiments.
 
     Args:
         saved: the experiments, those of a paper together.
-        figure: where an experiment's figure is, as seen from the page.
         see: another page to name at the beginning, as seen from this one.
         unfinished: ids of experiments that were asked for and have no results.
     """
-    parts = [_introduction(saved, see), _summary(saved)]
+    parts = [_introduction(saved, see), _table(INDEX_HEADINGS, _index_lines(saved))]
     failed = [(one, verdict) for one in saved for verdict in one.verdicts if verdict.holds is False]
     if failed:
-        lines = [(one.experiment.id, *claim_cells(verdict)) for one, verdict in failed]
+        lines = [(_link(one), *claim_cells(verdict)) for one, verdict in failed]
         parts.append("Claims that fail:\n\n" + _table(("experiment", *CLAIM_HEADINGS), lines))
-    for paper, group in groupby(saved, key=_paper):
-        parts += _chapter(paper, list(group), figure)
     if unfinished:
         parts.append("## Not finished\n\n" + "".join(f"- {id}\n" for id in unfinished))
     return "\n".join(parts)
+
+
+def _index_lines(saved: Sequence[Saved]) -> list[tuple[str, ...]]:
+    """The cells of a table of `INDEX_HEADINGS`: a line for each experiment, and after them one for their paper."""
+    lines: list[tuple[str, ...]] = []
+    for paper, group in groupby(saved, key=_paper):
+        members = list(group)
+        lines += [(_link(one), _effort(one), *_standing(Tally.of([one])), _difference(one)) for one in members]
+        lines.append((f"**{paper}, all**", "", *_standing(Tally.of(members)), ""))
+    return lines
+
+
+def _link(one: Saved) -> str:
+    return f"[{one.experiment.id}]({one.experiment.id}/{PAGE})"
+
+
+def _standing(tally: Tally) -> tuple[str, str]:
+    rows = f"{tally.in_band} of {tally.printed}" if tally.printed else NOTHING
+    return rows, f"{tally.held} of {tally.held + tally.failed}" if tally.held + tally.failed else NOTHING
+
+
+def _difference(one: Saved) -> str:
+    """What differs from the paper and why, in a few words: the reason that stands beside most rows, and the rest."""
+    off = [row for row in one.evaluation.rows if row.deviates]
+    if not off or one.is_quick:
+        return ""
+    reasons = Counter(row.reason for row in off if row.is_explained)
+    words = [f"{_shortened(reason)} ({count})" for reason, count in reasons.most_common(1)]
+    others = sum(reasons.values()) - sum(count for _, count in reasons.most_common(1))
+    words += [f"other reasons ({others})"] if others else []
+    unexplained = len(off) - sum(reasons.values())
+    words += [f"not explained ({unexplained})"] if unexplained else []
+    return "; ".join(words)
+
+
+def _shortened(reason: str) -> str:
+    clause = reason.partition(": ")[0].partition("; ")[0]
+    return textwrap.shorten(clause, LONGEST_REASON, placeholder=" ...")
 
 
 def _introduction(saved: Sequence[Saved], see: str | None) -> str:
@@ -112,12 +157,12 @@ def _introduction(saved: Sequence[Saved], see: str | None) -> str:
         "Intervals hold 95 % (Student's t over the seeds). A difference is ours less the paper's. A row is in band "
         f"where ours is within {100 * SHARE_TOLERATED:g} % of the printed number; a share, within "
         f"{POINTS_TOLERATED:g} points; a loss rate, or shares that are both below {SMALL_SHARE_PERCENT:g} %, within a "
-        f"factor of {FACTOR_TOLERATED:g}. What is not in band has its reason beside it, or the words "
-        '"not explained". A claim is what a paper says of its numbers, as one number of ours and the band that it '
-        "must lie in.\n",
+        f"factor of {FACTOR_TOLERATED:g}. What is not in band has its reason on the page of its experiment, or the "
+        'words "not explained". A claim is what a paper says of its numbers, as one number of ours and the band that '
+        "it must lie in.\n",
     ]
     if see is not None:
-        lines.append(f"How fast the simulator is, and how it stands beside ns-3: [{see}]({see}).\n")
+        lines.append(f"How fast the simulator is, and how it stands beside ns-3: [{PurePosixPath(see).stem}]({see}).\n")
     return "\n".join(lines)
 
 
@@ -131,39 +176,26 @@ def summary(saved: Sequence[Saved]) -> list[tuple[str, ...]]:
     return lines
 
 
-def _summary(saved: Sequence[Saved]) -> str:
-    links = {one.experiment.id: f"[{one.experiment.id}](#{_anchor(_heading(one))})" for one in saved}
-    return _table(SUMMARY_HEADINGS, [(links.get(name, f"**{name}**"), *cells) for name, *cells in summary(saved)])
-
-
-def _chapter(paper: str, saved: Sequence[Saved], figure: Callable[[Saved], str]) -> list[str]:
-    """A paper's experiments, after the assumptions that several of them share."""
-    counts = Counter(assumption for one in saved for assumption in one.experiment.assumptions)
-    shared = [assumption for assumption, count in counts.items() if count > 1]
-    title = (importlib.import_module(f"{__package__}.{paper}").__doc__ or "").partition("\n")[0]
-    parts = [f"## {paper}\n\n{title}\n"]
-    if shared:
-        numbered = "".join(f"{index}. {assumption}\n" for index, assumption in enumerate(shared, 1))
-        parts.append(f"Assumptions that several of its experiments share:\n\n{numbered}")
-    return parts + [_section(one, shared, figure) for one in saved]
-
-
-def _section(one: Saved, shared: Sequence[str], figure: Callable[[Saved], str]) -> str:
+def experiment_page(one: Saved) -> str:
+    """The page of one experiment: its figure, the claims, every row with its reason, and how to repeat it."""
     experiment = one.experiment
     texts, footnotes = table(one.evaluation.rows)
     lines = [
-        f"### {_heading(one)}\n",
+        f"# {heading(experiment, one.effort)}\n",
         f"Source: {experiment.source}. {experiment.method}\n",
-        f"{_provenance(one)}\n",
-        _table(HEADINGS, texts),
-        *(f"{footnote}\n" for footnote in footnotes),
+        f"![{experiment.title}]({FIGURE})\n",
     ]
     if one.verdicts:
         lines.append(_table(CLAIM_HEADINGS, [claim_cells(verdict) for verdict in one.verdicts]))
-    lines += [f"Fitted: {sentence}\n" for sentence in experiment.fitted]
-    lines.append(f"![{experiment.title}]({figure(one)})\n")
+    lines += [_table(HEADINGS, texts), *(f"{footnote}\n" for footnote in footnotes)]
     lines += [f"{note}\n" for note in one.evaluation.notes]
-    lines.append(_assumptions(experiment.assumptions, shared))
+    lines += [f"Fitted: {sentence}\n" for sentence in experiment.fitted]
+    if experiment.assumptions:
+        listed = "".join(f"- {assumption}\n" for assumption in experiment.assumptions)
+        lines.append(f"What the paper leaves open, and how it is settled here:\n\n{listed}")
+    quick = " --quick" if one.is_quick else ""
+    lines.append(f"To repeat it: `sparelane reproduce {experiment.id}{quick}`. {_provenance(one)}\n")
+    lines.append(f"[All experiments](../../{PAGE})\n")
     return "\n".join(lines)
 
 
@@ -187,43 +219,13 @@ def _length(effort: Effort) -> str:
     return f"{effort.name}, {effort.seeds} seed{'s' if effort.seeds > 1 else ''}{length}"
 
 
-def _assumptions(assumptions: Sequence[str], shared: Sequence[str]) -> str:
-    numbers = [index for index, assumption in enumerate(shared, 1) if assumption in assumptions]
-    own = [assumption for assumption in assumptions if assumption not in shared]
-    above = f"Assumptions {ranges(numbers)} of the list above" if numbers else ""
-    listed = "".join(f"- {assumption}\n" for assumption in own)
-    if not own:
-        return f"{above}.\n" if above else ""
-    return f"{f'{above}, and' if above else 'Assumptions'}:\n\n{listed}"
-
-
-def ranges(numbers: Sequence[int]) -> str:
-    """Rising whole numbers in words: "1 to 3, 5"."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
-
-
 def _paper(one: Saved) -> str:
     return one.experiment.id.partition("/")[0]
-
-
-def _heading(one: Saved) -> str:
-    return heading(one.experiment, one.effort)
 
 
 def _effort(one: Saved) -> str:
     words = effort_words(one.experiment, one.effort) or "computed"
     return f"{words}, outdated" if one.is_outdated else words
-
-
-def _anchor(text: str) -> str:
-    """What Markdown viewers call a heading in a link."""
-    return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
 
 
 def _duration(seconds: float) -> str:

@@ -61,8 +61,10 @@ TCP = Look("#a6a6a6", "", "#6e6e6e", "--", "s")
 RC3 = Look("#7fa8dc", "////", "#1f4e8c", "-", "o")
 MODEL = Look("#f2f2f2", "....", "#000000", ":", "d")
 THIRD = Look("#c8791e", "\\\\\\\\", "#c8791e", "-.", "^")
-FOURTH = Look("#4d4d4d", "", "#4d4d4d", "--", "v")
+FOURTH = Look("#d9b3d0", "--", "#8c3b7a", (0, (1, 1)), "P")
 FIFTH = Look("#8fbf8f", "xx", "#2e6b2e", (0, (6, 2, 1, 2, 1, 2)), "v")
+# The distance between the markers of a curve, as a share of the panel's diagonal.
+MARK_EVERY = 0.18
 PAPER_LABEL = "paper"
 PAPER_STYLE: Mapping[str, Any] = {
     "color": "white",
@@ -169,8 +171,9 @@ def reductions_above(axes: Axes, cuts: Sequence[float | None], series: Sequence[
 
 
 def line(axes: Axes, label: str, look: Look, x: Sequence[float], y: Sequence[float]) -> None:
-    """A curve without markers."""
-    axes.plot(x, y, label=label, color=look.ink, linestyle=look.line)
+    """A curve of many points, with a few markers to tell it by."""
+    marked: Mapping[str, Any] = {"marker": look.marker, "markerfacecolor": "white", "markevery": MARK_EVERY}
+    axes.plot(x, y, label=label, color=look.ink, linestyle=look.line, **marked)
 
 
 def points(axes: Axes, label: str, look: Look, x: Sequence[float], rows: Sequence[Row]) -> None:

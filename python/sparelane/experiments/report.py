@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from sparelane.experiments import page, plots, registry, saved
-from sparelane.experiments.base import Json, Verdict
+from sparelane.experiments.base import Effort, Evaluation, Experiment, Json, Verdict
 from sparelane.experiments.runner import Finished
 from sparelane.experiments.saved import Saved
 from sparelane.experiments.text import effort_words
@@ -61,35 +61,61 @@ def _write_experiment(finished: Finished, place: Path) -> None:
     saved.write(finished, place)
     rows = rows_json([finished])
     write_csv(pl.DataFrame(rows, schema=ROW_SCHEMA), place / "rows.csv")
-    for name, curve in finished.evaluation.curves.items():
-        write_csv(curve, place / f"{name}.csv")
-    words = effort_words(finished.task.experiment, finished.task.effort)
-    with plots.style():
-        drawing = finished.task.experiment.draw(finished.evaluation)
-        plots.say_effort(drawing, words)
-        plots.save(drawing, place)
+    saved.write_curves(finished.evaluation, place)
+    _draw(finished.task.experiment, finished.task.effort, finished.evaluation, place)
     for simulation, outcome in finished.outcomes.items():
         if simulation.keep_flows:
             (place / "flows").mkdir(exist_ok=True)
             write_parquet(outcome.flows, place / "flows" / f"{_file_name(simulation.label)}.parquet")
 
 
+def _draw(experiment: Experiment, effort: Effort, evaluation: Evaluation, place: Path) -> None:
+    with plots.style():
+        drawing = experiment.draw(evaluation)
+        plots.say_effort(drawing, effort_words(experiment, effort))
+        plots.save(drawing, place)
+
+
+def redraw(results: Sequence[Saved]) -> None:
+    """Draws the figures of saved results again, as their experiments draw them now.
+
+    Raises:
+        OSError: a folder cannot be written.
+    """
+    for one in results:
+        _draw(one.experiment, one.effort, one.evaluation, one.place)
+
+
 def save_report(folder: Path, unfinished: Sequence[str]) -> None:
-    """Writes `report.md` and `report.json` over all results that the folder holds, also those of earlier runs.
+    """Writes the pages and `report.json` over all results that the folder holds, also those of earlier runs.
 
     Raises:
         OSError: the folder cannot be written.
         SavedResultsError: the results of an earlier run cannot be read.
     """
     results, _ = saved.read_all(folder, registry())
-    text = page.markdown(results, lambda one: f"{one.experiment.id}/{saved.FIGURE}", unfinished=unfinished)
-    (folder / "report.md").write_text(text, encoding="utf-8")
+    save_pages(results, folder, unfinished=unfinished)
     content = {
         "version": saved.version(),
         "experiments": [_experiment_json(one) for one in results],
         "unfinished": list(unfinished),
     }
     write_json_value(content, folder / "report.json")
+
+
+def save_pages(
+    results: Sequence[Saved], folder: Path, *, see: str | None = None, unfinished: Sequence[str] = ()
+) -> Path:
+    """Writes the page of all results of the folder, and one beside the rows of each; gives the first.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    for one in results:
+        (one.place / page.PAGE).write_text(page.experiment_page(one), encoding="utf-8")
+    target = folder / page.PAGE
+    target.write_text(page.index(results, see=see, unfinished=unfinished), encoding="utf-8")
+    return target
 
 
 def _experiment_json(one: Saved) -> dict[str, Any]:

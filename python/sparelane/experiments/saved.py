@@ -6,6 +6,7 @@ the results are read: a reason that is found after a run of hours stands beside 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -15,15 +16,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from sparelane import _native
 from sparelane.experiments.base import Effort, Evaluation, Experiment, Row, Simulation, Verdict
 from sparelane.experiments.runner import Finished
 from sparelane.folders import SavedResultsError
-from sparelane.frames import write_json_value
+from sparelane.frames import write_csv, write_json_value
 
 MANIFEST = "experiment.json"
 ROWS = "rows.json"
 FIGURE = "figure.png"
+# The folder of the tables that the figure draws, besides the rows.
+CURVES = "curves"
 
 # What tells a simulation from all others: the scenario, its overrides and the seed.
 RunKey = tuple[str, tuple[str, ...], int]
@@ -41,6 +46,7 @@ class Saved:
         version: of the program that simulated, with the commit where that is known.
         day: when it was, as year, month and day.
         place: the folder.
+        digest: a fingerprint of all runs in order; empty where nothing was simulated.
     """
 
     experiment: Experiment
@@ -50,6 +56,7 @@ class Saved:
     version: str
     day: str
     place: Path
+    digest: str = ""
 
     @property
     def figure(self) -> Path:
@@ -133,11 +140,36 @@ def _read(experiment: Experiment, place: Path, manifest: Mapping[str, Any]) -> S
         effort = Effort(**manifest["effort"])
         cpu_s = {(run["scenario"], tuple(run["settings"]), run["seed"]): run["cpu_s"] for run in manifest["runs"]}
         rows = tuple(_row(row) for row in _load(place / ROWS))
-        found = Evaluation(rows, tuple(manifest["notes"]))
+        found = Evaluation(rows, tuple(manifest["notes"]), _curves(place))
         explained = experiment.explain(effort, found)
-        return Saved(experiment, effort, explained, cpu_s, manifest["version"], manifest["day"], place)
+        digest = _digest([str(run["digest"]) for run in manifest["runs"]])
+        return Saved(experiment, effort, explained, cpu_s, manifest["version"], manifest["day"], place, digest)
     except (KeyError, TypeError) as error:
         raise SavedResultsError(f'"{place}" does not hold results as this version saves them: {error}') from error
+
+
+def _digest(digests: Sequence[str]) -> str:
+    """One fingerprint of those of all runs; empty without runs."""
+    return hashlib.blake2b("\n".join(digests).encode(), digest_size=16).hexdigest() if digests else ""
+
+
+def write_curves(evaluation: Evaluation, folder: Path) -> None:
+    """Writes the tables that the figure may draw, a file each.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    if evaluation.curves:
+        (folder / CURVES).mkdir()
+    for name, curve in evaluation.curves.items():
+        write_csv(curve, folder / CURVES / f"{name}.csv")
+
+
+def _curves(place: Path) -> dict[str, pl.DataFrame]:
+    try:
+        return {path.stem: pl.read_csv(path) for path in sorted((place / CURVES).glob("*.csv"))}
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise SavedResultsError(f'cannot read the curves of "{place}": {error}') from error
 
 
 def _row(row: Mapping[str, Any]) -> Row:

@@ -10,8 +10,8 @@ mod dumbbell;
 mod error;
 mod fat_tree;
 mod file;
-pub mod graphml;
 mod internet2;
+pub mod map;
 mod names;
 pub mod neutral;
 mod spine_leaf;
@@ -23,14 +23,14 @@ pub use chain::Chain;
 pub use dumbbell::Dumbbell;
 pub use error::TopologyError;
 pub use fat_tree::FatTree;
-pub use graphml::GraphmlDefaults;
 pub use internet2::{DrawnRates, Internet2};
+pub use map::MapDefaults;
 pub use spine_leaf::SpineLeaf;
 pub use star::Star;
 
 pub(crate) use error::place;
 
-use crate::schema::{Fallback, Field, Form, Key, Kind, ScenarioError, Section, Source};
+use crate::schema::{Fallback, Field, Form, Key, Kind, Notices, ScenarioError, Section, Source};
 use sparelane_sim::Network;
 
 /// What a topology is read against.
@@ -40,6 +40,8 @@ pub struct Context<'a> {
     pub source: &'a Source,
     /// The run's seed.
     pub seed: u64,
+    /// Where the author of the scenario is told what is no mistake, and no matter of course either.
+    pub notices: &'a Notices,
 }
 
 /// A topology as a scenario names it.

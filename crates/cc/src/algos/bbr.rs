@@ -21,27 +21,20 @@ mod tests;
 
 pub use config::{BbrConfig, CONTROLLER};
 
+use crate::bbr_family::{Growth, Pacer, ProbeRtt, Rounds};
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Delivery, Limits, Lost, Needs, Phase, Sent};
 use crate::filter::Windowed;
-use crate::pace::{MAX_WINDOW_SEGMENTS, on_the_wire};
+use crate::pace::MAX_WINDOW_SEGMENTS;
 use sparelane_core::{Dur, Rate, Time};
 
 /// Pacing gains of PROBE_BW: a phase lasts a round-trip time.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-
-/// STARTUP ends where the bandwidth grew by less than this factor...
-const FULL_BANDWIDTH_GROWTH: f64 = 1.25;
-/// ...in so many round trips.
-const FULL_BANDWIDTH_ROUNDS: u32 = 3;
 
 /// The smallest window but after a timeout, and the window of PROBE_RTT, segments.
 const MIN_WINDOW_SEGMENTS: u64 = 4;
 
 /// Room for what delayed acknowledgments and offload hold back, segments.
 const QUANTUM_SEGMENTS: u64 = 3;
-
-/// Stands for the round-trip time before there is a sample.
-const UNKNOWN_RTT: Dur = Dur::from_ms(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -51,13 +44,6 @@ enum State {
     ProbeRtt,
 }
 
-/// The end of PROBE_RTT, once the window is down to four segments.
-#[derive(Clone, Copy, Debug)]
-struct ProbeRttEnd {
-    at: Time,
-    round_done: bool,
-}
-
 /// The controller.
 #[derive(Clone, Debug)]
 pub struct Bbr {
@@ -65,34 +51,25 @@ pub struct Bbr {
     mss_bytes: u64,
     state: State,
     cwnd_bytes: u64,
-    pace: Rate,
-    /// The pace at the start was set with a round-trip time, and not in ignorance.
-    paced_by_rtt: bool,
+    pacer: Pacer,
 
     // The model of the path.
     bandwidth: Windowed<Rate>,
     min_rtt: Option<Dur>,
     min_rtt_at: Time,
 
-    // Round trips, in bytes delivered.
-    delivered_bytes: u64,
+    rounds: Rounds,
     round: u64,
-    round_ends_at_bytes: u64,
-    round_start: bool,
 
-    // STARTUP: the bandwidth when it last grew, and the round trips since.
-    full_bandwidth: Rate,
-    full_bandwidth_rounds: u32,
+    // STARTUP.
+    growth: Growth,
     pipe_is_full: bool,
 
     // PROBE_BW.
     cycle_at: usize,
     phase_began: Time,
 
-    // PROBE_RTT.
-    probe_rtt_end: Option<ProbeRttEnd>,
-    /// Segments sent when so much had been delivered show less than the path can carry: PROBE_RTT held them back.
-    held_back: Option<(u64, u64)>,
+    probe_rtt: ProbeRtt,
     idle_restart: bool,
 
     // Loss recovery.
@@ -105,35 +82,29 @@ pub struct Bbr {
 impl Bbr {
     /// A connection in segments of `mss_bytes`.
     pub fn new(config: BbrConfig, mss_bytes: u64) -> Bbr {
-        let mut bbr = Bbr {
+        let cwnd_bytes = config.initial_window_segments * mss_bytes;
+        Bbr {
             config,
             mss_bytes,
             state: State::Startup,
-            cwnd_bytes: config.initial_window_segments * mss_bytes,
-            pace: Rate::from_bps(1),
-            paced_by_rtt: false,
+            cwnd_bytes,
+            pacer: Pacer::new(config.pacing_margin, mss_bytes, cwnd_bytes, config.startup_gain),
             bandwidth: Windowed::max(config.bandwidth_window_rounds),
             min_rtt: None,
             min_rtt_at: Time::ZERO,
-            delivered_bytes: 0,
+            rounds: Rounds::default(),
             round: 0,
-            round_ends_at_bytes: 0,
-            round_start: false,
-            full_bandwidth: Rate::from_bps(0),
-            full_bandwidth_rounds: 0,
+            growth: Growth::default(),
             pipe_is_full: false,
             cycle_at: 0,
             phase_began: Time::ZERO,
-            probe_rtt_end: None,
-            held_back: None,
+            probe_rtt: ProbeRtt::default(),
             idle_restart: false,
             phase: Phase::Open,
             prior_cwnd_bytes: 0,
             packet_conservation: false,
             lost_since_ack_bytes: 0,
-        };
-        bbr.pace_by_window(UNKNOWN_RTT);
-        bbr
+        }
     }
 
     fn pacing_gain(&self) -> f64 {
@@ -170,41 +141,21 @@ impl Bbr {
     /// Section 4.1.1: round trips and the bandwidth.
     fn take_sample(&mut self, sample: &Delivery, cx: &Cx<'_>) {
         let Some(rate) = sample.rate(cx.min_rtt) else { return };
-        if sample.prior_delivered_bytes >= self.round_ends_at_bytes {
-            self.begin_round();
+        if self.rounds.advance(sample) {
             self.round += 1;
-            self.round_start = true;
             self.packet_conservation = false;
         }
-        if !self.is_limited(sample) || rate >= self.bandwidth() {
+        if !self.probe_rtt.limits(sample) || rate >= self.bandwidth() {
             self.bandwidth.update(self.round, rate);
         }
     }
 
-    fn begin_round(&mut self) {
-        self.round_ends_at_bytes = self.delivered_bytes;
-    }
-
-    /// Whether something other than the path limited the sample: the application, or PROBE_RTT.
-    fn is_limited(&self, sample: &Delivery) -> bool {
-        let held_back = |(from, to)| (from..=to).contains(&sample.prior_delivered_bytes);
-        sample.app_limited || self.held_back.is_some_and(held_back)
-    }
-
     /// Section 4.3.2.2: the pipe is full where three round trips brought no more than 25 % of growth.
     fn check_full_pipe(&mut self, sample: Option<&Delivery>) {
-        let is_limited = sample.is_none_or(|sample| self.is_limited(sample));
-        if self.pipe_is_full || !self.round_start || is_limited {
-            return;
+        let is_limited = sample.is_none_or(|sample| self.probe_rtt.limits(sample));
+        if !self.pipe_is_full && self.rounds.starts && !is_limited {
+            self.pipe_is_full = self.growth.has_ended(self.bandwidth());
         }
-        let bandwidth = self.bandwidth();
-        if bandwidth >= self.full_bandwidth.scaled(FULL_BANDWIDTH_GROWTH) {
-            self.full_bandwidth = bandwidth;
-            self.full_bandwidth_rounds = 0;
-            return;
-        }
-        self.full_bandwidth_rounds += 1;
-        self.pipe_is_full = self.full_bandwidth_rounds >= FULL_BANDWIDTH_ROUNDS;
     }
 
     fn enter_probe_bw(&mut self, cx: &mut Cx<'_>) {
@@ -251,40 +202,20 @@ impl Bbr {
         if is_old && !self.idle_restart && self.state != State::ProbeRtt {
             self.state = State::ProbeRtt;
             self.save_cwnd();
-            self.probe_rtt_end = None;
-            self.held_back = Some((self.delivered_bytes, self.delivered_bytes));
+            self.probe_rtt.begin(&self.rounds);
         }
         if self.state == State::ProbeRtt {
-            self.probe_rtt(ack, cx);
+            let (window_bytes, time) = (MIN_WINDOW_SEGMENTS * self.mss_bytes, self.config.probe_rtt_time);
+            if self.probe_rtt.advance(ack, &mut self.rounds, window_bytes, time, cx.now) {
+                self.end_probe_rtt(cx);
+            }
         }
         if ack.delivered_bytes > 0 {
             self.idle_restart = false;
         }
     }
 
-    fn probe_rtt(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
-        if let Some((_, until)) = &mut self.held_back {
-            *until = self.delivered_bytes + ack.in_flight_bytes;
-        }
-        match &mut self.probe_rtt_end {
-            None if ack.in_flight_bytes <= MIN_WINDOW_SEGMENTS * self.mss_bytes => {
-                self.probe_rtt_end = Some(ProbeRttEnd { at: cx.now + self.config.probe_rtt_time, round_done: false });
-                self.begin_round();
-            }
-            None => {}
-            Some(end) => {
-                end.round_done |= self.round_start;
-                if end.round_done {
-                    self.check_probe_rtt_done(cx);
-                }
-            }
-        }
-    }
-
-    fn check_probe_rtt_done(&mut self, cx: &mut Cx<'_>) {
-        if self.probe_rtt_end.is_none_or(|end| cx.now <= end.at) {
-            return;
-        }
+    fn end_probe_rtt(&mut self, cx: &mut Cx<'_>) {
         self.min_rtt_at = cx.now;
         self.cwnd_bytes = self.cwnd_bytes.max(self.prior_cwnd_bytes);
         if self.pipe_is_full {
@@ -300,25 +231,9 @@ impl Bbr {
         self.prior_cwnd_bytes = if keep { self.prior_cwnd_bytes.max(self.cwnd_bytes) } else { self.cwnd_bytes };
     }
 
-    /// The pace before there is a sample of the bandwidth (section 4.2.1): the window in a round-trip time.
-    fn pace_by_window(&mut self, rtt: Dur) {
-        self.pace = self.pace_of(Rate::of(self.cwnd_bytes, rtt), self.config.startup_gain);
-    }
-
-    fn pace_of(&self, bandwidth: Rate, gain: f64) -> Rate {
-        let pace = on_the_wire(bandwidth, self.mss_bytes).scaled(gain * (1.0 - self.config.pacing_margin));
-        pace.max(Rate::from_bps(1))
-    }
-
     fn set_pace(&mut self, cx: &Cx<'_>) {
-        if let (false, Some(srtt)) = (self.paced_by_rtt, cx.srtt) {
-            self.paced_by_rtt = true;
-            self.pace_by_window(srtt);
-        }
-        let pace = self.pace_of(self.bandwidth(), self.pacing_gain());
-        if self.pipe_is_full || pace > self.pace {
-            self.pace = pace;
-        }
+        self.pacer.learn_rtt(self.cwnd_bytes, self.config.startup_gain, cx);
+        self.pacer.follow(self.bandwidth(), self.pacing_gain(), self.pipe_is_full);
     }
 
     /// Section 4.2.3.
@@ -329,7 +244,7 @@ impl Bbr {
             if self.pipe_is_full {
                 self.cwnd_bytes = grown.min(target);
             } else if self.cwnd_bytes < target
-                || self.delivered_bytes < self.config.initial_window_segments * self.mss_bytes
+                || self.rounds.delivered_bytes < self.config.initial_window_segments * self.mss_bytes
             {
                 self.cwnd_bytes = grown;
             }
@@ -348,7 +263,7 @@ impl Bbr {
         let conserved = ack.in_flight_bytes + ack.delivered_bytes;
         if ack.phase == Phase::Recovery && before != Phase::Recovery {
             self.packet_conservation = true;
-            self.begin_round();
+            self.rounds.begin();
             self.cwnd_bytes = conserved;
         } else if ack.phase == Phase::Open && before != Phase::Open {
             self.packet_conservation = false;
@@ -374,8 +289,7 @@ impl CongestionControl for Bbr {
 
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
         let prior_in_flight_bytes = ack.in_flight_bytes + ack.delivered_bytes + self.lost_since_ack_bytes;
-        self.delivered_bytes += ack.delivered_bytes;
-        self.round_start = false;
+        self.rounds.deliver(ack.delivered_bytes);
         if let Some(sample) = &ack.delivery {
             self.take_sample(sample, cx);
         }
@@ -397,13 +311,12 @@ impl CongestionControl for Bbr {
                 self.save_cwnd();
                 self.phase = Phase::Timeout;
                 self.packet_conservation = false;
-                self.full_bandwidth = Rate::from_bps(0);
+                self.growth.forget_best();
                 self.lost_since_ack_bytes = 0;
                 self.cwnd_bytes = cx.mss_bytes;
             }
             Congestion::Spurious => {
-                self.full_bandwidth = Rate::from_bps(0);
-                self.full_bandwidth_rounds = 0;
+                self.growth.begin(Rate::default());
                 self.cwnd_bytes = self.cwnd_bytes.max(self.prior_cwnd_bytes);
             }
             Congestion::LostSyn => self.cwnd_bytes = cx.mss_bytes,
@@ -418,9 +331,9 @@ impl CongestionControl for Bbr {
         }
         self.idle_restart = true;
         match self.state {
-            State::ProbeBw => self.pace = self.pace_of(self.bandwidth(), 1.0),
-            State::ProbeRtt => self.check_probe_rtt_done(cx),
-            State::Startup | State::Drain => {}
+            State::ProbeBw => self.pacer.set(self.bandwidth(), 1.0),
+            State::ProbeRtt if self.probe_rtt.is_over(cx.now) => self.end_probe_rtt(cx),
+            State::Startup | State::Drain | State::ProbeRtt => {}
         }
     }
 
@@ -429,12 +342,12 @@ impl CongestionControl for Bbr {
     }
 
     fn limits(&self) -> Limits {
-        Limits { cwnd_bytes: self.cwnd_bytes, pacing: Some(self.pace) }
+        Limits { cwnd_bytes: self.cwnd_bytes, pacing: Some(self.pacer.pace) }
     }
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("cwnd_bytes", self.cwnd_bytes as f64);
-        put("pace_bps", self.pace.as_bps() as f64);
+        put("pace_bps", self.pacer.pace.as_bps() as f64);
         put("bandwidth_bps", self.bandwidth().as_bps() as f64);
         if let Some(min_rtt) = self.min_rtt {
             put("min_rtt_s", min_rtt.as_secs_f64());

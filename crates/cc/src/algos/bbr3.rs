@@ -25,6 +25,7 @@ mod tests;
 
 pub use config::{Bbr3Config, CONTROLLER};
 
+use crate::bbr_family::{Growth, Pacer, ProbeRtt, Rounds};
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Delivery, Limits, Lost, Needs, Phase, Sent};
 use crate::filter::Windowed;
 use crate::pace::MAX_WINDOW_SEGMENTS;
@@ -38,11 +39,6 @@ const DEFAULT_CWND_GAIN: f64 = 2.0;
 const UP_CWND_GAIN: f64 = 2.25;
 const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 const PACING_MARGIN: f64 = 0.01;
-
-/// The pipe is full where the bandwidth grew by less than this factor...
-const FULL_BANDWIDTH_GROWTH: f64 = 1.25;
-/// ...in so many round trips.
-const FULL_BANDWIDTH_ROUNDS: u32 = 3;
 
 /// The bandwidth is the largest sample of this cycle of probing and of so many before.
 const BANDWIDTH_CYCLES_BEFORE: u64 = 1;
@@ -58,9 +54,6 @@ const RENO_ROUNDS: u64 = 63;
 
 /// The smallest window but after a timeout, segments. It is above the allowance for offload, three.
 const MIN_WINDOW_SEGMENTS: u64 = 4;
-
-/// Stands for the round-trip time before there is a sample.
-const UNKNOWN_RTT: Dur = Dur::from_ms(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -87,13 +80,6 @@ enum AckPhase {
     ProbeStopping,
 }
 
-/// The end of PROBE_RTT, once little enough is in flight.
-#[derive(Clone, Copy, Debug)]
-struct ProbeRttEnd {
-    at: Time,
-    round_done: bool,
-}
-
 /// The controller. Where the draft has "infinity", there is none.
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
@@ -101,8 +87,7 @@ pub struct Bbr3 {
     mss_bytes: u64,
     state: State,
     cwnd_bytes: u64,
-    pace: Rate,
-    paced_by_rtt: bool,
+    pacer: Pacer,
 
     // Bandwidth and delay.
     max_bw: Windowed<Rate>,
@@ -117,10 +102,7 @@ pub struct Bbr3 {
     inflight_longterm: Option<u64>,
     inflight_shortterm: Option<u64>,
 
-    // Round trips, in bytes delivered.
-    delivered_bytes: u64,
-    round_ends_at_bytes: u64,
-    round_start: bool,
+    rounds: Rounds,
 
     // Losses, by round trips of their own.
     loss_in_round: bool,
@@ -132,8 +114,7 @@ pub struct Bbr3 {
     lost_since_ack: bool,
 
     // Whether the pipe is full.
-    full_bw: Rate,
-    full_bw_rounds: u32,
+    growth: Growth,
     full_bw_now: bool,
     full_bw_reached: bool,
 
@@ -149,9 +130,7 @@ pub struct Bbr3 {
     /// Acknowledged bytes for a segment more in flight.
     up_bytes_per_segment: u64,
 
-    probe_rtt_end: Option<ProbeRttEnd>,
-    /// Segments sent when so much had been delivered show less than the path can carry: PROBE_RTT held them back.
-    held_back: Option<(u64, u64)>,
+    probe_rtt: ProbeRtt,
     idle_restart: bool,
     phase: Phase,
     prior_cwnd_bytes: u64,
@@ -160,13 +139,13 @@ pub struct Bbr3 {
 impl Bbr3 {
     /// A connection in segments of `mss_bytes`.
     pub fn new(config: Bbr3Config, mss_bytes: u64) -> Bbr3 {
-        let mut bbr = Bbr3 {
+        let cwnd_bytes = config.initial_window_segments * mss_bytes;
+        Bbr3 {
             config,
             mss_bytes,
             state: State::Startup,
-            cwnd_bytes: config.initial_window_segments * mss_bytes,
-            pace: Rate::from_bps(1),
-            paced_by_rtt: false,
+            cwnd_bytes,
+            pacer: Pacer::new(PACING_MARGIN, mss_bytes, cwnd_bytes, STARTUP_PACING_GAIN),
             max_bw: Windowed::max(BANDWIDTH_CYCLES_BEFORE),
             cycle: 0,
             bw_shortterm: None,
@@ -176,9 +155,7 @@ impl Bbr3 {
             probe_rtt_min_at: Time::ZERO,
             inflight_longterm: None,
             inflight_shortterm: None,
-            delivered_bytes: 0,
-            round_ends_at_bytes: 0,
-            round_start: false,
+            rounds: Rounds::default(),
             loss_in_round: false,
             loss_round_start: false,
             loss_round_ends_at_bytes: 0,
@@ -186,8 +163,7 @@ impl Bbr3 {
             bw_latest: Rate::default(),
             inflight_latest: 0,
             lost_since_ack: false,
-            full_bw: Rate::default(),
-            full_bw_rounds: 0,
+            growth: Growth::default(),
             full_bw_now: false,
             full_bw_reached: false,
             ack_phase: AckPhase::Other,
@@ -198,14 +174,11 @@ impl Bbr3 {
             up_rounds: 0,
             up_acked_bytes: 0,
             up_bytes_per_segment: u64::MAX,
-            probe_rtt_end: None,
-            held_back: None,
+            probe_rtt: ProbeRtt::default(),
             idle_restart: false,
             phase: Phase::Open,
             prior_cwnd_bytes: 0,
-        };
-        bbr.pace_by_window(UNKNOWN_RTT);
-        bbr
+        }
     }
 
     fn pacing_gain(&self) -> f64 {
@@ -310,8 +283,8 @@ impl CongestionControl for Bbr3 {
     }
 
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
-        self.delivered_bytes += ack.delivered_bytes;
-        (self.round_start, self.loss_round_start) = (false, false);
+        self.rounds.deliver(ack.delivered_bytes);
+        self.loss_round_start = false;
         self.loss_events_in_round += u64::from(std::mem::take(&mut self.lost_since_ack));
         let rated = ack.delivery.as_ref().and_then(|sample| Some((sample, sample.rate(cx.min_rtt)?)));
         if let Some((sample, rate)) = rated {
@@ -348,15 +321,15 @@ impl CongestionControl for Bbr3 {
         self.idle_restart = true;
         if self.probes_bandwidth() {
             self.set_pace(1.0, cx);
-        } else if self.state == State::ProbeRtt {
-            self.check_probe_rtt_done(cx);
+        } else if self.state == State::ProbeRtt && self.probe_rtt.is_over(cx.now) {
+            self.end_probe_rtt(cx);
         }
     }
 
     fn on_lost(&mut self, lost: &Lost, cx: &mut Cx<'_>) {
         self.lost_since_ack = true;
         if !std::mem::replace(&mut self.loss_in_round, true) {
-            self.loss_round_ends_at_bytes = self.delivered_bytes;
+            self.loss_round_ends_at_bytes = self.rounds.delivered_bytes;
         }
         if self.bw_probe_samples && self.is_inflight_too_high(lost.lost_bytes, lost.in_flight_bytes) {
             self.handle_inflight_too_high(self.inflight_at_loss(lost), lost.app_limited, cx);
@@ -364,12 +337,12 @@ impl CongestionControl for Bbr3 {
     }
 
     fn limits(&self) -> Limits {
-        Limits { cwnd_bytes: self.cwnd_bytes, pacing: Some(self.pace) }
+        Limits { cwnd_bytes: self.cwnd_bytes, pacing: Some(self.pacer.pace) }
     }
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("cwnd_bytes", self.cwnd_bytes as f64);
-        put("pace_bps", self.pace.as_bps() as f64);
+        put("pace_bps", self.pacer.pace.as_bps() as f64);
         put("bandwidth_bps", self.bw().as_bps() as f64);
         if let Some(bytes) = self.inflight_longterm {
             put("inflight_longterm_bytes", bytes as f64);

@@ -16,143 +16,26 @@
 //! So are queues that decide by time or by chance; each is asked for a packet at the instant at which the transmitter was
 //! free, in vain too. What they drop then is noticed when the link is touched: see `settle`.
 
+mod cursor;
+mod door;
 mod hand_on;
+mod spec;
 
-use crate::config::{Discipline, QueueSpec, RoomNeeded};
+#[cfg(feature = "oracle")]
+pub(crate) use self::door::Hazards;
+pub(crate) use self::door::PlannedDrop;
+pub(crate) use self::spec::{LinkCounts, LinkSpec};
+
+use self::cursor::Cursor;
+use self::door::Door;
+use crate::config::Discipline;
 use crate::records::CLASSES;
-use crate::routing::network::{Limit, Loss, Room};
-use crate::wire::loss::RandomLoss;
-use crate::wire::memory::{SharedMemory, SwitchSpec};
+use crate::routing::network::{Limit, Room};
+use crate::wire::memory::SwitchSpec;
 use crate::wire::packet::{Flags, Packet};
 use crate::wire::qdisc::{ActiveQueue, Queue};
-use crate::wire::rcp_meter::RcpMeter;
 use sparelane_core::rate::ByteTime;
 use sparelane_core::{Dur, Rate, Ring, Time};
-use std::sync::Arc;
-
-/// What a link is made of.
-#[derive(Clone, Debug)]
-pub(crate) struct LinkSpec {
-    pub(crate) rate: Rate,
-    pub(crate) delay: Dur,
-    pub(crate) queue: Arc<QueueSpec>,
-    pub(crate) limit: Limit,
-    pub(crate) loss: Loss,
-    /// The least time that a packet takes: what sending costs the processor of a host.
-    pub(crate) least: Dur,
-    /// The memory that the queue shares with others, if it does.
-    pub(crate) memory: Option<SharedMemory>,
-    /// Somebody looks at the queue between packets, or picks packets to drop.
-    pub(crate) is_watched: bool,
-    /// The largest packet that any flow sends.
-    pub(crate) largest_bytes: u64,
-}
-
-impl LinkSpec {
-    /// What the queue has room for.
-    pub(crate) fn room(&self) -> Room {
-        let least_bytes = match self.queue.room {
-            RoomNeeded::Packet => 0,
-            RoomNeeded::FullPacket => self.largest_bytes,
-        };
-        Room { limit: self.limit, least_bytes }
-    }
-
-    /// How long `packet` is in transmission.
-    #[cfg(feature = "oracle")]
-    pub(crate) fn time_of(&self, packet: &Packet) -> Dur {
-        self.rate.byte_time().of(packet.wire_bytes()).max(self.least)
-    }
-}
-
-/// Chosen segments of one flow, to be dropped as they come.
-#[derive(Clone, Debug)]
-pub(crate) struct PlannedDrop {
-    pub(crate) flow: u32,
-    /// Segment and how many transmissions of it are still to be dropped.
-    pub(crate) segments: Vec<(u32, u32)>,
-}
-
-impl PlannedDrop {
-    /// Whether `packet` is to be dropped now.
-    pub(crate) fn takes(&mut self, packet: &Packet) -> bool {
-        let hit = self.segments.iter_mut().find(|(segment, copies)| *segment == packet.seq() && *copies > 0);
-        match hit {
-            Some((_, copies)) if packet.flow() == self.flow && packet.flags().kind() == Flags::DATA => {
-                *copies -= 1;
-                true
-            }
-            _ => false,
-        }
-    }
-}
-
-/// What a link counted.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LinkCounts {
-    pub(crate) arrived: [u64; CLASSES],
-    pub(crate) dropped: [u64; CLASSES],
-    pub(crate) lost: u64,
-    pub(crate) marked: u64,
-    pub(crate) delivered_packets: u64,
-    pub(crate) delivered_bytes: u64,
-    pub(crate) peak_backlog_bytes: u64,
-}
-
-/// What makes packets vanish besides a full queue.
-#[derive(Clone, Debug)]
-pub(crate) struct Hazards {
-    random: Option<RandomLoss>,
-    pub(crate) planned: Vec<PlannedDrop>,
-}
-
-impl Hazards {
-    pub(crate) fn new(loss: Loss, seed: u64, link: u64) -> Hazards {
-        Hazards { random: RandomLoss::new(loss, seed, link), planned: Vec::new() }
-    }
-
-    fn none() -> Hazards {
-        Hazards { random: None, planned: Vec::new() }
-    }
-
-    /// Forgets what was planned for the flow in this slot.
-    pub(crate) fn forget(&mut self, flow: u32) {
-        self.planned.retain(|planned| planned.flow != flow);
-    }
-
-    /// Decides the fate of a packet that comes to the link: dropped at once, lost on the wire, or neither.
-    pub(crate) fn drops(&mut self, packet: &mut Packet) -> bool {
-        if self.planned.iter_mut().any(|planned| planned.takes(packet)) {
-            return true;
-        }
-        if self.random.as_mut().is_some_and(|random| random.takes(packet)) {
-            packet.lose_on_wire();
-        }
-        false
-    }
-}
-
-/// What a packet meets at the door of a link, before its queue. A link with an active queue has one in any case: every packet
-/// then comes by the careful way.
-#[derive(Clone, Debug)]
-struct Door {
-    hazards: Hazards,
-    meter: Option<RcpMeter>,
-}
-
-impl Door {
-    /// The door of a link, if it has anything.
-    fn new(spec: &LinkSpec, seed: u64, number: u64) -> Option<Door> {
-        let hazards = Hazards::new(spec.loss, seed, number);
-        let meter = spec.queue.rcp.map(|rcp| RcpMeter::new(rcp, spec.rate));
-        let guards = spec.queue.discipline.active().is_some();
-        (hazards.random.is_some() || meter.is_some() || guards).then_some(Door { hazards, meter })
-    }
-
-    fn open() -> Door {
-        Door { hazards: Hazards::none(), meter: None }
-    }
-}
 
 /// The link. What every packet touches comes first, in two cache lines: the first serves those that
 /// leave, both those that come.
@@ -168,7 +51,7 @@ pub(crate) struct Link {
     /// A packet that would wait less than this for the transmitter simply goes onto the wire. FIFO: it
     /// surely fits, needs no mark, and makes no new peak. Queue: nothing waits, and the transmitter is idle.
     closer_look_from: Dur,
-    /// Packets wait in `queue`, or the transmitter is going to ask `active` for one.
+    /// Packets wait in a queue, or the transmitter is going to ask an active one for a packet.
     waits: bool,
     /// Packets below class 0 are dropped as they come.
     bars_low_priority: bool,
@@ -179,9 +62,8 @@ pub(crate) struct Link {
     delay: Dur,
     /// Bytes that ever came onto the wire.
     accepted_bytes: u64,
-    fifo: Fifo,
-    queue: Option<Box<Queue>>,
-    active: Option<Box<ActiveQueue>>,
+    closer_look: CloserLook,
+    queue: Waiting,
     door: Option<Box<Door>>,
     /// What `closer_look_from` is while nothing waits.
     closer_look_when_empty: Dur,
@@ -199,9 +81,20 @@ pub(crate) struct Link {
     counts: Box<LinkCounts>,
 }
 
-/// What a FIFO link knows of its queue: looked at only when it is long.
+/// Where packets wait for the transmitter.
+#[derive(Debug)]
+enum Waiting {
+    /// On the wire already, in the order in which they came.
+    InOrder(Cursor),
+    /// In a queue that sends the highest priority first.
+    ByClass(Box<Queue>),
+    /// In a queue that decides by time or by chance.
+    Active(Box<ActiveQueue>),
+}
+
+/// From where on a packet on a FIFO link needs a closer look.
 #[derive(Clone, Copy, Debug)]
-struct Fifo {
+struct CloserLook {
     /// The fewest packets on the wire, those that wait among them, at which one more may not fit, or may be marked. Zero
     /// where every packet that waits needs a closer look.
     doubtful_packets: u64,
@@ -209,11 +102,6 @@ struct Fifo {
     peak_wait: Dur,
     /// The shortest wait at which a packet may not fit, or may be marked.
     doubtful_from: Dur,
-    /// The first packet on the wire whose transmission may not have begun at the last look.
-    cursor: u64,
-    /// Bytes from the cursor on at the last look, and the bytes that had come onto the wire by then.
-    waiting_bytes: u64,
-    accepted_bytes: u64,
 }
 
 /// The smallest packet, by which a limit in packets becomes a time.
@@ -221,6 +109,18 @@ const SMALLEST_PACKET_BYTES: u64 = 40;
 
 /// The shortest wait there is.
 const ANY_WAIT: Dur = Dur::from_ps(1);
+
+impl Waiting {
+    fn new(spec: &LinkSpec, seed: u64, number: u64) -> Waiting {
+        if let Some(queue) = Queue::new(&spec.queue, spec.room()) {
+            return Waiting::ByClass(Box::new(queue));
+        }
+        match ActiveQueue::new(spec, seed, number) {
+            Some(active) => Waiting::Active(Box::new(active)),
+            None => Waiting::InOrder(Cursor::default()),
+        }
+    }
+}
 
 impl Link {
     pub(crate) fn new(spec: &LinkSpec, seed: u64, number: u64) -> Link {
@@ -255,16 +155,12 @@ impl Link {
             waits: false,
             bars_low_priority: spec.queue.bars_low_priority,
             hands_on: false,
-            queue: Queue::new(&spec.queue, spec.room()).map(Box::new),
-            active: ActiveQueue::new(spec, seed, number).map(Box::new),
+            queue: Waiting::new(spec, seed, number),
             door,
-            fifo: Fifo {
+            closer_look: CloserLook {
                 doubtful_packets: if is_plain { doubtful_packets } else { 0 },
                 peak_wait: Dur::ZERO,
                 doubtful_from,
-                cursor: 0,
-                waiting_bytes: 0,
-                accepted_bytes: 0,
             },
             least: spec.least,
             rate,
@@ -282,13 +178,14 @@ impl Link {
     /// Decides from what wait on a packet needs a closer look.
     fn set_closer_look(&mut self) {
         let waits = match &self.queue {
-            Some(queue) => !queue.is_empty(),
-            None => self.waits && self.active.is_some(),
+            Waiting::InOrder(_) => false,
+            Waiting::ByClass(queue) => !queue.is_empty(),
+            Waiting::Active(_) => self.waits,
         };
         self.closer_look_when_empty = match self.queue {
             _ if self.door.is_some() || !self.least.is_zero() => Dur::ZERO,
-            Some(_) => ANY_WAIT,
-            None => self.fifo.doubtful_from.min(self.fifo.peak_wait + ANY_WAIT),
+            Waiting::ByClass(_) => ANY_WAIT,
+            _ => self.closer_look.doubtful_from.min(self.closer_look.peak_wait + ANY_WAIT),
         };
         self.note_waits(waits);
     }
@@ -303,7 +200,7 @@ impl Link {
     /// Adds packets to drop.
     pub(crate) fn plan_drop(&mut self, planned: PlannedDrop) {
         self.door.get_or_insert_with(|| Box::new(Door::open())).hazards.planned.push(planned);
-        self.fifo.doubtful_packets = 0;
+        self.closer_look.doubtful_packets = 0;
         self.set_closer_look();
     }
 
@@ -346,7 +243,7 @@ impl Link {
     /// Whether a packet that waits long enough for a closer look needs one: not so on a plain FIFO link that holds few packets.
     #[inline(always)]
     fn needs_care(&self, wait: Dur) -> bool {
-        self.wire.len() >= self.fifo.doubtful_packets || wait > self.fifo.peak_wait
+        self.wire.len() >= self.closer_look.doubtful_packets || wait > self.closer_look.peak_wait
     }
 
     #[inline(never)]
@@ -354,7 +251,10 @@ impl Link {
         if self.door.is_some() {
             return self.send_through_door(now, *packet, dropped);
         }
-        if self.queue.is_some() { self.send_queued(now, packet, dropped) } else { self.send_fifo(now, packet, dropped) }
+        match self.queue {
+            Waiting::ByClass(_) => self.send_queued(now, packet, dropped),
+            _ => self.send_fifo(now, packet, dropped),
+        }
     }
 
     #[inline(never)]
@@ -385,7 +285,11 @@ impl Link {
             if self.busy <= now || memory.admits(own_bytes, others_bytes, packet.wire_bytes()) {
                 return self.send_onward(now, packet, dropped);
             }
-            match self.queue.as_mut().and_then(|queue| queue.push_out(packet.class())) {
+            let victim = match &mut self.queue {
+                Waiting::ByClass(queue) => queue.push_out(packet.class()),
+                _ => None,
+            };
+            match victim {
                 Some(victim) => self.drop(victim, dropped),
                 None => {
                     self.drop(packet, dropped);
@@ -413,12 +317,10 @@ impl Link {
 
     /// The queue itself, where the packet did not come by the short way.
     fn send_onward(&mut self, now: Time, packet: Packet, dropped: &mut Vec<Packet>) -> bool {
-        if self.queue.is_some() {
-            self.send_queued(now, &packet, dropped)
-        } else if self.active.is_some() {
-            self.send_active(now, packet, dropped)
-        } else {
-            self.send_fifo(now, &packet, dropped)
+        match self.queue {
+            Waiting::InOrder(_) => self.send_fifo(now, &packet, dropped),
+            Waiting::ByClass(_) => self.send_queued(now, &packet, dropped),
+            Waiting::Active(_) => self.send_active(now, packet, dropped),
         }
     }
 
@@ -429,7 +331,7 @@ impl Link {
         self.commit(now);
         let is_idle = self.busy <= now;
         let (was_empty, tail) = (self.wire.is_empty(), self.wire.tail());
-        let Some(active) = &mut self.active else { return false };
+        let Waiting::Active(active) = &mut self.queue else { return false };
         let before = active.fates.dropped.len();
         active.enqueue(now, packet, is_idle.then_some(self.busy));
         let victims = &active.fates.dropped[before..];
@@ -445,7 +347,7 @@ impl Link {
 
     /// Asks the active queue, at the instant at which the transmitter is free, for the packet to send.
     fn ask_active(&mut self, free_at: Time) {
-        let Some(active) = &mut self.active else { return };
+        let Waiting::Active(active) = &mut self.queue else { return };
         let before = active.fates.dropped.len();
         let packet = active.dequeue(free_at);
         let victims = &active.fates.dropped[before..];
@@ -465,14 +367,14 @@ impl Link {
     }
 
     fn hand_over_drops(&mut self, dropped: &mut Vec<Packet>) {
-        if let Some(active) = &mut self.active {
+        if let Waiting::Active(active) = &mut self.queue {
             dropped.append(&mut active.fates.dropped);
         }
     }
 
     /// Whether packets may be dropped while nobody touches the link.
     pub(crate) fn drops_by_itself(&self) -> bool {
-        self.active.is_some()
+        matches!(self.queue, Waiting::Active(_))
     }
 
     /// FIFO: a packet that may not fit, may be marked, or waits longer than any before it.
@@ -482,7 +384,7 @@ impl Link {
         let wait = start - now;
         let marked: Packet;
         let mut packet = packet;
-        if wait >= self.fifo.doubtful_from {
+        if wait >= self.closer_look.doubtful_from {
             let (bytes, packets) = self.waiting_in_order(now);
             if !self.room.has_room(bytes, packets, packet.wire_bytes()) {
                 self.drop(*packet, dropped);
@@ -495,8 +397,8 @@ impl Link {
                 self.counts.marked += 1;
             }
         }
-        if wait > self.fifo.peak_wait {
-            self.fifo.peak_wait = wait;
+        if wait > self.closer_look.peak_wait {
+            self.closer_look.peak_wait = wait;
             self.set_closer_look();
         }
         if !self.least.is_zero() && wait > Dur::ZERO {
@@ -546,7 +448,7 @@ impl Link {
     #[inline(always)]
     fn send_queued(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         self.commit(now);
-        let Some(queue) = &mut self.queue else { return false };
+        let Waiting::ByClass(queue) = &mut self.queue else { return false };
         if self.busy <= now {
             return self.transmit_checked(now, packet);
         }
@@ -574,9 +476,8 @@ impl Link {
     #[inline(never)]
     fn commit_waiting(&mut self, now: Time) {
         while self.busy <= now {
-            let Some(packet) = self.queue.as_mut().and_then(|queue| queue.dequeue()) else {
-                return self.end_commit(now);
-            };
+            let Waiting::ByClass(queue) = &mut self.queue else { return self.end_commit(now) };
+            let Some(packet) = queue.dequeue() else { return self.end_commit(now) };
             self.transmit_checked(self.busy, &packet);
         }
     }
@@ -584,7 +485,7 @@ impl Link {
     /// Nothing waits in the queue any more; or the queue is an active one.
     #[inline(never)]
     fn end_commit(&mut self, now: Time) {
-        if self.active.is_none() {
+        if !self.drops_by_itself() {
             return self.note_waits(false);
         }
         while self.waits && self.busy <= now {
@@ -624,9 +525,14 @@ impl Link {
         self.busy <= now
     }
 
+    /// Whether what waits is on the wire already.
+    fn is_in_order(&self) -> bool {
+        matches!(self.queue, Waiting::InOrder(_))
+    }
+
     /// When a FIFO link has sent everything that has come to it.
     pub(crate) fn free_at(&self) -> Option<Time> {
-        (self.queue.is_none() && self.active.is_none()).then_some(self.busy)
+        self.is_in_order().then_some(self.busy)
     }
 
     /// Asks for an event when the transmitter is free, at the earliest at `now`.
@@ -637,8 +543,7 @@ impl Link {
 
     /// Whether a packet of `bytes` that came now would find room.
     pub(crate) fn has_room(&mut self, now: Time, bytes: u64) -> bool {
-        let in_order = self.queue.is_none() && self.active.is_none();
-        if in_order && self.busy.saturating_since(now) < self.fifo.doubtful_from {
+        if self.is_in_order() && self.busy.saturating_since(now) < self.closer_look.doubtful_from {
             return true;
         }
         let (waiting_bytes, packets) = self.waiting(now);
@@ -650,8 +555,8 @@ impl Link {
     pub(crate) fn wake_when_room(&mut self, now: Time, bytes: u64) {
         let (mut waiting_bytes, mut packets) = self.waiting(now);
         let mut at = self.busy;
-        if self.queue.is_none() && self.active.is_none() {
-            for place in self.fifo.cursor..self.wire.tail() {
+        if let Waiting::InOrder(cursor) = &self.queue {
+            for place in cursor.place..self.wire.tail() {
                 let packet = self.wire.at(place);
                 let ends = self.delay + self.time_of(packet.wire_bytes());
                 at = Time::from_ps((packet.at - Time::ZERO).saturating_sub(ends).as_ps());
@@ -706,37 +611,20 @@ impl Link {
     /// Bytes and packets that wait at `now`, without the packet in transmission.
     pub(crate) fn waiting(&mut self, now: Time) -> (u64, u64) {
         self.commit(now);
-        if let Some(queue) = &self.queue {
-            return (queue.backlog_bytes(), queue.backlog_packets());
+        match &self.queue {
+            Waiting::InOrder(_) => self.waiting_in_order(now),
+            Waiting::ByClass(queue) => (queue.backlog_bytes(), queue.backlog_packets()),
+            Waiting::Active(active) => active.backlog(),
         }
-        if let Some(active) = &self.active {
-            return active.backlog();
-        }
-        self.waiting_in_order(now)
     }
 
     /// What waits on a FIFO link.
     fn waiting_in_order(&mut self, now: Time) -> (u64, u64) {
-        let wire = &self.wire;
-        let fifo = &mut self.fifo;
-        if fifo.cursor < wire.head() {
-            // Packets that were delivered since the last look: count what is left anew.
-            fifo.cursor = wire.head();
-            fifo.waiting_bytes = (wire.head()..wire.tail()).map(|at| wire.at(at).wire_bytes()).sum();
-        } else {
-            fifo.waiting_bytes += self.accepted_bytes - fifo.accepted_bytes;
-        }
-        fifo.accepted_bytes = self.accepted_bytes;
-        // Transmissions that began have left the queue.
-        while fifo.cursor < wire.tail() {
-            let packet = wire.at(fifo.cursor);
-            if packet.at > now + self.delay + self.byte_time.of(packet.wire_bytes()).max(self.least) {
-                break;
-            }
-            fifo.waiting_bytes -= packet.wire_bytes();
-            fifo.cursor += 1;
-        }
-        (fifo.waiting_bytes, wire.tail() - fifo.cursor)
+        let (delay, byte_time, least) = (self.delay, self.byte_time, self.least);
+        let Waiting::InOrder(cursor) = &mut self.queue else { return (0, 0) };
+        cursor.look(&self.wire, self.accepted_bytes, |packet| {
+            packet.at <= now + delay + byte_time.of(packet.wire_bytes()).max(least)
+        })
     }
 
     /// The rate that this link allows each of its RCP flows, if it computes one.
@@ -758,11 +646,13 @@ impl Link {
         // Arrivals of class 0 are not counted one by one: they are all that came less the others.
         let came = wire.tail() + self.queued_packets() + counts.dropped.iter().sum::<u64>();
         counts.arrived[0] = came - counts.arrived[1..].iter().sum::<u64>();
-        match (&self.queue, &self.active) {
-            (Some(queue), _) => counts.marked = queue.marked(),
-            (_, Some(active)) => counts.marked = active.fates.marked,
-            _ if self.least.is_zero() => counts.peak_backlog_bytes = self.rate.bytes_in(self.fifo.peak_wait),
-            _ => {}
+        match &self.queue {
+            Waiting::ByClass(queue) => counts.marked = queue.marked(),
+            Waiting::Active(active) => counts.marked = active.fates.marked,
+            Waiting::InOrder(_) if self.least.is_zero() => {
+                counts.peak_backlog_bytes = self.rate.bytes_in(self.closer_look.peak_wait);
+            }
+            Waiting::InOrder(_) => {}
         }
         counts
     }
@@ -774,7 +664,10 @@ impl Link {
 
     /// Packets that wait in a queue, and not already on the wire.
     fn queued_packets(&self) -> u64 {
-        let in_active = self.active.as_ref().map_or(0, |active| active.backlog().1);
-        self.queue.as_ref().map_or(in_active, |queue| queue.backlog_packets())
+        match &self.queue {
+            Waiting::InOrder(_) => 0,
+            Waiting::ByClass(queue) => queue.backlog_packets(),
+            Waiting::Active(active) => active.backlog().1,
+        }
     }
 }

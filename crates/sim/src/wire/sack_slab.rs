@@ -96,7 +96,7 @@ impl BlockSlab {
     }
 
     /// Entries in use.
-    #[cfg(feature = "oracle")]
+    #[cfg(any(test, feature = "oracle"))]
     pub(crate) fn in_use(&self) -> usize {
         self.entries.len() - self.free.len()
     }

@@ -1,6 +1,7 @@
 //! Acknowledgments that echo something besides marks, or leave their host late.
 
-use super::{Echo, Flow, World, latest_instant, nanoseconds};
+use super::flow::{Echo, Flow};
+use super::{World, latest_instant, nanoseconds};
 use crate::engine::fabric::Fabric;
 use crate::engine::timers::Side;
 use crate::routing::network::NodeId;
@@ -13,38 +14,39 @@ impl<F: Fabric> World<F> {
     pub(super) fn send_ack_with_extras(&mut self, slot: u32, mut packet: Packet) {
         let flow = &self.flows[slot as usize];
         let host = NodeId(self.records.flows.dst[flow.id as usize]);
-        let leaves = match flow.ack_cost {
+        let leaves = match flow.echoes.ack_cost {
             most if most.is_zero() => self.now,
-            most => self.departures.draw(self.now, host, most),
+            most => self.hosts.departures.draw(self.now, host, most),
         };
-        if flow.echoed_rate > 0 {
-            packet.set_blocks(self.blocks.with_rate(packet.blocks(), flow.echoed_rate));
+        if flow.echoes.rate > 0 {
+            packet.set_blocks(self.blocks.with_rate(packet.blocks(), flow.echoes.rate));
             packet.set(Flags::RATE_HEADER);
         }
-        if flow.echo != Echo::Nothing {
+        if flow.echoes.kind != Echo::Nothing {
             let echo_ns = flow.echo_ns_at(leaves);
             packet.set_blocks(self.blocks.with_echo(packet.blocks(), echo_ns));
             packet.set(Flags::STAMPED);
         }
-        if flow.is_followed {
-            let stamp = (flow.echo == Echo::ReceiveTime).then(|| latest_instant(leaves, flow.echo_ns_at(leaves)));
+        if flow.ways.is_followed {
+            let stamp =
+                (flow.echoes.kind == Echo::ReceiveTime).then(|| latest_instant(leaves, flow.echo_ns_at(leaves)));
             self.tell_acknowledgment(packet, leaves, stamp);
         }
-        if leaves == self.now && self.departures.next(host).is_none() {
+        if leaves == self.now && self.hosts.departures.next(host).is_none() {
             return self.inject(packet);
         }
-        self.injected += 1;
-        if self.departures.put(host, leaves, packet) {
+        self.tally.injected += 1;
+        if self.hosts.departures.put(host, leaves, packet) {
             self.set_host_timer(host, Side::Departure, leaves);
         }
     }
 
     /// The acknowledgments of `host` that are due leave.
     pub(super) fn let_acks_leave(&mut self, host: NodeId) {
-        while let Some(packet) = self.departures.take(self.now, host) {
+        while let Some(packet) = self.hosts.departures.take(self.now, host) {
             self.fabric.send(self.now, packet);
         }
-        if let Some(at) = self.departures.next(host) {
+        if let Some(at) = self.hosts.departures.next(host) {
             self.set_host_timer(host, Side::Departure, at);
         }
     }
@@ -53,8 +55,8 @@ impl<F: Fabric> World<F> {
 impl Flow {
     /// What an acknowledgment echoes that leaves at `leaves`, nanoseconds.
     fn echo_ns_at(&self, leaves: Time) -> u32 {
-        match (&self.offload, self.echo) {
-            (None, _) => self.echo_ns,
+        match (&self.offload, self.echoes.kind) {
+            (None, _) => self.echoes.ns,
             (Some(offload), Echo::ReceiveTime) => nanoseconds(offload.stamps.receive_time(leaves)),
             (Some(offload), _) => (offload.stamps.delay(leaves).as_ps() / 1000) as u32,
         }

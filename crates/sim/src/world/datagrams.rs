@@ -16,11 +16,11 @@ impl<F: Fabric> World<F> {
     pub(super) fn start_cross_traffic(&mut self, traffic: Vec<CrossTraffic>) {
         for (spec, index) in traffic.into_iter().zip(0..) {
             // Numbers of flows have 32 bits: under ECMP, no flow has the same hash.
-            let path = self.routes.links(&self.network, spec.from, spec.to, u64::from(index) | 1 << 32);
+            let path = self.layout.routes.links(&self.layout.network, spec.from, spec.to, u64::from(index) | 1 << 32);
             let Some(path) = path else { unreachable!("paths were checked before the run") };
-            let position = self.positions.take(path.len() + 1);
+            let position = self.layout.positions.take(path.len() + 1);
             self.fabric.set_route(self.now, position, &path, self.route_end(spec.to));
-            self.cross_traffic.push(Source::new(spec, index, position, self.seed));
+            self.cross_traffic.push(Source::new(spec, index, position, self.settings.seed));
             self.await_datagrams(index);
         }
     }

@@ -3,7 +3,8 @@
 //! What is plain (class 0, in sequence, nothing to report) takes a short way, on which a comparison with the form of the
 //! flow's packets stands for looking at every field.
 
-use super::{Echo, World, control_packet};
+use super::World;
+use super::flow::{Echo, control_packet};
 use crate::engine::fabric::Fabric;
 use crate::physics::PhysicsViolation;
 use crate::wire::packet::{Flags, NO_BLOCKS, Packet};
@@ -21,10 +22,10 @@ impl<F: Fabric> World<F> {
     /// A packet is at its host.
     #[inline(always)]
     pub(super) fn deliver(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
-        self.delivered += 1;
+        self.tally.delivered += 1;
         let Some(flow) = self.flows.get_mut(packet.flow() as usize) else { return self.deliver_datagram(packet) };
-        flow.in_network -= 1;
-        let is_alone = flow.in_network == 0;
+        flow.wire.in_network -= 1;
+        let is_alone = flow.wire.in_network == 0;
         let kind = packet.flags().kind();
         if kind == Flags::DATA {
             self.deliver_data(packet)?;
@@ -42,7 +43,7 @@ impl<F: Fabric> World<F> {
     #[cold]
     #[inline(never)]
     fn deliver_handshake(&mut self, packet: Packet) {
-        if self.flows[packet.flow() as usize].is_followed {
+        if self.flows[packet.flow() as usize].ways.is_followed {
             self.tell_answer(packet);
         }
         match packet.flags().kind() {
@@ -62,10 +63,10 @@ impl<F: Fabric> World<F> {
     fn deliver_data(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
         let slot = packet.flow();
         let flow = &mut self.flows[slot as usize];
-        let payload_bytes = packet.wire_bytes() as u32 - u32::from(flow.header_bytes);
-        let is_plain = flow.receives_plainly && packet.is_like(flow.data);
+        let payload_bytes = packet.wire_bytes() as u32 - u32::from(flow.wire.header_bytes);
+        let is_plain = flow.ways.receives_plainly && packet.is_like(flow.wire.data);
         if is_plain && flow.receiver.take_next(packet.seq(), payload_bytes) {
-            if flow.stamps {
+            if flow.ways.stamps {
                 self.note_delay(packet);
             }
             return self.answer_plainly(slot, packet.seq());
@@ -79,8 +80,8 @@ impl<F: Fabric> World<F> {
         let flow = &mut self.flows[packet.flow() as usize];
         let now_ns = self.now.as_ps() / 1000;
         let delay_ns = (now_ns as u32).wrapping_sub(packet.blocks());
-        flow.echo_ns = if flow.echo == Echo::ReceiveTime { now_ns as u32 } else { delay_ns };
-        if self.observers.hear_receipts || flow.is_followed {
+        flow.echoes.ns = if flow.echoes.kind == Echo::ReceiveTime { now_ns as u32 } else { delay_ns };
+        if self.observers.hear_receipts || flow.ways.is_followed {
             self.tell_receipt(&packet, delay_ns);
         }
     }
@@ -93,12 +94,12 @@ impl<F: Fabric> World<F> {
         }
         let flow = &mut self.flows[slot as usize];
         if packet.flags().has(Flags::RATE_HEADER) {
-            flow.echoed_rate = packet.trigger();
+            flow.echoes.rate = packet.trigger();
         }
         let segment = Segment {
             seq: widen(packet.seq(), flow.receiver.next_expected()),
             payload_bytes,
-            class: packet.class() - flow.base_class,
+            class: packet.class() - flow.wire.base_class,
             retransmission: packet.flags().has(Flags::RETRANSMISSION),
             window_reduced: packet.flags().has(Flags::ECN_ANSWER),
         };
@@ -115,7 +116,7 @@ impl<F: Fabric> World<F> {
     fn answer_plainly(&mut self, slot: u32, trigger: u32) -> Result<(), PhysicsViolation> {
         let flow = &mut self.flows[slot as usize];
         let cumulative = flow.receiver.next_expected();
-        if cumulative >= flow.segments && flow.finish == Time::NEVER {
+        if cumulative >= flow.segments && flow.span.finish == Time::NEVER {
             return self.reach(slot, Some(AckSegment::plain(cumulative, widen(trigger, cumulative))));
         }
         let packet = flow.plain_ack(slot, cumulative as u32, trigger);
@@ -127,7 +128,7 @@ impl<F: Fabric> World<F> {
     #[inline(always)]
     pub(super) fn answer(&mut self, slot: u32, ack: Option<AckSegment>) -> Result<(), PhysicsViolation> {
         let flow = &mut self.flows[slot as usize];
-        if flow.receiver.next_expected() >= flow.segments && flow.finish == Time::NEVER {
+        if flow.receiver.next_expected() >= flow.segments && flow.span.finish == Time::NEVER {
             return self.reach(slot, ack);
         }
         self.acknowledge(slot, ack);
@@ -149,7 +150,7 @@ impl<F: Fabric> World<F> {
         let flow = &mut self.flows[slot as usize];
         flow.reach(self.now)?;
         match flow.waiter {
-            Some(waiter) if flow.finish != Time::NEVER => self.follow(slot, waiter),
+            Some(waiter) if flow.span.finish != Time::NEVER => self.follow(slot, waiter),
             _ => {}
         }
         self.acknowledge(slot, ack);
@@ -160,7 +161,7 @@ impl<F: Fabric> World<F> {
     pub(super) fn send_ack(&mut self, slot: u32, ack: AckSegment) {
         let flow = &mut self.flows[slot as usize];
         let packet = flow.ack_packet(slot, ack, &mut self.blocks);
-        if flow.acks_carry_extras {
+        if flow.ways.acks_carry_extras {
             return self.send_ack_with_extras(slot, packet);
         }
         self.inject(packet);
@@ -170,11 +171,12 @@ impl<F: Fabric> World<F> {
     fn deliver_ack(&mut self, packet: Packet) {
         let slot = packet.flow();
         let flow = &mut self.flows[slot as usize];
-        if flow.reads_extras {
-            if flow.is_followed {
+        if flow.ways.reads_extras {
+            if flow.ways.is_followed {
                 self.tell_answer(packet);
             }
-        } else if packet.is_of(flow.ack) && flow.sender.handle_plain_ack(self.now, packet.seq(), packet.trigger()) {
+        } else if packet.is_of(flow.wire.ack) && flow.sender.handle_plain_ack(self.now, packet.seq(), packet.trigger())
+        {
             return self.send_allowed_inline(slot);
         }
         self.deliver_any_ack(packet);
@@ -188,12 +190,12 @@ impl<F: Fabric> World<F> {
             cumulative: widen(packet.seq(), acknowledged),
             trigger: widen(packet.trigger(), acknowledged),
             trigger_retransmitted: packet.flags().has(Flags::RETRANSMISSION),
-            class: packet.class() - flow.base_class,
+            class: packet.class() - flow.wire.base_class,
             ecn_echo: packet.flags().has(Flags::ECN_ANSWER),
         };
         let mut ack = Acknowledgment::of(segment, self.blocks.at(packet.blocks()));
         let extras;
-        if flow.reads_extras {
+        if flow.ways.reads_extras {
             extras = flow.extras(&self.blocks, &mut self.fabric, self.now, packet);
             ack.extras = Some(&extras);
         }
@@ -209,13 +211,13 @@ impl<F: Fabric> World<F> {
 
     fn send_syn_ack(&mut self, syn: Packet) {
         let flow = &mut self.flows[syn.flow() as usize];
-        flow.in_network += 1;
-        let mut packet = control_packet(syn.flow(), flow.reverse, Flags::SYN_ACK, flow);
+        flow.wire.in_network += 1;
+        let mut packet = control_packet(syn.flow(), flow.wire.reverse, Flags::SYN_ACK, flow);
         if syn.flags().has(Flags::RATE_HEADER) {
             packet.set(Flags::RATE_HEADER);
             packet.set_trigger(syn.trigger());
         }
-        if flow.is_followed {
+        if flow.ways.is_followed {
             return self.send_followed(packet);
         }
         self.inject(packet);

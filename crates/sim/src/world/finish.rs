@@ -5,7 +5,7 @@ use crate::engine::fabric::Fabric;
 use crate::physics::PhysicsViolation;
 use crate::records::Records;
 use crate::routing::network::Limit;
-use sparelane_core::Time;
+use sparelane_core::{Dur, Time};
 
 impl<F: Fabric> World<F> {
     /// Writes a flow's row.
@@ -14,21 +14,23 @@ impl<F: Fabric> World<F> {
         let flow = &self.flows[slot as usize];
         let row = flow.id as usize;
         let flows = &mut self.records.flows;
-        flows.finish_ps[row] = flow.finish.as_ps();
+        flows.finish_ps[row] = flow.span.finish.as_ps();
         if let Some(application) = &flow.application
             && application.first_held != Time::NEVER
         {
-            flows.first_write_ps[row] = (application.first_held - flow.start).as_ps();
+            flows.first_write_ps[row] = (application.first_held - flow.span.start).as_ps();
         }
         flows.delivered_bytes[row] = flow.receiver.held_bytes();
-        for (class, sent) in flow.sent.iter().enumerate() {
+        for (class, sent) in flow.wire.sent.iter().enumerate() {
             flows.sent_packets[class][row] = *sent;
         }
         flows.lost_packets[row] = flow.lost;
         let counts = flow.sender.counts();
         flows.retransmissions[row] = counts.retransmissions;
         flows.timeouts[row] = counts.timeouts;
-        self.records.totals.finished_flows += u64::from(flow.finish != Time::NEVER);
+        flows.srtt_ps[row] = flow.sender.srtt().map_or(u64::MAX, Dur::as_ps);
+        flows.min_rtt_ps[row] = flow.sender.min_rtt().map_or(u64::MAX, Dur::as_ps);
+        self.records.totals.finished_flows += u64::from(flow.span.finish != Time::NEVER);
     }
 
     /// Ends the run: writes the rows of open flows and links, and checks the laws.
@@ -39,19 +41,20 @@ impl<F: Fabric> World<F> {
                 self.record(slot);
             }
         }
-        let of_flows: u64 = self.flows.iter().filter(|flow| flow.open).map(|flow| u64::from(flow.in_network)).sum();
+        let of_flows: u64 =
+            self.flows.iter().filter(|flow| flow.open).map(|flow| u64::from(flow.wire.in_network)).sum();
         let in_network = of_flows + self.finish_cross_traffic();
         let mut held_by_links = 0;
         let mut packet_hops = 0;
-        for link in 0..self.links.len() {
+        for link in 0..self.layout.links.len() {
             held_by_links += self.finish_link(link)?;
             packet_hops += self.records.links.sent_packets[link];
         }
-        let went = self.delivered + self.dropped;
+        let went = self.tally.delivered + self.tally.dropped;
         for held in [in_network, held_by_links + self.held_by_hosts()] {
-            if self.injected != went + held {
+            if self.tally.injected != went + held {
                 let place = "in the network".to_owned();
-                return Err(PhysicsViolation::NotConserved { place, came: self.injected, went, held });
+                return Err(PhysicsViolation::NotConserved { place, came: self.tally.injected, went, held });
             }
         }
         self.records.totals.events = self.fabric.events();
@@ -71,7 +74,7 @@ impl<F: Fabric> World<F> {
 
     /// Writes a link's row and checks its laws; returns the packets that it holds.
     fn finish_link(&mut self, link: usize) -> Result<u64, PhysicsViolation> {
-        let (now, spec) = (self.now, &self.links[link]);
+        let (now, spec) = (self.now, &self.layout.links[link]);
         let counts = self.fabric.counts(now, link as u32);
         let held = self.fabric.held_packets(link as u32);
         let came: u64 = counts.arrived.iter().sum();
@@ -93,7 +96,7 @@ impl<F: Fabric> World<F> {
         if counts.peak_backlog_bytes > limit.saturating_add(2 * largest) {
             return Err(PhysicsViolation::QueueOverLimit { link, held: counts.peak_backlog_bytes, limit });
         }
-        let cable = &self.network.cables[link / 2];
+        let cable = &self.layout.network.cables[link / 2];
         let (from, to) = if link.is_multiple_of(2) { (cable.a, cable.b) } else { (cable.b, cable.a) };
         self.records.links.add(from, to, spec.rate, &counts);
         Ok(held)

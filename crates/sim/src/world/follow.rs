@@ -2,7 +2,7 @@
 
 use super::World;
 use crate::engine::fabric::{Alarm, Fabric};
-use crate::flow::FlowSpec;
+use crate::flow::{FlowSource, FlowSpec};
 use sparelane_core::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -56,15 +56,30 @@ impl Followers {
     }
 }
 
+/// The flows that are going to start.
+pub(super) struct Arrivals {
+    pub(super) source: Box<dyn FlowSource>,
+    /// The next of the source's.
+    pub(super) upcoming: Option<FlowSpec>,
+    pub(super) followers: Followers,
+}
+
+impl Arrivals {
+    /// When the next flow starts.
+    pub(super) fn next_start(&self) -> Time {
+        self.upcoming.map_or(Time::NEVER, |spec| spec.start).min(self.followers.next_start())
+    }
+}
+
 impl<F: Fabric> World<F> {
     /// Somebody waited for the flow in `slot`, which is complete: what follows from it.
     #[cold]
     #[inline(never)]
     pub(super) fn follow(&mut self, slot: u32, waiter: u64) {
         let after = self.flows[slot as usize].id;
-        let Some(spec) = self.source.follow(waiter, self.now) else { return };
+        let Some(spec) = self.arrivals.source.follow(waiter, self.now) else { return };
         debug_assert!(spec.start >= self.now, "a flow that follows starts at {}, before {}", spec.start, self.now);
-        self.followers.0.push(Reverse(Follower { spec, after }));
-        self.fabric.arm(Alarm::FlowStart, self.next_start());
+        self.arrivals.followers.0.push(Reverse(Follower { spec, after }));
+        self.fabric.arm(Alarm::FlowStart, self.arrivals.next_start());
     }
 }

@@ -1,6 +1,7 @@
 //! Packets on their way through a receiving host, where that waits for interrupts, makes chunks or takes time.
 
-use super::{Echo, World, latest_instant};
+use super::flow::Echo;
+use super::{World, latest_instant};
 use crate::engine::fabric::Fabric;
 use crate::engine::timers::{Entry, Side};
 use crate::hosts::{Next, Received, Work};
@@ -17,8 +18,8 @@ impl<F: Fabric> World<F> {
     pub(super) fn wait_for_interrupt(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
         self.tell_arrival(&packet);
         let host = self.destination(&packet);
-        let Some(interrupts) = self.hosts.spec(host).interrupts else { return self.deliver_late(packet) };
-        let next = self.interfaces.arrive(self.now, host, interrupts, packet);
+        let Some(interrupts) = self.hosts.specs.spec(host).interrupts else { return self.deliver_late(packet) };
+        let next = self.hosts.interfaces.arrive(self.now, host, interrupts, packet);
         if next == Next::Loss {
             self.handle_loss(packet);
         }
@@ -35,7 +36,7 @@ impl<F: Fabric> World<F> {
 
     /// What waits at the interface of `host` may have waited long enough.
     pub(super) fn time_out_interface(&mut self, host: NodeId) -> Result<(), PhysicsViolation> {
-        let next = self.interfaces.time_out(self.now, host);
+        let next = self.hosts.interfaces.time_out(self.now, host);
         self.follow_interface(host, next)
     }
 
@@ -44,9 +45,9 @@ impl<F: Fabric> World<F> {
             Next::Wait | Next::Loss => {}
             Next::Timer(at) => self.set_host_timer(host, Side::Interface, at),
             Next::Interrupt => {
-                let packets = self.interfaces.take(host);
+                let packets = self.hosts.interfaces.take(host);
                 packets.iter().try_for_each(|&packet| self.take_from_interface(host, packet))?;
-                self.interfaces.give_back(packets);
+                self.hosts.interfaces.give_back(packets);
             }
         }
         Ok(())
@@ -55,7 +56,7 @@ impl<F: Fabric> World<F> {
     /// The host takes a packet that came with an interrupt. Data of flows goes on to the processor by itself, as chunks.
     fn take_from_interface(&mut self, host: NodeId, packet: Packet) -> Result<(), PhysicsViolation> {
         let is_data = packet.flags().kind() == Flags::DATA && packet.flow() < DATAGRAMS;
-        if is_data || self.hosts.spec(host).receive_cost.is_zero() {
+        if is_data || self.hosts.specs.spec(host).receive_cost.is_zero() {
             self.deliver_late(packet)
         } else {
             self.give_work(host, Work::Packet(packet));
@@ -99,14 +100,14 @@ impl<F: Fabric> World<F> {
     }
 
     fn give_work(&mut self, host: NodeId, work: Work) {
-        if self.processors.put(host, work) {
+        if self.hosts.processors.put(host, work) {
             self.await_processor(host);
         }
     }
 
     /// The processor of `host` is done with a chunk or packet and takes the next.
     pub(super) fn finish_work(&mut self, host: NodeId) -> Result<(), PhysicsViolation> {
-        let Some((work, more)) = self.processors.finish(host) else { return Ok(()) };
+        let Some((work, more)) = self.hosts.processors.finish(host) else { return Ok(()) };
         if more {
             self.await_processor(host);
         }
@@ -121,7 +122,7 @@ impl<F: Fabric> World<F> {
     }
 
     fn await_processor(&mut self, host: NodeId) {
-        let at = self.now + self.hosts.spec(host).receive_cost;
+        let at = self.now + self.hosts.specs.spec(host).receive_cost;
         self.set_host_timer(host, Side::Processor, at);
     }
 
@@ -133,7 +134,7 @@ impl<F: Fabric> World<F> {
     fn process(&mut self, slot: u32, received: Received) -> Result<(), PhysicsViolation> {
         let now = self.now;
         let flow = &mut self.flows[slot as usize];
-        if flow.echo != Echo::Nothing
+        if flow.echoes.kind != Echo::Nothing
             && let Some(offload) = &mut flow.offload
         {
             (offload.stamps.sent, offload.stamps.taken) = (latest_instant(now, received.sent_ns), now);
@@ -147,6 +148,8 @@ impl<F: Fabric> World<F> {
 
     /// Packets that hosts have not received yet, or not sent.
     pub(super) fn held_by_hosts(&self) -> u64 {
-        self.interfaces.held_packets() + self.processors.held_packets() + self.departures.held_packets()
+        self.hosts.interfaces.held_packets()
+            + self.hosts.processors.held_packets()
+            + self.hosts.departures.held_packets()
     }
 }

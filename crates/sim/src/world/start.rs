@@ -1,6 +1,7 @@
 //! Flows start: both ends, their routes, and the least time they can take.
 
-use super::{Echo, Flow, World};
+use super::World;
+use super::flow::{AtInterface, Echo, Echoes, Entries, Flow, OnWire, Span, Ways};
 use crate::engine::fabric::{AT_HOST, AT_INTERFACE, Alarm, Fabric};
 use crate::engine::timers::{Entry, Side};
 use crate::flow::{FlowSpec, MAX_FLOW_SEGMENTS};
@@ -20,43 +21,38 @@ use std::sync::Arc;
 
 impl<F: Fabric> World<F> {
     pub(super) fn await_next_flow(&mut self) {
-        self.upcoming = self.source.next_flow();
-        self.fabric.arm(Alarm::FlowStart, self.next_start());
-    }
-
-    /// When the next flow starts.
-    pub(super) fn next_start(&self) -> Time {
-        self.upcoming.map_or(Time::NEVER, |spec| spec.start).min(self.followers.next_start())
+        self.arrivals.upcoming = self.arrivals.source.next_flow();
+        self.fabric.arm(Alarm::FlowStart, self.arrivals.next_start());
     }
 
     /// Starts what is due. At one instant, those that follow from others come last.
     pub(super) fn start_flows(&mut self) {
-        while self.next_start() <= self.now {
-            match self.upcoming.filter(|spec| spec.start <= self.followers.next_start()) {
+        while self.arrivals.next_start() <= self.now {
+            match self.arrivals.upcoming.filter(|spec| spec.start <= self.arrivals.followers.next_start()) {
                 Some(spec) => {
                     self.start_flow(spec);
-                    self.upcoming = self.source.next_flow();
+                    self.arrivals.upcoming = self.arrivals.source.next_flow();
                 }
                 None => {
-                    let Some(spec) = self.followers.take() else { break };
+                    let Some(spec) = self.arrivals.followers.take() else { break };
                     self.start_flow(spec);
                 }
             }
         }
-        self.fabric.arm(Alarm::FlowStart, self.next_start());
+        self.fabric.arm(Alarm::FlowStart, self.arrivals.next_start());
     }
 
     fn start_flow(&mut self, spec: FlowSpec) {
         let id = self.records.flows.id.len() as u32;
-        let scheme = &self.schemes[usize::from(spec.scheme)];
-        let there = self.routes.links(&self.network, spec.src, spec.dst, u64::from(id));
-        let back = self.routes.links(&self.network, spec.dst, spec.src, u64::from(id));
+        let scheme = &self.settings.schemes[usize::from(spec.scheme)];
+        let there = self.layout.routes.links(&self.layout.network, spec.src, spec.dst, u64::from(id));
+        let back = self.layout.routes.links(&self.layout.network, spec.dst, spec.src, u64::from(id));
         let (Some(there), Some(back)) = (there, back) else { unreachable!("paths were checked before the run") };
         let cc = scheme.controller_for(Blueprint {
             mss_bytes: scheme.transport.mss_bytes,
             flow_bytes: spec.size_bytes,
-            traffic_class: spec.traffic_class.map(|class| self.traffic_classes[usize::from(class)].as_str()),
-            line_rate: self.links[there[0] as usize].rate,
+            traffic_class: spec.traffic_class.map(|class| self.settings.traffic_classes[usize::from(class)].as_str()),
+            line_rate: self.layout.links[there[0] as usize].rate,
             inner: &scheme.inner,
             registry: &scheme.registry,
         });
@@ -67,8 +63,8 @@ impl<F: Fabric> World<F> {
     /// Opens a flow along these links, there and back, under `cc`.
     pub(super) fn open_flow(&mut self, spec: FlowSpec, [there, back]: [Vec<u32>; 2], cc: Box<dyn CongestionControl>) {
         let id = self.records.flows.id.len() as u32;
-        let scheme = &self.schemes[usize::from(spec.scheme)];
-        let rng = Stream::new(self.seed, Domain::Controller, u64::from(id));
+        let scheme = &self.settings.schemes[usize::from(spec.scheme)];
+        let rng = Stream::new(self.settings.seed, Domain::Controller, u64::from(id));
         let (uses_tail, base_class, transport) = (cc.uses_tail(), scheme.class, Arc::clone(&scheme.transport));
         let (asks_for_rate, needs) = (cc.desired_rate().is_some(), cc.needs());
         let echo = Echo::of(needs);
@@ -78,9 +74,10 @@ impl<F: Fabric> World<F> {
         let stamps = echo != Echo::Nothing || measures_delays || is_followed;
         let stamp = Flags::DATA.with_if(stamps, Flags::STAMPED);
         let mut sender = Sender::new(Arc::clone(&transport), cc, rng);
-        let (from, to) = (*self.hosts.spec(spec.src), *self.hosts.spec(spec.dst));
+        let (from, to) = (*self.hosts.specs.spec(spec.src), *self.hosts.specs.spec(spec.dst));
         if !from.timer_error.is_zero() {
-            sender.set_timer_error(from.timer_error, Stream::new(self.seed, Domain::TimerError, u64::from(id)));
+            sender
+                .set_timer_error(from.timer_error, Stream::new(self.settings.seed, Domain::TimerError, u64::from(id)));
         }
         let mut application = spec.writes.map(|writes| Box::new(Application::new(writes, spec.size_bytes)));
         let next_write = match (&mut application, spec.size_bytes) {
@@ -114,53 +111,50 @@ impl<F: Fabric> World<F> {
         }
         let slot = self.free_slots.pop().map_or(self.flows.len() as u32, |Reverse(slot)| slot);
         let route_lengths = [there.len() as u32, back.len() as u32];
-        let [forward, reverse] = route_lengths.map(|links| self.positions.take(links as usize + 1));
+        let [forward, reverse] = route_lengths.map(|links| self.layout.positions.take(links as usize + 1));
         let forward_end = if is_followed { AT_INTERFACE } else { self.route_end(spec.dst) };
         self.fabric.set_route(self.now, forward, &there, forward_end);
         self.fabric.set_route(self.now, reverse, &back, self.route_end(spec.src));
         self.plan_drops(id, slot);
         let acks_carry_extras = asks_for_rate || echo != Echo::Nothing || !to.ack_cost.is_zero() || is_followed;
         let offload = Offload::of(&from, &to, &transport, echo != Echo::Nothing);
-        let flow = Flow {
-            sender,
-            receiver: Receiver::new(&transport),
-            id,
+        let wire = OnWire {
+            in_network: 0,
             forward,
             reverse,
-            route_lengths,
-            in_network: 0,
-            segments,
-            finish: Time::NEVER,
-            start: self.now,
-            ideal: ideal.unwrap_or_default(),
-            sender_entry: Time::NEVER,
-            receiver_entry: Time::NEVER,
-            uses_tail,
-            waits_for_interface: uses_tail || self.queueing.is_some(),
-            queueing: false,
             base_class,
+            header_bytes: transport.header_bytes as u8,
             data: Form::new(stamp.with_if(transport.ecn != Ecn::Off, Flags::ECN_CAPABLE), base_class),
             ack: Form::new(Flags::ACK, base_class),
+            sent: [0; CLASSES],
+            route_lengths,
+        };
+        let ways = Ways {
+            receives_plainly: !acks_carry_extras && offload.is_none(),
+            reads_extras: asks_for_rate || echo != Echo::Nothing || needs.nic_backlog || is_followed,
+            waits_for_interface: uses_tail || self.waiting.queueing.is_some(),
+            sends_by_long_way: asks_for_rate || is_followed,
+            acks_carry_extras,
+            stamps,
             asks_for_rate,
             is_followed,
-            sends_by_long_way: asks_for_rate || is_followed,
-            echoed_rate: 0,
-            stamps,
-            header_bytes: transport.header_bytes as u8,
-            echo,
-            echo_ns: 0,
-            receives_plainly: !acks_carry_extras && offload.is_none(),
-            acks_carry_extras,
-            ack_cost: to.ack_cost,
-            reads_backlog: needs.nic_backlog,
-            reads_extras: asks_for_rate || echo != Echo::Nothing || needs.nic_backlog || is_followed,
+        };
+        let flow = Flow {
+            wire,
+            ways,
+            segments,
+            entries: Entries { sender: Time::NEVER, receiver: Time::NEVER },
+            receiver: Receiver::new(&transport),
+            sender,
+            id,
             open: true,
-            pulling: false,
-            sent: [0; CLASSES],
-            lost: 0,
+            span: Span { start: self.now, finish: Time::NEVER, ideal: ideal.unwrap_or_default() },
+            echoes: Echoes { kind: echo, ns: 0, rate: 0, ack_cost: to.ack_cost },
+            at_interface: AtInterface { uses_tail, reads_backlog: needs.nic_backlog, queueing: false, pulling: false },
+            offload,
             application,
             waiter: spec.waiter,
-            offload,
+            lost: 0,
         };
         match self.flows.get_mut(slot as usize) {
             Some(old) => *old = flow,
@@ -170,8 +164,8 @@ impl<F: Fabric> World<F> {
         let (scheme, traffic_class) = (spec.scheme, spec.traffic_class);
         self.observers.open(&Opened { flow: id, start: self.now, scheme, traffic_class });
         self.records.totals.flows += 1;
-        self.open_flows += 1;
-        self.records.totals.peak_open_flows = self.records.totals.peak_open_flows.max(self.open_flows);
+        self.tally.open_flows += 1;
+        self.records.totals.peak_open_flows = self.records.totals.peak_open_flows.max(self.tally.open_flows);
         if let Some(after) = next_write {
             self.enter_timer(Entry { at: self.now + after, flow: id, side: Side::Application, slot });
         }
@@ -201,34 +195,34 @@ impl<F: Fabric> World<F> {
     /// How long a packet takes to cross idle links.
     fn cross(&self, links: &[u32], wire_bytes: u64) -> Dur {
         links.iter().fold(Dur::ZERO, |sum, &link| {
-            let link = &self.links[link as usize];
+            let link = &self.layout.links[link as usize];
             sum + link.delay + link.rate.byte_time().of(wire_bytes)
         })
     }
 
     /// How long the slowest of `links` sends so many full segments.
     fn queue(&self, links: &[u32], tcp: &TransportConfig, segments: u64) -> Dur {
-        let of = |&link: &u32| self.links[link as usize].rate.byte_time().of(tcp.packet_bytes()) * segments;
+        let of = |&link: &u32| self.layout.links[link as usize].rate.byte_time().of(tcp.packet_bytes()) * segments;
         links.iter().map(of).max().unwrap_or_default()
     }
 
     /// What ends a route to `host`.
     pub(super) fn route_end(&self, host: NodeId) -> u32 {
-        if self.hosts.spec(host).interrupts.is_some() { AT_INTERFACE } else { AT_HOST }
+        if self.hosts.specs.spec(host).interrupts.is_some() { AT_INTERFACE } else { AT_HOST }
     }
 
     /// What is left of the drops planned for a flow goes with it.
     pub(super) fn forget_drops(&mut self, id: u32, slot: u32) {
-        for planned in self.drops.iter().filter(|planned| planned.flow == id) {
-            if let Some(link) = self.link_between(planned.from, planned.to) {
+        for planned in self.settings.drops.iter().filter(|planned| planned.flow == id) {
+            if let Some(link) = self.layout.link_between(planned.from, planned.to) {
                 self.fabric.forget_drops(link, slot);
             }
         }
     }
 
     fn plan_drops(&mut self, id: u32, slot: u32) {
-        for planned in self.drops.iter().filter(|planned| planned.flow == id) {
-            if let Some(link) = self.link_between(planned.from, planned.to) {
+        for planned in self.settings.drops.iter().filter(|planned| planned.flow == id) {
+            if let Some(link) = self.layout.link_between(planned.from, planned.to) {
                 let segments = planned.segments.iter().map(|&segment| (segment, planned.copies)).collect();
                 self.fabric.plan_drop(link, PlannedDrop { flow: slot, segments });
             }

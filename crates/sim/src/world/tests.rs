@@ -147,7 +147,7 @@ impl Case {
         let spy = Spy { pacing: self.pacing, needs: self.needs, diary: Arc::clone(&diary) };
         let size_bytes = self.segments * self.transport.mss_bytes;
         let paths = [(left, right), (right, left)]
-            .map(|(from, to)| world.routes.links(&world.network, from, to, 0).expect("a path"));
+            .map(|(from, to)| world.layout.routes.links(&world.layout.network, from, to, 0).expect("a path"));
         world.open_flow(FlowSpec::new(Time::ZERO, LEFT, RIGHT, Some(size_bytes), 0), paths, Box::new(spy));
         while !world.advance(1_000).expect("the laws hold") {}
         assert!(world.flows.iter().all(|flow| !flow.open), "an end");

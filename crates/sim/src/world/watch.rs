@@ -1,6 +1,7 @@
 //! Observers of a run: where the world tells them, and what it shows.
 
-use super::{Flow, World, latest_instant};
+use super::flow::{Flow, Span};
+use super::{World, latest_instant};
 use crate::engine::fabric::{Alarm, Fabric};
 use crate::observe::{FlowView, Inside, Kind, Observers, PacketEvent, Step, View};
 use crate::routing::network::NodeId;
@@ -49,7 +50,7 @@ impl<F: Fabric> World<F> {
     /// A packet is at the interface of its host.
     pub(super) fn tell_arrival(&mut self, packet: &Packet) {
         let is_data = packet.flags().kind() == Flags::DATA && packet.flow() < DATAGRAMS;
-        if is_data && self.flows[packet.flow() as usize].is_followed {
+        if is_data && self.flows[packet.flow() as usize].ways.is_followed {
             let sent = latest_instant(self.now, packet.blocks());
             self.tell(self.now, packet, Step::Arrived { sent });
         }
@@ -98,7 +99,7 @@ impl<F: Fabric> World<F> {
 
     pub(super) fn await_sample(&mut self) {
         let next = self.observers.next_sample();
-        if next <= self.stop {
+        if next <= self.settings.stop {
             self.fabric.arm(Alarm::Sample, next);
         }
     }
@@ -115,8 +116,8 @@ impl<F: Fabric> World<F> {
 
 impl Flow {
     fn view(&self) -> FlowView<'_> {
-        let Flow { id, start, finish, .. } = *self;
-        FlowView { id, start, finish, sender: &self.sender, receiver: &self.receiver }
+        let Span { start, finish, .. } = self.span;
+        FlowView { id: self.id, start, finish, sender: &self.sender, receiver: &self.receiver }
     }
 }
 
@@ -134,11 +135,11 @@ impl<F: Fabric> Inside for World<F> {
     }
 
     fn link(&self, from: NodeId, to: NodeId) -> Option<u32> {
-        self.link_between(from, to)
+        self.layout.link_between(from, to)
     }
 
     fn is_in_view(&self, from: NodeId, to: NodeId) -> bool {
-        self.queues_in_view.contains(&(from, to))
+        self.layout.queues_in_view.contains(&(from, to))
     }
 
     fn backlog_bytes(&mut self, link: u32) -> u64 {

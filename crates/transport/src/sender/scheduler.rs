@@ -13,12 +13,14 @@ use super::{Sender, context};
 use crate::segment::{Segment, Transmit};
 use sparelane_cc::{Cx, Departure};
 use sparelane_core::{Seq, Time};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// The queue of one connection: what TCP has handed down and has yet to leave.
 #[derive(Debug, Default)]
 pub(super) struct Scheduler {
     queue: VecDeque<Segment>,
+    /// Which of them are retransmissions.
+    resends: BTreeSet<Seq>,
     /// One past the last segment that has left.
     departed_end: Seq,
 }
@@ -34,7 +36,28 @@ impl Scheduler {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        size_of::<Scheduler>() + self.queue.capacity() * size_of::<Segment>()
+        size_of::<Scheduler>()
+            + self.queue.capacity() * size_of::<Segment>()
+            + self.resends.len() * 2 * size_of::<Seq>()
+    }
+
+    /// TCP hands a segment down. A copy that still waits stands for a retransmission, too: so the queue is never longer than
+    /// twice what was written, whatever a peer makes TCP believe of losses.
+    fn take(&mut self, segment: Segment) {
+        let waits = segment.retransmission && (segment.seq >= self.departed_end || !self.resends.insert(segment.seq));
+        if !waits {
+            self.queue.push_back(segment);
+        }
+    }
+
+    /// The segment at the head of the queue leaves.
+    fn release(&mut self) {
+        if let Some(segment) = self.queue.pop_front() {
+            self.departed_end = self.departed_end.max(segment.seq + 1);
+            if segment.retransmission {
+                self.resends.remove(&segment.seq);
+            }
+        }
     }
 }
 
@@ -43,9 +66,9 @@ impl Sender {
     #[inline(never)]
     pub(super) fn poll_scheduled(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
         while let Some(Transmit::Data(segment)) = self.poll_established(now, nic_idle) {
-            self.scheduled().push_back(segment);
+            self.scheduled().take(segment);
         }
-        let &head = self.scheduled().front()?;
+        let &head = self.scheduled().queue.front()?;
         let due = self.cc.next_departure(&mut context!(self, now));
         let late_until = self.late_until(now);
         if due > now || late_until.is_some() {
@@ -56,15 +79,13 @@ impl Sender {
             self.rto_deadline = self.rto_deadline.max(self.pace_at + self.rtt.rto());
             return None;
         }
-        self.scheduled().pop_front();
-        let scheduler = self.scheduler.get_or_insert_default();
-        scheduler.departed_end = scheduler.departed_end.max(head.seq + 1);
+        self.scheduled().release();
         self.depart(now, head);
         Some(Transmit::Data(head))
     }
 
-    fn scheduled(&mut self) -> &mut VecDeque<Segment> {
-        &mut self.scheduler.get_or_insert_default().queue
+    fn scheduled(&mut self) -> &mut Scheduler {
+        self.scheduler.get_or_insert_default()
     }
 
     fn depart(&mut self, now: Time, segment: Segment) {
@@ -77,7 +98,7 @@ impl Sender {
         if self.rto_deadline != Time::NEVER {
             self.rto_deadline = self.rto_deadline.max(now + self.rtt.rto());
         }
-        let waiting = self.scheduled().len() as u32;
+        let waiting = self.scheduled().queue.len() as u32;
         let departure = Departure { segment: segment.seq, is_retransmission: segment.retransmission, waiting };
         self.cc.on_departure(&departure, &mut context!(self, now));
     }

@@ -40,7 +40,7 @@ impl Path {
     /// One acknowledgment that ends a round trip in which so many segments were delivered.
     fn round(&mut self, segments: u64, in_flight_segments: u64, phase: Phase) {
         self.now += RTT;
-        let prior = self.bbr.delivered_bytes;
+        let prior = self.bbr.rounds.delivered_bytes;
         let bytes = segments * MSS;
         let delivery = Delivery {
             sent_at: Time::from_ps(self.now.as_ps() - RTT.as_ps()),

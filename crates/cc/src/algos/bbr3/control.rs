@@ -1,28 +1,12 @@
 //! The pace and the window of BBRv3 (draft-ietf-ccwg-bbr-04 section 5.6).
 
-use super::{Bbr3, MIN_WINDOW_SEGMENTS, PACING_MARGIN, STARTUP_PACING_GAIN, State};
+use super::{Bbr3, MIN_WINDOW_SEGMENTS, STARTUP_PACING_GAIN, State};
 use crate::contract::{Ack, Cx, Phase};
-use crate::pace::on_the_wire;
-use sparelane_core::{Dur, Rate};
 
 impl Bbr3 {
-    pub(super) fn pace_by_window(&mut self, rtt: Dur) {
-        self.pace = self.pace_of(Rate::of(self.cwnd_bytes, rtt), STARTUP_PACING_GAIN);
-    }
-
-    pub(super) fn pace_of(&self, bw: Rate, gain: f64) -> Rate {
-        on_the_wire(bw, self.mss_bytes).scaled(gain * (1.0 - PACING_MARGIN)).max(Rate::from_bps(1))
-    }
-
     pub(super) fn set_pace(&mut self, gain: f64, cx: &Cx<'_>) {
-        if let (false, Some(srtt)) = (self.paced_by_rtt, cx.srtt) {
-            self.paced_by_rtt = true;
-            self.pace_by_window(srtt);
-        }
-        let pace = self.pace_of(self.bw(), gain);
-        if self.full_bw_reached || pace > self.pace {
-            self.pace = pace;
-        }
+        self.pacer.learn_rtt(self.cwnd_bytes, STARTUP_PACING_GAIN, cx);
+        self.pacer.follow(self.bw(), gain, self.full_bw_reached);
     }
 
     pub(super) fn save_cwnd(&mut self) {
@@ -44,7 +28,7 @@ impl Bbr3 {
         let initial = self.segments(self.config.initial_window_segments);
         if self.full_bw_reached {
             self.cwnd_bytes = grown.min(most);
-        } else if self.cwnd_bytes < most || self.delivered_bytes < initial {
+        } else if self.cwnd_bytes < most || self.rounds.delivered_bytes < initial {
             self.cwnd_bytes = grown;
         }
         let least = self.segments(MIN_WINDOW_SEGMENTS);

@@ -12,7 +12,7 @@ impl Bbr3 {
         self.probe_wait = PROBE_WAIT + Dur::from_secs_f64(PROBE_WAIT_SPREAD_S * cx.rng.unit());
         self.probe_ended = cx.now;
         self.ack_phase = AckPhase::ProbeStopping;
-        self.begin_round();
+        self.rounds.begin();
         self.state = State::Down;
     }
 
@@ -20,14 +20,14 @@ impl Bbr3 {
         self.reset_shortterm();
         (self.up_rounds, self.up_acked_bytes) = (0, 0);
         self.ack_phase = AckPhase::Refilling;
-        self.begin_round();
+        self.rounds.begin();
         self.state = State::Refill;
     }
 
     pub(super) fn start_up(&mut self, rate: Rate) {
         self.bw_probe_samples = true;
         self.ack_phase = AckPhase::ProbeStarting;
-        self.begin_round();
+        self.rounds.begin();
         self.reset_full_bw(rate);
         self.state = State::Up;
         self.raise_longterm_slope();
@@ -60,7 +60,7 @@ impl Bbr3 {
         match self.state {
             State::Down | State::Cruise if self.is_time_to_probe(cx.now) => self.start_refill(),
             State::Down if self.is_time_to_cruise(ack.in_flight_bytes) => self.state = State::Cruise,
-            State::Refill if self.round_start => self.start_up(rate),
+            State::Refill if self.rounds.starts => self.start_up(rate),
             State::Up if self.is_bound_by_longterm(ack) => self.reset_full_bw(rate),
             State::Up if self.full_bw_now => self.start_down(cx),
             _ => {}
@@ -68,14 +68,14 @@ impl Bbr3 {
     }
 
     pub(super) fn adapt_longterm(&mut self, ack: &Ack, sample: &Delivery) {
-        if self.round_start && self.ack_phase == AckPhase::ProbeStarting {
+        if self.rounds.starts && self.ack_phase == AckPhase::ProbeStarting {
             self.ack_phase = AckPhase::ProbeFeedback;
         }
-        if self.round_start && self.ack_phase == AckPhase::ProbeStopping {
+        if self.rounds.starts && self.ack_phase == AckPhase::ProbeStopping {
             // The last samples of the probe are in (Linux: the draft does not say that this happens once).
             self.bw_probe_samples = false;
             self.ack_phase = AckPhase::Other;
-            if self.probes_bandwidth() && !self.is_limited(sample) {
+            if self.probes_bandwidth() && !self.probe_rtt.limits(sample) {
                 self.cycle += 1;
             }
         }
@@ -97,7 +97,7 @@ impl Bbr3 {
         let more = self.up_acked_bytes / self.up_bytes_per_segment;
         self.up_acked_bytes -= more * self.up_bytes_per_segment;
         self.inflight_longterm = self.inflight_longterm.map(|longterm| longterm.saturating_add(self.segments(more)));
-        if self.round_start {
+        if self.rounds.starts {
             self.raise_longterm_slope();
         }
     }

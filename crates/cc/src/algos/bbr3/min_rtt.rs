@@ -1,6 +1,6 @@
 //! The propagation delay, and the state in which BBRv3 looks for it (draft-ietf-ccwg-bbr-04 section 5.3.4).
 
-use super::{AckPhase, Bbr3, MIN_RTT_WINDOW, MIN_WINDOW_SEGMENTS, PROBE_RTT_CWND_GAIN, ProbeRttEnd, State};
+use super::{AckPhase, Bbr3, MIN_RTT_WINDOW, MIN_WINDOW_SEGMENTS, PROBE_RTT_CWND_GAIN, State};
 use crate::contract::{Ack, Cx};
 
 impl Bbr3 {
@@ -20,13 +20,15 @@ impl Bbr3 {
         if is_old && !self.idle_restart && self.state != State::ProbeRtt {
             self.save_cwnd();
             self.state = State::ProbeRtt;
-            self.probe_rtt_end = None;
-            self.held_back = Some((self.delivered_bytes, self.delivered_bytes));
+            self.probe_rtt.begin(&self.rounds);
             self.ack_phase = AckPhase::ProbeStopping;
-            self.begin_round();
+            self.rounds.begin();
         }
         if self.state == State::ProbeRtt {
-            self.probe_rtt(ack, cx);
+            let (window_bytes, time) = (self.probe_rtt_cwnd(), self.config.probe_rtt_time);
+            if self.probe_rtt.advance(ack, &mut self.rounds, window_bytes, time, cx.now) {
+                self.end_probe_rtt(cx);
+            }
         }
         if ack.delivered_bytes > 0 {
             self.idle_restart = false;
@@ -37,30 +39,7 @@ impl Bbr3 {
         self.bdp_multiple(self.bw(), PROBE_RTT_CWND_GAIN).max(self.segments(MIN_WINDOW_SEGMENTS))
     }
 
-    pub(super) fn probe_rtt(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
-        if let Some((_, until)) = &mut self.held_back {
-            *until = self.delivered_bytes + ack.in_flight_bytes;
-        }
-        let is_low = ack.in_flight_bytes <= self.probe_rtt_cwnd();
-        match &mut self.probe_rtt_end {
-            None if is_low => {
-                self.probe_rtt_end = Some(ProbeRttEnd { at: cx.now + self.config.probe_rtt_time, round_done: false });
-                self.begin_round();
-            }
-            None => {}
-            Some(end) => {
-                end.round_done |= self.round_start;
-                if end.round_done {
-                    self.check_probe_rtt_done(cx);
-                }
-            }
-        }
-    }
-
-    pub(super) fn check_probe_rtt_done(&mut self, cx: &mut Cx<'_>) {
-        if self.probe_rtt_end.is_none_or(|end| cx.now <= end.at) {
-            return;
-        }
+    pub(super) fn end_probe_rtt(&mut self, cx: &mut Cx<'_>) {
         self.probe_rtt_min_at = cx.now;
         self.restore_cwnd();
         self.reset_shortterm();

@@ -1,36 +1,24 @@
 //! What acknowledgments and losses tell BBRv3: round trips, the bandwidth, the bounds that losses teach, and whether the pipe
 //! is full (draft-ietf-ccwg-bbr-04 sections 5.3.1, 5.5.1 to 5.5.6 and 5.5.10).
 
-use super::{Bbr3, FULL_BANDWIDTH_GROWTH, FULL_BANDWIDTH_ROUNDS, State};
+use super::{Bbr3, State};
 use crate::contract::{Cx, Delivery, Lost, Phase};
 use sparelane_core::Rate;
 
 impl Bbr3 {
-    pub(super) fn begin_round(&mut self) {
-        self.round_ends_at_bytes = self.delivered_bytes;
-    }
-
     pub(super) fn take_sample(&mut self, sample: &Delivery, rate: Rate) {
         self.bw_latest = self.bw_latest.max(rate);
         self.inflight_latest = self.inflight_latest.max(sample.delivered_bytes());
         if sample.prior_delivered_bytes >= self.loss_round_ends_at_bytes {
-            self.loss_round_ends_at_bytes = self.delivered_bytes;
+            self.loss_round_ends_at_bytes = self.rounds.delivered_bytes;
             self.loss_round_start = true;
         }
-        if sample.prior_delivered_bytes >= self.round_ends_at_bytes {
-            self.begin_round();
+        if self.rounds.advance(sample) {
             self.rounds_since_probe += 1;
-            self.round_start = true;
         }
-        if !self.is_limited(sample) || rate >= self.max_bw() {
+        if !self.probe_rtt.limits(sample) || rate >= self.max_bw() {
             self.max_bw.update(self.cycle, rate);
         }
-    }
-
-    /// Whether something other than the path limited the sample: the application, or PROBE_RTT.
-    pub(super) fn is_limited(&self, sample: &Delivery) -> bool {
-        let held_back = |(from, to)| (from..=to).contains(&sample.prior_delivered_bytes);
-        sample.app_limited || self.held_back.is_some_and(held_back)
     }
 
     /// Once a round trip with losses, outside probes.
@@ -95,20 +83,15 @@ impl Bbr3 {
     }
 
     pub(super) fn reset_full_bw(&mut self, full_bw: Rate) {
-        self.full_bw = full_bw;
-        (self.full_bw_rounds, self.full_bw_now) = (0, false);
+        self.growth.begin(full_bw);
+        self.full_bw_now = false;
     }
 
     pub(super) fn check_full_bw(&mut self, sample: &Delivery, rate: Rate) {
-        if self.full_bw_now || !self.round_start || self.is_limited(sample) {
+        if self.full_bw_now || !self.rounds.starts || self.probe_rtt.limits(sample) {
             return;
         }
-        if rate >= self.full_bw.scaled(FULL_BANDWIDTH_GROWTH) {
-            self.reset_full_bw(rate);
-            return;
-        }
-        self.full_bw_rounds += 1;
-        self.full_bw_now = self.full_bw_rounds >= FULL_BANDWIDTH_ROUNDS;
+        self.full_bw_now = self.growth.has_ended(rate);
         self.full_bw_reached |= self.full_bw_now;
     }
 }

@@ -91,7 +91,7 @@ fn a_probe_raises_the_bound_by_twice_as_much_every_round_trip() {
     for _ in 0..3 {
         let segments = bbr.cwnd_bytes / MSS;
         for n in 1..=segments {
-            bbr.round_start = n == segments;
+            bbr.rounds.starts = n == segments;
             bbr.cwnd_bytes = bbr.inflight_longterm.expect("a bound");
             bbr.raise_longterm(&Ack::in_sequence(MSS));
         }

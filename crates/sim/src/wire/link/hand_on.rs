@@ -51,7 +51,7 @@ impl Link {
     pub(crate) fn follow(&mut self, packet: &Packet) -> bool {
         let start = self.busy.max(packet.at);
         let wait = start - packet.at;
-        if wait > self.fifo.peak_wait {
+        if wait > self.closer_look.peak_wait {
             self.note_peak(wait);
         }
         if packet.class() != 0 {
@@ -63,7 +63,7 @@ impl Link {
     #[cold]
     #[inline(never)]
     fn note_peak(&mut self, wait: Dur) {
-        self.fifo.peak_wait = wait;
+        self.closer_look.peak_wait = wait;
         self.set_closer_look();
     }
 

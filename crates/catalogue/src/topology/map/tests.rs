@@ -1,0 +1,167 @@
+//! What a map means.
+
+use super::*;
+
+const DEFAULTS: MapDefaults = MapDefaults { rate: Rate::from_gbps(40), delay: Dur::from_ms(7) };
+
+/// As our own users write it: kinds, and values with units.
+const WITH_HOSTS: &str = r#"<?xml version="1.0"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+  <key id="k" for="node" attr.name="kind" attr.type="string"><default>host</default></key>
+  <key id="r" for="edge" attr.name="rate" attr.type="string"><default>1Gbps</default></key>
+  <key id="d" for="edge" attr.name="Delay" attr.type="string"/>
+  <key id="q" for="edge" attr.name="queue" attr.type="string"/>
+  <key id="l" for="edge" attr.name="loss" attr.type="double"/>
+  <graph edgedefault="undirected">
+    <node id="left"/>
+    <node id="right"/>
+    <node id="middle"><data key="k">Router</data></node>
+    <edge source="left" target="middle"/>
+    <edge source="middle" target="right">
+      <data key="r">10Gbps</data><data key="d">5ms</data><data key="q">64kB</data><data key="l">0.01</data>
+    </edge>
+  </graph>
+</graphml>"#;
+
+/// As the Topology Zoo writes it: labels, coordinates, raw speeds, parallel edges, and a `type` of other meaning.
+const ZOO: &str = r#"<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+  <key attr.name="LinkSpeedRaw" attr.type="double" for="edge" id="d35" />
+  <key attr.name="Longitude" attr.type="double" for="node" id="d29" />
+  <key attr.name="label" attr.type="string" for="node" id="d33" />
+  <key attr.name="Latitude" attr.type="double" for="node" id="d32" />
+  <key attr.name="type" attr.type="string" for="node" id="d22" />
+  <key attr.name="Network" attr.type="string" for="graph" id="d3" />
+  <graph edgedefault="undirected">
+    <data key="d3">Abilene</data>
+    <node id="0"><data key="d29">-74.00597</data><data key="d32">40.71427</data><data key="d33">New York</data></node>
+    <node id="1"><data key="d29">-87.65005</data><data key="d32">41.85003</data><data key="d33">Chicago</data></node>
+    <node id="2"><data key="d22">Small Node</data><data key="d33">Chicago</data></node>
+    <node id="3"><data key="d33" /></node>
+    <edge source="0" target="1"><data key="d35">2500000000.0</data></edge>
+    <edge source="1" target="0"><data key="d35">10000000000</data></edge>
+    <edge source="1" target="2" />
+    <edge source="1" target="0" />
+  </graph>
+</graphml>"#;
+
+fn read(text: &str) -> Result<Network, TopologyError> {
+    parse(text, Format::GraphMl, &DEFAULTS, Component::All, &Notices::default())
+}
+
+fn error(text: &str) -> String {
+    read(text).unwrap_err().to_string()
+}
+
+#[test]
+fn kinds_and_values_with_units_make_a_network_with_hosts() {
+    let network = read(WITH_HOSTS).unwrap();
+    assert_eq!(network.hosts(), [NodeId(0), NodeId(1)]);
+    assert_eq!(network.find("middle"), Some(NodeId(2)));
+    let [plain, full] = &network.cables[..] else { panic!("two cables") };
+    assert_eq!(
+        (plain.rates, plain.delay, plain.limit, plain.loss),
+        ([Rate::from_gbps(1); 2], DEFAULTS.delay, None, [Loss::NONE; 2])
+    );
+    assert_eq!((full.rates, full.delay), ([Rate::from_gbps(10); 2], Dur::from_ms(5)));
+    assert_eq!((full.limit, full.loss), (Some(Limit::Bytes(64_000)), [Loss::of_any(0.01); 2]));
+}
+
+#[test]
+fn a_zoo_file_is_a_graph_of_routers_with_fibre_delays() {
+    let network = read(ZOO).unwrap();
+    assert!(network.hosts().is_empty());
+    let names: Vec<_> = network.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["New York", "Chicago", "Chicago-2", "3"]);
+    let [merged, silent] = &network.cables[..] else { panic!("parallel edges are one cable") };
+    assert_eq!(merged.rates, [Rate::from_gbps(10); 2]);
+    // New York to Chicago is 1,145 km.
+    assert!(merged.delay.abs_diff(Dur::from_us(5_725)) < Dur::from_us(25), "{}", merged.delay);
+    assert_eq!((silent.rates, silent.delay), ([DEFAULTS.rate; 2], DEFAULTS.delay));
+}
+
+#[test]
+fn half_the_earth_is_a_hundred_milliseconds() {
+    let pole = |latitude: f64| Place { latitude: latitude.to_radians(), longitude: 0.0 };
+    assert!(fibre_delay(pole(90.0), pole(-90.0)).abs_diff(Dur::from_ms(100)) < Dur::from_us(100));
+    assert_eq!(fibre_delay(pole(10.0), pole(10.0)), Dur::ZERO);
+}
+
+#[test]
+fn each_mistake_is_named_with_its_line_and_what_is_allowed() {
+    for (from, to, expected) in [
+        (
+            "5ms",
+            "5 parsecs",
+            "line 14: `delay` is `5 parsecs`; allowed: a time such as \"40ms\" (units: ps, ns, us, ms, s, min)",
+        ),
+        (
+            "10Gbps",
+            "fast",
+            "line 14: `rate` is `fast`; allowed: a rate such as \"100Mbps\" (units: bps, kbps, Mbps, Gbps, Tbps, b/s, kb/s, \
+             Mb/s, Gb/s, Tb/s)",
+        ),
+        ("10Gbps", "0Gbps", "line 13: the rate of the edge is 0 b/s; allowed: 1000 to 100000000000000 b/s"),
+        ("0.01", "1.5", "line 14: `loss` is `1.5`; allowed: a number from 0 to 1"),
+        ("0.01", "NaN", "line 14: `loss` is `NaN`; allowed: a number from 0 to 1"),
+        ("Router", "switch", "line 11: `kind` is `switch`; allowed: host or router"),
+        ("target=\"right\"", "target=\"west\"", "line 13: the edge's target is `west`; allowed: the id of a node"),
+        ("target=\"right\"", "", "line 13: <edge> has no `target`; it needs one"),
+        ("target=\"right\"", "target=\"middle\"", "line 10: host `right` has no edge; a host needs one"),
+        ("id=\"right\"", "id=\"left\"", "line 10: node id `left` is given twice; allowed: each id once"),
+        ("<edge source=\"left\" target=\"middle\"/>", "", "line 9: host `left` has no edge; a host needs one"),
+        (
+            "<data key=\"k\">",
+            "<data key=\"z\">",
+            "line 11: <data> refers to key `z`; allowed: a key that the file declares",
+        ),
+    ] {
+        assert!(WITH_HOSTS.contains(from), "{from}");
+        assert_eq!(error(&WITH_HOSTS.replacen(from, to, 1)), expected);
+    }
+}
+
+#[test]
+fn what_is_no_graphml_is_refused() {
+    assert!(error("").contains("not well-formed XML"));
+    assert!(error("<graphml>\n<graph></node>").starts_with("line 2: this is not well-formed XML"));
+    assert_eq!(error("<svg/>"), "line 1: the file's element is <svg>; allowed: <graphml>");
+    assert_eq!(error("<graphml/>"), "line 1: <graphml> holds no <graph>; it needs one");
+}
+
+#[test]
+fn an_edge_from_a_node_to_itself_is_left_out_and_told() {
+    let text = ZOO.replace(
+        "<edge source=\"1\" target=\"2\" />",
+        "<edge source=\"1\" target=\"2\" /><edge source=\"2\" target=\"2\"/>",
+    );
+    let notices = Notices::default();
+    let network = parse(&text, Format::GraphMl, &DEFAULTS, Component::All, &notices).unwrap();
+    assert_eq!(network.cables.len(), 2);
+    assert_eq!(notices.into_list(), ["edges from a node to itself are left out of the map: 1 (line 16)"]);
+}
+
+#[test]
+fn the_largest_part_of_a_map_is_taken_where_asked_and_told() {
+    let notices = Notices::default();
+    let network = parse(ZOO, Format::GraphMl, &DEFAULTS, Component::Largest, &notices).unwrap();
+    let names: Vec<_> = network.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["New York", "Chicago", "Chicago-2"]);
+    assert_eq!(notices.into_list(), ["the map is not connected: its largest part has 3 of 4 nodes"]);
+}
+
+#[test]
+fn a_map_means_the_same_in_gml() {
+    let gml = r#"graph [ directed 0
+        node [ id 0 label "New York" Longitude -74.00597 Latitude 40.71427 ]
+        node [ id 1 label "Chicago" Longitude -87.65005 Latitude 41.85003 ]
+        node [ id 2 label "Chicago" type "Small Node" ]
+        node [ id 3 ]
+        edge [ source 0 target 1 LinkSpeedRaw 2500000000.0 ]
+        edge [ source 1 target 0 LinkSpeedRaw 10000000000 ]
+        edge [ source 1 target 2 ]
+        edge [ source 1 target 0 ] ]"#;
+    let parsed = parse(gml, Format::Gml, &DEFAULTS, Component::All, &Notices::default()).unwrap();
+    let same = read(ZOO).unwrap();
+    let names = |network: &Network| network.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
+    assert_eq!((names(&parsed), format!("{:?}", parsed.cables)), (names(&same), format!("{:?}", same.cables)));
+}

@@ -1,0 +1,66 @@
+//! What a run stands on: nodes and cables, the links that they make, and the routes over them.
+
+use super::positions::Positions;
+use crate::config::{RunConfig, Scheme};
+use crate::hosts::Hosts;
+use crate::routing::network::{Cable, Network, NodeId, NodeKind};
+use crate::routing::routes::{Routes, link_of};
+use crate::wire::link::LinkSpec;
+use crate::wire::memory::SharedMemory;
+use sparelane_core::Dur;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The network of a run.
+pub(super) struct Layout {
+    pub(super) network: Network,
+    /// Both directions of every cable, in the order of `link_of`.
+    pub(super) links: Vec<LinkSpec>,
+    pub(super) routes: Routes,
+    /// Where routes are in the fabric's table.
+    pub(super) positions: Positions,
+    /// Queues that may be looked at between packets.
+    pub(super) queues_in_view: BTreeSet<(NodeId, NodeId)>,
+}
+
+impl Layout {
+    /// The link from one node to another, if a cable joins them.
+    pub(crate) fn link_between(&self, from: NodeId, to: NodeId) -> Option<u32> {
+        let cable = self
+            .network
+            .cables
+            .iter()
+            .position(|cable| (cable.a, cable.b) == (from, to) || (cable.b, cable.a) == (from, to))?;
+        Some(link_of(&self.network, cable, from))
+    }
+}
+
+/// Both directions of every cable, in the order of `link_of`.
+pub(super) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(NodeId, NodeId)>) -> Vec<LinkSpec> {
+    let datagrams = config.cross_traffic.iter().map(|traffic| u64::from(traffic.packet_bytes));
+    let largest_bytes = largest_packet_bytes(&config.schemes).max(datagrams.max().unwrap_or(0));
+    let differing: BTreeMap<_, _> =
+        config.queues_at.iter().map(|at| ((at.cable, at.from), Arc::new(at.queue.clone()))).collect();
+    let dropping = config.drops.iter().map(|drop| (drop.from, drop.to));
+    let watched: BTreeSet<_> = dropping.chain(in_view.iter().copied()).collect();
+    let (router_queue, nic_queue) = (Arc::new(config.router_queue.clone()), Arc::new(config.nic_queue.clone()));
+    let spec = |index: usize, cable: &Cable, from: NodeId| {
+        let is_host = config.network.nodes[from.index()].kind == NodeKind::Host;
+        let usual = if is_host { &nic_queue } else { &router_queue };
+        let differs = differing.get(&(index, from));
+        let queue = Arc::clone(differs.unwrap_or(usual));
+        let limit = cable.limit.filter(|_| differs.is_none()).unwrap_or(queue.limit);
+        let memory = config.switch.filter(|_| !is_host).map(|spec| SharedMemory { router: from, spec });
+        let (rate, delay, loss) = (cable.rate_from(from), cable.delay, cable.loss_from(from));
+        let least = if is_host { hosts.spec(from).send_cost } else { Dur::ZERO };
+        let is_watched = watched.contains(&(from, if from == cable.a { cable.b } else { cable.a }));
+        LinkSpec { rate, delay, queue, limit, loss, least, memory, is_watched, largest_bytes }
+    };
+    let cables = config.network.cables.iter().enumerate();
+    cables.flat_map(|(index, cable)| [spec(index, cable, cable.a), spec(index, cable, cable.b)]).collect()
+}
+
+/// The largest packet that any of the schemes sends.
+fn largest_packet_bytes(schemes: &[Scheme]) -> u64 {
+    schemes.iter().map(|scheme| scheme.transport.packet_bytes()).max().unwrap_or(0)
+}

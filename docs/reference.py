@@ -1,0 +1,104 @@
+"""Pages that are made of what the program declares: a page for each controller and so on, and one for each experiment.
+
+They are written before the documentation is built, into a folder of their own that is not kept.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from sparelane.commands.list import KINDS, Entry, catalogue
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results"
+
+# Kinds that have a page for each of their things.
+PAGES = ("controller", "queue", "topology", "workload", "sizes", "cross_traffic", "table", "scenario")
+
+# Documents of the repository that are chapters here, by the name of the page.
+CHAPTERS = {"architecture": "ARCHITECTURE.md", "contributing": "CONTRIBUTING.md", "changelog": "CHANGELOG.md"}
+
+
+def generate(folder: Path) -> None:
+    """Writes all generated pages into `folder`, in place of what is there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    entries = catalogue()
+    for kind in PAGES:
+        _write_kind(folder / kind, kind, [entry for entry in entries if entry.kind == kind])
+    _write_results(folder / "results")
+    for name, file in CHAPTERS.items():
+        text = (ROOT / file).read_text(encoding="utf-8")
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def _write_kind(folder: Path, kind: str, entries: Sequence[Entry]) -> None:
+    folder.mkdir()
+    for entry in entries:
+        (folder / f"{_file_name(entry.name)}.md").write_text(_page(entry), encoding="utf-8")
+    title = KINDS[kind]
+    lines = [
+        f"# {title[0].upper()}{title[1:]}\n",
+        _table(
+            ("name", "what it is", "source"),
+            [(f"[{entry.name}]({_file_name(entry.name)}.md)", entry.summary, entry.source) for entry in entries],
+        ),
+        _contents([_file_name(entry.name) for entry in entries]),
+    ]
+    (folder / "index.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _page(entry: Entry) -> str:
+    summary = entry.summary[:1].upper() + entry.summary[1:]
+    lines = [f"# {entry.name}\n", f"{summary}.\n"]
+    if entry.source:
+        lines.append(f"Source: {entry.source}.\n")
+    if entry.params:
+        rows = [
+            (f"`{param['name']}`", f"`{param['default']}`", param["allowed"], param["meaning"], param["source"])
+            for param in entry.params
+        ]
+        lines.append(_table(("key", "default", "allowed", "meaning", "source of the default"), rows))
+    notes = [note for note in entry.notes if not note.startswith("file: ")]
+    lines += [f"{note}\n" for note in notes]
+    if entry.kind == "scenario":
+        text = (ROOT / "scenarios" / f"{entry.name}.toml").read_text(encoding="utf-8")
+        lines.append(f"To run it: `sparelane run {entry.name}`.\n\n```toml\n{text.rstrip()}\n```\n")
+    return "\n".join(lines)
+
+
+def _write_results(folder: Path) -> None:
+    """The pages of the last full results, with their figures."""
+    for path in RESULTS.rglob("*"):
+        if path.name in {"README.md", "figure.png"}:
+            target = folder / path.relative_to(RESULTS)
+            target = target.with_name("index.md") if path.name == "README.md" else target
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if path.name == "README.md":
+                target.write_text(_local_links(path.read_text(encoding="utf-8")), encoding="utf-8")
+            else:
+                shutil.copyfile(path, target)
+    pages = sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.glob("*/*/index.md"))
+    with (folder / "index.md").open("a", encoding="utf-8") as index:
+        index.write("\n" + _contents(pages))
+
+
+def _local_links(text: str) -> str:
+    text = text.replace("(../docs/", "(../../")
+    return re.sub(r"\(([^)\s]*)README\.md\)", r"(\1index.md)", text)
+
+
+def _contents(pages: Iterable[str]) -> str:
+    return "```{toctree}\n:hidden:\n\n" + "".join(f"{page}\n" for page in pages) + "```\n"
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    cells = [headings, tuple("---" for _ in headings), *rows]
+    return "".join(f"| {' | '.join(text.replace('|', '/') for text in line)} |\n" for line in cells)
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-").lower()
