@@ -2,9 +2,7 @@
 
 import json
 import os
-import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,15 +11,7 @@ from typing import Any
 import pytest
 
 import sparelane as sl
-
-SPARELANE = [sys.executable, "-c", "from sparelane.cli import main; main()"]
-
-
-def call(*arguments: str, code: int = 0) -> str:
-    done = subprocess.run([*SPARELANE, *arguments], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == code, (done.stdout, done.stderr)
-    return done.stdout if code == 0 else done.stderr
-
+from wire_processes import SPARELANE, call
 
 @pytest.fixture
 def keys(tmp_path: Path) -> dict[str, tuple[str, str]]:
@@ -90,12 +80,8 @@ def test_a_sender_that_is_killed_goes_on_where_it_stopped(keys: dict[str, tuple[
                 assert sender.poll() is None
             sender.kill()
         assert not (tmp_path / "to" / "file").exists()
-        # Until the silence of the first one is noticed, its name is taken; a new receiver knows nothing of that.
-        running.process.send_signal(signal.SIGTERM)
-        running.rest()
-    with receiver(keys, tmp_path / "to", "--once") as running:
+        # The silence of the first one is not noticed yet.
         told = json.loads(send(keys, str(file), running.address))
-        running.rest()
     assert told["items"][0]["resumed_bytes"] >= 1_000_000
     assert (tmp_path / "to" / "file").read_bytes() == file.read_bytes()
     assert not part.exists()

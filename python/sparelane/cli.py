@@ -30,6 +30,7 @@ COMMANDS = (
     "recv",
     "send",
     "linux",
+    "tunnel",
 )
 
 

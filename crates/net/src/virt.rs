@@ -42,7 +42,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Instant;
 
 /// Bytes of Ethernet, IPv4 and UDP before a datagram's payload.
-pub const DATAGRAM_HEADER_BYTES: u64 = 14 + 20 + 8;
+pub const DATAGRAM_HEADER_BYTES: u64 = ETHERNET_HEADER_BYTES + 20 + 8;
+
+/// Of these, those of Ethernet.
+const ETHERNET_HEADER_BYTES: u64 = 14;
 
 /// The port of the node that listens.
 const PORT: u16 = 7777;
@@ -68,6 +71,8 @@ pub struct Path {
     pub repeated: f64,
     /// Timers of the hosts fire so much late.
     pub lateness: Dur,
+    /// The largest IP packet that the path carries, bytes; what is larger is lost without a word.
+    pub mtu_bytes: u64,
 }
 
 impl Default for Path {
@@ -82,6 +87,7 @@ impl Default for Path {
             held_for: Dur::from_ms(2),
             repeated: 0.0,
             lateness: Dur::ZERO,
+            mtu_bytes: 65_535,
         }
     }
 }
@@ -116,6 +122,7 @@ struct Way {
 pub struct Virtual {
     nodes: [Node<Quic>; 2],
     path: Path,
+    addresses: [SocketAddr; 2],
     ways: [Way; 2],
     /// What is under way, by time and order of departure: the node at which it arrives, and the packet.
     flying: BTreeMap<(Time, u64), (usize, Packet)>,
@@ -159,6 +166,7 @@ impl Virtual {
         Ok(Virtual {
             nodes: [node(client, 0)?, node(server, 1)?],
             path,
+            addresses: [address_of(0), address_of(1)],
             ways: Default::default(),
             flying: BTreeMap::new(),
             departures: 0,
@@ -183,6 +191,13 @@ impl Virtual {
         &mut self.path
     }
 
+    /// Node 0 has another address from now on, as behind an address translation that has forgotten it; what is sent to the old one
+    /// is lost.
+    pub fn move_client(&mut self) {
+        let port = self.addresses[0].port();
+        self.addresses[0].set_port(port + 1);
+    }
+
     /// What the direction from node `from` has done.
     pub fn counts(&self, from: usize) -> WayCounts {
         self.ways[from].counts
@@ -199,7 +214,7 @@ impl Virtual {
     /// The carrier refuses.
     pub fn connect(&mut self) -> Result<AssociationId, NodeError> {
         let now = self.now;
-        self.nodes[0].connect(now, address_of(1))
+        self.nodes[0].connect(now, self.addresses[1])
     }
 
     /// The next event of a node, or `None` where none comes until `limit`.
@@ -232,6 +247,9 @@ impl Virtual {
     fn send(&mut self) -> bool {
         for from in 0..2 {
             while let Some(datagram) = self.nodes[from].poll_transmit(self.now) {
+                if datagram.to != self.addresses[1 - from] {
+                    continue;
+                }
                 for bytes in datagram.segments() {
                     let packet = Packet { class: datagram.class, ecn: datagram.ecn, bytes: bytes.to_vec() };
                     self.ways[from].enqueue(packet, &self.path);
@@ -265,7 +283,7 @@ impl Virtual {
             let [is_lost, is_held, is_repeated] = [loss, held, repeated].map(|share| self.rng.unit() < share);
             let extra = held_for.scaled(self.rng.unit());
             let way = &mut self.ways[from];
-            if is_lost {
+            if is_lost || wire_bytes - ETHERNET_HEADER_BYTES > self.path.mtu_bytes {
                 way.counts.lost += 1;
                 continue;
             }
@@ -285,7 +303,7 @@ impl Virtual {
         let now = self.now;
         while let Some(entry) = self.flying.first_entry().filter(|entry| entry.key().0 <= now) {
             let (at, packet) = entry.remove();
-            let arrival = Arrival { from: address_of(1 - at), ecn: packet.ecn, received_ns: now.as_ps() / 1000 };
+            let arrival = Arrival { from: self.addresses[1 - at], ecn: packet.ecn, received_ns: now.as_ps() / 1000 };
             self.nodes[at].handle_datagram(now, arrival, &packet.bytes);
         }
         let lateness = self.path.lateness;

@@ -38,7 +38,7 @@ mod _native {
     #[pymodule_export]
     use crate::walk::walk;
     #[pymodule_export]
-    use crate::wire::{PyReceiver, PySender, new_key, show_keys, trust};
+    use crate::wire::{PyReceiver, PySender, PyTunnel, new_key, show_keys, trust};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -34,6 +34,8 @@ pub struct QuicConfig {
     pub identity: Identity,
     /// The peers that it talks to.
     pub trusted: Trusted,
+    /// Whether the first peer that comes is trusted from then on, as long as nobody is.
+    pub first_contact: bool,
     /// Whether peers may begin associations.
     pub listens: bool,
     /// Classes of priority, 1 to 8.
@@ -58,6 +60,7 @@ impl QuicConfig {
         QuicConfig {
             identity,
             trusted,
+            first_contact: false,
             listens: false,
             classes: 4,
             udp_payload_bytes: 1452,
@@ -102,7 +105,11 @@ impl Settings {
         provider.cipher_suites.retain(|suite| suite.suite() == rustls::CipherSuite::TLS13_AES_128_GCM_SHA256);
         provider.kx_groups.retain(|group| group.name() == rustls::NamedGroup::X25519);
         let provider = Arc::new(provider);
-        let pins = Arc::new(Pins::new(config.trusted.clone(), provider.signature_verification_algorithms));
+        let pins = Arc::new(Pins::new(
+            config.trusted.clone(),
+            config.first_contact,
+            provider.signature_verification_algorithms,
+        ));
         let client = [Some(config.idle_timeout), None].map(|idle| client(config, &provider, &pins, idle));
         let [first, below] = client;
         let server = if config.listens { Some(server(config, &provider, &pins).map_err(keys)?) } else { None };
