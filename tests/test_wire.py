@@ -13,6 +13,7 @@ import pytest
 import sparelane as sl
 from wire_processes import SPARELANE, call
 
+
 @pytest.fixture
 def keys(tmp_path: Path) -> dict[str, tuple[str, str]]:
     """Folder and fingerprint of each side's key."""

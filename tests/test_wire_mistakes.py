@@ -1,13 +1,13 @@
-"""What can be wrong with a command that talks to another host: one clear error each, and the exit code that is documented."""
+"""Mistakes with commands that talk to other hosts: one clear error each, and the exit code that is documented."""
 
 import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from wire_processes import SPARELANE, Keys, call, running
 
 # Exit codes: something cannot be done, some of it was not done.
@@ -78,7 +78,7 @@ def test_a_wrong_key_and_the_key_of_another_site_are_told_with_their_fingerprint
         foreign = ["--keys", str(tmp_path / "other"), "--trust", keys.fingerprint["receiver"]]
         told = call("send", *foreign, str(tmp_path / "file"), address, code=MISTAKE)
         assert f"the peer does not trust this host's key, {other}" in told
-    assert os.listdir(tmp_path / "to") == []
+    assert list((tmp_path / "to").iterdir()) == []
 
 
 def test_a_target_that_exists_is_kept_unless_the_receiver_is_told_otherwise(keys: Keys, tmp_path: Path) -> None:
@@ -137,7 +137,16 @@ def test_without_rights_each_refusal_is_told(keys: Keys, tmp_path: Path) -> None
     if first > 80:
         listen = ("--listen", "127.0.0.1:80", "-o", str(tmp_path))
         assert "127.0.0.1:80: Permission denied" in told("recv", *keys.of("receiver"), *listen)
-    line = [*lacking, *SPARELANE, "recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path / "closed")]
+    line = [
+        *lacking,
+        *SPARELANE,
+        "recv",
+        *keys.of("receiver"),
+        "--listen",
+        "127.0.0.1:0",
+        "-o",
+        str(tmp_path / "closed"),
+    ]
     with subprocess.Popen([*line, "--json"], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         address = process.stdout.readline().split('"')[7]
@@ -150,8 +159,7 @@ def test_a_host_without_a_route_is_told_at_once(keys: Keys, tmp_path: Path) -> N
     (tmp_path / "file").write_text("x")
     unshare = shutil.which("unshare")
     alone = [unshare or "", "-n"]
-    may: Callable[[], bool] = lambda: subprocess.run([*alone, "true"], capture_output=True, check=False).returncode == 0
-    if unshare is None or not may():
+    if unshare is None or subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("this user may not make a network without routes")
     line = [*alone, *SPARELANE, "send", *keys.of("sender"), str(tmp_path / "file"), "192.0.2.1:7777"]
     done = subprocess.run(line, capture_output=True, text=True, timeout=20, check=False)
