@@ -41,6 +41,12 @@ def free_port() -> int:
         return port
 
 
+def wait_for(part: Path, sender: subprocess.Popen[str]) -> None:
+    """Waits until a file begins to arrive, or its sender has ended."""
+    while not part.exists() and sender.poll() is None:
+        time.sleep(0.005)
+
+
 # A megabyte in some 160 ms: what is killed is on its way.
 SLOW = ("--cc", "constant", "--set", "pace=50Mbps")
 
@@ -61,7 +67,12 @@ def test_a_side_that_is_killed_at_any_instant_leaves_no_half_file(keys: Keys, tm
             receiver.until("listening")
             before = (into / "file").read_bytes() if turn else None
             sender = spawn_send(keys, *SLOW, "--idle-timeout", "1", str(file), at)
-            time.sleep(rng.uniform(0.2, 0.9))
+            # At any instant, most of them while the file is on its way.
+            if rng.random() < 0.8:
+                wait_for(into / ".file.sparelane-part", sender)
+                time.sleep(rng.uniform(0, 0.5))
+            else:
+                time.sleep(rng.uniform(0, 0.8))
             (sender if killed == "sender" else receiver.process).kill()
             if killed == "sender":
                 sender.communicate(timeout=20)

@@ -27,7 +27,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         match net.next_event(Time::ZERO + Dur::from_secs(600)) {
             Some((at, NodeEvent::Opened { .. })) => opened[at] += 1,
-            Some((_, NodeEvent::Closed { .. })) => closed += 1,
+            Some((at, NodeEvent::Closed { reason, .. })) => {
+                closed += 1;
+                writeln!(std::io::stdout(), "closed at node {at} after {}: {reason}", net.now())?;
+            }
             Some(_) => {}
             None => break,
         }
