@@ -16,7 +16,7 @@ use crate::udp::UdpConfig;
 use sparelane_core::Rate;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -85,6 +85,12 @@ impl WireConfig {
 /// Any port of any interface that can send to this address.
 pub(crate) fn any_address(to: SocketAddr) -> SocketAddr {
     if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() }
+}
+
+/// Whether this host has a route to an address now.
+fn check_route(to: SocketAddr) -> Result<(), HostError> {
+    let connected = UdpSocket::bind(any_address(to)).and_then(|socket| socket.connect(to));
+    connected.map_err(|error| HostError::Socket { address: to, error })
 }
 
 /// Why sending or receiving stops.
@@ -157,8 +163,9 @@ impl FileSender {
     /// Begins to send `sources` to the host at `to`.
     ///
     /// # Errors
-    /// This host cannot begin.
+    /// This host cannot begin, or has no route to the other.
     pub fn begin(config: &WireConfig, to: SocketAddr, sources: Vec<Source>) -> Result<FileSender, WireError> {
+        check_route(to)?;
         let mut host = config.bind(any_address(to), false)?;
         let now = host.now();
         let association = host.node_mut().connect(now, to).map_err(HostError::from)?;

@@ -16,7 +16,7 @@ import click
 
 from sparelane import terminal, wire
 from sparelane.cli import Incomplete
-from sparelane.commands.wire_options import CONNECT_TIMEOUT, FirstContact, common, options_of
+from sparelane.commands.wire_options import CONNECT_TIMEOUT, IDLE_TIMEOUT, FirstContact, common, options_of
 
 
 @contextmanager
@@ -34,6 +34,7 @@ def _standard_input(name: str) -> Iterator[str]:
 @click.command("send")
 @common
 @CONNECT_TIMEOUT
+@IDLE_TIMEOUT
 @click.option("--name", help="What the receiver calls standard input, which is the file -.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.argument("to", metavar="HOST:PORT")
