@@ -463,6 +463,7 @@ class KernelRequest(TypedDict):
     settings: list[tuple[str, str]]
     routes: list[str]
     interfaces: list[str]
+    cgroups: list[str]
     is_default: bool
     is_pinned: bool
 
