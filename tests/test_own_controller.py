@@ -334,6 +334,47 @@ def test_a_long_callback_ends_with_ctrl_c() -> None:
     assert time.monotonic() - began < 5
 
 
+@pytest.mark.parametrize("where", ["__init__", "on_ack", "workload"])
+def test_the_command_line_ends_at_once_with_ctrl_c(where: str, tmp_path: Path) -> None:
+    text = """
+        import time
+        import sparelane as sl
+
+        def wait(where):
+            if where == "WHERE":
+                print("waiting", flush=True)
+                time.sleep(60)
+
+        @sl.controller("slow")
+        class Slow(sl.Controller):
+            def __init__(self):
+                wait("__init__")
+
+            def on_ack(self, ack):
+                wait("on_ack")
+
+            def on_congestion(self, event):
+                pass
+
+        @sl.workload("slow")
+        def slow(run):
+            wait("workload")
+            yield sl.Flow(0.0, "left0", "right0", 9000)
+    """
+    (tmp_path / "slow.py").write_text(textwrap.dedent(text).replace("WHERE", where))
+    (tmp_path / "slow.toml").write_text(SCENARIO.replace('"newreno"', '"slow"').replace('"bulk"', '"slow"'))
+    settings = ["--set", 'workload={kind="slow"}']
+    line = [sys.executable, "-c", "from sparelane.cli import main; main()", "run", "slow.toml", "--plugin", "slow.py"]
+    process = subprocess.Popen(
+        [*line, *settings], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "waiting\n"
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=10)
+    assert (process.returncode, said.strip()) == (130, "sparelane: interrupted")
+
+
 def run_in_worker(scenario: str) -> str:
     return sl.run(scenario).digest
 
