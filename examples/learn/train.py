@@ -4,8 +4,8 @@ Run it: `python examples/learn/train.py`. It takes a minute or so on one core, a
 `pip install 'sparelane[gym]'`.
 
 The policy is linear: the action is the tangent hyperbolic of a weighted sum of what is observed, and of one. The
-cross-entropy method draws weights from a normal distribution, plays an episode with each, keeps the best, and draws from
-their mean and spread the next time.
+cross-entropy method draws weights from a normal distribution, plays an episode with each, keeps the best, and draws
+from their mean and spread the next time.
 """
 
 from __future__ import annotations

@@ -403,3 +403,50 @@ def show_keys(folder: str) -> tuple[str, list[str]]:
 
 def trust(folder: str, fingerprint: str, remark: str) -> None:
     """Trusts a peer from now on."""
+
+class LinuxError(RuntimeError):
+    """A controller could not be loaded into the kernel, found in it or removed from it."""
+
+# Nanoseconds of the kernel's clock, connection, port, remote port, remote address, event, window in segments, round
+# trip in microseconds, and the program's own quantities.
+KernelSample = tuple[int, int, int, int, str, str, int, int | None, list[tuple[str, float]]]
+
+class KernelRequest(TypedDict):
+    """What to load."""
+
+    program: str
+    name: str
+    settings: list[tuple[str, str]]
+    routes: list[str]
+    interfaces: list[str]
+    is_default: bool
+    is_pinned: bool
+
+class Holding:
+    """A controller that this process has loaded; removed with it, unless it is left."""
+
+    def __init__(self, asked: KernelRequest) -> None: ...
+    def leave(self) -> None:
+        """Leaves a pinned controller to itself."""
+
+    def unload(self) -> None:
+        """Removes the controller."""
+
+class Watch:
+    """Somebody who watches a controller."""
+
+    def __init__(self, name: str) -> None: ...
+    def poll(self, most: int) -> list[KernelSample]:
+        """What was told since the last call, at most so many samples."""
+
+def linux_examine() -> list[tuple[str, bool, str, str, bool]]:
+    """What was looked at: what, whether it is well, how it is, what mends it, whether it is needed."""
+
+def linux_programs() -> list[tuple[str, str, list[tuple[str, str, str, str]]]]:
+    """The programs: name, summary, settings (name, default, what is allowed, what it means)."""
+
+def linux_loaded() -> list[tuple[str, str | None, bool, int | None, list[str], bool, list[tuple[str, int, int]]]]:
+    """What is loaded: name, program, whether pinned, process, changes, whether registered, cost by operation."""
+
+def linux_unload(name: str) -> None:
+    """Removes a controller of ours."""

@@ -8,13 +8,29 @@ from typing import Any
 import click
 
 from sparelane import terminal
-from sparelane._native import PhysicsError, ScenarioError, WireError, __version__
+from sparelane._native import LinuxError, PhysicsError, ScenarioError, WireError, __version__
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError
 from sparelane.plugins.failure import PluginError
+from sparelane.sweeps.crew import CrewError
 from sparelane.traces import TraceError
 
-COMMANDS = ("list", "run", "reproduce", "report", "bench", "keys", "recv", "send")
+COMMANDS = (
+    "list",
+    "new",
+    "check",
+    "run",
+    "sweep",
+    "compare",
+    "plot",
+    "report",
+    "reproduce",
+    "bench",
+    "keys",
+    "recv",
+    "send",
+    "linux",
+)
 
 
 class Failure(click.ClickException):
@@ -84,6 +100,8 @@ class Commands(click.Group):
             PluginError,
             TraceError,
             WireError,
+            LinuxError,
+            CrewError,
         ) as error:
             raise Mistake(str(error)) from error
         except PhysicsError as error:

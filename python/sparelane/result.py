@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparelane import _native
+from sparelane import _native, stored
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from sparelane.charts.plot import Plot
     from sparelane.summary import Summary
 
 FORMATS = ("parquet", "csv", "json")
@@ -25,7 +27,7 @@ class Result:
     """
 
     def __init__(self, native: _native.Results) -> None:
-        self._native = native
+        self._native: _native.Results | stored.Stored = native
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -180,6 +182,35 @@ class Result:
             },
         )
         replaced(place / "run.json", write)
+
+    def plot(self, *panels: str) -> Plot:
+        """The run drawn: what was sampled over time, completion times and slowdowns by size, and distributions.
+
+        Args:
+            panels: the names of those to draw, such as `window`, `rtt`, `queue` or `cdf`; all without any.
+
+        Returns:
+            A plot, which notebooks show; `save` writes it as PNG, SVG or PDF.
+
+        Raises:
+            UnknownNameError: there is no such panel.
+            SavedResultsError: there is nothing to draw.
+        """
+        from sparelane.charts.plot import of_result
+
+        return of_result(self, panels)
+
+    def _repr_html_(self) -> str:
+        """The summary, for notebooks."""
+        return f"<p><code>{html.escape(repr(self))}</code></p>{self.summary()._repr_html_()}"
+
+    def __getstate__(self) -> dict[str, object]:
+        """All tables, so that results can be pickled: sent to other processes, or kept."""
+        return stored.state_of(self._native)
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        """The same results, out of their tables."""
+        self._native = stored.Stored(state)
 
     def __repr__(self) -> str:
         flows, finished = self.totals["flows"], self.totals["finished_flows"]

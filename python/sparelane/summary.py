@@ -36,6 +36,16 @@ class Summary:
     links: pl.DataFrame
     drops: pl.DataFrame
 
+    def _repr_html_(self) -> str:
+        """The tables, for notebooks."""
+        titles = (
+            ("Flows and completion times", self.schemes),
+            ("Goodput, repair and delay", self.service),
+            ("Busiest links", self.links),
+            ("Packets by class, over all queues", self.drops),
+        )
+        return "".join(f"<h4>{title}</h4>{table._repr_html_()}" for title, table in titles)
+
 
 def summarise(result: Result) -> Summary:
     """The summary of a run."""

@@ -163,3 +163,12 @@ def waiting(what: str) -> Iterator[Waiting]:
         yield Waiting(status, what)
     finally:
         status.stop()
+
+
+def duration(seconds: float) -> str:
+    """A span of time in the unit that suits it."""
+    if seconds < 1:
+        return f"{seconds:.2g} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"

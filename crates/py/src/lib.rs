@@ -3,6 +3,8 @@
 mod catalogue;
 mod errors;
 mod learn;
+#[cfg(target_os = "linux")]
+mod linux;
 mod plugin;
 mod rapid;
 mod results;
@@ -19,9 +21,12 @@ mod _native {
     #[pymodule_export]
     use crate::catalogue::catalogue;
     #[pymodule_export]
-    use crate::errors::{Cancelled, PhysicsError, ScenarioError, WireError};
+    use crate::errors::{Cancelled, LinuxError, PhysicsError, ScenarioError, WireError};
     #[pymodule_export]
     use crate::learn::{AgentView, Stepper};
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::linux::{PyHolding, PyWatch, linux_examine, linux_loaded, linux_programs, linux_unload};
     #[pymodule_export]
     use crate::plugin::{AckNews, Base, CongestionNews, ControllerKind, PyCatalogue, Run, SizesKind, WorkloadKind};
     #[pymodule_export]

@@ -1,8 +1,9 @@
-"""`sparelane report`: saved results as pages."""
+"""`sparelane report`: saved results as one HTML file, and as pages."""
 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,31 +18,92 @@ if TYPE_CHECKING:
     from sparelane.experiments.saved import Saved
 
 
+PAGE = "report.html"
+
+
 @click.command("report")
 @click.argument("folder", type=click.Path(path_type=Path), default=DEFAULT_FOLDER)
-@click.option("see", "--see", type=click.Path(path_type=Path), help="Another page, to be named at the beginning.")
-@click.option("redraw", "--redraw", is_flag=True, help="Draw the figures again, too.")
+@click.option(
+    "target",
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help=f"The HTML file.  [default: {PAGE} in FOLDER]",
+)
+@click.option("see", "--see", type=click.Path(path_type=Path), help="Another page, to be named in the Markdown pages.")
+@click.option("redraw", "--redraw", is_flag=True, help="Draw the figures of experiments again, too.")
 @click.option("check", "--check", is_flag=True, help="Exit with 1 if a claim of an experiment fails.")
-def command(folder: Path, see: Path | None, redraw: bool, check: bool) -> None:
-    """Write pages of all results in FOLDER, which `sparelane reproduce -o FOLDER` saved, in any number of runs.
+def command(folder: Path, target: Path | None, see: Path | None, redraw: bool, check: bool) -> None:
+    """Write what FOLDER holds as one HTML file, which opens offline: question, answer, figures, how to repeat it.
 
-    Numbers are the saved ones, and figures unless they are drawn again; reasons, claims and assumptions are those of
-    the experiments as they are now.
+    FOLDER is what `sparelane sweep`, `run` or `reproduce` left. Of experiments that `sparelane reproduce` saved, in any
+    number of runs, Markdown pages are written too, into FOLDER. Their numbers are the saved ones, and figures unless
+    they are drawn again; reasons, claims and assumptions are those of the experiments as they are now.
     """
-    from sparelane.experiments import registry, report, saved
+    from sparelane.results.kinds import Kind, kind_of
 
-    results, unknown = saved.read_all(folder, registry())
+    kind = kind_of(folder)
+    place = target or folder / PAGE
+    if kind is Kind.REPRODUCTION:
+        _report_experiments(folder, place, see, redraw=redraw, check=check)
+        return
+    if kind is Kind.SWEEP:
+        from sparelane.pages import of_sweep
+        from sparelane.sweeps import folder as sweeps
+
+        text = of_sweep.page(sweeps.read(folder))
+    else:
+        from sparelane.pages import of_run
+
+        text = of_run.page(folder)
+    _write(text, place)
+
+
+def _write(text: str, target: Path) -> None:
+    """Writes the HTML file, whole or not at all."""
+    folders.replaced(folders.ready_file(target), lambda path: path.write_text(text, encoding="utf-8"))
+    terminal.output().print(f"report in {target}", soft_wrap=True, markup=False)
+
+
+def _report_experiments(folder: Path, target: Path, see: Path | None, *, redraw: bool, check: bool) -> None:
+    from sparelane.experiments import registry, report, saved
+    from sparelane.pages import of_experiments
+
+    whole = folder.resolve()
+    # FOLDER may be that of one paper, or of one experiment.
+    if (whole / saved.MANIFEST).exists():
+        root = whole.parent.parent
+    elif next(whole.glob(f"*/{saved.MANIFEST}"), None):
+        root = whole.parent
+    else:
+        root = folder
+    results, unknown = saved.read_all(root, registry())
+    if root is not folder:
+        results = [one for one in results if one.place.resolve().is_relative_to(whole)]
     if not results:
         raise folders.SavedResultsError(
             f'no results in the folder "{folder}": `sparelane reproduce -o "{folder}"` saves some'
         )
     if redraw:
         report.redraw(results)
-    beside = None if see is None else Path(os.path.relpath(see, folder)).as_posix()
-    target = report.save_pages(results, folders.ready_folder(folder), see=beside)
-    _say(results, unknown, target)
+    folders.ready_file(target)
+    if root is folder:
+        beside = None if see is None else Path(os.path.relpath(see, folder)).as_posix()
+        pages = report.save_pages(results, folders.ready_folder(folder), see=beside)
+        _say(results, unknown, pages)
+    _write(of_experiments.page(results, _command(results, root)), target)
     if not show_claims([(one.experiment.id, one.verdicts) for one in results]) and check:
         raise SystemExit(FAILED)
+
+
+def _command(results: Sequence[Saved], root: Path) -> str:
+    """What makes the results again."""
+    from sparelane.experiments import registry
+
+    every = {one.experiment.id for one in results} == set(registry())
+    names = "" if every else "".join(f" {one.experiment.id}" for one in results)
+    quick = " --quick" if all(one.is_quick for one in results) else ""
+    return f"sparelane reproduce{names}{quick} -o {shlex.quote(str(root))}"
 
 
 def _say(results: Sequence[Saved], unknown: Sequence[str], target: Path) -> None:

@@ -15,6 +15,8 @@ from sparelane import folders, terminal
 from sparelane.commands.verdicts import FAILED, show_claims, show_unneeded
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from sparelane.experiments.base import Effort, Experiment
     from sparelane.experiments.runner import Finished, Task
 
@@ -36,6 +38,7 @@ INTERRUPTED = 130
     default=lambda: os.cpu_count() or 1,
     help="Simulations at the same time; the results do not depend on it.  [default: one a core]",
 )
+@click.option("dask", "--dask", metavar="ADDRESS", help="Send the simulations to a Dask cluster.")
 @click.option(
     "folder",
     "-o",
@@ -59,6 +62,7 @@ def command(
     quick: bool,
     seeds: int | None,
     jobs: int,
+    dask: str | None,
     folder: Path,
     json_file: Path | None,
     check: bool,
@@ -78,7 +82,8 @@ def command(
     folders.ready_folder(folder)
     tasks = [_task(experiment, quick=quick, seeds=seeds) for experiment in chosen]
     problems: list[str] = []
-    finished = _work_through(tasks, jobs, folder, problems)
+    cluster = None if dask is None else _cluster(dask)
+    finished = _work_through(tasks, jobs, cluster, folder, problems)
     missing = [task.experiment.id for task in tasks[len(finished) :]]
     _write_reports(finished, missing, folder, json_file, problems)
     holds = True
@@ -103,7 +108,15 @@ def _task(experiment: Experiment, *, quick: bool, seeds: int | None) -> Task:
     return Task(experiment, effort if seeds is None else replace(effort, seeds=seeds))
 
 
-def _work_through(tasks: Sequence[Task], jobs: int, folder: Path, problems: list[str]) -> list[Finished]:
+def _cluster(address: str) -> Executor:
+    from sparelane.sweeps import cluster
+
+    return cluster.executor(address)
+
+
+def _work_through(
+    tasks: Sequence[Task], jobs: int, cluster: Executor | None, folder: Path, problems: list[str]
+) -> list[Finished]:
     """Does the tasks, prints and saves each when it is done; fewer than all if the user stopped it.
 
     What cannot be saved is added to the problems, and the work goes on.
@@ -113,7 +126,7 @@ def _work_through(tasks: Sequence[Task], jobs: int, folder: Path, problems: list
     finished: list[Finished] = []
     try:
         with terminal.progress("simulating") as meter:
-            for done in runner.reproduce(tasks, jobs, meter):
+            for done in runner.reproduce(tasks, jobs, meter, cluster):
                 with _noting(problems, f"the results of {done.task.experiment.id}"):
                     report.save_experiment(done, folder)
                 finished.append(done.without_tables())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from sparelane import api, folders, library, terminal, traces
+from sparelane import api, folders, terminal, traces
+from sparelane.commands import given
 from sparelane.commands.plugin_option import plugin_option
 from sparelane.notices import notices
 from sparelane.result import DEFAULT_FORMATS, FORMATS
@@ -26,6 +28,19 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--seed", type=click.IntRange(0, api.MAX_SEED), help="Seed of every random draw.  [default: the scenario's]"
+)
+@click.option(
+    "seeds",
+    "--seeds",
+    type=click.IntRange(2, 10_000),
+    help="Run with so many seeds, from --seed on, and print means with intervals: a sweep of seeds alone.",
+)
+@click.option(
+    "jobs",
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=lambda: os.cpu_count() or 1,
+    help="Worker processes, with --seeds.  [default: one a core]",
 )
 @click.option(
     "folder",
@@ -53,23 +68,32 @@ def command(
     scenario: str,
     settings: tuple[str, ...],
     seed: int | None,
+    seeds: int | None,
+    jobs: int,
     folder: Path | None,
     formats: tuple[str, ...],
     trace: str | None,
 ) -> None:
     """Simulate a scenario, print a summary, and save the results.
 
-    FILE is a scenario file, or the name of a ready-made scenario (see `sparelane list`).
+    FILE is a scenario file, the name of a ready-made scenario (see `sparelane list`), or - for standard input.
     """
-    path = library.resolve(scenario)
-    place = folder or Path("out") / path.stem
+    found = given.read(scenario)
+    if seeds is not None:
+        if trace is not None:
+            raise click.UsageError("--trace follows one run; allowed: with one seed")
+        several(found, [*settings, *([] if seed is None else [f"seed={seed}"])], seeds, jobs, folder)
+        return
+    place = folder or Path("out") / found.name
     if trace is not None:
         traces.parse(trace)
         folders.ready_folder(place)
     with terminal.waiting("building the network") as waiting:
-        prepared = api.prepare(path, seed=seed, set=settings, waiting=waiting, trace=trace, trace_folder=place)
+        prepared = api.prepare(
+            found.scenario, seed=seed, set=settings, waiting=waiting, trace=trace, trace_folder=place
+        )
     folders.ready_folder(place)
-    with terminal.progress(path.stem) as meter:
+    with terminal.progress(found.name) as meter:
 
         def go_on(fraction: float) -> bool:
             meter(fraction)
@@ -96,6 +120,35 @@ def show_traces(result: Result) -> None:
             raise Incomplete(f'the trace "{path}" ends after {count} packets: {error}')
         what = f"{count:,} records" if count else "nothing: the flow never started, or nothing passed the port"
         terminal.output().print(f"trace in {path}: {what}", soft_wrap=True)
+
+
+def several(found: given.Given, settings: Sequence[str], seeds: int, jobs: int, folder: Path | None) -> None:
+    """Simulates a scenario with several seeds, prints the means, and leaves the folder of a sweep."""
+    from sparelane.commands import sweep
+    from sparelane.sweeps import folder as saved
+    from sparelane.sweeps.plan import Plan
+    from sparelane.sweeps.sweep import local
+    from sparelane.units import quantity
+
+    plan = Plan(found.text, found.file, found.folder, seeds=seeds, settings=settings, needs_variation=False)
+    place = folder or Path("out") / f"{found.name}-seeds"
+    sweep.finish(plan, place, sweep.run(plan, place, local(jobs)))
+    means = saved.read(place).rows
+    lines = [
+        (
+            *(row[name] for name in ("setting", "scheme", "traffic", "metric", "average")),
+            quantity(row["value"], row["unit"]),
+            ""
+            if row["low"] is None
+            else f"{quantity(row['low'], row['unit'])} to {quantity(row['high'], row['unit'])}",
+        )
+        for row in means.iter_rows(named=True)
+    ]
+    kept = [place for place in range(5) if place > 2 or any(line[place] for line in lines)]
+    headings = ("setting", "scheme", "traffic", "metric", "average")
+    left = [headings[place] for place in kept]
+    rows = ((*(line[place] for place in kept), *line[5:]) for line in lines)
+    terminal.show_table(f"means over {seeds} seeds", [*left, "mean", "95 % interval"], left, rows)
 
 
 def seconds(value: float) -> str:

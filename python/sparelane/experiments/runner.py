@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
 from sparelane import library
@@ -54,15 +54,18 @@ class Finished:
         return replace(self, outcomes=emptied)
 
 
-def reproduce(tasks: Sequence[Task], jobs: int, report: Callable[[float], None]) -> Generator[Finished]:
+def reproduce(
+    tasks: Sequence[Task], jobs: int, report: Callable[[float], None], cluster: Executor | None = None
+) -> Generator[Finished]:
     """Does the tasks and yields them in the order given, each as soon as it and those before it are done.
 
     Closing the iterator, or an exception in the caller such as Ctrl-C, stops the simulations under way.
 
     Args:
         tasks: what to do.
-        jobs: simulations at the same time.
+        jobs: simulations at the same time, in this process.
         report: called a few times a second with the share of the whole work that is done, 0 to 1.
+        cluster: does the simulations instead, in other processes.
 
     Raises:
         ScenarioError: a scenario cannot be run.
@@ -70,7 +73,7 @@ def reproduce(tasks: Sequence[Task], jobs: int, report: Callable[[float], None])
     """
     plans = [tuple(task.experiment.plan(task.effort)) for task in tasks]
     wanted = list(dict.fromkeys(simulation for plan in plans for simulation in plan))
-    crew = _Crew(wanted, jobs)
+    crew = _Crew(wanted, jobs, cluster)
     began_s = time.monotonic()
     try:
         for index, (task, plan) in enumerate(zip(tasks, plans, strict=True)):
@@ -84,15 +87,19 @@ def reproduce(tasks: Sequence[Task], jobs: int, report: Callable[[float], None])
 
 
 class _Crew:
-    """Worker threads, each taking the next simulation in line."""
+    """Worker threads, each taking the next simulation in line; or a cluster, which reports what is done as a whole."""
 
-    def __init__(self, simulations: Sequence[Simulation], jobs: int) -> None:
+    def __init__(self, simulations: Sequence[Simulation], jobs: int, cluster: Executor | None) -> None:
         self._cancelled = threading.Event()
+        self._is_remote = cluster is not None
         self._done = dict.fromkeys(simulations, 0.0)
         self._total_cost = sum(simulation.cost for simulation in simulations)
-        self._pool = ThreadPoolExecutor(max_workers=max(jobs, 1), thread_name_prefix="simulation")
+        self._pool = cluster or ThreadPoolExecutor(max_workers=max(jobs, 1), thread_name_prefix="simulation")
         self.futures: dict[Simulation, Future[Outcome]] = {
-            simulation: self._pool.submit(self._simulate, simulation) for simulation in simulations
+            simulation: self._pool.submit(simulate, simulation)
+            if cluster is not None
+            else self._pool.submit(self._simulate, simulation)
+            for simulation in simulations
         }
 
     def _simulate(self, simulation: Simulation) -> Outcome:
@@ -100,11 +107,7 @@ class _Crew:
             self._done[simulation] = fraction
             return not self._cancelled.is_set()
 
-        path = library.find(simulation.scenario)
-        began_s = time.thread_time()
-        outcome = distil(run(path, seed=simulation.seed, set=simulation.settings, progress=progress))
-        self._done[simulation] = 1.0
-        return replace(outcome, cpu_s=time.thread_time() - began_s)
+        return simulate(simulation, progress)
 
     def wait_for(self, plan: Sequence[Simulation], report: Callable[[float], None]) -> None:
         """Returns when the plan's simulations are done; raises what the first failing one raised."""
@@ -116,6 +119,7 @@ class _Crew:
             report(self._fraction())
 
     def _fraction(self) -> float:
+        self._done |= {simulation: 1.0 for simulation, future in self.futures.items() if future.done()}
         spent = sum(simulation.cost * fraction for simulation, fraction in self._done.items())
         return spent / self._total_cost if self._total_cost else 1.0
 
@@ -125,9 +129,19 @@ class _Crew:
             del self.futures[simulation]
 
     def dismiss(self) -> None:
-        """Stops the work under way, drops what is in line, and waits for the threads."""
+        """Stops the work under way, drops what is in line, and waits for threads; a cluster stops when it can."""
         self._cancelled.set()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        for future in self.futures.values():
+            future.cancel()
+        self._pool.shutdown(wait=not self._is_remote)
+
+
+def simulate(simulation: Simulation, progress: Callable[[float], bool] | None = None) -> Outcome:
+    """What is kept of a simulation."""
+    path = library.find(simulation.scenario)
+    began_s = time.thread_time()
+    outcome = distil(run(path, seed=simulation.seed, set=simulation.settings, progress=progress))
+    return replace(outcome, cpu_s=time.thread_time() - began_s)
 
 
 def distil(result: Result) -> Outcome:

@@ -6,6 +6,7 @@ the results are read: a reason that is found after a run of hours stands beside 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -45,6 +46,7 @@ class Saved:
         version: of the program that simulated, with the commit where that is known.
         day: when it was, as year, month and day.
         place: the folder.
+        digest: a fingerprint of all runs in order; empty where nothing was simulated.
     """
 
     experiment: Experiment
@@ -54,6 +56,7 @@ class Saved:
     version: str
     day: str
     place: Path
+    digest: str = ""
 
     @property
     def figure(self) -> Path:
@@ -139,9 +142,15 @@ def _read(experiment: Experiment, place: Path, manifest: Mapping[str, Any]) -> S
         rows = tuple(_row(row) for row in _load(place / ROWS))
         found = Evaluation(rows, tuple(manifest["notes"]), _curves(place))
         explained = experiment.explain(effort, found)
-        return Saved(experiment, effort, explained, cpu_s, manifest["version"], manifest["day"], place)
+        digest = _digest([str(run["digest"]) for run in manifest["runs"]])
+        return Saved(experiment, effort, explained, cpu_s, manifest["version"], manifest["day"], place, digest)
     except (KeyError, TypeError) as error:
         raise SavedResultsError(f'"{place}" does not hold results as this version saves them: {error}') from error
+
+
+def _digest(digests: Sequence[str]) -> str:
+    """One fingerprint of those of all runs; empty without runs."""
+    return hashlib.blake2b("\n".join(digests).encode(), digest_size=16).hexdigest() if digests else ""
 
 
 def write_curves(evaluation: Evaluation, folder: Path) -> None:

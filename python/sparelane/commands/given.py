@@ -1,0 +1,61 @@
+"""The scenario that a command is given: a file, a ready-made scenario's name, or `-` for standard input."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from sparelane import api, library
+from sparelane._native import ScenarioError
+
+STDIN = "-"
+STDIN_NAME = "stdin"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A scenario as text.
+
+    Attributes:
+        text: the scenario.
+        file: what messages call it.
+        folder: where paths in it start from.
+        name: for folders: the file's, without its ending.
+    """
+
+    text: str
+    file: str
+    folder: Path
+    name: str
+
+    @property
+    def scenario(self) -> str | Path:
+        """What `sparelane.run` takes."""
+        return f"{self.text}\n" if self.file == STDIN_NAME else Path(self.file)
+
+
+def read(file: str) -> Given:
+    """The scenario that `file` means.
+
+    Raises:
+        ScenarioError: it cannot be read, or is no text.
+        FileNotFoundError: there is no such file.
+        UnknownNameError: there is no ready-made scenario of that name.
+    """
+    if file != STDIN:
+        path = library.resolve(file)
+        return Given(api.read_text(path), str(path), path.parent, path.stem)
+    content = sys.stdin.buffer.read(api.MAX_FILE_BYTES + 1)
+    if len(content) > api.MAX_FILE_BYTES:
+        raise ScenarioError(
+            f"{STDIN_NAME}: larger than {api.MAX_FILE_BYTES >> 20} MiB; a scenario is a text of some lines"
+        )
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ScenarioError(f"{STDIN_NAME}:{line}: not text in UTF-8, as a scenario has to be") from error
+    if not text.strip():
+        raise ScenarioError(f"{STDIN_NAME}: empty; allowed: a scenario")
+    return Given(text, STDIN_NAME, Path.cwd(), STDIN_NAME)

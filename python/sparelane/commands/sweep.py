@@ -1,0 +1,143 @@
+"""`sparelane sweep`: one scenario in many settings."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from sparelane import terminal
+from sparelane.commands import given
+
+if TYPE_CHECKING:
+    from sparelane.sweeps.crew import Crew
+    from sparelane.sweeps.plan import Plan
+    from sparelane.sweeps.sweep import Progress
+
+# Failed runs that are told one by one.
+TOLD = 10
+INCOMPLETE = 3
+INTERRUPTED = 130
+
+
+@click.command("sweep")
+@click.argument("file", metavar="FILE")
+@click.option("seeds", "--seeds", type=click.IntRange(1, 10_000), help="Seeds of each setting.  [default: the file's]")
+@click.option(
+    "jobs",
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=lambda: os.cpu_count() or 1,
+    help="Worker processes; the results do not depend on it.  [default: one a core]",
+)
+@click.option("dask", "--dask", metavar="ADDRESS", help="Send the runs to a Dask cluster, as in tcp://10.0.0.1:8786.")
+@click.option(
+    "folder", "-o", "--output", type=click.Path(path_type=Path), help="Folder for the results.  [default: out/NAME]"
+)
+def command(file: str, seeds: int | None, jobs: int, dask: str | None, folder: Path | None) -> None:
+    """Simulate a scenario in many settings.
+
+    FILE is a scenario in which a list, or a range such as { from = 0.1, to = 0.9, step = 0.2 }, stands in place of
+    values; all combinations are run, under each scheme and seed. Run again with the same folder, it goes on where it
+    stopped. FILE may be - for standard input.
+
+    Exits with 3 if some runs failed (the rest is done, and the failed ones are listed), with 130 if interrupted.
+    """
+    from sparelane.sweeps.plan import Plan
+
+    found = given.read(file)
+    plan = Plan(found.text, found.file, found.folder, seeds=seeds)
+    place = folder or Path("out") / found.name
+    finish(plan, place, run(plan, place, _crew(jobs, dask)))
+
+
+def finish(plan: Plan, place: Path, progress: Progress | None) -> None:
+    """Says what is missing, and exits with 130 where the user stopped the sweep, with 3 where runs failed."""
+    if progress is None or progress.unreached:
+        click.echo(f"sparelane: interrupted; what is done is kept: the same command goes on in {place}", err=True)
+        raise SystemExit(INTERRUPTED)
+    refuse_failures(plan, progress)
+
+
+def _crew(jobs: int, dask: str | None) -> Crew:
+    from sparelane.sweeps import sweep as sweeps
+
+    if dask is None:
+        return sweeps.local(jobs)
+    from sparelane.sweeps import cluster
+
+    return cluster.connect(dask)
+
+
+def run(plan: Plan, place: Path, crew: Crew, *, is_quiet: bool = False) -> Progress | None:
+    """Does the sweep and says what came of it; `None` or a part where the user stopped it."""
+    from sparelane.sweeps import sweep as sweeps
+
+    progress: Progress | None = None
+    with terminal.progress(plan.name) as meter, terminated_as_interrupted():
+        steps = sweeps.sweep(plan, place, crew)
+        try:
+            for progress in steps:
+                meter(progress.share)
+        except KeyboardInterrupt:
+            steps.close()
+    if progress is None or is_quiet:
+        return progress
+    settings = f"{len(plan.settings)} setting{'s' if len(plan.settings) > 1 else ''}"
+    found = f" ({progress.found} of them from before)" if progress.found else ""
+    print_line(f"{progress.done} of {progress.wanted} runs{found}, {settings}, digest {digest(place)}")
+    print_line(f"results in {place}: rows.parquet; `sparelane report {place}` makes a page of them")
+    return progress
+
+
+def digest(place: Path) -> str:
+    """The digest of the results in a folder."""
+    from sparelane.results import manifest
+
+    return manifest.read(place).digest
+
+
+def print_line(text: str) -> None:
+    """A line on standard output."""
+    terminal.output().print(text, soft_wrap=True, markup=False)
+
+
+def refuse_failures(plan: Plan, progress: Progress) -> None:
+    """Lists the runs that failed, and exits with 3 if there are any."""
+    if not progress.failed:
+        return
+    failed = [run for run in plan.runs if run.name in progress.failed]
+    lines = [f"sparelane: {len(failed)} of {progress.wanted} runs failed; the others are done:"]
+    for one in failed[:TOLD]:
+        setting = plan.settings[one.setting]
+        where = ", ".join(text for text in (plan.words(setting), setting.scheme, f"seed {one.seed}") if text)
+        lines.append(f"  {where}: {progress.failed[one.name]}")
+    if len(failed) > TOLD:
+        lines.append(f"  ... and {len(failed) - TOLD} more, all listed in manifest.json")
+    click.echo("\n".join(lines), err=True)
+    raise SystemExit(INCOMPLETE)
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """Hears SIGTERM as if it were Ctrl-C."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:
+        # Not in the main thread, where signals are heard.
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,1 @@
+"""Reports: one HTML file that opens offline, with everything in it."""

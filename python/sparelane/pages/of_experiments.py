@@ -1,0 +1,142 @@
+"""The report of experiments: the papers' numbers beside ours."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from sparelane.charts.panel import Line, Panel, with_looks
+from sparelane.experiments.base import Row
+from sparelane.experiments.saved import Saved
+from sparelane.experiments.text import CLAIM_HEADINGS, HEADINGS, claim_cells, effort_words, table
+from sparelane.pages import document as html
+
+# A panel has no more places than this; the rows beyond go into the next.
+MOST_PLACES = 12
+
+
+def page(saved: Sequence[Saved], command: str) -> str:
+    """The report as one HTML file; `command` makes the results again."""
+    title = saved[0].experiment.title if len(saved) == 1 else "The papers' numbers beside ours"
+    parts = []
+    number = 1
+    for one in saved:
+        panels = with_looks(list(_panels(one.evaluation.rows)))
+        parts.append(_experiment(one, panels, number, is_alone=len(saved) == 1))
+        number += len(panels)
+    return html.document(title, [*parts, html.section("How to repeat it", *_repeat(saved, command))])
+
+
+def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: bool) -> str:
+    experiment = one.experiment
+    texts, footnotes = table(one.evaluation.rows)
+    verdicts = [claim_cells(verdict) for verdict in one.verdicts]
+    held = [verdict.holds for verdict in one.verdicts]
+    doubts = []
+    if one.is_simulated and not one.is_full:
+        doubts.append(
+            f"A short form ({effort_words(experiment, one.effort)}): reasons and most claims are of full runs."
+        )
+    if one.is_outdated:
+        doubts.append("The experiment would now ask for other simulations than these results rest on.")
+    rows = [row for row in one.evaluation.rows if row.paper is not None]
+    off = sum(row.deviates for row in rows)
+    answer = [
+        f"Of {len(rows)} printed numbers, {len(rows) - off} are met and {off} are not." if rows else "",
+        f"Of {len(held)} claims, {held.count(True)} hold, {held.count(False)} fail and "
+        f"{held.count(None)} were not checked."
+        if held
+        else "",
+    ]
+    parts = [
+        html.paragraph(f"{experiment.source}. {experiment.method}"),
+        html.paragraph(" ".join(text for text in answer if text), "answer"),
+        *(html.paragraph(text, "warning") for text in doubts),
+        html.table(CLAIM_HEADINGS, verdicts, left=("claim", "verdict"), caption="What the paper claims")
+        if verdicts
+        else "",
+        html.table(HEADINGS, texts, left=("row", "metric", "reason"), caption="The paper's numbers beside ours"),
+        *map(html.paragraph, footnotes),
+        *map(html.paragraph, one.evaluation.notes),
+        _image(one),
+        html.figures(panels, number),
+        *(html.paragraph(f"Fitted: {sentence}") for sentence in experiment.fitted),
+        "<h3>Assumptions</h3>" + html.items(experiment.assumptions) if experiment.assumptions else "",
+        html.facts(
+            [
+                ("version", f"sparelane {one.version}"),
+                ("day", one.day),
+                ("effort", effort_words(experiment, one.effort) or "computed"),
+                ("simulations", str(len(one.cpu_s))),
+            ]
+        ),
+    ]
+    return html.section("Question and answer" if is_alone else f"{experiment.id}: {experiment.title}", *parts)
+
+
+def _image(one: Saved) -> str:
+    """The experiment's own figure."""
+    if not one.figure.exists():
+        return ""
+    content = base64.b64encode(one.figure.read_bytes()).decode("ascii")
+    title = escape(one.experiment.title)
+    return f'<p><img src="data:image/png;base64,{content}" alt="{title}" width="900"></p>'
+
+
+def _panels(rows: Sequence[Row]) -> Iterator[Panel]:
+    """A panel for each metric of which the paper prints numbers."""
+    for metric, unit in dict.fromkeys((row.metric, row.unit) for row in rows if row.paper is not None):
+        some = [row for row in rows if (row.metric, row.unit) == (metric, unit) and row.paper is not None]
+        for first in range(0, len(some), MOST_PLACES):
+            yield _panel(metric, unit, some[first : first + MOST_PLACES], first)
+
+
+def _panel(metric: str, unit: str, rows: Sequence[Row], first: int) -> Panel:
+    known = [(float(place), row) for place, row in enumerate(rows) if row.ours is not None]
+    values = [row.ours or 0.0 for _, row in known]
+    spread = [row.ci95 or 0.0 for _, row in known]
+    has_intervals = any(row.ci95 is not None for _, row in known)
+    ours = Line(
+        "ours",
+        [place for place, _ in known],
+        values,
+        [value - half for value, half in zip(values, spread, strict=True)] if has_intervals else [],
+        [value + half for value, half in zip(values, spread, strict=True)] if has_intervals else [],
+        is_marked=True,
+        is_joined=False,
+    )
+    printed = [row.paper or 0.0 for row in rows]
+    paper = Line("paper", list(map(float, range(len(rows)))), printed, is_marked=True, is_joined=False)
+    part = f", from row {first + 1} on" if first else ""
+    return Panel(
+        metric,
+        f"{metric}: the paper's numbers and ours{part}",
+        "",
+        f"{metric} ({unit})" if unit else metric,
+        [ours, paper],
+        places=tuple(row.row for row in rows),
+        note="Bars are 95 % intervals over seeds." if has_intervals else "",
+    )
+
+
+def _repeat(saved: Sequence[Saved], command: str) -> list[str]:
+    seeds = sorted({seed for one in saved for _, _, seed in one.cpu_s})
+    spent = sum(sum(one.cpu_s.values()) for one in saved)
+    return [
+        html.command(command),
+        html.facts(
+            [
+                ("seeds", ", ".join(map(str, seeds[:40]))),
+                ("processor time", f"{spent:.1f} s"),
+                ("digests of runs", ", ".join(f"{id}: {digest}" for id, digest in _digests(saved))),
+            ]
+        ),
+    ]
+
+
+def _digests(saved: Sequence[Saved]) -> Iterator[tuple[str, str]]:
+    """A digest of all runs of each experiment."""
+    for one in saved:
+        if one.digest:
+            yield one.experiment.id, one.digest

@@ -1,0 +1,1 @@
+"""Results as data: tidy rows, and the manifest that says where they come from."""

@@ -1,0 +1,1 @@
+"""Sweeps: one scenario in many settings, under several schemes and seeds."""

@@ -1,0 +1,111 @@
+"""The keys of a sweep file that vary."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sparelane._native import ScenarioError
+from sparelane.sweeps import keys
+from sparelane.sweeps.keys import Path
+from sparelane.sweeps.values import ValuesError, several
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A key that varies.
+
+    Attributes:
+        key: dotted, as `--set` takes it.
+        paths: the places in the scenario that take the value; several only for the scheme of several workloads.
+        values: as TOML gives them.
+        chooses: whether its values are schemes: "scheme" or "mix" of a workload, or "controller" of a scheme; else "".
+        scheme: the scheme whose setting it is; empty for all others.
+    """
+
+    key: str
+    paths: tuple[Path, ...]
+    values: tuple[Any, ...]
+    chooses: str = ""
+    scheme: str = ""
+
+
+def find(scenario: Mapping[str, Any], file: str, text: str) -> list[Axis]:
+    """Every key that varies, in the order of the file; the scheme comes last where no workload names one.
+
+    Raises:
+        ScenarioError: what stands for several values is not as it should be.
+    """
+    found = [_axis(path, values) for path, values in _varying(scenario, (), scenario, file, text)]
+    unnamed = _workloads_without_scheme(scenario, found)
+    schemes = scenario.get("scheme")
+    if unnamed and isinstance(schemes, Mapping) and len(schemes) > 1:
+        paths = tuple((*path, "scheme") for path in unnamed)
+        found.append(Axis(dotted(paths[0]) if len(paths) == 1 else "workload.scheme", paths, tuple(schemes), "scheme"))
+    return found
+
+
+def _axis(path: Path, values: list[Any]) -> Axis:
+    names = [part for part in path if isinstance(part, str)]
+    chooses, scheme = "", ""
+    if names[0] == "workload" and names[1:] in (["scheme"], ["mix"]):
+        chooses = names[1]
+    elif names[0] == "scheme" and len(names) > 2:
+        scheme = names[1]
+        chooses = "controller" if names[2:] == ["controller"] else ""
+    return Axis(dotted(path), (path,), tuple(values), chooses, scheme)
+
+
+def _varying(
+    table: Mapping[str, Any], prefix: Path, scenario: Mapping[str, Any], file: str, text: str
+) -> Iterator[tuple[Path, list[Any]]]:
+    for key, value in table.items():
+        path = (*prefix, key)
+        is_list, is_table = keys.takes_list(path, scenario), keys.takes_table(path, scenario)
+        try:
+            values = several(value, is_list=is_list, is_table=is_table)
+        except ValuesError as error:
+            raise mistake(file, text, path, str(error)) from error
+        if values is not None:
+            yield path, values
+        elif isinstance(value, Mapping):
+            yield from _varying(value, path, scenario, file, text)
+        elif isinstance(value, list):
+            for place, item in enumerate(value):
+                if isinstance(item, Mapping):
+                    yield from _varying(item, (*path, place), scenario, file, text)
+
+
+def _workloads_without_scheme(scenario: Mapping[str, Any], found: list[Axis]) -> list[Path]:
+    """Where the workloads are that name neither a scheme nor a mix."""
+    workload = scenario.get("workload")
+    tables = enumerate(workload) if isinstance(workload, list) else [(None, workload)]
+    named = {path[:-1] for axis in found if axis.chooses in ("scheme", "mix") for path in axis.paths}
+    paths = []
+    for place, table in tables:
+        path: Path = ("workload",) if place is None else ("workload", place)
+        if isinstance(table, Mapping) and not {"scheme", "mix"} & set(table) and path not in named:
+            paths.append(path)
+    return paths
+
+
+def mistake(file: str, text: str, path: Path, message: str) -> ScenarioError:
+    """A mistake at a key of the file, with its line where that is certain."""
+    key = dotted(path)
+    name = next(part for part in reversed(path) if isinstance(part, str))
+    pattern = re.compile(rf'\s*(?:\w+\.)*"?{re.escape(name)}"?\s*=|.*[{{,]\s*"?{re.escape(name)}"?\s*=')
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)]
+    line = lines[0] if len(lines) == 1 else None
+    error = ScenarioError(f"{file}{'' if line is None else f':{line}'}: {key}: {message}")
+    error.file, error.line, error.key = file, line, key
+    return error
+
+
+def dotted(path: Path) -> str:
+    """The path as `--set` takes it."""
+    return ".".join(str(part) if _BARE.fullmatch(str(part)) else json.dumps(part) for part in path)

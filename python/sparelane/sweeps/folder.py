@@ -1,0 +1,189 @@
+"""A folder that a sweep leaves: its file, the journal, the tables, and the manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from sparelane import _native
+from sparelane.folders import OutputError, SavedResultsError, ready_folder, replaced
+from sparelane.frames import write_parquet
+from sparelane.results import manifest, rows
+from sparelane.results.manifest import Manifest
+from sparelane.sweeps import tables
+from sparelane.sweeps.journal import Kept
+from sparelane.sweeps.plan import Plan
+
+SWEEP = "sweep.toml"
+ROWS = "rows.parquet"
+RUNS = "runs.parquet"
+CURVES = "curves.parquet"
+# Files by which folders of other kinds are known.
+OTHERS = ("run.json", "experiment.json", "report.json")
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSweep:
+    """A sweep's results, as they were saved.
+
+    Attributes:
+        place: the folder.
+        manifest: where they come from.
+        rows: one a number of a setting.
+        runs: one a number of a run.
+        curves: quantiles of completion times and slowdowns.
+    """
+
+    place: Path
+    manifest: Manifest
+    rows: pl.DataFrame
+    runs: pl.DataFrame
+    curves: pl.DataFrame
+
+    @property
+    def axes(self) -> list[str]:
+        """The keys that vary."""
+        return rows.axis_names(self.rows)
+
+    @property
+    def schemes(self) -> list[str]:
+        """The schemes, in the order of the sweep."""
+        return self.rows["scheme"].unique(maintain_order=True).to_list()
+
+
+def ready(folder: Path) -> None:
+    """Makes the folder if there is none, and refuses one that holds something else, or results of another version.
+
+    Raises:
+        OutputError: it cannot be written, or holds results of another kind.
+        SavedResultsError: it holds a sweep of another version or another build of the simulator.
+    """
+    ready_folder(folder)
+    other = next((name for name in OTHERS if (folder / name).exists()), None)
+    if other is not None:
+        raise OutputError(f'"{folder}" holds other results ("{other}"): use another folder for a sweep')
+    if (folder / manifest.FILE).exists():
+        found = manifest.read(folder)
+        if found.engine != manifest.engine():
+            raise SavedResultsError(
+                f'"{folder}" holds results of another build of sparelane {found.version}: use another folder'
+            )
+
+
+def write_sweep(folder: Path, plan: Plan) -> None:
+    """Writes the file of the sweep and a manifest without results, before the work.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    replaced(folder / SWEEP, lambda path: path.write_text(plan.text, encoding="utf-8"))
+    if not (folder / manifest.FILE).exists():
+        _manifest(plan, {}, {}, 0.0, folder).write(folder)
+
+
+def write(folder: Path, plan: Plan, kept: Mapping[str, Kept], failed: Mapping[str, str], elapsed_s: float) -> None:
+    """Writes the tables and the manifest over all that is done.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    before_s = manifest.read(folder).elapsed_s if (folder / manifest.FILE).exists() else 0.0
+    runs = tables.of_runs(plan, kept)
+    replaced(folder / ROWS, partial(write_parquet, tables.of_settings(runs)))
+    replaced(folder / RUNS, partial(write_parquet, runs))
+    replaced(folder / CURVES, partial(write_parquet, tables.of_curves(plan, kept)))
+    _manifest(plan, kept, failed, before_s + elapsed_s, folder).write(folder)
+
+
+def _manifest(
+    plan: Plan, kept: Mapping[str, Kept], failed: Mapping[str, str], elapsed_s: float, folder: Path
+) -> Manifest:
+    digest = hashlib.blake2b(digest_size=32)
+    for run in plan.runs:
+        digest.update(str(kept[run.name]["digest"] if run.name in kept else "").encode() + b"\0")
+    done = [kept[run.name] for run in plan.runs if run.name in kept]
+    details = {
+        "file": plan.file,
+        "axes": [{"key": axis.key, "values": [*map(str, axis.values)], "chooses": axis.chooses} for axis in plan.axes],
+        "settings": len(plan.settings),
+        "schemes": list(dict.fromkeys(setting.scheme for setting in plan.settings)),
+        "paired": _is_paired(plan, kept),
+        "failed": [
+            {"setting": plan.words(setting), "scheme": setting.scheme, "seed": run.seed, "error": failed[run.name]}
+            for run in plan.runs
+            if run.name in failed
+            for setting in [plan.settings[run.setting]]
+        ],
+    }
+    return Manifest(
+        kind="sweep",
+        name=plan.name,
+        title=plan.title,
+        version=_native.__version__,
+        engine=manifest.engine(),
+        commit=_commit(),
+        seeds=plan.seeds,
+        effort="full",
+        digest=digest.hexdigest(),
+        runs=len(done),
+        missing=len(plan.runs) - len(done),
+        elapsed_s=round(elapsed_s, 3),
+        cpu_s=round(sum(float(one.get("cpu_s", 0.0)) for one in done), 3),
+        day=datetime.now(UTC).date().isoformat(),
+        command=_command(plan, folder),
+        details=details,
+    )
+
+
+def _command(plan: Plan, folder: Path) -> str:
+    seeds = f" --seeds {len(plan.seeds)}" if len(plan.seeds) > 1 else ""
+    verb = "sweep" if plan.is_varied else "run"
+    settings = "".join(f" --set {shlex.quote(one)}" for one in plan.fixed)
+    first = f" --seed {plan.seeds[0]}" if verb == "run" else ""
+    return f"sparelane {verb} {shlex.quote(plan.file)}{settings}{first}{seeds} -o {shlex.quote(str(folder))}"
+
+
+def _commit() -> str:
+    from sparelane.experiments.saved import version
+
+    return version().partition("(")[2].rstrip(")")
+
+
+def _is_paired(plan: Plan, kept: Mapping[str, Kept]) -> bool:
+    """Whether runs of one setting and seed that differ in the scheme alone had the same traffic, all of them."""
+    seen: dict[tuple[Any, ...], str] = {}
+    for run in plan.runs:
+        if run.name in kept:
+            values = plan.values(plan.settings[run.setting])
+            # Settings of a scheme do not reach the traffic.
+            shared = tuple(str(values[axis.key]) for axis in plan.setting_axes if not axis.scheme)
+            traffic = str(kept[run.name]["traffic"])
+            if seen.setdefault((run.seed, *shared), traffic) != traffic:
+                return False
+    return True
+
+
+def read(folder: Path) -> SavedSweep:
+    """The results of a sweep.
+
+    Raises:
+        SavedResultsError: the folder holds none, they cannot be read, or another version wrote them.
+    """
+    found = manifest.read(folder)
+    if found.kind != "sweep":
+        raise SavedResultsError(f'"{folder}" holds results of another kind: {found.kind}')
+    if not (folder / ROWS).exists():
+        raise SavedResultsError(f'the sweep in "{folder}" has no results yet: `{found.command}` goes on with it')
+    try:
+        curves = pl.read_parquet(folder / CURVES)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise SavedResultsError(f'cannot read "{folder / CURVES}": {error}') from error
+    return SavedSweep(folder, found, rows.read(folder / ROWS), rows.read(folder / RUNS), curves)

@@ -1,0 +1,87 @@
+"""Which keys of a scenario take a list, or a table, as their value: there, a list does not mean a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from sparelane import _native
+
+# How the catalogue describes values that are lists.
+LIST_WORDS = ("a list", "the two nodes", "at most 6 increasing")
+TABLE_WORDS = ("a table", "tables such as", "true, false, or {")
+# Tables of a scenario whose keys depend on the entry of another key.
+FORMS = {"topology": "topology", "workload": "workload", "queue": "queue", "nic": "queue", "queue_at": "queue"}
+FORMS["cross_traffic"] = "cross_traffic"
+# Tables inside a workload or a scheme, by their key.
+INNER_TABLES = {"sizes": "sizes", "inner": "controller"}
+
+Path = tuple[str | int, ...]
+
+
+def takes_list(path: Path, scenario: Mapping[str, Any]) -> bool:
+    """Whether the key at this path of the scenario has lists for values."""
+    return any(_begins(allowed, LIST_WORDS) or "several as [[" in allowed for allowed in _allowed(path, scenario))
+
+
+def takes_table(path: Path, scenario: Mapping[str, Any]) -> bool:
+    """Whether the key at this path has tables for values."""
+    return any(_begins(allowed, TABLE_WORDS) or "several as [[" in allowed for allowed in _allowed(path, scenario))
+
+
+def _begins(allowed: str, words: tuple[str, ...]) -> bool:
+    return allowed.startswith(words)
+
+
+def _allowed(path: Path, scenario: Mapping[str, Any]) -> Iterator[str]:
+    """What the catalogue allows at a path, for each form that its table may have there."""
+    names = [part for part in path if isinstance(part, str)]
+    key, where = names[-1], names[:-1]
+    for kind, entry in _entries_of(where, path[:-1], scenario):
+        allowed = _catalogue().get((kind, entry), {}).get(key)
+        if allowed is not None:
+            yield allowed
+
+
+def _entries_of(where: list[str], path: Path, scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The entries of the catalogue that say which keys a table has; by kind and name."""
+    if not where:
+        yield ("table", "(top level)")
+        return
+    last, table = where[-1], _find(path, scenario)
+    if where[0] == "scheme" and len(where) == 2:
+        yield ("table", "[scheme.NAME]")
+        yield from (("controller", name) for name in _words(table, "controller"))
+    elif last in INNER_TABLES:
+        chooser = "controller" if last == "inner" else "kind"
+        yield from ((INNER_TABLES[last], name) for name in _words(table, chooser))
+    elif last in FORMS:
+        yield from (("table", name) for name in (f"[{last}]", f"[[{last}]]"))
+        yield from ((FORMS[last], name) for name in _words(table, "kind"))
+        if last == "queue_at":
+            yield ("table", "[queue]")
+    else:
+        yield from (("table", name) for name in (last, f"[{last}]", f"[[{last}]]"))
+
+
+def _words(table: Any, chooser: str) -> list[str]:
+    """The names under the key that chooses a form; several where that key is swept itself."""
+    value = table.get(chooser) if isinstance(table, Mapping) else None
+    return [value] if isinstance(value, str) else list(map(str, value)) if isinstance(value, list) else []
+
+
+def _find(path: Path, scenario: Mapping[str, Any]) -> Any:
+    found: Any = scenario
+    for part in path:
+        found = found[part]
+    return found
+
+
+@cache
+def _catalogue() -> Mapping[tuple[str, str], Mapping[str, str]]:
+    """What each key of each entry allows."""
+    return {
+        (entry["kind"], entry["name"]): {param["name"]: param["allowed"] for param in entry["params"]}
+        for entry in _native.catalogue()
+    }

@@ -1,0 +1,294 @@
+"""What a sweep keeps of a run: numbers by scheme, and short curves.
+
+It reads the simulator's columns with NumPy alone: a run may last a few milliseconds, and so must this.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparelane import _native
+from sparelane.results.rows import ALL, NETWORK
+
+Numbers = NDArray[np.float64]
+
+# Averages by name.
+MEAN = "mean over flows"
+BYTES = "mean over bytes"
+MEDIAN = "median"
+P99 = "99th percentile"
+TOTAL = "total"
+TIME = "mean over time"
+
+# The unit of each metric; series have those of `SERIES_UNITS`.
+UNITS: Mapping[str, str] = {
+    "flows": "flows",
+    "finished flows": "%",
+    "completion time": "s",
+    "slowdown": "",
+    "goodput": "bit/s",
+    "throughput of a flow": "bit/s",
+    "fairness": "",
+    "retransmissions": "%",
+    "lost packets": "%",
+    "timeouts": "per flow",
+    "round trip": "s",
+    "queueing delay": "s",
+    "one-way delay": "s",
+    "completion time of requests": "s",
+    "use of the busiest link": "%",
+    "dropped packets": "%",
+    "largest backlog": "B",
+}
+SERIES_UNITS = {"_bytes": "B", "_s": "s", "_bps": "bit/s"}
+
+# Where ranges of sizes begin and end, bytes.
+SIZE_EDGES = tuple(10.0**power for power in range(3, 13))
+SIZE_NAMES = ("1 kB", "10 kB", "100 kB", "1 MB", "10 MB", "100 MB", "1 GB", "10 GB", "100 GB", "1 TB")
+# The points of a distribution that are kept.
+QUANTILES = np.linspace(0.0, 1.0, 41)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The flows of a run, or some of them."""
+
+    size: Numbers
+    completion: Numbers
+    ideal: Numbers
+    start: Numbers
+    finish: Numbers
+    delivered: Numbers
+    sent: Numbers
+    sent_first_class: Numbers
+    lost: Numbers
+    retransmissions: Numbers
+    timeouts: Numbers
+    srtt: Numbers
+    min_rtt: Numbers
+    delay: Numbers
+    max_delay: Numbers
+    request: Numbers
+
+    def where(self, mask: NDArray[np.bool_]) -> Columns:
+        """The flows that the mask names."""
+        return Columns(*(getattr(self, name)[mask] for name in self.__slots__))
+
+
+def measure(results: _native.Results) -> dict[str, Any]:
+    """The numbers of a run, as JSON has them.
+
+    `numbers` has a list `[scheme, traffic, metric, average, value]` each; `curves` a list `[scheme, curve, values]`,
+    the quantiles of finished flows; `traffic` is a fingerprint of when which flows started, from where to where, and
+    how large they are: equal in two runs that had the same traffic.
+    """
+    table = results.flows()
+    codes, names = table["scheme"][0], table["scheme"][1]
+    columns = _columns(table)
+    end_s = results.totals["end_s"]
+    numbers: list[list[Any]] = []
+    curves: list[list[Any]] = []
+    for code in np.unique(codes):
+        name, flows = names[code], columns.where(codes == code)
+        numbers += [[name, *one] for one in _of_scheme(flows, end_s)]
+        curves += [[name, curve, values] for curve, values in _curves(flows)]
+    numbers += [["", NETWORK, *one] for one in _of_network(results, end_s)]
+    numbers += [["", NETWORK, *one] for one in _of_series(results)]
+    return {
+        "digest": results.digest,
+        "traffic": _traffic(table, columns),
+        "numbers": numbers,
+        "curves": curves,
+        "events": results.totals["events"],
+    }
+
+
+def _columns(table: Mapping[str, Any]) -> Columns:
+    sent = sum(values for name, values in table.items() if name.startswith("sent_packets_"))
+    return Columns(
+        size=_floats(table["size_bytes"]),
+        completion=_floats(table["completion_s"]),
+        ideal=_floats(table["ideal_s"]),
+        start=_floats(table["start_s"]),
+        finish=_floats(table["finish_s"]),
+        delivered=_floats(table["delivered_bytes"]),
+        sent=_floats(sent),
+        sent_first_class=_floats(table["sent_packets_0"]),
+        lost=_floats(table["lost_packets"]),
+        retransmissions=_floats(table["retransmissions"]),
+        timeouts=_floats(table["timeouts"]),
+        srtt=_floats(table["srtt_s"]),
+        min_rtt=_floats(table["min_rtt_s"]),
+        delay=_floats(table["mean_delay_s"]),
+        max_delay=_floats(table["max_delay_s"]),
+        request=_floats(table["request"]),
+    )
+
+
+def _floats(column: Any) -> Numbers:
+    """A column as floats; what is missing is not a number."""
+    if not isinstance(column, tuple):
+        return np.asarray(column, dtype=np.float64)
+    values, mask = column
+    return np.where(mask, values, np.nan)
+
+
+def _of_scheme(flows: Columns, end_s: float) -> Iterator[tuple[str, str, str, float]]:
+    """Traffic, metric, average and value of everything about a scheme's flows."""
+    is_finished = ~np.isnan(flows.completion)
+    is_bounded = ~np.isnan(flows.size)
+    bounded, count = int(is_bounded.sum()), len(flows.size)
+    yield (ALL, "flows", TOTAL, float(count))
+    if bounded:
+        yield (ALL, "finished flows", TOTAL, 100.0 * float(is_finished.sum()) / bounded)
+    done = flows.where(is_finished)
+    if len(done.size):
+        slowdown = done.completion / done.ideal
+        yield from _averages("completion time", done.completion, done.size)
+        yield from _averages("slowdown", slowdown[np.isfinite(slowdown)], None)
+        yield from _by_size(done, slowdown)
+        if not np.isnan(done.request).all():
+            yield from _of_requests(flows)
+    yield from _of_sending(flows, is_finished, end_s)
+
+
+def _of_sending(flows: Columns, is_finished: NDArray[np.bool_], end_s: float) -> Iterator[tuple[str, str, str, float]]:
+    """What `Summary.service` has of a run, in the units of metrics, and more."""
+    span_s = float(np.where(is_finished, flows.finish, end_s).max() - flows.start.min())
+    if span_s > 0:
+        yield (ALL, "goodput", TOTAL, 8.0 * float(flows.delivered.sum()) / span_s)
+    lasted = end_s - flows.start
+    is_open = ~is_finished & (lasted > 0)
+    rates = 8.0 * flows.delivered[is_open] / lasted[is_open]
+    if np.isnan(flows.size[is_open]).any():
+        yield (ALL, "throughput of a flow", MEAN, float(rates[np.isnan(flows.size[is_open])].mean()))
+    squares = float((rates * rates).sum())
+    if len(rates) > 1 and squares > 0:
+        yield (ALL, "fairness", "Jain's index", float(rates.sum()) ** 2 / (len(rates) * squares))
+    first, sent = float(flows.sent_first_class.sum()), float(flows.sent.sum())
+    if first > 0:
+        yield (ALL, "retransmissions", TOTAL, 100.0 * float(flows.retransmissions.sum()) / first)
+    if sent > 0:
+        yield (ALL, "lost packets", TOTAL, 100.0 * float(flows.lost.sum()) / sent)
+    yield (ALL, "timeouts", MEAN, float(flows.timeouts.mean()))
+    known = ~np.isnan(flows.srtt)
+    if known.any():
+        yield (ALL, "round trip", MEAN, float(flows.srtt[known].mean()))
+        yield (ALL, "queueing delay", MEAN, float((flows.srtt - flows.min_rtt)[known].mean()))
+    measured = ~np.isnan(flows.delay)
+    if measured.any():
+        yield (ALL, "one-way delay", MEAN, float(flows.delay[measured].mean()))
+        yield (ALL, "one-way delay", "largest", float(flows.max_delay[measured].max()))
+
+
+def _averages(metric: str, values: Numbers, sizes: Numbers | None) -> Iterator[tuple[str, str, str, float]]:
+    if not len(values):
+        return
+    yield (ALL, metric, MEAN, float(values.mean()))
+    if sizes is not None and sizes.sum() > 0:
+        yield (ALL, metric, BYTES, float((values * sizes).sum() / sizes.sum()))
+    median, p99 = np.quantile(values, (0.5, 0.99))
+    yield (ALL, metric, MEDIAN, float(median))
+    yield (ALL, metric, P99, float(p99))
+
+
+def _by_size(done: Columns, slowdown: Numbers) -> Iterator[tuple[str, str, str, float]]:
+    """Means over flows of about one size, where there are several sizes."""
+    ranges = np.searchsorted(SIZE_EDGES, done.size, side="right")
+    found = np.unique(ranges)
+    if len(found) < 2:
+        return
+    for place in found:
+        mask = ranges == place
+        yield (size_range(int(place)), "completion time", MEAN, float(done.completion[mask].mean()))
+        ratios = slowdown[mask]
+        ratios = ratios[np.isfinite(ratios)]
+        if len(ratios):
+            yield (size_range(int(place)), "slowdown", MEAN, float(ratios.mean()))
+
+
+def size_range(place: int) -> str:
+    """The name of a range of sizes, by its place among them."""
+    if place == 0:
+        return f"flows below {SIZE_NAMES[0]}"
+    if place == len(SIZE_NAMES):
+        return f"flows from {SIZE_NAMES[-1]}"
+    return f"flows of {SIZE_NAMES[place - 1]} to {SIZE_NAMES[place]}"
+
+
+SIZE_RANGES = tuple(size_range(place) for place in range(len(SIZE_NAMES) + 1))
+
+
+def _of_requests(flows: Columns) -> Iterator[tuple[str, str, str, float]]:
+    """Completion times of requests, each of which ends with its last flow."""
+    of_some = ~np.isnan(flows.request)
+    numbers, place = np.unique(flows.request[of_some], return_inverse=True)
+    start, finish = np.full(len(numbers), np.inf), np.full(len(numbers), -np.inf)
+    np.minimum.at(start, place, flows.start[of_some])
+    np.maximum.at(finish, place, flows.finish[of_some])
+    lasted = finish - start
+    lasted = lasted[np.isfinite(lasted)]
+    if len(lasted):
+        yield (ALL, "completion time of requests", "mean over requests", float(lasted.mean()))
+        yield (ALL, "completion time of requests", P99, float(np.quantile(lasted, 0.99)))
+
+
+def _of_network(results: _native.Results, end_s: float) -> Iterator[tuple[str, str, float]]:
+    links: Any = results.links()
+    if end_s > 0 and len(links["sent_bytes"]):
+        use = 8.0 * links["sent_bytes"] / (links["rate_bps"] * end_s)
+        yield ("use of the busiest link", TIME, 100.0 * float(use.max()))
+    arrived = float(links["arrived_packets"].sum())
+    if arrived > 0:
+        yield ("dropped packets", TOTAL, 100.0 * float(links["dropped_packets"].sum()) / arrived)
+        yield ("largest backlog", "largest", float(links["peak_backlog_bytes"].max()))
+
+
+def _of_series(results: _native.Results) -> Iterator[tuple[str, str, float]]:
+    """The mean and the 99th percentile of each quantity that was sampled."""
+    series: Any = results.series()
+    values = _floats(series["value"])
+    if not len(values):
+        return
+    (probes, probe_names), (quantities, quantity_names) = series["probe"], series["quantity"]
+    for probe in np.unique(probes):
+        for quantity in np.unique(quantities[probes == probe]):
+            some = values[(probes == probe) & (quantities == quantity)]
+            some = some[~np.isnan(some)]
+            if len(some):
+                metric = f"{quantity_names[quantity]} of {probe_names[probe]}"
+                yield (metric, TIME, float(some.mean()))
+                yield (metric, P99, float(np.quantile(some, 0.99)))
+
+
+def unit(metric: str) -> str:
+    """The unit of a metric."""
+    if metric in UNITS:
+        return UNITS[metric]
+    quantity = metric.partition(" of ")[0]
+    return next((unit for ending, unit in SERIES_UNITS.items() if quantity.endswith(ending)), "")
+
+
+def _curves(flows: Columns) -> Iterator[tuple[str, list[float]]]:
+    done = flows.completion[~np.isnan(flows.completion)]
+    if len(done) < 2:
+        return
+    yield ("completion time", np.quantile(done, QUANTILES).tolist())
+    slowdown = flows.completion / flows.ideal
+    slowdown = slowdown[np.isfinite(slowdown)]
+    if len(slowdown) > 1:
+        yield ("slowdown", np.quantile(slowdown, QUANTILES).tolist())
+
+
+def _traffic(table: Mapping[str, Any], columns: Columns) -> str:
+    """A fingerprint of the flows, whatever their schemes."""
+    digest = hashlib.blake2b(digest_size=8)
+    for values in (columns.start, columns.size, table["src"][0], table["dst"][0]):
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,320 @@
+"""A sweep file, read: the scenario, the keys that vary, and the runs that follow."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import itertools
+import json
+import math
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sparelane import _native, api
+from sparelane._native import ScenarioError
+from sparelane.results import manifest
+from sparelane.results.rows import SCHEMA, AxisValue
+from sparelane.settings import toml_value
+from sparelane.sweeps import axes, keys
+from sparelane.sweeps.axes import Axis
+from sparelane.sweeps.values import ValuesError, label, plain, several
+
+# The most runs of one sweep.
+MAX_RUNS = 1_000_000
+# It rises when what is measured of a run, and so what is stored of it, would now be another.
+MEASURES = 1
+# Words about a scenario that change no run.
+WORDS = ("title", "source")
+OVERRIDE_ORIGIN = "--set "
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One combination of values.
+
+    Attributes:
+        places: for each axis, which of its values it takes.
+        applies: for each axis, whether it matters here: settings of a scheme that sends nothing do not.
+        scheme: the scheme that is compared, for people; empty where the file fixes it.
+        compared: the names, in the scenario, of the schemes that `scheme` stands for.
+    """
+
+    places: tuple[int, ...]
+    applies: tuple[bool, ...]
+    scheme: str
+    compared: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One simulation of a sweep.
+
+    Attributes:
+        name: made from the scenario's content, the files that it names, the seed and the version.
+        setting: the number of its setting in the plan.
+        seed: of every random draw.
+    """
+
+    name: str
+    setting: int
+    seed: int
+
+
+class Plan:
+    """What a sweep file asks for.
+
+    Attributes:
+        name: of the file, without its ending.
+        file: as messages call it.
+        folder: where paths in it start from.
+        text: the file.
+        title: what it shows; may be empty.
+        axes: the keys that vary.
+        seeds: the seed of every setting's runs.
+        fixed: overrides of all runs, each `KEY=VALUE`.
+        is_varied: whether anything but the seed varies.
+        settings: every combination that differs from the others in something that matters.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        file: str,
+        folder: Path,
+        *,
+        seeds: int | None = None,
+        settings: Sequence[str] = (),
+        needs_variation: bool = True,
+    ) -> None:
+        self.name, self.file, self.folder, self.text = Path(file).stem, file, folder, text
+        # Each is KEY=VALUE, for all runs; a seed among them is where the seeds begin.
+        self.fixed = [one for one in settings if not one.startswith("seed=")]
+        first_seed = [one.removeprefix("seed=") for one in settings if one.startswith("seed=")]
+        self._scenario = _parse(text, file)
+        if first_seed:
+            self._scenario["seed"] = int(first_seed[-1]) if first_seed[-1].isdecimal() else first_seed[-1]
+        self.title = str(self._scenario.get("title", ""))
+        self.seeds = self._seeds(seeds)
+        self._scenario.pop("seed", None)
+        self.axes = axes.find(self._scenario, file, text)
+        clash = next((axis for axis in self.axes if axis.key in SCHEMA), None)
+        if clash is not None:
+            raise axes.mistake(
+                file, text, clash.paths[0], "cannot vary as a whole; allowed: a list in place of a value"
+            )
+        count = math.prod(len(axis.values) for axis in self.axes) * len(self.seeds)
+        if count > MAX_RUNS:
+            raise ScenarioError(f"{file}: {count} runs; allowed: at most {MAX_RUNS}")
+        if count == 1 and needs_variation:
+            raise ScenarioError(
+                f"{file}: nothing varies; allowed: a list or a range in place of a value, several schemes and a "
+                "workload that names none, or --seeds N (`sparelane run` runs a scenario once)"
+            )
+        self.is_varied = count > len(self.seeds)
+        self.settings = list(self._settings())
+
+    def _seeds(self, wanted: int | None) -> tuple[int, ...]:
+        given = self._scenario.get("seed", 1)
+        try:
+            listed = several(given, is_list=False, is_table=False)
+        except ValuesError as error:
+            raise axes.mistake(self.file, self.text, ("seed",), str(error)) from error
+        numbers = [given] if listed is None else listed
+        wrong = next((one for one in numbers if type(one) is not int or not 0 <= one <= api.MAX_SEED), None)
+        if wrong is not None:
+            message = f"{label(wrong)} is no seed; allowed: whole numbers from 0 to {api.MAX_SEED}"
+            raise axes.mistake(self.file, self.text, ("seed",), message)
+        if wanted is None:
+            return tuple(numbers)
+        return tuple(range(numbers[0], numbers[0] + wanted))
+
+    def _settings(self) -> Iterator[Setting]:
+        seen = set()
+        for places in itertools.product(*(range(len(axis.values)) for axis in self.axes)):
+            used = self._used(places)
+            applies = tuple(not axis.scheme or axis.scheme in used for axis in self.axes)
+            places = tuple(place if does else 0 for place, does in zip(places, applies, strict=True))
+            if places not in seen:
+                seen.add(places)
+                yield Setting(places, applies, *self._scheme(places, applies))
+
+    def _used(self, places: Sequence[int]) -> set[str]:
+        """The schemes that send something in a setting; all where that cannot be told."""
+        schemes = set(self._scenario.get("scheme", ()))
+        chosen = {value for axis, value in self._chosen(places) for value in _names(axis, value)}
+        workload = self._scenario.get("workload")
+        tables = workload if isinstance(workload, list) else [workload]
+        for table in tables:
+            # A file of flows may name any scheme.
+            if not isinstance(table, Mapping) or table.get("kind") not in ("poisson", "bulk", "requests", "web-users"):
+                return schemes
+            scheme, mix = table.get("scheme"), table.get("mix")
+            chosen |= {scheme} if isinstance(scheme, str) else set()
+            chosen |= set(mix) if isinstance(mix, Mapping) else set()
+        return chosen & schemes or schemes
+
+    def _chosen(self, places: Sequence[int]) -> Iterator[tuple[Axis, Any]]:
+        """What the axes that choose schemes of workloads take."""
+        for axis, place in zip(self.axes, places, strict=True):
+            if axis.chooses in ("scheme", "mix"):
+                yield axis, axis.values[place]
+
+    def _scheme(self, places: Sequence[int], applies: Sequence[bool]) -> tuple[str, frozenset[str]]:
+        """The scheme that is compared in a setting: its name for people, and names in the scenario."""
+        varied = {
+            axis.scheme: str(axis.values[place])
+            for axis, place, does in zip(self.axes, places, applies, strict=True)
+            if axis.chooses == "controller" and does
+        }
+        parts, compared = [], set(varied)
+        for axis, value in self._chosen(places):
+            compared |= _names(axis, value)
+            if axis.chooses == "mix" and isinstance(value, Mapping):
+                parts.append(", ".join(f"{varied.pop(name, name)} {label(share)}" for name, share in value.items()))
+            else:
+                parts.append(varied.pop(str(value), label(value)))
+        return " + ".join([*parts, *varied.values()]), frozenset(compared)
+
+    @property
+    def setting_axes(self) -> list[Axis]:
+        """The axes that are settings rather than the choice of a scheme."""
+        return [axis for axis in self.axes if not axis.chooses]
+
+    def values(self, setting: Setting) -> dict[str, AxisValue]:
+        """The value of each axis that is a setting, by key; `None` where it does not matter."""
+        found: dict[str, AxisValue] = {}
+        for axis, place, does in zip(self.axes, setting.places, setting.applies, strict=True):
+            if not axis.chooses:
+                found[axis.key] = _axis_value(axis.values[place]) if does else None
+        return found
+
+    def words(self, setting: Setting) -> str:
+        """A setting for people: the shortest names of its keys, with their values."""
+        values = self.values(setting)
+        return ", ".join(f"{self.short(key)} = {label(value)}" for key, value in values.items() if value is not None)
+
+    def short(self, key: str) -> str:
+        """The last part of a key, or as many more as tell it from the other keys."""
+        parts = key.split(".")
+        others = [axis.key for axis in self.axes if axis.key != key]
+        for count in range(1, len(parts)):
+            ending = ".".join(parts[-count:])
+            if not ending.isdigit() and not any(f".{other}".endswith(f".{ending}") for other in others):
+                return ending
+        return key
+
+    def overrides(self, setting: Setting) -> list[str]:
+        """What makes the file a scenario of this setting."""
+        return [
+            *self.fixed,
+            *(
+                f"{axes.dotted(path)}={toml_value(plain(axis.values[place]))}"
+                for axis, place in zip(self.axes, setting.places, strict=True)
+                for path in axis.paths
+            ),
+        ]
+
+    def scenario(self, setting: Setting) -> dict[str, Any]:
+        """The scenario of a setting, without a seed."""
+        content: dict[str, Any] = copy.deepcopy(self._scenario)
+        for axis, place in zip(self.axes, setting.places, strict=True):
+            for path in axis.paths:
+                _place(content, path, axis.values[place])
+        return content
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """Every run: the settings in order, each with all seeds."""
+        made_by = json.dumps([manifest.LAYOUT, MEASURES, _native.__version__, manifest.engine(), *self.fixed]).encode()
+        files: dict[str, str] = {}
+        runs = []
+        for number, setting in enumerate(self.settings):
+            content = self.scenario(setting)
+            for word in WORDS:
+                content.pop(word, None)
+            text = json.dumps(plain(content)).encode()
+            named = json.dumps(self._files(content, files)).encode()
+            digest = hashlib.blake2b(b"\0".join((made_by, text, named)), digest_size=16)
+            for seed in self.seeds:
+                of_seed = digest.copy()
+                of_seed.update(b"\0%d" % seed)
+                runs.append(Run(of_seed.hexdigest(), number, seed))
+        return runs
+
+    def _files(self, content: Any, known: dict[str, str]) -> list[str]:
+        """Digests of the files that the scenario names."""
+        found = []
+        for text in _texts(content):
+            if text not in known:
+                known[text] = _file_digest(self.folder / text)
+            found.append(known[text])
+        return [digest for digest in found if digest]
+
+    def check(self) -> None:
+        """Reads and builds one setting, or more if that fails, until each value was tried once.
+
+        Raises:
+            ScenarioError: none of them can be run; the first mistake.
+        """
+        first: ScenarioError | None = None
+        for turn in range(max(len(axis.values) for axis in self.axes) if self.axes else 1):
+            places = tuple(turn % len(axis.values) for axis in self.axes)
+            setting = Setting(places, (True,) * len(places), "", frozenset())
+            try:
+                _native.prepare(self.text, self.file, str(self.folder), self.overrides(setting), self.seeds[0], None)
+                return
+            except ScenarioError as error:
+                first = first or error
+        if first is not None:
+            raise ScenarioError(self.told(str(first))) from first
+
+    def told(self, message: str) -> str:
+        """A message of the parser in terms of the sweep file: its values came as overrides."""
+        return message.replace(OVERRIDE_ORIGIN, f"{self.file}: ", 1) if message.startswith(OVERRIDE_ORIGIN) else message
+
+
+def _parse(text: str, file: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text, parse_float=Decimal)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{file}: not valid TOML: {error}") from error
+
+
+def _names(axis: Axis, value: Any) -> set[str]:
+    return set(value) if axis.chooses == "mix" and isinstance(value, Mapping) else {str(value)}
+
+
+def _axis_value(value: Any) -> AxisValue:
+    """A value as a column holds it: what is neither number, text nor flag becomes text."""
+    value = plain(value)
+    return value if isinstance(value, int | float | str) else label(value)
+
+
+def _place(content: Any, path: keys.Path, value: Any) -> None:
+    for part in path[:-1]:
+        content = content[part]
+    content[path[-1]] = value
+
+
+def _texts(content: Any) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, Mapping):
+        for item in content.values():
+            yield from _texts(item)
+    elif isinstance(content, list):
+        for item in content:
+            yield from _texts(item)
+
+
+def _file_digest(path: Path) -> str:
+    """A fingerprint of a file's content; empty where there is none."""
+    try:
+        return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest() if path.is_file() else ""
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,173 @@
+"""What stands for several values in a sweep file: a list, a range, or `each` of some lists."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+# The most values of one key.
+MAX_VALUES = 10_000
+RANGE_KEYS = ("from", "to", "step", "factor", "points", "log")
+EACH = "each"
+ALLOWED = (
+    "{ from = 0.1, to = 0.9, step = 0.2 }, { from = 1, to = 1000, factor = 10 }, "
+    "{ from = 1, to = 9, points = 5 } or the last with log = true"
+)
+# Digits that are kept of the values of a range of so many points.
+DIGITS = 6
+_QUANTITY = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(.*?)\s*")
+
+
+class ValuesError(ValueError):
+    """What stands for several values is not as it should be; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number with its unit, which may be empty."""
+
+    number: Decimal
+    unit: str
+
+    @classmethod
+    def read(cls, value: object, what: str) -> Quantity:
+        """The quantity that a value of TOML states.
+
+        Raises:
+            ValuesError: it is none.
+        """
+        if isinstance(value, Decimal | int) and not isinstance(value, bool):
+            return cls(Decimal(value), "")
+        match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+        try:
+            return cls(Decimal(match[1]), match[2]) if match else _refuse_number(what, value)
+        except ArithmeticError:
+            return _refuse_number(what, value)
+
+    def plain(self) -> int | Decimal | str:
+        """The value as a scenario would say it."""
+        text = format(self.number.normalize(), "f")
+        if self.unit:
+            return f"{text}{self.unit}"
+        return Decimal(text) if "." in text else int(text)
+
+
+def _refuse_number(what: str, value: object) -> Quantity:
+    raise ValuesError(f'{what} = {shown(value)} is not a number, nor one with a unit such as "10ms"')
+
+
+def several(value: Any, *, is_list: bool, is_table: bool) -> list[Any] | None:
+    """The values that a list, a range or `each` stands for; `None` where it is one value.
+
+    Args:
+        value: as the file has it.
+        is_list: the key takes a list for a value.
+        is_table: the key takes a table for a value.
+
+    Raises:
+        ValuesError: there are none, too many, two that are equal, or the range is none.
+    """
+    if isinstance(value, list) and not is_list:
+        return _distinct(value)
+    if not isinstance(value, Mapping):
+        return None
+    if EACH in value:
+        if len(value) > 1 or not isinstance(value[EACH], list):
+            raise ValuesError("each stands alone, with a list of the values: { each = [...] }")
+        return _distinct(value[EACH])
+    if not is_table and {"from", "to"} <= set(value):
+        return _distinct(_range(value))
+    return None
+
+
+def _distinct(values: Sequence[Any]) -> list[Any]:
+    if not values:
+        raise ValuesError("an empty list; allowed: one value or more")
+    if len(values) > MAX_VALUES:
+        raise ValuesError(f"{len(values)} values; allowed: at most {MAX_VALUES}")
+    seen: set[str] = set()
+    for text in map(shown, values):
+        if text in seen:
+            raise ValuesError(f"{text} comes twice")
+        seen.add(text)
+    return list(values)
+
+
+def _range(table: Mapping[str, Any]) -> list[Any]:
+    unknown = next((key for key in table if key not in RANGE_KEYS), None)
+    if unknown is not None:
+        raise ValuesError(f'unknown key "{unknown}" in a range; allowed: {ALLOWED}')
+    ways = [key for key in ("step", "factor", "points") if key in table]
+    if len(ways) != 1 or ("log" in table and ways != ["points"]):
+        raise ValuesError(f"a range has one of step, factor and points; allowed: {ALLOWED}")
+    first, last = Quantity.read(table["from"], "from"), Quantity.read(table["to"], "to")
+    if first.unit != last.unit:
+        raise ValuesError(f'from is in "{first.unit}" and to in "{last.unit}"; allowed: one unit')
+    if last.number <= first.number:
+        raise ValuesError(f"to = {shown(table['to'])} is not above from = {shown(table['from'])}")
+    match ways[0]:
+        case "step":
+            numbers = _by_step(first, last, Quantity.read(table["step"], "step"))
+        case "factor":
+            numbers = _by_factor(first.number, last.number, Quantity.read(table["factor"], "factor").number)
+        case _:
+            numbers = _points(first.number, last.number, table["points"], is_log=table.get("log", False))
+    return [Quantity(number, first.unit).plain() for number in numbers]
+
+
+def _by_step(first: Quantity, last: Quantity, step: Quantity) -> list[Decimal]:
+    if step.unit != first.unit or step.number <= 0:
+        raise ValuesError(f'step is above 0, in the unit of from, which is "{first.unit}"')
+    count = int((last.number - first.number) / step.number) + 1
+    if count > MAX_VALUES:
+        raise ValuesError(f"{count} values; allowed: at most {MAX_VALUES}")
+    return [first.number + place * step.number for place in range(count)]
+
+
+def _by_factor(first: Decimal, last: Decimal, factor: Decimal) -> list[Decimal]:
+    if factor <= 1 or first <= 0:
+        raise ValuesError("a range by a factor begins above 0, and the factor is above 1")
+    numbers: list[Decimal] = []
+    number = first
+    while number <= last * (1 + Decimal("1e-9")) and len(numbers) <= MAX_VALUES:
+        numbers.append(number)
+        number *= factor
+    return numbers
+
+
+def _points(first: Decimal, last: Decimal, points: object, *, is_log: object) -> list[Decimal]:
+    if not isinstance(points, int) or not 2 <= points <= MAX_VALUES or not isinstance(is_log, bool):
+        raise ValuesError(f"points is a whole number from 2 to {MAX_VALUES}, and log true or false")
+    if is_log and first <= 0:
+        raise ValuesError("a range with log = true begins above 0")
+    ends = (math.log(first), math.log(last)) if is_log else (float(first), float(last))
+    between = [ends[0] + (ends[1] - ends[0]) * place / (points - 1) for place in range(1, points - 1)]
+    inner = [Decimal(f"{math.exp(one) if is_log else one:.{DIGITS}g}") for one in between]
+    return [first, *inner, last]
+
+
+def shown(value: object) -> str:
+    """A value as TOML writes it, on one line."""
+    from sparelane.settings import toml_value
+
+    return toml_value(plain(value))
+
+
+def plain(value: Any) -> Any:
+    """A value of TOML with floats for decimals."""
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value
+
+
+def label(value: object) -> str:
+    """A value for people: text without quotes."""
+    return value if isinstance(value, str) else shown(value)

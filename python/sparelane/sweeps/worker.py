@@ -1,0 +1,86 @@
+"""Simulates runs of a sweep, one after another; also the main program of a worker process.
+
+A worker process reads lines of JSON from standard input: first the job, which all runs have in common, then one line a
+run; it answers each run with a line on standard output. It ends when standard input does, in the middle of a run too,
+so that no worker outlives whoever started it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+from sparelane import _native
+from sparelane.sweeps.measure import measure
+
+
+class Job(TypedDict):
+    """What all runs of a sweep have in common."""
+
+    text: str
+    file: str
+    folder: str
+    version: str
+
+
+# What a worker is told of a run: its number, the overrides, and the seed.
+Order = tuple[int, Sequence[str], int]
+
+
+def simulate(job: Job, overrides: Sequence[str], seed: int) -> dict[str, Any]:
+    """What is kept of one run; or why it failed, under `error`."""
+    began_s = time.thread_time()
+    try:
+        prepared = _native.prepare(job["text"], job["file"], job["folder"], list(overrides), seed, None)
+        kept = measure(prepared.run(None))
+    except (_native.ScenarioError, _native.PhysicsError) as error:
+        return {"error": str(error)}
+    except MemoryError:
+        return {"error": "not enough memory"}
+    except Exception as error:
+        # One failing run must not end the others.
+        return {"error": f"{type(error).__name__}: {error}"}
+    kept["cpu_s"] = round(time.thread_time() - began_s, 6)
+    return kept
+
+
+def simulate_all(job: Job, orders: Sequence[Order]) -> list[tuple[int, dict[str, Any]]]:
+    """What is kept of several runs, by their numbers.
+
+    Raises:
+        RuntimeError: this is another version than the one that sent them.
+    """
+    if job["version"] != _native.__version__:
+        raise RuntimeError(f"the worker has sparelane {_native.__version__}, and the sweep {job['version']}")
+    return [(number, simulate(job, overrides, seed)) for number, overrides, seed in orders]
+
+
+def main() -> None:
+    """Works until standard input ends."""
+    # Ctrl-C is for whoever started this.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(lines,), daemon=True).start()
+    job: Job = json.loads(lines.get())
+    while True:
+        number, overrides, seed = json.loads(lines.get())
+        answer: Mapping[str, Any] = simulate(job, overrides, seed)
+        sys.stdout.write(json.dumps([number, answer]) + "\n")
+        sys.stdout.flush()
+
+
+def _listen(lines: queue.SimpleQueue[str]) -> None:
+    for line in sys.stdin:
+        lines.put(line)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""Numbers with their units for people: `12.3 ms`, `4.5 Mbit/s`."""
+
+from __future__ import annotations
+
+import math
+import re
+
+_SCALES = {
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
+    "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
+    "B": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
+}
+# What units of a scenario are in those of results.
+_SIZES = {
+    "ps": (1e-12, "s"),
+    "ns": (1e-9, "s"),
+    "us": (1e-6, "s"),
+    "ms": (1e-3, "s"),
+    "s": (1.0, "s"),
+    "min": (60.0, "s"),
+    "bps": (1.0, "bit/s"),
+    "kbps": (1e3, "bit/s"),
+    "Mbps": (1e6, "bit/s"),
+    "Gbps": (1e9, "bit/s"),
+    "Tbps": (1e12, "bit/s"),
+    "B": (1.0, "B"),
+    "kB": (1e3, "B"),
+    "KB": (1e3, "B"),
+    "MB": (1e6, "B"),
+    "GB": (1e9, "B"),
+    "KiB": (1024.0, "B"),
+    "MiB": (1024.0**2, "B"),
+    "GiB": (1024.0**3, "B"),
+    "packets": (1.0, "packets"),
+    "bdp": (1.0, "bdp"),
+    "%": (0.01, ""),
+}
+_TEXT = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(\S*)\s*")
+
+
+def scale(largest: float, unit: str) -> tuple[float, str]:
+    """By what to divide numbers up to `largest`, and the unit that they are in then."""
+    for size, name in _SCALES.get(unit, ()):
+        if abs(largest) >= size:
+            return size, name
+    return _SCALES[unit][-1] if unit in _SCALES and largest else (1.0, unit)
+
+
+def quantity(value: float, unit: str) -> str:
+    """A number with three or four digits, and its unit."""
+    if not math.isfinite(value):
+        return "–"
+    size, name = scale(value, unit)
+    text = f"{value / size:.4g}" if unit != "%" else f"{value:.2f}"
+    return f"{text} {name}".rstrip().replace("-", "−")
+
+
+def read(text: str) -> tuple[float, str] | None:
+    """A value of a scenario as a number in the unit of results, such as ("10Mbps" → 1e7, "bit/s"); else `None`."""
+    match = _TEXT.fullmatch(text)
+    if match is None or (match[2] and match[2] not in _SIZES):
+        return None
+    try:
+        number = float(match[1])
+    except ValueError:
+        return None
+    factor, unit = _SIZES[match[2]] if match[2] else (1.0, "")
+    return number * factor, unit

@@ -1,0 +1,228 @@
+"""Reports as one HTML file, looked at in a browser where there is one."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import browser
+import sparelane as sl
+from small_sweeps import BASE, LOADS, do, with_lines
+from sparelane.cli import main
+from sparelane.pages.axis import Scale, fitting, shown
+from test_charts import SAMPLED
+
+needs_browser = pytest.mark.skipif(browser.executable() is None, reason="needs chromium")
+
+QUESTION = '# Does RC3 still help with little room in queues?\ntitle = "RC3 & <small> queues"\n' + with_lines(
+    ('duration = "100ms"', 'duration = "2s"'),
+    ("load = 0.5", "load = [0.2, 0.4]"),
+    ('sizes = { kind = "fixed", size = "10kB" }', 'sizes = { kind = "rc3" }'),
+)
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A report of each kind."""
+    place = tmp_path_factory.mktemp("reports")
+    do(QUESTION, place / "sweep", seeds=3)
+    sl.run(SAMPLED).save(place / "run")
+    invoke("reproduce", "rc3/example-7", "rc3/model", "-o", place / "experiments")
+    for name in ("sweep", "run", "experiments"):
+        result = invoke("report", place / name)
+        assert result.exit_code == 0, result.output
+    return {name: place / name / "report.html" for name in ("sweep", "run", "experiments")}
+
+
+class Reader(HTMLParser):
+    """What a page would fetch, and whether its elements are closed."""
+
+    EMPTY = frozenset(("meta", "link", "img", "br", "path", "circle"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fetched: list[str] = []
+        self.open: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.fetched += [value or "" for name, value in attrs if name in ("src", "href", "data", "action")]
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.fetched += [value or "" for name, value in attrs if name in ("src", "href")]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.mark.parametrize("kind", ["sweep", "run", "experiments"])
+def test_a_report_holds_everything_itself(reports: dict[str, Path], kind: str) -> None:
+    text = reports[kind].read_text()
+    reader = Reader()
+    reader.feed(text)
+    assert reader.open == []
+    assert all(one.startswith("data:") for one in reader.fetched)
+    assert not re.search(r"url\(|@import|https?://", text)
+
+
+def test_the_report_of_a_sweep_says_question_answer_and_how_to_repeat_it(reports: dict[str, Path]) -> None:
+    reader = Reader()
+    reader.feed(reports["sweep"].read_text())
+    for words in (
+        "RC3 & <small> queues",
+        "Does RC3 still help with little room in queues?",
+        "How differ tcp and rc3",
+        "workload.load",
+        "rc3 beside tcp: completion time (mean over flows)",
+        "All schemes had the same flows",
+        "sparelane sweep s.toml --seeds 3 -o",
+        "digest",
+        "1 to 3",
+        'kind = "dumbbell"',
+    ):
+        assert words in reader.text, words
+
+
+def test_the_report_of_an_experiment_has_the_papers_numbers(reports: dict[str, Path]) -> None:
+    reader = Reader()
+    reader.feed(reports["experiments"].read_text())
+    for words in ("rc3/example-7", "paper", "difference", "What the paper claims", "sparelane reproduce rc3/example-7"):
+        assert words in reader.text, words
+
+
+def test_the_report_of_one_experiment_is_made_from_its_own_folder(reports: dict[str, Path], tmp_path: Path) -> None:
+    folder = reports["experiments"].parent / "rc3" / "example-7"
+    result = invoke("report", folder, "-o", tmp_path / "one.html")
+    assert result.exit_code == 0, result.output
+    assert "rc3/model" not in (tmp_path / "one.html").read_text()
+    assert not (folder / "README.md").exists() or "rc3" in (folder / "README.md").read_text()
+
+
+def test_a_report_of_missing_runs_says_which(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(with_lines(("load = 0.5", "load = [0.3, 9.0]")))
+    assert invoke("sweep", tmp_path / "s.toml", "-o", tmp_path / "out").exit_code == 3
+    assert invoke("report", tmp_path / "out").exit_code == 0
+    text = (tmp_path / "out" / "report.html").read_text()
+    assert "2 of 4 runs are missing" in text
+    assert "out of range" in text
+
+
+def test_a_report_without_anything_to_compare_has_the_numbers(tmp_path: Path) -> None:
+    do(LOADS.replace("[workload]", '[workload]\nscheme = "tcp"'), tmp_path, seeds=2)
+    assert invoke("report", tmp_path).exit_code == 0
+    assert "95 % interval" in (tmp_path / "report.html").read_text()
+
+
+def test_a_run_without_flows_has_a_report(tmp_path: Path) -> None:
+    sl.run(BASE, set={"duration": "1us", "workload.scheme": "tcp"}).save(tmp_path)
+    assert invoke("report", tmp_path).exit_code == 0
+
+
+def test_what_cannot_be_reported_is_one_clear_error(tmp_path: Path) -> None:
+    for name in ("empty", "old", "cut", "begun"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "old" / "run.json").write_text('{"version": "0.0.1", "totals": {"end_s": 1}}')
+    (tmp_path / "cut" / "manifest.json").write_text("{}")
+    do(LOADS, tmp_path / "good")
+    do(LOADS, tmp_path / "lost")
+    (tmp_path / "lost" / "rows.parquet").write_bytes(b"no rows")
+    (tmp_path / "begun" / "manifest.json").write_bytes((tmp_path / "good" / "manifest.json").read_bytes())
+    cases = [
+        (("nowhere",), "is not there"),
+        (("empty",), "which is empty"),
+        (("old",), "holds results of sparelane 0.0.1"),
+        (("cut",), "cannot read"),
+        (("lost",), "cannot read"),
+        (("begun",), "has no results yet"),
+        (("good", "-o", "/nowhere/x.html"), "cannot write the file"),
+    ]
+    for (first, *rest), message in cases:
+        result = invoke("report", tmp_path / first, *rest)
+        assert (result.exit_code, message in result.stderr) == (2, True), (first, result.output)
+
+
+@needs_browser
+@pytest.mark.parametrize("kind", ["sweep", "run", "experiments"])
+def test_every_figure_draws_in_a_browser_without_a_request_or_a_complaint(
+    reports: dict[str, Path], kind: str, tmp_path: Path
+) -> None:
+    with browser.Browser() as page:
+        page.open(reports[kind])
+        figures = page.evaluate(
+            "[...document.querySelectorAll('figure')].map(one => [one.querySelector('svg[role=img]').clientHeight,"
+            " one.querySelectorAll('.line > *').length, one.querySelectorAll('.key').length])"
+        )
+        assert figures or kind == "experiments"
+        assert all(height > 100 and marks > 0 and keys > 0 for height, marks, keys in figures)
+        assert page.evaluate("[...document.images].every(one => one.complete && one.naturalWidth > 0)")
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        page.screenshot(tmp_path / "page.png")
+        assert page.print().startswith(b"%PDF")
+        assert [one for one in page.requests if not one.startswith(("data:", reports[kind].resolve().as_uri()))] == []
+        assert page.complaints == []
+    assert (tmp_path / "page.png").stat().st_size > 20_000
+
+
+@needs_browser
+def test_figures_answer_to_the_keyboard_and_the_pointer(reports: dict[str, Path]) -> None:
+    tip = "document.querySelector('#figure-1 .tip')"
+    with browser.Browser() as page:
+        page.open(reports["sweep"])
+        page.evaluate("document.querySelector('#figure-1 .plot').focus()")
+        page.press("ArrowRight")
+        first = page.evaluate(f"{tip}.textContent")
+        assert first.startswith("tcp — load: 0.2; completion time")
+        page.press("ArrowRight")
+        assert "load: 0.4" in page.evaluate(f"{tip}.textContent")
+        page.press("ArrowDown")
+        assert page.evaluate(f"{tip}.textContent").startswith("rc3 — load: 0.4")
+        page.press("Escape")
+        assert page.evaluate(f"{tip}.hidden") is True
+        # A button of the legend hides its line, by keyboard, and shows it again.
+        page.evaluate("document.querySelector('#figure-1 .key').focus()")
+        page.press("Enter")
+        hidden = "getComputedStyle(document.querySelector('#figure-1 .line')).display"
+        assert page.evaluate(hidden) == "none"
+        assert page.evaluate("document.querySelector('#figure-1 .key').getAttribute('aria-pressed')") == "false"
+        page.press("Enter")
+        assert page.evaluate(hidden) != "none"
+        x, y = page.evaluate(
+            "(() => { const one = document.querySelector('#figure-1 .line circle'); one.scrollIntoView();"
+            " const box = one.getBoundingClientRect(); return [box.x + 3, box.y + 3]; })()"
+        )
+        page.move(x, y)
+        assert page.evaluate(f"{tip}.hidden") is False
+        assert page.complaints == []
+
+
+def test_axes_have_round_ticks_within_their_ends() -> None:
+    assert Scale(0, 10, 0, 1).ticks() == [0, 2, 4, 6, 8, 10]
+    assert Scale(0.1, 100, 0, 1, is_log=True).ticks() == [0.1, 1, 10, 100]
+    assert Scale(1, 10, 0, 1, is_log=True).ticks() == [1, 2, 5, 10]
+    assert Scale(0, 10, 100, 0).at(5) == 50
+    for values in ([], [0.0], [5.0], [-1.0, 1.0], [1e-9, 1e9]):
+        for is_log in (False, True):
+            scale = fitting(values, 0, 100, is_log=is_log, from_zero=False)
+            assert scale.high > scale.low
+            assert all(0 <= scale.at(value) <= 100 for value in values if value > 0 or not is_log)
+
+
+def test_numbers_on_axes_are_short() -> None:
+    assert [shown(one) for one in (0, 0.25, -3, 1234567, 1e-7)] == [
+        "0",
+        "0.25",
+        "−3",
+        "1.23·10^6",
+        "1·10^-7".replace("-", "−"),
+    ]

@@ -1,0 +1,606 @@
+"""Sweeps: what a file asks for, the runs, and what survives when they are cut short."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+import sparelane as sl
+from small_sweeps import BASE, LOADS, do, file, plan, with_lines
+from sparelane import _native, library
+from sparelane.cli import main
+from sparelane.results import manifest, rows
+from sparelane.sweeps import folder, keys
+from sparelane.sweeps.bootstrap import distribution, ends, mean_intervals
+from sparelane.sweeps.journal import Journal
+from sparelane.sweeps.plan import Plan
+
+LONG_ENOUGH = 60
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def axes_of(text: str) -> dict[str, list[str]]:
+    return {
+        axis.key: [str(value) for value in axis.values]
+        for axis in plan(text, seeds=2).axes
+        if axis.key != "workload.scheme"
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        ("load = [0.1, 0.5]", ["0.1", "0.5"]),
+        ("load = { from = 0.1, to = 0.9, step = 0.2 }", ["0.1", "0.3", "0.5", "0.7", "0.9"]),
+        ("load = { from = 0.1, to = 0.55, step = 0.2 }", ["0.1", "0.3", "0.5"]),
+        ("load = { from = 0.001, to = 1, factor = 10 }", ["0.001", "0.01", "0.1", "1"]),
+        ("load = { from = 0.2, to = 1, points = 3 }", ["0.2", "0.6", "1"]),
+        ("load = { from = 0.01, to = 1, points = 3, log = true }", ["0.01", "0.1", "1"]),
+        ("load = { each = [0.2, 0.4] }", ["0.2", "0.4"]),
+        ('load = ["10%", "30%"]', ["10%", "30%"]),
+    ],
+)
+def test_lists_and_ranges_stand_for_exact_values(line: str, values: list[str]) -> None:
+    assert axes_of(with_lines(("load = 0.5", line))) == {"workload.load": values}
+
+
+def test_ranges_carry_units() -> None:
+    rate = 'bottleneck_rate = { from = "10Mbps", to = "1000Mbps", factor = 10 }'
+    text = with_lines(('bottleneck_rate = "20Mbps"', rate))
+    assert axes_of(text) == {"topology.bottleneck_rate": ["10Mbps", "100Mbps", "1000Mbps"]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "axes"),
+    [
+        ('controller = "rc3"', 'controller = "rc3"\nlevels = [40, 400]', {}),
+        (
+            'controller = "rc3"',
+            'controller = "rc3"\nlevels = { each = [[40, 400], [10, 100]] }',
+            {"scheme.rc3.levels": ["[40, 400]", "[10, 100]"]},
+        ),
+        ("load = 0.5", 'load = 0.5\nsources = ["left0", "left1"]', {}),
+        ("load = 0.5", "load = 0.5\nmix = { tcp = 0.5, rc3 = 0.5 }", {}),
+        (
+            'sizes = { kind = "fixed", size = "10kB" }',
+            'sizes = { kind = "fixed", size = ["10kB", "20kB"] }',
+            {"workload.sizes.size": ["10kB", "20kB"]},
+        ),
+        (
+            'sizes = { kind = "fixed", size = "10kB" }',
+            'sizes = { kind = "points", bytes = [1460, 2920], probability = [0.5, 0.5] }',
+            {},
+        ),
+        ("[queue]", '[sample]\nflows = [0, 1]\nqueues = [["west", "east"]]\n\n[queue]', {}),
+        (
+            "[queue]",
+            '[[link]]\nbetween = ["west", "east"]\ndelay = ["1ms", "2ms"]\n\n[queue]',
+            {"link.0.delay": ["1ms", "2ms"]},
+        ),
+        ("pairs = 3", "pairs = [3, 4]", {"topology.pairs": ["3", "4"]}),
+        ("[queue]", '[measure]\nfrom = "5ms"\ndelays = true\n\n[queue]', {}),
+        ("[queue]", '[drop]\nfrom = "left0"\nto = "west"\nsegments = [3, 4]\n\n[queue]', {}),
+    ],
+)
+def test_a_key_that_takes_a_list_keeps_it(old: str, new: str, axes: dict[str, list[str]]) -> None:
+    assert axes_of(with_lines((old, new))) == axes
+
+
+@pytest.mark.parametrize("name", library.names())
+def test_no_list_of_a_ready_made_scenario_is_taken_for_a_sweep(name: str) -> None:
+    path = library.find(name)
+    assert all(axis.chooses for axis in Plan(path.read_text(), str(path), path.parent, seeds=2).axes)
+
+
+def test_every_key_that_takes_a_list_is_known_as_such() -> None:
+    allowed = [param["allowed"] for entry in _native.catalogue() for param in entry["params"]]
+    with_brackets = [words for words in allowed if "[" in words or "list" in words or "increasing" in words]
+    lists = [words for words in with_brackets if words.startswith(keys.LIST_WORDS) or "several as [[" in words]
+    # A table of tables, under names of the user's choice.
+    others = ("tables such as [scheme.tcp]", "a table with keys of [transport]")
+    assert [words for words in with_brackets if words not in lists and not words.startswith(others)] == []
+
+
+def test_schemes_cross_where_the_workload_names_none() -> None:
+    settings = [(one.scheme, plan(LOADS).words(one)) for one in plan(LOADS).settings]
+    assert settings == [(scheme, f"load = {load}") for load in (0.3, 0.6) for scheme in ("tcp", "rc3")]
+
+
+def test_settings_of_a_scheme_do_not_multiply_the_others() -> None:
+    text = with_lines(('controller = "rc3"', 'controller = "rc3"\nlevels = { each = [[40], [400]] }'))
+    made = plan(text)
+    assert [(one.scheme, made.values(one)["scheme.rc3.levels"]) for one in made.settings] == [
+        ("tcp", None),
+        ("rc3", "[40]"),
+        ("rc3", "[400]"),
+    ]
+
+
+def test_controllers_vary_like_schemes() -> None:
+    text = with_lines(
+        ('controller = "newreno"', 'controller = ["newreno", "cubic"]'), ("load = 0.5", 'load = 0.5\nscheme = "tcp"')
+    )
+    assert [one.scheme for one in plan(text).settings] == ["newreno", "cubic"]
+
+
+def test_seeds_are_the_files_or_as_many_as_wanted() -> None:
+    assert plan(LOADS).seeds == (1,)
+    assert plan(LOADS, seeds=3).seeds == (1, 2, 3)
+    assert plan("seed = 7\n" + LOADS, seeds=2).seeds == (7, 8)
+    assert plan("seed = [3, 5]\n" + LOADS).seeds == (3, 5)
+    assert plan("seed = { from = 1, to = 9, step = 4 }\n" + LOADS).seeds == (1, 5, 9)
+
+
+def test_names_are_made_from_content_and_seed_and_not_from_how_the_file_says_it() -> None:
+    names = {run.name for run in plan(LOADS, seeds=2).runs}
+    assert len(names) == 8
+    other = "# A comment.\n" + with_lines(("load = 0.5", "load = { from = 0.3, to = 0.9, step = 0.3 }"))
+    assert names < {run.name for run in plan('title = "Other words"\n' + other, seeds=3).runs}
+    louder = {run.name for run in plan(LOADS.replace("1bdp", "2bdp"), seeds=2).runs}
+    assert not names & louder
+
+
+def test_names_depend_on_the_files_that_a_scenario_names(tmp_path: Path) -> None:
+    text = with_lines(
+        ('kind = "poisson"', 'kind = "flows"\npath = "f.flows"'),
+        ("load = 0.5\n", ""),
+        ('load_on = "busiest-core"\n', ""),
+        ('sizes = { kind = "fixed", size = "10kB" }\n', ""),
+    )
+    names = []
+    for content in ("0 0 3 1000\n", "0 0 3 2000\n"):
+        (tmp_path / "f.flows").write_text(content)
+        names.append([run.name for run in plan(text, tmp_path).runs])
+    assert not set(names[0]) & set(names[1])
+
+
+# What is wrong with a sweep file, and what the message says.
+MISTAKES: list[tuple[str, str, str]] = [
+    ("load = 0.5", "load = []", "workload.load: an empty list"),
+    ("load = 0.5", "load = [0.3, 0.3]", "workload.load: 0.3 comes twice"),
+    ("load = 0.5", "load = { from = 0.1, to = 0.9 }", "a range has one of step, factor and points"),
+    ("load = 0.5", "load = { from = 0.1, to = 0.9, stepp = 0.2 }", 'unknown key "stepp" in a range'),
+    ("load = 0.5", "load = { from = 0.1, to = 0.9, step = 0.1, points = 3 }", "a range has one of"),
+    ("load = 0.5", "load = { from = 0.9, to = 0.1, step = 0.2 }", "is not above from"),
+    ("load = 0.5", "load = { from = 0.1, to = 0.9, step = 0 }", "step is above 0"),
+    ("load = 0.5", "load = { from = 0.1, to = 0.9, step = -1 }", "step is above 0"),
+    ("load = 0.5", "load = { from = 0, to = 0.9, factor = 2 }", "begins above 0"),
+    ("load = 0.5", "load = { from = 0.1, to = 0.9, factor = 1 }", "the factor is above 1"),
+    ("load = 0.5", "load = { from = 0.1, to = 0.9, points = 1 }", "points is a whole number from 2"),
+    ("load = 0.5", "load = { from = 0.1, to = 0.9, points = 3, log = 3 }", "log true or false"),
+    ("load = 0.5", 'load = { from = "a", to = "b", step = 1 }', 'from = "a" is not a number'),
+    ("load = 0.5", "load = { from = 0.1, to = 9e9, step = 1e-9 }", "values; allowed: at most 10000"),
+    ("load = 0.5", "load = { each = 3 }", "each stands alone, with a list"),
+    ("load = 0.5", "load = { each = [] }", "an empty list"),
+    ("load = 0.5", "lod = [0.3, 0.5]\nload = 0.5", "unknown key"),
+    ("load = 0.5", "load = [7, 8]", "workload.load = 7"),
+    ('limit = "1bdp"', 'limit = { from = "1bdp", to = "9packets", step = "1bdp" }', "allowed: one unit"),
+    ('duration = "100ms"', 'duration = "100ms"\nseed = []', "seed: an empty list"),
+    ('duration = "100ms"', 'duration = "100ms"\nseed = ["a", "b"]', "seed: a is no seed"),
+    ('duration = "100ms"', 'duration = "100ms"\nseed = -1', "-1 is no seed"),
+    ('duration = "100ms"', 'duration = ["1ms"', "not valid TOML"),
+    ("load = 0.5", 'load = 0.5\nscheme = "tcp"', "nothing varies"),
+    ("load = 0.5", "load = [0.5]\nscheme = 'tcp'", "nothing varies"),
+    (
+        "pairs = 3",
+        "pairs = { from = 1, to = 9999, step = 1 }\nx = { from = 1, to = 9999, step = 1 }",
+        "runs; allowed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), MISTAKES, ids=[new for _, new, _ in MISTAKES])
+def test_a_mistake_in_a_sweep_is_one_clear_error_before_any_run(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    began_s = time.monotonic()
+    result = invoke("sweep", file(tmp_path, with_lines((old, new))), "-o", tmp_path / "out")
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("sparelane: ")
+    assert message in result.stderr
+    assert str(tmp_path / "s.toml") in result.stderr
+    assert not (tmp_path / "out" / "results.jsonl").exists()
+    assert time.monotonic() - began_s < 2
+
+
+def test_what_cannot_be_read_or_written_is_one_clear_error(tmp_path: Path) -> None:
+    s = file(tmp_path, LOADS)
+    taken = file(tmp_path, "", "taken")
+    run_folder = tmp_path / "run"
+    run_folder.mkdir()
+    (run_folder / "run.json").write_text("{}")
+    cases = [
+        (("sweep", tmp_path / "missing.toml"), "there is no file"),
+        (("sweep", "no-such-name"), "there is no ready-made scenario"),
+        (("sweep", s, "-o", taken), "cannot write into the folder"),
+        (("sweep", s, "-o", "/proc/nowhere"), "cannot write into the folder"),
+        (("sweep", s, "-o", run_folder), 'holds other results ("run.json")'),
+        (("sweep", s, "-o", tmp_path / "o", "--dask", "127.0.0.1:1"), "no Dask scheduler answers"),
+        (("sweep", s, "-o", tmp_path / "o", "--dask", "nonsense"), "is no address of a Dask scheduler"),
+    ]
+    for arguments, message in cases:
+        result = invoke(*arguments)
+        assert (result.exit_code, message in result.stderr) == (2, True), (arguments, result.output)
+
+
+def test_a_folder_of_another_version_or_build_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    do(LOADS, tmp_path / "out")
+    path = tmp_path / "out" / manifest.FILE
+    for key, value, message in (
+        ("version", "0.0.1", "of sparelane 0.0.1; this is"),
+        ("engine", "abc", "another build"),
+        ("layout", 99, "lays them out"),
+    ):
+        content = json.loads(path.read_text())
+        path.write_text(json.dumps({**content, key: value}))
+        before = {one.name: one.read_bytes() for one in path.parent.iterdir()}
+        result = invoke("sweep", file(tmp_path, LOADS), "-o", path.parent)
+        assert (result.exit_code, message in result.stderr) == (2, True), result.output
+        assert {one.name: one.read_bytes() for one in path.parent.iterdir()} == before
+        path.write_text(json.dumps(content))
+
+
+def test_rows_are_tidy_and_their_means_those_of_the_runs(tmp_path: Path) -> None:
+    text = with_lines(('duration = "100ms"', 'duration = "1s"'), ("load = 0.5", "load = [0.3, 0.6]"))
+    progress = do(text, tmp_path, seeds=4)
+    assert (progress.done, progress.failed, progress.unreached) == (16, {}, 0)
+    saved = folder.read(tmp_path)
+    assert saved.rows.columns == [*rows.SCHEMA, "workload.load"]
+    assert saved.schemes == ["tcp", "rc3"]
+    assert saved.rows["workload.load"].unique().sort().to_list() == [0.3, 0.6]
+    keys = ["setting", "scheme", "traffic", "metric", "average"]
+    assert saved.rows.select(keys).is_unique().all()
+    assert saved.rows.filter(pl.col("low") > pl.col("value") + 1e-9).is_empty()
+    assert saved.rows.filter(pl.col("high") < pl.col("value") - 1e-9).is_empty()
+    means = saved.runs.group_by(keys).agg(pl.col("value").mean().alias("mean"), pl.len())
+    joined = saved.rows.join(means, on=keys)
+    assert joined.height == saved.rows.height
+    assert (joined["value"] - joined["mean"]).abs().max() == pytest.approx(0, abs=1e-6)
+    assert (joined["seeds"].list.len() == joined["len"]).all()
+    assert saved.manifest.seeds == (1, 2, 3, 4)
+    assert (saved.manifest.runs, saved.manifest.missing) == (16, 0)
+
+
+def test_a_runs_numbers_are_those_of_the_same_scenario_run_alone(tmp_path: Path) -> None:
+    do(LOADS, tmp_path, seeds=2)
+    alone = sl.run(LOADS.replace("[0.3, 0.6]", "0.6"), seed=2, set={"workload.scheme": "rc3"})
+    saved = folder.read(tmp_path)
+    mine = saved.runs.filter(
+        (pl.col("workload.load") == 0.6) & (pl.col("scheme") == "rc3") & (pl.col("seeds").list.first() == 2)
+    )
+
+    def number(metric: str, average: str) -> float:
+        [value] = mine.filter((pl.col("metric") == metric) & (pl.col("average") == average))["value"]
+        return float(value)
+
+    flows = alone.flows
+    assert number("flows", "total") == flows.height
+    assert number("completion time", "mean over flows") == pytest.approx(flows["completion_s"].mean())
+    assert number("completion time", "99th percentile") == pytest.approx(flows["completion_s"].quantile(0.99, "linear"))
+    assert number("slowdown", "median") == pytest.approx((flows["completion_s"] / flows["ideal_s"]).median())
+    service = alone.summary().service.row(0, named=True)
+    assert number("goodput", "total") == pytest.approx(service["goodput_bps"])
+    assert number("retransmissions", "total") == pytest.approx(100 * service["retransmitted"])
+    assert number("round trip", "mean over flows") == pytest.approx(service["rtt_s"])
+    assert number("queueing delay", "mean over flows") == pytest.approx(service["queueing_s"])
+    lines = (json.loads(line) for line in (tmp_path / "results.jsonl").read_text().splitlines())
+    assert alone.digest in {kept["digest"] for _, kept in lines}
+
+
+def test_every_scheme_has_the_same_traffic(tmp_path: Path) -> None:
+    do(LOADS, tmp_path, seeds=3)
+    assert manifest.read(tmp_path).details["paired"] is True
+    lines = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text().splitlines()]
+    by_name = dict(lines)
+    made = plan(LOADS, seeds=3)
+    traffic: dict[tuple[Any, int], set[str]] = {}
+    for run in made.runs:
+        load = made.values(made.settings[run.setting])["workload.load"]
+        traffic.setdefault((load, run.seed), set()).add(by_name[run.name]["traffic"])
+    assert [len(found) for found in traffic.values()] == [1] * 6
+    assert len(set.union(*traffic.values())) == 6
+
+
+def test_flows_beside_those_that_are_compared_have_rows_of_their_own(tmp_path: Path) -> None:
+    start, end = BASE.split("[workload]")
+    beside = f'{start}[[workload]]{end}scheme = ["tcp", "rc3"]\n[[workload]]\nkind = "bulk"\nscheme = "tcp"\n'
+    beside = beside.replace("[scheme.tcp]", '[scheme.long]\ncontroller = "cubic"\n\n[scheme.tcp]')
+    beside = beside.replace('kind = "bulk"\nscheme = "tcp"', 'kind = "bulk"\nscheme = "long"')
+    do(beside, tmp_path)
+    found = folder.read(tmp_path).rows
+    assert {"all flows", "beside: long", "network"} <= set(found["traffic"])
+    assert set(found["scheme"]) == {"tcp", "rc3"}
+
+
+def test_a_failing_run_is_listed_and_the_rest_goes_on(tmp_path: Path) -> None:
+    text = with_lines(("load = 0.5", "load = [0.3, 9.0]"))
+    result = invoke("sweep", file(tmp_path, text), "-o", tmp_path / "out", "--jobs", "2")
+    assert result.exit_code == 3, result.output
+    assert "2 of 4 runs failed" in result.stderr
+    assert "workload.load = 9.0" in result.stderr
+    saved = folder.read(tmp_path / "out")
+    assert [one["setting"] for one in saved.manifest.details["failed"]] == ["load = 9.0"] * 2
+    assert set(saved.rows["workload.load"]) == {0.3}
+
+
+def test_a_sweep_goes_on_where_it_stopped_and_can_grow(tmp_path: Path) -> None:
+    first = do(LOADS, tmp_path)
+    assert (first.found, first.done) == (0, 4)
+    again = do(LOADS, tmp_path)
+    assert (again.found, again.done) == (4, 4)
+    more = do(LOADS, tmp_path, seeds=2)
+    assert (more.found, more.done) == (4, 8)
+
+
+def test_half_a_line_of_the_journal_is_passed_over_and_run_again(tmp_path: Path) -> None:
+    do(LOADS, tmp_path / "whole", seeds=2)
+    do(LOADS, tmp_path / "cut", seeds=2)
+    path = tmp_path / "cut" / "results.jsonl"
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * 0.6)])
+    assert 0 < do(LOADS, tmp_path / "cut", seeds=2).found < 8
+    assert_equal(tmp_path / "cut", tmp_path / "whole")
+    assert do(LOADS, tmp_path / "cut", seeds=2).found == 8
+
+
+def test_two_sweeps_do_not_write_into_one_folder(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with Journal(tmp_path / "out"):
+        result = invoke("sweep", file(tmp_path, LOADS), "-o", tmp_path / "out")
+    assert (result.exit_code, "another sweep writes into" in result.stderr) == (2, True)
+
+
+def test_a_full_disk_stops_the_sweep_and_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    append = Journal.append
+    written: list[str] = []
+
+    def full(self: Journal, name: str, kept: Any) -> None:
+        if len(written) == 3:
+            raise OSError(28, "No space left on device")
+        written.append(name)
+        append(self, name, kept)
+
+    monkeypatch.setattr(Journal, "append", full)
+    result = invoke("sweep", file(tmp_path, LOADS), "--seeds", "2", "-o", tmp_path / "out")
+    assert (result.exit_code, "no space left on device" in result.stderr) == (2, True), result.output
+    monkeypatch.undo()
+    assert do(LOADS, tmp_path / "out", seeds=2).found == 3
+    do(LOADS, tmp_path / "whole", seeds=2)
+    assert_equal(tmp_path / "out", tmp_path / "whole")
+
+
+def assert_equal(one: Path, other: Path) -> None:
+    for name in (folder.ROWS, folder.RUNS, folder.CURVES):
+        assert pl.read_parquet(one / name).equals(pl.read_parquet(other / name)), name
+    assert manifest.read(one).digest == manifest.read(other).digest
+
+
+# Two hundred runs of some hundredths of a second.
+TWO_HUNDRED = with_lines(
+    ('duration = "100ms"', 'duration = "3s"'),
+    ("load = 0.5", "load = { from = 0.1, to = 0.5, step = 0.1 }"),
+    ('bottleneck_rate = "20Mbps"', 'bottleneck_rate = "100Mbps"'),
+)
+
+
+@contextmanager
+def started(*arguments: str | Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The command in a process of its own."""
+    code = "import sys; sys.argv[0] = 'sparelane'; from sparelane.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def lines_in(place: Path) -> int:
+    path = place / "results.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LONG_ENOUGH
+    while not condition():
+        assert time.monotonic() < deadline, "it takes too long"
+        time.sleep(0.01)
+
+
+def children(of: int) -> list[int]:
+    found = Path(f"/proc/{of}/task/{of}/children")
+    return [int(one) for one in found.read_text().split()] if found.exists() else []
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found by /proc")
+def test_a_sweep_killed_twice_ends_as_one_that_was_left_alone(tmp_path: Path) -> None:
+    s, out = file(tmp_path, TWO_HUNDRED), tmp_path / "killed"
+    arguments = ("sweep", s, "--seeds", "20", "--jobs", "2", "-o", out)
+    with started(*arguments) as process:
+        wait_until(lambda: lines_in(out) >= 30)
+        workers = children(process.pid)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    # No worker outlives it.
+    wait_until(lambda: not any(Path(f"/proc/{worker}/exe").exists() for worker in workers))
+    before = lines_in(out)
+    assert 30 <= before < 200
+    with started(*arguments) as process:
+        wait_until(lambda: lines_in(out) >= before + 30)
+        victim = children(process.pid)[0]
+        os.kill(victim, signal.SIGKILL)
+        assert process.wait(LONG_ENOUGH) == 0
+    assert lines_in(out) == 200
+    do(TWO_HUNDRED, tmp_path / "alone", seeds=20)
+    assert_equal(out, tmp_path / "alone")
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_sweep_says_so_and_keeps_what_is_done(tmp_path: Path, signal_number: signal.Signals) -> None:
+    s, out = file(tmp_path, TWO_HUNDRED), tmp_path / "out"
+    with started("sweep", s, "--seeds", "20", "--jobs", "2", "-o", out) as process:
+        wait_until(lambda: lines_in(out) >= 10)
+        process.send_signal(signal_number)
+        assert process.wait(LONG_ENOUGH) == 130
+        assert process.stderr is not None
+        assert b"interrupted; what is done is kept" in process.stderr.read()
+    saved = folder.read(out)
+    assert saved.manifest.runs == lines_in(out)
+    assert saved.manifest.missing == 200 - lines_in(out)
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@contextmanager
+def dask(module: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.{module}", *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_a_dask_cluster_that_loses_a_worker_gives_the_same_results(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="needs the extra dask")
+    port, out = free_port(), tmp_path / "dask"
+    address = f"tcp://127.0.0.1:{port}"
+    worker = ("dask_worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny")
+    with (
+        dask("dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"),
+        dask(*worker) as victim,
+        dask(*worker),
+    ):
+        wait_until(lambda: answers(port))
+        with started("sweep", file(tmp_path, TWO_HUNDRED), "--seeds", "20", "--dask", address, "-o", out) as process:
+            wait_until(lambda: lines_in(out) >= 20)
+            victim.kill()
+            assert lines_in(out) < 200
+            assert process.wait(LONG_ENOUGH) == 0
+    do(TWO_HUNDRED, tmp_path / "here", seeds=20)
+    assert_equal(out, tmp_path / "here")
+
+
+def test_experiments_on_a_dask_cluster_have_the_same_rows(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="needs the extra dask")
+    port = free_port()
+    address = f"tcp://127.0.0.1:{port}"
+    with (
+        dask("dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"),
+        dask("dask_worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny"),
+    ):
+        wait_until(lambda: answers(port))
+        there = invoke("reproduce", "rc3/example-7", "--dask", address, "-o", tmp_path / "there")
+    here = invoke("reproduce", "rc3/example-7", "-o", tmp_path / "here")
+    assert (there.exit_code, here.exit_code) == (0, 0), there.output
+    one, other = ((tmp_path / where / "rc3" / "example-7" / "rows.json").read_text() for where in ("there", "here"))
+    assert one == other
+
+
+def test_a_dask_cluster_without_workers_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed", reason="needs the extra dask")
+    from sparelane.sweeps import cluster
+
+    monkeypatch.setattr(cluster, "PATIENCE_S", 3.0)
+    port = free_port()
+    with dask("dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"):
+        wait_until(lambda: answers(port))
+        result = invoke("sweep", file(tmp_path, LOADS), "--dask", f"127.0.0.1:{port}", "-o", tmp_path / "out")
+    assert (result.exit_code, "has no workers" in result.stderr) == (2, True), result.output
+
+
+def test_a_run_that_kills_its_workers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sparelane.sweeps import pool
+    from sparelane.sweeps.worker import Job
+
+    script = tmp_path / "sparelane_dies.py"
+    script.write_text(
+        "import json, os, sys\n"
+        "sys.stdin.readline()\n"
+        "for line in sys.stdin:\n"
+        "    number = json.loads(line)[0]\n"
+        "    if number == 2: os.kill(os.getpid(), 9)\n"
+        "    print(json.dumps([number, {}]), flush=True)\n"
+    )
+    monkeypatch.setattr(pool, "MODULE", "sparelane_dies")
+    monkeypatch.syspath_prepend(tmp_path)
+    job: Job = {"text": "", "file": "", "folder": "", "version": ""}
+    found = [one for one in pool.work(job, [(number, [], 1) for number in range(6)], 2) if one is not None]
+    assert sorted(number for number, _ in found) == list(range(6))
+    [error] = [kept["error"] for _, kept in found if kept]
+    assert error.startswith("its worker was killed by SIGKILL")
+
+
+def test_workers_that_never_answer_end_the_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sparelane.sweeps import pool
+
+    monkeypatch.setattr(pool, "MODULE", "no_such_module_at_all")
+    result = invoke("sweep", file(tmp_path, LOADS), "-o", tmp_path / "out", "--jobs", "1")
+    assert result.exit_code == 2
+    assert "no worker process stays alive: its worker ended with exit code 1" in result.stderr
+
+
+def test_intervals_hold_the_mean_nineteen_times_in_twenty() -> None:
+    import numpy as np
+
+    draw = np.random.default_rng(1)
+    for seeds in (5, 20):
+        groups = draw.normal(10.0, 2.0, size=(600, seeds)).tolist()
+        inside = sum(
+            low <= 10.0 <= high for low, high in mean_intervals(groups) if low is not None and high is not None
+        )
+        assert 0.89 <= inside / 600 <= 0.99, seeds
+
+
+def test_intervals_of_one_seed_are_none_and_of_equal_values_are_that_value() -> None:
+    import numpy as np
+
+    assert mean_intervals([[1.0], [2.0, 2.0]]) == [(None, None), (2.0, 2.0)]
+    assert distribution(np.array([[1.0], [2.0]]), lambda means: means[0]) is None
+    found = distribution(np.array([[1.0, 1.0], [2.0, 2.0]]), lambda means: means[1] / means[0])
+    assert found is not None
+    assert ends(found, 2) == (2.0, 2.0)
+
+
+def test_the_example_of_the_documentation_is_a_sweep_of_sixty_runs() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    text = page.split("```toml\n")[1].split("```")[0]
+    made = plan(text, seeds=5)
+    made.check()
+    assert len(made.runs) == 60
