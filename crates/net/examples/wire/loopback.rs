@@ -37,9 +37,14 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Microseconds of one end, 0 the sender, for each 1380 bytes.
+    pub fn us_of(&self, end: usize) -> f64 {
+        self.cpu_s[end] * 1e6 / (self.bytes as f64 / UNIT_BYTES)
+    }
+
     /// Microseconds of both ends for each 1380 bytes.
     pub fn us_each(&self) -> f64 {
-        (self.cpu_s[0] + self.cpu_s[1]) * 1e6 / (self.bytes as f64 / UNIT_BYTES)
+        self.us_of(0) + self.us_of(1)
     }
 
     /// Gigabits for each second of the processor's time, of both ends together.
@@ -106,7 +111,6 @@ pub fn frames(choice: &ControllerChoice, bytes: usize, batch: usize) -> Result<M
     let now = sender.now();
     let association = sender.node_mut().connect(now, to)?;
     let content = Bytes::from(vec![7; bytes]);
-    let mut shown = Instant::now();
     let (began, mut opened, mut before) = (Instant::now(), Instant::now(), 0.0);
     while began.elapsed() < LIMIT {
         match sender.next_event(Duration::from_millis(100))? {
@@ -119,14 +123,6 @@ pub fn frames(choice: &ControllerChoice, bytes: usize, batch: usize) -> Result<M
             }
             Some(NodeEvent::Sent(_)) => break,
             _ => {}
-        }
-        if std::env::var("TRACE").is_ok() && shown.elapsed() > Duration::from_millis(50) {
-            shown = Instant::now();
-            if let Some(flow) = sender.node().sending(sparelane_net::node::FlowId { association, flow: 0 }) {
-                let mut text = String::new();
-                flow.sender().controller().trace(&mut |name, value| text += &format!("{name} {value} "));
-                eprintln!("{:?} {text} srtt {:?}", began.elapsed(), flow.sender().srtt());
-            }
         }
     }
     let cpu_s = thread_cpu_s() - before;
