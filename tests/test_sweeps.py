@@ -560,7 +560,7 @@ def test_a_run_that_kills_its_workers_is_given_up(tmp_path: Path, monkeypatch: p
     )
     monkeypatch.setattr(pool, "MODULE", "sparelane_dies")
     monkeypatch.syspath_prepend(tmp_path)
-    job: Job = {"text": "", "file": "", "folder": "", "version": ""}
+    job: Job = {"text": "", "file": "", "folder": "", "version": "", "plugins": []}
     found = [one for one in pool.work(job, [(number, [], 1) for number in range(6)], 2) if one is not None]
     assert sorted(number for number, _ in found) == list(range(6))
     [error] = [kept["error"] for _, kept in found if kept]
@@ -604,3 +604,55 @@ def test_the_example_of_the_documentation_is_a_sweep_of_sixty_runs() -> None:
     made = plan(text, seeds=5)
     made.check()
     assert len(made.runs) == 60
+
+
+PLUGIN = """
+import sparelane as sl
+
+
+@sl.controller("fixed-window")
+class FixedWindow(sl.Controller):
+    segments = sl.param(4, "the window", min=1, max=1000, unit="segments")
+
+    def __init__(self):
+        self.cwnd_bytes = self.segments * self.mss_bytes
+
+    def on_ack(self, ack):
+        pass
+
+    def on_congestion(self, event):
+        pass
+"""
+
+
+def test_controllers_of_ones_own_take_part_in_sweeps(tmp_path: Path) -> None:
+    (tmp_path / "law.py").write_text(PLUGIN)
+    text = with_lines(
+        ('controller = "newreno"', 'controller = "fixed-window"\nsegments = [2, 8]'),
+        ('duration = "100ms"', 'duration = "500ms"'),
+    )
+    with started("sweep", file(tmp_path, text), "--plugin", tmp_path / "law.py", "-o", tmp_path / "out") as process:
+        assert process.wait(LONG_ENOUGH) == 0
+    saved = folder.read(tmp_path / "out")
+    assert (saved.manifest.runs, saved.manifest.missing) == (3, 0)
+    assert "--plugin" in saved.manifest.command
+    slowdown = saved.rows.filter((pl.col("metric") == "slowdown") & (pl.col("average") == "median"))
+    by_window = slowdown.filter(pl.col("scheme") == "tcp").sort("scheme.tcp.segments")["value"].to_list()
+    assert by_window[0] > by_window[1]
+    # Another law under the same name is another run.
+    (tmp_path / "law.py").write_text(PLUGIN.replace("self.segments *", "2 * self.segments *"))
+    with started("sweep", file(tmp_path, text), "--plugin", tmp_path / "law.py", "-o", tmp_path / "out") as process:
+        assert process.wait(LONG_ENOUGH) == 0
+    assert lines_in(tmp_path / "out") == 6
+
+
+def test_a_controller_that_fails_in_a_sweep_is_listed_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "law.py").write_text(PLUGIN.replace("pass", "1 / 0", 1))
+    text = with_lines(('controller = "newreno"', 'controller = "fixed-window"'), ("load = 0.5", "load = [0.5, 0.8]"))
+    with started("sweep", file(tmp_path, text), "--plugin", tmp_path / "law.py", "-o", tmp_path / "out") as process:
+        assert process.wait(LONG_ENOUGH) == 3
+        assert process.stderr is not None
+        said = process.stderr.read().decode()
+    assert "2 of 4 runs failed" in said
+    assert "law.py" in said
+    assert "division by zero" in said

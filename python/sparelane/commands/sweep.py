@@ -14,6 +14,7 @@ import click
 
 from sparelane import terminal
 from sparelane.commands import given
+from sparelane.commands.plugin_option import plugin_option
 
 if TYPE_CHECKING:
     from sparelane.sweeps.crew import Crew
@@ -40,6 +41,7 @@ INTERRUPTED = 130
 @click.option(
     "folder", "-o", "--output", type=click.Path(path_type=Path), help="Folder for the results.  [default: out/NAME]"
 )
+@plugin_option
 def command(file: str, seeds: int | None, jobs: int, dask: str | None, folder: Path | None) -> None:
     """Simulate a scenario in many settings.
 

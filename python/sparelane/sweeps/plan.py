@@ -17,6 +17,8 @@ from typing import Any
 
 from sparelane import _native, api
 from sparelane._native import ScenarioError
+from sparelane.plugins.loading import fingerprint
+from sparelane.plugins.registry import REGISTRY
 from sparelane.results import manifest
 from sparelane.results.rows import SCHEMA, AxisValue
 from sparelane.settings import toml_value
@@ -55,7 +57,7 @@ class Run:
     """One simulation of a sweep.
 
     Attributes:
-        name: made from the scenario's content, the files that it names, the seed and the version.
+        name: made from the scenario's content, the files that it names, plugins, the seed and the version.
         setting: the number of its setting in the plan.
         seed: of every random draw.
     """
@@ -230,7 +232,8 @@ class Plan:
     @cached_property
     def runs(self) -> list[Run]:
         """Every run: the settings in order, each with all seeds."""
-        made_by = json.dumps([manifest.LAYOUT, MEASURES, _native.__version__, manifest.engine(), *self.fixed]).encode()
+        versions = [manifest.LAYOUT, MEASURES, _native.__version__, manifest.engine(), *self.fixed, fingerprint()]
+        made_by = json.dumps(versions).encode()
         files: dict[str, str] = {}
         runs = []
         for number, setting in enumerate(self.settings):
@@ -266,7 +269,8 @@ class Plan:
             places = tuple(turn % len(axis.values) for axis in self.axes)
             setting = Setting(places, (True,) * len(places), "", frozenset())
             try:
-                _native.prepare(self.text, self.file, str(self.folder), self.overrides(setting), self.seeds[0], None)
+                overrides, catalogue = self.overrides(setting), REGISTRY.catalogue()
+                _native.prepare(self.text, self.file, str(self.folder), overrides, self.seeds[0], None, catalogue)
                 return
             except ScenarioError as error:
                 first = first or error

@@ -18,16 +18,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from sparelane import _native
+from sparelane.plugins.failure import PluginError
+from sparelane.plugins.loading import load_sources
+from sparelane.plugins.registry import REGISTRY
 from sparelane.sweeps.measure import measure
 
 
 class Job(TypedDict):
-    """What all runs of a sweep have in common."""
+    """What all runs of a sweep have in common; `plugins` as `loading.sources` gives them."""
 
     text: str
     file: str
     folder: str
     version: str
+    plugins: list[list[str]]
 
 
 # What a worker is told of a run: its number, the overrides, and the seed.
@@ -38,9 +42,11 @@ def simulate(job: Job, overrides: Sequence[str], seed: int) -> dict[str, Any]:
     """What is kept of one run; or why it failed, under `error`."""
     began_s = time.thread_time()
     try:
-        prepared = _native.prepare(job["text"], job["file"], job["folder"], list(overrides), seed, None)
+        load_sources(job["plugins"])
+        catalogue = REGISTRY.catalogue()
+        prepared = _native.prepare(job["text"], job["file"], job["folder"], list(overrides), seed, None, catalogue)
         kept = measure(prepared.run(None))
-    except (_native.ScenarioError, _native.PhysicsError) as error:
+    except (_native.ScenarioError, _native.PhysicsError, PluginError) as error:
         return {"error": str(error)}
     except MemoryError:
         return {"error": "not enough memory"}
