@@ -558,9 +558,9 @@ impl Carrier for Quic {
 
     fn max_frame_bytes(&self, association: AssociationId) -> Option<usize> {
         let at = self.channel_of(association, 0)?;
-        // The sizes of a full packet, without what QUIC needs of it: short header with an 8-byte connection ID, number, tag, and
-        // the frame's type and length.
-        const QUIC_BYTES: usize = 1 + 8 + 4 + 16 + 9;
+        // The sizes of a full packet, without what QUIC needs of it: short header with a connection ID, number, tag, and the
+        // frame's type and length.
+        const QUIC_BYTES: usize = 1 + settings::CONNECTION_ID_BYTES + 4 + 16 + 9;
         self.channels.get(&at).filter(|channel| channel.connected)?;
         Some(usize::from(self.config.udp_payload_bytes) - QUIC_BYTES)
     }
