@@ -11,7 +11,9 @@ from sparelane import terminal
 from sparelane._native import LinuxError, PhysicsError, ScenarioError, WireError, __version__
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError
+from sparelane.plugins.failure import PluginError
 from sparelane.sweeps.crew import CrewError
+from sparelane.traces import TraceError
 
 COMMANDS = (
     "list",
@@ -27,6 +29,8 @@ COMMANDS = (
     "keys",
     "recv",
     "send",
+    "tunnel",
+    "path",
     "linux",
 )
 
@@ -95,6 +99,8 @@ class Commands(click.Group):
             OutputError,
             SavedResultsError,
             FileNotFoundError,
+            PluginError,
+            TraceError,
             WireError,
             LinuxError,
             CrewError,
