@@ -19,7 +19,8 @@ SEED ?=
 TARGET ?= acknowledgments
 SECONDS ?= 600
 
-.PHONY: run test test-bpf bpf-objects explore fuzz build check results goldens docs bench bench-peers bench-controllers bench-windows clean
+.PHONY: run test test-bpf bpf-objects explore fuzz build check results goldens docs bench bench-peers bench-controllers \
+	bench-windows bench-wire clean
 
 run: build
 	$(BIN)/sparelane reproduce rc3/fig8-load --quick -o $(OUT)
@@ -96,6 +97,12 @@ bench-controllers: build
 
 bench-windows: build
 	$(BIN)/python benches/windows.py --ns3
+
+# The wire beside a plain QUIC stream: times in virtual time, and beside the simulator's; processor time over loopback.
+bench-wire:
+	cargo run --quiet --release -p sparelane-net --example wire -- virtual
+	cargo test --quiet -p sparelane-net --test prediction -- --nocapture
+	cargo run --quiet --release -p sparelane-net --example wire -- loopback
 
 clean:
 	rm -rf target $(VENV) $(OUT) benches/work

@@ -334,6 +334,47 @@ def test_a_long_callback_ends_with_ctrl_c() -> None:
     assert time.monotonic() - began < 5
 
 
+@pytest.mark.parametrize("where", ["__init__", "on_ack", "workload"])
+def test_the_command_line_ends_at_once_with_ctrl_c(where: str, tmp_path: Path) -> None:
+    text = """
+        import time
+        import sparelane as sl
+
+        def wait(where):
+            if where == "WHERE":
+                print("waiting", flush=True)
+                time.sleep(60)
+
+        @sl.controller("slow")
+        class Slow(sl.Controller):
+            def __init__(self):
+                wait("__init__")
+
+            def on_ack(self, ack):
+                wait("on_ack")
+
+            def on_congestion(self, event):
+                pass
+
+        @sl.workload("slow")
+        def slow(run):
+            wait("workload")
+            yield sl.Flow(0.0, "left0", "right0", 9000)
+    """
+    (tmp_path / "slow.py").write_text(textwrap.dedent(text).replace("WHERE", where))
+    (tmp_path / "slow.toml").write_text(SCENARIO.replace('"newreno"', '"slow"').replace('"bulk"', '"slow"'))
+    settings = ["--set", 'workload={kind="slow"}']
+    line = [sys.executable, "-c", "from sparelane.cli import main; main()", "run", "slow.toml", "--plugin", "slow.py"]
+    process = subprocess.Popen(
+        [*line, *settings], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "waiting\n"
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=10)
+    assert (process.returncode, said.strip()) == (130, "sparelane: interrupted")
+
+
 def run_in_worker(scenario: str) -> str:
     return sl.run(scenario).digest
 
@@ -375,6 +416,50 @@ def test_the_command_line_takes_plugin_files(tmp_path: Path) -> None:
         assert refused.returncode == 2, (file, refused.stderr)
         assert expected in refused.stderr
         assert "Traceback" not in refused.stderr
+
+
+def test_a_sweep_knows_controllers_and_their_keys_in_its_workers(tmp_path: Path) -> None:
+    import polars as pl
+
+    text = SCENARIO.replace('controller = "newreno"', 'controller = "py-newreno"\ninitial_window = [4, 10]')
+    (tmp_path / "own.toml").write_text(text.replace("unlimited", "60packets"))
+    line: list[str | Path] = ["sweep", "own.toml", "--seeds", "2", "--jobs", "2", "--plugin", RENO, "-o", "out"]
+    done = command(*line, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    own = pl.read_parquet(tmp_path / "out" / "rows.parquet")
+    line[6:8] = []
+    (tmp_path / "own.toml").write_text((tmp_path / "own.toml").read_text().replace("py-newreno", "newreno"))
+    done = command(*line[:-1], "other", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    other = pl.read_parquet(tmp_path / "other" / "rows.parquet")
+    assert len(own) > 4
+    assert own["value"].equals(other["value"])
+    assert command("check", "own.toml", "--plugin", RENO, folder=tmp_path).returncode == 0
+
+
+def test_a_controller_that_fails_in_a_sweep_is_listed(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(
+        SCENARIO.replace('controller = "newreno"', 'controller = "odd"\nlimit = [9, 90]')
+    )
+    plugin = """
+        import sparelane as sl
+
+        @sl.controller("odd")
+        class Odd(sl.Controller):
+            limit = sl.param(9, "segments that it stands", min=1, max=99, unit="segments")
+
+            def on_ack(self, ack):
+                self.cwnd_bytes += self.mss_bytes
+                assert self.cwnd_bytes < self.limit * self.mss_bytes or self.limit > 50, "too wide"
+
+            def on_congestion(self, event):
+                self.cwnd_bytes = self.mss_bytes
+    """
+    (tmp_path / "odd.py").write_text(textwrap.dedent(plugin))
+    done = command("sweep", "own.toml", "--plugin", "odd.py", "--jobs", "1", "-o", "out", folder=tmp_path)
+    assert done.returncode == 3, (done.stdout, done.stderr)
+    assert "AssertionError: too wide" in done.stdout + done.stderr
+    assert (tmp_path / "out" / "rows.parquet").exists()
 
 
 def test_a_plugin_file_that_changed_is_not_loaded_again(tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ class Running:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
+        # Where it listens, once that is known.
+        self.address = ""
 
     def line(self) -> dict[str, Any]:
         """The next line that it says."""
@@ -63,7 +65,7 @@ class Running:
 
 @contextmanager
 def running(*arguments: str) -> Iterator[Running]:
-    """A command in a process of its own, which tells what happens in JSON, and ends with the block, or after a minute."""
+    """A command in a process of its own that tells what happens in JSON; it ends with the block, or after a minute."""
     line = [*SPARELANE, *arguments, "--json"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         # Whoever waits for a line in vain is told by the end of the output.

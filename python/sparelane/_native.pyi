@@ -359,6 +359,9 @@ class WireSettings(TypedDict):
     controller: str
     set: list[tuple[str, str]]
     tail_rate: str | None
+    tail_rate_cap: str | None
+    unmarked: str
+    mtu: int | None
     window: str | None
     dscp: list[int]
     offload: bool
@@ -375,13 +378,15 @@ class TunnelSettings(TypedDict):
     longest_pause_s: float
 
 class WireProgress(TypedDict):
-    """How far a sender is; `sent` counts segments by class."""
+    """How far a sender is; `sent` counts segments by class, `marks` says what became of their code points."""
 
     connected: bool
     bytes: int
     total_bytes: int
     elapsed_s: float
     sent: list[int]
+    marks: list[str]
+    tail_bps: int | None
     done: bool
 
 class FileSender:
@@ -431,6 +436,9 @@ class Tunnel:
     def stop(self) -> None: ...
     def close(self, reason: str) -> None: ...
 
+def measure_path(settings: WireSettings, to: str, load_s: float, most_rate: str) -> dict[str, Any]:
+    """What the path to a receiver does."""
+
 def new_key(folder: str) -> str:
     """Makes a key pair in a folder; returns its fingerprint."""
 
@@ -455,6 +463,7 @@ class KernelRequest(TypedDict):
     settings: list[tuple[str, str]]
     routes: list[str]
     interfaces: list[str]
+    cgroups: list[str]
     is_default: bool
     is_pinned: bool
 

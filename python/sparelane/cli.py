@@ -29,8 +29,9 @@ COMMANDS = (
     "keys",
     "recv",
     "send",
-    "linux",
     "tunnel",
+    "path",
+    "linux",
 )
 
 

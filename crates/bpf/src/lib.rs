@@ -6,6 +6,7 @@
 #![cfg(target_os = "linux")]
 
 mod btf;
+mod cgroup;
 mod changes;
 pub mod doctor;
 mod elf;

@@ -1,5 +1,6 @@
 //! Controllers that are loaded: found in the kernel itself, so that whoever loaded them does not matter.
 
+use crate::cgroup;
 use crate::changes::Changes;
 use crate::error::BpfError;
 use crate::kernel::Kernel;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 /// Where what outlives a command is kept.
 pub const PINS: &str = "/sys/fs/bpf";
 
+const LINK_CGROUP: u32 = 3;
 const LINK_STRUCT_OPS: u32 = 9;
 
 /// What to load, and for whom.
@@ -32,6 +34,8 @@ pub struct Request {
     pub routes: Vec<String>,
     /// These interfaces send packets as they are handed down, and the first tells the rate of the line.
     pub interfaces: Vec<String>,
+    /// Connections of these cgroups use it.
+    pub cgroups: Vec<String>,
     /// Connections that ask for no controller use it.
     pub is_default: bool,
     /// It stays when this process ends.
@@ -45,6 +49,8 @@ pub struct Holding {
     is_pinned: bool,
     changes: Changes,
     registered: Option<Registered>,
+    /// What chooses it for cgroups.
+    choosers: Vec<OwnedFd>,
 }
 
 /// A controller in the kernel.
@@ -89,6 +95,11 @@ fn pin_of(name: &str) -> PathBuf {
     Path::new(PINS).join("sparelane").join(name)
 }
 
+/// Names of controllers have no hyphen: nothing else has this pin.
+fn pin_of_chooser(name: &str, at: usize) -> PathBuf {
+    Path::new(PINS).join("sparelane").join(format!("{name}-cgroup{at}"))
+}
+
 /// All names that connections can ask for, whoever registered them.
 fn registered_names() -> Vec<String> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
@@ -107,6 +118,9 @@ pub fn load(request: &Request) -> Result<Holding, BpfError> {
     let mut links = Vec::new();
     for name in &request.interfaces {
         links.push(Link::named(name)?);
+    }
+    for path in &request.cgroups {
+        cgroup::folder(path)?;
     }
     for destination in &request.routes {
         if let Some(index) = crate::netlink::Route::find(destination)?.interface() {
@@ -138,6 +152,7 @@ pub fn load(request: &Request) -> Result<Holding, BpfError> {
         is_pinned: false,
         changes: Changes::none(process),
         registered: Some(registered),
+        choosers: Vec::new(),
     };
     match holding.settle(request, program.needs_route, &links) {
         Ok(()) => Ok(holding),
@@ -184,12 +199,15 @@ impl Holding {
     fn settle(&mut self, request: &Request, needs_route: bool, links: &[Link]) -> Result<(), BpfError> {
         self.changes.write(&self.name)?;
         if let (true, Some(registered)) = (request.is_pinned, &self.registered) {
-            let pin = pin_of(&self.name);
-            let failed = |error| BpfError::system(format!("pinning {}", pin.display()), error);
-            std::fs::create_dir_all(pin.parent().unwrap_or(Path::new(PINS))).map_err(failed)?;
-            let path = [pin.as_os_str().as_bytes(), &[0]].concat();
-            Attributes::new().input(0, &path).fd(8, registered.link.as_fd()).run(Command::Pin).map_err(failed)?;
             self.is_pinned = true;
+            pin(registered.link.as_fd(), &pin_of(&self.name))?;
+        }
+        for (at, path) in request.cgroups.iter().enumerate() {
+            let chooser = cgroup::choose(path, &self.name)?;
+            if request.is_pinned {
+                pin(chooser.as_fd(), &pin_of_chooser(&self.name, at))?;
+            }
+            self.choosers.push(chooser);
         }
         if needs_route {
             for link in links {
@@ -213,6 +231,7 @@ impl Holding {
     /// Leaves a pinned controller to itself.
     pub fn leave(mut self) {
         self.registered = None;
+        self.choosers.clear();
         self.is_pinned = false;
         self.changes = Changes::default();
         self.name.clear();
@@ -232,6 +251,7 @@ impl Holding {
         }
         // First what chooses the controller, then the controller.
         let put_back = self.changes.put_back(&self.name);
+        self.choosers.drain(..).for_each(|chooser| detach(chooser.as_fd()));
         if self.is_pinned {
             remove_pin(&self.name)?;
         }
@@ -250,15 +270,25 @@ impl Drop for Holding {
     }
 }
 
+fn pin(fd: BorrowedFd<'_>, pin: &Path) -> Result<(), BpfError> {
+    let failed = |error| BpfError::system(format!("pinning {}", pin.display()), error);
+    std::fs::create_dir_all(pin.parent().unwrap_or(Path::new(PINS))).map_err(failed)?;
+    let path = [pin.as_os_str().as_bytes(), &[0]].concat();
+    Attributes::new().input(0, &path).fd(8, fd).run(Command::Pin).map_err(failed)
+}
+
+/// Removes the pins of a controller and of what chooses it.
 fn remove_pin(name: &str) -> Result<(), BpfError> {
-    match std::fs::remove_file(pin_of(name)) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(BpfError::system("removing a pin", error)),
-        _ => {
-            // The folder of the last one goes, too.
-            let _ = std::fs::remove_dir(Path::new(PINS).join("sparelane"));
-            Ok(())
+    let choosers = (0..).map(|at| pin_of_chooser(name, at)).take_while(|pin| pin.exists());
+    for pin in choosers.chain([pin_of(name)]) {
+        match std::fs::remove_file(pin) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(BpfError::system("removing a pin", error)),
+            _ => {}
         }
     }
+    // The folder of the last one goes, too.
+    let _ = std::fs::remove_dir(Path::new(PINS).join("sparelane"));
+    Ok(())
 }
 
 /// Detaches a link, whoever holds it (Linux 6.11); closing the last descriptor does the same.
@@ -288,6 +318,7 @@ pub fn unload(name: &str) -> Result<(), BpfError> {
     if let Some(changes) = Changes::noted(name) {
         changes.put_back(name)?;
     }
+    choosers_of(name)?.iter().for_each(|link| detach(link.as_fd()));
     remove_pin(name)?;
     if let Some(link) = &loaded.link {
         detach(link.as_fd());
@@ -300,6 +331,35 @@ pub fn unload(name: &str) -> Result<(), BpfError> {
     Ok(())
 }
 
+/// All links of a kind, with what the kernel says of each. Whatever disappears meanwhile is gone.
+fn links(kind: u32) -> Result<Vec<(OwnedFd, Vec<u8>)>, BpfError> {
+    let (mut found, mut id) = (Vec::new(), 0);
+    loop {
+        id = match Attributes::new().u32(0, id).run_for_identity(Command::NextLink) {
+            Ok(next) => next,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(found),
+            Err(error) => return Err(BpfError::system("listing what is loaded", error)),
+        };
+        let link = Attributes::new().u32(0, id).run_for_fd(Command::LinkById);
+        if let Ok(link) = link
+            && let Ok(info) = sys::info(link.as_fd())
+            && word(&info, 0) == kind
+        {
+            found.push((link, info));
+        }
+    }
+}
+
+/// The links of what chooses a controller for cgroups.
+fn choosers_of(name: &str) -> Result<Vec<OwnedFd>, BpfError> {
+    let is_chooser = |info: &[u8]| {
+        let program = Attributes::new().u32(0, word(info, 8)).run_for_fd(Command::ProgramById).ok();
+        let info = program.and_then(|program| sys::info(program.as_fd()).ok());
+        info.is_some_and(|info| crate::elf::text_at(&info, 64) == Some(&cgroup::title(name)))
+    };
+    Ok(links(LINK_CGROUP)?.into_iter().filter(|(_, info)| is_chooser(info)).map(|(link, _)| link).collect())
+}
+
 /// All controllers that BPF programs have registered by links, and notes of those that are gone.
 ///
 /// # Errors
@@ -307,16 +367,7 @@ pub fn unload(name: &str) -> Result<(), BpfError> {
 pub fn all(kernel: &Kernel) -> Result<Vec<Loaded>, BpfError> {
     let operations = kernel.operations()?;
     let mut found = Vec::new();
-    let mut id = 0;
-    loop {
-        id = match Attributes::new().u32(0, id).run_for_identity(Command::NextLink) {
-            Ok(next) => next,
-            Err(error) if error.kind() == ErrorKind::NotFound => break,
-            Err(error) => return Err(BpfError::system("listing what is loaded", error)),
-        };
-        // Whatever disappears meanwhile is gone.
-        let Ok(link) = Attributes::new().u32(0, id).run_for_fd(Command::LinkById) else { continue };
-        let Some(info) = sys::info(link.as_fd()).ok().filter(|info| word(info, 0) == LINK_STRUCT_OPS) else { continue };
+    for (link, info) in links(LINK_STRUCT_OPS)? {
         let Ok(map) = Attributes::new().u32(0, word(&info, 16)).run_for_fd(Command::MapById) else { continue };
         let Ok(of_map) = sys::info(map.as_fd()) else { continue };
         // Operations of another kind, as of a scheduler, have another size or type.

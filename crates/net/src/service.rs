@@ -5,6 +5,7 @@ use crate::carrier::{AssociationId, CloseReason};
 use crate::flow::MAX_CLASSES;
 use crate::host::{Host, HostError};
 use crate::identity::{Fingerprint, Identity, Trusted};
+use crate::node::path::Mark;
 use crate::node::{NodeConfig, NodeError, NodeEvent};
 use crate::quic::QuicConfig;
 use crate::transfer::folder::Folder;
@@ -12,9 +13,10 @@ use crate::transfer::{
     Busy, CODE_DONE, CODE_RULES, CODE_STOPPED, Outcome, ReceiveTransfer, Received, SendTransfer, Source, TransferError,
 };
 use crate::udp::UdpConfig;
+use sparelane_core::Rate;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -85,6 +87,12 @@ pub(crate) fn any_address(to: SocketAddr) -> SocketAddr {
     if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() }
 }
 
+/// Whether this host has a route to an address now.
+fn check_route(to: SocketAddr) -> Result<(), HostError> {
+    let connected = UdpSocket::bind(any_address(to)).and_then(|socket| socket.connect(to));
+    connected.map_err(|error| HostError::Socket { address: to, error })
+}
+
 /// Why sending or receiving stops.
 #[derive(Debug, Error)]
 pub enum WireError {
@@ -94,6 +102,9 @@ pub enum WireError {
     /// The transfer ended early.
     #[error(transparent)]
     Transfer(#[from] TransferError),
+    /// The path cannot be measured.
+    #[error(transparent)]
+    Probe(#[from] crate::probe::ProbeError),
     /// Nobody answered.
     #[error("{to} does not answer; nothing came for {} s", .after.as_secs())]
     NoAnswer {
@@ -143,6 +154,8 @@ pub struct FileSender {
     ended: Option<Duration>,
     /// What was sent until the association ended.
     last_sent: Option<[u64; MAX_CLASSES]>,
+    /// What was known of the path by then.
+    last_path: (Vec<Mark>, Option<Rate>),
     connect_timeout: Duration,
 }
 
@@ -150,8 +163,9 @@ impl FileSender {
     /// Begins to send `sources` to the host at `to`.
     ///
     /// # Errors
-    /// This host cannot begin.
+    /// This host cannot begin, or has no route to the other.
     pub fn begin(config: &WireConfig, to: SocketAddr, sources: Vec<Source>) -> Result<FileSender, WireError> {
+        check_route(to)?;
         let mut host = config.bind(any_address(to), false)?;
         let now = host.now();
         let association = host.node_mut().connect(now, to).map_err(HostError::from)?;
@@ -167,6 +181,7 @@ impl FileSender {
             opened: None,
             ended: None,
             last_sent: None,
+            last_path: Default::default(),
             connect_timeout,
         })
     }
@@ -232,6 +247,7 @@ impl FileSender {
         let now = self.host.now();
         self.ended.get_or_insert(self.opened.map_or(Duration::ZERO, |opened| opened.elapsed()));
         self.last_sent.get_or_insert(self.host.node().sent_segments(self.association));
+        self.last_path = self.path();
         // What was said before leaves first.
         self.host.flush(LAST_WORDS)?;
         self.host.node_mut().close(now, self.association, code, reason);
@@ -254,6 +270,13 @@ impl FileSender {
             sent,
             done: self.ended.is_some(),
         }
+    }
+
+    /// What is known of the path: what became of the code point of each class, and the rate at which a tail begins.
+    pub fn path(&self) -> (Vec<Mark>, Option<Rate>) {
+        let node = self.host.node();
+        let Some(path) = node.path(self.association) else { return self.last_path.clone() };
+        ((0..node.config().classes).map(|class| path.mark(class)).collect(), path.tail_rate())
     }
 
     /// The peer's key, once it is there.
@@ -383,7 +406,7 @@ impl FileReceiver {
             }
             NodeEvent::Control(association) | NodeEvent::Closed { association, .. } => *association,
             NodeEvent::Incoming(flow) | NodeEvent::Readable(flow) | NodeEvent::ReceiveFailed(flow) => flow.association,
-            NodeEvent::Acknowledged(_) | NodeEvent::Sent(_) | NodeEvent::SendFailed(_) => return,
+            NodeEvent::Acknowledged(_) | NodeEvent::Sent(_) | NodeEvent::SendFailed(_) | NodeEvent::Path(_) => return,
         };
         let Some((_, transfer)) = self.transfers.get_mut(&association) else { return };
         let result = transfer.handle_event(self.host.node_mut(), &self.folder, &mut self.busy, event);

@@ -47,6 +47,8 @@ pub struct Asked {
     #[pyo3(item)]
     interfaces: Vec<String>,
     #[pyo3(item)]
+    cgroups: Vec<String>,
+    #[pyo3(item)]
     is_default: bool,
     #[pyo3(item)]
     is_pinned: bool,
@@ -60,8 +62,8 @@ pub struct PyHolding(Option<Holding>);
 impl PyHolding {
     #[new]
     fn new(asked: Asked) -> PyResult<PyHolding> {
-        let Asked { program, name, settings, routes, interfaces, is_default, is_pinned } = asked;
-        let request = Request { program, name, settings, routes, interfaces, is_default, is_pinned };
+        let Asked { program, name, settings, routes, interfaces, cgroups, is_default, is_pinned } = asked;
+        let request = Request { program, name, settings, routes, interfaces, cgroups, is_default, is_pinned };
         Ok(PyHolding(Some(loaded::load(&request).map_err(failed)?)))
     }
 

@@ -33,7 +33,7 @@ struct Built {
 }
 
 /// Reads a scenario and builds its network and flows, in a thread of its own, so that signals are heard meanwhile; `waiting` is
-/// told for how many seconds that has lasted.
+/// told for how many seconds that has lasted. With a `catalogue`, which has Python code in it, all happens in this thread.
 #[pyfunction]
 #[pyo3(signature = (text, source_name, base_dir, overrides, seed=None, waiting=None, catalogue=None, traces=None))]
 #[expect(clippy::too_many_arguments, reason = "named in Python")]
@@ -50,13 +50,19 @@ pub fn prepare(
 ) -> PyResult<Prepared> {
     let traces = traces.unwrap_or_default();
     let source = Source { file: source_name, folder: base_dir };
-    let catalogue = catalogue.map_or_else(Catalogue::built_in, |own| own.0.clone());
+    if let Some(own) = catalogue {
+        // Somebody's Python code may run meanwhile: in this thread it is interrupted as any is.
+        let built = py.detach(|| build(&own.0, &text, &source, &overrides, seed, &traces));
+        fault::check(py)?;
+        py.check_signals()?;
+        let built = built.map_err(|error| scenario_error(py, &error))?;
+        return Ok(Prepared(Mutex::new(Some(built))));
+    }
     let (sender, mut receiver) = mpsc::channel();
     // Nobody waits for this thread after Ctrl-C; it ends by itself, or with the process.
     thread::spawn(move || {
         // Whoever pressed Ctrl-C listens no more.
-        let built = build(&catalogue, &text, &source, &overrides, seed, &traces);
-        let _ = sender.send((built, fault::take()));
+        let _ = sender.send(build(&Catalogue::built_in(), &text, &source, &overrides, seed, &traces));
     });
     let began = Instant::now();
     loop {
@@ -66,10 +72,7 @@ pub fn prepare(
             (receiver, answer)
         });
         match answer {
-            Ok((built, fault)) => {
-                if let Some(fault) = fault {
-                    return Err(fault.raised(py));
-                }
+            Ok(built) => {
                 let built = built.map_err(|error| scenario_error(py, &error))?;
                 return Ok(Prepared(Mutex::new(Some(built))));
             }

@@ -67,7 +67,7 @@ class Service(Protocol):
 
 
 class Signals:
-    """SIGTERM finishes what runs, for so many seconds at most; a second one ends at once. SIGHUP reads the keys anew."""
+    """SIGTERM finishes what runs, in so many seconds at most; a second one ends at once. SIGHUP reads keys anew."""
 
     def __init__(self, log: Log, grace_s: float) -> None:
         self._log = log

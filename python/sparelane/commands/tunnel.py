@@ -128,5 +128,8 @@ def _told(event: dict[str, Any]) -> tuple[str, str]:
     if kind == "failed":
         return "warning", f"{event['target']}: {event['error']}"
     if kind == "closed":
-        return "debug", f"{event['target']}: closed; {event['sent_bytes']} bytes from here, {event['received_bytes']} from there"
+        return (
+            "debug",
+            f"{event['target']}: closed; {event['sent_bytes']} bytes from here, {event['received_bytes']} from there",
+        )
     return "debug", f"{event['target']}: opened"

@@ -16,7 +16,7 @@ import polars as pl
 from sparelane import _native
 from sparelane.folders import OutputError, SavedResultsError, ready_folder, replaced
 from sparelane.frames import write_parquet
-from sparelane.plugins.loading import LOADED
+from sparelane.plugins import sources
 from sparelane.results import manifest, rows
 from sparelane.results.manifest import Manifest
 from sparelane.sweeps import tables
@@ -148,9 +148,10 @@ def _command(plan: Plan, folder: Path) -> str:
     seeds = f" --seeds {len(plan.seeds)}" if len(plan.seeds) > 1 else ""
     verb = "sweep" if plan.is_varied else "run"
     settings = "".join(f" --set {shlex.quote(one)}" for one in plan.fixed)
-    plugins = "".join(f" --plugin {shlex.quote(path)}" for path in LOADED)
     first = f" --seed {plan.seeds[0]}" if verb == "run" else ""
-    return f"sparelane {verb} {shlex.quote(plan.file)}{plugins}{settings}{first}{seeds} -o {shlex.quote(str(folder))}"
+    plugins = "".join(f" --plugin {shlex.quote(path)}" for path, _ in sources())
+    words = f"{shlex.quote(plan.file)}{settings}{first}{seeds}{plugins}"
+    return f"sparelane {verb} {words} -o {shlex.quote(str(folder))}"
 
 
 def _commit() -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from sparelane import _native
-from sparelane.plugins.registry import REGISTRY
+from sparelane.plugins import REGISTRY
 
 # How the catalogue describes values that are lists.
 LIST_WORDS = ("a list", "the two nodes", "at most 6 increasing")
@@ -40,7 +40,7 @@ def _allowed(path: Path, scenario: Mapping[str, Any]) -> Iterator[str]:
     names = [part for part in path if isinstance(part, str)]
     key, where = names[-1], names[:-1]
     for kind, entry in _entries_of(where, path[:-1], scenario):
-        allowed = _catalogue(REGISTRY.catalogue()).get((kind, entry), {}).get(key)
+        allowed = _catalogue().get((kind, entry), {}).get(key)
         if allowed is not None:
             yield allowed
 
@@ -79,10 +79,14 @@ def _find(path: Path, scenario: Mapping[str, Any]) -> Any:
     return found
 
 
-@lru_cache(maxsize=4)
-def _catalogue(own: _native.Catalogue | None) -> Mapping[tuple[str, str], Mapping[str, str]]:
+def _catalogue() -> Mapping[tuple[str, str], Mapping[str, str]]:
     """What each key of each entry allows."""
+    return _keys_of(REGISTRY.catalogue())
+
+
+@cache
+def _keys_of(catalogue: _native.Catalogue | None) -> Mapping[tuple[str, str], Mapping[str, str]]:
     return {
         (entry["kind"], entry["name"]): {param["name"]: param["allowed"] for param in entry["params"]}
-        for entry in _native.catalogue(own)
+        for entry in _native.catalogue(catalogue)
     }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparelane import _native
-from sparelane.plugins.loading import sources
+from sparelane.plugins import sources
 from sparelane.sweeps import folder as folders
 from sparelane.sweeps import pool
 from sparelane.sweeps.crew import Crew

@@ -18,19 +18,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from sparelane import _native
-from sparelane.plugins.failure import PluginError
-from sparelane.plugins.loading import load_sources
-from sparelane.plugins.registry import REGISTRY
+from sparelane.plugins import REGISTRY, PluginError, load_sources
 from sparelane.sweeps.measure import measure
 
 
 class Job(TypedDict):
-    """What all runs of a sweep have in common; `plugins` as `loading.sources` gives them."""
+    """What all runs of a sweep have in common."""
 
     text: str
     file: str
     folder: str
     version: str
+    # Path and text of each file of plugins.
     plugins: list[list[str]]
 
 

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The most flows of one generator: they are all kept, some 100 bytes each.
-const MAX_FLOWS: usize = 10_000_000;
+const MAX_FLOWS: usize = 2_000_000;
 
 /// A function that is registered as a workload.
 #[pyclass(frozen, module = "sparelane._native")]
