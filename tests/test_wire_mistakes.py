@@ -41,7 +41,7 @@ SEND = {
     "too many classes": (["--dscp", "0,1,2,3,4,5,6,7,8", "{file}", NOBODY], "9 code points"),
     "no code point": (["--dscp", "64", "{file}", NOBODY], "the code point 64"),
     "no list": (["--dscp", "a", "{file}", NOBODY], "no list of numbers"),
-    "small packets": (["--udp-payload", "500", "{file}", NOBODY], "--udp-payload"),
+    "small packets": (["--mtu", "500", "{file}", NOBODY], "--mtu"),
     "a fingerprint that is none": (["--trust", "abc", "{file}", NOBODY], '"abc" is no fingerprint'),
 }
 

@@ -367,7 +367,6 @@ class WireSettings(TypedDict):
     offload: bool
     connect_timeout_s: float
     idle_timeout_s: float
-    udp_payload_bytes: int
     first_contact: bool
 
 class TunnelSettings(TypedDict):

@@ -52,8 +52,6 @@ class Options:
         offload: whether the kernel sends and receives batches.
         connect_timeout_s: when a sender gives up whom nobody answers.
         idle_timeout_s: when a peer counts as gone of whom nothing comes.
-        udp_payload_bytes: of a full packet; less where the path carries no Ethernet frames whole, as 1232 where its MTU
-            is 1280.
         first_contact: where no peer is trusted, trust the first one that comes, from then on.
     """
 
@@ -68,7 +66,6 @@ class Options:
     offload: bool = True
     connect_timeout_s: float = 10.0
     idle_timeout_s: float = 30.0
-    udp_payload_bytes: int = 1452
     first_contact: bool = False
 
     def native(self, keys: Path | str, trust: Sequence[str]) -> _native.WireSettings:
@@ -89,7 +86,6 @@ class Options:
             "offload": self.offload,
             "connect_timeout_s": self.connect_timeout_s,
             "idle_timeout_s": self.idle_timeout_s,
-            "udp_payload_bytes": self.udp_payload_bytes,
             "first_contact": self.first_contact,
         }
 

@@ -74,8 +74,6 @@ pub struct Settings {
     #[pyo3(item)]
     idle_timeout_s: f64,
     #[pyo3(item)]
-    udp_payload_bytes: u16,
-    #[pyo3(item)]
     first_contact: bool,
 }
 
@@ -112,7 +110,6 @@ impl Settings {
         if let Some(text) = &self.window {
             config.node.window_bytes = choice::window(text).map_err(failed)?;
         }
-        config.udp_payload_bytes = self.udp_payload_bytes;
         config.first_contact = self.first_contact;
         config.udp = UdpConfig { dscp: self.dscp.clone(), offload: self.offload };
         (config.connect_timeout, config.idle_timeout) = (span(self.connect_timeout_s)?, span(self.idle_timeout_s)?);

@@ -55,7 +55,7 @@ _OPTIONS = (
         show_default=True,
         help="The tail where the path does not keep marks: none, one that yields to queues, or as if they were kept.",
     ),
-    click.option("--mtu", type=click.IntRange(1280, 9048), help="Bytes of the largest IP packet that is sent."),
+    click.option("--mtu", type=click.IntRange(1280, 9048), help="Bytes of the largest IP packet that is sent; 1500 without, and less where the path carries less."),
     click.option("--window", metavar="SIZE", help="Memory that a flow takes at most, such as 32MB."),
     click.option(
         "--dscp",
@@ -64,14 +64,6 @@ _OPTIONS = (
         callback=_dscp,
         metavar="LIST",
         help="The code point of each class; a single one has no lower classes.",
-    ),
-    click.option(
-        "--udp-payload",
-        type=click.IntRange(1200, 9000),
-        default=1452,
-        show_default=True,
-        metavar="BYTES",
-        help="UDP payload of a full packet; 1232 where the path's MTU is 1280.",
     ),
     click.option(
         "--trust-on-first-contact",
@@ -124,7 +116,6 @@ def options_of(given: dict[str, Any]) -> Options:
         offload=not given["no_offload"],
         connect_timeout_s=given.get("connect_timeout", 10.0),
         idle_timeout_s=given.get("idle_timeout", 30.0),
-        udp_payload_bytes=given["udp_payload"],
         first_contact=given["first_contact"],
     )
 
