@@ -1,7 +1,8 @@
 """What a transfer does to a TCP flow of the kernel beside it.
 
-The flow runs alone, beside one more of its kind, and beside the transfer, by turns. What it moved and how long its round trips were is what the kernel
-says of it (`TCP_INFO`), sampled a hundred times a second; the first second of each turn, its start, does not count.
+The flow runs alone, beside one more of its kind, and beside the transfer, by turns. What it moved and how long its
+round trips were is what the kernel says of it (`TCP_INFO`), sampled a hundred times a second; the first second of each
+turn, its start, does not count.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sparelane import wire
@@ -153,6 +155,45 @@ def _info(flow: socket.socket) -> tuple[int, int, int]:
     return rtt, retransmitted, struct.unpack_from("=Q", info, ACKED_AT)[0]
 
 
+class _Transfer:
+    """A transfer in a thread of its own, until it is stopped."""
+
+    def __init__(self, send: Callable[[Callable[[wire.Progress], bool]], object]) -> None:
+        self.send = send
+        self.over, self.connected = threading.Event(), threading.Event()
+        self.failure: WireError | None = None
+        self.bytes, self.seconds = 0, 0.0
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.send(self._note)
+            self.failure = WireError("all was sent before the TCP flow had ended: the transfer needs more megabytes")
+        except WireError as error:
+            if not self.over.is_set():
+                self.failure = error
+        finally:
+            self.connected.set()
+
+    def _note(self, progress: wire.Progress) -> bool:
+        self.bytes, self.seconds = progress.bytes, progress.elapsed_s
+        if progress.bytes > 0:
+            self.connected.set()
+        return not self.over.is_set()
+
+    def stop(self) -> None:
+        """Ends it.
+
+        Raises:
+            WireError: it had ended by itself.
+        """
+        self.over.set()
+        self.thread.join()
+        if self.failure is not None:
+            raise self.failure
+
+
 def measure(
     to: str,
     tcp: str,
@@ -167,8 +208,9 @@ def measure(
 ) -> Harm:
     """Measures what a transfer to the receiver at `to` does to a TCP flow to the sink at `tcp`.
 
-    Each of `rounds` has a turn of the flow alone and one beside the transfer, of `seconds` each. The transfer is a sparse
-    file of so many megabytes, under a name of its own each time; it ends early, and the receiver keeps what came of it.
+    Each of `rounds` has a turn of the flow alone, one beside another TCP flow, and one beside the transfer, of
+    `seconds` each. The transfer is a sparse file of so many megabytes, under a name of its own each time; it ends
+    early, and the receiver keeps what came of it.
 
     Raises:
         WireError: there is no connection to either, or the transfer ends before the flow does.
@@ -185,37 +227,16 @@ def measure(
             file = Path(folder, f"harm-{os.getpid()}-{number}")
             with file.open("wb") as content:
                 content.truncate(megabytes * 1_000_000)
-            over, failures, latest = threading.Event(), [], [0, 0.0]
-            connected = threading.Event()
-
-            def show(progress: wire.Progress, *, over: threading.Event = over, latest: list[float] = latest) -> bool:
-                if progress.bytes > 0:
-                    connected.set()
-                latest[:] = [progress.bytes, progress.elapsed_s]
-                return not over.is_set()
-
-            def transfer(
-                *, file: Path = file, over: threading.Event = over, failures: list[WireError] = failures
-            ) -> None:
-                try:
-                    wire.send([file], to, keys=keys, trust=trust, options=options, progress=show)
-                    failures.append(WireError(f"{megabytes} MB were sent before the flow had ended: give more"))
-                except WireError as error:
-                    if not over.is_set():
-                        failures.append(error)
-                finally:
-                    connected.set()
-
-            transferring = threading.Thread(target=transfer)
-            transferring.start()
+            send = partial(wire.send, [file], to, keys=keys, trust=trust, options=options)
+            transfer = _Transfer(partial(_sending, send))
             try:
-                connected.wait(30)
-                if not failures:
+                if transfer.connected.wait(30) and transfer.failure is None:
                     _tcp(tcp, controller, seconds, beside)
             finally:
-                over.set()
-                transferring.join()
-            if failures:
-                raise failures[0]
-            moved, moving_s = moved + int(latest[0]), moving_s + latest[1]
+                transfer.stop()
+            moved, moving_s = moved + transfer.bytes, moving_s + transfer.seconds
     return Harm(alone.total(), beside_tcp.total(), beside.total(), moved * 8 / max(moving_s, 1e-9))
+
+
+def _sending(send: Callable[..., object], note: Callable[[wire.Progress], bool]) -> object:
+    return send(progress=note)

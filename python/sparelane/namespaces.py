@@ -89,19 +89,45 @@ def hosts(mbps: int, *, priorities: bool, packets: int = 200) -> Iterator[Hosts]
 
 
 def link(ends: Hosts, mbps: int, *, priorities: bool, packets: int) -> None:
-    """Puts a narrow link behind the router. Segments do not leave hosts in batches, which its queues would see as one."""
+    """Puts a narrow link behind the router; hosts send no batches, which its queues would see as one packet."""
     rate = f"{mbps}mbit"
     tc = ("tc", "-n", ends.router)
     run(*tc, "qdisc", "add", "dev", "r1", "root", "handle", "1:", "htb", "default", "10")
-    whole = ("rate", rate, "ceil", rate, "quantum", "1514", "burst", "3k", "cburst", "3k")
+    whole: tuple[str, ...] = ("rate", rate, "ceil", rate, "quantum", "1514", "burst", "3k", "cburst", "3k")
     run(*tc, "class", "add", "dev", "r1", "parent", "1:", "classid", "1:1", "htb", *whole)
     classes = (10, 11, 12, 13) if priorities else (10,)
     for at, number in enumerate(classes):
-        share = ("rate", "8kbit", "ceil", rate, "prio", str(at), "quantum", "1514", "burst", "1514", "cburst", "3k")
+        share: tuple[str, ...] = (
+            "rate",
+            "8kbit",
+            "ceil",
+            rate,
+            "prio",
+            str(at),
+            "quantum",
+            "1514",
+            "burst",
+            "1514",
+            "cburst",
+            "3k",
+        )
         if not priorities:
             share = whole
         run(*tc, "class", "add", "dev", "r1", "parent", "1:1", "classid", f"1:{number}", "htb", *share)
-        run(*tc, "qdisc", "add", "dev", "r1", "parent", f"1:{number}", "handle", f"{number}:", "pfifo", "limit", str(packets))
+        run(
+            *tc,
+            "qdisc",
+            "add",
+            "dev",
+            "r1",
+            "parent",
+            f"1:{number}",
+            "handle",
+            f"{number}:",
+            "pfifo",
+            "limit",
+            str(packets),
+        )
     for tos, number in (("0x0c", 11), ("0x2c", 12), ("0x4c", 13)):
         if priorities:
             match = ("u32", "match", "ip", "tos", tos, "0xfc", "flowid", f"1:{number}")

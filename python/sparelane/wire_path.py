@@ -48,8 +48,8 @@ class ClassReport:
         dscp: its code point.
         mark: `kept`, `changed` or `unknown`.
         arrives_as: the code point that arrives, where it is changed.
-        served: beside a load in class 1: `first` does not feel it, `worse` waits or is lost where class 0 is not, `alike`
-            fares as class 0 does; `unknown` without a load.
+        served: beside a load in class 1: `first` does not feel it, `worse` waits or is lost where class 0 is not,
+            `alike` fares as class 0 does; `unknown` without a load.
         idle: while nothing else was sent.
         loaded: beside the load.
     """
@@ -115,8 +115,9 @@ def measure(
 ) -> PathReport:
     """Measures the path to the receiver at `to`, `HOST:PORT`; takes some seconds.
 
-    For `load_s` seconds a load a little above the path's rate, of `most_rate` at most, goes in class 1, which is felt by
-    others where the path has one queue for all. With 0 there is none, and nothing is known of how classes are served.
+    For `load_s` seconds a load a little above the path's rate, of `most_rate` at most, goes in class 1, which is felt
+    by others where the path has one queue for all. With 0 there is none, and nothing is known of how classes are
+    served.
 
     Raises:
         WireError: there is no connection, or one host does not trust the other.

@@ -52,8 +52,8 @@ def command(
 ) -> None:
     """Measure what a transfer to the receiver at HOST:PORT does to a TCP flow of the kernel beside it.
 
-    At the far host run `sparelane recv`, and `sparelane harm --serve ADDR:PORT` for the TCP flow, which --tcp names here.
-    With --local, all of it runs on a path that is made for it.
+    At the far host run `sparelane recv`, and `sparelane harm --serve ADDR:PORT` for the TCP flow, which --tcp names
+    here. With --local, all of it runs on a path that is made for it.
     """
     if serve is not None:
         harm.sink(serve, lambda address: click.echo(json.dumps({"event": "listening", "address": address})))
@@ -82,6 +82,12 @@ def command(
         raise Incomplete(f"the 99th percentile grows by {told['added_p99_s'] * 1e3:.1f} ms, more than {most_delay} ms")
 
 
+# Only the sender of the transfer needs a key.
+for _option in command.params:
+    if _option.name == "keys":
+        _option.required = False
+
+
 def _turns(controller: str, seconds: float, rounds: int) -> list[str]:
     return ["--tcp-cc", controller, "--seconds", str(seconds), "--rounds", str(rounds), "--json"]
 
@@ -92,8 +98,8 @@ def _show(told: dict[str, Any]) -> None:
     for key, name in names.items():
         row = told[key]
         click.echo(
-            f"{name:>19}  {row['bps'] / 1e6:9.2f} Mb/s  {row['rtt_median_s'] * 1e3:7.2f} ms  {row['rtt_p99_s'] * 1e3:7.2f} ms"
-            f"  {row['retransmitted']:10}"
+            f"{name:>19}  {row['bps'] / 1e6:9.2f} Mb/s  {row['rtt_median_s'] * 1e3:7.2f} ms"
+            f"  {row['rtt_p99_s'] * 1e3:7.2f} ms  {row['retransmitted']:10}"
         )
     click.echo(f"the transfer moved {told['transfer_bps'] / 1e6:.2f} Mb/s")
     click.echo(
@@ -117,7 +123,7 @@ def _locally(mbps: int, *, fifo: bool, given: dict[str, Any], extra: list[str]) 
         processes = []
         try:
             addresses = []
-            for line in ([*receiver, "-o", f"{folder}/to"], ["harm", "--serve", at, "--keys", folder]):
+            for line in ([*receiver, "-o", f"{folder}/to"], ["harm", "--serve", at]):
                 words = ends.command(ends.receiver, *SPARELANE, *line)
                 process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
                 processes.append(process)

@@ -14,7 +14,7 @@ from sparelane.commands.wire_options import common, options_of
 VERDICTS = {
     "priorities": "The path serves the lower classes worse: a tail harms nobody.",
     "one queue": "The path has one queue for all classes: a tail takes room from others.",
-    "marks lost": "The path does not keep the marks of lower classes: there is no tail, unless --unmarked says otherwise.",
+    "marks lost": "The path does not keep the marks of lower classes: there is no tail, but by --unmarked.",
     "unknown": "How the path serves the lower classes is not known.",
 }
 
@@ -37,13 +37,11 @@ def command(
     """Measure the path to the receiver at HOST:PORT.
 
     Says whether it keeps the marks of the classes, and whether it serves the lower ones worse: for a second, a load a
-    little above the path's rate goes in class 1, and small packets of all classes beside it. Without lower classes on the
-    path that load is felt by others; --load 0 leaves it out.
+    little above the path's rate goes in class 1, and small packets of all classes beside it. Without lower classes on
+    the path that load is felt by others; --load 0 leaves it out.
     """
     options = options_of(given)
-    report = wire_path.measure(
-        to, keys=keys, trust=trust, options=options, load_s=load_s, most_rate=load_rate
-    )
+    report = wire_path.measure(to, keys=keys, trust=trust, options=options, load_s=load_s, most_rate=load_rate)
     if as_json:
         click.echo(json.dumps({**asdict(report), "verdict": report.verdict}))
         return

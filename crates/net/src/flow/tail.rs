@@ -38,8 +38,11 @@ pub struct TailConfig {
     pub measured: bool,
     /// What is measured counts as no more.
     pub cap: Rate,
-    /// It yields where a queue grows, as on a path that does not keep marks.
+    /// It yields where packets of class 0 wait. A path that serves classes as meant has no room for it then; on one that does not, it
+    /// is the tail that they wait for.
     pub yields: bool,
+    /// It begins at an eighth of its rate, as on a path that does not keep marks.
+    pub begins_low: bool,
     /// It follows what arrives; otherwise it keeps its rate.
     pub follows: bool,
 }
@@ -50,7 +53,8 @@ impl Default for TailConfig {
             rate: Rate::from_mbps(100),
             measured: true,
             cap: Rate::from_gbps(10),
-            yields: false,
+            yields: true,
+            begins_low: false,
             follows: true,
         }
     }
@@ -76,7 +80,7 @@ impl TailPace {
     /// A pace that begins at the configured rate.
     pub fn new(config: TailConfig) -> TailPace {
         // What yields finds out carefully what is free.
-        let rate = if config.yields { config.rate.scaled(0.125) } else { config.rate };
+        let rate = if config.begins_low { config.rate.scaled(0.125) } else { config.rate };
         TailPace {
             config,
             rate,

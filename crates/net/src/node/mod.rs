@@ -206,7 +206,7 @@ impl<C: Carrier> Node<C> {
         peer.path.forget_train();
         peer.transport.mss_bytes = config.mss_bytes(peer.path.frame_bytes());
         let mut tail = config.tail;
-        tail.yields |= config.unmarked == Unmarked::Scavenger && peer.path.is_unmarked();
+        tail.begins_low |= config.unmarked == Unmarked::Scavenger && peer.path.is_unmarked();
         tail.rate = peer.path.tail_rate().filter(|_| tail.measured).unwrap_or(tail.rate).min(tail.cap);
         let cc = config.controller.build(&config.registry, peer.transport.mss_bytes, flow_bytes, config.line_rate)?;
         let round_trip = self.carrier.round_trip(association);
