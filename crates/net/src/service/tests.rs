@@ -81,7 +81,7 @@ fn other_controllers_carry_a_file_too() {
 
 #[test]
 fn a_file_arrives_over_ipv6() {
-    if UdpConfig::default().dscp.len() == 4 && std::net::UdpSocket::bind("[::1]:0").is_ok() {
+    if UdpConfig::default().dscp.len() == 4 && UdpSocket::bind("[::1]:0").is_ok() {
         let [sender, receiver] = configs();
         carried(sender, receiver, "[::1]:0", 1_000_000).expect("a transfer");
     }
@@ -107,7 +107,7 @@ fn whoever_does_not_answer_or_is_not_trusted_is_told() {
         }
     };
     // A socket that nobody reads.
-    let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let to = silent.local_addr().expect("an address");
     assert_eq!(ends(&sender, to, None), format!("{to} does not answer; nothing came for 0 s"));
     let bound = |config: &WireConfig| {

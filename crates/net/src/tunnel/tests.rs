@@ -289,7 +289,7 @@ fn a_broken_socket_breaks_the_other_one_whatever_is_lost() {
         let mut sites = Sites::new(path, small(), vec![[sends(1), sends(2)]], 30, seed);
         let mut until = Dur::ZERO;
         while !sites.applications[1].contains_key(&0) {
-            until = until + Dur::from_ms(100);
+            until += Dur::from_ms(100);
             assert!(until < Dur::from_secs(20), "seed {seed}");
             sites.run(until);
         }
