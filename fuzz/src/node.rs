@@ -58,6 +58,14 @@ impl Carrier for Puppet {
         Some(Dur::from_ms(10))
     }
 
+    fn latest_dscp(&self, _: AssociationId, _: u8) -> Option<u8> {
+        None
+    }
+
+    fn overhead_bytes(&self) -> usize {
+        50
+    }
+
     fn send(&mut self, _: Time, _: AssociationId, class: u8, frames: &mut dyn Iterator<Item = Vec<u8>>) {
         self.sent.extend(frames.map(|frame| (class, frame)));
     }
@@ -103,7 +111,7 @@ impl Site {
 
     /// Takes in what came, and does what is due. Returns whether the association lives.
     fn turn(&mut self, now: Time) -> bool {
-        let arrival = Arrival { from: PEER, ecn: 0, received_ns: now.as_ps() / 1000 };
+        let arrival = Arrival { from: PEER, dscp: 0, ecn: 0, received_ns: now.as_ps() / 1000 };
         self.node.handle_datagram(now, arrival, &[]);
         if self.node.next_timer() <= now {
             self.node.handle_timer(now);

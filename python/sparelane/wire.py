@@ -41,7 +41,12 @@ class Options:
     Attributes:
         controller: the congestion controller of what is sent.
         settings: its parameters, and with `inner.` before them those of the controller inside, as texts.
-        tail_rate: the most that the tail is sent at, such as `100Mbps`, while it follows what arrives.
+        tail_rate: the most that the tail is sent at, such as `100Mbps`, while it follows what arrives; without, that is
+            measured by a train of packets when the connection begins.
+        tail_rate_cap: a measured rate counts as no more.
+        unmarked: what is done with the tail where the path does not keep marks: `none` has none, `scavenger` has one
+            that yields where a queue grows, `ignore` sends it as if they were kept.
+        mtu: bytes of the largest IP packet that is sent.
         window: the receive window of a flow, such as `32MB`: so much memory a flow takes at most.
         dscp: the code point of each class of priority.
         offload: whether the kernel sends and receives batches.
@@ -55,6 +60,9 @@ class Options:
     controller: str = "rc3"
     settings: Mapping[str, str] = field(default_factory=dict)
     tail_rate: str | None = None
+    tail_rate_cap: str | None = None
+    unmarked: str = "none"
+    mtu: int | None = None
     window: str | None = None
     dscp: Sequence[int] = DEFAULT_DSCP
     offload: bool = True
@@ -73,6 +81,9 @@ class Options:
             "controller": self.controller,
             "set": list(self.settings.items()),
             "tail_rate": self.tail_rate,
+            "tail_rate_cap": self.tail_rate_cap,
+            "unmarked": self.unmarked,
+            "mtu": self.mtu,
             "window": self.window,
             "dscp": list(self.dscp),
             "offload": self.offload,
@@ -110,6 +121,8 @@ class Progress:
         total_bytes: what all files have.
         elapsed_s: since the connection is open.
         sent: segments sent, by class of priority.
+        marks: what became of the code point of each class on the path: `kept`, `changed` or `unknown`.
+        tail_bps: the rate at which the tail begins, if it was measured.
     """
 
     connected: bool
@@ -117,6 +130,8 @@ class Progress:
     total_bytes: int
     elapsed_s: float
     sent: tuple[int, ...]
+    marks: tuple[str, ...]
+    tail_bps: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +192,13 @@ def send(
             items += [Item(*item) for item in sender.step(STEP_S)]
             told = sender.progress()
             now = Progress(
-                told["connected"], told["bytes"], told["total_bytes"], told["elapsed_s"], tuple(told["sent"])
+                told["connected"],
+                told["bytes"],
+                told["total_bytes"],
+                told["elapsed_s"],
+                tuple(told["sent"]),
+                tuple(told["marks"]),
+                told["tail_bps"],
             )
             if progress is not None and progress(now) is False:
                 raise WireError("stopped")

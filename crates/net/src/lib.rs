@@ -11,6 +11,7 @@ pub mod frame;
 pub mod host;
 pub mod identity;
 pub mod node;
+pub mod probe;
 pub mod quic;
 #[cfg(test)]
 mod scratch;

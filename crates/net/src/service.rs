@@ -5,6 +5,7 @@ use crate::carrier::{AssociationId, CloseReason};
 use crate::flow::MAX_CLASSES;
 use crate::host::{Host, HostError};
 use crate::identity::{Fingerprint, Identity, Trusted};
+use crate::node::path::Mark;
 use crate::node::{NodeConfig, NodeError, NodeEvent};
 use crate::quic::QuicConfig;
 use crate::transfer::folder::Folder;
@@ -12,6 +13,7 @@ use crate::transfer::{
     Busy, CODE_DONE, CODE_RULES, CODE_STOPPED, Outcome, ReceiveTransfer, Received, SendTransfer, Source, TransferError,
 };
 use crate::udp::UdpConfig;
+use sparelane_core::Rate;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -100,6 +102,9 @@ pub enum WireError {
     /// The transfer ended early.
     #[error(transparent)]
     Transfer(#[from] TransferError),
+    /// The path cannot be measured.
+    #[error(transparent)]
+    Probe(#[from] crate::probe::ProbeError),
     /// Nobody answered.
     #[error("{to} does not answer; nothing came for {} s", .after.as_secs())]
     NoAnswer {
@@ -149,6 +154,8 @@ pub struct FileSender {
     ended: Option<Duration>,
     /// What was sent until the association ended.
     last_sent: Option<[u64; MAX_CLASSES]>,
+    /// What was known of the path by then.
+    last_path: (Vec<Mark>, Option<Rate>),
     connect_timeout: Duration,
 }
 
@@ -174,6 +181,7 @@ impl FileSender {
             opened: None,
             ended: None,
             last_sent: None,
+            last_path: Default::default(),
             connect_timeout,
         })
     }
@@ -239,6 +247,7 @@ impl FileSender {
         let now = self.host.now();
         self.ended.get_or_insert(self.opened.map_or(Duration::ZERO, |opened| opened.elapsed()));
         self.last_sent.get_or_insert(self.host.node().sent_segments(self.association));
+        self.last_path = self.path();
         // What was said before leaves first.
         self.host.flush(LAST_WORDS)?;
         self.host.node_mut().close(now, self.association, code, reason);
@@ -261,6 +270,13 @@ impl FileSender {
             sent,
             done: self.ended.is_some(),
         }
+    }
+
+    /// What is known of the path: what became of the code point of each class, and the rate at which a tail begins.
+    pub fn path(&self) -> (Vec<Mark>, Option<Rate>) {
+        let node = self.host.node();
+        let Some(path) = node.path(self.association) else { return self.last_path.clone() };
+        ((0..node.config().classes).map(|class| path.mark(class)).collect(), path.tail_rate())
     }
 
     /// The peer's key, once it is there.
@@ -390,7 +406,7 @@ impl FileReceiver {
             }
             NodeEvent::Control(association) | NodeEvent::Closed { association, .. } => *association,
             NodeEvent::Incoming(flow) | NodeEvent::Readable(flow) | NodeEvent::ReceiveFailed(flow) => flow.association,
-            NodeEvent::Acknowledged(_) | NodeEvent::Sent(_) | NodeEvent::SendFailed(_) => return,
+            NodeEvent::Acknowledged(_) | NodeEvent::Sent(_) | NodeEvent::SendFailed(_) | NodeEvent::Path(_) => return,
         };
         let Some((_, transfer)) = self.transfers.get_mut(&association) else { return };
         let result = transfer.handle_event(self.host.node_mut(), &self.folder, &mut self.busy, event);

@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-fn failed(error: impl Display) -> PyErr {
+pub(crate) fn failed(error: impl Display) -> PyErr {
     WireError::new_err(error.to_string())
 }
 
@@ -58,6 +58,12 @@ pub struct Settings {
     #[pyo3(item)]
     tail_rate: Option<String>,
     #[pyo3(item)]
+    tail_rate_cap: Option<String>,
+    #[pyo3(item)]
+    unmarked: String,
+    #[pyo3(item)]
+    mtu: Option<u16>,
+    #[pyo3(item)]
     window: Option<String>,
     #[pyo3(item)]
     dscp: Vec<u8>,
@@ -84,7 +90,7 @@ fn load(folder: &Path, trust: &[String]) -> PyResult<(Identity, Trusted)> {
 }
 
 impl Settings {
-    fn config(&self) -> PyResult<WireConfig> {
+    pub(crate) fn config(&self) -> PyResult<WireConfig> {
         let (identity, trusted) = load(&self.keys, &self.trust)?;
         if trusted.is_empty() && !self.first_contact {
             return Err(failed("no peer is trusted: name at least one fingerprint"));
@@ -94,6 +100,14 @@ impl Settings {
         config.node.controller = controller.map_err(failed)?;
         if let Some(text) = &self.tail_rate {
             config.node.tail = choice::tail(text).map_err(failed)?;
+        }
+        if let Some(text) = &self.tail_rate_cap {
+            config.node.tail.cap = choice::tail_cap(text).map_err(failed)?;
+        }
+        config.node.unmarked = choice::unmarked(&self.unmarked).map_err(failed)?;
+        if let Some(mtu) = self.mtu {
+            // IPv6 has the larger header.
+            config.udp_payload_bytes = mtu.saturating_sub(48);
         }
         if let Some(text) = &self.window {
             config.node.window_bytes = choice::window(text).map_err(failed)?;
@@ -110,11 +124,11 @@ impl Settings {
 type Item = (String, u64, u64, Option<String>);
 
 /// A step lasts for so many seconds at most.
-fn span(seconds: f64) -> PyResult<Duration> {
+pub(crate) fn span(seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds).map_err(failed)
 }
 
-fn address(text: &str) -> PyResult<SocketAddr> {
+pub(crate) fn address(text: &str) -> PyResult<SocketAddr> {
     text.parse().map_err(|_| failed(format!("\"{text}\" is no address and port")))
 }
 
@@ -148,6 +162,9 @@ impl PySender {
         told.set_item("total_bytes", progress.total_bytes)?;
         told.set_item("elapsed_s", progress.elapsed.as_secs_f64())?;
         told.set_item("sent", progress.sent.to_vec())?;
+        let (marks, tail_rate) = self.0.path();
+        told.set_item("marks", marks.into_iter().map(crate::wire_path::mark_name).collect::<Vec<_>>())?;
+        told.set_item("tail_bps", tail_rate.map(|rate| rate.as_bps()))?;
         told.set_item("done", progress.done)?;
         Ok(told)
     }

@@ -71,11 +71,21 @@ def command(
     if as_json:
         items = [asdict(item) for item in report.items]
         sent = sum(item.bytes - item.resumed_bytes for item in report.items if item.error is None)
-        told = {"items": items, "seconds": progress.elapsed_s, "sent_bytes": sent, "segments_by_class": progress.sent}
+        told = {
+            "items": items,
+            "seconds": progress.elapsed_s,
+            "sent_bytes": sent,
+            "segments_by_class": progress.sent,
+            "marks": progress.marks,
+            "tail_bps": progress.tail_bps,
+        }
         click.echo(json.dumps(told))
     else:
         rate = progress.bytes * 8e-6 / max(progress.elapsed_s, 1e-9)
         count = len(report.items)
+        lost = [str(at) for at, mark in enumerate(progress.marks) if mark == "changed"]
+        if lost:
+            click.echo(f"the path does not keep the marks of class {', '.join(lost)}", err=True)
         click.echo(f"{count - len(failed)} of {count} sent, {progress.elapsed_s:.3f} s, {rate:.0f} Mb/s")
     if failed:
         first = failed[0]

@@ -44,7 +44,18 @@ _OPTIONS = (
         metavar="KEY=VALUE",
         help="A parameter of the controller.",
     ),
-    click.option("--tail-rate", metavar="RATE", help="The most that the tail is sent at, such as 100Mbps."),
+    click.option(
+        "--tail-rate", metavar="RATE", help="The most that the tail is sent at, such as 100Mbps; measured without."
+    ),
+    click.option("--tail-rate-cap", metavar="RATE", help="A measured rate of the tail counts as no more."),
+    click.option(
+        "--unmarked",
+        type=click.Choice(["none", "scavenger", "ignore"]),
+        default="none",
+        show_default=True,
+        help="The tail where the path does not keep marks: none, one that yields to queues, or as if they were kept.",
+    ),
+    click.option("--mtu", type=click.IntRange(1280, 9048), help="Bytes of the largest IP packet that is sent."),
     click.option("--window", metavar="SIZE", help="Memory that a flow takes at most, such as 32MB."),
     click.option(
         "--dscp",
@@ -105,6 +116,9 @@ def options_of(given: dict[str, Any]) -> Options:
         controller=given["cc"],
         settings=given["settings"],
         tail_rate=given["tail_rate"],
+        tail_rate_cap=given["tail_rate_cap"],
+        unmarked=given["unmarked"],
+        mtu=given["mtu"],
         window=given["window"],
         dscp=given["dscp"],
         offload=not given["no_offload"],

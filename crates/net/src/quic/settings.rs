@@ -1,7 +1,7 @@
 //! How QUIC and TLS are set up: one cipher suite, raw public keys that are pinned, and no congestion control or pace of QUIC's own.
 
 use super::pins::Pins;
-use crate::carrier::CarrierError;
+use crate::carrier::{CarrierError, DEFAULT_DSCP};
 use crate::identity::{Identity, Trusted};
 use quinn_proto::congestion::{Controller, ControllerFactory};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -44,6 +44,8 @@ pub struct QuicConfig {
     pub listens: bool,
     /// Classes of priority, 1 to 8.
     pub classes: u8,
+    /// The code point of each class; a peer is answered with the one that it came with.
+    pub dscp: Vec<u8>,
     /// UDP payload bytes of a full packet, 1200 to 9000. There is no discovery: where the path takes less, nothing full arrives.
     pub udp_payload_bytes: u16,
     /// Datagrams that leave with one system call (generic segmentation offload); 1 has no batches.
@@ -67,6 +69,7 @@ impl QuicConfig {
             first_contact: false,
             listens: false,
             classes: 4,
+            dscp: DEFAULT_DSCP.to_vec(),
             udp_payload_bytes: 1452,
             batch: 16,
             retry: true,
@@ -127,8 +130,8 @@ impl Settings {
         // The default ones differ in three bytes alone. That of a Retry is not compared with those in use: beside a thousand
         // associations, one handshake in a thousand would speak to somebody else's connection, and get no answer.
         endpoint.cid_generator(|| Box::new(RandomConnectionIdGenerator::new(CONNECTION_ID_BYTES)));
-        // What comes may be as large as what is sent; smaller values are for peers who could not take more.
-        let largest = endpoint.max_udp_payload_size(config.udp_payload_bytes.max(1472));
+        // What comes may be as large as packets are: smaller values are for peers who could not take more.
+        let largest = endpoint.max_udp_payload_size(*UDP_PAYLOAD_BYTES.end());
         largest.map_err(|error| CarrierError::Keys(error.to_string()))?;
         let endpoint = Arc::new(endpoint);
         Ok(Settings { endpoint, server, client: [first.map_err(keys)?, below.map_err(keys)?], pins, seed })

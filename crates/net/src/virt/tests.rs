@@ -172,7 +172,7 @@ fn one_class_alone_has_no_tail_and_arrives_all_the_same() {
 #[test]
 fn a_tail_that_is_too_fast_follows_what_arrives() {
     let dropped = |follows| {
-        let tail = TailConfig { rate: Rate::from_gbps(1), follows };
+        let tail = TailConfig { rate: Rate::from_gbps(1), follows, ..TailConfig::default() };
         let config = NodeConfig { tail, ..config(ControllerChoice::named("rc3")) };
         let path = Path { queue_packets: 50, ..Path::default() };
         let outcome = transfer(path, config, &[20_000_000], 1);
@@ -254,7 +254,7 @@ fn an_idle_association_lives_on_until_the_path_is_cut() {
     while let Some((_, event)) = net.next_event(Time::ZERO + Dur::from_secs(300)) {
         match event {
             NodeEvent::Opened { .. } => opened += 1,
-            NodeEvent::Control(_) => {}
+            NodeEvent::Control(_) | NodeEvent::Path(_) => {}
             other => panic!("{other:?}"),
         }
     }
