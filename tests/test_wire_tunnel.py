@@ -29,8 +29,9 @@ def keys(tmp_path: Path) -> Keys:
 class Echo(socketserver.ThreadingTCPServer):
     """Sends back what it is sent, as it comes, and its end behind the other's."""
 
-    allow_reuse_address = True
     daemon_threads = True
+    # Kernels reset connections that find the line of those that wait full.
+    request_queue_size = 128
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), EchoHandler)
