@@ -57,7 +57,21 @@ def hosts(mbps: int, *, priorities: bool, packets: int = 200) -> Iterator[Hosts]
     try:
         run("ip", "netns", "add", ends.sender)
         run("ip", "netns", "add", ends.receiver)
-        run("ip", "link", "add", "a0", "netns", ends.sender, "type", "veth", "peer", "name", "b0", "netns", ends.receiver)
+        run(
+            "ip",
+            "link",
+            "add",
+            "a0",
+            "netns",
+            ends.sender,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "b0",
+            "netns",
+            ends.receiver,
+        )
         for namespace, device, address in ((ends.sender, "a0", "10.91.0.1"), (ends.receiver, "b0", RECEIVER)):
             run("ip", "-n", namespace, "addr", "add", f"{address}/24", "dev", device)
             run("ip", "-n", namespace, "link", "set", "lo", "up")
@@ -83,7 +97,20 @@ def link(ends: Hosts, mbps: int, *, priorities: bool, packets: int) -> None:
         if not priorities:
             share = whole
         run(*tc, "class", "add", "dev", "a0", "parent", "1:1", "classid", f"1:{number}", "htb", *share)
-        run(*tc, "qdisc", "add", "dev", "a0", "parent", f"1:{number}", "handle", f"{number}:", "pfifo", "limit", str(packets))
+        run(
+            *tc,
+            "qdisc",
+            "add",
+            "dev",
+            "a0",
+            "parent",
+            f"1:{number}",
+            "handle",
+            f"{number}:",
+            "pfifo",
+            "limit",
+            str(packets),
+        )
     for tos, number in (("0x0c", 11), ("0x2c", 12), ("0x4c", 13)):
         if priorities:
             match = ("u32", "match", "ip", "tos", tos, "0xfc", "flowid", f"1:{number}")
