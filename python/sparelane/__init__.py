@@ -5,7 +5,7 @@ the papers' experiments.
 """
 
 from sparelane import wire
-from sparelane._native import Ack, Cancelled, Congestion, Controller, PhysicsError, ScenarioError, __version__
+from sparelane._native import Ack, Cancelled, Congestion, Controller, PhysicsError, Run, ScenarioError, __version__
 from sparelane.api import check, run
 from sparelane.names import UnknownNameError
 from sparelane.plugins import Flow, PluginError, controller, param, sizes, workload
@@ -21,6 +21,7 @@ __all__ = [
     "PhysicsError",
     "PluginError",
     "Result",
+    "Run",
     "ScenarioError",
     "TraceError",
     "UnknownNameError",
