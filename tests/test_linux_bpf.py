@@ -194,6 +194,25 @@ def test_windows_of_rtcp_are_those_of_equation_9(ends: tuple[str, str], name: st
 
 
 @needs_kernel
+def test_watch_shows_connections_and_saves_the_columns_of_the_simulator(
+    ends: tuple[str, str], name: str, tmp_path: Path
+) -> None:
+    holding = hold("rtcp", name, line_rate="1Gbps")
+    send = ["nsenter", f"--net=/run/netns/{ends[0]}", sys.executable, "-c", SEND, name, "60"]
+    with subprocess.Popen(send, stdout=subprocess.DEVNULL) as sender:
+        for file, read in (("told.csv", pl.read_csv), ("told.parquet", pl.read_parquet)):
+            answer = run("watch", name, "--seconds", "0.4", "-o", str(tmp_path / file))
+            assert "flow 1: counter_bytes" in answer.stdout
+            frame = read(tmp_path / file)
+            assert frame.columns == ["time_s", "probe", "quantity", "value"]
+            quantities = set(frame["quantity"].cast(pl.String))
+            assert {"cwnd_segments", "rtt_ms", "counter_bytes", "congestion_kb"} <= quantities
+            assert frame["time_s"].is_between(0, 5).all()
+        sender.kill()
+    holding.unload()
+
+
+@needs_kernel
 def test_flows_are_weighed_by_size_and_by_port(ends: tuple[str, str], name: str) -> None:
     holding = hold("rtcp", name, line_rate="1Gbps", classify="by-size")
     *_, samples = transfer(ends[0], name, 0.3)
