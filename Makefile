@@ -40,7 +40,7 @@ fuzz:
 # Kernel tests of the BPF programs, in network namespaces of their own. Needs root and a kernel with BTF (`sparelane linux
 # doctor`); fails where all of them were skipped.
 test-bpf: build
-	$(BIN)/python -m pytest -q tests/test_linux_bpf.py --least-passed 1
+	$(BIN)/python -m pytest -v -m kernel tests/test_linux_bpf.py --least-passed 1
 
 # Compiles the BPF programs anew (clang, llvm), and notes of which sources they are.
 bpf-objects:

@@ -12,10 +12,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import polars as pl
@@ -89,7 +89,12 @@ def lacking() -> str | None:
 
 
 LACKING = lacking()
-needs_kernel = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
+
+
+def needs_kernel(test: Callable[..., None]) -> Callable[..., None]:
+    """A test that loads something: `-m kernel` selects these."""
+    skips = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
+    return cast("Callable[..., None]", pytest.mark.kernel(skips(test)))
 
 
 def run(*words: str, inside: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from namespaces import RECEIVER, Hosts, hosts, missing
+
+from sparelane.namespaces import RECEIVER, Hosts, hosts, missing
 
 SPARELANE = [sys.executable, "-c", "from sparelane.cli import main; main()"]
 WHY_NOT = missing()

@@ -32,6 +32,7 @@ COMMANDS = (
     "tunnel",
     "path",
     "linux",
+    "harm",
 )
 
 

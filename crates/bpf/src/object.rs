@@ -137,9 +137,9 @@ impl<'a> Object<'a> {
     /// # Errors
     /// What the kernel refuses; nothing is left behind then.
     pub fn register(&self, name: &str, kernel: &Kernel) -> Result<Registered, BpfError> {
+        let operations = kernel.operations()?;
         let btf = load_btf(self.btf.bytes())?;
         let maps = self.make_maps(name, btf.as_fd())?;
-        let operations = kernel.operations()?;
         let (functions, lines, accesses) = self.records()?;
         let mut value = vec![0; operations.value_bytes as usize];
         let mut loaded = Vec::new();

@@ -3,7 +3,8 @@
 use crate::errors::LinuxError;
 use pyo3::prelude::*;
 use sparelane_bpf::kernel::Kernel;
-use sparelane_bpf::loaded::{self, Holding, Request};
+use sparelane_bpf::load::{self, Holding, Request};
+use sparelane_bpf::loaded;
 use sparelane_bpf::programs::PROGRAMS;
 use sparelane_bpf::telemetry::{Event, Watch};
 use std::fmt::Display;
@@ -64,7 +65,7 @@ impl PyHolding {
     fn new(asked: Asked) -> PyResult<PyHolding> {
         let Asked { program, name, settings, routes, interfaces, cgroups, is_default, is_pinned } = asked;
         let request = Request { program, name, settings, routes, interfaces, cgroups, is_default, is_pinned };
-        Ok(PyHolding(Some(loaded::load(&request).map_err(failed)?)))
+        Ok(PyHolding(Some(load::load(&request).map_err(failed)?)))
     }
 
     /// Leaves a pinned controller to itself.

@@ -45,8 +45,8 @@ const MOST_SPARE: usize = 64;
 /// What a peer is told whose frames or control messages are wrong, and other reasons of this layer.
 const CODE_PROTOCOL: u32 = 1;
 
-/// What QUIC needs of a full packet: short header with an 8-byte connection ID, number, tag, and the frame's type and length.
-const QUIC_BYTES: usize = 1 + 8 + 4 + 16 + 9;
+/// What QUIC needs of a full packet: short header with a connection ID, number, tag, and the frame's type and length.
+const QUIC_BYTES: usize = 1 + settings::CONNECTION_ID_BYTES + 4 + 16 + 9;
 
 /// One QUIC connection.
 struct Channel {

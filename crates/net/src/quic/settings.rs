@@ -6,7 +6,8 @@ use crate::identity::{Identity, Trusted};
 use quinn_proto::congestion::{Controller, ControllerFactory};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
-    AckFrequencyConfig, ClientConfig, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt,
+    AckFrequencyConfig, ClientConfig, EndpointConfig, IdleTimeout, RandomConnectionIdGenerator, ServerConfig,
+    TransportConfig, VarInt,
 };
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
 use rustls::crypto::CryptoProvider;
@@ -20,6 +21,9 @@ const PROTOCOL: &[u8] = b"sparelane/1";
 
 /// UDP payload that every IPv6 path carries (RFC 9000 section 14), and that of Ethernet.
 const UDP_PAYLOAD_BYTES: std::ops::RangeInclusive<u16> = 1200..=9000;
+
+/// Of the number by which a connection is known in each packet.
+pub(super) const CONNECTION_ID_BYTES: usize = 8;
 
 /// Frames that wait in a channel, received and not yet handed on, bytes.
 const CHANNEL_BYTES: usize = 1 << 20;
@@ -123,6 +127,9 @@ impl Settings {
         });
         let mut endpoint = EndpointConfig::default();
         endpoint.rng_seed(seed);
+        // The default ones differ in three bytes alone. That of a Retry is not compared with those in use: beside a thousand
+        // associations, one handshake in a thousand would speak to somebody else's connection, and get no answer.
+        endpoint.cid_generator(|| Box::new(RandomConnectionIdGenerator::new(CONNECTION_ID_BYTES)));
         // What comes may be as large as packets are: smaller values are for peers who could not take more.
         let largest = endpoint.max_udp_payload_size(*UDP_PAYLOAD_BYTES.end());
         largest.map_err(|error| CarrierError::Keys(error.to_string()))?;
