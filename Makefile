@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # Where `make run` puts figures and data.
 OUT ?= out
 
-RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock .cargo/config.toml
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.bpf.o') Cargo.toml Cargo.lock .cargo/config.toml
 
 # Where full results are saved, by any number of runs of `sparelane reproduce -o`, for `make results`.
 FULL ?= out/full
@@ -19,7 +19,8 @@ SEED ?=
 TARGET ?= acknowledgments
 SECONDS ?= 600
 
-.PHONY: run test explore fuzz build check results goldens docs bench bench-peers bench-controllers bench-windows bench-wire clean
+.PHONY: run test test-bpf bpf-objects explore fuzz build check results goldens docs bench bench-peers bench-controllers \
+	bench-windows bench-wire clean
 
 run: build
 	$(BIN)/sparelane reproduce rc3/fig8-load --quick -o $(OUT)
@@ -36,6 +37,17 @@ explore:
 fuzz:
 	cd fuzz && cargo +nightly fuzz run -s none $(TARGET) -- -max_total_time=$(SECONDS)
 
+# Kernel tests of the BPF programs, in network namespaces of their own. Needs root and a kernel with BTF (`sparelane linux
+# doctor`); fails where all of them were skipped.
+test-bpf: build
+	$(BIN)/python -m pytest -v -m kernel tests/test_linux_bpf.py --least-passed 1
+
+# Compiles the BPF programs anew (clang, llvm), and notes of which sources they are.
+bpf-objects:
+	for program in $$(cd crates/bpf/programs && ls *.bpf.c); do \
+		sh crates/bpf/programs/compile.sh $${program%.bpf.c} crates/bpf/objects/$${program%.c}.o || exit 1; done
+	SPARELANE_WRITE_OBJECTS=1 cargo test --quiet -p sparelane-bpf --test objects objects_are_of_these_sources
+
 build: $(VENV)/.built
 
 $(VENV)/.environment: pyproject.toml
@@ -45,7 +57,7 @@ $(VENV)/.environment: pyproject.toml
 	touch $@
 
 $(VENV)/.built: $(VENV)/.environment $(RUST_SOURCES) pyproject.toml
-	$(BIN)/maturin develop --release --quiet --extras dev
+	$(BIN)/maturin develop --release --quiet --extras dev,gym
 	touch $@
 
 check: build

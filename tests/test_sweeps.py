@@ -560,7 +560,7 @@ def test_a_run_that_kills_its_workers_is_given_up(tmp_path: Path, monkeypatch: p
     )
     monkeypatch.setattr(pool, "MODULE", "sparelane_dies")
     monkeypatch.syspath_prepend(tmp_path)
-    job: Job = {"text": "", "file": "", "folder": "", "version": ""}
+    job: Job = {"text": "", "file": "", "folder": "", "version": "", "plugins": []}
     found = [one for one in pool.work(job, [(number, [], 1) for number in range(6)], 2) if one is not None]
     assert sorted(number for number, _ in found) == list(range(6))
     [error] = [kept["error"] for _, kept in found if kept]

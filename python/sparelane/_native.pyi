@@ -1,6 +1,8 @@
 """The simulator. Everything here is done in Rust."""
 
 from collections.abc import Callable
+from pathlib import Path
+from random import Random
 from typing import Any, TypedDict
 
 import numpy as np
@@ -82,6 +84,8 @@ class Results:
     def scenario(self) -> str: ...
     @property
     def totals(self) -> Totals: ...
+    @property
+    def traces(self) -> list[tuple[Path, int, OSError | None]]: ...
     def flows(self) -> dict[str, Column]: ...
     def links(self) -> dict[str, Column]: ...
     def drops(self) -> dict[str, Column]: ...
@@ -102,8 +106,218 @@ def prepare(
     overrides: list[str],
     seed: int | None = None,
     waiting: Callable[[float], object] | None = None,
+    catalogue: Catalogue | None = None,
+    traces: list[AskedTrace] | None = None,
 ) -> Prepared: ...
-def catalogue() -> list[CatalogueEntry]: ...
+def catalogue(catalogue: Catalogue | None = None) -> list[CatalogueEntry]: ...
+
+class Ack:
+    """One acknowledgment of data, after loss detection has run on it."""
+
+    @property
+    def now_s(self) -> float:
+        """The simulated time, seconds."""
+    @property
+    def acked_bytes(self) -> int:
+        """Bytes newly acknowledged in sequence."""
+    @property
+    def delivered_bytes(self) -> int:
+        """Bytes newly known to have arrived, in sequence or by SACK."""
+    @property
+    def in_flight_bytes(self) -> int:
+        """Bytes still in flight."""
+    @property
+    def rtt_s(self) -> float | None:
+        """The round-trip time of the segment that caused the acknowledgment; none where that is ambiguous."""
+    @property
+    def srtt_s(self) -> float | None:
+        """The smoothed round-trip time (RFC 6298), once there is a sample."""
+    @property
+    def min_rtt_s(self) -> float | None:
+        """The least round-trip time of the connection, once there is a sample."""
+    @property
+    def delivery_rate_bps(self) -> float | None:
+        """The rate of delivery, bits of payload per second, for controllers that need it."""
+    @property
+    def one_way_delay_s(self) -> float | None:
+        """How long the segment was under way, for controllers that need it."""
+    @property
+    def cwnd_limited(self) -> bool:
+        """Whether the window, and not a lack of data, was what last stopped the sender."""
+    @property
+    def in_recovery(self) -> bool:
+        """Whether a loss is being repaired: the window was cut for it already."""
+    @property
+    def after_timeout(self) -> bool:
+        """Whether a timeout is being repaired."""
+    @property
+    def ecn_echo(self) -> bool:
+        """Whether the receiver echoes a congestion mark (ECN)."""
+
+class Congestion:
+    """News of congestion, once per episode."""
+
+    @property
+    def now_s(self) -> float:
+        """The simulated time, seconds."""
+    @property
+    def kind(self) -> str:
+        """`loss`, `timeout`, `mark`, `lost-syn`, or `spurious`: the last loss or timeout was mistaken."""
+    @property
+    def flight_bytes(self) -> int:
+        """Sent and not cumulatively acknowledged; zero for `lost-syn` and `spurious`."""
+    @property
+    def is_repeated(self) -> bool:
+        """Of a timeout: whether it is a repetition for the same data."""
+    @property
+    def srtt_s(self) -> float | None:
+        """The smoothed round-trip time (RFC 6298), once there is a sample."""
+    @property
+    def min_rtt_s(self) -> float | None:
+        """The least round-trip time of the connection, once there is a sample."""
+
+class Controller:
+    """The base of controllers in Python: subclasses define `on_ack` and `on_congestion`."""
+
+    cwnd_bytes: float
+    pacing_bps: float | None
+    @property
+    def mss_bytes(self) -> int:
+        """Payload bytes of a full segment."""
+    @property
+    def flow_bytes(self) -> int | None:
+        """Payload bytes of the flow; none where it has no end."""
+    @property
+    def traffic_class(self) -> str | None:
+        """The class of traffic that the flow belongs to, if its workload names one."""
+    @property
+    def line_rate_bps(self) -> float:
+        """The rate of the sender's interface, bits per second."""
+    @property
+    def seed(self) -> int:
+        """A number for the controller's own random draws, from the scenario's seed; drawn after the handshake."""
+    def on_ack(self, ack: Ack) -> None:
+        """News of an acknowledgment."""
+    def on_congestion(self, event: Congestion) -> None:
+        """News of congestion."""
+    def limits(self) -> tuple[float, float | None]:
+        """The window, bytes, and the pace, bits per second or none: read after all news."""
+
+class Run:
+    """What a workload in Python is told of the run."""
+
+    @property
+    def hosts(self) -> list[str]:
+        """The names of the hosts, in the order of the topology."""
+    @property
+    def duration_s(self) -> float:
+        """When the run ends."""
+    @property
+    def bdp_bytes(self) -> int:
+        """What one bandwidth-delay product is."""
+    @property
+    def mss_bytes(self) -> int:
+        """Payload bytes of a full segment."""
+    @property
+    def line_rate_bps(self) -> float:
+        """The rate of the slowest interface of a host, bits per second."""
+    @property
+    def random(self) -> Random:
+        """Random draws of this workload's own, under the scenario's seed."""
+
+class AgentView:
+    """What an agent sees of its flow: sums since the connection began, and what holds now."""
+
+    @property
+    def delivered_bytes(self) -> int: ...
+    @property
+    def rtt_sum_s(self) -> float: ...
+    @property
+    def rtts(self) -> int: ...
+    @property
+    def last_rtt_s(self) -> float: ...
+    @property
+    def min_rtt_s(self) -> float: ...
+    @property
+    def losses(self) -> int: ...
+    @property
+    def timeouts(self) -> int: ...
+    @property
+    def marks(self) -> int: ...
+    @property
+    def retransmissions(self) -> int: ...
+    @property
+    def cwnd_bytes(self) -> int: ...
+    @property
+    def pacing_bps(self) -> float | None: ...
+    @property
+    def in_flight_bytes(self) -> int: ...
+
+class Stepper:
+    """A run that is advanced step by step, with flows that are steered from outside."""
+
+    def __new__(
+        cls, text: str, source_name: str, base_dir: str, overrides: list[str], catalogue: Catalogue | None = None
+    ) -> Stepper: ...
+    @property
+    def slowest_bps(self) -> float: ...
+    @property
+    def duration_s(self) -> float: ...
+    @property
+    def mss_bytes(self) -> int: ...
+    def advance(self, until_s: float) -> bool:
+        """Runs on until then; returns whether the run is over."""
+    def view(self, flow: int) -> AgentView | None:
+        """What the agent of an open flow sees; none where the flow is not open."""
+    def steer(self, flow: int, cwnd_bytes: int, pacing_bps: float | None) -> bool:
+        """Sets window and pace of an agent's flow; returns whether it is open."""
+    def finish(self) -> Results:
+        """Ends the run and gives its results."""
+
+class AskedTrace(TypedDict):
+    """A trace that is asked for: `kind` is `flow`, `port` or `qlog`."""
+
+    kind: str
+    of: str
+    path: str
+    snap_bytes: int
+    most: int
+
+class ControllerKind:
+    """A class of controllers under a name."""
+
+    def __new__(
+        cls,
+        class_: type[Controller],
+        name: str,
+        summary: str,
+        source: str,
+        params: list[dict[str, object]],
+        needs: list[str],
+        traced: list[str],
+    ) -> ControllerKind: ...
+
+class WorkloadKind:
+    """A generator of flows under a name."""
+
+    def __new__(
+        cls, function: object, name: str, summary: str, source: str, declared: list[dict[str, object]]
+    ) -> WorkloadKind: ...
+
+class SizesKind:
+    """A distribution of flow sizes under a name."""
+
+    def __new__(
+        cls, function: object, name: str, summary: str, source: str, declared: list[dict[str, object]]
+    ) -> SizesKind: ...
+
+class Catalogue:
+    """What a scenario can name: what is built in, and these."""
+
+    def __new__(
+        cls, controllers: list[ControllerKind], workloads: list[WorkloadKind], sizes: list[SizesKind]
+    ) -> Catalogue: ...
+
 def walk(controller: str, initial_window: int, segments: int, capacity: int, drops: list[int]) -> list[Round]: ...
 def rapid_gaps(
     rates: int, packets_per_rate: int, spread: float, average_bps: int, wire_bytes: int
@@ -152,6 +366,15 @@ class WireSettings(TypedDict):
     dscp: list[int]
     offload: bool
     connect_timeout_s: float
+    idle_timeout_s: float
+    first_contact: bool
+
+class TunnelSettings(TypedDict):
+    """What can be set about a tunnel."""
+
+    max_connections: int
+    waits: bool
+    longest_pause_s: float
 
 class WireProgress(TypedDict):
     """How far a sender is; `sent` counts segments by class, `marks` says what became of their code points."""
@@ -172,6 +395,8 @@ class FileSender:
     def step(self, seconds: float) -> list[tuple[str, int, int, str | None]]:
         """What became of items: name, bytes, those that were there, and the error if there is one."""
     def progress(self) -> WireProgress: ...
+    @property
+    def peer(self) -> str | None: ...
     def close(self, reason: str) -> None: ...
 
 class FileReceiver:
@@ -182,8 +407,32 @@ class FileReceiver:
     def address(self) -> str: ...
     @property
     def received_bytes(self) -> int: ...
+    def take_stranger(self) -> str | None: ...
+    @property
+    def running(self) -> int: ...
     def step(self, seconds: float) -> list[dict[str, Any]]: ...
-    def set_trusted(self, peers: list[str]) -> None: ...
+    def reload(self, folder: str, trust: list[str]) -> tuple[str, int]: ...
+    def stop(self) -> None: ...
+    def close(self, reason: str) -> None: ...
+
+class Tunnel:
+    """One site of a tunnel."""
+
+    @staticmethod
+    def serve(settings: WireSettings, tunnel: TunnelSettings, at: str, allowed: list[tuple[str, str]]) -> Tunnel: ...
+    @staticmethod
+    def dial(settings: WireSettings, tunnel: TunnelSettings, to: str, forwards: list[tuple[str, str]]) -> Tunnel: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def forwarded(self) -> list[str]: ...
+    def take_stranger(self) -> str | None: ...
+    @property
+    def running(self) -> int: ...
+    def step(self, seconds: float) -> list[dict[str, Any]]: ...
+    def reload(self, folder: str, trust: list[str]) -> tuple[str, int]: ...
+    def set_allowed(self, allowed: list[tuple[str, str]]) -> None: ...
+    def stop(self) -> None: ...
     def close(self, reason: str) -> None: ...
 
 def measure_path(settings: WireSettings, to: str, load_s: float, most_rate: str) -> dict[str, Any]:
@@ -197,3 +446,51 @@ def show_keys(folder: str) -> tuple[str, list[str]]:
 
 def trust(folder: str, fingerprint: str, remark: str) -> None:
     """Trusts a peer from now on."""
+
+class LinuxError(RuntimeError):
+    """A controller could not be loaded into the kernel, found in it or removed from it."""
+
+# Nanoseconds of the kernel's clock, connection, port, remote port, remote address, event, window in segments, round
+# trip in microseconds, and the program's own quantities.
+KernelSample = tuple[int, int, int, int, str, str, int, int | None, list[tuple[str, float]]]
+
+class KernelRequest(TypedDict):
+    """What to load."""
+
+    program: str
+    name: str
+    settings: list[tuple[str, str]]
+    routes: list[str]
+    interfaces: list[str]
+    cgroups: list[str]
+    is_default: bool
+    is_pinned: bool
+
+class Holding:
+    """A controller that this process has loaded; removed with it, unless it is left."""
+
+    def __init__(self, asked: KernelRequest) -> None: ...
+    def leave(self) -> None:
+        """Leaves a pinned controller to itself."""
+
+    def unload(self) -> None:
+        """Removes the controller."""
+
+class Watch:
+    """Somebody who watches a controller."""
+
+    def __init__(self, name: str) -> None: ...
+    def poll(self, most: int) -> list[KernelSample]:
+        """What was told since the last call, at most so many samples."""
+
+def linux_examine() -> list[tuple[str, bool, str, str, bool]]:
+    """What was looked at: what, whether it is well, how it is, what mends it, whether it is needed."""
+
+def linux_programs() -> list[tuple[str, str, list[tuple[str, str, str, str]]]]:
+    """The programs: name, summary, settings (name, default, what is allowed, what it means)."""
+
+def linux_loaded() -> list[tuple[str, str | None, bool, int | None, list[str], bool, list[tuple[str, int, int]]]]:
+    """What is loaded: name, program, whether pinned, process, changes, whether registered, cost by operation."""
+
+def linux_unload(name: str) -> None:
+    """Removes a controller of ours."""

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from sparelane import _native, library
 from sparelane._native import ScenarioError
+from sparelane.plugins.registry import REGISTRY
 from sparelane.result import Result
 from sparelane.settings import Settings, override_texts
+from sparelane.traces import parse
 
 # What a scenario that is not in a file is called in messages.
 TEXT_NAME = "<text>"
@@ -26,6 +28,8 @@ def run(
     seed: int | None = None,
     set: Settings | None = None,
     progress: _native.Progress | None = None,
+    trace: str | None = None,
+    trace_folder: str | Path = ".",
 ) -> Result:
     """Simulates a scenario.
 
@@ -35,16 +39,20 @@ def run(
         set: values that replace the scenario's: `{"workload.load": 0.5}` or `["workload.load=0.5"]`.
         progress: called about twenty times a second with the share of simulated time that is done, 0 to 1;
             returns `False` to cancel, anything else (`None` too) to go on.
+        trace: traces of packets to write, as in `"flow=3,port=west:east"`: see docs/traces.md.
+        trace_folder: where to, a folder that is there.
 
     Raises:
+        TraceError: there cannot be such a trace.
         ScenarioError: the scenario cannot be run; names file, line and key.
         FileNotFoundError: there is no such file.
         UnknownNameError: there is no ready-made scenario of that name.
         PhysicsError: the simulator broke a law of its own, which is a defect of the simulator.
+        PluginError: a controller of one's own failed, or allowed what cannot be.
         Cancelled: `progress` returned `False`.
         KeyboardInterrupt: the user pressed Ctrl-C.
     """
-    return prepare(scenario, seed=seed, set=set).run(progress)
+    return prepare(scenario, seed=seed, set=set, trace=trace, trace_folder=trace_folder).run(progress)
 
 
 class Prepared:
@@ -58,6 +66,7 @@ class Prepared:
 
         Raises:
             PhysicsError: the simulator broke a law of its own, which is a defect of the simulator.
+            PluginError: a controller of one's own failed, or allowed what cannot be.
             Cancelled: `progress` returned `False`.
             KeyboardInterrupt: the user pressed Ctrl-C.
             RuntimeError: it has run already.
@@ -71,6 +80,8 @@ def prepare(
     seed: int | None = None,
     set: Settings | None = None,
     waiting: Callable[[float], object] | None = None,
+    trace: str | None = None,
+    trace_folder: str | Path = ".",
 ) -> Prepared:
     """Reads a scenario and builds its network and flows; what `run` does before it simulates.
 
@@ -79,9 +90,13 @@ def prepare(
         seed: as for `run`.
         set: as for `run`.
         waiting: called about twenty times a second with the seconds that the building has lasted.
+        trace: as for `run`.
+        trace_folder: as for `run`.
 
     Raises:
+        TraceError: there cannot be such a trace.
         ScenarioError: the scenario cannot be run.
+        PluginError: a workload, distribution or controller of one's own failed.
         FileNotFoundError: there is no such file.
         UnknownNameError: there is no ready-made scenario of that name.
         KeyboardInterrupt: the user pressed Ctrl-C.
@@ -89,7 +104,9 @@ def prepare(
     text, name, folder = read(scenario)
     if seed is not None and not 0 <= seed <= MAX_SEED:
         raise ScenarioError(f"seed = {seed}: out of range; allowed: a whole number from 0 to {MAX_SEED}")
-    return Prepared(_native.prepare(text, name, str(folder), override_texts(set), seed, waiting))
+    asked = parse(trace).asked(Path(trace_folder)) if trace is not None else []
+    overrides, catalogue = override_texts(set), REGISTRY.catalogue()
+    return Prepared(_native.prepare(text, name, str(folder), overrides, seed, waiting, catalogue, asked))
 
 
 def check(scenario: str | Path, *, set: Settings | None = None) -> None:

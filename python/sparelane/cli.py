@@ -8,10 +8,12 @@ from typing import Any
 import click
 
 from sparelane import terminal
-from sparelane._native import PhysicsError, ScenarioError, WireError, __version__
+from sparelane._native import LinuxError, PhysicsError, ScenarioError, WireError, __version__
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError
+from sparelane.plugins.failure import PluginError
 from sparelane.sweeps.crew import CrewError
+from sparelane.traces import TraceError
 
 COMMANDS = (
     "list",
@@ -27,7 +29,9 @@ COMMANDS = (
     "keys",
     "recv",
     "send",
+    "tunnel",
     "path",
+    "linux",
     "harm",
 )
 
@@ -96,7 +100,10 @@ class Commands(click.Group):
             OutputError,
             SavedResultsError,
             FileNotFoundError,
+            PluginError,
+            TraceError,
             WireError,
+            LinuxError,
             CrewError,
         ) as error:
             raise Mistake(str(error)) from error

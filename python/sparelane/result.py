@@ -95,6 +95,11 @@ class Result:
         return self._native.totals
 
     @property
+    def traces(self) -> list[tuple[Path, int, OSError | None]]:
+        """Files of traces: how many packets or events each has, and the error that ended it early, if one did."""
+        return self._native.traces
+
+    @property
     def digest(self) -> str:
         """A fingerprint of all results: runs with equal digests went the same way. The scenario's text is not in it."""
         return self._native.digest
@@ -173,6 +178,7 @@ class Result:
                 "digest": self.digest,
                 "totals": self.totals,
                 "scenario": self.scenario,
+                **plugins_of(),
             },
         )
         replaced(place / "run.json", write)
@@ -215,3 +221,11 @@ def _frame(columns: dict[str, _native.Column]) -> pl.DataFrame:
     from sparelane.frames import to_frame
 
     return to_frame(columns)
+
+
+def plugins_of() -> dict[str, list[dict[str, str]]]:
+    """The plugin files of this process, where there are any."""
+    from sparelane.plugins.loading import LOADED
+
+    loaded = [{"path": plugin.path, "sha256": plugin.sha256} for plugin in LOADED.values()]
+    return {"plugins": loaded} if loaded else {}

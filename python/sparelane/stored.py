@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sparelane import _native
 
 TABLES = ("flows", "links", "drops", "cross_traffic", "delays", "packets", "series")
-FACTS = ("digest", "seed", "version", "scenario", "totals", "notices")
+FACTS = ("digest", "seed", "version", "scenario", "totals", "notices", "traces")
 
 
 class Stored:
@@ -22,6 +24,7 @@ class Stored:
         self.scenario = cast("str", state["scenario"])
         self.totals = cast("_native.Totals", state["totals"])
         self.notices = cast("list[str]", state["notices"])
+        self.traces = cast("list[tuple[Path, int, OSError | None]]", state["traces"])
 
     def flows(self) -> dict[str, _native.Column]:
         """One row per flow."""

@@ -2,7 +2,7 @@
 
 use crate::queue::{QUEUES, QueueForm, Queues};
 use crate::topology::{TOPOLOGIES, TopologyForm};
-use crate::workload::{WORKLOADS, WorkloadForm};
+use crate::workload::{SIZE_FORMS, SizeForm, WORKLOADS, WorkloadForm};
 use sparelane_cc::Registry;
 use std::sync::Arc;
 use thiserror::Error;
@@ -19,6 +19,8 @@ pub struct Catalogue {
     pub topologies: Vec<&'static TopologyForm>,
     /// Forms of `[[workload]]`.
     pub workloads: Vec<&'static WorkloadForm>,
+    /// Forms of `sizes`.
+    pub sizes: Vec<&'static SizeForm>,
 }
 
 /// A kind whose name is taken.
@@ -43,6 +45,7 @@ impl Catalogue {
             queues: Queues(QUEUES.iter().collect()),
             topologies: TOPOLOGIES.to_vec(),
             workloads: WORKLOADS.to_vec(),
+            sizes: SIZE_FORMS.to_vec(),
         }
     }
 
@@ -80,6 +83,16 @@ impl Catalogue {
         self.workloads.push(form);
         Ok(self)
     }
+
+    /// This catalogue and a distribution of sizes.
+    ///
+    /// # Errors
+    /// The name is taken.
+    pub fn with_sizes(mut self, form: &'static SizeForm) -> Result<Catalogue, NameTaken> {
+        free("distribution of sizes", form.name, self.sizes.iter().map(|form| form.name))?;
+        self.sizes.push(form);
+        Ok(self)
+    }
 }
 
 fn free(
@@ -100,5 +113,6 @@ mod tests {
         assert_eq!(error.to_string(), "there is a kind of queue called \"red\" already; allowed: another name");
         assert!(Catalogue::built_in().with_topology(TOPOLOGIES[0]).is_err());
         assert!(Catalogue::built_in().with_workload(WORKLOADS[0]).is_err());
+        assert!(Catalogue::built_in().with_sizes(SIZE_FORMS[0]).is_err());
     }
 }

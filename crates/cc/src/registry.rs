@@ -111,6 +111,9 @@ pub enum BuildError {
         /// The class.
         class: String,
     },
+    /// The controller itself says why: for those of other crates.
+    #[error("{0}")]
+    Refused(String),
     /// A parameter is out of its range.
     #[error(transparent)]
     Param(#[from] ParamError),

@@ -4,6 +4,7 @@ use crate::carrier::{Arrival, Carrier, Datagram};
 use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
 use crate::quic::{Quic, QuicConfig};
 use crate::udp::{Sending, UdpConfig, UdpSocket};
+use nix::poll::PollFd;
 use sparelane_core::{Dur, Time};
 use std::io;
 use std::net::SocketAddr;
@@ -119,11 +120,33 @@ impl Host {
                 return Ok(None);
             }
             if is_quiet || self.waiting.is_some() {
-                let next = self.node.next_timer();
-                let timer = Duration::from_nanos(next.saturating_since(self.now()).as_ps().div_ceil(1000));
-                self.wait(timer.max(self.timer_slack).min(until - now))?;
+                self.wait(self.until_timer().max(self.timer_slack).min(until - now))?;
             }
         }
+    }
+
+    /// How long the node's next timer is away.
+    fn until_timer(&self) -> Duration {
+        Duration::from_nanos(self.node.next_timer().saturating_since(self.now()).as_ps().div_ceil(1000))
+    }
+
+    /// One turn for whoever has other things to wait for: receives and sends what there is. Returns whether nothing is left to do
+    /// now, so that it may [wait](Self::wait_beside).
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn advance(&mut self) -> Result<bool, HostError> {
+        let is_quiet = self.turn()?;
+        Ok((is_quiet || self.waiting.is_some()) && !self.node.has_events())
+    }
+
+    /// Waits until there is something to do here or at one of `others`, for so long at most.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn wait_beside<'a>(&'a self, at_most: Duration, others: &mut Vec<PollFd<'a>>) -> Result<(), HostError> {
+        let at_most = at_most.min(self.until_timer());
+        self.socket.wait_beside(self.waiting.is_some(), at_most, others).map_err(|error| self.failed(error))
     }
 
     /// Sends what is to go until nothing is, for so long at most: for what is said last.
@@ -165,9 +188,7 @@ impl Host {
         let (now, epoch_ns) = (self.now(), self.epoch_ns);
         let node = &mut self.node;
         self.socket.receive(&mut |came| {
-            let received = came.received_ns.map(|ns| Time::from_ns(ns.saturating_sub(epoch_ns).min(u64::MAX / 1001)));
-            let is_near = |at: &Time| at.saturating_since(now).max(now.saturating_since(*at)) < MOST_CLOCK_DIFFERENCE;
-            let received = received.filter(is_near).unwrap_or(now);
+            let received = believed(now, came.received_ns, epoch_ns);
             let arrival =
                 Arrival { from: came.from, dscp: came.dscp, ecn: came.ecn, received_ns: received.as_ps() / 1000 };
             // A datagram costs, however short it is.
@@ -188,5 +209,30 @@ impl Host {
             self.node.carrier_mut().reuse(datagram);
         }
         false
+    }
+}
+
+/// When something was received by the kernel's clock, which showed `epoch_ns` at the host's beginning; or now, if that cannot be, as
+/// somebody has set the clock.
+fn believed(now: Time, received_ns: Option<u64>, epoch_ns: u64) -> Time {
+    let received = received_ns.map(|ns| Time::from_ns(ns.saturating_sub(epoch_ns).min(u64::MAX / 1001)));
+    let is_near = |at: &Time| at.saturating_since(now).max(now.saturating_since(*at)) < MOST_CLOCK_DIFFERENCE;
+    received.filter(is_near).unwrap_or(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_jumps_moves_no_receive_time_far() {
+        let (now, epoch_ns) = (Time::ZERO + Dur::from_secs(100), 1_700_000_000_000_000_000_u64);
+        let at = |offset_ns: i64| believed(now, epoch_ns.checked_add_signed(offset_ns), epoch_ns);
+        assert_eq!(at(99_999_000_000) + Dur::from_ms(1), now);
+        for jump_s in [-3_600, 3_600, -2_000_000_000, 5, 98, 102] {
+            assert_eq!(at(jump_s * 1_000_000_000), now, "{jump_s} s");
+        }
+        assert_eq!(believed(now, Some(u64::MAX), epoch_ns), now);
+        assert_eq!(believed(now, None, epoch_ns), now);
     }
 }

@@ -4,6 +4,7 @@
 //! No module but `udp` and those above it touches a socket or a clock: time comes in as an argument, as everywhere below.
 
 pub mod carrier;
+pub mod control;
 pub mod flow;
 pub mod frame;
 #[cfg(target_os = "linux")]
@@ -17,6 +18,7 @@ mod scratch;
 #[cfg(target_os = "linux")]
 pub mod service;
 pub mod transfer;
+pub mod tunnel;
 #[cfg(target_os = "linux")]
 pub mod udp;
 pub mod virt;

@@ -257,8 +257,24 @@ impl UdpSocket {
     /// # Errors
     /// The system refuses.
     pub fn wait(&self, for_room: bool, at_most: Duration) -> io::Result<()> {
+        self.wait_beside(for_room, at_most, &mut vec![])
+    }
+
+    /// As [`wait`](Self::wait), or until something happens at one of `others`, which say what.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn wait_beside<'a>(
+        &'a self,
+        for_room: bool,
+        at_most: Duration,
+        others: &mut Vec<PollFd<'a>>,
+    ) -> io::Result<()> {
         let flags = if for_room { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
-        match ppoll(&mut [PollFd::new(self.fd.as_fd(), flags)], Some(TimeSpec::from(at_most)), None) {
+        others.push(PollFd::new(self.fd.as_fd(), flags));
+        let result = ppoll(others, Some(TimeSpec::from(at_most)), None);
+        others.pop();
+        match result {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
             Err(error) => Err(error.into()),
         }

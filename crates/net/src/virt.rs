@@ -42,10 +42,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Instant;
 
 /// Bytes of Ethernet, IPv4 and UDP before a datagram's payload.
-pub const DATAGRAM_HEADER_BYTES: u64 = 14 + 20 + 8;
+pub const DATAGRAM_HEADER_BYTES: u64 = ETHERNET_HEADER_BYTES + 20 + 8;
 
-/// Headers of IPv4 and UDP.
-const IP_UDP_BYTES: usize = 28;
+/// Of these, those of Ethernet.
+const ETHERNET_HEADER_BYTES: u64 = 14;
 
 /// The port of the node that listens.
 const PORT: u16 = 7777;
@@ -73,7 +73,7 @@ pub struct Path {
     pub lateness: Dur,
     /// What happens to code points.
     pub marks: Marks,
-    /// Larger IP packets are lost.
+    /// The largest IP packet that the path carries, bytes; what is larger is lost without a word.
     pub mtu_bytes: usize,
 }
 
@@ -200,6 +200,7 @@ impl<C: Carrier> Endpoint for Node<C> {
 pub struct Virtual<E = Node<Quic>> {
     nodes: [E; 2],
     path: Path,
+    addresses: [SocketAddr; 2],
     ways: [Way; 2],
     /// What is under way, by time and order of departure: the node at which it arrives, and the packet.
     flying: BTreeMap<(Time, u64), (usize, Packet)>,
@@ -249,7 +250,7 @@ impl Virtual<Node<Quic>> {
     /// The carrier refuses.
     pub fn connect(&mut self) -> Result<AssociationId, NodeError> {
         let now = self.now;
-        self.nodes[0].connect(now, address_of(1))
+        self.nodes[0].connect(now, self.addresses[1])
     }
 }
 
@@ -259,6 +260,7 @@ impl<E: Endpoint> Virtual<E> {
         Virtual {
             nodes,
             path,
+            addresses: [address_of(0), address_of(1)],
             ways: Default::default(),
             flying: BTreeMap::new(),
             departures: 0,
@@ -281,6 +283,13 @@ impl<E: Endpoint> Virtual<E> {
     /// The path, to be changed on the way.
     pub fn path_mut(&mut self) -> &mut Path {
         &mut self.path
+    }
+
+    /// Node 0 has another address from now on, as behind an address translation that has forgotten it; what is sent to the old one
+    /// is lost.
+    pub fn move_client(&mut self) {
+        let port = self.addresses[0].port();
+        self.addresses[0].set_port(port + 1);
     }
 
     /// What the direction from node `from` has done.
@@ -323,14 +332,15 @@ impl<E: Endpoint> Virtual<E> {
     fn send(&mut self) -> bool {
         for from in 0..2 {
             while let Some(datagram) = self.nodes[from].poll_transmit(self.now) {
+                if datagram.to != self.addresses[1 - from] {
+                    continue;
+                }
                 for bytes in datagram.segments() {
                     let sent = DEFAULT_DSCP.get(usize::from(datagram.class)).or(DEFAULT_DSCP.last());
                     let dscp = self.path.marks.pass(sent.copied().unwrap_or(0));
                     let class = DEFAULT_DSCP.iter().position(|&known| known == dscp).unwrap_or(0) as u8;
                     let packet = Packet { class, dscp, ecn: datagram.ecn, bytes: bytes.to_vec() };
-                    if bytes.len() + IP_UDP_BYTES <= self.path.mtu_bytes {
-                        self.ways[from].enqueue(packet, &self.path);
-                    }
+                    self.ways[from].enqueue(packet, &self.path);
                 }
             }
             self.serve(from);
@@ -361,7 +371,7 @@ impl<E: Endpoint> Virtual<E> {
             let [is_lost, is_held, is_repeated] = [loss, held, repeated].map(|share| self.rng.unit() < share);
             let extra = held_for.scaled(self.rng.unit());
             let way = &mut self.ways[from];
-            if is_lost {
+            if is_lost || wire_bytes - ETHERNET_HEADER_BYTES > self.path.mtu_bytes as u64 {
                 way.counts.lost += 1;
                 continue;
             }
@@ -382,7 +392,7 @@ impl<E: Endpoint> Virtual<E> {
         while let Some(entry) = self.flying.first_entry().filter(|entry| entry.key().0 <= now) {
             let (at, packet) = entry.remove();
             let arrival = Arrival {
-                from: address_of(1 - at),
+                from: self.addresses[1 - at],
                 dscp: packet.dscp,
                 ecn: packet.ecn,
                 received_ns: now.as_ps() / 1000,

@@ -1,14 +1,16 @@
 //! The catalogue as dictionaries.
 
+use crate::plugin::PyCatalogue;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use sparelane_scenario::Catalogue;
 use sparelane_scenario::{Entry, Parameter};
 
-/// Everything that a scenario can name, with its parameters.
+/// Everything that a scenario can name, with its parameters: what is built in, or what is in `catalogue`.
 #[pyfunction]
-pub fn catalogue(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
-    let entries = sparelane_scenario::catalogue(&Catalogue::built_in());
+#[pyo3(signature = (catalogue=None))]
+pub fn catalogue<'py>(py: Python<'py>, catalogue: Option<&PyCatalogue>) -> PyResult<Bound<'py, PyList>> {
+    let entries = sparelane_scenario::catalogue(&catalogue.map_or_else(Catalogue::built_in, |own| own.0.clone()));
     let entries = entries.iter().map(|entry| to_dict(py, entry)).collect::<PyResult<Vec<_>>>()?;
     PyList::new(py, entries)
 }

@@ -24,6 +24,12 @@ create_exception!(
     PyRuntimeError,
     "Files could not be sent or received: a key, an address, a file, or the peer is wrong."
 );
+create_exception!(
+    sparelane._native,
+    LinuxError,
+    PyRuntimeError,
+    "A controller could not be loaded into the kernel, found in it or removed from it."
+);
 
 /// A mistake in a scenario, with its place as attributes.
 pub fn scenario_error(py: Python<'_>, error: &sparelane_scenario::ScenarioError) -> PyErr {

@@ -2,9 +2,14 @@
 
 mod catalogue;
 mod errors;
+mod learn;
+#[cfg(target_os = "linux")]
+mod linux;
+mod plugin;
 mod rapid;
 mod results;
 mod run;
+mod traces;
 mod walk;
 mod wire;
 mod wire_path;
@@ -17,7 +22,14 @@ mod _native {
     #[pymodule_export]
     use crate::catalogue::catalogue;
     #[pymodule_export]
-    use crate::errors::{Cancelled, PhysicsError, ScenarioError, WireError};
+    use crate::errors::{Cancelled, LinuxError, PhysicsError, ScenarioError, WireError};
+    #[pymodule_export]
+    use crate::learn::{AgentView, Stepper};
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::linux::{PyHolding, PyWatch, linux_examine, linux_loaded, linux_programs, linux_unload};
+    #[pymodule_export]
+    use crate::plugin::{AckNews, Base, CongestionNews, ControllerKind, PyCatalogue, Run, SizesKind, WorkloadKind};
     #[pymodule_export]
     use crate::rapid::{bass, rapid_estimates, rapid_gaps};
     #[pymodule_export]
@@ -27,7 +39,7 @@ mod _native {
     #[pymodule_export]
     use crate::walk::walk;
     #[pymodule_export]
-    use crate::wire::{PyReceiver, PySender, new_key, show_keys, trust};
+    use crate::wire::{PyReceiver, PySender, PyTunnel, new_key, show_keys, trust};
     #[pymodule_export]
     use crate::wire_path::measure_path;
 

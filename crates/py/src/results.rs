@@ -9,47 +9,59 @@ use sparelane_scenario::results::{
     self, cross_traffic_columns, delay_columns, drop_columns, flow_columns, link_columns, packet_columns,
     series_columns,
 };
+use std::path::PathBuf;
 
 /// All results of a run.
 #[pyclass(frozen, module = "sparelane._native")]
-pub struct Results(pub results::Results);
+pub struct Results {
+    /// What the simulator recorded.
+    pub results: results::Results,
+    /// The files of traces, with how many packets or events each has, and what went wrong with it.
+    pub traced: Vec<(PathBuf, u64, Option<PyErr>)>,
+}
 
 #[pymethods]
 impl Results {
     /// A fingerprint of all results.
     #[getter]
     fn digest(&self) -> &str {
-        &self.0.digest
+        &self.results.digest
     }
 
     /// The seed of every random draw.
     #[getter]
     fn seed(&self) -> u64 {
-        self.0.seed
+        self.results.seed
     }
 
     /// What the scenario's author should know, though it is no mistake.
     #[getter]
     fn notices(&self) -> Vec<String> {
-        self.0.notices.clone()
+        self.results.notices.clone()
     }
 
     /// The version of the simulator.
     #[getter]
     fn version(&self) -> &str {
-        &self.0.version
+        &self.results.version
     }
 
     /// The scenario as it ran, as TOML.
     #[getter]
     fn scenario(&self) -> &str {
-        &self.0.scenario
+        &self.results.scenario
     }
 
+    /// The files of traces, with how many packets or events each has, and the error that ended it, if one did.
+    #[getter]
+    fn traces(&self, py: Python<'_>) -> Vec<(PathBuf, u64, Option<Py<PyAny>>)> {
+        let error = |error: &PyErr| error.value(py).clone().into_any().unbind();
+        self.traced.iter().map(|(path, count, failed)| (path.clone(), *count, failed.as_ref().map(error))).collect()
+    }
     /// Totals of the run.
     #[getter]
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let totals = &self.0.records.totals;
+        let totals = &self.results.records.totals;
         let out = PyDict::new(py);
         out.set_item("events", totals.events)?;
         out.set_item("packet_hops", totals.packet_hops)?;
@@ -62,37 +74,37 @@ impl Results {
 
     /// One row per flow, in order of start.
     fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        to_dict(py, flow_columns(&self.0))
+        to_dict(py, flow_columns(&self.results))
     }
 
     /// One row per direction of a cable.
     fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        to_dict(py, link_columns(&self.0))
+        to_dict(py, link_columns(&self.results))
     }
 
     /// One row per direction of a cable and class.
     fn drops<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        to_dict(py, drop_columns(&self.0))
+        to_dict(py, drop_columns(&self.results))
     }
 
     /// One row per source of cross traffic.
     fn cross_traffic<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        to_dict(py, cross_traffic_columns(&self.0))
+        to_dict(py, cross_traffic_columns(&self.results))
     }
 
     /// One row per scheme, class of traffic and bin of one-way delays of packets.
     fn delays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        to_dict(py, delay_columns(&self.0))
+        to_dict(py, delay_columns(&self.results))
     }
 
     /// One row per data packet of the logged flow, in order of sending.
     fn packets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        to_dict(py, packet_columns(&self.0))
+        to_dict(py, packet_columns(&self.results))
     }
 
     /// One row per sample of one quantity.
     fn series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        to_dict(py, series_columns(&self.0))
+        to_dict(py, series_columns(&self.results))
     }
 }
 

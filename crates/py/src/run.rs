@@ -1,11 +1,13 @@
 //! From a scenario's text to its results.
 
 use crate::errors::{Cancelled, physics_error, scenario_error};
+use crate::plugin::{PyCatalogue, fault};
 use crate::results::Results;
+use crate::traces::{self, Asked, Traced};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use sparelane_core::Time;
-use sparelane_scenario::{Scenario, ScenarioError, Source, results};
+use sparelane_scenario::{Catalogue, Scenario, ScenarioError, Source, results};
 use sparelane_sim::Simulation;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -27,12 +29,14 @@ struct Built {
     scenario: Scenario,
     simulation: Simulation,
     stop: Time,
+    traced: Vec<Traced>,
 }
 
 /// Reads a scenario and builds its network and flows, in a thread of its own, so that signals are heard meanwhile; `waiting` is
-/// told for how many seconds that has lasted.
+/// told for how many seconds that has lasted. With a `catalogue`, which has Python code in it, all happens in this thread.
 #[pyfunction]
-#[pyo3(signature = (text, source_name, base_dir, overrides, seed=None, waiting=None))]
+#[pyo3(signature = (text, source_name, base_dir, overrides, seed=None, waiting=None, catalogue=None, traces=None))]
+#[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub fn prepare(
     py: Python<'_>,
     text: String,
@@ -41,13 +45,24 @@ pub fn prepare(
     overrides: Vec<String>,
     seed: Option<u64>,
     waiting: Option<Bound<'_, PyAny>>,
+    catalogue: Option<&PyCatalogue>,
+    traces: Option<Vec<Asked>>,
 ) -> PyResult<Prepared> {
+    let traces = traces.unwrap_or_default();
     let source = Source { file: source_name, folder: base_dir };
+    if let Some(own) = catalogue {
+        // Somebody's Python code may run meanwhile: in this thread it is interrupted as any is.
+        let built = py.detach(|| build(&own.0, &text, &source, &overrides, seed, &traces));
+        fault::check(py)?;
+        py.check_signals()?;
+        let built = built.map_err(|error| scenario_error(py, &error))?;
+        return Ok(Prepared(Mutex::new(Some(built))));
+    }
     let (sender, mut receiver) = mpsc::channel();
     // Nobody waits for this thread after Ctrl-C; it ends by itself, or with the process.
     thread::spawn(move || {
         // Whoever pressed Ctrl-C listens no more.
-        let _ = sender.send(build(&text, &source, &overrides, seed));
+        let _ = sender.send(build(&Catalogue::built_in(), &text, &source, &overrides, seed, &traces));
     });
     let began = Instant::now();
     loop {
@@ -72,16 +87,25 @@ pub fn prepare(
     }
 }
 
-fn build(text: &str, source: &Source, overrides: &[String], seed: Option<u64>) -> Result<Box<Built>, ScenarioError> {
+fn build(
+    catalogue: &Catalogue,
+    text: &str,
+    source: &Source,
+    overrides: &[String],
+    seed: Option<u64>,
+    traces: &[Asked],
+) -> Result<Box<Built>, ScenarioError> {
     // The seed is one override more: networks may be drawn with it.
     let seed = seed.map(|seed| format!("seed={seed}"));
     let overrides: Vec<_> = overrides.iter().cloned().chain(seed).collect();
-    let scenario = Scenario::parse(text, source, &overrides)?;
-    let config = scenario.build()?;
+    let scenario = Scenario::parse_with(catalogue, text, source, &overrides)?;
+    let mut config = scenario.build()?;
+    let (observers, traced) = traces::observers(traces, &scenario)?;
+    config.observers.extend(observers);
     let stop = config.stop;
     let simulation =
         Simulation::new(config).map_err(|error| ScenarioError::in_file(&source.file, None, error.to_string()))?;
-    Ok(Box::new(Built { scenario, simulation, stop }))
+    Ok(Box::new(Built { scenario, simulation, stop, traced }))
 }
 
 #[pymethods]
@@ -91,12 +115,14 @@ impl Prepared {
     fn run(&self, py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Results> {
         let built = self.0.lock().ok().and_then(|mut slot| slot.take());
         let mut built = built.ok_or_else(|| PyRuntimeError::new_err("this scenario has run already"))?;
+        fault::take();
         let mut slice_events = FIRST_SLICE_EVENTS;
         loop {
             let (advanced, took) = py.detach(|| {
                 let began = Instant::now();
                 (built.simulation.advance(slice_events), began.elapsed())
             });
+            fault::check(py)?;
             let reached = advanced.map_err(|violation| physics_error(&violation))?;
             if reached.finished {
                 break;
@@ -111,9 +137,11 @@ impl Prepared {
             }
             slice_events = next_slice(slice_events, took);
         }
-        let Built { scenario, simulation, .. } = *built;
+        let Built { scenario, simulation, traced, .. } = *built;
         let finished = py.detach(|| simulation.finish().map(|records| results::Results::new(&scenario, records)));
-        finished.map(Results).map_err(|violation| physics_error(&violation))
+        fault::check(py)?;
+        let finished = finished.map(|results| Results { results, traced: traces::told(&traced) });
+        finished.map_err(|violation| physics_error(&violation))
     }
 }
 

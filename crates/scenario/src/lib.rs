@@ -36,6 +36,7 @@ mod links;
 mod listing;
 mod measure;
 mod packet_log;
+mod ports;
 mod preset;
 mod queue_at;
 mod queues;
@@ -51,6 +52,7 @@ mod transport;
 pub use columns::{Column, Data, Table};
 pub use digest::digest;
 pub use listing::{Entry, Parameter, catalogue};
+pub use ports::Port;
 pub use results::{
     Results, cross_traffic_columns, delay_columns, drop_columns, flow_columns, link_columns, packet_columns,
     series_columns,

@@ -8,7 +8,7 @@ use crate::{
 };
 use sparelane_catalogue::Catalogue;
 use sparelane_catalogue::schema::{Form, Key};
-use sparelane_catalogue::workload::{self, SIZE_FORMS};
+use sparelane_catalogue::workload;
 use sparelane_cc::{Controller, Registry};
 
 /// One thing that a scenario can name, or one of its tables.
@@ -46,7 +46,7 @@ pub fn catalogue(catalogue: &Catalogue) -> Vec<Entry> {
     let mut entries = controllers(&catalogue.controllers);
     entries.extend(forms("topology", catalogue.topologies.iter().copied()));
     entries.extend(forms("workload", catalogue.workloads.iter().copied()));
-    entries.extend(forms("sizes", SIZE_FORMS.iter().copied()));
+    entries.extend(forms("sizes", catalogue.sizes.iter().copied()));
     entries.extend(forms("cross_traffic", cross_traffic::PATTERNS.iter()));
     entries.extend(forms("queue", catalogue.queues.0.iter().copied()));
     entries.extend([

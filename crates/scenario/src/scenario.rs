@@ -210,6 +210,11 @@ impl Scenario {
         write_toml(&self.text)
     }
 
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
     /// Names of the schemes, by index.
     pub fn scheme_names(&self) -> Vec<String> {
         self.schemes.names().map(str::to_owned).collect()
@@ -277,7 +282,9 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         "first-cable" => Routing::FirstCable,
         _ => Routing::SinglePath,
     };
-    let context = Context { source, network: &network, routing, schemes: &schemes.all, bdp_bytes, duration, seed };
+    let (sizes, all_schemes) = (&catalogue.sizes[..], &schemes.all[..]);
+    let context =
+        Context { sizes, source, network: &network, routing, schemes: all_schemes, bdp_bytes, duration, seed };
     let mut traffic_classes = Vec::new();
     let workloads = read_workloads(&section, &catalogue.workloads, context, &mut traffic_classes)?;
     let cross_traffic = cross_traffic::read_all(&section.need("cross_traffic")?, &network, duration)?;

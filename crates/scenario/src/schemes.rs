@@ -3,11 +3,9 @@
 use crate::preset::Preset;
 use crate::transport::{self, Transport};
 use sparelane_catalogue::schema::ScenarioError;
-use sparelane_catalogue::schema::document::Item;
-use sparelane_catalogue::schema::units;
 use sparelane_catalogue::schema::{Fallback, Key, Kind};
 use sparelane_catalogue::schema::{Field, Section};
-use sparelane_cc::{Blueprint, Controller, DefaultValue, Param, Registry, UNBOUNDED, Value, Values};
+use sparelane_cc::{Blueprint, Controller, DefaultValue, Registry, Value, Values};
 use sparelane_core::Rate;
 use sparelane_sim::{CLASSES, Scheme};
 use sparelane_transport::Ecn;
@@ -33,6 +31,10 @@ pub static SCHEME: &[Key] = &[
 /// The keys of a controller inside another, besides its parameters.
 static INNER: &[Key] =
     &[Key::new("controller", Kind::Special("the name of a controller"), Fallback::Required, "the controller inside")];
+
+/// What somebody has to know whose own controller is not found.
+const OF_YOUR_OWN: &str =
+    "; one of your own is registered first: in Python by @sparelane.controller, for a command by --plugin";
 
 /// The schemes of a scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,7 +132,10 @@ fn find<'r>(
     eligible: fn(&Controller) -> bool,
 ) -> Result<&'r Controller, ScenarioError> {
     let allowed = registry.all().iter().filter(|controller| eligible(controller));
-    let word = name.word(allowed.map(|controller| controller.name))?;
+    let word = name.word(allowed.map(|controller| controller.name)).map_err(|mut error| {
+        error.message.push_str(OF_YOUR_OWN);
+        error
+    })?;
     registry.find(word).ok_or_else(|| name.refuse("unknown"))
 }
 
@@ -159,7 +164,7 @@ fn values(
                 values.set(param.name, Value::Word(name.to_owned()));
                 inner = given;
             }
-            (Some(field), ..) => values.set(param.name, value(param, &field)?),
+            (Some(field), ..) => values.set(param.name, field.declared(param)?),
             (None, sparelane_cc::Kind::Controller, DefaultValue::Word(name)) => {
                 inner = registry.find(name).map_or_else(Values::default, |inside| preset_values(inside, preset));
             }
@@ -181,41 +186,4 @@ fn read_inner(
     }
     let (controller, section) = open(field.clone(), INNER, registry, stands_alone)?;
     Ok((controller.name, values(controller, &section, registry, preset)?.0))
-}
-
-/// A parameter's value, checked against its declaration.
-fn value(param: &Param, field: &Field<'_>) -> Result<Value, ScenarioError> {
-    use sparelane_cc::Kind as Declared;
-    let value = match (param.kind, field.item()) {
-        (Declared::Whole { .. } | Declared::Bound { .. }, Item::Whole(_)) => Value::Whole(whole(field)?),
-        (Declared::Bound { .. }, Item::Text(text)) if text == "unbounded" => Value::Whole(UNBOUNDED),
-        (Declared::Number { .. }, Item::Whole(_) | Item::Number(_)) => Value::Number(field.number()?),
-        (Declared::Flag, _) => Value::Flag(field.flag()?),
-        (Declared::Choice(words), _) => Value::Word(field.word(words.iter().copied())?.to_owned()),
-        (Declared::Span { .. }, _) => Value::Span(field.with_unit(units::time, &units::TIME)?),
-        (Declared::OptionalRate, Item::Text(text)) if text == "none" => Value::Rate(None),
-        (Declared::OptionalRate | Declared::Rate { .. }, _) => Value::Rate(Some(field.rate()?)),
-        (Declared::Size { .. }, _) => Value::Size(field.with_unit(units::size, &units::SIZE)?),
-        (Declared::Weights, _) => Value::Weights(
-            field
-                .named()?
-                .into_iter()
-                .map(|(name, weight)| Ok((name.to_owned(), weight.number()?)))
-                .collect::<Result<_, _>>()?,
-        ),
-        (Declared::Increasing { .. }, _) => {
-            Value::List(field.list(field.kind())?.iter().map(whole).collect::<Result<_, _>>()?)
-        }
-        _ => return Err(field.refuse("of the wrong type")),
-    };
-    param.check(&value).map_err(|_| field.refuse("out of range"))?;
-    Ok(value)
-}
-
-/// A whole number; its range is for the parameter's own check.
-fn whole(field: &Field<'_>) -> Result<u64, ScenarioError> {
-    match field.item() {
-        Item::Whole(number) => u64::try_from(*number).map_err(|_| field.refuse("out of range")),
-        _ => Err(field.refuse("not a whole number")),
-    }
 }

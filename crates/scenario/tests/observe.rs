@@ -130,7 +130,7 @@ impl Observer for Counter {
             Step::Sent { .. } => counts[0] += 1,
             Step::Received { .. } => counts[1] += 1,
             Step::Dropped => counts[2] += 1,
-            Step::Arrived { .. } => {}
+            Step::Arrived { .. } | Step::Crossed { .. } => {}
         }
         if let (true, Step::Received { delay }) = (is_data, packet.step) {
             tally.least_delay = Some(tally.least_delay.map_or(delay, |least| least.min(delay)));
@@ -236,4 +236,60 @@ fn the_controller_of_a_flow_is_steered_between_steps() {
     let fast = held(&mut run) - before;
     let ratio = fast as f64 / slow as f64;
     assert!((4.8..5.2).contains(&ratio), "{slow} bytes in a second, then {fast}");
+}
+
+/// Counts what leaves one port, and keeps when.
+#[derive(Clone)]
+struct AtPort {
+    port: (NodeId, NodeId),
+    seen: Arc<Mutex<Vec<(Time, PacketEvent)>>>,
+}
+
+impl Observer for AtPort {
+    fn interest(&self) -> Interest {
+        Interest { packets: Flows::All, ports: vec![self.port], ..Interest::default() }
+    }
+
+    fn on_packet(&mut self, packet: &PacketEvent) {
+        if matches!(packet.step, Step::Crossed { .. }) {
+            self.seen.lock().expect("one thread").push((packet.now, *packet));
+        }
+    }
+}
+
+#[test]
+fn what_leaves_a_port_is_told_in_order_and_changes_nothing() {
+    let finite =
+        TEXT.replace("duration = \"2s\"", "duration = \"60s\"").replace("kind = \"poisson\"", "kind = \"bulk\"");
+    let finite =
+        finite.replace("load = 0.003\nsizes = { kind = \"fixed\", size = \"60packets\" }", "size = \"300packets\"");
+    let plain = finite.replace("kind = \"priority\"\n", "").replace("controller = \"rc3\"", "controller = \"cubic\"");
+    let shared = format!("{finite}[switch]\nmemory = \"60kB\"\nshare = 1.0\n");
+    let lossy = format!("{plain}[[link]]\nbetween = [\"west\", \"east\"]\nloss = 0.01\n");
+    for (what, text) in [("priority", &finite), ("tandems", &plain), ("shared memory", &shared), ("loss", &lossy)] {
+        let scenario = parse(&Catalogue::built_in(), text);
+        let without = scenario.simulate().expect("a run").run().expect("no law is broken");
+        for (from, to) in [("west", "east"), ("east", "west"), ("left0", "west")] {
+            let mut config = scenario.build().expect("a run");
+            let port = (node(&config, from), node(&config, to));
+            let watcher = AtPort { port, seen: Arc::default() };
+            config.observers.push(Box::new(watcher.clone()));
+            let mut with = Simulation::new(config).expect("a run").run().expect("no law is broken");
+            with.totals.events = without.totals.events;
+            assert_eq!(with, without, "{what}");
+            let seen = watcher.seen.lock().expect("one thread");
+            assert!(seen.windows(2).all(|pair| pair[0].0 <= pair[1].0), "{what}: out of order");
+            let ends = (with.links.from.iter().zip(&with.links.to)).position(|(a, b)| (NodeId(*a), NodeId(*b)) == port);
+            let link = ends.expect("a link");
+            let count = |column: &[Vec<u64>]| column.iter().map(|class| class[link]).sum::<u64>();
+            let (came, dropped) = (count(&with.links.arrived_packets), count(&with.links.dropped_packets));
+            // What the wire loses has left the port.
+            let (least, most) = if what == "loss" { (came - dropped, came) } else { (came - dropped, came - dropped) };
+            let told = seen.len() as u64;
+            assert!(
+                told > 200 && (least..=most).contains(&told),
+                "{what} {from}: {told}, {came} came, {dropped} dropped"
+            );
+        }
+    }
 }

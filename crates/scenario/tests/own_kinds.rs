@@ -90,7 +90,7 @@ static METRONOME: WorkloadForm = Form {
         Key::new("flows", Kind::Whole { min: 1, max: 1_000 }, Fallback::Required, "how many"),
         Key::new("gap", Kind::SPAN, Fallback::Value("100ms"), "from one start to the next"),
     ],
-    read: |reader| {
+    read: &|reader| {
         let (flows, gap) = (reader.section.need("flows")?.whole()?, reader.section.need("gap")?.time()?);
         Ok(Arc::new(Metronome { flows, gap, scheme: reader.scheme }))
     },

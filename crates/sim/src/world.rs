@@ -93,7 +93,9 @@ impl<F: Fabric> World<F> {
         let hosts = Hosts::new(config.host, &config.hosts_at);
         let mut observers = Observers::new(std::mem::take(&mut config.observers));
         let queues_in_view = observers.take_queues();
-        let links = link_specs(&config, &hosts, &queues_in_view);
+        // What leaves a port that is watched leaves it as an event.
+        let watched = queues_in_view.union(&observers.ports).copied().collect();
+        let links = link_specs(&config, &hosts, &watched);
         let fabric = F::new(&links, config.seed, config.stop);
         let (network, positions) = (config.network, Positions::default());
         let (interfaces, departures) = (Interfaces::new(config.seed), Departures::new(config.seed));
@@ -120,6 +122,11 @@ impl<F: Fabric> World<F> {
             tally: Tally::default(),
             records: Records::default(),
         };
+        for &(from, to) in &world.observers.ports {
+            if let Some(link) = world.layout.link_between(from, to) {
+                world.fabric.watch_crossings(link);
+            }
+        }
         world.fabric.arm(Alarm::Stop, Time::from_ps(world.settings.stop.as_ps().saturating_add(1)));
         world.await_next_flow();
         world.start_cross_traffic(config.cross_traffic);

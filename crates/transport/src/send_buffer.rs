@@ -124,6 +124,11 @@ impl SendBuffer {
         self.is_closed
     }
 
+    /// Payload bytes of a full segment.
+    pub fn full_segment_bytes(&self) -> u32 {
+        self.mss_bytes
+    }
+
     /// How many bytes of the stream come before segment `seq`, which is not acknowledged or the first that is not written.
     pub fn offset_of(&self, seq: Seq) -> u64 {
         self.write_of(seq).map_or(self.segmented_bytes, |write| {

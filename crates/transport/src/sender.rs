@@ -414,6 +414,11 @@ impl Sender {
         self.buffer.offset_of(self.una)
     }
 
+    /// How many bytes of the stream come before segment `seq`; for one that is acknowledged, as if all segments had been full.
+    pub fn offset_of(&self, seq: Seq) -> u64 {
+        if seq < self.una { seq * u64::from(self.buffer.full_segment_bytes()) } else { self.buffer.offset_of(seq) }
+    }
+
     /// Where in the stream the payload of segment `seq` lies; `None` for one that is acknowledged, or was not written.
     pub fn bytes_of(&self, seq: Seq) -> Option<Range<u64>> {
         if seq < self.una || seq >= self.buffer.end() {

@@ -66,6 +66,8 @@ def panels(saved: SavedSweep, key: str | None = None) -> list[Panel]:
     Raises:
         UnknownNameError: no such key varies.
     """
+    if saved.rows.is_empty():
+        return []
     axis = _axis(saved, key)
     others = [name for name in saved.axes if name != axis.key]
     found = [_along(saved, axis, others, *metric) for metric in METRICS]

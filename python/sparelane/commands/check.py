@@ -10,6 +10,7 @@ import click
 
 from sparelane import terminal
 from sparelane.commands import given
+from sparelane.commands.plugin_option import plugin_option
 
 if TYPE_CHECKING:
     from sparelane.forecast import Forecast
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     default=lambda: os.cpu_count() or 1,
     help="Worker processes that a sweep would have.  [default: one a core]",
 )
+@plugin_option
 def command(file: str, settings: tuple[str, ...], seeds: int | None, jobs: int) -> None:
     """Say whether a scenario can be run, and how many flows, how much time and memory to expect.
 

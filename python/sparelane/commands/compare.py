@@ -11,6 +11,7 @@ import click
 
 from sparelane import terminal
 from sparelane.commands import sweep as sweep_command
+from sparelane.commands.plugin_option import plugin_option
 
 if TYPE_CHECKING:
     from sparelane.sweeps.differences import Comparison
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     help="Folder for the runs of scenario files.  [default: out/compare/NAMES]",
 )
 @click.option("json_file", "--json", type=click.Path(path_type=Path, dir_okay=False), help="Write all numbers there.")
+@plugin_option
 def command(
     what: tuple[str, ...],
     baseline: str | None,

@@ -9,7 +9,9 @@ from dataclasses import asdict, dataclass, field
 import click
 
 from sparelane import _native, library, terminal
+from sparelane.commands.plugin_option import plugin_option
 from sparelane.names import UnknownNameError
+from sparelane.plugins.registry import REGISTRY
 
 # Kinds of things, in the order in which people meet them, and what to call several of them.
 KINDS: Mapping[str, str] = {
@@ -49,6 +51,7 @@ class Entry:
 @click.command("list")
 @click.argument("name", required=False)
 @click.option("as_json", "--json", is_flag=True, help="Print JSON.")
+@plugin_option
 def command(name: str | None, as_json: bool) -> None:
     """Show controllers, queues, topologies, workloads, experiments and ready-made scenarios.
 
@@ -73,7 +76,7 @@ def catalogue() -> list[Entry]:
     """Everything that has a name, by kind."""
     from sparelane.experiments import registry
 
-    entries = [Entry(**entry) for entry in _native.catalogue()]
+    entries = [Entry(**entry) for entry in _native.catalogue(REGISTRY.catalogue())]
     entries += [
         Entry("experiment", id, experiment.title, experiment.source, notes=(experiment.method, *experiment.assumptions))
         for id, experiment in registry().items()

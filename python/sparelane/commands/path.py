@@ -30,7 +30,6 @@ def command(
     keys: str,
     trust: tuple[str, ...],
     as_json: bool,
-    connect_timeout: float,
     load_s: float,
     load_rate: str,
     **given: Any,
@@ -41,7 +40,7 @@ def command(
     little above the path's rate goes in class 1, and small packets of all classes beside it. Without lower classes on
     the path that load is felt by others; --load 0 leaves it out.
     """
-    options = options_of(given, connect_timeout)
+    options = options_of(given)
     report = wire_path.measure(to, keys=keys, trust=trust, options=options, load_s=load_s, most_rate=load_rate)
     if as_json:
         click.echo(json.dumps({**asdict(report), "verdict": report.verdict}))

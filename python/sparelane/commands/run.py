@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparelane import api, folders, terminal
+from sparelane import api, folders, terminal, traces
 from sparelane.commands import given
+from sparelane.commands.plugin_option import plugin_option
 from sparelane.notices import notices
 from sparelane.result import DEFAULT_FORMATS, FORMATS
 
@@ -57,6 +58,12 @@ if TYPE_CHECKING:
     show_default=True,
     help="Format of the tables; repeatable.",
 )
+@click.option(
+    "--trace",
+    metavar="WHAT",
+    help="Write traces of packets into the folder, as in flow=3,port=west:east: pcapng, and qlog of flows.",
+)
+@plugin_option
 def command(
     scenario: str,
     settings: tuple[str, ...],
@@ -65,6 +72,7 @@ def command(
     jobs: int,
     folder: Path | None,
     formats: tuple[str, ...],
+    trace: str | None,
 ) -> None:
     """Simulate a scenario, print a summary, and save the results.
 
@@ -72,11 +80,19 @@ def command(
     """
     found = given.read(scenario)
     if seeds is not None:
+        if trace is not None:
+            raise click.UsageError("--trace follows one run; allowed: with one seed")
         several(found, [*settings, *([] if seed is None else [f"seed={seed}"])], seeds, jobs, folder)
         return
+    place = folder or Path("out") / found.name
+    if trace is not None:
+        traces.parse(trace)
+        folders.ready_folder(place)
     with terminal.waiting("building the network") as waiting:
-        prepared = api.prepare(found.scenario, seed=seed, set=settings, waiting=waiting)
-    place = folders.ready_folder(folder or Path("out") / found.name)
+        prepared = api.prepare(
+            found.scenario, seed=seed, set=settings, waiting=waiting, trace=trace, trace_folder=place
+        )
+    folders.ready_folder(place)
     with terminal.progress(found.name) as meter:
 
         def go_on(fraction: float) -> bool:
@@ -88,6 +104,22 @@ def command(
     terminal.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
     result.save(place, formats)
     terminal.output().print(f"results in {place}", soft_wrap=True)
+    show_traces(result)
+
+
+def show_traces(result: Result) -> None:
+    """Prints where traces are, and what is wrong with them.
+
+    Raises:
+        Incomplete: one could not be written to its end.
+    """
+    from sparelane.cli import Incomplete
+
+    for path, count, error in result.traces:
+        if error is not None:
+            raise Incomplete(f'the trace "{path}" ends after {count} packets: {error}')
+        what = f"{count:,} records" if count else "nothing: the flow never started, or nothing passed the port"
+        terminal.output().print(f"trace in {path}: {what}", soft_wrap=True)
 
 
 def several(found: given.Given, settings: Sequence[str], seeds: int, jobs: int, folder: Path | None) -> None:

@@ -14,6 +14,7 @@ import click
 
 from sparelane import terminal
 from sparelane.commands import given
+from sparelane.commands.plugin_option import plugin_option
 
 if TYPE_CHECKING:
     from sparelane.sweeps.crew import Crew
@@ -40,6 +41,7 @@ INTERRUPTED = 130
 @click.option(
     "folder", "-o", "--output", type=click.Path(path_type=Path), help="Folder for the results.  [default: out/NAME]"
 )
+@plugin_option
 def command(file: str, seeds: int | None, jobs: int, dask: str | None, folder: Path | None) -> None:
     """Simulate a scenario in many settings.
 
@@ -89,10 +91,9 @@ def run(plan: Plan, place: Path, crew: Crew, *, is_quiet: bool = False) -> Progr
             steps.close()
     if progress is None or is_quiet:
         return progress
+    settings = f"{len(plan.settings)} setting{'s' if len(plan.settings) > 1 else ''}"
     found = f" ({progress.found} of them from before)" if progress.found else ""
-    print_line(
-        f"{progress.done} of {progress.wanted} runs{found}, {len(plan.settings)} settings, digest {digest(place)}"
-    )
+    print_line(f"{progress.done} of {progress.wanted} runs{found}, {settings}, digest {digest(place)}")
     print_line(f"results in {place}: rows.parquet; `sparelane report {place}` makes a page of them")
     return progress
 

@@ -16,6 +16,7 @@ import polars as pl
 from sparelane import _native
 from sparelane.folders import OutputError, SavedResultsError, ready_folder, replaced
 from sparelane.frames import write_parquet
+from sparelane.plugins import sources
 from sparelane.results import manifest, rows
 from sparelane.results.manifest import Manifest
 from sparelane.sweeps import tables
@@ -148,7 +149,9 @@ def _command(plan: Plan, folder: Path) -> str:
     verb = "sweep" if plan.is_varied else "run"
     settings = "".join(f" --set {shlex.quote(one)}" for one in plan.fixed)
     first = f" --seed {plan.seeds[0]}" if verb == "run" else ""
-    return f"sparelane {verb} {shlex.quote(plan.file)}{settings}{first}{seeds} -o {shlex.quote(str(folder))}"
+    plugins = "".join(f" --plugin {shlex.quote(path)}" for path, _ in sources())
+    words = f"{shlex.quote(plan.file)}{settings}{first}{seeds}{plugins}"
+    return f"sparelane {verb} {words} -o {shlex.quote(str(folder))}"
 
 
 def _commit() -> str:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from sparelane import _native
+from sparelane.plugins import REGISTRY
 
 # How the catalogue describes values that are lists.
 LIST_WORDS = ("a list", "the two nodes", "at most 6 increasing")
@@ -78,10 +79,14 @@ def _find(path: Path, scenario: Mapping[str, Any]) -> Any:
     return found
 
 
-@cache
 def _catalogue() -> Mapping[tuple[str, str], Mapping[str, str]]:
     """What each key of each entry allows."""
+    return _keys_of(REGISTRY.catalogue())
+
+
+@cache
+def _keys_of(catalogue: _native.Catalogue | None) -> Mapping[tuple[str, str], Mapping[str, str]]:
     return {
         (entry["kind"], entry["name"]): {param["name"]: param["allowed"] for param in entry["params"]}
-        for entry in _native.catalogue()
+        for entry in _native.catalogue(catalogue)
     }

@@ -17,6 +17,7 @@ from typing import Any
 
 from sparelane import _native, api
 from sparelane._native import ScenarioError
+from sparelane.plugins import REGISTRY, fingerprint
 from sparelane.results import manifest
 from sparelane.results.rows import SCHEMA, AxisValue
 from sparelane.settings import toml_value
@@ -230,7 +231,10 @@ class Plan:
     @cached_property
     def runs(self) -> list[Run]:
         """Every run: the settings in order, each with all seeds."""
-        made_by = json.dumps([manifest.LAYOUT, MEASURES, _native.__version__, manifest.engine(), *self.fixed]).encode()
+        parts = [manifest.LAYOUT, MEASURES, _native.__version__, manifest.engine(), *self.fixed]
+        if plugins := fingerprint():
+            parts.append(plugins)
+        made_by = json.dumps(parts).encode()
         files: dict[str, str] = {}
         runs = []
         for number, setting in enumerate(self.settings):
@@ -260,13 +264,15 @@ class Plan:
 
         Raises:
             ScenarioError: none of them can be run; the first mistake.
+            PluginError: a controller, workload or distribution of one's own fails.
         """
         first: ScenarioError | None = None
         for turn in range(max(len(axis.values) for axis in self.axes) if self.axes else 1):
             places = tuple(turn % len(axis.values) for axis in self.axes)
             setting = Setting(places, (True,) * len(places), "", frozenset())
             try:
-                _native.prepare(self.text, self.file, str(self.folder), self.overrides(setting), self.seeds[0], None)
+                overrides, seed, catalogue = self.overrides(setting), self.seeds[0], REGISTRY.catalogue()
+                _native.prepare(self.text, self.file, str(self.folder), overrides, seed, None, catalogue)
                 return
             except ScenarioError as error:
                 first = first or error

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparelane import _native
+from sparelane.plugins import sources
 from sparelane.sweeps import folder as folders
 from sparelane.sweeps import pool
 from sparelane.sweeps.crew import Crew
@@ -84,6 +85,7 @@ def _work(
         "file": plan.file,
         "folder": str(plan.folder.absolute()),
         "version": _native.__version__,
+        "plugins": sources(),
     }
     overrides: dict[int, list[str]] = {}
 

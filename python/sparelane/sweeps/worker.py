@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from sparelane import _native
+from sparelane.plugins import REGISTRY, PluginError, load_sources
 from sparelane.sweeps.measure import measure
 
 
@@ -28,6 +29,8 @@ class Job(TypedDict):
     file: str
     folder: str
     version: str
+    # Path and text of each file of plugins.
+    plugins: list[list[str]]
 
 
 # What a worker is told of a run: its number, the overrides, and the seed.
@@ -38,9 +41,11 @@ def simulate(job: Job, overrides: Sequence[str], seed: int) -> dict[str, Any]:
     """What is kept of one run; or why it failed, under `error`."""
     began_s = time.thread_time()
     try:
-        prepared = _native.prepare(job["text"], job["file"], job["folder"], list(overrides), seed, None)
+        load_sources(job["plugins"])
+        catalogue = REGISTRY.catalogue()
+        prepared = _native.prepare(job["text"], job["file"], job["folder"], list(overrides), seed, None, catalogue)
         kept = measure(prepared.run(None))
-    except (_native.ScenarioError, _native.PhysicsError) as error:
+    except (_native.ScenarioError, _native.PhysicsError, PluginError) as error:
         return {"error": str(error)}
     except MemoryError:
         return {"error": "not enough memory"}

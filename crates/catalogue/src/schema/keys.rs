@@ -91,7 +91,7 @@ pub enum Kind {
 /// One of several forms of a table, told apart by its `kind`, and what reads it.
 ///
 /// `R` is a function that makes what the table stands for out of its section.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Form<R: 'static> {
     /// The word in `kind`.
     pub name: &'static str,
@@ -103,6 +103,12 @@ pub struct Form<R: 'static> {
     pub keys: &'static [Key],
     /// Reads a section with these keys.
     pub read: R,
+}
+
+impl<R> fmt::Debug for Form<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Form").field("name", &self.name).field("keys", &self.keys).finish_non_exhaustive()
+    }
 }
 
 /// The slowest and the fastest link.

@@ -1,6 +1,7 @@
 //! How a scenario is read: a text becomes a tree that remembers lines, tables become sections whose keys are declared as data, and
 //! each value is read by its key, with its unit and its bounds. Every mistake is told with its place.
 
+mod declared;
 pub mod document;
 mod error;
 mod field;

@@ -46,7 +46,7 @@ pub static FORM: WorkloadForm = Form {
         ),
         Key::new("gap", Kind::MOMENT, Fallback::Nothing("no gap"), "each flow starts so long after the one before"),
     ],
-    read,
+    read: &read,
 };
 
 fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {

@@ -23,7 +23,7 @@ pub static FORM: WorkloadForm = Form {
     summary: "flows of a file: .flows (start in ns, src, dst, bytes) or .csv (start, src, dst, size, scheme)",
     source: "sparelane",
     keys: &[Key::new("path", Kind::Path, Fallback::Required, "the file, ending in .flows or .csv")],
-    read,
+    read: &read,
 };
 
 fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {
@@ -68,6 +68,17 @@ impl FlowList {
                 let flow = neutral_flow(&words, network, scheme, max_bytes);
                 flows.push(flow.map_err(|message| WorkloadError::at(index + 1, message))?);
             }
+        }
+        Ok(FlowList::sorted(flows))
+    }
+
+    /// These flows, read ahead of time by somebody else.
+    ///
+    /// # Errors
+    /// A flow does not join two different hosts of `network`; the error names its place, from 1, in its line.
+    pub fn of(flows: Vec<FlowSpec>, network: &Network) -> Result<FlowList, WorkloadError> {
+        for (index, flow) in flows.iter().enumerate() {
+            ends::check(network, flow.src, flow.dst).map_err(|message| WorkloadError::at(index + 1, message))?;
         }
         Ok(FlowList::sorted(flows))
     }

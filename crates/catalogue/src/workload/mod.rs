@@ -35,8 +35,8 @@ pub use reader::{Context, Reader};
 pub use receivers::Destinations;
 pub use requests::{FAN_OUT, FanOut, Requests, RequestsSpec};
 pub use sizes::{
-    BodyAndTail, SIZE_FORMS, SizeContext, SizeDistribution, SizeForm, data_mining_flow_sizes, rc3_flow_sizes,
-    read_sizes, w2000_flow_sizes, web_search_flow_sizes,
+    BodyAndTail, ReadSizes, SIZE_FORMS, SizeContext, SizeDistribution, SizeForm, data_mining_flow_sizes,
+    rc3_flow_sizes, read_sizes, w2000_flow_sizes, web_search_flow_sizes,
 };
 pub use surge::Surge;
 pub use web_users::{MAX_WEB_USERS, WebUsers, WebUsersSpec};
@@ -70,7 +70,10 @@ pub trait Workload: Debug + Send + Sync {
 }
 
 /// A workload as a scenario names it.
-pub type WorkloadForm = Form<fn(&Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError>>;
+pub type WorkloadForm = Form<&'static ReadWorkload>;
+
+/// Makes a workload out of its table.
+pub type ReadWorkload = dyn Fn(&Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> + Sync;
 
 /// Every form of `[[workload]]`.
 pub static WORKLOADS: &[&WorkloadForm] = &[&poisson::FORM, &bulk::FORM, &requests::FORM, &web_users::FORM, &list::FORM];

@@ -66,7 +66,7 @@ pub static FORM: WorkloadForm = Form {
             "no flow starts at this time or later",
         ),
     ],
-    read,
+    read: &read,
 };
 
 fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {

@@ -1,6 +1,6 @@
 //! What the kinds of workload read alike: hosts, periods, sizes.
 
-use super::{SizeContext, SizeDistribution, read_sizes};
+use super::{SizeContext, SizeDistribution, SizeForm, read_sizes};
 use crate::schema::volume::{Volume, volume};
 use crate::schema::{Field, Kind, ScenarioError, Section, Source, nodes};
 use sparelane_core::{Dur, Time};
@@ -9,6 +9,8 @@ use sparelane_sim::{Network, NodeId, Routing, Scheme};
 /// What a workload is read against.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
+    /// The forms that sizes may have.
+    pub sizes: &'a [&'static SizeForm],
     /// Where other files are.
     pub source: &'a Source,
     /// The network.
@@ -72,9 +74,11 @@ impl Reader<'_> {
         read_sizes(
             field,
             &SizeContext {
+                forms: self.context.sizes,
                 source: self.context.source,
                 mss_bytes: self.mss_bytes(),
                 bdp_bytes: self.context.bdp_bytes,
+                seed: self.context.seed,
             },
         )
     }

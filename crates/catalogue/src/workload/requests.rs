@@ -54,7 +54,7 @@ pub static FORM: WorkloadForm = Form {
             "no request comes at this time or later",
         ),
     ],
-    read,
+    read: &read,
 };
 
 fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {

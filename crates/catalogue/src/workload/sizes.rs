@@ -9,7 +9,7 @@ use crate::workload::WorkloadError;
 use crate::workload::draws::{normal, pareto};
 use sparelane_core::Stream;
 
-pub use forms::{SIZE_FORMS, SizeContext, SizeForm, read_sizes};
+pub use forms::{ReadSizes, SIZE_FORMS, SizeContext, SizeForm, read_sizes};
 pub use papers::{data_mining_flow_sizes, rc3_flow_sizes, w2000_flow_sizes, web_search_flow_sizes};
 
 /// The largest flow of a distribution: a petabyte, below which a float holds every whole number.

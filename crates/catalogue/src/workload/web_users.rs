@@ -86,7 +86,7 @@ pub static FORM: WorkloadForm = Form {
             "no user asks for an object at this time or later",
         ),
     ],
-    read,
+    read: &read,
 };
 
 fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {

@@ -257,6 +257,16 @@ impl<C: Carrier> Node<C> {
         bytes
     }
 
+    /// Gives up a flow of the peer: what is held of it goes, and what still comes of it is thrown away.
+    pub fn abandon(&mut self, id: FlowId) {
+        if let Some(peer) = self.peers.get_mut(&id.association)
+            && (peer.receiving.contains_key(&id.flow) || peer.gone.may_open(id.flow))
+        {
+            peer.forget(id.flow);
+            self.readable.remove(&id);
+        }
+    }
+
     /// Whether a flow of the peer has come and been read to its end, or is over.
     pub fn is_read(&self, id: FlowId) -> bool {
         self.receiving(id).is_none_or(ReceiveFlow::is_read)
@@ -540,7 +550,7 @@ impl<C: Carrier> Node<C> {
         match frame {
             Frame::Data(data) => {
                 if !peer.receiving.contains_key(&flow) {
-                    if !peer.gone.may_open(flow) || peer.receiving.len() >= self.config.max_flows {
+                    if !peer.gone.may_open(flow) || !peer.has_room(self.config.max_flows) {
                         return;
                     }
                     peer.receiving.insert(flow, ReceiveFlow::new(flow, &peer.transport));

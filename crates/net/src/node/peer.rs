@@ -102,6 +102,16 @@ impl Peer {
         }
     }
 
+    /// Whether there is room for one more flow of the peer where `most` are allowed. Where there is not, the oldest goes that is
+    /// read to its end: its sender was told of that, and the frame that says that it knows was lost.
+    pub(super) fn has_room(&mut self, most: usize) -> bool {
+        if self.receiving.len() < most {
+            return true;
+        }
+        let read = self.receiving.iter().find(|(_, flow)| flow.is_read()).map(|(&id, _)| id);
+        read.map(|flow| self.forget(flow)).is_some()
+    }
+
     /// A flow of the peer has ended and is read.
     pub(super) fn forget(&mut self, flow: u32) {
         if let Some(flow) = self.receiving.remove(&flow) {

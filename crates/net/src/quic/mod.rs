@@ -15,7 +15,7 @@ pub use settings::QuicConfig;
 
 use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent, CloseReason, Datagram};
 use crate::flow::MAX_CLASSES;
-use crate::identity::{Fingerprint, Trusted};
+use crate::identity::{Fingerprint, Identity, Trusted};
 use bytes::{Bytes, BytesMut};
 use hello::{HELLO_BYTES, Hello, Secret};
 use quinn_proto::{
@@ -45,8 +45,8 @@ const MOST_SPARE: usize = 64;
 /// What a peer is told whose frames or control messages are wrong, and other reasons of this layer.
 const CODE_PROTOCOL: u32 = 1;
 
-/// What QUIC needs of a full packet: short header with an 8-byte connection ID, number, tag, and the frame's type and length.
-const QUIC_BYTES: usize = 1 + 8 + 4 + 16 + 9;
+/// What QUIC needs of a full packet: short header with a connection ID, number, tag, and the frame's type and length.
+const QUIC_BYTES: usize = 1 + settings::CONNECTION_ID_BYTES + 4 + 16 + 9;
 
 /// One QUIC connection.
 struct Channel {
@@ -133,6 +133,23 @@ impl Quic {
     /// From now on these peers are trusted; associations that are open stay.
     pub fn set_trusted(&mut self, trusted: Trusted) {
         self.settings.pins.set_trusted(trusted);
+    }
+
+    /// From now on this host has another key; associations that are open stay.
+    ///
+    /// # Errors
+    /// The key cannot be used.
+    pub fn set_identity(&mut self, identity: Identity) -> Result<(), CarrierError> {
+        let config = QuicConfig { identity, trusted: self.settings.pins.trusted(), ..self.config.clone() };
+        let settings = Settings::of(&config)?;
+        self.endpoint.set_server_config(settings.server.clone());
+        (self.settings, self.config) = (settings, config);
+        Ok(())
+    }
+
+    /// The key of a stranger who was refused, once.
+    pub fn take_stranger(&self) -> Option<Fingerprint> {
+        self.settings.pins.take_stranger()
     }
 
     /// Associations that there are, open or not.
@@ -258,6 +275,9 @@ impl Quic {
             }
             return;
         }
+        if !channel.peer.is_some_and(|peer| self.settings.pins.admit(peer)) {
+            return self.expel(now, at, "not trusted: another was met first");
+        }
         association.secret = Secret::of(&channel.quic);
         association.peer = channel.peer;
         self.say_hello(id, 0);
@@ -330,6 +350,9 @@ impl Quic {
         let Some(channel) = self.channels.get_mut(&at) else { return };
         let (Some(hello), Some(peer)) = (channel.hello, channel.peer) else { return };
         if hello.class == 0 {
+            if !self.settings.pins.admit(peer) {
+                return self.expel(now, at, "not trusted: another was met first");
+            }
             if self.associations.len() >= self.config.max_associations {
                 self.expel(now, at, "too many associations");
                 return;

@@ -15,7 +15,7 @@ use crate::wire::link::{Link, LinkCounts, LinkSpec, PlannedDrop};
 use crate::wire::memory::SharedMemory;
 use crate::wire::packet::{NO_BLOCKS, Packet};
 use sparelane_core::{Rate, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The end of a route: the packet is at its host.
 pub(crate) const AT_HOST: u32 = u32::MAX;
@@ -62,6 +62,15 @@ pub(crate) enum Event {
     Alarm(Alarm),
 }
 
+/// A packet that left a link that is watched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Crossing {
+    /// When it was at the far end.
+    pub(crate) at: Time,
+    pub(crate) link: u32,
+    pub(crate) packet: Packet,
+}
+
 /// The network between hosts.
 pub(crate) trait Fabric {
     /// A network at rest. What arrives after `stop` is of no interest.
@@ -92,6 +101,14 @@ pub(crate) trait Fabric {
     /// Where the SACK blocks may be of the packet that is delivered next on the same link: a hint, to have them at hand.
     fn expected_blocks(&self) -> u32 {
         NO_BLOCKS
+    }
+    /// From now on, what crosses `link` on routes that are set later is kept, unless the link ends at the packet's host.
+    fn watch_crossings(&mut self, link: u32) {
+        let _ = link;
+    }
+    /// What crossed such links since the last call, in order.
+    fn take_crossings(&mut self) -> Vec<Crossing> {
+        Vec::new()
     }
     /// Notices what was dropped by `now` while nobody looked.
     fn settle(&mut self, now: Time);
@@ -124,6 +141,9 @@ pub(crate) struct LinkFabric<const N: usize> {
     /// Links that may drop packets while nobody touches them.
     dropping_by_themselves: Vec<u32>,
     dropped: Vec<Packet>,
+    /// Links of which it is kept what crosses them, and what has.
+    watched: BTreeSet<u32>,
+    crossings: Vec<Crossing>,
     /// The link of the last delivery at a host.
     delivered_by: u32,
     /// Events that were not the arrival of a packet.
@@ -224,11 +244,15 @@ impl<const N: usize> LinkFabric<N> {
         }
     }
 
-    /// A packet at the far end of link `from` is lost there, or goes on to a queue that shares its memory with others.
+    /// A packet at the far end of link `from` is lost there, or goes on to a queue that shares its memory with others, or somebody
+    /// hears of it.
     #[cold]
     #[inline(never)]
     fn divert(&mut self, now: Time, from: usize, onward: u32, packet: Packet) {
         let to = onward & !SHARED;
+        if self.watched.contains(&(from as u32)) {
+            self.crossings.push(Crossing { at: now, link: from as u32, packet });
+        }
         match self.memories.get(&to) {
             Some(memory) if !packet.is_lost_on_wire() => {
                 let others = self.sharers[&memory.router].iter().filter(|&&link| link != to);
@@ -239,6 +263,7 @@ impl<const N: usize> LinkFabric<N> {
                     self.tree.lower(to as usize, next);
                 }
             }
+            None if !packet.is_lost_on_wire() => self.hand_on(now, to, &packet),
             _ => self.links[from].lose(packet, &mut self.dropped),
         }
     }
@@ -266,6 +291,8 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             tree: EventTree::new(),
             alarms: [Time::NEVER; Alarm::ALL.len()],
             dropped: Vec::new(),
+            watched: BTreeSet::new(),
+            crossings: Vec::new(),
             delivered_by: 0,
             other_events: 0,
             stop,
@@ -288,6 +315,13 @@ impl<const N: usize> Fabric for LinkFabric<N> {
         if !self.memories.is_empty() {
             let shared = self.routes[start..end].iter_mut().filter(|link| self.memories.contains_key(link));
             shared.for_each(|link| *link |= SHARED);
+        }
+        if !self.watched.is_empty() {
+            for place in 1..links.len() {
+                if self.watched.contains(&links[place - 1]) {
+                    self.routes[start + place] |= SHARED;
+                }
+            }
         }
         for link in self.routes[start..end].iter_mut().filter(|link| **link < SHARED) {
             if self.links[*link as usize].hands_on {
@@ -388,6 +422,14 @@ impl<const N: usize> Fabric for LinkFabric<N> {
 
     fn forget_drops(&mut self, link: u32, flow: u32) {
         self.links[link as usize].forget_drops(flow);
+    }
+
+    fn watch_crossings(&mut self, link: u32) {
+        self.watched.insert(link);
+    }
+
+    fn take_crossings(&mut self) -> Vec<Crossing> {
+        std::mem::take(&mut self.crossings)
     }
 
     #[inline(always)]

@@ -171,6 +171,7 @@ impl Observer for Delays {
 mod tests {
     use super::*;
     use crate::observe::Kind;
+    use crate::routing::network::NodeId;
     use sparelane_core::Dur;
 
     const SECOND_NS: u64 = 1_000_000_000;
@@ -181,7 +182,9 @@ mod tests {
 
     fn open(delays: &mut Delays, scheme: u16, traffic_class: Option<u16>) -> u32 {
         let flow = delays.flows.len() as u32;
-        delays.on_open(&Opened { flow, start: Time::ZERO, scheme, traffic_class });
+        let (src, dst) = (NodeId(0), NodeId(1));
+        let (start, mss_bytes, header_bytes, uses_ecn) = (Time::ZERO, 1460, 40, false);
+        delays.on_open(&Opened { flow, start, scheme, traffic_class, src, dst, mss_bytes, header_bytes, uses_ecn });
         flow
     }
 
@@ -189,10 +192,12 @@ mod tests {
         delays.on_packet(&PacketEvent {
             now: Time::from_ns(now_ns),
             flow,
-            kind: Kind::Data { segment: 0, is_retransmission: false },
+            kind: Kind::Data { segment: 0, is_retransmission: false, offset_bytes: 0 },
             wire_bytes: 1500,
             class: 0,
             is_marked: false,
+            is_ecn_capable: false,
+            has_ecn_answer: false,
             step: Step::Received { delay: Dur::from_ns(u64::from(delay_ns)) },
         });
     }

@@ -81,7 +81,7 @@ impl Observer for PacketLog {
 
     fn on_packet(&mut self, packet: &PacketEvent) {
         match (packet.kind, packet.step) {
-            (Kind::Data { segment, is_retransmission }, Step::Sent { due, departs, .. }) => {
+            (Kind::Data { segment, is_retransmission, .. }, Step::Sent { due, departs, .. }) => {
                 self.sent(packet.now, segment, is_retransmission, due, departs);
             }
             (Kind::Data { segment, .. }, Step::Arrived { sent }) => self.arrived(packet.now, segment, sent),

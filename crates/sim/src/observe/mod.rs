@@ -11,6 +11,7 @@
 mod delays;
 mod log;
 mod series;
+pub mod trace;
 mod view;
 
 pub use self::delays::{Delays, DelaysSpec};
@@ -22,6 +23,7 @@ pub use self::view::{FlowView, View};
 use crate::records::Records;
 use crate::routing::network::NodeId;
 use sparelane_core::{Dur, Time};
+use sparelane_transport::MAX_SACK_BLOCKS;
 use std::collections::BTreeSet;
 
 /// Which flows somebody wants to hear of.
@@ -59,6 +61,8 @@ pub struct Interest {
     pub receipts: bool,
     /// Output queues, from one node towards the next, whose backlog it looks at.
     pub queues: Vec<(NodeId, NodeId)>,
+    /// Ports, from one node towards the next, of which it hears what leaves ([`Step::Crossed`]), of the flows that it follows.
+    pub ports: Vec<(NodeId, NodeId)>,
 }
 
 /// A flow that has just opened.
@@ -72,6 +76,40 @@ pub struct Opened {
     pub scheme: u16,
     /// Its class of traffic, by its index in the run's, if it has one.
     pub traffic_class: Option<u16>,
+    /// The sending host.
+    pub src: NodeId,
+    /// The receiving host.
+    pub dst: NodeId,
+    /// Payload bytes of a full segment.
+    pub mss_bytes: u64,
+    /// Bytes of header of each packet.
+    pub header_bytes: u64,
+    /// Whether its ends understand marks of congestion.
+    pub uses_ecn: bool,
+}
+
+/// Bytes that a receiver reports beyond what it has in sequence (RFC 2018): ranges of the stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackRanges {
+    ranges: [(u64, u64); MAX_SACK_BLOCKS],
+    count: u8,
+}
+
+impl SackRanges {
+    /// These ranges, each with its first byte and one past its last; as many as an acknowledgment has room for.
+    pub fn new(ranges: impl IntoIterator<Item = (u64, u64)>) -> SackRanges {
+        let mut all = SackRanges::default();
+        for (place, range) in all.ranges.iter_mut().zip(ranges) {
+            *place = range;
+            all.count += 1;
+        }
+        all
+    }
+
+    /// The ranges, the most recent first.
+    pub fn all(&self) -> &[(u64, u64)] {
+        &self.ranges[..usize::from(self.count)]
+    }
 }
 
 /// What a packet is.
@@ -83,6 +121,8 @@ pub enum Kind {
         segment: u32,
         /// Whether the segment had been sent before.
         is_retransmission: bool,
+        /// Bytes of the stream that come before it.
+        offset_bytes: u64,
     },
     /// What a receiver says of what it has.
     Acknowledgment {
@@ -90,9 +130,16 @@ pub enum Kind {
         cumulative: u32,
         /// The low 32 bits of the number of the segment that caused it.
         trigger: u32,
+        /// Bytes of the stream that it acknowledges in sequence.
+        acknowledged_bytes: u64,
+        /// What it reports beyond.
+        sack: SackRanges,
     },
     /// SYN or SYN-ACK.
-    Handshake,
+    Handshake {
+        /// Whether it is the receiver's answer.
+        is_answer: bool,
+    },
 }
 
 /// How far a packet has come.
@@ -117,6 +164,14 @@ pub enum Step {
         /// How long it was under way, whole nanoseconds; less by 4.29 s where that was longer. Zero for what is not data.
         delay: Dur,
     },
+    /// Its last bit left the port from one node towards the next, as [`Interest::ports`] asks. This is told some time after
+    /// it happened, in order for each port; of a port towards the packet's own host it is not told.
+    Crossed {
+        /// The port's node.
+        from: NodeId,
+        /// The next one.
+        to: NodeId,
+    },
     /// A queue dropped it, or a wire lost it; this is known some time after it happened.
     Dropped,
 }
@@ -136,6 +191,10 @@ pub struct PacketEvent {
     pub class: u8,
     /// Whether it carries a mark of congestion.
     pub is_marked: bool,
+    /// Whether its ends understand such marks.
+    pub is_ecn_capable: bool,
+    /// Data: the window was reduced (CWR). Acknowledgment: the receiver echoes a mark (ECE).
+    pub has_ecn_answer: bool,
     /// How far it has come.
     pub step: Step,
 }
@@ -158,6 +217,11 @@ pub trait Observer: Send {
     /// A packet has come a step further.
     fn on_packet(&mut self, packet: &PacketEvent) {
         let _ = packet;
+    }
+
+    /// The sender of a flow that it follows has taken an acknowledgment.
+    fn on_acknowledged(&mut self, flow: &FlowView<'_>) {
+        let _ = flow;
     }
 
     /// The instant has come that it asked for. Returns the next one; `Time::NEVER` for none.
@@ -193,6 +257,8 @@ pub(crate) struct Observers {
     pub(crate) hear_receipts: bool,
     /// Queues that somebody looks at.
     pub(crate) queues: BTreeSet<(NodeId, NodeId)>,
+    /// Ports that somebody hears of.
+    pub(crate) ports: BTreeSet<(NodeId, NodeId)>,
 }
 
 struct Seat {
@@ -206,9 +272,10 @@ impl Observers {
     pub(crate) fn new(observers: Vec<Box<dyn Observer>>) -> Observers {
         let mut all = Observers::default();
         for observer in observers {
-            let Interest { first_sample, packets, receipts, queues } = observer.interest();
+            let Interest { first_sample, packets, receipts, queues, ports } = observer.interest();
             all.hear_receipts |= receipts;
             all.queues.extend(queues);
+            all.ports.extend(ports);
             let next_sample = first_sample.unwrap_or(Time::NEVER);
             all.seats.push(Seat { observer, packets, receipts, next_sample });
         }
@@ -241,6 +308,11 @@ impl Observers {
                 seat.observer.on_packet(packet);
             }
         }
+    }
+
+    pub(crate) fn acknowledged(&mut self, flow: &FlowView<'_>) {
+        let following = self.seats.iter_mut().filter(|seat| seat.packets.has(flow.id));
+        following.for_each(|seat| seat.observer.on_acknowledged(flow));
     }
 
     /// The samples that are due.

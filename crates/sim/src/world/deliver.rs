@@ -174,6 +174,8 @@ impl<F: Fabric> World<F> {
         if flow.ways.reads_extras {
             if flow.ways.is_followed {
                 self.tell_answer(packet);
+                self.deliver_any_ack(packet);
+                return self.tell_acknowledged(slot);
             }
         } else if packet.is_of(flow.wire.ack) && flow.sender.handle_plain_ack(self.now, packet.seq(), packet.trigger())
         {

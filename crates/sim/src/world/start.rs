@@ -156,13 +156,19 @@ impl<F: Fabric> World<F> {
             waiter: spec.waiter,
             lost: 0,
         };
+        self.tell_crossings();
         match self.flows.get_mut(slot as usize) {
             Some(old) => *old = flow,
             None => self.flows.push(flow),
         }
         self.records.flows.open(&spec, self.now, ideal.map_or(u64::MAX, Dur::as_ps));
         let (scheme, traffic_class) = (spec.scheme, spec.traffic_class);
-        self.observers.open(&Opened { flow: id, start: self.now, scheme, traffic_class });
+        let (start, src, dst) = (self.now, spec.src, spec.dst);
+        let transport = &self.settings.schemes[usize::from(scheme)].transport;
+        let (mss_bytes, header_bytes) = (transport.mss_bytes, transport.header_bytes);
+        let uses_ecn = transport.ecn != Ecn::Off;
+        let opened = Opened { flow: id, start, scheme, traffic_class, src, dst, mss_bytes, header_bytes, uses_ecn };
+        self.observers.open(&opened);
         self.records.totals.flows += 1;
         self.tally.open_flows += 1;
         self.records.totals.peak_open_flows = self.records.totals.peak_open_flows.max(self.tally.open_flows);

@@ -2,34 +2,84 @@
 
 use super::flow::{Flow, Span};
 use super::{World, latest_instant};
-use crate::engine::fabric::{Alarm, Fabric};
-use crate::observe::{FlowView, Inside, Kind, Observers, PacketEvent, Step, View};
+use crate::engine::fabric::{Alarm, Crossing, Fabric};
+use crate::observe::{FlowView, Inside, Kind, Observers, PacketEvent, SackRanges, Step, View};
 use crate::routing::network::NodeId;
 use crate::wire::link::LinkCounts;
 use crate::wire::packet::{DATAGRAMS, Flags, Packet};
 use sparelane_cc::CongestionControl;
-use sparelane_core::{Dur, Rate, Time};
+use sparelane_core::{Dur, Rate, Time, widen};
 
 impl<F: Fabric> World<F> {
     /// Tells the observers that `packet` of a flow has come this far at `now`.
     fn tell(&mut self, now: Time, packet: &Packet, step: Step) {
-        let kind = match packet.flags().kind() {
-            Flags::DATA => {
-                let is_retransmission = packet.flags().has(Flags::RETRANSMISSION);
-                Kind::Data { segment: packet.seq(), is_retransmission }
+        self.tell_crossings();
+        self.tell_one(now, packet, step);
+    }
+
+    /// What has left the ports that somebody hears of, before anything else is told: the SACK blocks of what has are still there.
+    pub(super) fn tell_crossings(&mut self) {
+        if self.observers.ports.is_empty() {
+            return;
+        }
+        for Crossing { at, link, packet } in self.fabric.take_crossings() {
+            let (cable, is_back) = (link as usize / 2, link % 2 == 1);
+            let cable = &self.layout.network.cables[cable];
+            let (from, to) = if is_back { (cable.b, cable.a) } else { (cable.a, cable.b) };
+            let left = Time::ZERO + (at - Time::ZERO).saturating_sub(cable.delay);
+            if packet.flow() >= DATAGRAMS {
+                continue;
             }
-            Flags::ACK => Kind::Acknowledgment { cumulative: packet.seq(), trigger: packet.trigger() },
-            _ => Kind::Handshake,
+            let row = self.flows[packet.flow() as usize].id as usize;
+            let flows = &self.records.flows;
+            let host = if packet.goes_back() { flows.src[row] } else { flows.dst[row] };
+            if NodeId(host) != to {
+                self.tell_one(left, &packet, Step::Crossed { from, to });
+            }
+        }
+    }
+
+    fn tell_one(&mut self, now: Time, packet: &Packet, step: Step) {
+        let flow = &self.flows[packet.flow() as usize];
+        let flags = packet.flags();
+        let offset_of = |low: u32| flow.sender.offset_of(widen(low, flow.sender.acknowledged()));
+        let kind = match flags.kind() {
+            Flags::DATA => Kind::Data {
+                segment: packet.seq(),
+                is_retransmission: flags.has(Flags::RETRANSMISSION),
+                offset_bytes: offset_of(packet.seq()),
+            },
+            Flags::ACK => {
+                let blocks = self.blocks.at(packet.blocks()).iter();
+                let near = flow.sender.acknowledged();
+                let byte = |seq| flow.sender.offset_of(widen(seq as u32, near));
+                Kind::Acknowledgment {
+                    cumulative: packet.seq(),
+                    trigger: packet.trigger(),
+                    acknowledged_bytes: offset_of(packet.seq()),
+                    sack: SackRanges::new(blocks.map(|block| (byte(block.start), byte(block.end)))),
+                }
+            }
+            kind => Kind::Handshake { is_answer: kind == Flags::SYN_ACK },
         };
         self.observers.tell(&PacketEvent {
             now,
-            flow: self.flows[packet.flow() as usize].id,
+            flow: flow.id,
             kind,
             wire_bytes: packet.wire_bytes() as u32,
             class: packet.class(),
-            is_marked: packet.flags().has(Flags::MARKED),
+            is_marked: flags.has(Flags::MARKED),
+            is_ecn_capable: flags.has(Flags::ECN_CAPABLE),
+            has_ecn_answer: flags.has(Flags::ECN_ANSWER),
             step,
         });
+    }
+
+    /// The sender of a followed flow has taken an acknowledgment.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn tell_acknowledged(&mut self, slot: u32) {
+        self.observers.acknowledged(&self.flows[slot as usize].view());
     }
 
     /// Sends a packet of a flow whose packets are followed.
@@ -86,6 +136,7 @@ impl<F: Fabric> World<F> {
 
     /// The row of the flow in `slot` is about to be written.
     pub(super) fn tell_close(&mut self, slot: u32) {
+        self.tell_crossings();
         self.observers.close(&self.flows[slot as usize].view());
     }
 

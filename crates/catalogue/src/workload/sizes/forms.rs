@@ -14,16 +14,23 @@ const SHARE_LIST: Kind = Kind::Special("a list of numbers from 0 to 1, as many a
 /// What sizes are read against.
 #[derive(Clone, Copy, Debug)]
 pub struct SizeContext<'a> {
+    /// The forms that sizes may have.
+    pub forms: &'a [&'static SizeForm],
     /// Where other files are.
     pub source: &'a Source,
     /// Payload bytes of a full segment.
     pub mss_bytes: u64,
     /// What one bandwidth-delay product is, bytes.
     pub bdp_bytes: u64,
+    /// The seed of the run.
+    pub seed: u64,
 }
 
 /// A distribution of sizes as a scenario names it.
-pub type SizeForm = Form<fn(&Section<'_>, &SizeContext<'_>) -> Result<SizeDistribution, ScenarioError>>;
+pub type SizeForm = Form<&'static ReadSizes>;
+
+/// Makes a distribution out of its table.
+pub type ReadSizes = dyn Fn(&Section<'_>, &SizeContext<'_>) -> Result<SizeDistribution, ScenarioError> + Sync;
 
 /// Every form of `sizes`.
 pub static SIZE_FORMS: &[&SizeForm] = &[
@@ -32,7 +39,7 @@ pub static SIZE_FORMS: &[&SizeForm] = &[
         summary: "the RC3 paper's eleven sizes, from 1 to 2107 packets of 1460 bytes, mean 269,333.5 bytes",
         source: "Allman, CCR 2013, as in the RC3 authors' simulator",
         keys: &[],
-        read: |_, _| Ok(rc3_flow_sizes()),
+        read: &|_, _| Ok(rc3_flow_sizes()),
     },
     &Form {
         name: "w2000",
@@ -40,28 +47,28 @@ pub static SIZE_FORMS: &[&SizeForm] = &[
                   1250 bytes, sigma 2.1, at most 30 MB, in whole packets of 1460 bytes, mean 8.4 packets",
         source: "sparelane, fitted to NSDI 2014 Table 1 by the paper's model; other parameters fit nearly as well",
         keys: &[],
-        read: |_, _| Ok(w2000_flow_sizes()),
+        read: &|_, _| Ok(w2000_flow_sizes()),
     },
     &Form {
         name: "web-search",
         summary: "web search, mean 1,711,250 bytes: the table in bytes, with straight lines between its corners",
         source: "Alizadeh et al., SIGCOMM 2010 (DCTCP), as in the traffic generator of PIAS",
         keys: &[],
-        read: |_, _| Ok(web_search_flow_sizes()),
+        read: &|_, _| Ok(web_search_flow_sizes()),
     },
     &Form {
         name: "data-mining",
         summary: "data mining, mean 12,658,199 bytes: the table in bytes, with straight lines between its corners",
         source: "Greenberg et al., SIGCOMM 2009 (VL2), as in the traffic generator of PIAS",
         keys: &[],
-        read: |_, _| Ok(data_mining_flow_sizes()),
+        read: &|_, _| Ok(data_mining_flow_sizes()),
     },
     &Form {
         name: "fixed",
         summary: "one size for all flows",
         source: "sparelane",
         keys: &[Key::new("size", Kind::Volume, Fallback::Required, "the size")],
-        read: fixed,
+        read: &fixed,
     },
     &Form {
         name: "points",
@@ -71,7 +78,7 @@ pub static SIZE_FORMS: &[&SizeForm] = &[
             Key::new("bytes", BYTES_LIST, Fallback::Required, "the sizes, increasing"),
             Key::new("probability", SHARE_LIST, Fallback::Required, "the probability of each; they add up to 1"),
         ],
-        read: |section, _| checked(section, SizeDistribution::points(&columns(section, "probability")?)),
+        read: &|section, _| checked(section, SizeDistribution::points(&columns(section, "probability")?)),
     },
     &Form {
         name: "cdf",
@@ -92,7 +99,7 @@ pub static SIZE_FORMS: &[&SizeForm] = &[
                 "a CSV file of two columns, bytes and cumulative probability; a first row of words is its header",
             ),
         ],
-        read: |section, context| read_cdf(section, context.source),
+        read: &|section, context| read_cdf(section, context.source),
     },
     &Form {
         name: "lognormal",
@@ -103,7 +110,7 @@ pub static SIZE_FORMS: &[&SizeForm] = &[
             Key::new("sigma", Kind::Positive { max: 10.0 }, Fallback::Required, "standard deviation of the logarithm"),
             Key::new("cap", FLOW_SIZE, Fallback::Required, "the largest flow"),
         ],
-        read: |section, _| {
+        read: &|section, _| {
             let sigma = section.need("sigma")?.positive()?;
             let (median, cap) = (section.need("median")?.size()?, section.need("cap")?.size()?);
             checked(section, SizeDistribution::log_normal(median, sigma, cap))
@@ -116,7 +123,7 @@ pub static SIZE_FORMS: &[&SizeForm] = &[
 /// # Errors
 /// The first mistake, or flows of more segments than have numbers.
 pub fn read_sizes(field: &Field<'_>, context: &SizeContext<'_>) -> Result<SizeDistribution, ScenarioError> {
-    let (form, section) = field.clone().form(&[], SIZE_FORMS)?;
+    let (form, section) = field.clone().form(&[], context.forms)?;
     let distribution = (form.read)(&section, context)?;
     let (largest, max) = (distribution.max_bytes(), max_flow_bytes(context.mss_bytes));
     if largest <= max {

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Compiles a program: compile.sh NAME OUTPUT. What comes out depends on the sources and on clang's version, and not on where
+# this is.
+set -e
+for tool in clang llvm-objcopy; do
+    command -v $tool > /dev/null || { echo "$tool is needed to compile programs (apt-get install clang llvm)" >&2; exit 1; }
+done
+case $2 in /*) output=$2 ;; *) output=$PWD/$2 ;; esac
+cd "$(dirname "$0")"
+clang --target=bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -fdebug-compilation-dir=programs \
+    -c "$1.bpf.c" -o "$output"
+# The loader needs types and the list of accesses, and no other debug information.
+llvm-objcopy -g -x --remove-section=.rel.BTF --remove-section=.rel.BTF.ext --remove-section=.llvm_addrsig "$output"

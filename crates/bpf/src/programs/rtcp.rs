@@ -1,0 +1,170 @@
+//! RTCP's settings, as its program holds them.
+
+use super::{Constants, Program, Quantity, param, shared, too_much};
+use crate::cgroup;
+use crate::error::BpfError;
+use crate::settings::{MOST_WEIGHT, Settings, fixed};
+use sparelane_cc::{DefaultValue, Kind, Param, Unit, Values};
+use sparelane_core::Rate;
+
+/// RTCP for the kernel.
+pub const PROGRAM: Program = Program {
+    name: "rtcp",
+    summary: "Regulated TCP: a counter against congestion doubles or halves the window; weights by class",
+    object: include_bytes!("../../objects/rtcp.bpf.o"),
+    params,
+    constants,
+    quantities: &[
+        Quantity::new("counter_bytes", 0, 1.0 / 65_536.0),
+        Quantity::new("congestion_kb", 1, 1.0 / 65_536.0),
+        Quantity::new("delay_ms", 2, 1e-3),
+        Quantity::new("base_rtt_ms", 3, 1e-3),
+        Quantity::new("cwnd_bytes", 4, 1.0),
+        Quantity::new("weight_bytes", 5, 1.0 / 65_536.0),
+    ],
+    needs_route: false,
+    needs_line_rate: true,
+};
+
+/// Delayed acknowledgments: a window of one segment would wait for the receiver's timer.
+const MIN_WINDOW: Param = Param {
+    name: "min_window",
+    kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
+    default: DefaultValue::Whole(2),
+    meaning: "least window",
+    source: "sparelane: 1 in the simulator; with delayed acknowledgments one segment waits for the receiver's timer",
+};
+const CLASSIFY: Param = Param {
+    name: "classify",
+    kind: Kind::Choice(&["no", "by-size", "by-priority", "by-port", "by-cgroup"]),
+    default: DefaultValue::Word("no"),
+    meaning: "what gives a flow a weight of its own (weight.CLASS): its size so far, SO_PRIORITY, a port, or its cgroup",
+    source: "RTCP section V-A1 for sizes",
+};
+
+fn params() -> Vec<Param> {
+    let mut all = shared(
+        "rtcp",
+        &[
+            "initial_window",
+            "alpha",
+            "alpha_unit",
+            "delta",
+            "delta_unit",
+            "smoothing",
+            "weight",
+            "urgent_below",
+            "x_max",
+        ],
+    );
+    all.extend(shared("rtcp", &["max_rate", "unit_rate"]));
+    all.extend([MIN_WINDOW, CLASSIFY]);
+    all
+}
+
+/// So many weights have room, with that of flows of no class.
+const MOST_WEIGHTS: usize = 16;
+/// M / U at most, for the integers' sake.
+const MOST_RATIO: f64 = 1024.0;
+const MOST_BPS: f64 = 500e9;
+/// e^-40 of what is missing is nothing.
+const HORIZON: f64 = 40.0;
+
+fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError> {
+    let (all, values) = (params(), &settings.values);
+    let number = |name: &str| Ok::<f64, BpfError>(values.number(&param(&all, name)?));
+    let alpha = number("alpha")? * number("alpha_unit")?;
+    let delta = number("delta")? * number("delta_unit")?;
+    let max_rate = values.rate(&param(&all, "max_rate")?).unwrap_or(line_rate);
+    let unit_rate = values.rate(&param(&all, "unit_rate")?).unwrap_or(max_rate);
+    let (max_bps, unit_bps) = (max_rate.as_bps() as f64, unit_rate.as_bps() as f64);
+    let x_max_bps = number("x_max")? * line_rate.as_bps() as f64;
+    for (name, bps) in [("max_rate", max_bps), ("unit_rate", unit_bps), ("x_max times the line's rate", x_max_bps)] {
+        if !(1e5..=MOST_BPS).contains(&bps) {
+            return Err(too_much(name, &format!("{bps} b/s"), "100 kb/s to 500 Gb/s"));
+        }
+    }
+    if max_bps / unit_bps > MOST_RATIO {
+        return Err(too_much("unit_rate", &unit_rate.to_string(), "at least max_rate / 1024"));
+    }
+    if alpha > 1e9 {
+        return Err(too_much("alpha", &alpha.to_string(), "at most 1e9 bytes/KB"));
+    }
+    if delta > 1e7 {
+        return Err(too_much("delta", &delta.to_string(), "at most 1e7 KB/ms"));
+    }
+    let word = values.word(&CLASSIFY);
+    let weights = weights(word, settings, number("weight")?, values)?;
+    let classify = ["no", "by-size", "by-priority", "by-port", "by-cgroup"].iter().position(|kind| *kind == word);
+    let mut constants: Constants = [
+        ("alpha_q16", fixed(alpha, 16)),
+        ("delta_us_q16", fixed(delta / 1e3, 16)),
+        ("past_q16", fixed(number("smoothing")?, 16)),
+        ("max_rate_q16", fixed(max_bps / 8e6, 16)),
+        ("x_max_q16", fixed(x_max_bps / 8e6, 16)),
+        ("initial_window", values.whole(&param(&all, "initial_window")?)),
+        ("min_window", values.whole(&MIN_WINDOW)),
+        ("classify", classify.unwrap_or_default() as u64),
+        ("urgent_below", values.size(&param(&all, "urgent_below")?)),
+        ("weight_count", weights.len() as u64),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
+    for (at, &(of, weight)) in weights.iter().enumerate() {
+        let (unit_bytes_us, max_bytes_us) = (unit_bps / 8e6, max_bps / 8e6);
+        let straight = weight * unit_bps / (unit_bps + max_bps);
+        let horizon_us = straight / max_bytes_us + HORIZON * weight / unit_bytes_us;
+        for (name, value) in [
+            ("of", of),
+            ("bytes_q16", fixed(weight, 16)),
+            ("straight_q16", fixed(straight, 16)),
+            ("fall_us_q48", fixed(unit_bytes_us / weight, 48)),
+            ("horizon_us", libm::ceil(horizon_us) as u64),
+        ] {
+            constants.push((format!("weights[{at}].{name}"), value));
+        }
+    }
+    Ok(constants)
+}
+
+/// The weights of flows of no class and of each class, bytes, with what a flow of the class is known by.
+fn weights(word: &str, settings: &Settings, default: f64, values: &Values) -> Result<Vec<(u64, f64)>, BpfError> {
+    let given = &settings.weights;
+    let mut weights = vec![(0, default)];
+    if word == "by-size" {
+        // Of large flows, and of small ones.
+        let of = |class: &str, default: f64| {
+            given.iter().find(|(name, _)| name == class).map_or(default, |&(_, weight)| weight)
+        };
+        if let Some((name, _)) = given.iter().find(|(name, _)| name != "urgent" && name != "high-volume") {
+            return Err(too_much("weight", name, "weight.urgent and weight.high-volume, where sizes classify"));
+        }
+        weights = vec![(0, of("high-volume", 12_000.0)), (1, of("urgent", 24_000.0))];
+    } else if word == "no" && !given.is_empty() {
+        return Err(BpfError::Setting("there are weights of classes, and `classify` is no".to_owned()));
+    } else {
+        for (class, weight) in given {
+            weights.push((identity(word, class)?, *weight));
+        }
+    }
+    if weights.len() > MOST_WEIGHTS {
+        return Err(too_much("weight", &format!("given for {} classes", given.len()), "at most 15 classes"));
+    }
+    let whole = |weight: f64| (1.0..=MOST_WEIGHT).contains(&weight);
+    match weights.iter().find(|&&(_, weight)| !whole(weight)) {
+        Some((_, weight)) => Err(too_much("weight", &weight.to_string(), "1 to 1073741824 bytes")),
+        // The program divides by whole bytes.
+        None => Ok(weights.into_iter().map(|(of, weight)| (of, weight.round())).collect()),
+    }
+    .inspect(|_| debug_assert!(values.given("weights").is_none(), "weights are set one by one"))
+}
+
+/// What the program knows a class by.
+fn identity(word: &str, class: &str) -> Result<u64, BpfError> {
+    let refused = |allowed: &str| BpfError::Setting(format!("weight.{class}: allowed is {allowed}"));
+    match word {
+        "by-priority" => class.parse::<u32>().map(u64::from).map_err(|_| refused("a priority, as weight.6")),
+        "by-port" => class.parse::<u16>().map(u64::from).map_err(|_| refused("a port, as weight.443")),
+        _ => cgroup::identity(class),
+    }
+}

@@ -1,0 +1,160 @@
+//! What programs tell while somebody watches.
+
+use crate::error::BpfError;
+use crate::kernel::Kernel;
+use crate::loaded;
+use crate::object::{WATCH_PREFIX, read, write};
+use crate::programs::{self, Program};
+use crate::sys::{Attributes, Command};
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsFd, OwnedFd};
+
+/// As long as `struct sample` in `programs/watch.h`.
+const SAMPLE_BYTES: usize = 96;
+
+/// What a sample is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// An acknowledgment.
+    Acknowledgment,
+    /// A packet that leaves.
+    Departure,
+    /// A loss, a mark or a timeout.
+    Congestion,
+    /// The end of the connection.
+    End,
+}
+
+/// What a program told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// The kernel's monotonic clock.
+    pub time_ns: u64,
+    /// Which connection of the program, counted from 1.
+    pub connection: u32,
+    /// The port here.
+    pub local_port: u16,
+    /// The port there.
+    pub remote_port: u16,
+    /// The address there.
+    pub remote: IpAddr,
+    /// What it is of.
+    pub event: Event,
+    /// The window.
+    pub cwnd_segments: u32,
+    /// The round trip of the segment that was acknowledged, if it tells one.
+    pub rtt_us: Option<u32>,
+    /// Quantities of the program, by their names.
+    pub values: Vec<(&'static str, f64)>,
+}
+
+/// Somebody who watches one controller, until this is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    program: &'static Program,
+    samples: OwnedFd,
+    watchers: OwnedFd,
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Program").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Watch {
+    /// Watches the controller of that name.
+    ///
+    /// # Errors
+    /// [`BpfError::NotLoaded`] where there is none.
+    pub fn of(name: &str) -> Result<Watch, BpfError> {
+        let all = loaded::all(&Kernel::running()?)?;
+        let ours = |one: &&loaded::Loaded| one.program.is_some() && one.is_registered;
+        let names: Vec<String> = all.iter().filter(ours).map(|one| one.name.clone()).collect();
+        let not_loaded = || BpfError::NotLoaded {
+            name: name.to_owned(),
+            loaded: if names.is_empty() { "none".to_owned() } else { names.join(", ") },
+        };
+        let found = all.into_iter().find(|one| one.name == name && one.is_registered).ok_or_else(not_loaded)?;
+        let program = programs::find(found.program.ok_or_else(not_loaded)?)?;
+        let (mut samples, mut watchers) = (None, None);
+        for (map, fd) in found.maps {
+            if map == "samples" {
+                samples = Some(fd);
+            } else if map.starts_with(WATCH_PREFIX) {
+                watchers = Some(fd);
+            }
+        }
+        let (samples, watchers) = samples.zip(watchers).ok_or_else(not_loaded)?;
+        let watch = Watch { program, samples, watchers };
+        watch.count(1)?;
+        // What others left does not belong to this watch.
+        while watch.take()?.is_some() {}
+        Ok(watch)
+    }
+
+    fn count(&self, change: i64) -> Result<(), BpfError> {
+        let now = read(self.watchers.as_fd(), 8)?;
+        let now = i64::from_le_bytes(now.try_into().unwrap_or_default());
+        write(self.watchers.as_fd(), &(now + change).max(0).to_le_bytes())
+    }
+
+    fn take(&self) -> Result<Option<Sample>, BpfError> {
+        let mut bytes = [0; SAMPLE_BYTES];
+        match Attributes::new().fd(0, self.samples.as_fd()).output(16, &mut bytes).run(Command::MapTake) {
+            Ok(()) => Ok(Some(self.sample(&bytes))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(BpfError::system("reading samples", error)),
+        }
+    }
+
+    /// What was told since the last call, at most so many samples.
+    ///
+    /// # Errors
+    /// The kernel says no.
+    pub fn poll(&self, most: usize) -> Result<Vec<Sample>, BpfError> {
+        let mut samples = Vec::new();
+        while samples.len() < most
+            && let Some(sample) = self.take()?
+        {
+            samples.push(sample);
+        }
+        Ok(samples)
+    }
+
+    fn sample(&self, bytes: &[u8; SAMPLE_BYTES]) -> Sample {
+        let word = |at: usize| crate::elf::u32_at(bytes, at).unwrap_or_default();
+        let long = |at: usize| crate::elf::u64_at(bytes, at).unwrap_or_default();
+        let octets: [u8; 16] = bytes[16..32].try_into().unwrap_or_default();
+        let v4 = [octets[0], octets[1], octets[2], octets[3]];
+        let event = match word(36) {
+            0 => Event::Acknowledgment,
+            1 => Event::Departure,
+            2 => Event::Congestion,
+            _ => Event::End,
+        };
+        let is_told = |of_departures: bool| of_departures == (event == Event::Departure);
+        let quantities = self.program.quantities.iter().filter(|quantity| is_told(quantity.of_departures));
+        Sample {
+            time_ns: long(0),
+            connection: word(8),
+            local_port: u16::from_le_bytes([bytes[12], bytes[13]]),
+            remote_port: u16::from_le_bytes([bytes[14], bytes[15]]),
+            remote: if word(32) == 1 { Ipv6Addr::from(octets).into() } else { Ipv4Addr::from(v4).into() },
+            event,
+            cwnd_segments: word(40),
+            rtt_us: Some(word(44)).filter(|&rtt_us| rtt_us > 0),
+            values: quantities
+                .map(|quantity| (quantity.name, long(48 + 8 * quantity.slot) as f64 * quantity.unit))
+                .collect(),
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // The controller may be gone.
+        let _ = self.count(-1);
+    }
+}

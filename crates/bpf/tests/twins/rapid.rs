@@ -1,0 +1,289 @@
+//! RAPID: estimates to the packet, gaps to a millionth, and the rate over a path to a hundredth.
+//!
+//! What the kernel rounds: times to a microsecond (those of TCP's stamps), averages of gaps to a nanosecond, shares and
+//! multiples to 2^-16.
+
+use super::{Conversation, Twin, constants, in_sequence};
+use sparelane_cc::algos::rapid::{Bass, Estimator, Excursion, Pair, Sample};
+use sparelane_cc::contract::{Ack, Congestion, CongestionControl, Cx, Departure, Received};
+use sparelane_cc::param::{Value, Values};
+use sparelane_cc::registry::{Blueprint, build};
+use sparelane_core::{Domain, Dur, Rate, Stream, Time};
+use std::collections::VecDeque;
+
+const MSS: u64 = 1448;
+const LINE: Rate = Rate::from_gbps(1);
+const RTT: Dur = Dur::from_ms(30);
+
+/// The defaults.
+const BASS: Bass = Bass { passes: 3, factor: 0.5, floor: Dur::from_us(5) };
+const EXCURSION: Excursion = Excursion { share: 0.03, persistence: 0.45, samples: 8 };
+
+fn twin(settings: &[(&str, &str)]) -> Conversation {
+    let mut twin = Conversation::new(&Twin::compiled("rapid"), &constants("rapid", settings, LINE));
+    twin.ask(&format!("open {MSS}"));
+    twin
+}
+
+/// A p-stream over a random path: noise, spikes of an interrupt, and a queue from some rate on.
+fn random_stream(random: &mut Stream) -> Vec<(u64, u64, u64)> {
+    let (packets, base_us) = (2 + random.below(63), 20 + random.below(200));
+    let queue_from = random.below(6);
+    let (batch, noise) = (1 + random.below(6), 1 + random.below(4));
+    let mut waiting_us = 0;
+    let sample = |at: u64| {
+        let level = 4 * at / packets;
+        let sent_us = base_us - base_us * level / 6;
+        let queued_us = if level >= queue_from { sent_us / 8 } else { 0 };
+        let arrival_us = sent_us + queued_us + random.below(noise);
+        // What waits is handed over with every so many packets.
+        waiting_us += arrival_us;
+        let is_handed_over = at.is_multiple_of(batch);
+        let received_us = if is_handed_over { std::mem::take(&mut waiting_us) } else { 1.min(waiting_us) };
+        waiting_us -= if is_handed_over { 0 } else { received_us };
+        (sent_us, received_us, 8_000_000 * MSS / sent_us)
+    };
+    (0..packets).map(sample).collect()
+}
+
+/// Where an excursion's packets waited for exactly the share that makes it one, a rounding decides.
+const MOST_DIFFERENCES: usize = 2;
+
+#[test]
+fn estimates_of_random_p_streams_are_the_same_with_and_without_bass() {
+    let twin = Twin::compiled("rapid");
+    for passes in [0, 1, 3] {
+        let mut estimator = Estimator::new(Bass { passes, ..BASS }, EXCURSION, 64);
+        let mut random = Stream::new(u64::from(passes), Domain::Test, 3);
+        let (mut script, mut rows, mut estimates) = (format!("open {MSS}\n"), 1, Vec::new());
+        let mut excursions = 0;
+        for _ in 0..400 {
+            let stream = random_stream(&mut random);
+            for (sent, received, rate) in &stream {
+                script += &format!("sample {sent} {received} {rate}\n");
+            }
+            script += "estimate\n";
+            let sample = |&(sent, received, rate): &(u64, u64, u64)| Sample {
+                gap: Pair { send: Dur::from_us(sent), receive: Dur::from_us(received) },
+                rate: Rate::from_bps(rate),
+            };
+            let samples: Vec<Sample> = stream.iter().map(sample).collect();
+            let estimate = estimator.estimate(&samples).expect("two samples or more").as_bps();
+            rows += stream.len() + 1;
+            estimates.push((rows - 1, estimate));
+            excursions += u64::from(stream.iter().any(|&(_, _, rate)| rate > estimate));
+            if random.below(10) == 0 {
+                (script, rows) = (script + "forget\n", rows + 1);
+                estimator.forget();
+            }
+        }
+        let answers = twin.answers(&constants("rapid", &[("bass_passes", &passes.to_string())], LINE), &script);
+        let different: Vec<_> = estimates.iter().filter(|&&(row, estimate)| answers[row][0] != estimate).collect();
+        assert!(different.len() <= MOST_DIFFERENCES, "with {passes} passes: {different:?}");
+        assert!((50..350).contains(&excursions), "{excursions} of 400 p-streams met a queue");
+    }
+}
+
+/// What both senders over a path have in common.
+trait Sender {
+    /// When the next packet is due.
+    fn due(&mut self) -> Time;
+    /// It leaves.
+    fn depart(&mut self, now: Time, segment: u64);
+    /// A packet that left at `sent` is known to have arrived at `received`.
+    fn acknowledged(&mut self, now: Time, segment: u64, sent: Time, received: Time);
+    /// R_avg, bits per second.
+    fn rate_bps(&mut self) -> u64;
+}
+
+struct Kernel {
+    twin: Conversation,
+    due_ns: u64,
+    next: u64,
+    rate_bps: u64,
+}
+
+impl Kernel {
+    fn new(settings: &[(&str, &str)]) -> Kernel {
+        Kernel { twin: twin(settings), due_ns: 0, next: 0, rate_bps: 0 }
+    }
+}
+
+impl Sender for Kernel {
+    fn due(&mut self) -> Time {
+        Time::ZERO + Dur::from_ns(self.due_ns)
+    }
+
+    fn depart(&mut self, now: Time, segment: u64) {
+        let now_ns = (now - Time::ZERO).as_ps() / 1000;
+        let answer = self.twin.ask(&format!("depart {now_ns} {} {}", self.due_ns, segment * MSS));
+        self.due_ns = now_ns + MSS * 1_000_000_000 / answer[5];
+        self.next = (segment + 1) * MSS;
+    }
+
+    fn acknowledged(&mut self, _: Time, segment: u64, sent: Time, received: Time) {
+        let us = |at: Time| (at - Time::ZERO).as_ps() / 1_000_000;
+        let (una, next) = ((segment + 1) * MSS, self.next);
+        self.rate_bps = self.twin.ask(&format!("ack {una} {} {} 0 {next}", us(sent), us(received)))[0];
+    }
+
+    fn rate_bps(&mut self) -> u64 {
+        self.rate_bps
+    }
+}
+
+struct Simulator {
+    rapid: Box<dyn CongestionControl>,
+    random: Stream,
+}
+
+impl Simulator {
+    fn new(initial: Rate) -> Simulator {
+        let (mut values, inner) = (Values::default(), Values::default());
+        values.set("initial_rate", Value::Rate(Some(initial)));
+        let plan = Blueprint { line_rate: LINE, ..Blueprint::of_any(MSS, &inner) };
+        let rapid = build("rapid", &values, &plan).expect("a controller");
+        let mut simulator = Simulator { rapid, random: Stream::new(1, Domain::Test, 0) };
+        simulator.with(Time::ZERO, |rapid, cx| rapid.on_established(None, cx));
+        simulator
+    }
+
+    fn with<T>(&mut self, now: Time, call: impl FnOnce(&mut dyn CongestionControl, &mut Cx<'_>) -> T) -> T {
+        let (srtt, min_rtt) = (Some(RTT), Some(RTT));
+        call(&mut *self.rapid, &mut Cx { now, mss_bytes: MSS, srtt, min_rtt, rng: &mut self.random })
+    }
+
+    fn traced(&self, wanted: &str) -> u64 {
+        let mut found = 0;
+        self.rapid.trace(&mut |name, value| {
+            if name == wanted {
+                found = value as u64;
+            }
+        });
+        found
+    }
+}
+
+impl Sender for Simulator {
+    fn due(&mut self) -> Time {
+        self.with(Time::ZERO, |rapid, cx| rapid.next_departure(cx))
+    }
+
+    fn depart(&mut self, now: Time, segment: u64) {
+        let departure = Departure { segment, is_retransmission: false, waiting: 1 };
+        self.with(now, |rapid, cx| rapid.on_departure(&departure, cx));
+    }
+
+    fn acknowledged(&mut self, now: Time, segment: u64, _: Time, received: Time) {
+        let received = Some(Received { segment, at: received });
+        self.with(now, |rapid, cx| rapid.on_ack(&Ack { received, ..in_sequence(MSS) }, cx));
+    }
+
+    fn rate_bps(&mut self) -> u64 {
+        self.traced("rate_bps")
+    }
+}
+
+/// A sender's rate every 20 ms over an ideal path with a queue, whose bandwidth halves after half the time.
+fn over_a_path(sender: &mut dyn Sender, available: Rate, until: Time) -> Vec<u64> {
+    let (mut now, mut sent, mut free_at) = (Time::ZERO, 0, Time::ZERO);
+    let mut acks: VecDeque<(u64, Time, Time)> = VecDeque::new();
+    let (mut rates, mut look_at) = (Vec::new(), Time::ZERO);
+    let half = Time::ZERO + (until - Time::ZERO) / 2;
+    while now < until {
+        let due = sender.due().max(now);
+        let ack_at = acks.front().map_or(Time::NEVER, |&(_, _, received)| received + RTT);
+        now = due.min(ack_at);
+        while look_at <= now {
+            rates.push(sender.rate_bps());
+            look_at += Dur::from_ms(20);
+        }
+        if ack_at <= due
+            && let Some((segment, departed, received)) = acks.pop_front()
+        {
+            sender.acknowledged(now, segment, departed, received);
+            continue;
+        }
+        sender.depart(now, sent);
+        let bandwidth = if now < half { available } else { available.scaled(0.5) };
+        free_at = free_at.max(now) + bandwidth.time_for(MSS + 40);
+        acks.push_back((sent, now, free_at));
+        sent += 1;
+    }
+    rates
+}
+
+#[test]
+fn over_a_path_the_rate_takes_the_same_course() {
+    let until = Time::ZERO + Dur::from_ms(1600);
+    let mut kernel = Kernel::new(&[("initial_rate", "10Mbps")]);
+    let kernel = over_a_path(&mut kernel, Rate::from_mbps(40), until);
+    let simulator = over_a_path(&mut Simulator::new(Rate::from_mbps(10)), Rate::from_mbps(40), until);
+    assert_eq!(kernel.len(), simulator.len());
+    // The first looks are before the first estimate.
+    let far = |at: &usize| kernel[*at].abs_diff(simulator[*at]) * 100 > simulator[*at];
+    let different: Vec<usize> = (5..kernel.len()).filter(far).collect();
+    assert!(different.is_empty(), "at {different:?}:\nkernel    {kernel:?}\nsimulator {simulator:?}");
+    let mbps = |at: usize| kernel[at] / 1_000_000;
+    assert!((33..=47).contains(&mbps(39)) && (15..35).contains(&mbps(79)), "{} and {} Mb/s", mbps(39), mbps(79));
+}
+
+/// Section II: four rates about their harmonic mean, and the pace that makes the kernel keep the gap of each.
+#[test]
+fn gaps_are_those_of_the_p_stream_to_a_millionth() {
+    let mut kernel = twin(&[("initial_rate", "10Mbps")]);
+    let mut simulator = Simulator::new(Rate::from_mbps(10));
+    let (mut now_ns, mut now) = (0, Time::ZERO);
+    for segment in 0..200 {
+        let answer = kernel.ask(&format!("depart {now_ns} {now_ns} {}", segment * MSS));
+        simulator.depart(now, segment);
+        let due = simulator.due();
+        let gap_ns = (due - now).as_ps() as f64 / 1e3;
+        assert!((answer[4] as f64 / gap_ns - 1.0).abs() < 2e-5, "{} and {gap_ns} ns after packet {segment}", answer[4]);
+        let paced_ns = MSS as f64 * 1e9 / answer[5] as f64;
+        assert!((paced_ns / answer[4] as f64 - 1.0).abs() < 2e-6, "{paced_ns} for {} ns", answer[4]);
+        (now_ns, now) = (now_ns + answer[4], due);
+    }
+}
+
+#[test]
+fn a_timeout_starts_anew_and_one_that_was_needless_does_not() {
+    let mut kernel = Kernel::new(&[("initial_rate", "10Mbps")]);
+    over_a_path(&mut kernel, Rate::from_mbps(40), Time::ZERO + Dur::from_ms(400));
+    let before = kernel.rate_bps();
+    assert!(before > 30_000_000, "{before}");
+    assert_eq!(kernel.twin.ask("state 3")[0], before, "a loss is TCP's affair");
+    assert_eq!(kernel.twin.ask("state 4")[0], 10_000_000);
+    let mut simulator = Simulator::new(Rate::from_mbps(10));
+    over_a_path(&mut simulator, Rate::from_mbps(40), Time::ZERO + Dur::from_ms(400));
+    let timeout = Congestion::Timeout { flight_bytes: MSS, first: true };
+    simulator.with(Time::ZERO, |rapid, cx| rapid.on_congestion(timeout, cx));
+    assert_eq!(simulator.rate_bps(), 10_000_000);
+    assert_eq!(kernel.twin.ask("undo")[0], before);
+    assert_eq!(kernel.twin.ask("undo")[6], 16_000, "the window is fixed");
+}
+
+#[test]
+fn p_streams_with_a_loss_or_a_pause_say_nothing() {
+    let mut kernel = twin(&[("initial_rate", "10Mbps")]);
+    let mut now_ns = 0;
+    let mut departed = Vec::new();
+    for segment in 0..256 {
+        // The third p-stream pauses for 5 ms in its middle.
+        now_ns += if segment == 150 { 5_000_000 } else { 0 };
+        let due_ns = now_ns - if segment == 150 { 5_000_000 } else { 0 };
+        let answer = kernel.ask(&format!("depart {now_ns} {due_ns} {}", segment * MSS));
+        departed.push(now_ns / 1000);
+        now_ns += answer[4];
+    }
+    let mut last = Vec::new();
+    for segment in 0..256u64 {
+        // The acknowledgment of the second p-stream's tenth packet tells of a hole; everything sent until then is suspect.
+        let sacked = u64::from(segment == 74);
+        let next = if segment <= 74 { 100 * MSS } else { 256 * MSS };
+        let sent = departed[segment as usize];
+        last = kernel.ask(&format!("ack {} {sent} {} {sacked} {next}", (segment + 1) * MSS, sent + 15_000));
+    }
+    // Judged: the first, and that which began with the pause. Skipped: the second, and what the pause cut off.
+    assert_eq!(last[2..4], [2, 2], "judged and skipped");
+}

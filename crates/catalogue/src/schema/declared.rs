@@ -1,0 +1,45 @@
+//! Values of parameters that are declared as controllers declare theirs.
+
+use super::document::Item;
+use super::error::ScenarioError;
+use super::field::Field;
+use super::units;
+use sparelane_cc::{Kind, Param, UNBOUNDED, Value};
+
+impl Field<'_> {
+    /// A parameter's value, checked against its declaration.
+    ///
+    /// # Errors
+    /// The value is not of the parameter's kind, or out of its range.
+    pub fn declared(&self, param: &Param) -> Result<Value, ScenarioError> {
+        let value = match (param.kind, self.item()) {
+            (Kind::Whole { .. } | Kind::Bound { .. }, Item::Whole(_)) => Value::Whole(self.any_whole()?),
+            (Kind::Bound { .. }, Item::Text(text)) if text == "unbounded" => Value::Whole(UNBOUNDED),
+            (Kind::Number { .. }, Item::Whole(_) | Item::Number(_)) => Value::Number(self.number()?),
+            (Kind::Flag, _) => Value::Flag(self.flag()?),
+            (Kind::Choice(words), _) => Value::Word(self.word(words.iter().copied())?.to_owned()),
+            (Kind::Span { .. }, _) => Value::Span(self.with_unit(units::time, &units::TIME)?),
+            (Kind::OptionalRate, Item::Text(text)) if text == "none" => Value::Rate(None),
+            (Kind::OptionalRate | Kind::Rate { .. }, _) => Value::Rate(Some(self.rate()?)),
+            (Kind::Size { .. }, _) => Value::Size(self.with_unit(units::size, &units::SIZE)?),
+            (Kind::Weights, _) => {
+                let weight = |(name, weight): (&str, Field<'_>)| Ok((name.to_owned(), weight.number()?));
+                Value::Weights(self.named()?.into_iter().map(weight).collect::<Result<_, _>>()?)
+            }
+            (Kind::Increasing { .. }, _) => {
+                Value::List(self.list(self.kind())?.iter().map(Field::any_whole).collect::<Result<_, _>>()?)
+            }
+            _ => return Err(self.refuse("of the wrong type")),
+        };
+        param.check(&value).map_err(|_| self.refuse("out of range"))?;
+        Ok(value)
+    }
+
+    /// A whole number; its range is for the parameter's own check.
+    fn any_whole(&self) -> Result<u64, ScenarioError> {
+        match self.item() {
+            Item::Whole(number) => u64::try_from(*number).map_err(|_| self.refuse("out of range")),
+            _ => Err(self.refuse("not a whole number")),
+        }
+    }
+}

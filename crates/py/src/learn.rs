@@ -1,0 +1,266 @@
+//! Runs in steps, with controllers that are steered from outside: what learning agents need.
+
+use crate::errors::{physics_error, scenario_error};
+use crate::plugin::{PyCatalogue, fault};
+use crate::results::Results;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use sparelane_cc::param::{DefaultValue, Kind};
+use sparelane_cc::window::INITIAL_WINDOW;
+use sparelane_cc::{
+    Ack, Blueprint, Congestion, CongestionControl, Controller, Cx, Limits, Needs, Param, Registry, Values,
+};
+use sparelane_core::{Dur, Rate, Time};
+use sparelane_scenario::{Catalogue, Scenario, Source, results};
+use sparelane_sim::Simulation;
+use std::any::Any;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// The key `pace`: an agent that sets a pace begins with this one.
+const PACE: Param = Param {
+    name: "pace",
+    kind: Kind::OptionalRate,
+    default: DefaultValue::Rate(None),
+    meaning: "the pace that a connection begins with, for agents that set one; none: they set the window alone",
+    source: "sparelane",
+};
+
+/// The key `law`: another controller in the agent's place, to compare with.
+const LAW: Param = Param {
+    name: "law",
+    kind: Kind::Controller,
+    default: DefaultValue::Word("none"),
+    meaning: "a controller that decides in the agent's place, to compare with",
+    source: "sparelane",
+};
+
+/// What the catalogue says of it; it is in that of learning environments alone.
+const AGENT: Controller = Controller {
+    name: "agent",
+    summary: "a window, or a pace, that an agent outside of the run sets step by step",
+    source: "sparelane",
+    params: &[INITIAL_WINDOW, PACE, LAW],
+    make: &|values, plan| Ok(Box::new(Agent::new(values, plan)?)),
+};
+
+/// What an agent has heard since the connection began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    delivered_bytes: u64,
+    rtt_sum_s: f64,
+    rtts: u64,
+    last_rtt_s: f64,
+    min_rtt_s: f64,
+    losses: u64,
+    timeouts: u64,
+    marks: u64,
+}
+
+/// A controller without a law of its own.
+#[derive(Debug)]
+struct Agent {
+    limits: Limits,
+    heard: Heard,
+    law: Option<Box<dyn CongestionControl>>,
+}
+
+impl Agent {
+    fn new(values: &Values, plan: &Blueprint<'_>) -> Result<Agent, sparelane_cc::registry::BuildError> {
+        let law = match values.word(&LAW) {
+            "none" => None,
+            name => Some(plan.registry.build(name, plan.inner, plan)?),
+        };
+        let own = Limits { cwnd_bytes: values.whole(&INITIAL_WINDOW) * plan.mss_bytes, pacing: values.rate(&PACE) };
+        Ok(Agent { limits: law.as_ref().map_or(own, |law| law.limits()), heard: Heard::default(), law })
+    }
+
+    fn follow(&mut self) {
+        if let Some(law) = &self.law {
+            self.limits = law.limits();
+        }
+    }
+}
+
+impl CongestionControl for Agent {
+    fn needs(&self) -> Needs {
+        self.law.as_ref().map_or_else(Needs::default, |law| law.needs())
+    }
+
+    fn on_established(&mut self, explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
+        if let Some(law) = &mut self.law {
+            law.on_established(explicit_rate, cx);
+        }
+        self.follow();
+    }
+
+    fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        self.heard.delivered_bytes += ack.delivered_bytes;
+        if let Some(rtt) = ack.rtt {
+            self.heard.rtt_sum_s += rtt.as_secs_f64();
+            self.heard.rtts += 1;
+            self.heard.last_rtt_s = rtt.as_secs_f64();
+        }
+        self.heard.min_rtt_s = cx.min_rtt.unwrap_or_default().as_secs_f64();
+        if let Some(law) = &mut self.law {
+            law.on_ack(ack, cx);
+        }
+        self.follow();
+    }
+
+    fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
+        match event {
+            Congestion::Loss { .. } => self.heard.losses += 1,
+            Congestion::Timeout { .. } => self.heard.timeouts += 1,
+            Congestion::Marked { .. } => self.heard.marks += 1,
+            Congestion::LostSyn | Congestion::Spurious => {}
+        }
+        if let Some(law) = &mut self.law {
+            law.on_congestion(event, cx);
+        }
+        self.follow();
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+}
+
+/// What an agent sees of its flow: sums since the connection began, and what holds now.
+#[pyclass(frozen, get_all, name = "AgentView", module = "sparelane._native")]
+pub struct AgentView {
+    delivered_bytes: u64,
+    rtt_sum_s: f64,
+    rtts: u64,
+    last_rtt_s: f64,
+    min_rtt_s: f64,
+    losses: u64,
+    timeouts: u64,
+    marks: u64,
+    retransmissions: u64,
+    cwnd_bytes: u64,
+    pacing_bps: Option<f64>,
+    in_flight_bytes: u64,
+}
+
+/// A run that is advanced step by step.
+#[pyclass(frozen, module = "sparelane._native")]
+pub struct Stepper {
+    run: Mutex<Option<(Scenario, Simulation)>>,
+    /// The rate of the slowest cable, bits per second.
+    #[pyo3(get)]
+    slowest_bps: f64,
+    /// When the run ends, seconds.
+    #[pyo3(get)]
+    duration_s: f64,
+    /// Payload bytes of a full segment, under the first scheme.
+    #[pyo3(get)]
+    mss_bytes: u64,
+}
+
+impl Stepper {
+    fn with<T>(&self, act: impl FnOnce(&mut Simulation) -> PyResult<T>) -> PyResult<T> {
+        let mut slot = self.run.lock().map_err(|_| PyRuntimeError::new_err("this run has failed"))?;
+        act(&mut slot.as_mut().ok_or_else(|| PyRuntimeError::new_err("this run is over"))?.1)
+    }
+}
+
+#[pymethods]
+impl Stepper {
+    #[new]
+    #[pyo3(signature = (text, source_name, base_dir, overrides, catalogue=None))]
+    fn new(
+        py: Python<'_>,
+        text: &str,
+        source_name: String,
+        base_dir: PathBuf,
+        overrides: Vec<String>,
+        catalogue: Option<&PyCatalogue>,
+    ) -> PyResult<Stepper> {
+        let catalogue = catalogue.map_or_else(Catalogue::built_in, |own| own.0.clone());
+        let registry = Registry::clone(&catalogue.controllers).with(AGENT);
+        let registry = registry.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let catalogue = catalogue.with_controllers(registry);
+        let source = Source { file: source_name, folder: base_dir };
+        let built = py.detach(|| {
+            let scenario = Scenario::parse_with(&catalogue, text, &source, &overrides)?;
+            let config = scenario.build()?;
+            let slowest =
+                config.network.cables.iter().map(|cable| cable.rate_from(cable.a).min(cable.rate_from(cable.b)));
+            let slowest = slowest.min().unwrap_or_default();
+            let stop = config.stop;
+            let mss_bytes = config.schemes.first().map_or(0, |scheme| scheme.transport.mss_bytes);
+            let simulation = Simulation::new(config)
+                .map_err(|error| sparelane_scenario::ScenarioError::in_file(&source.file, None, error.to_string()))?;
+            Ok((scenario, simulation, slowest, stop, mss_bytes))
+        });
+        fault::check(py)?;
+        let (scenario, simulation, slowest, stop, mss_bytes) = built.map_err(|error| scenario_error(py, &error))?;
+        let (slowest_bps, duration_s) = (slowest.as_bps() as f64, stop.as_secs_f64());
+        Ok(Stepper { run: Mutex::new(Some((scenario, simulation))), slowest_bps, duration_s, mss_bytes })
+    }
+
+    /// Runs on until `until_s`; returns whether the run is over.
+    fn advance(&self, py: Python<'_>, until_s: f64) -> PyResult<bool> {
+        if !(0.0..=1e6).contains(&until_s) {
+            return Err(PyValueError::new_err(format!("until_s is {until_s}; allowed: 0 to a million seconds")));
+        }
+        let until = Time::ZERO + Dur::from_ps((until_s * 1e12).round() as u64);
+        fault::take();
+        let finished = self.with(|run| Ok(py.detach(|| run.advance_to(until)).map(|reached| reached.finished)))?;
+        fault::check(py)?;
+        py.check_signals()?;
+        finished.map_err(|violation| physics_error(&violation))
+    }
+
+    /// What the agent of an open flow sees; `None` where the flow is not open.
+    fn view(&self, flow: u32) -> PyResult<Option<AgentView>> {
+        self.with(|run| {
+            let view = run.view();
+            let Some(flow_view) = view.flow(flow) else { return Ok(None) };
+            let controller: &dyn Any = flow_view.sender.controller();
+            let agent = controller.downcast_ref::<Agent>().ok_or_else(|| {
+                PyValueError::new_err(format!("flow {flow} has another controller; allowed: flows under \"agent\""))
+            })?;
+            let (heard, counts) = (agent.heard, flow_view.sender.counts());
+            Ok(Some(AgentView {
+                delivered_bytes: heard.delivered_bytes,
+                rtt_sum_s: heard.rtt_sum_s,
+                rtts: heard.rtts,
+                last_rtt_s: heard.last_rtt_s,
+                min_rtt_s: heard.min_rtt_s,
+                losses: heard.losses,
+                timeouts: heard.timeouts,
+                marks: heard.marks,
+                retransmissions: counts.retransmissions,
+                cwnd_bytes: agent.limits.cwnd_bytes,
+                pacing_bps: agent.limits.pacing.map(|rate| rate.as_bps() as f64),
+                in_flight_bytes: flow_view.sender.in_flight_bytes(),
+            }))
+        })
+    }
+
+    /// Sets the window of an agent's flow and, where it has one, its pace; a law in its place is left alone.
+    fn steer(&self, flow: u32, cwnd_bytes: u64, pacing_bps: Option<f64>) -> PyResult<bool> {
+        self.with(|run| {
+            Ok(run.steer(flow, &mut |controller| {
+                let controller: &mut dyn Any = controller;
+                if let Some(agent) = controller.downcast_mut::<Agent>()
+                    && agent.law.is_none()
+                {
+                    agent.limits.cwnd_bytes = cwnd_bytes;
+                    let pace = pacing_bps.map(|bps| Rate::from_bps(bps.max(1000.0) as u64));
+                    agent.limits.pacing = agent.limits.pacing.map(|before| pace.unwrap_or(before));
+                }
+            }))
+        })
+    }
+
+    /// Ends the run and gives its results.
+    fn finish(&self) -> PyResult<Results> {
+        let taken = self.run.lock().ok().and_then(|mut slot| slot.take());
+        let (scenario, simulation) = taken.ok_or_else(|| PyRuntimeError::new_err("this run is over"))?;
+        let records = simulation.finish().map_err(|violation| physics_error(&violation))?;
+        Ok(Results { results: results::Results::new(&scenario, records), traced: Vec::new() })
+    }
+}

@@ -1,0 +1,146 @@
+//! Controllers inside the Linux kernel.
+
+use crate::errors::LinuxError;
+use pyo3::prelude::*;
+use sparelane_bpf::kernel::Kernel;
+use sparelane_bpf::load::{self, Holding, Request};
+use sparelane_bpf::loaded;
+use sparelane_bpf::programs::PROGRAMS;
+use sparelane_bpf::telemetry::{Event, Watch};
+use std::fmt::Display;
+
+fn failed(error: impl Display) -> PyErr {
+    LinuxError::new_err(error.to_string())
+}
+
+/// What was looked at of the kernel: what, whether it is well, how it is, what mends it, whether it is needed.
+#[pyfunction]
+pub fn linux_examine() -> Vec<(&'static str, bool, String, String, bool)> {
+    let findings = sparelane_bpf::doctor::examine().into_iter();
+    findings.map(|one| (one.what, one.is_well, one.is, one.remedy, one.is_needed)).collect()
+}
+
+/// A setting: its name, default, what is allowed, and what it means.
+type Setting = (&'static str, String, String, &'static str);
+
+/// The programs: name, summary, settings.
+#[pyfunction]
+pub fn linux_programs() -> Vec<(&'static str, &'static str, Vec<Setting>)> {
+    let settings = |params: Vec<sparelane_cc::Param>| {
+        let words =
+            |param: sparelane_cc::Param| (param.name, param.default.to_string(), param.kind.to_string(), param.meaning);
+        params.into_iter().map(words).collect()
+    };
+    PROGRAMS.iter().map(|program| (program.name, program.summary, settings((program.params)()))).collect()
+}
+
+/// What is asked for.
+#[derive(FromPyObject)]
+pub struct Asked {
+    #[pyo3(item)]
+    program: String,
+    #[pyo3(item)]
+    name: String,
+    #[pyo3(item)]
+    settings: Vec<(String, String)>,
+    #[pyo3(item)]
+    routes: Vec<String>,
+    #[pyo3(item)]
+    interfaces: Vec<String>,
+    #[pyo3(item)]
+    cgroups: Vec<String>,
+    #[pyo3(item)]
+    is_default: bool,
+    #[pyo3(item)]
+    is_pinned: bool,
+}
+
+/// A controller that this process has loaded; removed with it, unless it is left.
+#[pyclass(name = "Holding", unsendable)]
+pub struct PyHolding(Option<Holding>);
+
+#[pymethods]
+impl PyHolding {
+    #[new]
+    fn new(asked: Asked) -> PyResult<PyHolding> {
+        let Asked { program, name, settings, routes, interfaces, cgroups, is_default, is_pinned } = asked;
+        let request = Request { program, name, settings, routes, interfaces, cgroups, is_default, is_pinned };
+        Ok(PyHolding(Some(load::load(&request).map_err(failed)?)))
+    }
+
+    /// Leaves a pinned controller to itself.
+    fn leave(&mut self) {
+        if let Some(holding) = self.0.take() {
+            holding.leave();
+        }
+    }
+
+    /// Removes the controller.
+    fn unload(&mut self) -> PyResult<()> {
+        self.0.take().map_or(Ok(()), |holding| holding.unload().map_err(failed))
+    }
+}
+
+/// Removes a controller, whoever of ours has loaded it.
+#[pyfunction]
+pub fn linux_unload(name: &str) -> PyResult<()> {
+    loaded::unload(name).map_err(failed)
+}
+
+/// What one operation has cost: its name, nanoseconds in all, calls.
+type Cost = (String, u64, u64);
+
+/// A controller in the kernel: name, program, whether pinned, process, what was changed, whether registered, costs.
+type Row = (String, Option<&'static str>, bool, Option<u32>, Vec<String>, bool, Vec<Cost>);
+
+/// What is loaded.
+#[pyfunction]
+pub fn linux_loaded() -> PyResult<Vec<Row>> {
+    let kernel = Kernel::running().map_err(failed)?;
+    let rows = loaded::all(&kernel).map_err(failed)?.into_iter().map(|one| {
+        let cost = one.cost.into_iter().map(|cost| (cost.operation, cost.run_time_ns, cost.calls)).collect();
+        (one.name, one.program, one.is_pinned, one.process, one.changed, one.is_registered, cost)
+    });
+    Ok(rows.collect())
+}
+
+/// A sample: time, connection, port, remote port, remote address, event, window, round trip, quantities.
+type Told = (u64, u32, u16, u16, String, &'static str, u32, Option<u32>, Vec<(&'static str, f64)>);
+
+/// Somebody who watches a controller.
+#[pyclass(name = "Watch", unsendable)]
+pub struct PyWatch(Watch);
+
+#[pymethods]
+impl PyWatch {
+    #[new]
+    fn new(name: &str) -> PyResult<PyWatch> {
+        Ok(PyWatch(Watch::of(name).map_err(failed)?))
+    }
+
+    /// What was told since the last call, at most so many samples.
+    fn poll(&self, most: usize) -> PyResult<Vec<Told>> {
+        let told = self.0.poll(most).map_err(failed)?.into_iter().map(|one| {
+            let event = match one.event {
+                Event::Acknowledgment => "acknowledgment",
+                Event::Departure => "departure",
+                Event::Congestion => "congestion",
+                Event::End => "end",
+            };
+            let remote = one.remote.to_string();
+            let (local_port, remote_port) = (one.local_port, one.remote_port);
+            (
+                one.time_ns,
+                one.connection,
+                local_port,
+                remote_port,
+                remote,
+                event,
+                one.cwnd_segments,
+                one.rtt_us,
+                one.values,
+            )
+        });
+        Ok(told.collect())
+    }
+}

@@ -1,0 +1,129 @@
+//! A capture of packets in pcapng, as `tcpdump` would make it at a host or at ports of the network.
+
+use super::super::{Flows, Interest, Kind, Observer, Opened, PacketEvent, SackRanges, Step};
+use super::frame::{ACK, CWR, ECE, Ends, Frame, PSH_ACK, SYN, sequence_of};
+use super::{Outcome, Sink, pcapng};
+use crate::records::Records;
+use crate::routing::network::NodeId;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// Where a capture is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At the interface of the sending host of one flow: that flow alone.
+    Flow(u32),
+    /// At ports, each from one node towards the next and with a name: what leaves them, of all flows.
+    Ports(Vec<(NodeId, NodeId, String)>),
+}
+
+/// A capture.
+pub struct Capture {
+    place: Place,
+    sink: Sink,
+    snap_bytes: u32,
+    /// The connections that were opened.
+    ends: BTreeMap<u32, Ends>,
+    written: u16,
+}
+
+impl Capture {
+    /// A capture that goes to `out`: the first `snap_bytes` of each packet, and `most` packets.
+    pub fn new(place: Place, snap_bytes: u32, most: u64, out: Box<dyn Write + Send>, outcome: Outcome) -> Capture {
+        let mut sink = Sink::new(out, outcome, most);
+        sink.put_head(&pcapng::section());
+        match &place {
+            Place::Flow(flow) => sink.put_head(&pcapng::interface(&format!("flow {flow}"), snap_bytes)),
+            Place::Ports(ports) => {
+                ports.iter().for_each(|(_, _, name)| sink.put_head(&pcapng::interface(name, snap_bytes)));
+            }
+        }
+        Capture { place, sink, snap_bytes, ends: BTreeMap::new(), written: 0 }
+    }
+
+    /// The interface at which a packet passes now, if it does.
+    fn interface(&self, packet: &PacketEvent, ends: &Ends) -> Option<u32> {
+        let goes_back = goes_back(packet.kind);
+        match (&self.place, packet.step) {
+            (Place::Flow(_), Step::Sent { .. }) => (!goes_back).then_some(0),
+            (Place::Flow(_), Step::Received { .. }) => goes_back.then_some(0),
+            (Place::Ports(ports), step) => {
+                let (from, to) = match (step, packet.kind) {
+                    (Step::Crossed { from, to }, _) => (Some(from), to),
+                    // At a port towards the packet's own host, which has one cable.
+                    (Step::Arrived { .. }, _) => (None, ends.dst),
+                    (Step::Received { .. }, Kind::Data { .. }) => return None,
+                    (Step::Received { .. }, _) => (None, if goes_back { ends.src } else { ends.dst }),
+                    _ => return None,
+                };
+                let is_it = |port: &(NodeId, NodeId, String)| port.1 == to && from.is_none_or(|from| port.0 == from);
+                ports.iter().position(is_it).map(|place| place as u32)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a packet is on its way from a flow's receiver to its sender.
+fn goes_back(kind: Kind) -> bool {
+    matches!(kind, Kind::Acknowledgment { .. } | Kind::Handshake { is_answer: true })
+}
+
+/// The frame of a packet.
+fn frame<'a>(packet: &PacketEvent, ends: &'a Ends, id: u16) -> Frame<'a> {
+    let answer = |bit: u8| if packet.has_ecn_answer { bit } else { 0 };
+    let header_bytes = ends.header_bytes as u32;
+    let none = SackRanges::default();
+    let capable = if ends.uses_ecn { ECE | CWR } else { 0 };
+    let (sequence, acknowledgment, flags, sack, payload_bytes) = match packet.kind {
+        Kind::Data { offset_bytes, .. } => {
+            let payload_bytes = packet.wire_bytes.saturating_sub(header_bytes);
+            (sequence_of(offset_bytes), 1, PSH_ACK | answer(CWR), none, payload_bytes as usize)
+        }
+        Kind::Acknowledgment { acknowledged_bytes, sack, .. } => {
+            (1, sequence_of(acknowledged_bytes), ACK | answer(ECE), sack, 0)
+        }
+        Kind::Handshake { is_answer: false } => (0, 0, SYN | capable, none, 0),
+        Kind::Handshake { is_answer: true } => (0, 1, SYN | ACK | (capable & ECE), none, 0),
+    };
+    // The handshake and acknowledgments themselves carry no code point of ECN (RFC 3168 section 6.1).
+    let ecn = match packet.kind {
+        Kind::Data { .. } if packet.is_marked => 3,
+        Kind::Data { .. } if packet.is_ecn_capable => 2,
+        _ => 0,
+    };
+    let goes_back = goes_back(packet.kind);
+    Frame { ends, goes_back, sequence, acknowledgment, flags, sack, payload_bytes, class: packet.class, ecn, id }
+}
+
+impl Observer for Capture {
+    fn interest(&self) -> Interest {
+        match &self.place {
+            Place::Flow(flow) => Interest { packets: Flows::One(*flow), ..Interest::default() },
+            Place::Ports(ports) => {
+                let ports = ports.iter().map(|&(from, to, _)| (from, to)).collect();
+                Interest { packets: Flows::All, ports, ..Interest::default() }
+            }
+        }
+    }
+
+    fn on_open(&mut self, flow: &Opened) {
+        let Opened { flow, src, dst, mss_bytes, header_bytes, uses_ecn, .. } = *flow;
+        if matches!(self.place, Place::Flow(other) if other != flow) {
+            return;
+        }
+        self.ends.insert(flow, Ends { flow, src, dst, mss_bytes, header_bytes, uses_ecn });
+    }
+
+    fn on_packet(&mut self, packet: &PacketEvent) {
+        let Some(ends) = self.ends.get(&packet.flow) else { return };
+        let Some(interface) = self.interface(packet, ends) else { return };
+        let (length, bytes) = frame(packet, ends, self.written).bytes(self.snap_bytes);
+        self.written = self.written.wrapping_add(1);
+        self.sink.put_one(&pcapng::packet(interface, packet.now, &bytes, length));
+    }
+
+    fn finish(self: Box<Self>, _records: &mut Records) {
+        self.sink.finish();
+    }
+}

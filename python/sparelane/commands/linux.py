@@ -1,0 +1,232 @@
+"""`sparelane linux`: controllers inside the Linux kernel."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sparelane import terminal
+from sparelane.cli import Incomplete, Mistake
+
+if TYPE_CHECKING:
+    from sparelane._native import KernelSample
+
+# Commands of this group that are modules of their own.
+MODULES = {"build": "sparelane.commands.linux_build"}
+
+# How often `watch` shows where connections stand, seconds.
+SHOW_EVERY_S = 1.0
+
+
+class LinuxCommands(click.Group):
+    """The commands of this file, and those of the modules that are there."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All of them."""
+        there = [name for name, module in MODULES.items() if importlib.util.find_spec(module)]
+        return [*super().list_commands(ctx), *there]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, loaded."""
+        module = MODULES.get(cmd_name)
+        if module is None or not importlib.util.find_spec(module):
+            return super().get_command(ctx, cmd_name)
+        command = importlib.import_module(module).command
+        return command if isinstance(command, click.Command) else None
+
+
+@click.group("linux", cls=LinuxCommands)
+def command() -> None:
+    """Run controllers inside the Linux kernel."""
+    if sys.platform != "linux":
+        raise Mistake("controllers inside the kernel need Linux")
+
+
+def _pairs(settings: Sequence[str]) -> list[tuple[str, str]]:
+    pairs = []
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise Mistake(f'--set "{setting}": allowed is KEY=VALUE')
+        pairs.append((key, text))
+    return pairs
+
+
+@command.command("load", context_settings={"ignore_unknown_options": False})
+@click.argument("program")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting; `list` shows all.")
+@click.option("--name", help="Register it under this name: two versions can stand side by side.")
+@click.option("--route", "routes", multiple=True, metavar="PREFIX", help="Connections over this route use it.")
+@click.option("--interface", "interfaces", multiple=True, metavar="DEV", help="An interface that it is for.")
+@click.option("--cgroup", "cgroups", multiple=True, metavar="PATH", help="Connections of this cgroup use it.")
+@click.option("--default", "is_default", is_flag=True, help="Connections that ask for no controller use it.")
+@click.option("--foreground", is_flag=True, help="It goes with this command (Ctrl-C), and not only with `unload`.")
+@click.argument("process", nargs=-1, metavar="[-- COMMAND...]")
+def load(
+    program: str,
+    settings: tuple[str, ...],
+    name: str | None,
+    routes: tuple[str, ...],
+    interfaces: tuple[str, ...],
+    cgroups: tuple[str, ...],
+    is_default: bool,
+    foreground: bool,
+    process: tuple[str, ...],
+) -> None:
+    """Load the controller PROGRAM into the kernel.
+
+    It stays until `unload`; with --foreground until Ctrl-C, and with a COMMAND until that ends. Everything that was
+    changed on a route or interface is then as it was.
+    """
+    from sparelane import kernel
+
+    is_pinned = not (foreground or process)
+    asked = kernel.Load(program, name or program, _pairs(settings), routes, interfaces, cgroups, is_default, is_pinned)
+    with kernel.stops() as is_stopped:
+        holding = kernel.load(asked)
+        if is_pinned:
+            holding.leave()
+            click.echo(f"{asked.name} is loaded; `sparelane linux unload {asked.name}` removes it")
+            return
+        code = 0
+        try:
+            if process:
+                code = subprocess.call(process)
+            else:
+                click.echo(f"{asked.name} is loaded, until Ctrl-C", err=True)
+                while not is_stopped():
+                    time.sleep(0.1)
+        except FileNotFoundError:
+            raise Mistake(f'there is no command "{process[0]}"') from None
+        finally:
+            holding.unload()
+    if code:
+        raise SystemExit(code)
+
+
+@command.command("unload")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+def unload(names: tuple[str, ...]) -> None:
+    """Remove controllers from the kernel, and put back what was changed for them."""
+    from sparelane import kernel
+
+    for name in names:
+        kernel.unload(name)
+        click.echo(f"{name} is unloaded")
+
+
+@command.command("list")
+@click.option("as_json", "--json", is_flag=True, help="Print JSON.")
+def list_command(as_json: bool) -> None:
+    """Show the programs that there are, their settings, and what is loaded."""
+    from sparelane import _native, kernel
+
+    programs = _native.linux_programs()
+    try:
+        loaded = kernel.loaded()
+    except _native.LinuxError as error:
+        # Whoever may not look may still see what there is to load.
+        loaded = []
+        click.echo(f"sparelane: what is loaded cannot be seen: {error}", err=True)
+    if as_json:
+        keys = ("name", "default", "allowed", "meaning")
+        told = [
+            {"name": name, "summary": summary, "settings": [dict(zip(keys, row, strict=True)) for row in settings]}
+            for name, summary, settings in programs
+        ]
+        click.echo(json.dumps({"programs": told, "loaded": [asdict(one) for one in loaded]}, indent=2))
+        return
+    for name, summary, settings in programs:
+        headings = ("setting", "default", "allowed", "meaning")
+        terminal.show_table(f"{name}: {summary}", headings, headings, settings)
+    rows = []
+    for one in loaded:
+        how = "pinned" if one.is_pinned else f"by process {one.process}" if one.process else "by a process"
+        how = how if one.is_registered else "gone; unload puts back what was changed"
+        ns = sum(ns for ns, _ in one.cost.values())
+        calls = sum(calls for _, calls in one.cost.values())
+        cost = f"{ns / calls:.0f}" if calls else ""
+        rows.append((one.name, one.program or "of somebody else", how, ", ".join(one.changed), cost))
+    if rows:
+        columns = ("name", "program", "held", "changed", "ns a call")
+        terminal.show_table("loaded", columns, columns[:-1], rows)
+    else:
+        click.echo("nothing is loaded")
+
+
+@command.command("doctor")
+@click.option("as_json", "--json", is_flag=True, help="Print JSON.")
+def doctor(as_json: bool) -> None:
+    """Say what this kernel and its settings lack, and the command that mends it."""
+    from sparelane import kernel
+
+    findings = kernel.examine()
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        headings = ("", "what", "how it is", "what mends it")
+        rows = [
+            ("ok" if one.is_well else "LACKS" if one.is_needed else "-", one.what, one.state, one.remedy)
+            for one in findings
+        ]
+        terminal.show_table("Linux", headings, headings, rows)
+    lacking = [one.what for one in findings if one.is_needed and not one.is_well]
+    if lacking:
+        raise Incomplete(f"controllers cannot be loaded here: {', '.join(lacking)}")
+
+
+@command.command("watch")
+@click.argument("name", required=False)
+@click.option("--seconds", type=click.FloatRange(min=0.0, min_open=True), help="How long; until Ctrl-C if not given.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Save the samples: .parquet or .csv.")
+def watch(name: str | None, seconds: float | None, output: Path | None) -> None:
+    """Show each connection's window, round trip, counter and gaps as they change.
+
+    With -o, everything is saved in the columns of the simulator's series.
+    """
+    from sparelane import frames, kernel
+
+    writers = {".parquet": frames.write_parquet, ".csv": frames.write_csv}
+    if output is not None and output.suffix not in writers:
+        raise Mistake(f'"{output}": allowed is a name that ends in .parquet or .csv')
+    if name is None:
+        ours = [one.name for one in kernel.loaded() if one.program and one.is_registered]
+        if len(ours) != 1:
+            raise Mistake(f"name the controller to watch; loaded: {', '.join(ours) or 'none'}")
+        name = ours[0]
+    shown_s = time.monotonic()
+    latest: dict[int, dict[str, float]] = {}
+
+    def tell() -> None:
+        nonlocal shown_s
+        for connection, quantities in sorted(latest.items()):
+            told = ", ".join(f"{quantity} {value:.6g}" for quantity, value in quantities.items())
+            click.echo(f"flow {connection}: {told}")
+        latest.clear()
+        shown_s = time.monotonic()
+
+    def show(samples: Sequence[KernelSample]) -> None:
+        for sample in samples:
+            quantities = latest.setdefault(sample[1], {})
+            quantities.update(sample[8], cwnd_segments=float(sample[6]))
+            if sample[7] is not None:
+                quantities["rtt_ms"] = sample[7] / 1e3
+        if latest and time.monotonic() - shown_s >= SHOW_EVERY_S:
+            tell()
+
+    samples = kernel.watch(name, seconds, show)
+    tell()
+    if output is not None:
+        frame = kernel.to_frame(samples)
+        writers[output.suffix](frame, output)
+        click.echo(f"{len(samples)} samples in {output}", err=True)

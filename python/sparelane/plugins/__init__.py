@@ -1,0 +1,21 @@
+"""Controllers, workloads and flow sizes of one's own, in Python."""
+
+from sparelane.plugins.failure import PluginError
+from sparelane.plugins.loading import Loaded, fingerprint, load, load_sources, sources
+from sparelane.plugins.params import Flow, param
+from sparelane.plugins.registry import REGISTRY, controller, sizes, workload
+
+__all__ = [
+    "REGISTRY",
+    "Flow",
+    "Loaded",
+    "PluginError",
+    "controller",
+    "fingerprint",
+    "load",
+    "load_sources",
+    "param",
+    "sizes",
+    "sources",
+    "workload",
+]

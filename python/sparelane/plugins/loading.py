@@ -1,0 +1,117 @@
+"""Plugin files: Python files that register controllers, workloads and flow sizes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import types
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sparelane.plugins.failure import PluginError, failure
+from sparelane.plugins.registry import REGISTRY
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A plugin file of this process.
+
+    Attributes:
+        path: absolute, where it was first loaded.
+        text: what it held then.
+    """
+
+    path: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        """Of the text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+LOADED: dict[str, Loaded] = {}
+
+
+def load(path: str | os.PathLike[str]) -> Loaded:
+    """Runs a plugin file, once in a process.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        PluginError: it fails, registers nothing, or has changed since it was loaded.
+    """
+    place = Path(path).resolve()
+    if not place.is_file():
+        raise FileNotFoundError(f'there is no plugin file "{path}"')
+    if place.suffix != ".py":
+        raise PluginError(f'plugin "{path}": not a file of Python; allowed: a name that ends in .py', file=str(place))
+    try:
+        text = place.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        cause = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
+        raise PluginError(f'plugin "{path}": cannot be read: {(cause or str(error)).lower()}') from error
+    return load_text(Loaded(str(place), text))
+
+
+def load_text(plugin: Loaded) -> Loaded:
+    """Runs a plugin from its text, once in a process: the file need not be on this machine.
+
+    Raises:
+        PluginError: it fails, registers nothing, or another text was loaded from this path.
+    """
+    before = LOADED.get(plugin.path)
+    if before is None:
+        execute(plugin)
+        return LOADED.setdefault(plugin.path, plugin)
+    if before != plugin:
+        raise PluginError(f'plugin "{plugin.path}": it has changed since it was loaded; allowed: a new process')
+    return before
+
+
+def execute(plugin: Loaded) -> None:
+    """Runs the text as a module of its own.
+
+    Raises:
+        PluginError: it fails, or registers nothing.
+    """
+    whose = f'plugin "{plugin.path}"'
+    module = types.ModuleType(f"sparelane_plugin_{plugin.sha256[:12]}_{Path(plugin.path).stem}")
+    module.__file__ = plugin.path
+    sys.modules[module.__name__] = module
+    kinds = {kind: dict(registered) for kind, registered in REGISTRY.kinds.items()}
+    try:
+        exec(compile(plugin.text, plugin.path, "exec"), vars(module))
+    except Exception as error:
+        del sys.modules[module.__name__]
+        raise failure(whose, None, error) from error
+    if REGISTRY.kinds == kinds:
+        del sys.modules[module.__name__]
+        raise PluginError(
+            f"{whose}: registers nothing; allowed: a file with a class under @sparelane.controller, or a function "
+            "under @sparelane.workload or @sparelane.sizes",
+            whose,
+            plugin.path,
+        )
+
+
+def sources() -> list[list[str]]:
+    """Path and text of all plugin files of this process, as JSON has lists: what a worker process gets."""
+    return [[plugin.path, plugin.text] for plugin in LOADED.values()]
+
+
+def load_sources(plugins: Iterable[Sequence[str]]) -> None:
+    """Loads what `sources` gave, for a worker process, on this machine or on another.
+
+    Raises:
+        PluginError: one fails.
+    """
+    for path, text in plugins:
+        load_text(Loaded(path, text))
+
+
+def fingerprint() -> str:
+    """Of all that is loaded, for names of results; empty where nothing is."""
+    texts = [plugin.sha256 for plugin in LOADED.values()]
+    return hashlib.sha256("".join(texts).encode()).hexdigest() if texts else ""

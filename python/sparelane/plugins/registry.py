@@ -1,0 +1,206 @@
+"""Controllers, workloads and flow sizes of one's own, by name.
+
+The decorators here put classes and functions into this process's catalogue, where every scenario finds them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from sparelane import _native
+from sparelane.plugins.params import Declaration, Flow
+
+ControllerClass = TypeVar("ControllerClass", bound=type[_native.Controller])
+FlowsOf = TypeVar("FlowsOf", bound=Callable[..., Iterable[Flow]])
+SizesOf = TypeVar("SizesOf", bound=Callable[..., Iterable[float]])
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """One registration.
+
+    Attributes:
+        native: what the catalogue takes.
+        origin: module and qualified name: who registers the same again, as a notebook's cell does, replaces it.
+        file: where it is written, if in a file.
+        line: the line there.
+    """
+
+    native: Any
+    origin: tuple[str, str]
+    file: str | None
+    line: int | None
+
+    @property
+    def place(self) -> str:
+        """For messages."""
+        return "elsewhere" if self.file is None else f"in {self.file}, line {self.line}"
+
+
+@dataclass(slots=True)
+class Registry:
+    """What is registered in this process."""
+
+    kinds: dict[str, dict[str, Registered]] = field(
+        default_factory=lambda: {"controller": {}, "workload": {}, "sizes": {}}
+    )
+    made: _native.Catalogue | None = None
+
+    def add(self, kind: str, name: str, registered: Registered) -> None:
+        """Adds one, in place of one of the same origin.
+
+        Raises:
+            ValueError: the name is another's.
+        """
+        before = self.kinds[kind].get(name)
+        if before is not None and before.origin != registered.origin:
+            raise ValueError(f'there is a {kind} "{name}" already, {before.place}; allowed: another name')
+        changed = {**self.kinds[kind], name: registered}
+        # A name that is built in is refused here, where it is given.
+        self.made = catalogue_of({**self.kinds, kind: changed})
+        self.kinds[kind] = changed
+
+    def catalogue(self) -> _native.Catalogue | None:
+        """What is built in, and all of this; `None` where this is nothing."""
+        return self.made
+
+
+def catalogue_of(kinds: Mapping[str, Mapping[str, Registered]]) -> _native.Catalogue:
+    """What is built in, and these."""
+    natives = [
+        [registered.native for registered in kinds[kind].values()] for kind in ("controller", "workload", "sizes")
+    ]
+    return _native.Catalogue(*natives)
+
+
+REGISTRY = Registry()
+
+
+def controller(
+    name: str, *, summary: str = "", source: str = "a plugin"
+) -> Callable[[ControllerClass], ControllerClass]:
+    """Registers a class of controllers under a name that scenarios can use, alone or inside `rc3`.
+
+    Args:
+        name: lower-case letters, digits and hyphens.
+        summary: one line for `sparelane list`; the first line of the class's docstring by default.
+        source: where the law is defined.
+
+    Raises:
+        TypeError: the class does not inherit from `sparelane.Controller`, or has no `on_ack` or `on_congestion`.
+        ValueError: the name or a parameter is taken or contradicts itself.
+    """
+
+    def register(class_: ControllerClass) -> ControllerClass:
+        names = [name for base in reversed(class_.__mro__) for name in vars(base)]
+        declared = {
+            name: value for name in names if isinstance(value := inspect.getattr_static(class_, name), Declaration)
+        }
+        native = _native.ControllerKind(
+            class_,
+            name,
+            summary or first_line(class_, "a controller of a plugin"),
+            source,
+            [declaration.declared(name) for name, declaration in declared.items()],
+            list(getattr(class_, "needs", ())),
+            list(getattr(class_, "traced", ())),
+        )
+        REGISTRY.add("controller", name, registration(native, class_))
+        return class_
+
+    return register
+
+
+def workload(name: str, *, summary: str = "", source: str = "a plugin") -> Callable[[FlowsOf], FlowsOf]:
+    """Registers a generator of flows: `kind = "name"` in a scenario's `[[workload]]`.
+
+    The function gets the run (hosts, duration, random draws under the scenario's seed) and its parameters, and gives
+    flows in order of start, which are read to the end of the run before it begins.
+
+    Args:
+        name: what a scenario says.
+        summary: one line for `sparelane list`; the first line of the docstring by default.
+        source: where it is defined.
+
+    Raises:
+        ValueError: the name or a parameter is taken or contradicts itself.
+    """
+
+    def register(function: FlowsOf) -> FlowsOf:
+        native = _native.WorkloadKind(
+            function, checked(name), summary or first_line(function, "flows of a plugin"), source, arguments(function)
+        )
+        REGISTRY.add("workload", name, registration(native, function))
+        return function
+
+    return register
+
+
+def sizes(name: str, *, summary: str = "", source: str = "a plugin") -> Callable[[SizesOf], SizesOf]:
+    """Registers a distribution of flow sizes: `sizes = { kind = "name" }` in a scenario's workload.
+
+    The function gets a `random.Random` under the scenario's seed and its parameters, and gives samples in bytes, each
+    as likely.
+
+    Args:
+        name: what a scenario says.
+        summary: one line for `sparelane list`; the first line of the docstring by default.
+        source: where it is defined.
+
+    Raises:
+        ValueError: the name or a parameter is taken or contradicts itself.
+    """
+
+    def register(function: SizesOf) -> SizesOf:
+        native = _native.SizesKind(
+            function, checked(name), summary or first_line(function, "sizes of a plugin"), source, arguments(function)
+        )
+        REGISTRY.add("sizes", name, registration(native, function))
+        return function
+
+    return register
+
+
+def first_line(described: object, otherwise: str) -> str:
+    """The first line of somebody's own docstring."""
+    own = vars(described).get("__doc__") if isinstance(described, type) else getattr(described, "__doc__", None)
+    lines = (own or "").strip().splitlines()
+    return lines[0] if lines else otherwise
+
+
+def checked(name: str) -> str:
+    """A name that can stand in a scenario.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if not (name[:1].islower() and name.isascii() and all(c.islower() or c.isdigit() or c == "-" for c in name)):
+        raise ValueError(f"{name!r} is no name; allowed: lower-case letters, digits and hyphens, a letter first")
+    return name
+
+
+def arguments(function: Callable[..., object]) -> list[dict[str, object]]:
+    """The parameters that a function declares as defaults of its named arguments.
+
+    Raises:
+        ValueError: an argument beside the first has no declared default.
+    """
+    named = list(inspect.signature(function).parameters.values())[1:]
+    undeclared = [argument.name for argument in named if not isinstance(argument.default, Declaration)]
+    if undeclared:
+        raise ValueError(
+            f"the argument {undeclared[0]!r} is not declared; allowed: {undeclared[0]} = sparelane.param(...)"
+        )
+    return [argument.default.declared(argument.name) for argument in named]
+
+
+def registration(native: object, thing: Any) -> Registered:
+    """What is kept of a registration."""
+    try:
+        file, (_, line) = inspect.getsourcefile(thing), inspect.getsourcelines(thing)
+    except (OSError, TypeError):
+        file, line = None, None
+    return Registered(native, (thing.__module__, thing.__qualname__), file, line)

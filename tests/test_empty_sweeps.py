@@ -1,0 +1,51 @@
+"""Sweeps that gave no numbers, or few: tables, figures, comparisons and reports of them."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from small_sweeps import LOADS, do, plan
+from sparelane.cli import main
+from sparelane.sweeps import folder
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_a_sweep_that_was_stopped_before_its_first_run_has_empty_tables(tmp_path: Path) -> None:
+    folder.write(tmp_path, plan(LOADS, seeds=2), {}, {}, 0.0)
+    saved = folder.read(tmp_path)
+    assert (saved.rows.height, saved.runs.height, saved.curves.height) == (0, 0, 0)
+    assert (saved.manifest.runs, saved.manifest.missing) == (0, 8)
+    assert saved.axes == ["workload.load"]
+
+
+@pytest.mark.parametrize("command", ["plot", "compare"])
+def test_what_needs_numbers_says_that_there_are_none(tmp_path: Path, command: str) -> None:
+    folder.write(tmp_path, plan(LOADS, seeds=2), {}, {}, 0.0)
+    result = invoke(command, tmp_path)
+    assert (result.exit_code, "nothing to" in result.stderr) == (2, True), result.output
+
+
+def test_the_report_of_an_empty_sweep_says_that_all_is_missing(tmp_path: Path) -> None:
+    folder.write(tmp_path, plan(LOADS, seeds=2), {}, {}, 0.0)
+    result = invoke("report", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "8 of 8 runs are missing" in (tmp_path / "report.html").read_text()
+
+
+def test_runs_without_a_single_flow_are_done(tmp_path: Path) -> None:
+    text = LOADS.replace("100ms", "1us")
+    assert do(text, tmp_path, seeds=2).done == 8
+    for command in ("report", "compare", "plot"):
+        assert invoke(command, tmp_path).exit_code in (0, 2)
+
+
+def test_runs_whose_flows_never_finish_are_done(tmp_path: Path) -> None:
+    text = LOADS.replace('{ kind = "fixed", size = "10kB" }', '{ kind = "fixed", size = "1GB" }')
+    assert do(text.replace("100ms", "20s").replace("[0.3, 0.6]", "[0.9, 1.2]"), tmp_path, seeds=2).done == 8
+    for command in ("report", "compare", "plot"):
+        result = invoke(command, tmp_path)
+        assert result.exit_code == 0, result.output

@@ -1,0 +1,501 @@
+"""Controllers inside the kernel that runs, between two network namespaces that are made for it.
+
+They need root and a kernel with BTF, and are skipped elsewhere, each by its name. `make test-bpf` fails where all were.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import polars as pl
+import pytest
+
+if TYPE_CHECKING:
+    from sparelane._native import KernelSample
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+
+if sys.platform == "linux":
+    from sparelane import _native, kernel
+
+# Python that runs the command line, wherever the package is.
+COMMAND = [sys.executable, "-c", "from sparelane.cli import main; main()", "linux"]
+
+# The controllers that connections can ask for.
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+# Payload of a segment over an interface with an MTU of 1500 bytes, with time stamps.
+MSS = 1448
+
+# Sends to port 5000 of the other namespace for some seconds, under a controller.
+SEND = """\
+import socket, sys, time
+s = socket.socket()
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())
+s.connect(("10.98.0.2", 5000))
+data, sent, end = bytes(65536), 0, time.monotonic() + float(sys.argv[2])
+while time.monotonic() < end:
+    sent += s.send(data)
+print(sent, s.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\\0").decode())
+"""
+RECEIVE = """\
+import socket
+l = socket.socket()
+l.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+l.bind(("0.0.0.0", 5000))
+l.listen()
+print("ready", flush=True)
+while True:
+    c, _ = l.accept()
+    while c.recv(1 << 20):
+        pass
+    c.close()
+"""
+# Prints the byte with DSCP of the first packets to port 5000.
+SNIFF = """\
+import socket
+s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
+s.bind(("va", 3))
+print("ready", flush=True)
+marks = []
+while len(marks) < 60:
+    packet = s.recv(64)
+    if packet[0] == 0x45 and packet[9] == 6 and packet[22:24] == (5000).to_bytes(2, "big"):
+        marks.append(packet[1])
+print(*marks)
+"""
+
+
+def lacking() -> str | None:
+    """Why nothing can be loaded here."""
+    if sys.platform != "linux":
+        return "needs Linux"
+    lacks = [
+        f"{finding.what}: {finding.state}" for finding in kernel.examine() if finding.is_needed and not finding.is_well
+    ]
+    lacks += [f"no {tool} (iproute2, util-linux)" for tool in ("ip", "nsenter") if shutil.which(tool) is None]
+    return "; ".join(lacks) or None
+
+
+LACKING = lacking()
+
+
+def needs_kernel(test: Callable[..., None]) -> Callable[..., None]:
+    """A test that loads something: `-m kernel` selects these."""
+    skips = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
+    return cast("Callable[..., None]", pytest.mark.kernel(skips(test)))
+
+
+def run(*words: str, inside: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs a command of `sparelane linux`, in a namespace."""
+    enter = ["nsenter", f"--net=/run/netns/{inside}"] if inside else []
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    return subprocess.run([*enter, *COMMAND, *words], capture_output=True, text=True, timeout=60, env=environment)
+
+
+def ip(*words: str) -> str:
+    return subprocess.run(["ip", *words], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(scope="module")
+def ends() -> Iterator[tuple[str, str]]:
+    """Two namespaces, joined by a cable without delay, with a receiver in the second."""
+    here, there = (f"sl{os.getpid()}{end}" for end in "ab")
+    try:
+        for end in (here, there):
+            ip("netns", "add", end)
+        ip("link", "add", "va", "netns", here, "type", "veth", "peer", "name", "vb", "netns", there)
+        for end, cable, address in ((here, "va", "10.98.0.1"), (there, "vb", "10.98.0.2")):
+            ip("-n", end, "address", "add", f"{address}/24", "dev", cable)
+            ip("-n", end, "link", "set", cable, "up")
+        receive = ["nsenter", f"--net=/run/netns/{there}", sys.executable, "-c", RECEIVE]
+        with subprocess.Popen(receive, stdout=subprocess.PIPE, text=True) as receiver:
+            assert receiver.stdout is not None
+            assert receiver.stdout.readline() == "ready\n"
+            yield here, there
+            receiver.kill()
+    finally:
+        for end in (here, there):
+            subprocess.run(["ip", "netns", "delete", end], capture_output=True, check=False)
+
+
+@pytest.fixture
+def name() -> Iterator[str]:
+    """A name that nobody has; what is loaded under it is removed."""
+    name = f"t{os.getpid()}"
+    yield name
+    if any(one.name == name for one in kernel.loaded()):
+        kernel.unload(name)
+
+
+def available() -> list[str]:
+    return AVAILABLE.read_text(encoding="utf-8").split()
+
+
+def hold(program: str, name: str, **settings: object) -> _native.Holding:
+    pairs = [(key, str(value)) for key, value in settings.items()]
+    return kernel.load(kernel.Load(program, name, pairs, is_pinned=False))
+
+
+def transfer(end: str, name: str, seconds: float) -> tuple[int, str, list[KernelSample]]:
+    """Sends for a while, and returns what was sent, the controller that sent it, and what it told."""
+    send = ["nsenter", f"--net=/run/netns/{end}", sys.executable, "-c", SEND, name, str(seconds)]
+    watcher = _native.Watch(name)
+    samples = []
+    with subprocess.Popen(send, stdout=subprocess.PIPE, text=True) as sender:
+        while sender.poll() is None:
+            samples += watcher.poll(65_536)
+            time.sleep(0.01)
+        samples += watcher.poll(65_536)
+        sent, used = sender.communicate()[0].split()
+    return int(sent), used, samples
+
+
+def told(samples: list[KernelSample], quantity: str) -> list[float]:
+    return [value for sample in samples for name, value in sample[8] if name == quantity]
+
+
+@needs_kernel
+def test_windows_of_rtcp_are_those_of_equation_9(ends: tuple[str, str], name: str) -> None:
+    holding = hold("rtcp", name, line_rate="1Gbps", alpha=500, delta=125, x_max=100)
+    sent, used, samples = transfer(ends[0], name, 1.0)
+    holding.unload()
+    assert used == name
+    assert sent > 1_000_000
+    assert set(told(samples, "weight_bytes")) == {24_000.0}
+    assert max(told(samples, "counter_bytes")) <= 24_000
+    halved = doubled = 0
+    for before, now in pairwise(samples):
+        if before[5] != "acknowledgment" or now[5] != "acknowledgment":
+            # A loss in between cuts once more.
+            continue
+        was, is_now = dict(before[8])["cwnd_bytes"], dict(now[8])
+        is_congested = is_now["counter_bytes"] < 500 * is_now["congestion_kb"]
+        halved += is_congested
+        doubled += not is_congested
+        # 100 Gb/s over the least round trip, and two segments.
+        most = is_now["base_rtt_ms"] * 12.5e6
+        expected = max(min(was // 2 if is_congested else was * 2, most), 2 * MSS)
+        assert abs(is_now["cwnd_bytes"] - expected) <= 1, f"{before} and then {now}"
+        assert now[6] == is_now["cwnd_bytes"] // MSS, "whole segments"
+    assert halved > 20
+    assert doubled > 20
+
+
+@needs_kernel
+def test_watch_shows_connections_and_saves_the_columns_of_the_simulator(
+    ends: tuple[str, str], name: str, tmp_path: Path
+) -> None:
+    holding = hold("rtcp", name, line_rate="1Gbps")
+    send = ["nsenter", f"--net=/run/netns/{ends[0]}", sys.executable, "-c", SEND, name, "60"]
+    with subprocess.Popen(send, stdout=subprocess.DEVNULL) as sender:
+        for file, read in (("told.csv", pl.read_csv), ("told.parquet", pl.read_parquet)):
+            answer = run("watch", name, "--seconds", "0.4", "-o", str(tmp_path / file))
+            assert "flow 1: counter_bytes" in answer.stdout
+            frame = read(tmp_path / file)
+            assert frame.columns == ["time_s", "probe", "quantity", "value"]
+            quantities = set(frame["quantity"].cast(pl.String))
+            assert {"cwnd_segments", "rtt_ms", "counter_bytes", "congestion_kb"} <= quantities
+            assert frame["time_s"].is_between(0, 5).all()
+        sender.kill()
+    holding.unload()
+
+
+@needs_kernel
+def test_flows_are_weighed_by_size_and_by_port(ends: tuple[str, str], name: str) -> None:
+    holding = hold("rtcp", name, line_rate="1Gbps", classify="by-size")
+    *_, samples = transfer(ends[0], name, 0.3)
+    holding.unload()
+    # The sender writes 64 KB at once: it is no small flow from the first acknowledgment on.
+    assert set(told(samples, "weight_bytes")) == {12_000.0}
+    holding = hold("rtcp", name, **{"line_rate": "1Gbps", "classify": "by-port", "weight.5000": 5000})
+    *_, samples = transfer(ends[0], name, 0.3)
+    holding.unload()
+    assert set(told(samples, "weight_bytes")) == {5_000.0}
+
+
+@needs_kernel
+def test_rapid_keeps_a_gap_of_193_us_and_leaves_route_and_interface_as_they_were(ends: tuple[str, str]) -> None:
+    here, _ = ends
+    before = [ip("-n", end, "route", "show") for end in ends], [ip("-n", end, "-d", "link", "show") for end in ends]
+    bps = round((MSS + 40) * 8 / 193e-6)
+    one_rate = [f"line_rate={bps}bps", f"initial_rate={bps}bps", "spread=1.001"]
+    sets = [word for setting in one_rate for word in ("--set", setting)]
+    names = [f"t{os.getpid()}{end}" for end in "ab"]
+    held = []
+    try:
+        for end, name in zip(ends, names, strict=True):
+            enter = ["nsenter", f"--net=/run/netns/{end}", *COMMAND]
+            load = [*enter, "load", "rapid", "--name", name, "--foreground", "--route", "10.98.0.0/24", *sets]
+            held.append(subprocess.Popen(load, stderr=subprocess.PIPE, text=True))
+        for process in held:
+            assert process.stderr is not None
+            assert "is loaded" in process.stderr.readline()
+        assert f"congctl {names[0]}" in ip("-n", here, "route", "show")
+        assert "gso_max_segs 1 " in ip("-n", here, "-d", "link", "show", "va")
+        sent, _, samples = transfer(here, names[0], 1.5)
+    finally:
+        for process in held:
+            process.send_signal(signal.SIGTERM)
+            process.wait(20)
+    assert sent > 1_000_000
+    # The gap that was set behind a packet, and that which was kept before the next one.
+    meant, kept = np.array(told(samples, "gap_us"))[:-1], np.array(told(samples, "kept_gap_us"))[1:]
+    assert len(kept) > 2_000
+    assert np.median(np.abs(kept - meant)) < 1
+    assert abs(np.median(kept) - 193) < 5
+    assert np.mean(np.abs(kept - 193) < 5) > 0.8, "a busy machine is late now and then"
+    assert max(told(samples, "streams_judged")) > 10, "time stamps in microseconds came back"
+    after = [ip("-n", end, "route", "show") for end in ends], [ip("-n", end, "-d", "link", "show") for end in ends]
+    assert after == before
+    assert not set(names) & set(available())
+
+
+@needs_kernel
+def test_without_time_stamps_in_microseconds_the_rate_of_rapid_stays(ends: tuple[str, str], name: str) -> None:
+    holding = hold("rapid", name, line_rate="500Mbps", initial_rate="20Mbps")
+    *_, samples = transfer(ends[0], name, 0.5)
+    holding.unload()
+    assert set(told(samples, "rate_bps")) == {20e6}
+
+
+@needs_kernel
+def test_rapid_follows_what_it_measures(ends: tuple[str, str]) -> None:
+    names = [f"t{os.getpid()}{end}" for end in "ab"]
+    held = []
+    try:
+        for end, name in zip(ends, names, strict=True):
+            enter = ["nsenter", f"--net=/run/netns/{end}", *COMMAND]
+            load = [*enter, "load", "rapid", "--name", name, "--foreground", "--route", "10.98.0.0/24"]
+            load += ["--set", "line_rate=200Mbps", "--set", "initial_rate=20Mbps"]
+            held.append(subprocess.Popen(load, stderr=subprocess.PIPE, text=True))
+        for process in held:
+            assert process.stderr is not None
+            assert "is loaded" in process.stderr.readline()
+        _, _, samples = transfer(ends[0], names[0], 2.0)
+    finally:
+        for process in held:
+            process.send_signal(signal.SIGTERM)
+            process.wait(20)
+    rates = told(samples, "rate_bps")
+    # The cable is faster than all that is probed: noise alone keeps the rate below the line's.
+    assert rates[0] == 20e6
+    assert max(rates) > 60e6
+    assert max(rates) <= 200e6
+    gaps = set(told(samples, "gap_us"))
+    assert any(gap < 200 for gap in gaps)
+
+
+@needs_kernel
+def test_a_scavenger_marks_its_packets_le(ends: tuple[str, str], name: str) -> None:
+    holding = hold("scavenger", name)
+    enter = ["nsenter", f"--net=/run/netns/{ends[0]}", sys.executable, "-c"]
+    with subprocess.Popen([*enter, SNIFF], stdout=subprocess.PIPE, text=True) as sniffer:
+        assert sniffer.stdout is not None
+        assert sniffer.stdout.readline() == "ready\n"
+        sent, used, _ = transfer(ends[0], name, 1.0)
+        marks = [int(mark) for mark in sniffer.communicate()[0].split()]
+    holding.unload()
+    assert (used, sent > 1_000_000) == (name, True)
+    # The handshake is over before a controller begins.
+    assert marks[0] == 0
+    assert set(marks[5:]) == {1 << 2}
+
+
+@pytest.fixture
+def cgroup() -> Iterator[str]:
+    """A cgroup of version 2, by its path from the root."""
+    mounts = [Path(mount) for mount in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")]
+    root = next((mount for mount in mounts if (mount / "cgroup.controllers").exists()), None)
+    if root is None:
+        pytest.skip("needs cgroups of version 2")
+    folder = root / f"sl{os.getpid()}"
+    folder.mkdir()
+    yield str(folder)
+    folder.rmdir()
+
+
+@needs_kernel
+def test_connections_of_a_cgroup_use_the_controller_with_its_weight(
+    ends: tuple[str, str], name: str, cgroup: str
+) -> None:
+    path = f"/{Path(cgroup).name}"
+    settings = [("line_rate", "1Gbps"), ("classify", "by-cgroup"), (f"weight.{path}", "777")]
+    holding = kernel.load(kernel.Load("rtcp", name, settings, cgroups=[path], is_pinned=False))
+    watcher = _native.Watch(name)
+    enter = ["nsenter", f"--net=/run/netns/{ends[0]}"]
+    # These ask for no controller.
+    plain = SEND.replace("s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())\n", "")
+    join = f"import os; open('{cgroup}/cgroup.procs', 'w').write(str(os.getpid()))\n"
+    used = [
+        subprocess.run([*enter, sys.executable, "-c", code, "-", "0.3"], capture_output=True, text=True, check=True)
+        for code in (join + plain, plain)
+    ]
+    samples = watcher.poll(65_536)
+    holding.unload()
+    assert used[0].stdout.split()[1] == name
+    assert used[1].stdout.split()[1] != name
+    assert set(told(samples, "weight_bytes")) == {777.0}
+
+
+@needs_kernel
+def test_the_default_of_a_namespace_is_the_controller_until_it_is_unloaded(ends: tuple[str, str], name: str) -> None:
+    default = ["nsenter", f"--net=/run/netns/{ends[0]}", "cat", "/proc/sys/net/ipv4/tcp_congestion_control"]
+
+    def read() -> str:
+        return subprocess.run(default, capture_output=True, text=True, check=True).stdout.strip()
+
+    before = read()
+    load = ["load", "rtcp", "--name", name, "--default", "--set", "line_rate=1Gbps", "--"]
+    assert run(*load, *default[2:], inside=ends[0]).stdout.strip() == name
+    assert read() == before
+
+
+@needs_kernel
+def test_a_pinned_controller_outlives_its_command_until_it_is_unloaded(name: str) -> None:
+    if not any(finding.what == "/sys/fs/bpf" and finding.is_well for finding in kernel.examine()):
+        answer = run("load", "rtcp", "--name", name, "--set", "line_rate=1Gbps")
+        assert "mount -t bpf bpf /sys/fs/bpf" in answer.stderr
+        assert name not in available()
+        pytest.skip("needs /sys/fs/bpf, which is not mounted; that it is missing was said")
+    assert run("load", "rtcp", "--name", name, "--set", "line_rate=1Gbps").returncode == 0
+    assert name in available()
+    assert Path("/sys/fs/bpf/sparelane", name).exists()
+    assert run("unload", name).returncode == 0
+    assert name not in available()
+    assert not Path("/sys/fs/bpf/sparelane").exists()
+    assert not Path("/run/sparelane/linux", name).exists()
+
+
+@needs_kernel
+def test_two_versions_stand_side_by_side_and_neither_is_left(ends: tuple[str, str], name: str) -> None:
+    other = f"{name}b"
+    first, second = hold("rtcp", name, line_rate="1Gbps"), hold("rtcp", other, line_rate="1Gbps", weight=500)
+    assert {name, other} <= set(available())
+    assert {one.name for one in kernel.loaded() if one.program == "rtcp"} >= {name, other}
+    *_, samples = transfer(ends[0], other, 0.2)
+    assert set(told(samples, "weight_bytes")) == {500.0}
+    with pytest.raises(_native.LinuxError, match=f"a controller named {name} is loaded already .the program rtcp."):
+        hold("rtcp", name, line_rate="1Gbps")
+    first.unload()
+    assert name not in available()
+    assert other in available()
+    second.unload()
+    assert other not in available()
+
+
+@needs_kernel
+def test_what_a_killed_process_leaves_is_put_back(ends: tuple[str, str], name: str) -> None:
+    before = ip("-n", ends[0], "route", "show")
+    enter = ["nsenter", f"--net=/run/netns/{ends[0]}", *COMMAND]
+    load = [
+        *enter,
+        "load",
+        "rtcp",
+        "--name",
+        name,
+        "--foreground",
+        "--route",
+        "10.98.0.0/24",
+        "--set",
+        "line_rate=1Gbps",
+    ]
+    with subprocess.Popen(load, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "is loaded" in process.stderr.readline()
+        process.kill()
+    assert name not in available(), "the controller goes with its process"
+    left = next(one for one in json.loads(run("list", "--json").stdout)["loaded"] if one["name"] == name)
+    assert not left["is_registered"]
+    assert "network namespace" in run("unload", name).stderr, "a route can be put back where it is only"
+    assert run("unload", name, inside=ends[0]).returncode == 0
+    assert ip("-n", ends[0], "route", "show") == before
+    assert not Path("/run/sparelane/linux", name).exists()
+
+
+@needs_kernel
+def test_a_command_runs_with_its_controller_and_tells_its_exit_code(name: str) -> None:
+    load = ["load", "rtcp", "--name", name, "--set", "line_rate=1Gbps", "--"]
+    check = f"import sys; sys.exit(40 + (sys.argv[1] in open({str(AVAILABLE)!r}).read().split()))"
+    assert run(*load, sys.executable, "-c", check, name).returncode == 41
+    assert name not in available()
+    answer = run(*load, "no-such-command-here")
+    assert (answer.returncode, "no-such-command-here" in answer.stderr) == (2, True)
+    assert name not in available()
+
+
+@needs_kernel
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["load", "vegas"], 'there is no program "vegas"; there are: rtcp, rapid, scavenger'),
+        (["load", "rtcp"], "the rate of the line is unknown: name the interface"),
+        (["load", "rtcp", "--interface", "nosuch0"], 'there is no interface "nosuch0"'),
+        (["load", "rtcp", "--route", "203.0.113.0/24"], "there is no route to 203.0.113.0/24"),
+        (["load", "rtcp", "--name", "much-too-long-a-name"], "is no name for a controller"),
+        (["load", "rtcp", "--set", "alpha"], "allowed is KEY=VALUE"),
+        (["load", "rtcp", "--set", "line_rate=1Gbps", "--set", "alfa=1"], 'rtcp has no setting "alfa"'),
+        (["load", "rtcp", "--set", "line_rate=1Gbps", "--set", "alpha=-1"], "`alpha` is -1; allowed: a number from 0"),
+        (["load", "rtcp", "--set", "line_rate=1Gbps", "--set", "weight.443=1"], "`classify` is no"),
+        (["load", "rapid", "--set", "line_rate=1Gbps", "--set", "rates=32"], "allowed in the kernel: 2 to 16 rates"),
+        (["load", "cubic", "--name", "cubic"], 'there is no program "cubic"'),
+        (
+            ["load", "rtcp", "--name", "cubic", "--set", "line_rate=1Gbps", "--foreground"],
+            "loaded already by someone else",
+        ),
+        (["unload", "nosuch"], "no controller named nosuch is loaded; loaded: none"),
+        (["unload", "cubic"], "cubic is not ours"),
+        (["watch", "nosuch"], "no controller named nosuch is loaded"),
+        (["watch", "nosuch", "-o", "x.txt"], "a name that ends in .parquet or .csv"),
+    ],
+)
+def test_mistakes_are_one_clear_error_each(words: list[str], message: str) -> None:
+    before = available()
+    answer = run(*words)
+    assert message in answer.stderr
+    assert answer.returncode == 2
+    assert len(answer.stderr.strip().splitlines()) == 1
+    assert available() == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root, to do without it")
+def test_without_privileges_the_error_says_which_are_needed() -> None:
+    without = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *COMMAND, "load", "rtcp", "--foreground"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    load = [*without, "--set", "line_rate=1Gbps"]
+    answer = subprocess.run(load, capture_output=True, text=True, timeout=60, env=environment)
+    assert "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN" in answer.stderr
+    assert answer.returncode == 2
+    doctor = subprocess.run([*without[:-3], "doctor"], capture_output=True, text=True, timeout=60, env=environment)
+    assert "privileges" in doctor.stderr
+    assert doctor.returncode == 3
+
+
+def test_the_doctor_says_how_everything_is() -> None:
+    findings = json.loads(run("doctor", "--json").stdout)
+    assert {"kernel", "privileges"} <= {finding["what"] for finding in findings}
+    assert all(finding["is_well"] or finding["remedy"] for finding in findings)
+
+
+def test_samples_become_the_columns_of_the_simulators_series() -> None:
+    values = [("counter_bytes", 5.0)]
+    samples = [
+        (2_000, 1, 40000, 5000, "10.0.0.2", "acknowledgment", 10, 200, values),
+        (1_000, 2, 40001, 5000, "::1", "departure", 12, None, []),
+    ]
+    frame = kernel.to_frame(samples)
+    assert frame.columns == ["time_s", "probe", "quantity", "value"]
+    assert frame.sort("time_s")["quantity"].to_list() == ["cwnd_segments", "cwnd_segments", "counter_bytes", "rtt_ms"]
+    assert frame.filter(pl.col("quantity") == "rtt_ms")["value"].to_list() == [0.2]
+    assert frame["time_s"].min() == 0

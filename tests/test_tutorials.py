@@ -1,0 +1,63 @@
+"""What the documents show is run: files as they name them, Python as it stands, commands without an error."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparelane.plugins.loading import LOADED
+from sparelane.plugins.registry import REGISTRY
+
+DOCS = Path(__file__).parents[1] / "docs"
+BLOCK = re.compile(r"^```(python|toml|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"# (\S+\.(?:py|toml))\n")
+NEEDS = {"learning.md": ("gymnasium", "pettingzoo")}
+
+
+@pytest.fixture(autouse=True)
+def _own_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A folder of its own, and what is registered or imported there ends with the test."""
+    kinds, made = {kind: dict(registered) for kind, registered in REGISTRY.kinds.items()}, REGISTRY.made
+    loaded, modules = dict(LOADED), set(sys.modules)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    REGISTRY.kinds, REGISTRY.made = kinds, made
+    LOADED.clear()
+    LOADED.update(loaded)
+    for name in set(sys.modules) - modules:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("name", ["own-controller.md", "traces.md", "learning.md"])
+def test_what_a_document_shows_works(name: str, tmp_path: Path) -> None:
+    for module in NEEDS.get(name, ()):
+        pytest.importorskip(module)
+    blocks = BLOCK.findall((DOCS / name).read_text(encoding="utf-8"))
+    assert len(blocks) >= 2
+    shared: dict[str, Any] = {"__name__": "__tutorial__"}
+    for language, text in blocks:
+        file = FILE.match(text)
+        if file is not None:
+            (tmp_path / file[1]).write_text(text, encoding="utf-8")
+        elif language == "python":
+            exec(compile(text, f"<{name}>", "exec"), shared)
+        else:
+            for line in text.splitlines():
+                run(line, tmp_path)
+
+
+def run(line: str, folder: Path) -> None:
+    program, *arguments = shlex.split(line)
+    assert program == "sparelane"
+    command = [sys.executable, "-c", "from sparelane.cli import main; main()", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, (line, done.stderr)
