@@ -19,7 +19,8 @@ SEED ?=
 TARGET ?= acknowledgments
 SECONDS ?= 600
 
-.PHONY: run test test-bpf bpf-objects explore fuzz build check results goldens docs bench bench-peers bench-controllers bench-windows clean
+.PHONY: run test test-bpf bpf-objects explore fuzz build check results goldens docs bench bench-peers bench-controllers \
+	bench-windows bench-wire clean
 
 run: build
 	$(BIN)/sparelane reproduce rc3/fig8-load --quick -o $(OUT)
@@ -39,7 +40,7 @@ fuzz:
 # Kernel tests of the BPF programs, in network namespaces of their own. Needs root and a kernel with BTF (`sparelane linux
 # doctor`); fails where all of them were skipped.
 test-bpf: build
-	$(BIN)/python -m pytest -q tests/test_linux_bpf.py --least-passed 1
+	$(BIN)/python -m pytest -v -m kernel tests/test_linux_bpf.py --least-passed 1
 
 # Compiles the BPF programs anew (clang, llvm), and notes of which sources they are.
 bpf-objects:
@@ -96,6 +97,12 @@ bench-controllers: build
 
 bench-windows: build
 	$(BIN)/python benches/windows.py --ns3
+
+# The wire beside a plain QUIC stream: times in virtual time, and beside the simulator's; processor time over loopback.
+bench-wire:
+	cargo run --quiet --release -p sparelane-net --example wire -- virtual
+	cargo test --quiet -p sparelane-net --test prediction -- --nocapture
+	cargo run --quiet --release -p sparelane-net --example wire -- loopback
 
 clean:
 	rm -rf target $(VENV) $(OUT) benches/work

@@ -172,3 +172,19 @@ def test_what_cannot_be_compared_is_one_clear_error(tmp_path: Path) -> None:
     for (first, *rest), message in cases:
         result = invoke("compare", tmp_path / first, *rest)
         assert (result.exit_code, message in result.stderr) == (2, True), (first, rest, result.output)
+
+
+def test_what_may_be_zero_is_compared_by_its_difference() -> None:
+    question = next(one for one in QUESTIONS if one.metric == "timeouts")
+    numbers = {("tcp", 0.1): [0.2, 0.4], ("rc3", 0.1): [0.0, 0.0], ("tcp", 0.9): [0.3, 0.5], ("rc3", 0.9): [0.1, 0.1]}
+    found = compare(rows(numbers, question.metric, question.average), "tcp", "rc3", question)
+    assert found is not None
+    assert found.overall.value == pytest.approx(-0.3)
+    assert (found.overall.sign, verdict.unit(found)) == (-1, "per flow")
+
+
+def test_a_setting_without_a_ratio_does_not_spoil_the_others() -> None:
+    numbers = {("tcp", 0.1): [2.0, 4.0], ("rc3", 0.1): [0.0, 0.0], ("tcp", 0.9): [2.0, 4.0], ("rc3", 0.9): [1.0, 2.0]}
+    found = between(rows(numbers))
+    assert (found.overall.value, found.overall.low) == pytest.approx((-0.5, -0.5))
+    assert verdict.outcome(found.differences[0], found) == "no interval"

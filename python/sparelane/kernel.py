@@ -33,6 +33,7 @@ class Load:
         settings: pairs of keys and texts; `line_rate` is the rate of the interface.
         routes: connections over these routes use it.
         interfaces: interfaces that it is for; the first tells `line_rate`.
+        cgroups: connections of processes in these cgroups use it.
         is_default: whether connections that ask for no controller use it.
         is_pinned: whether it stays when the process that loads it ends.
     """
@@ -42,6 +43,7 @@ class Load:
     settings: Sequence[tuple[str, str]] = ()
     routes: Sequence[str] = ()
     interfaces: Sequence[str] = ()
+    cgroups: Sequence[str] = ()
     is_default: bool = False
     is_pinned: bool = True
 
@@ -105,6 +107,7 @@ def load(asked: Load) -> _native.Holding:
             "settings": list(asked.settings),
             "routes": list(asked.routes),
             "interfaces": list(asked.interfaces),
+            "cgroups": list(asked.cgroups),
             "is_default": asked.is_default,
             "is_pinned": asked.is_pinned,
         }

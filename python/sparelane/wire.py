@@ -25,7 +25,7 @@ from typing import Any
 from sparelane import _native
 from sparelane._native import WireError
 
-__all__ = ["Item", "Options", "Progress", "Receiver", "Report", "WireError", "send"]
+__all__ = ["Item", "Options", "Progress", "Receiver", "Report", "Tunnel", "WireError", "send"]
 
 # How long the interpreter is away at most, seconds: so late are signals heard.
 STEP_S = 0.1
@@ -41,20 +41,32 @@ class Options:
     Attributes:
         controller: the congestion controller of what is sent.
         settings: its parameters, and with `inner.` before them those of the controller inside, as texts.
-        tail_rate: the most that the tail is sent at, such as `100Mbps`, while it follows what arrives.
+        tail_rate: the most that the tail is sent at, such as `100Mbps`, while it follows what arrives; without, that is
+            measured by a train of packets when the connection begins.
+        tail_rate_cap: a measured rate counts as no more.
+        unmarked: what is done with the tail where the path does not keep marks: `none` has none, `scavenger` has one
+            that yields where a queue grows, `ignore` sends it as if they were kept.
+        mtu: bytes of the largest IP packet that is sent.
         window: the receive window of a flow, such as `32MB`: so much memory a flow takes at most.
         dscp: the code point of each class of priority.
         offload: whether the kernel sends and receives batches.
         connect_timeout_s: when a sender gives up whom nobody answers.
+        idle_timeout_s: when a peer counts as gone of whom nothing comes.
+        first_contact: where no peer is trusted, trust the first one that comes, from then on.
     """
 
     controller: str = "rc3"
     settings: Mapping[str, str] = field(default_factory=dict)
     tail_rate: str | None = None
+    tail_rate_cap: str | None = None
+    unmarked: str = "none"
+    mtu: int | None = None
     window: str | None = None
     dscp: Sequence[int] = DEFAULT_DSCP
     offload: bool = True
     connect_timeout_s: float = 10.0
+    idle_timeout_s: float = 30.0
+    first_contact: bool = False
 
     def native(self, keys: Path | str, trust: Sequence[str]) -> _native.WireSettings:
         """As Rust takes them."""
@@ -66,10 +78,15 @@ class Options:
             "controller": self.controller,
             "set": list(self.settings.items()),
             "tail_rate": self.tail_rate,
+            "tail_rate_cap": self.tail_rate_cap,
+            "unmarked": self.unmarked,
+            "mtu": self.mtu,
             "window": self.window,
             "dscp": list(self.dscp),
             "offload": self.offload,
             "connect_timeout_s": self.connect_timeout_s,
+            "idle_timeout_s": self.idle_timeout_s,
+            "first_contact": self.first_contact,
         }
 
 
@@ -100,6 +117,8 @@ class Progress:
         total_bytes: what all files have.
         elapsed_s: since the connection is open.
         sent: segments sent, by class of priority.
+        marks: what became of the code point of each class on the path: `kept`, `changed` or `unknown`.
+        tail_bps: the rate at which the tail begins, if it was measured.
     """
 
     connected: bool
@@ -107,14 +126,23 @@ class Progress:
     total_bytes: int
     elapsed_s: float
     sent: tuple[int, ...]
+    marks: tuple[str, ...]
+    tail_bps: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A transfer that is over."""
+    """A transfer that is over.
+
+    Attributes:
+        items: what became of each file and folder.
+        progress: how far it came, and how fast.
+        peer: the fingerprint of the receiver.
+    """
 
     items: tuple[Item, ...]
     progress: Progress
+    peer: str
 
 
 def resolve(address: str) -> str:
@@ -160,12 +188,18 @@ def send(
             items += [Item(*item) for item in sender.step(STEP_S)]
             told = sender.progress()
             now = Progress(
-                told["connected"], told["bytes"], told["total_bytes"], told["elapsed_s"], tuple(told["sent"])
+                told["connected"],
+                told["bytes"],
+                told["total_bytes"],
+                told["elapsed_s"],
+                tuple(told["sent"]),
+                tuple(told["marks"]),
+                told["tail_bps"],
             )
             if progress is not None and progress(now) is False:
                 raise WireError("stopped")
             if told["done"]:
-                return Report(tuple(items), now)
+                return Report(tuple(items), now, sender.peer or "")
     except BaseException:
         with suppress(WireError):
             sender.close("the sender was stopped")
@@ -186,6 +220,7 @@ class Receiver:
         options: Options | None = None,
     ) -> None:
         native = (options or Options()).native(keys, trust)
+        self._keys, self._trust = str(keys), list(trust)
         self._native = _native.FileReceiver(native, resolve(listen), str(folder), force)
 
     @property
@@ -208,15 +243,172 @@ class Receiver:
         while until is None or time.monotonic() < until:
             yield from self.step()
 
-    def set_trusted(self, trust: Sequence[str]) -> None:
-        """From now on these peers are trusted; connections that are open stay."""
-        self._native.set_trusted(list(trust))
+    def reload(self) -> tuple[str, int]:
+        """Reads the key and the trusted peers of the folder anew; connections that are open stay.
+
+        Returns the fingerprint of the key, and how many peers are trusted.
+
+        Raises:
+            WireError: the folder has no key that can be read; nothing has changed then.
+        """
+        return self._native.reload(self._keys, self._trust)
+
+    def take_stranger(self) -> str | None:
+        """The fingerprint of a stranger who was refused since, once."""
+        return self._native.take_stranger()
+
+    @property
+    def running(self) -> int:
+        """How many peers are connected."""
+        return self._native.running
+
+    def stop(self) -> None:
+        """Takes no more transfers; those that run go on."""
+        self._native.stop()
 
     def close(self, reason: str = "the receiver was stopped") -> None:
         """Ends all transfers; what is here of them stays for the next attempt."""
         self._native.close(reason)
 
     def __enter__(self) -> Receiver:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class TunnelOptions:
+    """What can be set about a tunnel.
+
+    Attributes:
+        max_connections: the most connections at a time, 1 to 4096; each takes the memory of its windows at most.
+        waits: whether those who connect while the other site is away wait for it; otherwise they are reset.
+        longest_pause_s: the longest pause before the other site is tried again.
+    """
+
+    max_connections: int = 256
+    waits: bool = True
+    longest_pause_s: float = 10.0
+
+    def native(self) -> _native.TunnelSettings:
+        """As Rust takes them."""
+        if not 1 <= self.max_connections <= 4096:
+            raise WireError(f"a tunnel has 1 to 4096 connections, not {self.max_connections}")
+        return {
+            "max_connections": self.max_connections,
+            "waits": self.waits,
+            "longest_pause_s": self.longest_pause_s,
+        }
+
+
+class Tunnel:
+    """One site of a tunnel, which carries TCP connections to the targets of the other.
+
+    Made by `Tunnel.serve` or `Tunnel.dial`; nothing happens but within `step` and `events`.
+    """
+
+    def __init__(self, native: _native.Tunnel, keys: Path | str, trust: Sequence[str], allow: Sequence[str]) -> None:
+        self._native = native
+        self._keys, self._trust, self._allow = str(keys), list(trust), list(allow)
+
+    @classmethod
+    def serve(
+        cls,
+        listen: str,
+        allow: Sequence[str],
+        *,
+        keys: Path | str,
+        trust: Sequence[str] = (),
+        options: Options | None = None,
+        tunnel: TunnelOptions | None = None,
+    ) -> Tunnel:
+        """The site that listens for others at `listen`, and connects them to the targets of `allow`, each `HOST:PORT`.
+
+        Raises:
+            WireError: the port is taken, a key cannot be read, or nobody has the name of a target.
+        """
+        native = (options or Options()).native(keys, trust)
+        settings, allowed = (tunnel or TunnelOptions()).native(), [(target, resolve(target)) for target in allow]
+        return cls(_native.Tunnel.serve(native, settings, resolve(listen), allowed), keys, trust, allow)
+
+    @classmethod
+    def dial(
+        cls,
+        to: str,
+        forwards: Sequence[tuple[str, str]],
+        *,
+        keys: Path | str,
+        trust: Sequence[str] = (),
+        options: Options | None = None,
+        tunnel: TunnelOptions | None = None,
+    ) -> Tunnel:
+        """The site that connects to another at `to`, and takes TCP connections.
+
+        `forwards` has pairs of an address here and a target there, as the other site lists it.
+
+        Raises:
+            WireError: a port is taken, or a key cannot be read.
+        """
+        native = (options or Options()).native(keys, trust)
+        settings, pairs = (tunnel or TunnelOptions()).native(), [(resolve(at), target) for at, target in forwards]
+        return cls(_native.Tunnel.dial(native, settings, resolve(to), pairs), keys, trust, ())
+
+    @property
+    def address(self) -> str:
+        """Where its UDP socket is."""
+        return self._native.address
+
+    @property
+    def forwarded(self) -> list[str]:
+        """Where it takes TCP connections, in the order in which they were given."""
+        return self._native.forwarded
+
+    def take_stranger(self) -> str | None:
+        """The fingerprint of a stranger who was refused since, once."""
+        return self._native.take_stranger()
+
+    @property
+    def running(self) -> int:
+        """How many connections there are."""
+        return self._native.running
+
+    def step(self, seconds: float = STEP_S) -> list[dict[str, Any]]:
+        """What has happened in so many seconds at most.
+
+        `event` is `connected` or `disconnected` (the other site), or `opened`, `closed` or `failed` (a connection).
+        """
+        return self._native.step(seconds)
+
+    def events(self, for_s: float | None = None) -> Iterator[dict[str, Any]]:
+        """What happens, for ever or for so many seconds."""
+        until = None if for_s is None else time.monotonic() + for_s
+        while until is None or time.monotonic() < until:
+            yield from self.step()
+
+    def reload(self) -> tuple[str, int]:
+        """Reads the key and the trusted peers of the folder anew, and the addresses of the targets.
+
+        Returns the fingerprint of the key, and how many peers are trusted.
+
+        Raises:
+            WireError: one of them cannot be read; what was read before it counts.
+        """
+        told = self._native.reload(self._keys, self._trust)
+        self._native.set_allowed([(target, resolve(target)) for target in self._allow])
+        return told
+
+    def stop(self) -> None:
+        """Takes no more connections; those that are open go on."""
+        self._native.stop()
+
+    def close(self, reason: str = "the tunnel was stopped") -> None:
+        """Ends all connections."""
+        self._native.close(reason)
+
+    def __enter__(self) -> Tunnel:
         return self
 
     def __exit__(

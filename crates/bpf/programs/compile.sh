@@ -2,6 +2,9 @@
 # Compiles a program: compile.sh NAME OUTPUT. What comes out depends on the sources and on clang's version, and not on where
 # this is.
 set -e
+for tool in clang llvm-objcopy; do
+    command -v $tool > /dev/null || { echo "$tool is needed to compile programs (apt-get install clang llvm)" >&2; exit 1; }
+done
 case $2 in /*) output=$2 ;; *) output=$PWD/$2 ;; esac
 cd "$(dirname "$0")"
 clang --target=bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -fdebug-compilation-dir=programs \

@@ -2,7 +2,7 @@
 
 use crate::error::BpfError;
 use crate::kernel::{Kernel, release};
-use crate::loaded::check_pins;
+use crate::pins::check_pins;
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -123,3 +123,40 @@ impl Kernel {
 pub fn release() -> String {
     nix::sys::utsname::uname().map(|name| name.release().to_string_lossy().into_owned()).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::elf::Elf;
+
+    #[test]
+    fn a_kernel_without_types_is_refused_with_what_it_needs() {
+        let error = Kernel::at(Path::new("/no/such/kernel")).expect_err("no types").to_string();
+        assert_eq!(
+            error,
+            "this kernel has no BTF (/no/such/kernel): it must be built with CONFIG_DEBUG_INFO_BTF=y, as those of \
+             distributions are"
+        );
+        let file = std::env::temp_dir().join(format!("sparelane-no-btf-{}", std::process::id()));
+        std::fs::write(&file, b"not types").expect("a file");
+        assert!(matches!(Kernel::at(&file), Err(BpfError::NoBtf { .. })));
+        std::fs::remove_file(file).expect("a file");
+    }
+
+    /// A program's own types have no operations: as those of a kernel before 5.6.
+    #[test]
+    fn a_kernel_that_is_too_old_is_told_the_feature_and_the_version() {
+        let program = crate::programs::rtcp::PROGRAM;
+        let elf = Elf::parse(program.object).expect("an object");
+        let (_, types) = elf.section(".BTF").expect("types");
+        let btf = Btf::parse(types.data.to_vec()).expect("types");
+        let kernel = Kernel { release: "5.4.0".to_owned(), btf };
+        let error = kernel.operations().expect_err("no operations").to_string();
+        let feature = "congestion control by BPF (struct_ops for tcp_congestion_ops)";
+        assert_eq!(error, format!("Linux 5.4.0 lacks {feature}, which is there from Linux 5.6 on"));
+        let refused =
+            program.prepared(&[], sparelane_core::Rate::from_gbps(1)).expect("a program").register("x", &kernel);
+        assert!(matches!(refused, Err(BpfError::KernelTooOld { .. })), "and nothing is loaded");
+        assert!(kernel.has_member("tcp_sock", "snd_cwnd") && !kernel.has_member("tcp_sock", "no_such"));
+    }
+}

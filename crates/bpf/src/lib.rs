@@ -6,14 +6,17 @@
 #![cfg(target_os = "linux")]
 
 mod btf;
+mod cgroup;
 mod changes;
 pub mod doctor;
 mod elf;
 pub mod error;
 pub mod kernel;
+pub mod load;
 pub mod loaded;
 pub mod netlink;
 pub mod object;
+pub mod pins;
 pub mod programs;
 pub mod settings;
 mod sys;

@@ -19,7 +19,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 const MAP_ARRAY: u32 = 2;
 const MAP_STRUCT_OPS: u32 = 26;
 const PROGRAM_STRUCT_OPS: u32 = 27;
+const PROGRAM_SOCKET_OPERATIONS: u32 = 13;
 const ATTACH_STRUCT_OPS: u32 = 44;
+const ATTACH_SOCKET_OPERATIONS: u32 = 3;
 const READ_ONLY_FOR_PROGRAMS: u32 = 1 << 7;
 const REGISTERED_BY_LINK: u32 = 1 << 13;
 /// Which anyone may choose, as `net.ipv4.tcp_allowed_congestion_control` has it (TCP_CONG_NON_RESTRICTED).
@@ -135,9 +137,9 @@ impl<'a> Object<'a> {
     /// # Errors
     /// What the kernel refuses; nothing is left behind then.
     pub fn register(&self, name: &str, kernel: &Kernel) -> Result<Registered, BpfError> {
+        let operations = kernel.operations()?;
         let btf = load_btf(self.btf.bytes())?;
         let maps = self.make_maps(name, btf.as_fd())?;
-        let operations = kernel.operations()?;
         let (functions, lines, accesses) = self.records()?;
         let mut value = vec![0; operations.value_bytes as usize];
         let mut loaded = Vec::new();
@@ -152,8 +154,9 @@ impl<'a> Object<'a> {
                 title: &format!("{name}_{operation}"),
                 btf: btf.as_fd(),
                 maps: &maps,
+                kind: PROGRAM_STRUCT_OPS,
                 attach_btf_id: operations.kind,
-                member_index: member.index,
+                attach_type: member.index,
                 functions: &functions,
                 lines: &lines,
                 accesses: &accesses,
@@ -170,6 +173,34 @@ impl<'a> Object<'a> {
         value[flags_at..flags_at + 4].copy_from_slice(&UNRESTRICTED.to_ne_bytes());
         let link = attach(name, &value, operations.value_kind, btf.as_fd())?;
         Ok(Registered { link, maps })
+    }
+
+    /// Loads the program of the section `sockops` and attaches it to a cgroup, as long as the link is open.
+    ///
+    /// # Errors
+    /// What the kernel refuses; nothing is left behind then.
+    pub fn attach_to_cgroup(&self, title: &str, cgroup: BorrowedFd<'_>) -> Result<OwnedFd, BpfError> {
+        let (number, section) = self.elf.section("sockops").ok_or_else(|| self.damaged("no program for cgroups"))?;
+        let btf = load_btf(self.btf.bytes())?;
+        let maps = self.make_maps(title, btf.as_fd())?;
+        let (functions, lines, accesses) = self.records()?;
+        let program = self.load(&Operation {
+            number,
+            section,
+            title,
+            btf: btf.as_fd(),
+            maps: &maps,
+            kind: PROGRAM_SOCKET_OPERATIONS,
+            attach_btf_id: 0,
+            attach_type: ATTACH_SOCKET_OPERATIONS,
+            functions: &functions,
+            lines: &lines,
+            accesses: &accesses,
+        })?;
+        let attributes = Attributes::new().fd(0, program.as_fd()).fd(4, cgroup).u32(8, ATTACH_SOCKET_OPERATIONS);
+        attributes
+            .run_for_fd(Command::LinkCreate)
+            .map_err(|error| BpfError::system("attaching to a cgroup (which needs CONFIG_CGROUP_BPF)", error))
     }
 
     /// Makes the maps that the program declares, and those of its constants and variables.
@@ -236,6 +267,10 @@ impl<'a> Object<'a> {
         let header = u32_at(extra, 4)? as usize;
         let start = header + u32_at(extra, 8 + 8 * index)? as usize;
         let end = start + u32_at(extra, 12 + 8 * index)? as usize;
+        // A program without such records has no table of them.
+        if start == end {
+            return Some(Records { record_bytes: 16, by_section: BTreeMap::new() });
+        }
         let record_bytes = u32_at(extra, start)?;
         let (_, btf) = self.elf.section(".BTF")?;
         let strings = u32_at(btf.data, 4)? as usize + u32_at(btf.data, 16)? as usize;
@@ -282,12 +317,12 @@ impl<'a> Object<'a> {
             (gather(operation.functions, true), gather(operation.lines, true), gather(operation.accesses, false));
         let count = |all: &[u8], records: &Records<'_>| all.len() as u32 / records.record_bytes;
         let attributes = Attributes::new()
-            .u32(0, PROGRAM_STRUCT_OPS)
+            .u32(0, operation.kind)
             .u32(4, (code.len() / INSTRUCTION) as u32)
             .input(8, &code)
             .input(16, b"GPL\0")
             .name(48, operation.title)
-            .u32(68, operation.member_index)
+            .u32(68, operation.attach_type)
             .fd(72, operation.btf)
             .u32(76, operation.functions.record_bytes)
             .input(80, &functions)
@@ -370,8 +405,10 @@ struct Operation<'a> {
     title: &'a str,
     btf: BorrowedFd<'a>,
     maps: &'a BTreeMap<String, OwnedFd>,
+    kind: u32,
     attach_btf_id: u32,
-    member_index: u32,
+    /// Which member of the operations it is, or how it is attached.
+    attach_type: u32,
     functions: &'a Records<'a>,
     lines: &'a Records<'a>,
     accesses: &'a Records<'a>,

@@ -10,6 +10,10 @@ use sparelane_core::{Dur, Time};
 use std::net::SocketAddr;
 use thiserror::Error;
 
+/// The code points of the classes by default: class 0 is best effort, and the others lie in the lowest band of Linux's own queue
+/// (4, which looks like the next lower one, would lie in the highest).
+pub const DEFAULT_DSCP: [u8; 4] = [0, 3, 11, 19];
+
 /// The number of an association of one carrier; none is used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AssociationId(pub u64);
@@ -41,6 +45,8 @@ impl Datagram {
 pub struct Arrival {
     /// Who sent it, or so it says.
     pub from: SocketAddr,
+    /// Its code point of differentiated services, six bits.
+    pub dscp: u8,
     /// The codepoint of explicit congestion notification, two bits.
     pub ecn: u8,
     /// When it arrived, nanoseconds by this host's clock of receive times.
@@ -178,6 +184,12 @@ pub trait Carrier {
     /// The round-trip time of class 0, as far as the carrier knows it.
     fn round_trip(&self, association: AssociationId) -> Option<Dur>;
 
+    /// The code point with which the latest datagram of a class came.
+    fn latest_dscp(&self, association: AssociationId, class: u8) -> Option<u8>;
+
+    /// Bytes of a full datagram that are not of its frame.
+    fn overhead_bytes(&self) -> usize;
+
     /// Hands over frames of one class, which leave at once; none is kept for later, and none is sent again.
     fn send(&mut self, now: Time, association: AssociationId, class: u8, frames: &mut dyn Iterator<Item = Vec<u8>>);
 
@@ -192,4 +204,7 @@ pub trait Carrier {
 
     /// The next datagrams to send.
     fn poll_transmit(&mut self, now: Time) -> Option<Datagram>;
+
+    /// Takes back the memory of a datagram that has been sent, for one that comes later.
+    fn reuse(&mut self, _: Datagram) {}
 }

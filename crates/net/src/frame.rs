@@ -11,6 +11,12 @@
 //! | 3, done | nothing: the sender knows that the receiver has everything |
 //! | 4, probe | nothing: asks for the receive window |
 //! | 5, reset | code (2): the flow ends without what is missing |
+//! | 6, train | flags (1: the last of its train), padding |
+//! | 7, train seen | class (1), frames (4), bytes (8), nanoseconds from the first to the latest (8) |
+//! | 8, echo | padding |
+//! | 9, echoed | code point that it came with (1), bytes of it (2) |
+//!
+//! Frames 6 to 9 say something of the path; in place of a flow they have a number that their sender chose.
 //!
 //! An entry of an acknowledgment: flags (0 to 2: number of blocks, 3: caused by a retransmission, 4: congestion echo, 5: has a
 //! receive time, 6: is a run), cumulative acknowledgment (4), segment that caused it (4), if a run its further acknowledgments
@@ -41,6 +47,15 @@ const ACKS: u8 = 2;
 const DONE: u8 = 3;
 const PROBE: u8 = 4;
 const RESET: u8 = 5;
+const TRAIN: u8 = 6;
+const TRAIN_SEEN: u8 = 7;
+const ECHO: u8 = 8;
+const ECHOED: u8 = 9;
+
+/// The shortest train and echo.
+pub const PROBE_BYTES: usize = 6;
+
+const LAST_OF_TRAIN: u8 = 1;
 
 const RESENT: u8 = 1;
 const REDUCED: u8 = 2;
@@ -225,6 +240,51 @@ pub enum Frame {
         /// Why, in the words of the two applications.
         code: u16,
     },
+    /// One of several that are sent back to back, or at a pace, to see how they arrive.
+    Train {
+        /// The train.
+        number: u32,
+        /// None of it follows.
+        last: bool,
+        /// Bytes of the frame, [`PROBE_BYTES`] at least.
+        bytes: usize,
+    },
+    /// How a train has arrived so far.
+    TrainSeen {
+        /// The train.
+        number: u32,
+        /// How.
+        seen: TrainSeen,
+    },
+    /// Asks whether a frame of this size and class arrives.
+    Echo {
+        /// The question.
+        number: u32,
+        /// Bytes of the frame, [`PROBE_BYTES`] at least.
+        bytes: usize,
+    },
+    /// It did.
+    Echoed {
+        /// The question.
+        number: u32,
+        /// The code point that it came with.
+        dscp: u8,
+        /// Bytes of the frame that came.
+        bytes: u16,
+    },
+}
+
+/// How a train has arrived so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrainSeen {
+    /// The class in which it comes.
+    pub class: u8,
+    /// Frames.
+    pub frames: u32,
+    /// Bytes of frames.
+    pub bytes: u64,
+    /// From the first to the latest, nanoseconds.
+    pub span_ns: u64,
 }
 
 impl Frame {
@@ -235,6 +295,10 @@ impl Frame {
             Frame::Acks { flow, .. } | Frame::Done { flow } | Frame::Probe { flow } | Frame::Reset { flow, .. } => {
                 *flow
             }
+            Frame::Train { number, .. }
+            | Frame::TrainSeen { number, .. }
+            | Frame::Echo { number, .. }
+            | Frame::Echoed { number, .. } => *number,
         }
     }
 
@@ -253,6 +317,31 @@ impl Frame {
             Frame::Reset { flow, code } => {
                 let mut out = begin(RESET, *flow, 7);
                 out.put_u16(*code);
+                out
+            }
+            Frame::Train { number, last, bytes } => {
+                let mut out = begin(TRAIN, *number, *bytes);
+                out.put_u8(u8::from(*last) * LAST_OF_TRAIN);
+                out.resize((*bytes).max(PROBE_BYTES), 0);
+                out
+            }
+            Frame::TrainSeen { number, seen } => {
+                let mut out = begin(TRAIN_SEEN, *number, 26);
+                out.put_u8(seen.class);
+                out.put_u32(seen.frames);
+                out.put_u64(seen.bytes);
+                out.put_u64(seen.span_ns);
+                out
+            }
+            Frame::Echo { number, bytes } => {
+                let mut out = begin(ECHO, *number, *bytes);
+                out.resize((*bytes).max(PROBE_BYTES), 0);
+                out
+            }
+            Frame::Echoed { number, dscp, bytes } => {
+                let mut out = begin(ECHOED, *number, 8);
+                out.put_u8(*dscp);
+                out.put_u16(*bytes);
                 out
             }
         }
@@ -293,6 +382,24 @@ impl Frame {
             DONE => Frame::Done { flow },
             PROBE => Frame::Probe { flow },
             RESET => Frame::Reset { flow, code: rest.u16()? },
+            TRAIN => {
+                let flags = rest.u8()?;
+                if flags & !LAST_OF_TRAIN != 0 {
+                    return Err(FrameError::Flags { flags });
+                }
+                rest.at = bytes.len();
+                Frame::Train { number: flow, last: flags & LAST_OF_TRAIN != 0, bytes: bytes.len() }
+            }
+            TRAIN_SEEN => {
+                let (class, frames, bytes, span_ns) = (rest.u8()?, rest.u32()?, rest.u64()?, rest.u64()?);
+                Frame::TrainSeen { number: flow, seen: TrainSeen { class, frames, bytes, span_ns } }
+            }
+            ECHO => {
+                rest.u8()?;
+                rest.at = bytes.len();
+                Frame::Echo { number: flow, bytes: bytes.len() }
+            }
+            ECHOED => Frame::Echoed { number: flow, dscp: rest.u8()?, bytes: rest.u16()? },
             _ => return Err(FrameError::Kind { kind }),
         };
         match bytes.len() - rest.at {
@@ -403,7 +510,8 @@ mod tests {
             blocks: [(8, 10), (0, 0), (0, 0), (0, 0)],
         };
         let run = Entry { run: 515, ..plain(1) };
-        let vectors: [(Frame, &str); 5] = [
+        let seen = TrainSeen { class: 2, frames: 16, bytes: 0x5a00, span_ns: 0x1d_4c00 };
+        let vectors: [(Frame, &str); 10] = [
             (Frame::Data(data(b"ab")), "11 00000007 05 01020304 6162"),
             (
                 Frame::Acks { flow: 1, edge: 0x100, entries: vec![run, full] },
@@ -412,6 +520,11 @@ mod tests {
             (Frame::Done { flow: 2 }, "13 00000002"),
             (Frame::Probe { flow: 0xffff_ffff }, "14 ffffffff"),
             (Frame::Reset { flow: 3, code: 0x0405 }, "15 00000003 0405"),
+            (Frame::Train { number: 9, last: true, bytes: 8 }, "16 00000009 01 0000"),
+            (Frame::Train { number: 9, last: false, bytes: 6 }, "16 00000009 00"),
+            (Frame::TrainSeen { number: 9, seen }, "17 00000009 02 00000010 0000000000005a00 00000000001d4c00"),
+            (Frame::Echo { number: 4, bytes: 7 }, "18 00000004 0000"),
+            (Frame::Echoed { number: 4, dscp: 11, bytes: 7 }, "19 00000004 0b 0007"),
         ];
         for (frame, hex) in vectors {
             let bytes: String = frame.encode().iter().map(|byte| format!("{byte:02x}")).collect();

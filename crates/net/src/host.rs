@@ -1,20 +1,25 @@
 //! A node on a socket, with the clocks of this machine: the one loop that sends, receives and waits.
 
-use crate::carrier::{Arrival, Datagram};
+use crate::carrier::{Arrival, Carrier, Datagram};
 use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
 use crate::quic::{Quic, QuicConfig};
 use crate::udp::{Sending, UdpConfig, UdpSocket};
+use nix::poll::PollFd;
 use sparelane_core::{Dur, Time};
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime};
 use thiserror::Error;
 
-/// So many system calls receive before something is sent again.
-const MOST_RECEIVES: usize = 32;
+/// So many bytes are received before something is sent again: what the processor's cache holds.
+const MOST_RECEIVED_BYTES: usize = 256 << 10;
 
 /// So many batches are sent before something is received again.
 const MOST_SENDS: usize = 64;
+
+/// Where batches are sent, a pace sends so often at most, a batch at a time and not a packet; the replay of due times keeps its
+/// rate. By packets, the processor would be the bottleneck of a fast path, and BBR would believe it.
+const CHUNK_TIME: Dur = Dur::from_us(250);
 
 /// A receive time that is further than this from now by the kernel's clock is not believed: somebody has set the clock.
 const MOST_CLOCK_DIFFERENCE: Dur = Dur::from_secs(1);
@@ -48,6 +53,7 @@ pub struct Host {
     epoch_ns: u64,
     /// What the kernel had no room for.
     waiting: Option<Datagram>,
+    timer_slack: Duration,
 }
 
 impl Host {
@@ -62,12 +68,17 @@ impl Host {
         let epoch = Instant::now();
         let epoch_ns =
             SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+        // Both have the code points of the socket.
+        let quic = QuicConfig { dscp: udp.dscp.clone(), ..quic };
+        let config = NodeConfig { dscp: udp.dscp.clone(), ..config };
         let carrier = Quic::new(quic, epoch).map_err(NodeError::from)?;
-        let node = Node::new(carrier, config)?;
+        let chunk_time = if udp.offload { CHUNK_TIME } else { Dur::ZERO };
+        let node = Node::new(carrier, NodeConfig { chunk_time, ..config })?;
+        let timer_slack = Duration::from_nanos(chunk_time.as_ps() / 1000);
         let socket = UdpSocket::bind(at, udp).map_err(|error| HostError::Socket { address: at, error })?;
         // Timers that are as exact as the kernel can; without the right to set this, they are late by some 50 us.
         let _ = nix::sys::prctl::set_timerslack(1);
-        Ok(Host { node, socket, epoch, epoch_ns, waiting: None })
+        Ok(Host { node, socket, epoch, epoch_ns, waiting: None, timer_slack })
     }
 
     /// The time since the host began.
@@ -109,11 +120,33 @@ impl Host {
                 return Ok(None);
             }
             if is_quiet || self.waiting.is_some() {
-                let next = self.node.next_timer();
-                let timer = Duration::from_nanos(next.saturating_since(self.now()).as_ps().div_ceil(1000));
-                self.wait(timer.min(until - now))?;
+                self.wait(self.until_timer().max(self.timer_slack).min(until - now))?;
             }
         }
+    }
+
+    /// How long the node's next timer is away.
+    fn until_timer(&self) -> Duration {
+        Duration::from_nanos(self.node.next_timer().saturating_since(self.now()).as_ps().div_ceil(1000))
+    }
+
+    /// One turn for whoever has other things to wait for: receives and sends what there is. Returns whether nothing is left to do
+    /// now, so that it may [wait](Self::wait_beside).
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn advance(&mut self) -> Result<bool, HostError> {
+        let is_quiet = self.turn()?;
+        Ok((is_quiet || self.waiting.is_some()) && !self.node.has_events())
+    }
+
+    /// Waits until there is something to do here or at one of `others`, for so long at most.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn wait_beside<'a>(&'a self, at_most: Duration, others: &mut Vec<PollFd<'a>>) -> Result<(), HostError> {
+        let at_most = at_most.min(self.until_timer());
+        self.socket.wait_beside(self.waiting.is_some(), at_most, others).map_err(|error| self.failed(error))
     }
 
     /// Sends what is to go until nothing is, for so long at most: for what is said last.
@@ -140,12 +173,9 @@ impl Host {
 
     /// Receives, lets timers fire, and sends. Returns whether nothing is left to do now.
     fn turn(&mut self) -> Result<bool, HostError> {
-        let mut came = true;
-        for _ in 0..MOST_RECEIVES {
-            came = self.receive().map_err(|error| self.failed(error))?;
-            if !came {
-                break;
-            }
+        let (mut came, mut received_bytes) = (true, 0);
+        while came && received_bytes < MOST_RECEIVED_BYTES {
+            came = self.receive(&mut received_bytes).map_err(|error| self.failed(error))?;
         }
         let now = self.now();
         if self.node.next_timer() <= now {
@@ -154,14 +184,15 @@ impl Host {
         Ok(self.send() && !came)
     }
 
-    fn receive(&mut self) -> io::Result<bool> {
+    fn receive(&mut self, received_bytes: &mut usize) -> io::Result<bool> {
         let (now, epoch_ns) = (self.now(), self.epoch_ns);
         let node = &mut self.node;
         self.socket.receive(&mut |came| {
-            let received = came.received_ns.map(|ns| Time::from_ns(ns.saturating_sub(epoch_ns).min(u64::MAX / 1001)));
-            let is_near = |at: &Time| at.saturating_since(now).max(now.saturating_since(*at)) < MOST_CLOCK_DIFFERENCE;
-            let received = received.filter(is_near).unwrap_or(now);
-            let arrival = Arrival { from: came.from, ecn: came.ecn, received_ns: received.as_ps() / 1000 };
+            let received = believed(now, came.received_ns, epoch_ns);
+            let arrival =
+                Arrival { from: came.from, dscp: came.dscp, ecn: came.ecn, received_ns: received.as_ps() / 1000 };
+            // A datagram costs, however short it is.
+            *received_bytes += came.bytes.len().max(500);
             node.handle_datagram(now, arrival, came.bytes);
         })
     }
@@ -175,7 +206,33 @@ impl Host {
                 self.waiting = Some(datagram);
                 return false;
             }
+            self.node.carrier_mut().reuse(datagram);
         }
         false
+    }
+}
+
+/// When something was received by the kernel's clock, which showed `epoch_ns` at the host's beginning; or now, if that cannot be, as
+/// somebody has set the clock.
+fn believed(now: Time, received_ns: Option<u64>, epoch_ns: u64) -> Time {
+    let received = received_ns.map(|ns| Time::from_ns(ns.saturating_sub(epoch_ns).min(u64::MAX / 1001)));
+    let is_near = |at: &Time| at.saturating_since(now).max(now.saturating_since(*at)) < MOST_CLOCK_DIFFERENCE;
+    received.filter(is_near).unwrap_or(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_jumps_moves_no_receive_time_far() {
+        let (now, epoch_ns) = (Time::ZERO + Dur::from_secs(100), 1_700_000_000_000_000_000_u64);
+        let at = |offset_ns: i64| believed(now, epoch_ns.checked_add_signed(offset_ns), epoch_ns);
+        assert_eq!(at(99_999_000_000) + Dur::from_ms(1), now);
+        for jump_s in [-3_600, 3_600, -2_000_000_000, 5, 98, 102] {
+            assert_eq!(at(jump_s * 1_000_000_000), now, "{jump_s} s");
+        }
+        assert_eq!(believed(now, Some(u64::MAX), epoch_ns), now);
+        assert_eq!(believed(now, None, epoch_ns), now);
     }
 }

@@ -4,18 +4,21 @@
 //! No module but `udp` and those above it touches a socket or a clock: time comes in as an argument, as everywhere below.
 
 pub mod carrier;
+pub mod control;
 pub mod flow;
 pub mod frame;
 #[cfg(target_os = "linux")]
 pub mod host;
 pub mod identity;
 pub mod node;
+pub mod probe;
 pub mod quic;
 #[cfg(test)]
 mod scratch;
 #[cfg(target_os = "linux")]
 pub mod service;
 pub mod transfer;
+pub mod tunnel;
 #[cfg(target_os = "linux")]
 pub mod udp;
 pub mod virt;

@@ -5,23 +5,27 @@ use crate::carrier::{AssociationId, CloseReason};
 use crate::flow::MAX_CLASSES;
 use crate::host::{Host, HostError};
 use crate::identity::{Fingerprint, Identity, Trusted};
+use crate::node::path::Mark;
 use crate::node::{NodeConfig, NodeError, NodeEvent};
 use crate::quic::QuicConfig;
 use crate::transfer::folder::Folder;
-use crate::transfer::name::Name;
 use crate::transfer::{
-    CODE_DONE, CODE_RULES, CODE_STOPPED, Outcome, ReceiveTransfer, Received, SendTransfer, Source, TransferError,
+    Busy, CODE_DONE, CODE_RULES, CODE_STOPPED, Outcome, ReceiveTransfer, Received, SendTransfer, Source, TransferError,
 };
 use crate::udp::UdpConfig;
-use std::collections::{BTreeMap, BTreeSet};
+use sparelane_core::Rate;
+use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// What is said last is given so long to leave.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+pub(crate) const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// What a sender is told whose place another has taken.
+const REPLACED: &str = "another connection of the same key sends the same file now";
 
 /// What can be set about either side.
 #[derive(Clone, Debug)]
@@ -30,6 +34,8 @@ pub struct WireConfig {
     pub identity: Identity,
     /// The peers that it talks to.
     pub trusted: Trusted,
+    /// Whether the first peer that comes is trusted from then on, as long as nobody is.
+    pub first_contact: bool,
     /// Of the node.
     pub node: NodeConfig,
     /// Of the socket.
@@ -38,6 +44,8 @@ pub struct WireConfig {
     pub udp_payload_bytes: u16,
     /// A sender gives up when no connection is made in so long.
     pub connect_timeout: Duration,
+    /// An association is over when nothing has come for so long.
+    pub idle_timeout: Duration,
 }
 
 impl WireConfig {
@@ -46,28 +54,43 @@ impl WireConfig {
         WireConfig {
             identity,
             trusted,
+            first_contact: false,
             node: NodeConfig::default(),
             udp: UdpConfig::default(),
             udp_payload_bytes: 1452,
             connect_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(30),
         }
     }
 
-    fn bind(&self, at: SocketAddr, listens: bool) -> Result<Host, WireError> {
+    pub(crate) fn bind(&self, at: SocketAddr, listens: bool) -> Result<Host, WireError> {
         let classes = self.udp.dscp.len().min(MAX_CLASSES) as u8;
         let needs = self.node.controller.needs(&self.node.registry, self.node.line_rate).map_err(NodeError::from);
         // A batch has one departure and one arrival: where each segment's own matter, there are none.
         let offload = self.udp.offload && !needs.map_err(HostError::from)?.receive_time;
         let quic = QuicConfig {
             listens,
+            first_contact: self.first_contact,
             classes: classes.max(1),
             udp_payload_bytes: self.udp_payload_bytes,
             batch: if offload { 16 } else { 1 },
+            idle_timeout: self.idle_timeout,
             ..QuicConfig::new(self.identity.clone(), self.trusted.clone())
         };
         let node = NodeConfig { classes: classes.max(1), ..self.node.clone() };
         Ok(Host::bind(at, UdpConfig { offload, ..self.udp.clone() }, quic, node)?)
     }
+}
+
+/// Any port of any interface that can send to this address.
+pub(crate) fn any_address(to: SocketAddr) -> SocketAddr {
+    if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() }
+}
+
+/// Whether this host has a route to an address now.
+fn check_route(to: SocketAddr) -> Result<(), HostError> {
+    let connected = UdpSocket::bind(any_address(to)).and_then(|socket| socket.connect(to));
+    connected.map_err(|error| HostError::Socket { address: to, error })
 }
 
 /// Why sending or receiving stops.
@@ -79,6 +102,9 @@ pub enum WireError {
     /// The transfer ended early.
     #[error(transparent)]
     Transfer(#[from] TransferError),
+    /// The path cannot be measured.
+    #[error(transparent)]
+    Probe(#[from] crate::probe::ProbeError),
     /// Nobody answered.
     #[error("{to} does not answer; nothing came for {} s", .after.as_secs())]
     NoAnswer {
@@ -120,6 +146,7 @@ pub struct FileSender {
     host: Host,
     to: SocketAddr,
     association: AssociationId,
+    peer: Option<Fingerprint>,
     sources: Vec<Source>,
     transfer: Option<SendTransfer>,
     began: Instant,
@@ -127,6 +154,8 @@ pub struct FileSender {
     ended: Option<Duration>,
     /// What was sent until the association ended.
     last_sent: Option<[u64; MAX_CLASSES]>,
+    /// What was known of the path by then.
+    last_path: (Vec<Mark>, Option<Rate>),
     connect_timeout: Duration,
 }
 
@@ -134,11 +163,10 @@ impl FileSender {
     /// Begins to send `sources` to the host at `to`.
     ///
     /// # Errors
-    /// This host cannot begin.
+    /// This host cannot begin, or has no route to the other.
     pub fn begin(config: &WireConfig, to: SocketAddr, sources: Vec<Source>) -> Result<FileSender, WireError> {
-        let any: SocketAddr =
-            if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
-        let mut host = config.bind(any, false)?;
+        check_route(to)?;
+        let mut host = config.bind(any_address(to), false)?;
         let now = host.now();
         let association = host.node_mut().connect(now, to).map_err(HostError::from)?;
         let (connect_timeout, began) = (config.connect_timeout, Instant::now());
@@ -146,12 +174,14 @@ impl FileSender {
             host,
             to,
             association,
+            peer: None,
             sources,
             transfer: None,
             began,
             opened: None,
             ended: None,
             last_sent: None,
+            last_path: Default::default(),
             connect_timeout,
         })
     }
@@ -188,7 +218,8 @@ impl FileSender {
     fn handle(&mut self, event: &NodeEvent) -> Result<(), WireError> {
         let now = self.host.now();
         match event {
-            NodeEvent::Opened { association, .. } if *association == self.association => {
+            NodeEvent::Opened { association, peer, .. } if *association == self.association => {
+                self.peer = Some(*peer);
                 self.opened = Some(Instant::now());
                 let sources = std::mem::take(&mut self.sources);
                 self.transfer = Some(SendTransfer::new(self.association, sources, self.host.node()));
@@ -216,6 +247,7 @@ impl FileSender {
         let now = self.host.now();
         self.ended.get_or_insert(self.opened.map_or(Duration::ZERO, |opened| opened.elapsed()));
         self.last_sent.get_or_insert(self.host.node().sent_segments(self.association));
+        self.last_path = self.path();
         // What was said before leaves first.
         self.host.flush(LAST_WORDS)?;
         self.host.node_mut().close(now, self.association, code, reason);
@@ -240,9 +272,16 @@ impl FileSender {
         }
     }
 
-    /// The peer's key, once it is known.
+    /// What is known of the path: what became of the code point of each class, and the rate at which a tail begins.
+    pub fn path(&self) -> (Vec<Mark>, Option<Rate>) {
+        let node = self.host.node();
+        let Some(path) = node.path(self.association) else { return self.last_path.clone() };
+        ((0..node.config().classes).map(|class| path.mark(class)).collect(), path.tail_rate())
+    }
+
+    /// The peer's key, once it is there.
     pub fn peer(&self) -> Option<Fingerprint> {
-        self.host.node().peer(self.association)
+        self.peer
     }
 }
 
@@ -279,7 +318,8 @@ pub struct FileReceiver {
     folder: Folder,
     replaces: bool,
     transfers: BTreeMap<AssociationId, (Fingerprint, ReceiveTransfer)>,
-    busy: BTreeSet<Name>,
+    busy: Busy,
+    stops: bool,
 }
 
 impl FileReceiver {
@@ -291,7 +331,7 @@ impl FileReceiver {
         let failed = |error| WireError::Folder { path: folder.to_owned(), error };
         let folder = Folder::open(folder).map_err(failed)?;
         let host = config.bind(at, true)?;
-        Ok(FileReceiver { host, folder, replaces, transfers: BTreeMap::new(), busy: BTreeSet::new() })
+        Ok(FileReceiver { host, folder, replaces, transfers: BTreeMap::new(), busy: Busy::default(), stops: false })
     }
 
     /// Where it listens.
@@ -307,6 +347,30 @@ impl FileReceiver {
     /// From now on these peers are trusted; associations that are open stay.
     pub fn set_trusted(&mut self, trusted: Trusted) {
         self.host.node_mut().carrier_mut().set_trusted(trusted);
+    }
+
+    /// From now on this host has another key; associations that are open stay.
+    ///
+    /// # Errors
+    /// The key cannot be used.
+    pub fn set_identity(&mut self, identity: Identity) -> Result<(), WireError> {
+        let set = self.host.node_mut().carrier_mut().set_identity(identity);
+        Ok(set.map_err(|error| HostError::Node(error.into()))?)
+    }
+
+    /// Takes no more transfers; those that run go on.
+    pub fn stop(&mut self) {
+        self.stops = true;
+    }
+
+    /// The key of a stranger who was refused, once.
+    pub fn take_stranger(&self) -> Option<Fingerprint> {
+        self.host.node().carrier().take_stranger()
+    }
+
+    /// How many peers are connected.
+    pub fn running(&self) -> usize {
+        self.transfers.len()
     }
 
     /// Goes on for so long at most, or until something has happened. Returns what has.
@@ -331,6 +395,9 @@ impl FileReceiver {
     fn handle(&mut self, event: &NodeEvent, events: &mut Vec<ReceiverEvent>) {
         let now = self.host.now();
         let association = match event {
+            NodeEvent::Opened { association, .. } if self.stops => {
+                return self.host.node_mut().close(now, *association, CODE_STOPPED, "the receiver is stopping");
+            }
             NodeEvent::Opened { association, peer, address } => {
                 let transfer = ReceiveTransfer::new(*association, self.replaces);
                 self.transfers.insert(*association, (*peer, transfer));
@@ -339,25 +406,43 @@ impl FileReceiver {
             }
             NodeEvent::Control(association) | NodeEvent::Closed { association, .. } => *association,
             NodeEvent::Incoming(flow) | NodeEvent::Readable(flow) | NodeEvent::ReceiveFailed(flow) => flow.association,
-            NodeEvent::Acknowledged(_) | NodeEvent::Sent(_) | NodeEvent::SendFailed(_) => return,
+            NodeEvent::Acknowledged(_) | NodeEvent::Sent(_) | NodeEvent::SendFailed(_) | NodeEvent::Path(_) => return,
         };
-        let Some((peer, transfer)) = self.transfers.get_mut(&association) else { return };
-        let peer = *peer;
+        let Some((_, transfer)) = self.transfers.get_mut(&association) else { return };
         let result = transfer.handle_event(self.host.node_mut(), &self.folder, &mut self.busy, event);
-        if result.is_err() {
+        // What is replaced writes nothing more: its successor has the files now.
+        while let Some(replaced) = self.busy.poll_replaced() {
+            self.host.node_mut().close(now, replaced, CODE_STOPPED, REPLACED);
+            self.end(replaced, Some(REPLACED.to_owned()), events);
+        }
+        match result {
+            Ok(()) => self.tell(association, events),
+            Err(TransferError::Closed(CloseReason::Peer { code, .. })) if code == u64::from(CODE_DONE) => {
+                self.end(association, None, events);
+            }
+            Err(error) => {
+                self.host.node_mut().close(now, association, CODE_RULES, &error.to_string());
+                self.end(association, Some(error.to_string()), events);
+            }
+        }
+    }
+
+    /// Tells what has become of a transfer's items.
+    fn tell(&mut self, association: AssociationId, events: &mut Vec<ReceiverEvent>) {
+        if let Some((peer, transfer)) = self.transfers.get_mut(&association) {
+            let items = std::iter::from_fn(|| transfer.poll_received());
+            events.extend(items.map(|received| ReceiverEvent::Item { peer: *peer, received }));
+        }
+    }
+
+    fn end(&mut self, association: AssociationId, error: Option<String>, events: &mut Vec<ReceiverEvent>) {
+        if let Some((_, transfer)) = self.transfers.get_mut(&association) {
             transfer.release(&mut self.busy);
         }
-        let items = std::iter::from_fn(|| transfer.poll_received());
-        events.extend(items.map(|received| ReceiverEvent::Item { peer, received }));
-        let Err(error) = result else { return };
-        self.transfers.remove(&association);
-        let is_complete =
-            matches!(&error, TransferError::Closed(CloseReason::Peer { code, .. }) if *code == u64::from(CODE_DONE));
-        let error = (!is_complete).then(|| error.to_string());
-        if let Some(error) = &error {
-            self.host.node_mut().close(now, association, CODE_RULES, error);
+        self.tell(association, events);
+        if let Some((peer, _)) = self.transfers.remove(&association) {
+            events.push(ReceiverEvent::Disconnected { peer, error });
         }
-        events.push(ReceiverEvent::Disconnected { peer, error });
     }
 
     /// Ends all transfers, with a reason for the peers; what is here of them stays.

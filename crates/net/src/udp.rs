@@ -15,9 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
-/// The code points of the classes by default: class 0 is best effort, and the others lie in the lowest band of Linux's own queue
-/// (4, which looks like the next lower one, would lie in the highest).
-pub const DEFAULT_DSCP: [u8; 4] = [0, 3, 11, 19];
+pub use crate::carrier::DEFAULT_DSCP;
 
 /// The largest batch that the kernel takes, bytes.
 const MAX_BATCH_BYTES: usize = 65_507;
@@ -98,6 +96,7 @@ pub struct UdpSocket {
     config: UdpConfig,
     local: SocketAddr,
     sends_batches: bool,
+    receives_batches: bool,
     buffer: Vec<u8>,
     control: Vec<u8>,
     counts: UdpCounts,
@@ -121,20 +120,32 @@ impl UdpSocket {
         // The kernel gives what its limits allow.
         let _ = setsockopt(&fd, sockopt::RcvBuf, &BUFFER_BYTES);
         let _ = setsockopt(&fd, sockopt::SndBuf, &BUFFER_BYTES);
-        if config.offload {
-            // Kernels that cannot are served without.
-            let _ = setsockopt(&fd, sockopt::UdpGroSegment, &true);
-        }
+        // Kernels that cannot are served without.
+        let receives_batches = config.offload && setsockopt(&fd, sockopt::UdpGroSegment, &true).is_ok();
         bind(fd.as_raw_fd(), &SockaddrStorage::from(at))?;
         let local = address(&getsockname::<SockaddrStorage>(fd.as_raw_fd())?).ok_or(Errno::EAFNOSUPPORT)?;
         let control = nix::cmsg_space!(TimeSpec, i32, i32, [u8; 64]);
         let (buffer, sends_batches) = (vec![0; 1 << 16], config.offload);
-        Ok(UdpSocket { fd, config, local, sends_batches, buffer, control, counts: UdpCounts::default() })
+        Ok(UdpSocket {
+            fd,
+            config,
+            local,
+            sends_batches,
+            receives_batches,
+            buffer,
+            control,
+            counts: UdpCounts::default(),
+        })
     }
 
     /// Its address.
     pub fn local_address(&self) -> SocketAddr {
         self.local
+    }
+
+    /// Whether the kernel sends batches, as far as it was tried, and whether it receives them.
+    pub fn offload(&self) -> (bool, bool) {
+        (self.sends_batches, self.receives_batches)
     }
 
     /// Totals so far.
@@ -246,8 +257,24 @@ impl UdpSocket {
     /// # Errors
     /// The system refuses.
     pub fn wait(&self, for_room: bool, at_most: Duration) -> io::Result<()> {
+        self.wait_beside(for_room, at_most, &mut vec![])
+    }
+
+    /// As [`wait`](Self::wait), or until something happens at one of `others`, which say what.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn wait_beside<'a>(
+        &'a self,
+        for_room: bool,
+        at_most: Duration,
+        others: &mut Vec<PollFd<'a>>,
+    ) -> io::Result<()> {
         let flags = if for_room { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
-        match ppoll(&mut [PollFd::new(self.fd.as_fd(), flags)], Some(TimeSpec::from(at_most)), None) {
+        others.push(PollFd::new(self.fd.as_fd(), flags));
+        let result = ppoll(others, Some(TimeSpec::from(at_most)), None);
+        others.pop();
+        match result {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
             Err(error) => Err(error.into()),
         }

@@ -31,7 +31,7 @@
 //! # Ok::<(), sparelane_net::node::NodeError>(())
 //! ```
 
-use crate::carrier::{Arrival, AssociationId};
+use crate::carrier::{Arrival, AssociationId, Carrier, DEFAULT_DSCP, Datagram};
 use crate::flow::MAX_CLASSES;
 use crate::identity::{Identity, Trusted};
 use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
@@ -42,7 +42,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Instant;
 
 /// Bytes of Ethernet, IPv4 and UDP before a datagram's payload.
-pub const DATAGRAM_HEADER_BYTES: u64 = 14 + 20 + 8;
+pub const DATAGRAM_HEADER_BYTES: u64 = ETHERNET_HEADER_BYTES + 20 + 8;
+
+/// Of these, those of Ethernet.
+const ETHERNET_HEADER_BYTES: u64 = 14;
 
 /// The port of the node that listens.
 const PORT: u16 = 7777;
@@ -68,6 +71,31 @@ pub struct Path {
     pub repeated: f64,
     /// Timers of the hosts fire so much late.
     pub lateness: Dur,
+    /// What happens to code points.
+    pub marks: Marks,
+    /// The largest IP packet that the path carries, bytes; what is larger is lost without a word.
+    pub mtu_bytes: usize,
+}
+
+/// What a network does with code points before its link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marks {
+    /// Nothing.
+    Kept,
+    /// All become 0.
+    Cleared,
+    /// The upper three bits become 0, which were IP's precedence once (RFC 9435).
+    WithoutPrecedence,
+}
+
+impl Marks {
+    fn pass(self, dscp: u8) -> u8 {
+        match self {
+            Marks::Kept => dscp,
+            Marks::Cleared => 0,
+            Marks::WithoutPrecedence => dscp & 7,
+        }
+    }
 }
 
 impl Default for Path {
@@ -82,13 +110,17 @@ impl Default for Path {
             held_for: Dur::from_ms(2),
             repeated: 0.0,
             lateness: Dur::ZERO,
+            marks: Marks::Kept,
+            mtu_bytes: 9000,
         }
     }
 }
 
 #[derive(Debug)]
 struct Packet {
+    /// That of its code point, as the network sees it.
     class: u8,
+    dscp: u8,
     ecn: u8,
     bytes: Vec<u8>,
 }
@@ -111,11 +143,64 @@ struct Way {
     counts: WayCounts,
 }
 
-/// Two nodes and their network. Node 0 connects, node 1 listens.
+/// What can be at either end of a network: it has no socket and no clock.
+pub trait Endpoint {
+    /// What can happen there.
+    type Event;
+
+    /// A UDP datagram came in.
+    fn handle_datagram(&mut self, now: Time, arrival: Arrival, bytes: &[u8]);
+
+    /// Time has passed.
+    fn handle_timer(&mut self, now: Time);
+
+    /// When [`handle_timer`](Self::handle_timer) wants to be called.
+    fn next_timer(&self) -> Time;
+
+    /// What has happened, oldest first.
+    fn poll_event(&mut self) -> Option<Self::Event>;
+
+    /// Whether [`poll_event`](Self::poll_event) has something to give.
+    fn has_events(&self) -> bool;
+
+    /// The next datagrams to send.
+    fn poll_transmit(&mut self, now: Time) -> Option<Datagram>;
+}
+
+impl<C: Carrier> Endpoint for Node<C> {
+    type Event = NodeEvent;
+
+    fn handle_datagram(&mut self, now: Time, arrival: Arrival, bytes: &[u8]) {
+        Node::handle_datagram(self, now, arrival, bytes);
+    }
+
+    fn handle_timer(&mut self, now: Time) {
+        Node::handle_timer(self, now);
+    }
+
+    fn next_timer(&self) -> Time {
+        Node::next_timer(self)
+    }
+
+    fn poll_event(&mut self) -> Option<NodeEvent> {
+        Node::poll_event(self)
+    }
+
+    fn has_events(&self) -> bool {
+        Node::has_events(self)
+    }
+
+    fn poll_transmit(&mut self, now: Time) -> Option<Datagram> {
+        Node::poll_transmit(self, now)
+    }
+}
+
+/// Two nodes, or other ends, and their network. Node 0 connects, node 1 listens.
 #[derive(Debug)]
-pub struct Virtual {
-    nodes: [Node<Quic>; 2],
+pub struct Virtual<E = Node<Quic>> {
+    nodes: [E; 2],
     path: Path,
+    addresses: [SocketAddr; 2],
     ways: [Way; 2],
     /// What is under way, by time and order of departure: the node at which it arrives, and the packet.
     flying: BTreeMap<(Time, u64), (usize, Packet)>,
@@ -125,7 +210,7 @@ pub struct Virtual {
     digest: blake3::Hasher,
 }
 
-impl Virtual {
+impl Virtual<Node<Quic>> {
     /// Two nodes with new keys that trust each other, both with these settings.
     ///
     /// # Errors
@@ -156,16 +241,33 @@ impl Virtual {
             let carrier = QuicConfig { classes: config.classes, seed: Some(seed << 1 | side), ..carrier };
             Node::new(Quic::new(carrier, epoch)?, config.clone())
         };
-        Ok(Virtual {
-            nodes: [node(client, 0)?, node(server, 1)?],
+        Ok(Virtual::between([node(client, 0)?, node(server, 1)?], path, seed))
+    }
+
+    /// Node 0 begins an association with node 1.
+    ///
+    /// # Errors
+    /// The carrier refuses.
+    pub fn connect(&mut self) -> Result<AssociationId, NodeError> {
+        let now = self.now;
+        self.nodes[0].connect(now, self.addresses[1])
+    }
+}
+
+impl<E: Endpoint> Virtual<E> {
+    /// The network between these two ends.
+    pub fn between(nodes: [E; 2], path: Path, seed: u64) -> Virtual<E> {
+        Virtual {
+            nodes,
             path,
+            addresses: [address_of(0), address_of(1)],
             ways: Default::default(),
             flying: BTreeMap::new(),
             departures: 0,
             now: Time::ZERO,
             rng: Stream::new(seed, Domain::Loss, 0),
             digest: blake3::Hasher::new(),
-        })
+        }
     }
 
     /// The time.
@@ -174,13 +276,20 @@ impl Virtual {
     }
 
     /// One of the two nodes.
-    pub fn node(&mut self, at: usize) -> &mut Node<Quic> {
+    pub fn node(&mut self, at: usize) -> &mut E {
         &mut self.nodes[at]
     }
 
     /// The path, to be changed on the way.
     pub fn path_mut(&mut self) -> &mut Path {
         &mut self.path
+    }
+
+    /// Node 0 has another address from now on, as behind an address translation that has forgotten it; what is sent to the old one
+    /// is lost.
+    pub fn move_client(&mut self) {
+        let port = self.addresses[0].port();
+        self.addresses[0].set_port(port + 1);
     }
 
     /// What the direction from node `from` has done.
@@ -193,17 +302,8 @@ impl Virtual {
         self.digest.finalize().to_hex().to_string()
     }
 
-    /// Node 0 begins an association with node 1.
-    ///
-    /// # Errors
-    /// The carrier refuses.
-    pub fn connect(&mut self) -> Result<AssociationId, NodeError> {
-        let now = self.now;
-        self.nodes[0].connect(now, address_of(1))
-    }
-
     /// The next event of a node, or `None` where none comes until `limit`.
-    pub fn next_event(&mut self, limit: Time) -> Option<(usize, NodeEvent)> {
+    pub fn next_event(&mut self, limit: Time) -> Option<(usize, E::Event)> {
         loop {
             for at in 0..2 {
                 if let Some(event) = self.nodes[at].poll_event() {
@@ -232,8 +332,14 @@ impl Virtual {
     fn send(&mut self) -> bool {
         for from in 0..2 {
             while let Some(datagram) = self.nodes[from].poll_transmit(self.now) {
+                if datagram.to != self.addresses[1 - from] {
+                    continue;
+                }
                 for bytes in datagram.segments() {
-                    let packet = Packet { class: datagram.class, ecn: datagram.ecn, bytes: bytes.to_vec() };
+                    let sent = DEFAULT_DSCP.get(usize::from(datagram.class)).or(DEFAULT_DSCP.last());
+                    let dscp = self.path.marks.pass(sent.copied().unwrap_or(0));
+                    let class = DEFAULT_DSCP.iter().position(|&known| known == dscp).unwrap_or(0) as u8;
+                    let packet = Packet { class, dscp, ecn: datagram.ecn, bytes: bytes.to_vec() };
                     self.ways[from].enqueue(packet, &self.path);
                 }
             }
@@ -265,7 +371,7 @@ impl Virtual {
             let [is_lost, is_held, is_repeated] = [loss, held, repeated].map(|share| self.rng.unit() < share);
             let extra = held_for.scaled(self.rng.unit());
             let way = &mut self.ways[from];
-            if is_lost {
+            if is_lost || wire_bytes - ETHERNET_HEADER_BYTES > self.path.mtu_bytes as u64 {
                 way.counts.lost += 1;
                 continue;
             }
@@ -285,7 +391,12 @@ impl Virtual {
         let now = self.now;
         while let Some(entry) = self.flying.first_entry().filter(|entry| entry.key().0 <= now) {
             let (at, packet) = entry.remove();
-            let arrival = Arrival { from: address_of(1 - at), ecn: packet.ecn, received_ns: now.as_ps() / 1000 };
+            let arrival = Arrival {
+                from: self.addresses[1 - at],
+                dscp: packet.dscp,
+                ecn: packet.ecn,
+                received_ns: now.as_ps() / 1000,
+            };
             self.nodes[at].handle_datagram(now, arrival, &packet.bytes);
         }
         let lateness = self.path.lateness;
@@ -320,9 +431,11 @@ impl Way {
 }
 
 /// Where a node is.
-fn address_of(node: usize) -> SocketAddr {
+pub fn address_of(node: usize) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 0, 0, 1 + node as u8), if node == 1 { PORT } else { 1000 }))
 }
 
+#[cfg(test)]
+mod path_tests;
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,7 @@ mod run;
 mod traces;
 mod walk;
 mod wire;
+mod wire_path;
 
 /// The module `sparelane._native`.
 #[pyo3::pymodule]
@@ -38,7 +39,9 @@ mod _native {
     #[pymodule_export]
     use crate::walk::walk;
     #[pymodule_export]
-    use crate::wire::{PyReceiver, PySender, new_key, show_keys, trust};
+    use crate::wire::{PyReceiver, PySender, PyTunnel, new_key, show_keys, trust};
+    #[pymodule_export]
+    use crate::wire_path::measure_path;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

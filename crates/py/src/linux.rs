@@ -3,7 +3,8 @@
 use crate::errors::LinuxError;
 use pyo3::prelude::*;
 use sparelane_bpf::kernel::Kernel;
-use sparelane_bpf::loaded::{self, Holding, Request};
+use sparelane_bpf::load::{self, Holding, Request};
+use sparelane_bpf::loaded;
 use sparelane_bpf::programs::PROGRAMS;
 use sparelane_bpf::telemetry::{Event, Watch};
 use std::fmt::Display;
@@ -47,6 +48,8 @@ pub struct Asked {
     #[pyo3(item)]
     interfaces: Vec<String>,
     #[pyo3(item)]
+    cgroups: Vec<String>,
+    #[pyo3(item)]
     is_default: bool,
     #[pyo3(item)]
     is_pinned: bool,
@@ -60,9 +63,9 @@ pub struct PyHolding(Option<Holding>);
 impl PyHolding {
     #[new]
     fn new(asked: Asked) -> PyResult<PyHolding> {
-        let Asked { program, name, settings, routes, interfaces, is_default, is_pinned } = asked;
-        let request = Request { program, name, settings, routes, interfaces, is_default, is_pinned };
-        Ok(PyHolding(Some(loaded::load(&request).map_err(failed)?)))
+        let Asked { program, name, settings, routes, interfaces, cgroups, is_default, is_pinned } = asked;
+        let request = Request { program, name, settings, routes, interfaces, cgroups, is_default, is_pinned };
+        Ok(PyHolding(Some(load::load(&request).map_err(failed)?)))
     }
 
     /// Leaves a pinned controller to itself.

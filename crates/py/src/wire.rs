@@ -8,13 +8,16 @@ use sparelane_net::identity::{Fingerprint, Identity, Trusted};
 use sparelane_net::node::{ControllerChoice, choice};
 use sparelane_net::service::{FileReceiver, FileSender, ReceiverEvent, WireConfig};
 use sparelane_net::transfer::collect;
+use sparelane_net::tunnel::Target;
+use sparelane_net::tunnel::host::{Tunnel, TunnelConfig, TunnelEvent, WINDOW_BYTES};
 use sparelane_net::udp::UdpConfig;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-fn failed(error: impl Display) -> PyErr {
+pub(crate) fn failed(error: impl Display) -> PyErr {
     WireError::new_err(error.to_string())
 }
 
@@ -55,6 +58,12 @@ pub struct Settings {
     #[pyo3(item)]
     tail_rate: Option<String>,
     #[pyo3(item)]
+    tail_rate_cap: Option<String>,
+    #[pyo3(item)]
+    unmarked: String,
+    #[pyo3(item)]
+    mtu: Option<u16>,
+    #[pyo3(item)]
     window: Option<String>,
     #[pyo3(item)]
     dscp: Vec<u8>,
@@ -62,16 +71,26 @@ pub struct Settings {
     offload: bool,
     #[pyo3(item)]
     connect_timeout_s: f64,
+    #[pyo3(item)]
+    idle_timeout_s: f64,
+    #[pyo3(item)]
+    first_contact: bool,
+}
+
+/// The key of a folder, and the peers that it trusts with those named beside.
+fn load(folder: &Path, trust: &[String]) -> PyResult<(Identity, Trusted)> {
+    let identity = Identity::load(folder).map_err(failed)?;
+    let mut trusted = Trusted::load(folder).map_err(failed)?;
+    for peer in trust {
+        trusted.add(peer.parse::<Fingerprint>().map_err(failed)?);
+    }
+    Ok((identity, trusted))
 }
 
 impl Settings {
-    fn config(&self) -> PyResult<WireConfig> {
-        let identity = Identity::load(&self.keys).map_err(failed)?;
-        let mut trusted = Trusted::load(&self.keys).map_err(failed)?;
-        for peer in &self.trust {
-            trusted.add(peer.parse::<Fingerprint>().map_err(failed)?);
-        }
-        if trusted.is_empty() {
+    pub(crate) fn config(&self) -> PyResult<WireConfig> {
+        let (identity, trusted) = load(&self.keys, &self.trust)?;
+        if trusted.is_empty() && !self.first_contact {
             return Err(failed("no peer is trusted: name at least one fingerprint"));
         }
         let mut config = WireConfig::new(identity, trusted);
@@ -80,11 +99,20 @@ impl Settings {
         if let Some(text) = &self.tail_rate {
             config.node.tail = choice::tail(text).map_err(failed)?;
         }
+        if let Some(text) = &self.tail_rate_cap {
+            config.node.tail.cap = choice::tail_cap(text).map_err(failed)?;
+        }
+        config.node.unmarked = choice::unmarked(&self.unmarked).map_err(failed)?;
+        if let Some(mtu) = self.mtu {
+            // IPv6 has the larger header.
+            config.udp_payload_bytes = mtu.saturating_sub(48);
+        }
         if let Some(text) = &self.window {
             config.node.window_bytes = choice::window(text).map_err(failed)?;
         }
+        config.first_contact = self.first_contact;
         config.udp = UdpConfig { dscp: self.dscp.clone(), offload: self.offload };
-        config.connect_timeout = Duration::try_from_secs_f64(self.connect_timeout_s).map_err(failed)?;
+        (config.connect_timeout, config.idle_timeout) = (span(self.connect_timeout_s)?, span(self.idle_timeout_s)?);
         Ok(config)
     }
 }
@@ -93,11 +121,11 @@ impl Settings {
 type Item = (String, u64, u64, Option<String>);
 
 /// A step lasts for so many seconds at most.
-fn span(seconds: f64) -> PyResult<Duration> {
+pub(crate) fn span(seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds).map_err(failed)
 }
 
-fn address(text: &str) -> PyResult<SocketAddr> {
+pub(crate) fn address(text: &str) -> PyResult<SocketAddr> {
     text.parse().map_err(|_| failed(format!("\"{text}\" is no address and port")))
 }
 
@@ -131,8 +159,17 @@ impl PySender {
         told.set_item("total_bytes", progress.total_bytes)?;
         told.set_item("elapsed_s", progress.elapsed.as_secs_f64())?;
         told.set_item("sent", progress.sent.to_vec())?;
+        let (marks, tail_rate) = self.0.path();
+        told.set_item("marks", marks.into_iter().map(crate::wire_path::mark_name).collect::<Vec<_>>())?;
+        told.set_item("tail_bps", tail_rate.map(|rate| rate.as_bps()))?;
         told.set_item("done", progress.done)?;
         Ok(told)
+    }
+
+    /// The peer's key, once it is there.
+    #[getter]
+    fn peer(&self) -> Option<String> {
+        self.0.peer().map(|peer| peer.to_string())
     }
 
     /// Ends the transfer; what the receiver has of it stays there.
@@ -173,11 +210,29 @@ impl PyReceiver {
         events.into_iter().map(|event| told(py, event)).collect()
     }
 
-    /// From now on these peers are trusted.
-    fn set_trusted(&mut self, peers: Vec<String>) -> PyResult<()> {
-        let trusted: Result<Trusted, _> = peers.iter().map(|peer| peer.parse::<Fingerprint>()).collect();
-        self.0.set_trusted(trusted.map_err(failed)?);
-        Ok(())
+    /// Reads key and trusted peers of a folder anew; returns the key's fingerprint and how many are trusted.
+    fn reload(&mut self, folder: PathBuf, trust: Vec<String>) -> PyResult<(String, usize)> {
+        let (identity, trusted) = load(&folder, &trust)?;
+        let told = (identity.fingerprint().to_string(), trusted.iter().count());
+        self.0.set_identity(identity).map_err(failed)?;
+        self.0.set_trusted(trusted);
+        Ok(told)
+    }
+
+    /// Takes no more transfers; those that run go on.
+    fn stop(&mut self) {
+        self.0.stop();
+    }
+
+    /// The key of a stranger who was refused, once.
+    fn take_stranger(&self) -> Option<String> {
+        self.0.take_stranger().map(|peer| peer.to_string())
+    }
+
+    /// How many peers are connected.
+    #[getter]
+    fn running(&self) -> usize {
+        self.0.running()
     }
 
     /// Ends all transfers; what is here of them stays.
@@ -207,6 +262,158 @@ fn told(py: Python<'_>, event: ReceiverEvent) -> PyResult<Bound<'_, PyDict>> {
             told.set_item("peer", peer.to_string())?;
             told.set_item("error", error)?;
         }
+    }
+    Ok(told)
+}
+
+/// What can be set about a tunnel.
+#[derive(FromPyObject)]
+pub struct TunnelSettings {
+    #[pyo3(item)]
+    max_connections: usize,
+    #[pyo3(item)]
+    waits: bool,
+    #[pyo3(item)]
+    longest_pause_s: f64,
+}
+
+impl TunnelSettings {
+    fn config(&self, settings: &Settings) -> PyResult<TunnelConfig> {
+        let mut config = TunnelConfig::new(settings.config()?);
+        config.wire.node.window_bytes = match &settings.window {
+            Some(text) => choice::window(text).map_err(failed)?,
+            None => WINDOW_BYTES,
+        };
+        (config.max_connections, config.waits) = (self.max_connections, self.waits);
+        config.longest_pause = span(self.longest_pause_s)?;
+        Ok(config)
+    }
+}
+
+fn target(text: &str) -> PyResult<Target> {
+    text.parse().map_err(failed)
+}
+
+/// Targets, each with its numeric address.
+fn targets(allowed: Vec<(String, String)>) -> PyResult<BTreeMap<Target, SocketAddr>> {
+    allowed.iter().map(|(text, at)| Ok((target(text)?, address(at)?))).collect()
+}
+
+/// One site of a tunnel.
+#[pyclass(name = "Tunnel", unsendable)]
+pub struct PyTunnel(Tunnel);
+
+#[pymethods]
+impl PyTunnel {
+    /// The site that serves targets, each with its numeric address.
+    #[staticmethod]
+    fn serve(
+        settings: Settings,
+        tunnel: TunnelSettings,
+        at: &str,
+        allowed: Vec<(String, String)>,
+    ) -> PyResult<PyTunnel> {
+        let config = tunnel.config(&settings)?;
+        Ok(PyTunnel(Tunnel::serve(config, address(at)?, targets(allowed)?).map_err(failed)?))
+    }
+
+    /// The site that dials: each forward is an address here, and a target there.
+    #[staticmethod]
+    fn dial(
+        settings: Settings,
+        tunnel: TunnelSettings,
+        to: &str,
+        forwards: Vec<(String, String)>,
+    ) -> PyResult<PyTunnel> {
+        let config = tunnel.config(&settings)?;
+        let forwards = forwards.iter().map(|(at, text)| Ok((address(at)?, target(text)?))).collect::<PyResult<_>>()?;
+        Ok(PyTunnel(Tunnel::dial(config, address(to)?, forwards).map_err(failed)?))
+    }
+
+    /// Where its UDP socket is.
+    #[getter]
+    fn address(&self) -> String {
+        self.0.local_address().to_string()
+    }
+
+    /// Where it takes TCP connections.
+    #[getter]
+    fn forwarded(&self) -> Vec<String> {
+        self.0.forwarded().iter().map(SocketAddr::to_string).collect()
+    }
+
+    /// The key of a stranger who was refused, once.
+    fn take_stranger(&self) -> Option<String> {
+        self.0.take_stranger().map(|peer| peer.to_string())
+    }
+
+    /// How many connections there are.
+    #[getter]
+    fn running(&self) -> usize {
+        self.0.connections()
+    }
+
+    /// Goes on for so many seconds at most, or until something has happened. Returns what has.
+    fn step<'py>(&mut self, py: Python<'py>, seconds: f64) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let at_most = span(seconds)?;
+        let tunnel = &mut self.0;
+        let events = py.detach(|| tunnel.step(at_most)).map_err(failed)?;
+        events.into_iter().map(|event| told_of_tunnel(py, event)).collect()
+    }
+
+    /// Reads key and trusted peers of a folder anew; returns the key's fingerprint and how many are trusted.
+    fn reload(&mut self, folder: PathBuf, trust: Vec<String>) -> PyResult<(String, usize)> {
+        let (identity, trusted) = load(&folder, &trust)?;
+        let told = (identity.fingerprint().to_string(), trusted.iter().count());
+        self.0.set_identity(identity).map_err(failed)?;
+        self.0.set_trusted(trusted);
+        Ok(told)
+    }
+
+    /// From now on these targets are served.
+    fn set_allowed(&mut self, allowed: Vec<(String, String)>) -> PyResult<()> {
+        self.0.set_allowed(targets(allowed)?);
+        Ok(())
+    }
+
+    /// Takes no more connections; those that are open go on.
+    fn stop(&mut self) {
+        self.0.stop();
+    }
+
+    /// Ends all connections.
+    fn close(&mut self, reason: &str) -> PyResult<()> {
+        self.0.close(reason).map_err(failed)
+    }
+}
+
+fn told_of_tunnel(py: Python<'_>, event: TunnelEvent) -> PyResult<Bound<'_, PyDict>> {
+    let told = PyDict::new(py);
+    let (kind, target) = match event {
+        TunnelEvent::Connected { peer, address } => {
+            told.set_item("peer", peer.to_string())?;
+            told.set_item("address", address.to_string())?;
+            ("connected", None)
+        }
+        TunnelEvent::Disconnected { peer, error } => {
+            told.set_item("peer", peer.map(|peer| peer.to_string()))?;
+            told.set_item("error", error)?;
+            ("disconnected", None)
+        }
+        TunnelEvent::Opened { target } => ("opened", Some(target)),
+        TunnelEvent::Closed { target, sent, received } => {
+            told.set_item("sent_bytes", sent)?;
+            told.set_item("received_bytes", received)?;
+            ("closed", Some(target))
+        }
+        TunnelEvent::Failed { target, error } => {
+            told.set_item("error", error)?;
+            ("failed", Some(target))
+        }
+    };
+    told.set_item("event", kind)?;
+    if let Some(target) = target {
+        told.set_item("target", target.to_string())?;
     }
     Ok(told)
 }

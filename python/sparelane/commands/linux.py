@@ -68,6 +68,7 @@ def _pairs(settings: Sequence[str]) -> list[tuple[str, str]]:
 @click.option("--name", help="Register it under this name: two versions can stand side by side.")
 @click.option("--route", "routes", multiple=True, metavar="PREFIX", help="Connections over this route use it.")
 @click.option("--interface", "interfaces", multiple=True, metavar="DEV", help="An interface that it is for.")
+@click.option("--cgroup", "cgroups", multiple=True, metavar="PATH", help="Connections of this cgroup use it.")
 @click.option("--default", "is_default", is_flag=True, help="Connections that ask for no controller use it.")
 @click.option("--foreground", is_flag=True, help="It goes with this command (Ctrl-C), and not only with `unload`.")
 @click.argument("process", nargs=-1, metavar="[-- COMMAND...]")
@@ -77,6 +78,7 @@ def load(
     name: str | None,
     routes: tuple[str, ...],
     interfaces: tuple[str, ...],
+    cgroups: tuple[str, ...],
     is_default: bool,
     foreground: bool,
     process: tuple[str, ...],
@@ -89,7 +91,7 @@ def load(
     from sparelane import kernel
 
     is_pinned = not (foreground or process)
-    asked = kernel.Load(program, name or program, _pairs(settings), routes, interfaces, is_default, is_pinned)
+    asked = kernel.Load(program, name or program, _pairs(settings), routes, interfaces, cgroups, is_default, is_pinned)
     with kernel.stops() as is_stopped:
         holding = kernel.load(asked)
         if is_pinned:

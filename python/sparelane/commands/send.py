@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
 
 from sparelane import terminal, wire
 from sparelane.cli import Incomplete
-from sparelane.commands.wire_options import common, options_of
+from sparelane.commands.wire_options import CONNECT_TIMEOUT, IDLE_TIMEOUT, FirstContact, common, options_of
+
+
+@contextmanager
+def _standard_input(name: str) -> Iterator[str]:
+    """A file of this name with what standard input has."""
+    if Path(name).name != name:
+        raise click.UsageError(f'--name "{name}": it is the name of a file, without folders')
+    with TemporaryDirectory(prefix="sparelane-") as folder:
+        path = Path(folder, name)
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        yield str(path)
 
 
 @click.command("send")
 @common
-@click.option("--connect-timeout", type=click.FloatRange(0.1, 3600), default=10.0, show_default=True, help="Seconds.")
+@CONNECT_TIMEOUT
+@IDLE_TIMEOUT
+@click.option("--name", help="What the receiver calls standard input, which is the file -.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.argument("to", metavar="HOST:PORT")
 def command(
@@ -24,30 +44,48 @@ def command(
     keys: str,
     trust: tuple[str, ...],
     as_json: bool,
-    connect_timeout: float,
+    name: str | None,
     **given: Any,
 ) -> None:
     """Send files and folders to the receiver at HOST:PORT.
 
-    What is cut off goes on where it stopped when the command is given again.
+    What is cut off goes on where it stopped when the command is given again. The file - is standard input, which is
+    read to its end first, and kept in a folder for temporary files until it is sent.
     """
-    options = options_of(given, connect_timeout)
-    with terminal.progress("sending") as meter:
+    options = options_of(given)
+    first_contact = FirstContact(keys, trust, given["first_contact"])
+    if ("-" in files) != (name is not None) or files.count("-") > 1:
+        raise click.UsageError("standard input is the file - and has a --name: both, once, or neither")
+    with ExitStack() as stack:
+        if name is not None:
+            files = tuple(stack.enter_context(_standard_input(name)) if file == "-" else file for file in files)
+        meter = stack.enter_context(terminal.progress("sending"))
 
         def show(progress: wire.Progress) -> None:
             meter(progress.bytes / max(progress.total_bytes, 1))
 
         report = wire.send(files, to, keys=keys, trust=trust, options=options, progress=show)
+    first_contact.meet(report.peer)
     progress = report.progress
     failed = [item for item in report.items if item.error is not None]
     if as_json:
         items = [asdict(item) for item in report.items]
         sent = sum(item.bytes - item.resumed_bytes for item in report.items if item.error is None)
-        told = {"items": items, "seconds": progress.elapsed_s, "sent_bytes": sent, "segments_by_class": progress.sent}
+        told = {
+            "items": items,
+            "seconds": progress.elapsed_s,
+            "sent_bytes": sent,
+            "segments_by_class": progress.sent,
+            "marks": progress.marks,
+            "tail_bps": progress.tail_bps,
+        }
         click.echo(json.dumps(told))
     else:
         rate = progress.bytes * 8e-6 / max(progress.elapsed_s, 1e-9)
         count = len(report.items)
+        lost = [str(at) for at, mark in enumerate(progress.marks) if mark == "changed"]
+        if lost:
+            click.echo(f"the path does not keep the marks of class {', '.join(lost)}", err=True)
         click.echo(f"{count - len(failed)} of {count} sent, {progress.elapsed_s:.3f} s, {rate:.0f} Mb/s")
     if failed:
         first = failed[0]

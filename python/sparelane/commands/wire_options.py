@@ -1,4 +1,4 @@
-"""What `sparelane send` and `sparelane recv` have in common."""
+"""What the commands that talk to other hosts have in common."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from sparelane import _native
 from sparelane.wire import DEFAULT_DSCP, Options
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -43,7 +44,18 @@ _OPTIONS = (
         metavar="KEY=VALUE",
         help="A parameter of the controller.",
     ),
-    click.option("--tail-rate", metavar="RATE", help="The most that the tail is sent at, such as 100Mbps."),
+    click.option(
+        "--tail-rate", metavar="RATE", help="The most that the tail is sent at, such as 100Mbps; measured without."
+    ),
+    click.option("--tail-rate-cap", metavar="RATE", help="A measured rate of the tail counts as no more."),
+    click.option(
+        "--unmarked",
+        type=click.Choice(["none", "scavenger", "ignore"]),
+        default="none",
+        show_default=True,
+        help="The tail where the path does not keep marks: none, one that yields to queues, or as if they were kept.",
+    ),
+    click.option("--mtu", type=click.IntRange(1280, 9048), help="Bytes of the largest IP packet that is sent; 1500 without, and less where the path carries less."),
     click.option("--window", metavar="SIZE", help="Memory that a flow takes at most, such as 32MB."),
     click.option(
         "--dscp",
@@ -53,26 +65,75 @@ _OPTIONS = (
         metavar="LIST",
         help="The code point of each class; a single one has no lower classes.",
     ),
+    click.option(
+        "--trust-on-first-contact",
+        "first_contact",
+        is_flag=True,
+        help="Where no peer is trusted yet, trust the first one, and remember it.",
+    ),
     click.option("--no-offload", is_flag=True, help="Send and receive each datagram by itself."),
     click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line."),
 )
 
 
+CONNECT_TIMEOUT = click.option(
+    "--connect-timeout",
+    type=click.FloatRange(0.1, 3600),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Give up whom nobody answers.",
+)
+
+IDLE_TIMEOUT = click.option(
+    "--idle-timeout",
+    type=click.FloatRange(1, 3600),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="A peer of whom nothing comes for so long is gone.",
+)
+
+
 def common(command: Command) -> Command:
-    """Adds the options that both commands have."""
+    """Adds the options that all of them have."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
-def options_of(given: dict[str, Any], connect_timeout_s: float = 10.0) -> Options:
+def options_of(given: dict[str, Any]) -> Options:
     """The options from what the command line gave."""
     return Options(
         controller=given["cc"],
         settings=given["settings"],
         tail_rate=given["tail_rate"],
+        tail_rate_cap=given["tail_rate_cap"],
+        unmarked=given["unmarked"],
+        mtu=given["mtu"],
         window=given["window"],
         dscp=given["dscp"],
         offload=not given["no_offload"],
-        connect_timeout_s=connect_timeout_s,
+        connect_timeout_s=given.get("connect_timeout", 10.0),
+        idle_timeout_s=given.get("idle_timeout", 30.0),
+        first_contact=given["first_contact"],
     )
+
+
+class FirstContact:
+    """Remembers the peer that is met first, where that is asked for and nobody is trusted yet."""
+
+    def __init__(self, keys: str, trust: tuple[str, ...], asked_for: bool) -> None:
+        self._keys = keys
+        self._awaits = asked_for and not trust and not _native.show_keys(keys)[1]
+
+    def meet(self, peer: str) -> None:
+        """A peer is there."""
+        if self._awaits:
+            self._awaits = False
+            _native.trust(self._keys, peer, "first contact")
+            click.echo(
+                f"sparelane: first contact: the peer's key is {peer}, which is trusted from now on; "
+                f"compare it with what `sparelane keys show` prints there",
+                err=True,
+            )

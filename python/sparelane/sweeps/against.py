@@ -173,7 +173,7 @@ def table(one: Comparison) -> list[tuple[str, ...]]:
 
 
 def to_json(one: Comparison) -> dict[str, Any]:
-    """A comparison as machines read it: changes are shares of one, or percentage points."""
+    """A comparison as machines read it: changes are shares of one, or differences."""
 
     def number(value: float | None) -> float | None:
         return None if value is None or not math.isfinite(value) else value
@@ -182,7 +182,7 @@ def to_json(one: Comparison) -> dict[str, Any]:
         "metric": one.question.metric,
         "average": one.question.average,
         "unit": one.question.unit,
-        "changes_in": "points" if one.question.is_share else "shares",
+        "changes_in": one.question.told_in if one.question.is_difference else "shares",
         "baseline": one.baseline,
         "scheme": one.other,
         "change": number(one.overall.value),

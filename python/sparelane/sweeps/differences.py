@@ -41,9 +41,14 @@ class Question:
         return measure.unit(self.metric)
 
     @property
-    def is_share(self) -> bool:
-        """Whether numbers are percentages, whose difference is told in points."""
-        return self.unit == "%"
+    def told_in(self) -> str:
+        """What changes are told in: "%" of the baseline, or the unit of a difference, where numbers may well be 0."""
+        return {"%": "points", "per flow": "per flow"}.get(self.unit, "%")
+
+    @property
+    def is_difference(self) -> bool:
+        """Whether a change is a difference, and not relative to the baseline."""
+        return self.told_in != "%"
 
 
 # The first of which there are numbers is the headline.
@@ -82,7 +87,7 @@ QUESTIONS = (
         "it retransmits {} less of its packets",
         "it retransmits {} more of its packets",
     ),
-    Question("timeouts", measure.MEAN, True, "it has {} fewer timeouts", "it has {} more timeouts"),
+    Question("timeouts", measure.MEAN, True, "timeouts are fewer by {}", "timeouts are more by {}"),
     Question(
         "queueing delay",
         measure.MEAN,
@@ -101,7 +106,7 @@ class Change:
     """How the number of a scheme differs from the baseline's, relative to it or in points.
 
     Attributes:
-        value: below 0 where the scheme's is smaller; a share of one, or percentage points.
+        value: below 0 where the scheme's is smaller; a share of one, or a difference.
         low: the lower end of the 95 % interval; `None` for one seed.
         high: the upper end.
     """
@@ -214,7 +219,14 @@ def _change(pairs: Sequence[Numbers], question: Question) -> Change:
 
     Where settings have equally many seeds, the same are drawn in all of them: they had them in common.
     """
-    value = float(np.mean([_one(both.mean(axis=-1), question) for both in pairs]))
+    values = [float(_one(both.mean(axis=-1), question)) for both in pairs]
+    if len(pairs) > 1:
+        # Where a mean is 0, there is no ratio; the other settings tell the change over all.
+        pairs = [both for both, one in zip(pairs, values, strict=True) if math.isfinite(one)]
+        values = [one for one in values if math.isfinite(one)]
+    if not values:
+        return Change(math.nan, None, None)
+    value = float(np.mean(values))
     parts = [distribution(both, lambda means: _one(means, question)) for both in pairs]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
@@ -227,7 +239,7 @@ def _change(pairs: Sequence[Numbers], question: Question) -> Change:
 
 def _one(means: Numbers, question: Question) -> Numbers:
     """The change as it can be averaged: the logarithm of a ratio, or points."""
-    if question.is_share:
+    if question.is_difference:
         return np.asarray(means[1] - means[0])
     with np.errstate(divide="ignore", invalid="ignore"):
         equal = (means[1] == 0) & (means[0] == 0)
@@ -235,7 +247,7 @@ def _one(means: Numbers, question: Question) -> Numbers:
 
 
 def _as_told(value: float, question: Question) -> float:
-    if question.is_share:
+    if question.is_difference:
         return float(value)
     return math.inf if value > 700 else math.exp(value) - 1.0
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from sparelane.sweeps.differences import Change, Comparison, Difference
 
-# A change below this is none, whatever the interval says: a share of one, or points.
+# A change below this is none, whatever the interval says: a share of one, or a difference in its unit.
 NEGLIGIBLE = 0.005
-NEGLIGIBLE_POINTS = 0.05
+NEGLIGIBLE_DIFFERENCES = {"points": 0.05, "per flow": 0.001}
 
 
 def sentences(comparisons: Sequence[Comparison]) -> list[str]:
@@ -73,7 +73,7 @@ def change(found: Change, one: Comparison) -> str:
 
 def unit(one: Comparison) -> str:
     """What changes are told in."""
-    return "points" if one.question.is_share else "%"
+    return one.question.told_in
 
 
 def signed(value: float, one: Comparison) -> str:
@@ -85,17 +85,17 @@ def signed(value: float, one: Comparison) -> str:
 def _number(value: float, one: Comparison) -> str:
     if math.isinf(value):
         return "∞"
-    shown = value if one.question.is_share else 100 * value
+    shown = value if one.question.is_difference else 100 * value
     sign = "−" if shown < 0 else ""
     shown = abs(shown)
-    text = f"{shown:.0f}" if shown >= 9.95 else f"{shown:.1f}" if shown >= 0.095 else f"{shown:.2f}"
+    text = f"{shown:.0f}" if shown >= 9.95 else f"{shown:.1f}" if shown >= 0.095 else f"{shown:.2g}" if shown else "0"
     return f"{sign}{text}"
 
 
 def outcome(found: Difference, one: Comparison) -> str:
     """One setting in a word."""
     if found.change.low is None:
-        return "one seed"
+        return "one seed" if len(found.seeds) == 1 else "no interval"
     if not _matters(found.change, one):
         return "no clear difference"
     if one.better is None:
@@ -104,7 +104,7 @@ def outcome(found: Difference, one: Comparison) -> str:
 
 
 def _matters(found: Change, one: Comparison) -> bool:
-    least = NEGLIGIBLE_POINTS if one.question.is_share else NEGLIGIBLE
+    least = NEGLIGIBLE_DIFFERENCES.get(one.question.told_in, NEGLIGIBLE)
     return found.sign != 0 and abs(found.value) >= least
 
 

@@ -1,12 +1,11 @@
 //! RTCP's settings, as its program holds them.
 
 use super::{Constants, Program, Quantity, param, shared, too_much};
+use crate::cgroup;
 use crate::error::BpfError;
 use crate::settings::{MOST_WEIGHT, Settings, fixed};
 use sparelane_cc::{DefaultValue, Kind, Param, Unit, Values};
 use sparelane_core::Rate;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 
 /// RTCP for the kernel.
 pub const PROGRAM: Program = Program {
@@ -166,14 +165,6 @@ fn identity(word: &str, class: &str) -> Result<u64, BpfError> {
     match word {
         "by-priority" => class.parse::<u32>().map(u64::from).map_err(|_| refused("a priority, as weight.6")),
         "by-port" => class.parse::<u16>().map(u64::from).map_err(|_| refused("a port, as weight.443")),
-        _ => cgroup(class).ok_or_else(|| refused("a cgroup of version 2, as weight./user.slice")),
+        _ => cgroup::identity(class),
     }
-}
-
-/// The identity of a cgroup, which is the number of its folder.
-fn cgroup(path: &str) -> Option<u64> {
-    let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
-    let root = mounts.iter().map(Path::new).find(|root| root.join("cgroup.controllers").exists())?;
-    let folder: PathBuf = root.join(path.trim_start_matches('/'));
-    std::fs::metadata(folder).ok().filter(std::fs::Metadata::is_dir).map(|folder| folder.ino())
 }

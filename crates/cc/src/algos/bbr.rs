@@ -8,13 +8,15 @@
 //! DRAIN removes the queue that this made, PROBE_BW cycles the pace around the bandwidth, and PROBE_RTT lowers the window
 //! to four segments for 200 ms where the delay was not seen again for ten seconds. Loss does not lower the rate.
 //!
-//! Where we differ: The long-term sampling that detects token-bucket policers is left out, and so is the allowance for
-//! aggregated acknowledgments that Linux added in 2019; neither is in the draft. The bandwidth is that of payload, and the
-//! pace is of packets with their headers, since the transport spaces packets so. The transport sends segment by segment, so
-//! that the allowance for offload of a window is three segments ("send quantum" of one), where it is three chunks in Linux. The
+//! Where we differ: The long-term sampling that detects token-bucket policers is left out, and the allowance for aggregated
+//! acknowledgments that Linux added in 2019 is an option (`ack_aggregation`); neither is in the draft. The bandwidth is that of payload, and the
+//! pace is of packets with their headers, since the transport spaces packets so. A simulated host sends segment by segment,
+//! so that the allowance for offload of a window is three segments; with `quantum`, for hosts that send chunks, it is three chunks, as
+//! in the draft and in Linux. The
 //! bandwidth filter is exact, where Linux keeps three samples. After a retransmission timeout the window is one segment, as
 //! in the draft; Linux leaves what is in flight and one more.
 
+mod aggregation;
 mod config;
 #[cfg(test)]
 mod tests;
@@ -25,6 +27,7 @@ use crate::bbr_family::{Growth, Pacer, ProbeRtt, Rounds};
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Delivery, Limits, Lost, Needs, Phase, Sent};
 use crate::filter::Windowed;
 use crate::pace::MAX_WINDOW_SEGMENTS;
+use aggregation::Aggregation;
 use sparelane_core::{Dur, Rate, Time};
 
 /// Pacing gains of PROBE_BW: a phase lasts a round-trip time.
@@ -33,8 +36,11 @@ const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// The smallest window but after a timeout, and the window of PROBE_RTT, segments.
 const MIN_WINDOW_SEGMENTS: u64 = 4;
 
-/// Room for what delayed acknowledgments and offload hold back, segments.
-const QUANTUM_SEGMENTS: u64 = 3;
+/// Room for what delayed acknowledgments and offload hold back, chunks.
+const QUANTA: u64 = 3;
+
+/// A chunk is what the pace sends in this time, within its bounds (section 4.2.2).
+const QUANTUM_TIME: Dur = Dur::from_ms(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -77,6 +83,8 @@ pub struct Bbr {
     prior_cwnd_bytes: u64,
     packet_conservation: bool,
     lost_since_ack_bytes: u64,
+
+    aggregation: Option<Box<Aggregation>>,
 }
 
 impl Bbr {
@@ -104,6 +112,7 @@ impl Bbr {
             prior_cwnd_bytes: 0,
             packet_conservation: false,
             lost_since_ack_bytes: 0,
+            aggregation: config.ack_aggregation.then(Box::default),
         }
     }
 
@@ -131,11 +140,19 @@ impl Bbr {
     /// `gain` bandwidth-delay products, with the quantum: what is in flight where the pipe is that full (section 4.2.3.2).
     fn inflight_bytes(&self, gain: f64) -> u64 {
         let Some(min_rtt) = self.min_rtt else { return self.config.initial_window_segments * self.mss_bytes };
-        let segments = self.bandwidth().scaled(gain).bytes_in(min_rtt).div_ceil(self.mss_bytes) + QUANTUM_SEGMENTS;
+        let segments =
+            self.bandwidth().scaled(gain).bytes_in(min_rtt).div_ceil(self.mss_bytes) + QUANTA * self.quantum_segments();
         let segments = segments.min(MAX_WINDOW_SEGMENTS);
         // The probing phase would not exceed a product of few segments otherwise (Linux).
         let is_probing_up = self.state == State::ProbeBw && self.cycle_at == 0;
         (segments + if is_probing_up { 2 } else { 0 }) * self.mss_bytes
+    }
+
+    fn quantum_segments(&self) -> u64 {
+        if self.config.largest_quantum_segments == 1 {
+            return 1;
+        }
+        (self.pacer.pace.bytes_in(QUANTUM_TIME) / self.mss_bytes).clamp(1, self.config.largest_quantum_segments)
     }
 
     /// Section 4.1.1: round trips and the bandwidth.
@@ -147,6 +164,17 @@ impl Bbr {
         }
         if !self.probe_rtt.limits(sample) || rate >= self.bandwidth() {
             self.bandwidth.update(self.round, rate);
+        }
+    }
+
+    fn note_aggregation(&mut self, delivered_bytes: u64, now: Time) {
+        let (bandwidth, cwnd_bytes, mss_bytes) = (self.bandwidth(), self.cwnd_bytes, self.mss_bytes);
+        let is_round = self.rounds.starts;
+        if let Some(aggregation) = &mut self.aggregation {
+            if is_round {
+                aggregation.begin_round();
+            }
+            aggregation.note(delivered_bytes, bandwidth, cwnd_bytes, mss_bytes, now);
         }
     }
 
@@ -193,7 +221,7 @@ impl Bbr {
     /// Sections 4.1.2 and 4.3.5: the propagation delay, and PROBE_RTT where it is old.
     fn update_min_rtt(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
         let is_old = cx.now - self.min_rtt_at > self.config.min_rtt_window;
-        if let Some(rtt) = ack.rtt
+        if let Some(rtt) = ack.rtt.map(|rtt| rtt.max(self.config.rtt_floor))
             && (is_old || self.min_rtt.is_none_or(|min_rtt| rtt < min_rtt))
         {
             self.min_rtt = Some(rtt);
@@ -239,7 +267,9 @@ impl Bbr {
     /// Section 4.2.3.
     fn set_cwnd(&mut self, ack: &Ack) {
         if ack.delivered_bytes > 0 && !self.follow_recovery(ack) {
-            let target = self.inflight_bytes(self.cwnd_gain());
+            let allowance = self.aggregation.as_ref().filter(|_| self.pipe_is_full);
+            let allowance = allowance.map_or(0, |aggregation| aggregation.allowance_bytes(self.bandwidth()));
+            let target = self.inflight_bytes(self.cwnd_gain()) + allowance;
             let grown = self.cwnd_bytes + ack.delivered_bytes;
             if self.pipe_is_full {
                 self.cwnd_bytes = grown.min(target);
@@ -282,7 +312,7 @@ impl CongestionControl for Bbr {
     }
 
     fn on_established(&mut self, _explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
-        self.min_rtt = cx.srtt;
+        self.min_rtt = cx.srtt.map(|rtt| rtt.max(self.config.rtt_floor));
         self.min_rtt_at = cx.now;
         self.set_pace(cx);
     }
@@ -292,6 +322,9 @@ impl CongestionControl for Bbr {
         self.rounds.deliver(ack.delivered_bytes);
         if let Some(sample) = &ack.delivery {
             self.take_sample(sample, cx);
+            if self.aggregation.is_some() {
+                self.note_aggregation(ack.delivered_bytes, cx.now);
+            }
         }
         if self.state == State::ProbeBw {
             self.advance_cycle(prior_in_flight_bytes, cx.now);

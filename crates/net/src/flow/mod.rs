@@ -45,11 +45,15 @@ impl Classes {
         self.count
     }
 
-    /// The class in which goes what a controller means for `class`: the lowest one, where there are not so many. Where there is
-    /// only class 0, a tail has none.
+    /// The class in which goes what a controller means for `class`: a tail goes in the next higher one that can be used, where that
+    /// one cannot, or in the next lower. Where only class 0 can be used, it has none.
     pub fn place(&self, class: u8) -> Option<u8> {
-        let place = class.min(self.count - 1);
-        ((class == 0) == (place == 0)).then_some(place)
+        if class == 0 {
+            return Some(0);
+        }
+        let wanted = class.min(self.count - 1);
+        let higher = (1..=wanted).rev().find(|&class| self.is_open(class));
+        higher.or_else(|| (wanted + 1..self.count).find(|&class| self.is_open(class)))
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Classes, MAX_CLASSES, TailConfig, TailPace, WIRE_HEADER_BYTES};
 use crate::frame::{Data, Entry, Frame, encode_data};
 use bytes::Bytes;
 use sparelane_cc::CongestionControl;
-use sparelane_core::{Domain, Dur, Seq, Stream, Time, widen};
+use sparelane_core::{Domain, Dur, Rate, Seq, Stream, Time, widen};
 use sparelane_transport::{
     AckError, AckSegment, Acknowledgment, Ending, Extras, MAX_SACK_BLOCKS, SackBlock, Segment, Sender, SenderCounts,
     Transmit, TransportConfig,
@@ -48,6 +48,14 @@ pub struct SendFlow {
     sent_end: Seq,
     last: Option<Seq>,
     tail: TailPace,
+    /// The least smoothed round-trip time.
+    least_rtt: Dur,
+    /// A paced flow sends this often at most: what is due by then leaves together.
+    chunk_time: Dur,
+    /// When a paced flow may send next.
+    next_chunk: Time,
+    /// Something may have to be sent then.
+    waits_for_chunk: bool,
     /// The latest time that the sender has seen.
     clock: Time,
     asks_for_times: bool,
@@ -85,12 +93,26 @@ impl SendFlow {
             sent_end: 0,
             last: None,
             tail: TailPace::new(tail),
+            least_rtt: round_trip.unwrap_or(Dur::MAX),
+            chunk_time: Dur::ZERO,
+            next_chunk: Time::ZERO,
+            waits_for_chunk: false,
             clock: now,
             asks_for_times: needs.receive_time || needs.one_way_delay,
             sent_at: needs.one_way_delay.then(BTreeMap::new),
             clock_difference: None,
             counts: SendFlowCounts::default(),
         }
+    }
+
+    /// Where the flow is paced, it sends so often at most, all that is due by then together: for hosts that send batches. The pace
+    /// keeps its rate.
+    pub fn set_chunk_time(&mut self, chunk_time: Dur) {
+        self.chunk_time = chunk_time;
+    }
+
+    fn is_paced(&self) -> bool {
+        !self.chunk_time.is_zero() && self.sender.controller().limits().pacing.is_some()
     }
 
     /// Sends `bytes`, in writes of a window at most. Nothing is taken once the flow is finished.
@@ -169,6 +191,11 @@ impl SendFlow {
         &self.tail
     }
 
+    /// What was measured for the tail.
+    pub(crate) fn set_tail_rate(&mut self, rate: Rate) {
+        self.tail.set_rate(rate);
+    }
+
     /// Memory of this end, bytes, with what is not acknowledged.
     pub fn memory_bytes(&self) -> usize {
         size_of::<SendFlow>() + self.sender.memory_bytes() + self.buffered_bytes() as usize
@@ -177,7 +204,12 @@ impl SendFlow {
     /// When [`advance`](Self::advance) wants to be called, where these classes can be used.
     pub fn next_timer(&self, classes: &Classes) -> Time {
         let tail = self.usable_tail(classes).then(|| self.tail.open_at());
-        self.sender.next_timer().min(tail.unwrap_or(Time::NEVER))
+        let next = self.sender.next_timer().min(tail.unwrap_or(Time::NEVER));
+        match self.is_paced() {
+            true if self.waits_for_chunk => self.next_chunk,
+            true => next.max(self.next_chunk),
+            false => next,
+        }
     }
 
     fn usable_tail(&self, classes: &Classes) -> bool {
@@ -188,9 +220,19 @@ impl SendFlow {
     /// pace keeps its rate however late the host's own timers are. Returns whether there may be more to send at once.
     pub fn advance(&mut self, now: Time, classes: &Classes, emit: &mut dyn FnMut(u8, Vec<u8>)) -> bool {
         let now = now.max(self.clock);
+        if self.is_paced() {
+            self.waits_for_chunk = now < self.next_chunk;
+            if self.waits_for_chunk {
+                return false;
+            }
+            self.next_chunk = now + self.chunk_time;
+        }
         let oldest = Time::from_ps(now.as_ps().saturating_sub(MOST_LATENESS.as_ps()));
         let mut budget = MOST_AT_ONCE;
-        self.tail.handle_time(now, self.sender.srtt());
+        let round_trip = self.sender.srtt();
+        self.least_rtt = round_trip.unwrap_or(self.least_rtt).min(self.least_rtt);
+        let queueing = round_trip.map_or(0, |now| now.as_ps() - self.least_rtt.as_ps());
+        self.tail.handle_time(now, round_trip, Dur::from_ps(queueing));
         while budget > 0 && self.sender.next_timer() <= now {
             let due = self.sender.next_timer().max(oldest).max(self.clock);
             self.clock = due;

@@ -12,6 +12,13 @@ use sparelane_core::{Dur, Rate, Time};
 /// The slowest that a tail becomes by itself.
 const LEAST_RATE: Rate = Rate::from_mbps(1);
 
+/// The slowest that a tail becomes that yields.
+const LEAST_YIELDING: Rate = Rate::from_bps(100_000);
+
+/// A tail that yields does so where packets of class 0 wait for more than this, as LEDBAT++ does with a target of 60 ms; less, as
+/// it is to be felt by nobody.
+const MOST_QUEUEING: Dur = Dur::from_ms(5);
+
 /// What goes at once after a pause.
 const BURST: Dur = Dur::from_ms(1);
 
@@ -24,15 +31,32 @@ const LEAST_SAMPLE_BYTES: u64 = 7_000;
 /// What can be set about the tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TailConfig {
-    /// The rate at which it begins, and which it never exceeds, headers included.
+    /// The rate at which it begins, and which it never exceeds, headers included; where it is measured, that of flows which begin
+    /// before there is a measurement.
     pub rate: Rate,
+    /// The rate is measured by a train of packets when an association begins.
+    pub measured: bool,
+    /// What is measured counts as no more.
+    pub cap: Rate,
+    /// It yields where packets of class 0 wait. A path that serves classes as meant has no room for it then; on one that does not, it
+    /// is the tail that they wait for.
+    pub yields: bool,
+    /// It begins at an eighth of its rate, as on a path that does not keep marks.
+    pub begins_low: bool,
     /// It follows what arrives; otherwise it keeps its rate.
     pub follows: bool,
 }
 
 impl Default for TailConfig {
     fn default() -> TailConfig {
-        TailConfig { rate: Rate::from_mbps(100), follows: true }
+        TailConfig {
+            rate: Rate::from_mbps(100),
+            measured: true,
+            cap: Rate::from_gbps(10),
+            yields: true,
+            begins_low: false,
+            follows: true,
+        }
     }
 }
 
@@ -55,7 +79,8 @@ pub struct TailPace {
 impl TailPace {
     /// A pace that begins at the configured rate.
     pub fn new(config: TailConfig) -> TailPace {
-        let rate = config.rate;
+        // What yields finds out carefully what is free.
+        let rate = if config.begins_low { config.rate.scaled(0.125) } else { config.rate };
         TailPace {
             config,
             rate,
@@ -65,6 +90,11 @@ impl TailPace {
             arrived_bytes: [0; PARTS],
             parts_to_wait: 0,
         }
+    }
+
+    /// From now on the tail has this rate, and never more: what was measured.
+    pub fn set_rate(&mut self, rate: Rate) {
+        (self.config.rate, self.rate) = (rate, rate);
     }
 
     /// When the next may go.
@@ -89,8 +119,8 @@ impl TailPace {
         self.arrived_bytes[0] += wire_bytes;
     }
 
-    /// Time has passed, in which a part of a round trip of this length may have ended.
-    pub fn handle_time(&mut self, now: Time, round_trip: Option<Dur>) {
+    /// Time has passed, in which a part of a round trip of this length may have ended, of which so much was spent in queues.
+    pub fn handle_time(&mut self, now: Time, round_trip: Option<Dur>, queueing: Dur) {
         let Some(round_trip) = round_trip.filter(|_| self.config.follows && now >= self.part_ends) else { return };
         let part = Dur::from_ps((round_trip.as_ps() / PARTS as u64).max(1));
         let before = &self.sent_bytes[PARTS..2 * PARTS];
@@ -100,6 +130,9 @@ impl TailPace {
         let arrived: u64 = self.arrived_bytes.iter().sum();
         if self.parts_to_wait > 0 {
             self.parts_to_wait -= 1;
+        } else if self.config.yields && queueing > MOST_QUEUEING {
+            self.rate = self.rate.scaled(0.5).max(LEAST_YIELDING);
+            self.parts_to_wait = PARTS;
         } else if sent_before >= LEAST_SAMPLE_BYTES && arrived * 10 < sent_before * 9 {
             // The last part may have been longer than a part, as nothing woke this host.
             let since = (now - self.part_ends) + part * parts_before;
@@ -129,7 +162,7 @@ mod tests {
         let (mut rates, mut sent) = (vec![], vec![]);
         for at in 0..quarters {
             let (begins, ends) = (Time::ZERO + quarter * at, Time::ZERO + quarter * (at + 1));
-            pace.handle_time(begins, Some(ROUND));
+            pace.handle_time(begins, Some(ROUND), Dur::ZERO);
             let mut bytes = 0;
             while pace.open_at() < ends {
                 pace.note_sent(pace.open_at().max(begins), 1450);
@@ -145,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_pace_falls_to_what_arrives_and_stays_near() {
-        let config = TailConfig { rate: Rate::from_gbps(1), follows: true };
+        let config = TailConfig { rate: Rate::from_gbps(1), follows: true, ..TailConfig::default() };
         let rates = rates(config, Rate::from_mbps(100), 40);
         assert_eq!(rates[..5], [1000; 5], "nothing is known in the first round trip");
         assert!(rates[6..].iter().all(|rate| (90..=170).contains(rate)), "{rates:?}");
@@ -153,21 +186,21 @@ mod tests {
 
     #[test]
     fn the_pace_never_exceeds_the_configured_rate_and_keeps_it_where_all_arrives() {
-        let config = TailConfig { rate: Rate::from_mbps(50), follows: true };
+        let config = TailConfig { rate: Rate::from_mbps(50), follows: true, ..TailConfig::default() };
         assert!(rates(config, Rate::from_gbps(10), 10).iter().all(|&rate| rate == 50));
-        let kept = TailConfig { rate: Rate::from_mbps(50), follows: false };
+        let kept = TailConfig { rate: Rate::from_mbps(50), follows: false, ..TailConfig::default() };
         assert!(rates(kept, Rate::from_mbps(5), 10).iter().all(|&rate| rate == 50));
     }
 
     #[test]
     fn a_slow_pace_rises_again_where_all_arrives() {
-        let mut pace = TailPace::new(TailConfig { rate: Rate::from_mbps(100), follows: true });
+        let mut pace = TailPace::new(TailConfig { rate: Rate::from_mbps(100), follows: true, ..TailConfig::default() });
         pace.rate = LEAST_RATE;
         let quarter = Dur::from_ps(ROUND.as_ps() / 4);
         let mut sent = vec![];
         for at in 0..100 {
             let (begins, ends) = (Time::ZERO + quarter * at, Time::ZERO + quarter * (at + 1));
-            pace.handle_time(begins, Some(ROUND));
+            pace.handle_time(begins, Some(ROUND), Dur::ZERO);
             let mut bytes = 0;
             while pace.open_at() < ends {
                 pace.note_sent(pace.open_at().max(begins), 1450);

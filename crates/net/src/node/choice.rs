@@ -1,6 +1,7 @@
 //! Choosing a controller and its parameters by words, as on a command line.
 
 use super::ControllerChoice;
+use super::path::Unmarked;
 use crate::flow::{MAX_WINDOW_BYTES, TailConfig};
 use sparelane_cc::{Controller, Kind, Param, ParamError, Registry, UNBOUNDED, Value};
 use sparelane_core::{Dur, Rate};
@@ -177,7 +178,32 @@ pub fn tail(text: &str) -> Result<TailConfig, SettingError> {
     let rate = rate(text).filter(|&rate| rate >= Rate::from_mbps(1) && rate <= Rate::from_gbps(1000));
     let allowed = "a rate such as \"100Mbps\", from 1Mbps to 1000Gbps";
     let rate = rate.ok_or_else(|| SettingError { what: "the tail's rate", text: text.to_owned(), allowed })?;
-    Ok(TailConfig { rate, ..TailConfig::default() })
+    Ok(TailConfig { rate, measured: false, ..TailConfig::default() })
+}
+
+/// The most that a measured tail is sent at.
+///
+/// # Errors
+/// It is none, or below 1 Mb/s.
+pub fn tail_cap(text: &str) -> Result<Rate, SettingError> {
+    Ok(tail(text)?.rate)
+}
+
+/// What is done with the tail where the path does not keep marks.
+///
+/// # Errors
+/// It is none of the words.
+pub fn unmarked(text: &str) -> Result<Unmarked, SettingError> {
+    match text {
+        "none" => Ok(Unmarked::NoTail),
+        "scavenger" => Ok(Unmarked::Scavenger),
+        "ignore" => Ok(Unmarked::Ignore),
+        _ => Err(SettingError {
+            what: "the tail of a path without marks",
+            text: text.to_owned(),
+            allowed: "none, scavenger or ignore",
+        }),
+    }
 }
 
 /// The receive window of a flow, bytes.
@@ -207,7 +233,7 @@ mod tests {
         assert_eq!(choice.values.given("inner"), Some(&Value::Word("cubic".to_owned())));
         assert_eq!(choice.inner.given("hystart"), Some(&Value::Flag(false)));
         let around = parsed("rc3", &[("inner", "bbr")]).expect("rc3");
-        assert_eq!(around.inner, sparelane_cc::Values::default(), "CUBIC's settings are not BBR's");
+        assert_eq!(around.inner.given("hystart"), None, "CUBIC's settings are not BBR's");
         for controller in Registry::built_in().all() {
             let built = parsed(controller.name, &[]).map(|choice| {
                 choice

@@ -1,5 +1,7 @@
 //! What can be set about a node.
 
+use super::path::Unmarked;
+use crate::carrier::DEFAULT_DSCP;
 use crate::flow::{TailConfig, WIRE_HEADER_BYTES};
 use crate::frame::DATA_HEADER_BYTES;
 use sparelane_cc::{Blueprint, BuildError, CongestionControl, Needs, Registry, Value, Values};
@@ -19,12 +21,20 @@ pub struct ControllerChoice {
 }
 
 impl ControllerChoice {
-    /// A controller with its defaults; CUBIC leaves slow start by HyStart, alone and inside, as it does in Linux.
+    /// A controller with its defaults, and what Linux has on: CUBIC leaves slow start by HyStart, BBR allows for acknowledgments
+    /// that come in bundles and for segments that leave so; inside of another, too.
     pub fn named(name: &str) -> ControllerChoice {
         let mut choice =
             ControllerChoice { name: name.to_owned(), values: Values::default(), inner: Values::default() };
         match name {
             "cubic" => choice.values.set("hystart", Value::Flag(true)),
+            "bbr" => {
+                choice.values.set("ack_aggregation", Value::Flag(true));
+                // 64 kB.
+                choice.values.set("quantum", Value::Whole(46));
+                // Acknowledgments and timers of real hosts are late by so much at times.
+                choice.values.set("rtt_floor", Value::Span(Dur::from_ms(1)));
+            }
             "rc3" => choice = choice.around("cubic"),
             _ => {}
         }
@@ -70,8 +80,15 @@ pub struct NodeConfig {
     pub line_rate: Rate,
     /// The tail's pace.
     pub tail: TailConfig,
+    /// A paced flow sends so often at most, and all that is due by then together: for hosts that send batches. Zero sends segment by
+    /// segment.
+    pub chunk_time: Dur,
     /// Classes of priority; as many as the carrier has.
     pub classes: u8,
+    /// The code point of each.
+    pub dscp: Vec<u8>,
+    /// What is done with the tail where the path does not keep these.
+    pub unmarked: Unmarked,
     /// The receive window of a flow: so much of it is held at most that is out of order or not read, bytes.
     pub window_bytes: u64,
     /// What is held of all flows of an association together at most, bytes: beyond it nothing is taken but what a flow waits for
@@ -96,7 +113,10 @@ impl Default for NodeConfig {
             registry: Registry::built_in(),
             line_rate: Rate::from_gbps(1),
             tail: TailConfig::default(),
+            chunk_time: Dur::ZERO,
             classes: 4,
+            dscp: DEFAULT_DSCP.to_vec(),
+            unmarked: Unmarked::default(),
             window_bytes: 32 << 20,
             held_bytes: 64 << 20,
             max_flows: 256,
@@ -109,10 +129,15 @@ impl Default for NodeConfig {
 }
 
 impl NodeConfig {
+    /// Payload of a full segment in frames of so many bytes.
+    pub(crate) fn mss_bytes(&self, frame_bytes: usize) -> u64 {
+        frame_bytes.saturating_sub(DATA_HEADER_BYTES).max(1) as u64
+    }
+
     /// The transport's settings where frames have so many bytes at most.
     pub(crate) fn transport(&self, max_frame_bytes: usize) -> TransportConfig {
         TransportConfig {
-            mss_bytes: max_frame_bytes.saturating_sub(DATA_HEADER_BYTES).max(1) as u64,
+            mss_bytes: self.mss_bytes(max_frame_bytes),
             header_bytes: WIRE_HEADER_BYTES,
             receive_window_bytes: Some(self.window_bytes),
             // A real path reorders; what it costs without is seconds.

@@ -6,6 +6,7 @@
 
 pub mod choice;
 mod config;
+pub mod path;
 mod peer;
 
 pub use choice::ChoiceError;
@@ -16,6 +17,7 @@ use crate::flow::{MAX_CLASSES, ReceiveFlow, SendFlow};
 use crate::frame::{Frame, FrameError};
 use crate::identity::Fingerprint;
 use bytes::Bytes;
+use path::{PathState, Unmarked};
 use peer::Peer;
 use sparelane_cc::BuildError;
 use sparelane_core::Time;
@@ -26,8 +28,14 @@ use thiserror::Error;
 /// A peer whose frames were wrong so often is cut off.
 const MOST_VIOLATIONS: u32 = 100;
 
+/// Headers of IPv4 and UDP.
+const IP_UDP_BYTES: u64 = 28;
+
 /// What a peer is told that is cut off.
 pub const CODE_VIOLATION: u32 = 2;
+
+/// So many frames of a class are handed to the carrier together.
+const FRAMES_AT_ONCE: usize = 64;
 
 /// The most bytes of control that wait for the peer.
 pub const MAX_CONTROL_BYTES: usize = 4 << 20;
@@ -67,6 +75,8 @@ pub enum NodeEvent {
     ReceiveFailed(FlowId),
     /// There may be more to read from the control stream.
     Control(AssociationId),
+    /// More is known of the path: see [`Node::path`].
+    Path(AssociationId),
     /// An association is over, with all of its flows.
     Closed {
         /// The association.
@@ -109,6 +119,10 @@ pub struct Node<C> {
     readable: BTreeSet<FlowId>,
     acknowledged: BTreeSet<FlowId>,
     events: VecDeque<NodeEvent>,
+    /// Associations that this node has begun and that are not open.
+    begun: BTreeSet<AssociationId>,
+    /// The lowest class that a tail uses, if flows have one.
+    tail_class: Option<u8>,
     /// Frames that were none.
     undecoded: u64,
 }
@@ -120,7 +134,8 @@ impl<C: Carrier> Node<C> {
     /// The controller cannot be made.
     pub fn new(carrier: C, config: NodeConfig) -> Result<Node<C>, NodeError> {
         // A mistake in the controller's settings shows now, and not with the first flow.
-        config.controller.build(&config.registry, 1400, None, config.line_rate)?;
+        let controller = config.controller.build(&config.registry, 1400, None, config.line_rate)?;
+        let tail_class = (config.classes > 1 && controller.uses_tail()).then_some(config.classes - 1);
         Ok(Node {
             carrier,
             config,
@@ -130,6 +145,8 @@ impl<C: Carrier> Node<C> {
             readable: BTreeSet::new(),
             acknowledged: BTreeSet::new(),
             events: VecDeque::new(),
+            begun: BTreeSet::new(),
+            tail_class,
             undecoded: 0,
         })
     }
@@ -159,7 +176,9 @@ impl<C: Carrier> Node<C> {
     /// # Errors
     /// The carrier refuses.
     pub fn connect(&mut self, now: Time, to: SocketAddr) -> Result<AssociationId, NodeError> {
-        Ok(self.carrier.connect(now, to)?)
+        let association = self.carrier.connect(now, to)?;
+        self.begun.insert(association);
+        Ok(association)
     }
 
     /// Ends an association, with a reason for the peer.
@@ -184,10 +203,16 @@ impl<C: Carrier> Node<C> {
             return Err(NodeError::TooManyFlows(config.max_flows));
         }
         let flow = peer.next_flow;
+        peer.path.forget_train();
+        peer.transport.mss_bytes = config.mss_bytes(peer.path.frame_bytes());
+        let mut tail = config.tail;
+        tail.begins_low |= config.unmarked == Unmarked::Scavenger && peer.path.is_unmarked();
+        tail.rate = peer.path.tail_rate().filter(|_| tail.measured).unwrap_or(tail.rate).min(tail.cap);
         let cc = config.controller.build(&config.registry, peer.transport.mss_bytes, flow_bytes, config.line_rate)?;
         let round_trip = self.carrier.round_trip(association);
         let seed = config.seed ^ association.0 << 32;
-        let sending = SendFlow::new(flow, peer.transport, cc, config.tail, now, round_trip, seed);
+        let mut sending = SendFlow::new(flow, peer.transport, cc, tail, now, round_trip, seed);
+        sending.set_chunk_time(config.chunk_time);
         peer.sending.insert(flow, sending);
         peer.next_flow += 1;
         Ok(FlowId { association, flow })
@@ -232,6 +257,16 @@ impl<C: Carrier> Node<C> {
         bytes
     }
 
+    /// Gives up a flow of the peer: what is held of it goes, and what still comes of it is thrown away.
+    pub fn abandon(&mut self, id: FlowId) {
+        if let Some(peer) = self.peers.get_mut(&id.association)
+            && (peer.receiving.contains_key(&id.flow) || peer.gone.may_open(id.flow))
+        {
+            peer.forget(id.flow);
+            self.readable.remove(&id);
+        }
+    }
+
     /// Whether a flow of the peer has come and been read to its end, or is over.
     pub fn is_read(&self, id: FlowId) -> bool {
         self.receiving(id).is_none_or(ReceiveFlow::is_read)
@@ -264,6 +299,51 @@ impl<C: Carrier> Node<C> {
     /// The peer's key.
     pub fn peer(&self, association: AssociationId) -> Option<Fingerprint> {
         self.peers.get(&association).map(|peer| peer.fingerprint)
+    }
+
+    /// What is known of the path to a peer.
+    pub fn path(&self, association: AssociationId) -> Option<&PathState> {
+        self.peers.get(&association).map(|peer| &peer.path)
+    }
+
+    /// What is known of the path to a peer, to take answers from.
+    pub fn path_mut(&mut self, association: AssociationId) -> Option<&mut PathState> {
+        self.peers.get_mut(&association).map(|peer| &mut peer.path)
+    }
+
+    /// Asks whether a frame of so many bytes arrives in a class; returns the number of the question. The answer comes with
+    /// [`NodeEvent::Path`].
+    ///
+    /// # Errors
+    /// The association is not open.
+    pub fn echo(
+        &mut self,
+        now: Time,
+        association: AssociationId,
+        class: u8,
+        frame_bytes: usize,
+    ) -> Result<u32, NodeError> {
+        let peer = self.peers.get_mut(&association).ok_or(NodeError::NotOpen)?;
+        self.busy.insert(association);
+        Ok(peer.path.echo(now, class, frame_bytes.min(peer.max_frame_bytes)))
+    }
+
+    /// Sends so many full frames at once in a class, of a new train or of one that is under way; returns its number. How it arrives
+    /// comes with [`NodeEvent::Path`].
+    ///
+    /// # Errors
+    /// The association is not open.
+    pub fn send_train(
+        &mut self,
+        association: AssociationId,
+        train: Option<u32>,
+        class: u8,
+        frames: u32,
+        ends: bool,
+    ) -> Result<u32, NodeError> {
+        let peer = self.peers.get_mut(&association).ok_or(NodeError::NotOpen)?;
+        self.busy.insert(association);
+        Ok(peer.path.send_train(train, class, frames, peer.max_frame_bytes, ends))
     }
 
     /// Writes to the control stream.
@@ -341,6 +421,12 @@ impl<C: Carrier> Node<C> {
     /// Sends what the flows of one association have to send.
     fn advance(&mut self, now: Time, association: AssociationId) {
         let Some(peer) = self.peers.get_mut(&association) else { return };
+        if std::mem::take(&mut peer.wants_train)
+            && peer.sending.is_empty()
+            && let Some(class) = self.tail_class.filter(|_| self.config.tail.measured)
+        {
+            peer.path.measure_tail(class);
+        }
         while let Some(first) = peer.control_out.front_mut() {
             let taken = self.carrier.write_control(association, first);
             if taken < first.len() {
@@ -351,7 +437,21 @@ impl<C: Carrier> Node<C> {
         }
         let mut frames: [Vec<Vec<u8>>; MAX_CLASSES] = Default::default();
         frames[0].append(&mut peer.to_say);
-        let mut emit = |class: u8, frame: Vec<u8>| frames[usize::from(class)].push(frame);
+        let round_trip = self.carrier.round_trip(association);
+        let is_quiet = peer.sending.is_empty();
+        for (class, frame) in peer.path.poll(now, round_trip, self.carrier.overhead_bytes(), is_quiet) {
+            // Each by itself: a batch would cross some queues as one.
+            self.carrier.send(now, association, class, &mut std::iter::once(frame));
+        }
+        let carrier = &mut self.carrier;
+        let mut emit = |class: u8, frame: Vec<u8>| {
+            let frames = &mut frames[usize::from(class)];
+            frames.push(frame);
+            // A batch leaves while it is in the processor's cache.
+            if frames.len() >= FRAMES_AT_ONCE {
+                carrier.send(now, association, class, &mut frames.drain(..));
+            }
+        };
         while let Some(flow) = peer.to_flush.pop_first() {
             if let Some(flow) = peer.receiving.get_mut(&flow) {
                 flow.flush(peer.max_frame_bytes, &mut emit);
@@ -390,12 +490,20 @@ impl<C: Carrier> Node<C> {
                 CarrierEvent::Opened { association, peer, address } => {
                     let bytes = self.carrier.max_frame_bytes(association).unwrap_or(1000);
                     let transport = self.config.transport(bytes);
-                    self.peers.insert(association, Peer::new(peer, transport, bytes, self.config.classes));
+                    let is_ours = self.begun.remove(&association);
+                    let peer_state = Peer::new(peer, transport, bytes, self.config.classes, &self.config.dscp, is_ours);
+                    self.peers.insert(association, peer_state);
                     self.events.push_back(NodeEvent::Opened { association, peer, address });
                 }
                 CarrierEvent::Class { association, class, open } => {
+                    let came_back = self.carrier.latest_dscp(association, class);
                     if let Some(peer) = self.peers.get_mut(&association) {
-                        peer.classes.set_open(class, open);
+                        peer.path.set_open(now, class, open, came_back);
+                        peer.open[usize::from(class)] = open;
+                        peer.allow(self.config.unmarked);
+                        if open && peer.is_ours && Some(class) == self.tail_class {
+                            peer.wants_train = true;
+                        }
                         self.busy.insert(association);
                     }
                 }
@@ -407,6 +515,7 @@ impl<C: Carrier> Node<C> {
                     self.events.push_back(NodeEvent::Control(association));
                 }
                 CarrierEvent::Closed { association, reason } => {
+                    self.begun.remove(&association);
                     if let Some(peer) = self.peers.remove(&association) {
                         self.timers.remove(&(peer.timer, association));
                     }
@@ -441,7 +550,7 @@ impl<C: Carrier> Node<C> {
         match frame {
             Frame::Data(data) => {
                 if !peer.receiving.contains_key(&flow) {
-                    if !peer.gone.may_open(flow) || peer.receiving.len() >= self.config.max_flows {
+                    if !peer.gone.may_open(flow) || !peer.has_room(self.config.max_flows) {
                         return;
                     }
                     peer.receiving.insert(flow, ReceiveFlow::new(flow, &peer.transport));
@@ -491,6 +600,25 @@ impl<C: Carrier> Node<C> {
                 if let Some(receiving) = peer.receiving.get_mut(&flow) {
                     receiving.handle_probe();
                     peer.to_flush.insert(flow);
+                }
+            }
+            Frame::Train { number, last, bytes } => peer.path.handle_train(number, class, last, bytes, received_ns),
+            Frame::Echo { number, bytes } => {
+                let dscp = self.carrier.latest_dscp(association, class).unwrap_or(0);
+                peer.path.handle_echo(number, bytes, dscp);
+            }
+            Frame::TrainSeen { number, seen } => {
+                let overhead = self.carrier.overhead_bytes() as u64 + IP_UDP_BYTES;
+                if peer.path.handle_train_seen(number, seen, overhead) && self.config.tail.measured {
+                    let rate = peer.path.tail_rate().unwrap_or(self.config.tail.rate).min(self.config.tail.cap);
+                    peer.sending.values_mut().for_each(|flow| flow.set_tail_rate(rate));
+                }
+                self.events.push_back(NodeEvent::Path(association));
+            }
+            Frame::Echoed { number, dscp, .. } => {
+                if peer.path.handle_echoed(now, number, dscp) {
+                    peer.allow(self.config.unmarked);
+                    self.events.push_back(NodeEvent::Path(association));
                 }
             }
             Frame::Reset { .. } => {

@@ -1,5 +1,6 @@
 //! One peer of a node: the flows to and from it.
 
+use super::path::{PathState, Unmarked};
 use crate::flow::{Classes, MAX_CLASSES, ReceiveFlow, SendFlow};
 use crate::identity::Fingerprint;
 use bytes::Bytes;
@@ -20,6 +21,13 @@ pub(super) struct Peer {
     pub(super) transport: TransportConfig,
     pub(super) max_frame_bytes: usize,
     pub(super) classes: Classes,
+    pub(super) path: PathState,
+    /// This node has begun the association.
+    pub(super) is_ours: bool,
+    /// The tail's rate is to be measured.
+    pub(super) wants_train: bool,
+    /// Classes whose connections are there.
+    pub(super) open: [bool; MAX_CLASSES],
     pub(super) sending: BTreeMap<u32, SendFlow>,
     pub(super) receiving: BTreeMap<u32, ReceiveFlow>,
     /// What is held of these.
@@ -46,12 +54,18 @@ impl Peer {
         transport: TransportConfig,
         max_frame_bytes: usize,
         classes: u8,
+        dscp: &[u8],
+        is_ours: bool,
     ) -> Peer {
         Peer {
             fingerprint,
             transport,
             max_frame_bytes,
             classes: Classes::new(classes),
+            path: PathState::new(dscp, max_frame_bytes),
+            is_ours,
+            wants_train: false,
+            open: [false; MAX_CLASSES],
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
             held_bytes: 0,
@@ -67,9 +81,18 @@ impl Peer {
         }
     }
 
+    /// Flows use the classes that are there and whose marks the path keeps.
+    pub(super) fn allow(&mut self, unmarked: Unmarked) {
+        for class in 0..MAX_CLASSES as u8 {
+            let open = self.open[usize::from(class)] && self.path.allows(class, unmarked);
+            self.classes.set_open(class, open);
+        }
+    }
+
     /// When the flows want time next.
     pub(super) fn next_timer(&self) -> Time {
-        self.sending.values().map(|flow| flow.next_timer(&self.classes)).min().unwrap_or(Time::NEVER)
+        let flows = self.sending.values().map(|flow| flow.next_timer(&self.classes)).min();
+        flows.unwrap_or(Time::NEVER).min(self.path.next_timer())
     }
 
     /// A flow to the peer is over.
@@ -77,6 +100,16 @@ impl Peer {
         if let Some(flow) = self.sending.remove(&flow) {
             self.sent.iter_mut().zip(flow.counts().0.sent).for_each(|(sum, sent)| *sum += sent);
         }
+    }
+
+    /// Whether there is room for one more flow of the peer where `most` are allowed. Where there is not, the oldest goes that is
+    /// read to its end: its sender was told of that, and the frame that says that it knows was lost.
+    pub(super) fn has_room(&mut self, most: usize) -> bool {
+        if self.receiving.len() < most {
+            return true;
+        }
+        let read = self.receiving.iter().find(|(_, flow)| flow.is_read()).map(|(&id, _)| id);
+        read.map(|flow| self.forget(flow)).is_some()
     }
 
     /// A flow of the peer has ended and is read.

@@ -8,13 +8,14 @@
 
 mod hello;
 mod pins;
+pub mod plain;
 mod settings;
 
 pub use settings::QuicConfig;
 
 use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent, CloseReason, Datagram};
 use crate::flow::MAX_CLASSES;
-use crate::identity::{Fingerprint, Trusted};
+use crate::identity::{Fingerprint, Identity, Trusted};
 use bytes::{Bytes, BytesMut};
 use hello::{HELLO_BYTES, Hello, Secret};
 use quinn_proto::{
@@ -38,8 +39,14 @@ const MAX_STRANGERS: usize = 256;
 /// The most bytes that are read at once from the control stream.
 const CONTROL_CHUNK: usize = 64 << 10;
 
+/// So many buffers of sent datagrams are kept for later ones.
+const MOST_SPARE: usize = 64;
+
 /// What a peer is told whose frames or control messages are wrong, and other reasons of this layer.
 const CODE_PROTOCOL: u32 = 1;
+
+/// What QUIC needs of a full packet: short header with a connection ID, number, tag, and the frame's type and length.
+const QUIC_BYTES: usize = 1 + settings::CONNECTION_ID_BYTES + 4 + 16 + 9;
 
 /// One QUIC connection.
 struct Channel {
@@ -50,6 +57,9 @@ struct Channel {
     /// The association and class that it belongs to.
     place: Option<(AssociationId, u8)>,
     stream: Option<StreamId>,
+    /// The code point of the latest datagram, and the class whose that is.
+    dscp: Option<u8>,
+    came_in: u8,
     /// The first bytes of its stream.
     greeting: Vec<u8>,
     hello: Option<Hello>,
@@ -84,6 +94,8 @@ pub struct Quic {
     dirty: BTreeSet<usize>,
     events: VecDeque<CarrierEvent>,
     out: VecDeque<Datagram>,
+    /// Memory of datagrams that were sent.
+    spare: Vec<Vec<u8>>,
 }
 
 impl fmt::Debug for Quic {
@@ -114,12 +126,30 @@ impl Quic {
             dirty: BTreeSet::new(),
             events: VecDeque::new(),
             out: VecDeque::new(),
+            spare: Vec::new(),
         })
     }
 
     /// From now on these peers are trusted; associations that are open stay.
     pub fn set_trusted(&mut self, trusted: Trusted) {
         self.settings.pins.set_trusted(trusted);
+    }
+
+    /// From now on this host has another key; associations that are open stay.
+    ///
+    /// # Errors
+    /// The key cannot be used.
+    pub fn set_identity(&mut self, identity: Identity) -> Result<(), CarrierError> {
+        let config = QuicConfig { identity, trusted: self.settings.pins.trusted(), ..self.config.clone() };
+        let settings = Settings::of(&config)?;
+        self.endpoint.set_server_config(settings.server.clone());
+        (self.settings, self.config) = (settings, config);
+        Ok(())
+    }
+
+    /// The key of a stranger who was refused, once.
+    pub fn take_stranger(&self) -> Option<Fingerprint> {
+        self.settings.pins.take_stranger()
     }
 
     /// Associations that there are, open or not.
@@ -132,8 +162,7 @@ impl Quic {
     }
 
     fn time(&self, at: Instant) -> Time {
-        let ns = at.saturating_duration_since(self.epoch).as_nanos();
-        Time::from_ns(ns.min(u128::from(u64::MAX / 1001)) as u64)
+        time_since(self.epoch, at)
     }
 
     fn add(&mut self, handle: ConnectionHandle, quic: Connection, place: Option<(AssociationId, u8)>) {
@@ -144,6 +173,8 @@ impl Quic {
             peer: None,
             place,
             stream: None,
+            dscp: None,
+            came_in: 0,
             greeting: Vec::new(),
             hello: None,
             timer: Time::NEVER,
@@ -154,28 +185,31 @@ impl Quic {
     }
 
     /// Somebody begins a connection.
-    fn meet(&mut self, now: Time, incoming: Incoming) {
+    fn meet(&mut self, now: Time, incoming: Incoming, class: u8) {
         let mut answer = Vec::new();
         if self.config.retry && !incoming.remote_address_validated() && incoming.may_retry() {
             if let Ok(transmit) = self.endpoint.retry(incoming, &mut answer) {
-                self.put(transmit, 0, answer);
+                self.put(transmit, class, answer);
             }
             return;
         }
         let most = self.config.max_associations * usize::from(self.config.classes) + MAX_STRANGERS;
         if self.strangers.len() >= MAX_STRANGERS || self.channels.len() >= most {
             let transmit = self.endpoint.refuse(incoming, &mut answer);
-            self.put(transmit, 0, answer);
+            self.put(transmit, class, answer);
             return;
         }
         match self.endpoint.accept(incoming, self.instant(now), &mut answer, None) {
             Ok((handle, quic)) => {
                 self.add(handle, quic, None);
+                if let Some(channel) = self.channels.get_mut(&handle.0) {
+                    channel.came_in = class;
+                }
                 self.strangers.insert(handle.0, now + HELLO_PATIENCE);
             }
             Err(error) => {
                 if let Some(transmit) = error.response {
-                    self.put(transmit, 0, answer);
+                    self.put(transmit, class, answer);
                 }
             }
         }
@@ -241,12 +275,17 @@ impl Quic {
             }
             return;
         }
+        if !channel.peer.is_some_and(|peer| self.settings.pins.admit(peer)) {
+            return self.expel(now, at, "not trusted: another was met first");
+        }
         association.secret = Secret::of(&channel.quic);
         association.peer = channel.peer;
-        for class in 0..self.config.classes {
+        self.say_hello(id, 0);
+        self.open(now, id);
+        // Classes that were there first can be used from now on.
+        for class in 1..self.config.classes {
             self.say_hello(id, class);
         }
-        self.open(now, id);
     }
 
     fn say_hello(&mut self, id: AssociationId, class: u8) {
@@ -311,6 +350,9 @@ impl Quic {
         let Some(channel) = self.channels.get_mut(&at) else { return };
         let (Some(hello), Some(peer)) = (channel.hello, channel.peer) else { return };
         if hello.class == 0 {
+            if !self.settings.pins.admit(peer) {
+                return self.expel(now, at, "not trusted: another was met first");
+            }
             if self.associations.len() >= self.config.max_associations {
                 self.expel(now, at, "too many associations");
                 return;
@@ -409,9 +451,14 @@ impl Quic {
     fn drain(&mut self, now: Time, at: usize) {
         let (now, most) = (self.instant(now), self.config.batch);
         if let Some(channel) = self.channels.get_mut(&at) {
-            drain(&mut self.out, channel, now, most, self.config.udp_payload_bytes);
+            drain(&mut self.out, &mut self.spare, channel, now, most, self.config.udp_payload_bytes);
         }
     }
+}
+
+fn time_since(epoch: Instant, at: Instant) -> Time {
+    let ns = at.saturating_duration_since(epoch).as_nanos();
+    Time::from_ns(ns.min(u128::from(u64::MAX / 1001)) as u64)
 }
 
 fn put(out: &mut VecDeque<Datagram>, transmit: Transmit, class: u8, mut bytes: Vec<u8>) {
@@ -420,13 +467,21 @@ fn put(out: &mut VecDeque<Datagram>, transmit: Transmit, class: u8, mut bytes: V
     out.push_back(Datagram { to: transmit.destination, class, ecn, segment_bytes: transmit.segment_size, bytes });
 }
 
-fn drain(out: &mut VecDeque<Datagram>, channel: &mut Channel, now: Instant, most: usize, payload_bytes: u16) {
-    let class = channel.place.map_or(0, |(_, class)| class);
+fn drain(
+    out: &mut VecDeque<Datagram>,
+    spare: &mut Vec<Vec<u8>>,
+    channel: &mut Channel,
+    now: Instant,
+    most: usize,
+    payload_bytes: u16,
+) {
+    // A peer who has not said for what a connection is hears in the class in which it came: so it learns whether the path keeps marks.
+    let class = channel.place.map_or(channel.came_in, |(_, class)| class);
     loop {
-        let mut bytes = Vec::with_capacity(usize::from(payload_bytes) * most);
+        let mut bytes = spare.pop().unwrap_or_else(|| Vec::with_capacity(usize::from(payload_bytes) * most));
         match channel.quic.poll_transmit(now, most, &mut bytes) {
             Some(transmit) => put(out, transmit, class, bytes),
-            None => return,
+            None => return spare.push(bytes),
         }
     }
 }
@@ -494,17 +549,23 @@ impl Carrier for Quic {
     fn handle_datagram(&mut self, now: Time, arrival: Arrival, bytes: &[u8]) {
         let mut answer = Vec::new();
         let (from, ecn) = (arrival.from, EcnCodepoint::from_bits(arrival.ecn));
+        let class = self.config.dscp.iter().position(|&dscp| dscp == arrival.dscp).unwrap_or(0) as u8;
         let event = self.endpoint.handle(self.instant(now), from, None, ecn, BytesMut::from(bytes), &mut answer);
         match event {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 let Some(channel) = self.channels.get_mut(&handle.0) else { return };
                 channel.quic.handle_event(event);
+                (channel.dscp, channel.came_in) = (Some(arrival.dscp), class);
+                let is_settled = channel.connected && channel.place.is_some();
                 self.take_frames(handle.0, arrival.ecn == 3, arrival.received_ns);
                 self.dirty.insert(handle.0);
-                self.tend(now, handle.0);
+                // What else happens at a channel that has its place can wait until something is sent.
+                if !is_settled {
+                    self.tend(now, handle.0);
+                }
             }
-            Some(DatagramEvent::NewConnection(incoming)) => self.meet(now, incoming),
-            Some(DatagramEvent::Response(transmit)) => self.put(transmit, 0, answer),
+            Some(DatagramEvent::NewConnection(incoming)) => self.meet(now, incoming, class),
+            Some(DatagramEvent::Response(transmit)) => self.put(transmit, class, answer),
             None => {}
         }
     }
@@ -535,9 +596,6 @@ impl Carrier for Quic {
 
     fn max_frame_bytes(&self, association: AssociationId) -> Option<usize> {
         let at = self.channel_of(association, 0)?;
-        // The sizes of a full packet, without what QUIC needs of it: short header with an 8-byte connection ID, number, tag, and
-        // the frame's type and length.
-        const QUIC_BYTES: usize = 1 + 8 + 4 + 16 + 9;
         self.channels.get(&at).filter(|channel| channel.connected)?;
         Some(usize::from(self.config.udp_payload_bytes) - QUIC_BYTES)
     }
@@ -545,6 +603,14 @@ impl Carrier for Quic {
     fn round_trip(&self, association: AssociationId) -> Option<Dur> {
         let channel = self.channels.get(&self.channel_of(association, 0)?)?;
         Some(Dur::from_ns(channel.quic.rtt().as_nanos() as u64))
+    }
+
+    fn latest_dscp(&self, association: AssociationId, class: u8) -> Option<u8> {
+        self.channels.get(&self.channel_of(association, class)?)?.dscp
+    }
+
+    fn overhead_bytes(&self) -> usize {
+        QUIC_BYTES
     }
 
     fn send(&mut self, now: Time, association: AssociationId, class: u8, frames: &mut dyn Iterator<Item = Vec<u8>>) {
@@ -556,12 +622,12 @@ impl Carrier for Quic {
             // What does not fit counts as lost on the way.
             waiting += usize::from(channel.quic.datagrams().send(Bytes::from(frame), false).is_ok());
             if waiting == most {
-                drain(&mut self.out, channel, instant, most, payload_bytes);
+                drain(&mut self.out, &mut self.spare, channel, instant, most, payload_bytes);
                 waiting = 0;
             }
         }
         if waiting > 0 {
-            drain(&mut self.out, channel, instant, most, payload_bytes);
+            drain(&mut self.out, &mut self.spare, channel, instant, most, payload_bytes);
         }
         self.dirty.insert(at);
     }
@@ -600,5 +666,13 @@ impl Carrier for Quic {
             self.tend(now, at);
         }
         self.out.pop_front()
+    }
+
+    fn reuse(&mut self, datagram: Datagram) {
+        let mut bytes = datagram.bytes;
+        if self.spare.len() < MOST_SPARE {
+            bytes.clear();
+            self.spare.push(bytes);
+        }
     }
 }

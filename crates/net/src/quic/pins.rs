@@ -12,19 +12,44 @@ use std::sync::{Mutex, PoisonError, RwLock};
 #[derive(Debug)]
 pub(super) struct Pins {
     trusted: RwLock<Trusted>,
-    /// The last key that was refused, to be told.
+    /// Whoever comes first is trusted, while nobody is.
+    first_contact: bool,
+    /// The last key that was refused, to be told to whoever dialed it.
     refused: Mutex<Option<Fingerprint>>,
+    /// The same, until it was told.
+    stranger: Mutex<Option<Fingerprint>>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
 impl Pins {
-    pub(super) fn new(trusted: Trusted, algorithms: WebPkiSupportedAlgorithms) -> Pins {
-        Pins { trusted: RwLock::new(trusted), refused: Mutex::new(None), algorithms }
+    pub(super) fn new(trusted: Trusted, first_contact: bool, algorithms: WebPkiSupportedAlgorithms) -> Pins {
+        let (trusted, refused, stranger) = (RwLock::new(trusted), Mutex::new(None), Mutex::new(None));
+        Pins { trusted, first_contact, refused, stranger, algorithms }
+    }
+
+    /// Whether a peer may come in that has proved that it has this key. The first one is trusted from then on, where that is asked
+    /// for; until its proof is there, others can still come first.
+    pub(super) fn admit(&self, peer: Fingerprint) -> bool {
+        let mut trusted = self.trusted.write().unwrap_or_else(PoisonError::into_inner);
+        if self.first_contact && trusted.is_empty() {
+            trusted.add(peer);
+        }
+        trusted.contains(peer)
+    }
+
+    /// The key that was refused last, once.
+    pub(super) fn take_stranger(&self) -> Option<Fingerprint> {
+        self.stranger.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// From now on these are trusted.
     pub(super) fn set_trusted(&self, trusted: Trusted) {
         *self.trusted.write().unwrap_or_else(PoisonError::into_inner) = trusted;
+    }
+
+    /// Those that are trusted.
+    pub(super) fn trusted(&self) -> Trusted {
+        self.trusted.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The key that was refused last.
@@ -34,9 +59,11 @@ impl Pins {
 
     fn check(&self, key: &CertificateDer<'_>) -> Result<(), Error> {
         let peer = Fingerprint::of(key);
-        if self.trusted.read().unwrap_or_else(PoisonError::into_inner).contains(peer) {
+        let trusted = self.trusted.read().unwrap_or_else(PoisonError::into_inner);
+        if trusted.contains(peer) || self.first_contact && trusted.is_empty() {
             return Ok(());
         }
+        *self.stranger.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
         Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
     }

@@ -1,12 +1,13 @@
 //! How QUIC and TLS are set up: one cipher suite, raw public keys that are pinned, and no congestion control or pace of QUIC's own.
 
 use super::pins::Pins;
-use crate::carrier::CarrierError;
+use crate::carrier::{CarrierError, DEFAULT_DSCP};
 use crate::identity::{Identity, Trusted};
 use quinn_proto::congestion::{Controller, ControllerFactory};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
-    AckFrequencyConfig, ClientConfig, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt,
+    AckFrequencyConfig, ClientConfig, EndpointConfig, IdleTimeout, RandomConnectionIdGenerator, ServerConfig,
+    TransportConfig, VarInt,
 };
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
 use rustls::crypto::CryptoProvider;
@@ -21,6 +22,9 @@ const PROTOCOL: &[u8] = b"sparelane/1";
 /// UDP payload that every IPv6 path carries (RFC 9000 section 14), and that of Ethernet.
 const UDP_PAYLOAD_BYTES: std::ops::RangeInclusive<u16> = 1200..=9000;
 
+/// Of the number by which a connection is known in each packet.
+pub(super) const CONNECTION_ID_BYTES: usize = 8;
+
 /// Frames that wait in a channel, received and not yet handed on, bytes.
 const CHANNEL_BYTES: usize = 1 << 20;
 
@@ -34,10 +38,14 @@ pub struct QuicConfig {
     pub identity: Identity,
     /// The peers that it talks to.
     pub trusted: Trusted,
+    /// Whether the first peer that comes is trusted from then on, as long as nobody is.
+    pub first_contact: bool,
     /// Whether peers may begin associations.
     pub listens: bool,
     /// Classes of priority, 1 to 8.
     pub classes: u8,
+    /// The code point of each class; a peer is answered with the one that it came with.
+    pub dscp: Vec<u8>,
     /// UDP payload bytes of a full packet, 1200 to 9000. There is no discovery: where the path takes less, nothing full arrives.
     pub udp_payload_bytes: u16,
     /// Datagrams that leave with one system call (generic segmentation offload); 1 has no batches.
@@ -58,8 +66,10 @@ impl QuicConfig {
         QuicConfig {
             identity,
             trusted,
+            first_contact: false,
             listens: false,
             classes: 4,
+            dscp: DEFAULT_DSCP.to_vec(),
             udp_payload_bytes: 1452,
             batch: 16,
             retry: true,
@@ -102,7 +112,11 @@ impl Settings {
         provider.cipher_suites.retain(|suite| suite.suite() == rustls::CipherSuite::TLS13_AES_128_GCM_SHA256);
         provider.kx_groups.retain(|group| group.name() == rustls::NamedGroup::X25519);
         let provider = Arc::new(provider);
-        let pins = Arc::new(Pins::new(config.trusted.clone(), provider.signature_verification_algorithms));
+        let pins = Arc::new(Pins::new(
+            config.trusted.clone(),
+            config.first_contact,
+            provider.signature_verification_algorithms,
+        ));
         let client = [Some(config.idle_timeout), None].map(|idle| client(config, &provider, &pins, idle));
         let [first, below] = client;
         let server = if config.listens { Some(server(config, &provider, &pins).map_err(keys)?) } else { None };
@@ -113,8 +127,11 @@ impl Settings {
         });
         let mut endpoint = EndpointConfig::default();
         endpoint.rng_seed(seed);
-        // What comes may be as large as what is sent; smaller values are for peers who could not take more.
-        let largest = endpoint.max_udp_payload_size(config.udp_payload_bytes.max(1472));
+        // The default ones differ in three bytes alone. That of a Retry is not compared with those in use: beside a thousand
+        // associations, one handshake in a thousand would speak to somebody else's connection, and get no answer.
+        endpoint.cid_generator(|| Box::new(RandomConnectionIdGenerator::new(CONNECTION_ID_BYTES)));
+        // What comes may be as large as packets are: smaller values are for peers who could not take more.
+        let largest = endpoint.max_udp_payload_size(*UDP_PAYLOAD_BYTES.end());
         largest.map_err(|error| CarrierError::Keys(error.to_string()))?;
         let endpoint = Arc::new(endpoint);
         Ok(Settings { endpoint, server, client: [first.map_err(keys)?, below.map_err(keys)?], pins, seed })

@@ -81,7 +81,7 @@ fn other_controllers_carry_a_file_too() {
 
 #[test]
 fn a_file_arrives_over_ipv6() {
-    if UdpConfig::default().dscp.len() == 4 && std::net::UdpSocket::bind("[::1]:0").is_ok() {
+    if UdpConfig::default().dscp.len() == 4 && UdpSocket::bind("[::1]:0").is_ok() {
         let [sender, receiver] = configs();
         carried(sender, receiver, "[::1]:0", 1_000_000).expect("a transfer");
     }
@@ -107,7 +107,7 @@ fn whoever_does_not_answer_or_is_not_trusted_is_told() {
         }
     };
     // A socket that nobody reads.
-    let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let to = silent.local_addr().expect("an address");
     assert_eq!(ends(&sender, to, None), format!("{to} does not answer; nothing came for 0 s"));
     let bound = |config: &WireConfig| {
@@ -123,4 +123,43 @@ fn whoever_does_not_answer_or_is_not_trusted_is_told() {
     let answers = bound(&distrusts);
     let told = ends(&sender, answers.local_address(), Some(answers));
     assert_eq!(told, format!("the peer does not trust this host's key, {}", sender.identity.fingerprint()));
+}
+
+/// A sender falls silent, and another of the same key comes with the same file at once.
+#[test]
+fn a_sender_that_comes_again_takes_the_place_of_the_one_that_fell_silent() {
+    let scratch = Scratch::new("service-again");
+    let folder = scratch.path().join("to");
+    fs::create_dir(&folder).expect("a folder");
+    fs::write(scratch.path().join("file"), content(30_000_000)).expect("a file");
+    let sources = collect(&[scratch.path().join("file")]).expect("a file");
+    let [sender, receiver] = configs();
+    let at = "127.0.0.1:0".parse().expect("an address");
+    let mut receiver = FileReceiver::bind(&receiver, at, &folder, false).expect("a receiver");
+    let to = receiver.local_address();
+    let step = Duration::from_millis(1);
+    let mut first = FileSender::begin(&sender, to, sources.clone()).expect("a socket");
+    while receiver.received_bytes() < 2_000_000 {
+        first.step(step).expect("a peer");
+        receiver.step(step).expect("a socket");
+    }
+    let mut second = FileSender::begin(&sender, to, sources).expect("a socket");
+    let (mut outcomes, mut events, began) = (vec![], vec![], Instant::now());
+    while !second.progress().done {
+        outcomes.extend(second.step(step).expect("a peer"));
+        events.extend(receiver.step(step).expect("a socket"));
+        assert!(began.elapsed() < Duration::from_secs(20), "{events:?}");
+    }
+    assert!(outcomes[0].error.is_none() && outcomes[0].resumed >= 2_000_000, "{outcomes:?}");
+    assert!(fs::read(folder.join("file")).expect("a file") == content(30_000_000));
+    let replaced = |event: &ReceiverEvent| matches!(event, ReceiverEvent::Disconnected { error: Some(error), .. } if error == REPLACED);
+    assert!(events.iter().any(replaced), "{events:?}");
+    // The first one, if it lives after all, is told.
+    let told = loop {
+        receiver.step(step).expect("a socket");
+        if let Err(error) = first.step(step) {
+            break error.to_string();
+        }
+    };
+    assert!(told.contains(REPLACED), "{told}");
 }

@@ -108,12 +108,13 @@ impl Partial {
         &mut self.file
     }
 
-    /// Gives the file its rights, its time and its name; all of it is on the disk then. Without `replaces`, nothing that has the
+    /// Gives the file its size, with a hole at the end where that was not written, its rights, its time and its name; all of it is on the disk then. Without `replaces`, nothing that has the
     /// name is replaced.
     ///
     /// # Errors
     /// The system refuses, or something has the name.
-    pub fn finish(self, mode: u32, modified_ns: i64, replaces: bool) -> io::Result<()> {
+    pub fn finish(self, size: u64, mode: u32, modified_ns: i64, replaces: bool) -> io::Result<()> {
+        self.file.set_len(size)?;
         self.file.set_permissions(Permissions::from_mode(mode & 0o777))?;
         let distance = Duration::from_nanos(modified_ns.unsigned_abs());
         let epoch = SystemTime::UNIX_EPOCH;
@@ -163,14 +164,14 @@ mod tests {
         assert!(!folder.has(&name("a/b/file")).expect("folders"));
         partial.file().set_len(0).expect("room");
         partial.file().write_all(b"whole").expect("room");
-        partial.finish(0o640, 1_500_000_000_000_000_001, false).expect("a free name");
+        partial.finish(5, 0o640, 1_500_000_000_000_000_001, false).expect("a free name");
         let path = scratch.path().join("a/b/file");
         let metadata = std::fs::metadata(&path).expect("a file");
         assert_eq!((metadata.mode() & 0o777, metadata.mtime(), metadata.mtime_nsec()), (0o640, 1_500_000_000, 1));
         assert_eq!(std::fs::read(&path).expect("a file"), b"whole");
         let again = folder.begin(&name("a/b/file")).expect("a file");
-        assert_eq!(again.finish(0o600, 0, false).expect_err("taken").kind(), io::ErrorKind::AlreadyExists);
-        folder.begin(&name("a/b/file")).expect("a file").finish(0o600, 0, true).expect("replaced");
+        assert_eq!(again.finish(0, 0o600, 0, false).expect_err("taken").kind(), io::ErrorKind::AlreadyExists);
+        folder.begin(&name("a/b/file")).expect("a file").finish(0, 0o600, 0, true).expect("replaced");
         folder.begin(&name("a/b/other")).expect("a file").discard().expect("a file");
         let left: Vec<_> = std::fs::read_dir(scratch.path().join("a/b")).expect("a folder").flatten().collect();
         assert_eq!(left.len(), 1, "{left:?}");
@@ -191,7 +192,7 @@ mod tests {
         assert!(folder.begin(&name("target")).is_err(), "the file that is not whole would be a link");
         let partial = folder.begin(&name("name")).expect("a file");
         assert!(folder.has(&name("name")).expect("a link is something"));
-        partial.finish(0o600, 0, true).expect("the link is replaced, and not followed");
+        partial.finish(0, 0o600, 0, true).expect("the link is replaced, and not followed");
         assert_eq!(std::fs::read_to_string(outside.join("victim")).expect("a file"), "unharmed");
         assert_eq!(std::fs::read_dir(&outside).expect("a folder").count(), 1);
     }

@@ -1,7 +1,5 @@
-//! What the two sides of a transfer say to each other on the control stream: a codec with bounds.
-//!
-//! A message is its length (4 bytes, without these), its kind (1) and its fields; integers are in network byte order, texts have
-//! their length in bytes before them (2). Items are numbered by the sender.
+//! What the two sides of a transfer say to each other on the control stream, in messages of [`control`](crate::control). Items are
+//! numbered by the sender.
 //!
 //! | kind | from | fields |
 //! |---|---|---|
@@ -15,14 +13,9 @@
 //! | 8, failed | receiver | item, reason |
 //! | 9, end | sender | nothing: no more items |
 
-use bytes::{BufMut, Bytes};
-use thiserror::Error;
-
-/// The largest message, bytes.
-pub const MAX_MESSAGE_BYTES: usize = 16 << 10;
-
-/// The longest reason, bytes.
-const MAX_REASON_BYTES: usize = 500;
+use crate::control::{Coded, Fields, put_reason, put_text};
+use bytes::BufMut;
+use std::ops::RangeInclusive;
 
 /// A BLAKE3 digest.
 pub type Digest = [u8; 32];
@@ -104,24 +97,10 @@ pub enum Message {
     End,
 }
 
-/// Why bytes are no message.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum MessageError {
-    /// Too long.
-    #[error("a message of {0} bytes; at most {MAX_MESSAGE_BYTES} are allowed")]
-    Size(usize),
-    /// No such kind.
-    #[error("there is no message of kind {0}")]
-    Kind(u8),
-    /// Fields are missing, too many, or no text.
-    #[error("a message of kind {0} that is cut off, too long, or not in UTF-8")]
-    Form(u8),
-}
+impl Coded for Message {
+    const KINDS: RangeInclusive<u8> = 1..=9;
 
-impl Message {
-    /// Its bytes, length and all.
-    pub fn encode(&self) -> Bytes {
-        let mut out = vec![0; 4];
+    fn write(&self, out: &mut Vec<u8>) {
         match self {
             Message::Offer(offer) => {
                 out.put_u8(1);
@@ -131,7 +110,7 @@ impl Message {
                 out.put_u32(offer.mode);
                 out.put_i64(offer.modified_ns);
                 out.put_u8(offer.name.len() as u8);
-                offer.name.iter().for_each(|part| put_text(&mut out, part));
+                offer.name.iter().for_each(|part| put_text(out, part));
             }
             Message::Accept { item, have, digest } => {
                 out.put_u8(2);
@@ -161,120 +140,45 @@ impl Message {
                     _ => 8,
                 });
                 out.put_u32(*item);
-                let end = (0..=reason.len().min(MAX_REASON_BYTES)).rfind(|&at| reason.is_char_boundary(at));
-                put_text(&mut out, &reason[..end.unwrap_or(0)]);
+                put_reason(out, reason);
             }
             Message::End => out.put_u8(9),
         }
-        let length = (out.len() - 4) as u32;
-        out[..4].copy_from_slice(&length.to_be_bytes());
-        out.into()
     }
 
-    fn decode(bytes: &[u8]) -> Result<Message, MessageError> {
-        let Some((&kind, fields)) = bytes.split_first() else { return Err(MessageError::Kind(0)) };
-        if !(1..=9).contains(&kind) {
-            return Err(MessageError::Kind(kind));
-        }
-        let mut fields = Fields(fields);
-        let message = fields.message(kind);
-        message.filter(|_| fields.0.is_empty()).ok_or(MessageError::Form(kind))
-    }
-}
-
-fn put_text(out: &mut Vec<u8>, text: &str) {
-    let bytes = &text.as_bytes()[..text.len().min(usize::from(u16::MAX))];
-    out.put_u16(bytes.len() as u16);
-    out.put_slice(bytes);
-}
-
-/// A cursor that never reads past the end.
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn message(&mut self, kind: u8) -> Option<Message> {
+    fn read(kind: u8, fields: &mut Fields<'_>) -> Option<Message> {
         if kind == 9 {
             return Some(Message::End);
         }
-        let item = self.u32()?;
+        let item = fields.u32()?;
         Some(match kind {
             1 => {
-                let folder = match self.take::<1>()? {
+                let folder = match fields.take::<1>()? {
                     [0] => false,
                     [1] => true,
                     _ => return None,
                 };
-                let (size, mode, modified_ns) = (self.u64()?, self.u32()?, i64::from_be_bytes(self.take()?));
-                let [parts] = self.take()?;
-                let name = (0..parts).map(|_| self.text()).collect::<Option<_>>()?;
+                let (size, mode) = (fields.u64()?, fields.u32()?);
+                let modified_ns = i64::from_be_bytes(fields.take()?);
+                let [parts] = fields.take()?;
+                let name = (0..parts).map(|_| fields.text()).collect::<Option<_>>()?;
                 Message::Offer(Offer { item, folder, size, mode, modified_ns, name })
             }
-            2 => Message::Accept { item, have: self.u64()?, digest: self.take()? },
-            3 => Message::Refuse { item, reason: self.text()? },
-            4 => Message::Begin { item, flow: self.u32()?, from: self.u64()? },
-            5 => Message::Whole { item, digest: self.take()? },
-            6 => Message::Abort { item, reason: self.text()? },
+            2 => Message::Accept { item, have: fields.u64()?, digest: fields.take()? },
+            3 => Message::Refuse { item, reason: fields.text()? },
+            4 => Message::Begin { item, flow: fields.u32()?, from: fields.u64()? },
+            5 => Message::Whole { item, digest: fields.take()? },
+            6 => Message::Abort { item, reason: fields.text()? },
             7 => Message::Stored { item },
-            _ => Message::Failed { item, reason: self.text()? },
+            _ => Message::Failed { item, reason: fields.text()? },
         })
-    }
-
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*taken)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_be_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.take().map(u64::from_be_bytes)
-    }
-
-    fn text(&mut self) -> Option<String> {
-        let length = usize::from(self.take().map(u16::from_be_bytes)?);
-        let (text, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        std::str::from_utf8(text).ok().map(str::to_owned)
-    }
-}
-
-/// Messages out of a stream of bytes.
-#[derive(Debug, Default)]
-pub struct Inbox {
-    bytes: Vec<u8>,
-}
-
-impl Inbox {
-    /// More bytes came.
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    /// The next message, if all of it is here.
-    ///
-    /// # Errors
-    /// It is none; nothing behind it can be read.
-    pub fn pop(&mut self) -> Result<Option<Message>, MessageError> {
-        let Some(length) = self.bytes.first_chunk::<4>() else { return Ok(None) };
-        let length = u32::from_be_bytes(*length) as usize;
-        if length > MAX_MESSAGE_BYTES {
-            return Err(MessageError::Size(length));
-        }
-        if self.bytes.len() < 4 + length {
-            return Ok(None);
-        }
-        let message = Message::decode(&self.bytes[4..4 + length]);
-        self.bytes.drain(..4 + length);
-        message.map(Some)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::{Inbox, MessageError};
     use sparelane_core::{Domain, Stream};
 
     fn all() -> Vec<Message> {
@@ -300,7 +204,7 @@ mod tests {
             let bytes: Vec<u8> = all().iter().flat_map(|message| message.encode().to_vec()).collect();
             for piece in bytes.chunks(step) {
                 inbox.push(piece);
-                while let Some(message) = inbox.pop().expect("messages") {
+                while let Some(message) = inbox.pop::<Message>().expect("messages") {
                     out.push(message);
                 }
             }
@@ -334,12 +238,12 @@ mod tests {
             }
             let mut inbox = Inbox::default();
             inbox.push(&bytes);
-            taken += usize::from(matches!(inbox.pop(), Ok(Some(_))));
+            taken += usize::from(matches!(inbox.pop::<Message>(), Ok(Some(_))));
         }
         assert!(taken > 5_000, "{taken}");
         let mut inbox = Inbox::default();
         inbox.push(&[0xff; 4]);
-        assert_eq!(inbox.pop(), Err(MessageError::Size(u32::MAX as usize)));
+        assert_eq!(inbox.pop::<Message>(), Err(MessageError::Size(u32::MAX as usize)));
     }
 
     #[test]

@@ -11,13 +11,13 @@ mod receive;
 mod send;
 mod source;
 
-pub use receive::{ReceiveTransfer, Received};
+pub use receive::{Busy, ReceiveTransfer, Received};
 pub use send::{Outcome, SendTransfer};
 pub use source::{MAX_ITEMS, Source, SourceError, collect};
 
 use crate::carrier::CloseReason;
+use crate::control::MessageError;
 use crate::node::NodeError;
-use message::MessageError;
 use thiserror::Error;
 
 /// The code with which an association is closed whose transfer is complete.
@@ -35,6 +35,11 @@ pub enum TransferError {
     /// The association is over.
     #[error(transparent)]
     Closed(CloseReason),
+    /// Nothing of a file gets through, although the association lives.
+    #[error(
+        "nothing of the file gets through, while the peer is there: does the path carry UDP payloads of full size?"
+    )]
+    Stuck,
     /// What the peer says is no message.
     #[error(transparent)]
     Message(#[from] MessageError),

@@ -2,15 +2,55 @@
 
 use super::TransferError;
 use super::folder::{Folder, Partial};
-use super::message::{Digest, Inbox, Message, Offer};
+use super::message::{Digest, Message, Offer};
 use super::name::Name;
 use crate::carrier::{AssociationId, Carrier};
+use crate::control::{Coded, Inbox};
+use crate::identity::Fingerprint;
 use crate::node::{FlowId, Node, NodeEvent};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{Read, Seek, SeekFrom, Write};
 
 /// The most items that are open at a time.
 const MOST_OPEN: usize = 1024;
+
+/// The names that the transfers into one folder are receiving now.
+///
+/// A transfer that offers a name which an earlier one of the same peer is receiving takes its place: the earlier one is of a sender
+/// that was stopped, most likely, and whose silence is not noticed yet.
+#[derive(Debug, Default)]
+pub struct Busy {
+    names: BTreeMap<Name, (AssociationId, Fingerprint)>,
+    replaced: BTreeSet<AssociationId>,
+}
+
+impl Busy {
+    fn is_taken(&self, name: &Name, association: AssociationId, peer: Fingerprint) -> bool {
+        self.names.get(name).is_some_and(|holder| holder.0 == association || holder.1 != peer)
+    }
+
+    fn take(&mut self, name: Name, association: AssociationId, peer: Fingerprint) {
+        if let Some((earlier, _)) = self.names.insert(name, (association, peer)) {
+            self.replaced.insert(earlier);
+        }
+    }
+
+    fn free(&mut self, name: &Name, association: AssociationId) {
+        if self.names.get(name).is_some_and(|holder| holder.0 == association) {
+            self.names.remove(name);
+        }
+    }
+
+    /// Whether no name is being received.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// An association whose transfer is to be ended before anything else happens, as another has taken its place.
+    pub fn poll_replaced(&mut self) -> Option<AssociationId> {
+        self.replaced.pop_first()
+    }
+}
 
 /// What has become of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +129,7 @@ impl ReceiveTransfer {
         &mut self,
         node: &mut Node<C>,
         folder: &Folder,
-        busy: &mut BTreeSet<Name>,
+        busy: &mut Busy,
         event: &NodeEvent,
     ) -> Result<(), TransferError> {
         match event {
@@ -113,9 +153,9 @@ impl ReceiveTransfer {
     }
 
     /// The transfer is over: its names are free for others.
-    pub fn release(&mut self, busy: &mut BTreeSet<Name>) {
+    pub fn release(&mut self, busy: &mut Busy) {
         for item in std::mem::take(&mut self.items).into_values() {
-            busy.remove(&item.name);
+            busy.free(&item.name, self.association);
             let (name, size, resumed) = (item.name.to_string(), item.offer.size, item.resumed);
             let error =
                 Some("the connection ended before it was whole; what is here stays for the next attempt".to_owned());
@@ -127,7 +167,7 @@ impl ReceiveTransfer {
         &mut self,
         node: &mut Node<C>,
         folder: &Folder,
-        busy: &mut BTreeSet<Name>,
+        busy: &mut Busy,
         message: Message,
     ) -> Result<(), TransferError> {
         match message {
@@ -135,7 +175,8 @@ impl ReceiveTransfer {
                 if self.ended || self.items.contains_key(&offer.item) || self.items.len() >= MOST_OPEN {
                     return Err(TransferError::Peer("offers an item twice, too many, or after the end"));
                 }
-                let (item, answer) = (offer.item, self.answer(folder, busy, offer));
+                let Some(peer) = node.peer(self.association) else { return Ok(()) };
+                let (item, answer) = (offer.item, self.answer(folder, busy, peer, offer));
                 let answer = answer.unwrap_or_else(|reason| Message::Refuse { item, reason });
                 node.write_control(self.association, answer.encode())?;
             }
@@ -175,7 +216,7 @@ impl ReceiveTransfer {
     }
 
     /// What an offer is answered; the error is for the sender.
-    fn answer(&mut self, folder: &Folder, busy: &mut BTreeSet<Name>, offer: Offer) -> Result<Message, String> {
+    fn answer(&mut self, folder: &Folder, busy: &mut Busy, peer: Fingerprint, offer: Offer) -> Result<Message, String> {
         let item = offer.item;
         let told = |error: std::io::Error| error.to_string();
         let name = Name::new(offer.name.clone()).map_err(|error| error.to_string())?;
@@ -185,7 +226,7 @@ impl ReceiveTransfer {
             self.received.push_back(Received { name, size, resumed, error: None });
             return Ok(Message::Stored { item });
         }
-        if busy.contains(&name) {
+        if busy.is_taken(&name, self.association, peer) {
             return Err("another transfer is receiving a file of this name".to_owned());
         }
         if !self.replaces && folder.has(&name).map_err(told)? {
@@ -197,19 +238,14 @@ impl ReceiveTransfer {
         let read = hasher.update_reader(partial.file().take(have));
         read.map_err(told)?;
         let digest = *hasher.finalize().as_bytes();
-        busy.insert(name.clone());
+        busy.take(name.clone(), self.association, peer);
         let open = Item { name, offer, partial, hasher, have, resumed: have, flow: None, whole: None };
         self.items.insert(item, open);
         Ok(Message::Accept { item, have, digest })
     }
 
     /// Writes what has come of a flow.
-    fn read<C: Carrier>(
-        &mut self,
-        node: &mut Node<C>,
-        busy: &mut BTreeSet<Name>,
-        flow: FlowId,
-    ) -> Result<(), TransferError> {
+    fn read<C: Carrier>(&mut self, node: &mut Node<C>, busy: &mut Busy, flow: FlowId) -> Result<(), TransferError> {
         let Some(&item) = self.by_flow.get(&flow) else { return Ok(()) };
         while let Some(bytes) = node.read(flow) {
             self.received_bytes += bytes.len() as u64;
@@ -218,7 +254,14 @@ impl ReceiveTransfer {
             if open.have + bytes.len() as u64 > open.offer.size {
                 return Err(TransferError::Peer("sends more of a file than it has offered"));
             }
-            if let Err(error) = open.partial.file().write_all(&bytes) {
+            // Zeros are left out, so that holes stay holes; what is behind has its place all the same.
+            let file = open.partial.file();
+            let written = if bytes.iter().all(|&byte| byte == 0) {
+                file.seek(SeekFrom::Current(bytes.len() as i64)).map(drop)
+            } else {
+                file.write_all(&bytes)
+            };
+            if let Err(error) = written {
                 self.fail(node, busy, item, error.to_string())?;
                 continue;
             }
@@ -229,22 +272,17 @@ impl ReceiveTransfer {
     }
 
     /// Gives a file its name, if all of it is here and right.
-    fn conclude<C: Carrier>(
-        &mut self,
-        node: &mut Node<C>,
-        busy: &mut BTreeSet<Name>,
-        item: u32,
-    ) -> Result<(), TransferError> {
+    fn conclude<C: Carrier>(&mut self, node: &mut Node<C>, busy: &mut Busy, item: u32) -> Result<(), TransferError> {
         let Some(open) = self.items.get(&item) else { return Ok(()) };
         let Some(digest) = open.whole.filter(|_| open.flow.is_some() && open.have == open.offer.size) else {
             return Ok(());
         };
         let is_right = *open.hasher.finalize().as_bytes() == digest;
         let Some(open) = self.items.remove(&item) else { return Ok(()) };
-        busy.remove(&open.name);
+        busy.free(&open.name, self.association);
         let Item { name, offer, partial, resumed, .. } = open;
         let stored = if is_right {
-            partial.finish(offer.mode, offer.modified_ns, self.replaces).map_err(|error| error.to_string())
+            partial.finish(offer.size, offer.mode, offer.modified_ns, self.replaces).map_err(|error| error.to_string())
         } else {
             let _ = partial.discard();
             Err("what came is not what was sent: the digests differ".to_owned())
@@ -261,7 +299,7 @@ impl ReceiveTransfer {
     fn fail<C: Carrier>(
         &mut self,
         node: &mut Node<C>,
-        busy: &mut BTreeSet<Name>,
+        busy: &mut Busy,
         item: u32,
         reason: String,
     ) -> Result<(), TransferError> {
@@ -270,9 +308,9 @@ impl ReceiveTransfer {
         Ok(())
     }
 
-    fn settle(&mut self, busy: &mut BTreeSet<Name>, item: u32, error: Option<String>) {
+    fn settle(&mut self, busy: &mut Busy, item: u32, error: Option<String>) {
         if let Some(open) = self.items.remove(&item) {
-            busy.remove(&open.name);
+            busy.free(&open.name, self.association);
             let (name, size, resumed) = (open.name.to_string(), open.offer.size, open.resumed);
             self.received.push_back(Received { name, size, resumed, error });
         }

@@ -1,9 +1,10 @@
 //! The sending side of a transfer.
 
 use super::TransferError;
-use super::message::{Inbox, Message, Offer};
+use super::message::{Message, Offer};
 use super::source::{Source, changed};
 use crate::carrier::{AssociationId, Carrier};
+use crate::control::{Coded, Inbox};
 use crate::node::{FlowId, Node, NodeEvent};
 use bytes::Bytes;
 use sparelane_core::Time;
@@ -124,7 +125,7 @@ impl SendTransfer {
                 }
             }
             NodeEvent::SendFailed(flow) if flow.association == self.association => {
-                return Err(TransferError::Closed(crate::carrier::CloseReason::Silence));
+                return Err(TransferError::Stuck);
             }
             NodeEvent::Closed { association, reason } if *association == self.association => {
                 return Err(TransferError::Closed(reason.clone()));

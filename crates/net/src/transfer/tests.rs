@@ -1,12 +1,11 @@
 use super::folder::Folder;
 use super::message::{Message, Offer};
-use super::name::Name;
 use super::*;
+use crate::control::Coded;
 use crate::node::{NodeConfig, NodeEvent};
 use crate::scratch::Scratch;
 use crate::virt::{Path, Virtual};
 use sparelane_core::{Domain, Dur, Stream, Time};
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
@@ -24,18 +23,30 @@ struct Run {
 
 /// Sends `paths` to `folder`; the path is cut after `cut_after`, if given.
 fn run(paths: &[PathBuf], folder: &std::path::Path, path: Path, replaces: bool, cut_after: Option<Dur>) -> Run {
+    let change = cut_after.map(|after| (after, Path { loss: 1.0, ..path }));
+    run_on_changing_path(paths, folder, path, replaces, change)
+}
+
+/// Sends `paths` to `folder`; the path becomes another after some time, if given.
+fn run_on_changing_path(
+    paths: &[PathBuf],
+    folder: &std::path::Path,
+    path: Path,
+    replaces: bool,
+    mut change: Option<(Dur, Path)>,
+) -> Run {
     let config = NodeConfig { window_bytes: 1 << 20, ..NodeConfig::default() };
     let mut net = Virtual::new(path, config, 1).expect("settings that fit");
     net.connect().expect("a peer");
     let folder = Folder::open(folder).expect("a folder");
     let mut sources = Some(collect(paths).expect("sources"));
-    let (mut sender, mut receiver, mut busy) = (None, None, BTreeSet::new());
+    let (mut sender, mut receiver, mut busy) = (None, None, Busy::default());
     let mut run = Run { sent: vec![], received: vec![], errors: [None, None] };
-    let mut limit = Time::ZERO + cut_after.unwrap_or(Dur::from_secs(300));
+    let mut limit = Time::ZERO + change.map_or(Dur::from_secs(300), |(after, _)| after);
     loop {
         let Some((at, event)) = net.next_event(limit) else {
-            if net.path_mut().loss < 1.0 && cut_after.is_some() {
-                net.path_mut().loss = 1.0;
+            if let Some((_, changed)) = change.take() {
+                *net.path_mut() = changed;
                 limit = Time::ZERO + Dur::from_secs(300);
                 continue;
             }
@@ -165,7 +176,7 @@ fn a_hostile_sender_is_cut_off_or_refused_and_writes_nothing() {
         let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1).expect("settings that fit");
         net.connect().expect("a peer");
         let folder = Folder::open(scratch.path()).expect("a folder");
-        let (mut receiver, mut busy) = (None, BTreeSet::<Name>::new());
+        let (mut receiver, mut busy) = (None, Busy::default());
         while let Some((at, event)) = net.next_event(Time::ZERO + Dur::from_secs(5)) {
             let now = net.now();
             if let NodeEvent::Opened { association, .. } = event {
@@ -234,4 +245,84 @@ fn what_cannot_be_sent_is_told_before_anything_is() {
         let refused = told(&paths).expect_err(part);
         assert!(refused.contains(part), "{refused}");
     }
+}
+
+#[test]
+fn holes_stay_holes_also_at_the_end_and_in_a_file_that_is_nothing_else() {
+    use std::os::unix::fs::FileExt;
+    let scratch = Scratch::new("transfer-holes");
+    let to = scratch.path().join("to");
+    fs::create_dir(&to).expect("a folder");
+    let paths = ["mixed", "empty"].map(|name| scratch.path().join(name));
+    let mixed = fs::File::create(&paths[0]).expect("a file");
+    mixed.write_all_at(&content(10_000, 1), 0).expect("room");
+    mixed.write_all_at(&content(10_000, 2), 3_000_000).expect("room");
+    mixed.set_len(6_000_000).expect("room");
+    fs::File::create(&paths[1]).and_then(|file| file.set_len(4_000_000)).expect("room");
+    let run = run(&paths, &to, Path { loss: 0.01, ..Path::default() }, false, None);
+    let mut sent = errors(&run.sent);
+    sent.sort_unstable();
+    assert_eq!(sent, [("empty", None), ("mixed", None)]);
+    for (path, most_blocks) in paths.iter().zip([200, 8]) {
+        let there = to.join(path.file_name().expect("a name"));
+        assert!(fs::read(&there).expect("a file") == fs::read(path).expect("a file"), "{path:?}");
+        // File systems without holes have all blocks in the source, too.
+        let [was, is] = [path, &there].map(|path| fs::metadata(path).expect("a file").blocks());
+        assert!(is <= most_blocks.max(was), "{is} blocks for {was} of {path:?}");
+    }
+}
+
+#[test]
+fn a_source_that_has_changed_since_the_cut_arrives_as_it_is_now() {
+    let scratch = Scratch::new("transfer-changed");
+    let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
+    fs::create_dir(&to).expect("a folder");
+    fs::write(&from, content(5_000_000, 1)).expect("a file");
+    let cut = run(std::slice::from_ref(&from), &to, Path::default(), false, Some(Dur::from_ms(300)));
+    assert!(cut.errors.iter().all(Option::is_some) && !to.join("file").exists());
+    let had = fs::metadata(to.join(".file.sparelane-part")).expect("what came").len();
+    assert!(had > 100_000, "{had} bytes");
+    let mut changed = content(5_000_000, 1);
+    changed[50_000] ^= 1;
+    fs::write(&from, &changed).expect("a file");
+    let again = run(&[from], &to, Path::default(), false, None);
+    assert_eq!((errors(&again.sent), again.sent[0].resumed), (vec![("file", None)], 0));
+    assert!(fs::read(to.join("file")).expect("a file") == changed);
+}
+
+#[test]
+fn a_path_that_loses_reorders_and_repeats_much_in_both_directions_delivers_the_file() {
+    for seed in 1..4 {
+        let scratch = Scratch::new(&format!("transfer-bad-{seed}"));
+        let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
+        fs::create_dir(&to).expect("a folder");
+        fs::write(&from, content(1_000_000, seed)).expect("a file");
+        let path = Path {
+            loss: 0.05,
+            held: 0.1,
+            held_for: Dur::from_ms(30),
+            repeated: 0.05,
+            queue_packets: 100,
+            ..Path::default()
+        };
+        let run = run(&[from], &to, path, false, None);
+        assert_eq!(errors(&run.sent), [("file", None)]);
+        assert!(fs::read(to.join("file")).expect("a file") == content(1_000_000, seed));
+    }
+}
+
+/// The path drops full packets from some instant on.
+#[test]
+fn a_path_whose_mtu_drops_on_the_way_is_told_and_what_came_stays() {
+    let scratch = Scratch::new("transfer-mtu");
+    let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
+    fs::create_dir(&to).expect("a folder");
+    fs::write(&from, content(3_000_000, 1)).expect("a file");
+    let small = Path { mtu_bytes: 1280, ..Path::default() };
+    let change = Some((Dur::from_ms(200), small));
+    let stuck = run_on_changing_path(std::slice::from_ref(&from), &to, Path::default(), false, change);
+    assert_eq!(stuck.errors[0], Some(TransferError::Stuck), "{:?}", stuck.errors);
+    assert!(!to.join("file").exists());
+    let whole = run(&[from], &to, Path::default(), false, None);
+    assert!(errors(&whole.sent) == [("file", None)] && whole.sent[0].resumed > 0);
 }

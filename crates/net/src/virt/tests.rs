@@ -172,7 +172,7 @@ fn one_class_alone_has_no_tail_and_arrives_all_the_same() {
 #[test]
 fn a_tail_that_is_too_fast_follows_what_arrives() {
     let dropped = |follows| {
-        let tail = TailConfig { rate: Rate::from_gbps(1), follows };
+        let tail = TailConfig { rate: Rate::from_gbps(1), follows, ..TailConfig::default() };
         let config = NodeConfig { tail, ..config(ControllerChoice::named("rc3")) };
         let path = Path { queue_packets: 50, ..Path::default() };
         let outcome = transfer(path, config, &[20_000_000], 1);
@@ -200,6 +200,7 @@ fn whatever_the_network_does_what_is_sent_is_received() {
             held_for: Dur::from_us(rng.below(20_000)),
             repeated: rng.unit() * 0.05,
             lateness: Dur::from_us(rng.below(500)),
+            ..Path::default()
         };
         let sizes: Vec<usize> = (0..1 + rng.below(4)).map(|_| rng.below(300_000) as usize).collect();
         let classes = 1 + rng.below(4) as u8;
@@ -253,7 +254,7 @@ fn an_idle_association_lives_on_until_the_path_is_cut() {
     while let Some((_, event)) = net.next_event(Time::ZERO + Dur::from_secs(300)) {
         match event {
             NodeEvent::Opened { .. } => opened += 1,
-            NodeEvent::Control(_) => {}
+            NodeEvent::Control(_) | NodeEvent::Path(_) => {}
             other => panic!("{other:?}"),
         }
     }
@@ -312,4 +313,119 @@ fn a_large_transfer_under_loss_is_carried_by_its_tail() {
     let in_class = outcome.counts[0].carried;
     assert!(in_class[3] > 5 * in_class[0], "{in_class:?}");
     assert!(outcome.took < Dur::from_secs(5), "{}", outcome.took);
+}
+
+/// The client gets another address twice while it sends, as behind an address translation that forgets.
+#[test]
+fn a_client_whose_address_changes_goes_on() {
+    let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1).expect("settings that fit");
+    net.connect().expect("a peer");
+    let (mut read, mut moves) = (vec![], 0);
+    while let Some((node, event)) = net.next_event(Time::ZERO + Dur::from_secs(60)) {
+        let now = net.now();
+        match (node, event) {
+            (0, NodeEvent::Opened { association, .. }) => {
+                let flow = net.node(0).open_flow(now, association, None).expect("a flow");
+                net.node(0).write(flow, content(5_000_000));
+                net.node(0).finish(flow);
+            }
+            (1, NodeEvent::Readable(flow)) => {
+                while let Some(bytes) = net.node(1).read(flow) {
+                    read.extend_from_slice(&bytes);
+                }
+                if read.len() > 1_000_000 * (moves + 1) && moves < 2 {
+                    net.move_client();
+                    moves += 1;
+                }
+            }
+            (_, NodeEvent::Closed { reason, .. }) => panic!("{reason}"),
+            (0, NodeEvent::Sent(_)) => break,
+            _ => {}
+        }
+    }
+    assert!(read == content(5_000_000) && moves == 2, "{} bytes at {}", read.len(), net.now());
+}
+
+#[test]
+fn associations_are_held_by_the_hundred() {
+    let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1).expect("settings that fit");
+    let (mut begun, mut opened) = (0, [0, 0]);
+    loop {
+        while begun < 100 && begun < opened[1] + 10 {
+            net.connect().expect("room");
+            begun += 1;
+        }
+        match net.next_event(Time::ZERO + Dur::from_secs(300)) {
+            Some((at, NodeEvent::Opened { .. })) => opened[at] += 1,
+            Some((_, NodeEvent::Closed { reason, .. })) => panic!("{reason}"),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    assert_eq!(opened, [100, 100]);
+    assert_eq!(net.node(1).carrier().association_count(), 100);
+}
+
+#[test]
+fn the_first_peer_is_trusted_where_that_is_asked_for_and_no_second_one() {
+    let [client, server, other] = keys();
+    let meets = |identity: &Identity| QuicConfig {
+        first_contact: true,
+        ..QuicConfig::new(identity.clone(), Trusted::default())
+    };
+    let listening = QuicConfig { listens: true, ..meets(&server) };
+    let mut net = Virtual::with_carriers(Path::default(), NodeConfig::default(), meets(&client), listening, 1)
+        .expect("settings that fit");
+    let mut opened = vec![];
+    let mut refused = vec![];
+    for turn in 1..=2 {
+        net.connect().expect("room");
+        while let Some((at, event)) = net.next_event(Time::ZERO + Dur::from_secs(5 * turn)) {
+            match event {
+                NodeEvent::Opened { peer, .. } => opened.push((turn, at, peer)),
+                NodeEvent::Closed { reason, .. } => refused.push((turn, at, reason)),
+                _ => {}
+            }
+        }
+        // Another key dials the same server in the second turn.
+        net.node(0).carrier_mut().set_identity(other.clone()).expect("a key");
+    }
+    opened.sort();
+    assert_eq!(opened[..2], [(1, 0, server.fingerprint()), (1, 1, client.fingerprint())], "{opened:?}");
+    assert!(opened[2..].iter().all(|(turn, at, _)| (*turn, *at) == (2, 0)), "{opened:?}");
+    assert_eq!(refused, [(2, 0, CloseReason::NotTrusted(other.fingerprint()))]);
+    assert_eq!(net.node(1).carrier().take_stranger(), Some(other.fingerprint()));
+}
+
+#[test]
+fn smaller_packets_cross_a_path_whose_mtu_is_that_of_ipv6_at_least() {
+    let [client, server, _] = keys();
+    let small = |own: &Identity, peer: &Identity| QuicConfig {
+        udp_payload_bytes: 1232,
+        ..QuicConfig::new(own.clone(), trust(peer))
+    };
+    let listening = QuicConfig { listens: true, ..small(&server, &client) };
+    let path = Path { mtu_bytes: 1280, loss: 0.01, ..Path::default() };
+    let mut net = Virtual::with_carriers(path, NodeConfig::default(), small(&client, &server), listening, 1)
+        .expect("settings that fit");
+    net.connect().expect("a peer");
+    let mut read = 0;
+    while let Some((node, event)) = net.next_event(Time::ZERO + Dur::from_secs(60)) {
+        let now = net.now();
+        match (node, event) {
+            (0, NodeEvent::Opened { association, .. }) => {
+                let flow = net.node(0).open_flow(now, association, None).expect("a flow");
+                net.node(0).write(flow, content(1_000_000));
+                net.node(0).finish(flow);
+            }
+            (1, NodeEvent::Readable(flow)) => {
+                while let Some(bytes) = net.node(1).read(flow) {
+                    read += bytes.len();
+                }
+            }
+            (0, NodeEvent::Sent(_)) => break,
+            _ => {}
+        }
+    }
+    assert_eq!(read, 1_000_000);
 }

@@ -61,12 +61,47 @@ pub(super) const PACING_MARGIN: Param = Param {
     source: "Linux tcp_bbr.c (bbr_pacing_margin_percent)",
 };
 
+pub(super) const ACK_AGGREGATION: Param = Param {
+    name: "ack_aggregation",
+    kind: Kind::Flag,
+    default: DefaultValue::Flag(false),
+    meaning: "the window is larger by what bundles of acknowledgments hold",
+    source: "Linux tcp_bbr.c (bbr_update_ack_aggregation); not in the draft",
+};
+
+pub(super) const QUANTUM: Param = Param {
+    name: "quantum",
+    kind: Kind::Whole { min: 1, max: 1000, unit: Unit::Segments },
+    default: DefaultValue::Whole(1),
+    meaning: "the largest chunk that the host sends at once, otherwise what the pace sends in a millisecond; the window has room for three",
+    source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.2 (64 kB)",
+};
+
+pub(super) const RTT_FLOOR: Param = Param {
+    name: "rtt_floor",
+    kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(1) },
+    default: DefaultValue::Span(Dur::ZERO),
+    meaning: "a round trip counts as no less: what a host itself adds at times, which the least of ten seconds does not show",
+    source: "ours",
+};
+
 /// What the catalogue says of it.
 pub const CONTROLLER: Controller = Controller {
     name: "bbr",
     summary: "BBRv1: pace at the bottleneck's bandwidth, two bandwidth-delay products in flight at most",
     source: "draft-cardwell-iccrg-bbr-congestion-control-00; Linux tcp_bbr.c",
-    params: &[INITIAL_WINDOW, STARTUP_GAIN, CWND_GAIN, BANDWIDTH_WINDOW, MIN_RTT_WINDOW, PROBE_RTT_TIME, PACING_MARGIN],
+    params: &[
+        INITIAL_WINDOW,
+        STARTUP_GAIN,
+        CWND_GAIN,
+        BANDWIDTH_WINDOW,
+        MIN_RTT_WINDOW,
+        PROBE_RTT_TIME,
+        PACING_MARGIN,
+        ACK_AGGREGATION,
+        QUANTUM,
+        RTT_FLOOR,
+    ],
     make: &|values, plan| {
         let config = BbrConfig {
             initial_window_segments: values.whole(&INITIAL_WINDOW),
@@ -76,6 +111,9 @@ pub const CONTROLLER: Controller = Controller {
             min_rtt_window: values.span(&MIN_RTT_WINDOW),
             probe_rtt_time: values.span(&PROBE_RTT_TIME),
             pacing_margin: values.number(&PACING_MARGIN),
+            ack_aggregation: values.flag(&ACK_AGGREGATION),
+            largest_quantum_segments: values.whole(&QUANTUM),
+            rtt_floor: values.span(&RTT_FLOOR),
         };
         Ok(Box::new(Bbr::new(config, plan.mss_bytes)))
     },
@@ -98,4 +136,10 @@ pub struct BbrConfig {
     pub probe_rtt_time: Dur,
     /// By how much the pace stays below gain times bandwidth.
     pub pacing_margin: f64,
+    /// The window allows for aggregated acknowledgments.
+    pub ack_aggregation: bool,
+    /// The largest chunk that the host sends at once, segments.
+    pub largest_quantum_segments: u64,
+    /// A round trip counts as no less.
+    pub rtt_floor: Dur,
 }

@@ -25,6 +25,9 @@ impl Path {
             min_rtt_window: none.span(&MIN_RTT_WINDOW),
             probe_rtt_time: none.span(&PROBE_RTT_TIME),
             pacing_margin: none.number(&PACING_MARGIN),
+            ack_aggregation: none.flag(&ACK_AGGREGATION),
+            largest_quantum_segments: none.whole(&QUANTUM),
+            rtt_floor: none.span(&RTT_FLOOR),
         };
         let mut path = Path { bbr: Bbr::new(config, MSS), now: Time::ZERO, rng: Stream::new(1, Domain::Test, 0) };
         path.call(|bbr, cx| bbr.on_established(None, cx));

@@ -1,0 +1,205 @@
+//! Loading a controller, and holding it.
+
+use crate::cgroup;
+use crate::changes::Changes;
+use crate::error::BpfError;
+use crate::kernel::Kernel;
+use crate::loaded::{Loaded, all, detach, registered_names};
+use crate::netlink::{Link, Route};
+use crate::object::Registered;
+use crate::pins::{check_pins, pin, pin_of, pin_of_chooser, remove_pins};
+use crate::programs;
+use crate::settings;
+use sparelane_core::Rate;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// What to load, and for whom.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The program.
+    pub program: String,
+    /// The name under which it is registered.
+    pub name: String,
+    /// Settings, by their keys; `line_rate` is that of the interface.
+    pub settings: Vec<(String, String)>,
+    /// Connections over these routes use it.
+    pub routes: Vec<String>,
+    /// These interfaces send packets as they are handed down, and the first tells the rate of the line.
+    pub interfaces: Vec<String>,
+    /// Connections of these cgroups use it.
+    pub cgroups: Vec<String>,
+    /// Connections that ask for no controller use it.
+    pub is_default: bool,
+    /// It stays when this process ends.
+    pub is_pinned: bool,
+}
+
+/// A controller that this process has loaded.
+#[derive(Debug)]
+pub struct Holding {
+    name: String,
+    is_pinned: bool,
+    changes: Changes,
+    registered: Option<Registered>,
+    /// What chooses it for cgroups.
+    choosers: Vec<OwnedFd>,
+}
+
+fn is_name(name: &str) -> bool {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    (1..=15).contains(&name.len()) && name.bytes().all(is_fit)
+}
+
+/// Loads a controller.
+///
+/// # Errors
+/// Whatever is wrong with the request, or with the kernel. Nothing is left of it then.
+pub fn load(request: &Request) -> Result<Holding, BpfError> {
+    let program = programs::find(&request.program)?;
+    if !is_name(&request.name) {
+        return Err(BpfError::BadName { name: request.name.clone() });
+    }
+    let mut links = Vec::new();
+    for name in &request.interfaces {
+        links.push(Link::named(name)?);
+    }
+    for path in &request.cgroups {
+        cgroup::folder(path)?;
+    }
+    for destination in &request.routes {
+        if let Some(index) = Route::find(destination)?.interface() {
+            links.push(Link::numbered(index)?);
+        }
+    }
+    let (given, line_rate) = line_rate(request, &links, program.needs_line_rate)?;
+    let object = program.prepared(&given, line_rate)?;
+    let kernel = Kernel::running()?;
+    if registered_names().contains(&request.name) {
+        let found = all(&kernel).unwrap_or_default().into_iter().find(|loaded| loaded.name == request.name);
+        let by = match found {
+            Some(Loaded { program: Some(program), .. }) => format!(" (the program {program})"),
+            _ => " by someone else".to_owned(),
+        };
+        return Err(BpfError::NameTaken { name: request.name.clone(), by });
+    }
+    if request.is_pinned {
+        check_pins()?;
+    }
+    // A note of a process that was killed: first everything as it was.
+    if let Some(left) = Changes::noted(&request.name) {
+        left.put_back(&request.name)?;
+    }
+    let registered = object.register(&request.name, &kernel)?;
+    let process = (!request.is_pinned).then(std::process::id);
+    let mut holding = Holding {
+        name: request.name.clone(),
+        is_pinned: false,
+        changes: Changes::none(process),
+        registered: Some(registered),
+        choosers: Vec::new(),
+    };
+    match holding.settle(request, program.needs_route, &links) {
+        Ok(()) => Ok(holding),
+        Err(error) => {
+            holding.unload()?;
+            Err(error)
+        }
+    }
+}
+
+/// The settings without `line_rate`, and that rate: as set, or as the first interface says.
+fn line_rate(request: &Request, links: &[Link], is_needed: bool) -> Result<(Vec<(String, String)>, Rate), BpfError> {
+    let is_rate = |(key, _): &&(String, String)| key == "line_rate";
+    let given: Vec<_> = request.settings.iter().filter(|pair| !is_rate(pair)).cloned().collect();
+    if let Some((_, text)) = request.settings.iter().find(is_rate) {
+        let refused = || BpfError::Setting(format!("line_rate = \"{text}\": allowed is a rate such as 10Gbps"));
+        return Ok((given, settings::rate(text).filter(|rate| rate.as_bps() >= 100_000).ok_or_else(refused)?));
+    }
+    let told = links.iter().find_map(Link::rate_bps).map(Rate::from_bps);
+    let unknown = || {
+        BpfError::Setting(
+            "the rate of the line is unknown: name the interface (--interface), or set it (--set line_rate=1Gbps)"
+                .to_owned(),
+        )
+    };
+    match told {
+        Some(rate) => Ok((given, rate)),
+        None if is_needed => Err(unknown()),
+        None => Ok((given, Rate::from_gbps(1))),
+    }
+}
+
+impl Holding {
+    fn settle(&mut self, request: &Request, needs_route: bool, links: &[Link]) -> Result<(), BpfError> {
+        self.changes.write(&self.name)?;
+        if let (true, Some(registered)) = (request.is_pinned, &self.registered) {
+            self.is_pinned = true;
+            pin(registered.link.as_fd(), &pin_of(&self.name))?;
+        }
+        for (at, path) in request.cgroups.iter().enumerate() {
+            let chooser = cgroup::choose(path, &self.name)?;
+            if request.is_pinned {
+                pin(chooser.as_fd(), &pin_of_chooser(&self.name, at))?;
+            }
+            self.choosers.push(chooser);
+        }
+        if needs_route {
+            for link in links {
+                self.changes.set_single_packets(&self.name, link)?;
+            }
+        }
+        for destination in &request.routes {
+            self.changes.set_route(&self.name, destination, needs_route)?;
+        }
+        if request.is_default {
+            self.changes.set_default(&self.name)?;
+        }
+        Ok(())
+    }
+
+    /// The controller's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Leaves a pinned controller to itself.
+    pub fn leave(mut self) {
+        self.registered = None;
+        self.choosers.clear();
+        self.is_pinned = false;
+        self.changes = Changes::default();
+        self.name.clear();
+    }
+
+    /// Removes the controller, and puts back what was changed for it.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn unload(mut self) -> Result<(), BpfError> {
+        self.remove()
+    }
+
+    fn remove(&mut self) -> Result<(), BpfError> {
+        if self.name.is_empty() {
+            return Ok(());
+        }
+        // First what chooses the controller, then the controller.
+        let put_back = self.changes.put_back(&self.name);
+        self.choosers.drain(..).for_each(|chooser| detach(chooser.as_fd()));
+        if self.is_pinned {
+            remove_pins(&self.name)?;
+        }
+        if let Some(registered) = self.registered.take() {
+            detach(registered.link.as_fd());
+        }
+        self.name.clear();
+        put_back
+    }
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        // Nobody is left to hear of it; `unload` tells.
+        let _ = self.remove();
+    }
+}

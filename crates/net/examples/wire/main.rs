@@ -1,0 +1,157 @@
+//! What the wire does, beside a plain stream of QUIC: `make bench-wire`, or
+//!
+//! ```text
+//! cargo run --release -p sparelane-net --example wire -- virtual [SEEDS]      times of transfers, in virtual time
+//! cargo run --release -p sparelane-net --example wire -- loopback [MEGABYTES] [NAME...]   processor time for each 1380 bytes
+//! ```
+//!
+//! Names are `rc3`, `rc3/bbr`, any controller, `stream-cubic` and `stream-bbr`; with `/1` behind, datagrams go one by one. A target
+//! that is missed is told, and ends the program with an error.
+
+mod loopback;
+mod virtual_time;
+
+use sparelane_cc::Registry;
+use sparelane_net::node::{ControllerChoice, NodeConfig};
+use sparelane_net::quic::plain::PlainController;
+use sparelane_net::virt::Path;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io::Write;
+
+/// Why a measurement ends early.
+pub type Failure = Box<dyn Error>;
+
+/// Who is compared, in virtual time.
+const NAMES: [&str; 6] = ["rc3", "rc3/bbr", "cubic", "bbr", "stream-cubic", "stream-bbr"];
+
+/// Bytes and the share of packets lost.
+const CASES: [(usize, f64); 4] = [(1_700_000, 0.0), (20_000_000, 0.0), (1_700_000, 0.01), (20_000_000, 0.01)];
+
+/// RC3 takes no more than this share of the time of a stream under CUBIC, by case.
+const TARGETS: [f64; 4] = [0.55, 0.95, 0.15, 0.25];
+
+/// Processor time of a stream's two ends for each 1380 bytes is no less than ours by more than the noise of a busy machine.
+const CPU_NOISE: f64 = 1.15;
+
+/// What one core moves over the loopback interface, Gb/s.
+const LEAST_GBPS: f64 = 2.5;
+
+fn main() -> Result<(), Failure> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |default: u64| arguments.get(1).map_or(Ok(default), |text| text.parse());
+    let missed = match arguments.first().map(String::as_str) {
+        Some("virtual") => in_virtual_time(number(9)?)?,
+        Some("loopback") => over_loopback(number(300)? as usize, arguments.get(2..).unwrap_or_default())?,
+        _ => return Err("say \"virtual\" or \"loopback\"".into()),
+    };
+    if missed == 0 { Ok(()) } else { Err(format!("{missed} targets are missed").into()) }
+}
+
+fn say(text: &str) -> Result<(), Failure> {
+    Ok(writeln!(std::io::stdout(), "{text}")?)
+}
+
+/// Prints whether a target is met; returns 1 where it is not.
+fn judge(what: &str, value: f64, most: f64) -> Result<u32, Failure> {
+    let is_met = value <= most;
+    say(&format!("  {what}: {value:.3}, at most {most:.3}: {}", if is_met { "met" } else { "MISSED" }))?;
+    Ok(u32::from(!is_met))
+}
+
+fn choice(name: &str) -> Result<ControllerChoice, Failure> {
+    let (name, inner) = name.split_once('/').unwrap_or((name, ""));
+    let settings = if inner.is_empty() { vec![] } else { vec![("inner".to_owned(), inner.to_owned())] };
+    Ok(ControllerChoice::parse(name, &settings, &Registry::built_in())?)
+}
+
+fn plain(name: &str) -> Option<PlainController> {
+    match name {
+        "stream-cubic" => Some(PlainController::Cubic),
+        "stream-bbr" => Some(PlainController::Bbr),
+        _ => None,
+    }
+}
+
+/// The median of the times of some seeds, milliseconds.
+fn median_ms(name: &str, bytes: usize, loss: f64, seeds: u64) -> Result<f64, Failure> {
+    let path = Path { loss, ..Path::default() };
+    let mut times = vec![];
+    // Without loss all seeds are one.
+    for seed in 1..=if loss == 0.0 { 1 } else { seeds } {
+        let took = match plain(name) {
+            Some(controller) => virtual_time::stream(path, controller, bytes, seed)?,
+            None => {
+                let config = NodeConfig { controller: choice(name)?, ..NodeConfig::default() };
+                virtual_time::ours(path, config, bytes, seed)?
+            }
+        };
+        times.push(took.as_secs_f64() * 1e3);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}
+
+fn in_virtual_time(seeds: u64) -> Result<u32, Failure> {
+    say(&format!(
+        "100 Mb/s, 40 ms, strict priority, in virtual time; under loss the median of {seeds} seeds; milliseconds"
+    ))?;
+    let mut all: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    say(&format!("{:>14}  {:>10} {:>10} {:>10} {:>10}", "", "1.7 MB", "20 MB", "1.7, 1 %", "20, 1 %"))?;
+    for name in NAMES {
+        let times: Result<Vec<f64>, Failure> =
+            CASES.iter().map(|&(bytes, loss)| median_ms(name, bytes, loss, seeds)).collect();
+        let times = times?;
+        let cells: Vec<String> = times.iter().map(|ms| format!("{ms:10.1}")).collect();
+        say(&format!("{name:>14}  {}", cells.join(" ")))?;
+        all.insert(name, times);
+    }
+    let mut missed = 0;
+    for (at, (bytes, loss)) in CASES.iter().enumerate() {
+        let what = format!("{:.1} MB, loss {:.0} %", *bytes as f64 / 1e6, loss * 100.0);
+        missed += judge(&format!("{what}: rc3 / stream-cubic"), all["rc3"][at] / all["stream-cubic"][at], TARGETS[at])?;
+        let best = all["bbr"][at].min(all["stream-bbr"][at]);
+        missed +=
+            judge(&format!("{what}: rc3/bbr / the faster of bbr and stream-bbr"), all["rc3/bbr"][at] / best, 1.0)?;
+    }
+    Ok(missed)
+}
+
+fn over_loopback(megabytes: usize, names: &[String]) -> Result<u32, Failure> {
+    let usual =
+        ["cubic", "rc3", "rc3/bbr", "bbr", "stream-cubic", "stream-bbr", "rc3/1", "stream-cubic/1"].map(str::to_owned);
+    let names = if names.is_empty() { &usual[..] } else { names };
+    say(&format!("{megabytes} MB over the loopback interface; processor time of both ends"))?;
+    let mut us = BTreeMap::new();
+    let mut missed = 0;
+    for name in names {
+        let (bare, batch) = name.strip_suffix("/1").map_or((name.as_str(), 16), |bare| (bare, 1));
+        // The least of three: what else the machine does only adds.
+        let mut best: Option<loopback::Measured> = None;
+        for _ in 0..3 {
+            let measured = match plain(bare) {
+                Some(controller) => loopback::stream(controller, megabytes * 1_000_000, batch)?,
+                None => loopback::frames(&choice(bare)?, megabytes * 1_000_000, batch)?,
+            };
+            best = best.filter(|best| best.us_each() <= measured.us_each()).or(Some(measured));
+        }
+        let Some(best) = best else { continue };
+        let (sends, receives) = (best.calls[0].0, best.calls[1].1);
+        say(&format!(
+            "{name:>14}  {:6.2} us for 1380 bytes ({:.2} + {:.2}), {:5.2} Gb/s of a core, {:5.2} Gb/s; {sends} sends, {receives} receives",
+            best.us_each(),
+            best.us_of(0),
+            best.us_of(1),
+            best.gbps_a_core(),
+            best.gbps()
+        ))?;
+        us.insert(name.clone(), (best.us_each(), best.gbps_a_core()));
+    }
+    for name in ["cubic", "rc3"] {
+        if let (Some(ours), Some(stream)) = (us.get(name), us.get("stream-cubic")) {
+            missed += judge(&format!("{name} / stream-cubic"), ours.0 / stream.0, CPU_NOISE)?;
+            missed += judge(&format!("{name}: {LEAST_GBPS} Gb/s / what a core moves"), LEAST_GBPS / ours.1, 1.0)?;
+        }
+    }
+    Ok(missed)
+}

@@ -1,0 +1,125 @@
+//! What the two sites of a tunnel say to each other on the control stream, in messages of [`control`](crate::control). Connections
+//! are numbered by the site that dials, from 0 on.
+//!
+//! | kind | from | fields |
+//! |---|---|---|
+//! | 32, open | dialing site | connection (4), the flow that brings its bytes (4), port (2) and host of the target |
+//! | 33, opened | serving site | connection, the flow that brings its bytes (4) |
+//! | 34, refused | serving site | connection, reason |
+//! | 35, reset | either | connection, reason: both directions are over at once |
+
+use super::Target;
+use crate::control::{Coded, Fields, put_reason, put_text};
+use bytes::BufMut;
+use std::ops::RangeInclusive;
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Somebody has connected to a port of the dialing site.
+    Open {
+        /// The connection.
+        connection: u32,
+        /// The flow with what is sent to the target.
+        flow: u32,
+        /// What it is to be connected to.
+        target: Target,
+    },
+    /// The target has answered.
+    Opened {
+        /// The connection.
+        connection: u32,
+        /// The flow with what the target sends.
+        flow: u32,
+    },
+    /// There is no connection to the target.
+    Refused {
+        /// The connection.
+        connection: u32,
+        /// Why.
+        reason: String,
+    },
+    /// The connection is broken.
+    Reset {
+        /// The connection.
+        connection: u32,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Coded for Message {
+    const KINDS: RangeInclusive<u8> = 32..=35;
+
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Message::Open { connection, flow, target } => {
+                out.put_u8(32);
+                out.put_u32(*connection);
+                out.put_u32(*flow);
+                out.put_u16(target.port);
+                put_text(out, &target.host);
+            }
+            Message::Opened { connection, flow } => {
+                out.put_u8(33);
+                out.put_u32(*connection);
+                out.put_u32(*flow);
+            }
+            Message::Refused { connection, reason } | Message::Reset { connection, reason } => {
+                out.put_u8(if matches!(self, Message::Refused { .. }) { 34 } else { 35 });
+                out.put_u32(*connection);
+                put_reason(out, reason);
+            }
+        }
+    }
+
+    fn read(kind: u8, fields: &mut Fields<'_>) -> Option<Message> {
+        let connection = fields.u32()?;
+        Some(match kind {
+            32 => {
+                let (flow, port) = (fields.u32()?, fields.u16()?);
+                Message::Open { connection, flow, target: Target::new(&fields.text()?, port)? }
+            }
+            33 => Message::Opened { connection, flow: fields.u32()? },
+            34 => Message::Refused { connection, reason: fields.text()? },
+            _ => Message::Reset { connection, reason: fields.text()? },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::{Inbox, MessageError};
+
+    #[test]
+    fn messages_come_out_as_they_went_in() {
+        let target = "Example.org:22".parse::<Target>().expect("a target");
+        let all = [
+            Message::Open { connection: 1, flow: 2, target },
+            Message::Opened { connection: 1, flow: 7 },
+            Message::Refused { connection: 1, reason: "no".to_owned() },
+            Message::Reset { connection: 1, reason: "näher".to_owned() },
+        ];
+        let mut inbox = Inbox::default();
+        for message in &all {
+            inbox.push(&message.encode());
+            assert_eq!(inbox.pop().as_ref(), Ok(&Some(message.clone())));
+        }
+        let hex = all[0].encode().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        assert_eq!(hex, "0000001820000000010000000200160".to_owned() + "00b6578616d706c652e6f7267");
+    }
+
+    #[test]
+    fn what_is_no_target_is_no_message() {
+        for host in ["", "a b", "a\nb", "a/b", "ü", &"a".repeat(256)] {
+            let target = Target { host: host.to_owned(), port: 1 };
+            let mut inbox = Inbox::default();
+            inbox.push(&Message::Open { connection: 1, flow: 2, target }.encode());
+            assert_eq!(inbox.pop::<Message>(), Err(MessageError::Form(32)), "{host}");
+        }
+        let mut inbox = Inbox::default();
+        inbox.push(&[0, 0, 0, 1, 9]);
+        assert_eq!(inbox.pop::<Message>(), Err(MessageError::Kind(9)), "the end of a transfer is nothing here");
+    }
+}

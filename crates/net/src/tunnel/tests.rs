@@ -1,0 +1,373 @@
+//! Two sites in virtual time, with applications at both ends that read and write as their scripts say.
+
+use super::*;
+use crate::carrier::AssociationId;
+use crate::control::Coded;
+use crate::node::{FlowId, NodeConfig, NodeEvent};
+use crate::virt::{Path, Virtual};
+use bytes::Bytes;
+use message::Message;
+use sparelane_core::{Domain, Dur, Stream, Time};
+use std::collections::BTreeMap;
+
+fn content(bytes: usize, seed: u64) -> Vec<u8> {
+    let mut rng = Stream::new(seed, Domain::Test, 1);
+    (0..bytes).map(|_| rng.next_u64() as u8).collect()
+}
+
+/// What an application at one end does.
+#[derive(Clone, Debug, Default)]
+struct Script {
+    /// What it sends, and whether it waits for the other's end first.
+    sends: Vec<u8>,
+    answers: bool,
+    /// It reads nothing before this time.
+    reads_from: Time,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Application {
+    script: Script,
+    sent: usize,
+    has_ended: bool,
+    got: Vec<u8>,
+    got_end: bool,
+    fate: Option<String>,
+}
+
+struct Sites {
+    net: Virtual,
+    links: [Option<Link>; 2],
+    applications: [BTreeMap<u32, Application>; 2],
+    association: [Option<AssociationId>; 2],
+    config: LinkConfig,
+    refuses: bool,
+    scripts: Vec<[Script; 2]>,
+    /// Connections that wait for their turn, so that not all are open at once.
+    next: usize,
+    at_once: usize,
+    /// The most bytes of a connection that a link has taken and the other application has not read.
+    most_between: usize,
+}
+
+impl Sites {
+    fn new(path: Path, node: NodeConfig, scripts: Vec<[Script; 2]>, at_once: usize, seed: u64) -> Sites {
+        let config = LinkConfig { max_connections: 64, buffer_bytes: node.window_bytes };
+        let held_bytes = node.window_bytes * 64;
+        let node = NodeConfig { max_flows: 128, held_bytes, ..node };
+        let mut net = Virtual::new(path, node, seed).expect("settings that fit");
+        net.connect().expect("a peer");
+        Sites {
+            net,
+            links: [None, None],
+            applications: Default::default(),
+            association: [None; 2],
+            config,
+            refuses: false,
+            scripts,
+            next: 0,
+            at_once,
+            most_between: 0,
+        }
+    }
+
+    /// Goes on until every connection has its fate at both ends, or until `limit`.
+    fn run(&mut self, limit: Dur) {
+        let limit = Time::ZERO + limit;
+        while let Some((at, event)) = self.net.next_event((self.net.now() + Dur::from_ms(50)).min(limit)) {
+            self.handle(at, &event);
+            self.pump();
+            if self.is_over() {
+                return;
+            }
+        }
+        // Time passes for applications, too.
+        if self.net.now() < limit && !self.is_over() {
+            self.pump();
+            self.run(limit - Time::ZERO);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let over = |at: usize| self.applications[at].values().filter(|one| one.fate.is_some()).count();
+        over(0) == self.scripts.len() && over(1) == self.applications[1].len()
+    }
+
+    fn handle(&mut self, at: usize, event: &NodeEvent) {
+        let now = self.net.now();
+        if let NodeEvent::Opened { association, .. } = *event {
+            let link = if at == 0 { Link::dialing } else { Link::serving };
+            self.links[at] = Some(link(association, self.config));
+            self.association[at] = Some(association);
+        }
+        if let Some(link) = &mut self.links[at] {
+            link.handle_event(now, self.net.node(at), event).expect("an association that lives");
+        }
+    }
+
+    fn pump(&mut self) {
+        let now = self.net.now();
+        while let Some(link) = self.links[0].as_mut().filter(|link| link.len() < self.at_once) {
+            let Some(scripts) = self.scripts.get(self.next) else { break };
+            let target = "host:1".parse().expect("a target");
+            let id = link.open(now, self.net.node(0), target).expect("room");
+            assert_eq!(id as usize, self.next);
+            let application = Application { script: scripts[0].clone(), ..Application::default() };
+            self.applications[0].insert(id, application);
+            self.next += 1;
+        }
+        for at in [0, 1, 0] {
+            self.act(at);
+            let open: Vec<u32> = self.applications[at].keys().copied().collect();
+            for id in open {
+                self.write(at, id);
+                self.read(at, id);
+            }
+            self.act(at);
+        }
+    }
+
+    fn act(&mut self, at: usize) {
+        let now = self.net.now();
+        while let Some(event) = self.links[at].as_mut().and_then(Link::poll_event) {
+            let link = self.links[at].as_mut().expect("a link");
+            match event {
+                LinkEvent::Connect { connection, .. } if self.refuses => {
+                    link.refuse(now, self.net.node(at), connection, "nobody listens").expect("a peer");
+                }
+                LinkEvent::Connect { connection, .. } => {
+                    link.handle_connected(now, self.net.node(at), connection).expect("a peer");
+                    let script = self.scripts[connection as usize][1].clone();
+                    let application = Application { script, ..Application::default() };
+                    self.applications[1].insert(connection, application);
+                }
+                LinkEvent::Done(id) => self.end(at, id, "done"),
+                LinkEvent::Refused { connection, reason } | LinkEvent::Reset { connection, reason } => {
+                    self.end(at, connection, &reason);
+                }
+                LinkEvent::Opened(_) | LinkEvent::Readable(_) => {}
+            }
+        }
+    }
+
+    fn end(&mut self, at: usize, id: u32, fate: &str) {
+        if let Some(application) = self.applications[at].get_mut(&id) {
+            assert_eq!(application.fate.replace(fate.to_owned()), None, "one fate");
+        }
+    }
+
+    fn write(&mut self, at: usize, id: u32) {
+        let Some(link) = &mut self.links[at] else { return };
+        let Some(application) = self.applications[at].get_mut(&id).filter(|one| one.fate.is_none()) else { return };
+        if application.has_ended || application.script.answers && !application.got_end {
+            return;
+        }
+        let room = link.room(self.net.node(at), id) as usize;
+        let rest = &application.script.sends[application.sent..];
+        let bytes = &rest[..rest.len().min(room).min(30_000)];
+        if !bytes.is_empty() {
+            link.handle_bytes(self.net.node(at), id, Bytes::copy_from_slice(bytes));
+        }
+        application.sent += bytes.len();
+        if application.sent == application.script.sends.len() {
+            application.has_ended = true;
+            link.handle_end(self.net.node(at), id);
+        }
+        let read = self.applications[1 - at].get(&id).map_or(0, |one| one.got.len());
+        self.most_between = self.most_between.max(self.applications[at][&id].sent - read);
+    }
+
+    fn read(&mut self, at: usize, id: u32) {
+        let now = self.net.now();
+        let Some(link) = &mut self.links[at] else { return };
+        let Some(application) = self.applications[at].get_mut(&id) else { return };
+        if application.script.reads_from > now {
+            return;
+        }
+        loop {
+            match link.take(self.net.node(at), id) {
+                Taken::Bytes(bytes) => application.got.extend_from_slice(&bytes),
+                Taken::End => application.got_end = true,
+                Taken::Nothing => break,
+            }
+        }
+    }
+
+    /// Everything arrived at both ends, and nothing is left of any connection.
+    fn check(&mut self, what: &str) {
+        for (id, scripts) in self.scripts.iter().enumerate() {
+            for at in 0..2 {
+                let application = self.applications[at].get(&(id as u32)).expect("an application");
+                assert!(application.got == scripts[1 - at].sends, "{what}, connection {id} at {at}");
+                assert!(application.got_end && application.fate.as_deref() == Some("done"), "{what}, {application:?}");
+            }
+        }
+        self.check_nothing_is_left(what);
+    }
+
+    fn check_nothing_is_left(&mut self, what: &str) {
+        for at in 0..2 {
+            assert_eq!(self.links[at].as_ref().map(Link::len), Some(0), "{what}");
+            let association = self.association[at].expect("an association");
+            let (node, flows) = (self.net.node(at), 0..self.next as u32 + 1);
+            let held = |flow| node.receiving(FlowId { association, flow }).map_or(0, |flow| flow.held_bytes());
+            assert_eq!(flows.map(held).sum::<u64>(), 0, "{what}");
+        }
+    }
+}
+
+fn small() -> NodeConfig {
+    NodeConfig { window_bytes: 100_000, ..NodeConfig::default() }
+}
+
+#[test]
+fn many_connections_carry_both_directions_and_half_closes_whatever_the_network_does() {
+    for seed in 0..12 {
+        let mut rng = Stream::new(seed, Domain::Test, 2);
+        let script = |rng: &mut Stream, seed| Script {
+            sends: content([0, 1, 3_000, 150_000][rng.below(4) as usize] + rng.below(2_000) as usize * 7, seed),
+            answers: false,
+            reads_from: Time::ZERO + Dur::from_ms(rng.below(800)),
+        };
+        let scripts = (0..30)
+            .map(|at| {
+                let mut pair = [script(&mut rng, at), script(&mut rng, at + 1000)];
+                // Half of the targets answer behind the half-close only.
+                pair[1].answers = at % 2 == 0;
+                pair
+            })
+            .collect();
+        let path = Path {
+            loss: rng.unit() * 0.05,
+            held: rng.unit() * 0.05,
+            repeated: rng.unit() * 0.05,
+            priorities: seed % 2 == 0,
+            ..Path::default()
+        };
+        let mut sites = Sites::new(path, small(), scripts, 20, seed);
+        sites.run(Dur::from_secs(120));
+        sites.check(&format!("seed {seed}"));
+    }
+}
+
+/// More connections one after another than flows may be open, while frames that end flows are lost.
+#[test]
+fn connections_that_are_over_leave_nothing_behind() {
+    let script = |size, seed| Script { sends: content(size, seed), ..Script::default() };
+    let scripts = (0..400).map(|at| [script(500, at), script(700, at + 1000)]).collect();
+    let path = Path { loss: 0.1, delay: Dur::from_ms(2), ..Path::default() };
+    let mut sites = Sites::new(path, small(), scripts, 30, 3);
+    sites.run(Dur::from_secs(600));
+    sites.check("400 connections");
+}
+
+/// The target of one connection reads nothing for ten seconds.
+#[test]
+fn a_reader_that_stalls_holds_back_its_sender_and_nobody_else() {
+    let stalls = Script { reads_from: Time::ZERO + Dur::from_secs(10), ..Script::default() };
+    let sends = |size, seed| Script { sends: content(size, seed), ..Script::default() };
+    let mut scripts = vec![[sends(1_500_000, 1), stalls]];
+    scripts.extend((0..5).map(|at| [sends(200_000, at + 10), sends(200_000, at + 20)]));
+    let mut sites = Sites::new(Path { loss: 0.01, ..Path::default() }, small(), scripts, 30, 1);
+    sites.run(Dur::from_secs(9));
+    for id in 1..6 {
+        assert_eq!(sites.applications[0][&id].fate.as_deref(), Some("done"), "connection {id}");
+    }
+    let taken = sites.applications[0][&0].sent;
+    assert!((100_000..=210_000).contains(&taken), "{taken} bytes");
+    sites.run(Dur::from_secs(60));
+    sites.check("a stalled reader");
+    // What is between the applications: the buffer of one side, and the window of the other.
+    assert!(sites.most_between <= 210_000, "{} bytes", sites.most_between);
+}
+
+#[test]
+fn a_broken_socket_breaks_the_other_one_whatever_is_lost() {
+    for (seed, breaks_at) in [(1, 0), (2, 1), (3, 0), (4, 1)] {
+        let sends = |seed| Script { sends: content(2_000_000, seed), ..Script::default() };
+        let path = Path { loss: 0.1, ..Path::default() };
+        let mut sites = Sites::new(path, small(), vec![[sends(1), sends(2)]], 30, seed);
+        let mut until = Dur::ZERO;
+        while !sites.applications[1].contains_key(&0) {
+            until += Dur::from_ms(100);
+            assert!(until < Dur::from_secs(20), "seed {seed}");
+            sites.run(until);
+        }
+        let link = sites.links[breaks_at].as_mut().expect("a link");
+        link.handle_broken(sites.net.node(breaks_at), 0, "connection reset by peer").expect("a peer");
+        sites.end(breaks_at, 0, "broken here");
+        sites.run(Dur::from_secs(60));
+        let fate = sites.applications[1 - breaks_at][&0].fate.clone();
+        assert_eq!(fate.as_deref(), Some("the peer has reset it: connection reset by peer"), "seed {seed}");
+        sites.run(Dur::from_secs(90));
+        sites.check_nothing_is_left("a broken socket");
+    }
+}
+
+#[test]
+fn a_target_that_refuses_is_told_to_whoever_connects() {
+    let sends = Script { sends: content(50_000, 1), ..Script::default() };
+    let mut sites = Sites::new(Path::default(), small(), vec![[sends, Script::default()]], 30, 1);
+    sites.refuses = true;
+    sites.run(Dur::from_secs(20));
+    assert_eq!(sites.applications[0][&0].fate.as_deref(), Some("nobody listens"));
+    sites.check_nothing_is_left("a refusal");
+}
+
+#[test]
+fn a_site_that_breaks_the_rules_is_cut_off() {
+    let target = || "host:1".parse::<Target>().expect("a target");
+    let open = |connection, flow| Message::Open { connection, flow, target: target() };
+    let said = |from: usize, messages: &[Message]| {
+        let mut net = Virtual::new(Path::default(), small(), 1).expect("settings that fit");
+        net.connect().expect("a peer");
+        let mut link = None;
+        while let Some((at, event)) = net.next_event(Time::ZERO + Dur::from_secs(5)) {
+            let now = net.now();
+            if let NodeEvent::Opened { association, .. } = event {
+                let config = LinkConfig { max_connections: 2, buffer_bytes: 1000 };
+                if at == from {
+                    for message in messages {
+                        net.node(at).write_control(association, message.encode()).expect("room");
+                    }
+                } else if at == 0 {
+                    link = Some(Link::dialing(association, config));
+                } else {
+                    link = Some(Link::serving(association, config));
+                }
+            }
+            if at != from
+                && let Some(link) = &mut link
+                && let Err(error) = link.handle_event(now, net.node(at), &event)
+            {
+                return error.to_string();
+            }
+        }
+        link.map_or("no link".to_owned(), |link| format!("{} connections", link.len()))
+    };
+    let reset = || Message::Reset { connection: 9, reason: "x".to_owned() };
+    let cases: [(usize, Vec<Message>, &str); 8] = [
+        (0, vec![open(0, 0), open(1, 1)], "2 connections"),
+        (0, vec![open(0, 0), open(1, 1), open(2, 2), open(3, u32::MAX)], "2 connections"),
+        (0, vec![open(0, 0), open(0, 1)], "the peer opens a connection twice, or out of order"),
+        (0, vec![open(7, 0)], "the peer opens a connection twice, or out of order"),
+        (0, vec![open(0, 0), open(1, 0)], "the peer opens a connection twice, or out of order"),
+        (0, vec![Message::Opened { connection: 0, flow: 0 }], "the peer says what only the other site says"),
+        (1, vec![Message::Opened { connection: 0, flow: 0 }], "the peer has opened a connection that nobody asked for"),
+        (1, vec![reset(), open(0, 0)], "the peer says what only the other site says"),
+    ];
+    for (from, messages, outcome) in cases {
+        assert_eq!(said(from, &messages), outcome, "{messages:?}");
+    }
+}
+
+#[test]
+fn targets_are_read_as_they_are_told() {
+    for (text, told) in [("Host.example:22", "host.example:22"), ("[::1]:80", "[::1]:80"), ("10.0.0.1:1", "10.0.0.1:1")]
+    {
+        assert_eq!(text.parse::<Target>().map(|target| target.to_string()), Ok(told.to_owned()));
+    }
+    for wrong in ["", "host", "host:", ":22", "host:0", "host:65536", "a b:1", "host:-1", "[]:1"] {
+        assert!(wrong.parse::<Target>().is_err(), "{wrong}");
+    }
+}

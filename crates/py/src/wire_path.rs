@@ -1,0 +1,89 @@
+//! What a path does, for Python.
+
+use crate::wire::{Settings, address, failed, span};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sparelane_core::{Dur, Rate};
+use sparelane_net::node::choice;
+use sparelane_net::node::path::Mark;
+use sparelane_net::probe::host::path_to;
+use sparelane_net::probe::{Delays, ProbePlan, Served};
+
+/// Measures the path to a receiver; a load lasts so many seconds, and has this rate at most.
+#[pyfunction]
+pub fn measure_path<'py>(
+    py: Python<'py>,
+    settings: Settings,
+    to: &str,
+    load_s: f64,
+    most_rate: &str,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (config, to) = (settings.config()?, address(to)?);
+    let load = Dur::from_ps((span(load_s)?.as_nanos() as u64).saturating_mul(1000));
+    let most_rate = choice::rate(most_rate).filter(|rate| rate.as_bps() > 0);
+    let most_rate = most_rate.ok_or_else(|| failed("the load's rate: allowed is a rate such as \"100Mbps\""))?;
+    let mut signal = None;
+    let mut goes_on = || {
+        let checked = Python::attach(|py| py.check_signals());
+        let goes_on = checked.is_ok();
+        signal = checked.err();
+        goes_on
+    };
+    let measured = py.detach(|| path_to(&config, to, ProbePlan { load, most_rate }, &mut goes_on));
+    if let Some(signal) = signal {
+        return Err(signal);
+    }
+    let (report, offload) = measured.map_err(failed)?;
+    let told = PyDict::new(py);
+    let bps = |rate: Option<Rate>| rate.map(|rate| rate.as_bps());
+    told.set_item("rate_bps", bps(report.rate))?;
+    told.set_item("load_bps", bps(report.load.map(|load| load.0)))?;
+    told.set_item("arrived_bps", bps(report.load.map(|load| load.1)))?;
+    told.set_item("tail_bps", bps(report.tail_rate))?;
+    told.set_item("mtu_bytes", report.mtu_bytes)?;
+    told.set_item("gso", offload.sends)?;
+    told.set_item("gro", offload.receives)?;
+    let mut classes = vec![];
+    for (class, &mark) in report.marks.iter().enumerate() {
+        let row = PyDict::new(py);
+        row.set_item("class", class)?;
+        row.set_item("dscp", config.udp.dscp.get(class))?;
+        row.set_item("mark", mark_name(mark))?;
+        row.set_item("arrives_as", if let Mark::Changed(dscp) = mark { Some(dscp) } else { None })?;
+        row.set_item("served", served_name(report.served[class]))?;
+        row.set_item("idle", delays(py, report.idle.get(class))?)?;
+        row.set_item("loaded", delays(py, report.loaded.get(class))?)?;
+        classes.push(row);
+    }
+    told.set_item("classes", classes)?;
+    Ok(told)
+}
+
+/// The word for what became of a code point.
+pub fn mark_name(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Unknown => "unknown",
+        Mark::Kept => "kept",
+        Mark::Changed(_) => "changed",
+    }
+}
+
+fn served_name(served: Served) -> &'static str {
+    match served {
+        Served::Unknown => "unknown",
+        Served::First => "first",
+        Served::Worse => "worse",
+        Served::Alike => "alike",
+    }
+}
+
+fn delays<'py>(py: Python<'py>, delays: Option<&Delays>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let Some(delays) = delays else { return Ok(None) };
+    let told = PyDict::new(py);
+    told.set_item("sent", delays.sent)?;
+    told.set_item("loss", delays.loss())?;
+    for (name, share) in [("min_s", 0.0), ("median_s", 0.5), ("p90_s", 0.9), ("p99_s", 0.99)] {
+        told.set_item(name, delays.percentile(share).map(Dur::as_secs_f64))?;
+    }
+    Ok(Some(told))
+}

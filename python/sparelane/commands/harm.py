@@ -1,0 +1,144 @@
+"""`sparelane harm`: what a transfer does to a TCP flow beside it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sparelane import _native, harm, namespaces
+from sparelane._native import WireError
+from sparelane.cli import Incomplete
+from sparelane.commands.wire_options import common, options_of
+
+SPARELANE = [sys.executable, "-c", "from sparelane.cli import main; main()"]
+
+
+@click.command("harm")
+@common
+@click.option("--serve", metavar="ADDR:PORT", help="Be the far end of the TCP flow, until stopped; needs no keys.")
+@click.option("--tcp", metavar="HOST:PORT", help="Where the far end of the TCP flow is.")
+@click.option("--local", is_flag=True, help="Measure on a path between two namespaces of this machine (as root).")
+@click.option("--rate", "mbps", type=click.IntRange(1, 1000), default=50, show_default=True, help="Mb/s of that path.")
+@click.option("--fifo", is_flag=True, help="That path has one queue, and no priorities.")
+@click.option("--tcp-cc", "controller", default="cubic", show_default=True, help="The TCP flow's congestion control.")
+@click.option("--seconds", type=click.FloatRange(0.5, 3600), default=5.0, show_default=True, help="Of each turn.")
+@click.option("--rounds", type=click.IntRange(1, 100), default=2, show_default=True, help="Alone and beside, so often.")
+@click.option("--most-loss", type=click.FloatRange(0, 100), help="Fail where the flow loses more percent.")
+@click.option("--most-delay", type=click.FloatRange(0), help="Fail where its 99th percentile grows by more, ms.")
+@click.argument("to", metavar="HOST:PORT", required=False)
+def command(
+    to: str | None,
+    keys: str | None,
+    trust: tuple[str, ...],
+    as_json: bool,
+    serve: str | None,
+    tcp: str | None,
+    local: bool,
+    mbps: int,
+    fifo: bool,
+    controller: str,
+    seconds: float,
+    rounds: int,
+    most_loss: float | None,
+    most_delay: float | None,
+    **given: Any,
+) -> None:
+    """Measure what a transfer to the receiver at HOST:PORT does to a TCP flow of the kernel beside it.
+
+    At the far host run `sparelane recv`, and `sparelane harm --serve ADDR:PORT` for the TCP flow, which --tcp names
+    here. With --local, all of it runs on a path that is made for it.
+    """
+    if serve is not None:
+        harm.sink(serve, lambda address: click.echo(json.dumps({"event": "listening", "address": address})))
+    if local:
+        told = _locally(mbps, fifo=fifo, given=given, extra=_turns(controller, seconds, rounds))
+    else:
+        if to is None or tcp is None or keys is None:
+            raise click.UsageError("HOST:PORT, --keys and --tcp are needed, or --local, or --serve")
+        options = options_of(given)
+        measured = harm.measure(
+            to, tcp, keys=keys, trust=trust, options=options, controller=controller, seconds=seconds, rounds=rounds
+        )
+        told = {
+            **asdict(measured),
+            "lost_share": measured.lost_share,
+            "more_than_tcp": measured.more_than_tcp,
+            "added_p99_s": measured.added_p99_s,
+        }
+    if as_json:
+        click.echo(json.dumps(told))
+    else:
+        _show(told)
+    if most_loss is not None and told["lost_share"] * 100 > most_loss:
+        raise Incomplete(f"the TCP flow loses {told['lost_share']:.1%} of its throughput, more than {most_loss} %")
+    if most_delay is not None and told["added_p99_s"] * 1e3 > most_delay:
+        raise Incomplete(f"the 99th percentile grows by {told['added_p99_s'] * 1e3:.1f} ms, more than {most_delay} ms")
+
+
+# Only the sender of the transfer needs a key.
+for _option in command.params:
+    if _option.name == "keys":
+        _option.required = False
+
+
+def _turns(controller: str, seconds: float, rounds: int) -> list[str]:
+    return ["--tcp-cc", controller, "--seconds", str(seconds), "--rounds", str(rounds), "--json"]
+
+
+def _show(told: dict[str, Any]) -> None:
+    click.echo(f"{'':>19}  {'throughput':>14}  {'median RTT':>10}  {'p99 RTT':>10}  sent again")
+    names = {"alone": "alone", "beside_tcp": "beside another TCP", "beside": "beside the transfer"}
+    for key, name in names.items():
+        row = told[key]
+        click.echo(
+            f"{name:>19}  {row['bps'] / 1e6:9.2f} Mb/s  {row['rtt_median_s'] * 1e3:7.2f} ms"
+            f"  {row['rtt_p99_s'] * 1e3:7.2f} ms  {row['retransmitted']:10}"
+        )
+    click.echo(f"the transfer moved {told['transfer_bps'] / 1e6:.2f} Mb/s")
+    click.echo(
+        f"beside it the flow loses {told['lost_share']:.1%} of its throughput, "
+        f"and its 99th percentile grows by {told['added_p99_s'] * 1e3:.2f} ms"
+    )
+    share = told["more_than_tcp"]
+    click.echo(f"that is {abs(share):.1%} {'less' if share > 0 else 'more'} than one more TCP flow leaves it")
+
+
+def _locally(mbps: int, *, fifo: bool, given: dict[str, Any], extra: list[str]) -> dict[str, Any]:
+    """Runs everything between two namespaces."""
+    why_not = namespaces.missing()
+    if why_not is not None:
+        raise WireError(f"--local {why_not}")
+    with tempfile.TemporaryDirectory() as folder, namespaces.hosts(mbps, priorities=not fifo) as ends:
+        prints = {side: _native.new_key(str(Path(folder, side))) for side in ("sender", "receiver")}
+        Path(folder, "to").mkdir()
+        at = f"{namespaces.RECEIVER}:0"
+        receiver = ["recv", "--keys", f"{folder}/receiver", "--trust", prints["sender"], "--listen", at, "--json"]
+        processes = []
+        try:
+            addresses = []
+            for line in ([*receiver, "-o", f"{folder}/to"], ["harm", "--serve", at]):
+                words = ends.command(ends.receiver, *SPARELANE, *line)
+                process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+                processes.append(process)
+                assert process.stdout is not None
+                addresses.append(json.loads(process.stdout.readline())["address"])
+            own = ["--keys", f"{folder}/sender", "--trust", prints["receiver"], "--tcp", addresses[1], *extra]
+            own += ["--cc", given["cc"], "--unmarked", given["unmarked"]]
+            own += [word for key, value in given["settings"].items() for word in ("--set", f"{key}={value}")]
+            words = ends.command(ends.sender, *SPARELANE, "harm", *own, addresses[0])
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise WireError(done.stderr.strip().removeprefix("sparelane: "))
+            told: dict[str, Any] = json.loads(done.stdout)
+            return told
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()

@@ -1,0 +1,235 @@
+"""What goes wrong between two hosts, and on their disks: the file is right or the error is clear, never half a file."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from wire_processes import SPARELANE, Keys, call, running
+
+# How often each side is killed; more in a run by hand.
+KILLS = int(os.environ.get("WIRE_KILLS", "4"))
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Keys:
+    return Keys(tmp_path)
+
+
+def receiving(keys: Keys, into: Path, *more: str, listen: str = "127.0.0.1:0") -> tuple[str, ...]:
+    return ("recv", *keys.of("receiver"), "--listen", listen, "-o", str(into), *more)
+
+
+def spawn_send(keys: Keys, *arguments: str) -> subprocess.Popen[str]:
+    line = [*SPARELANE, "send", *keys.of("sender"), "--json", *arguments]
+    return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def free_port() -> int:
+    with socket.socket(type=socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_for(part: Path, sender: subprocess.Popen[str]) -> None:
+    """Waits until a file begins to arrive, or its sender has ended."""
+    while not part.exists() and sender.poll() is None:
+        time.sleep(0.005)
+
+
+# A megabyte in some 160 ms: what is killed is on its way.
+SLOW = ("--cc", "constant", "--set", "pace=50Mbps")
+
+
+@pytest.mark.parametrize("killed", ["sender", "receiver"])
+def test_a_side_that_is_killed_at_any_instant_leaves_no_half_file(keys: Keys, tmp_path: Path, killed: str) -> None:
+    rng = random.Random()
+    seed = rng.randrange(1 << 32)
+    rng.seed(int(os.environ.get("WIRE_SEED", seed)))
+    into = tmp_path / "to"
+    into.mkdir()
+    file = tmp_path / "file"
+    at = f"127.0.0.1:{free_port()}"
+    resumed = 0
+    for turn in range(KILLS):
+        file.write_bytes(rng.randbytes(2_500_000))
+        with running(*receiving(keys, into, "--force", listen=at)) as receiver:
+            receiver.until("listening")
+            before = (into / "file").read_bytes() if turn else None
+            sender = spawn_send(keys, *SLOW, "--idle-timeout", "1", str(file), at)
+            # At any instant, most of them while the file is on its way.
+            if rng.random() < 0.8:
+                wait_for(into / ".file.sparelane-part", sender)
+                time.sleep(rng.uniform(0, 0.5))
+            else:
+                time.sleep(rng.uniform(0, 0.8))
+            (sender if killed == "sender" else receiver.process).kill()
+            if killed == "sender":
+                sender.communicate(timeout=20)
+        if killed == "receiver":
+            sender.communicate(timeout=20)
+        after = (into / "file").read_bytes() if (into / "file").exists() else None
+        assert after in (before, file.read_bytes()), f"seed {seed}, turn {turn}"
+        with running(*receiving(keys, into, "--force", "--once", listen=at)) as receiver:
+            receiver.until("listening")
+            told = json.loads(call("send", *keys.of("sender"), "--json", str(file), at))
+            receiver.rest()
+        resumed += told["items"][0]["resumed_bytes"]
+        assert (into / "file").read_bytes() == file.read_bytes(), f"seed {seed}, turn {turn}"
+        assert [path.name for path in into.iterdir()] == ["file"], f"seed {seed}, turn {turn}"
+    assert KILLS < 10 or resumed > 0
+
+
+@contextmanager
+def mounted(at: Path, *options: str) -> Iterator[None]:
+    """A small file system in memory at this place."""
+    at.mkdir(exist_ok=True)
+    line = ["mount", "-t", "tmpfs", "-o", ",".join(options), "none", str(at)]
+    mount = shutil.which("mount")
+    if os.geteuid() != 0 or mount is None or subprocess.run(line, capture_output=True, check=False).returncode != 0:
+        pytest.skip("this user may not mount file systems: a full disk and a read-only one are not tried")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(at)], check=True)
+
+
+def test_a_full_disk_is_told_to_both_sides(keys: Keys, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(os.urandom(3_000_000))
+    with mounted(tmp_path / "to", "size=1m"), running(*receiving(keys, tmp_path / "to", "--once")) as receiver:
+        address = receiver.until("listening")["address"]
+        error = call("send", *keys.of("sender"), str(file), address, code=3)
+        assert "No space left on device" in error
+        events, _ = receiver.rest()
+        assert any("No space left" in (event.get("error") or "") for event in events)
+        assert not (tmp_path / "to" / "file").exists()
+
+
+def test_a_target_that_cannot_be_written_is_told(keys: Keys, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("x")
+    with mounted(tmp_path / "to", "size=1m", "ro"), running(*receiving(keys, tmp_path / "to")) as receiver:
+        address = receiver.until("listening")["address"]
+        assert "Read-only file system" in call("send", *keys.of("sender"), str(file), address, code=3)
+
+
+def test_a_source_that_changes_on_the_way_is_told(keys: Keys, tmp_path: Path) -> None:
+    (tmp_path / "to").mkdir()
+    file = tmp_path / "file"
+    file.write_bytes(os.urandom(40_000_000))
+    part = tmp_path / "to" / ".file.sparelane-part"
+    with running(*receiving(keys, tmp_path / "to")) as receiver:
+        address = receiver.until("listening")["address"]
+        sender = spawn_send(keys, "--window", "1MB", *SLOW, str(file), address)
+        while not part.exists() or part.stat().st_size < 200_000:
+            assert sender.poll() is None
+            time.sleep(0.01)
+        with file.open("r+b") as open_file:
+            open_file.truncate(20_000_000)
+        _, error = sender.communicate(timeout=30)
+        assert sender.returncode == 3, error
+        assert "it has changed since the transfer began" in error
+    assert not (tmp_path / "to" / "file").exists()
+
+
+def test_standard_input_arrives_under_its_name_and_goes_to_standard_output(keys: Keys, tmp_path: Path) -> None:
+    content = os.urandom(1_500_000)
+    at = f"127.0.0.1:{free_port()}"
+    line = [*SPARELANE, "recv", *keys.of("receiver"), "--listen", at, "--once", "-o", "-"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as receiver:
+        send = [*SPARELANE, "send", *keys.of("sender"), "--name", "backup.tar", "-", at]
+        sent = subprocess.run(send, input=content, capture_output=True, timeout=60, check=False)
+        assert sent.returncode == 0, sent.stderr
+        out, told = receiver.communicate(timeout=30)
+    assert (receiver.returncode, out == content) == (0, True), told
+    assert b"backup.tar: 1,500,000 bytes" in told
+    for wrong in (["-"], ["--name", "x", "file"], ["--name", "a/b", "-"]):
+        call("send", *keys.of("sender"), *wrong, at, code=2)
+    assert "--once is missing" in call("recv", *keys.of("receiver"), "--listen", at, "-o", "-", code=2)
+
+
+def test_the_first_peer_is_trusted_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    keys = Keys(tmp_path)
+    file = tmp_path / "file"
+    file.write_text("x")
+    into = tmp_path / "to"
+    into.mkdir()
+    own = {side: ("--keys", keys.folder[side]) for side in ("sender", "receiver")}
+    listen = ("--listen", "127.0.0.1:0", "-o", str(into), "--force")
+    assert "no peer is trusted" in call("recv", *own["receiver"], *listen, code=2)
+    with running("recv", *own["receiver"], *listen, "--trust-on-first-contact") as receiver:
+        address = receiver.until("listening")["address"]
+        send = [*SPARELANE, "send", *own["sender"], "--trust-on-first-contact", str(file), address]
+        first = subprocess.run(send, capture_output=True, text=True, timeout=60, check=False)
+        assert first.returncode == 0, first.stderr
+        assert f"first contact: the peer's key is {keys.fingerprint['receiver']}" in first.stderr
+        receiver.until("disconnected")
+        for side, other in (("sender", "receiver"), ("receiver", "sender")):
+            assert json.loads(call("keys", "show", "--dir", keys.folder[side], "--json"))["trusted"] == [
+                keys.fingerprint[other]
+            ]
+        # From now on it is as if each had been named.
+        stranger = call("keys", "new", "--dir", str(tmp_path / "other"), "--quiet").strip()
+        refused = call(
+            "send", "--keys", str(tmp_path / "other"), "--trust-on-first-contact", str(file), address, code=2
+        )
+        assert f"the peer does not trust this host's key, {stranger}" in refused
+        call("send", *own["sender"], str(file), address)
+        receiver.until("disconnected")
+        receiver.process.send_signal(signal.SIGTERM)
+        _, errors = receiver.rest()
+        assert f"first contact: the peer's key is {keys.fingerprint['sender']}" in errors
+        assert f"a stranger was refused, whose key is {stranger}" in errors
+
+
+def test_sigterm_finishes_a_transfer_and_takes_no_other(keys: Keys, tmp_path: Path) -> None:
+    (tmp_path / "to").mkdir()
+    file = tmp_path / "file"
+    file.write_bytes(os.urandom(8_000_000))
+    part = tmp_path / "to" / ".file.sparelane-part"
+    with running(*receiving(keys, tmp_path / "to")) as receiver:
+        address = receiver.until("listening")["address"]
+        sender = spawn_send(keys, *SLOW, str(file), address)
+        while not part.exists() or part.stat().st_size < 100_000:
+            assert sender.poll() is None
+            time.sleep(0.01)
+        receiver.process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        assert "the receiver is stopping" in call("send", *keys.of("sender"), str(file), address, code=2)
+        _, errors = receiver.rest()
+        assert sender.wait(timeout=10) == 0
+        assert "stopping; 1 under way" in errors
+    assert (tmp_path / "to" / "file").read_bytes() == file.read_bytes()
+
+
+def test_a_new_key_counts_from_a_sighup_on(keys: Keys, tmp_path: Path) -> None:
+    (tmp_path / "to").mkdir()
+    file = tmp_path / "file"
+    file.write_text("x")
+    with running(*receiving(keys, tmp_path / "to", "--force")) as receiver:
+        address = receiver.until("listening")["address"]
+        call("send", *keys.of("sender"), str(file), address)
+        Path(keys.folder["receiver"], "key.pem").unlink()
+        receiver.process.send_signal(signal.SIGHUP)
+        time.sleep(0.3)
+        call("send", *keys.of("sender"), str(file), address)
+        fresh = call("keys", "new", "--dir", keys.folder["receiver"], "--quiet").strip()
+        receiver.process.send_signal(signal.SIGHUP)
+        time.sleep(0.3)
+        assert f"the peer's key is {fresh}" in call("send", *keys.of("sender"), str(file), address, code=2)
+        call("send", "--keys", keys.folder["sender"], "--trust", fresh, str(file), address)
+        receiver.process.send_signal(signal.SIGTERM)
+        _, errors = receiver.rest()
+        assert "keys are not read anew" in errors
+        assert f"this host is {fresh}, and trusts 1 peers" in errors

@@ -1,0 +1,167 @@
+"""Mistakes with commands that talk to other hosts: one clear error each, and the exit code that is documented."""
+
+import os
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from wire_processes import SPARELANE, Keys, call, running
+
+# Exit codes: something cannot be done, some of it was not done.
+MISTAKE, INCOMPLETE = 2, 3
+
+NOBODY = "127.0.0.1:9"
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Keys:
+    return Keys(tmp_path)
+
+
+# The arguments behind `send --keys ... --trust ...`, where {file} is a file; what is told.
+SEND = {
+    "no address": (["{file}", "nowhere"], '"nowhere" is no address: HOST:PORT is one'),
+    "a port beyond all": (["{file}", "127.0.0.1:65536"], "is no address"),
+    "unknown host": (["{file}", "no.such.host.invalid:1"], '"no.such.host.invalid": '),
+    "nobody there": (["--connect-timeout", "0.3", "{file}", NOBODY], "does not answer"),
+    "no file": (["{file}.none", NOBODY], "No such file or directory"),
+    "a device": (["/dev/null", NOBODY], "neither a file nor a folder"),
+    "unknown controller": (["--cc", "rc4", "{file}", NOBODY], 'there is no controller "rc4"'),
+    "unknown parameter": (["--set", "lanes=3", "{file}", NOBODY], 'has no parameter "lanes"'),
+    "no setting": (["--set", "levels", "{file}", NOBODY], "key=value is one"),
+    "a setting twice": (["--set", "levels=1", "--set", "levels=2", "{file}", NOBODY], "is set twice"),
+    "a tail's rate of zero": (["--tail-rate", "0Mbps", "{file}", NOBODY], "allowed is a rate"),
+    "a pace of zero": (["--cc", "constant", "--set", "pace=0Mbps", "{file}", NOBODY], "pace"),
+    "a rate without unit": (["--tail-rate", "100", "{file}", NOBODY], "allowed is a rate"),
+    "no window": (["--window", "0MB", "{file}", NOBODY], "the window"),
+    "classes that repeat": (["--dscp", "0,3,3", "{file}", NOBODY], "the code point 3 for two classes"),
+    "too many classes": (["--dscp", "0,1,2,3,4,5,6,7,8", "{file}", NOBODY], "9 code points"),
+    "no code point": (["--dscp", "64", "{file}", NOBODY], "the code point 64"),
+    "no list": (["--dscp", "a", "{file}", NOBODY], "no list of numbers"),
+    "small packets": (["--mtu", "500", "{file}", NOBODY], "--mtu"),
+    "a fingerprint that is none": (["--trust", "abc", "{file}", NOBODY], '"abc" is no fingerprint'),
+}
+
+
+@pytest.mark.parametrize("case", SEND)
+def test_a_mistake_of_a_sender_is_told(keys: Keys, tmp_path: Path, case: str) -> None:
+    file = tmp_path / "file"
+    file.write_text("x")
+    arguments, message = SEND[case]
+    error = call("send", *keys.of("sender"), *(word.format(file=file) for word in arguments), code=MISTAKE)
+    assert message in error, error
+
+
+def test_a_folder_without_a_key_and_a_key_that_others_can_read_are_told(keys: Keys, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    send = ("--trust", keys.fingerprint["receiver"], str(tmp_path / "file"), NOBODY)
+    assert "key.pem: No such file" in call("send", "--keys", str(tmp_path), *send, code=MISTAKE)
+    Path(keys.folder["sender"], "key.pem").chmod(0o644)
+    assert "others have access" in call("send", "--keys", keys.folder["sender"], *send, code=MISTAKE)
+    Path(keys.folder["sender"], "key.pem").chmod(0o600)
+    Path(keys.folder["sender"], "key.pem").write_text("no key")
+    assert "no Ed25519 private key" in call("send", "--keys", keys.folder["sender"], *send, code=MISTAKE)
+
+
+def test_a_wrong_key_and_the_key_of_another_site_are_told_with_their_fingerprints(keys: Keys, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "to").mkdir()
+    other = call("keys", "new", "--dir", str(tmp_path / "other"), "--quiet").strip()
+    with running("recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path / "to")) as receiver:
+        address = receiver.until("listening")["address"]
+        wrong = ["--keys", keys.folder["sender"], "--trust", other, str(tmp_path / "file"), address]
+        told = call("send", *wrong, code=MISTAKE)
+        assert f"the peer's key is {keys.fingerprint['receiver']}, which is not trusted" in told
+        foreign = ["--keys", str(tmp_path / "other"), "--trust", keys.fingerprint["receiver"]]
+        told = call("send", *foreign, str(tmp_path / "file"), address, code=MISTAKE)
+        assert f"the peer does not trust this host's key, {other}" in told
+    assert list((tmp_path / "to").iterdir()) == []
+
+
+def test_a_target_that_exists_is_kept_unless_the_receiver_is_told_otherwise(keys: Keys, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("new")
+    (tmp_path / "to").mkdir()
+    (tmp_path / "to" / "file").write_text("old")
+    for more, code, left in (((), INCOMPLETE, "old"), (("--force",), 0, "new")):
+        recv = ("recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path / "to"), *more)
+        with running(*recv) as receiver:
+            address = receiver.until("listening")["address"]
+            told = call("send", *keys.of("sender"), str(tmp_path / "file"), address, code=code)
+            assert code == 0 or "file: it is there already" in told
+        assert (tmp_path / "to" / "file").read_text() == left
+
+
+def test_what_a_receiver_cannot_have_is_told(keys: Keys, tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("x")
+    with socket.socket(type=socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        cases = [
+            (f"127.0.0.1:{taken.getsockname()[1]}", tmp_path, "in use"),
+            ("192.0.2.1:7777", tmp_path, "Cannot assign requested address"),
+            ("127.0.0.1:0", tmp_path / "none", "No such file"),
+            ("127.0.0.1:0", tmp_path / "plain", "Not a directory"),
+            ("nowhere", tmp_path, "is no address"),
+        ]
+        for listen, folder, message in cases:
+            told = call("recv", *keys.of("receiver"), "--listen", listen, "-o", str(folder), code=MISTAKE)
+            assert message.lower() in told.lower(), told
+            assert told.count("\n") == 1, told
+
+
+def test_without_rights_each_refusal_is_told(keys: Keys, tmp_path: Path) -> None:
+    lacking: list[str] = []
+    if os.geteuid() == 0:
+        setpriv = shutil.which("setpriv")
+        if setpriv is None:
+            pytest.skip("root has all rights, and setpriv, which takes them away, is not here")
+        lacking = [setpriv, "--bounding-set", "-dac_override,-dac_read_search,-net_bind_service"]
+    (tmp_path / "secret").write_text("x")
+    (tmp_path / "secret").chmod(0)
+    (tmp_path / "closed").mkdir(mode=0o500)
+    (tmp_path / "file").write_text("x")
+
+    def told(*arguments: str) -> str:
+        line = [*lacking, *SPARELANE, *arguments]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode in (MISTAKE, INCOMPLETE), done
+        return done.stderr
+
+    (tmp_path / "to").mkdir()
+    with running("recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path / "to")) as receiver:
+        address = receiver.until("listening")["address"]
+        assert "Permission denied" in told("send", *keys.of("sender"), str(tmp_path / "secret"), address)
+    first = int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text())
+    if first > 80:
+        listen = ("--listen", "127.0.0.1:80", "-o", str(tmp_path))
+        assert "127.0.0.1:80: Permission denied" in told("recv", *keys.of("receiver"), *listen)
+    line = [
+        *lacking,
+        *SPARELANE,
+        "recv",
+        *keys.of("receiver"),
+        "--listen",
+        "127.0.0.1:0",
+        "-o",
+        str(tmp_path / "closed"),
+    ]
+    with subprocess.Popen([*line, "--json"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().split('"')[7]
+        error = call("send", *keys.of("sender"), str(tmp_path / "file"), address, code=INCOMPLETE)
+        assert "Permission denied" in error
+        process.kill()
+
+
+def test_a_host_without_a_route_is_told_at_once(keys: Keys, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    unshare = shutil.which("unshare")
+    alone = [unshare or "", "-n"]
+    if unshare is None or subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this user may not make a network without routes")
+    line = [*alone, *SPARELANE, "send", *keys.of("sender"), str(tmp_path / "file"), "192.0.2.1:7777"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == MISTAKE
+    assert "192.0.2.1:7777: Network is unreachable" in done.stderr

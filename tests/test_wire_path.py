@@ -1,0 +1,68 @@
+"""`sparelane path` between two hosts in network namespaces of this machine."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparelane.namespaces import RECEIVER, Hosts, hosts, missing
+
+SPARELANE = [sys.executable, "-c", "from sparelane.cli import main; main()"]
+WHY_NOT = missing()
+
+needs_namespaces = pytest.mark.skipif(WHY_NOT is not None, reason=f"network namespaces: {WHY_NOT}")
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> tuple[Path, str, Path, str]:
+    """Folder and fingerprint of the sender's key, and of the receiver's."""
+    told: list[Any] = []
+    for side in ("sender", "receiver"):
+        line = [*SPARELANE, "keys", "new", "--dir", str(tmp_path / side), "--quiet"]
+        told += [tmp_path / side, subprocess.run(line, capture_output=True, text=True, check=True).stdout.strip()]
+    return told[0], told[1], told[2], told[3]
+
+
+@contextmanager
+def receiver(ends: Hosts, keys: tuple[Path, str, Path, str], into: Path) -> Iterator[str]:
+    into.mkdir()
+    line = ["recv", "--keys", str(keys[2]), "--trust", keys[1], "--listen", f"{RECEIVER}:0", "-o", str(into), "--json"]
+    with subprocess.Popen(ends.command(ends.receiver, *SPARELANE, *line), stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield json.loads(process.stdout.readline())["address"]
+        finally:
+            process.kill()
+
+
+def measured(keys: tuple[Path, str, Path, str], into: Path, *, priorities: bool) -> dict[str, Any]:
+    with hosts(20, priorities=priorities) as ends, receiver(ends, keys, into) as address:
+        line = ["path", "--keys", str(keys[0]), "--trust", keys[3], "--json", address]
+        done = subprocess.run(
+            ends.command(ends.sender, *SPARELANE, *line), capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        told: dict[str, Any] = json.loads(done.stdout)
+        return told
+
+
+@needs_namespaces
+def test_strict_priorities_of_the_kernel_are_recognised(keys: tuple[Path, str, Path, str], tmp_path: Path) -> None:
+    told = measured(keys, tmp_path / "to", priorities=True)
+    assert [row["mark"] for row in told["classes"]] == ["kept"] * 4
+    assert told["verdict"] == "priorities", told
+    assert 15e6 < told["rate_bps"] < 25e6, told
+    assert told["classes"][0]["served"] == "first"
+    assert told["mtu_bytes"] == 1480
+
+
+@needs_namespaces
+def test_one_queue_is_told_from_priorities(keys: tuple[Path, str, Path, str], tmp_path: Path) -> None:
+    told = measured(keys, tmp_path / "to", priorities=False)
+    assert [row["mark"] for row in told["classes"]] == ["kept"] * 4
+    assert told["verdict"] == "one queue", told

@@ -1,0 +1,294 @@
+"""TCP connections through two processes, over the loopback interface."""
+
+import http.server
+import os
+import signal
+import socket
+import socketserver
+import struct
+import subprocess
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from wire_processes import Keys, Running, call, running
+
+TIMEOUT_S = 30
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Keys:
+    return Keys(tmp_path)
+
+
+class Echo(socketserver.ThreadingTCPServer):
+    """Sends back what it is sent, as it comes, and its end behind the other's."""
+
+    daemon_threads = True
+    # Kernels reset connections that find the line of those that wait full.
+    request_queue_size = 128
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), EchoHandler)
+
+
+class EchoHandler(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        while piece := self.request.recv(1 << 16):
+            self.request.sendall(piece)
+
+
+class Upper(socketserver.BaseRequestHandler):
+    """Reads to the end, and answers only then."""
+
+    def handle(self) -> None:
+        pieces = []
+        while piece := self.request.recv(1 << 16):
+            pieces.append(piece)
+        self.request.sendall(b"".join(pieces).upper())
+
+
+@contextmanager
+def serving(server: socketserver.TCPServer) -> Iterator[str]:
+    """The address of a server that runs in a thread."""
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.socket.getsockname()[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def tunnel(
+    keys: Keys, *targets: str, allow: tuple[str, ...] = (), more: tuple[str, ...] = ()
+) -> Iterator[tuple[Running, Running, list[int]]]:
+    """Serving site, dialing site, and the local port of each target."""
+    allowed = [word for target in allow or targets for word in ("--allow", target)]
+    forwards = [word for target in targets for word in ("--forward", f"127.0.0.1:0={target}")]
+    with running("tunnel", *keys.of("receiver"), "--listen", "127.0.0.1:0", *allowed) as server:
+        server.address = server.until("listening")["address"]
+        with running("tunnel", *keys.of("sender"), *forwards, *more, server.address) as client:
+            ports = [int(client.until("forwarding")["address"].rpartition(":")[2]) for _ in targets]
+            yield server, client, ports
+
+
+def connect(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S)
+
+
+def read_all(stream: socket.socket) -> bytes:
+    pieces = []
+    while piece := stream.recv(1 << 16):
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def test_web_pages_come_through_the_tunnel(keys: Keys, tmp_path: Path) -> None:
+    (tmp_path / "page").write_bytes(os.urandom(300_000))
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments, directory=str(tmp_path))  # type: ignore[arg-type]
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with serving(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet)) as target, tunnel(keys, target) as sites:
+        for _ in range(5):
+            with urllib.request.urlopen(f"http://127.0.0.1:{sites[2][0]}/page", timeout=TIMEOUT_S) as answer:
+                assert answer.read() == (tmp_path / "page").read_bytes()
+
+
+def test_both_directions_are_carried_at_once_by_many_connections(keys: Keys) -> None:
+    content = os.urandom(4_000_000)
+    wrong: list[str] = []
+
+    def write(stream: socket.socket, bytes_: bytes) -> None:
+        stream.sendall(bytes_)
+        stream.shutdown(socket.SHUT_WR)
+
+    def exchange(port: int, bytes_: bytes) -> None:
+        with connect(port) as stream:
+            sender = threading.Thread(target=write, args=(stream, bytes_))
+            sender.start()
+            if read_all(stream) != bytes_:
+                wrong.append(f"{len(bytes_)} bytes")
+            sender.join()
+
+    with serving(Echo()) as target, tunnel(keys, target) as (_, client, ports):
+        sizes = [4_000_000, 4_000_000, *range(0, 200_000, 10_000)]
+        threads = [threading.Thread(target=exchange, args=(ports[0], content[:size])) for size in sizes]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(TIMEOUT_S)
+            assert not thread.is_alive()
+        closed = [client.until("closed") for _ in sizes]
+    assert not wrong
+    assert sorted(event["sent_bytes"] for event in closed) == sorted(sizes)
+    assert [event["sent_bytes"] for event in closed] == [event["received_bytes"] for event in closed]
+
+
+def test_a_half_close_reaches_the_target_and_its_answer_comes_back(keys: Keys) -> None:
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+
+    upper = Server(("127.0.0.1", 0), Upper)
+    with serving(upper) as target, tunnel(keys, target) as (_, _, ports), connect(ports[0]) as stream:
+        stream.sendall(b"abc" * 100_000)
+        stream.shutdown(socket.SHUT_WR)
+        assert read_all(stream) == b"ABC" * 100_000
+
+
+def test_what_is_refused_or_not_allowed_is_reset_and_told(keys: Keys) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        closed = f"127.0.0.1:{unused.getsockname()[1]}"
+    with serving(Echo()) as target, tunnel(keys, closed, target, allow=(closed,)) as (server, client, ports):
+        for port, reason in zip(ports, ("Connection refused", "is not allowed"), strict=True):
+            with connect(port) as stream, pytest.raises(ConnectionResetError):
+                stream.recv(1)
+            assert reason in client.until("failed")["error"]
+            assert reason in server.until("failed")["error"]
+
+
+@pytest.mark.parametrize("breaks", ["client", "target"])
+def test_a_reset_on_one_side_is_a_reset_on_the_other(keys: Keys, breaks: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        target = f"127.0.0.1:{listener.getsockname()[1]}"
+        with tunnel(keys, target) as (_, _, ports), connect(ports[0]) as near:
+            near.sendall(b"x")
+            listener.settimeout(TIMEOUT_S)
+            far, _ = listener.accept()
+            with far:
+                far.settimeout(TIMEOUT_S)
+                assert far.recv(1) == b"x"
+                one, other = (near, far) if breaks == "client" else (far, near)
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                one.close()
+                with pytest.raises(ConnectionResetError):
+                    other.recv(1)
+
+
+def test_a_reader_that_stalls_holds_back_the_writer_in_bounded_memory(keys: Keys) -> None:
+    def resident_bytes(process: subprocess.Popen[str]) -> int:
+        return int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        target = f"127.0.0.1:{listener.getsockname()[1]}"
+        with tunnel(keys, target) as (server, client, ports), connect(ports[0]) as near:
+            near.sendall(b"x")
+            far, _ = listener.accept()
+            before = [resident_bytes(site.process) for site in (server, client)]
+            near.settimeout(1.0)
+            written = 0
+            with far, suppress(TimeoutError):
+                while written < 200_000_000:
+                    written += near.send(bytes(1 << 16))
+            grown = [resident_bytes(site.process) - was for site, was in zip((server, client), before, strict=True)]
+    assert written < 60_000_000, written
+    # Windows of 1 MiB, buffers of sockets, and what an allocator keeps.
+    assert max(grown) < 16_000_000, grown
+
+
+def test_the_tunnel_is_rebuilt_when_the_other_site_is_back(keys: Keys) -> None:
+    with serving(Echo()) as target:
+        quick = ("--idle-timeout", "2", "--retry-pause", "0.5", "--connect-timeout", "1")
+        with tunnel(keys, target, more=quick) as (server, client, ports):
+            at = server.address
+            with connect(ports[0]) as stream:
+                stream.sendall(b"1")
+                assert stream.recv(1) == b"1"
+                server.process.kill()
+                with pytest.raises(ConnectionResetError):
+                    stream.recv(1)
+            assert client.until("disconnected")
+            with connect(ports[0]) as waits:
+                waits.sendall(b"2")
+                with running("tunnel", *keys.of("receiver"), "--listen", at, "--allow", target) as again:
+                    again.until("listening")
+                    assert waits.recv(1) == b"2"
+
+
+def test_connections_are_refused_while_the_other_site_is_away_where_that_is_set(keys: Keys) -> None:
+    away = ("--connect-timeout", "0.5", "--while-down", "refuse", "127.0.0.1:9")
+    with running("tunnel", *keys.of("sender"), "--forward", "127.0.0.1:0=h:1", *away) as client:
+        port = int(client.until("forwarding")["address"].rpartition(":")[2])
+        with connect(port) as stream, pytest.raises(ConnectionResetError):
+            stream.recv(1)
+        assert client.until("failed")["error"] == "there is no connection to the other site"
+        assert client.until("disconnected")["error"] == "127.0.0.1:9 does not answer"
+
+
+def test_sigterm_finishes_what_runs_and_a_second_one_ends_at_once(keys: Keys) -> None:
+    with serving(Echo()) as target:
+        for more, finishes in (((), True), (("--grace", "1"), False)):
+            with tunnel(keys, target, more=more) as (_, client, ports), connect(ports[0]) as stream:
+                stream.sendall(b"1")
+                assert stream.recv(1) == b"1"
+                client.process.send_signal(signal.SIGTERM)
+                time.sleep(0.3)
+                with pytest.raises(ConnectionRefusedError):
+                    connect(ports[0])
+                stream.sendall(b"2")
+                assert stream.recv(1) == b"2"
+                if finishes:
+                    stream.shutdown(socket.SHUT_WR)
+                    assert stream.recv(1) == b""
+                    assert "stopped with" not in client.rest(10, (0,))[1]
+                else:
+                    with pytest.raises(ConnectionResetError):
+                        stream.recv(1)
+                    assert "stopped with 1 under way" in client.rest(10, (0,))[1]
+        with tunnel(keys, target) as (_, client, ports), connect(ports[0]) as stream:
+            stream.sendall(b"1")
+            assert stream.recv(1) == b"1"
+            client.process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            client.process.send_signal(signal.SIGTERM)
+            assert "stopped with 1 under way" in client.rest(5, (0,))[1]
+
+
+def test_sighup_reads_the_trusted_peers_anew(keys: Keys, tmp_path: Path) -> None:
+    stranger = call("keys", "new", "--dir", str(tmp_path / "stranger"), "--quiet").strip()
+    with serving(Echo()) as target:
+        listen = ("--listen", "127.0.0.1:0", "--allow", target)
+        with running("tunnel", *keys.of("receiver"), *listen) as server:
+            address = server.until("listening")["address"]
+            known = ["--keys", str(tmp_path / "stranger"), "--trust", keys.fingerprint["receiver"]]
+            dial = ("tunnel", *known, "--forward", f"127.0.0.1:0={target}", address)
+            assert "does not trust this host's key" in call(*dial, code=2)
+            call("keys", "trust", "--dir", keys.folder["receiver"], stranger)
+            server.process.send_signal(signal.SIGHUP)
+            time.sleep(0.5)
+            with running(*dial) as client:
+                port = int(client.until("forwarding")["address"].rpartition(":")[2])
+                with connect(port) as stream:
+                    stream.sendall(b"1")
+                    assert stream.recv(1) == b"1"
+
+
+def test_what_is_wrong_with_a_tunnel_is_one_clear_error(keys: Keys) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        at = f"127.0.0.1:{taken.getsockname()[1]}"
+        cases = [
+            (("--listen", "127.0.0.1:0"), "--listen without --allow serves nothing"),
+            (("--listen", "127.0.0.1:0", "--allow", "x:1", "h:1"), "not both at once"),
+            (("h:1",), "either --listen with --allow, or --forward with HOST:PORT"),
+            (("--forward", "1:2", "h:1"), '"1:2" is no forward'),
+            (("--forward", f"{at}=h:1", "127.0.0.1:9"), "in use"),
+            (("--forward", "127.0.0.1:0=h", "127.0.0.1:9"), '"h" is no target'),
+            (("--listen", "127.0.0.1:0", "--allow", "h"), '"h" is no address'),
+            (("--listen", "127.0.0.1:0", "--allow", "no.such.host.invalid:1"), '"no.such.host.invalid": '),
+            (("--max-connections", "0", "h:1"), "--max-connections"),
+        ]
+        for arguments, message in cases:
+            assert message in call("tunnel", *keys.of("sender"), *arguments, code=2)
