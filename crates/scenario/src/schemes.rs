@@ -3,6 +3,7 @@
 use crate::preset::Preset;
 use crate::transport::{self, Transport};
 use sparelane_catalogue::schema::ScenarioError;
+use sparelane_catalogue::schema::document::Item;
 use sparelane_catalogue::schema::{Fallback, Key, Kind};
 use sparelane_catalogue::schema::{Field, Section};
 use sparelane_cc::{Blueprint, Controller, DefaultValue, Registry, Value, Values};
@@ -133,7 +134,9 @@ fn find<'r>(
 ) -> Result<&'r Controller, ScenarioError> {
     let allowed = registry.all().iter().filter(|controller| eligible(controller));
     let word = name.word(allowed.map(|controller| controller.name)).map_err(|mut error| {
-        error.message.push_str(OF_YOUR_OWN);
+        if matches!(name.item(), Item::Text(_)) {
+            error.message.push_str(OF_YOUR_OWN);
+        }
         error
     })?;
     registry.find(word).ok_or_else(|| name.refuse("unknown"))

@@ -47,7 +47,12 @@ fn shorten(message: &str) -> String {
         .replace(&source().folder.display().to_string(), "inputs")
         .replace(&list(Registry::built_in().all().iter().collect()), "(controllers)")
         .replace(&alone, "(controllers that contain none)")
+        .replace(OF_YOUR_OWN, "; (how to add one)")
 }
+
+/// What follows where no controller has a name.
+const OF_YOUR_OWN: &str =
+    "; one of your own is registered first: in Python by @sparelane.controller, for a command by --plugin";
 
 /// The message for `GOOD` after one line of it was replaced.
 fn changed(line: &str, by: &str) -> String {
@@ -656,7 +661,7 @@ fn mistakes_in_schemes_and_transport() {
         (
             newreno,
             "controller = \"NewReno\"",
-            "x.toml:8: scheme.tcp.controller = \"NewReno\": unknown; allowed: (controllers); did you mean \"newreno\"?",
+            "x.toml:8: scheme.tcp.controller = \"NewReno\": unknown; allowed: (controllers); did you mean \"newreno\"?; (how to add one)",
         ),
         (
             newreno,
@@ -722,7 +727,7 @@ fn mistakes_in_schemes_and_transport() {
         (
             rc3,
             "controller = \"rc3\"\ninner = \"rc3\"",
-            "x.toml:11: scheme.rc3.inner = \"rc3\": unknown; allowed: (controllers that contain none); did you mean \"rcp\"?",
+            "x.toml:11: scheme.rc3.inner = \"rc3\": unknown; allowed: (controllers that contain none); did you mean \"rcp\"?; (how to add one)",
         ),
         (
             rc3,
