@@ -55,7 +55,11 @@ _OPTIONS = (
         show_default=True,
         help="The tail where the path does not keep marks: none, one that yields to queues, or as if they were kept.",
     ),
-    click.option("--mtu", type=click.IntRange(1280, 9048), help="Bytes of the largest IP packet that is sent; 1500 without, and less where the path carries less."),
+    click.option(
+        "--mtu",
+        type=click.IntRange(1280, 9048),
+        help="Bytes of the largest IP packet that is sent; 1500 without, and less where the path carries less.",
+    ),
     click.option("--window", metavar="SIZE", help="Memory that a flow takes at most, such as 32MB."),
     click.option(
         "--dscp",
