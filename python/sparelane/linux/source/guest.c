@@ -4,7 +4,7 @@
  * a file "plan"; the results are written there. One line of the plan is one of
  *
  *     run COMMAND...                          a command of iproute2 or a setting, before time zero
- *     set NAMESPACE PATH VALUE                writes VALUE into a file of /proc/sys
+ *     set NAMESPACE PATH VALUE                writes VALUE into a file of /proc/sys; "-" is the first namespace
  *     flow CONTROLLER FROM TO ADDRESS START_NS BYTES    0 bytes: as many as there is time for
  *     watch NAMESPACE DEVICE                  takes a digest of every packet that leaves or enters there
  *     sample INTERVAL_NS                      writes each flow's window and round trip so often
@@ -118,7 +118,8 @@ static void set(const char *namespace, const char *path, const char *value)
 {
 	int fd;
 
-	enter(namespace);
+	if (strcmp(namespace, "-"))
+		enter(namespace);
 	fd = open(path, O_WRONLY);
 	if (fd < 0 || write(fd, value, strlen(value)) < 0)
 		fail("cannot set", path);
