@@ -42,7 +42,9 @@ def command(
     path that load is felt by others; --load 0 leaves it out.
     """
     options = options_of(given, connect_timeout)
-    report = wire_path.measure(to, keys=keys, trust=trust, options=options, load_s=load_s, most_rate=load_rate)
+    report = wire_path.measure(
+        to, keys=keys, trust=trust, options=options, load_s=load_s, most_rate=load_rate
+    )
     if as_json:
         click.echo(json.dumps({**asdict(report), "verdict": report.verdict}))
         return

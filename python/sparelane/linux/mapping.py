@@ -35,6 +35,20 @@ PACKET = 1500
 # The kernel counts the header of Ethernet, which scenarios have none of, bytes.
 ETHERNET = 14
 MOST_PAIRS = 200
+# What a scenario may have at its top.
+TABLES = (
+    "title",
+    "source",
+    "duration",
+    "seed",
+    "topology",
+    "link",
+    "queue",
+    "transport",
+    "scheme",
+    "workload",
+    "sample",
+)
 MOST_FLOWS = 1000
 
 
@@ -139,23 +153,7 @@ def network(tables: dict[str, Any], file: str) -> Network:
         ScenarioError: Linux cannot do it here; names the first key.
     """
     read = _Reader(file)
-    read.only(
-        tables,
-        "",
-        [
-            "title",
-            "source",
-            "duration",
-            "seed",
-            "topology",
-            "link",
-            "queue",
-            "transport",
-            "scheme",
-            "workload",
-            "sample",
-        ],
-    )
+    read.only(tables, "", TABLES)
     topology = tables["topology"]
     if topology["kind"] != "dumbbell":
         raise read.refuse(f"topology.kind = {topology['kind']!r}", "dumbbell")

@@ -22,7 +22,7 @@ def lines(network: Network) -> Iterator[str]:
         yield f"run ip -n {name} link set lo up"
     yield from _cable("west", "core", "10.0.0.1", "east", "core", "10.0.0.2")
     for host, router, number, pair in hosts:
-        yield from _cable(host, "up", f"10.{number}.{pair}.1", router, host, f"10.{number}.{pair}.2")
+        yield from _cable(host, "eth", f"10.{number}.{pair}.1", router, host, f"10.{number}.{pair}.2")
         yield f"run ip -n {host} route add default via 10.{number}.{pair}.2"
     yield "run ip -n west route add 10.2.0.0/16 via 10.0.0.2"
     yield "run ip -n east route add 10.1.0.0/16 via 10.0.0.1"
@@ -60,7 +60,7 @@ def _queues(network: Network, hosts: list[tuple[str, str, int, int]]) -> Iterato
     access = f"rate {network.access_bps}bit -{ETHERNET}"
     loss = f" loss {100 * network.loss:.9f}%" if network.loss else ""
     for host, router, *_ in hosts:
-        yield f"run tc -n {host} qdisc add dev up root netem delay {delay}ns limit {ENOUGH} {access}"
+        yield f"run tc -n {host} qdisc add dev eth root netem delay {delay}ns limit {ENOUGH} {access}"
         yield f"run tc -n {router} qdisc add dev {host} root netem limit {ENOUGH}{loss} {access}"
     queue = network.queue
     for router in ("west", "east"):
