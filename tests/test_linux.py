@@ -107,7 +107,7 @@ def test_a_disk_without_room_is_named_before_anything_is_unpacked(
     monkeypatch.setattr(kernel, "ARCHIVE", archive)
     monkeypatch.setattr(kernel, "TOOLS", ())
     usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(kernel.shutil, "disk_usage", lambda _: usage._replace(free=1_000_000))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1_000_000))
     with pytest.raises(LinuxError, match=r"0\.0 GB are free"):
         kernel.build(lambda _: None, 1)
 
