@@ -60,7 +60,7 @@ def _queues(network: Network, hosts: list[tuple[str, str, int, int]]) -> Iterato
     access = f"rate {network.access_bps}bit -{ETHERNET}"
     loss = f" loss {100 * network.loss:.9f}%" if network.loss else ""
     for host, router, *_ in hosts:
-        yield f"run tc -n {host} qdisc add dev eth root netem delay {delay}ns limit {ENOUGH} {access}"
+        yield f"run tc -n {host} qdisc add dev eth root netem delay {delay / 1000:.3f}us limit {ENOUGH} {access}"
         yield f"run tc -n {router} qdisc add dev {host} root netem limit {ENOUGH}{loss} {access}"
     queue = network.queue
     for router in ("west", "east"):
