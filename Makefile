@@ -19,8 +19,8 @@ SEED ?=
 TARGET ?= acknowledgments
 SECONDS ?= 600
 
-.PHONY: run test test-bpf bpf-objects explore fuzz build check results goldens docs bench bench-peers bench-controllers \
-	bench-windows bench-wire clean
+.PHONY: run test test-bpf test-linux bpf-objects explore fuzz build check results goldens docs bench bench-peers \
+	bench-controllers bench-windows bench-wire clean
 
 run: build
 	$(BIN)/sparelane reproduce rc3/fig8-load --quick -o $(OUT)
@@ -41,6 +41,12 @@ fuzz:
 # doctor`); fails where all of them were skipped.
 test-bpf: build
 	$(BIN)/python -m pytest -v -m kernel tests/test_linux_bpf.py --least-passed 1
+
+# Scenarios on the real TCP of Linux in virtual time. Builds its kernel, some eight minutes of a processor, unless there is
+# one; needs the packages that docs/linux.md names. Fails where all tests were skipped.
+test-linux: build
+	$(BIN)/sparelane linux build
+	$(BIN)/python -m pytest -q tests/test_linux.py --least-passed 30
 
 # Compiles the BPF programs anew (clang, llvm), and notes of which sources they are.
 bpf-objects:

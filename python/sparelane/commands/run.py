@@ -63,6 +63,14 @@ if TYPE_CHECKING:
     metavar="WHAT",
     help="Write traces of packets into the folder, as in flow=3,port=west:east: pcapng, and qlog of flows.",
 )
+@click.option(
+    "on",
+    "--on",
+    type=click.Choice(["simulator", "linux"]),
+    default="simulator",
+    show_default=True,
+    help="What runs it: the simulator, or the real TCP of Linux in virtual time.",
+)
 @plugin_option
 def command(
     scenario: str,
@@ -73,12 +81,18 @@ def command(
     folder: Path | None,
     formats: tuple[str, ...],
     trace: str | None,
+    on: str,
 ) -> None:
     """Simulate a scenario, print a summary, and save the results.
 
     FILE is a scenario file, the name of a ready-made scenario (see `sparelane list`), or - for standard input.
     """
     found = given.read(scenario)
+    if on == "linux":
+        if seeds is not None or trace is not None:
+            raise click.UsageError("--on linux takes neither --seeds nor --trace; allowed: one seed, no trace")
+        run_on_linux(found, settings, seed, folder or Path("out") / found.name, formats)
+        return
     if seeds is not None:
         if trace is not None:
             raise click.UsageError("--trace follows one run; allowed: with one seed")
@@ -105,6 +119,27 @@ def command(
     result.save(place, formats)
     terminal.output().print(f"results in {place}", soft_wrap=True)
     show_traces(result)
+
+
+def run_on_linux(
+    found: given.Given, settings: Sequence[str], seed: int | None, place: Path, formats: tuple[str, ...]
+) -> None:
+    """Runs the scenario on the kernel, prints what became of its flows, and saves it."""
+    from sparelane.linux import running
+
+    folders.ready_folder(place)
+    with terminal.waiting("running on Linux") as waiting:
+        outcome = running.run(found.scenario, seed=seed, set=settings, waiting=waiting)
+    result = outcome.result
+    print_table(
+        "Flows and completion times",
+        result.summary().schemes,
+        {"mean_s": seconds, "median_s": seconds, "p99_s": seconds},
+    )
+    terminal.output().print(f"{outcome.packets} packets, their digest {outcome.packet_digest}", soft_wrap=True)
+    terminal.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
+    result.save(place, formats)
+    terminal.output().print(f"results in {place}", soft_wrap=True)
 
 
 def show_traces(result: Result) -> None:

@@ -1,0 +1,169 @@
+"""The kernel that runs scenarios: built once from the distribution's source package, and kept in the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sparelane._native import LinuxError
+
+FILES = Path(__file__).parent / "source"
+# The long-term kernel that the configuration and the patches are for.
+RELEASE = "6.12"
+ARCHIVE = Path(f"/usr/src/linux-source-{RELEASE}.tar.xz")
+PACKAGES = f"linux-source-{RELEASE} gcc make flex bison bc libelf-dev xz-utils patch iproute2"
+MEND = f"sudo apt-get install -y {PACKAGES}"
+TOOLS = ("gcc", "make", "flex", "bison", "bc", "xz", "patch", "ip", "tc")
+# What the unpacked source and its objects take, bytes.
+BUILD_BYTES = 2_500_000_000
+# How many files the build compiles, about; for progress only.
+COMPILED_FILES = 900
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel that is ready to run.
+
+    Attributes:
+        binary: the kernel, a program of the host.
+        guest: the program that it starts.
+        key: what the two were made of, as a fingerprint.
+    """
+
+    binary: Path
+    guest: Path
+    key: str
+
+
+def cache_folder() -> Path:
+    """Where kernels are kept: `sparelane/linux` in the user's cache."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "sparelane" / "linux"
+
+
+def find() -> Kernel | None:
+    """The kernel of this version of the package, if it has been built."""
+    place = cache_folder() / _key()
+    kernel = Kernel(place / "linux", place / "guest", place.name)
+    return kernel if kernel.binary.is_file() and kernel.guest.is_file() else None
+
+
+def build(progress: Callable[[float], object], jobs: int) -> Kernel:
+    """Builds the kernel, unless there is one already; some eight minutes of a processor.
+
+    Args:
+        progress: called with the share of the work that is done, 0 to 1, about.
+        jobs: how many compilers run at once.
+
+    Raises:
+        LinuxError: a tool, the source package or room is missing, or the build failed; nothing of it is kept.
+        OSError: the cache cannot be written.
+    """
+    if (there := find()) is not None:
+        return there
+    _require_tools()
+    key = _key()
+    cache = cache_folder()
+    cache.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(cache).free
+    if free < BUILD_BYTES:
+        raise LinuxError(
+            f"{cache}: {free / 1e9:.1f} GB are free, and the build of the kernel takes {BUILD_BYTES / 1e9:.1f} GB; "
+            "XDG_CACHE_HOME=/a/larger/disk chooses another place"
+        )
+    with tempfile.TemporaryDirectory(prefix="building-", dir=cache) as work:
+        ready = Path(work) / "ready"
+        ready.mkdir()
+        _compile_guest(ready / "guest")
+        _compile_kernel(Path(work), ready / "linux", progress, jobs)
+        try:
+            ready.rename(cache / key)
+        except OSError:
+            # Another process may have built the same meanwhile.
+            if find() is None:
+                raise
+    built = find()
+    if built is None:
+        raise LinuxError(f"{cache / key}: the kernel was built, and is not there; allowed: a cache that keeps files")
+    return built
+
+
+def _require_tools() -> None:
+    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+    missing = [tool for tool in TOOLS if shutil.which(tool, path=path) is None]
+    if not ARCHIVE.is_file():
+        missing.append(str(ARCHIVE))
+    if missing:
+        raise LinuxError(f"the kernel cannot be built without {', '.join(missing)}: {MEND}")
+
+
+def _key() -> str:
+    """A fingerprint of everything that the kernel is made of."""
+    mixed = hashlib.sha256()
+    for path in sorted(path for path in FILES.rglob("*") if path.is_file()):
+        mixed.update(path.name.encode() + b"\0" + path.read_bytes())
+    # The version of the package, where dpkg is; the archive's size tells versions apart elsewhere.
+    query = ["dpkg-query", "-W", "-f", "${Version}", f"linux-source-{RELEASE}"]
+    try:
+        version = subprocess.run(query, capture_output=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        version = str(ARCHIVE.stat().st_size).encode() if ARCHIVE.is_file() else b""
+    mixed.update(version)
+    return f"{RELEASE}-{mixed.hexdigest()[:16]}"
+
+
+def _compile_guest(target: Path) -> None:
+    _call(["gcc", "-static", "-O2", "-Wall", "-Wextra", "-o", str(target), str(FILES / "guest.c")], target.parent)
+
+
+def _compile_kernel(work: Path, target: Path, progress: Callable[[float], object], jobs: int) -> None:
+    _call(["tar", "xf", str(ARCHIVE)], work)
+    tree = work / ARCHIVE.name.removesuffix(".tar.xz")
+    for patch in sorted((FILES / "patches").glob("*.patch")):
+        _call(["patch", "-p1", "--forward", "--silent", "-i", str(patch)], tree)
+    _call(["make", "ARCH=um", "allnoconfig", f"KCONFIG_ALLCONFIG={FILES / 'kernel.config'}"], tree)
+    _require_configuration(tree / ".config")
+    log = work / "build.log"
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            ["make", "ARCH=um", f"-j{jobs}", "linux"], cwd=tree, stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as make,
+    ):
+        assert make.stdout is not None
+        try:
+            for count, _ in enumerate(line for line in make.stdout if line.startswith("  CC")):
+                progress(min(count / COMPILED_FILES, 0.99))
+        except BaseException:
+            make.terminate()
+            raise
+    if make.returncode:
+        raise LinuxError(f"the kernel's build failed: {_last_line(log.read_text())}")
+    _call(["strip", "-o", str(target), "linux"], tree)
+    progress(1.0)
+
+
+def _require_configuration(path: Path) -> None:
+    """Options that a kernel does not know disappear silently from its configuration: here they are an error."""
+    set_options = set(path.read_text().splitlines())
+    wanted = [line for line in (FILES / "kernel.config").read_text().splitlines() if line.startswith("CONFIG_")]
+    missing = [line for line in wanted if line not in set_options]
+    if missing:
+        raise LinuxError(f"{ARCHIVE}: this kernel has no {', '.join(missing)}; allowed: Linux {RELEASE}")
+
+
+def _call(words: list[str], folder: Path) -> None:
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode:
+        raise LinuxError(f"the kernel's build failed at {words[0]}: {_last_line(done.stderr or done.stdout)}")
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip() if lines else "no message"

@@ -1,0 +1,132 @@
+"""One run of a scenario in a kernel of its own, in virtual time."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sparelane import api
+from sparelane._native import LinuxError
+from sparelane.linux import kernel, mapping, plan, tables
+from sparelane.result import Result
+from sparelane.settings import Settings, override_texts, toml_value
+
+MEMORY = "2048M"
+# A kernel in virtual time hangs where a program in it spins: no run lasts longer by the wall clock, seconds.
+LONGEST_S = 3600.0
+SEED_VARIABLE = "SPARELANE_SEED"
+FILES = ("flows.csv", "samples.csv", "packets")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run left behind.
+
+    Attributes:
+        result: flows and series as tables.
+        packets: how many packets crossed the bottleneck, both ways.
+        packet_digest: a fingerprint of each of these packets and its time.
+    """
+
+    result: Result
+    packets: int
+    packet_digest: str
+
+
+def run(
+    scenario: str | Path,
+    *,
+    seed: int | None = None,
+    set: Settings | None = None,
+    waiting: Callable[[float], object] | None = None,
+    longest_s: float = LONGEST_S,
+) -> Outcome:
+    """Runs a scenario on the TCP of Linux, with the kernel that `sparelane linux build` has built.
+
+    Args:
+        scenario: as for `sparelane.run`.
+        seed: of all that the kernel draws; `None` takes the scenario's.
+        set: as for `sparelane.run`.
+        waiting: called about twenty times a second with the seconds that the run has lasted.
+        longest_s: how long the run may last by the wall clock.
+
+    Raises:
+        ScenarioError: the scenario is wrong, or Linux cannot do it.
+        LinuxError: there is no kernel, or it failed.
+    """
+    text, name, _ = api.read(scenario)
+    settings = override_texts(set)
+    # The parser finds the mistakes that have nothing to do with Linux.
+    api.prepare(scenario, seed=seed, set=set)
+    content = mapping.with_settings(text, settings)
+    if seed is not None:
+        content["seed"] = seed
+    network = mapping.network(content, name)
+    found = kernel.find()
+    if found is None:
+        raise LinuxError("there is no kernel to run it yet: sparelane linux build")
+    drawn_from = int(content.setdefault("seed", 1))
+    with tempfile.TemporaryDirectory(prefix="sparelane-") as folder:
+        place = Path(folder)
+        (place / "plan").write_text("".join(f"{line}\n" for line in plan.lines(network)))
+        _boot(found, place, drawn_from, waiting or (lambda _: None), longest_s)
+        texts = [(place / file).read_text() for file in FILES]
+    digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+    packets, packet_digest = texts[2].split()
+    written = "".join(f"{key} = {toml_value(value)}\n" for key, value in content.items())
+    stored = tables.stored(network, texts[0], texts[1], digest=digest, seed=drawn_from, scenario=written)
+    return Outcome(tables.result(stored), int(packets), packet_digest)
+
+
+def _boot(found: kernel.Kernel, place: Path, seed: int, waiting: Callable[[float], object], longest_s: float) -> None:
+    words: Sequence[str] = [
+        str(found.binary),
+        f"mem={MEMORY}",
+        "time-travel=inf-cpu",
+        "root=/dev/root",
+        "rootfstype=hostfs",
+        "rootflags=/",
+        "ro",
+        "quiet",
+        "con=null",
+        "con0=fd:0,fd:1",
+        f"uml_dir={place}/",
+        f"init={found.guest}",
+        "--",
+        str(place),
+    ]
+    # A small environment, the same each time: a kernel's memory begins with it.
+    environment = {"PATH": os.defpath, "HOME": str(place), "TMPDIR": str(place), SEED_VARIABLE: str(seed)}
+    log = place / "console"
+    with log.open("w") as console:
+        process = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=console, stderr=console, env=environment, start_new_session=True
+        )
+        lasted_s, step_s = 0.0, 0.05
+        try:
+            while lasted_s < longest_s:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(step_s)
+                    break
+                lasted_s += step_s
+                waiting(lasted_s)
+            else:
+                raise LinuxError(f"the kernel did not end within {longest_s:.0f} s; allowed: a shorter scenario")
+        finally:
+            # The kernel's processes are a group of their own; those that are left go with it.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    if (place / "error").exists():
+        raise LinuxError(f"inside the kernel: {(place / 'error').read_text().strip()}")
+    missing = [name for name in FILES if not (place / name).exists()]
+    if missing:
+        said = log.read_text(errors="replace").strip().splitlines()
+        raise LinuxError(f"the kernel ended without results: {said[-1].strip() if said else 'it said nothing'}")

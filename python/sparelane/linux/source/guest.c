@@ -1,0 +1,390 @@
+/*
+ * The first and only program of the guest: it lays out a network, sends flows over it in virtual time, and writes
+ * what became of them. Usage, on the kernel's command line: init=THIS PLACE, where PLACE is a folder of the host with
+ * a file "plan"; the results are written there. One line of the plan is one of
+ *
+ *     run COMMAND...                          a command of iproute2 or a setting, before time zero
+ *     set NAMESPACE PATH VALUE                writes VALUE into a file of /proc/sys; "-" is the first namespace
+ *     flow CONTROLLER FROM TO ADDRESS START_NS BYTES    0 bytes: as many as there is time for
+ *     watch NAMESPACE DEVICE                  takes a digest of every packet that leaves or enters there
+ *     sample INTERVAL_NS                      writes each flow's window and round trip so often
+ *     end NS                                  when to stop
+ *
+ * A flow starts with its SYN, and is done when the receiving program has its last byte.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <linux/tcp.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_FLOWS = 1000, FIRST_PORT = 10000, CHUNK = 1 << 16, SNAP = 128 };
+#define NONE UINT64_MAX
+
+struct flow {
+	char controller[24], from[24], to[24], address[24];
+	uint64_t start, bytes, written, delivered, finish;
+	int sender, receiver, is_started, is_accepted;
+	struct tcp_info info;
+};
+
+static struct flow flows[MAX_FLOWS];
+static int flow_count, watch_fd = -1, poll_fd;
+static uint64_t zero, sample_every, end = NONE, packets, digest = 0xcbf29ce484222325ULL;
+static char chunk[CHUNK];
+
+static void stop(void)
+{
+	sync();
+	reboot(RB_POWER_OFF);
+	for (;;)
+		pause();
+}
+
+static void fail(const char *what, const char *which)
+{
+	FILE *file = fopen("/run/place/error", "w");
+
+	if (file) {
+		fprintf(file, "%s %s: %s\n", what, which, strerror(errno));
+		fclose(file);
+	}
+	printf("%s %s: %s\n", what, which, strerror(errno));
+	fflush(stdout);
+	stop();
+}
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec - zero;
+}
+
+static void enter(const char *namespace)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof path, "/run/netns/%s", namespace);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		fail("no namespace", namespace);
+	close(fd);
+}
+
+static void run(char *line)
+{
+	char *words[64];
+	int count = 0, status;
+
+	for (char *w = strtok(line, " "); w && count < 63; w = strtok(NULL, " "))
+		words[count++] = w;
+	words[count] = NULL;
+	pid_t child = fork();
+	if (child == 0) {
+		execvp(words[0], words);
+		_exit(127);
+	}
+	if (child < 0 || waitpid(child, &status, 0) < 0 || status) {
+		errno = EINVAL;
+		for (int i = 1; i < count; i++)
+			words[i][-1] = ' ';
+		fail("this command failed:", words[0]);
+	}
+}
+
+/* Writes a setting inside of a namespace; the child's own view of /proc/sys/net is that of its namespace. */
+static void set(const char *namespace, const char *path, const char *value)
+{
+	int fd;
+
+	if (strcmp(namespace, "-"))
+		enter(namespace);
+	fd = open(path, O_WRONLY);
+	if (fd < 0 || write(fd, value, strlen(value)) < 0)
+		fail("cannot set", path);
+	close(fd);
+}
+
+static void watch(const char *namespace, const char *device)
+{
+	int one = 1, room = 1 << 28;
+	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = MAX_FLOWS * 2 };
+
+	enter(namespace);
+	at.sll_ifindex = if_nametoindex(device);
+	watch_fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(ETH_P_ALL));
+	if (watch_fd < 0 || !at.sll_ifindex || bind(watch_fd, (void *)&at, sizeof at))
+		fail("cannot watch", device);
+	setsockopt(watch_fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
+	setsockopt(watch_fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);
+	epoll_ctl(poll_fd, EPOLL_CTL_ADD, watch_fd, &event);
+}
+
+static void mix(const void *data, size_t length)
+{
+	for (const unsigned char *p = data; length; length--, p++)
+		digest = (digest ^ *p) * 0x100000001b3ULL;
+}
+
+static void handle_packets(void)
+{
+	char bytes[SNAP], control[128];
+	struct iovec part = { bytes, sizeof bytes };
+
+	for (;;) {
+		struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
+					  .msg_controllen = sizeof control };
+		ssize_t length = recvmsg(watch_fd, &message, MSG_TRUNC);
+		if (length < 0)
+			return;
+		for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
+			if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPNS) {
+				struct timespec t;
+				memcpy(&t, CMSG_DATA(c), sizeof t);
+				uint64_t time = t.tv_sec * 1000000000ULL + t.tv_nsec;
+				mix(&time, sizeof time);
+			}
+		mix(&length, sizeof length);
+		mix(bytes, length < SNAP ? length : SNAP);
+		packets++;
+	}
+}
+
+/* Listens for a flow, and makes the socket that it is sent from. */
+static void open_flow(int index)
+{
+	struct flow *f = &flows[index];
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(FIRST_PORT + index) };
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = index * 2 + 1 };
+	int one = 1;
+
+	enter(f->to);
+	f->receiver = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (f->receiver < 0 || bind(f->receiver, (void *)&at, sizeof at) || listen(f->receiver, 1))
+		fail("cannot listen at", f->to);
+	epoll_ctl(poll_fd, EPOLL_CTL_ADD, f->receiver, &event);
+	enter(f->from);
+	f->sender = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (setsockopt(f->sender, IPPROTO_TCP, TCP_CONGESTION, f->controller, strlen(f->controller)))
+		fail("the kernel has no controller", f->controller);
+	setsockopt(f->sender, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
+/* Takes the connection that the listener of a flow has, in place of the listener. */
+static void accept_flow(struct flow *f)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (f - flows) * 2 + 1 };
+	int connection = accept4(f->receiver, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (connection < 0)
+		return;
+	close(f->receiver);
+	f->receiver = connection;
+	f->is_accepted = 1;
+	epoll_ctl(poll_fd, EPOLL_CTL_ADD, connection, &event);
+}
+
+static void note(struct flow *f)
+{
+	socklen_t length = sizeof f->info;
+
+	getsockopt(f->sender, IPPROTO_TCP, TCP_INFO, &f->info, &length);
+}
+
+static void send_flow(struct flow *f)
+{
+	struct epoll_event event = { .events = 0, .data.u64 = (f - flows) * 2 };
+
+	while (!f->bytes || f->written < f->bytes) {
+		size_t want = f->bytes && f->bytes - f->written < CHUNK ? f->bytes - f->written : CHUNK;
+		ssize_t sent = send(f->sender, chunk, want, MSG_NOSIGNAL);
+		if (sent < 0) {
+			if (errno != EAGAIN)
+				fail("a flow broke off:", f->from);
+			return;
+		}
+		f->written += sent;
+	}
+	epoll_ctl(poll_fd, EPOLL_CTL_MOD, f->sender, &event);
+}
+
+static void start_flow(int index)
+{
+	struct flow *f = &flows[index];
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(FIRST_PORT + index) };
+	struct epoll_event event = { .events = EPOLLOUT, .data.u64 = index * 2 };
+
+	f->is_started = 1;
+	inet_pton(AF_INET, f->address, &at.sin_addr);
+	if (connect(f->sender, (void *)&at, sizeof at) && errno != EINPROGRESS)
+		fail("cannot connect to", f->address);
+	epoll_ctl(poll_fd, EPOLL_CTL_ADD, f->sender, &event);
+}
+
+static void receive_flow(struct flow *f)
+{
+	ssize_t got;
+
+	if (!f->is_accepted) {
+		accept_flow(f);
+		return;
+	}
+	while ((got = recv(f->receiver, NULL, 1 << 24, MSG_TRUNC)) > 0)
+		f->delivered += got;
+	if (f->bytes && f->delivered >= f->bytes && f->finish == NONE)
+		f->finish = now();
+}
+
+static void write_flows(void)
+{
+	FILE *out = fopen("/run/place/flows.csv", "w");
+
+	if (!out)
+		fail("cannot write", "flows.csv");
+	fprintf(out, "start_ns,finish_ns,delivered_bytes,segments,retransmissions,srtt_us,min_rtt_us\n");
+	for (struct flow *f = flows; f < flows + flow_count; f++) {
+		note(f);
+		fprintf(out, "%lu,", f->start);
+		if (f->finish != NONE)
+			fprintf(out, "%lu", f->finish);
+		fprintf(out, ",%lu,%u,%u,%u,%u\n", f->delivered, f->info.tcpi_data_segs_out, f->info.tcpi_total_retrans,
+			f->info.tcpi_rtt, f->info.tcpi_min_rtt);
+	}
+	if (fclose(out))
+		fail("cannot write", "flows.csv");
+	out = fopen("/run/place/packets", "w");
+	if (!out || fprintf(out, "%lu %016lx\n", packets, digest) < 0 || fclose(out))
+		fail("cannot write", "packets");
+}
+
+static void write_samples(FILE *out, uint64_t time)
+{
+	for (struct flow *f = flows; f < flows + flow_count; f++) {
+		if (!f->is_started || f->finish != NONE)
+			continue;
+		note(f);
+		fprintf(out, "%lu,%d,%lu,%lu,%u\n", time, (int)(f - flows),
+			(uint64_t)f->info.tcpi_snd_cwnd * f->info.tcpi_snd_mss,
+			(uint64_t)f->info.tcpi_unacked * f->info.tcpi_snd_mss, f->info.tcpi_rtt);
+	}
+}
+
+static void run_flows(FILE *samples)
+{
+	struct epoll_event events[64];
+	uint64_t next_sample = sample_every ? 0 : NONE;
+
+	for (;;) {
+		uint64_t time = now(), next = end;
+		int open = 0;
+
+		for (int i = 0; i < flow_count; i++) {
+			if (!flows[i].is_started && flows[i].start <= time)
+				start_flow(i);
+			else if (!flows[i].is_started && flows[i].start < next)
+				next = flows[i].start;
+			open += flows[i].finish == NONE;
+		}
+		if (next_sample <= time) {
+			write_samples(samples, time);
+			next_sample += sample_every;
+		}
+		if (time >= end || !open)
+			return;
+		if (next_sample < next)
+			next = next_sample;
+		struct timespec wait = { (next - time) / 1000000000, (next - time) % 1000000000 };
+		int count = epoll_pwait2(poll_fd, events, 64, &wait, NULL);
+		for (int i = 0; i < count; i++) {
+			uint64_t which = events[i].data.u64;
+			if (which == MAX_FLOWS * 2)
+				handle_packets();
+			else if (which % 2)
+				receive_flow(&flows[which / 2]);
+			else
+				send_flow(&flows[which / 2]);
+		}
+	}
+}
+
+static void read_plan(void)
+{
+	FILE *plan = fopen("/run/place/plan", "r");
+	char line[400], a[24], b[200], c[100];
+
+	if (!plan)
+		fail("cannot read", "plan");
+	while (fgets(line, sizeof line, plan)) {
+		struct flow *f = &flows[flow_count];
+		line[strcspn(line, "\n")] = 0;
+		if (!strncmp(line, "run ", 4))
+			run(line + 4);
+		else if (sscanf(line, "set %23s %199s %99[^\n]", a, b, c) == 3)
+			set(a, b, c);
+		else if (flow_count < MAX_FLOWS && sscanf(line, "flow %23s %23s %23s %23s %lu %lu", f->controller,
+							  f->from, f->to, f->address, &f->start, &f->bytes) == 6) {
+			f->finish = NONE;
+			flow_count++;
+		} else if (sscanf(line, "watch %23s %99s", a, c) == 2)
+			watch(a, c);
+		else if (sscanf(line, "sample %lu", &sample_every) != 1 && sscanf(line, "end %lu", &end) != 1) {
+			errno = EINVAL;
+			fail("no such line of a plan:", line);
+		}
+	}
+	fclose(plan);
+}
+
+int main(int count, char **words)
+{
+	FILE *samples;
+	struct timespec settle = { 1, 0 };
+
+	setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
+	mount("proc", "/proc", "proc", 0, NULL);
+	mount("sys", "/sys", "sysfs", 0, NULL);
+	mount("run", "/run", "tmpfs", 0, NULL);
+	mkdir("/run/place", 0755);
+	mkdir("/run/netns", 0755);
+	if (count < 2 || mount("none", "/run/place", "hostfs", 0, words[1]))
+		fail("cannot reach the folder of the plan", count < 2 ? "" : words[1]);
+	poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	read_plan();
+	for (int i = 0; i < flow_count; i++)
+		open_flow(i);
+	nanosleep(&settle, NULL);
+	zero = now();
+	samples = fopen("/run/place/samples.csv", "w");
+	if (!samples)
+		fail("cannot write", "samples.csv");
+	fprintf(samples, "time_ns,flow,cwnd_bytes,in_flight_bytes,srtt_us\n");
+	run_flows(samples);
+	if (fclose(samples))
+		fail("cannot write", "samples.csv");
+	if (watch_fd >= 0)
+		handle_packets();
+	write_flows();
+	stop();
+}
