@@ -62,7 +62,8 @@ def test_what_linux_cannot_do_is_refused_by_name(setting: str, named: str) -> No
 def test_rates_delays_and_limits_are_those_of_the_scenario() -> None:
     lines = list(plan.lines(network('workload.start="2s"', "link={select = 'core', loss = 0.01}")))
     assert "run tc -n west qdisc add dev core root netem limit 1001 rate 100000000bit -14" in lines
-    assert "run tc -n left0 qdisc add dev eth root netem delay 10000.000us limit 1000000 rate 1000000000bit -14" in lines
+    delayed = "run tc -n left0 qdisc add dev eth root netem delay 10000.000us limit 1000000 rate 1000000000bit -14"
+    assert delayed in lines
     assert any("dev right0 root netem" in line and "loss 1.000000000%" in line for line in lines)
     assert "flow cubic left0 right0 10.2.0.1 2000000000 5000000" in lines
 
