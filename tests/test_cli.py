@@ -99,7 +99,7 @@ def test_run_writes_tables_and_what_is_needed_to_run_again(here: Path) -> None:
     ]
     assert names_in(here / "out" / "small") == sorted([*tables, "run.json"])
     about = json.loads((here / "out" / "small" / "run.json").read_text(encoding="utf-8"))
-    assert set(about) == {"version", "seed", "digest", "totals", "scenario"}
+    assert set(about) == {"version", "seed", "digest", "totals", "scenario", "folder"}
     assert about["seed"] == 7
     assert about["digest"] in result.stdout
     again = sparelane.run(about["scenario"])
@@ -394,3 +394,22 @@ def test_a_closed_standard_output_is_no_reason_to_fail(here: Path) -> None:
     command = f'"{Path(sys.executable).with_name("sparelane")}" list >&-'
     done = subprocess.run(command, shell=True, cwd=here, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_run_is_repeated_from_what_it_left(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "sizes").mkdir()
+    (here / "sizes" / "list.flows").write_text("0 2 3 100000\n", encoding="utf-8")
+    text = SMALL.replace('kind = "bulk"\nsize = "100kB"', 'kind = "flows"\npath = "sizes/list.flows"')
+    (here / "listed.toml").write_text(text, encoding="utf-8")
+    assert sparelane_cli("run", "listed.toml", "--seed", "7", "-o", "first").exit_code == 0
+    (here / "elsewhere").mkdir()
+    monkeypatch.chdir(here / "elsewhere")
+    again = sparelane_cli("run", "../first/run.json", "-o", "again")
+    assert again.exit_code == 0, again.output
+    assert "the same digest as before" in again.stdout
+    changed = sparelane_cli("run", "again/run.json", "--seed", "8", "--set", "topology.access_delay=8ms", "-o", "third")
+    assert "another digest than before" in changed.stdout
+    (here / "elsewhere" / "else.json").write_text('{"rows": 1}', encoding="utf-8")
+    refused = sparelane_cli("run", "else.json")
+    assert refused.exit_code == 2
+    assert "not the run.json of a run" in refused.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,9 @@ TEXT_NAME = "<text>"
 
 # The largest seed: 64 bits.
 MAX_SEED = 2**64 - 1
+
+# What a run leaves beside its tables, with its scenario, ends so.
+SAVED_SUFFIX = ".json"
 
 # A scenario file is not larger than this, bytes: what is, is not one.
 MAX_FILE_BYTES = 64 << 20
@@ -34,7 +38,8 @@ def run(
     """Simulates a scenario.
 
     Args:
-        scenario: a path, the name of a ready-made scenario, or the scenario itself as TOML text of more than one line.
+        scenario: a path, the name of a ready-made scenario, or the scenario itself as TOML text of more than one line;
+            the `run.json` of a run repeats it.
         seed: of every random draw; `None` takes the scenario's.
         set: values that replace the scenario's: `{"workload.load": 0.5}` or `["workload.load=0.5"]`.
         progress: called about twenty times a second with the share of simulated time that is done, 0 to 1;
@@ -58,8 +63,9 @@ def run(
 class Prepared:
     """A scenario that is read and built, and has not run yet."""
 
-    def __init__(self, native: _native.Prepared) -> None:
+    def __init__(self, native: _native.Prepared, folder: Path) -> None:
         self._native = native
+        self._folder = folder
 
     def run(self, progress: _native.Progress | None = None) -> Result:
         """Simulates; once only.
@@ -71,7 +77,7 @@ class Prepared:
             KeyboardInterrupt: the user pressed Ctrl-C.
             RuntimeError: it has run already.
         """
-        return Result(self._native.run(progress))
+        return Result(self._native.run(progress), self._folder)
 
 
 def prepare(
@@ -106,7 +112,8 @@ def prepare(
         raise ScenarioError(f"seed = {seed}: out of range; allowed: a whole number from 0 to {MAX_SEED}")
     asked = parse(trace).asked(Path(trace_folder)) if trace is not None else []
     overrides, catalogue = override_texts(set), REGISTRY.catalogue()
-    return Prepared(_native.prepare(text, name, str(folder), overrides, seed, waiting, catalogue, asked))
+    native = _native.prepare(text, name, str(folder), overrides, seed, waiting, catalogue, asked)
+    return Prepared(native, folder)
 
 
 def check(scenario: str | Path, *, set: Settings | None = None) -> None:
@@ -130,7 +137,25 @@ def read(scenario: str | Path) -> tuple[str, str, Path]:
     if isinstance(scenario, str) and "\n" in scenario:
         return scenario, TEXT_NAME, Path.cwd()
     path = library.resolve(str(scenario))
+    if path.suffix == SAVED_SUFFIX:
+        content = saved_run(path)
+        return str(content["scenario"]), str(path), Path(str(content.get("folder", path.parent)))
     return read_text(path), str(path), path.parent
+
+
+def saved_run(path: Path) -> dict[str, object]:
+    """What the `run.json` of a run says.
+
+    Raises:
+        ScenarioError: it is no such file.
+    """
+    try:
+        content = json.loads(read_text(path))
+    except ValueError as error:
+        raise ScenarioError(f"{path}: not JSON: {error}") from error
+    if not isinstance(content, dict) or not isinstance(content.get("scenario"), str):
+        raise ScenarioError(f"{path}: not the run.json of a run; allowed: one that `sparelane run` has written")
+    return content
 
 
 def read_text(path: Path) -> str:

@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sparelane import _native, stored
 
@@ -26,8 +26,10 @@ class Result:
     Times are in seconds, sizes in bytes, rates in bits per second; a missing number is null.
     """
 
-    def __init__(self, native: _native.Results) -> None:
+    def __init__(self, native: _native.Results, folder: Path | None = None) -> None:
+        """The results of a run, and the folder that paths in its scenario start from."""
         self._native: _native.Results | stored.Stored = native
+        self._folder = folder
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -178,6 +180,7 @@ class Result:
                 "digest": self.digest,
                 "totals": self.totals,
                 "scenario": self.scenario,
+                **({} if self._folder is None else {"folder": str(self._folder.resolve())}),
                 **plugins_of(),
             },
         )
@@ -206,11 +209,12 @@ class Result:
 
     def __getstate__(self) -> dict[str, object]:
         """All tables, so that results can be pickled: sent to other processes, or kept."""
-        return stored.state_of(self._native)
+        return stored.state_of(self._native) | {"folder": self._folder}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         """The same results, out of their tables."""
         self._native = stored.Stored(state)
+        self._folder = cast("Path | None", state["folder"])
 
     def __repr__(self) -> str:
         flows, finished = self.totals["flows"], self.totals["finished_flows"]

@@ -45,7 +45,9 @@ def read(file: str) -> Given:
     """
     if file != STDIN:
         path = library.resolve(file)
-        return Given(api.read_text(path), str(path), path.parent, path.stem)
+        text, name, folder = api.read(path)
+        is_saved = path.suffix == api.SAVED_SUFFIX
+        return Given(text, name, folder, path.resolve().parent.name if is_saved else path.stem)
     content = sys.stdin.buffer.read(api.MAX_FILE_BYTES + 1)
     if len(content) > api.MAX_FILE_BYTES:
         raise ScenarioError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,9 +85,12 @@ def command(
 ) -> None:
     """Simulate a scenario, print a summary, and save the results.
 
-    FILE is a scenario file, the name of a ready-made scenario (see `sparelane list`), or - for standard input.
+    FILE is a scenario file, the name of a ready-made scenario (see `sparelane list`), or - for standard input;
+    the `run.json` of a run repeats it.
     """
     found = given.read(scenario)
+    # What is repeated may be written over.
+    before = api.saved_run(Path(found.file)) if found.file.endswith(api.SAVED_SUFFIX) else {}
     if on == "linux":
         if seeds is not None or trace is not None:
             raise click.UsageError("--on linux takes neither --seeds nor --trace; allowed: one seed, no trace")
@@ -116,6 +119,8 @@ def command(
         result = prepared.run(go_on)
     show(result)
     terminal.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
+    if found.file.endswith(api.SAVED_SUFFIX):
+        show_repetition(result, before)
     result.save(place, formats)
     terminal.output().print(f"results in {place}", soft_wrap=True)
     show_traces(result)
@@ -140,6 +145,17 @@ def run_on_linux(
     terminal.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
     result.save(place, formats)
     terminal.output().print(f"results in {place}", soft_wrap=True)
+
+
+def show_repetition(result: Result, before: Mapping[str, object]) -> None:
+    """Prints whether a repeated run went as it did before."""
+    if result.digest == before.get("digest"):
+        words = "the same digest as before"
+    elif result.version != before.get("version"):
+        words = f"another digest than before, by sparelane {before.get('version')}: this is {result.version}"
+    else:
+        words = "another digest than before: the seed, a setting or a file that the scenario names has changed"
+    terminal.output().print(words, soft_wrap=True, markup=False)
 
 
 def show_traces(result: Result) -> None:

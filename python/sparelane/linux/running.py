@@ -90,6 +90,7 @@ def _boot(found: kernel.Kernel, place: Path, seed: int, waiting: Callable[[float
         str(found.binary),
         f"mem={MEMORY}",
         "time-travel=inf-cpu",
+        "time-travel-start=1000000000000000000",
         "root=/dev/root",
         "rootfstype=hostfs",
         "rootflags=/",
