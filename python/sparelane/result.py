@@ -26,9 +26,9 @@ class Result:
     Times are in seconds, sizes in bytes, rates in bits per second; a missing number is null.
     """
 
-    def __init__(self, native: _native.Results, folder: Path | None = None) -> None:
+    def __init__(self, native: _native.Results | stored.Stored, folder: Path | None = None) -> None:
         """The results of a run, and the folder that paths in its scenario start from."""
-        self._native: _native.Results | stored.Stored = native
+        self._native = native
         self._folder = folder
 
     @cached_property

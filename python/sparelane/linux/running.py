@@ -98,17 +98,24 @@ def _boot(found: kernel.Kernel, place: Path, seed: int, waiting: Callable[[float
         "quiet",
         "con=null",
         "con0=fd:0,fd:1",
-        f"uml_dir={place}/",
         f"init={found.guest}",
         "--",
-        str(place),
+        # The folder of the run, as the kernel's process on the host sees it. Its name must not be here: the kernel draws its
+        # random numbers from its command line, too, and equal runs need equal ones.
+        "/proc/self/cwd",
     ]
     # A small environment, the same each time: a kernel's memory begins with it.
     environment = {"PATH": os.defpath, "HOME": str(place), "TMPDIR": str(place), SEED_VARIABLE: str(seed)}
     log = place / "console"
     with log.open("w") as console:
         process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=console, stderr=console, env=environment, start_new_session=True
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=console,
+            env=environment,
+            cwd=place,
+            start_new_session=True,
         )
         lasted_s, step_s = 0.0, 0.05
         try:

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 def result(columns: Stored) -> Result:
     """A result as a simulation gives one."""
-    made = Result.__new__(Result)
-    made._native = columns
-    return made
+    return Result(columns)
 
 
 def stored(network: Network, flows: str, samples: str, *, digest: str, seed: int, scenario: str) -> Stored:
