@@ -100,8 +100,8 @@ def _boot(found: kernel.Kernel, place: Path, seed: int, waiting: Callable[[float
         "con0=fd:0,fd:1",
         f"init={found.guest}",
         "--",
-        # The folder of the run, as the kernel's process on the host sees it. Its name must not be here: the kernel draws
-        # its random numbers from its command line, too, and equal runs need equal ones.
+        # The folder of the run, as the kernel's process on the host sees it. Its name must not be here: the kernel
+        # draws its random numbers from its command line, too, and equal runs need equal ones.
         "/proc/self/cwd",
     ]
     # A small environment, the same each time: a kernel's memory begins with it.
