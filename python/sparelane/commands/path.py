@@ -69,4 +69,4 @@ def _ms(seconds: float | None) -> str:
 
 
 def _mbps(bps: int | None) -> str:
-    return "unknown" if bps is None else f"{bps / 1e6:.3g} Mb/s"
+    return "unknown" if bps is None else f"{bps / 1e6:,.0f} Mb/s" if bps >= 1e8 else f"{bps / 1e6:.3g} Mb/s"
