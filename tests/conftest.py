@@ -1,4 +1,6 @@
-"""What `make test-bpf` asks of pytest beside passing."""
+"""What tests share: what `make test-bpf` asks of pytest beside passing, and Ctrl-C in the background."""
+
+import signal
 
 import pytest
 
@@ -15,3 +17,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         if reporter:
             reporter.write_line(f"only {passed} tests passed, and {least} should: see above why others were skipped")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+# Processes that a shell starts in the background ignore Ctrl-C, and so would the tests that press it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
