@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import socket
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Generic, Self, TypeVar
 
 from sparelane import _native
 from sparelane._native import WireError
@@ -206,7 +207,63 @@ def send(
         raise
 
 
-class Receiver:
+Native = TypeVar("Native", _native.FileReceiver, _native.Tunnel)
+
+
+class LongLived(ABC, Generic[Native]):
+    """What runs until it is stopped: a receiver, or one site of a tunnel.
+
+    Nothing happens but within `step` and `events`.
+    """
+
+    _native: Native
+
+    @property
+    def address(self) -> str:
+        """Where its UDP socket is."""
+        return self._native.address
+
+    @property
+    def running(self) -> int:
+        """How many peers of a receiver are connected, or how many connections a tunnel has."""
+        return self._native.running
+
+    def take_stranger(self) -> str | None:
+        """The fingerprint of a stranger who was refused since, once."""
+        return self._native.take_stranger()
+
+    def step(self, seconds: float = STEP_S) -> list[dict[str, Any]]:
+        """What has happened in so many seconds at most, by `event`.
+
+        Of a receiver: `connected`, `item` or `disconnected`. Of a tunnel: `connected` or `disconnected`
+        (the other site), or `opened`, `closed` or `failed` (a connection).
+        """
+        return self._native.step(seconds)
+
+    def events(self, for_s: float | None = None) -> Iterator[dict[str, Any]]:
+        """What happens, for ever or for so many seconds."""
+        until = None if for_s is None else time.monotonic() + for_s
+        while until is None or time.monotonic() < until:
+            yield from self.step()
+
+    def stop(self) -> None:
+        """Takes no more transfers or connections; those that run go on."""
+        self._native.stop()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends all transfers or connections."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Receiver(LongLived[_native.FileReceiver]):
     """Receives files from any number of trusted hosts into one folder."""
 
     def __init__(
@@ -224,24 +281,9 @@ class Receiver:
         self._native = _native.FileReceiver(native, resolve(listen), str(folder), force)
 
     @property
-    def address(self) -> str:
-        """Where it listens."""
-        return self._native.address
-
-    @property
     def received_bytes(self) -> int:
         """What has come in transfers that are under way."""
         return self._native.received_bytes
-
-    def step(self, seconds: float = STEP_S) -> list[dict[str, Any]]:
-        """What has happened in so many seconds at most: `event` is `connected`, `item` or `disconnected`."""
-        return self._native.step(seconds)
-
-    def events(self, for_s: float | None = None) -> Iterator[dict[str, Any]]:
-        """What happens, for ever or for so many seconds."""
-        until = None if for_s is None else time.monotonic() + for_s
-        while until is None or time.monotonic() < until:
-            yield from self.step()
 
     def reload(self) -> tuple[str, int]:
         """Reads the key and the trusted peers of the folder anew; connections that are open stay.
@@ -253,30 +295,9 @@ class Receiver:
         """
         return self._native.reload(self._keys, self._trust)
 
-    def take_stranger(self) -> str | None:
-        """The fingerprint of a stranger who was refused since, once."""
-        return self._native.take_stranger()
-
-    @property
-    def running(self) -> int:
-        """How many peers are connected."""
-        return self._native.running
-
-    def stop(self) -> None:
-        """Takes no more transfers; those that run go on."""
-        self._native.stop()
-
     def close(self, reason: str = "the receiver was stopped") -> None:
         """Ends all transfers; what is here of them stays for the next attempt."""
         self._native.close(reason)
-
-    def __enter__(self) -> Receiver:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +325,7 @@ class TunnelOptions:
         }
 
 
-class Tunnel:
+class Tunnel(LongLived[_native.Tunnel]):
     """One site of a tunnel, which carries TCP connections to the targets of the other.
 
     Made by `Tunnel.serve` or `Tunnel.dial`; nothing happens but within `step` and `events`.
@@ -357,36 +378,9 @@ class Tunnel:
         return cls(_native.Tunnel.dial(native, settings, resolve(to), pairs), keys, trust, ())
 
     @property
-    def address(self) -> str:
-        """Where its UDP socket is."""
-        return self._native.address
-
-    @property
     def forwarded(self) -> list[str]:
         """Where it takes TCP connections, in the order in which they were given."""
         return self._native.forwarded
-
-    def take_stranger(self) -> str | None:
-        """The fingerprint of a stranger who was refused since, once."""
-        return self._native.take_stranger()
-
-    @property
-    def running(self) -> int:
-        """How many connections there are."""
-        return self._native.running
-
-    def step(self, seconds: float = STEP_S) -> list[dict[str, Any]]:
-        """What has happened in so many seconds at most.
-
-        `event` is `connected` or `disconnected` (the other site), or `opened`, `closed` or `failed` (a connection).
-        """
-        return self._native.step(seconds)
-
-    def events(self, for_s: float | None = None) -> Iterator[dict[str, Any]]:
-        """What happens, for ever or for so many seconds."""
-        until = None if for_s is None else time.monotonic() + for_s
-        while until is None or time.monotonic() < until:
-            yield from self.step()
 
     def reload(self) -> tuple[str, int]:
         """Reads the key and the trusted peers of the folder anew, and the addresses of the targets.
@@ -400,18 +394,6 @@ class Tunnel:
         self._native.set_allowed([(target, resolve(target)) for target in self._allow])
         return told
 
-    def stop(self) -> None:
-        """Takes no more connections; those that are open go on."""
-        self._native.stop()
-
     def close(self, reason: str = "the tunnel was stopped") -> None:
         """Ends all connections."""
         self._native.close(reason)
-
-    def __enter__(self) -> Tunnel:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
