@@ -35,6 +35,15 @@ struct Word {
     low: u64,
 }
 
+impl Word {
+    /// What a report in class 0 still has something to prove of: a class-0 copy that is not known to have left the network, and
+    /// that no copy from the tail can stand in for.
+    #[inline(always)]
+    fn unproved(&self) -> u64 {
+        !self.low & (!self.gone | self.resent)
+    }
+}
+
 /// The scoreboard of one connection.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -260,8 +269,8 @@ impl Scoreboard {
     }
 
     /// The receiver reports `block`, of which counts what class 0 has sent, below `nxt`, and what went from the tail. A report
-    /// in class 0 shows that the class-0 copies have arrived, except where a copy from the tail may have been meant. Returns
-    /// how many segments are newly reported.
+    /// in class 0 shows that the class-0 copies have arrived, except where a copy from the tail may have been meant, and does
+    /// so even of what a report in another class has told before. Returns how many segments are newly reported.
     #[inline(always)]
     pub fn sack(&mut self, block: SackBlock, nxt: Seq, in_class0: bool) -> u32 {
         let start = block.start.max(self.una);
@@ -283,13 +292,13 @@ impl Scoreboard {
             let slot = self.slot(word);
             let sent = mask(word, start, nxt) | self.words[slot].low;
             let fresh = range & sent & !self.words[slot].sacked;
-            if fresh == 0 {
+            let arrived = if in_class0 { range & mask(word, start, nxt) & self.words[slot].unproved() } else { 0 };
+            if fresh | arrived == 0 {
                 continue;
             }
             self.words[slot].sacked |= fresh;
             newly += fresh.count_ones();
-            if in_class0 {
-                let arrived = fresh & !self.words[slot].low & mask(word, start, nxt);
+            if arrived != 0 {
                 self.class0_arrived(word, arrived);
             }
             self.spare(slot, fresh);
@@ -314,6 +323,9 @@ impl Scoreboard {
         let bit = 1u64 << (seq % BITS);
         let bits = &mut self.words[slot];
         if bits.sacked & bit != 0 || (seq >= nxt && bits.low & bit == 0) {
+            if in_class0 && seq < nxt && bits.unproved() & bit != 0 {
+                self.class0_arrived(seq / BITS, bit);
+            }
             return false;
         }
         bits.sacked |= bit;

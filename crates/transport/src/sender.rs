@@ -11,6 +11,7 @@
 
 mod advertised;
 mod batch;
+mod blocks;
 mod congestion;
 mod delivery;
 mod late;
@@ -26,10 +27,11 @@ use crate::acknowledgment::{AckError, Acknowledgment, Checked, Known};
 use crate::config::{Ecn, TransportConfig};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
-use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock};
+use crate::segment::{AckSegment, SackBlock};
 use crate::send_buffer::SendBuffer;
 use advertised::Advertised;
 use batch::Batch;
+use blocks::Blocks;
 use delivery::Deliveries;
 use late::Lateness;
 pub use lifecycle::Ending;
@@ -148,7 +150,9 @@ pub struct Sender {
     una_at_timeout: Seq,
     /// `nxt` when congestion was last answered: it is answered again once more than that is acknowledged.
     answered_at: Option<Seq>,
-    last_blocks: [SackBlock; MAX_SACK_BLOCKS],
+    /// What the last acknowledgment of class 0 reported, and the last one of another class.
+    last_blocks: Blocks,
+    last_low_blocks: Option<Box<Blocks>>,
     opened_at: Time,
     deliveries: Option<Box<Deliveries>>,
     /// The books of loss detection by time, where it is set.
@@ -221,6 +225,7 @@ impl Sender {
     pub fn new(config: impl Into<Arc<TransportConfig>>, cc: Box<dyn CongestionControl>, rng: Stream) -> Sender {
         let config = config.into();
         let detects_by_time = config.rack_tlp && config.sack;
+        let uses_tail = cc.uses_tail();
         Sender {
             una: 0,
             nxt: 0,
@@ -230,7 +235,7 @@ impl Sender {
             cwnd_limited: true,
             phase: Phase::Open,
             state: State::SendSyn,
-            uses_tail: cc.uses_tail(),
+            uses_tail,
             owns_send_clock: cc.owns_send_clock(),
             needs: cc.needs(),
             is_window_law: false,
@@ -278,7 +283,8 @@ impl Sender {
             cut: false,
             una_at_timeout: 0,
             answered_at: None,
-            last_blocks: [SackBlock::default(); MAX_SACK_BLOCKS],
+            last_blocks: Blocks::default(),
+            last_low_blocks: uses_tail.then(Box::default),
             opened_at: Time::ZERO,
             syn_timeouts: 0,
             advertised: None,
@@ -738,43 +744,20 @@ impl Sender {
         }
     }
 
-    /// Enters `blocks` on the scoreboard, less what the last acknowledgment already said.
+    /// Enters `blocks` on the scoreboard, less what the last acknowledgment of this kind already said: what one class has
+    /// reported, another may still prove.
     fn take_blocks(&mut self, blocks: &[SackBlock], in_class0: bool) {
+        let (board, nxt) = (&mut self.board, self.nxt);
+        let last = match &mut self.last_low_blocks {
+            Some(low) if !in_class0 => low,
+            _ => &mut self.last_blocks,
+        };
         for (at, &block) in blocks.iter().enumerate() {
-            // Unchanged blocks stay in place, or move down by one when a new one comes first.
-            if block != self.last_blocks[at] && block != self.last_blocks[at.saturating_sub(1)] {
-                self.take_block(block, in_class0);
+            if let Some(news) = last.news_of(at, block) {
+                board.sack(news, nxt, in_class0);
             }
         }
-        for (place, block) in self.last_blocks.iter_mut().zip(blocks) {
-            *place = *block;
-        }
-    }
-
-    fn take_block(&mut self, mut block: SackBlock, in_class0: bool) {
-        // The usual news: the block that grew last has grown on, upwards or, from the tail, downwards.
-        let last = self.last_blocks[0];
-        if block.start == last.start && block.end > last.end {
-            block.start = last.end;
-        } else if block.end == last.end && block.start < last.start {
-            block.end = last.start;
-        } else {
-            self.cut_known(&mut block);
-        }
-        self.board.sack(block, self.nxt, in_class0);
-    }
-
-    /// Takes off both ends of `block` what the last acknowledgment reported.
-    #[inline(never)]
-    fn cut_known(&self, block: &mut SackBlock) {
-        for &old in &self.last_blocks {
-            if old.start <= block.start && block.start < old.end {
-                block.start = old.end.min(block.end);
-            }
-            if old.start < block.end && block.end <= old.end {
-                block.end = old.start.max(block.start);
-            }
-        }
+        last.replace(blocks);
     }
 
     fn report(&mut self, now: Time, event: Congestion) {

@@ -1,8 +1,9 @@
 //! Loss recovery: RFC 6675 with SACK, RFC 6582 without, RFC 6298's timeout, RFC 4015's undo.
 
+use super::blocks::Blocks;
 use super::{Sender, State, context};
 use crate::scoreboard::DUP_THRESH;
-use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock};
+use crate::segment::AckSegment;
 use sparelane_cc::{Congestion, Cx, Phase};
 use sparelane_core::{Seq, Time};
 
@@ -173,7 +174,8 @@ impl Sender {
         let flight_bytes = self.flight_for_cut(self.flight());
         let forget = !self.config.sack_survives_timeout;
         if forget {
-            self.last_blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
+            self.last_blocks = Blocks::default();
+            self.last_low_blocks = self.uses_tail.then(Box::default);
         }
         self.board.time_out(self.nxt, forget);
         if self.detects_by_time {

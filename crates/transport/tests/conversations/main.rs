@@ -3,6 +3,7 @@
 mod alone;
 mod batch;
 mod edges;
+mod evidence;
 mod full_interface;
 mod handshake;
 mod marks;
