@@ -176,6 +176,8 @@ pub struct Sender {
     /// A reset is to be sent.
     says_reset: bool,
     counts: SenderCounts,
+    /// Retransmissions before this episode.
+    resent_before: u64,
     rng: Stream,
     config: Arc<TransportConfig>,
 }
@@ -291,6 +293,7 @@ impl Sender {
             silent_since: Time::ZERO,
             says_reset: false,
             counts: SenderCounts::default(),
+            resent_before: 0,
             rng,
         }
     }

@@ -44,6 +44,9 @@ impl Sender {
     pub(super) fn detect_losses(&mut self, now: Time, ack: &AckSegment, acked: u32, delivered: u32) {
         if self.phase != Phase::Open && self.una >= self.recover {
             self.leave_recovery();
+            let resent_bytes = (self.counts.retransmissions - self.resent_before) * self.mss_bytes;
+            self.cc.on_repaired(resent_bytes, &mut context!(self, now));
+            self.refresh();
         }
         if !self.sack {
             self.detect_losses_without_sack(now, ack, acked);
@@ -110,6 +113,7 @@ impl Sender {
         let flight_bytes = self.flight_for_cut(self.flight() - limited_transmit);
         self.phase = Phase::Recovery;
         self.recover = self.nxt;
+        self.resent_before = self.counts.retransmissions;
         self.cut = self.answered_at.is_none_or(|at| self.una >= at);
         if self.detects_by_time {
             self.cancel_probe();
@@ -190,6 +194,7 @@ impl Sender {
         self.leave_recovery();
         self.phase = Phase::Timeout;
         self.recover = self.nxt;
+        self.resent_before = self.counts.retransmissions;
         self.una_at_timeout = self.una;
         self.dup_acks = 0;
         self.cut = true;

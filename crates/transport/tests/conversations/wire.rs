@@ -433,6 +433,10 @@ impl CongestionControl for Noting {
         self.inner.on_congestion(event, cx);
     }
 
+    fn on_repaired(&mut self, resent_bytes: u64, cx: &mut Cx<'_>) {
+        self.inner.on_repaired(resent_bytes, cx);
+    }
+
     fn limits(&self) -> Limits {
         self.inner.limits()
     }
