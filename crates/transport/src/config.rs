@@ -86,6 +86,9 @@ pub struct TransportConfig {
     pub prr: bool,
     /// Loss detection by time and the tail loss probe (RFC 8985, RACK-TLP) in place of three later arrivals (RFC 6675).
     pub rack_tlp: bool,
+    /// Loss detection follows the reordering that the path shows: by order, more than three later arrivals may be waited for, as in
+    /// Linux; by time, the margin grows (RFC 8985 section 6.2, step 4). Needs SACK.
+    pub adaptive_reordering: bool,
     /// Delayed acknowledgments; `None` acknowledges every segment.
     pub delayed_ack: Option<DelayedAck>,
     /// The retransmission timer.
@@ -165,6 +168,7 @@ impl Default for TransportConfig {
             flight_size: FlightSize::Clipped,
             prr: false,
             rack_tlp: false,
+            adaptive_reordering: false,
             delayed_ack: None,
             rto: RtoConfig::default(),
             timestamps: true,

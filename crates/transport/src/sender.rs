@@ -19,6 +19,7 @@ mod lifecycle;
 mod rack;
 mod recovery;
 mod reduction;
+mod reordering;
 mod resends;
 mod scheduler;
 mod transmit;
@@ -26,7 +27,7 @@ mod transmit;
 use crate::acknowledgment::{AckError, Acknowledgment, Checked, Known};
 use crate::config::{Ecn, TransportConfig};
 use crate::rtt::RttEstimator;
-use crate::scoreboard::Scoreboard;
+use crate::scoreboard::{DUP_THRESH, Scoreboard};
 use crate::segment::{AckSegment, SackBlock};
 use crate::send_buffer::SendBuffer;
 use advertised::Advertised;
@@ -37,6 +38,7 @@ use late::Lateness;
 pub use lifecycle::Ending;
 use rack::Rack;
 use reduction::Reduction;
+use reordering::Reordering;
 use resends::Resends;
 use scheduler::Scheduler;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Phase, Received};
@@ -105,7 +107,7 @@ pub struct Sender {
     waits_to_fill: bool,
     /// Losses are found by time: `rack` is there.
     detects_by_time: bool,
-    /// That, or the controller hears of single segments.
+    /// That, or the controller hears of single segments, or loss detection follows reordering.
     notes_arrivals: bool,
     /// Acknowledgments of low classes go to the scoreboard, and nowhere else.
     books_low_acks: bool,
@@ -138,6 +140,8 @@ pub struct Sender {
     /// An episode of recovery ends when everything below is acknowledged.
     recover: Seq,
     dup_acks: u32,
+    /// So many arrivals behind a segment show that it is lost.
+    dup_thresh: u32,
     /// NewReno's inflation of the window, segments (RFC 6582).
     inflation: i64,
     /// NewReno rearms the timer on the first partial acknowledgment only (RFC 6582 section 3.2).
@@ -159,6 +163,8 @@ pub struct Sender {
     rack: Option<Box<Rack>>,
     /// The reduction of the window that is under way, where it is to be in proportion to what arrives.
     reduction: Option<Reduction>,
+    /// The reordering that the path has shown, where loss detection is to follow it.
+    reordering: Option<Box<Reordering>>,
     /// When the controller wants its timer to fire.
     controller_at: Time,
     resends: Resends,
@@ -227,6 +233,7 @@ impl Sender {
     pub fn new(config: impl Into<Arc<TransportConfig>>, cc: Box<dyn CongestionControl>, rng: Stream) -> Sender {
         let config = config.into();
         let detects_by_time = config.rack_tlp && config.sack;
+        let follows_reordering = config.adaptive_reordering && config.sack;
         let uses_tail = cc.uses_tail();
         Sender {
             una: 0,
@@ -249,11 +256,12 @@ impl Sender {
             undoes: config.undo_spurious,
             waits_to_fill: config.nagle,
             detects_by_time,
-            notes_arrivals: detects_by_time || cc.needs().segments,
+            notes_arrivals: detects_by_time || cc.needs().segments || follows_reordering,
             books_low_acks: config.sack && !cc.needs().tail,
             deliveries: cc.needs().segments.then(|| Box::new(Deliveries::new())),
             rack: detects_by_time.then(|| Box::new(Rack::new())),
             reduction: None,
+            reordering: follows_reordering.then(Box::default),
             resends: Resends::default(),
             late: Lateness::of(config.pacing_catch_up),
             scheduler: cc.schedules_departures().then(Box::default),
@@ -279,6 +287,7 @@ impl Sender {
             config,
             recover: 0,
             dup_acks: 0,
+            dup_thresh: DUP_THRESH,
             inflation: 0,
             partial_acks: 0,
             rescue_sent: false,
@@ -684,6 +693,7 @@ impl Sender {
         if self.detects_by_time {
             self.note_rack_arrival(now, ack, rtt);
         }
+        self.note_reordering(ack);
         if self.needs.segments {
             self.note_trigger(ack.trigger, ack.trigger_retransmitted);
         }

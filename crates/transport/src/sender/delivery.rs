@@ -179,7 +179,7 @@ impl Sender {
     pub(super) fn detect_lost_resends(&mut self, now: Time) {
         while let Some(books) = &mut self.deliveries
             && let Some(&(seq, order)) = books.resends.front()
-            && order + DUP_THRESH as u64 <= books.latest_arrival
+            && order + u64::from(DUP_THRESH) <= books.latest_arrival
         {
             books.resends.pop_front();
             let is_this_copy = seq >= self.una && books.flights[books.slot(seq)].order == order;

@@ -44,6 +44,7 @@ impl Sender {
     pub(super) fn detect_losses(&mut self, now: Time, ack: &AckSegment, acked: u32, delivered: u32) {
         if self.phase != Phase::Open && self.una >= self.recover {
             self.leave_recovery();
+            self.note_recovery_without_reordering();
             let resent_bytes = (self.counts.retransmissions - self.resent_before) * self.mss_bytes;
             self.cc.on_repaired(resent_bytes, &mut context!(self, now));
             self.refresh();
@@ -69,7 +70,10 @@ impl Sender {
             self.detect_lost_resends(now);
         }
         if self.board.arrived_out_of_order() > 0 {
-            self.board.detect_losses();
+            match self.dup_thresh {
+                DUP_THRESH => _ = self.board.detect_losses(),
+                more => _ = self.board.detect_losses_overtaken_by(more),
+            }
             self.tell_losses(now);
         }
     }
@@ -93,9 +97,9 @@ impl Sender {
         self.dup_acks += 1;
         if self.phase == Phase::Recovery {
             self.inflation += 1;
-        } else if self.phase == Phase::Open && self.dup_acks as usize >= DUP_THRESH && self.is_past_recovery() {
+        } else if self.phase == Phase::Open && self.dup_acks >= DUP_THRESH && self.is_past_recovery() {
             self.enter_recovery(now, 0);
-            self.inflation = DUP_THRESH as i64;
+            self.inflation = i64::from(DUP_THRESH);
         }
     }
 
@@ -182,6 +186,7 @@ impl Sender {
             self.last_low_blocks = self.uses_tail.then(Box::default);
         }
         self.board.time_out(self.nxt, forget);
+        self.forget_reordering();
         if self.detects_by_time {
             self.cancel_probe();
             self.keep_recent_in_flight(now);

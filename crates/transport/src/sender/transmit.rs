@@ -3,7 +3,6 @@
 use super::batch::Tail;
 use super::{Sender, State, context};
 use crate::config::HEADER_BYTES;
-use crate::scoreboard::DUP_THRESH;
 use crate::segment::{Segment, Transmit};
 use sparelane_cc::contract::permit_by_window;
 use sparelane_cc::{Cx, Offer, Permit, Phase, TailOffer, WhichEnd};
@@ -233,7 +232,7 @@ impl Sender {
         if !self.limited_transmit || self.detects_by_time {
             return 0;
         }
-        u64::from(self.dup_acks.max(self.board.arrived_out_of_order()).min(DUP_THRESH as u32 - 1))
+        u64::from(self.dup_acks.max(self.board.arrived_out_of_order()).min(self.dup_thresh - 1))
     }
 
     /// The next new segment, past those that the receiver has.

@@ -13,6 +13,7 @@ mod rack;
 mod rc3;
 mod recovery;
 mod reduction;
+mod reordering;
 mod soak;
 mod strangers;
 mod stream;
