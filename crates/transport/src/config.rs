@@ -190,3 +190,22 @@ impl Default for TransportConfig {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_its_payload_and_its_header() {
+        let config = TransportConfig { mss_bytes: 1448, header_bytes: 66, ..TransportConfig::default() };
+        assert_eq!(config.packet_bytes(), 1514);
+    }
+
+    #[test]
+    fn a_receive_window_is_one_segment_at_least() {
+        let window = |bytes| TransportConfig { receive_window_bytes: bytes, ..TransportConfig::default() };
+        let segments = [Some(1), Some(1460), Some(2919), Some(14_600), Some(u64::MAX), None]
+            .map(|bytes| window(bytes).receive_window_segments());
+        assert_eq!(segments, [1, 1, 1, 10, MAX_WINDOW_SEGMENTS, MAX_WINDOW_SEGMENTS]);
+    }
+}

@@ -134,7 +134,7 @@ impl Sender {
             self.schedule_probe(now);
         } else if seq == una {
             // The timer waits for the answer to this copy, as in Linux.
-            self.rto_deadline = now + self.rtt.rto();
+            self.timers.rto_deadline = now + self.rtt.rto();
         }
     }
 
@@ -224,7 +224,7 @@ impl Sender {
     pub(super) fn schedule_probe(&mut self, now: Time) {
         let applies = self.phase == Phase::Open && self.flight() > 0 && self.board.arrived_out_of_order() == 0;
         let alone = self.flight() == 1;
-        let (srtt, rto_deadline) = (self.rtt.srtt(), self.rto_deadline);
+        let (srtt, rto_deadline) = (self.rtt.srtt(), self.timers.rto_deadline);
         let Some(rack) = &mut self.rack else { return };
         rack.probe_at = if applies && rack.probe.is_none() && !rack.probe_is_due {
             let wait =
@@ -279,7 +279,7 @@ impl Sender {
             rack.probe_at = Time::NEVER;
             rack.probe_is_due = true;
             // The timeout waits from the probe on.
-            self.rto_deadline = now + self.rtt.rto();
+            self.timers.rto_deadline = now + self.rtt.rto();
         }
         if self.rack.as_ref().is_some_and(|rack| now >= rack.judge_at) && self.detect_losses_by_time(now) {
             if self.phase == Phase::Open {

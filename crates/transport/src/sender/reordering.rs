@@ -50,13 +50,13 @@ impl Sender {
         let is_new = is_outstanding && !self.board.is_gone(ack.trigger);
         let overtaken = if is_new && !ack.trigger_retransmitted { self.board.arrivals_above(ack.trigger) } else { 0 };
         // What answers a probe of the window names the last segment that arrived, as one that came for the first time.
-        let is_known_copy = ack.trigger_retransmitted || self.resends.last_of(ack.trigger).is_some();
+        let is_known_copy = ack.trigger_retransmitted || self.repair.resends.last_of(ack.trigger).is_some();
         let had_it = if is_outstanding { !is_new } else { ack.trigger < self.una && ack.cumulative == self.una };
         let is_second_copy = had_it && is_known_copy;
         let (una, nxt) = (self.una, self.nxt);
         let Some(seen) = &mut self.reordering else { return };
         if overtaken > 0 {
-            self.dup_thresh = self.dup_thresh.max((overtaken + 1).min(MOST_OVERTAKEN));
+            self.repair.dup_thresh = self.repair.dup_thresh.max((overtaken + 1).min(MOST_OVERTAKEN));
         }
         if seen.round_end.is_some_and(|end| una >= end) {
             seen.round_end = None;
@@ -81,6 +81,6 @@ impl Sender {
 
     /// The retransmission timer fired: whatever was waited for did not come.
     pub(super) fn forget_reordering(&mut self) {
-        self.dup_thresh = DUP_THRESH;
+        self.repair.dup_thresh = DUP_THRESH;
     }
 }
