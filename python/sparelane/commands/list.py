@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 import click
 
-from sparelane import _native, library, terminal
+from sparelane import _native, experiment_index, library, terminal
 from sparelane.commands.plugin_option import plugin_option
-from sparelane.names import UnknownNameError
+from sparelane.names import UnknownNameError, below
 from sparelane.plugins.registry import REGISTRY
 
 # Kinds of things, in the order in which people meet them, and what to call several of them.
@@ -55,14 +55,11 @@ class Entry:
 def command(name: str | None, as_json: bool) -> None:
     """Show controllers, queues, topologies, workloads, experiments and ready-made scenarios.
 
-    With NAME, show that one with its parameters.
+    With NAME, show that one with its parameters; of an experiment, what it assumes.
     """
     entries = catalogue()
     if name is not None:
-        found = [entry for entry in entries if entry.name == name]
-        if not found:
-            raise UnknownNameError("entry", name, [entry.name for entry in entries])
-        entries = found
+        entries = [_whole(entry) for entry in find(name, entries)]
     if as_json:
         click.echo(json.dumps([asdict(entry) for entry in entries], indent=2, ensure_ascii=False))
     elif name is None:
@@ -72,21 +69,42 @@ def command(name: str | None, as_json: bool) -> None:
             _show_one(entry)
 
 
-def catalogue() -> list[Entry]:
-    """Everything that has a name, by kind."""
-    from sparelane.experiments import registry
+def find(name: str, entries: Sequence[Entry]) -> list[Entry]:
+    """The entries that `name` means: those of that name (or of that table, as `queue` means `[queue]`), or else the only
+    experiment below a paper whose name begins so.
 
+    Raises:
+        UnknownNameError: it means none, or one of several.
+    """
+    named = [entry for entry in entries if entry.name == name or entry.name.strip("[]") == name]
+    if named:
+        return named
+    ids = below(name, [entry.name for entry in entries if entry.kind == "experiment"])
+    if len(ids) != 1:
+        raise UnknownNameError("entry", name, [entry.name for entry in entries])
+    return [entry for entry in entries if entry.name == ids[0]]
+
+
+def catalogue() -> list[Entry]:
+    """Everything that has a name, by kind; experiments without their notes, which take long to load."""
     entries = [Entry(**entry) for entry in _native.catalogue(REGISTRY.catalogue())]
-    entries += [
-        Entry("experiment", id, experiment.title, experiment.source, notes=(experiment.method, *experiment.assumptions))
-        for id, experiment in registry().items()
-    ]
+    entries += [Entry("experiment", one.id, one.title, one.source) for one in experiment_index.read()]
     entries += [
         Entry("scenario", ready.name, ready.summary, ready.source, notes=(f"file: {ready.path}",))
         for ready in library.catalogue()
     ]
     order = list(KINDS)
     return sorted(entries, key=lambda entry: order.index(entry.kind))
+
+
+def _whole(entry: Entry) -> Entry:
+    """An entry with its notes."""
+    if entry.kind != "experiment":
+        return entry
+    from sparelane.experiments import registry
+
+    experiment = registry()[entry.name]
+    return replace(entry, notes=(experiment.method, *experiment.assumptions))
 
 
 def _show_all(entries: Sequence[Entry]) -> None:

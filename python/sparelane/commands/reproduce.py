@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparelane import folders, terminal
+from sparelane import experiment_index, folders, library, terminal
 from sparelane.commands.verdicts import FAILED, show_claims, show_unneeded
+from sparelane.names import UnknownNameError, below
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -76,7 +77,7 @@ def command(
     """
     from sparelane.experiments import select
 
-    chosen = select(names)
+    chosen = select(experiment_ids(names))
     if json_file is not None:
         folders.ready_file(json_file)
     folders.ready_folder(folder)
@@ -97,6 +98,24 @@ def command(
         click.echo("\n".join(f"sparelane: {problem}" for problem in problems), err=True)
     if missing or problems or not holds:
         raise SystemExit(INTERRUPTED if missing else UNWRITTEN if problems else FAILED)
+
+
+def experiment_ids(names: Sequence[str]) -> list[str]:
+    """The ids that names mean, before anything is loaded.
+
+    Raises:
+        UnknownNameError: a name means none, or one of several.
+    """
+    known = experiment_index.ids()
+    found: list[str] = []
+    for name in names:
+        meant = below(name, known)
+        if not meant:
+            is_ready = name.removesuffix(".toml") in library.names()
+            elsewhere = f', but a ready-made scenario: `sparelane run {name}`' if is_ready else ""
+            raise UnknownNameError("experiment", name, known, elsewhere)
+        found += meant
+    return found
 
 
 def _task(experiment: Experiment, *, quick: bool, seeds: int | None) -> Task:
