@@ -1,4 +1,4 @@
-"""What is told of experiments by name: an index, so that nobody loads all of them, and what they draw with, for their names.
+"""An index of the experiments, so that nobody has to load all of them, and what they draw with, for their names.
 
 `make goldens` writes it anew; a test holds it to the experiments.
 """
@@ -47,3 +47,7 @@ def of_experiments() -> list[Indexed]:
 def text(entries: list[Indexed]) -> str:
     """The file that says this."""
     return json.dumps([asdict(entry) for entry in entries], indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(text(of_experiments()), encoding="utf-8")

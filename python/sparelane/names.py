@@ -42,7 +42,7 @@ def either(names: Sequence[str]) -> str:
 
 
 def below(name: str, known: Iterable[str]) -> list[str]:
-    """What `name` means among ids such as `rc3/fig8-load`: itself, what begins with it, or the only one below any paper.
+    """What `name` means among ids such as `rc3/fig8-load`: itself, what begins with it, or the only one below a paper.
 
     Empty where it means none, or where it is not clear which of several.
     """

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from typing import Final
 
 import click
 
-from sparelane import _native, experiment_index, library, terminal
+from sparelane import _native, completion, experiment_index, library, terminal
 from sparelane.commands.plugin_option import plugin_option
 from sparelane.names import UnknownNameError, below
 from sparelane.plugins.registry import REGISTRY
@@ -26,6 +27,17 @@ KINDS: Mapping[str, str] = {
     "scenario": "ready-made scenarios",
 }
 
+# What is told of a parameter.
+COLUMNS: Final = ("name", "default", "allowed", "meaning", "source")
+
+# The tables whose keys every entry of a kind has beside its own.
+SHARED = {
+    "controller": "[scheme.NAME]",
+    "queue": "[queue]",
+    "workload": "[[workload]]",
+    "cross_traffic": "[[cross_traffic]]",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -36,7 +48,7 @@ class Entry:
         name: what a scenario or a command calls it.
         summary: one line.
         source: where it is defined.
-        params: its parameters: `name`, `default`, `allowed` (with the unit), `meaning` and `source`.
+        params: its parameters: what `COLUMNS` names, with units in `allowed`.
         notes: more about it, a paragraph each.
     """
 
@@ -44,12 +56,12 @@ class Entry:
     name: str
     summary: str
     source: str
-    params: Sequence[_native.CatalogueParameter] = ()
+    params: Sequence[Mapping[str, str]] = ()
     notes: Sequence[str] = field(default=())
 
 
 @click.command("list")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.entries)
 @click.option("as_json", "--json", is_flag=True, help="Print JSON.")
 @plugin_option
 def command(name: str | None, as_json: bool) -> None:
@@ -70,8 +82,7 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def find(name: str, entries: Sequence[Entry]) -> list[Entry]:
-    """The entries that `name` means: those of that name (or of that table, as `queue` means `[queue]`), or else the only
-    experiment below a paper whose name begins so.
+    """The entries that `name` means: of that name, with or without brackets, or the only experiment that begins so.
 
     Raises:
         UnknownNameError: it means none, or one of several.
@@ -87,7 +98,7 @@ def find(name: str, entries: Sequence[Entry]) -> list[Entry]:
 
 def catalogue() -> list[Entry]:
     """Everything that has a name, by kind; experiments without their notes, which take long to load."""
-    entries = [Entry(**entry) for entry in _native.catalogue(REGISTRY.catalogue())]
+    entries = [_declared(entry) for entry in _native.catalogue(REGISTRY.catalogue())]
     entries += [Entry("experiment", one.id, one.title, one.source) for one in experiment_index.read()]
     entries += [
         Entry("scenario", ready.name, ready.summary, ready.source, notes=(f"file: {ready.path}",))
@@ -95,6 +106,11 @@ def catalogue() -> list[Entry]:
     ]
     order = list(KINDS)
     return sorted(entries, key=lambda entry: order.index(entry.kind))
+
+
+def _declared(entry: _native.CatalogueEntry) -> Entry:
+    params = [{column: param[column] for column in COLUMNS} for param in entry["params"]]
+    return Entry(entry["kind"], entry["name"], entry["summary"], entry["source"], params)
 
 
 def _whole(entry: Entry) -> Entry:
@@ -122,11 +138,12 @@ def _show_one(entry: Entry) -> None:
     if entry.source:
         console.print(f"source: {entry.source}", markup=False)
     if entry.params:
-        headings = ("name", "default", "allowed", "meaning", "source")
-        rows = [
-            (param["name"], param["default"], param["allowed"], param["meaning"], param["source"])
-            for param in entry.params
-        ]
-        terminal.show_table("parameters", headings, headings, rows)
+        terminal.show_table(
+            "parameters", COLUMNS, COLUMNS, [[param[name] for name in COLUMNS] for param in entry.params]
+        )
+    if entry.kind in SHARED:
+        console.print(
+            f"It has the keys of {SHARED[entry.kind]}, too: `sparelane list '{SHARED[entry.kind]}'`.", markup=False
+        )
     for note in entry.notes:
         console.print(f"- {note}", markup=False)
