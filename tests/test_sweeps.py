@@ -22,7 +22,7 @@ from small_sweeps import BASE, LOADS, do, file, plan, with_lines
 from sparelane import _native, library
 from sparelane.cli import main
 from sparelane.results import manifest, rows
-from sparelane.sweeps import folder, keys
+from sparelane.sweeps import folder
 from sparelane.sweeps.bootstrap import distribution, ends, mean_intervals
 from sparelane.sweeps.journal import Journal
 from sparelane.sweeps.plan import Plan
