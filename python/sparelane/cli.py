@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 
 from sparelane import terminal
 from sparelane._native import LinuxError, PhysicsError, ScenarioError, WireError, __version__
+from sparelane.extras import MissingExtraError
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError, near
 from sparelane.plugins.failure import PluginError
@@ -126,6 +127,7 @@ class Commands(click.Group):
             WireError,
             LinuxError,
             CrewError,
+            MissingExtraError,
         ) as error:
             raise Mistake(str(error)) from error
         except PhysicsError as error:

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from sparelane import _native, completion, experiment_index, library, terminal
+from sparelane import _native, completion, experiment_index, extras, library, terminal
 from sparelane.commands.plugin_option import plugin_option
 from sparelane.names import UnknownNameError, below
 from sparelane.plugins.registry import REGISTRY
@@ -117,6 +117,7 @@ def _whole(entry: Entry) -> Entry:
     """An entry with its notes."""
     if entry.kind != "experiment":
         return entry
+    extras.require("papers")
     from sparelane.experiments import registry
 
     experiment = registry()[entry.name]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparelane import completion, experiment_index, folders, library, terminal
+from sparelane import completion, experiment_index, extras, folders, library, terminal
 from sparelane.commands.options import jobs_option, json_file_option, output_option, seeds_option
 from sparelane.commands.verdicts import FAILED, show_claims, show_unneeded
 from sparelane.names import UnknownNameError, below
@@ -57,9 +57,11 @@ def command(
     Exits with 1 if --check finds a claim that fails, with 2 if something could not be written (what else there is to
     do is done first), and with 130 if interrupted.
     """
+    ids = experiment_ids(names)
+    extras.require("papers")
     from sparelane.experiments import select
 
-    chosen = select(experiment_ids(names))
+    chosen = select(ids)
     if json_file is not None:
         folders.ready_file(json_file)
     folders.ready_folder(folder)
