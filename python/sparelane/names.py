@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 # The most names that a message suggests.
 SUGGESTED = 3
 # From here on, of 1, a name is like another one.
-ALIKE = 0.7
+ALIKE = 0.6
 # Names that are nearly as like as the nearest are suggested, too.
 NEARLY = 0.05
 # What a name is made of: `rc3/fig8-load` of `rc3`, `fig8` and `load`.
