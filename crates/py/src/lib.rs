@@ -20,7 +20,7 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::catalogue::catalogue;
+    use crate::catalogue::{catalogue, json_schema};
     #[pymodule_export]
     use crate::errors::{Cancelled, LinuxError, PhysicsError, ScenarioError, WireError};
     #[pymodule_export]

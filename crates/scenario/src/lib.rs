@@ -32,6 +32,7 @@ mod cross_traffic;
 pub mod digest;
 mod drops;
 mod host;
+mod json_schema;
 mod links;
 mod listing;
 mod measure;
@@ -51,7 +52,8 @@ mod transport;
 
 pub use columns::{Column, Data, Table};
 pub use digest::digest;
-pub use listing::{Entry, Parameter, catalogue};
+pub use json_schema::{Document, json_schema};
+pub use listing::{Entry, Forms, Parameter, catalogue};
 pub use ports::Port;
 pub use results::{
     Results, cross_traffic_columns, delay_columns, drop_columns, flow_columns, link_columns, packet_columns,

@@ -4,7 +4,7 @@ use crate::preset::Preset;
 use sparelane_catalogue::schema::Field;
 use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::document::Item;
-use sparelane_catalogue::schema::{Fallback, Key, Kind};
+use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_core::Dur;
 use sparelane_sim::MAX_PACKET_BYTES;
 use sparelane_transport::{DelayedAck, Ecn, FlightSize, HEADER_BYTES, MAX_HEADER_BYTES, TransportConfig};
@@ -15,11 +15,20 @@ const TIMEOUT: Kind = Kind::Time { min: Dur::from_us(1), max: Dur::from_secs(360
 const FLOOR: Kind = Kind::Time { min: Dur::ZERO, max: Dur::from_secs(3600) };
 /// Segments of a chunk.
 const BATCH: Kind = Kind::Whole { min: 1, max: 65_535 };
-const ECN: Kind = Kind::Special("\"off\" or false, \"classic\" or true, \"dctcp\"");
+const ECN: Kind = Kind::Special(
+    "\"off\" or false, \"classic\" or true, \"dctcp\"",
+    &Shape::Either(&[Shape::Of(Kind::Flag), Shape::Of(Kind::Choice(&["off", "classic", "dctcp"]))]),
+);
 /// The tick of a clock.
-pub const TICK: Kind = Kind::Special("a time such as \"1ms\", from 1ns to 10s, or \"exact\"");
+pub const TICK: Kind = Kind::Special(
+    "a time such as \"1ms\", from 1ns to 10s, or \"exact\"",
+    &Shape::Either(&[Shape::Of(Kind::SPAN), Shape::Of(Kind::Choice(&["exact"]))]),
+);
 const BUFFER: Kind = Kind::Size { min: 1, max: 1 << 50 };
-const BUFFER_OR_NOT: Kind = Kind::Special("a size such as \"64KiB\", or \"unlimited\"");
+const BUFFER_OR_NOT: Kind = Kind::Special(
+    "a size such as \"64KiB\", or \"unlimited\"",
+    &Shape::Either(&[Shape::Of(BUFFER), Shape::Of(Kind::Choice(&["unlimited"]))]),
+);
 
 /// Every setting of a connection, controller apart.
 pub static TRANSPORT: &[Key] = &[
@@ -75,7 +84,7 @@ pub static TRANSPORT: &[Key] = &[
     .from("RFC 8985 section 6.2; RFC 4653; Linux"),
     Key::new(
         "delayed_ack",
-        Kind::Special("true, false, or { every = 2, timeout = \"200ms\" }"),
+        Kind::Special("true, false, or { every = 2, timeout = \"200ms\" }", &Shape::Either(&[Shape::Of(Kind::Flag), Shape::Table("delayed_ack")])),
         Fallback::Value("false"),
         "acknowledge only every second segment, or when the timeout passes",
     )
