@@ -31,6 +31,7 @@ pub mod columns;
 mod cross_traffic;
 pub mod digest;
 mod drops;
+mod emulate;
 mod host;
 mod links;
 mod listing;
@@ -51,6 +52,7 @@ mod transport;
 
 pub use columns::{Column, Data, Table};
 pub use digest::digest;
+pub use emulate::{EmulateSpec, ScriptedChange};
 pub use listing::{Entry, Parameter, catalogue};
 pub use ports::Port;
 pub use results::{

@@ -1,5 +1,6 @@
 //! A scenario: a file, parsed once into types, from which runs are built.
 
+use crate::emulate::{self, EmulateSpec};
 use crate::queue_at::Differing;
 use crate::queues::{Queues, ROUTER_QUEUE};
 use crate::reach::{Distances, access_routers, bdp_bytes};
@@ -78,6 +79,7 @@ pub static SCENARIO: &[Key] = &[
     Key::new("measure", TABLE, Fallback::Nothing("nothing"), "what is measured beside the times of flows"),
     Key::new("packets", TABLE, Fallback::Nothing("no log"), "a log of the data packets of one flow"),
     Key::new("sample", TABLE, Fallback::Nothing("no time series"), "time series to record"),
+    Key::new("emulate", TABLE, EMPTY, "what sparelane emulate needs beyond a simulation"),
 ];
 
 /// A scenario, understood and checked.
@@ -111,6 +113,7 @@ pub struct Scenario {
     traffic_classes: Vec<String>,
     measure: Option<DelaysSpec>,
     packets: Option<PacketLogSpec>,
+    emulate: Arc<EmulateSpec>,
 }
 
 impl Scenario {
@@ -230,6 +233,11 @@ impl Scenario {
         self.network.nodes.iter().map(|node| node.name.clone()).collect()
     }
 
+    /// What an emulation of this scenario needs.
+    pub fn emulate(&self) -> &EmulateSpec {
+        &self.emulate
+    }
+
     /// What the author should know, though it is no mistake.
     pub fn notices(&self) -> &[String] {
         &self.notices
@@ -293,6 +301,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let sampling = section.given("sample").map(|field| sampling::read(field, &network, duration)).transpose()?;
     let measure = section.maybe("measure", |field| measure::read(field.clone(), &schemes, duration))?;
     let packets = section.given("packets").map(|field| packet_log::read(field, &schemes, duration)).transpose()?;
+    let emulate = emulate::read(section.need("emulate")?, &network)?;
     let host = host::read(section.need("host")?)?;
     let host_at = section.need("host_at")?;
     let hosts_at = host_at.tables()?;
@@ -324,6 +333,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         traffic_classes,
         measure,
         packets,
+        emulate: Arc::new(emulate),
     })
 }
 
