@@ -56,8 +56,8 @@ pub use emulate::{EmulateSpec, ScriptedChange};
 pub use listing::{Entry, Parameter, catalogue};
 pub use ports::Port;
 pub use results::{
-    Results, cross_traffic_columns, delay_columns, drop_columns, flow_columns, link_columns, packet_columns,
-    series_columns,
+    Results, columns_of_drops, columns_of_links, cross_traffic_columns, delay_columns, drop_columns, flow_columns,
+    link_columns, packet_columns, series_columns,
 };
 pub use scenario::Scenario;
 pub use sparelane_catalogue::Catalogue;
