@@ -117,6 +117,9 @@ def join(near: str, one: str, near_address: str, far: str, other: str, far_addre
 def held(ends: Hosts, delay_s: float, loss: float, seed: int) -> Iterator[None]:
     """Every packet that crosses the namespace of the delay line is held for so long, or lost."""
     at = ends.line
+    why_not = delay_line.missing()
+    if why_not is not None:
+        raise WireError(f"a path with delay {why_not}")
     run("ip", "-n", at, "tuntap", "add", "dev", "held", "mode", "tun")
     run("ip", "-n", at, "link", "set", "held", "up", "txqueuelen", "10000")
     program = [sys.executable, "-m", "sparelane.delay_line", "held", repr(delay_s), repr(loss), str(seed)]

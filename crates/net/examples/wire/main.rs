@@ -9,8 +9,9 @@
 //! Names are `rc3`, `rc3/bbr`, any controller, `stream-cubic` and `stream-bbr`; with `/1` behind, datagrams go one by one. A target
 //! that is missed is told, and ends the program with an error.
 //!
-//! `namespaces` sends between two network namespaces (benches/wire.py makes them), and prints a name and seconds a line; there,
-//! `tcp-cubic` and any other `tcp-NAME` is the kernel's TCP under its congestion control of that name.
+//! `namespaces` sends between two network namespaces (benches/wire.py makes them). It prints a name and seconds a line, and of our
+//! frames the segments by class and the measured rate of the tail in bit/s. There, `tcp-cubic` and any other `tcp-NAME` is the
+//! kernel's TCP under its congestion control of that name, and with `+insists` behind, a tail does not yield where class 0 waits.
 
 mod kernel_tcp;
 mod place;
@@ -134,16 +135,23 @@ fn between_namespaces(arguments: &[String]) -> Result<(), Failure> {
     };
     let (address, bytes) = (address.parse()?, bytes.parse()?);
     for name in names {
+        let (bare, insists) = name.strip_suffix("+insists").map_or((name.as_str(), false), |bare| (bare, true));
         // A stream and TCP have no controller of ours.
-        let is_ours = plain(name).is_none() && !name.starts_with("tcp-");
-        let controller = if is_ours { choice(name)? } else { ControllerChoice::named("rc3") };
-        let setup = Setup::namespaces(sender, receiver, address, controller);
-        let seconds = match (plain(name), name.strip_prefix("tcp-")) {
-            (Some(controller), _) => sockets::stream(&setup, controller, bytes)?.seconds,
-            (None, Some(of_kernel)) => kernel_tcp::seconds(&setup, of_kernel, bytes)?,
-            (None, None) => sockets::frames(&setup, bytes)?.seconds,
+        let is_ours = plain(bare).is_none() && !bare.starts_with("tcp-");
+        let controller = if is_ours { choice(bare)? } else { ControllerChoice::named("rc3") };
+        let mut setup = Setup::namespaces(sender, receiver, address, controller);
+        setup.node.tail.yields = !insists;
+        let (seconds, more) = match (plain(bare), bare.strip_prefix("tcp-")) {
+            (Some(controller), _) => (sockets::stream(&setup, controller, bytes)?.seconds, String::new()),
+            (None, Some(of_kernel)) => (kernel_tcp::seconds(&setup, of_kernel, bytes)?, String::new()),
+            (None, None) => {
+                let measured = sockets::frames(&setup, bytes)?;
+                let tail = measured.tail.map_or("-".to_owned(), |rate| rate.as_bps().to_string());
+                let segments: Vec<String> = measured.segments.iter().map(u64::to_string).collect();
+                (measured.seconds, format!(" {} {tail}", segments.join(",")))
+            }
         };
-        say(&format!("{name} {seconds:.6}"))?;
+        say(&format!("{name} {seconds:.6}{more}"))?;
     }
     Ok(())
 }

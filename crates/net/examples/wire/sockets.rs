@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::place::{Place, Setup};
 use bytes::Bytes;
 use nix::time::{ClockId, clock_gettime};
-use sparelane_core::Time;
+use sparelane_core::{Rate, Time};
 use sparelane_net::carrier::{Arrival, Datagram};
 use sparelane_net::host::Host;
 use sparelane_net::identity::{Identity, Trusted};
@@ -24,7 +24,7 @@ const UNIT_BYTES: f64 = 1380.0;
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// What a run showed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Measured {
     /// From the connection to the last byte read, seconds.
     pub seconds: f64,
@@ -34,6 +34,10 @@ pub struct Measured {
     pub bytes: usize,
     /// System calls that sent, and that received, of the sender and the receiver.
     pub calls: [(u64, u64); 2],
+    /// Segments that our frames sent, by class; none of a stream.
+    pub segments: Vec<u64>,
+    /// The rate at which the tail began, if it was measured.
+    pub tail: Option<Rate>,
 }
 
 impl Measured {
@@ -138,7 +142,14 @@ pub fn frames(setup: &Setup, bytes: usize) -> Result<Measured, Failure> {
     let _ = tell.send(());
     let used = receiving.join().map_err(|_| "the receiver panicked")??;
     let seconds = used.at.duration_since(opened).as_secs_f64();
-    Ok(Measured { seconds, cpu_s: [cpu_s, used.cpu_s], bytes, calls: [calls(sender.socket()), used.calls] })
+    Ok(Measured {
+        seconds,
+        cpu_s: [cpu_s, used.cpu_s],
+        bytes,
+        calls: [calls(sender.socket()), used.calls],
+        segments: sender.node().sent_segments(association).to_vec(),
+        tail: sender.node().path(association).and_then(|path| path.tail_rate()),
+    })
 }
 
 /// A plain stream of QUIC.
@@ -188,7 +199,14 @@ pub fn stream(setup: &Setup, controller: PlainController, bytes: usize) -> Resul
     let _ = tell.send(());
     let used = receiving.join().map_err(|_| "the receiver panicked")??;
     let seconds = used.at.duration_since(opened).as_secs_f64();
-    Ok(Measured { seconds, cpu_s: [cpu_s, used.cpu_s], bytes, calls: [calls(&sender.socket), used.calls] })
+    Ok(Measured {
+        seconds,
+        cpu_s: [cpu_s, used.cpu_s],
+        bytes,
+        calls: [calls(&sender.socket), used.calls],
+        segments: vec![],
+        tail: None,
+    })
 }
 
 /// Why a receiver did not begin.
