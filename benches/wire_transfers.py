@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from sparelane._native import WireError
-from sparelane.namespaces import RECEIVER, Hosts, hosts
+from sparelane.namespaces import RECEIVER, Hosts, ahead, hosts
 
 EXAMPLE = Path(__file__).parent.parent / "target/release/examples/wire"
 
@@ -54,7 +54,7 @@ def names_here(available: list[str]) -> list[str]:
 
 def once(ends: Hosts, name: str, size_bytes: int) -> tuple[float | None, str]:
     """Seconds of one transfer, or none and why."""
-    line = [str(EXAMPLE), "namespaces", ends.sender, ends.receiver, RECEIVER, str(size_bytes), name]
+    line = [*ahead(), str(EXAMPLE), "namespaces", ends.sender, ends.receiver, RECEIVER, str(size_bytes), name]
     try:
         done = subprocess.run(line, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     except subprocess.TimeoutExpired:

@@ -138,7 +138,7 @@ def _locally(
         try:
             addresses = []
             for line in ([*receiver, "-o", f"{folder}/to"], ["harm", "--serve", at]):
-                words = ends.command(ends.receiver, *SPARELANE, *line)
+                words = ends.measured(ends.receiver, *SPARELANE, *line)
                 process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
                 processes.append(process)
                 assert process.stdout is not None
@@ -146,7 +146,7 @@ def _locally(
             own = ["--keys", f"{folder}/sender", "--trust", prints["receiver"], "--tcp", addresses[1], *extra]
             own += ["--cc", given["cc"], "--unmarked", given["unmarked"]]
             own += [word for key, value in given["settings"].items() for word in ("--set", f"{key}={value}")]
-            words = ends.command(ends.sender, *SPARELANE, "harm", *own, addresses[0])
+            words = ends.measured(ends.sender, *SPARELANE, "harm", *own, addresses[0])
             done = subprocess.run(words, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise WireError(done.stderr.strip().removeprefix("sparelane: "))

@@ -136,11 +136,13 @@ fn between_namespaces(arguments: &[String]) -> Result<(), Failure> {
     let (address, bytes) = (address.parse()?, bytes.parse()?);
     for name in names {
         let (bare, insists) = name.strip_suffix("+insists").map_or((name.as_str(), false), |bare| (bare, true));
+        let (bare, batch) = bare.strip_suffix("/1").map_or((bare, 16), |bare| (bare, 1));
         // A stream and TCP have no controller of ours.
         let is_ours = plain(bare).is_none() && !bare.starts_with("tcp-");
         let controller = if is_ours { choice(bare)? } else { ControllerChoice::named("rc3") };
         let mut setup = Setup::namespaces(sender, receiver, address, controller);
         setup.node.tail.yields = !insists;
+        setup.batch = batch;
         let (seconds, more) = match (plain(bare), bare.strip_prefix("tcp-")) {
             (Some(controller), _) => (sockets::stream(&setup, controller, bytes)?.seconds, String::new()),
             (None, Some(of_kernel)) => (kernel_tcp::seconds(&setup, of_kernel, bytes)?, String::new()),
