@@ -17,7 +17,11 @@ MBPS, ROUND_TRIP_S, PACKETS = 100, 0.04, 350
 # Bytes, and the share of packets that is lost.
 CASES = ((1_700_000, 0.0), (20_000_000, 0.0), (1_700_000, 0.01))
 
-NAMES = ("rc3", "rc3+insists", "rc3/bbr", "cubic", "bbr", "stream-cubic", "stream-bbr", "tcp-cubic", "tcp-bbr")
+# A tail that "insists" does not yield where class 0 waits; with "/1" no batches are sent.
+NAMES = (
+    *("rc3", "rc3+insists", "rc3/bbr", "cubic", "bbr", "bbr/1"),
+    *("stream-cubic", "stream-bbr", "tcp-cubic", "tcp-bbr"),
+)
 
 # Whom RC3 is held against below the table.
 BESIDE = ("stream-cubic", "tcp-cubic", "tcp-bbr")
