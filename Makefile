@@ -76,7 +76,7 @@ check: build
 # Takes rows, curves and figures of saved results into results/, and writes its pages; fails, once all is written, where a claim
 # fails.
 results: build
-	cd $(FULL) && find . -name rows.json -o -name experiment.json -o -name figure.png -o -path '*/curves/*.csv' | \
+	cd $(FULL) && find . -name rows.csv -o -name manifest.json -o -name figure.png -o -path '*/curves/*.csv' | \
 	  tar cf - -T - | tar xf - -C $(CURDIR)/results
 	$(BIN)/sparelane report results --see docs/speed-and-ns3.md --check
 

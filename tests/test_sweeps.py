@@ -529,7 +529,7 @@ def test_experiments_on_a_dask_cluster_have_the_same_rows(tmp_path: Path) -> Non
         there = invoke("reproduce", "rc3/example-7", "--dask", address, "-o", tmp_path / "there")
     here = invoke("reproduce", "rc3/example-7", "-o", tmp_path / "here")
     assert (there.exit_code, here.exit_code) == (0, 0), there.output
-    one, other = ((tmp_path / where / "rc3" / "example-7" / "rows.json").read_text() for where in ("there", "here"))
+    one, other = ((tmp_path / where / "rc3" / "example-7" / "rows.csv").read_text() for where in ("there", "here"))
     assert one == other
 
 
