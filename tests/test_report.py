@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from matplotlib.figure import Figure
 
-from sparelane import _native, experiments
+from sparelane import _native, experiment_index, experiments
 from sparelane.cli import main
 from sparelane.commands import reproduce as command
 from sparelane.experiments import plots, registry, report, runner, saved
@@ -78,6 +78,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> dict[str, Experiment]:
     known = dict(MADE_UP)
     for module in (experiments, report):
         monkeypatch.setattr(module, "registry", lambda: known)
+    monkeypatch.setattr(experiment_index, "ids", lambda: list(known))
     return known
 
 
