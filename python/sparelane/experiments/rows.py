@@ -60,9 +60,13 @@ class Key:
     @property
     def words(self) -> str:
         """The key in one line."""
-        place = ", ".join(part for part in (self.setting, self.variant, self.traffic) if part)
-        number = " ".join(part for part in (self.scheme, self.metric.name) if part)
-        return ", ".join(part for part in (f"{place}: {number}", self.average) if part)
+        place = joined(self.setting, self.variant, self.traffic)
+        return joined(f"{place}: {joined(self.scheme, self.metric.name, by=' ')}", self.average)
+
+
+def joined(*parts: str, by: str = ", ") -> str:
+    """Those of the parts that are not empty, in one line."""
+    return by.join(part for part in parts if part)
 
 
 def each(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from sparelane.charts.panel import Line, Panel, with_looks
-from sparelane.experiments.rows import Metric, Row
+from sparelane.experiments.rows import Metric, Row, joined
 from sparelane.experiments.saved import Saved
 from sparelane.experiments.text import CLAIM_HEADINGS, LEFT, claim_cells, effort_words, table
 from sparelane.pages import document as html
@@ -124,7 +124,7 @@ def _panel(metric: Metric, rows: Sequence[Row], first: int) -> Panel:
 def _place(row: Row) -> str:
     """The key but for the metric."""
     key = row.key
-    return ", ".join(part for part in (key.setting, key.variant, key.traffic, key.scheme, key.average) if part)
+    return joined(key.setting, key.variant, key.traffic, key.scheme, key.average)
 
 
 def _repeat(saved: Sequence[Saved], command: str) -> list[str]:

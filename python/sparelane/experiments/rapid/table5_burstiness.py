@@ -83,11 +83,14 @@ class Case:
 # RAPID as it is beside web users.
 GENTLE = Case("rapid", "BCT", "tau = 50 ms and eta = 4", web.GENTLE)
 
+# What the programs that send UDP write at once, varied.
+BURSTS = ("cross_traffic.0.burst=30",)
+
 # What was tried for the losses that slow growers have in the paper and not here.
 HYPOTHESES = (
     ("stalls of 1 ms each second, rings of 512", STALLING),
     ("netem's queue of 1000 packets", ("nic.limit=1000packets", "nic.full=drop")),
-    ("programs that write 30 packets at once", ("cross_traffic.0.burst=30",)),
+    ("programs that write 30 packets at once", BURSTS),
     # What a receiver's PAUSE frames hold back waits in the switch, which has room for 1000 packets: a longer ring.
     ("PAUSE frames for 10 ms each second", transfers.PAUSES),
     ("9 MB of memory that all ports share", ('switch={memory="9MB"}', "queue.limit=9MB")),
@@ -121,16 +124,11 @@ def alone(level: str, seed: int, effort: Effort, settings: tuple[str, ...] = ())
     )
 
 
-def written(effort: Effort) -> list[tuple[str, ...]]:
-    """How much the programs that send UDP write at once, where that is varied."""
-    return [settings for what, settings in HYPOTHESES if what.startswith("programs")] if effort.name == "full" else []
-
-
 def plan(effort: Effort) -> Sequence[Simulation]:
     """Every scheme beside every level, and the levels alone."""
     return [
         *(alone(level, seed, effort) for seed in effort.seed_numbers() for level in LEVELS),
-        *(alone("UDP", seed, effort, bursts) for seed in effort.seed_numbers() for bursts in written(effort)),
+        *(alone("UDP", seed, effort, BURSTS) for seed in effort.seed_numbers() if effort.name == "full"),
         *(case.simulation(seed, effort) for seed in effort.seed_numbers() for case in cases(effort)),
     ]
 
@@ -156,8 +154,8 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
         ranges = [spread_gbps(outcomes[alone(level, seed, effort)]) for seed in effort.seed_numbers()]
         rows.append(measured(Key(level, RANGE, "cross traffic"), printed, ranges))
         left_gbps[level] = {seed: 10 - float(rates.mean() or 0) for seed, rates in found.items()}  # type: ignore[arg-type]
-    for bursts in written(effort):
-        ranges = [spread_gbps(outcomes[alone("UDP", seed, effort, bursts)]) for seed in effort.seed_numbers()]
+    if effort.name == "full":
+        ranges = [spread_gbps(outcomes[alone("UDP", seed, effort, BURSTS)]) for seed in effort.seed_numbers()]
         rows.append(measured(Key("UDP", RANGE, "cross traffic", variant="30 packets at once"), None, ranges))
     for case in cases(effort):
         gbps, use, loss = case.printed

@@ -10,7 +10,7 @@ import polars as pl
 from sparelane.experiments.base import Effort, Outcome, Outcomes, Simulation
 from sparelane.experiments.rapid import testbed, transfers
 from sparelane.experiments.rapid.transfers import LOSS, THROUGHPUT
-from sparelane.experiments.rows import Key, Metric, Row, measured
+from sparelane.experiments.rows import Key, Metric, Row, joined, measured
 
 PAIRS = range(2, 12)
 USERS = 500
@@ -99,7 +99,7 @@ class Run:
                 *self.settings,
             ),
             seed=seed,
-            label=" ".join(f"web users, {self.setting} {self.called} {self.variant} seed {seed}".split()),
+            label=joined("web users", self.setting, self.variant, f"{self.called} seed {seed}"),
             cost=3 * stop_s,
         )
 

@@ -13,7 +13,7 @@ from sparelane.experiments.declared import Declaration, Section
 from sparelane.experiments.rapid import testbed, transfers, web
 from sparelane.experiments.rapid.transfers import THROUGHPUT
 from sparelane.experiments.rapid.web import MEDIAN, METRICS, WEB_FLOW, Run
-from sparelane.experiments.rows import Evaluation, Key, Row
+from sparelane.experiments.rows import Evaluation, Key, Row, joined
 
 __all__ = ["METRICS", "experiment"]
 
@@ -67,8 +67,7 @@ class WebTable:
                 if usual.key(metric, average) in self.printed
             }
             rows += run.rows(printed, effort, outcomes)
-            label = ", ".join(part for part in (run.called, run.variant) if part)
-            curves[label] = run.distribution(outcomes[run.simulation(1, effort)], effort)
+            curves[joined(run.called, run.variant)] = run.distribution(outcomes[run.simulation(1, effort)], effort)
         found = Evaluation(tuple(rows), curves=curves)
         schemes = [run for run in self.runs(effort) if run.scheme is not None and not run.variant]
         return replace(found, notes=(best_note(found, schemes),))

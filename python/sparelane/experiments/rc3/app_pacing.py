@@ -14,7 +14,7 @@ from sparelane.experiments.claims import ours
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import reduction
 from sparelane.experiments.rc3.internet2 import RC3, REDUCTION, TCP, Scheme
-from sparelane.experiments.rows import Evaluation, Key, Metric, Row, measured
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row, joined, measured
 
 SCENARIO = "rc3-video"
 VIDEO_BYTES = 2_140_000
@@ -108,7 +108,7 @@ def simulation(place: Place, scheme: Scheme, seed: int, effort: Effort) -> Simul
             f"duration={stop_s:g}s",
         ),
         seed=seed,
-        label=" ".join(f"videos {place.variant} {scheme} seed {seed}".split()),
+        label=joined("videos", place.variant, f"{scheme} seed {seed}"),
         cost=0.3 * stop_s,
         keep_flows=seed == 1,
     )

@@ -28,7 +28,7 @@ from sparelane.experiments.rc3.internet2 import (
     Rule,
     Setting,
 )
-from sparelane.experiments.rows import Evaluation, Key, Metric, Row, measured
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row, joined, measured
 
 LONGER_BY = Metric("FCT longer by", "%")
 REDUNDANT = Metric("redundant packets", "%")
@@ -100,7 +100,7 @@ class Plan:
                 yield rule, setting
 
     def _rows(self, rule: Rule, setting: Setting, effort: Effort, outcomes: Outcomes) -> Iterator[Row]:
-        variant = ", ".join(part for part in (setting.variant, rule.variant) if part)
+        variant = joined(setting.variant, rule.variant)
         # A rule of the authors' compares the same printed numbers.
         is_printed = rule.is_printed and not setting.variant
         printed = {replace(key, variant=variant): paper for key, paper in self.printed.items() if is_printed}

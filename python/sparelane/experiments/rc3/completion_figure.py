@@ -12,7 +12,7 @@ from sparelane.experiments import plots
 from sparelane.experiments.declared import Section
 from sparelane.experiments.plots import Bars
 from sparelane.experiments.rc3.internet2 import AVERAGES, FCT, RC3, REDUCTION, TCP, Setting
-from sparelane.experiments.rows import Evaluation, Key, Metric, MissingRowError, Row
+from sparelane.experiments.rows import Evaluation, Key, Metric, MissingRowError, Row, joined
 
 SCHEMES: Mapping[str, plots.Look] = {TCP: plots.TCP, RC3: plots.RC3}
 LOOKS = dict(zip(AVERAGES, SCHEMES.values(), strict=True))
@@ -55,7 +55,7 @@ def read(part: Section, settings: Sequence[Setting]) -> Callable[[Evaluation], F
     axis, rotation = part.text("axis"), part.number("rotation", 0.0)
     shown = [one for one in settings if not one.variant or draw is _reductions]
     variants = part.texts("variants") or tuple(one.variant for one in shown)
-    labels = part.texts("labels") or tuple(", ".join(filter(None, (one.name, one.variant))) for one in shown)
+    labels = part.texts("labels") or tuple(joined(one.name, one.variant) for one in shown)
     at = part.numbers("at") or (0.0,) * len(shown)
     for key, found in (("variants", variants), ("labels", labels), ("at", at)):
         if len(found) != len(shown):

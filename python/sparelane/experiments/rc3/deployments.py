@@ -15,7 +15,7 @@ from sparelane.experiments.rc3 import internet2, variants
 from sparelane.experiments.rc3.analytic import MSS_BYTES
 from sparelane.experiments.rc3.internet2 import AVERAGES, FLOWS, RC3, REDUCTION, Setting
 from sparelane.experiments.rc3.variants import Shared, Variant
-from sparelane.experiments.rows import Evaluation, Key, Row
+from sparelane.experiments.rows import Evaluation, Key, Row, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def experiment(declared: Declaration) -> Experiment:
 def _deployment(part: Section, base: Setting) -> Deployment:
     key = Key(part.text("name"), REDUCTION, RC3, variant=part.text("variant", ""))
     overrides = part.texts("overrides")
-    label = " ".join(f"RC3, {key.setting} {key.variant}".split())
+    label = joined(RC3, key.setting, key.variant)
     run = Variant(label, ("workload.scheme=rc3", *overrides), base) if overrides else Shared(RC3, "rc3", base)
     found = Deployment(key, run, part.one_of("colour", LOOKS) if "colour" in part else None, part.flag("full_only"))
     part.finish()

@@ -14,7 +14,7 @@ import polars as pl
 
 from sparelane.experiments.base import Effort, Outcomes, Simulation
 from sparelane.experiments.rc3.analytic import reduction
-from sparelane.experiments.rows import Key, Metric, Row, measured
+from sparelane.experiments.rows import Key, Metric, Row, joined, measured
 
 SCENARIO = "rc3-internet2"
 
@@ -185,7 +185,7 @@ def simulation(setting: Setting, scheme: Scheme, seed: int, stop_s: float) -> Si
             f"duration={stop_s:g}s",
         ),
         seed=seed,
-        label=" ".join(f"{setting.name} {setting.variant} {scheme} seed {seed}".split()),
+        label=joined(setting.name, setting.variant, f"{scheme} seed {seed}"),
         cost=setting.load * setting.gbps * stop_s,
         keep_flows=seed == 1,
     )

@@ -9,7 +9,7 @@ import polars as pl
 
 from sparelane.experiments import plots
 from sparelane.experiments.base import Effort, Outcome, Outcomes, Simulation
-from sparelane.experiments.rows import Band, Key, Metric, Row, measured
+from sparelane.experiments.rows import Band, Key, Metric, Row, joined, measured
 
 SCENARIO = "rtcp-datacentre"
 
@@ -132,7 +132,7 @@ class Run:
                 f"measure.from={WARM_UP_SHARE * stop_s * 1e3:g}ms",
             ),
             seed=seed,
-            label=" ".join(f"{self.setting} {self.variant} {self.called or self.scheme} seed {seed}".split()),
+            label=joined(self.setting, self.variant, f"{self.called or self.scheme} seed {seed}"),
             cost=30 * stop_s,
             keep_flows=seed == 1,
         )

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from sparelane.experiments import plots
 from sparelane.experiments.base import Effort, Outcome, Outcomes, Simulation
 from sparelane.experiments.claims import about, at_most
-from sparelane.experiments.rows import Band, Evaluation, Key, Metric, Row
+from sparelane.experiments.rows import Band, Evaluation, Key, Metric, Row, joined
 from sparelane.experiments.statistics import estimate
 
 SCENARIO = "rtcp-testbed"
@@ -111,7 +111,7 @@ class Run:
                 *setting.overrides,
             ),
             seed=seed,
-            label=" ".join(f"{setting.name} {setting.variant} {self.scheme} seed {seed}".split()),
+            label=joined(setting.name, setting.variant, f"{self.scheme} seed {seed}"),
             cost=0.03 * setting.load * effort.stop_s,
             keep_flows=seed == 1,
         )
@@ -171,7 +171,7 @@ class Statistic:
     @property
     def words(self) -> str:
         """What it is, in a few words."""
-        return " ".join(part for part in (self.traffic, self.average, self.metric.name) if part)
+        return joined(self.traffic, self.average, self.metric.name, by=" ")
 
     @property
     def label(self) -> str:
@@ -292,8 +292,7 @@ class Measurements:
 
 
 def _words(run: Run) -> str:
-    place = ", ".join(part for part in (run.setting.name, run.setting.variant) if part)
-    return f"{place}: {run.scheme}"
+    return f"{joined(run.setting.name, run.setting.variant)}: {run.scheme}"
 
 
 def evaluation(
