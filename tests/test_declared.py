@@ -9,8 +9,9 @@ import pytest
 from sparelane import experiments
 from sparelane.experiments import registry
 from sparelane.experiments.base import Claim
-from sparelane.experiments.declared import DeclarationError, read
+from sparelane.experiments.declared import read
 from sparelane.experiments.rows import Evaluation, Key, Metric, Row
+from sparelane.experiments.sections import DeclarationError
 
 FCT, REDUCTION = Metric("FCT", "s"), Metric("reduction", "%")
 METRICS = {metric.name: metric for metric in (FCT, REDUCTION)}
@@ -126,6 +127,10 @@ MISTAKES = [
     ('rows = { setting = ["10%"', 'rows = { sitting = ["10%"', '"sitting"'),
     ("less_paper", "less", '"claim" has no value; allowed: ours'),
     ('less_paper = { setting = ["10%", "30%"] }', 'ratio = { setting = "10%" }', '"ratio" names 1 and 0 rows'),
+    ('less_paper = { setting = ["10%", "30%"] }', "ours = []", '"ours" names no rows'),
+    ('["30%", "", 43.54]', '["10%", "", 43.54]', '"rows" has a second number for "10%: RC3 reduction"'),
+    ("full = { about = 0, within = 3 }", "", '"full" is missing'),
+    ("full = { about = 0, within = 3 }", "full = {}", '"full" has no bound'),
     ("about = 0, within = 3", "about = 0", '"within" is missing'),
     ("at_least = -8, at_most = 8", "at_least = 8, at_most = -8", "wrong order"),
     ("at_least = -8, at_most = 8", "at_least = -8, at_last = 8", '"at_last"'),

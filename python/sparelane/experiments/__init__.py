@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sparelane.experiments import declared
 from sparelane.experiments.base import Experiment
+from sparelane.experiments.sections import DeclarationError
 from sparelane.names import UnknownNameError
 
 
@@ -41,11 +42,11 @@ def read(path: Path) -> Experiment:
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-        raise declared.DeclarationError(
+        raise DeclarationError(
             f'{path.parent.name}/{path.name}: "kind" is "{name.rpartition(".")[2]}", which is no module beside the file'
         ) from error
     if not hasattr(kind, "experiment"):
-        raise declared.DeclarationError(f'{path.parent.name}/{path.name}: "kind" names {name}, which is no kind')
+        raise DeclarationError(f'{path.parent.name}/{path.name}: "kind" names {name}, which is no kind')
     experiment: Experiment = kind.experiment(declared.read(path, kind.METRICS))
     return experiment
 

@@ -12,17 +12,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from sparelane.experiments import claims
 from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import Value
 from sparelane.experiments.rows import Band, Evaluation, Key, Metric, each
+from sparelane.experiments.sections import DeclarationError, Section
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-T = TypeVar("T")
 
 KEY_PARTS = ("setting", "metric", "scheme", "average", "traffic", "variant")
 
@@ -41,113 +40,6 @@ OF_MANY: Mapping[str, Callable[[Sequence[Key]], Value]] = {
     "largest": claims.largest,
     "inside": claims.inside,
 }
-
-
-class DeclarationError(ValueError):
-    """A file that declares an experiment is wrong; the message says where, and what is allowed."""
-
-
-class Section:
-    """A table of the file, read key by key; what is left unread is unknown."""
-
-    def __init__(self, values: Mapping[str, Any], where: str) -> None:
-        self._left = dict(values)
-        self.where = where
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._left
-
-    def fail(self, key: str, problem: str) -> DeclarationError:
-        """The error that a key has this problem."""
-        return DeclarationError(f'{self.where}: "{key}" {problem}')
-
-    def _take(self, key: str, kind: type[T] | tuple[type, ...], words: str, default: T | None) -> Any:
-        if key not in self._left:
-            if default is None:
-                raise self.fail(key, "is missing")
-            return default
-        value = self._left.pop(key)
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise self.fail(key, f"must be {words}, and is {value!r}")
-        return value
-
-    def text(self, key: str, default: str | None = None) -> str:
-        """A text."""
-        return str(self._take(key, str, "a text", default))
-
-    def number(self, key: str, default: float | None = None) -> float:
-        """A number."""
-        return float(self._take(key, (int, float), "a number", default))
-
-    def whole(self, key: str, default: int | None = None) -> int:
-        """A whole number."""
-        return int(self._take(key, int, "a whole number", default))
-
-    def flag(self, key: str) -> bool:
-        """True or false; false where it is not there."""
-        return bool(self._take(key, bool, "true or false", False))
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts, or one text alone; none where it is not there."""
-        found = self._take(key, (list, str), "a text or a list of texts", [])
-        if isinstance(found, str):
-            return (found,)
-        if not all(isinstance(one, str) for one in found):
-            raise self.fail(key, f"must hold texts alone, and is {found!r}")
-        return tuple(found)
-
-    def numbers(self, key: str) -> tuple[float, ...]:
-        """A list of numbers; none where it is not there."""
-        found = self._take(key, list, "a list of numbers", [])
-        if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in found):
-            raise self.fail(key, f"must hold numbers alone, and is {found!r}")
-        return tuple(map(float, found))
-
-    def lists(self, key: str) -> tuple[list[Any], ...]:
-        """A list of lists."""
-        found = self._take(key, list, "a list of lists", None)
-        if not all(isinstance(one, list) for one in found):
-            raise self.fail(key, "must hold lists alone")
-        return tuple(found)
-
-    def columns(self, key: str) -> tuple[str | dict[str, Any], ...]:
-        """A list of texts and tables."""
-        found = self._take(key, list, "a list of texts and tables", None)
-        if not all(isinstance(one, str | dict) for one in found):
-            raise self.fail(key, "must hold texts and tables alone")
-        return tuple(found)
-
-    def one_of(self, key: str, choices: Mapping[str, T], default: str | None = None) -> T:
-        """What a name of these stands for."""
-        name = self.text(key, default)
-        if name not in choices:
-            raise self.fail(key, f'is "{name}"; allowed: {", ".join(choices)}')
-        return choices[name]
-
-    def some_of(self, key: str, choices: Mapping[str, T]) -> list[T]:
-        """What names of these stand for."""
-        names = self.texts(key)
-        for name in names:
-            if name not in choices:
-                raise self.fail(key, f'has "{name}"; allowed: {", ".join(choices)}')
-        return [choices[name] for name in names]
-
-    def section(self, key: str) -> Section:
-        """A table; an empty one where it is not there."""
-        return Section(self._take(key, dict, "a table", {}), f"{self.where}, {key}")
-
-    def sections(self, key: str) -> list[Section]:
-        """A list of tables, or one alone; none where it is not there."""
-        found = self._take(key, (list, dict), "a list of tables", [])
-        tables = [found] if isinstance(found, dict) else found
-        if not all(isinstance(one, dict) for one in tables):
-            raise self.fail(key, "must hold tables alone")
-        return [Section(one, f"{self.where}, {key} {place}") for place, one in enumerate(tables, 1)]
-
-    def finish(self) -> None:
-        """Refuses keys that nobody has read."""
-        if self._left:
-            raise self.fail(next(iter(self._left)), "is not a key here, or does not go with the others")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +133,12 @@ def read(path: Path, metrics: Mapping[str, Metric]) -> Declaration:
     defaults = root.section("rows")
     rows = _Rows(metrics, {name: defaults.texts(name) for name in KEY_PARTS})
     defaults.finish()
-    printed = {key: number for part in root.sections("printed") for key, number in rows.printed(part)}
+    printed: dict[Key, float] = {}
+    for part in root.sections("printed"):
+        for key, number in rows.printed(part):
+            if key in printed:
+                raise part.fail("rows", f'has a second number for "{key.words}"')
+            printed[key] = number
     return Declaration(
         id=f"{path.parent.name}/{path.stem}",
         title=root.text("title"),
@@ -303,7 +200,8 @@ class _Rows:
     def printed(self, part: Section) -> Iterator[tuple[Key, float]]:
         """A table of the paper: rows of key parts and numbers.
 
-        A column is a part, as in `"setting"`, or has numbers, as in `{ scheme = "RC3", metric = "FCT" }`.
+        A column is a part, as in `"setting"`, or has numbers, as in `{ scheme = "RC3", metric = "FCT" }`. The place in
+        the paper is for who reads the file.
         """
         part.text("place")
         columns = part.columns("columns")
@@ -339,29 +237,36 @@ def _claims(part: Section, rows: _Rows, printed: Mapping[Key, float]) -> Iterato
     if name is None:
         raise part.fail("claim", f"has no value; allowed: {', '.join((*OF_ONE, *OF_TWO, *OF_MANY))}")
     groups = [rows.keys(section) for section in part.sections(name)]
-    keys = [key for group in groups for key in group]
     full = _band(part, "full")
     quick = _band(part, "quick") if "quick" in part else None
     part.finish()
-    values: list[tuple[Key, Value]]
-    if name in OF_ONE:
-        values = [(key, OF_ONE[name](key)) for key in keys]
-    elif name in OF_TWO:
-        upper, lower = groups if len(groups) == 2 else (keys[:1], keys[1:])
-        if len(upper) != len(lower):
-            raise part.fail(name, f"names {len(upper)} and {len(lower)} rows, which are no pairs")
-        values = [(one, OF_TWO[name](one, other)) for one, other in zip(upper, lower, strict=True)]
-    else:
-        values = [(keys[0], OF_MANY[name](keys))]
-    for key, value in values:
-        parts = {name: getattr(key, name) for name in KEY_PARTS} | {"paper": printed.get(key, math.nan)}
+    for key, value in _values(part, name, groups):
+        parts = {name: getattr(key, name) for name in KEY_PARTS}
+        parts |= {"metric": key.metric.name, "paper": printed.get(key, math.nan)}
         try:
             yield Claim(text.format(**parts), value, full, quick)
         except (KeyError, ValueError, IndexError) as error:
             raise part.fail("text", f"has something else in braces than {', '.join(parts)}: {error}") from error
 
 
+def _values(part: Section, name: str, groups: Sequence[Sequence[Key]]) -> list[tuple[Key, Value]]:
+    """What claims are about, each with the first row's key."""
+    keys = [key for group in groups for key in group]
+    if not keys:
+        raise part.fail(name, "names no rows")
+    if name in OF_ONE:
+        return [(key, OF_ONE[name](key)) for key in keys]
+    if name in OF_MANY:
+        return [(keys[0], OF_MANY[name](keys))]
+    upper, lower = groups if len(groups) == 2 else (keys[:1], keys[1:])
+    if len(upper) != len(lower):
+        raise part.fail(name, f"names {len(upper)} and {len(lower)} rows, which are no pairs")
+    return [(one, OF_TWO[name](one, other)) for one, other in zip(upper, lower, strict=True)]
+
+
 def _band(part: Section, key: str) -> Band:
+    if key not in part:
+        raise part.fail(key, "is missing")
     band = part.section(key)
     low, high = band.number("at_least", -math.inf), band.number("at_most", math.inf)
     if "about" in band:
@@ -370,4 +275,6 @@ def _band(part: Section, key: str) -> Band:
     band.finish()
     if low > high:
         raise part.fail(key, f"has its bounds in the wrong order: {low:g} and {high:g}")
+    if (low, high) == (-math.inf, math.inf):
+        raise part.fail(key, "has no bound; allowed: at_least, at_most, about with within")
     return low, high

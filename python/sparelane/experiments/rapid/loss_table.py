@@ -9,10 +9,11 @@ from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
 from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
-from sparelane.experiments.declared import Declaration, Section
+from sparelane.experiments.declared import Declaration
 from sparelane.experiments.rapid import testbed, transfers
 from sparelane.experiments.rapid.transfers import THROUGHPUT
 from sparelane.experiments.rows import Evaluation, Key, Row, measured
+from sparelane.experiments.sections import Section
 
 # The share of a run after which throughput counts.
 WARM_UP_SHARE = 1 / 3

@@ -9,11 +9,12 @@ from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
 from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
-from sparelane.experiments.declared import Declaration, Section
+from sparelane.experiments.declared import Declaration
 from sparelane.experiments.rapid import testbed, transfers, web
 from sparelane.experiments.rapid.transfers import THROUGHPUT
 from sparelane.experiments.rapid.web import MEDIAN, METRICS, WEB_FLOW, Run
 from sparelane.experiments.rows import Evaluation, Key, Row, joined
+from sparelane.experiments.sections import Section
 
 __all__ = ["METRICS", "experiment"]
 

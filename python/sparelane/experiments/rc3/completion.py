@@ -13,7 +13,7 @@ import polars as pl
 import polars.selectors as cs
 
 from sparelane.experiments.base import Effort, Experiment, Outcome, Outcomes, Simulation
-from sparelane.experiments.declared import Declaration, Section
+from sparelane.experiments.declared import Declaration
 from sparelane.experiments.rc3 import completion_figure, internet2
 from sparelane.experiments.rc3.analytic import MSS_BYTES
 from sparelane.experiments.rc3.internet2 import (
@@ -29,6 +29,7 @@ from sparelane.experiments.rc3.internet2 import (
     Setting,
 )
 from sparelane.experiments.rows import Evaluation, Key, Metric, Row, joined, measured
+from sparelane.experiments.sections import Section
 
 LONGER_BY = Metric("FCT longer by", "%")
 REDUNDANT = Metric("redundant packets", "%")

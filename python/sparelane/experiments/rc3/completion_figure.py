@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.declared import Section
 from sparelane.experiments.plots import Bars
 from sparelane.experiments.rc3.internet2 import AVERAGES, FCT, RC3, REDUCTION, TCP, Setting
 from sparelane.experiments.rows import Evaluation, Key, Metric, MissingRowError, Row, joined
+from sparelane.experiments.sections import Section
 
 SCHEMES: Mapping[str, plots.Look] = {TCP: plots.TCP, RC3: plots.RC3}
 LOOKS = dict(zip(AVERAGES, SCHEMES.values(), strict=True))

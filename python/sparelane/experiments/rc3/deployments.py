@@ -10,12 +10,13 @@ from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
 from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
-from sparelane.experiments.declared import Declaration, Section
+from sparelane.experiments.declared import Declaration
 from sparelane.experiments.rc3 import internet2, variants
 from sparelane.experiments.rc3.analytic import MSS_BYTES
 from sparelane.experiments.rc3.internet2 import AVERAGES, FLOWS, RC3, REDUCTION, Setting
 from sparelane.experiments.rc3.variants import Shared, Variant
 from sparelane.experiments.rows import Evaluation, Key, Row, joined
+from sparelane.experiments.sections import Section
 
 
 @dataclass(frozen=True, slots=True)
