@@ -225,12 +225,14 @@ def test_what_cannot_be_read_or_written_is_one_clear_error(tmp_path: Path) -> No
     run_folder = tmp_path / "run"
     run_folder.mkdir()
     (run_folder / "run.json").write_text("{}")
+    assert invoke("reproduce", "rc3/model", "-o", tmp_path / "experiments").exit_code == 0
     cases = [
         (("sweep", tmp_path / "missing.toml"), "there is no file"),
         (("sweep", "no-such-name"), "there is no ready-made scenario"),
         (("sweep", s, "-o", taken), "cannot write into the folder"),
         (("sweep", s, "-o", "/proc/nowhere"), "cannot write into the folder"),
         (("sweep", s, "-o", run_folder), 'holds other results ("run.json")'),
+        (("sweep", s, "-o", tmp_path / "experiments" / "rc3" / "model"), "holds results of an experiment"),
         (("sweep", s, "-o", tmp_path / "o", "--dask", "127.0.0.1:1"), "no Dask scheduler answers"),
         (("sweep", s, "-o", tmp_path / "o", "--dask", "nonsense"), "is no address of a Dask scheduler"),
     ]
