@@ -14,7 +14,9 @@ from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES, Path, rc3_
 from sparelane.experiments.rc3.internet2 import BASELINE, RC3, REDUCTION
 from sparelane.experiments.rows import Evaluation, Key, Row, measured
 
-MODEL, SIMULATED = "model", "simulated"
+# Whose reductions rows have, by the label of their bars.
+MODEL, SIMULATED = "RC3 by the model", RC3
+LABELS = {"model": MODEL, "simulated": SIMULATED}
 PATH = Path(rtt_s=0.040, available_bps=0.7e9)
 
 # The model's bars, from the result file that the authors published with their code; the paper prints no numbers.
@@ -55,7 +57,7 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
 
 def key(size_bytes: int, by: str) -> Key:
     """The reduction at a size, by the model or simulated."""
-    return Key(f"{size_bytes} bytes", REDUCTION, RC3, variant=by)
+    return Key(f"{size_bytes} bytes", REDUCTION, by)
 
 
 def _rows(segments: int, by_seed: Sequence[dict[int, float]]) -> Iterable[Row]:
@@ -71,8 +73,8 @@ def draw(evaluation: Evaluation) -> Figure:
     drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
     sizes = [segments * MSS_BYTES for segments in FLOW_SIZES]
     bars = [
-        plots.Bars.of_rows(label, look, [evaluation.find(key(size, label)) for size in sizes])
-        for label, look in ((MODEL, plots.MODEL), (SIMULATED, plots.RC3))
+        plots.Bars.of_rows(label, look, [evaluation.find(key(size, LABELS[label])) for size in sizes])
+        for label, look in zip(LABELS, (plots.MODEL, plots.RC3), strict=True)
     ]
     plots.grouped_bars(axes, [f"{size:,}" for size in sizes], bars)
     axes.set_xlabel("flow size (bytes)")
