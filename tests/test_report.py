@@ -152,6 +152,8 @@ def test_a_manifest_says_what_results_rest_on(tmp_path: Path) -> None:
     assert (found.version, found.engine, found.commit) == (_native.__version__, manifest.engine(), manifest.commit())
     digests = [outcome.digest for outcome in finished.outcomes.values()]
     assert [run["digest"] for run in found.details["runs"]] == digests
+    fewer = replace(MADE_UP["rc3/one"].full, seeds=2)
+    assert manifest.read(_saved(fewer, tmp_path / "fewer")).command == "sparelane reproduce rc3/one --seeds 2"
     assert found.digest != manifest.read(_saved(MADE_UP["rc3/one"].quick, tmp_path / "quick")).digest
 
 

@@ -193,8 +193,7 @@ def experiment_page(one: Saved) -> str:
     if experiment.assumptions:
         listed = "".join(f"- {assumption}\n" for assumption in experiment.assumptions)
         lines.append(f"What the paper leaves open, and how it is settled here:\n\n{listed}")
-    quick = " --quick" if one.is_quick else ""
-    lines.append(f"To repeat it: `sparelane reproduce {experiment.id}{quick}`. {_provenance(one)}\n")
+    lines.append(f"To repeat it: `{one.manifest.command}`. {_provenance(one)}\n")
     lines.append(f"[All experiments](../../{PAGE})\n")
     return "\n".join(lines)
 

@@ -103,7 +103,6 @@ def write(finished: Finished, folder: Path) -> None:
     experiment, effort, evaluation = finished.task.experiment, finished.task.effort, finished.evaluation
     write_rows(experiment.id, evaluation, folder)
     _write_curves(evaluation, folder)
-    is_quick = experiment.is_quick(effort)
     Manifest(
         kind="experiment",
         name=experiment.id,
@@ -119,7 +118,7 @@ def write(finished: Finished, folder: Path) -> None:
         elapsed_s=round(finished.elapsed_s, 3),
         cpu_s=round(sum(outcome.cpu_s for outcome in finished.outcomes.values()), 3),
         day=datetime.now(UTC).date().isoformat(),
-        command=f"sparelane reproduce {experiment.id}{' --quick' if is_quick else ''}",
+        command=command(experiment, effort),
         details={
             "stop_s": effort.stop_s,
             "notes": list(evaluation.notes),
@@ -136,6 +135,15 @@ def write(finished: Finished, folder: Path) -> None:
             ],
         },
     ).write(folder)
+
+
+def command(experiment: Experiment, effort: Effort) -> str:
+    """What to type to make results of this effort again."""
+    is_quick = experiment.is_quick(effort)
+    usual = experiment.quick if is_quick else experiment.full
+    is_usual = set(experiment.plan(effort)) == set(experiment.plan(usual))
+    seeds = "" if is_usual else f" --seeds {effort.seeds}"
+    return f"sparelane reproduce {experiment.id}{' --quick' if is_quick else ''}{seeds}"
 
 
 def write_rows(id: str, evaluation: Evaluation, folder: Path) -> None:
