@@ -191,7 +191,7 @@ def experiment(declared: Declaration) -> Experiment:
         raise rest.fail("printed", f'has nothing for "{missing.words}"')
     rest.finish()
     found = declared.experiment(table.plan, table.evaluate, draw, assumptions=assumptions)
-    return replace(found, fitted=testbed.FITTED)
+    return replace(found, fitted=(*testbed.FITTED, *found.fitted))
 
 
 def _usual(cell: Cell) -> Key:

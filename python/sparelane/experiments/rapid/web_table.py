@@ -127,7 +127,7 @@ def experiment(declared: Declaration) -> Experiment:
     assumptions = declared.assume({"testbed": testbed.ASSUMPTIONS, "web users": web.ASSUMPTIONS})
     rest.finish()
     found = declared.experiment(table.plan, table.evaluate, table.draw, assumptions=assumptions)
-    return replace(found, fitted=testbed.FITTED)
+    return replace(found, fitted=(*testbed.FITTED, *found.fitted))
 
 
 def _varied(part: Section) -> list[tuple[str, str, tuple[str, ...]]]:
