@@ -81,12 +81,12 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     for scheme, run in BASE.items():
         rows.extend(datacentre.scheme_rows(run, OVER_SUBSCRIPTION[scheme], effort, outcomes))
     found = {scheme: datacentre.numbers(run, effort, outcomes) for scheme, run in BASE.items()}
-    ours, timely = found["RTCP"], found["TIMELY"]
-    rows.append(ratio_row(RTCP.key(of(THROUGHPUT, "TIMELY")), ours.mbps, timely.mbps, 98.17))
-    rows.append(ratio_row(RTCP.key(of(DELAY, "TIMELY"), MEAN), ours.mean_us, timely.mean_us, 14.92))
+    rtcp, timely = found["RTCP"], found["TIMELY"]
+    rows.append(ratio_row(RTCP.key(of(THROUGHPUT, "TIMELY")), rtcp.mbps, timely.mbps, 98.17))
+    rows.append(ratio_row(RTCP.key(of(DELAY, "TIMELY"), MEAN), rtcp.mean_us, timely.mean_us, 14.92))
     for other in ("DCTCP", "NewReno", "TIMELY", "BBR"):
         key = RTCP.key(of(DELAY, other), TAIL)
-        rows.append(ratio_row(key, ours.tail_us, found[other].tail_us, said=at_most(100.0)))
+        rows.append(ratio_row(key, rtcp.tail_us, found[other].tail_us, said=at_most(100.0)))
     for run in (*CONTROLS, *ONE_PATH):
         rows.extend(datacentre.scheme_rows(run, Printed(), effort, outcomes))
     curves = {scheme: datacentre.distribution(run.outcomes(effort, outcomes)) for scheme, run in BASE.items()}

@@ -140,15 +140,15 @@ def _mbps(run: Run, name: str, effort: Effort, outcomes: Outcomes) -> list[float
 def _ratios(name: str, effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
     """What RTCP's flow of a class has in percent of other schemes'."""
     found = {scheme: datacentre.numbers(run, effort, outcomes, name) for scheme, run in RUNS.items()}
-    ours, dctcp, newreno = (found[scheme] for scheme in ("RTCP", "DCTCP", "NewReno"))
+    rtcp, dctcp, newreno = (found[scheme] for scheme in ("RTCP", "DCTCP", "NewReno"))
     of_dctcp, of_newreno = of(DELAY, "DCTCP"), of(DELAY, "NewReno")
-    yield ratio_row(RTCP.key(of_dctcp, MEAN, name), ours.mean_us, dctcp.mean_us, MEAN_OF_DCTCP[name])
-    yield ratio_row(RTCP.key(of_dctcp, TAIL, name), ours.tail_us, dctcp.tail_us, P99_OF_DCTCP[name])
-    yield ratio_row(RTCP.key(of_newreno, TAIL, name), ours.tail_us, newreno.tail_us, P99_OF_NEWRENO[name])
+    yield ratio_row(RTCP.key(of_dctcp, MEAN, name), rtcp.mean_us, dctcp.mean_us, MEAN_OF_DCTCP[name])
+    yield ratio_row(RTCP.key(of_dctcp, TAIL, name), rtcp.tail_us, dctcp.tail_us, P99_OF_DCTCP[name])
+    yield ratio_row(RTCP.key(of_newreno, TAIL, name), rtcp.tail_us, newreno.tail_us, P99_OF_NEWRENO[name])
     said = SAID if name == "urgent" else None
     for other in ("NewReno", "DCTCP"):
         printed = HIGH_VOLUME_OF_NEWRENO if (name, other) == ("high-volume", "NewReno") else None
-        yield ratio_row(RTCP.key(of(THROUGHPUT, other), "", name), ours.mbps, found[other].mbps, printed, said)
+        yield ratio_row(RTCP.key(of(THROUGHPUT, other), "", name), rtcp.mbps, found[other].mbps, printed, said)
 
 
 def draw(evaluation: Evaluation) -> Figure:

@@ -148,10 +148,10 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
         rows.extend(datacentre.scheme_rows(run, RANDOM_SENDING[scheme], effort, outcomes))
     found = {scheme: run.outcomes(effort, outcomes) for scheme, run in BASE.items()}
     numbers = {scheme: datacentre.numbers(run, effort, outcomes) for scheme, run in BASE.items()}
-    ours = numbers["RTCP"]
-    rows.append(ratio_row(RTCP.key(of(THROUGHPUT, "BBR")), ours.mbps, numbers["BBR"].mbps, 109.78))
-    rows.append(ratio_row(RTCP.key(of(DELAY, "DCTCP"), MEAN), ours.mean_us, numbers["DCTCP"].mean_us, 35.78))
-    rows.append(ratio_row(RTCP.key(of(DELAY, "NewReno"), TAIL), ours.tail_us, numbers["NewReno"].tail_us, 16.0))
+    rtcp = numbers["RTCP"]
+    rows.append(ratio_row(RTCP.key(of(THROUGHPUT, "BBR")), rtcp.mbps, numbers["BBR"].mbps, 109.78))
+    rows.append(ratio_row(RTCP.key(of(DELAY, "DCTCP"), MEAN), rtcp.mean_us, numbers["DCTCP"].mean_us, 35.78))
+    rows.append(ratio_row(RTCP.key(of(DELAY, "NewReno"), TAIL), rtcp.tail_us, numbers["NewReno"].tail_us, 16.0))
     for scheme, said in (("NewReno", at_least(50.0)), ("DCTCP", at_most(50.0))):
         beyond = datacentre.known(datacentre.share_beyond(o, 100.0) for o in found[scheme])
         rows.append(measured(BASE[scheme].key(BEYOND), None, beyond, said))
