@@ -30,6 +30,12 @@ create_exception!(
     PyRuntimeError,
     "A controller could not be loaded into the kernel, found in it or removed from it."
 );
+create_exception!(
+    sparelane._native,
+    EmulationError,
+    PyRuntimeError,
+    "A scenario that cannot be emulated here, or an emulation that had to end."
+);
 
 /// A mistake in a scenario, with its place as attributes.
 pub fn scenario_error(py: Python<'_>, error: &sparelane_scenario::ScenarioError) -> PyErr {

@@ -1,6 +1,8 @@
 //! The simulator for Python: a thin face without logic of its own.
 
 mod catalogue;
+#[cfg(target_os = "linux")]
+mod emulate;
 mod errors;
 mod learn;
 #[cfg(target_os = "linux")]
@@ -21,8 +23,11 @@ mod _native {
 
     #[pymodule_export]
     use crate::catalogue::{catalogue, json_schema};
+    #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use crate::errors::{Cancelled, LinuxError, PhysicsError, ScenarioError, WireError};
+    use crate::emulate::PyEmulation;
+    #[pymodule_export]
+    use crate::errors::{Cancelled, EmulationError, LinuxError, PhysicsError, ScenarioError, WireError};
     #[pymodule_export]
     use crate::learn::{AgentView, Stepper};
     #[cfg(target_os = "linux")]

@@ -108,7 +108,8 @@ impl Results {
     }
 }
 
-fn to_dict(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
+/// A table as a dictionary of columns.
+pub(crate) fn to_dict(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
     let out = PyDict::new(py);
     for (name, column) in table {
         out.set_item(name, to_python(py, column)?)?;

@@ -31,6 +31,7 @@ pub mod columns;
 mod cross_traffic;
 pub mod digest;
 mod drops;
+mod emulate;
 mod host;
 mod json_schema;
 mod links;
@@ -52,12 +53,13 @@ mod transport;
 
 pub use columns::{Column, Data, Table};
 pub use digest::digest;
+pub use emulate::{EmulateSpec, ScriptedChange};
 pub use json_schema::{Document, json_schema};
 pub use listing::{Entry, Forms, Parameter, catalogue};
 pub use ports::Port;
 pub use results::{
-    Results, cross_traffic_columns, delay_columns, drop_columns, flow_columns, link_columns, packet_columns,
-    series_columns,
+    Results, columns_of_drops, columns_of_links, cross_traffic_columns, delay_columns, drop_columns, flow_columns,
+    link_columns, packet_columns, series_columns,
 };
 pub use scenario::Scenario;
 pub use sparelane_catalogue::Catalogue;

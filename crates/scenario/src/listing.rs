@@ -5,7 +5,8 @@ use crate::json_schema::TOP_LEVEL;
 use crate::queue_at::QUEUE_AT;
 use crate::queues::{NIC_QUEUE, QUEUE_KEYS, ROUTER_QUEUE};
 use crate::{
-    cross_traffic, drops, host, links, measure, packet_log, rcp_rates, sampling, scenario, schemes, switch, transport,
+    cross_traffic, drops, emulate, host, links, measure, packet_log, rcp_rates, sampling, scenario, schemes, switch,
+    transport,
 };
 use sparelane_catalogue::Catalogue;
 use sparelane_catalogue::schema::json::Json;
@@ -118,6 +119,8 @@ pub fn catalogue(catalogue: &Catalogue) -> Vec<Entry> {
         table("[sample]", "time series", sampling::SAMPLE),
         table("[measure]", "what is measured beside the times of flows", measure::MEASURE),
         table("[packets]", "a log of the data packets of one flow", packet_log::PACKETS),
+        table("[emulate]", "what sparelane emulate needs beyond a simulation", emulate::EMULATE),
+        table("[[emulate.change]]", "cables that change while programs run", emulate::CHANGE),
     ]);
     entries
 }

@@ -4,7 +4,7 @@ use crate::Scenario;
 use crate::columns::{Column, Table};
 use crate::digest::digest;
 use sparelane_cc::UNBOUNDED;
-use sparelane_sim::{CLASSES, FlowTable, Records};
+use sparelane_sim::{CLASSES, FlowTable, LinkTable, Records};
 
 /// The records of a run, the names that they refer to, and the scenario that gave them.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,14 +126,18 @@ pub fn delay_columns(results: &Results) -> Table {
 
 /// One row per direction of a cable; arrivals and drops are those of all classes.
 pub fn link_columns(results: &Results) -> Table {
-    let links = &results.records.links;
+    columns_of_links(&results.records.links, &results.nodes)
+}
+
+/// As [`link_columns`], of links that belong to no run; `nodes` are the names of the nodes.
+pub fn columns_of_links(links: &LinkTable, nodes: &[String]) -> Table {
     let all_classes = |columns: &[Vec<u64>; CLASSES]| {
         let sum = |row: usize| columns.iter().map(|column| column[row]).sum();
         Column::u64((0..links.from.len()).map(sum).collect())
     };
     vec![
-        ("from".to_owned(), Column::text(links.from.clone(), results.nodes.clone())),
-        ("to".to_owned(), Column::text(links.to.clone(), results.nodes.clone())),
+        ("from".to_owned(), Column::text(links.from.clone(), nodes.to_vec())),
+        ("to".to_owned(), Column::text(links.to.clone(), nodes.to_vec())),
         ("rate_bps".to_owned(), Column::u64(links.rate_bps.clone())),
         ("sent_packets".to_owned(), Column::u64(links.sent_packets.clone())),
         ("sent_bytes".to_owned(), Column::u64(links.sent_bytes.clone())),
@@ -147,7 +151,11 @@ pub fn link_columns(results: &Results) -> Table {
 
 /// One row per direction of a cable and class that came to its queue.
 pub fn drop_columns(results: &Results) -> Table {
-    let links = &results.records.links;
+    columns_of_drops(&results.records.links, &results.nodes)
+}
+
+/// As [`drop_columns`], of links that belong to no run; `nodes` are the names of the nodes.
+pub fn columns_of_drops(links: &LinkTable, nodes: &[String]) -> Table {
     let (mut from, mut to, mut classes) = (Vec::new(), Vec::new(), Vec::new());
     let (mut arrived, mut dropped) = (Vec::new(), Vec::new());
     for row in 0..links.from.len() {
@@ -160,8 +168,8 @@ pub fn drop_columns(results: &Results) -> Table {
         }
     }
     vec![
-        ("from".to_owned(), Column::text(from, results.nodes.clone())),
-        ("to".to_owned(), Column::text(to, results.nodes.clone())),
+        ("from".to_owned(), Column::text(from, nodes.to_vec())),
+        ("to".to_owned(), Column::text(to, nodes.to_vec())),
         ("class".to_owned(), Column::u32(classes)),
         ("arrived_packets".to_owned(), Column::u64(arrived)),
         ("dropped_packets".to_owned(), Column::u64(dropped)),

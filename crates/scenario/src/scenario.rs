@@ -1,5 +1,6 @@
 //! A scenario: a file, parsed once into types, from which runs are built.
 
+use crate::emulate::{self, EmulateSpec};
 use crate::queue_at::Differing;
 use crate::queues::{Queues, ROUTER_QUEUE};
 use crate::reach::{Distances, access_routers, bdp_bytes};
@@ -122,6 +123,7 @@ pub static SCENARIO: &[Key] = &[
         "a log of the data packets of one flow",
     ),
     Key::new("sample", table(&Shape::Table("sample")), Fallback::Nothing("no time series"), "time series to record"),
+    Key::new("emulate", table(&Shape::Table("emulate")), EMPTY, "what sparelane emulate needs beyond a simulation"),
 ];
 
 /// A scenario, understood and checked.
@@ -155,6 +157,7 @@ pub struct Scenario {
     traffic_classes: Vec<String>,
     measure: Option<DelaysSpec>,
     packets: Option<PacketLogSpec>,
+    emulate: Arc<EmulateSpec>,
 }
 
 impl Scenario {
@@ -274,6 +277,11 @@ impl Scenario {
         self.network.nodes.iter().map(|node| node.name.clone()).collect()
     }
 
+    /// What an emulation of this scenario needs.
+    pub fn emulate(&self) -> &EmulateSpec {
+        &self.emulate
+    }
+
     /// What the author should know, though it is no mistake.
     pub fn notices(&self) -> &[String] {
         &self.notices
@@ -337,6 +345,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let sampling = section.given("sample").map(|field| sampling::read(field, &network, duration)).transpose()?;
     let measure = section.maybe("measure", |field| measure::read(field.clone(), &schemes, duration))?;
     let packets = section.given("packets").map(|field| packet_log::read(field, &schemes, duration)).transpose()?;
+    let emulate = emulate::read(section.need("emulate")?, &network)?;
     let host = host::read(section.need("host")?)?;
     let host_at = section.need("host_at")?;
     let hosts_at = host_at.tables()?;
@@ -368,6 +377,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         traffic_classes,
         measure,
         packets,
+        emulate: Arc::new(emulate),
     })
 }
 

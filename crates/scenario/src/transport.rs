@@ -75,6 +75,14 @@ pub static TRANSPORT: &[Key] = &[
     )
     .from("RFC 8985; RFC 6675 without"),
     Key::new(
+        "adaptive_reordering",
+        Kind::Flag,
+        Fallback::Value("false"),
+        "loss detection follows the reordering that the path shows: it waits for more later arrivals, or with rack_tlp longer; \
+         needs SACK",
+    )
+    .from("RFC 8985 section 6.2; RFC 4653; Linux"),
+    Key::new(
         "delayed_ack",
         Kind::Special("true, false, or { every = 2, timeout = \"200ms\" }", &Shape::Either(&[Shape::Of(Kind::Flag), Shape::Table("delayed_ack")])),
         Fallback::Value("false"),
@@ -221,6 +229,7 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
     config.flight_size = section.maybe("flight_size", flight_size)?.unwrap_or(base.flight_size);
     config.prr = flag("prr", base.prr)?;
     config.rack_tlp = flag("rack_tlp", base.rack_tlp)?;
+    config.adaptive_reordering = flag("adaptive_reordering", base.adaptive_reordering)?;
     config.timestamps = flag("timestamps", base.timestamps)?;
     config.delayed_ack = section.maybe("delayed_ack", delayed_ack)?.unwrap_or(base.delayed_ack);
     config.rto.initial = time("initial_rto", base.rto.initial)?;
@@ -249,7 +258,9 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
             return Err(field.error(format!("{name} is {value}, above max_rto, {}", rto.max)));
         }
     }
-    for (name, on) in [("prr", config.prr), ("rack_tlp", config.rack_tlp)] {
+    let needing_sack =
+        [("prr", config.prr), ("rack_tlp", config.rack_tlp), ("adaptive_reordering", config.adaptive_reordering)];
+    for (name, on) in needing_sack {
         if let (true, false, Some(field)) = (on, config.sack, section.given(name).or_else(|| section.given("sack"))) {
             return Err(field.error(format!("{name} needs sack = true")));
         }

@@ -10,6 +10,7 @@
 //! | `routing` | networks, shortest paths, routes |
 //! | `cross` | traffic that belongs to no flow |
 //! | [`observe`] | whoever looks into a run |
+//! | `live` | links and queues alone, for packets and a clock of somebody else |
 //! | `world` | hosts and their flows on top of all that |
 
 pub mod config;
@@ -17,6 +18,7 @@ pub mod cross;
 mod engine;
 pub mod flow;
 mod hosts;
+mod live;
 pub mod observe;
 pub mod physics;
 pub mod records;
@@ -28,9 +30,10 @@ mod world;
 pub use config::{Discipline, FullInterface, QueueAt, QueueSpec, RcpSpec, RoomNeeded, Routing, RunConfig, Scheme};
 pub use cross::{AggregateSpec, ConstantSpec, CrossTraffic, Pattern, TokenBucket};
 #[cfg(feature = "oracle")]
-pub use engine::oracle;
+pub use engine::{oracle, recorded};
 pub use flow::{FlowSource, FlowSpec, MAX_FLOW_SEGMENTS, Writes};
 pub use hosts::{HostAt, HostSpec, Interrupts, Stalls, TimestampAt};
+pub use live::{Change, Fate, LiveNetwork, Offered};
 pub use physics::PhysicsViolation;
 pub use records::{CLASSES, CrossTable, DelayTable, FlowTable, LinkTable, PacketTable, Records, SeriesTable, Totals};
 pub use routing::network::{Cable, Limit, Loss, Network, Node, NodeId, NodeKind};

@@ -248,7 +248,7 @@ fn check(config: &RunConfig) -> Result<Routes, BuildError> {
 }
 
 /// Every host has one cable, and reaches the first host; paths lead both ways, so all reach all.
-fn check_paths(config: &RunConfig) -> Result<Routes, BuildError> {
+pub(crate) fn check_paths(config: &RunConfig) -> Result<Routes, BuildError> {
     let network = &config.network;
     let name = |id: NodeId| network.nodes[id.index()].name.clone();
     let mut degree = vec![0; network.nodes.len()];

@@ -232,6 +232,10 @@ impl ActiveLaw for Red {
     fn backlog(&self) -> (u64, u64) {
         Red::backlog(self)
     }
+
+    fn handle_rate(&mut self, rate: Rate) {
+        self.small_packet_s = rate.time_for(SMALL_PACKET_BYTES).as_secs_f64();
+    }
 }
 
 #[cfg(test)]

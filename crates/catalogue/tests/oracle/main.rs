@@ -1,5 +1,6 @@
 //! The engine against a second one, as plain as can be: random scenarios give the same records in both, to the picosecond.
 
+mod live;
 mod tandem;
 
 use sparelane_catalogue::queue::{CellsSpec, CoDelSpec, FqCoDelSpec, PieSpec, RedSpec};

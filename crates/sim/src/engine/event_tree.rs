@@ -5,7 +5,7 @@
 //! A key packs the time since a base above the leaf's number, so that one comparison orders events by
 //! time and then by source. When time nears what a key can hold, the base moves on.
 
-use sparelane_core::Time;
+use sparelane_core::{Dur, Time};
 use std::hint::select_unpredictable;
 
 /// The event queue, with `N / 2` leaves: a size known when compiled needs no bounds checks, and its
@@ -85,6 +85,11 @@ impl<const N: usize> EventTree<N> {
         }
         let at = Time::from_ps((winner >> Self::LEVELS) + self.base.as_ps());
         Some((winner as usize & (N / 2 - 1), at))
+    }
+
+    /// The time of the earliest event, or an earlier one where that is beyond what a key can hold.
+    pub(crate) fn earliest(&self) -> Time {
+        self.base.saturating_add(Dur::from_ps(self.nodes[1] >> Self::LEVELS))
     }
 
     #[cold]

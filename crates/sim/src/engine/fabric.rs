@@ -176,6 +176,20 @@ impl<const N: usize> LinkFabric<N> {
         (self.links.iter().map(Link::handed_on).sum(), self.taken_back)
     }
 
+    /// When something happens next, at the earliest.
+    pub(crate) fn next_time(&self) -> Time {
+        self.tree.earliest()
+    }
+
+    /// Lets `change` alter a link, which must not hand on.
+    pub(crate) fn change_link(&mut self, link: u32, change: impl FnOnce(&mut Link)) {
+        let at = link as usize;
+        debug_assert!(!self.links[at].hands_on, "link {link} hands on, and is changed");
+        change(&mut self.links[at]);
+        let next = self.links[at].next_event();
+        self.tree.set(at, next);
+    }
+
     /// A packet comes to the queue of link `to`.
     #[inline(always)]
     fn enter(&mut self, now: Time, to: u32, packet: &Packet) {

@@ -4,5 +4,7 @@ mod event_tree;
 pub(crate) mod fabric;
 #[cfg(feature = "oracle")]
 pub mod oracle;
+#[cfg(feature = "oracle")]
+pub mod recorded;
 mod tandems;
 pub(crate) mod timers;

@@ -16,6 +16,7 @@
 //! So are queues that decide by time or by chance; each is asked for a packet at the instant at which the transmitter was
 //! free, in vain too. What they drop then is noticed when the link is touched: see `settle`.
 
+mod change;
 mod cursor;
 mod door;
 mod hand_on;
@@ -122,17 +123,23 @@ impl Waiting {
     }
 }
 
+/// The shortest wait at which a packet on such a link may not fit, or may be marked.
+fn doubtful_from(spec: &LinkSpec) -> Dur {
+    let rate = spec.rate;
+    let surely_fits = match spec.limit {
+        Limit::Bytes(bytes) => rate.time_for(bytes).saturating_sub(rate.time_for(spec.largest_bytes) + ANY_WAIT),
+        Limit::Packets(packets) => rate.time_for(packets.saturating_sub(1).saturating_mul(SMALLEST_PACKET_BYTES)),
+    };
+    let surely_unmarked = spec.queue.mark_at.map_or(Dur::MAX, |mark_at| match mark_at {
+        Limit::Bytes(bytes) => rate.time_for(bytes) / 2,
+        Limit::Packets(packets) => rate.time_for(packets.saturating_mul(SMALLEST_PACKET_BYTES)) / 2,
+    });
+    surely_fits.min(surely_unmarked).max(ANY_WAIT)
+}
+
 impl Link {
     pub(crate) fn new(spec: &LinkSpec, seed: u64, number: u64) -> Link {
         let LinkSpec { rate, delay, limit, .. } = *spec;
-        let surely_fits = match limit {
-            Limit::Bytes(bytes) => rate.time_for(bytes).saturating_sub(rate.time_for(spec.largest_bytes) + ANY_WAIT),
-            Limit::Packets(packets) => rate.time_for(packets.saturating_sub(1).saturating_mul(SMALLEST_PACKET_BYTES)),
-        };
-        let surely_unmarked = spec.queue.mark_at.map_or(Dur::MAX, |mark_at| match mark_at {
-            Limit::Bytes(bytes) => rate.time_for(bytes) / 2,
-            Limit::Packets(packets) => rate.time_for(packets.saturating_mul(SMALLEST_PACKET_BYTES)) / 2,
-        });
         let packets_in = |limit: Limit| match limit {
             Limit::Bytes(bytes) => bytes / spec.largest_bytes.max(1),
             Limit::Packets(packets) => packets,
@@ -140,7 +147,7 @@ impl Link {
         let door = Door::new(spec, seed, number).map(Box::new);
         let is_plain = spec.queue.discipline == Discipline::Fifo && spec.least.is_zero() && door.is_none();
         let doubtful_packets = spec.queue.mark_at.map_or(u64::MAX, packets_in).min(packets_in(limit));
-        let doubtful_from = surely_fits.min(surely_unmarked).max(ANY_WAIT);
+        let doubtful_from = doubtful_from(spec);
         let can_hand_on = is_plain && spec.memory.is_none() && !spec.is_watched;
         let one_fits = doubtful_from > rate.time_for(spec.largest_bytes);
         let mut link = Link {
@@ -199,9 +206,7 @@ impl Link {
 
     /// Adds packets to drop.
     pub(crate) fn plan_drop(&mut self, planned: PlannedDrop) {
-        self.door.get_or_insert_with(|| Box::new(Door::open())).hazards.planned.push(planned);
-        self.closer_look.doubtful_packets = 0;
-        self.set_closer_look();
+        self.opened_door().hazards.planned.push(planned);
     }
 
     /// Forgets what was planned for the flow in this slot.
@@ -650,7 +655,8 @@ impl Link {
             Waiting::ByClass(queue) => counts.marked = queue.marked(),
             Waiting::Active(active) => counts.marked = active.fates.marked,
             Waiting::InOrder(_) if self.least.is_zero() => {
-                counts.peak_backlog_bytes = self.rate.bytes_in(self.closer_look.peak_wait);
+                let peak = self.rate.bytes_in(self.closer_look.peak_wait);
+                counts.peak_backlog_bytes = counts.peak_backlog_bytes.max(peak);
             }
             Waiting::InOrder(_) => {}
         }

@@ -30,6 +30,17 @@ impl RandomLoss {
         })
     }
 
+    /// From now on another loss, drawn from the same stream.
+    pub(crate) fn change(&mut self, loss: Loss) {
+        self.data_only = loss.data_only;
+        self.log_pass = libm::log1p(-loss.probability);
+        if loss.probability > 0.0 {
+            self.draw();
+        } else {
+            self.passing = u64::MAX;
+        }
+    }
+
     /// Whether this packet is lost.
     #[inline]
     pub(crate) fn takes(&mut self, packet: &Packet) -> bool {

@@ -32,16 +32,18 @@ impl PlannedDrop {
 #[derive(Clone, Debug)]
 pub(crate) struct Hazards {
     random: Option<RandomLoss>,
+    /// Whether all is lost on the wire that comes to the link.
+    pub(super) is_down: bool,
     pub(crate) planned: Vec<PlannedDrop>,
 }
 
 impl Hazards {
     pub(crate) fn new(loss: Loss, seed: u64, link: u64) -> Hazards {
-        Hazards { random: RandomLoss::new(loss, seed, link), planned: Vec::new() }
+        Hazards { random: RandomLoss::new(loss, seed, link), is_down: false, planned: Vec::new() }
     }
 
     fn none() -> Hazards {
-        Hazards { random: None, planned: Vec::new() }
+        Hazards { random: None, is_down: false, planned: Vec::new() }
     }
 
     /// Forgets what was planned for the flow in this slot.
@@ -49,12 +51,20 @@ impl Hazards {
         self.planned.retain(|planned| planned.flow != flow);
     }
 
+    /// From now on another loss, on link number `link`.
+    pub(super) fn set_loss(&mut self, loss: Loss, seed: u64, link: u64) {
+        match &mut self.random {
+            Some(random) => random.change(loss),
+            none => *none = RandomLoss::new(loss, seed, link),
+        }
+    }
+
     /// Decides the fate of a packet that comes to the link: dropped at once, lost on the wire, or neither.
     pub(crate) fn drops(&mut self, packet: &mut Packet) -> bool {
         if self.planned.iter_mut().any(|planned| planned.takes(packet)) {
             return true;
         }
-        if self.random.as_mut().is_some_and(|random| random.takes(packet)) {
+        if self.random.as_mut().is_some_and(|random| random.takes(packet)) || self.is_down {
             packet.lose_on_wire();
         }
         false

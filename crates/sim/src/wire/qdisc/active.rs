@@ -55,6 +55,11 @@ pub trait ActiveLaw: Debug + Send {
 
     /// Bytes and packets that wait.
     fn backlog(&self) -> (u64, u64);
+
+    /// From now on the transmitter has another rate. Laws that know nothing of rates need not listen.
+    fn handle_rate(&mut self, rate: Rate) {
+        let _ = rate;
+    }
 }
 
 /// What became of packets besides being sent.
@@ -156,6 +161,10 @@ impl ActiveQueue {
 
     pub(crate) fn backlog(&self) -> (u64, u64) {
         self.law.backlog()
+    }
+
+    pub(crate) fn handle_rate(&mut self, rate: Rate) {
+        self.law.handle_rate(rate);
     }
 }
 

@@ -1,0 +1,70 @@
+//! A network without hosts, offered the packets of a run at the same instants, does with each what the run's network did.
+
+use super::scenario;
+use sparelane_core::{Domain, Dur, Stream, Time};
+use sparelane_sim::recorded::{Recording, record};
+use sparelane_sim::{Fate, LiveNetwork, Routing, RunConfig};
+
+/// A random scenario whose routes are those that a network without hosts takes, without drops by number of segment.
+fn config(seed: u64) -> RunConfig {
+    let config = scenario(seed);
+    let routing = if config.routing == Routing::FirstCable { Routing::FirstCable } else { Routing::SinglePath };
+    RunConfig { routing, drops: Vec::new(), ..config }
+}
+
+/// Offers what was sent; between packets, somebody asks for the time whenever he likes.
+fn replay(seed: u64, recording: &Recording) -> (Recording, u64) {
+    let mut rng = Stream::new(seed, Domain::Test, 99);
+    let mut network = LiveNetwork::new(&config(seed)).expect("a network");
+    let mut again = Recording::default();
+    let mut drain = |network: &mut LiveNetwork| {
+        while let Some(fate) = network.poll_fate() {
+            match fate {
+                Fate::Delivered { at, tag, is_marked } => {
+                    again.delivered.push((at, recording.sent[tag as usize].identity, is_marked));
+                }
+                Fate::Dropped { tag } => again.dropped.push(recording.sent[tag as usize].identity),
+            }
+        }
+    };
+    let mut now = Time::ZERO;
+    for sent in &recording.sent {
+        if rng.below(3) == 0 && now < sent.at {
+            network.handle_time(now + Dur::from_ps(rng.below((sent.at - now).as_ps())));
+        }
+        now = sent.at;
+        network.handle_packet(now, &sent.offered);
+        if rng.below(5) == 0 {
+            drain(&mut network);
+        }
+    }
+    again.links = network.link_table(recording.ended);
+    drain(&mut network);
+    (again, network.held_packets())
+}
+
+#[test]
+fn the_same_packets_at_the_same_instants_are_dropped_marked_and_delivered_alike() {
+    let (mut marked, mut dropped) = (0, 0);
+    for seed in 0..60 {
+        let recording = record(config(seed)).expect("physics holds");
+        let (mut again, held) = replay(seed, &recording);
+        let mut first = recording;
+        assert_eq!(first.sent.len() as u64, (again.delivered.len() + again.dropped.len()) as u64 + held, "seed {seed}");
+        // A run may end in the middle of an instant.
+        first.delivered.retain(|delivered| delivered.0 < first.ended);
+        again.delivered.retain(|delivered| delivered.0 < first.ended);
+        for all in [&mut first, &mut again] {
+            all.delivered.sort_unstable();
+            all.dropped.sort_unstable();
+        }
+        assert!(first.delivered == again.delivered, "seed {seed}: other packets are delivered");
+        assert!(first.dropped == again.dropped, "seed {seed}: other packets are dropped");
+        assert_eq!(first.links.marked_packets, again.links.marked_packets, "seed {seed}");
+        assert_eq!(first.links.dropped_packets, again.links.dropped_packets, "seed {seed}");
+        assert_eq!(first.links.lost_packets, again.links.lost_packets, "seed {seed}");
+        marked += first.links.marked_packets.iter().sum::<u64>();
+        dropped += first.dropped.len();
+    }
+    assert!(marked > 1_000 && dropped > 1_000, "{marked} marked, {dropped} dropped: too few to tell");
+}
