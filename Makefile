@@ -85,9 +85,10 @@ goldens: build
 	$(BIN)/python tests/test_goldens.py
 	$(BIN)/python -m sparelane.experiment_index
 
-# The documentation, into docs/_build/html; a warning is an error.
+# The documentation, into docs/_build/html; a warning is an error, and so is a link that leads nowhere.
 docs: build $(VENV)/.docs
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.environment
 	$(BIN)/pip install --quiet 'furo>=2024.8' 'myst-parser>=4.0' 'sphinx>=8.0'

@@ -95,7 +95,9 @@ def read_any(folder: Path) -> Manifest:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         version, layout = content.pop("version"), content.pop("layout")
-    except (OSError, ValueError, KeyError, AttributeError) as error:
+    except (KeyError, AttributeError, TypeError) as error:
+        raise SavedResultsError(f'"{path}" is not a manifest as `sparelane` writes one: {error} is missing') from error
+    except (OSError, ValueError) as error:
         raise SavedResultsError(f'cannot read "{path}": {error}') from error
     if layout != LAYOUT:
         raise SavedResultsError(f'"{folder}" holds results as sparelane {version} lays them out; {_this_version()}')
