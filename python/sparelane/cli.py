@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sparelane import terminal
-from sparelane._native import LinuxError, PhysicsError, ScenarioError, WireError, __version__
+from sparelane._native import EmulationError, LinuxError, PhysicsError, ScenarioError, WireError, __version__
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError
 from sparelane.plugins.failure import PluginError
@@ -33,6 +33,7 @@ COMMANDS = (
     "path",
     "linux",
     "harm",
+    "emulate",
 )
 
 
@@ -104,6 +105,7 @@ class Commands(click.Group):
             TraceError,
             WireError,
             LinuxError,
+            EmulationError,
             CrewError,
         ) as error:
             raise Mistake(str(error)) from error
