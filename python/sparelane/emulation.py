@@ -90,9 +90,9 @@ class SelfTest:
 
     Attributes:
         packets_per_s: packets that the exchange can carry.
-        rate_bps: half of these, of the largest size: what two hosts may exchange.
+        rate_bps: half of these, of the largest size: what one host may send to another, whose acknowledgments come back.
         delay_error_median_s, delay_error_p99_s: by how much packets were late.
-        asked_bps: the most that two hosts can exchange in the scenario, both directions together.
+        asked_bps: the most that one host can send to another in the scenario.
         allowed_delay_error_s: by how much packets may be late, at the 99th percentile.
         refusal: why the scenario asks for too much, if it does.
         is_realtime: whether the kernel lets the exchange go before other programs.

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 HOST = "--host"
 LOOK_EVERY_S = 0.02
 
+# When the last command has ended, the others have so long to end by themselves, as servers do that have served; then so long
+# after SIGTERM.
+GRACE_S = 0.3
+TERMINATE_S = 2.0
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -180,18 +185,19 @@ def _run(
         elif started and started[-1].poll() is not None:
             break
         time.sleep(LOOK_EVERY_S)
-    for program in started:
-        if program.poll() is None:
-            program.terminate()
-    codes = []
-    until = time.monotonic() + 2
-    for program in started:
+    return [_ended(program, GRACE_S if at == 0 else 0.0) for at, program in enumerate(started)]
+
+
+def _ended(program: subprocess.Popen[Any], grace_s: float) -> int:
+    """What a command ended with, which may end by itself for so long, and is ended then."""
+    for end, within_s in ((None, grace_s), (program.terminate, TERMINATE_S), (program.kill, None)):
         try:
-            codes.append(program.wait(max(0.0, until - time.monotonic())))
+            if end is not None and program.poll() is None:
+                end()
+            return program.wait(within_s)
         except subprocess.TimeoutExpired:
-            program.kill()
-            codes.append(program.wait())
-    return codes
+            continue
+    return program.wait()
 
 
 def _start(
