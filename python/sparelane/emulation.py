@@ -23,6 +23,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ from sparelane.settings import Settings, override_texts
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Host", "Network", "Outcome", "SelfTest", "network"]
+__all__ = ["Host", "Network", "Outcome", "SelfTest", "missing", "network"]
 
 DEFAULT_PREFIX = "sl-"
 NAMESPACES = Path("/run/netns")
@@ -265,7 +266,10 @@ class Network:
         """Makes the namespaces, and hands over their devices."""
         spaces = [host.namespace for host in self.hosts]
         self._janitor = subprocess.Popen(
-            ["sh", "-c", JANITOR, "sh", *spaces], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
+            ["sh", "-c", JANITOR, "sh", *spaces],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
         )
         _ip("".join(f"netns add {space}\n" for space in spaces))
         with socket.socket(fileno=self._native.handover()) as handover:
@@ -339,18 +343,28 @@ def _namespaces(names: Sequence[str], prefix: str) -> list[str]:
     return spaces
 
 
+def missing() -> str | None:
+    """Why there can be no emulation here, if there cannot."""
+    if not sys.platform.startswith("linux"):
+        return "an emulation needs Linux"
+    if os.geteuid() != 0:
+        return "an emulation makes network namespaces and TUN devices, and needs root"
+    if shutil.which("ip") is None:
+        return 'an emulation needs the program "ip" of iproute2'
+    if not TUN.exists():
+        return f"there is no {TUN}: the kernel's module tun is missing, or the container has no such device"
+    return None
+
+
 def _check(hosts: Sequence[Host]) -> None:
-    """What an emulation needs is here.
+    """What an emulation needs is here, and nobody uses its names.
 
     Raises:
         EmulationError: something is missing, or a namespace is in use.
     """
-    if os.geteuid() != 0:
-        raise EmulationError("an emulation makes network namespaces and TUN devices, and needs root")
-    if shutil.which("ip") is None:
-        raise EmulationError('an emulation needs the program "ip" of iproute2')
-    if not TUN.exists():
-        raise EmulationError(f"there is no {TUN}: the kernel's module tun is missing, or the container has no such device")
+    why_not = missing()
+    if why_not is not None:
+        raise EmulationError(why_not)
     for host in hosts:
         if (NAMESPACES / host.namespace).exists():
             raise EmulationError(

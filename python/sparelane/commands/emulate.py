@@ -59,9 +59,13 @@ def commands_in(args: Sequence[str]) -> list[Asked]:
     Raises:
         UsageError: they are written differently.
     """
+    if not args:
+        return []
     starts = [at for at in range(len(args)) if args[at] == HOST and list(args[at + 2 : at + 3]) == ["--"]]
-    if args and (not starts or starts[0] != 0):
-        raise click.UsageError("--host: allowed is --host NAME -- COMMAND ..., any number of times, as the last arguments")
+    if not starts or starts[0] != 0:
+        raise click.UsageError(
+            "--host: allowed is --host NAME -- COMMAND ..., any number of times, as the last arguments"
+        )
     ends = [*starts[1:], len(args)]
     found = [Asked(args[at + 1], tuple(args[at + 3 : end])) for at, end in zip(starts, ends, strict=True)]
     for asked in found:
@@ -101,7 +105,9 @@ def commands_in(args: Sequence[str]) -> list[Asked]:
     show_default=True,
     help="What the names of network namespaces begin with.",
 )
-@click.option("as_json", "--json", is_flag=True, help="Print events as lines of JSON; commands print to standard error.")
+@click.option(
+    "as_json", "--json", is_flag=True, help="Print events as lines of JSON; commands print to standard error."
+)
 @click.pass_obj
 def command(
     commands: list[Asked],
@@ -138,7 +144,9 @@ def command(
     if signals.came and commands:
         raise Interruption("interrupted")
     if commands and codes[-1] and not (for_s is not None and codes[-1] < 0):
-        raise Incomplete(f'the command at host "{commands[-1].host}" ended with {codes[-1]}: {" ".join(commands[-1].words)}')
+        raise Incomplete(
+            f'the command at host "{commands[-1].host}" ended with {codes[-1]}: {" ".join(commands[-1].words)}'
+        )
 
 
 class Signals:
@@ -180,7 +188,15 @@ def _run(
         network.check()
         if len(started) < len(commands):
             if time.monotonic() >= next_start:
-                started.append(_start(network, commands[len(started)], addresses, is_last=len(started) == len(commands) - 1, as_json=as_json))
+                started.append(
+                    _start(
+                        network,
+                        commands[len(started)],
+                        addresses,
+                        is_last=len(started) == len(commands) - 1,
+                        as_json=as_json,
+                    )
+                )
                 next_start = time.monotonic() + stagger_s
         elif started and started[-1].poll() is not None:
             break
