@@ -10,20 +10,15 @@ print(net.outcome().links)
 ```
 
 Each host of the scenario is a network namespace with one TUN device, whose packets cross the simulator's own links and
-queues. Needs Linux, root, `ip` of iproute2 and /dev/net/tun. What is made is taken down again in any case: by a small shell
-that waits for the end of this process, so that nothing is left of one that is killed, either.
+queues. Needs Linux, root, `ip` of iproute2 and /dev/net/tun. What is made is taken down again in any case: by a small
+shell that waits for the end of this process, so that nothing is left of one that is killed, either.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
-import re
-import shutil
 import socket
-import struct
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +28,20 @@ from typing import TYPE_CHECKING, Any
 
 from sparelane import _native, api
 from sparelane._native import EmulationError
+from sparelane.emulated_hosts import (
+    NAMESPACES,
+    Host,
+    Janitor,
+    check,
+    go_first,
+    ip,
+    missed,
+    missing,
+    namespaces,
+    open_device,
+    program_exists,
+    ready_device,
+)
 from sparelane.frames import to_frame
 from sparelane.names import UnknownNameError
 from sparelane.settings import Settings, override_texts
@@ -43,46 +52,6 @@ if TYPE_CHECKING:
 __all__ = ["Host", "Network", "Outcome", "SelfTest", "missing", "network"]
 
 DEFAULT_PREFIX = "sl-"
-NAMESPACES = Path("/run/netns")
-TUN = Path("/dev/net/tun")
-DEVICE = "sim0"
-
-# linux/if_tun.h: an interface of IP packets, without a header of its own before each.
-TUNSETIFF = 0x400454CA
-IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
-INTERFACE_REQUEST = "16sH22x"
-
-# Packets that wait in a device until the exchange takes them: more than arrive while it is late.
-DEVICE_QUEUE = 2000
-
-# Waits for the end of its standard input, which is that of its parent at the latest; then ends what runs in the namespaces
-# and takes them down, and their devices with them.
-JANITOR = """
-trap '' INT TERM HUP
-cat > /dev/null
-for name in "$@"; do
-  [ -e "/run/netns/$name" ] || continue
-  for signal in TERM KILL KILL; do
-    running=$(ip netns pids "$name" 2> /dev/null)
-    [ -n "$running" ] || break
-    kill -$signal $running 2> /dev/null
-    for pause in 1 2 3 4 5 6 7 8 9 10; do
-      [ -n "$(ip netns pids "$name" 2> /dev/null)" ] || break
-      sleep 0.1
-    done
-  done
-  ip netns del "$name"
-done
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """A host of the scenario: its name there, its network namespace, and its address."""
-
-    name: str
-    namespace: str
-    address: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +60,7 @@ class SelfTest:
 
     Attributes:
         packets_per_s: packets that the exchange can carry.
-        rate_bps: half of these, of the largest size: what one host may send to another, whose acknowledgments come back.
+        rate_bps: half of these, of the largest size: what one host may send to another, which acknowledges it.
         delay_error_median_s, delay_error_p99_s: by how much packets were late.
         asked_bps: the most that one host can send to another in the scenario.
         allowed_delay_error_s: by how much packets may be late, at the 99th percentile.
@@ -116,10 +85,10 @@ class Outcome:
     Attributes:
         links: one row per direction of a cable, with the columns of a simulation.
         classes: one row per direction of a cable and class that came to its queue, likewise.
-        counts: packets from and to hosts, dropped in the network, and such as should not be: `foreign_packets` (no IPv4, or
-            for nobody), `overflowed_packets` (no memory), `refused_packets` (not taken by the kernel), and
-            `missed_packets` (lost before the network saw them); how late packets went to their hosts, and how long
-            the exchange was at work.
+        counts: packets from and to hosts, dropped in the network, and such as should not be: `foreign_packets`
+            (no IPv4, or for nobody), `overflowed_packets` (no memory), `refused_packets` (not taken by the kernel),
+            and `missed_packets` (lost before the network saw them); how late packets went to their hosts, and how
+            long the exchange was at work.
     """
 
     links: pl.DataFrame
@@ -159,10 +128,10 @@ class Network:
     def __init__(self, emulation: _native.Emulation, prefix: str) -> None:
         self._native = emulation
         names = [name for name, _ in emulation.hosts]
-        spaces = _namespaces(names, prefix)
+        spaces = namespaces(names, prefix)
         self.hosts = [Host(name, space, at) for (name, at), space in zip(emulation.hosts, spaces, strict=True)]
         self.self_test: SelfTest | None = None
-        self._janitor: subprocess.Popen[bytes] | None = None
+        self._janitor: Janitor | None = None
         self._thread: threading.Thread | None = None
         self._programs: list[subprocess.Popen[Any]] = []
         self._told = threading.Event()
@@ -199,9 +168,10 @@ class Network:
         """Makes namespaces and devices, and tests the machine; the network runs from then on.
 
         Raises:
-            EmulationError: a privilege, a program or a device is missing, or the scenario asks for more than the machine keeps.
+            EmulationError: a privilege, a program or a device is missing, or the scenario asks for more than the
+                machine keeps.
         """
-        _check(self.hosts)
+        check(self.hosts)
         try:
             self._make()
             self._thread = threading.Thread(target=self._carry, name="exchange", daemon=True)
@@ -265,34 +235,23 @@ class Network:
     def _make(self) -> None:
         """Makes the namespaces, and hands over their devices."""
         spaces = [host.namespace for host in self.hosts]
-        self._janitor = subprocess.Popen(
-            ["sh", "-c", JANITOR, "sh", *spaces],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        _ip("".join(f"netns add {space}\n" for space in spaces))
+        self._janitor = Janitor(spaces)
+        ip("".join(f"netns add {space}\n" for space in spaces))
         with socket.socket(fileno=self._native.handover()) as handover:
             for host in self.hosts:
-                device = _open_device(host)
+                device = open_device(host)
                 try:
                     socket.send_fds(handover, [b"d"], [device])
                     self._native.take_device()
                 finally:
                     os.close(device)
         for host in self.hosts:
-            _ip(
-                "link set dev lo up\n"
-                f"link set dev {DEVICE} addrgenmode none mtu {self._native.mtu_bytes} txqueuelen {DEVICE_QUEUE}\n"
-                f"address add {host.address}/24 dev {DEVICE}\n"
-                f"link set dev {DEVICE} up\n",
-                host.namespace,
-            )
+            ready_device(host, self._native.mtu_bytes)
 
     def _carry(self) -> None:
         """The exchange's thread: first the self-test, then the run."""
         try:
-            is_realtime = _go_first()
+            is_realtime = go_first()
             near, far = (str(NAMESPACES / host.namespace) for host in self.hosts[:2])
             self.self_test = SelfTest(**self._native.self_test(near, far), is_realtime=is_realtime)
             self._told.set()
@@ -307,119 +266,14 @@ class Network:
             if program.poll() is None:
                 program.terminate()
         if self._janitor is not None:
-            self._missed = sum(_missed(host.namespace) for host in self.hosts)
+            self._missed = sum(missed(host.namespace) for host in self.hosts)
         self._native.stop()
         self._goes_on.set()
         if self._thread is not None:
             self._thread.join()
-        if self._janitor is not None and self._janitor.stdin is not None:
-            self._janitor.stdin.close()
-            self._janitor.wait()
+        if self._janitor is not None:
+            self._janitor.clean()
         for program in self._programs:
             program.wait()
         self._programs.clear()
         self._janitor = self._thread = None
-
-
-def program_exists(words: Sequence[str]) -> None:
-    """Checks a command before anything is made for it.
-
-    Raises:
-        EmulationError: it is empty, or there is no such program.
-    """
-    if not words or shutil.which(words[0]) is None:
-        raise EmulationError(f'there is no program "{words[0] if words else ""}" to run at a host')
-
-
-def _namespaces(names: Sequence[str], prefix: str) -> list[str]:
-    """Names of namespaces: those of hosts, as far as file names can be so, each once."""
-    spaces: list[str] = []
-    for name in names:
-        plain = prefix + (re.sub(r"[^A-Za-z0-9_.-]", "-", name)[:64] or "host")
-        space, copy = plain, 2
-        while space in spaces:
-            space, copy = f"{plain}-{copy}", copy + 1
-        spaces.append(space)
-    return spaces
-
-
-def missing() -> str | None:
-    """Why there can be no emulation here, if there cannot."""
-    if not sys.platform.startswith("linux"):
-        return "an emulation needs Linux"
-    if os.geteuid() != 0:
-        return "an emulation makes network namespaces and TUN devices, and needs root"
-    if shutil.which("ip") is None:
-        return 'an emulation needs the program "ip" of iproute2'
-    if not TUN.exists():
-        return f"there is no {TUN}: the kernel's module tun is missing, or the container has no such device"
-    return None
-
-
-def _check(hosts: Sequence[Host]) -> None:
-    """What an emulation needs is here, and nobody uses its names.
-
-    Raises:
-        EmulationError: something is missing, or a namespace is in use.
-    """
-    why_not = missing()
-    if why_not is not None:
-        raise EmulationError(why_not)
-    for host in hosts:
-        if (NAMESPACES / host.namespace).exists():
-            raise EmulationError(
-                f'there is a network namespace "{host.namespace}" already; allowed: another --prefix, '
-                f'or "ip netns del {host.namespace}" if nothing uses it'
-            )
-
-
-def _ip(lines: str, namespace: str | None = None) -> None:
-    """Gives commands to `ip`.
-
-    Raises:
-        EmulationError: one of them fails.
-    """
-    inside = [] if namespace is None else ["-n", namespace]
-    done = subprocess.run(["ip", *inside, "-batch", "-"], input=lines, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise EmulationError(f"ip: {' '.join(done.stderr.split()) or f'ended with {done.returncode}'}")
-
-
-def _open_device(host: Host) -> int:
-    """Makes the TUN device of a host, in its namespace; the descriptor is that of its packets.
-
-    Raises:
-        EmulationError: it cannot be made.
-    """
-    try:
-        device = os.open(TUN, os.O_RDWR | os.O_CLOEXEC)
-    except OSError as error:
-        raise EmulationError(f"{TUN}: {error.strerror}") from error
-    try:
-        told = fcntl.ioctl(device, TUNSETIFF, struct.pack(INTERFACE_REQUEST, b"slemu%d", IFF_TUN | IFF_NO_PI))
-        name = struct.unpack(INTERFACE_REQUEST, told)[0].rstrip(b"\0").decode()
-        _ip(f"link set dev {name} netns {host.namespace} name {DEVICE}\n")
-    except OSError as error:
-        os.close(device)
-        raise EmulationError(f"a TUN device cannot be made: {error.strerror}") from error
-    except EmulationError:
-        os.close(device)
-        raise
-    return device
-
-
-def _go_first() -> bool:
-    """Lets this thread go before those of other programs, if the kernel does."""
-    try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-    except OSError:
-        return False
-    return True
-
-
-def _missed(namespace: str) -> int:
-    """Packets that a host's device dropped because its queue was full."""
-    line = ["ip", "-n", namespace, "-statistics", "-oneline", "link", "show", "dev", DEVICE]
-    told = subprocess.run(line, capture_output=True, text=True, check=False).stdout
-    found = re.search(r"TX:\s+bytes\s+packets\s+errors\s+dropped[^\\]*\\\s+\d+\s+\d+\s+\d+\s+(\d+)", told)
-    return int(found[1]) if found else 0

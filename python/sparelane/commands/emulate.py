@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -10,37 +9,27 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sparelane import api, emulation
-from sparelane._native import EmulationError
 from sparelane.cli import Incomplete, Interruption
 from sparelane.commands import given
+from sparelane.commands.emulate_output import Asked, say_outcome, say_ready
+from sparelane.emulated_hosts import program_exists
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from sparelane.emulation import Network, Outcome, SelfTest
+    from sparelane.emulation import Network
 
 HOST = "--host"
 LOOK_EVERY_S = 0.02
 
-# When the last command has ended, the others have so long to end by themselves, as servers do that have served; then so long
-# after SIGTERM.
+# When the last command has ended, the others have so long to end by themselves, as servers do that have served; then
+# so long after SIGTERM.
 GRACE_S = 0.3
 TERMINATE_S = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A command to run at a host."""
-
-    host: str
-    words: tuple[str, ...]
 
 
 class EmulateCommand(click.Command):
@@ -131,16 +120,16 @@ def command(
     addresses = {f"{{{host.name}}}": host.address for host in network.hosts}
     for asked in commands:
         network.find(asked.host)
-        emulation.program_exists(asked.words)
+        program_exists(asked.words)
     signals = Signals()
     with signals.heard():
         try:
             with network:
-                _say_ready(network, commands, as_json=as_json)
+                say_ready(network, commands, as_json=as_json)
                 codes = _run(network, commands, addresses, signals, for_s, stagger_s, as_json=as_json)
         except KeyboardInterrupt:
             raise Interruption("interrupted") from None
-    _say_outcome(network.outcome(), commands, codes, as_json=as_json)
+    say_outcome(network.outcome(), commands, codes, as_json=as_json)
     if signals.came and commands:
         raise Interruption("interrupted")
     if commands and codes[-1] and not (for_s is not None and codes[-1] < 0):
@@ -232,71 +221,3 @@ def _start(
         stdout=sys.stderr.fileno() if as_json else None,
         env={**os.environ, "SPARELANE_HOST": asked.host, "SPARELANE_ADDRESS": network.address(asked.host)},
     )
-
-
-def _say_ready(network: Network, commands: Sequence[Asked], *, as_json: bool) -> None:
-    """Says what this machine keeps, and which hosts there are."""
-    test = network.self_test
-    if test is None:
-        raise EmulationError("there was no self-test")
-    if as_json:
-        hosts = [asdict(host) for host in network.hosts]
-        click.echo(json.dumps({"event": "ready", "hosts": hosts, "self_test": asdict(test)}))
-        return
-    for notice in network.notices:
-        click.echo(f"note: {notice}", err=True)
-    click.echo(self_test_text(test))
-    for host in network.hosts:
-        click.echo(f"{host.name}: {host.address}, ip netns exec {host.namespace} COMMAND")
-    if not commands:
-        click.echo("the network is there until Ctrl-C")
-    sys.stdout.flush()
-
-
-def self_test_text(test: SelfTest) -> str:
-    """The self-test in a line for people."""
-    return (
-        f"this machine keeps {_mbps(test.rate_bps)} ({test.packets_per_s / 1e3:,.0f} thousand packets a second at most), "
-        f"and delays to {test.delay_error_median_s * 1e6:,.0f} us (median) and {test.delay_error_p99_s * 1e6:,.0f} us (99th "
-        f"percentile); asked for: {_mbps(test.asked_bps)}, {test.allowed_delay_error_s * 1e6:,.0f} us"
-        + ("" if test.is_realtime else "; other programs may go before the network's packets")
-    )
-
-
-def _say_outcome(outcome: Outcome, commands: Sequence[Asked], codes: Sequence[int], *, as_json: bool) -> None:
-    """Says what the links counted."""
-    counts = outcome.counts
-    if as_json:
-        ran = [
-            {"host": asked.host, "command": list(asked.words), "exit": code}
-            for asked, code in zip(commands, codes, strict=False)
-        ]
-        tables = {"links": outcome.links.to_dicts(), "classes": outcome.classes.to_dicts()}
-        click.echo(json.dumps({"event": "finished", "commands": ran, "counts": counts, **tables}))
-        return
-    _say_table(outcome.links)
-    _say_table(outcome.classes)
-    click.echo(
-        f"{counts['packets_from_hosts']:,} packets came from hosts, {counts['packets_to_hosts']:,} went to hosts, "
-        f"{counts['dropped_packets']:,} were dropped or lost; they were late by {counts['late_median_s'] * 1e6:,.0f} us "
-        f"(median), {counts['late_p99_s'] * 1e6:,.0f} us (99th percentile), {counts['late_max_s'] * 1e6:,.0f} us (most)"
-    )
-    for name, text in (
-        ("missed_packets", "were lost before the network saw them: programs sent faster than this machine carries"),
-        ("overflowed_packets", "were dropped for want of memory, and not by a queue"),
-        ("refused_packets", "were not taken by the kernel of their host"),
-        ("foreign_packets", "were for no host of the network, or not IPv4, and went nowhere"),
-    ):
-        if counts[name]:
-            click.echo(f"note: {counts[name]:,} packets {text}", err=True)
-
-
-def _say_table(table: pl.DataFrame) -> None:
-    rows = [table.columns, *([str(value) for value in row] for row in table.rows())]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(table.columns))]
-    for row in rows:
-        click.echo("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
-
-
-def _mbps(bps: float) -> str:
-    return f"{bps / 1e6:,.0f} Mb/s" if bps >= 1e8 else f"{bps / 1e6:.3g} Mb/s"
