@@ -80,9 +80,10 @@ results: build
 	  tar cf - -T - | tar xf - -C $(CURDIR)/results
 	$(BIN)/sparelane report results --see docs/speed-and-ns3.md --check
 
-# Writes the digests of tests/goldens.json anew, and says which runs changed.
+# Writes the digests of tests/goldens.json anew, and says which runs changed; and the index of the experiments.
 goldens: build
 	$(BIN)/python tests/test_goldens.py
+	$(BIN)/python -m sparelane.experiment_index
 
 # The documentation, into docs/_build/html; a warning is an error.
 docs: build $(VENV)/.docs

@@ -290,6 +290,41 @@ def test_nothing_but_results_appears_without_a_terminal(here: Path) -> None:
     assert here.is_dir()
 
 
+@pytest.mark.parametrize("arguments", [["list"], ["list", "red"], ["schema", "--sweep"], ["reproduce", "fig8"]])
+def test_names_are_listed_without_what_draws_and_counts(arguments: list[str]) -> None:
+    code = (
+        "import sys; from sparelane.cli import main\n"
+        f"try: main({arguments!r})\n"
+        "except SystemExit: print([one for one in ('polars', 'matplotlib', 'scipy', 'numpy') if one in sys.modules])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(sparelane.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_package_is_run_as_a_module(here: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(sparelane.__file__).parents[1])}
+    command = [sys.executable, "-m", "sparelane", "check", "small.toml"]
+    done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "2 flows" in done.stdout
+    help = subprocess.run([*command[:3], "-h"], capture_output=True, text=True, check=True, env=environment)
+    assert help.stdout.startswith("Usage: sparelane [OPTIONS]")
+
+
+def test_a_command_that_is_misspelt_is_answered_with_the_nearest() -> None:
+    done = sparelane_cli("reprodce", "rc3")
+    assert done.exit_code == 2
+    assert 'there is no command "reprodce"; did you mean "reproduce"?' in done.stderr
+
+
+def test_a_queue_is_listed_with_its_parameters_and_where_the_others_are() -> None:
+    shown = sparelane_cli("list", "red").stdout
+    assert "max_probability" in shown
+    assert "It has the keys of [queue], too" in shown
+    assert "mark_at" in sparelane_cli("list", "queue").stdout
+
+
 @pytest.mark.parametrize("heavy", ["polars", "matplotlib", "scipy", "rich", "numpy"])
 def test_the_bench_command_loads_nothing_heavy(tiny_workload: Path, heavy: str) -> None:
     code = (

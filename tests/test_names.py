@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import sparelane
-from sparelane import library
+from sparelane import experiment_index, library
+from sparelane.commands.reproduce import experiment_ids
 from sparelane.experiments import registry, select
 from sparelane.names import UnknownNameError
 
@@ -84,3 +85,54 @@ def test_a_missing_path_is_not_taken_for_a_name() -> None:
 def test_an_unknown_scenario_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match=r'did you mean "rc3-internet2"\?'):
         library.resolve("rc3-internet")
+
+
+@pytest.mark.parametrize(
+    ("name", "suggested"),
+    [
+        ("dumbell", '"dumbbell-cubic" or "rcp-dumbbell"'),
+        ("internet2", '"rc3-internet2"'),
+        ("rc3-telstr", '"rc3-telstra"'),
+    ],
+)
+def test_a_part_of_a_name_suggests_what_has_it(name: str, suggested: str) -> None:
+    with pytest.raises(UnknownNameError, match=rf"did you mean {suggested}\?"):
+        library.resolve(name)
+
+
+def test_nothing_is_suggested_for_what_is_like_nothing() -> None:
+    with pytest.raises(UnknownNameError, match="there are: chain-cross-traffic, "):
+        library.resolve("xyz")
+
+
+@pytest.mark.parametrize(
+    ("name", "ids"),
+    [
+        ("fig9", ["rc3/fig9-bdp"]),
+        ("rc3/fig8", ["rc3/fig8-load"]),
+        ("rc3/example", ["rc3/example-66", "rc3/example-7"]),
+        ("table6", ["rapid/table6-tau-eta"]),
+        ("rtcp/example", ["rtcp/example"]),
+    ],
+)
+def test_an_id_may_be_named_without_its_paper_where_it_is_clear(name: str, ids: list[str]) -> None:
+    assert experiment_ids([name]) == ids
+
+
+def test_where_several_papers_have_such_an_id_all_are_named() -> None:
+    with pytest.raises(UnknownNameError, match='did you mean "rapid/fig8-timescales" or "rc3/fig8-load"'):
+        experiment_ids(["fig8"])
+    with pytest.raises(UnknownNameError, match='did you mean "rc3/fig8-load"'):
+        experiment_ids(["fig8-laod"])
+
+
+def test_a_scenario_and_an_experiment_are_told_apart() -> None:
+    with pytest.raises(UnknownNameError, match="but a ready-made scenario: `sparelane run rc3-internet2`"):
+        experiment_ids(["rc3-internet2"])
+    with pytest.raises(FileNotFoundError, match="but an experiment: `sparelane reproduce rc3/fig8-load`"):
+        library.resolve("rc3/fig8-load")
+
+
+def test_the_index_says_what_the_experiments_say() -> None:
+    text = experiment_index.text(experiment_index.of_experiments())
+    assert experiment_index.FILE.read_text(encoding="utf-8") == text, "`make goldens` writes it anew"

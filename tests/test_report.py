@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from matplotlib.figure import Figure
 
-from sparelane import experiments
+from sparelane import experiment_index, experiments
 from sparelane.cli import main
 from sparelane.commands import reproduce as command
 from sparelane.experiments import plots, registry, report, runner, saved
@@ -72,6 +72,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> dict[str, Experiment]:
     known = dict(MADE_UP)
     for module in (experiments, report):
         monkeypatch.setattr(module, "registry", lambda: known)
+    monkeypatch.setattr(experiment_index, "ids", lambda: list(known))
     return known
 
 

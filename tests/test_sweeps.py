@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -21,7 +22,7 @@ from small_sweeps import BASE, LOADS, do, file, plan, with_lines
 from sparelane import _native, library
 from sparelane.cli import main
 from sparelane.results import manifest, rows
-from sparelane.sweeps import folder, keys
+from sparelane.sweeps import folder
 from sparelane.sweeps.bootstrap import distribution, ends, mean_intervals
 from sparelane.sweeps.journal import Journal
 from sparelane.sweeps.plan import Plan
@@ -106,13 +107,14 @@ def test_no_list_of_a_ready_made_scenario_is_taken_for_a_sweep(name: str) -> Non
     assert all(axis.chooses for axis in Plan(path.read_text(), str(path), path.parent, seeds=2).axes)
 
 
-def test_every_key_that_takes_a_list_is_known_as_such() -> None:
-    allowed = [param["allowed"] for entry in _native.catalogue() for param in entry["params"]]
-    with_brackets = [words for words in allowed if "[" in words or "list" in words or "increasing" in words]
-    lists = [words for words in with_brackets if words.startswith(keys.LIST_WORDS) or "several as [[" in words]
-    # A table of tables, under names of the user's choice.
-    others = ("tables such as [scheme.tcp]", "a table with keys of [transport]")
-    assert [words for words in with_brackets if words not in lists and not words.startswith(others)] == []
+def test_every_key_that_takes_a_list_or_a_table_says_so() -> None:
+    params = [param for entry in _native.catalogue() for param in entry["params"]]
+    lists = {param["allowed"] for param in params if param["takes"][0]}
+    tables = {param["allowed"] for param in params if param["takes"][1]}
+    assert all(re.search(r"list|two nodes|increasing|several as", words) for words in lists)
+    assert all("table" in words or "{" in words or words == "the name of a controller" for words in tables)
+    others = {param["allowed"] for param in params} - lists - tables
+    assert [words for words in others if "[" in words or "{" in words or "list" in words] == []
 
 
 def test_schemes_cross_where_the_workload_names_none() -> None:

@@ -7,6 +7,7 @@ the papers' experiments.
 from sparelane import wire
 from sparelane._native import Ack, Cancelled, Congestion, Controller, PhysicsError, Run, ScenarioError, __version__
 from sparelane.api import check, run
+from sparelane.extras import MissingExtraError
 from sparelane.names import UnknownNameError
 from sparelane.plugins import Flow, PluginError, controller, param, sizes, workload
 from sparelane.result import Result
@@ -18,6 +19,7 @@ __all__ = [
     "Congestion",
     "Controller",
     "Flow",
+    "MissingExtraError",
     "PhysicsError",
     "PluginError",
     "Result",

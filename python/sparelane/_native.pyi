@@ -39,6 +39,8 @@ class CatalogueParameter(TypedDict):
     allowed: str
     meaning: str
     source: str
+    # Whether its values are lists, and whether they are tables.
+    takes: tuple[bool, bool]
 
 class CatalogueEntry(TypedDict):
     """One thing that a scenario can name, or one of its tables."""
@@ -110,6 +112,8 @@ def prepare(
     traces: list[AskedTrace] | None = None,
 ) -> Prepared: ...
 def catalogue(catalogue: Catalogue | None = None) -> list[CatalogueEntry]: ...
+def json_schema(catalogue: Catalogue | None = None, is_sweep: bool = False) -> str:
+    """What scenarios, or sweeps, may say, as JSON Schema."""
 
 class Ack:
     """One acknowledgment of data, after loss detection has run on it."""

@@ -137,10 +137,15 @@ def read(scenario: str | Path) -> tuple[str, str, Path]:
     if isinstance(scenario, str) and "\n" in scenario:
         return scenario, TEXT_NAME, Path.cwd()
     path = library.resolve(str(scenario))
-    if path.suffix == SAVED_SUFFIX:
+    if is_saved(path):
         content = saved_run(path)
         return str(content["scenario"]), str(path), Path(str(content.get("folder", path.parent)))
     return read_text(path), str(path), path.parent
+
+
+def is_saved(path: Path) -> bool:
+    """Whether a file is what a run has left beside its tables, and no scenario of its own, by its name."""
+    return path.suffix == SAVED_SUFFIX
 
 
 def saved_run(path: Path) -> dict[str, object]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from sparelane import terminal
 from sparelane._native import EmulationError, LinuxError, PhysicsError, ScenarioError, WireError, __version__
+from sparelane.extras import MissingExtraError
 from sparelane.folders import OutputError, SavedResultsError
-from sparelane.names import UnknownNameError
+from sparelane.names import UnknownNameError, near
 from sparelane.plugins.failure import PluginError
 from sparelane.sweeps.crew import CrewError
 from sparelane.traces import TraceError
@@ -24,6 +27,7 @@ COMMANDS = (
     "compare",
     "plot",
     "report",
+    "schema",
     "reproduce",
     "bench",
     "keys",
@@ -35,6 +39,10 @@ COMMANDS = (
     "harm",
     "emulate",
 )
+
+
+# Shells set this when they ask for completions.
+COMPLETING = "_SPARELANE_COMPLETE"
 
 
 class Failure(click.ClickException):
@@ -78,15 +86,29 @@ class Commands(click.Group):
     def main(self, *args: Any, **extra: Any) -> Any:
         """Runs the program, whatever its standard streams are."""
         terminal.ready_streams()
+        if COMPLETING in os.environ:
+            # It teaches click what bash does with equals signs.
+            importlib.import_module("sparelane.completion")
         return super().main(*args, **extra)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands, without loading them for their summaries."""
+        names = [CompletionItem(name) for name in COMMANDS if name.startswith(incomplete)]
+        return names if incomplete[:1].isalpha() or not incomplete else super().shell_complete(ctx, incomplete)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands, in the order in which people meet them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, loaded."""
+        """The command, loaded.
+
+        Raises:
+            Mistake: there is none, but one of a name like it.
+        """
         if cmd_name not in COMMANDS:
+            if near(cmd_name, COMMANDS) and not ctx.resilient_parsing:
+                raise Mistake(str(UnknownNameError("command", cmd_name, COMMANDS)))
             return None
         command = importlib.import_module(f"sparelane.commands.{cmd_name}").command
         return command if isinstance(command, click.Command) else None
@@ -107,6 +129,7 @@ class Commands(click.Group):
             LinuxError,
             EmulationError,
             CrewError,
+            MissingExtraError,
         ) as error:
             raise Mistake(str(error)) from error
         except PhysicsError as error:

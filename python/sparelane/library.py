@@ -6,6 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from sparelane import experiment_index
 from sparelane.names import UnknownNameError
 
 # A scenario file that redoes something says what in a comment.
@@ -61,6 +62,8 @@ def resolve(name: str) -> Path:
     if path.exists():
         raise FileNotFoundError(f'"{name}" is not a file')
     is_ready = name.removesuffix(".toml") in names()
+    if name in experiment_index.ids():
+        raise FileNotFoundError(f'there is no file "{name}", but an experiment: `sparelane reproduce {name}`')
     if len(path.parts) > 1 or (path.suffix and not is_ready):
         raise FileNotFoundError(f'there is no file "{name}"')
     return find(name)

@@ -327,6 +327,12 @@ pub trait CongestionControl: Any + Debug + Send {
     /// News of congestion, before the first retransmission it causes.
     fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>);
 
+    /// What was presumed lost has been repaired: the episode that began with [`Congestion::Loss`] or [`Congestion::Timeout`] is over,
+    /// in which `resent_bytes` were sent again.
+    fn on_repaired(&mut self, resent_bytes: u64, cx: &mut Cx<'_>) {
+        let _ = (resent_bytes, cx);
+    }
+
     /// A class-0 segment was sent. Only where [`Needs::segments`] asks for it.
     fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
         let _ = (sent, cx);

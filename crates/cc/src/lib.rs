@@ -21,6 +21,7 @@ pub mod param;
 pub mod registry;
 pub mod round;
 pub mod trials;
+pub mod validation;
 pub mod window;
 
 pub use contract::{

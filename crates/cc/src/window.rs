@@ -9,6 +9,8 @@
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Phase, Sent};
 use crate::hystart_plus_plus::HyStartPlusPlus;
 use crate::param::{DefaultValue, Kind, Param, UNBOUNDED, Unit, Values};
+use crate::registry::Blueprint;
+use crate::validation::Validated;
 use sparelane_core::Rate;
 use std::fmt::Debug;
 
@@ -67,6 +69,16 @@ pub const SLOW_START: Param = Param {
     source: "RFC 5681 section 3.1; RFC 9406 (HyStart++)",
 };
 
+/// [`WindowConfig::validation`].
+pub const WINDOW_VALIDATION: Param = Param {
+    name: "window_validation",
+    kind: Kind::Choice(&["none", "rfc7661"]),
+    default: DefaultValue::Word("none"),
+    meaning: "whether a window that the application does not fill is kept for five minutes, does not grow meanwhile, and counts \
+              at congestion as what was in use; without, it grows where it was what last stopped the sender",
+    source: "RFC 7661",
+};
+
 /// How the first slow start of a connection ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlowStart {
@@ -92,6 +104,14 @@ pub struct WindowConfig {
     pub growth_limit: u64,
     /// How the first slow start ends.
     pub slow_start: SlowStart,
+    /// Whether windows are validated as RFC 7661 says.
+    pub validation: bool,
+}
+
+impl Default for WindowConfig {
+    fn default() -> WindowConfig {
+        WindowConfig::of(&Values::default())
+    }
 }
 
 impl WindowConfig {
@@ -106,6 +126,7 @@ impl WindowConfig {
                 "hystart++" => SlowStart::HyStartPlusPlus,
                 _ => SlowStart::Standard,
             },
+            validation: values.word(&WINDOW_VALIDATION) == "rfc7661",
         }
     }
 }
@@ -162,12 +183,19 @@ pub trait WindowLaw: Debug + Send {
     }
 }
 
+/// A controller made of a law, whose window is [validated](crate::validation) where the values say so.
+pub fn windowed<L: WindowLaw + 'static>(law: L, values: &Values, plan: &Blueprint<'_>) -> Box<dyn CongestionControl> {
+    let config = WindowConfig::of(values);
+    let controller = Windowed::new(law, config, plan.mss_bytes);
+    if config.validation { Box::new(Validated::of(controller)) } else { Box::new(controller) }
+}
+
 /// A controller made of a law.
 #[derive(Debug)]
 pub struct Windowed<L> {
     law: L,
-    window: Window,
-    before_cut: Window,
+    pub(crate) window: Window,
+    pub(crate) before_cut: Window,
     slow_start_limit: u64,
     growth_limit_bytes: u64,
     /// In the first slow start, where it is to end so.
@@ -317,7 +345,7 @@ mod tests {
             initial_ssthresh,
             slow_start_limit,
             growth_limit,
-            slow_start: SlowStart::Standard,
+            ..WindowConfig::default()
         };
         grown_by(law, config, &Ack::in_sequence(10 * MSS))
     }
@@ -349,7 +377,7 @@ mod tests {
                 initial_ssthresh,
                 slow_start_limit: 100,
                 growth_limit: UNBOUNDED,
-                slow_start: SlowStart::Standard,
+                ..WindowConfig::default()
             };
             grown_by(NewReno::default(), config, ack)
         };
@@ -372,6 +400,7 @@ mod tests {
             slow_start_limit: 8,
             growth_limit: UNBOUNDED,
             slow_start: SlowStart::HyStartPlusPlus,
+            validation: false,
         };
         let mut controller = Windowed::new(NewReno::default(), config, MSS);
         let mut rng = Stream::new(1, Domain::Test, 0);

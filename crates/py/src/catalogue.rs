@@ -3,8 +3,7 @@
 use crate::plugin::PyCatalogue;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use sparelane_scenario::Catalogue;
-use sparelane_scenario::{Entry, Parameter};
+use sparelane_scenario::{Catalogue, Document, Entry, Parameter};
 
 /// Everything that a scenario can name, with its parameters: what is built in, or what is in `catalogue`.
 #[pyfunction]
@@ -15,8 +14,17 @@ pub fn catalogue<'py>(py: Python<'py>, catalogue: Option<&PyCatalogue>) -> PyRes
     PyList::new(py, entries)
 }
 
+/// The JSON Schema of scenarios, or of sweeps, as text: with what is built in, or what is in `catalogue`.
+#[pyfunction]
+#[pyo3(signature = (catalogue=None, is_sweep=false))]
+pub fn json_schema(catalogue: Option<&PyCatalogue>, is_sweep: bool) -> String {
+    let catalogue = catalogue.map_or_else(Catalogue::built_in, |own| own.0.clone());
+    let document = if is_sweep { Document::Sweep } else { Document::Scenario };
+    sparelane_scenario::json_schema(&catalogue, document).to_string()
+}
+
 fn to_dict<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyDict>> {
-    let Entry { kind, name, summary, source, params } = entry;
+    let Entry { kind, name, summary, source, forms: _, params } = entry;
     let params = params.iter().map(|param| parameter(py, param)).collect::<PyResult<Vec<_>>>()?;
     let out = PyDict::new(py);
     out.set_item("kind", kind)?;
@@ -28,12 +36,13 @@ fn to_dict<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyDict>> 
 }
 
 fn parameter<'py>(py: Python<'py>, param: &Parameter) -> PyResult<Bound<'py, PyDict>> {
-    let Parameter { name, default, allowed, meaning, source } = param;
+    let Parameter { name, default, allowed, meaning, source, takes, .. } = param;
     let out = PyDict::new(py);
     for (key, value) in
         [("name", *name), ("default", default), ("allowed", allowed), ("meaning", *meaning), ("source", *source)]
     {
         out.set_item(key, value)?;
     }
+    out.set_item("takes", *takes)?;
     Ok(out)
 }

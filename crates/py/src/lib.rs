@@ -22,7 +22,7 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::catalogue::catalogue;
+    use crate::catalogue::{catalogue, json_schema};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::emulate::PyEmulation;

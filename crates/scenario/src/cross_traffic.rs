@@ -2,7 +2,7 @@
 
 use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::nodes;
-use sparelane_catalogue::schema::{Fallback, Form, Key, Kind, MAX_DURATION, MAX_FLOW_BYTES};
+use sparelane_catalogue::schema::{Fallback, Form, Key, Kind, MAX_DURATION, MAX_FLOW_BYTES, Shape};
 use sparelane_catalogue::schema::{Field, Section};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_sim::{AggregateSpec, CLASSES, ConstantSpec, CrossTraffic, Network, NodeId, Pattern, TokenBucket};
@@ -14,7 +14,7 @@ const MAX_BURST: u64 = 1_000_000;
 /// The smallest packet on the wire, which is one of headers alone, and the largest.
 const PACKET: Kind = Kind::Size { min: 40, max: u16::MAX as u64 };
 const BYTES: Kind = Kind::Size { min: 1, max: MAX_FLOW_BYTES };
-const HOSTS: Kind = Kind::Special("a list of hosts, as in [\"h1\", \"h2\"]");
+const HOSTS: Kind = Kind::Special("a list of hosts, as in [\"h1\", \"h2\"]", &Shape::List(&Shape::Of(Kind::Node)));
 
 /// The keys of every kind of cross traffic.
 pub static CROSS_TRAFFIC: &[Key] = &[
@@ -30,7 +30,7 @@ pub static CROSS_TRAFFIC: &[Key] = &[
     ),
     Key::new(
         "bucket",
-        Kind::Special("a table such as { rate = \"300Mbps\", depth = \"30kB\" }"),
+        Kind::Special("a table such as { rate = \"300Mbps\", depth = \"30kB\" }", &Shape::Table("bucket")),
         Fallback::Nothing("none"),
         "a token bucket at each source, which holds packets back and drops none",
     ),

@@ -3,7 +3,7 @@
 use sparelane_catalogue::schema::Field;
 use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::nodes;
-use sparelane_catalogue::schema::{Fallback, Key, Kind};
+use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_sim::{Drop, Network};
 
 /// A segment number, or a flow's.
@@ -16,7 +16,7 @@ pub static DROP: &[Key] = &[
     Key::new("flow", NUMBER, Fallback::Value("0"), "the flow, by its number in order of start, from 0"),
     Key::new(
         "segments",
-        Kind::Special("a list of whole numbers, as in [20, 21]"),
+        Kind::Special("a list of whole numbers, as in [20, 21]", &Shape::List(&Shape::Of(NUMBER))),
         Fallback::Required,
         "the data segments to drop, from 0",
     ),

@@ -1,7 +1,7 @@
 //! `[emulate]`: what `sparelane emulate` needs beyond what a simulation does. Simulations do not look at it.
 
 use sparelane_catalogue::schema::nodes;
-use sparelane_catalogue::schema::{Fallback, Key, Kind};
+use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_catalogue::schema::{Field, ScenarioError};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::{CLASSES, Change, Loss, Network, NodeId};
@@ -16,7 +16,10 @@ const CODE_POINT: Kind = Kind::Whole { min: 0, max: 63 };
 pub static EMULATE: &[Key] = &[
     Key::new(
         "classes",
-        Kind::Special("a list of DSCP code points, 0 to 63, each once, at most 8"),
+        Kind::Special(
+            "a list of DSCP code points, 0 to 63, each once, at most 8",
+            &Shape::List(&Shape::Of(CODE_POINT)),
+        ),
         Fallback::Value("[0, 3, 11, 19]"),
         "the code point of each priority class, from class 0 on; packets with any other are in class 0",
     ),
@@ -26,7 +29,12 @@ pub static EMULATE: &[Key] = &[
         Fallback::Value("1ms"),
         "by how much packets may be late, at the 99th percentile: where the machine does worse before the run, there is none",
     ),
-    Key::new("change", Kind::Special("tables as [[emulate.change]]"), Fallback::Value("[]"), "cables that change"),
+    Key::new(
+        "change",
+        Kind::Special("tables as [[emulate.change]]", &Shape::Tables("emulate.change")),
+        Fallback::Value("[]"),
+        "cables that change",
+    ),
 ];
 
 /// The keys of `[[emulate.change]]`.
@@ -34,7 +42,7 @@ pub static CHANGE: &[Key] = &[
     Key::new("at", Kind::MOMENT, Fallback::Required, "when, from the start of the run"),
     Key::new(
         "between",
-        Kind::Special("the two nodes that a cable joins, as in [\"r0\", \"r1\"]"),
+        Kind::Special("the two nodes that a cable joins, as in [\"r0\", \"r1\"]", &Shape::Pair(&Shape::Of(Kind::Node))),
         Fallback::Required,
         "the cable",
     ),

@@ -3,7 +3,7 @@
 use crate::transport::{TICK, granularity};
 use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::nodes;
-use sparelane_catalogue::schema::{Fallback, Key, Kind};
+use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_catalogue::schema::{Field, Section};
 use sparelane_core::Dur;
 use sparelane_sim::{HostAt, HostSpec, Interrupts, Network, Stalls, TimestampAt};
@@ -87,7 +87,7 @@ pub static HOST: &[Key] = &[
 /// The key of `[[host_at]]` that says where; those of `[host]` come on top.
 pub static HOST_AT: &[Key] = &[Key::new(
     "hosts",
-    Kind::Special("a list of hosts, as in [\"left0\", \"right0\"]"),
+    Kind::Special("a list of hosts, as in [\"left0\", \"right0\"]", &Shape::List(&Shape::Of(Kind::Node))),
     Fallback::Required,
     "the hosts that differ from [host]; where several tables name the same host, the last one decides",
 )];

@@ -33,6 +33,7 @@ pub mod digest;
 mod drops;
 mod emulate;
 mod host;
+mod json_schema;
 mod links;
 mod listing;
 mod measure;
@@ -53,7 +54,8 @@ mod transport;
 pub use columns::{Column, Data, Table};
 pub use digest::digest;
 pub use emulate::{EmulateSpec, ScriptedChange};
-pub use listing::{Entry, Parameter, catalogue};
+pub use json_schema::{Document, json_schema};
+pub use listing::{Entry, Forms, Parameter, catalogue};
 pub use ports::Port;
 pub use results::{
     Results, columns_of_drops, columns_of_links, cross_traffic_columns, delay_columns, drop_columns, flow_columns,

@@ -4,18 +4,20 @@ use crate::queues::read_limit;
 use crate::schemes::Schemes;
 use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::nodes;
-use sparelane_catalogue::schema::{Fallback, Key, Kind};
+use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_catalogue::schema::{Field, Section};
 use sparelane_sim::{Loss, Network, NodeId, NodeKind};
 
-const SENDING_END: Kind =
-    Kind::Special("with between, one of the two nodes; with select = \"access\", \"hosts\" or \"routers\"");
+const SENDING_END: Kind = Kind::Special(
+    "with between, one of the two nodes; with select = \"access\", \"hosts\" or \"routers\"",
+    &Shape::Of(Kind::Text),
+);
 
 /// The keys of `[[link]]`.
 pub static LINK: &[Key] = &[
     Key::new(
         "between",
-        Kind::Special("the two nodes that a cable joins, as in [\"r0\", \"r1\"]"),
+        Kind::Special("the two nodes that a cable joins, as in [\"r0\", \"r1\"]", &Shape::Pair(&Shape::Of(Kind::Node))),
         Fallback::Nothing("as select says"),
         "the cable to change",
     ),

@@ -1,6 +1,7 @@
 //! Everything that a scenario can ask for, as data: from the controllers' own declarations and from the tables
 //! that the parser reads by.
 
+use crate::json_schema::TOP_LEVEL;
 use crate::queue_at::QUEUE_AT;
 use crate::queues::{NIC_QUEUE, QUEUE_KEYS, ROUTER_QUEUE};
 use crate::{
@@ -8,12 +9,13 @@ use crate::{
     transport,
 };
 use sparelane_catalogue::Catalogue;
+use sparelane_catalogue::schema::json::Json;
 use sparelane_catalogue::schema::{Form, Key};
 use sparelane_catalogue::workload;
 use sparelane_cc::{Controller, Registry};
 
 /// One thing that a scenario can name, or one of its tables.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// `controller`, `topology`, `workload`, `sizes`, `cross_traffic` or `queue` for what a scenario can name; `table` for its tables.
     pub kind: &'static str,
@@ -23,12 +25,25 @@ pub struct Entry {
     pub summary: &'static str,
     /// Where it is defined.
     pub source: &'static str,
+    /// Of a table whose other keys depend on one of them, which.
+    pub forms: Option<Forms>,
     /// Its keys.
     pub params: Vec<Parameter>,
 }
 
+/// What decides which other keys a table has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forms {
+    /// The key.
+    pub chooser: &'static str,
+    /// The kind of the entries that its words name.
+    pub kind: &'static str,
+    /// Whether what the table leaves out is as in another one.
+    pub inherits: bool,
+}
+
 /// One key of an entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
     /// As a scenario writes it.
     pub name: &'static str,
@@ -40,6 +55,14 @@ pub struct Parameter {
     pub meaning: &'static str,
     /// Where the default comes from.
     pub source: &'static str,
+    /// Whether a scenario has to give it.
+    pub is_required: bool,
+    /// Whether its values are lists, and whether they are tables.
+    pub takes: (bool, bool),
+    /// What it may be, as JSON Schema.
+    pub schema: Json,
+    /// What it means, what it may be and what holds where a scenario is silent, as text of some lines.
+    pub words: String,
 }
 
 /// All entries, by kind, of `catalogue`.
@@ -50,24 +73,47 @@ pub fn catalogue(catalogue: &Catalogue) -> Vec<Entry> {
     entries.extend(forms("sizes", catalogue.sizes.iter().copied()));
     entries.extend(forms("cross_traffic", cross_traffic::PATTERNS.iter()));
     entries.extend(forms("queue", catalogue.queues.0.iter().copied()));
+    let queue_at = [QUEUE_AT, QUEUE_KEYS].concat();
+    let by_queue = ("kind", "queue");
     entries.extend([
-        table("(top level)", "the run as a whole", scenario::SCENARIO),
+        table(TOP_LEVEL, "the run as a whole", scenario::SCENARIO),
         table("[[link]]", "settings of chosen cables", links::LINK),
-        table("[queue]", "output queues of routers", ROUTER_QUEUE),
-        table("[[queue_at]]", "output queues that differ, by router or by share", &[QUEUE_AT, QUEUE_KEYS].concat()),
-        table("[nic]", "output queues of hosts", NIC_QUEUE),
+        chosen("[topology]", "the network; what keys it has, its kind says", &[], ("kind", "topology")),
+        chosen("[queue]", "output queues of routers", ROUTER_QUEUE, by_queue),
+        Entry {
+            forms: Some(Forms { chooser: "kind", kind: "queue", inherits: true }),
+            ..table("[[queue_at]]", "output queues that differ, by router or by share", &queue_at)
+        },
+        chosen("[nic]", "output queues of hosts", NIC_QUEUE, by_queue),
         table("[switch]", "memory that the output queues of each router share", switch::SWITCH),
         table("[queue.rcp]", "rates that queues compute for RCP; [nic.rcp] likewise", rcp_rates::RCP),
         table("[host]", "what hosts take their time for, and what their clocks and timers miss", host::HOST),
         table("[[host_at]]", "hosts that differ", &[host::HOST_AT, host::HOST].concat()),
         table("[transport]", "settings of TCP", transport::TRANSPORT),
         table("delayed_ack", "the details of delayed acknowledgments", transport::DELAYED_ACK),
-        table("[scheme.NAME]", "a controller under a name; its parameters come on top", schemes::SCHEME),
-        table("[[workload]]", "the keys of every kind of workload", workload::WORKLOAD),
+        chosen(
+            "[scheme.NAME]",
+            "a controller under a name; its parameters come on top",
+            schemes::SCHEME,
+            ("controller", "controller"),
+        ),
+        chosen(
+            "inner",
+            "a controller inside another, such as RC3; its parameters come on top",
+            schemes::INNER,
+            ("controller", "controller"),
+        ),
+        chosen("[[workload]]", "the keys of every kind of workload", workload::WORKLOAD, ("kind", "workload")),
+        chosen("sizes", "how large flows are; what keys it has, its kind says", &[], ("kind", "sizes")),
         table("fan_out", "how many flows a request fetches, in a workload of requests", workload::FAN_OUT),
         table("writes", "how the application writes its flows, in a workload", workload::WRITES),
         table("traffic_classes", "each of the classes of traffic by size, in a workload", workload::TRAFFIC_CLASSES),
-        table("[[cross_traffic]]", "the keys of every kind of cross traffic", cross_traffic::CROSS_TRAFFIC),
+        chosen(
+            "[[cross_traffic]]",
+            "the keys of every kind of cross traffic",
+            cross_traffic::CROSS_TRAFFIC,
+            ("kind", "cross_traffic"),
+        ),
         table("bucket", "a token bucket, in cross traffic", cross_traffic::BUCKET),
         table("[[drop]]", "packets to drop on purpose", drops::DROP),
         table("[sample]", "time series", sampling::SAMPLE),
@@ -85,6 +131,7 @@ fn controllers(registry: &Registry) -> Vec<Entry> {
         name: controller.name.to_owned(),
         summary: controller.summary,
         source: controller.source,
+        forms: None,
         params: controller.params.iter().map(|param| parameter(&Key::declared(param))).collect(),
     };
     registry.all().iter().map(entry).collect()
@@ -96,6 +143,7 @@ fn forms<'f, R: 'static>(kind: &'static str, forms: impl Iterator<Item = &'f For
         name: form.name.to_owned(),
         summary: form.summary,
         source: form.source,
+        forms: None,
         params: form.keys.iter().map(parameter).collect(),
     };
     forms.map(entry).collect()
@@ -103,7 +151,12 @@ fn forms<'f, R: 'static>(kind: &'static str, forms: impl Iterator<Item = &'f For
 
 fn table(name: &str, summary: &'static str, keys: &[Key]) -> Entry {
     let params = keys.iter().map(parameter).collect();
-    Entry { kind: "table", name: name.to_owned(), summary, source: "sparelane", params }
+    Entry { kind: "table", name: name.to_owned(), summary, source: "sparelane", forms: None, params }
+}
+
+/// A table whose other keys depend on what the key `chooser` says: the name of an entry of this kind.
+fn chosen(name: &str, summary: &'static str, keys: &[Key], (chooser, kind): (&'static str, &'static str)) -> Entry {
+    Entry { forms: Some(Forms { chooser, kind, inherits: false }), ..table(name, summary, keys) }
 }
 
 fn parameter(key: &Key) -> Parameter {
@@ -113,6 +166,10 @@ fn parameter(key: &Key) -> Parameter {
         allowed: key.kind.to_string(),
         meaning: key.meaning,
         source: key.source,
+        is_required: key.is_required(),
+        takes: key.kind.takes(),
+        schema: key.kind.json_schema(),
+        words: key.words(),
     }
 }
 

@@ -60,6 +60,7 @@ impl Preset {
                 flight_size: FlightSize::Window,
                 prr: true,
                 rack_tlp: true,
+                adaptive_reordering: true,
                 // The least of TCP_DELACK_MIN.
                 delayed_ack: Some(DelayedAck { every_segments: 2, timeout: Dur::from_ms(40) }),
                 // tcp_rtt_estimator keeps the variance term above TCP_RTO_MIN.
@@ -71,6 +72,7 @@ impl Preset {
             Preset::Rfc => TransportConfig {
                 prr: true,
                 rack_tlp: true,
+                adaptive_reordering: true,
                 // RFC 5681 section 4.2 and RFC 1122 section 4.2.3.2.
                 delayed_ack: Some(DelayedAck { every_segments: 2, timeout: Dur::from_ms(500) }),
                 // RFC 6298 rule 2.4.

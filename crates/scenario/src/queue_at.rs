@@ -4,7 +4,7 @@ use crate::queues::{QUEUE_KEYS, Queues, check_mark, most_bytes, read_differing};
 use crate::schemes::Schemes;
 use sparelane_catalogue::queue::Queues as Kinds;
 use sparelane_catalogue::schema::nodes;
-use sparelane_catalogue::schema::{Fallback, Key, Kind};
+use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_catalogue::schema::{Field, Section};
 use sparelane_catalogue::schema::{ScenarioError, did_you_mean};
 use sparelane_core::{Domain, Stream};
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 pub static QUEUE_AT: &[Key] = &[
     Key::new(
         "routers",
-        Kind::Special("a list of routers, as in [\"r1\", \"r4\"]"),
+        Kind::Special("a list of routers, as in [\"r1\", \"r4\"]", &Shape::List(&Shape::Of(Kind::Node))),
         Fallback::Nothing("as share says"),
         "whose output queues differ; where several tables have the same queue, the last one decides",
     ),

@@ -4,13 +4,13 @@ use crate::rcp_rates;
 use crate::schemes::Schemes;
 use sparelane_catalogue::queue::{self, Queues as Kinds};
 use sparelane_catalogue::schema::ScenarioError;
-use sparelane_catalogue::schema::{Fallback, Key, Kind};
+use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_catalogue::schema::{Field, Section};
 use sparelane_sim::{Discipline, FullInterface, Limit, Network, Node, NodeKind, QueueSpec, RoomNeeded};
 
 const KIND: Key = Key::new(
     "kind",
-    Kind::Special("the name of a kind of queue, such as fifo, priority, red or codel"),
+    Kind::Special("the name of a kind of queue, such as fifo, priority, red or codel", &Shape::Entry("queue")),
     Fallback::Nothing("priority where a scheme sends at low priority, else fifo"),
     "the order of service",
 );
@@ -44,7 +44,7 @@ const ROOM: Key = Key::new(
 );
 const RCP: Key = Key::new(
     "rcp",
-    Kind::Special("a table, possibly empty"),
+    Kind::Special("a table, possibly empty", &Shape::Table("queue.rcp")),
     Fallback::Nothing("no rate"),
     "compute the rate that RCP allows each flow",
 );

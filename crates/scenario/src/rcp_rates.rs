@@ -77,7 +77,7 @@ fn check_floor(field: &Field<'_>, spec: &QueueSpec, slowest: Option<Rate>) -> Re
     if rcp.floor <= most {
         return Ok(());
     }
-    let table = field.entry("rcp", Kind::Special("a table"))?;
+    let table = field.entry("rcp", Kind::TABLE)?;
     let section = table.section(&[RCP])?;
     Err(section.need("floor")?.error(format!("above gamma times the slowest link, {slowest}; allowed: up to {most}")))
 }
@@ -91,7 +91,7 @@ mod tests {
     fn the_documented_defaults_are_the_simulators_own() {
         let document = Document::parse("[rcp]", "t.toml").expect("valid TOML");
         let root = Field::root(&document);
-        let field = root.entry("rcp", Kind::Special("a table")).expect("a table");
+        let field = root.entry("rcp", Kind::TABLE).expect("a table");
         assert_eq!(read(&field), Ok(RcpSpec::default()));
     }
 }

@@ -3,7 +3,7 @@
 use sparelane_catalogue::schema::Field;
 use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::nodes;
-use sparelane_catalogue::schema::{Fallback, Key, Kind};
+use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_core::Dur;
 use sparelane_sim::observe::{Probe, SeriesSpec};
 use sparelane_sim::{Network, NodeId};
@@ -11,24 +11,33 @@ use sparelane_sim::{Network, NodeId};
 /// The most samples of one probe.
 const MAX_SAMPLES: u64 = 10_000_000;
 
+/// A flow's number.
+const NUMBER: Kind = Kind::Whole { min: 0, max: u32::MAX as u64 };
+
 /// The keys of `[sample]`.
 pub static SAMPLE: &[Key] = &[
     Key::new("interval", Kind::SPAN, Fallback::Value("10ms"), "the time between samples"),
     Key::new(
         "flows",
-        Kind::Special("a list of flow numbers, as in [0, 1]"),
+        Kind::Special("a list of flow numbers, as in [0, 1]", &Shape::List(&Shape::Of(NUMBER))),
         Fallback::Value("[]"),
         "flows, by their number in order of start: window, in flight, round-trip time, and what the controller traces",
     ),
     Key::new(
         "queues",
-        Kind::Special("a list of pairs of nodes, as in [[\"r0\", \"r1\"]]"),
+        Kind::Special(
+            "a list of pairs of nodes, as in [[\"r0\", \"r1\"]]",
+            &Shape::List(&Shape::Pair(&Shape::Of(Kind::Node))),
+        ),
         Fallback::Value("[]"),
         "output queues, from one node towards the next: bytes queued",
     ),
     Key::new(
         "links",
-        Kind::Special("a list of pairs of nodes, as in [[\"r0\", \"r1\"]]"),
+        Kind::Special(
+            "a list of pairs of nodes, as in [[\"r0\", \"r1\"]]",
+            &Shape::List(&Shape::Pair(&Shape::Of(Kind::Node))),
+        ),
         Fallback::Value("[]"),
         "cables, from one node towards the next: bytes that came to the far end since the sample before",
     ),
@@ -43,11 +52,14 @@ pub fn read(field: Field<'_>, network: &Network, duration: Dur) -> Result<Series
         return Err(interval_field.error(format!("more than {MAX_SAMPLES} samples in {duration}")));
     }
     let mut probes = Vec::new();
-    for flow in section.need("flows")?.list(Kind::Whole { min: 0, max: u64::from(u32::MAX) })? {
+    for flow in section.need("flows")?.list(NUMBER)? {
         probes.push(Probe::Flow(flow.whole()? as u32));
     }
     for key in ["queues", "links"] {
-        for ends in section.need(key)?.list(Kind::Special("a pair of nodes, as in [\"r0\", \"r1\"]"))? {
+        for ends in section
+            .need(key)?
+            .list(Kind::Special("a pair of nodes, as in [\"r0\", \"r1\"]", &Shape::Pair(&Shape::Of(Kind::Node))))?
+        {
             let [from, to] = nodes::pair(&ends)?;
             let (_, from, to) = nodes::cable(&from, &to, network)?;
             probes.push(if key == "links" { Probe::Link(from, to) } else { Probe::Queue(from, to) });

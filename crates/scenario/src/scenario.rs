@@ -12,7 +12,7 @@ use crate::{
 use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::Source;
 use sparelane_catalogue::schema::document::{Document, Item, Node, Origin, Table, write_toml};
-use sparelane_catalogue::schema::{Fallback, Key, Kind, Notices};
+use sparelane_catalogue::schema::{Fallback, Key, Kind, Notices, Shape};
 use sparelane_catalogue::schema::{Field, Section};
 use sparelane_catalogue::schema::{overrides, read_text};
 use sparelane_catalogue::workload::Merge;
@@ -29,8 +29,16 @@ use std::sync::Arc;
 /// The most distances, one from each router to each that has hosts: some hundred megabytes, and seconds.
 const MAX_DISTANCES: usize = 20_000_000;
 
-const TABLES: Kind = Kind::Special("a table, or several as [[...]]");
-const TABLE: Kind = Kind::Special("a table");
+/// The table of this name in the listing, or several.
+const fn tables(shape: &'static Shape) -> Kind {
+    Kind::Special("a table, or several as [[...]]", shape)
+}
+
+/// The table of this name in the listing.
+const fn table(shape: &'static Shape) -> Kind {
+    Kind::Special("a table", shape)
+}
+
 const NO_TABLES: Fallback = Fallback::Value("[]");
 const EMPTY: Fallback = Fallback::Value("{}");
 
@@ -50,36 +58,72 @@ pub static SCENARIO: &[Key] = &[
     ),
     Key::new(
         "topology",
-        Kind::Special("a table with kind = dumbbell, chain, fat-tree, spine-leaf, star, internet2 or file"),
+        Kind::Special(
+            "a table with kind = dumbbell, chain, fat-tree, spine-leaf, star, internet2 or file",
+            &Shape::Table("topology"),
+        ),
         Fallback::Required,
         "the network",
     ),
-    Key::new("link", TABLES, NO_TABLES, "settings of chosen cables"),
-    Key::new("queue", TABLE, EMPTY, "output queues of routers"),
-    Key::new("queue_at", TABLES, NO_TABLES, "output queues of routers that differ from [queue]"),
+    Key::new("link", tables(&Shape::Tables("link")), NO_TABLES, "settings of chosen cables"),
+    Key::new("queue", table(&Shape::Table("queue")), EMPTY, "output queues of routers"),
+    Key::new(
+        "queue_at",
+        tables(&Shape::Tables("queue_at")),
+        NO_TABLES,
+        "output queues of routers that differ from [queue]",
+    ),
     Key::new(
         "switch",
-        TABLE,
+        table(&Shape::Table("switch")),
         Fallback::Nothing("no shared memory"),
         "memory that the output queues of each router share",
     ),
-    Key::new("nic", TABLE, EMPTY, "output queues of hosts"),
-    Key::new("host", TABLE, EMPTY, "what hosts take their time for, and what their clocks and timers miss"),
-    Key::new("host_at", TABLES, NO_TABLES, "hosts that differ from [host]"),
-    Key::new("transport", TABLE, EMPTY, "settings of TCP"),
-    Key::new("scheme", Kind::Special("tables such as [scheme.tcp]"), Fallback::Required, "the controllers"),
+    Key::new("nic", table(&Shape::Table("nic")), EMPTY, "output queues of hosts"),
+    Key::new(
+        "host",
+        table(&Shape::Table("host")),
+        EMPTY,
+        "what hosts take their time for, and what their clocks and timers miss",
+    ),
+    Key::new("host_at", tables(&Shape::Tables("host_at")), NO_TABLES, "hosts that differ from [host]"),
+    Key::new("transport", table(&Shape::Table("transport")), EMPTY, "settings of TCP"),
+    Key::new(
+        "scheme",
+        Kind::Special("tables such as [scheme.tcp]", &Shape::Named(&Shape::Table("scheme.NAME"))),
+        Fallback::Required,
+        "the controllers",
+    ),
     Key::new(
         "workload",
-        Kind::Special("a table with kind = poisson, bulk, requests, web-users or flows, or several as [[workload]]"),
+        Kind::Special(
+            "a table with kind = poisson, bulk, requests, web-users or flows, or several as [[workload]]",
+            &Shape::Tables("workload"),
+        ),
         Fallback::Required,
         "where flows come from",
     ),
-    Key::new("cross_traffic", TABLES, NO_TABLES, "datagrams that hosts send whatever becomes of them"),
-    Key::new("drop", TABLES, NO_TABLES, "packets to drop on purpose"),
-    Key::new("measure", TABLE, Fallback::Nothing("nothing"), "what is measured beside the times of flows"),
-    Key::new("packets", TABLE, Fallback::Nothing("no log"), "a log of the data packets of one flow"),
-    Key::new("sample", TABLE, Fallback::Nothing("no time series"), "time series to record"),
-    Key::new("emulate", TABLE, EMPTY, "what sparelane emulate needs beyond a simulation"),
+    Key::new(
+        "cross_traffic",
+        tables(&Shape::Tables("cross_traffic")),
+        NO_TABLES,
+        "datagrams that hosts send whatever becomes of them",
+    ),
+    Key::new("drop", tables(&Shape::Tables("drop")), NO_TABLES, "packets to drop on purpose"),
+    Key::new(
+        "measure",
+        table(&Shape::Table("measure")),
+        Fallback::Nothing("nothing"),
+        "what is measured beside the times of flows",
+    ),
+    Key::new(
+        "packets",
+        table(&Shape::Table("packets")),
+        Fallback::Nothing("no log"),
+        "a log of the data packets of one flow",
+    ),
+    Key::new("sample", table(&Shape::Table("sample")), Fallback::Nothing("no time series"), "time series to record"),
+    Key::new("emulate", table(&Shape::Table("emulate")), EMPTY, "what sparelane emulate needs beyond a simulation"),
 ];
 
 /// A scenario, understood and checked.

@@ -4,7 +4,7 @@ use crate::preset::Preset;
 use crate::transport::{self, Transport};
 use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::document::Item;
-use sparelane_catalogue::schema::{Fallback, Key, Kind};
+use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_catalogue::schema::{Field, Section};
 use sparelane_cc::{Blueprint, Controller, DefaultValue, Registry, Value, Values};
 use sparelane_core::Rate;
@@ -14,10 +14,15 @@ use std::sync::Arc;
 
 /// The keys of every scheme; its controller's parameters come on top.
 pub static SCHEME: &[Key] = &[
-    Key::new("controller", Kind::Special("the name of a controller"), Fallback::Required, "the congestion controller"),
+    Key::new(
+        "controller",
+        Kind::Special("the name of a controller", &Shape::Entry("controller")),
+        Fallback::Required,
+        "the congestion controller",
+    ),
     Key::new(
         "transport",
-        Kind::Special("a table with keys of [transport]"),
+        Kind::Special("a table with keys of [transport]", &Shape::Table("transport")),
         Fallback::Nothing("as [transport]"),
         "transport settings of this scheme alone",
     ),
@@ -30,8 +35,12 @@ pub static SCHEME: &[Key] = &[
 ];
 
 /// The keys of a controller inside another, besides its parameters.
-static INNER: &[Key] =
-    &[Key::new("controller", Kind::Special("the name of a controller"), Fallback::Required, "the controller inside")];
+pub static INNER: &[Key] = &[Key::new(
+    "controller",
+    Kind::Special("the name of a controller", &Shape::Entry("controller")),
+    Fallback::Required,
+    "the controller inside",
+)];
 
 /// What somebody has to know whose own controller is not found.
 const OF_YOUR_OWN: &str =
@@ -121,7 +130,7 @@ fn open<'d, 'r>(
     registry: &'r Registry,
     eligible: fn(&Controller) -> bool,
 ) -> Result<(&'r Controller, Section<'d>), ScenarioError> {
-    let name = field.entry("controller", Kind::Special("the name of a controller"))?;
+    let name = field.entry("controller", Kind::Special("the name of a controller", &Shape::Entry("controller")))?;
     let controller = find(&name, registry, eligible)?;
     let params: Vec<Key> = controller.params.iter().map(Key::declared).collect();
     Ok((controller, field.section(&[shared, &params])?))

@@ -4,7 +4,7 @@ use crate::preset::Preset;
 use sparelane_catalogue::schema::Field;
 use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::document::Item;
-use sparelane_catalogue::schema::{Fallback, Key, Kind};
+use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_core::Dur;
 use sparelane_sim::MAX_PACKET_BYTES;
 use sparelane_transport::{DelayedAck, Ecn, FlightSize, HEADER_BYTES, MAX_HEADER_BYTES, TransportConfig};
@@ -15,11 +15,20 @@ const TIMEOUT: Kind = Kind::Time { min: Dur::from_us(1), max: Dur::from_secs(360
 const FLOOR: Kind = Kind::Time { min: Dur::ZERO, max: Dur::from_secs(3600) };
 /// Segments of a chunk.
 const BATCH: Kind = Kind::Whole { min: 1, max: 65_535 };
-const ECN: Kind = Kind::Special("\"off\" or false, \"classic\" or true, \"dctcp\"");
+const ECN: Kind = Kind::Special(
+    "\"off\" or false, \"classic\" or true, \"dctcp\"",
+    &Shape::Either(&[Shape::Of(Kind::Flag), Shape::Of(Kind::Choice(&["off", "classic", "dctcp"]))]),
+);
 /// The tick of a clock.
-pub const TICK: Kind = Kind::Special("a time such as \"1ms\", from 1ns to 10s, or \"exact\"");
+pub const TICK: Kind = Kind::Special(
+    "a time such as \"1ms\", from 1ns to 10s, or \"exact\"",
+    &Shape::Either(&[Shape::Of(Kind::SPAN), Shape::Of(Kind::Choice(&["exact"]))]),
+);
 const BUFFER: Kind = Kind::Size { min: 1, max: 1 << 50 };
-const BUFFER_OR_NOT: Kind = Kind::Special("a size such as \"64KiB\", or \"unlimited\"");
+const BUFFER_OR_NOT: Kind = Kind::Special(
+    "a size such as \"64KiB\", or \"unlimited\"",
+    &Shape::Either(&[Shape::Of(BUFFER), Shape::Of(Kind::Choice(&["unlimited"]))]),
+);
 
 /// Every setting of a connection, controller apart.
 pub static TRANSPORT: &[Key] = &[
@@ -66,8 +75,16 @@ pub static TRANSPORT: &[Key] = &[
     )
     .from("RFC 8985; RFC 6675 without"),
     Key::new(
+        "adaptive_reordering",
+        Kind::Flag,
+        Fallback::Value("false"),
+        "loss detection follows the reordering that the path shows: it waits for more later arrivals, or with rack_tlp longer; \
+         needs SACK",
+    )
+    .from("RFC 8985 section 6.2; RFC 4653; Linux"),
+    Key::new(
         "delayed_ack",
-        Kind::Special("true, false, or { every = 2, timeout = \"200ms\" }"),
+        Kind::Special("true, false, or { every = 2, timeout = \"200ms\" }", &Shape::Either(&[Shape::Of(Kind::Flag), Shape::Table("delayed_ack")])),
         Fallback::Value("false"),
         "acknowledge only every second segment, or when the timeout passes",
     )
@@ -212,6 +229,7 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
     config.flight_size = section.maybe("flight_size", flight_size)?.unwrap_or(base.flight_size);
     config.prr = flag("prr", base.prr)?;
     config.rack_tlp = flag("rack_tlp", base.rack_tlp)?;
+    config.adaptive_reordering = flag("adaptive_reordering", base.adaptive_reordering)?;
     config.timestamps = flag("timestamps", base.timestamps)?;
     config.delayed_ack = section.maybe("delayed_ack", delayed_ack)?.unwrap_or(base.delayed_ack);
     config.rto.initial = time("initial_rto", base.rto.initial)?;
@@ -240,7 +258,9 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
             return Err(field.error(format!("{name} is {value}, above max_rto, {}", rto.max)));
         }
     }
-    for (name, on) in [("prr", config.prr), ("rack_tlp", config.rack_tlp)] {
+    let needing_sack =
+        [("prr", config.prr), ("rack_tlp", config.rack_tlp), ("adaptive_reordering", config.adaptive_reordering)];
+    for (name, on) in needing_sack {
         if let (true, false, Some(field)) = (on, config.sack, section.given(name).or_else(|| section.given("sack"))) {
             return Err(field.error(format!("{name} needs sack = true")));
         }

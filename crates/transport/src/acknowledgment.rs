@@ -236,7 +236,9 @@ mod tests {
         assert_eq!([delay(MOST_DELAY_PS), time(LATEST_PS)], [None, None]);
         let expected = "tells of a delay of 3600000000000001 ps; at most 3600000000000000 are allowed";
         assert_eq!(delay(MOST_DELAY_PS + 1).as_deref(), Some(expected));
-        assert!(time(u64::MAX).is_some());
+        assert!(time(u64::MAX).is_some() && time(LATEST_PS + 1).is_some());
+        // Sums and differences of two such times are times.
+        assert_eq!(LATEST_PS.checked_mul(2), Some(u64::MAX - 1));
     }
 
     #[test]

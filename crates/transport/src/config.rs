@@ -86,6 +86,9 @@ pub struct TransportConfig {
     pub prr: bool,
     /// Loss detection by time and the tail loss probe (RFC 8985, RACK-TLP) in place of three later arrivals (RFC 6675).
     pub rack_tlp: bool,
+    /// Loss detection follows the reordering that the path shows: by order, more than three later arrivals may be waited for, as in
+    /// Linux; by time, the margin grows (RFC 8985 section 6.2, step 4). Needs SACK.
+    pub adaptive_reordering: bool,
     /// Delayed acknowledgments; `None` acknowledges every segment.
     pub delayed_ack: Option<DelayedAck>,
     /// The retransmission timer.
@@ -165,6 +168,7 @@ impl Default for TransportConfig {
             flight_size: FlightSize::Clipped,
             prr: false,
             rack_tlp: false,
+            adaptive_reordering: false,
             delayed_ack: None,
             rto: RtoConfig::default(),
             timestamps: true,
@@ -184,5 +188,24 @@ impl Default for TransportConfig {
             receive_batch: 1,
             receive_batch_timeout: Dur::from_us(100),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_its_payload_and_its_header() {
+        let config = TransportConfig { mss_bytes: 1448, header_bytes: 66, ..TransportConfig::default() };
+        assert_eq!(config.packet_bytes(), 1514);
+    }
+
+    #[test]
+    fn a_receive_window_is_one_segment_at_least() {
+        let window = |bytes| TransportConfig { receive_window_bytes: bytes, ..TransportConfig::default() };
+        let segments = [Some(1), Some(1460), Some(2919), Some(14_600), Some(u64::MAX), None]
+            .map(|bytes| window(bytes).receive_window_segments());
+        assert_eq!(segments, [1, 1, 1, 10, MAX_WINDOW_SEGMENTS, MAX_WINDOW_SEGMENTS]);
     }
 }

@@ -14,7 +14,10 @@ use sparelane_core::Seq;
 use sparelane_core::maths::low_bits;
 
 /// RFC 6675's DupThresh.
-pub const DUP_THRESH: usize = 3;
+pub const DUP_THRESH: u32 = 3;
+
+/// As many arrivals are ranked.
+const RANKS: usize = DUP_THRESH as usize;
 
 /// Segments per word.
 const BITS: Seq = u64::BITS as Seq;
@@ -33,6 +36,20 @@ struct Word {
     skipped: u64,
     /// Sent from the tail.
     low: u64,
+}
+
+impl Word {
+    /// What is known to have left the network in class 0.
+    fn arrived(&self) -> u64 {
+        self.gone & !self.skipped
+    }
+
+    /// What a report in class 0 still has something to prove of: a class-0 copy that is not known to have left the network, and
+    /// that no copy from the tail can stand in for.
+    #[inline(always)]
+    fn unproved(&self) -> u64 {
+        !self.low & (!self.gone | self.resent)
+    }
 }
 
 /// The scoreboard of one connection.
@@ -60,7 +77,7 @@ pub struct Scoreboard {
     /// No segment at or above was resent, the rescue apart (RFC 6675's HighRxt).
     resent_end: Seq,
     /// The highest class-0 arrivals out of order, highest first.
-    top: [Seq; DUP_THRESH],
+    top: [Seq; RANKS],
     top_len: usize,
     words: Vec<Word>,
 }
@@ -86,7 +103,7 @@ impl Scoreboard {
             resent: 0,
             skipped: 0,
             pending: 0,
-            top: [0; DUP_THRESH],
+            top: [0; RANKS],
             top_len: 0,
             lost_edge: 0,
             has_news_of_losses: false,
@@ -260,8 +277,8 @@ impl Scoreboard {
     }
 
     /// The receiver reports `block`, of which counts what class 0 has sent, below `nxt`, and what went from the tail. A report
-    /// in class 0 shows that the class-0 copies have arrived, except where a copy from the tail may have been meant. Returns
-    /// how many segments are newly reported.
+    /// in class 0 shows that the class-0 copies have arrived, except where a copy from the tail may have been meant, and does
+    /// so even of what a report in another class has told before. Returns how many segments are newly reported.
     #[inline(always)]
     pub fn sack(&mut self, block: SackBlock, nxt: Seq, in_class0: bool) -> u32 {
         let start = block.start.max(self.una);
@@ -283,13 +300,13 @@ impl Scoreboard {
             let slot = self.slot(word);
             let sent = mask(word, start, nxt) | self.words[slot].low;
             let fresh = range & sent & !self.words[slot].sacked;
-            if fresh == 0 {
+            let arrived = if in_class0 { range & mask(word, start, nxt) & self.words[slot].unproved() } else { 0 };
+            if fresh | arrived == 0 {
                 continue;
             }
             self.words[slot].sacked |= fresh;
             newly += fresh.count_ones();
-            if in_class0 {
-                let arrived = fresh & !self.words[slot].low & mask(word, start, nxt);
+            if arrived != 0 {
                 self.class0_arrived(word, arrived);
             }
             self.spare(slot, fresh);
@@ -314,6 +331,9 @@ impl Scoreboard {
         let bit = 1u64 << (seq % BITS);
         let bits = &mut self.words[slot];
         if bits.sacked & bit != 0 || (seq >= nxt && bits.low & bit == 0) {
+            if in_class0 && seq < nxt && bits.unproved() & bit != 0 {
+                self.class0_arrived(seq / BITS, bit);
+            }
             return false;
         }
         bits.sacked |= bit;
@@ -377,7 +397,7 @@ impl Scoreboard {
     /// Enters `seq` among the highest arrivals; false where it is below them all.
     #[inline(always)]
     fn rank(&mut self, seq: Seq) -> bool {
-        if self.top_len == DUP_THRESH && seq > self.top[0] {
+        if self.top_len == RANKS && seq > self.top[0] {
             self.top = [seq, self.top[0], self.top[1]];
             return true;
         }
@@ -386,10 +406,10 @@ impl Scoreboard {
 
     #[inline(never)]
     fn rank_among(&mut self, seq: Seq) -> bool {
-        if self.top_len == DUP_THRESH && seq < self.top[DUP_THRESH - 1] {
+        if self.top_len == RANKS && seq < self.top[RANKS - 1] {
             return false;
         }
-        self.top_len = (self.top_len + 1).min(DUP_THRESH);
+        self.top_len = (self.top_len + 1).min(RANKS);
         let mut at = self.top_len - 1;
         while at > 0 && self.top[at - 1] < seq {
             self.top[at] = self.top[at - 1];
@@ -401,10 +421,36 @@ impl Scoreboard {
 
     /// Marks lost what three later arrivals have overtaken. Returns whether anything waits to be resent for it.
     pub fn detect_losses(&mut self) -> bool {
-        if self.top_len < DUP_THRESH {
+        if self.top_len < RANKS {
             return false;
         }
-        self.mark_lost_below(self.top[DUP_THRESH - 1])
+        self.mark_lost_below(self.top[RANKS - 1])
+    }
+
+    /// As [`Scoreboard::detect_losses`], where it takes `threshold` later arrivals, one at least, to show a loss.
+    #[cold]
+    pub fn detect_losses_overtaken_by(&mut self, threshold: u32) -> bool {
+        let mut left = threshold;
+        for word in (self.una / BITS..self.dirty_end.div_ceil(BITS)).rev() {
+            let mut arrived = self.words[self.slot(word)].arrived();
+            if arrived.count_ones() < left {
+                left -= arrived.count_ones();
+                continue;
+            }
+            for _ in 1..left {
+                arrived &= !(1 << (u64::BITS - 1 - arrived.leading_zeros()));
+            }
+            let lowest = u64::BITS - 1 - arrived.leading_zeros();
+            return self.mark_lost_below(word * BITS + Seq::from(lowest));
+        }
+        false
+    }
+
+    /// How many class-0 segments above `seq` have arrived.
+    #[cold]
+    pub fn arrivals_above(&self, seq: Seq) -> u32 {
+        let words = (seq / BITS).max(self.una / BITS)..self.dirty_end.div_ceil(BITS);
+        words.map(|word| (self.words[self.slot(word)].arrived() & mask(word, seq + 1, Seq::MAX)).count_ones()).sum()
     }
 
     /// Marks lost every class-0 segment in flight below `end`. Returns whether one of them waits to be resent.

@@ -9,9 +9,9 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from sparelane import extras
 from sparelane.charts.looks import look
 from sparelane.charts.panel import Line, Panel
-from sparelane.experiments import plots
 from sparelane.folders import OutputError, replaced
 
 if TYPE_CHECKING:
@@ -35,7 +35,14 @@ NOTE_CHARACTERS = 72
 
 
 def figure(panels: Sequence[Panel], title: str = "") -> Figure:
-    """The panels as one figure, with a legend to each."""
+    """The panels as one figure, with a legend to each.
+
+    Raises:
+        MissingExtraError: there is no Matplotlib.
+    """
+    extras.require("figures")
+    from sparelane.experiments import plots
+
     columns = min(COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
     with plots.style():
@@ -145,6 +152,8 @@ def save(drawing: Figure, path: Path) -> None:
         "svg": {"Date": None, "Creator": None},
         "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
     }
+    from sparelane.experiments import plots
+
     with plots.style():
         replaced(path, partial(drawing.savefig, format=ending, metadata=nothing[ending]))
 

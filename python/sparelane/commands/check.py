@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import click
 
 from sparelane import terminal
 from sparelane.commands import given
+from sparelane.commands.options import jobs_option, scenario_argument, seeds_option, settings_option
 from sparelane.commands.plugin_option import plugin_option
 
 if TYPE_CHECKING:
@@ -18,18 +18,10 @@ if TYPE_CHECKING:
 
 
 @click.command("check")
-@click.argument("file", metavar="FILE")
-@click.option(
-    "settings", "--set", multiple=True, metavar="KEY=VALUE", help="Replace a value of the scenario; repeatable."
-)
-@click.option("seeds", "--seeds", type=click.IntRange(1, 10_000), help="Seeds of each setting, for a sweep.")
-@click.option(
-    "jobs",
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=lambda: os.cpu_count() or 1,
-    help="Worker processes that a sweep would have.  [default: one a core]",
-)
+@scenario_argument("file")
+@settings_option
+@seeds_option("Seeds of each setting, for a sweep.")
+@jobs_option("Worker processes that a sweep would have.")
 @plugin_option
 def command(file: str, settings: tuple[str, ...], seeds: int | None, jobs: int) -> None:
     """Say whether a scenario can be run, and how many flows, how much time and memory to expect.

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from sparelane import terminal
+from sparelane import completion, terminal
 from sparelane.commands import sweep as sweep_command
+from sparelane.commands.options import jobs_option, json_file_option, output_option, seeds_option
 from sparelane.commands.plugin_option import plugin_option
 
 if TYPE_CHECKING:
@@ -19,36 +19,17 @@ if TYPE_CHECKING:
 
 
 @click.command("compare")
-@click.argument("what", metavar="WHAT...", nargs=-1, required=True)
+@click.argument("what", metavar="WHAT...", nargs=-1, required=True, shell_complete=completion.scenario_files)
 @click.option(
     "baseline", "--baseline", metavar="SCHEME", help="What the others are compared with.  [default: the first]"
 )
 @click.option(
     "schemes", "--scheme", metavar="SCHEME", multiple=True, help="Compare this one; repeatable.  [default: all]"
 )
-@click.option(
-    "seeds",
-    "--seeds",
-    type=click.IntRange(1, 10_000),
-    default=5,
-    show_default=True,
-    help="Seeds of each scenario file; of no matter to folders.",
-)
-@click.option(
-    "jobs",
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=lambda: os.cpu_count() or 1,
-    help="Worker processes, for scenario files.  [default: one a core]",
-)
-@click.option(
-    "folder",
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="Folder for the runs of scenario files.  [default: out/compare/NAMES]",
-)
-@click.option("json_file", "--json", type=click.Path(path_type=Path, dir_okay=False), help="Write all numbers there.")
+@seeds_option("Seeds of each scenario file; of no matter to folders.", default=5)
+@jobs_option("Worker processes, for scenario files.")
+@output_option("Folder for the runs of scenario files.  [default: out/compare/NAMES]")
+@json_file_option("Write all numbers there.")
 @plugin_option
 def command(
     what: tuple[str, ...],

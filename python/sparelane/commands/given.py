@@ -30,6 +30,11 @@ class Given:
     name: str
 
     @property
+    def is_saved(self) -> bool:
+        """Whether it is what a run has left."""
+        return self.file != STDIN_NAME and api.is_saved(Path(self.file))
+
+    @property
     def scenario(self) -> str | Path:
         """What `sparelane.run` takes."""
         return f"{self.text}\n" if self.file == STDIN_NAME else Path(self.file)
@@ -46,8 +51,7 @@ def read(file: str) -> Given:
     if file != STDIN:
         path = library.resolve(file)
         text, name, folder = api.read(path)
-        is_saved = path.suffix == api.SAVED_SUFFIX
-        return Given(text, name, folder, path.resolve().parent.name if is_saved else path.stem)
+        return Given(text, name, folder, path.resolve().parent.name if api.is_saved(path) else path.stem)
     content = sys.stdin.buffer.read(api.MAX_FILE_BYTES + 1)
     if len(content) > api.MAX_FILE_BYTES:
         raise ScenarioError(

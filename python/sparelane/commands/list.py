@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from typing import Final
 
 import click
 
-from sparelane import _native, library, terminal
+from sparelane import _native, completion, experiment_index, extras, library, terminal
 from sparelane.commands.plugin_option import plugin_option
-from sparelane.names import UnknownNameError
+from sparelane.names import UnknownNameError, below
 from sparelane.plugins.registry import REGISTRY
 
 # Kinds of things, in the order in which people meet them, and what to call several of them.
@@ -26,6 +27,17 @@ KINDS: Mapping[str, str] = {
     "scenario": "ready-made scenarios",
 }
 
+# What is told of a parameter.
+COLUMNS: Final = ("name", "default", "allowed", "meaning", "source")
+
+# The tables whose keys every entry of a kind has beside its own.
+SHARED = {
+    "controller": "[scheme.NAME]",
+    "queue": "[queue]",
+    "workload": "[[workload]]",
+    "cross_traffic": "[[cross_traffic]]",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -36,7 +48,7 @@ class Entry:
         name: what a scenario or a command calls it.
         summary: one line.
         source: where it is defined.
-        params: its parameters: `name`, `default`, `allowed` (with the unit), `meaning` and `source`.
+        params: its parameters: what `COLUMNS` names, with units in `allowed`.
         notes: more about it, a paragraph each.
     """
 
@@ -44,25 +56,22 @@ class Entry:
     name: str
     summary: str
     source: str
-    params: Sequence[_native.CatalogueParameter] = ()
+    params: Sequence[Mapping[str, str]] = ()
     notes: Sequence[str] = field(default=())
 
 
 @click.command("list")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.entries)
 @click.option("as_json", "--json", is_flag=True, help="Print JSON.")
 @plugin_option
 def command(name: str | None, as_json: bool) -> None:
     """Show controllers, queues, topologies, workloads, experiments and ready-made scenarios.
 
-    With NAME, show that one with its parameters.
+    With NAME, show that one with its parameters; of an experiment, what it assumes.
     """
     entries = catalogue()
     if name is not None:
-        found = [entry for entry in entries if entry.name == name]
-        if not found:
-            raise UnknownNameError("entry", name, [entry.name for entry in entries])
-        entries = found
+        entries = [_whole(entry) for entry in find(name, entries)]
     if as_json:
         click.echo(json.dumps([asdict(entry) for entry in entries], indent=2, ensure_ascii=False))
     elif name is None:
@@ -72,21 +81,47 @@ def command(name: str | None, as_json: bool) -> None:
             _show_one(entry)
 
 
-def catalogue() -> list[Entry]:
-    """Everything that has a name, by kind."""
-    from sparelane.experiments import registry
+def find(name: str, entries: Sequence[Entry]) -> list[Entry]:
+    """The entries that `name` means: of that name, with or without brackets, or the only experiment that begins so.
 
-    entries = [Entry(**entry) for entry in _native.catalogue(REGISTRY.catalogue())]
-    entries += [
-        Entry("experiment", id, experiment.title, experiment.source, notes=(experiment.method, *experiment.assumptions))
-        for id, experiment in registry().items()
-    ]
+    Raises:
+        UnknownNameError: it means none, or one of several.
+    """
+    named = [entry for entry in entries if entry.name == name or entry.name.strip("[]") == name]
+    if named:
+        return named
+    ids = below(name, [entry.name for entry in entries if entry.kind == "experiment"])
+    if len(ids) != 1:
+        raise UnknownNameError("entry", name, [entry.name for entry in entries])
+    return [entry for entry in entries if entry.name == ids[0]]
+
+
+def catalogue() -> list[Entry]:
+    """Everything that has a name, by kind; experiments without their notes, which take long to load."""
+    entries = [_declared(entry) for entry in _native.catalogue(REGISTRY.catalogue())]
+    entries += [Entry("experiment", one.id, one.title, one.source) for one in experiment_index.read()]
     entries += [
         Entry("scenario", ready.name, ready.summary, ready.source, notes=(f"file: {ready.path}",))
         for ready in library.catalogue()
     ]
     order = list(KINDS)
     return sorted(entries, key=lambda entry: order.index(entry.kind))
+
+
+def _declared(entry: _native.CatalogueEntry) -> Entry:
+    params = [{column: param[column] for column in COLUMNS} for param in entry["params"]]
+    return Entry(entry["kind"], entry["name"], entry["summary"], entry["source"], params)
+
+
+def _whole(entry: Entry) -> Entry:
+    """An entry with its notes."""
+    if entry.kind != "experiment":
+        return entry
+    extras.require("papers")
+    from sparelane.experiments import registry
+
+    experiment = registry()[entry.name]
+    return replace(entry, notes=(experiment.method, *experiment.assumptions))
 
 
 def _show_all(entries: Sequence[Entry]) -> None:
@@ -104,11 +139,12 @@ def _show_one(entry: Entry) -> None:
     if entry.source:
         console.print(f"source: {entry.source}", markup=False)
     if entry.params:
-        headings = ("name", "default", "allowed", "meaning", "source")
-        rows = [
-            (param["name"], param["default"], param["allowed"], param["meaning"], param["source"])
-            for param in entry.params
-        ]
-        terminal.show_table("parameters", headings, headings, rows)
+        terminal.show_table(
+            "parameters", COLUMNS, COLUMNS, [[param[name] for name in COLUMNS] for param in entry.params]
+        )
+    if entry.kind in SHARED:
+        console.print(
+            f"It has the keys of {SHARED[entry.kind]}, too: `sparelane list '{SHARED[entry.kind]}'`.", markup=False
+        )
     for note in entry.notes:
         console.print(f"- {note}", markup=False)

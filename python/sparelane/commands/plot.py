@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparelane import folders, terminal
+from sparelane import extras, folders, terminal
 
 if TYPE_CHECKING:
     from sparelane.charts.panel import Panel
@@ -39,6 +39,7 @@ def command(what: tuple[Path, ...], target: Path | None, only: tuple[str, ...], 
     from sparelane.charts import draw
     from sparelane.charts.plot import choose
 
+    extras.require("figures")
     target = target or what[0] / NAME
     draw.refuse_other_formats(target)
     panels = choose(_panels(what, key), only)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparelane import folders, terminal
+from sparelane import extras, folders, terminal
 from sparelane.commands.reproduce import DEFAULT_FOLDER
 from sparelane.commands.verdicts import FAILED, show_claims, show_unneeded
 
@@ -66,6 +66,7 @@ def _write(text: str, target: Path) -> None:
 
 
 def _report_experiments(folder: Path, target: Path, see: Path | None, *, redraw: bool, check: bool) -> None:
+    extras.require("papers")
     from sparelane.experiments import registry, report, saved
     from sparelane.pages import of_experiments
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparelane import folders, terminal
+from sparelane import completion, experiment_index, extras, folders, library, terminal
+from sparelane.commands.options import jobs_option, json_file_option, output_option, seeds_option
 from sparelane.commands.verdicts import FAILED, show_claims, show_unneeded
+from sparelane.names import UnknownNameError, below
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -26,31 +27,13 @@ INTERRUPTED = 130
 
 
 @click.command("reproduce")
-@click.argument("names", metavar="[ID]...", nargs=-1)
+@click.argument("names", metavar="[ID]...", nargs=-1, shell_complete=completion.experiments)
 @click.option("quick", "--quick", is_flag=True, help="A small version of each experiment, in seconds.")
-@click.option(
-    "seeds", "--seeds", type=click.IntRange(1, 10_000), help="Repetitions.  [default: each experiment's own number]"
-)
-@click.option(
-    "jobs",
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=lambda: os.cpu_count() or 1,
-    help="Simulations at the same time; the results do not depend on it.  [default: one a core]",
-)
+@seeds_option("Repetitions.  [default: each experiment's own number]")
+@jobs_option("Simulations at the same time; the results do not depend on it.")
 @click.option("dask", "--dask", metavar="ADDRESS", help="Send the simulations to a Dask cluster.")
-@click.option(
-    "folder",
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    default=DEFAULT_FOLDER,
-    show_default=True,
-    help="Folder for data, figures and the report.",
-)
-@click.option(
-    "json_file", "--json", type=click.Path(path_type=Path, dir_okay=False), help="Write all rows to this file."
-)
+@output_option("Folder for data, figures and the report.", DEFAULT_FOLDER)
+@json_file_option("Write all rows to this file.")
 @click.option(
     "check",
     "--check",
@@ -74,9 +57,11 @@ def command(
     Exits with 1 if --check finds a claim that fails, with 2 if something could not be written (what else there is to
     do is done first), and with 130 if interrupted.
     """
+    ids = experiment_ids(names)
+    extras.require("papers")
     from sparelane.experiments import select
 
-    chosen = select(names)
+    chosen = select(ids)
     if json_file is not None:
         folders.ready_file(json_file)
     folders.ready_folder(folder)
@@ -97,6 +82,24 @@ def command(
         click.echo("\n".join(f"sparelane: {problem}" for problem in problems), err=True)
     if missing or problems or not holds:
         raise SystemExit(INTERRUPTED if missing else UNWRITTEN if problems else FAILED)
+
+
+def experiment_ids(names: Sequence[str]) -> list[str]:
+    """The ids that names mean, before anything is loaded.
+
+    Raises:
+        UnknownNameError: a name means none, or one of several.
+    """
+    known = experiment_index.ids()
+    found: list[str] = []
+    for name in names:
+        meant = below(name, known)
+        if not meant:
+            is_ready = name.removesuffix(".toml") in library.names()
+            elsewhere = f", but a ready-made scenario: `sparelane run {name}`" if is_ready else ""
+            raise UnknownNameError("experiment", name, known, elsewhere)
+        found += meant
+    return found
 
 
 def _task(experiment: Experiment, *, quick: bool, seeds: int | None) -> Task:

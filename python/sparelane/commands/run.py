@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ import click
 
 from sparelane import api, folders, terminal, traces
 from sparelane.commands import given
+from sparelane.commands.options import jobs_option, output_option, scenario_argument, seeds_option, settings_option
 from sparelane.commands.plugin_option import plugin_option
 from sparelane.notices import notices
 from sparelane.result import DEFAULT_FORMATS, FORMATS
@@ -22,33 +22,16 @@ if TYPE_CHECKING:
 
 
 @click.command("run")
-@click.argument("scenario", metavar="FILE")
-@click.option(
-    "settings", "--set", multiple=True, metavar="KEY=VALUE", help="Replace a value of the scenario; repeatable."
-)
+@scenario_argument("scenario")
+@settings_option
 @click.option(
     "--seed", type=click.IntRange(0, api.MAX_SEED), help="Seed of every random draw.  [default: the scenario's]"
 )
-@click.option(
-    "seeds",
-    "--seeds",
-    type=click.IntRange(2, 10_000),
-    help="Run with so many seeds, from --seed on, and print means with intervals: a sweep of seeds alone.",
+@seeds_option(
+    "Run with so many seeds, from --seed on, and print means with intervals: a sweep of seeds alone.", fewest=2
 )
-@click.option(
-    "jobs",
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=lambda: os.cpu_count() or 1,
-    help="Worker processes, with --seeds.  [default: one a core]",
-)
-@click.option(
-    "folder",
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="Folder for the results.  [default: out/NAME]",
-)
+@jobs_option("Worker processes, with --seeds.")
+@output_option("Folder for the results.  [default: out/NAME]")
 @click.option(
     "formats",
     "--format",
@@ -90,7 +73,7 @@ def command(
     """
     found = given.read(scenario)
     # What is repeated may be written over.
-    before = api.saved_run(Path(found.file)) if found.file.endswith(api.SAVED_SUFFIX) else {}
+    before = api.saved_run(Path(found.file)) if found.is_saved else {}
     if on == "linux":
         if seeds is not None or trace is not None:
             raise click.UsageError("--on linux takes neither --seeds nor --trace; allowed: one seed, no trace")
@@ -119,7 +102,7 @@ def command(
         result = prepared.run(go_on)
     show(result)
     terminal.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
-    if found.file.endswith(api.SAVED_SUFFIX):
+    if found.is_saved:
         show_repetition(result, before)
     result.save(place, formats)
     terminal.output().print(f"results in {place}", soft_wrap=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import click
 
 from sparelane import terminal
 from sparelane.commands import given
+from sparelane.commands.options import jobs_option, output_option, scenario_argument, seeds_option
 from sparelane.commands.plugin_option import plugin_option
 
 if TYPE_CHECKING:
@@ -28,19 +28,11 @@ INTERRUPTED = 130
 
 
 @click.command("sweep")
-@click.argument("file", metavar="FILE")
-@click.option("seeds", "--seeds", type=click.IntRange(1, 10_000), help="Seeds of each setting.  [default: the file's]")
-@click.option(
-    "jobs",
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=lambda: os.cpu_count() or 1,
-    help="Worker processes; the results do not depend on it.  [default: one a core]",
-)
+@scenario_argument("file")
+@seeds_option("Seeds of each setting.  [default: the file's]")
+@jobs_option("Worker processes; the results do not depend on it.")
 @click.option("dask", "--dask", metavar="ADDRESS", help="Send the runs to a Dask cluster, as in tcp://10.0.0.1:8786.")
-@click.option(
-    "folder", "-o", "--output", type=click.Path(path_type=Path), help="Folder for the results.  [default: out/NAME]"
-)
+@output_option("Folder for the results.  [default: out/NAME]")
 @plugin_option
 def command(file: str, seeds: int | None, jobs: int, dask: str | None, folder: Path | None) -> None:
     """Simulate a scenario in many settings.

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from sparelane import _native
+from sparelane import _native, completion
 from sparelane.wire import DEFAULT_DSCP, Options
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -35,7 +35,14 @@ def _dscp(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
 _OPTIONS = (
     click.option("--keys", required=True, metavar="D", help="The folder of this host's key."),
     click.option("--trust", multiple=True, metavar="FINGERPRINT", help="A peer to trust, beside those of the folder."),
-    click.option("--cc", default="rc3", show_default=True, metavar="NAME", help="The congestion controller."),
+    click.option(
+        "--cc",
+        default="rc3",
+        show_default=True,
+        metavar="NAME",
+        shell_complete=completion.controllers,
+        help="The congestion controller.",
+    ),
     click.option(
         "--set",
         "settings",

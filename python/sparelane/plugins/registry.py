@@ -78,6 +78,10 @@ def catalogue_of(kinds: Mapping[str, Mapping[str, Registered]]) -> _native.Catal
 
 REGISTRY = Registry()
 
+# What functions are called that have no docstring.
+FLOWS = "flows of a plugin"
+SIZES = "sizes of a plugin"
+
 
 def controller(
     name: str, *, summary: str = "", source: str = "a plugin"
@@ -130,10 +134,7 @@ def workload(name: str, *, summary: str = "", source: str = "a plugin") -> Calla
     """
 
     def register(function: FlowsOf) -> FlowsOf:
-        native = _native.WorkloadKind(
-            function, checked(name), summary or first_line(function, "flows of a plugin"), source, arguments(function)
-        )
-        REGISTRY.add("workload", name, registration(native, function))
+        _register(function, "workload", _native.WorkloadKind, name, summary or first_line(function, FLOWS), source)
         return function
 
     return register
@@ -155,13 +156,23 @@ def sizes(name: str, *, summary: str = "", source: str = "a plugin") -> Callable
     """
 
     def register(function: SizesOf) -> SizesOf:
-        native = _native.SizesKind(
-            function, checked(name), summary or first_line(function, "sizes of a plugin"), source, arguments(function)
-        )
-        REGISTRY.add("sizes", name, registration(native, function))
+        _register(function, "sizes", _native.SizesKind, name, summary or first_line(function, SIZES), source)
         return function
 
     return register
+
+
+def _register(
+    function: Callable[..., object],
+    kind: str,
+    native: type[_native.WorkloadKind | _native.SizesKind],
+    name: str,
+    summary: str,
+    source: str,
+) -> None:
+    """Registers a function whose named arguments are its parameters."""
+    made = native(function, checked(name), summary, source, arguments(function))
+    REGISTRY.add(kind, name, registration(made, function))
 
 
 def first_line(described: object, otherwise: str) -> str:

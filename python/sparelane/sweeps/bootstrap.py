@@ -15,7 +15,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from sparelane.experiments.statistics import t_quantile
+from sparelane import student
 
 RESAMPLES = 2000
 # How many groups are resampled at once.
@@ -80,4 +80,4 @@ def _draws(seeds: int) -> NDArray[np.int64]:
 @cache
 def _tail(seeds: int) -> float:
     """What lies outside of the interval on each side, as a share of the resamples."""
-    return NormalDist().cdf(-math.sqrt(seeds / (seeds - 1)) * t_quantile(seeds - 1))
+    return NormalDist().cdf(-math.sqrt(seeds / (seeds - 1)) * student.quantile(0.975, seeds - 1))

@@ -9,9 +9,6 @@ from typing import Any
 from sparelane import _native
 from sparelane.plugins import REGISTRY
 
-# How the catalogue describes values that are lists.
-LIST_WORDS = ("a list", "the two nodes", "at most 6 increasing")
-TABLE_WORDS = ("a table", "tables such as", "true, false, or {")
 # Tables of a scenario whose keys depend on the entry of another key.
 FORMS = {"topology": "topology", "workload": "workload", "queue": "queue", "nic": "queue", "queue_at": "queue"}
 FORMS["cross_traffic"] = "cross_traffic"
@@ -23,26 +20,22 @@ Path = tuple[str | int, ...]
 
 def takes_list(path: Path, scenario: Mapping[str, Any]) -> bool:
     """Whether the key at this path of the scenario has lists for values."""
-    return any(_begins(allowed, LIST_WORDS) or "several as [[" in allowed for allowed in _allowed(path, scenario))
+    return any(is_list for is_list, _ in _taken(path, scenario))
 
 
 def takes_table(path: Path, scenario: Mapping[str, Any]) -> bool:
     """Whether the key at this path has tables for values."""
-    return any(_begins(allowed, TABLE_WORDS) or "several as [[" in allowed for allowed in _allowed(path, scenario))
+    return any(is_table for _, is_table in _taken(path, scenario))
 
 
-def _begins(allowed: str, words: tuple[str, ...]) -> bool:
-    return allowed.startswith(words)
-
-
-def _allowed(path: Path, scenario: Mapping[str, Any]) -> Iterator[str]:
-    """What the catalogue allows at a path, for each form that its table may have there."""
+def _taken(path: Path, scenario: Mapping[str, Any]) -> Iterator[tuple[bool, bool]]:
+    """Whether values at a path are lists, and whether they are tables, for each form that its table may have there."""
     names = [part for part in path if isinstance(part, str)]
     key, where = names[-1], names[:-1]
     for kind, entry in _entries_of(where, path[:-1], scenario):
-        allowed = _catalogue().get((kind, entry), {}).get(key)
-        if allowed is not None:
-            yield allowed
+        takes = _catalogue().get((kind, entry), {}).get(key)
+        if takes is not None:
+            yield takes
 
 
 def _entries_of(where: list[str], path: Path, scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -79,14 +72,14 @@ def _find(path: Path, scenario: Mapping[str, Any]) -> Any:
     return found
 
 
-def _catalogue() -> Mapping[tuple[str, str], Mapping[str, str]]:
-    """What each key of each entry allows."""
+def _catalogue() -> Mapping[tuple[str, str], Mapping[str, tuple[bool, bool]]]:
+    """What each key of each entry takes."""
     return _keys_of(REGISTRY.catalogue())
 
 
 @cache
-def _keys_of(catalogue: _native.Catalogue | None) -> Mapping[tuple[str, str], Mapping[str, str]]:
+def _keys_of(catalogue: _native.Catalogue | None) -> Mapping[tuple[str, str], Mapping[str, tuple[bool, bool]]]:
     return {
-        (entry["kind"], entry["name"]): {param["name"]: param["allowed"] for param in entry["params"]}
+        (entry["kind"], entry["name"]): {param["name"]: param["takes"] for param in entry["params"]}
         for entry in _native.catalogue(catalogue)
     }

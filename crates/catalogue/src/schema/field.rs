@@ -2,7 +2,7 @@
 
 use super::document::{Document, Item, Node, Origin, Table, bare_or_quoted};
 use super::error::{ScenarioError, did_you_mean};
-use super::keys::{Fallback, Form, Key, Kind, RATES};
+use super::keys::{Fallback, Form, Key, Kind, RATES, Shape};
 use super::overrides::parse_value;
 use super::units::{self, Amount, UnitError};
 use sparelane_core::{Dur, Rate};
@@ -31,7 +31,7 @@ pub struct Section<'d> {
 impl<'d> Field<'d> {
     /// The whole file.
     pub fn root(document: &'d Document) -> Field<'d> {
-        let kind = Kind::Special("a table");
+        let kind = Kind::TABLE;
         Field { document, path: String::new(), node: Cow::Borrowed(&document.root), kind }
     }
 
@@ -131,13 +131,13 @@ impl<'d> Field<'d> {
 
     /// The elements of an array of tables, or the one table that stands for such an array.
     pub fn tables(&self) -> Result<Vec<Field<'_>>, ScenarioError> {
-        if self.is_table() { Ok(vec![self.clone()]) } else { self.list(Kind::Special("a table")) }
+        if self.is_table() { Ok(vec![self.clone()]) } else { self.list(Kind::TABLE) }
     }
 
     /// The entries of a table whose keys the user chooses.
     pub fn named(&self) -> Result<Vec<(&str, Field<'_>)>, ScenarioError> {
         let Item::Table(table) = self.item() else { return Err(self.refuse("not a table")) };
-        let entry = |(name, node)| (name, self.child(name, Cow::Borrowed(node), Kind::Special("a table")));
+        let entry = |(name, node)| (name, self.child(name, Cow::Borrowed(node), Kind::TABLE));
         Ok(table.iter().map(entry).collect())
     }
 
@@ -293,7 +293,12 @@ impl<'d> Field<'d> {
         let Some(form) = forms.iter().copied().find(|form| form.name == name) else {
             return Err(field.refuse("unknown"));
         };
-        let kind = Key::new("kind", Kind::Special("a kind"), Fallback::Required, "which form this table has");
+        let kind = Key::new(
+            "kind",
+            Kind::Special("a kind", &Shape::Of(Kind::Text)),
+            Fallback::Required,
+            "which form this table has",
+        );
         drop(field);
         Ok((form, self.section(&[&[kind], shared, form.keys])?))
     }

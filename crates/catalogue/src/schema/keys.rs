@@ -84,8 +84,29 @@ pub enum Kind {
     Volume,
     /// What a controller declares.
     Declared(&'static Param),
-    /// Something with a structure of its own, described in words.
-    Special(&'static str),
+    /// Something with a structure of its own, described in words, and of this shape.
+    Special(&'static str, &'static Shape),
+}
+
+/// What a value with a structure of its own is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Shape {
+    /// What another kind takes.
+    Of(Kind),
+    /// The name of something in the catalogue: a kind of entry, as the listing calls it.
+    Entry(&'static str),
+    /// A list whose entries are of one shape.
+    List(&'static Shape),
+    /// Two, in a list.
+    Pair(&'static Shape),
+    /// A table with the keys of this table in the listing, named there with or without brackets.
+    Table(&'static str),
+    /// That table, or a list of such tables.
+    Tables(&'static str),
+    /// A table of names that the author chooses, each with a value of this shape.
+    Named(&'static Shape),
+    /// Any of these.
+    Either(&'static [Shape]),
 }
 
 /// One of several forms of a table, told apart by its `kind`, and what reads it.
@@ -128,6 +149,8 @@ impl Kind {
     pub const DELAY: Kind = Kind::Time { min: Dur::ZERO, max: MAX_DELAY };
     /// A moment of the run.
     pub const MOMENT: Kind = Kind::Time { min: Dur::ZERO, max: MAX_DURATION };
+    /// A table, of which more is known where its keys are.
+    pub const TABLE: Kind = Kind::Special("a table", &Shape::Named(&Shape::Either(&[])));
     /// A span that is not empty.
     pub const SPAN: Kind = Kind::Time { min: Dur::from_ps(1), max: MAX_DURATION };
 }
@@ -136,6 +159,11 @@ impl Key {
     /// A key of sparelane's own, whose default needs no source.
     pub const fn new(name: &'static str, kind: Kind, default: Fallback, meaning: &'static str) -> Key {
         Key { name, kind, default, meaning, source: "sparelane" }
+    }
+
+    /// Whether a table has to have this key.
+    pub const fn is_required(&self) -> bool {
+        matches!(self.default, Fallback::Required)
     }
 
     /// A controller's parameter as a key.
@@ -179,7 +207,7 @@ impl fmt::Display for Kind {
                 "bytes (\"9MB\"), full segments (\"9packets\"), bandwidth-delay products (\"1bdp\"), or \"unlimited\"",
             ),
             Kind::Declared(param) => f.write_str(param.kind.to_string().trim_end()),
-            Kind::Special(words) => f.write_str(words),
+            Kind::Special(words, _) => f.write_str(words),
         }
     }
 }

@@ -120,7 +120,8 @@ pub static SIZE: Measure = Measure { what: "a size", example: "5MB", step: "byte
 pub static AMOUNT: Measure = Measure { what: "a size", example: "5MB", step: "bytes", units: &AMOUNTS };
 
 impl Measure {
-    fn names(&self) -> impl Iterator<Item = &'static str> {
+    /// The names of the units.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.units.iter().map(|(name, _)| *name)
     }
 

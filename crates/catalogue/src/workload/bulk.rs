@@ -1,7 +1,7 @@
 //! A given number of flows between given or all hosts, started together, in turn or at random.
 
 use super::{Reader, SIZES, START, Workload, WorkloadForm, at, host_pair};
-use crate::schema::{Fallback, Field, Form, Key, Kind, ScenarioError, document::Item};
+use crate::schema::{Fallback, Field, Form, Key, Kind, ScenarioError, Shape, document::Item};
 use crate::workload::Demand;
 use crate::workload::streams::stream;
 use crate::workload::{SizeDistribution, WorkloadError, ends};
@@ -12,6 +12,9 @@ use std::sync::Arc;
 
 /// The most flows of one bulk workload.
 const MAX_BULK_FLOWS: u64 = 10_000_000;
+
+/// Who sends to whom, by name.
+const PATTERNS: &[&str] = &["halves", "all", "permutation", "random", "next", "incast"];
 
 /// What a scenario can say of it.
 pub static FORM: WorkloadForm = Form {
@@ -29,6 +32,7 @@ pub static FORM: WorkloadForm = Form {
             "pairs",
             Kind::Special(
                 "a list such as [[\"left0\", \"right0\"]], or one of halves, all, permutation, random, next, incast",
+                &Shape::Either(&[Shape::Of(Kind::Choice(PATTERNS)), Shape::List(&Shape::Pair(&Shape::Of(Kind::Node)))]),
             ),
             Fallback::Value("halves"),
             "who sends to whom: the first half of the hosts to the second in order, every host to every other, \
@@ -80,13 +84,16 @@ fn pairs(reader: &Reader<'_>, field: &Field<'_>) -> Result<(Pairs, u64), Scenari
     let network = reader.context.network;
     let hosts = network.hosts();
     if matches!(field.item(), Item::List(_)) {
-        let pairs = field.list(Kind::Special("a pair of hosts, as in [\"left0\", \"right0\"]"))?;
+        let pairs = field.list(Kind::Special(
+            "a pair of hosts, as in [\"left0\", \"right0\"]",
+            &Shape::Pair(&Shape::Of(Kind::Node)),
+        ))?;
         let pairs = pairs.iter().map(|field| host_pair(field, network)).collect::<Result<Vec<_>, _>>()?;
         let count = pairs.len() as u64;
         return Ok((Pairs::Given(pairs), count));
     }
     let host_count = hosts.len() as u64;
-    match field.word(["halves", "all", "permutation", "random", "next", "incast"].into_iter())? {
+    match field.word(PATTERNS.iter().copied())? {
         "random" => Ok((Pairs::Random, host_count)),
         "next" => Ok((Pairs::Next, host_count)),
         "incast" => Ok((Pairs::Incast, host_count.saturating_sub(1))),

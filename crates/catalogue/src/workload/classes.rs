@@ -1,6 +1,6 @@
 //! Classes of traffic: what a flow is for, by its size or for a workload as a whole.
 
-use crate::schema::{Fallback, Field, Key, Kind, MAX_FLOW_BYTES, ScenarioError, Section};
+use crate::schema::{Fallback, Field, Key, Kind, MAX_FLOW_BYTES, ScenarioError, Section, Shape};
 use crate::workload::Demand;
 use crate::workload::{Workload, WorkloadError};
 use sparelane_cc::{Kind as Declared, Param, Values};
@@ -118,7 +118,10 @@ impl ClassReader<'_> {
     }
 
     fn by_size(&mut self, list: &Field<'_>) -> Result<TrafficClasses, ScenarioError> {
-        let tables = list.list(Kind::Special("a table such as { name = \"urgent\", below = \"30KB\" }"))?;
+        let tables = list.list(Kind::Special(
+            "a table such as { name = \"urgent\", below = \"30KB\" }",
+            &Shape::Table("traffic_classes"),
+        ))?;
         let mut below: Vec<(u64, u16)> = Vec::new();
         for (place, table) in tables.iter().enumerate() {
             let section = table.clone().section(&[TRAFFIC_CLASSES])?;

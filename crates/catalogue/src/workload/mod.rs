@@ -45,7 +45,7 @@ use self::classes::{ClassReader, WithClasses};
 use self::mix::OfSeveral;
 use self::paced::InPieces;
 use self::reader::{at, host_pair};
-use crate::schema::{Fallback, Field, Form, Key, Kind, ScenarioError, Section, did_you_mean};
+use crate::schema::{Fallback, Field, Form, Key, Kind, ScenarioError, Section, Shape, did_you_mean};
 use sparelane_core::Dur;
 use sparelane_sim::{FlowSource, Network, Scheme};
 use std::collections::BTreeSet;
@@ -82,7 +82,7 @@ pub static WORKLOADS: &[&WorkloadForm] = &[&poisson::FORM, &bulk::FORM, &request
 pub static WORKLOAD: &[Key] = &[
     Key::new(
         "scheme",
-        Kind::Special("the name of a scheme"),
+        Kind::Special("the name of a scheme", &Shape::Of(Kind::Text)),
         Fallback::Nothing("the only scheme"),
         "the scheme of the flows; or give mix",
     ),
@@ -91,13 +91,16 @@ pub static WORKLOAD: &[Key] = &[
     WRITES_KEY,
     Key::new(
         "traffic_class",
-        Kind::Special("the name of a class"),
+        Kind::Special("the name of a class", &Shape::Of(Kind::Text)),
         Fallback::Nothing("no class, or as traffic_classes says"),
         "the class of traffic of all flows, which controllers may weigh by",
     ),
     Key::new(
         "traffic_classes",
-        Kind::Special("a list such as [{ name = \"urgent\", below = \"30KB\" }, { name = \"high-volume\" }]"),
+        Kind::Special(
+            "a list such as [{ name = \"urgent\", below = \"30KB\" }, { name = \"high-volume\" }]",
+            &Shape::List(&Shape::Table("traffic_classes")),
+        ),
         Fallback::Nothing("no class, or as traffic_class says"),
         "classes of traffic by the size of the flow, smallest first; the last has no bound",
     ),
@@ -105,7 +108,7 @@ pub static WORKLOAD: &[Key] = &[
 
 const MIX: Key = Key::new(
     "mix",
-    Kind::Special("a table such as { tcp = 0.9, critical = 0.1 }"),
+    Kind::Special("a table such as { tcp = 0.9, critical = 0.1 }", &Shape::Named(&Shape::Of(Kind::Share { max: 1.0 }))),
     Fallback::Nothing("as scheme says"),
     "schemes and their shares, in place of scheme; start, size and ends of the flows do not depend on it",
 );
@@ -117,13 +120,13 @@ const MIX_BY: Key = Key::new(
 );
 const WRITES_KEY: Key = Key::new(
     "writes",
-    Kind::Special("a table such as { first = \"1.5MB\", then = \"64KB\", every = \"100ms\" }"),
+    Kind::Special("a table such as { first = \"1.5MB\", then = \"64KB\", every = \"100ms\" }", &Shape::Table("writes")),
     Fallback::Nothing("everything at the start"),
     "the application writes first at a flow's start, then so much every so often until the flow's size is written",
 )
 .from("NSDI 2014 section 5.1.2");
 
-const SIZES: Kind = Kind::Special("a table such as { kind = \"rc3\" }");
+const SIZES: Kind = Kind::Special("a table such as { kind = \"rc3\" }", &Shape::Table("sizes"));
 const START: Key = Key::new("start", Kind::MOMENT, Fallback::Value("0s"), "when the first flow may start");
 
 /// Reads workload number `number`, of one of these forms; `classes` are those of the run, which grow by this workload's.

@@ -2,7 +2,7 @@
 
 use super::{Workload, WorkloadError};
 use crate::schema::volume::{Volume, volume};
-use crate::schema::{Fallback, Field, Key, Kind, MAX_DURATION, ScenarioError, Section};
+use crate::schema::{Fallback, Field, Key, Kind, MAX_DURATION, ScenarioError, Section, Shape};
 use crate::workload::Demand;
 use sparelane_core::Dur;
 use sparelane_core::Time;
@@ -54,8 +54,10 @@ impl Workload for InPieces {
     }
 }
 
-const PIECE: Kind =
-    Kind::Special("bytes (\"9MB\"), full segments (\"9packets\") or bandwidth-delay products (\"1bdp\")");
+const PIECE: Kind = Kind::Special(
+    "bytes (\"9MB\"), full segments (\"9packets\") or bandwidth-delay products (\"1bdp\")",
+    &Shape::Of(Kind::Limit),
+);
 
 /// The keys of `writes`.
 pub static WRITES: &[Key] = &[

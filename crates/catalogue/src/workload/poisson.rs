@@ -4,7 +4,7 @@
 //! counted in payload bytes; headers and retransmissions come on top.
 
 use super::{Reader, SIZES, START, Workload, WorkloadForm, at};
-use crate::schema::{Fallback, Form, Key, Kind, MAX_DURATION, ScenarioError};
+use crate::schema::{Fallback, Form, Key, Kind, MAX_DURATION, ScenarioError, Shape};
 use crate::workload::Demand;
 use crate::workload::core_load::{Matrix, core_loads};
 use crate::workload::ends::check_host;
@@ -48,7 +48,7 @@ pub static FORM: WorkloadForm = Form {
         Key::new("sizes", SIZES, Fallback::Required, "how large the flows are"),
         Key::new(
             "sources",
-            Kind::Special("a list of hosts, as in [\"h10\", \"h11\"]"),
+            Kind::Special("a list of hosts, as in [\"h10\", \"h11\"]", &Shape::List(&Shape::Of(Kind::Node))),
             Fallback::Nothing("all hosts"),
             "the hosts that send",
         ),

@@ -3,7 +3,7 @@
 //! A request itself takes no time: its flows start when it arrives. It is over when the last of them is.
 
 use super::{Reader, SIZES, START, Workload, WorkloadForm, at};
-use crate::schema::{Fallback, Form, Key, Kind, MAX_DURATION, ScenarioError, Section};
+use crate::schema::{Fallback, Form, Key, Kind, MAX_DURATION, ScenarioError, Section, Shape};
 use crate::workload::Demand;
 use crate::workload::ends::{check, check_host};
 use crate::workload::streams::stream;
@@ -30,19 +30,22 @@ pub static FORM: WorkloadForm = Form {
         Key::new("sizes", SIZES, Fallback::Required, "how large the flows are"),
         Key::new(
             "clients",
-            Kind::Special("a list of hosts, as in [\"h1\"]"),
+            Kind::Special("a list of hosts, as in [\"h1\"]", &Shape::List(&Shape::Of(Kind::Node))),
             Fallback::Nothing("the first host"),
             "the hosts that ask",
         ),
         Key::new(
             "servers",
-            Kind::Special("a list of hosts, as in [\"h2\", \"h3\"]"),
+            Kind::Special("a list of hosts, as in [\"h2\", \"h3\"]", &Shape::List(&Shape::Of(Kind::Node))),
             Fallback::Nothing("all hosts but the client"),
             "the hosts that answer; a request draws among them, none twice before all had a turn",
         ),
         Key::new(
             "fan_out",
-            Kind::Special("a list such as [{ flows = 1, share = 0.5 }, { flows = 8, share = 0.5 }]"),
+            Kind::Special(
+                "a list such as [{ flows = 1, share = 0.5 }, { flows = 8, share = 0.5 }]",
+                &Shape::List(&Shape::Table("fan_out")),
+            ),
             Fallback::Nothing("one flow"),
             "how many flows a request fetches, all at once, and the share of such requests",
         ),

@@ -9,7 +9,7 @@
 
 use super::{BodyAndTail, Reader, Workload, WorkloadForm, at, host_pair};
 use crate::schema::{
-    Fallback, Field, Form, Key, Kind, MAX_DURATION, MAX_FLOW_BYTES, ScenarioError, volume::max_flow_bytes,
+    Fallback, Field, Form, Key, Kind, MAX_DURATION, MAX_FLOW_BYTES, ScenarioError, Shape, volume::max_flow_bytes,
 };
 use crate::workload::Demand;
 use crate::workload::ends::check;
@@ -22,7 +22,7 @@ use sparelane_sim::{Network, NodeId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-const HOSTS: Kind = Kind::Special("a list of hosts, as in [\"h1\", \"h2\"]");
+const HOSTS: Kind = Kind::Special("a list of hosts, as in [\"h1\", \"h2\"]", &Shape::List(&Shape::Of(Kind::Node)));
 const ALPHA: Kind = Kind::Positive { max: 100.0 };
 
 /// A number of SURGE's.
@@ -39,7 +39,10 @@ pub static FORM: WorkloadForm = Form {
     keys: &[
         Key::new(
             "pairs",
-            Kind::Special("a list such as [[\"server1\", \"client1\"]]"),
+            Kind::Special(
+                "a list such as [[\"server1\", \"client1\"]]",
+                &Shape::List(&Shape::Pair(&Shape::Of(Kind::Node))),
+            ),
             Fallback::Nothing("as servers and clients say"),
             "servers, each with the client whose users it serves",
         ),
@@ -128,7 +131,10 @@ fn served(reader: &Reader<'_>) -> Result<Vec<(NodeId, NodeId)>, ScenarioError> {
     if let Some(field) = servers.or(clients) {
         return Err(field.error("pairs is given too; allowed: pairs, or servers and clients"));
     }
-    let pairs = list.list(Kind::Special("a server and its client, as in [\"server1\", \"client1\"]"))?;
+    let pairs = list.list(Kind::Special(
+        "a server and its client, as in [\"server1\", \"client1\"]",
+        &Shape::Pair(&Shape::Of(Kind::Node)),
+    ))?;
     let pairs: Vec<_> = pairs.iter().map(|field| host_pair(field, reader.context.network)).collect::<Result<_, _>>()?;
     if pairs.is_empty() { Err(list.error("no pair; allowed: at least one")) } else { Ok(pairs) }
 }

@@ -25,8 +25,8 @@ use crate::increase::{Increase, counted_bytes};
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
-    Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, WINDOW_VALIDATION, Window, WindowLaw,
+    windowed,
 };
 
 const MAX_INCREMENT: Param = Param {
@@ -80,6 +80,7 @@ pub const CONTROLLER: Controller = Controller {
         SLOW_START_LIMIT,
         GROWTH_LIMIT,
         SLOW_START,
+        WINDOW_VALIDATION,
         MAX_INCREMENT,
         LOW_WINDOW,
         SMOOTH_PART,
@@ -94,7 +95,7 @@ pub const CONTROLLER: Controller = Controller {
             beta: values.number(&BETA),
             fast_convergence: values.flag(&FAST_CONVERGENCE),
         };
-        Ok(Box::new(Windowed::new(Bic::new(config), WindowConfig::of(values), plan.mss_bytes)))
+        Ok(windowed(Bic::new(config), values, plan))
     },
 };
 

@@ -33,9 +33,7 @@ use crate::hystart::{HYSTART, HyStart, HyStartConfig};
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::round::Round;
-use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
-};
+use crate::window::{GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowLaw, windowed};
 use gradients::{Gradients, Queue};
 use sparelane_core::Dur;
 
@@ -128,7 +126,7 @@ pub const CONTROLLER: Controller = Controller {
             use_tolerance: values.flag(&USE_TOLERANCE),
             hystart: values.flag(&CDG_HYSTART),
         };
-        Ok(Box::new(Windowed::new(Cdg::new(config), WindowConfig::of(values), plan.mss_bytes)))
+        Ok(windowed(Cdg::new(config), values, plan))
     },
 };
 
@@ -309,7 +307,7 @@ mod tests {
     use super::*;
     use crate::contract::CongestionControl;
     use crate::param::UNBOUNDED;
-    use crate::window::SlowStart;
+    use crate::window::{WindowConfig, Windowed};
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 1000;
@@ -341,7 +339,7 @@ mod tests {
                 initial_ssthresh: 2,
                 slow_start_limit: 1,
                 growth_limit: UNBOUNDED,
-                slow_start: SlowStart::Standard,
+                ..WindowConfig::default()
             };
             let rng = Stream::new(seed, Domain::Test, 0);
             let controller = Windowed::new(Cdg::new(config), window, MSS);
@@ -462,7 +460,7 @@ mod tests {
                 initial_ssthresh: UNBOUNDED,
                 slow_start_limit: 1,
                 growth_limit: UNBOUNDED,
-                slow_start: SlowStart::Standard,
+                ..WindowConfig::default()
             };
             let mut controller = Windowed::new(Cdg::new(LINUX), config, MSS);
             let mut rng = Stream::new(1, Domain::Test, 0);

@@ -24,9 +24,7 @@ use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::round::Round;
-use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
-};
+use crate::window::{GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowLaw, windowed};
 use sparelane_core::Dur;
 
 const ALPHA: Param = Param {
@@ -78,7 +76,7 @@ pub const CONTROLLER: Controller = Controller {
     make: &|values, plan| {
         let [alpha, beta, k, gamma, zeta] = [&ALPHA, &BETA, &K, &GAMMA, &ZETA].map(|param| values.number(param));
         let law = Compound::new(CompoundConfig { alpha, beta, k, gamma, zeta });
-        Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
+        Ok(windowed(law, values, plan))
     },
 };
 

@@ -27,8 +27,8 @@ use crate::hystart::{HYSTART, HYSTART_DIVISOR, HYSTART_LEAST_RISE, HyStart, HySt
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
-    Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, WINDOW_VALIDATION, Window, WindowLaw,
+    windowed,
 };
 use linux::LinuxCubic;
 use sparelane_core::{Dur, Time};
@@ -92,6 +92,7 @@ pub const CONTROLLER: Controller = Controller {
         SLOW_START_LIMIT,
         GROWTH_LIMIT,
         SLOW_START,
+        WINDOW_VALIDATION,
         C,
         BETA,
         FAST_CONVERGENCE,
@@ -106,7 +107,7 @@ pub const CONTROLLER: Controller = Controller {
         if values.word(&LIKE) == "linux" {
             let has_hystart = values.given(HYSTART.name).is_none() || values.flag(&HYSTART);
             let law = LinuxCubic::new(has_hystart.then(|| HyStartConfig::of_today(values)));
-            return Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)));
+            return Ok(windowed(law, values, plan));
         }
         let config = CubicConfig {
             c: values.number(&C),
@@ -116,7 +117,7 @@ pub const CONTROLLER: Controller = Controller {
             counts_acks: values.word(&RENO_ESTIMATE) == "linux",
             hystart: HyStartConfig::of(values),
         };
-        Ok(Box::new(Windowed::new(Cubic::new(config), WindowConfig::of(values), plan.mss_bytes)))
+        Ok(windowed(Cubic::new(config), values, plan))
     },
 };
 

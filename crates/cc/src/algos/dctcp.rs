@@ -17,9 +17,7 @@ use crate::contract::{Ack, Congestion, Cx, Needs};
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::round::Round;
-use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
-};
+use crate::window::{GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowLaw, windowed};
 
 const G: Param = Param {
     name: "g",
@@ -45,7 +43,7 @@ pub const CONTROLLER: Controller = Controller {
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, G, INITIAL_ALPHA],
     make: &|values, plan| {
         let law = Dctcp::new(values.number(&G), values.number(&INITIAL_ALPHA));
-        Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
+        Ok(windowed(law, values, plan))
     },
 };
 
@@ -125,7 +123,7 @@ mod tests {
     use super::*;
     use crate::contract::CongestionControl;
     use crate::param::UNBOUNDED;
-    use crate::window::SlowStart;
+    use crate::window::{WindowConfig, Windowed};
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 1000;
@@ -143,7 +141,7 @@ mod tests {
             initial_ssthresh,
             slow_start_limit: 1,
             growth_limit: UNBOUNDED,
-            slow_start: SlowStart::Standard,
+            ..WindowConfig::default()
         };
         Windowed::new(Dctcp::new(1.0 / 16.0, alpha), config, MSS)
     }

@@ -22,9 +22,7 @@ use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::round::Round;
-use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
-};
+use crate::window::{GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowLaw, windowed};
 use sparelane_core::Dur;
 
 const ALPHA: Param = Param {
@@ -51,7 +49,7 @@ pub const CONTROLLER: Controller = Controller {
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, ALPHA, GAMMA],
     make: &|values, plan| {
         let law = Fast::new(values.number(&ALPHA), values.number(&GAMMA));
-        Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
+        Ok(windowed(law, values, plan))
     },
 };
 
@@ -167,7 +165,7 @@ mod tests {
     use super::*;
     use crate::contract::CongestionControl;
     use crate::param::UNBOUNDED;
-    use crate::window::SlowStart;
+    use crate::window::{WindowConfig, Windowed};
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 8948;
@@ -185,7 +183,7 @@ mod tests {
                 initial_ssthresh,
                 slow_start_limit: 1,
                 growth_limit: UNBOUNDED,
-                slow_start: SlowStart::Standard,
+                ..WindowConfig::default()
             };
             let controller = Windowed::new(Fast::new(alpha, 0.5), config, MSS);
             Life { controller, rng: Stream::new(1, Domain::Test, 0) }

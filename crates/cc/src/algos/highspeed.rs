@@ -17,8 +17,8 @@ use crate::contract::{Ack, Congestion, Cx};
 use crate::increase::Increase;
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
-    Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, WINDOW_VALIDATION, Window, WindowLaw,
+    windowed,
 };
 
 /// What the catalogue says of it.
@@ -26,8 +26,8 @@ pub const CONTROLLER: Controller = Controller {
     name: "highspeed",
     summary: "the larger the window, the faster it grows and the less a loss takes",
     source: "RFC 3649; Linux 2.6.32",
-    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START],
-    make: &|values, plan| Ok(Box::new(Windowed::new(HighSpeed::default(), WindowConfig::of(values), plan.mss_bytes))),
+    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START, WINDOW_VALIDATION],
+    make: &|values, plan| Ok(windowed(HighSpeed::default(), values, plan)),
 };
 
 /// The largest window of each row, segments, and the share of it that a loss takes, in 1/256.

@@ -27,8 +27,8 @@ use crate::increase::{Increase, counted_bytes};
 use crate::param::{DefaultValue, Kind, Param};
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
-    Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, WINDOW_VALIDATION, Window, WindowLaw,
+    windowed,
 };
 use sparelane_core::{Dur, Rate, Time};
 
@@ -59,12 +59,13 @@ pub const CONTROLLER: Controller = Controller {
         SLOW_START_LIMIT,
         GROWTH_LIMIT,
         SLOW_START,
+        WINDOW_VALIDATION,
         RTT_SCALING,
         BANDWIDTH_SWITCH,
     ],
     make: &|values, plan| {
         let law = HTcp::new(values.flag(&RTT_SCALING), values.flag(&BANDWIDTH_SWITCH));
-        Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
+        Ok(windowed(law, values, plan))
     },
 };
 

@@ -26,9 +26,7 @@ use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::increase::Increase;
 use crate::param::{DefaultValue, Kind, Param};
 use crate::registry::Controller;
-use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
-};
+use crate::window::{GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowLaw, windowed};
 use sparelane_core::Dur;
 
 const REFERENCE_RTT: Param = Param {
@@ -64,7 +62,7 @@ pub const CONTROLLER: Controller = Controller {
     make: &|values, plan| {
         let counts_acks = values.word(&LIKE) == "linux";
         let law = Hybla::new(values.span(&REFERENCE_RTT), values.word(&ROUNDING) == "linux", counts_acks);
-        Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
+        Ok(windowed(law, values, plan))
     },
 };
 

@@ -25,8 +25,8 @@ use crate::param::{DefaultValue, Kind, Param, ParamError, Unit};
 use crate::registry::{BuildError, Controller};
 use crate::round::Round;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
-    Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, WINDOW_VALIDATION, Window, WindowLaw,
+    windowed,
 };
 use sparelane_core::Dur;
 
@@ -93,6 +93,7 @@ pub const CONTROLLER: Controller = Controller {
         SLOW_START_LIMIT,
         GROWTH_LIMIT,
         SLOW_START,
+        WINDOW_VALIDATION,
         ALPHA_MIN,
         ALPHA_MAX,
         BETA_MIN,
@@ -109,7 +110,7 @@ pub const CONTROLLER: Controller = Controller {
         };
         in_order(&ALPHA_MIN, &ALPHA_MAX, config.alpha)?;
         in_order(&BETA_MIN, &BETA_MAX, config.beta)?;
-        Ok(Box::new(Windowed::new(Illinois::new(config), WindowConfig::of(values), plan.mss_bytes)))
+        Ok(windowed(Illinois::new(config), values, plan))
     },
 };
 
@@ -273,7 +274,7 @@ mod tests {
     use crate::contract::CongestionControl;
     use crate::param::{Value, Values};
     use crate::registry::{Blueprint, build};
-    use crate::window::SlowStart;
+    use crate::window::{WindowConfig, Windowed};
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 8948;
@@ -365,7 +366,7 @@ mod tests {
             initial_ssthresh: 2,
             slow_start_limit: 1,
             growth_limit: 1,
-            slow_start: SlowStart::Standard,
+            ..WindowConfig::default()
         };
         let mut controller = Windowed::new(Illinois::new(CONFIG), config, MSS);
         let mut alphas = Vec::new();

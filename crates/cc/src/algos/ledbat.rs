@@ -18,7 +18,7 @@ use crate::contract::{Ack, Congestion, Cx, Needs, Phase};
 use crate::delay::{BASE_HISTORY, CURRENT_FILTER, Delays};
 use crate::param::{DefaultValue, Kind, Param, UNBOUNDED, Unit};
 use crate::registry::Controller;
-use crate::window::{INITIAL_WINDOW, SlowStart, Window, WindowConfig, WindowLaw, Windowed};
+use crate::window::{INITIAL_WINDOW, Window, WindowConfig, WindowLaw, Windowed};
 use sparelane_core::Dur;
 
 const TARGET: Param = Param {
@@ -80,7 +80,7 @@ pub const CONTROLLER: Controller = Controller {
             initial_ssthresh: 2,
             slow_start_limit: 1,
             growth_limit: UNBOUNDED,
-            slow_start: SlowStart::Standard,
+            ..WindowConfig::default()
         };
         Ok(Box::new(Windowed::new(law, config, plan.mss_bytes)))
     },

@@ -18,7 +18,7 @@ use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::delay::{BASE_HISTORY, CURRENT_FILTER, Delays};
 use crate::param::{DefaultValue, Kind, Param, UNBOUNDED, Unit};
 use crate::registry::Controller;
-use crate::window::{INITIAL_SSTHRESH, SlowStart, Window, WindowConfig, WindowLaw, Windowed};
+use crate::window::{INITIAL_SSTHRESH, Window, WindowConfig, WindowLaw, Windowed};
 use sparelane_core::{Dur, Time};
 
 const TARGET: Param = Param {
@@ -58,7 +58,7 @@ pub const CONTROLLER: Controller = Controller {
             initial_ssthresh: values.whole(&INITIAL_SSTHRESH),
             slow_start_limit: 1,
             growth_limit: UNBOUNDED,
-            slow_start: SlowStart::Standard,
+            ..WindowConfig::default()
         };
         Ok(Box::new(Windowed::new(law, config, plan.mss_bytes)))
     },

@@ -33,9 +33,7 @@ use super::newreno::NewReno;
 use crate::contract::{Ack, Congestion, Cx, Needs};
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
-use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
-};
+use crate::window::{GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowLaw, windowed};
 use linux::Clocks;
 use sparelane_core::{Dur, Time};
 
@@ -88,7 +86,7 @@ pub const CONTROLLER: Controller = Controller {
             tick: values.span(&TICK),
             clock_offset: values.span(&CLOCK_OFFSET),
         });
-        Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
+        Ok(windowed(law, values, plan))
     },
 };
 
@@ -285,7 +283,7 @@ mod tests {
     use super::*;
     use crate::contract::CongestionControl;
     use crate::param::UNBOUNDED;
-    use crate::window::SlowStart;
+    use crate::window::{WindowConfig, Windowed};
     use sparelane_core::{Domain, Stream};
 
     const MSS: u64 = 1000;
@@ -307,7 +305,7 @@ mod tests {
                 initial_ssthresh,
                 slow_start_limit: 1,
                 growth_limit: UNBOUNDED,
-                slow_start: SlowStart::Standard,
+                ..WindowConfig::default()
             };
             let controller = Windowed::new(TcpLp::new(config), window, MSS);
             Flow { controller, now: Time::ZERO + Dur::from_secs(1), rng: Stream::new(1, Domain::Test, 0) }

@@ -6,8 +6,8 @@
 use crate::contract::{Ack, Congestion, Cx};
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
-    Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, WINDOW_VALIDATION, Window, WindowLaw,
+    windowed,
 };
 
 /// What the catalogue says of it.
@@ -15,8 +15,8 @@ pub const CONTROLLER: Controller = Controller {
     name: "newreno",
     summary: "one segment more per round trip, half at a loss",
     source: "RFC 5681, RFC 6582",
-    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START],
-    make: &|values, plan| Ok(Box::new(Windowed::new(NewReno::default(), WindowConfig::of(values), plan.mss_bytes))),
+    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START, WINDOW_VALIDATION],
+    make: &|values, plan| Ok(windowed(NewReno::default(), values, plan)),
 };
 
 /// The law.

@@ -177,6 +177,10 @@ impl CongestionControl for Rc3 {
         self.inner.on_congestion(event, cx);
     }
 
+    fn on_repaired(&mut self, resent_bytes: u64, cx: &mut Cx<'_>) {
+        self.inner.on_repaired(resent_bytes, cx);
+    }
+
     #[inline]
     fn limits(&self) -> Limits {
         self.inner.limits()

@@ -16,8 +16,8 @@ use crate::increase::Increase;
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
-    Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, WINDOW_VALIDATION, Window, WindowLaw,
+    windowed,
 };
 
 const SEGMENTS_PER_INCREASE: Param = Param {
@@ -47,12 +47,13 @@ pub const CONTROLLER: Controller = Controller {
         SLOW_START_LIMIT,
         GROWTH_LIMIT,
         SLOW_START,
+        WINDOW_VALIDATION,
         SEGMENTS_PER_INCREASE,
         DECREASE,
     ],
     make: &|values, plan| {
         let law = Scalable::new(values.whole(&SEGMENTS_PER_INCREASE), values.number(&DECREASE));
-        Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
+        Ok(windowed(law, values, plan))
     },
 };
 

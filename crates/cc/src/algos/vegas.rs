@@ -21,9 +21,7 @@ use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::param::{DefaultValue, Kind, Param, ParamError, Unit};
 use crate::registry::{BuildError, Controller};
 use crate::round::Round;
-use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
-};
+use crate::window::{GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowLaw, windowed};
 use sparelane_core::Dur;
 
 const THRESHOLD: Kind = Kind::Number { min: 0.0, max: 1_000_000.0, unit: Unit::Segments };
@@ -64,7 +62,7 @@ pub const CONTROLLER: Controller = Controller {
             let allowed = format!("{alpha} or more, which is alpha");
             return Err(BuildError::Param(ParamError { name: BETA.name, given: beta.to_string(), allowed }));
         }
-        Ok(Box::new(Windowed::new(Vegas::new(alpha, beta, gamma), WindowConfig::of(values), plan.mss_bytes)))
+        Ok(windowed(Vegas::new(alpha, beta, gamma), values, plan))
     },
 };
 
@@ -181,7 +179,7 @@ mod tests {
     use crate::contract::CongestionControl;
     use crate::param::{UNBOUNDED, Value, Values};
     use crate::registry::{Blueprint, build};
-    use crate::window::SlowStart;
+    use crate::window::{WindowConfig, Windowed};
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 1000;
@@ -194,7 +192,7 @@ mod tests {
             initial_ssthresh,
             slow_start_limit: 1,
             growth_limit: UNBOUNDED,
-            slow_start: SlowStart::Standard,
+            ..WindowConfig::default()
         };
         let mut controller = Windowed::new(Vegas::new(2.0, 4.0, 1.0), config, MSS);
         let mut rng = Stream::new(1, Domain::Test, 0);

@@ -24,8 +24,8 @@ use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
-    Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, WINDOW_VALIDATION, Window, WindowLaw,
+    windowed,
 };
 use sparelane_core::Dur;
 
@@ -42,10 +42,10 @@ pub const CONTROLLER: Controller = Controller {
     name: "veno",
     summary: "NewReno that takes a loss for random where no queue was",
     source: "Fu and Liew, IEEE JSAC 2003; Linux 2.6.32",
-    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START, BETA],
+    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START, WINDOW_VALIDATION, BETA],
     make: &|values, plan| {
         let law = Veno::new(values.whole(&BETA));
-        Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
+        Ok(windowed(law, values, plan))
     },
 };
 
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::contract::CongestionControl;
     use crate::param::UNBOUNDED;
-    use crate::window::SlowStart;
+    use crate::window::{WindowConfig, Windowed};
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 8948;
@@ -166,7 +166,7 @@ mod tests {
                 initial_ssthresh: 2,
                 slow_start_limit: 1,
                 growth_limit: UNBOUNDED,
-                slow_start: SlowStart::Standard,
+                ..WindowConfig::default()
             };
             let mut life =
                 Life { controller: Windowed::new(Veno::new(3), config, MSS), rng: Stream::new(1, Domain::Test, 0) };

@@ -33,8 +33,8 @@ use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::param::{DefaultValue, Kind, Param};
 use crate::registry::Controller;
 use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw,
-    Windowed,
+    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, WINDOW_VALIDATION, Window, WindowLaw,
+    windowed,
 };
 use sparelane_core::{Dur, Rate, Time};
 
@@ -59,10 +59,19 @@ pub const CONTROLLER: Controller = Controller {
     name: "westwood",
     summary: "after a loss, the window that the measured bandwidth fills",
     source: "Mascolo et al., MobiCom 2001; Grieco and Mascolo, CCR 2004; Linux 2.6.32",
-    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START, SAMPLING_WINDOW, LIKE],
+    params: &[
+        INITIAL_WINDOW,
+        INITIAL_SSTHRESH,
+        SLOW_START_LIMIT,
+        GROWTH_LIMIT,
+        SLOW_START,
+        WINDOW_VALIDATION,
+        SAMPLING_WINDOW,
+        LIKE,
+    ],
     make: &|values, plan| {
         let law = Westwood::new(values.span(&SAMPLING_WINDOW), values.word(&LIKE) == "linux");
-        Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))
+        Ok(windowed(law, values, plan))
     },
 };
 
@@ -215,7 +224,7 @@ mod tests {
     use super::*;
     use crate::contract::CongestionControl;
     use crate::param::UNBOUNDED;
-    use crate::window::SlowStart;
+    use crate::window::{WindowConfig, Windowed};
     use sparelane_core::{Domain, Stream};
 
     const MSS: u64 = 1000;
@@ -237,7 +246,7 @@ mod tests {
                 initial_ssthresh: 2,
                 slow_start_limit: 1,
                 growth_limit: UNBOUNDED,
-                slow_start: SlowStart::Standard,
+                ..WindowConfig::default()
             };
             let controller = Windowed::new(Westwood::new(Dur::from_ms(50), like_linux), config, MSS);
             Life { controller, rng: Stream::new(1, Domain::Test, 0) }

@@ -29,9 +29,7 @@ use crate::increase::Increase;
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::round::Round;
-use crate::window::{
-    GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowConfig, WindowLaw, Windowed,
-};
+use crate::window::{GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowLaw, windowed};
 use sparelane_core::Dur;
 
 const LINUX: &str = "Linux (tcp_yeah.c)";
@@ -123,7 +121,7 @@ pub const CONTROLLER: Controller = Controller {
         let [alpha, gamma, delta, epsilon, phy, rho, zeta, ai_count] =
             [&ALPHA, &GAMMA, &DELTA, &EPSILON, &PHY, &RHO, &ZETA, &AI_COUNT].map(|param| values.whole(param));
         let config = YeahConfig { alpha, gamma, delta, epsilon, phy, rho, zeta, ai_count };
-        Ok(Box::new(Windowed::new(Yeah::new(config), WindowConfig::of(values), plan.mss_bytes)))
+        Ok(windowed(Yeah::new(config), values, plan))
     },
 };
 
@@ -290,7 +288,7 @@ mod tests {
     use super::*;
     use crate::contract::CongestionControl;
     use crate::param::{UNBOUNDED, Values};
-    use crate::window::SlowStart;
+    use crate::window::{WindowConfig, Windowed};
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 8948;
@@ -416,7 +414,7 @@ mod tests {
             initial_ssthresh: UNBOUNDED,
             slow_start_limit: 1,
             growth_limit: 1,
-            slow_start: SlowStart::Standard,
+            ..WindowConfig::default()
         };
         let mut controller = Windowed::new(law(), config, MSS);
         let mut round = |rtts_ms: [u64; 2], phase: Phase| {

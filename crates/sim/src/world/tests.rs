@@ -334,3 +334,9 @@ fn jumbo_frames_in_chunks_pass_noisy_hosts() {
     }
     assert!(diary.heard.last().is_some_and(|&(_, segment, _)| segment == 399));
 }
+
+/// What docs/speed-and-ns3.md says of a million flows hangs on this.
+#[test]
+fn a_flow_takes_one_and_a_half_kilobytes() {
+    assert!(size_of::<super::flow::Flow>() <= 1536, "{}", size_of::<super::flow::Flow>());
+}

@@ -46,7 +46,7 @@ impl Sender {
             (advertised.probe_at, advertised.probe_is_due, advertised.probes) = (Time::NEVER, false, 0);
         }
         // The short way does not look at the edge.
-        (self.is_window_law, self.has_alarms) = (false, true);
+        (self.kind.is_window_law, self.kind.has_alarms) = (false, true);
         self.keep_to_edge(now);
     }
 
@@ -84,7 +84,7 @@ impl Sender {
 
     /// The receiver has answered, whatever it says of its window: it is there.
     pub(super) fn note_answer_to_probe(&mut self, now: Time) {
-        self.silent_since = now;
+        self.life.silent_since = now;
     }
 
     pub(super) fn poll_probe(&mut self) -> Option<Transmit> {

@@ -12,7 +12,7 @@ use sparelane_core::Time;
 impl Sender {
     /// Whether congestion that shows now needs an answer of its own.
     pub(super) fn heeds_congestion(&self) -> bool {
-        self.phase == Phase::Open && self.answered_at.is_none_or(|at| self.una > at)
+        self.phase == Phase::Open && self.repair.answered_at.is_none_or(|at| self.una > at)
     }
 
     /// What the controller is told was in flight when it is to reduce its window, bytes, where `outstanding` segments count as
@@ -35,7 +35,7 @@ impl Sender {
 
     /// The window is cut: the congestion that anything met that was sent until now needs no other answer.
     pub(super) fn note_answer(&mut self) {
-        self.answered_at = Some(self.nxt);
+        self.repair.answered_at = Some(self.nxt);
         // No receiver waits for it where each mark is echoed once.
         self.window_reduced = self.config.ecn == Ecn::Classic;
     }
@@ -46,7 +46,7 @@ impl Sender {
     #[inline(never)]
     pub fn handle_full_interface(&mut self, now: Time) {
         if self.heeds_congestion() && self.may_send_new(now) {
-            self.answered_at = Some(self.nxt);
+            self.repair.answered_at = Some(self.nxt);
             self.report_mark(now);
         }
     }

@@ -179,7 +179,7 @@ impl Sender {
     pub(super) fn detect_lost_resends(&mut self, now: Time) {
         while let Some(books) = &mut self.deliveries
             && let Some(&(seq, order)) = books.resends.front()
-            && order + DUP_THRESH as u64 <= books.latest_arrival
+            && order + u64::from(DUP_THRESH) <= books.latest_arrival
         {
             books.resends.pop_front();
             let is_this_copy = seq >= self.una && books.flights[books.slot(seq)].order == order;
@@ -188,7 +188,7 @@ impl Sender {
             }
             self.board.lose(seq);
             if seq == self.una {
-                self.rto_deadline = now + self.rtt.rto();
+                self.timers.rto_deadline = now + self.rtt.rto();
             }
             self.tell_loss(now, seq);
         }
@@ -247,7 +247,7 @@ mod tests {
     use crate::acknowledgment::Acknowledgment;
     use crate::config::TransportConfig;
     use crate::segment::{AckSegment, SackBlock};
-    use crate::sender::whole_ticks;
+    use crate::sender::acknowledge::whole_ticks;
     use sparelane_cc::{Ack, Congestion, CongestionControl, Limits, Needs};
     use sparelane_core::{Domain, Dur, Rate, Stream};
     use std::sync::mpsc;

@@ -12,6 +12,27 @@
 use super::Sender;
 use sparelane_core::{Dur, Stream, Time};
 
+/// Where the pace of a connection stands.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Pace {
+    /// It allows the next segment from here on.
+    pub(super) paced_until: Time,
+    /// When the last paced segment was due.
+    pub(super) last_due: Time,
+    /// The head may have to wait for its time.
+    pub(super) holds_back: bool,
+    /// What is to be known of late timers, where any are or are made up for.
+    pub(super) late: Option<Box<Lateness>>,
+}
+
+impl Pace {
+    /// That of a new connection, which makes up for so much lateness.
+    pub(super) fn of(catch_up: Dur) -> Pace {
+        Pace { paced_until: Time::ZERO, last_due: Time::ZERO, holds_back: false, late: Lateness::of(catch_up) }
+    }
+}
+
 /// What is set about lateness.
 #[derive(Debug)]
 pub(super) struct Lateness {
@@ -23,7 +44,7 @@ pub(super) struct Lateness {
 
 impl Lateness {
     /// That of an exact timer; `None` where the pace makes up for nothing.
-    pub(super) fn of(catch_up: Dur) -> Option<Box<Lateness>> {
+    fn of(catch_up: Dur) -> Option<Box<Lateness>> {
         (!catch_up.is_zero()).then(|| Box::new(Lateness { timer: None, catch_up }))
     }
 
@@ -63,20 +84,20 @@ impl Sender {
     /// Makes timers of paced segments late by a random time of this mean.
     pub fn set_timer_error(&mut self, mean: Dur, rng: Stream) {
         let timer = Some(LateTimer { mean, rng, due: Time::ZERO, fires: Time::ZERO });
-        self.late = Some(Box::new(Lateness { timer, catch_up: self.config.pacing_catch_up }));
+        self.pace.late = Some(Box::new(Lateness { timer, catch_up: self.config.pacing_catch_up }));
         self.refresh();
     }
 
     /// Until when a head that may go now has to wait for a late timer.
     pub(super) fn late_until(&self, now: Time) -> Option<Time> {
-        self.late.as_ref()?.timer.as_ref()?.late_until(now)
+        self.pace.late.as_ref()?.timer.as_ref()?.late_until(now)
     }
 
     /// The instant from which the pace goes on, with a segment that leaves now.
     #[inline(always)]
     pub(super) fn paced_from(&self, now: Time) -> Time {
-        match &self.late {
-            None => self.paced_until.max(now),
+        match &self.pace.late {
+            None => self.pace.paced_until.max(now),
             Some(late) => self.paced_from_earlier(now, late),
         }
     }
@@ -85,10 +106,10 @@ impl Sender {
     fn paced_from_earlier(&self, now: Time, late: &Lateness) -> Time {
         // What a simulated timer kept does not count from now.
         if late.timer.as_ref().is_some_and(|timer| timer.fires == now) {
-            return self.paced_until;
+            return self.pace.paced_until;
         }
         let earliest = Time::ZERO + now.saturating_since(Time::ZERO + late.catch_up);
-        self.paced_until.max(earliest)
+        self.pace.paced_until.max(earliest)
     }
 }
 
@@ -136,10 +157,10 @@ mod tests {
         let (mut sender, _) = sender(Some(Dur::from_secs(1)));
         let due = Time::ZERO + Dur::from_secs(10);
         assert!(sender.poll_transmit(Time::ZERO, true).is_some() && sender.poll_transmit(Time::ZERO, true).is_none());
-        let fires = sender.pace_at;
+        let fires = sender.timers.pace_at;
         assert!(fires > due, "{fires}");
         for at in [Time::ZERO + Dur::from_secs(5), due, Time::from_ps(fires.as_ps() - 1)] {
-            assert_eq!((sender.poll_transmit(at, true), sender.pace_at), (None, fires));
+            assert_eq!((sender.poll_transmit(at, true), sender.timers.pace_at), (None, fires));
         }
         assert!(matches!(sender.poll_transmit(fires, true), Some(Transmit::Data(segment)) if segment.seq == 1));
     }

@@ -5,6 +5,17 @@ use crate::segment::Transmit;
 use sparelane_cc::Cx;
 use sparelane_core::{Dur, Rate, Time};
 
+/// What is to be known of a connection's beginning and end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Life {
+    pub(super) opened_at: Time,
+    pub(super) syn_timeouts: u32,
+    /// Since when nothing came back, while the retransmission timer fires.
+    pub(super) silent_since: Time,
+    /// A reset is to be sent.
+    says_reset: bool,
+}
+
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -40,7 +51,7 @@ impl Sender {
     pub fn reset(&mut self) {
         if self.ending().is_none() {
             self.end(Ending::Reset);
-            self.says_reset = true;
+            self.life.says_reset = true;
         }
     }
 
@@ -62,16 +73,16 @@ impl Sender {
 
     fn end(&mut self, ending: Ending) {
         self.state = State::Ended(ending);
-        self.is_window_law = false;
-        self.rto_deadline = Time::NEVER;
-        self.pace_at = Time::NEVER;
-        self.alarm_at = Time::NEVER;
+        self.kind.is_window_law = false;
+        self.timers.rto_deadline = Time::NEVER;
+        self.timers.pace_at = Time::NEVER;
+        self.timers.alarm_at = Time::NEVER;
         self.refresh();
     }
 
     /// What an ended connection has still to say.
     pub(super) fn poll_ended(&mut self) -> Option<Transmit> {
-        std::mem::take(&mut self.says_reset).then_some(Transmit::Reset)
+        std::mem::take(&mut self.life.says_reset).then_some(Transmit::Reset)
     }
 
     /// The retransmission timer fired, after `waited` without an answer to anything; it is the `first` time that it did since
@@ -79,9 +90,9 @@ impl Sender {
     pub(super) fn gives_up(&mut self, now: Time, first: bool, waited: Dur) -> bool {
         let Some(limit) = self.config.give_up_after else { return false };
         if first {
-            self.silent_since = Time::ZERO + (now - Time::ZERO).saturating_sub(waited);
+            self.life.silent_since = Time::ZERO + (now - Time::ZERO).saturating_sub(waited);
         }
-        if now - self.silent_since < limit {
+        if now - self.life.silent_since < limit {
             return false;
         }
         self.end(Ending::GaveUp);
@@ -90,14 +101,14 @@ impl Sender {
 
     /// When patience ends, where it does and where nothing comes back.
     pub(super) fn patience_ends(&self) -> Time {
-        self.config.give_up_after.map_or(Time::NEVER, |limit| self.silent_since + limit)
+        self.config.give_up_after.map_or(Time::NEVER, |limit| self.life.silent_since + limit)
     }
 
     /// The connection is open.
     pub(super) fn open(&mut self, now: Time, explicit_rate: Option<Rate>) {
         self.state = State::Established;
-        self.is_window_law = super::is_window_law(&*self.cc) && !self.detects_by_time;
-        self.rto_deadline = Time::NEVER;
+        self.kind.open(&*self.cc);
+        self.timers.rto_deadline = Time::NEVER;
         self.cc.on_established(explicit_rate, &mut context!(self, now));
         self.refresh();
     }

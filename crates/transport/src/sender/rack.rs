@@ -9,8 +9,8 @@
 //! an acknowledgment costs a few steps whatever is in flight.
 //!
 //! Where we differ: the sample is of the segment that caused the acknowledgment (RFC 8985 takes the latest of those that are newly
-//! delivered, which differs only where acknowledgments are lost); there is no DSACK, and so the margin does not grow by its
-//! reports; whether a probe has repaired a loss is told by the copy that the acknowledgment names, so that a tail whose
+//! delivered, which differs only where acknowledgments are lost); the margin grows with needless retransmissions only where
+//! [that is set](crate::TransportConfig::adaptive_reordering); whether a probe has repaired a loss is told by the copy that the acknowledgment names, so that a tail whose
 //! acknowledgments were all lost counts as lost.
 
 use super::Sender;
@@ -134,7 +134,7 @@ impl Sender {
             self.schedule_probe(now);
         } else if seq == una {
             // The timer waits for the answer to this copy, as in Linux.
-            self.rto_deadline = now + self.rtt.rto();
+            self.timers.rto_deadline = now + self.rtt.rto();
         }
     }
 
@@ -163,9 +163,11 @@ impl Sender {
 
     /// The margin for reordering (RFC 8985 section 6.2, step 4): none while there was no reordering and loss is certain enough.
     fn reordering_window(&self, reordering_seen: bool) -> Dur {
-        let certain = self.phase != Phase::Open || self.board.arrived_out_of_order() as usize >= DUP_THRESH;
+        let certain = self.phase != Phase::Open || self.board.arrived_out_of_order() >= DUP_THRESH;
         match (self.rtt.min_rtt(), self.rtt.srtt()) {
-            (Some(min_rtt), Some(srtt)) if reordering_seen || !certain => (min_rtt / 4).min(srtt),
+            (Some(min_rtt), Some(srtt)) if reordering_seen || !certain => {
+                (min_rtt / 4 * u64::from(self.margin_quarters())).min(srtt)
+            }
             _ => Dur::ZERO,
         }
     }
@@ -222,7 +224,7 @@ impl Sender {
     pub(super) fn schedule_probe(&mut self, now: Time) {
         let applies = self.phase == Phase::Open && self.flight() > 0 && self.board.arrived_out_of_order() == 0;
         let alone = self.flight() == 1;
-        let (srtt, rto_deadline) = (self.rtt.srtt(), self.rto_deadline);
+        let (srtt, rto_deadline) = (self.rtt.srtt(), self.timers.rto_deadline);
         let Some(rack) = &mut self.rack else { return };
         rack.probe_at = if applies && rack.probe.is_none() && !rack.probe_is_due {
             let wait =
@@ -277,7 +279,7 @@ impl Sender {
             rack.probe_at = Time::NEVER;
             rack.probe_is_due = true;
             // The timeout waits from the probe on.
-            self.rto_deadline = now + self.rtt.rto();
+            self.timers.rto_deadline = now + self.rtt.rto();
         }
         if self.rack.as_ref().is_some_and(|rack| now >= rack.judge_at) && self.detect_losses_by_time(now) {
             if self.phase == Phase::Open {

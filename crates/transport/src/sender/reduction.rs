@@ -56,9 +56,9 @@ impl Reduction {
 impl Sender {
     /// An episode begins with an acknowledgment that delivers `delivered` segments.
     pub(super) fn begin_reduction(&mut self, delivered: u32) {
-        let applies = self.config.prr && self.sack && self.limits.pacing.is_none();
+        let applies = self.config.prr && self.kind.sack && self.limits.pacing.is_none();
         let flight = (self.flight() + delivered).saturating_sub(self.board.arrived_out_of_order());
-        self.reduction = applies.then(|| Reduction::new(flight));
+        self.repair.reduction = applies.then(|| Reduction::new(flight));
         if applies {
             self.resend_head = false;
         }
@@ -70,19 +70,19 @@ impl Sender {
     pub(super) fn continue_reduction(&mut self, delivered: u32, progresses: bool) {
         let is_safe = !self.board.take_news_of_losses() && progresses;
         let (pipe, window) = (self.pipe(), self.cwnd_segments);
-        if let Some(reduction) = &mut self.reduction {
+        if let Some(reduction) = &mut self.repair.reduction {
             reduction.count(delivered, pipe, window, is_safe);
         }
     }
 
     /// What the reduction lets go now, in segments, where one is under way.
     pub(super) fn reduction_allows(&self) -> Option<u32> {
-        self.reduction.map(|reduction| reduction.allowed)
+        self.repair.reduction.map(|reduction| reduction.allowed)
     }
 
     /// A segment of class 0 was sent.
     pub(super) fn note_sent_in_reduction(&mut self) {
-        if let Some(reduction) = &mut self.reduction {
+        if let Some(reduction) = &mut self.repair.reduction {
             reduction.note_sent();
         }
     }

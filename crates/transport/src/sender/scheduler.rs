@@ -72,11 +72,11 @@ impl Sender {
         let due = self.cc.next_departure(&mut context!(self, now));
         let late_until = self.late_until(now);
         if due > now || late_until.is_some() {
-            self.pace_at = match &mut self.late {
+            self.timers.pace_at = match &mut self.pace.late {
                 Some(timer) => late_until.unwrap_or_else(|| timer.set(due)),
                 None => due,
             };
-            self.rto_deadline = self.rto_deadline.max(self.pace_at + self.rtt.rto());
+            self.timers.rto_deadline = self.timers.rto_deadline.max(self.timers.pace_at + self.rtt.rto());
             return None;
         }
         self.scheduled().release();
@@ -90,13 +90,13 @@ impl Sender {
 
     fn depart(&mut self, now: Time, segment: Segment) {
         if segment.retransmission {
-            self.resends.note(self.una, segment.seq, now);
+            self.repair.resends.note(self.una, segment.seq, now);
         } else {
             let mask = self.sent_at.len() - 1;
             self.sent_at[segment.seq as usize & mask] = now;
         }
-        if self.rto_deadline != Time::NEVER {
-            self.rto_deadline = self.rto_deadline.max(now + self.rtt.rto());
+        if self.timers.rto_deadline != Time::NEVER {
+            self.timers.rto_deadline = self.timers.rto_deadline.max(now + self.rtt.rto());
         }
         let waiting = self.scheduled().queue.len() as u32;
         let departure = Departure { segment: segment.seq, is_retransmission: segment.retransmission, waiting };

@@ -3,7 +3,6 @@
 use super::batch::Tail;
 use super::{Sender, State, context};
 use crate::config::HEADER_BYTES;
-use crate::scoreboard::DUP_THRESH;
 use crate::segment::{Segment, Transmit};
 use sparelane_cc::contract::permit_by_window;
 use sparelane_cc::{Cx, Offer, Permit, Phase, TailOffer, WhichEnd};
@@ -16,31 +15,8 @@ impl Sender {
         if self.sends_plainly { self.poll_plainly(now).map(Transmit::Data) } else { self.poll_any(now, nic_idle) }
     }
 
-    /// Whether [`poll_plainly`](Self::poll_plainly) may be asked in place of [`poll_transmit`](Self::poll_transmit), until the
-    /// next input.
     #[inline(always)]
-    pub fn sends_plainly(&self) -> bool {
-        self.sends_plainly
-    }
-
-    /// As [`poll_transmit`](Self::poll_transmit), where only new segments are to be sent, in class 0, and only up to a point.
-    #[inline(always)]
-    pub fn poll_plainly(&mut self, now: Time) -> Option<Segment> {
-        if self.nxt < self.open_until {
-            let seq = self.nxt;
-            self.remember(now, seq);
-            self.nxt += 1;
-            if self.rto_deadline == Time::NEVER {
-                self.rto_deadline = now + self.rtt.rto();
-            }
-            return Some(self.segment(seq, 0));
-        }
-        self.cwnd_limited = self.outstanding() >= self.cwnd_segments;
-        None
-    }
-
-    #[inline(always)]
-    fn poll_any(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
+    pub(super) fn poll_any(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
         if self.state != State::Established {
             return self.poll_unopened(now);
         }
@@ -59,7 +35,7 @@ impl Sender {
             return Some(Transmit::Data(segment));
         }
         let mut head = match self.phase {
-            Phase::Open if self.detects_by_time => self.next_probe().or_else(|| self.next_new()),
+            Phase::Open if self.kind.detects_by_time => self.next_probe().or_else(|| self.next_new()),
             Phase::Open => self.next_new(),
             Phase::Recovery | Phase::Timeout => self.next_in_recovery(),
         };
@@ -70,7 +46,7 @@ impl Sender {
         {
             (head, waits_for_window) = (None, true);
         }
-        let tail = if self.uses_tail { self.next_tail() } else { None };
+        let tail = if self.kind.uses_tail { self.next_tail() } else { None };
         if head.is_none() && tail.is_none() {
             self.cwnd_limited = waits_for_window;
             if !waits_for_window {
@@ -95,7 +71,7 @@ impl Sender {
             (Permit::NotBefore(at), ..) => {
                 debug_assert!(at > now, "a controller asks at {now} to be asked again at {at}");
                 let late_until = self.late_until(now);
-                self.pace_at = match &mut self.late {
+                self.timers.pace_at = match &mut self.pace.late {
                     Some(late) => late_until.unwrap_or_else(|| late.set(at)),
                     None => at,
                 };
@@ -136,12 +112,12 @@ impl Sender {
     /// Asks the pace, except inside a chunk, and then the window or the controller that owns the send clock.
     #[inline(always)]
     fn ask(&mut self, now: Time, offer: Offer, inside_chunk: bool) -> Permit {
-        if self.holds_back { self.ask_pace(now, offer, inside_chunk) } else { self.ask_controller(now, &offer) }
+        if self.pace.holds_back { self.ask_pace(now, offer, inside_chunk) } else { self.ask_controller(now, &offer) }
     }
 
     #[inline(always)]
     fn ask_controller(&mut self, now: Time, offer: &Offer) -> Permit {
-        if self.owns_send_clock {
+        if self.kind.owns_send_clock {
             self.cc.poll_send(offer, &mut context!(self, now))
         } else {
             permit_by_window(self.limits, offer)
@@ -151,14 +127,14 @@ impl Sender {
     #[inline(never)]
     fn ask_pace(&mut self, now: Time, mut offer: Offer, inside_chunk: bool) -> Permit {
         let late_until = self.late_until(now);
-        let early = late_until.is_some() || (self.limits.pacing.is_some() && now < self.paced_until);
+        let early = late_until.is_some() || (self.limits.pacing.is_some() && now < self.pace.paced_until);
         let paced = early && offer.head_bytes.is_some() && !inside_chunk;
         if paced {
             offer.head_bytes = None;
         }
         let permit = self.ask_controller(now, &offer);
         if paced && permit == Permit::Blocked {
-            Permit::NotBefore(late_until.unwrap_or(self.paced_until))
+            Permit::NotBefore(late_until.unwrap_or(self.pace.paced_until))
         } else {
             permit
         }
@@ -166,7 +142,7 @@ impl Sender {
 
     /// The class in which a segment from the tail would go on an idle interface, if there is one.
     pub fn tail_class(&self) -> Option<u8> {
-        if !self.uses_tail || self.state != State::Established {
+        if !self.kind.uses_tail || self.state != State::Established {
             return None;
         }
         if let Some(class) = self.batch.low_class() {
@@ -196,9 +172,9 @@ impl Sender {
             State::SynSent | State::Established => return None,
         }
         self.state = State::SynSent;
-        self.opened_at = now;
-        let patience_ends = if self.syn_timeouts > 0 { self.patience_ends() } else { Time::NEVER };
-        self.rto_deadline = (now + self.rtt.syn_timeout()).min(patience_ends);
+        self.life.opened_at = now;
+        let patience_ends = if self.life.syn_timeouts > 0 { self.patience_ends() } else { Time::NEVER };
+        self.timers.rto_deadline = (now + self.rtt.syn_timeout()).min(patience_ends);
         Some(Transmit::Syn)
     }
 
@@ -206,39 +182,39 @@ impl Sender {
     pub(super) fn counted_segments(&self) -> u64 {
         let counts_pipe = match self.phase {
             // Without limited transmit's two: each report of an arrival makes room for a segment, as in Linux.
-            Phase::Open => self.detects_by_time,
+            Phase::Open => self.kind.detects_by_time,
             Phase::Recovery => {
                 if let Some(allowed) = self.reduction_allows() {
                     return u64::from(self.cwnd_segments.saturating_sub(allowed));
                 }
-                self.sack
+                self.kind.sack
             }
             Phase::Timeout => true,
         };
         let counted = u64::from(if counts_pipe { self.pipe() } else { self.flight() });
-        counted + self.inflation.min(0).unsigned_abs()
+        counted + self.repair.inflation.min(0).unsigned_abs()
     }
 
     /// By how many segments recovery lets the head exceed the window.
     pub(super) fn allowance_segments(&self) -> u64 {
-        if self.resend_head || (self.detects_by_time && self.probe_is_due()) {
+        if self.resend_head || (self.kind.detects_by_time && self.probe_is_due()) {
             return u64::from(u32::MAX);
         }
         if self.phase != Phase::Open {
             if let Some(allowed) = self.reduction_allows() {
                 return u64::from(allowed.saturating_sub(self.cwnd_segments));
             }
-            return self.inflation.max(0).unsigned_abs();
+            return self.repair.inflation.max(0).unsigned_abs();
         }
-        if !self.limited_transmit || self.detects_by_time {
+        if !self.kind.limited_transmit || self.kind.detects_by_time {
             return 0;
         }
-        u64::from(self.dup_acks.max(self.board.arrived_out_of_order()).min(DUP_THRESH as u32 - 1))
+        u64::from(self.repair.dup_acks.max(self.board.arrived_out_of_order()).min(self.repair.dup_thresh - 1))
     }
 
     /// The next new segment, past those that the receiver has.
     pub(super) fn next_new(&mut self) -> Option<Seq> {
-        if self.uses_tail && self.board.sacked() > 0 {
+        if self.kind.uses_tail && self.board.sacked() > 0 {
             while self.nxt < self.buffer.end() && self.board.is_sacked(self.nxt) {
                 self.board.skip(self.nxt);
                 self.nxt += 1;
@@ -248,7 +224,7 @@ impl Sender {
             }
         }
         let may = self.nxt < self.buffer.end() && self.outstanding() < self.receive_window_segments;
-        (may && !(self.waits_to_fill && self.waits_for_more())).then_some(self.nxt)
+        (may && !(self.kind.waits_to_fill && self.waits_for_more())).then_some(self.nxt)
     }
 
     /// Nagle's rule (RFC 896, RFC 1122 section 4.2.3.4): a short segment waits for more to write as long as anything is not
@@ -271,9 +247,9 @@ impl Sender {
         if let Some(rate) = self.limits.pacing {
             let wire_bytes = u64::from(segment.payload_bytes) + HEADER_BYTES;
             let from = self.paced_from(now);
-            self.paced_until = from + rate.time_for(wire_bytes);
+            self.pace.paced_until = from + rate.time_for(wire_bytes);
             // Segments of a chunk go together.
-            self.last_due = from.min(now);
+            self.pace.last_due = from.min(now);
         }
         if seq == self.nxt {
             self.batch.sent(seq);
@@ -285,17 +261,17 @@ impl Sender {
             segment.retransmission = true;
             self.resend(now, seq);
         }
-        if self.rto_deadline == Time::NEVER {
-            self.rto_deadline = now + self.rtt.rto();
+        if self.timers.rto_deadline == Time::NEVER {
+            self.timers.rto_deadline = now + self.rtt.rto();
         }
         if self.phase == Phase::Recovery {
             self.note_sent_in_reduction();
         }
-        if self.detects_by_time {
+        if self.kind.detects_by_time {
             self.note_transmission(now, seq, segment.retransmission);
             self.refresh();
         }
-        if self.needs.segments {
+        if self.kind.needs.segments {
             self.note_sent(now, seq, segment.retransmission);
         }
         segment
@@ -303,20 +279,20 @@ impl Sender {
 
     #[inline(never)]
     fn resend(&mut self, now: Time, seq: Seq) {
-        self.resends.note(self.una, seq, now);
-        if self.detects_by_time && self.probe_is_due() {
+        self.repair.resends.note(self.una, seq, now);
+        if self.kind.detects_by_time && self.probe_is_due() {
             self.board.rescue(seq);
         } else if self.board.waiting_to_be_resent() || self.board.next_doubtful() == Some(seq) {
             self.board.resend(seq);
         } else {
-            self.rescue_sent = true;
+            self.repair.rescue_sent = true;
             self.board.rescue(seq);
         }
         self.counts.retransmissions += 1;
     }
 
     #[inline(always)]
-    fn remember(&mut self, now: Time, seq: Seq) {
+    pub(super) fn remember(&mut self, now: Time, seq: Seq) {
         if (seq - self.una) as usize >= self.sent_at.len() {
             self.grow_sent_at();
         }

@@ -3,6 +3,7 @@
 mod alone;
 mod batch;
 mod edges;
+mod evidence;
 mod full_interface;
 mod handshake;
 mod marks;
@@ -12,6 +13,7 @@ mod rack;
 mod rc3;
 mod recovery;
 mod reduction;
+mod reordering;
 mod soak;
 mod strangers;
 mod stream;

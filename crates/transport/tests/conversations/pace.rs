@@ -214,3 +214,33 @@ fn a_chunk_has_what_goes_in_a_millisecond_but_two_segments_at_least() {
         }
     }
 }
+
+/// The share of a bottleneck of 1 Gb/s that a controller reaches in a quarter of a second after its start, where the timers of
+/// its sender are late by so much.
+fn share_of_the_bottleneck(name: &str, lateness: Dur, catch_up: Dur) -> f64 {
+    let rate = Rate::from_gbps(1);
+    let config = TransportConfig { pacing_catch_up: catch_up, ..with_sack() };
+    let mut wire = Wire::new(config, controller(name, &[]), bottleneck(rate));
+    wire.one_way = Dur::from_ms(2);
+    wire.lateness = lateness;
+    wire.write(100_000);
+    let mut held = [0; 2];
+    for (at, held) in [250, 500].into_iter().zip(&mut held) {
+        wire.run_until(at_ms(at));
+        *held = wire.receiver.held_bytes() / MSS;
+    }
+    (rate.time_for(MSS + HEADER_BYTES) * (held[1] - held[0])).as_secs_f64() / 0.25
+}
+
+/// A late timer makes a paced controller send less, measure less, and pace by that.
+#[test]
+fn timers_that_are_late_by_60_us_cost_bbr_nothing_where_it_catches_up() {
+    let late = Dur::from_us(60);
+    for name in ["bbr", "bbr3"] {
+        let exact = share_of_the_bottleneck(name, Dur::ZERO, Dur::ZERO);
+        let lost = share_of_the_bottleneck(name, late, Dur::ZERO);
+        let found = share_of_the_bottleneck(name, late, Dur::from_us(200));
+        assert!(exact > 0.85 && found > 0.95 * exact, "{name}: {found} with late timers, {exact} with exact ones");
+        assert!(lost < exact / 5.0, "{name}: {lost} without a bound: the test shows nothing");
+    }
+}

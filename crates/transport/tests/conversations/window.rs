@@ -1,6 +1,7 @@
 //! How the window opens, and what binds beside it.
 
 use crate::wire::*;
+use sparelane_cc::{Blueprint, Value, Values, build};
 use sparelane_core::Dur;
 use sparelane_transport::{DelayedAck, TransportConfig};
 
@@ -87,4 +88,34 @@ fn delayed_acknowledgments_slow_the_start_unless_bytes_are_counted() {
     };
     assert_eq!(rounds(1)[..3], [4, 6, 9]);
     assert_eq!(rounds(2)[..4], [4, 8, 16, 32]);
+}
+
+/// RFC 7661: an application that uses a sixteenth of its window keeps it; a loss then finds that sixteenth, less what had to be
+/// sent again, and halves it.
+#[test]
+fn a_window_that_is_not_in_use_is_kept_until_congestion() {
+    let mut values = Values::default();
+    values.set("window_validation", Value::Word("rfc7661".to_owned()));
+    values.set("initial_ssthresh", Value::Whole(160));
+    let cc = build("newreno", &values, &Blueprint::of_any(MSS, &Values::default())).expect("newreno");
+    let lost: Script = Box::new(|sent| match sent.item {
+        Item::Data(segment) if segment.seq == 522 && sent.earlier == 0 => Fate::Lost,
+        _ => Fate::Arrive,
+    });
+    let mut wire = Wire::new(with_sack(), cc, lost);
+    // Slow start to 160 segments, all of it in use.
+    wire.write(10 + 20 + 40 + 80);
+    wire.run();
+    let full = wire.window_at(600);
+    assert_eq!(full, 160 * MSS);
+    for tenth in 0..38 {
+        wire.run_until(at_ms(700 + 100 * tenth));
+        wire.write(10);
+    }
+    assert!((160 * MSS..162 * MSS).contains(&wire.window_at(4400)), "{}", wire.window_at(4400));
+    wire.run();
+    // Ten are in use; the lost one is sent again, and the last to elicit a report. Then the window grows by an acknowledgment.
+    let cuts: Vec<u64> = wire.windows.windows(2).filter(|pair| pair[1].1 < pair[0].1).map(|pair| pair[1].1).collect();
+    assert_eq!((cuts.len(), cuts[0], wire.resent().len()), (2, 5 * MSS, 2));
+    assert!((4 * MSS..4 * MSS + MSS / 2).contains(&cuts[1]), "{cuts:?}");
 }

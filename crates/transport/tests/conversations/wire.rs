@@ -7,7 +7,7 @@ use sparelane_cc::Blueprint;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Offer, Permit, TailOffer, Value, Values, build};
 use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 use sparelane_transport::{
-    AckSegment, Acknowledgment, Extras, Receiver, SackBlock, Segment, Sender, Transmit, TransportConfig,
+    AckSegment, Acknowledgment, Extras, HEADER_BYTES, Receiver, SackBlock, Segment, Sender, Transmit, TransportConfig,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -110,6 +110,18 @@ pub fn lose(segments: &[u64]) -> Script {
     })
 }
 
+/// A bottleneck of this rate with an endless queue.
+pub fn bottleneck(rate: Rate) -> Script {
+    let mut free_at = Time::ZERO;
+    Box::new(move |sent| match sent.item {
+        Item::Data(segment) => {
+            free_at = free_at.max(sent.at) + rate.time_for(u64::from(segment.payload_bytes) + HEADER_BYTES);
+            Fate::Late(free_at - sent.at)
+        }
+        _ => Fate::Arrive,
+    })
+}
+
 /// The two ends and what is between them.
 pub struct Wire {
     pub sender: Sender,
@@ -137,6 +149,8 @@ pub struct Wire {
     pub heard: Option<(AckSegment, Vec<SackBlock>)>,
     /// Whether acknowledgments advertise the receive window.
     pub advertises: bool,
+    /// By how much the sender's timers are late.
+    pub lateness: Dur,
     /// Whether the ends take what is plain by their short ways.
     pub shortens: bool,
     /// How often they did.
@@ -164,6 +178,7 @@ impl Wire {
             was_reset: false,
             heard: None,
             advertises: false,
+            lateness: Dur::ZERO,
             shortens: true,
             shortened: [0; 2],
         }
@@ -209,7 +224,8 @@ impl Wire {
     /// The next thing before `end` happens; false where there is none.
     pub fn step(&mut self, end: Time) -> bool {
         let arrival = self.on_the_way.keys().next().map_or(Time::NEVER, |&(at, _)| at);
-        let timer = self.sender.next_timer().min(self.receiver.next_timer());
+        let late = self.sender.next_timer().saturating_add(self.lateness);
+        let timer = late.min(self.receiver.next_timer());
         let idle =
             if self.sender.tail_class().is_some() && self.busy > Dur::ZERO { self.busy_until } else { Time::NEVER };
         let room = if self.awaits_room { self.room_at() } else { Time::NEVER };
@@ -227,7 +243,7 @@ impl Wire {
             if let Some(ack) = self.receiver.handle_timer(next) {
                 self.send(Item::Ack(ack));
             }
-        } else if self.sender.next_timer() <= next {
+        } else if late <= next {
             self.sender.handle_timer(next);
         }
         self.pump();
@@ -415,6 +431,10 @@ impl CongestionControl for Noting {
     fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
         self.log.lock().expect("one thread").push((to_ms(cx.now), event));
         self.inner.on_congestion(event, cx);
+    }
+
+    fn on_repaired(&mut self, resent_bytes: u64, cx: &mut Cx<'_>) {
+        self.inner.on_repaired(resent_bytes, cx);
     }
 
     fn limits(&self) -> Limits {

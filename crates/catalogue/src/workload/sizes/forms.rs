@@ -2,14 +2,16 @@
 
 use super::{SizeDistribution, data_mining_flow_sizes, rc3_flow_sizes, w2000_flow_sizes, web_search_flow_sizes};
 use crate::schema::volume::{Volume, max_flow_bytes, volume};
-use crate::schema::{Fallback, Field, Form, Input, Key, Kind, MAX_FLOW_BYTES, ScenarioError, Section, Source};
+use crate::schema::{Fallback, Field, Form, Input, Key, Kind, MAX_FLOW_BYTES, ScenarioError, Section, Shape, Source};
 use crate::workload::WorkloadError;
 
 const FLOW_SIZE: Kind = Kind::Size { min: 1, max: MAX_FLOW_BYTES };
 const BYTES: Kind = Kind::Whole { min: 0, max: MAX_FLOW_BYTES };
-const BYTES_LIST: Kind = Kind::Special("a list of whole numbers of bytes, as in [1460, 2920]");
+const BYTES_LIST: Kind =
+    Kind::Special("a list of whole numbers of bytes, as in [1460, 2920]", &Shape::List(&Shape::Of(BYTES)));
 const SHARE: Kind = Kind::Share { max: 1.0 };
-const SHARE_LIST: Kind = Kind::Special("a list of numbers from 0 to 1, as many as sizes");
+const SHARE_LIST: Kind =
+    Kind::Special("a list of numbers from 0 to 1, as many as sizes", &Shape::List(&Shape::Of(SHARE)));
 
 /// What sizes are read against.
 #[derive(Clone, Copy, Debug)]

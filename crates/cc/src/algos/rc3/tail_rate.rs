@@ -110,6 +110,10 @@ impl CongestionControl for BoundedRc3 {
         self.rc3.on_congestion(event, cx);
     }
 
+    fn on_repaired(&mut self, resent_bytes: u64, cx: &mut Cx<'_>) {
+        self.rc3.on_repaired(resent_bytes, cx);
+    }
+
     fn limits(&self) -> Limits {
         self.rc3.limits()
     }

@@ -1,0 +1,61 @@
+//! Paths that reorder, and loss detection that follows what they show.
+
+use crate::wire::*;
+use sparelane_core::Dur;
+use sparelane_transport::TransportConfig;
+
+fn adaptive(by_time: bool) -> TransportConfig {
+    TransportConfig { adaptive_reordering: true, rack_tlp: by_time, prr: by_time, ..with_sack() }
+}
+
+/// Every 25th segment is late by so much, and these are lost, each as often as it is listed.
+fn late_and_lost(late: Dur, segments: &[u64]) -> Script {
+    let mut lost = lose(segments);
+    Box::new(move |sent| match (lost(sent), sent.item) {
+        (Fate::Lost, _) => Fate::Lost,
+        (_, Item::Data(segment)) if segment.seq % 25 == 7 && sent.earlier == 0 => Fate::Late(late),
+        _ => Fate::Arrive,
+    })
+}
+
+/// A path of 8 Mb/s, on which a segment that is late by 15 ms is overtaken by fourteen others.
+fn paced_conversation(config: TransportConfig, segments: u64, script: Script) -> Wire {
+    use sparelane_cc::{Blueprint, Value, Values, build};
+    let mut values = Values::default();
+    values.set("window", Value::Whole(400));
+    values.set("pace", Value::Rate(Some(sparelane_core::Rate::from_mbps(8))));
+    let cc = build("constant", &values, &Blueprint::of_any(MSS, &Values::default())).expect("a pace");
+    Wire::transfer(config, cc, segments, script)
+}
+
+#[test]
+fn what_was_overtaken_once_is_waited_for_longer() {
+    let late = Dur::from_ms(15);
+    let needless = paced_conversation(with_sack(), 2000, late_and_lost(late, &[])).resent().len();
+    assert!(needless >= 75, "{needless}: nearly every late segment is taken for lost");
+    let wire = paced_conversation(adaptive(false), 2000, late_and_lost(late, &[]));
+    assert!(wire.resent().len() <= 1, "{:?}: at most the first one", wire.resent());
+}
+
+#[test]
+fn what_is_lost_is_still_found_without_the_timer() {
+    let lost = [500, 501, 900, 1400];
+    let wire = paced_conversation(adaptive(false), 2000, late_and_lost(Dur::from_ms(15), &lost));
+    let resent: Vec<u64> = wire.resent().iter().map(|&(_, seq)| seq).collect();
+    assert!(lost.iter().all(|seq| resent.contains(seq)), "{resent:?}");
+    assert_eq!(wire.sender.counts().timeouts, 0);
+    assert!(resent.len() <= lost.len() + 2, "{resent:?}");
+}
+
+/// RFC 8985 section 6.2, step 4: a margin of a quarter of the round trip is too short for segments that are late by three.
+#[test]
+fn the_margin_by_time_grows_with_needless_retransmissions() {
+    let late = Dur::from_ms(60);
+    let fixed = TransportConfig { adaptive_reordering: false, ..adaptive(true) };
+    let needless = paced_conversation(fixed, 3000, late_and_lost(late, &[])).resent().len();
+    let wire = paced_conversation(adaptive(true), 3000, late_and_lost(late, &[]));
+    let found = wire.resent().len();
+    assert!(needless > 80 && found < needless / 4, "{found} needless retransmissions, {needless} with a fixed margin");
+    let last = wire.resent().last().map_or(0, |&(_, seq)| seq);
+    assert!(last < 1000, "the margin is wide enough after segment {last}");
+}

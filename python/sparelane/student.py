@@ -1,0 +1,47 @@
+"""Student's t distribution for whole degrees of freedom, in closed form: Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+# Newton's steps end below this, as a share of the angle: what floats can tell apart.
+PRECISION = 4e-16
+MOST_STEPS = 100
+
+
+def quantile(share: float, degrees_of_freedom: int) -> float:
+    """The value that `share` of the distribution lies below; share is between 0.5 and 1, both excluded.
+
+    Raises:
+        ValueError: there is no such distribution, or no such value.
+    """
+    if degrees_of_freedom < 1 or not 0.5 < share < 1.0:
+        raise ValueError(f"no quantile {share} of {degrees_of_freedom} degrees of freedom")
+    root = math.sqrt(degrees_of_freedom)
+    # In the angle atan(t / sqrt(n)), what lies within is concave. From below, as the normal distribution's value is,
+    # Newton's method comes to the root from one side.
+    angle = math.atan(NormalDist().inv_cdf(share) / root)
+    wanted = 2 * share - 1
+    scale = 2 * math.exp(math.lgamma((degrees_of_freedom + 1) / 2) - math.lgamma(degrees_of_freedom / 2))
+    scale /= math.sqrt(math.pi)
+    for _ in range(MOST_STEPS):
+        density = scale * math.cos(angle) ** (degrees_of_freedom - 1)
+        step = (wanted - _within(angle, degrees_of_freedom)) / density
+        angle += step
+        if abs(step) <= PRECISION * angle:
+            break
+    return root * math.tan(angle)
+
+
+def _within(angle: float, degrees_of_freedom: int) -> float:
+    """How much of the distribution lies within sqrt(n) tan(angle) of 0, on both sides."""
+    squared = math.cos(angle) ** 2
+    is_odd = degrees_of_freedom % 2 == 1
+    term = math.cos(angle) if is_odd else 1.0
+    terms = [term] if degrees_of_freedom > 1 else []
+    for number in range(3 if is_odd else 2, degrees_of_freedom - 1, 2):
+        term *= squared * (number - 1) / number
+        terms.append(term)
+    total = math.sin(angle) * math.fsum(terms)
+    return 2 / math.pi * (angle + total) if is_odd else total
