@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -117,6 +118,8 @@ def network(
         FileNotFoundError: there is no such file.
         UnknownNameError: there is no ready-made scenario of that name.
     """
+    if not sys.platform.startswith("linux"):
+        raise EmulationError("an emulation needs Linux")
     text, name, folder = api.read(scenario)
     emulation = _native.Emulation(text, name, str(folder), override_texts(set), seed)
     return Network(emulation, prefix)

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparelane import api, emulation
+from sparelane import api, completion, emulation
 from sparelane.cli import Incomplete, Interruption
 from sparelane.commands import given
 from sparelane.commands.emulate_output import Asked, say_outcome, say_ready
+from sparelane.commands.options import settings_option
 from sparelane.emulated_hosts import program_exists
 
 if TYPE_CHECKING:
@@ -69,10 +70,10 @@ def commands_in(args: Sequence[str]) -> list[Asked]:
     options_metavar="[OPTIONS]",
     epilog="At the end: --host NAME -- COMMAND ... runs a command at a host, any number of times.",
 )
-@click.argument("scenario", metavar="FILE [--host NAME -- COMMAND ...]...")
-@click.option(
-    "settings", "--set", multiple=True, metavar="KEY=VALUE", help="Replace a value of the scenario; repeatable."
+@click.argument(
+    "scenario", metavar="FILE [--host NAME -- COMMAND ...]...", shell_complete=completion.scenario_files
 )
+@settings_option
 @click.option(
     "--seed", type=click.IntRange(0, api.MAX_SEED), help="Seed of every random draw.  [default: the scenario's]"
 )
