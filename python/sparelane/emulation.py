@@ -174,6 +174,8 @@ class Network:
             EmulationError: a privilege, a program or a device is missing, or the scenario asks for more than the
                 machine keeps.
         """
+        if self._told.is_set() or self._failure is not None:
+            raise EmulationError("a network runs once; allowed: another one")
         check(self.hosts)
         try:
             self._make()

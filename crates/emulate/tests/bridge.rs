@@ -169,6 +169,21 @@ fn changes_happen_at_their_instants() {
     assert_eq!([journey(0, 0), journey(150, 1), journey(310, 2)], [Some(9), Some(59), None]);
 }
 
+/// The engine's keys hold a few hours: silence that is longer moves their base, and costs nobody his sleep.
+#[test]
+fn networks_live_for_days() {
+    let mut bridge = bridge(&scenario(PLAIN));
+    for (number, hours) in (0..).zip([0, 1, 2, 3, 9, 100, 101]) {
+        let sent = Time::ZERO + Dur::from_secs(hours * 3600);
+        bridge.handle_time(sent);
+        assert!(bridge.next_time() > sent, "at {hours} h there is something to do at once");
+        bridge.handle_packet(sent, 0, &packet(0, 2, 0, 100, true, number));
+        assert!(bridge.next_time() < sent + Dur::from_ms(9));
+        bridge.handle_time(sent + Dur::from_ms(10));
+        assert!(due(&mut bridge).contains_key(&number), "the packet of {hours} h");
+    }
+}
+
 #[test]
 fn what_is_for_nobody_is_counted_and_goes_nowhere() {
     let mut bridge = bridge(&scenario(PLAIN));

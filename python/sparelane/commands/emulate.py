@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparelane import api, completion, emulation
+from sparelane._native import EmulationError
 from sparelane.cli import Incomplete, Interruption
 from sparelane.commands import given
 from sparelane.commands.emulate_output import Asked, say_outcome, say_ready
@@ -70,9 +71,7 @@ def commands_in(args: Sequence[str]) -> list[Asked]:
     options_metavar="[OPTIONS]",
     epilog="At the end: --host NAME -- COMMAND ... runs a command at a host, any number of times.",
 )
-@click.argument(
-    "scenario", metavar="FILE [--host NAME -- COMMAND ...]...", shell_complete=completion.scenario_files
-)
+@click.argument("scenario", metavar="FILE [--host NAME -- COMMAND ...]...", shell_complete=completion.scenario_files)
 @settings_option
 @click.option(
     "--seed", type=click.IntRange(0, api.MAX_SEED), help="Seed of every random draw.  [default: the scenario's]"
@@ -128,8 +127,11 @@ def command(
             with network:
                 say_ready(network, commands, as_json=as_json)
                 codes = _run(network, commands, addresses, signals, for_s, stagger_s, as_json=as_json)
-        except KeyboardInterrupt:
-            raise Interruption("interrupted") from None
+        except EmulationError:
+            # Ctrl-C goes to the programs that make the network, too, which then fail.
+            if signals.came:
+                raise Interruption("interrupted") from None
+            raise
     say_outcome(network.outcome(), commands, codes, as_json=as_json)
     if signals.came and commands:
         raise Interruption("interrupted")
