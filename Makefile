@@ -106,11 +106,13 @@ bench-controllers: build
 bench-windows: build
 	$(BIN)/python benches/windows.py --ns3
 
-# The wire beside a plain QUIC stream: times in virtual time, and beside the simulator's; processor time over loopback.
-bench-wire:
+# The wire beside a plain QUIC stream: times in virtual time, and beside the simulator's; processor time over loopback. Then, as
+# root, between network namespaces: beside the kernel's TCP, too, and what a transfer costs TCP flows beside it.
+bench-wire: build
 	cargo run --quiet --release -p sparelane-net --example wire -- virtual
 	cargo test --quiet -p sparelane-net --test prediction -- --nocapture
 	cargo run --quiet --release -p sparelane-net --example wire -- loopback
+	$(BIN)/python benches/wire.py
 
 clean:
 	rm -rf target $(VENV) $(OUT) benches/work

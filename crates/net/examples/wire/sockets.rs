@@ -1,20 +1,20 @@
-//! Both ends over the loopback interface, each in a thread: the processor's time for each 1380 bytes, and the rate.
+//! Both ends on sockets, each in a thread: the processor's time for each 1380 bytes, and the rate.
 
 use crate::Failure;
+use crate::place::{Place, Setup};
 use bytes::Bytes;
 use nix::time::{ClockId, clock_gettime};
 use sparelane_core::{Rate, Time};
 use sparelane_net::carrier::{Arrival, Datagram};
 use sparelane_net::host::Host;
 use sparelane_net::identity::{Identity, Trusted};
-use sparelane_net::node::{ControllerChoice, NodeConfig, NodeEvent};
+use sparelane_net::node::NodeEvent;
 use sparelane_net::quic::QuicConfig;
 use sparelane_net::quic::plain::{PlainController, PlainEvent, PlainStream};
 use sparelane_net::udp::{Sending, UdpConfig, UdpSocket};
 use sparelane_net::virt::Endpoint;
-use std::net::SocketAddr;
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// What is measured is told for each so many bytes: the payload of a full segment, about.
@@ -24,7 +24,7 @@ const UNIT_BYTES: f64 = 1380.0;
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// What a run showed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Measured {
     /// From the connection to the last byte read, seconds.
     pub seconds: f64,
@@ -34,6 +34,10 @@ pub struct Measured {
     pub bytes: usize,
     /// System calls that sent, and that received, of the sender and the receiver.
     pub calls: [(u64, u64); 2],
+    /// Segments that our frames sent, by class; none of a stream.
+    pub segments: Vec<u64>,
+    /// The rate at which the tail began, if it was measured.
+    pub tail: Option<Rate>,
 }
 
 impl Measured {
@@ -78,18 +82,19 @@ pub fn pair(batch: usize) -> Result<[QuicConfig; 2], Failure> {
     Ok([of_one, of_two])
 }
 
-/// Our frames under this controller.
-pub fn frames(choice: &ControllerChoice, bytes: usize, batch: usize) -> Result<Measured, Failure> {
-    let [client, server] = pair(batch)?;
-    let mut config = NodeConfig { controller: choice.clone(), line_rate: Rate::from_gbps(10), ..NodeConfig::default() };
-    config.tail.rate = Rate::from_gbps(10);
-    let udp = UdpConfig { offload: batch > 1, ..UdpConfig::default() };
-    let mut receiver = Host::bind(any(), udp.clone(), server, config.clone())?;
-    let to = receiver.socket().local_address();
+/// Our frames.
+pub fn frames(setup: &Setup, bytes: usize) -> Result<Measured, Failure> {
+    let [client, server] = pair(setup.batch)?;
+    let udp = UdpConfig { offload: setup.batch > 1, ..UdpConfig::default() };
     let (tell, told) = mpsc::channel();
+    let (tell_address, address) = mpsc::channel();
+    let (place, config, of_udp) = (setup.receiver.clone(), setup.node.clone(), udp.clone());
     let receiving = thread::spawn(move || -> Result<Used, String> {
+        place.enter()?;
+        let mut receiver = Host::bind(place.address, of_udp, server, config).map_err(|error| error.to_string())?;
+        tell_address.send(receiver.socket().local_address()).map_err(|error| error.to_string())?;
         let (began, mut got, mut before) = (Instant::now(), 0, thread_cpu_s());
-        while got < bytes && began.elapsed() < LIMIT {
+        while got < bytes {
             match receiver.next_event(Duration::from_millis(100)).map_err(|error| error.to_string())? {
                 Some(NodeEvent::Opened { .. }) => before = thread_cpu_s(),
                 Some(NodeEvent::Readable(flow)) => {
@@ -99,6 +104,9 @@ pub fn frames(choice: &ControllerChoice, bytes: usize, batch: usize) -> Result<M
                 }
                 _ => {}
             }
+            if began.elapsed() > LIMIT {
+                return Err(format!("{got} of {bytes} bytes in {LIMIT:?}"));
+            }
         }
         let used = Used { cpu_s: thread_cpu_s() - before, calls: calls(receiver.socket()), at: Instant::now() };
         // What the sender waits for.
@@ -107,7 +115,9 @@ pub fn frames(choice: &ControllerChoice, bytes: usize, batch: usize) -> Result<M
         }
         Ok(used)
     });
-    let mut sender = Host::bind(any(), udp, client, config)?;
+    setup.sender.enter()?;
+    let Ok(to) = address.recv() else { return Err(why(receiving).into()) };
+    let mut sender = Host::bind(setup.sender.address, udp, client, setup.node.clone())?;
     let now = sender.now();
     let association = sender.node_mut().connect(now, to)?;
     let content = Bytes::from(vec![7; bytes]);
@@ -115,6 +125,7 @@ pub fn frames(choice: &ControllerChoice, bytes: usize, batch: usize) -> Result<M
     while began.elapsed() < LIMIT {
         match sender.next_event(Duration::from_millis(100))? {
             Some(NodeEvent::Opened { .. }) => {
+                while !setup.settle.is_zero() && sender.next_event(setup.settle)?.is_some() {}
                 (opened, before) = (Instant::now(), thread_cpu_s());
                 let now = sender.now();
                 let flow = sender.node_mut().open_flow(now, association, Some(bytes as u64))?;
@@ -122,31 +133,47 @@ pub fn frames(choice: &ControllerChoice, bytes: usize, batch: usize) -> Result<M
                 sender.node_mut().finish(flow);
             }
             Some(NodeEvent::Sent(_)) => break,
+            Some(NodeEvent::Closed { reason, .. }) => return Err(reason.to_string().into()),
             _ => {}
         }
     }
     let cpu_s = thread_cpu_s() - before;
-    tell.send(())?;
+    // A receiver that has given up says so when it is joined.
+    let _ = tell.send(());
     let used = receiving.join().map_err(|_| "the receiver panicked")??;
     let seconds = used.at.duration_since(opened).as_secs_f64();
-    Ok(Measured { seconds, cpu_s: [cpu_s, used.cpu_s], bytes, calls: [calls(sender.socket()), used.calls] })
+    Ok(Measured {
+        seconds,
+        cpu_s: [cpu_s, used.cpu_s],
+        bytes,
+        calls: [calls(sender.socket()), used.calls],
+        segments: sender.node().sent_segments(association).to_vec(),
+        tail: sender.node().path(association).and_then(|path| path.tail_rate()),
+    })
 }
 
 /// A plain stream of QUIC.
-pub fn stream(controller: PlainController, bytes: usize, batch: usize) -> Result<Measured, Failure> {
-    let [client, server] = pair(batch)?;
-    let udp = UdpConfig { offload: batch > 1, dscp: vec![0] };
+pub fn stream(setup: &Setup, controller: PlainController, bytes: usize) -> Result<Measured, Failure> {
+    let [client, server] = pair(setup.batch)?;
+    let udp = UdpConfig { offload: setup.batch > 1, dscp: vec![0] };
     let epoch = Instant::now();
-    let mut receiver = Loop::bind(PlainStream::new(&server, controller, epoch)?, &udp, epoch)?;
-    let to = receiver.socket.local_address();
     let (tell, told) = mpsc::channel();
+    let (tell_address, address) = mpsc::channel();
+    let (place, of_udp) = (setup.receiver.clone(), udp.clone());
     let receiving = thread::spawn(move || -> Result<Used, String> {
+        place.enter()?;
+        let end = PlainStream::new(&server, controller, epoch).map_err(|error| error.to_string())?;
+        let mut receiver = Loop::bind(end, &place, &of_udp, epoch).map_err(|error| error.to_string())?;
+        tell_address.send(receiver.socket.local_address()).map_err(|error| error.to_string())?;
         let (began, mut before) = (Instant::now(), thread_cpu_s());
-        while began.elapsed() < LIMIT {
+        loop {
             match receiver.next_event(Duration::from_millis(100)).map_err(|error| error.to_string())? {
                 Some(PlainEvent::Connected) => before = thread_cpu_s(),
                 Some(PlainEvent::Received { .. }) => break,
                 _ => {}
+            }
+            if began.elapsed() > LIMIT {
+                return Err(format!("the stream is not done in {LIMIT:?}"));
             }
         }
         let used = Used { cpu_s: thread_cpu_s() - before, calls: calls(&receiver.socket), at: Instant::now() };
@@ -155,7 +182,9 @@ pub fn stream(controller: PlainController, bytes: usize, batch: usize) -> Result
         }
         Ok(used)
     });
-    let mut sender = Loop::bind(PlainStream::new(&client, controller, epoch)?, &udp, epoch)?;
+    setup.sender.enter()?;
+    let Ok(to) = address.recv() else { return Err(why(receiving).into()) };
+    let mut sender = Loop::bind(PlainStream::new(&client, controller, epoch)?, &setup.sender, &udp, epoch)?;
     let now = sender.now();
     sender.end.send(now, to, Bytes::from(vec![7; bytes]))?;
     let (began, mut opened, mut before) = (Instant::now(), Instant::now(), 0.0);
@@ -167,14 +196,25 @@ pub fn stream(controller: PlainController, bytes: usize, batch: usize) -> Result
         }
     }
     let cpu_s = thread_cpu_s() - before;
-    tell.send(())?;
+    let _ = tell.send(());
     let used = receiving.join().map_err(|_| "the receiver panicked")??;
     let seconds = used.at.duration_since(opened).as_secs_f64();
-    Ok(Measured { seconds, cpu_s: [cpu_s, used.cpu_s], bytes, calls: [calls(&sender.socket), used.calls] })
+    Ok(Measured {
+        seconds,
+        cpu_s: [cpu_s, used.cpu_s],
+        bytes,
+        calls: [calls(&sender.socket), used.calls],
+        segments: vec![],
+        tail: None,
+    })
 }
 
-fn any() -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], 0))
+/// Why a receiver did not begin.
+fn why(receiving: JoinHandle<Result<Used, String>>) -> String {
+    match receiving.join() {
+        Ok(Err(error)) => error,
+        _ => "the receiver did not begin".to_owned(),
+    }
 }
 
 fn calls(socket: &UdpSocket) -> (u64, u64) {
@@ -190,8 +230,8 @@ struct Loop<E> {
 }
 
 impl<E: Endpoint> Loop<E> {
-    fn bind(end: E, udp: &UdpConfig, epoch: Instant) -> Result<Loop<E>, Failure> {
-        Ok(Loop { end, socket: UdpSocket::bind(any(), udp.clone())?, epoch, waiting: None })
+    fn bind(end: E, place: &Place, udp: &UdpConfig, epoch: Instant) -> Result<Loop<E>, Failure> {
+        Ok(Loop { end, socket: UdpSocket::bind(place.address, udp.clone())?, epoch, waiting: None })
     }
 
     fn now(&self) -> Time {
