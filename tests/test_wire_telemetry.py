@@ -5,6 +5,7 @@ import os
 import re
 import socket
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections import Counter
@@ -12,9 +13,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
 import sparelane as sl
 from sparelane import wire_telemetry
+from sparelane.cli import main
 from sparelane.wire_telemetry import MetricsServer, SeriesFile, Watch, metrics_address
 from test_traces import SCHEMA
 from wire_processes import Keys, call, running
@@ -123,12 +126,16 @@ def test_a_receiver_has_metrics_on_this_host(keys: Keys, tmp_path: Path) -> None
         assert at.startswith("127.0.0.1:")
         peer = {"keys": keys.folder["sender"], "trust": [keys.fingerprint["receiver"]]}
         done: list[str] = []
-        sender = threading.Thread(
-            target=lambda: done.append(sl.wire.send([file], receiver.address, **peer).items[0].name)
-        )
+        to = receiver.address
+
+        def send() -> None:
+            done.extend(item.name for item in sl.wire.send([file], to, **peer).items)
+
+        sender = threading.Thread(target=send)
         sender.start()
+        until = time.monotonic() + 30
         while not any(event["event"] == "disconnected" for event in receiver.step()):
-            pass
+            assert time.monotonic() < until
         sender.join()
         receiver._watch.tend(receiver._native, at_once=True)
         told = numbers(fetch(at))
@@ -206,4 +213,4 @@ def test_every_command_of_the_wire_has_json(keys: Keys) -> None:
     told = json.loads(call("keys", "trust", "--dir", keys.folder["sender"], keys.fingerprint["receiver"], "--json"))
     assert told["trusted"] == keys.fingerprint["receiver"]
     for command in ("keys new", "keys show", "send", "recv", "tunnel", "path", "harm"):
-        assert "--json" in call(*command.split(), "--help"), command
+        assert "--json" in CliRunner().invoke(main, [*command.split(), "--help"]).output, command
