@@ -16,6 +16,8 @@ from sparelane.linux.parameters import CONTROLLERS, module_word, settable
 MOST_HOSTS = 400
 MOST_ROUTERS = 30
 MOST_FLOWS = 1000
+# Payload and header of a full segment that carries timestamps, bytes.
+WITH_TIMESTAMPS = (1448, 52)
 # The levels of strict priority that the kernel's table of types of service can tell apart.
 LEVELS = 4
 # What a scenario may have at its top.
@@ -104,9 +106,15 @@ def network(tables: dict[str, Any], file: str) -> Network:
     read.only(transport, "transport", ("preset", "ecn", "mss", "header"))
     if transport.get("preset", "linux") != "linux":
         raise read.refuse(f"transport.preset = {transport['preset']!r}", "linux")
-    for key, bytes_ in (("mss", MSS), ("header", PACKET - MSS)):
-        if key in transport and _bytes(read, transport[key], f"transport.{key}", MSS, bdp) != bytes_:
-            raise read.refuse(f"transport.{key} = {transport[key]!r}", f"{bytes_}B")
+    sizes = tuple(
+        _bytes(read, transport.get(key, f"{plain}B"), f"transport.{key}", MSS, bdp)
+        for key, plain in (("mss", MSS), ("header", PACKET - MSS))
+    )
+    if sizes not in ((MSS, PACKET - MSS), WITH_TIMESTAMPS):
+        raise read.refuse(
+            f"transport.mss = {sizes[0]}B with transport.header = {sizes[1]}B",
+            f"{MSS}B with {PACKET - MSS}B, or for timestamps {WITH_TIMESTAMPS[0]}B with {WITH_TIMESTAMPS[1]}B",
+        )
     sample = tables.get("sample", {})
     read.only(sample, "sample", ("interval", "flows", "queues", "links"))
     parameters, flows = _flows(read, tables, routers, hosts, bdp)
@@ -120,6 +128,7 @@ def network(tables: dict[str, Any], file: str) -> Network:
         cables=cables,
         access_bps=access,
         queue=queue,
+        timestamps=sizes == WITH_TIMESTAMPS,
         ecn=transport.get("ecn", "off") not in ("off", False) or any(flow.controller == "dctcp" for flow in flows),
         flows=flows,
         parameters=parameters,

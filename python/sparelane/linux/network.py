@@ -61,6 +61,7 @@ class Network:
         routers: their names, in the order of the row.
         cables: one fewer than there are routers.
         parameters: of the kernel's modules, as its command line takes them.
+        timestamps: whether segments carry them.
         sampled: flows of which there are time series.
         queues: pairs of neighbouring routers, of whose output queue there are time series.
         links: the same, of what the cable carries.
@@ -71,6 +72,7 @@ class Network:
     cables: tuple[Cable, ...]
     access_bps: int
     queue: Queue
+    timestamps: bool
     ecn: bool
     flows: tuple[Flow, ...]
     parameters: tuple[str, ...]

@@ -134,7 +134,7 @@ def _queues(network: Network) -> Iterator[str]:
 def _settings(network: Network) -> tuple[tuple[str, str], ...]:
     """What makes hosts of Linux hosts of a scenario: 40 bytes of header, buffers that are no limit, no memory."""
     return (
-        ("tcp_timestamps", "0"),
+        ("tcp_timestamps", "1" if network.timestamps else "0"),
         ("tcp_ecn", "1" if network.ecn else "0"),
         ("tcp_no_metrics_save", "1"),
         ("tcp_rmem", "4096 67108864 268435456"),
