@@ -1,7 +1,8 @@
 """Each controller of the kernel beside ours: `python -m sparelane.experiments.linux.controllers FOLDER`.
 
-Runs both sides of each path, and writes as it goes: flows (runs.csv), windows and queues of one path (series.csv), and from
-these the page and the figure. What the folder already has is not run again, so that the work can be done in parts.
+Runs both sides of each path, and writes as it goes: flows (runs.csv), windows and queues of one path (series.csv),
+and from these the page and the figure. What the folder already has is not run again, so that the work can be done in
+parts.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
 from sparelane.experiments.linux.reasons import reason
@@ -18,16 +20,13 @@ SHOWN = ("cubic", "bbr", "westwood", "cdg")
 
 def differences(runs: pl.DataFrame) -> pl.DataFrame:
     """One row per path, controller and size: the means over seeds of both sides, and ours less Linux's, as a share."""
-    both = (
-        runs.group_by("path", "controller", "size", "side", maintain_order=True)
-        .agg(
-            pl.col("completion_s").mean(),
-            pl.col("retransmissions").mean(),
-            pl.col("mean_window_bytes").mean(),
-            pl.col("mean_queue_bytes").mean(),
-            pl.col("link_use").mean(),
-            pl.len().alias("runs"),
-        )
+    both = runs.group_by("path", "controller", "size", "side", maintain_order=True).agg(
+        pl.col("completion_s").mean(),
+        pl.col("retransmissions").mean(),
+        pl.col("mean_window_bytes").mean(),
+        pl.col("mean_queue_bytes").mean(),
+        pl.col("link_use").mean(),
+        pl.len().alias("runs"),
     )
     keys = ["path", "controller", "size"]
     ours, linux = (both.filter(pl.col("side") == side).drop("side") for side in ("ours", "linux"))
@@ -64,10 +63,12 @@ def _page(found: pl.DataFrame) -> list[str]:
         "(`sparelane run --on linux`)",
         'and in the simulator (`preset = "linux"`, `delayed_ack = false`: the hosts of Linux acknowledge nearly every '
         "packet here).",
-        "Differences are ours less Linux's, as a share of Linux's; where packets are lost at random, of means over seeds.",
+        "Differences are ours less Linux's, as a share of Linux's; where packets are lost at random, of means over "
+        "seeds.",
         "",
         f"Median difference of completion time, without its sign: {100 * median:.3f} % of {found.height} "
-        f"(target: under {100 * TARGET:.0f} %). Above 5 %: {large.height}; above 10 % and not explained: {unexplained}.",
+        f"(target: under {100 * TARGET:.0f} %). Above 5 %: {large.height}; above 10 % and not explained: "
+        f"{unexplained}.",
         "",
         "| controller | median | largest | where | window | queue | link use |",
         "|---|---|---|---|---|---|---|",
@@ -98,7 +99,7 @@ def _signed(share: float) -> str:
     return f"{100 * share:+.1f} %"
 
 
-def _draw(found: pl.DataFrame, series: Path) -> plots.Figure:
+def _draw(found: pl.DataFrame, series: Path) -> Figure:
     drawing, panels = plots.figure(3, width_inches=plots.PAGE_INCHES, rows=2)
     _draw_differences(found, panels[0])
     table = pl.read_csv(series) if series.exists() else None
@@ -119,7 +120,7 @@ def _draw(found: pl.DataFrame, series: Path) -> plots.Figure:
     return drawing
 
 
-def _draw_differences(found: pl.DataFrame, panel: plots.Axes) -> None:
+def _draw_differences(found: pl.DataFrame, panel: Axes) -> None:
     for number, controller in enumerate(CONTROLLERS):
         own = found.filter(pl.col("controller") == controller)["completion_s_difference"] * 100
         panel.plot(own, [number] * len(own), "o", markersize=2.5, color=plots.RC3.ink, alpha=0.6)
