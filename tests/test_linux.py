@@ -5,10 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from sparelane import api
 from sparelane._native import LinuxError, ScenarioError
-from sparelane.linux import kernel, mapping, plan, running
+from sparelane.linux import kernel, mapping, parameters, plan, running
+from sparelane.result import Result
 
 SCENARIO = """
 title = "One flow"
@@ -42,14 +45,24 @@ def network(*settings: str) -> mapping.Network:
 @pytest.mark.parametrize(
     ("setting", "named"),
     [
-        ('topology={kind = "chain"}', "topology.kind"),
+        ('topology={kind = "star"}', "topology.kind"),
+        ("topology.pairs=201", "topology.pairs"),
+        ('topology={kind = "chain", routers = 31}', "topology.routers"),
         ('scheme.flow.controller="rc3"', "scheme.flow.controller"),
-        ("scheme.flow.class=1", "scheme.flow.class"),
-        ('queue.kind="priority"', "queue.kind"),
+        ("scheme.flow.class=4", "scheme.flow.class"),
+        ("scheme.flow.hystart=false", "scheme.flow.hystart"),
+        ('scheme.flow.like="rfc"', "scheme.flow.like"),
+        ('scheme.flow={controller = "vegas", alpha = 2.5}', "scheme.flow.alpha"),
+        ('scheme.flow={controller = "dctcp", g = 0.1}', "scheme.flow.g"),
+        ('scheme.other={controller = "cubic", beta = 0.8}', "scheme.other and scheme.flow"),
+        ('queue.kind="priority"', "queue.push_out"),
+        ('queue.kind="cells"', "queue.kind"),
+        ('transport.mss="1448B"', "transport.mss"),
         ('queue={kind = "red", min = "5packets", max = "15packets"}', "queue.gentle"),
         ('workload.kind="poisson"', "workload.0.kind"),
         ("transport.sack=false", "transport.sack"),
-        ('sample.queues=[["west", "east"]]', "sample.queues"),
+        ('sample.queues=[["left0", "west"]]', "sample.queues"),
+        ('sample.links="core"', "sample.links"),
         ("measure.delays=true", "measure"),
     ],
 )
@@ -61,11 +74,36 @@ def test_what_linux_cannot_do_is_refused_by_name(setting: str, named: str) -> No
 
 def test_rates_delays_and_limits_are_those_of_the_scenario() -> None:
     lines = list(plan.lines(network('workload.start="2s"', "link={select = 'core', loss = 0.01}")))
-    assert "run tc -n west qdisc add dev core root netem limit 1001 rate 100000000bit -14" in lines
+    assert "run tc -n west qdisc add dev east root netem limit 1001 rate 100000000bit -14" in lines
     delayed = "run tc -n left0 qdisc add dev eth root netem delay 10000.000us limit 1000000 rate 1000000000bit -14"
     assert delayed in lines
     assert any("dev right0 root netem" in line and "loss 1.000000000%" in line for line in lines)
-    assert "flow cubic left0 right0 10.2.0.1 2000000000 5000000" in lines
+    assert "flow cubic left0 right0 10.2.0.1 2000000000 5000000 0" in lines
+
+
+def test_parameters_are_those_of_the_kernels_modules() -> None:
+    set_here = network("scheme.flow.beta=0.8", "scheme.flow.c=0.8", "scheme.flow.fast_convergence=false").parameters
+    assert set(set_here) == {"tcp_cubic.beta=819", "tcp_cubic.bic_scale=82", "tcp_cubic.fast_convergence=0"}
+    hybla = network('scheme.flow={controller = "hybla", reference_rtt = "50ms"}')
+    assert hybla.parameters == ("tcp_hybla.rtt0=50",)
+
+
+def test_a_class_is_a_type_of_service_and_a_band_of_strict_priority() -> None:
+    lines = list(plan.lines(network("scheme.flow.class=2", "queue.push_out=false")))
+    assert "flow cubic left0 right0 10.2.0.1 0 5000000 16" in lines
+    assert sum("pfifo limit 1000" in line for line in lines) == 2 * len(plan.TYPES_OF_SERVICE)
+
+
+def test_the_delay_of_a_chain_is_behind_each_of_its_queues() -> None:
+    settings = [
+        'topology={kind = "chain", routers = 3, link_delay = "4ms"}',
+        "link={between = ['r1', 'r2'], loss = 0.01}",
+    ]
+    lines = list(plan.lines(network(*settings)))
+    assert "run tc -n wire0 qdisc add dev r1 root netem delay 4000.000us limit 1000000" in lines
+    assert "run tc -n wire1 qdisc add dev r2 root netem delay 4000.000us limit 1000000 loss 1.000000000%" in lines
+    assert "run ip -n wire0 route add 10.3.0.0/16 via 10.0.1.2" in lines
+    assert "run ip -n r2 route add 10.1.0.0/16 via 10.0.3.1" in lines
 
 
 def test_settings_reach_every_entry_of_a_list_or_one() -> None:
@@ -123,7 +161,7 @@ def test_a_short_lossless_transfer_lasts_as_long_as_arithmetic_says() -> None:
 
 
 @with_kernel
-@pytest.mark.parametrize("controller", sorted(mapping.CONTROLLERS))
+@pytest.mark.parametrize("controller", sorted(parameters.CONTROLLERS))
 def test_a_run_with_one_seed_sends_identical_packets_twice(controller: str) -> None:
     settings = [f'scheme.flow.controller="{controller}"', "workload.size=2MB", 'queue.limit="40packets"']
     settings += ['transport.ecn="dctcp"'] if controller == "dctcp" else []
@@ -142,7 +180,94 @@ def test_another_seed_loses_other_packets() -> None:
 
 
 @with_kernel
-@pytest.mark.parametrize("kind", ["codel", "fq-codel", "pie"])
-def test_each_queue_carries_a_transfer_to_its_end(kind: str) -> None:
-    outcome = running.run(SCENARIO, set=[f'queue.kind="{kind}"', "workload.size=2MB"])
+@pytest.mark.parametrize("queue", ['"codel"', '"fq-codel"', '"pie"', '{kind = "priority", push_out = false}'])
+def test_each_queue_carries_a_transfer_to_its_end(queue: str) -> None:
+    setting = f"queue={queue}" if queue.startswith("{") else f"queue.kind={queue}"
+    outcome = running.run(SCENARIO, set=[setting, "workload.size=2MB"])
     assert outcome.result.flows["delivered_bytes"][0] == 2_000_000
+
+
+SAMPLED = [
+    "sample.interval='50ms'",
+    "sample.queues=[['west', 'east']]",
+    "sample.links=[['west', 'east']]",
+    "duration='3s'",
+]
+
+
+@with_kernel
+def test_a_queue_and_its_link_are_those_of_the_simulator() -> None:
+    settings = [*SAMPLED, "queue.limit=60packets"]
+    ours = ["transport.preset='linux'", "transport.mss='1460B'", "transport.header='40B'"]
+    linux, simulated = running.run(SCENARIO, set=settings).result, api.run(SCENARIO, set=[*settings, *ours])
+    end_s = linux.flows["completion_s"][0]
+    assert end_s == pytest.approx(simulated.flows["completion_s"][0], rel=0.01)
+
+    def column(result: Result, quantity: str) -> list[float]:
+        chosen = (pl.col("quantity") == quantity) & (pl.col("probe") == "west->east") & (pl.col("time_s") < end_s)
+        return list(result.series.filter(chosen)["value"])
+
+    # A full interval is 625,000 bytes; the queue is at its limit of 60 packets at most.
+    assert sum(column(linux, "sent_bytes")) == pytest.approx(sum(column(simulated, "sent_bytes")), rel=0.03)
+    assert max(column(linux, "backlog_bytes")) == pytest.approx(max(column(simulated, "backlog_bytes")), abs=30_000)
+    one = linux.links.filter(pl.col("from") == "west").row(0, named=True)
+    assert one["sent_bytes"] >= 5_000_000 * 1500 // 1460
+    assert one["arrived_packets"] == one["sent_packets"] + one["dropped_packets"]
+    assert one["dropped_packets"] == pytest.approx(linux.flows["retransmissions"][0], abs=2)
+
+
+@with_kernel
+def test_losses_of_a_cable_are_counted_there() -> None:
+    result = running.run(SCENARIO, set=["workload.size=2MB", "link={select = 'core', loss = 0.01}"]).result
+    lost = result.links.filter(pl.col("from") == "west")["lost_packets"][0]
+    assert 3 < lost < 40
+    assert result.links["dropped_packets"].sum() == 0
+
+
+@with_kernel
+def test_the_higher_class_takes_the_bottleneck_from_the_lower() -> None:
+    text = SCENARIO.replace("[[workload]]", '[scheme.low]\ncontroller = "cubic"\nclass = 1\n[[workload]]', 1)
+    text += '[[workload]]\nkind = "bulk"\nscheme = "low"\n'
+    result = running.run(
+        text, set=["queue={kind='priority', push_out=false, limit='100packets'}", "duration='2s'"]
+    ).result
+    high, low = (result.flows.filter(pl.col("scheme") == name) for name in ("flow", "low"))
+    # 5 MB take 0.4 s of the line: the low class does not slow them.
+    assert high["completion_s"][0] < 0.6
+    assert low["delivered_bytes"][0] > 10_000_000
+    assert set(result.drops.filter(pl.col("from") == "west")["class"]) == {0, 1}
+
+
+@with_kernel
+def test_each_bottleneck_of_a_chain_has_its_own_queue() -> None:
+    chain = 'topology={kind = "chain", routers = 3, hosts_per_router = 2, link_delay = "4ms"}'
+    pairs = 'workload.pairs=[["h3", "h5"], ["h6", "h4"]]'
+    settings = [
+        chain,
+        pairs,
+        "workload.size=2MB",
+        "queue.limit=50packets",
+        *SAMPLED[:1],
+        "sample.queues=[['r0', 'r1'], ['r1', 'r2']]",
+    ]
+    result = running.run(SCENARIO, set=settings).result
+    assert list(result.flows["delivered_bytes"]) == [2_000_000, 2_000_000]
+    # Two access links of 1 ms each way, and cables of 4 ms.
+    assert result.flows["min_rtt_s"][0] == pytest.approx(0.020, abs=2e-3)
+    assert result.flows["min_rtt_s"][1] == pytest.approx(0.012, abs=2e-3)
+    peak = {probe: result.series.filter(pl.col("probe") == probe)["value"].max() for probe in ("r0->r1", "r1->r2")}
+    assert peak["r0->r1"] > 10 * 1500 > peak["r1->r2"]
+
+
+@with_kernel
+def test_a_parameter_reaches_the_kernel() -> None:
+    settings = ["workload.size=5MB", "queue.limit=60packets"]
+    plain, gentle = (running.run(SCENARIO, set=[*settings, *more]) for more in ([], ["scheme.flow.beta=0.5"]))
+    assert plain.packet_digest != gentle.packet_digest
+
+
+@with_kernel
+def test_a_flow_that_starts_late_starts_on_time() -> None:
+    outcome = running.run(SCENARIO, set=["workload.size=14600B", "workload.start='20s'"])
+    expected = 0.030 + 10 * 1500 * 8 / 100e6 + 2 * 1500 * 8 / 1e9
+    assert outcome.result.flows["completion_s"][0] == pytest.approx(expected, abs=5e-5)

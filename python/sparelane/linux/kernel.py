@@ -50,7 +50,7 @@ def cache_folder() -> Path:
 def find() -> Kernel | None:
     """The kernel of this version of the package, if it has been built."""
     place = cache_folder() / _key()
-    kernel = Kernel(place / "linux", place / "guest", place.name)
+    kernel = Kernel(place / "linux", place / _guest_name(), place.name)
     return kernel if kernel.binary.is_file() and kernel.guest.is_file() else None
 
 
@@ -80,7 +80,10 @@ def build(progress: Callable[[float], object], jobs: int) -> Kernel:
     with tempfile.TemporaryDirectory(prefix="building-", dir=cache) as work:
         ready = Path(work) / "ready"
         ready.mkdir()
-        _compile_guest(ready / "guest")
+        _compile_guest(ready / _guest_name())
+        if (cache / key / "linux").is_file():
+            (ready / _guest_name()).rename(cache / key / _guest_name())
+            return _built(cache / key)
         _compile_kernel(Path(work), ready / "linux", progress, jobs)
         try:
             ready.rename(cache / key)
@@ -88,9 +91,12 @@ def build(progress: Callable[[float], object], jobs: int) -> Kernel:
             # Another process may have built the same meanwhile.
             if find() is None:
                 raise
-    built = find()
-    if built is None:
-        raise LinuxError(f"{cache / key}: the kernel was built, and is not there; allowed: a cache that keeps files")
+    return _built(cache / key)
+
+
+def _built(place: Path) -> Kernel:
+    if (built := find()) is None:
+        raise LinuxError(f"{place}: the kernel was built, and is not there; allowed: a cache that keeps files")
     return built
 
 
@@ -104,9 +110,9 @@ def _require_tools() -> None:
 
 
 def _key() -> str:
-    """A fingerprint of everything that the kernel is made of."""
+    """A fingerprint of everything that the kernel is made of; its first program is not part of it."""
     mixed = hashlib.sha256()
-    for path in sorted(path for path in FILES.rglob("*") if path.is_file()):
+    for path in (FILES / "kernel.config", *sorted((FILES / "patches").glob("*.patch"))):
         mixed.update(path.name.encode() + b"\0" + path.read_bytes())
     # The version of the package, where dpkg is; the archive's size tells versions apart elsewhere.
     query = ["dpkg-query", "-W", "-f", "${Version}", f"linux-source-{RELEASE}"]
@@ -118,8 +124,17 @@ def _key() -> str:
     return f"{RELEASE}-{mixed.hexdigest()[:16]}"
 
 
+def _guest_name() -> str:
+    """The file of the guest's program, which takes a second to compile, and no kernel."""
+    mixed = hashlib.sha256()
+    for path in sorted(FILES.glob("*.[ch]")):
+        mixed.update(path.name.encode() + b"\0" + path.read_bytes())
+    return f"guest-{mixed.hexdigest()[:16]}"
+
+
 def _compile_guest(target: Path) -> None:
-    _call(["gcc", "-static", "-O2", "-Wall", "-Wextra", "-o", str(target), str(FILES / "guest.c")], target.parent)
+    sources = [str(path) for path in sorted(FILES.glob("*.c"))]
+    _call(["gcc", "-static", "-O2", "-Wall", "-Wextra", "-o", str(target), *sources], target.parent)
 
 
 def _compile_kernel(work: Path, target: Path, progress: Callable[[float], object], jobs: int) -> None:

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sparelane import units
 from sparelane._native import ScenarioError
+from sparelane.linux.network import ETHERNET, MSS, PACKET, Cable, Flow, Host, Network, Queue
+from sparelane.linux.parameters import CONTROLLERS, module_word, settable
 
-# The kernel's name of each controller that it has.
-CONTROLLERS = {
-    "newreno": "reno",
-    "cubic": "cubic",
-    "bic": "bic",
-    "highspeed": "highspeed",
-    "scalable": "scalable",
-    "h-tcp": "htcp",
-    "hybla": "hybla",
-    "dctcp": "dctcp",
-    "bbr": "bbr",
-    "vegas": "vegas",
-    "illinois": "illinois",
-    "westwood": "westwood",
-    "veno": "veno",
-    "yeah": "yeah",
-    "lp": "lp",
-    "cdg": "cdg",
-}
-# Payload of a full segment, and the segment with its header of IP and TCP, bytes.
-MSS = 1460
-PACKET = 1500
-# The kernel counts the header of Ethernet, which scenarios have none of, bytes.
-ETHERNET = 14
-MOST_PAIRS = 200
+# Hosts in all, routers, and flows.
+MOST_HOSTS = 400
+MOST_ROUTERS = 30
+MOST_FLOWS = 1000
+# Payload and header of a full segment that carries timestamps, bytes.
+WITH_TIMESTAMPS = (1448, 52)
+# The levels of strict priority that the kernel's table of types of service can tell apart.
+LEVELS = 4
 # What a scenario may have at its top.
 TABLES = (
     "title",
@@ -49,46 +34,6 @@ TABLES = (
     "workload",
     "sample",
 )
-MOST_FLOWS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """One flow: `size_bytes` is none where it has no end."""
-
-    scheme: str
-    controller: str
-    source: str
-    target: str
-    size_bytes: int | None
-    start_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Queue:
-    """The output queue of a bottleneck: `words` are its parameters as `tc` takes them."""
-
-    kind: str
-    limit_packets: int
-    words: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Network:
-    """A dumbbell with its flows; rates in bits per second, delays in nanoseconds, one way."""
-
-    pairs: int
-    access_bps: int
-    access_ns: int
-    bottleneck_bps: int
-    bottleneck_ns: int
-    loss: float
-    queue: Queue
-    ecn: bool
-    flows: tuple[Flow, ...]
-    duration_ns: int
-    sample_ns: int | None
-    sampled: tuple[int, ...]
 
 
 class _Reader:
@@ -154,53 +99,112 @@ def network(tables: dict[str, Any], file: str) -> Network:
     """
     read = _Reader(file)
     read.only(tables, "", TABLES)
-    topology = tables["topology"]
-    if topology["kind"] != "dumbbell":
-        raise read.refuse(f"topology.kind = {topology['kind']!r}", "dumbbell")
-    pairs = topology.get("pairs", 1)
-    if pairs > MOST_PAIRS:
-        raise read.refuse(f"topology.pairs = {pairs}", f"up to {MOST_PAIRS}")
-    rates = [
-        round(read.number(topology.get(key, default), f"topology.{key}", "bit/s"))
-        for key, default in (("access_rate", "1Gbps"), ("bottleneck_rate", "100Mbps"))
-    ]
-    delays = [
-        read.nanoseconds(topology.get(key, default), f"topology.{key}")
-        for key, default in (("access_delay", "1ms"), ("bottleneck_delay", "18ms"))
-    ]
-    bdp = min(rates) / 8 * 2 * (2 * delays[0] + delays[1]) / 1e9
+    routers, hosts, cables, access = _topology(read, tables["topology"])
+    slowest = min(access, *(cable.rate_bps for cable in cables))
+    bdp = slowest / 8 * _mean_round_trip_s(hosts, cables)
     transport = tables.get("transport", {})
-    read.only(transport, "transport", ("preset", "ecn"))
+    read.only(transport, "transport", ("preset", "ecn", "mss", "header"))
     if transport.get("preset", "linux") != "linux":
         raise read.refuse(f"transport.preset = {transport['preset']!r}", "linux")
+    sizes = tuple(
+        _bytes(read, transport.get(key, f"{plain}B"), f"transport.{key}", MSS, bdp)
+        for key, plain in (("mss", MSS), ("header", PACKET - MSS))
+    )
+    if sizes not in ((MSS, PACKET - MSS), WITH_TIMESTAMPS):
+        raise read.refuse(
+            f"transport.mss = {sizes[0]}B with transport.header = {sizes[1]}B",
+            f"{MSS}B with {PACKET - MSS}B, or for timestamps {WITH_TIMESTAMPS[0]}B with {WITH_TIMESTAMPS[1]}B",
+        )
     sample = tables.get("sample", {})
-    flows = _flows(read, tables, pairs, bdp)
-    for key in ("queues", "links"):
-        if sample.get(key):
-            raise read.refuse(f"sample.{key}", f"flows (--set sample.{key}=[])")
+    read.only(sample, "sample", ("interval", "flows", "queues", "links"))
+    parameters, flows = _flows(read, tables, routers, hosts, bdp)
+    cables = _losses(read, tables.get("link", []), routers, cables)
+    queue = _queue(read, tables.get("queue", {}), bdp, max(flow.level for flow in flows) if flows else 0)
+    wanted = {key: _ports(read, sample.get(key, []), f"sample.{key}", routers) for key in ("queues", "links")}
+    is_sampled = bool(sample.get("flows") or wanted["queues"] or wanted["links"])
     return Network(
-        pairs=pairs,
-        access_bps=rates[0],
-        access_ns=delays[0],
-        bottleneck_bps=rates[1],
-        bottleneck_ns=delays[1],
-        loss=_loss(read, tables.get("link", [])),
-        queue=_queue(read, tables.get("queue", {}), bdp),
+        routers=routers,
+        hosts=hosts,
+        cables=cables,
+        access_bps=access,
+        queue=queue,
+        timestamps=sizes == WITH_TIMESTAMPS,
         ecn=transport.get("ecn", "off") not in ("off", False) or any(flow.controller == "dctcp" for flow in flows),
         flows=flows,
+        parameters=parameters,
         duration_ns=read.nanoseconds(tables["duration"], "duration"),
-        sample_ns=read.nanoseconds(sample.get("interval", "10ms"), "sample.interval") if sample.get("flows") else None,
+        sample_ns=read.nanoseconds(sample.get("interval", "10ms"), "sample.interval") if is_sampled else None,
         sampled=tuple(sample.get("flows", ())),
+        queues=wanted["queues"],
+        links=wanted["links"],
     )
 
 
-def _flows(read: _Reader, tables: dict[str, Any], pairs: int, bdp: float) -> tuple[Flow, ...]:
-    schemes = {}
-    for name, scheme in tables["scheme"].items():
-        read.only(scheme, f"scheme.{name}", ("controller",))
-        if scheme["controller"] not in CONTROLLERS:
-            raise read.refuse(f"scheme.{name}.controller = {scheme['controller']!r}", ", ".join(CONTROLLERS))
-        schemes[name] = CONTROLLERS[scheme["controller"]]
+Row = tuple[tuple[str, ...], tuple[Host, ...], tuple[Cable, ...], int]
+
+
+def _topology(read: _Reader, table: dict[str, Any]) -> Row:
+    """Routers, hosts and cables, and the rate of hosts' own cables."""
+    kind = table["kind"]
+    if kind not in ("dumbbell", "chain"):
+        raise read.refuse(f"topology.kind = {kind!r}", "dumbbell, chain")
+
+    def rate(key: str, default: str) -> int:
+        return round(read.number(table.get(key, default), f"topology.{key}", "bit/s"))
+
+    def delay(key: str, default: str) -> int:
+        return read.nanoseconds(table.get(key, default), f"topology.{key}")
+
+    access, access_ns = rate("access_rate", "1Gbps"), delay("access_delay", "1ms")
+    if kind == "dumbbell":
+        pairs = table.get("pairs", 1)
+        _at_most(read, 2 * pairs, MOST_HOSTS, f"topology.pairs = {pairs}", f"up to {MOST_HOSTS // 2}")
+        # All delay of a path is at its first hop, which moves no packet past another.
+        whole = 2 * access_ns + delay("bottleneck_delay", "18ms")
+        hosts = [Host(f"{side}{pair}", at, pair, whole, 0) for at, side in enumerate(SIDES) for pair in range(pairs)]
+        return ("west", "east"), tuple(hosts), (Cable(rate("bottleneck_rate", "100Mbps"), 0, 0.0),), access
+    count, each = table.get("routers", 3), table.get("hosts_per_router", 1)
+    if not 2 <= count <= MOST_ROUTERS:
+        raise read.refuse(f"topology.routers = {count}", f"2 to {MOST_ROUTERS}")
+    _at_most(read, count * each, MOST_HOSTS, f"topology.hosts_per_router = {each}", f"up to {MOST_HOSTS // count}")
+    hosts = [
+        Host(f"h{count * (1 + number) + at}", at, number, access_ns, access_ns)
+        for number in range(each)
+        for at in range(count)
+    ]
+    cable = Cable(rate("link_rate", "100Mbps"), delay("link_delay", "10ms"), 0.0)
+    return tuple(f"r{at}" for at in range(count)), tuple(hosts), (cable,) * (count - 1), access
+
+
+SIDES = ("left", "right")
+
+
+def _at_most(read: _Reader, count: int, most: int, what: str, allowed: str) -> None:
+    if count > most:
+        raise read.refuse(what, allowed)
+
+
+def _mean_round_trip_s(hosts: Sequence[Host], cables: Sequence[Cable]) -> float:
+    """The mean base round-trip time between hosts behind different routers, seconds."""
+    spans = [
+        one.delay_ns
+        + other.back_ns
+        + other.delay_ns
+        + one.back_ns
+        + 2 * sum(cable.delay_ns for cable in cables[one.router : other.router])
+        for one in hosts
+        for other in hosts
+        if one.router < other.router
+    ]
+    return sum(spans) / len(spans) / 1e9
+
+
+def _flows(
+    read: _Reader, tables: dict[str, Any], routers: Sequence[str], hosts: Sequence[Host], bdp: float
+) -> tuple[tuple[str, ...], tuple[Flow, ...]]:
+    """Parameters of the kernel's modules, and flows in order of start."""
+    schemes, parameters = _schemes(read, tables["scheme"])
+    at = {host.name: host.router for host in hosts}
     workloads = tables["workload"]
     flows = []
     for number, workload in enumerate([workloads] if isinstance(workloads, dict) else workloads):
@@ -208,21 +212,70 @@ def _flows(read: _Reader, tables: dict[str, Any], pairs: int, bdp: float) -> tup
         if workload["kind"] != "bulk":
             raise read.refuse(f"{name}.kind = {workload['kind']!r}", "bulk")
         read.only(workload, name, ("kind", "scheme", "pairs", "size", "start"))
-        hosts = workload.get("pairs", "halves")
-        if hosts == "halves":
-            hosts = [[f"left{pair}", f"right{pair}"] for pair in range(pairs)]
-        if isinstance(hosts, str):
-            raise read.refuse(f"{name}.pairs = {hosts!r}", 'halves, or a list such as [["left0", "right0"]]')
+        pairs = workload.get("pairs", "halves")
+        if pairs == "halves":
+            names = [host.name for host in hosts]
+            half = len(names) // 2
+            pairs = list(zip(names[:half], names[half : 2 * half], strict=True))
+        if isinstance(pairs, str):
+            raise read.refuse(f"{name}.pairs = {pairs!r}", f'halves, or a list such as [["{hosts[0].name}", ...]]')
         size = _bytes(read, workload.get("size", "unlimited"), f"{name}.size", MSS, bdp)
         start = read.nanoseconds(workload.get("start", "0s"), f"{name}.start")
         scheme = workload.get("scheme", next(iter(schemes)))
-        for source, target in hosts:
-            if source[:-1].rstrip("0123456789") == target[:-1].rstrip("0123456789"):
-                raise read.refuse(f"{name}.pairs: {source} to {target}", "pairs of a left and a right host")
-            flows.append(Flow(scheme, schemes[scheme], source, target, size, start))
+        controller, level = schemes[scheme]
+        for source, target in pairs:
+            if at[source] == at[target]:
+                raise read.refuse(f"{name}.pairs: {source} to {target}", "pairs of hosts at different routers")
+            flows.append(Flow(scheme, controller, source, target, size, start, level))
     if len(flows) > MOST_FLOWS:
         raise read.refuse(f"{len(flows)} flows", f"up to {MOST_FLOWS}")
-    return tuple(sorted(flows, key=lambda flow: flow.start_ns))
+    return parameters, tuple(sorted(flows, key=lambda flow: flow.start_ns))
+
+
+def _schemes(read: _Reader, tables: dict[str, Any]) -> tuple[dict[str, tuple[str, int]], tuple[str, ...]]:
+    """Each scheme's controller in the kernel and priority, and parameters, which the kernel has once for all flows."""
+    schemes = {}
+    set_by: dict[str, tuple[dict[str, str], str]] = {}
+    for name, scheme in tables.items():
+        given = scheme["controller"]
+        if given not in CONTROLLERS:
+            raise read.refuse(f"scheme.{name}.controller = {given!r}", ", ".join(CONTROLLERS))
+        allowed = settable(given)
+        read.only(scheme, f"scheme.{name}", ("controller", "class", "like", *allowed))
+        if scheme.get("like", "linux") != "linux":
+            raise read.refuse(f"scheme.{name}.like = {scheme['like']!r}", "linux")
+        level = scheme.get("class", 0)
+        if level >= LEVELS:
+            raise read.refuse(f"scheme.{name}.class = {level}", f"0 to {LEVELS - 1}")
+        words = {key: _module_word(read, name, given, key, scheme[key]) for key in allowed if key in scheme}
+        first, earlier = set_by.setdefault(given, (words, name))
+        if first != words:
+            raise read.refuse(
+                f"scheme.{name} and scheme.{earlier} with other parameters of {given} at once",
+                "one set of parameters a controller",
+            )
+        schemes[name] = (CONTROLLERS[given], level)
+    return schemes, tuple(word for words, _ in set_by.values() for word in words.values())
+
+
+def _module_word(read: _Reader, scheme: str, controller: str, key: str, value: object) -> str:
+    found = units.read(value) if isinstance(value, str) else None
+    number = found[0] if found else value
+    word = module_word(controller, key, float(number)) if isinstance(number, int | float) else None
+    if word is None:
+        raise read.refuse(f"scheme.{scheme}.{key} = {value!r}", "a value that the kernel can hold, such as the default")
+    return word
+
+
+def _ports(read: _Reader, pairs: Any, key: str, routers: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Pairs of neighbouring routers: those of a list, or all where it says so."""
+    both = [pair for near, far in itertools.pairwise(routers) for pair in ((near, far), (far, near))]
+    if isinstance(pairs, str):
+        raise read.refuse(f"{key} = {pairs!r}", f'a list such as [["{routers[0]}", "{routers[1]}"]]')
+    for pair in pairs:
+        if tuple(pair) not in both:
+            raise read.refuse(f"{key}: {' to '.join(pair)}", "pairs of neighbouring routers")
+    return tuple((near, far) for near, far in pairs)
 
 
 def _bytes(read: _Reader, value: object, key: str, packet: int, bdp: float) -> int | None:
@@ -236,25 +289,41 @@ def _bytes(read: _Reader, value: object, key: str, packet: int, bdp: float) -> i
     return max(1, round(found[0] * scale[found[1]]))
 
 
-def _loss(read: _Reader, links: Any) -> float:
-    loss = 0.0
+def _losses(read: _Reader, links: Any, routers: Sequence[str], cables: tuple[Cable, ...]) -> tuple[Cable, ...]:
+    """The cables with the losses that `[[link]]` gives them."""
+    losses = [cable.loss for cable in cables]
     for number, link in enumerate([links] if isinstance(links, dict) else links):
         name = f"link.{number}"
         read.only(link, name, ("select", "between", "loss"))
-        if link.get("select", "core") != "core" or sorted(link.get("between", ["east", "west"])) != ["east", "west"]:
-            raise read.refuse(name, 'select = "core"')
-        loss = read.number(link.get("loss", 0), f"{name}.loss", "")
-    return loss
+        if link.get("select", "core") != "core":
+            raise read.refuse(f"{name}.select = {link['select']!r}", "core")
+        chosen = list(range(len(cables)))
+        if "between" in link:
+            ends = set(link["between"])
+            chosen = [at for at in chosen if {routers[at], routers[at + 1]} == ends]
+            if not chosen:
+                raise read.refuse(f"{name}.between: {' and '.join(link['between'])}", "neighbouring routers")
+        for at in chosen:
+            losses[at] = read.number(link.get("loss", 0), f"{name}.loss", "")
+            # They are at the node of the cable's delay, or, where there is one cable alone, before the hosts.
+            if losses[at] and len(cables) > 1 and not cables[at].delay_ns:
+                raise read.refuse(f"{name}.loss of cables without a delay", "topology.link_delay above 0")
+    return tuple(Cable(cable.rate_bps, cable.delay_ns, loss) for cable, loss in zip(cables, losses, strict=True))
 
 
-def _queue(read: _Reader, table: dict[str, Any], bdp: float) -> Queue:
-    kind = table.get("kind", "fifo")
+def _queue(read: _Reader, table: dict[str, Any], bdp: float, lowest: int) -> Queue:
+    kind = table.get("kind", "priority" if lowest else "fifo")
     limit = _bytes(read, table.get("limit", "1bdp"), "queue.limit", PACKET, bdp) or 1
     packets = max(1, limit // PACKET)
     common = ("kind", "limit")
     if kind == "fifo":
         read.only(table, "queue", common)
         return Queue(kind, packets, ())
+    if kind == "priority":
+        read.only(table, "queue", (*common, "push_out"))
+        if table.get("push_out", True):
+            raise read.refuse("queue.push_out = true (the default)", "push_out = false")
+        return Queue(kind, packets, ("bands", str(LEVELS), "priomap", *PRIORITIES))
     ecn = ("ecn",) if table.get("ecn", kind == "fq-codel") else ("noecn",)
     if kind in ("codel", "fq-codel"):
         own = ("flows",) if kind == "fq-codel" else ()
@@ -268,7 +337,12 @@ def _queue(read: _Reader, table: dict[str, Any], bdp: float) -> Queue:
         return Queue(kind, packets, ("limit", str(packets), *delays, *ecn))
     if kind == "red":
         return _red(read, table, packets, bdp)
-    raise read.refuse(f"queue.kind = {kind!r}", "fifo, codel, fq-codel, pie, red")
+    raise read.refuse(f"queue.kind = {kind!r}", "fifo, priority, codel, fq-codel, pie, red")
+
+
+# The kernel's table of priorities, by the priority that a router reads from a packet's type of service: 0, 2, 6 and 4
+# for those of `plan.TYPES_OF_SERVICE`.
+PRIORITIES = tuple("0010302000000000")
 
 
 def _delays(read: _Reader, table: dict[str, Any], keys: Sequence[tuple[str, str, str]]) -> list[str]:

@@ -4,47 +4,81 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparelane.linux.mapping import ETHERNET, PACKET, Network
+from sparelane.linux.network import ETHERNET, PACKET, Network
 
 # Both ends of each virtual cable have one address, so that nobody has to be asked for it.
 STATION = "02:00:00:00:00:01"
 # No host's own queue is a bottleneck: packets.
 ENOUGH = 1_000_000
+# What packets of each level of priority carry, from which routers of Linux read the level.
+TYPES_OF_SERVICE = (0x00, 0x08, 0x10, 0x18)
 
 
 def lines(network: Network) -> Iterator[str]:
     """The plan's lines."""
     yield "set - /proc/sys/net/ipv4/tcp_mem 4000000 4000000 4000000"
     yield "set - /proc/sys/net/core/netdev_max_backlog 1000000"
-    hosts = [(f"{side}{pair}", router, number, pair) for side, router, number in SIDES for pair in range(network.pairs)]
-    for name in ("west", "east", *(host for host, *_ in hosts)):
+    for name in (*network.routers, *(host.name for host in network.hosts)):
         yield f"run ip netns add {name}"
         yield f"run ip -n {name} link set lo up"
-    yield from _cable("west", "core", "10.0.0.1", "east", "core", "10.0.0.2")
-    for host, router, number, pair in hosts:
-        yield from _cable(host, "eth", f"10.{number}.{pair}.1", router, host, f"10.{number}.{pair}.2")
-        yield f"run ip -n {host} route add default via 10.{number}.{pair}.2"
-    yield "run ip -n west route add 10.2.0.0/16 via 10.0.0.2"
-    yield "run ip -n east route add 10.1.0.0/16 via 10.0.0.1"
-    yield from _queues(network, hosts)
-    for router in ("west", "east"):
+    yield from _row(network)
+    for host in network.hosts:
+        router, subnet = network.routers[host.router], f"10.{host.router + 1}.{host.number}"
+        yield from _cable(host.name, "eth", f"{subnet}.1", router, host.name, f"{subnet}.2")
+        yield f"run ip -n {host.name} route add default via {subnet}.2"
+    yield from _access(network)
+    yield from _queues(network)
+    for router in network.routers:
         yield f"set {router} /proc/sys/net/ipv4/ip_forward 1"
-    for host, *_ in hosts:
+    for host in network.hosts:
         for key, setting in _settings(network):
-            yield f"set {host} /proc/sys/net/ipv4/{key} {setting}"
+            yield f"set {host.name} /proc/sys/net/ipv4/{key} {setting}"
+    addresses = {host.name: f"10.{host.router + 1}.{host.number}.1" for host in network.hosts}
     for flow in network.flows:
-        side = 2 if flow.target.startswith("right") else 1
-        address = f"10.{side}.{flow.target.removeprefix('left').removeprefix('right')}.1"
-        size = flow.size_bytes or 0
-        yield f"flow {flow.controller} {flow.source} {flow.target} {address} {flow.start_ns} {size}"
-    yield "watch west core"
+        ends = f"{flow.source} {flow.target} {addresses[flow.target]}"
+        service = TYPES_OF_SERVICE[flow.level]
+        yield f"flow {flow.controller} {ends} {flow.start_ns} {flow.size_bytes or 0} {service} 0"
+    for near, far, _ in network.ports()[::2]:
+        yield f"watch {near} {far}"
+    for router in (*network.routers, *(name for name, _, _ in _wires(network))):
+        yield f"count {router}"
     if network.sample_ns is not None:
         yield f"sample {network.sample_ns}"
+        for near, far in network.followed():
+            yield f"queue {near} {far}"
     yield f"end {network.duration_ns}"
 
 
-# Names of hosts, their router, and the number of their networks.
-SIDES = (("left", "west", 1), ("right", "east", 2))
+def wire(cable: int) -> str:
+    """The name of the node that a cable's delay is at, if it has any."""
+    return f"wire{cable}"
+
+
+def _wires(network: Network) -> list[tuple[str, int, int]]:
+    """Nodes for the delays of cables between routers, with the cable's number and its delay in nanoseconds."""
+    return [(wire(at), at, cable.delay_ns) for at, cable in enumerate(network.cables) if cable.delay_ns]
+
+
+def _row(network: Network) -> Iterator[str]:
+    """Routers, what is between them, and how they find each other's hosts."""
+    wires = {at: name for name, at, _ in _wires(network)}
+    for at, (near, far) in enumerate(zip(network.routers, network.routers[1:], strict=False)):
+        here, there = f"10.0.{2 * at}", f"10.0.{2 * at + 1}"
+        if at in wires:
+            yield f"run ip netns add {wires[at]}"
+            yield from _cable(near, far, f"{here}.1", wires[at], near, f"{here}.2")
+            yield from _cable(wires[at], far, f"{there}.1", far, near, f"{there}.2")
+            yield f"set {wires[at]} /proc/sys/net/ipv4/ip_forward 1"
+            hops = (near, f"{here}.2", wires[at], f"{there}.2"), (far, f"{there}.1", wires[at], f"{here}.1")
+        else:
+            yield from _cable(near, far, f"{here}.1", far, near, f"{here}.2")
+            hops = (near, f"{here}.2", "", ""), (far, f"{here}.1", "", "")
+        beyond = range(at + 1, len(network.routers)), range(at + 1)
+        for (router, gateway, middle, onward), reached in zip(hops, beyond, strict=True):
+            for other in reached:
+                yield f"run ip -n {router} route add 10.{other + 1}.0.0/16 via {gateway}"
+                if middle:
+                    yield f"run ip -n {middle} route add 10.{other + 1}.0.0/16 via {onward}"
 
 
 def _cable(first: str, device: str, address: str, second: str, other: str, peer: str) -> Iterator[str]:
@@ -54,31 +88,53 @@ def _cable(first: str, device: str, address: str, second: str, other: str, peer:
         yield f"run ip -n {name} link set {port} address {STATION} arp off gso_max_segs 1 txqueuelen 1000 up"
 
 
-def _queues(network: Network, hosts: list[tuple[str, str, int, int]]) -> Iterator[str]:
-    """Rates and queues where they are; all delay of a path is at its first hop, which moves no packet past another."""
-    delay = 2 * network.access_ns + network.bottleneck_ns
-    access = f"rate {network.access_bps}bit -{ETHERNET}"
-    loss = f" loss {100 * network.loss:.9f}%" if network.loss else ""
-    for host, router, *_ in hosts:
-        yield f"run tc -n {host} qdisc add dev eth root netem delay {delay / 1000:.3f}us limit {ENOUGH} {access}"
-        yield f"run tc -n {router} qdisc add dev {host} root netem limit {ENOUGH}{loss} {access}"
+def _access(network: Network) -> Iterator[str]:
+    """Rates and delays between hosts and routers; in a dumbbell, losses of its one cable, too."""
+    rate = f"rate {network.access_bps}bit -{ETHERNET}"
+    loss = _loss(network.cables[0].loss) if not network.cables[0].delay_ns else ""
+    for host in network.hosts:
+        router = network.routers[host.router]
+        yield f"run tc -n {host.name} qdisc add dev eth root netem{_delay(host.delay_ns)} limit {ENOUGH} {rate}"
+        back = f"netem{_delay(host.back_ns)} limit {ENOUGH}{loss} {rate}"
+        yield f"run tc -n {router} qdisc add dev {host.name} root {back}"
+
+
+def _delay(delay_ns: int) -> str:
+    return f" delay {delay_ns / 1000:.3f}us" if delay_ns else ""
+
+
+def _loss(share: float) -> str:
+    return f" loss {100 * share:.9f}%" if share else ""
+
+
+def _queues(network: Network) -> Iterator[str]:
+    """Queues between routers, which hold no packet for its delay: that is at the node in the cable."""
     queue = network.queue
-    for router in ("west", "east"):
+    for near, far, cable in network.ports():
         if queue.kind == "fifo":
-            rate = f"rate {network.bottleneck_bps}bit -{ETHERNET}"
-            yield f"run tc -n {router} qdisc add dev core root netem limit {queue.limit_packets + 1} {rate}"
+            rate = f"rate {cable.rate_bps}bit -{ETHERNET}"
+            yield f"run tc -n {near} qdisc add dev {far} root netem limit {queue.limit_packets + 1} {rate}"
             continue
         # This shaper counts the header of Ethernet: the rate is larger by as much, for full packets.
-        rate = f"{network.bottleneck_bps * (PACKET + ETHERNET) // PACKET}bit"
+        rate = f"{cable.rate_bps * (PACKET + ETHERNET) // PACKET}bit"
         room = (queue.limit_packets + 1) * (PACKET + ETHERNET)
-        yield f"run tc -n {router} qdisc add dev core root handle 1: tbf rate {rate} burst 1600 limit {room}"
-        yield f"run tc -n {router} qdisc add dev core parent 1:1 handle 2: {queue.kind} {' '.join(queue.words)}"
+        yield f"run tc -n {near} qdisc add dev {far} root handle 1: tbf rate {rate} burst 1600 limit {room}"
+        if queue.kind == "priority":
+            yield f"run tc -n {near} qdisc add dev {far} parent 1:1 handle 2: prio {' '.join(queue.words)}"
+            for band in range(1, len(TYPES_OF_SERVICE) + 1):
+                yield f"run tc -n {near} qdisc add dev {far} parent 2:{band} pfifo limit {queue.limit_packets}"
+        else:
+            yield f"run tc -n {near} qdisc add dev {far} parent 1:1 handle 2: {queue.kind} {' '.join(queue.words)}"
+    for name, at, delay_ns in _wires(network):
+        for router in network.routers[at : at + 2]:
+            late = f"netem{_delay(delay_ns)} limit {ENOUGH}{_loss(network.cables[at].loss)}"
+            yield f"run tc -n {name} qdisc add dev {router} root {late}"
 
 
 def _settings(network: Network) -> tuple[tuple[str, str], ...]:
     """What makes hosts of Linux hosts of a scenario: 40 bytes of header, buffers that are no limit, no memory."""
     return (
-        ("tcp_timestamps", "0"),
+        ("tcp_timestamps", "1" if network.timestamps else "0"),
         ("tcp_ecn", "1" if network.ecn else "0"),
         ("tcp_no_metrics_save", "1"),
         ("tcp_rmem", "4096 67108864 268435456"),

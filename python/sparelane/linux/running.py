@@ -22,7 +22,7 @@ MEMORY = "2048M"
 # A kernel in virtual time hangs where a program in it spins: no run lasts longer by the wall clock, seconds.
 LONGEST_S = 3600.0
 SEED_VARIABLE = "SPARELANE_SEED"
-FILES = ("flows.csv", "samples.csv", "packets")
+FILES = ("flows.csv", "samples.csv", "packets", "counts.csv", "queues.csv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +76,29 @@ def run(
     with tempfile.TemporaryDirectory(prefix="sparelane-") as folder:
         place = Path(folder)
         (place / "plan").write_text("".join(f"{line}\n" for line in plan.lines(network)))
-        _boot(found, place, drawn_from, waiting or (lambda _: None), longest_s)
+        _boot(found, place, network.parameters, drawn_from, waiting or (lambda _: None), longest_s)
         texts = [(place / file).read_text() for file in FILES]
     digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
     packets, packet_digest = texts[2].split()
     written = "".join(f"{key} = {toml_value(value)}\n" for key, value in content.items())
-    stored = tables.stored(network, texts[0], texts[1], digest=digest, seed=drawn_from, scenario=written)
+    stored = tables.stored(
+        network,
+        tables.Written(texts[0], texts[1], texts[3], texts[4]),
+        digest=digest,
+        seed=drawn_from,
+        scenario=written,
+    )
     return Outcome(tables.result(stored), int(packets), packet_digest)
 
 
-def _boot(found: kernel.Kernel, place: Path, seed: int, waiting: Callable[[float], object], longest_s: float) -> None:
+def _boot(
+    found: kernel.Kernel,
+    place: Path,
+    parameters: Sequence[str],
+    seed: int,
+    waiting: Callable[[float], object],
+    longest_s: float,
+) -> None:
     words: Sequence[str] = [
         str(found.binary),
         f"mem={MEMORY}",
@@ -98,6 +111,7 @@ def _boot(found: kernel.Kernel, place: Path, seed: int, waiting: Callable[[float
         "quiet",
         "con=null",
         "con0=fd:0,fd:1",
+        *parameters,
         f"init={found.guest}",
         "--",
         # The folder of the run, as the kernel's process on the host sees it. Its name must not be here: the kernel

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sparelane._native import __version__
-from sparelane.linux.mapping import Network
+from sparelane.linux.network import ETHERNET, PACKET, Network
+from sparelane.linux.plan import wire
 from sparelane.result import Result
 from sparelane.stored import Stored
 
@@ -23,20 +25,31 @@ def result(columns: Stored) -> Result:
     return Result(columns)
 
 
-def stored(network: Network, flows: str, samples: str, *, digest: str, seed: int, scenario: str) -> Stored:
-    """The columns of a run; what Linux does not tell is null, and tables that it fills none of are empty."""
-    rows = list(csv.DictReader(io.StringIO(flows)))
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The guest's files: flows when all was over, flows as they went, and the same of queues."""
+
+    flows: str
+    samples: str
+    counts: str
+    queues: str
+
+
+def stored(network: Network, written: Written, *, digest: str, seed: int, scenario: str) -> Stored:
+    """The columns of a run; what Linux does not tell is null."""
+    rows = list(csv.DictReader(io.StringIO(written.flows)))
+    counts = list(csv.DictReader(io.StringIO(written.counts)))
     finished = sum(bool(row["finish_ns"]) for row in rows)
     ends = [int(row["finish_ns"] or network.duration_ns) for row in rows]
     return Stored(
         {
             "flows": _flows(network, rows),
-            "links": _empty(LINKS),
-            "drops": _empty(DROPS),
+            "links": _links(network, counts),
+            "drops": _drops(network, counts),
             "cross_traffic": {},
             "delays": {},
             "packets": {},
-            "series": _series(network, list(csv.DictReader(io.StringIO(samples)))),
+            "series": _series(network, written),
             "digest": digest,
             "seed": seed,
             "version": __version__,
@@ -55,6 +68,58 @@ def stored(network: Network, flows: str, samples: str, *, digest: str, seed: int
     )
 
 
+Count = dict[str, str]
+
+
+def _at(counts: list[Count], node: str, port: str) -> list[Count]:
+    """What the disciplines of a port have counted, the one at the top first."""
+    found = [count for count in counts if (count["namespace"], count["device"]) == (node, port)]
+    return sorted(found, key=lambda count: count["parent"] != ROOT)
+
+
+ROOT = "ffffffff"
+
+
+def _sum(counts: Sequence[Count], key: str) -> int:
+    return sum(int(count[key]) for count in counts)
+
+
+def _dropping(network: Network, disciplines: list[Count]) -> list[Count]:
+    """The disciplines of a port that drop on their own account; what is above them counts it once more."""
+    if network.queue.kind == "fifo":
+        return disciplines[:1]
+    return [count for count in disciplines if count["kind"] not in ("tbf", "prio")]
+
+
+def _links(network: Network, counts: list[Count]) -> dict[str, Column]:
+    """One row per direction of a cable between routers."""
+    columns: dict[str, list[int]] = {name: [] for name in LINKS}
+    for number, (near, far, cable) in enumerate(network.ports()):
+        disciplines = _at(counts, near, far)
+        dropping = _dropping(network, disciplines)
+        sent, dropped = int(disciplines[0]["sent_packets"]), _sum(dropping, "drops")
+        values = (
+            cable.rate_bps,
+            sent,
+            int(disciplines[0]["sent_bytes"]) - ETHERNET * sent,
+            sent + dropped + int(disciplines[0]["queued_packets"]),
+            dropped,
+            _lost(network, counts, number),
+            _sum(dropping, "marks"),
+        )
+        for name, value in zip(LINKS, values, strict=True):
+            columns[name].append(value)
+    nothing: list[float | None] = [None] * len(network.ports())
+    return (
+        {
+            "from": _texts([near for near, _, _ in network.ports()]),
+            "to": _texts([far for _, far, _ in network.ports()]),
+        }
+        | {name: np.array(values, dtype=np.uint64) for name, values in columns.items()}
+        | {"peak_backlog_bytes": _some(nothing, np.uint64)}
+    )
+
+
 LINKS = (
     "rate_bps",
     "sent_packets",
@@ -63,14 +128,38 @@ LINKS = (
     "dropped_packets",
     "lost_packets",
     "marked_packets",
-    "peak_backlog_bytes",
 )
-DROPS = ("class", "arrived_packets", "dropped_packets")
 
 
-def _empty(numbers: Sequence[str]) -> dict[str, Column]:
-    columns: dict[str, Column] = {name: _texts([]) for name in ("from", "to")}
-    return columns | {name: np.array([], dtype=np.uint64) for name in numbers}
+def _lost(network: Network, counts: list[Count], port: int) -> int:
+    """Losses at random of a direction: they are at the node in the cable, or, in a dumbbell, before the hosts."""
+    _, far, cable = network.ports()[port]
+    if cable.delay_ns:
+        return _sum(_at(counts, wire(port // 2), far), "drops")
+    hosts = [host.name for host in network.hosts if network.routers[host.router] == far]
+    return sum(_sum(_at(counts, far, host), "drops") for host in hosts)
+
+
+def _drops(network: Network, counts: list[Count]) -> dict[str, Column]:
+    """One row per direction of a cable between routers and class of priority, where any packet came."""
+    rows = []
+    for near, far, _ in network.ports():
+        disciplines = _at(counts, near, far)
+        dropping = sorted(_dropping(network, disciplines), key=lambda count: count["parent"])
+        # Packets that are on their way out are counted by the one at the top alone.
+        whole = dropping if network.queue.kind == "priority" else disciplines[:1]
+        for level, (outer, inner) in enumerate(zip(whole, dropping, strict=True)):
+            dropped = int(inner["drops"])
+            arrived = int(outer["sent_packets"]) + int(outer["queued_packets"]) + dropped
+            if arrived:
+                rows.append((near, far, level, arrived, dropped))
+    return {
+        "from": _texts([row[0] for row in rows]),
+        "to": _texts([row[1] for row in rows]),
+        "class": np.array([row[2] for row in rows], dtype=np.uint32),
+        "arrived_packets": np.array([row[3] for row in rows], dtype=np.uint64),
+        "dropped_packets": np.array([row[4] for row in rows], dtype=np.uint64),
+    }
 
 
 def _texts(values: Sequence[str]) -> Column:
@@ -116,21 +205,46 @@ def _flows(network: Network, rows: list[dict[str, str]]) -> dict[str, Column]:
     }
 
 
-def _series(network: Network, samples: list[dict[str, str]]) -> dict[str, Column]:
-    chosen = [row for row in samples if int(row["flow"]) in network.sampled]
+Sample = tuple[int, str, str, float]
+
+
+def _series(network: Network, written: Written) -> dict[str, Column]:
+    taken = [*_flow_samples(network, written.samples), *_port_samples(network, written.queues)]
+    taken.sort(key=lambda sample: sample[0])
+    return {
+        "time_s": np.array([sample[0] / 1e9 for sample in taken], dtype=np.float64),
+        "probe": _texts([sample[1] for sample in taken]),
+        "quantity": _texts([sample[2] for sample in taken]),
+        "value": _some([sample[3] for sample in taken]),
+    }
+
+
+def _flow_samples(network: Network, samples: str) -> list[Sample]:
     quantities = (
         ("cwnd_bytes", "cwnd_bytes", 1.0),
         ("in_flight_bytes", "in_flight_bytes", 1.0),
         ("srtt_s", "srtt_us", 1e-6),
     )
-    taken = [
-        (int(row["time_ns"]) / 1e9, f"flow {row['flow']}", quantity, float(row[key]) * scale)
-        for row in chosen
+    return [
+        (int(row["time_ns"]), f"flow {row['flow']}", quantity, float(row[key]) * scale)
+        for row in csv.DictReader(io.StringIO(samples))
+        if int(row["flow"]) in network.sampled
         for quantity, key, scale in quantities
     ]
-    return {
-        "time_s": np.array([row[0] for row in taken], dtype=np.float64),
-        "probe": _texts([row[1] for row in taken]),
-        "quantity": _texts([row[2] for row in taken]),
-        "value": _some([row[3] for row in taken]),
-    }
+
+
+def _port_samples(network: Network, queues: str) -> list[Sample]:
+    """Queues and links; the kernel counts the packet in transmission as queued, the simulator does not."""
+    taken: list[Sample] = []
+    sent_before = dict.fromkeys(network.followed(), 0)
+    for time, number, *counts in (line.split(",") for line in queues.splitlines()):
+        port = network.followed()[int(number)]
+        queued_bytes, queued, sent_bytes, sent = (int(count) for count in counts)
+        if port in network.queues:
+            waiting = max(0, queued_bytes - ETHERNET * queued - min(PACKET, queued_bytes))
+            taken.append((int(time), f"{port[0]}->{port[1]}", "backlog_bytes", waiting))
+        if port in network.links:
+            payload = sent_bytes - ETHERNET * sent
+            taken.append((int(time), f"{port[0]}->{port[1]}", "sent_bytes", payload - sent_before[port]))
+            sent_before[port] = payload
+    return taken

@@ -24,6 +24,10 @@
 //! acknowledgments (PRR). There is no backing off while a loss is repaired, after a timeout either. HyStart looks at
 //! eight samples of a round, and not at all so far; and its train begins with the acknowledgment that ends a round, not
 //! with the next.
+//!
+//! With `like = "linux"` the handshake's round-trip time is the first of all. It is shorter than those of full packets, so that
+//! the sum of the least ones is above zero from the first round on, and counts in place of the largest ones': slow start, in
+//! which only the largest rise, hardly ever ends by a backoff then.
 
 mod gradients;
 
@@ -85,6 +89,14 @@ const USE_TOLERANCE: Param = Param {
     source: "Linux; on in the paper",
 };
 
+const LIKE: Param = Param {
+    name: "like",
+    kind: Kind::Choice(&["data", "linux"]),
+    default: DefaultValue::Word("data"),
+    meaning: "whether rounds begin with the first data, or the handshake's round-trip time counts, too (linux)",
+    source: "Linux tcp_cdg.c",
+};
+
 const CDG_HYSTART: Param = Param { default: DefaultValue::Flag(true), source: "Linux; not in the paper", ..HYSTART };
 
 /// HyStart as CDG has it.
@@ -115,6 +127,7 @@ pub const CONTROLLER: Controller = Controller {
         USE_INEFF,
         USE_TOLERANCE,
         CDG_HYSTART,
+        LIKE,
     ],
     make: &|values, plan| {
         let config = CdgConfig {
@@ -125,6 +138,7 @@ pub const CONTROLLER: Controller = Controller {
             use_ineff: values.whole(&USE_INEFF),
             use_tolerance: values.flag(&USE_TOLERANCE),
             hystart: values.flag(&CDG_HYSTART),
+            like_linux: values.word(&LIKE) == "linux",
         };
         Ok(windowed(Cdg::new(config), values, plan))
     },
@@ -147,6 +161,8 @@ pub struct CdgConfig {
     pub use_tolerance: bool,
     /// End slow start by HyStart.
     pub hystart: bool,
+    /// The handshake's round-trip time is the first of all.
+    pub like_linux: bool,
 }
 
 /// A reduction of the window that is under way.
@@ -242,6 +258,9 @@ impl WindowLaw for Cdg {
     fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         if self.shadow_bytes == 0 {
             self.shadow_bytes = window.cwnd;
+            if let Some(handshake) = cx.min_rtt.filter(|_| self.config.like_linux) {
+                self.gradients.begin(handshake);
+            }
         }
         self.gradients.sample(ack, cx.mss_bytes);
         if self.reduction != Reduction::None || ack.phase == Phase::Recovery {
@@ -320,6 +339,7 @@ mod tests {
         use_ineff: 5,
         use_tolerance: false,
         hystart: true,
+        like_linux: false,
     };
     /// Backs off at every rising sum.
     const SURE: CdgConfig = CdgConfig { backoff_factor: 1e6, ..LINUX };
@@ -330,10 +350,18 @@ mod tests {
         controller: Windowed<Cdg>,
         rng: Stream,
         cwnd_limited: bool,
+        handshake: Option<Dur>,
     }
 
     impl Flow {
         fn new(config: CdgConfig, seed: u64) -> Flow {
+            let mut flow = Flow::silent(config, seed);
+            flow.acknowledges(100_000);
+            flow
+        }
+
+        /// Before its first acknowledgment.
+        fn silent(config: CdgConfig, seed: u64) -> Flow {
             let window = WindowConfig {
                 initial_window: 100,
                 initial_ssthresh: 2,
@@ -343,15 +371,14 @@ mod tests {
             };
             let rng = Stream::new(seed, Domain::Test, 0);
             let controller = Windowed::new(Cdg::new(config), window, MSS);
-            let mut flow = Flow { controller, rng, cwnd_limited: false };
-            flow.acknowledges(100_000);
-            flow
+            Flow { controller, rng, cwnd_limited: false, handshake: None }
         }
 
         fn acknowledges(&mut self, rtt_us: u64) {
             let rtt = Some(Dur::from_us(rtt_us));
             let ack = Ack { rtt, cwnd_limited: self.cwnd_limited, in_flight_bytes: 2 * MSS, ..Ack::in_sequence(MSS) };
-            let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.rng };
+            let (min_rtt, rng) = (self.handshake, &mut self.rng);
+            let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt, rng };
             self.controller.on_ack(&ack, &mut cx);
         }
 
@@ -384,6 +411,25 @@ mod tests {
         };
         let share = (0..flows).filter(backs_off).count() as f64 / flows as f64;
         assert!((share - 0.2854).abs() < 0.015, "{share}");
+    }
+
+    /// The handshake took 99 ms, and round trips of data rise from 100 ms at the least to more at the largest: it is the
+    /// least ones' millisecond that counts, once.
+    #[test]
+    fn a_short_handshake_makes_the_least_round_trip_times_count() {
+        let after_slow_start = |like_linux: bool| {
+            let config = CdgConfig { backoff_factor: 42.0, like_linux, ..LINUX };
+            let backoffs = |seed: &u64| {
+                let mut flow = Flow::silent(config, *seed);
+                flow.handshake = Some(Dur::from_ms(99));
+                flow.acknowledges(100_000);
+                flow.after_round(100_000, 120_000) < 100_000
+            };
+            (0..1000).filter(backoffs).count()
+        };
+        // 1 - exp(-42 * 8 * 0.001) = 0.285 of 1000, and 1 - exp(-42 * 8 * 0.020) = 0.999.
+        assert!((235..335).contains(&after_slow_start(true)), "{}", after_slow_start(true));
+        assert!(after_slow_start(false) > 990);
     }
 
     /// The round after a backoff is compared with that of the backoff, and not with the one before.

@@ -5,14 +5,18 @@
  *
  *     run COMMAND...                          a command of iproute2 or a setting, before time zero
  *     set NAMESPACE PATH VALUE                writes VALUE into a file of /proc/sys; "-" is the first namespace
- *     flow CONTROLLER FROM TO ADDRESS START_NS BYTES    0 bytes: as many as there is time for
+ *     flow CONTROLLER FROM TO ADDRESS START_NS BYTES TOS LEVELS    0 bytes: as many as there is time for; with RC3 at
+ *                                             so many levels of low priority, and then written at once
  *     watch NAMESPACE DEVICE                  takes a digest of every packet that leaves or enters there
  *     sample INTERVAL_NS                      writes each flow's window and round trip so often
+ *     queue NAMESPACE DEVICE                  writes the length of the output queue, too; queues are numbered from 0
+ *     count NAMESPACE                         writes what its queues have counted, at the end
  *     end NS                                  when to stop
  *
  * A flow starts with its SYN, and is done when the receiving program has its last byte.
  */
 #define _GNU_SOURCE
+#include "queues.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -36,18 +40,28 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_FLOWS = 1000, FIRST_PORT = 10000, CHUNK = 1 << 16, SNAP = 128 };
+enum {
+	MAX_FLOWS = 1000,
+	MAX_WATCHED = 64,
+	MAX_COUNTED = 200,
+	FIRST_PORT = 10000,
+	CHUNK = 1 << 16,
+	SNAP = 128,
+	RC3 = 64,	/* The socket option of linux/rc3 */
+};
 #define NONE UINT64_MAX
 
 struct flow {
 	char controller[24], from[24], to[24], address[24];
 	uint64_t start, bytes, written, delivered, finish;
-	int sender, receiver, is_started, is_accepted;
+	int tos, sender, receiver, is_started, is_accepted, levels;
+	char *data;
 	struct tcp_info info;
 };
 
 static struct flow flows[MAX_FLOWS];
-static int flow_count, watch_fd = -1, poll_fd;
+static char counted[MAX_COUNTED][24];
+static int flow_count, watched[MAX_WATCHED], watched_count, counted_count, poll_fd;
 static uint64_t zero, sample_every, end = NONE, packets, digest = 0xcbf29ce484222325ULL;
 static char chunk[CHUNK];
 
@@ -130,16 +144,29 @@ static void watch(const char *namespace, const char *device)
 {
 	int one = 1, room = 1 << 28;
 	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = MAX_FLOWS * 2 };
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = MAX_FLOWS * 2 + watched_count };
+	int fd;
 
+	if (watched_count >= MAX_WATCHED) {
+		errno = ENOSPC;
+		fail("cannot watch", device);
+	}
 	enter(namespace);
 	at.sll_ifindex = if_nametoindex(device);
-	watch_fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(ETH_P_ALL));
-	if (watch_fd < 0 || !at.sll_ifindex || bind(watch_fd, (void *)&at, sizeof at))
+	fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(ETH_P_ALL));
+	if (fd < 0 || !at.sll_ifindex || bind(fd, (void *)&at, sizeof at))
 		fail("cannot watch", device);
-	setsockopt(watch_fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
-	setsockopt(watch_fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);
-	epoll_ctl(poll_fd, EPOLL_CTL_ADD, watch_fd, &event);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
+	setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);
+	epoll_ctl(poll_fd, EPOLL_CTL_ADD, fd, &event);
+	watched[watched_count++] = fd;
+}
+
+static void follow(const char *namespace, const char *device)
+{
+	enter(namespace);
+	if (queues_follow(device))
+		fail("no queue at", device);
 }
 
 static void mix(const void *data, size_t length)
@@ -148,7 +175,7 @@ static void mix(const void *data, size_t length)
 		digest = (digest ^ *p) * 0x100000001b3ULL;
 }
 
-static void handle_packets(void)
+static void handle_packets(int fd)
 {
 	char bytes[SNAP], control[128];
 	struct iovec part = { bytes, sizeof bytes };
@@ -156,7 +183,7 @@ static void handle_packets(void)
 	for (;;) {
 		struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
 					  .msg_controllen = sizeof control };
-		ssize_t length = recvmsg(watch_fd, &message, MSG_TRUNC);
+		ssize_t length = recvmsg(fd, &message, MSG_TRUNC);
 		if (length < 0)
 			return;
 		for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
@@ -172,6 +199,19 @@ static void handle_packets(void)
 	}
 }
 
+/* The tail is that of what is written: all of it is, at once, into a buffer that is large enough. */
+static void ask_for_rc3(struct flow *f)
+{
+	int room = 1 << 30;
+
+	if (setsockopt(f->sender, IPPROTO_TCP, RC3, &f->levels, sizeof f->levels))
+		fail("the kernel has no", "RC3");
+	setsockopt(f->sender, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
+	f->data = calloc(1, f->bytes);
+	if (!f->data)
+		fail("no memory for a flow from", f->from);
+}
+
 /* Listens for a flow, and makes the socket that it is sent from. */
 static void open_flow(int index)
 {
@@ -182,14 +222,18 @@ static void open_flow(int index)
 
 	enter(f->to);
 	f->receiver = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	setsockopt(f->receiver, IPPROTO_IP, IP_TOS, &f->tos, sizeof f->tos);
 	if (f->receiver < 0 || bind(f->receiver, (void *)&at, sizeof at) || listen(f->receiver, 1))
 		fail("cannot listen at", f->to);
 	epoll_ctl(poll_fd, EPOLL_CTL_ADD, f->receiver, &event);
 	enter(f->from);
 	f->sender = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	setsockopt(f->sender, IPPROTO_IP, IP_TOS, &f->tos, sizeof f->tos);
 	if (setsockopt(f->sender, IPPROTO_TCP, TCP_CONGESTION, f->controller, strlen(f->controller)))
 		fail("the kernel has no controller", f->controller);
 	setsockopt(f->sender, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	if (f->levels)
+		ask_for_rc3(f);
 }
 
 /* Takes the connection that the listener of a flow has, in place of the listener. */
@@ -218,8 +262,9 @@ static void send_flow(struct flow *f)
 	struct epoll_event event = { .events = 0, .data.u64 = (f - flows) * 2 };
 
 	while (!f->bytes || f->written < f->bytes) {
-		size_t want = f->bytes && f->bytes - f->written < CHUNK ? f->bytes - f->written : CHUNK;
-		ssize_t sent = send(f->sender, chunk, want, MSG_NOSIGNAL);
+		uint64_t left = f->bytes - f->written;
+		size_t want = f->levels || (f->bytes && left < CHUNK) ? left : CHUNK;
+		ssize_t sent = send(f->sender, f->levels ? f->data : chunk, want, MSG_NOSIGNAL);
 		if (sent < 0) {
 			if (errno != EAGAIN)
 				fail("a flow broke off:", f->from);
@@ -279,6 +324,19 @@ static void write_flows(void)
 		fail("cannot write", "packets");
 }
 
+static void write_counts(void)
+{
+	FILE *out = fopen("/run/place/counts.csv", "w");
+
+	if (!out || fprintf(out, COLUMNS "\n") < 0 || fclose(out))
+		fail("cannot write", "counts.csv");
+	for (int i = 0; i < counted_count; i++) {
+		enter(counted[i]);
+		if (queues_count("/run/place/counts.csv", counted[i]))
+			fail("cannot read the queues of", counted[i]);
+	}
+}
+
 static void write_samples(FILE *out, uint64_t time)
 {
 	for (struct flow *f = flows; f < flows + flow_count; f++) {
@@ -291,7 +349,7 @@ static void write_samples(FILE *out, uint64_t time)
 	}
 }
 
-static void run_flows(FILE *samples)
+static void run_flows(FILE *samples, FILE *queues)
 {
 	struct epoll_event events[64];
 	uint64_t next_sample = sample_every ? 0 : NONE;
@@ -308,7 +366,9 @@ static void run_flows(FILE *samples)
 			open += flows[i].finish == NONE;
 		}
 		if (next_sample <= time) {
-			write_samples(samples, time);
+			write_samples(samples, next_sample);
+			if (queues_sample(queues, next_sample))
+				fail("cannot read the queues of", "a device");
 			next_sample += sample_every;
 		}
 		if (time >= end || !open)
@@ -319,8 +379,8 @@ static void run_flows(FILE *samples)
 		int count = epoll_pwait2(poll_fd, events, 64, &wait, NULL);
 		for (int i = 0; i < count; i++) {
 			uint64_t which = events[i].data.u64;
-			if (which == MAX_FLOWS * 2)
-				handle_packets();
+			if (which >= MAX_FLOWS * 2)
+				handle_packets(watched[which - MAX_FLOWS * 2]);
 			else if (which % 2)
 				receive_flow(&flows[which / 2]);
 			else
@@ -343,12 +403,17 @@ static void read_plan(void)
 			run(line + 4);
 		else if (sscanf(line, "set %23s %199s %99[^\n]", a, b, c) == 3)
 			set(a, b, c);
-		else if (flow_count < MAX_FLOWS && sscanf(line, "flow %23s %23s %23s %23s %lu %lu", f->controller,
-							  f->from, f->to, f->address, &f->start, &f->bytes) == 6) {
+		else if (flow_count < MAX_FLOWS && sscanf(line, "flow %23s %23s %23s %23s %lu %lu %d %d", f->controller,
+							  f->from, f->to, f->address, &f->start, &f->bytes,
+							  &f->tos, &f->levels) == 8) {
 			f->finish = NONE;
 			flow_count++;
 		} else if (sscanf(line, "watch %23s %99s", a, c) == 2)
 			watch(a, c);
+		else if (sscanf(line, "queue %23s %99s", a, c) == 2)
+			follow(a, c);
+		else if (counted_count < MAX_COUNTED && sscanf(line, "count %23s", counted[counted_count]) == 1)
+			counted_count++;
 		else if (sscanf(line, "sample %lu", &sample_every) != 1 && sscanf(line, "end %lu", &end) != 1) {
 			errno = EINVAL;
 			fail("no such line of a plan:", line);
@@ -359,7 +424,7 @@ static void read_plan(void)
 
 int main(int count, char **words)
 {
-	FILE *samples;
+	FILE *samples, *queues;
 	struct timespec settle = { 100, 0 };
 
 	setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
@@ -374,18 +439,23 @@ int main(int count, char **words)
 	read_plan();
 	for (int i = 0; i < flow_count; i++)
 		open_flow(i);
+	/* Waits of other programs may end late, by a thousandth of their length; a real-time program's do not. */
+	if (sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 }))
+		fail("cannot keep time", "");
 	/* The same instant in each run, however long the layout took. */
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &settle, NULL);
 	zero = now();
 	samples = fopen("/run/place/samples.csv", "w");
-	if (!samples)
+	queues = fopen("/run/place/queues.csv", "w");
+	if (!samples || !queues)
 		fail("cannot write", "samples.csv");
 	fprintf(samples, "time_ns,flow,cwnd_bytes,in_flight_bytes,srtt_us\n");
-	run_flows(samples);
-	if (fclose(samples))
+	run_flows(samples, queues);
+	if (fclose(samples) || fclose(queues))
 		fail("cannot write", "samples.csv");
-	if (watch_fd >= 0)
-		handle_packets();
+	for (int i = 0; i < watched_count; i++)
+		handle_packets(watched[i]);
 	write_flows();
+	write_counts();
 	stop();
 }

@@ -68,6 +68,12 @@ impl Gradients {
         }
     }
 
+    /// Takes the round-trip time of the handshake, before any other.
+    pub fn begin(&mut self, handshake: Dur) {
+        let rtt = handshake.as_ps() as i64;
+        self.rtt = Some(Extremes { least: rtt, largest: rtt });
+    }
+
     /// Takes a round-trip time. One segment alone, after several at once, may have waited for a delayed acknowledgment:
     /// it only counts where it is the least of its round.
     pub fn sample(&mut self, ack: &Ack, mss_bytes: u64) {

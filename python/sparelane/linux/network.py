@@ -1,0 +1,92 @@
+"""The network that the kernel lays out: its nodes, cables, queues and flows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# Payload of a full segment, and the segment with its header of IP and TCP, bytes.
+MSS = 1460
+PACKET = 1500
+# The kernel counts the header of Ethernet, which scenarios have none of, bytes.
+ETHERNET = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One flow: `size_bytes` is none where it has no end; `level` is its priority, 0 the highest."""
+
+    scheme: str
+    controller: str
+    source: str
+    target: str
+    size_bytes: int | None
+    start_ns: int
+    level: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The output queue of a cable between routers: `words` are its parameters as `tc` takes them."""
+
+    kind: str
+    limit_packets: int
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host at its router, the `number`th there; what leaves it is late by `delay_ns`, what comes by `back_ns`."""
+
+    name: str
+    router: int
+    number: int
+    delay_ns: int
+    back_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """The cable from one router of the row to the next, with a delay in nanoseconds one way, and losses at random."""
+
+    rate_bps: int
+    delay_ns: int
+    loss: float
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Routers in a row with hosts at each; rates in bits per second, delays in nanoseconds, one way.
+
+    Attributes:
+        routers: their names, in the order of the row.
+        cables: one fewer than there are routers.
+        parameters: of the kernel's modules, as its command line takes them.
+        timestamps: whether segments carry them.
+        sampled: flows of which there are time series.
+        queues: pairs of neighbouring routers, of whose output queue there are time series.
+        links: the same, of what the cable carries.
+    """
+
+    routers: tuple[str, ...]
+    hosts: tuple[Host, ...]
+    cables: tuple[Cable, ...]
+    access_bps: int
+    queue: Queue
+    timestamps: bool
+    ecn: bool
+    flows: tuple[Flow, ...]
+    parameters: tuple[str, ...]
+    duration_ns: int
+    sample_ns: int | None
+    sampled: tuple[int, ...]
+    queues: tuple[tuple[str, str], ...]
+    links: tuple[tuple[str, str], ...]
+
+    def ports(self) -> list[tuple[str, str, Cable]]:
+        """Each direction of each cable between routers: from, to, and the cable."""
+        steps = zip(self.routers, self.routers[1:], self.cables, strict=False)
+        return [port for near, far, cable in steps for port in ((near, far, cable), (far, near, cable))]
+
+    def followed(self) -> list[tuple[str, str]]:
+        """The ports that are sampled, as the guest numbers them."""
+        return list(dict.fromkeys((*self.queues, *self.links)))

@@ -1,0 +1,84 @@
+"""Controllers that the kernel has, and which of their parameters can be set: as parameters of its modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+# The kernel's name of each controller that it has.
+CONTROLLERS = {
+    "newreno": "reno",
+    "cubic": "cubic",
+    "bic": "bic",
+    "highspeed": "highspeed",
+    "scalable": "scalable",
+    "h-tcp": "htcp",
+    "hybla": "hybla",
+    "dctcp": "dctcp",
+    "bbr": "bbr",
+    "vegas": "vegas",
+    "illinois": "illinois",
+    "westwood": "westwood",
+    "veno": "veno",
+    "yeah": "yeah",
+    "lp": "lp",
+    "cdg": "cdg",
+}
+# What a value of a scenario is as one of the kernel's; none where the kernel has no such value.
+Mapped = Callable[[float], int | None]
+
+
+def _whole(value: float) -> int | None:
+    return int(value) if value == int(value) else None
+
+
+def _parts_of(whole: int) -> Mapped:
+    """Shares that the kernel has in parts of `whole`, rounded to the nearest."""
+    return lambda value: round(value * whole)
+
+
+def _shift(value: float) -> int | None:
+    """1 / 2^n is n, up to the kernel's greatest, 10."""
+    return next((n for n in range(11) if value == 2.0**-n), None)
+
+
+# By controller and parameter: the module's parameter, and its value.
+PARAMETERS: dict[tuple[str, str], tuple[str, Mapped]] = {
+    ("cubic", "beta"): ("beta", _parts_of(1024)),
+    # The kernel's C is in units of 10 / 1024 segments per second cubed.
+    ("cubic", "c"): ("bic_scale", lambda value: round(value * 102.4)),
+    ("cubic", "fast_convergence"): ("fast_convergence", _whole),
+    ("bic", "max_increment"): ("max_increment", _whole),
+    ("bic", "low_window"): ("low_window", _whole),
+    ("bic", "smooth_part"): ("smooth_part", _whole),
+    ("bic", "beta"): ("beta", _parts_of(1024)),
+    ("bic", "fast_convergence"): ("fast_convergence", _whole),
+    ("h-tcp", "rtt_scaling"): ("use_rtt_scaling", _whole),
+    ("h-tcp", "bandwidth_switch"): ("use_bandwidth_switch", _whole),
+    # A span, in seconds; the kernel's is in milliseconds.
+    ("hybla", "reference_rtt"): ("rtt0", lambda value: round(value * 1000)),
+    ("dctcp", "g"): ("dctcp_shift_g", _shift),
+    ("dctcp", "initial_alpha"): ("dctcp_alpha_on_init", _parts_of(1024)),
+    ("vegas", "alpha"): ("alpha", _whole),
+    ("vegas", "beta"): ("beta", _whole),
+    ("vegas", "gamma"): ("gamma", _whole),
+    ("illinois", "win_thresh"): ("win_thresh", _whole),
+    ("illinois", "theta"): ("theta", _whole),
+    ("cdg", "window"): ("window", lambda value: int(value) if value in (2**n for n in range(9)) else None),
+    ("cdg", "backoff_beta"): ("backoff_beta", _parts_of(1024)),
+    ("cdg", "backoff_factor"): ("backoff_factor", _whole),
+    ("cdg", "use_shadow"): ("use_shadow", _whole),
+    ("cdg", "use_ineff"): ("use_ineff", _whole),
+    ("cdg", "use_tolerance"): ("use_tolerance", _whole),
+}
+
+
+def settable(controller: str) -> list[str]:
+    """The parameters of a controller that the kernel can set."""
+    return [name for owner, name in PARAMETERS if owner == controller]
+
+
+def module_word(controller: str, name: str, value: float) -> str | None:
+    """A parameter as the kernel's command line takes it; none where the kernel has no such value."""
+    key, mapped = PARAMETERS[controller, name]
+    number = mapped(value)
+    return None if number is None else f"tcp_{CONTROLLERS[controller]}.{key}={number}"
