@@ -5,7 +5,7 @@ from __future__ import annotations
 NOT_EXPLAINED = "not explained"
 REASONS = {
     "cdg": (
-        "not explained: in slow start ours backs off for rising delays in most runs (25 seeds of 30 on 100 Mb/s, 50 ms), "
+        "not explained: in slow start ours backs off for rising delays in most runs (25 of 30 at 100 Mb/s, 50 ms), "
         "and Linux's in none of 11; other seeds, and delayed acknowledgments, do not change that"
     ),
 }
