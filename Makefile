@@ -82,7 +82,7 @@ check: build
 # Takes rows, curves and figures of saved results into results/, and writes its pages; fails, once all is written, where a claim
 # fails.
 results: build
-	cd $(FULL) && find . -name rows.json -o -name experiment.json -o -name figure.png -o -path '*/curves/*.csv' | \
+	cd $(FULL) && find . -name rows.csv -o -name manifest.json -o -name figure.png -o -path '*/curves/*.csv' | \
 	  tar cf - -T - | tar xf - -C $(CURDIR)/results
 	$(BIN)/sparelane report results --see docs/speed-and-ns3.md --check
 
@@ -91,9 +91,10 @@ goldens: build
 	$(BIN)/python tests/test_goldens.py
 	$(BIN)/python -m sparelane.experiment_index
 
-# The documentation, into docs/_build/html; a warning is an error.
+# The documentation, into docs/_build/html; a warning is an error, and so is a link that leads nowhere.
 docs: build $(VENV)/.docs
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.environment
 	$(BIN)/pip install --quiet 'furo>=2024.8' 'myst-parser>=4.0' 'sphinx>=8.0'
@@ -111,11 +112,13 @@ bench-controllers: build
 bench-windows: build
 	$(BIN)/python benches/windows.py --ns3
 
-# The wire beside a plain QUIC stream: times in virtual time, and beside the simulator's; processor time over loopback.
-bench-wire:
+# The wire beside a plain QUIC stream: times in virtual time, and beside the simulator's; processor time over loopback. Then, as
+# root, between network namespaces: beside the kernel's TCP, too, and what a transfer costs TCP flows beside it.
+bench-wire: build
 	cargo run --quiet --release -p sparelane-net --example wire -- virtual
 	cargo test --quiet -p sparelane-net --test prediction -- --nocapture
 	cargo run --quiet --release -p sparelane-net --example wire -- loopback
+	$(BIN)/python benches/wire.py
 
 clean:
 	rm -rf target $(VENV) $(OUT) benches/work

@@ -21,7 +21,9 @@ html_css_files = ["wide-tables.css"]
 html_theme_options = {"navigation_with_keys": True}
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence"]
-nitpicky = False
+# Every reference leads somewhere, but for names in Python's signatures: most of these are of other projects.
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", ".*")]
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 # Pages that the repository shows, too, name files of the repository.

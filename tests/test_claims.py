@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from sparelane.experiments.base import Claim, Effort, Evaluation, Row, Verdict
+from sparelane.experiments.base import Claim, Effort, Verdict
 from sparelane.experiments.claims import (
     Value,
     about,
@@ -12,8 +12,11 @@ from sparelane.experiments.claims import (
     at_most,
     difference,
     falling,
+    inside,
+    largest,
     largest_difference,
     largest_factor,
+    least,
     less_paper,
     ours,
     over_paper,
@@ -21,17 +24,28 @@ from sparelane.experiments.claims import (
     rows_in_band,
     within_factor,
 )
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row, each
 
 FULL, BRIEF = Effort("full", seeds=10), Effort("quick", seeds=1)
+FCT, REDUCTION = Metric("FCT", "s"), Metric("reduction", "%")
+
+
+def fct(scheme: str) -> Key:
+    return Key("30%", FCT, scheme)
+
+
+def cut(scheme: str) -> Key:
+    return Key("30%", REDUCTION, scheme)
+
 
 ROWS = Evaluation(
     (
-        Row("RC3", "FCT", "s", 0.08, 0.1, None),
-        Row("TCP", "FCT", "s", 0.2, 0.2, None),
-        Row("RCP", "FCT", "s", None, 0.4, None),
-        Row("lost", "FCT", "s", 0.1, None, None),
-        Row("RC3", "reduction", "%", 43.5, 45.0, None),
-        Row("none", "FCT", "s", 0.0, 0.0, None),
+        Row(fct("RC3"), 0.08, 0.1),
+        Row(fct("TCP"), 0.2, 0.2),
+        Row(fct("RCP"), None, 0.4),
+        Row(fct("lost"), 0.1, None),
+        Row(cut("RC3"), 43.5, 45.0),
+        Row(fct("none"), 0.0, 0.0),
     )
 )
 
@@ -43,17 +57,20 @@ def check(value: Value, full: tuple[float, float] = (-math.inf, math.inf)) -> Ve
 @pytest.mark.parametrize(
     ("value", "number"),
     [
-        (ours("RC3", "reduction"), 45.0),
-        (over_paper("RC3", "FCT"), 1.25),
-        (less_paper("RC3", "reduction"), 1.5),
-        (ratio(("RCP", "FCT"), ("RC3", "FCT")), 4.0),
-        (difference(("RCP", "FCT"), ("RC3", "FCT")), 0.3),
-        (falling(("RCP", "TCP", "RC3"), "FCT"), 2.0),
-        (falling(("RC3", "TCP", "RCP"), "FCT"), 0.5),
-        (largest_factor([("TCP", "FCT"), ("RC3", "FCT")]), 1.25),
-        (largest_difference([("RC3", "reduction")]), 1.5),
+        (ours(cut("RC3")), 45.0),
+        (over_paper(fct("RC3")), 1.25),
+        (less_paper(cut("RC3")), 1.5),
+        (ratio(fct("RCP"), fct("RC3")), 4.0),
+        (difference(fct("RCP"), fct("RC3")), 0.3),
+        (falling(each(["30%"], FCT, ("RCP", "TCP", "RC3"))), 2.0),
+        (falling(each(["30%"], FCT, ("RC3", "TCP", "RCP"))), 0.5),
+        (largest_factor([fct("TCP"), fct("RC3")]), 1.25),
+        (largest_difference([cut("RC3")]), 1.5),
+        (least([fct("RC3"), fct("TCP")]), 0.1),
+        (largest([fct("RC3"), fct("TCP")]), 0.2),
+        (inside([fct("RC3"), fct("none")]), 0.02),
         (rows_in_band(), 60.0),
-        (rows_in_band("reduction"), 100.0),
+        (rows_in_band(REDUCTION), 100.0),
     ],
 )
 def test_a_value_is_computed_from_rows(value: Value, number: float) -> None:
@@ -64,13 +81,13 @@ def test_a_value_is_computed_from_rows(value: Value, number: float) -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        (ours("RC4", "FCT"), 'no row "RC4" with the metric "FCT"'),
-        (ours("lost", "FCT"), 'no run gave a number for the row "lost", metric "FCT"'),
-        (over_paper("RCP", "FCT"), 'no printed number in the row "RCP", metric "FCT"'),
-        (over_paper("none", "FCT"), "divide"),
-        (rows_in_band("goodput"), "divide"),
-        (lambda rows: rows.find("RC4", "FCT").ours or 0.0, "RC4"),
-        (lambda rows: 2.0 * rows.find("lost", "FCT").ours, "NoneType"),
+        (ours(fct("RC4")), 'no row "30%: RC4 FCT"'),
+        (ours(fct("lost")), 'no run gave a number for the row "30%: lost FCT"'),
+        (over_paper(fct("RCP")), 'no printed number in the row "30%: RCP FCT"'),
+        (over_paper(fct("none")), "divide"),
+        (rows_in_band(Metric("goodput")), "divide"),
+        (lambda rows: rows.find(fct("RC4")).value or 0.0, "RC4"),
+        (lambda rows: 2.0 * rows.find(fct("lost")).value, "NoneType"),
         (lambda rows: math.nan, "not a number"),
     ],
 )
@@ -95,7 +112,7 @@ def test_a_claim_without_its_number_fails_and_says_why(value: Value, problem: st
     ],
 )
 def test_a_claim_holds_within_its_band_and_on_its_bounds(band: tuple[float, float], holds: bool) -> None:
-    assert check(ours("RC3", "reduction"), band).holds is holds
+    assert check(ours(cut("RC3")), band).holds is holds
 
 
 def test_a_factor_counts_both_ways() -> None:
@@ -103,18 +120,18 @@ def test_a_factor_counts_both_ways() -> None:
 
 
 def test_a_quick_run_is_held_to_the_quick_band_only() -> None:
-    claim = Claim("made up", ours("RC3", "reduction"), full=(0, 1), quick=(40, 50))
+    claim = Claim("made up", ours(cut("RC3")), full=(0, 1), quick=(40, 50))
     assert claim.check(BRIEF, ROWS).holds
     assert claim.check(FULL, ROWS).holds is False
 
 
 def test_a_claim_without_a_quick_band_is_not_checked_by_a_quick_run() -> None:
-    assert Claim("made up", ours("RC4", "FCT"), full=(0, 1)).check(BRIEF, ROWS) == Verdict("made up", None, None)
+    assert Claim("made up", ours(fct("RC4")), full=(0, 1)).check(BRIEF, ROWS) == Verdict("made up", None, None)
 
 
 def test_a_claim_fails_if_rc3s_gain_falls_from_45_to_5_percent() -> None:
-    claim = Claim("RC3 cuts completion times by 43.5 %", less_paper("RC3", "reduction"), full=(-3, 3), quick=(-15, 15))
-    fallen = Evaluation((Row("RC3", "reduction", "%", 43.5, 5.0, None),))
+    claim = Claim("RC3 cuts completion times by 43.5 %", less_paper(cut("RC3")), full=(-3, 3), quick=(-15, 15))
+    fallen = Evaluation((Row(cut("RC3"), 43.5, 5.0),))
     for effort in (FULL, BRIEF):
         assert claim.check(effort, ROWS).holds
         assert claim.check(effort, fallen).holds is False

@@ -18,6 +18,7 @@ from sparelane import bench
 from sparelane.cli import main
 from sparelane.commands import reproduce
 from sparelane.experiments import runner
+from sparelane.experiments.rows import COLUMNS
 
 SMALL = """\
 title = "two flows"
@@ -181,7 +182,7 @@ def test_reproduce_writes_rows_a_figure_and_the_report(here: Path) -> None:
     assert result.exit_code == 0, result.stderr
     written = names_in(here / "done")
     for id in ("rc3/model", "rc3/example-7"):
-        for name in ("rows.json", "rows.csv", "figure.png", "figure.pdf"):
+        for name in ("rows.csv", "manifest.json", "figure.png", "figure.pdf"):
             assert f"{id}/{name}" in written
     report = (here / "done" / "README.md").read_text(encoding="utf-8")
     assert "[rc3/model](rc3/model/README.md)" in report
@@ -191,20 +192,7 @@ def test_reproduce_writes_rows_a_figure_and_the_report(here: Path) -> None:
     assert [experiment["id"] for experiment in details["experiments"]] == ["rc3/example-7", "rc3/model"]
     assert details["unfinished"] == []
     rows = json.loads((here / "rows.json").read_text(encoding="utf-8"))
-    keys = [
-        "experiment",
-        "row",
-        "metric",
-        "unit",
-        "paper",
-        "ours",
-        "ci95",
-        "difference",
-        "is_loss_rate",
-        "deviates",
-        "reason",
-    ]
-    assert all(list(row) == keys for row in rows)
+    assert all(tuple(row) == COLUMNS for row in rows)
     assert {row["experiment"] for row in rows} == {"rc3/model", "rc3/example-7"}
 
 

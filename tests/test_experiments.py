@@ -7,11 +7,13 @@ import polars as pl
 import pytest
 
 from sparelane.experiments import plots, registry, report, runner
-from sparelane.experiments.base import Effort, Experiment, MissingRowError
+from sparelane.experiments.base import Effort, Experiment
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES
+from sparelane.experiments.rc3.completion import BY_THE_TIMES
 from sparelane.experiments.rc3.deployments import GROUPS
-from sparelane.experiments.rc3.internet2 import BASELINE, TCP_LONGER
+from sparelane.experiments.rc3.internet2 import BASELINE, FLOWS, REDUCTION, TCP_LONGER
+from sparelane.experiments.rows import Key, MissingRowError
 from sparelane.experiments.runner import Finished, Task
 from sparelane.experiments.statistics import jain
 
@@ -35,14 +37,14 @@ def brief() -> dict[str, Finished]:
 
 @pytest.mark.parametrize("id", registry())
 def test_an_experiment_names_each_of_its_rows_once(brief: dict[str, Finished], id: str) -> None:
-    names = [(row.row, row.metric) for row in brief[id].evaluation.rows]
-    assert names
-    assert len(set(names)) == len(names)
+    keys = [row.key for row in brief[id].evaluation.rows]
+    assert keys
+    assert len(set(keys)) == len(keys)
 
 
 @pytest.mark.parametrize("id", registry())
 def test_every_reason_is_for_a_row_that_has_a_printed_number(brief: dict[str, Finished], id: str) -> None:
-    printed = {(row.row, row.metric) for row in brief[id].evaluation.rows if row.paper is not None}
+    printed = {row.key for row in brief[id].evaluation.rows if row.paper is not None}
     assert set(registry()[id].reasons) <= printed
 
 
@@ -81,7 +83,7 @@ def test_an_experiment_saves_a_figure_whose_axes_say_what_they_show(
 def test_a_full_effort_repeats_where_the_paper_prints_numbers_that_depend_on_a_seed(
     experiment: Experiment, brief: dict[str, Finished]
 ) -> None:
-    random = any(row.ci95 is not None and row.paper is not None for row in brief[experiment.id].evaluation.rows)
+    random = any(row.interval is not None and row.paper is not None for row in brief[experiment.id].evaluation.rows)
     assert experiment.full.seeds >= (REPEATED[experiment.id.partition("/")[0]] if random else 1)
 
 
@@ -105,14 +107,13 @@ def test_jains_index_is_one_for_equals_and_one_in_n_for_one_who_has_all() -> Non
 
 
 def test_table_1_compares_the_misprinted_reduction_with_both_of_the_papers_numbers(brief: dict[str, Finished]) -> None:
-    row = "2000 workload (stand-in) over flows"
     printed, by_the_times = (
-        brief["rc3/table1-robustness"].evaluation.find(row, metric)
-        for metric in ("reduction", "reduction by the printed times")
+        brief["rc3/table1-robustness"].evaluation.find(Key("2000 workload (stand-in)", metric, "RC3", FLOWS))
+        for metric in (REDUCTION, BY_THE_TIMES)
     )
     assert printed.paper == 13.83
     assert by_the_times.paper == pytest.approx(19.17, abs=0.01)
-    assert printed.ours == by_the_times.ours
+    assert printed.value == by_the_times.value
 
 
 def test_the_groups_by_size_hold_each_size_of_the_workload_once() -> None:

@@ -10,19 +10,18 @@ from sparelane.commands.reproduce import experiment_ids
 from sparelane.experiments import registry, select
 from sparelane.names import UnknownNameError
 
-# Every module that defines an experiment names it after itself.
-MODULES = Path(sparelane.__file__).parent / "experiments"
+# Every module that defines an experiment, and every file that declares one, names it after itself.
+PLACE = Path(sparelane.__file__).parent / "experiments"
 
 
-def modules(paper: str) -> list[str]:
+def named(paper: str) -> list[str]:
+    modules = [path for path in (PLACE / paper).glob("*.py") if "\nEXPERIMENT = " in path.read_text("utf-8")]
     return sorted(
-        path.stem.replace("_", "-")
-        for path in (MODULES / paper).glob("*.py")
-        if "\nEXPERIMENT = " in path.read_text("utf-8")
+        [path.stem.replace("_", "-") for path in modules] + [path.stem for path in (PLACE / paper).glob("*.toml")]
     )
 
 
-RAPID, RC3, RTCP = modules("rapid"), modules("rc3"), modules("rtcp")
+RAPID, RC3, RTCP = named("rapid"), named("rc3"), named("rtcp")
 
 
 def test_every_experiment_is_found() -> None:

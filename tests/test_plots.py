@@ -4,9 +4,9 @@ from matplotlib.container import BarContainer
 from matplotlib.lines import Line2D
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Row
+from sparelane.experiments.rows import Key, Metric, Row
 
-ROW = Row("30%", "reduction", "%", 43.5, 43.5, 0.5)
+ROW = Row(Key("30%", Metric("reduction", "%")), 43.5, 43.5, 0.5)
 
 
 def crosses(lines: list[Line2D]) -> Line2D:

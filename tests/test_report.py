@@ -6,20 +6,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 from matplotlib.figure import Figure
 
-from sparelane import experiment_index, experiments
+from sparelane import _native, experiment_index, experiments
 from sparelane.cli import main
 from sparelane.commands import reproduce as command
 from sparelane.experiments import plots, registry, report, runner, saved
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import at_least, ours
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row
 from sparelane.experiments.runner import Finished, Task
 from sparelane.experiments.text import band, claim_cells, heading, table
 from sparelane.folders import SavedResultsError
+from sparelane.results import manifest
 
+FCT = Metric("FCT", "s")
+GAIN = Key("gain", Metric("reduction", "%"), "RC3", "mean", "small flows", "even paths")
+FAR, FARTHER, LOST = Key("far", FCT), Key("farther", FCT), Key("lost", Metric("loss", "%", is_loss_rate=True))
 BECAUSE = "because the moon was full, as the varied rows show"
 
 
@@ -32,11 +38,11 @@ def plan(effort: Effort) -> Sequence[Simulation]:
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     flows = float(sum(outcome.flows.height for outcome in outcomes.values()))
     rows = (
-        exact("flows", "count", "", None, flows),
-        exact("gain", "reduction", "%", 43.5, 45.0),
-        exact("far", "FCT", "s", 1.0, 2.0),
-        exact("farther", "FCT", "s", 1.0, 3.0),
-        exact("lost", "loss", "%", 0.001, 0.05),
+        Row(Key("flows", Metric("count")), None, flows, said=(1.0, 1.0)),
+        Row(GAIN, 43.5, 45.0, 0.1),
+        Row(FAR, 1.0, 2.0),
+        Row(FARTHER, 1.0, 3.0),
+        Row(LOST, 0.001, 0.05),
     )
     return Evaluation(rows, notes=("A note.",))
 
@@ -52,10 +58,10 @@ def experiment(id: str, **changes: object) -> Experiment:
         plan=plan,
         evaluate=evaluate,
         draw=lambda evaluation: registry()["rc3/model"].draw(MODEL),
-        reasons={("far", "FCT"): BECAUSE, ("farther", "FCT"): BECAUSE, ("gain", "reduction"): "not needed"},
+        reasons={FAR: BECAUSE, FARTHER: BECAUSE, GAIN: "not needed"},
         claims=(
-            Claim("RC3 gains (section 5)", ours("gain", "reduction"), full=(40, 47), quick=at_least(30)),
-            Claim("RC3 gains much (section 6)", ours("gain", "reduction"), full=at_least(60)),
+            Claim("RC3 gains (section 5)", ours(GAIN), full=(40, 47), quick=at_least(30)),
+            Claim("RC3 gains much (section 6)", ours(GAIN), full=at_least(60)),
         ),
         fitted=("The moon, on Table I.",),
     )
@@ -101,10 +107,10 @@ def test_saved_results_are_read_as_they_were(tmp_path: Path) -> None:
 
 def test_reasons_and_claims_of_saved_results_are_those_of_now(tmp_path: Path) -> None:
     report.save_experiment(done(MADE_UP["rc3/one"], MADE_UP["rc3/one"].full), tmp_path)
-    claim = Claim("new", ours("gain", "reduction"), full=at_least(46))
-    now = experiment("rc3/one", reasons={("lost", "loss"): "found since"}, claims=(claim,))
+    claim = Claim("new", ours(GAIN), full=at_least(46))
+    now = experiment("rc3/one", reasons={LOST: "found since"}, claims=(claim,))
     [read], _ = saved.read_all(tmp_path, {"rc3/one": now})
-    assert {row.row: row.reason for row in read.evaluation.rows if row.deviates} == {
+    assert {row.key.setting: row.reason for row in read.evaluation.rows if row.deviates} == {
         "far": "not explained",
         "farther": "not explained",
         "lost": "found since",
@@ -127,14 +133,47 @@ def test_results_of_an_experiment_that_is_no_more_are_named(tmp_path: Path) -> N
 def test_results_that_cannot_be_read_are_refused_with_their_place(tmp_path: Path) -> None:
     place = tmp_path / "rc3" / "one"
     place.mkdir(parents=True)
-    (place / saved.MANIFEST).write_text("{}", encoding="utf-8")
-    assert saved.read_all(tmp_path, MADE_UP) == ([], ["None"])
-    (place / saved.MANIFEST).write_text('{"id": "rc3/one"}', encoding="utf-8")
+    for content in ("{}", "nonsense", '{"layout": 1, "version": "0.1.0", "name": "rc3/one"}'):
+        (place / manifest.FILE).write_text(content, encoding="utf-8")
+        with pytest.raises(SavedResultsError, match=r"rc3/one/manifest\.json"):
+            saved.read_all(tmp_path, MADE_UP)
+    report.save_experiment(done(MADE_UP["rc3/one"], MADE_UP["rc3/one"].full), tmp_path)
+    (place / saved.ROWS).write_text("setting,metric\na,b\n", encoding="utf-8")
     with pytest.raises(SavedResultsError, match=r"rc3/one"):
         saved.read_all(tmp_path, MADE_UP)
-    (place / saved.MANIFEST).write_text("nonsense", encoding="utf-8")
-    with pytest.raises(SavedResultsError, match=r"experiment\.json"):
-        saved.read_all(tmp_path, MADE_UP)
+
+
+def test_a_manifest_says_what_results_rest_on(tmp_path: Path) -> None:
+    finished = done(MADE_UP["rc3/one"], MADE_UP["rc3/one"].full)
+    report.save_experiment(finished, tmp_path)
+    found = manifest.read(tmp_path / "rc3" / "one")
+    assert (found.kind, found.name, found.effort, found.seeds) == ("experiment", "rc3/one", "full", (1, 2, 3))
+    assert (found.runs, found.command) == (3, "sparelane reproduce rc3/one")
+    assert (found.version, found.engine, found.commit) == (_native.__version__, manifest.engine(), manifest.commit())
+    digests = [outcome.digest for outcome in finished.outcomes.values()]
+    assert [run["digest"] for run in found.details["runs"]] == digests
+    fewer = replace(MADE_UP["rc3/one"].full, seeds=2)
+    assert manifest.read(_saved(fewer, tmp_path / "fewer")).command == "sparelane reproduce rc3/one --seeds 2"
+    assert found.digest != manifest.read(_saved(MADE_UP["rc3/one"].quick, tmp_path / "quick")).digest
+
+
+def _saved(effort: Effort, folder: Path) -> Path:
+    report.save_experiment(done(MADE_UP["rc3/one"], effort), folder)
+    return folder / "rc3" / "one"
+
+
+def test_saved_rows_have_reasons_and_checks_of_now(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
+    report.save_experiment(done(made_up["rc3/one"], made_up["rc3/one"].full), tmp_path)
+    made_up["rc3/one"] = experiment("rc3/one", reasons={LOST: "found since"})
+    assert sparelane_cli("report", str(tmp_path)).exit_code == 0
+    rows = pl.read_csv(tmp_path / "rc3" / "one" / saved.ROWS).select("setting", "check", "reason").rows()
+    assert rows == [
+        ("flows", "", ""),
+        ("gain", "in band", ""),
+        ("far", "not explained", "not explained"),
+        ("farther", "not explained", "not explained"),
+        ("lost", "explained", "found since"),
+    ]
 
 
 def test_pages_hold_batches_run_at_different_times_and_sum_up_how_they_stand(
@@ -171,7 +210,7 @@ def test_pages_hold_batches_run_at_different_times_and_sum_up_how_they_stand(
         [figure] = re.findall(r"!\[.*\]\((.*)\)", page)
         assert (index.parent / "rc3" / "one" / figure).is_file()
     assert "not the full effort: rc3/two" in result.stdout
-    assert "rc3/one: gain, reduction" in result.stdout
+    assert "rc3/one: gain, even paths, small flows: RC3 reduction, mean" in result.stdout
 
 
 def test_the_report_command_checks_the_claims_of_all_batches(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
@@ -229,16 +268,16 @@ def test_results_that_cannot_be_written_do_not_stop_the_others(
 
 def test_a_reason_of_several_rows_is_a_footnote_and_others_stand_beside_theirs() -> None:
     rows = [
-        Row("a", "FCT", "s", 1.0, 2.0, None, BECAUSE),
-        Row("b", "FCT", "s", 1.0, 2.0, None, BECAUSE),
-        Row("c", "FCT", "s", 1.0, 2.0, None, "another reason, and a long one, too"),
-        Row("d", "FCT", "s", 1.0, 2.0, None, "not explained"),
-        Row("e", "FCT", "s", 1.0, 2.0, None, "not explained"),
+        Row(Key("a", FCT), 1.0, 2.0, reason=BECAUSE),
+        Row(Key("b", FCT), 1.0, 2.0, reason=BECAUSE),
+        Row(Key("c", FCT), 1.0, 2.0, reason="another reason, and a long one, too"),
+        Row(Key("d", FCT), 1.0, 2.0, reason="not explained"),
+        Row(Key("e", FCT), 1.0, 2.0, reason="not explained"),
     ]
-    texts, footnotes = table(rows)
-    reasons = [text[-1] for text in texts]
+    shown = table(rows)
+    reasons = [text[-1] for text in shown.lines]
     assert reasons == ["[1]", "[1]", "another reason, and a long one, too", "not explained", "not explained"]
-    assert footnotes == [f"[1] {BECAUSE}"]
+    assert shown.footnotes == [f"[1] {BECAUSE}"]
 
 
 @pytest.mark.parametrize(
@@ -255,11 +294,11 @@ def test_a_band_reads_as_words(limits: tuple[float, float], words: str) -> None:
 
 
 def test_a_claim_that_has_no_number_says_why() -> None:
-    verdict = Claim("gone", ours("gone", "FCT"), full=(0, 1)).check(Effort("full", seeds=1), Evaluation(()))
+    verdict = Claim("gone", ours(Key("gone", FCT)), full=(0, 1)).check(Effort("full", seeds=1), Evaluation(()))
     assert claim_cells(verdict)[1:] == (
         "–",
         "0 to 1",
-        'fails: there is no number: there is no row "gone" with the metric "FCT"',
+        'fails: there is no number: there is no row "gone: FCT"',
     )
 
 

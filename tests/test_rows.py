@@ -1,73 +1,80 @@
 """Rows, their differences, and how people and machines read them."""
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from sparelane.experiments import registry
-from sparelane.experiments.base import (
+from sparelane.experiments.base import Effort, Simulation
+from sparelane.experiments.rows import (
     NOT_EXPLAINED,
     QUICK,
-    Effort,
     Evaluation,
+    Key,
+    Metric,
     Row,
-    Simulation,
-    exact,
-    loss_rate,
+    each,
+    from_record,
     measured,
+    to_record,
 )
-from sparelane.experiments.text import cells, difference, number
+from sparelane.experiments.text import difference, number, table
+
+FCT, REDUCTION, LOSS = Metric("FCT", "s"), Metric("reduction", "%"), Metric("loss", "%", is_loss_rate=True)
+
+
+def row(metric: Metric, paper: float | None, value: float | None, interval: float | None = None) -> Row:
+    return Row(Key("30%", metric, "RC3"), paper, value, interval)
 
 
 def test_a_reduction_deviates_from_five_points_on() -> None:
-    assert not Row("30%", "reduction", "%", 43.54, 48.5, None).deviates
-    assert Row("30%", "reduction", "%", 43.54, 48.6, None).deviates
+    assert not row(REDUCTION, 43.54, 48.5).deviates
+    assert row(REDUCTION, 43.54, 48.6).deviates
 
 
 def test_a_time_deviates_from_a_tenth_on() -> None:
-    assert not Row("30%", "TCP FCT", "s", 0.135, 0.148, None).deviates
-    assert Row("30%", "TCP FCT", "s", 0.135, 0.149, None).deviates
+    assert not row(FCT, 0.135, 0.148).deviates
+    assert row(FCT, 0.135, 0.149).deviates
 
 
 def test_without_a_printed_number_there_is_no_difference() -> None:
-    row = exact("peak", "size", "", None, 1.0)
-    assert row.difference is None
-    assert not row.deviates
+    unprinted = row(Metric("size"), None, 1.0)
+    assert unprinted.difference is None
+    assert not unprinted.deviates
+    assert unprinted.check == ""
 
 
 @pytest.mark.parametrize(("ours", "paper"), [(0.05, 0.001), (0.001, 0.05), (0.0, 0.3), (4.9, 2.4), (0.002, 0.0)])
 def test_small_shares_are_compared_as_ratios(ours: float, paper: float) -> None:
-    assert Row("BCT", "loss", "%", paper, ours, None).deviates
+    assert row(Metric("loss", "%"), paper, ours).deviates
 
 
 @pytest.mark.parametrize(("ours", "paper"), [(0.05, 0.03), (0.0, 0.0), (0.0, 0.001), (0.0009, 0.0), (4.9, 2.5)])
 def test_small_shares_agree_within_a_factor_of_two(ours: float, paper: float) -> None:
-    assert not Row("BCT", "loss", "%", paper, ours, None).deviates
+    assert not row(Metric("loss", "%"), paper, ours).deviates
 
 
 def test_a_change_below_zero_is_compared_in_points() -> None:
-    assert not Row("small flows", "reduction", "%", 2.0, -1.0, None).deviates
+    assert not row(REDUCTION, 2.0, -1.0).deviates
 
 
 def test_loss_rates_of_any_size_are_compared_as_ratios() -> None:
-    assert not loss_rate("50%", "RC3 low priority", 28.46, [20.0]).deviates
-    assert Row("50%", "utilisation", "%", 28.46, 20.0, None).deviates
-    assert loss_rate("50%", "RC3 low priority", 28.46, [14.0]).deviates
+    assert not row(LOSS, 28.46, 20.0).deviates
+    assert row(Metric("utilisation", "%"), 28.46, 20.0).deviates
+    assert row(LOSS, 28.46, 14.0).deviates
 
 
 def test_a_printed_number_that_no_run_gave_deviates() -> None:
-    assert measured("30%", "TCP FCT", "s", 0.135, []).deviates
+    assert measured(Key("30%", FCT, "TCP"), 0.135, []).deviates
 
 
-ROWS = (
-    Row("near", "FCT", "s", 1.0, 1.05, None),
-    Row("far", "FCT", "s", 1.0, 2.0, None),
-    Row("farther", "FCT", "s", 1.0, 3.0, None),
-)
+NEAR, FAR, FARTHER, GONE = each(("near", "far", "farther", "gone"), FCT)
+ROWS = (Row(NEAR, 1.0, 1.05), Row(FAR, 1.0, 2.0), Row(FARTHER, 1.0, 3.0))
 MADE_UP = replace(
     registry()["rc3/model"],
     evaluate=lambda effort, outcomes: Evaluation(ROWS),
-    reasons={("near", "FCT"): "because", ("far", "FCT"): "because", ("gone", "FCT"): "because"},
+    reasons=dict.fromkeys((NEAR, FAR, GONE), "because"),
 )
 
 
@@ -75,12 +82,11 @@ def test_beside_a_row_that_deviates_stands_its_reason_or_that_there_is_none() ->
     near, far, farther = MADE_UP.judge(MADE_UP.full, {}).rows
     assert (near.reason, far.reason, farther.reason) == ("", "because", NOT_EXPLAINED)
     assert [row.is_explained for row in (near, far, farther)] == [False, True, False]
+    assert [row.check for row in (near, far, farther)] == ["in band", "explained", NOT_EXPLAINED]
 
 
 def test_a_reason_that_begins_with_not_explained_does_not_explain() -> None:
-    assert not Row(
-        "far", "FCT", "s", 1.0, 2.0, None, reason=f"{NOT_EXPLAINED}: less memory has no part in it"
-    ).is_explained
+    assert not Row(FAR, 1.0, 2.0, reason=f"{NOT_EXPLAINED}: less memory has no part in it").is_explained
 
 
 def runs(effort: Effort) -> list[Simulation]:
@@ -96,34 +102,73 @@ def test_beside_rows_of_quick_simulations_stands_no_reason_found_in_full_ones() 
 
 def test_a_quick_effort_that_leaves_nothing_out_is_a_full_one() -> None:
     simulated = replace(MADE_UP, plan=runs, full=Effort("full", seeds=1), quick=Effort("quick", seeds=1))
-    assert simulated.judge(simulated.quick, {}).find("far", "FCT").reason == "because"
+    assert simulated.judge(simulated.quick, {}).find(FAR).reason == "because"
 
 
 def test_reasons_that_no_row_needs_are_found() -> None:
-    assert MADE_UP.unneeded_reasons(Evaluation(ROWS)) == [("near", "FCT"), ("gone", "FCT")]
+    assert MADE_UP.unneeded_reasons(Evaluation(ROWS)) == [NEAR, GONE]
 
 
-def test_machines_read_null_where_there_is_no_number() -> None:
-    assert measured("a", "b", "s", 0.5, []).to_json("rc3/x") == {
+def test_machines_read_each_part_of_a_row_in_a_column_of_its_own() -> None:
+    key = Key("30%", REDUCTION, "RC3", "mean over flows", "small flows", "even paths")
+    assert to_record(Row(key, 43.5, 45.0, 0.5), "rc3/x") == {
         "experiment": "rc3/x",
-        "row": "a",
-        "metric": "b",
-        "unit": "s",
-        "paper": 0.5,
-        "ours": None,
-        "ci95": None,
-        "difference": None,
+        "setting": "30%",
+        "variant": "even paths",
+        "scheme": "RC3",
+        "traffic": "small flows",
+        "metric": "reduction",
+        "average": "mean over flows",
+        "value": 45.0,
+        "interval": 0.5,
+        "paper": 43.5,
+        "paper_low": None,
+        "paper_high": None,
+        "unit": "%",
         "is_loss_rate": False,
-        "deviates": True,
+        "check": "in band",
         "reason": "",
     }
 
 
-def test_a_row_reads_as_in_a_table() -> None:
-    row = Row("30% over flows", "reduction", "%", 43.54, 41.0, 0.5)
-    assert cells(row) == ("30% over flows", "reduction", "43.54 %", "41.00 ± 0.50 %", "−2.54 points", "")
-    row = Row("30% over flows", "TCP FCT", "s", 0.1, 0.15, None, "because")
-    assert cells(row) == ("30% over flows", "TCP FCT", "0.1000 s", "0.1500 s", "+0.0500 s (+50.0 %)", "because")
+@pytest.mark.parametrize(
+    "saved",
+    [
+        measured(Key("a", FCT), 0.5, []),
+        Row(Key("a", LOSS, "TCP", "mean", "b", "c"), 0.1, 0.3, 0.01, reason="because"),
+        Row(Key("a", REDUCTION), None, 45.0, said=(-math.inf, 100.0)),
+        Row(Key("a", REDUCTION), None, 45.0, said=(100.0, 100.0)),
+    ],
+)
+def test_a_row_is_read_as_it_was_written(saved: Row) -> None:
+    assert from_record(to_record(saved, "rc3/x")) == saved
+
+
+def test_a_row_reads_as_in_a_table_of_the_columns_that_hold_something() -> None:
+    cut = Row(Key("30%", REDUCTION, "RC3", "mean over flows"), 43.54, 41.0, 0.5)
+    time = Row(Key("30%", FCT, "TCP", "mean over flows"), 0.1, 0.15, None, reason="because")
+    shown = table([cut, time])
+    assert shown.headings == ("setting", "scheme", "metric", "average", "paper", "ours", "difference", "reason")
+    assert shown.lines == [
+        ("30%", "RC3", "reduction", "mean over flows", "43.54 %", "41.00 ± 0.50 %", "−2.54 points", ""),
+        ("30%", "TCP", "FCT", "mean over flows", "0.1000 s", "0.1500 s", "+0.0500 s (+50.0 %)", "because"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ((-math.inf, 100.0), "below 100 %"),
+        ((50.0, math.inf), "above 50 %"),
+        ((400.0, 700.0), "400 to 700 %"),
+        ((100.0, 100.0), "about 100 %"),
+    ],
+)
+def test_bounds_that_a_paper_gives_in_words_stand_in_the_place_of_its_number(
+    said: tuple[float, float], text: str
+) -> None:
+    shown = table([Row(Key("a", REDUCTION), None, 45.0, said=said)])
+    assert shown.lines[0][shown.headings.index("paper")] == text
 
 
 @pytest.mark.parametrize(
@@ -142,9 +187,9 @@ def test_numbers_have_the_digits_of_their_unit(value: float, unit: str, text: st
 
 
 def test_a_difference_that_rounds_to_zero_has_no_sign() -> None:
-    assert difference(Row("a", "b", "%", 10.0, 9.9999, None)) == "0.00 points"
+    assert difference(row(REDUCTION, 10.0, 9.9999)) == "0.00 points"
 
 
 def test_a_difference_of_small_shares_says_their_ratio() -> None:
-    assert difference(Row("a", "loss", "%", 0.06, 0.19, None)) == "+0.13 points (×3.2)"
-    assert difference(Row("a", "loss", "%", 0.0, 0.19, None)) == "+0.19 points"
+    assert difference(row(LOSS, 0.06, 0.19)) == "+0.13 points (×3.2)"
+    assert difference(row(LOSS, 0.0, 0.19)) == "+0.19 points"

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from sparelane.experiments import registry, runner
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation, exact
+from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row
 from sparelane.experiments.runner import Finished, Task
 
 QUICK = Effort("quick", seeds=1)
@@ -21,7 +22,7 @@ def experiment(id: str, seeds: range) -> Experiment:
 
     def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
         counts = {run.seed: outcome.flows.height for run, outcome in outcomes.items()}
-        return Evaluation(tuple(exact(f"{seed}", "flows", "", None, count) for seed, count in counts.items()))
+        return Evaluation(tuple(Row(Key(f"{seed}", Metric("flows")), None, count) for seed, count in counts.items()))
 
     return replace(
         registry()["rc3/model"], id=id, plan=lambda effort: [short_run(seed) for seed in seeds], evaluate=evaluate

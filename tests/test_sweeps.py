@@ -178,15 +178,15 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("load = 0.5", "load = { from = 0.1, to = 0.9, stepp = 0.2 }", 'unknown key "stepp" in a range'),
     ("load = 0.5", "load = { from = 0.1, to = 0.9, step = 0.1, points = 3 }", "a range has one of"),
     ("load = 0.5", "load = { from = 0.9, to = 0.1, step = 0.2 }", "is not above from"),
-    ("load = 0.5", "load = { from = 0.1, to = 0.9, step = 0 }", "step is above 0"),
-    ("load = 0.5", "load = { from = 0.1, to = 0.9, step = -1 }", "step is above 0"),
-    ("load = 0.5", "load = { from = 0, to = 0.9, factor = 2 }", "begins above 0"),
-    ("load = 0.5", "load = { from = 0.1, to = 0.9, factor = 1 }", "the factor is above 1"),
-    ("load = 0.5", "load = { from = 0.1, to = 0.9, points = 1 }", "points is a whole number from 2"),
-    ("load = 0.5", "load = { from = 0.1, to = 0.9, points = 3, log = 3 }", "log true or false"),
+    ("load = 0.5", "load = { from = 0.1, to = 0.9, step = 0 }", "allowed: a step above 0"),
+    ("load = 0.5", "load = { from = 0.1, to = 0.9, step = -1 }", "allowed: a step above 0"),
+    ("load = 0.5", "load = { from = 0, to = 0.9, factor = 2 }", "from above 0, and a factor above 1"),
+    ("load = 0.5", "load = { from = 0.1, to = 0.9, factor = 1 }", "from above 0, and a factor above 1"),
+    ("load = 0.5", "load = { from = 0.1, to = 0.9, points = 1 }", "points, a whole number from 2"),
+    ("load = 0.5", "load = { from = 0.1, to = 0.9, points = 3, log = 3 }", "log, true or false"),
     ("load = 0.5", 'load = { from = "a", to = "b", step = 1 }', 'from = "a" is not a number'),
     ("load = 0.5", "load = { from = 0.1, to = 9e9, step = 1e-9 }", "values; allowed: at most 10000"),
-    ("load = 0.5", "load = { each = 3 }", "each stands alone, with a list"),
+    ("load = 0.5", "load = { each = 3 }", "each stands alone; allowed: a list of the values"),
     ("load = 0.5", "load = { each = [] }", "an empty list"),
     ("load = 0.5", "lod = [0.3, 0.5]\nload = 0.5", "unknown key"),
     ("load = 0.5", "load = [7, 8]", "workload.load = 7"),
@@ -225,12 +225,14 @@ def test_what_cannot_be_read_or_written_is_one_clear_error(tmp_path: Path) -> No
     run_folder = tmp_path / "run"
     run_folder.mkdir()
     (run_folder / "run.json").write_text("{}")
+    assert invoke("reproduce", "rc3/model", "-o", tmp_path / "experiments").exit_code == 0
     cases = [
         (("sweep", tmp_path / "missing.toml"), "there is no file"),
         (("sweep", "no-such-name"), "there is no ready-made scenario"),
         (("sweep", s, "-o", taken), "cannot write into the folder"),
         (("sweep", s, "-o", "/proc/nowhere"), "cannot write into the folder"),
         (("sweep", s, "-o", run_folder), 'holds other results ("run.json")'),
+        (("sweep", s, "-o", tmp_path / "experiments" / "rc3" / "model"), "holds results of an experiment"),
         (("sweep", s, "-o", tmp_path / "o", "--dask", "127.0.0.1:1"), "no Dask scheduler answers"),
         (("sweep", s, "-o", tmp_path / "o", "--dask", "nonsense"), "is no address of a Dask scheduler"),
     ]
@@ -531,7 +533,7 @@ def test_experiments_on_a_dask_cluster_have_the_same_rows(tmp_path: Path) -> Non
         there = invoke("reproduce", "rc3/example-7", "--dask", address, "-o", tmp_path / "there")
     here = invoke("reproduce", "rc3/example-7", "-o", tmp_path / "here")
     assert (there.exit_code, here.exit_code) == (0, 0), there.output
-    one, other = ((tmp_path / where / "rc3" / "example-7" / "rows.json").read_text() for where in ("there", "here"))
+    one, other = ((tmp_path / where / "rc3" / "example-7" / "rows.csv").read_text() for where in ("there", "here"))
     assert one == other
 
 

@@ -372,6 +372,9 @@ class WireSettings(TypedDict):
     connect_timeout_s: float
     idle_timeout_s: float
     first_contact: bool
+    sample_s: float | None
+    qlog: str | None
+    qlog_events: int
 
 class TunnelSettings(TypedDict):
     """What can be set about a tunnel."""
@@ -399,6 +402,8 @@ class FileSender:
     def step(self, seconds: float) -> list[tuple[str, int, int, str | None]]:
         """What became of items: name, bytes, those that were there, and the error if there is one."""
     def progress(self) -> WireProgress: ...
+    def take_samples(self) -> tuple[dict[str, Column], int, str | None]: ...
+    def exposition(self) -> str: ...
     @property
     def peer(self) -> str | None: ...
     def close(self, reason: str) -> None: ...
@@ -412,6 +417,8 @@ class FileReceiver:
     @property
     def received_bytes(self) -> int: ...
     def take_stranger(self) -> str | None: ...
+    def take_samples(self) -> tuple[dict[str, Column], int, str | None]: ...
+    def exposition(self) -> str: ...
     @property
     def running(self) -> int: ...
     def step(self, seconds: float) -> list[dict[str, Any]]: ...
@@ -431,6 +438,8 @@ class Tunnel:
     @property
     def forwarded(self) -> list[str]: ...
     def take_stranger(self) -> str | None: ...
+    def take_samples(self) -> tuple[dict[str, Column], int, str | None]: ...
+    def exposition(self) -> str: ...
     @property
     def running(self) -> int: ...
     def step(self, seconds: float) -> list[dict[str, Any]]: ...
@@ -450,6 +459,44 @@ def show_keys(folder: str) -> tuple[str, list[str]]:
 
 def trust(folder: str, fingerprint: str, remark: str) -> None:
     """Trusts a peer from now on."""
+
+class EmulationError(RuntimeError):
+    """A scenario that cannot be emulated here, or an emulation that had to end."""
+
+class Emulation:
+    """An emulation: planned, then given its devices, then run. Linux only."""
+
+    def __init__(
+        self, text: str, source_name: str, base_dir: str, overrides: list[str], seed: int | None = None
+    ) -> None: ...
+    @property
+    def hosts(self) -> list[tuple[str, str]]: ...
+    @property
+    def mtu_bytes(self) -> int: ...
+    @property
+    def notices(self) -> list[str]: ...
+    @property
+    def asked_bps(self) -> int: ...
+    def handover(self) -> int:
+        """A socket, by its descriptor, through which devices are handed over; the caller closes it."""
+
+    def take_device(self) -> None:
+        """Takes the device of the next host, which has been sent."""
+
+    def self_test(self, near: str, far: str) -> dict[str, Any]:
+        """Tests what this machine can keep, with the namespaces of the first two hosts, in this thread."""
+
+    def run(self, ready: Callable[[], object]) -> None:
+        """Carries packets, in this thread, until `stop` is called; `ready` is called at the beginning."""
+
+    def stop(self) -> None:
+        """Ends `run`, or the next one."""
+
+    def tables(self) -> tuple[dict[str, Column], dict[str, Column]]:
+        """What links counted, and what they did with each class, once the run has ended."""
+
+    def counts(self) -> dict[str, float]:
+        """What became of packets, and how late they were, once the run has ended."""
 
 class LinuxError(RuntimeError):
     """A controller could not be loaded into the kernel, found in it or removed from it."""

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from sparelane import terminal
-from sparelane._native import LinuxError, PhysicsError, ScenarioError, WireError, __version__
+from sparelane._native import EmulationError, LinuxError, PhysicsError, ScenarioError, WireError, __version__
 from sparelane.extras import MissingExtraError
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError, near
@@ -37,6 +37,7 @@ COMMANDS = (
     "path",
     "linux",
     "harm",
+    "emulate",
 )
 
 
@@ -126,6 +127,7 @@ class Commands(click.Group):
             TraceError,
             WireError,
             LinuxError,
+            EmulationError,
             CrewError,
             MissingExtraError,
         ) as error:

@@ -123,11 +123,14 @@ def _tcp(to: str, controller: str, seconds: float, sums: _Turns) -> None:
         over = threading.Event()
 
         def fill() -> None:
-            try:
-                while not over.is_set():
+            while not over.is_set():
+                try:
                     flow.send(CHUNK)
-            except OSError:
-                pass
+                except TimeoutError:
+                    # The buffer is full, and is for longer than a round trip on a slow path: the flow goes on.
+                    continue
+                except OSError:
+                    return
 
         flow.settimeout(0.2)
         filling = threading.Thread(target=fill, daemon=True)
@@ -213,7 +216,8 @@ def measure(
     early, and the receiver keeps what came of it.
 
     Raises:
-        WireError: there is no connection to either, or the transfer ends before the flow does.
+        WireError: there is no connection to either, the transfer ends before the flow does, or the flow moves nothing
+            even without it.
     """
     alone, beside_tcp, beside, moved, moving_s = _Turns(), _Turns(), _Turns(), 0, 0.0
     with tempfile.TemporaryDirectory() as folder:
@@ -235,6 +239,9 @@ def measure(
             finally:
                 transfer.stop()
             moved, moving_s = moved + transfer.bytes, moving_s + transfer.seconds
+    for turns, where in ((alone, "alone"), (beside_tcp, "beside another one")):
+        if turns.acked == 0:
+            raise WireError(f"the TCP flow moved nothing {where}: turns of more seconds are needed")
     return Harm(alone.total(), beside_tcp.total(), beside.total(), moved * 8 / max(moving_s, 1e-9))
 
 

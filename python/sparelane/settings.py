@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import numbers
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
-Value = bool | int | float | str | PurePath | Sequence["Value"] | Mapping[str, "Value"]
+Value = bool | int | float | str | PurePath | datetime.date | datetime.time | Sequence["Value"] | Mapping[str, "Value"]
 Settings = Mapping[str, Value] | Sequence[str]
 
 
@@ -42,6 +43,8 @@ def toml_value(value: Value) -> str:
             return repr(int(value))
         case numbers.Real():
             return repr(float(value))
+        case datetime.date() | datetime.time():
+            return value.isoformat()
         case str() | PurePath():
             return json.dumps(str(value), ensure_ascii=False)
         case Mapping():

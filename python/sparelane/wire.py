@@ -25,6 +25,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from sparelane import _native
 from sparelane._native import WireError
+from sparelane.wire_telemetry import Watch
 
 __all__ = ["Item", "Options", "Progress", "Receiver", "Report", "Tunnel", "WireError", "send"]
 
@@ -54,6 +55,11 @@ class Options:
         connect_timeout_s: when a sender gives up whom nobody answers.
         idle_timeout_s: when a peer counts as gone of whom nothing comes.
         first_contact: where no peer is trusted, trust the first one that comes, from then on.
+        telemetry: a Parquet file for time series, in the simulator's columns.
+        sample_interval_s: the time between their samples.
+        qlog: a file for what all flows do, as qlog.
+        qlog_events: events that it has at most.
+        metrics: `PORT` or `ADDR:PORT` where a Prometheus server finds `/metrics`; a port alone is for this host only.
     """
 
     controller: str = "rc3"
@@ -68,11 +74,18 @@ class Options:
     connect_timeout_s: float = 10.0
     idle_timeout_s: float = 30.0
     first_contact: bool = False
+    telemetry: Path | str | None = None
+    sample_interval_s: float = 0.01
+    qlog: Path | str | None = None
+    qlog_events: int = 1_000_000
+    metrics: str | None = None
 
     def native(self, keys: Path | str, trust: Sequence[str]) -> _native.WireSettings:
         """As Rust takes them."""
         if any(not 0 <= dscp <= 255 for dscp in self.dscp):
             raise WireError(f"DSCPs are from 0 to 63, not {', '.join(map(str, self.dscp))}")
+        if not 1e-4 <= self.sample_interval_s <= 3600:
+            raise WireError(f"the time between samples is from 0.0001 to 3600 s, not {self.sample_interval_s}")
         return {
             "keys": str(keys),
             "trust": list(trust),
@@ -88,6 +101,9 @@ class Options:
             "connect_timeout_s": self.connect_timeout_s,
             "idle_timeout_s": self.idle_timeout_s,
             "first_contact": self.first_contact,
+            "sample_s": None if self.telemetry is None else self.sample_interval_s,
+            "qlog": None if self.qlog is None else str(self.qlog),
+            "qlog_events": self.qlog_events,
         }
 
 
@@ -181,12 +197,19 @@ def send(
     Raises:
         WireError: there is no connection, one host does not trust the other, or something cannot be read.
     """
-    native = (options or Options()).native(keys, trust)
-    sender = _native.FileSender(native, [str(path) for path in paths], resolve(to))
+    options = options or Options()
+    native = options.native(keys, trust)
+    watch = Watch(options.telemetry, options.metrics)
+    try:
+        sender = _native.FileSender(native, [str(path) for path in paths], resolve(to))
+    except BaseException:
+        watch.close(None)
+        raise
     items: list[Item] = []
     try:
         while True:
             items += [Item(*item) for item in sender.step(STEP_S)]
+            watch.tend(sender)
             told = sender.progress()
             now = Progress(
                 told["connected"],
@@ -200,11 +223,15 @@ def send(
             if progress is not None and progress(now) is False:
                 raise WireError("stopped")
             if told["done"]:
-                return Report(tuple(items), now, sender.peer or "")
+                break
     except BaseException:
         with suppress(WireError):
             sender.close("the sender was stopped")
+        with suppress(WireError):
+            watch.close(sender)
         raise
+    watch.close(sender)
+    return Report(tuple(items), now, sender.peer or "")
 
 
 Native = TypeVar("Native", _native.FileReceiver, _native.Tunnel)
@@ -217,6 +244,13 @@ class LongLived(ABC, Generic[Native]):
     """
 
     _native: Native
+    _watch: Watch
+    _is_closed = False
+
+    @property
+    def metrics_address(self) -> str | None:
+        """Where metrics are, if they are asked for."""
+        return self._watch.metrics_address
 
     @property
     def address(self) -> str:
@@ -238,7 +272,9 @@ class LongLived(ABC, Generic[Native]):
         Of a receiver: `connected`, `item` or `disconnected`. Of a tunnel: `connected` or `disconnected`
         (the other site), or `opened`, `closed` or `failed` (a connection).
         """
-        return self._native.step(seconds)
+        told = self._native.step(seconds)
+        self._watch.tend(self._native)
+        return told
 
     def events(self, for_s: float | None = None) -> Iterator[dict[str, Any]]:
         """What happens, for ever or for so many seconds."""
@@ -253,6 +289,15 @@ class LongLived(ABC, Generic[Native]):
     @abstractmethod
     def close(self) -> None:
         """Ends all transfers or connections."""
+
+    def _end(self, reason: str) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        try:
+            self._native.close(reason)
+        finally:
+            self._watch.close(self._native)
 
     def __enter__(self) -> Self:
         return self
@@ -276,9 +321,11 @@ class Receiver(LongLived[_native.FileReceiver]):
         force: bool = False,
         options: Options | None = None,
     ) -> None:
-        native = (options or Options()).native(keys, trust)
+        options = options or Options()
+        native = options.native(keys, trust)
         self._keys, self._trust = str(keys), list(trust)
         self._native = _native.FileReceiver(native, resolve(listen), str(folder), force)
+        self._watch = Watch(options.telemetry, options.metrics)
 
     @property
     def received_bytes(self) -> int:
@@ -297,7 +344,7 @@ class Receiver(LongLived[_native.FileReceiver]):
 
     def close(self, reason: str = "the receiver was stopped") -> None:
         """Ends all transfers; what is here of them stays for the next attempt."""
-        self._native.close(reason)
+        self._end(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,8 +378,10 @@ class Tunnel(LongLived[_native.Tunnel]):
     Made by `Tunnel.serve` or `Tunnel.dial`; nothing happens but within `step` and `events`.
     """
 
-    def __init__(self, native: _native.Tunnel, keys: Path | str, trust: Sequence[str], allow: Sequence[str]) -> None:
-        self._native = native
+    def __init__(
+        self, native: _native.Tunnel, watch: Watch, keys: Path | str, trust: Sequence[str], allow: Sequence[str]
+    ) -> None:
+        self._native, self._watch = native, watch
         self._keys, self._trust, self._allow = str(keys), list(trust), list(allow)
 
     @classmethod
@@ -351,9 +400,11 @@ class Tunnel(LongLived[_native.Tunnel]):
         Raises:
             WireError: the port is taken, a key cannot be read, or nobody has the name of a target.
         """
-        native = (options or Options()).native(keys, trust)
+        options = options or Options()
+        native = options.native(keys, trust)
         settings, allowed = (tunnel or TunnelOptions()).native(), [(target, resolve(target)) for target in allow]
-        return cls(_native.Tunnel.serve(native, settings, resolve(listen), allowed), keys, trust, allow)
+        made = _native.Tunnel.serve(native, settings, resolve(listen), allowed)
+        return cls(made, Watch(options.telemetry, options.metrics), keys, trust, allow)
 
     @classmethod
     def dial(
@@ -373,9 +424,11 @@ class Tunnel(LongLived[_native.Tunnel]):
         Raises:
             WireError: a port is taken, or a key cannot be read.
         """
-        native = (options or Options()).native(keys, trust)
+        options = options or Options()
+        native = options.native(keys, trust)
         settings, pairs = (tunnel or TunnelOptions()).native(), [(resolve(at), target) for at, target in forwards]
-        return cls(_native.Tunnel.dial(native, settings, resolve(to), pairs), keys, trust, ())
+        made = _native.Tunnel.dial(native, settings, resolve(to), pairs)
+        return cls(made, Watch(options.telemetry, options.metrics), keys, trust, ())
 
     @property
     def forwarded(self) -> list[str]:
@@ -396,4 +449,4 @@ class Tunnel(LongLived[_native.Tunnel]):
 
     def close(self, reason: str = "the tunnel was stopped") -> None:
         """Ends all connections."""
-        self._native.close(reason)
+        self._end(reason)

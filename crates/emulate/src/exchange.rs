@@ -36,6 +36,7 @@ pub struct Exchange {
     devices: Vec<OwnedFd>,
     /// The time of the clock at the network's time zero, nanoseconds.
     began_ns: u64,
+    ended: Option<Time>,
     buffer: Vec<u8>,
     lateness: Lateness,
     /// Packets that the kernel did not take.
@@ -57,6 +58,7 @@ impl Exchange {
             bridge,
             devices,
             began_ns: monotonic_ns(),
+            ended: None,
             buffer: vec![0; LARGEST_BYTES],
             lateness: Lateness::default(),
             refused: 0,
@@ -64,12 +66,12 @@ impl Exchange {
         })
     }
 
-    /// The time in the network.
+    /// The time in the network; that of its end, once `run` has ended.
     pub fn now(&self) -> Time {
-        Time::from_ns(monotonic_ns().saturating_sub(self.began_ns))
+        self.ended.unwrap_or_else(|| Time::from_ns(monotonic_ns().saturating_sub(self.began_ns)))
     }
 
-    /// Carries packets until `stop` is set.
+    /// Carries packets until `stop` is set, and gives up the devices then.
     ///
     /// # Errors
     /// A device is gone.
@@ -78,6 +80,8 @@ impl Exchange {
         while !stop.load(Ordering::Relaxed) {
             self.turn(&mut |_, _| {})?;
         }
+        self.ended = Some(self.now());
+        self.devices.clear();
         Ok(())
     }
 

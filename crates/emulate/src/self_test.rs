@@ -3,7 +3,7 @@
 //!
 //! Single packets tell the error of delays: from just before a program sends one until it is in the device of its host, less the
 //! delay. Bursts tell how many packets a second the thread can carry; a share of these is what a scenario may ask for, since
-//! programs need the processor, too.
+//! acknowledgments go back, and programs need the processor, too.
 
 use crate::bridge::Bridge;
 use crate::exchange::{Exchange, monotonic_ns, precise_timers};
@@ -28,7 +28,8 @@ const BURSTS: u64 = 20;
 const BURST_PACKETS: u64 = 200;
 const BURST_EVERY: Duration = Duration::from_millis(20);
 
-/// The share of what the thread can carry that a scenario may ask for.
+/// The share of what the thread can carry that a scenario may ask for: two thirds, as a flow has an acknowledgment for each two
+/// packets, and three quarters of that.
 pub const KEPT_SHARE: f64 = 0.5;
 
 /// What begins the payload of the test's packets; a clock's nanoseconds follow in single ones, zero in bursts.
@@ -54,7 +55,7 @@ impl Verdict {
     pub fn refuses(&self, plan: &Plan) -> Option<String> {
         if plan.asked > self.rate {
             return Some(format!(
-                "two hosts can exchange {} in this scenario; this machine keeps {}",
+                "a host can send {} to another in this scenario; this machine keeps {}",
                 plan.asked, self.rate
             ));
         }

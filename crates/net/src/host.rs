@@ -2,7 +2,9 @@
 
 use crate::carrier::{Arrival, Carrier, Datagram};
 use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
+use crate::identity::{Fingerprint, Identity, Trusted};
 use crate::quic::{Quic, QuicConfig};
+use crate::telemetry::{Rows, TelemetryConfig};
 use crate::udp::{Sending, UdpConfig, UdpSocket};
 use nix::poll::PollFd;
 use sparelane_core::{Dur, Time};
@@ -99,6 +101,35 @@ impl Host {
     /// The socket.
     pub fn socket(&self) -> &UdpSocket {
         &self.socket
+    }
+
+    /// From now on these peers are trusted; associations that are open stay.
+    pub fn set_trusted(&mut self, trusted: Trusted) {
+        self.node.carrier_mut().set_trusted(trusted);
+    }
+
+    /// From now on this host has another key; associations that are open stay.
+    ///
+    /// # Errors
+    /// The key cannot be used.
+    pub fn set_identity(&mut self, identity: Identity) -> Result<(), HostError> {
+        Ok(self.node.carrier_mut().set_identity(identity).map_err(NodeError::from)?)
+    }
+
+    /// The key of a stranger who was refused, once.
+    pub fn take_stranger(&self) -> Option<Fingerprint> {
+        self.node.carrier().take_stranger()
+    }
+
+    /// From now on this host keeps what is asked for.
+    pub fn watch(&mut self, config: TelemetryConfig) {
+        let now = self.now();
+        self.node.watch(now, config);
+    }
+
+    /// The rows of its time series since they were taken last, and why its qlog ended early, if it did, once.
+    pub fn take_samples(&mut self) -> (Rows, Option<io::Error>) {
+        self.node.telemetry_mut().map_or_else(Default::default, |kept| (kept.take_rows(), kept.flush_log()))
     }
 
     /// The next event of the node, or `None` where none comes for so long.

@@ -10,6 +10,8 @@ pub mod frame;
 #[cfg(target_os = "linux")]
 pub mod host;
 pub mod identity;
+#[cfg(target_os = "linux")]
+pub mod metrics;
 pub mod node;
 pub mod probe;
 pub mod quic;
@@ -18,6 +20,7 @@ mod scratch;
 #[cfg(target_os = "linux")]
 pub mod service;
 pub mod transfer;
+pub mod telemetry;
 pub mod tunnel;
 #[cfg(target_os = "linux")]
 pub mod udp;

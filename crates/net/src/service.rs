@@ -8,14 +8,16 @@ use crate::identity::{Fingerprint, Identity, Trusted};
 use crate::node::path::Mark;
 use crate::node::{NodeConfig, NodeError, NodeEvent};
 use crate::quic::QuicConfig;
+use crate::telemetry::TelemetryConfig;
 use crate::transfer::folder::Folder;
 use crate::transfer::{
     Busy, CODE_DONE, CODE_RULES, CODE_STOPPED, Outcome, ReceiveTransfer, Received, SendTransfer, Source, TransferError,
 };
 use crate::udp::UdpConfig;
-use sparelane_core::Rate;
+use sparelane_core::{Dur, Rate};
 use std::collections::BTreeMap;
-use std::io;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -46,6 +48,10 @@ pub struct WireConfig {
     pub connect_timeout: Duration,
     /// An association is over when nothing has come for so long.
     pub idle_timeout: Duration,
+    /// Time series are kept, with so much time between samples.
+    pub sample_interval: Option<Dur>,
+    /// A qlog of all flows is written to this file, of so many events at most.
+    pub qlog: Option<(PathBuf, u64)>,
 }
 
 impl WireConfig {
@@ -60,6 +66,8 @@ impl WireConfig {
             udp_payload_bytes: 1452,
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
+            sample_interval: None,
+            qlog: None,
         }
     }
 
@@ -78,7 +86,16 @@ impl WireConfig {
             ..QuicConfig::new(self.identity.clone(), self.trusted.clone())
         };
         let node = NodeConfig { classes: classes.max(1), ..self.node.clone() };
-        Ok(Host::bind(at, UdpConfig { offload, ..self.udp.clone() }, quic, node)?)
+        let mut host = Host::bind(at, UdpConfig { offload, ..self.udp.clone() }, quic, node)?;
+        if self.sample_interval.is_some() || self.qlog.is_some() {
+            let log = self.qlog.as_ref().map(|(path, most)| {
+                let file = File::create(path).map_err(|error| WireError::Log { path: path.clone(), error })?;
+                let out: Box<dyn Write + Send> = Box::new(BufWriter::with_capacity(1 << 16, file));
+                Ok::<_, WireError>((out, *most))
+            });
+            host.watch(TelemetryConfig { interval: self.sample_interval, log: log.transpose()? });
+        }
+        Ok(host)
     }
 }
 
@@ -112,6 +129,14 @@ pub enum WireError {
         to: SocketAddr,
         /// How long this host waited.
         after: Duration,
+    },
+    /// The file of the qlog cannot be made.
+    #[error("{}: {error}", path.display())]
+    Log {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
     },
     /// The folder cannot be used.
     #[error("{}: {error}", path.display())]
@@ -283,6 +308,16 @@ impl FileSender {
     pub fn peer(&self) -> Option<Fingerprint> {
         self.peer
     }
+
+    /// Its host.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Its host, to be set and asked.
+    pub fn host_mut(&mut self) -> &mut Host {
+        &mut self.host
+    }
 }
 
 /// What has happened at a receiver.
@@ -344,28 +379,19 @@ impl FileReceiver {
         self.transfers.values().map(|(_, transfer)| transfer.received_bytes()).sum()
     }
 
-    /// From now on these peers are trusted; associations that are open stay.
-    pub fn set_trusted(&mut self, trusted: Trusted) {
-        self.host.node_mut().carrier_mut().set_trusted(trusted);
+    /// Its host.
+    pub fn host(&self) -> &Host {
+        &self.host
     }
 
-    /// From now on this host has another key; associations that are open stay.
-    ///
-    /// # Errors
-    /// The key cannot be used.
-    pub fn set_identity(&mut self, identity: Identity) -> Result<(), WireError> {
-        let set = self.host.node_mut().carrier_mut().set_identity(identity);
-        Ok(set.map_err(|error| HostError::Node(error.into()))?)
+    /// Its host, to be set and asked.
+    pub fn host_mut(&mut self) -> &mut Host {
+        &mut self.host
     }
 
     /// Takes no more transfers; those that run go on.
     pub fn stop(&mut self) {
         self.stops = true;
-    }
-
-    /// The key of a stranger who was refused, once.
-    pub fn take_stranger(&self) -> Option<Fingerprint> {
-        self.host.node().carrier().take_stranger()
     }
 
     /// How many peers are connected.

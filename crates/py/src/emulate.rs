@@ -86,7 +86,7 @@ impl PyEmulation {
         self.scenario.notices().to_vec()
     }
 
-    /// The most that two hosts can exchange, both directions together.
+    /// The most that one host can send to another.
     #[getter]
     fn asked_bps(&self) -> u64 {
         locked(&self.plan).asked.as_bps()

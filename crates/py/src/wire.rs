@@ -1,16 +1,22 @@
 //! Files between real hosts: keys, a sender and a receiver.
 
 use crate::errors::WireError;
+use crate::results::to_dict;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sparelane_cc::Registry;
+use sparelane_core::Dur;
+use sparelane_net::host::Host;
 use sparelane_net::identity::{Fingerprint, Identity, Trusted};
+use sparelane_net::metrics::exposition;
 use sparelane_net::node::{ControllerChoice, choice};
-use sparelane_net::service::{FileReceiver, FileSender, ReceiverEvent, WireConfig};
+use sparelane_net::service::{self, FileReceiver, FileSender, ReceiverEvent, WireConfig};
 use sparelane_net::transfer::collect;
 use sparelane_net::tunnel::Target;
 use sparelane_net::tunnel::host::{Tunnel, TunnelConfig, TunnelEvent, WINDOW_BYTES};
 use sparelane_net::udp::UdpConfig;
+use sparelane_scenario::columns::Column;
+use sparelane_scenario::results::bounded;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -75,6 +81,12 @@ pub struct Settings {
     idle_timeout_s: f64,
     #[pyo3(item)]
     first_contact: bool,
+    #[pyo3(item)]
+    sample_s: Option<f64>,
+    #[pyo3(item)]
+    qlog: Option<PathBuf>,
+    #[pyo3(item)]
+    qlog_events: u64,
 }
 
 /// The key of a folder, and the peers that it trusts with those named beside.
@@ -112,6 +124,9 @@ impl Settings {
         }
         config.first_contact = self.first_contact;
         config.udp = UdpConfig { dscp: self.dscp.clone(), offload: self.offload };
+        let interval = self.sample_s.map(span).transpose()?;
+        config.sample_interval = interval.map(|interval| Dur::from_ns(interval.as_nanos() as u64));
+        config.qlog = self.qlog.clone().map(|path| (path, self.qlog_events));
         (config.connect_timeout, config.idle_timeout) = (span(self.connect_timeout_s)?, span(self.idle_timeout_s)?);
         Ok(config)
     }
@@ -166,6 +181,16 @@ impl PySender {
         Ok(told)
     }
 
+    /// The time series since they were taken last, how many rows had no room, and why the qlog ended early, if it did, once.
+    fn take_samples<'py>(&mut self, py: Python<'py>) -> PyResult<Samples<'py>> {
+        take_samples(py, self.0.host_mut())
+    }
+
+    /// What a Prometheus server is told.
+    fn exposition(&self) -> String {
+        exposition(self.0.host())
+    }
+
     /// The peer's key, once it is there.
     #[getter]
     fn peer(&self) -> Option<String> {
@@ -176,6 +201,42 @@ impl PySender {
     fn close(&mut self, reason: &str) -> PyResult<()> {
         self.0.close(sparelane_net::transfer::CODE_STOPPED, reason).map_err(failed)
     }
+}
+
+/// Lets a receiver or a tunnel go on for so many seconds at most, without the interpreter. Returns what has happened.
+fn step<'py, S: Send, E: Send>(
+    py: Python<'py>,
+    site: &mut S,
+    seconds: f64,
+    goes_on: impl FnOnce(&mut S, Duration) -> Result<Vec<E>, service::WireError> + Send,
+    told: impl Fn(Python<'py>, E) -> PyResult<Bound<'py, PyDict>>,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let at_most = span(seconds)?;
+    let events = py.detach(|| goes_on(site, at_most)).map_err(failed)?;
+    events.into_iter().map(|event| told(py, event)).collect()
+}
+
+/// Gives a host the key and the trusted peers of a folder; returns the key's fingerprint and how many are trusted.
+fn reload(host: &mut Host, folder: &Path, trust: &[String]) -> PyResult<(String, usize)> {
+    let (identity, trusted) = load(folder, trust)?;
+    let told = (identity.fingerprint().to_string(), trusted.iter().count());
+    host.set_identity(identity).map_err(failed)?;
+    host.set_trusted(trusted);
+    Ok(told)
+}
+
+/// Columns of time series, the rows that had no room, and why the qlog ended early.
+type Samples<'py> = (Bound<'py, PyDict>, u64, Option<String>);
+
+fn take_samples<'py>(py: Python<'py>, host: &mut Host) -> PyResult<Samples<'py>> {
+    let (rows, error) = host.take_samples();
+    let columns = vec![
+        ("time_s".to_owned(), Column::seconds(&rows.time_ps)),
+        ("probe".to_owned(), Column::text(rows.probe, rows.names)),
+        ("quantity".to_owned(), Column::words(&rows.quantity)),
+        ("value".to_owned(), Column::optional_f64(rows.value.iter().map(|&value| bounded(value)))),
+    ];
+    Ok((to_dict(py, columns)?, rows.missed, error.map(|error| error.to_string())))
 }
 
 /// Receives files from any number of hosts.
@@ -204,19 +265,12 @@ impl PyReceiver {
 
     /// Goes on for so many seconds at most, or until something has happened. Returns what has.
     fn step<'py>(&mut self, py: Python<'py>, seconds: f64) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let at_most = span(seconds)?;
-        let receiver = &mut self.0;
-        let events = py.detach(|| receiver.step(at_most)).map_err(failed)?;
-        events.into_iter().map(|event| told(py, event)).collect()
+        step(py, &mut self.0, seconds, FileReceiver::step, told)
     }
 
     /// Reads key and trusted peers of a folder anew; returns the key's fingerprint and how many are trusted.
     fn reload(&mut self, folder: PathBuf, trust: Vec<String>) -> PyResult<(String, usize)> {
-        let (identity, trusted) = load(&folder, &trust)?;
-        let told = (identity.fingerprint().to_string(), trusted.iter().count());
-        self.0.set_identity(identity).map_err(failed)?;
-        self.0.set_trusted(trusted);
-        Ok(told)
+        reload(self.0.host_mut(), &folder, &trust)
     }
 
     /// Takes no more transfers; those that run go on.
@@ -226,7 +280,17 @@ impl PyReceiver {
 
     /// The key of a stranger who was refused, once.
     fn take_stranger(&self) -> Option<String> {
-        self.0.take_stranger().map(|peer| peer.to_string())
+        self.0.host().take_stranger().map(|peer| peer.to_string())
+    }
+
+    /// The time series since they were taken last, how many rows had no room, and why the qlog ended early, if it did, once.
+    fn take_samples<'py>(&mut self, py: Python<'py>) -> PyResult<Samples<'py>> {
+        take_samples(py, self.0.host_mut())
+    }
+
+    /// What a Prometheus server is told.
+    fn exposition(&self) -> String {
+        exposition(self.0.host())
     }
 
     /// How many peers are connected.
@@ -344,7 +408,17 @@ impl PyTunnel {
 
     /// The key of a stranger who was refused, once.
     fn take_stranger(&self) -> Option<String> {
-        self.0.take_stranger().map(|peer| peer.to_string())
+        self.0.host().take_stranger().map(|peer| peer.to_string())
+    }
+
+    /// The time series since they were taken last, how many rows had no room, and why the qlog ended early, if it did, once.
+    fn take_samples<'py>(&mut self, py: Python<'py>) -> PyResult<Samples<'py>> {
+        take_samples(py, self.0.host_mut())
+    }
+
+    /// What a Prometheus server is told.
+    fn exposition(&self) -> String {
+        exposition(self.0.host())
     }
 
     /// How many connections there are.
@@ -355,19 +429,12 @@ impl PyTunnel {
 
     /// Goes on for so many seconds at most, or until something has happened. Returns what has.
     fn step<'py>(&mut self, py: Python<'py>, seconds: f64) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let at_most = span(seconds)?;
-        let tunnel = &mut self.0;
-        let events = py.detach(|| tunnel.step(at_most)).map_err(failed)?;
-        events.into_iter().map(|event| told_of_tunnel(py, event)).collect()
+        step(py, &mut self.0, seconds, Tunnel::step, told_of_tunnel)
     }
 
     /// Reads key and trusted peers of a folder anew; returns the key's fingerprint and how many are trusted.
     fn reload(&mut self, folder: PathBuf, trust: Vec<String>) -> PyResult<(String, usize)> {
-        let (identity, trusted) = load(&folder, &trust)?;
-        let told = (identity.fingerprint().to_string(), trusted.iter().count());
-        self.0.set_identity(identity).map_err(failed)?;
-        self.0.set_trusted(trusted);
-        Ok(told)
+        reload(self.0.host_mut(), &folder, &trust)
     }
 
     /// From now on these targets are served.

@@ -223,6 +223,6 @@ pub fn series_columns(results: &Results) -> Table {
 }
 
 /// `value`, unless it stands for "no bound", as a slow-start threshold does before the first loss.
-fn bounded(value: f64) -> Option<f64> {
+pub fn bounded(value: f64) -> Option<f64> {
     (value < UNBOUNDED as f64).then_some(value)
 }

@@ -49,7 +49,10 @@ pub fn read(field: Field<'_>, network: &Network, duration: Dur) -> Result<Series
     let interval_field = section.need("interval")?;
     let interval = interval_field.time()?;
     if duration.as_ps() / interval.as_ps() > MAX_SAMPLES {
-        return Err(interval_field.error(format!("more than {MAX_SAMPLES} samples in {duration}")));
+        return Err(interval_field.error(format!(
+            "more than {MAX_SAMPLES} samples in {duration}; allowed: {} or longer",
+            Dur::from_ps(duration.as_ps() / MAX_SAMPLES + 1)
+        )));
     }
     let mut probes = Vec::new();
     for flow in section.need("flows")?.list(NUMBER)? {

@@ -127,7 +127,8 @@ fn mistakes_of_form() {
         (
             "[topology]\nkind = \"dumbbell\"\n",
             "topology = \"dumbbell\"\n",
-            "x.toml:2: topology = \"dumbbell\": not a table",
+            "x.toml:2: topology = \"dumbbell\": not a table; allowed: a table with kind = dumbbell, chain, fat-tree, spine-leaf, \
+             star, internet2 or file",
         ),
     ]);
 }
@@ -1196,7 +1197,11 @@ fn mistakes_in_writes() {
             "{ frist = \"1MB\", then = \"1kB\", every = \"1s\" }",
             "x.toml:14: workload.writes.frist: unknown key; allowed: first, then, every; did you mean \"first\"?",
         ),
-        ("\"64kB\"", "x.toml:14: workload.writes = \"64kB\": not a table"),
+        (
+            "\"64kB\"",
+            "x.toml:14: workload.writes = \"64kB\": not a table; allowed: a table such as { first = \"1.5MB\", then = \"64KB\", \
+          every = \"100ms\" }",
+        ),
     ] {
         assert_eq!(with(writes), expected, "{writes}");
     }

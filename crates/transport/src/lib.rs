@@ -39,6 +39,7 @@
 
 pub mod acknowledgment;
 pub mod config;
+pub mod qlog;
 pub mod receiver;
 pub mod rounds;
 pub mod rtt;

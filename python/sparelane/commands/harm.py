@@ -6,7 +6,10 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,13 @@ SPARELANE = [sys.executable, "-c", "from sparelane.cli import main; main()"]
 @click.option("--tcp", metavar="HOST:PORT", help="Where the far end of the TCP flow is.")
 @click.option("--local", is_flag=True, help="Measure on a path between two namespaces of this machine (as root).")
 @click.option("--rate", "mbps", type=click.IntRange(1, 1000), default=50, show_default=True, help="Mb/s of that path.")
+@click.option(
+    "--round-trip",
+    "round_trip_ms",
+    type=click.FloatRange(0, 1000),
+    default=0.0,
+    help="Delay of that path, ms; 0 without.",
+)
 @click.option("--fifo", is_flag=True, help="That path has one queue, and no priorities.")
 @click.option("--tcp-cc", "controller", default="cubic", show_default=True, help="The TCP flow's congestion control.")
 @click.option("--seconds", type=click.FloatRange(0.5, 3600), default=5.0, show_default=True, help="Of each turn.")
@@ -42,6 +52,7 @@ def command(
     tcp: str | None,
     local: bool,
     mbps: int,
+    round_trip_ms: float,
     fifo: bool,
     controller: str,
     seconds: float,
@@ -58,7 +69,8 @@ def command(
     if serve is not None:
         harm.sink(serve, lambda address: click.echo(json.dumps({"event": "listening", "address": address})))
     if local:
-        told = _locally(mbps, fifo=fifo, given=given, extra=_turns(controller, seconds, rounds))
+        path = partial(namespaces.hosts, mbps, priorities=not fifo, round_trip_s=round_trip_ms * 1e-3)
+        told = _locally(path, given=given, extra=_turns(controller, seconds, rounds))
     else:
         if to is None or tcp is None or keys is None:
             raise click.UsageError("HOST:PORT, --keys and --tcp are needed, or --local, or --serve")
@@ -110,21 +122,25 @@ def _show(told: dict[str, Any]) -> None:
     click.echo(f"that is {abs(share):.1%} {'less' if share > 0 else 'more'} than one more TCP flow leaves it")
 
 
-def _locally(mbps: int, *, fifo: bool, given: dict[str, Any], extra: list[str]) -> dict[str, Any]:
+def _locally(
+    path: Callable[[], AbstractContextManager[namespaces.Hosts]], *, given: dict[str, Any], extra: list[str]
+) -> dict[str, Any]:
     """Runs everything between two namespaces."""
     why_not = namespaces.missing()
     if why_not is not None:
         raise WireError(f"--local {why_not}")
-    with tempfile.TemporaryDirectory() as folder, namespaces.hosts(mbps, priorities=not fifo) as ends:
+    with tempfile.TemporaryDirectory() as folder, path() as ends:
         prints = {side: _native.new_key(str(Path(folder, side))) for side in ("sender", "receiver")}
         Path(folder, "to").mkdir()
         at = f"{namespaces.RECEIVER}:0"
         receiver = ["recv", "--keys", f"{folder}/receiver", "--trust", prints["sender"], "--listen", at, "--json"]
+        # That a transfer ends early is how it is measured.
+        receiver += ["--log-level", "error"]
         processes = []
         try:
             addresses = []
             for line in ([*receiver, "-o", f"{folder}/to"], ["harm", "--serve", at]):
-                words = ends.command(ends.receiver, *SPARELANE, *line)
+                words = ends.measured(ends.receiver, *SPARELANE, *line)
                 process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
                 processes.append(process)
                 assert process.stdout is not None
@@ -132,7 +148,7 @@ def _locally(mbps: int, *, fifo: bool, given: dict[str, Any], extra: list[str]) 
             own = ["--keys", f"{folder}/sender", "--trust", prints["receiver"], "--tcp", addresses[1], *extra]
             own += ["--cc", given["cc"], "--unmarked", given["unmarked"]]
             own += [word for key, value in given["settings"].items() for word in ("--set", f"{key}={value}")]
-            words = ends.command(ends.sender, *SPARELANE, "harm", *own, addresses[0])
+            words = ends.measured(ends.sender, *SPARELANE, "harm", *own, addresses[0])
             done = subprocess.run(words, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise WireError(done.stderr.strip().removeprefix("sparelane: "))

@@ -50,6 +50,9 @@ def show(folder: str, as_json: bool) -> None:
 @FOLDER
 @click.argument("fingerprint")
 @click.option("--remark", default="", help="Whose it is.")
-def trust(folder: str, fingerprint: str, remark: str) -> None:
+@AS_JSON
+def trust(folder: str, fingerprint: str, remark: str, as_json: bool) -> None:
     """Trust the peer with this FINGERPRINT from now on."""
     _native.trust(folder, fingerprint, remark)
+    if as_json:
+        click.echo(json.dumps({"trusted": fingerprint, "remark": remark}))

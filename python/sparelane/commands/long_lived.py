@@ -10,6 +10,8 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
+from sparelane.commands.options import with_options
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -35,9 +37,7 @@ _OPTIONS = (
 
 def long_lived(command: Command) -> Command:
     """Adds the options of such commands."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return with_options(command, _OPTIONS)
 
 
 class Log:

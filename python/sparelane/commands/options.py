@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -19,6 +19,13 @@ class Decorator(Protocol):
 
     def __call__(self, function: Function, /) -> Function:
         """The function, with the option."""
+
+
+def with_options(function: Function, options: Sequence[Decorator]) -> Function:
+    """The command with these options, which its help lists in this order."""
+    for option in reversed(options):
+        function = option(function)
+    return function
 
 
 MAX_SEEDS = 10_000

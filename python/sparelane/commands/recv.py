@@ -15,11 +15,12 @@ import click
 from sparelane import wire
 from sparelane.cli import Incomplete
 from sparelane.commands.long_lived import Log, Signals, long_lived
-from sparelane.commands.wire_options import IDLE_TIMEOUT, FirstContact, common, options_of
+from sparelane.commands.wire_options import IDLE_TIMEOUT, FirstContact, common, options_of, telemetry
 
 
 @click.command("recv")
 @common
+@telemetry
 @IDLE_TIMEOUT
 @long_lived
 @click.option("--listen", required=True, metavar="ADDR:PORT", help="Where to listen; port 0 is any free one.")
@@ -63,7 +64,11 @@ def command(
         options = options_of(given)
         made = wire.Receiver(listen, into, keys=keys, trust=trust, force=force, options=options)
         receiver = stack.enter_context(made)
-        _say(as_json, to_output, {"event": "listening", "address": receiver.address})
+        listening = {"event": "listening", "address": receiver.address}
+        if receiver.metrics_address is not None:
+            listening["metrics"] = receiver.metrics_address
+            log("info", f"metrics at http://{receiver.metrics_address}/metrics")
+        _say(as_json, to_output, listening)
         is_over = False
         while not is_over and not signals.is_over(receiver):
             if (stranger := receiver.take_stranger()) is not None:

@@ -69,12 +69,13 @@ def _report_experiments(folder: Path, target: Path, see: Path | None, *, redraw:
     extras.require("papers")
     from sparelane.experiments import registry, report, saved
     from sparelane.pages import of_experiments
+    from sparelane.results import manifest
 
     whole = folder.resolve()
     # FOLDER may be that of one paper, or of one experiment.
-    if (whole / saved.MANIFEST).exists():
+    if (whole / manifest.FILE).exists():
         root = whole.parent.parent
-    elif next(whole.glob(f"*/{saved.MANIFEST}"), None):
+    elif next(whole.glob(f"*/{manifest.FILE}"), None):
         root = whole.parent
     else:
         root = folder

@@ -178,15 +178,15 @@ def _printing(problems: list[str]) -> Iterator[None]:
 
 def show(done: Finished) -> None:
     """Prints one experiment's comparison."""
-    from sparelane.experiments.text import HEADINGS, effort_words, heading, table
+    from sparelane.experiments.text import LEFT, effort_words, heading, table
 
     experiment, effort = done.task.experiment, done.task.effort
-    rows, footnotes = table(done.evaluation.rows)
+    shown = table(done.evaluation.rows)
     title = heading(experiment, effort)
-    terminal.show_table(title, HEADINGS, ("row", "metric", "reason"), rows)
+    terminal.show_table(title, shown.headings, LEFT, shown.lines)
     console = terminal.output()
     words = effort_words(experiment, effort)
     details = ", ".join(part for part in (experiment.source, words, f"{done.elapsed_s:.1f} s since the start") if part)
     fitted = (f"Fitted: {sentence}" for sentence in experiment.fitted)
-    console.print("\n".join([*footnotes, details, *fitted, *done.evaluation.notes]), markup=False)
+    console.print("\n".join([*shown.footnotes, details, *fitted, *done.evaluation.notes]), markup=False)
     console.print()

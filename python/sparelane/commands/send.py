@@ -16,7 +16,7 @@ import click
 
 from sparelane import terminal, wire
 from sparelane.cli import Incomplete
-from sparelane.commands.wire_options import CONNECT_TIMEOUT, IDLE_TIMEOUT, FirstContact, common, options_of
+from sparelane.commands.wire_options import CONNECT_TIMEOUT, IDLE_TIMEOUT, FirstContact, common, options_of, telemetry
 
 
 @contextmanager
@@ -33,6 +33,7 @@ def _standard_input(name: str) -> Iterator[str]:
 
 @click.command("send")
 @common
+@telemetry
 @CONNECT_TIMEOUT
 @IDLE_TIMEOUT
 @click.option("--name", help="What the receiver calls standard input, which is the file -.")

@@ -9,7 +9,7 @@ import click
 
 from sparelane import wire
 from sparelane.commands.long_lived import Log, Signals, long_lived
-from sparelane.commands.wire_options import CONNECT_TIMEOUT, IDLE_TIMEOUT, FirstContact, common, options_of
+from sparelane.commands.wire_options import CONNECT_TIMEOUT, IDLE_TIMEOUT, FirstContact, common, options_of, telemetry
 
 
 def _forwards(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -26,6 +26,7 @@ def _forwards(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> 
 
 @click.command("tunnel")
 @common
+@telemetry
 @CONNECT_TIMEOUT
 @IDLE_TIMEOUT
 @long_lived
@@ -99,6 +100,9 @@ def command(
     else:
         made = wire.Tunnel.dial(to or "", forwards, keys=keys, trust=trust, options=options, tunnel=settings)
     with made as tunnel:
+        if tunnel.metrics_address is not None:
+            at = f"metrics at http://{tunnel.metrics_address}/metrics"
+            _say(as_json, {"event": "metrics", "address": tunnel.metrics_address}, at)
         if serves:
             _say(as_json, {"event": "listening", "address": tunnel.address}, f"listening at {tunnel.address}")
         for at, (_, target) in zip(tunnel.forwarded, forwards, strict=True):

@@ -9,6 +9,7 @@ from sparelane import terminal
 
 if TYPE_CHECKING:
     from sparelane.experiments.base import Verdict
+    from sparelane.experiments.rows import Key
 
 FAILED = 1
 
@@ -26,8 +27,8 @@ def show_claims(judged: Sequence[tuple[str, Sequence[Verdict]]]) -> bool:
     return failed == 0
 
 
-def show_unneeded(reasons: Iterable[tuple[str, Sequence[tuple[str, str]]]]) -> None:
+def show_unneeded(reasons: Iterable[tuple[str, Sequence[Key]]]) -> None:
     """Prints which reasons of the experiments, by id, no row needs."""
-    lines = [f"{id}: {row}, {metric}" for id, unneeded in reasons for row, metric in unneeded]
+    lines = [f"{id}: {key.words}" for id, unneeded in reasons for key in unneeded]
     if lines:
         terminal.output().print("\n".join(["reasons that no row needs:", *lines]), markup=False)

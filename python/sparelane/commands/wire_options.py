@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from sparelane import _native, completion
+from sparelane.commands.options import with_options
 from sparelane.wire import DEFAULT_DSCP, Options
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -108,9 +110,49 @@ IDLE_TIMEOUT = click.option(
 
 def common(command: Command) -> Command:
     """Adds the options that all of them have."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return with_options(command, _OPTIONS)
+
+
+_TELEMETRY = (
+    click.option(
+        "--telemetry",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Time series of all flows, in the simulator's columns, as Parquet.",
+    ),
+    click.option(
+        "--sample-interval",
+        type=click.FloatRange(1e-4, 3600),
+        default=0.01,
+        show_default=True,
+        metavar="SECONDS",
+        help="The time between samples of --telemetry.",
+    ),
+    click.option(
+        "--qlog",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="What all flows do, as qlog.",
+    ),
+    click.option(
+        "--qlog-events",
+        type=click.IntRange(1, 1_000_000_000),
+        default=1_000_000,
+        show_default=True,
+        metavar="COUNT",
+        help="Events that --qlog writes at most.",
+    ),
+    click.option(
+        "--metrics",
+        metavar="[ADDR:]PORT",
+        help="Where a Prometheus server finds /metrics; a port alone is for this host only.",
+    ),
+)
+
+
+def telemetry(command: Command) -> Command:
+    """Adds the options of commands that tell of themselves."""
+    return with_options(command, _TELEMETRY)
 
 
 def options_of(given: dict[str, Any]) -> Options:
@@ -128,6 +170,11 @@ def options_of(given: dict[str, Any]) -> Options:
         connect_timeout_s=given.get("connect_timeout", 10.0),
         idle_timeout_s=given.get("idle_timeout", 30.0),
         first_contact=given["first_contact"],
+        telemetry=given.get("telemetry"),
+        sample_interval_s=given.get("sample_interval", 0.01),
+        qlog=given.get("qlog"),
+        qlog_events=given.get("qlog_events", 1_000_000),
+        metrics=given.get("metrics"),
     )
 
 

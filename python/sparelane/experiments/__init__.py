@@ -1,4 +1,4 @@
-"""The papers' tables and figures, redone: one module an experiment, found by looking through the packages here."""
+"""The papers' tables and figures, redone: a file or a module an experiment, found by its place in a paper's package."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 
+from sparelane.experiments import declared
 from sparelane.experiments.base import Experiment
+from sparelane.experiments.sections import DeclarationError
 from sparelane.names import UnknownNameError
 
 
 @cache
 def registry() -> Mapping[str, Experiment]:
-    """Every experiment by id: each module of a paper's package that defines `EXPERIMENT`."""
-    found: dict[str, Experiment] = {}
+    """Every experiment by id: each file, and each module that defines `EXPERIMENT`, in a paper's package."""
+    found: list[Experiment] = []
     for paper in pkgutil.iter_modules(__path__):
         if not paper.ispkg:
             continue
@@ -22,8 +25,30 @@ def registry() -> Mapping[str, Experiment]:
         for module in pkgutil.iter_modules(package.__path__):
             experiment = getattr(importlib.import_module(f"{package.__name__}.{module.name}"), "EXPERIMENT", None)
             if isinstance(experiment, Experiment):
-                found[experiment.id] = experiment
-    return dict(sorted(found.items()))
+                found.append(experiment)
+        found += [read(path) for place in package.__path__ for path in Path(place).glob("*.toml")]
+    return {experiment.id: experiment for experiment in sorted(found, key=lambda one: one.id)}
+
+
+def read(path: Path) -> Experiment:
+    """The experiment that a file declares, in the folder of its paper.
+
+    Raises:
+        DeclarationError: something in the file is not as it must be.
+    """
+    name = f"{__name__}.{path.parent.name}.{declared.kind_of(path)}"
+    try:
+        kind = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise DeclarationError(
+            f'{path.parent.name}/{path.name}: "kind" is "{name.rpartition(".")[2]}", which is no module beside the file'
+        ) from error
+    if not hasattr(kind, "experiment"):
+        raise DeclarationError(f'{path.parent.name}/{path.name}: "kind" names {name}, which is no kind')
+    experiment: Experiment = kind.experiment(declared.read(path, kind.METRICS))
+    return experiment
 
 
 def select(names: Sequence[str]) -> list[Experiment]:

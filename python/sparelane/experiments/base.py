@@ -7,19 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from sparelane.experiments.statistics import agrees, estimate
+from sparelane.experiments.rows import Band, Evaluation, Key, explained
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
-
-Json = dict[str, str | float | None]
-Band = tuple[float, float]
-
-# What stands beside a row that deviates from the paper and has no reason; a reason may begin with it and go on.
-NOT_EXPLAINED = "not explained"
-# What stands there in a quick run: reasons are found, and cite rows, at the full effort.
-QUICK = "a quick run: reasons stand beside full ones"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,149 +92,6 @@ Outcomes = Mapping[Simulation, Outcome]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One number of the paper, beside ours.
-
-    Attributes:
-        row: which line of the paper's table or point of its figure.
-        metric: what is measured.
-        unit: of all the numbers; `%` for percentages, whose difference is in percentage points.
-        paper: the printed number; `None` where the paper prints none.
-        ours: the mean over our runs; `None` where no run gave the number.
-        ci95: half the width of its 95 % confidence interval; `None` without repetitions.
-        difference: ours - paper.
-        reason: why they differ, where they do; it begins with `NOT_EXPLAINED` where that is not known.
-        is_loss_rate: the number is a share of packets that are lost, which is compared as a ratio at any size.
-    """
-
-    row: str
-    metric: str
-    unit: str
-    paper: float | None
-    ours: float | None
-    ci95: float | None
-    reason: str = ""
-    is_loss_rate: bool = False
-
-    @property
-    def difference(self) -> float | None:
-        """Ours less the paper's, in the row's unit."""
-        return None if self.paper is None or self.ours is None else self.ours - self.paper
-
-    @property
-    def deviates(self) -> bool:
-        """Whether ours is so far from the paper's, or so missing, that it wants a reason (see `statistics.agrees`)."""
-        if self.paper is None:
-            return False
-        if self.ours is None:
-            return True
-        return not agrees(self.ours, self.paper, is_share=self.unit == "%", is_loss_rate=self.is_loss_rate)
-
-    @property
-    def is_explained(self) -> bool:
-        """Whether the row deviates and has a reason that explains it."""
-        return self.deviates and self.reason not in ("", QUICK) and not self.reason.startswith(NOT_EXPLAINED)
-
-    def to_json(self, experiment: str) -> Json:
-        """The row as machines read it; `None` where there is no number."""
-        return {
-            "experiment": experiment,
-            "row": self.row,
-            "metric": self.metric,
-            "unit": self.unit,
-            "paper": self.paper,
-            "ours": self.ours,
-            "ci95": self.ci95,
-            "difference": self.difference,
-            "is_loss_rate": self.is_loss_rate,
-            "deviates": self.deviates,
-            "reason": self.reason,
-        }
-
-
-def measured(row: str, metric: str, unit: str, paper: float | None, values: Sequence[float]) -> Row:
-    """A row from one value per seed; without values, a row that says so."""
-    if not values:
-        return Row(row, metric, unit, paper, None, None)
-    ours = estimate(values)
-    return Row(row, metric, unit, paper, ours.mean, ours.ci95)
-
-
-def loss_rate(row: str, metric: str, paper: float | None, values: Sequence[float]) -> Row:
-    """A row of lost packets in percent of those sent, from one value per seed."""
-    return replace(measured(row, metric, "%", paper, values), is_loss_rate=True)
-
-
-def exact(row: str, metric: str, unit: str, paper: float | None, value: float) -> Row:
-    """A row whose number does not depend on a seed."""
-    return Row(row, metric, unit, paper, value, None)
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """What an experiment found.
-
-    Attributes:
-        rows: in the order in which to print them.
-        notes: what a reader of the rows should know, found out during the evaluation.
-        curves: further tables, by name, that are saved beside the rows and that the figure may draw.
-    """
-
-    rows: tuple[Row, ...]
-    notes: tuple[str, ...] = ()
-    curves: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-
-    def find(self, row: str, metric: str) -> Row:
-        """The row with this name and metric.
-
-        Raises:
-            KeyError: there is none.
-        """
-        for candidate in self.rows:
-            if (candidate.row, candidate.metric) == (row, metric):
-                return candidate
-        raise KeyError((row, metric))
-
-    def ours(self, row: str, metric: str) -> float:
-        """Our number in the row with this name and metric.
-
-        Raises:
-            MissingRowError: there is no such row.
-            MissingNumberError: no run gave its number.
-        """
-        return _present(self._row(row, metric).ours, f'no run gave a number for the row "{row}", metric "{metric}"')
-
-    def paper(self, row: str, metric: str) -> float:
-        """The paper's number in the row with this name and metric.
-
-        Raises:
-            MissingRowError: there is no such row.
-            MissingNumberError: the paper prints no number for it.
-        """
-        return _present(self._row(row, metric).paper, f'no printed number in the row "{row}", metric "{metric}"')
-
-    def _row(self, row: str, metric: str) -> Row:
-        try:
-            return self.find(row, metric)
-        except KeyError:
-            raise MissingRowError(f'there is no row "{row}" with the metric "{metric}"') from None
-
-
-class MissingNumberError(LookupError):
-    """A number that a claim needs is not there; the message says which."""
-
-
-class MissingRowError(MissingNumberError):
-    """Nor is there a row for it."""
-
-
-def _present(value: float | None, problem: str) -> float:
-    if value is None:
-        raise MissingNumberError(problem)
-    return value
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """What became of a claim.
 
@@ -292,8 +141,6 @@ class Claim:
             return Verdict(self.text, None, None)
         try:
             value = self.value(evaluation)
-        except KeyError as error:
-            return Verdict(self.text, None, band, f"there is no {error.args[0]!r}")
         except (LookupError, ArithmeticError, TypeError, ValueError) as error:
             return Verdict(self.text, None, band, f"there is no number: {error}")
         if math.isnan(value):
@@ -316,8 +163,7 @@ class Experiment:
         plan: the simulations, in order.
         evaluate: rows from their outcomes.
         draw: the figure of an evaluation.
-        reasons: why a row deviates, where it does, by row and metric: checked at the full effort, by a run that anyone
-            can repeat.
+        reasons: why a row deviates, where it does: checked at the full effort, by a run that anyone can repeat.
         claims: what must hold of the rows.
         fitted: sentences that say what was fitted, and on what.
     """
@@ -332,7 +178,7 @@ class Experiment:
     plan: Callable[[Effort], Sequence[Simulation]]
     evaluate: Callable[[Effort, Outcomes], Evaluation]
     draw: Callable[[Evaluation], Figure]
-    reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    reasons: Mapping[Key, str] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
     fitted: tuple[str, ...] = ()
 
@@ -354,19 +200,14 @@ class Experiment:
         Beside rows of a quick effort stands that reasons are for the full one.
         """
         is_quick = self.is_quick(effort)
-        return replace(found, rows=tuple(self._explain(row, is_quick=is_quick) for row in found.rows))
-
-    def _explain(self, row: Row, *, is_quick: bool) -> Row:
-        if not row.deviates:
-            return replace(row, reason="")
-        return replace(row, reason=QUICK if is_quick else self.reasons.get((row.row, row.metric), NOT_EXPLAINED))
+        return replace(found, rows=tuple(explained(row, self.reasons, is_quick=is_quick) for row in found.rows))
 
     def check(self, effort: Effort, evaluation: Evaluation) -> tuple[Verdict, ...]:
         """What becomes of each claim: a quick effort is held to the quick bands, any other to the full ones."""
         held_to = self.quick if self.is_quick(effort) else self.full
         return tuple(claim.check(held_to, evaluation) for claim in self.claims)
 
-    def unneeded_reasons(self, evaluation: Evaluation) -> list[tuple[str, str]]:
-        """Row and metric of the reasons that no row of the evaluation, one at the full effort, needs."""
-        needed = {(row.row, row.metric) for row in evaluation.rows if row.deviates}
+    def unneeded_reasons(self, evaluation: Evaluation) -> list[Key]:
+        """The keys of the reasons that no row of the evaluation, one at the full effort, needs."""
+        needed = {row.key for row in evaluation.rows if row.deviates}
         return [key for key in self.reasons if key not in needed]

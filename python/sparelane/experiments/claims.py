@@ -1,9 +1,9 @@
 """What claims are made of: numbers of an evaluation, and bands.
 
 A value is a function from an evaluation to one number. It raises `MissingNumberError`, which fails its claim, where a
-row is missing or has no number. A row is named by its name and its metric:
+row is missing or has no number. A row is named by its key:
 
-    Claim("RC3 cuts the mean over flows by 43.5 % at 30 % load (Fig. 8)", ours("30% over flows", "reduction"),
+    Claim("RC3 cuts the mean over flows by 43.5 % at 30 % load (Fig. 8)", ours(Key("30%", REDUCTION, "RC3", FLOWS)),
           full=(40.5, 46.5), quick=(30, 55))
 """
 
@@ -14,10 +14,9 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
-from sparelane.experiments.base import Band, Evaluation, MissingNumberError
+from sparelane.experiments.rows import Band, Evaluation, Key, Metric, MissingNumberError
 
 Value: TypeAlias = Callable[[Evaluation], float]
-RowName: TypeAlias = tuple[str, str]
 
 
 def at_least(low: float) -> Band:
@@ -40,64 +39,86 @@ def within_factor(factor: float) -> Band:
     return (1 / factor, factor)
 
 
-def ours(row: str, metric: str) -> Value:
+def ours(key: Key) -> Value:
     """Our number, in the row's unit."""
-    return lambda evaluation: evaluation.ours(row, metric)
+    return lambda evaluation: evaluation.ours(key)
 
 
-def over_paper(row: str, metric: str) -> Value:
+def over_paper(key: Key) -> Value:
     """Our number as a multiple of the paper's."""
-    return lambda evaluation: _quotient(evaluation.ours(row, metric), evaluation.paper(row, metric))
+    return lambda evaluation: _quotient(evaluation.ours(key), evaluation.paper(key))
 
 
-def less_paper(row: str, metric: str) -> Value:
+def less_paper(key: Key) -> Value:
     """Our number less the paper's, in the row's unit: points for percentages."""
-    return lambda evaluation: evaluation.ours(row, metric) - evaluation.paper(row, metric)
+    return lambda evaluation: evaluation.ours(key) - evaluation.paper(key)
 
 
-def ratio(upper: RowName, lower: RowName) -> Value:
+def ratio(upper: Key, lower: Key) -> Value:
     """Our number in one row as a multiple of that in another."""
-    return lambda evaluation: _quotient(evaluation.ours(*upper), evaluation.ours(*lower))
+    return lambda evaluation: _quotient(evaluation.ours(upper), evaluation.ours(lower))
 
 
-def difference(larger: RowName, smaller: RowName) -> Value:
+def difference(larger: Key, smaller: Key) -> Value:
     """Our number in one row less that in another, in their unit."""
-    return lambda evaluation: evaluation.ours(*larger) - evaluation.ours(*smaller)
+    return lambda evaluation: evaluation.ours(larger) - evaluation.ours(smaller)
 
 
-def falling(rows: Sequence[str], metric: str) -> Value:
+def falling(keys: Sequence[Key]) -> Value:
     """The smallest ratio of our number in a row to that in the next: `at_least(1)` says that the rows are in order.
 
     A factor above 1 in the band says by how much neighbours must differ. For rows that rise, name them in reverse.
     """
 
     def smallest(evaluation: Evaluation) -> float:
-        numbers = [evaluation.ours(row, metric) for row in rows]
+        numbers = [evaluation.ours(key) for key in keys]
         return min(_quotient(first, second) for first, second in pairwise(numbers))
 
     return smallest
 
 
-def largest_factor(rows: Sequence[RowName]) -> Value:
+def largest_factor(keys: Sequence[Key]) -> Value:
     """The factor, 1 or more, by which the row that is farthest from the paper's number differs from it."""
 
     def farthest(evaluation: Evaluation) -> float:
-        ratios = [_quotient(evaluation.ours(*row), evaluation.paper(*row)) for row in rows]
+        ratios = [_quotient(evaluation.ours(key), evaluation.paper(key)) for key in keys]
         return max(max(one, _quotient(1.0, one)) for one in ratios)
 
     return farthest
 
 
-def largest_difference(rows: Sequence[RowName]) -> Value:
+def largest_difference(keys: Sequence[Key]) -> Value:
     """The largest absolute difference from the paper among these rows, in their unit: points for percentages."""
-    return lambda evaluation: max(abs(evaluation.ours(*row) - evaluation.paper(*row)) for row in rows)
+    return lambda evaluation: max(abs(evaluation.ours(key) - evaluation.paper(key)) for key in keys)
 
 
-def rows_in_band(*metrics: str) -> Value:
+def least(keys: Sequence[Key]) -> Value:
+    """The smallest of our numbers."""
+    return lambda evaluation: min(evaluation.ours(key) for key in keys)
+
+
+def largest(keys: Sequence[Key]) -> Value:
+    """The largest of our numbers."""
+    return lambda evaluation: max(evaluation.ours(key) for key in keys)
+
+
+def inside(keys: Sequence[Key]) -> Value:
+    """How far inside the range of our numbers the printed one lies, the same in all rows; below 0 outside."""
+
+    def depth(evaluation: Evaluation) -> float:
+        found, printed = [evaluation.ours(key) for key in keys], evaluation.paper(keys[0])
+        return min(max(found) - printed, printed - min(found))
+
+    return depth
+
+
+def rows_in_band(*metrics: Metric) -> Value:
     """The percentage of rows with a printed number that do not deviate from it; of these metrics, or of all."""
 
     def percentage(evaluation: Evaluation) -> float:
-        printed = [row for row in evaluation.rows if row.paper is not None and (not metrics or row.metric in metrics)]
+        printed = [
+            row for row in evaluation.rows if row.paper is not None and (not metrics or row.key.metric in metrics)
+        ]
         return 100.0 * _quotient(sum(not row.deviates for row in printed), len(printed))
 
     return percentage

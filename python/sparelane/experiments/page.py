@@ -21,7 +21,7 @@ from sparelane.experiments.statistics import (
     SHARE_TOLERATED,
     SMALL_SHARE_PERCENT,
 )
-from sparelane.experiments.text import CLAIM_HEADINGS, HEADINGS, NOTHING, claim_cells, effort_words, heading, table
+from sparelane.experiments.text import CLAIM_HEADINGS, NOTHING, claim_cells, effort_words, heading, table
 
 # The name of every page.
 PAGE = "README.md"
@@ -147,7 +147,7 @@ def _shortened(reason: str) -> str:
 
 
 def _introduction(saved: Sequence[Saved], see: str | None) -> str:
-    days = sorted({one.day for one in saved})
+    days = sorted({one.manifest.day for one in saved})
     when = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}" if days else ""
     many = "s" if len(saved) != 1 else ""
     lines = [
@@ -179,7 +179,7 @@ def summary(saved: Sequence[Saved]) -> list[tuple[str, ...]]:
 def experiment_page(one: Saved) -> str:
     """The page of one experiment: its figure, the claims, every row with its reason, and how to repeat it."""
     experiment = one.experiment
-    texts, footnotes = table(one.evaluation.rows)
+    rows = table(one.evaluation.rows)
     lines = [
         f"# {heading(experiment, one.effort)}\n",
         f"Source: {experiment.source}. {experiment.method}\n",
@@ -187,21 +187,20 @@ def experiment_page(one: Saved) -> str:
     ]
     if one.verdicts:
         lines.append(_table(CLAIM_HEADINGS, [claim_cells(verdict) for verdict in one.verdicts]))
-    lines += [_table(HEADINGS, texts), *(f"{footnote}\n" for footnote in footnotes)]
+    lines += [_table(rows.headings, rows.lines), *(f"{footnote}\n" for footnote in rows.footnotes)]
     lines += [f"{note}\n" for note in one.evaluation.notes]
     lines += [f"Fitted: {sentence}\n" for sentence in experiment.fitted]
     if experiment.assumptions:
         listed = "".join(f"- {assumption}\n" for assumption in experiment.assumptions)
         lines.append(f"What the paper leaves open, and how it is settled here:\n\n{listed}")
-    quick = " --quick" if one.is_quick else ""
-    lines.append(f"To repeat it: `sparelane reproduce {experiment.id}{quick}`. {_provenance(one)}\n")
+    lines.append(f"To repeat it: `{one.manifest.command}`. {_provenance(one)}\n")
     lines.append(f"[All experiments](../../{PAGE})\n")
     return "\n".join(lines)
 
 
 def _provenance(one: Saved) -> str:
     """What the results rest on, and when they were made."""
-    made = f"sparelane {one.version}, {one.day}"
+    made = f"sparelane {one.manifest.program}, {one.manifest.day}"
     if not one.is_simulated:
         return f"Computed without a simulation: {made}."
     spent = _duration(sum(one.cpu_s.values()))

@@ -16,7 +16,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sparelane.experiments.base import Row
+from sparelane.experiments.rows import Row
 
 COLUMN_INCHES = 3.4
 PAGE_INCHES = 7.0
@@ -111,7 +111,9 @@ class Bars:
     @classmethod
     def of_rows(cls, label: str, look: Look, rows: Sequence[Row]) -> Bars:
         """One bar for each row."""
-        return cls(label, look, [row.ours for row in rows], [row.ci95 for row in rows], [row.paper for row in rows])
+        return cls(
+            label, look, [row.value for row in rows], [row.interval for row in rows], [row.paper for row in rows]
+        )
 
     def top(self, index: int) -> float:
         """The highest thing drawn for one group."""
@@ -178,7 +180,9 @@ def line(axes: Axes, label: str, look: Look, x: Sequence[float], y: Sequence[flo
 
 def points(axes: Axes, label: str, look: Look, x: Sequence[float], rows: Sequence[Row]) -> None:
     """Markers joined by a line, one for each row, with intervals; rows without a number are left out."""
-    known = [(place, row.ours, row.ci95 or 0.0) for place, row in zip(x, rows, strict=True) if row.ours is not None]
+    known = [
+        (place, row.value, row.interval or 0.0) for place, row in zip(x, rows, strict=True) if row.value is not None
+    ]
     if known:
         places, heights, spread = zip(*known, strict=True)
         marked: Mapping[str, Any] = {"marker": look.marker, "markerfacecolor": "white", "capsize": 2}

@@ -10,37 +10,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from sparelane.experiments import page, plots, registry, saved
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Json, Verdict
+from sparelane.experiments.base import Effort, Experiment, Verdict
+from sparelane.experiments.rows import Evaluation, Json, to_record
 from sparelane.experiments.runner import Finished
 from sparelane.experiments.saved import Saved
 from sparelane.experiments.text import effort_words
-from sparelane.frames import write_csv, write_json_value, write_parquet
-
-ROW_SCHEMA = {
-    "experiment": pl.String,
-    "row": pl.String,
-    "metric": pl.String,
-    "unit": pl.String,
-    "paper": pl.Float64,
-    "ours": pl.Float64,
-    "ci95": pl.Float64,
-    "difference": pl.Float64,
-    "is_loss_rate": pl.Boolean,
-    "deviates": pl.Boolean,
-    "reason": pl.String,
-}
+from sparelane.frames import write_json_value, write_parquet
+from sparelane.results import manifest
 
 
 def rows_json(finished: Sequence[Finished]) -> list[Json]:
     """Every row of every experiment, as machines read it."""
-    return [row.to_json(done.task.experiment.id) for done in finished for row in done.evaluation.rows]
+    return [to_record(row, done.task.experiment.id) for done in finished for row in done.evaluation.rows]
 
 
 def save_experiment(finished: Finished, folder: Path) -> None:
-    """Writes an experiment's rows, curves, figure and the flows of its first seed into `folder/<id>`.
+    """Writes an experiment's rows, manifest, curves, figure and the flows of its first seed into `folder/<id>`.
 
     All of it appears at once, in place of what was there: an interruption leaves nothing half done.
 
@@ -59,9 +45,6 @@ def save_experiment(finished: Finished, folder: Path) -> None:
 
 def _write_experiment(finished: Finished, place: Path) -> None:
     saved.write(finished, place)
-    rows = rows_json([finished])
-    write_csv(pl.DataFrame(rows, schema=ROW_SCHEMA), place / "rows.csv")
-    saved.write_curves(finished.evaluation, place)
     _draw(finished.task.experiment, finished.task.effort, finished.evaluation, place)
     for simulation, outcome in finished.outcomes.items():
         if simulation.keep_flows:
@@ -96,7 +79,7 @@ def save_report(folder: Path, unfinished: Sequence[str]) -> None:
     results, _ = saved.read_all(folder, registry())
     save_pages(results, folder, unfinished=unfinished)
     content = {
-        "version": saved.version(),
+        "version": manifest.program(),
         "experiments": [_experiment_json(one) for one in results],
         "unfinished": list(unfinished),
     }
@@ -108,10 +91,13 @@ def save_pages(
 ) -> Path:
     """Writes the page of all results of the folder, and one beside the rows of each; gives the first.
 
+    Reasons beside the rows become those that the experiments have now.
+
     Raises:
         OSError: the folder cannot be written.
     """
     for one in results:
+        saved.write_rows(one.experiment.id, one.evaluation, one.place)
         (one.place / page.PAGE).write_text(page.experiment_page(one), encoding="utf-8")
     target = folder / page.PAGE
     target.write_text(page.index(results, see=see, unfinished=unfinished), encoding="utf-8")
@@ -128,12 +114,12 @@ def _experiment_json(one: Saved) -> dict[str, Any]:
         "assumptions": list(experiment.assumptions),
         "fitted": list(experiment.fitted),
         "effort": {"name": effort.name, "seeds": effort.seeds, "stop_s": effort.stop_s},
-        "version": one.version,
-        "day": one.day,
+        "version": one.manifest.program,
+        "day": one.manifest.day,
         "outdated": one.is_outdated,
-        "rows": [row.to_json(experiment.id) for row in one.evaluation.rows],
+        "rows": [to_record(row, experiment.id) for row in one.evaluation.rows],
         "claims": [_claim_json(verdict) for verdict in one.verdicts],
-        "unneeded_reasons": [{"row": row, "metric": metric} for row, metric in one.unneeded_reasons],
+        "unneeded_reasons": [key.words for key in one.unneeded_reasons],
         "notes": list(one.evaluation.notes),
         "runs": [
             {"scenario": scenario, "settings": list(settings), "seed": seed, "cpu_s": spent}

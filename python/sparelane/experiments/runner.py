@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 
 from sparelane import library
 from sparelane.api import run
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcome, Outcomes, Simulation, Verdict
+from sparelane.experiments.base import Effort, Experiment, Outcome, Outcomes, Simulation, Verdict
+from sparelane.experiments.rows import Evaluation, Key
 from sparelane.result import Result
 
 # How long the main thread sleeps between looks at the workers, seconds: also how long Ctrl-C may take to be seen.
@@ -43,8 +44,8 @@ class Finished:
         return self.task.experiment.check(self.task.effort, self.evaluation)
 
     @property
-    def unneeded_reasons(self) -> list[tuple[str, str]]:
-        """Row and metric of reasons that no row needs; none are known where the effort was not the full one."""
+    def unneeded_reasons(self) -> list[Key]:
+        """The keys of reasons that no row needs; none are known where the effort was not the full one."""
         experiment = self.task.experiment
         return experiment.unneeded_reasons(self.evaluation) if experiment.is_full(self.task.effort) else []
 

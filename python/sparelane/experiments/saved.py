@@ -7,28 +7,32 @@ the results are read: a reason that is found after a run of hours stands beside 
 from __future__ import annotations
 
 import hashlib
-import json
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from sparelane import _native
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Row, Simulation, Verdict
+from sparelane.experiments.base import Effort, Experiment, Simulation, Verdict
+from sparelane.experiments.rows import COLUMNS, Evaluation, Key, from_record, to_record
 from sparelane.experiments.runner import Finished
 from sparelane.folders import SavedResultsError
-from sparelane.frames import write_csv, write_json_value
+from sparelane.frames import write_csv
+from sparelane.results import manifest
+from sparelane.results.manifest import Manifest
 
-MANIFEST = "experiment.json"
-ROWS = "rows.json"
+ROWS = "rows.csv"
 FIGURE = "figure.png"
 # The folder of the tables that the figure draws, besides the rows.
 CURVES = "curves"
+
+NUMBERS = ("value", "interval", "paper", "paper_low", "paper_high")
+SCHEMA: Mapping[str, pl.DataType] = {
+    name: pl.Float64() if name in NUMBERS else pl.Boolean() if name == "is_loss_rate" else pl.String()
+    for name in COLUMNS
+}
 
 # What tells a simulation from all others: the scenario, its overrides and the seed.
 RunKey = tuple[str, tuple[str, ...], int]
@@ -43,20 +47,16 @@ class Saved:
         effort: what went into the results.
         evaluation: rows and notes; explained as the experiment is now.
         cpu_s: the processor time of each simulation, seconds, by what tells it apart.
-        version: of the program that simulated, with the commit where that is known.
-        day: when it was, as year, month and day.
+        manifest: where they come from.
         place: the folder.
-        digest: a fingerprint of all runs in order; empty where nothing was simulated.
     """
 
     experiment: Experiment
     effort: Effort
     evaluation: Evaluation
     cpu_s: Mapping[RunKey, float]
-    version: str
-    day: str
+    manifest: Manifest
     place: Path
-    digest: str = ""
 
     @property
     def figure(self) -> Path:
@@ -89,38 +89,70 @@ class Saved:
         return self.experiment.is_full(self.effort)
 
     @property
-    def unneeded_reasons(self) -> list[tuple[str, str]]:
-        """Row and metric of reasons that no row needs; none are known where the effort was not the full one."""
+    def unneeded_reasons(self) -> list[Key]:
+        """The keys of reasons that no row needs; none are known where the effort was not the full one."""
         return self.experiment.unneeded_reasons(self.evaluation) if self.is_full else []
 
 
 def write(finished: Finished, folder: Path) -> None:
-    """Writes an experiment's rows and manifest into its folder.
+    """Writes an experiment's rows, curves and manifest into its folder.
 
     Raises:
         OSError: the folder cannot be written.
     """
     experiment, effort, evaluation = finished.task.experiment, finished.task.effort, finished.evaluation
-    write_json_value([row.to_json(experiment.id) for row in evaluation.rows], folder / ROWS)
-    manifest = {
-        "id": experiment.id,
-        "version": version(),
-        "day": datetime.now(UTC).date().isoformat(),
-        "effort": {"name": effort.name, "seeds": effort.seeds, "stop_s": effort.stop_s},
-        "notes": list(evaluation.notes),
-        "runs": [
-            {
-                "label": simulation.label,
-                "scenario": simulation.scenario,
-                "settings": list(simulation.settings),
-                "seed": simulation.seed,
-                "digest": outcome.digest,
-                "cpu_s": round(outcome.cpu_s, 3),
-            }
-            for simulation, outcome in finished.outcomes.items()
-        ],
-    }
-    write_json_value(manifest, folder / MANIFEST)
+    write_rows(experiment.id, evaluation, folder)
+    _write_curves(evaluation, folder)
+    Manifest(
+        kind="experiment",
+        name=experiment.id,
+        title=experiment.title,
+        version=_native.__version__,
+        engine=manifest.engine(),
+        commit=manifest.commit(),
+        seeds=tuple(effort.seed_numbers()),
+        effort=effort.name,
+        digest=_digest([outcome.digest for outcome in finished.outcomes.values()]),
+        runs=len(finished.outcomes),
+        missing=0,
+        elapsed_s=round(finished.elapsed_s, 3),
+        cpu_s=round(sum(outcome.cpu_s for outcome in finished.outcomes.values()), 3),
+        day=datetime.now(UTC).date().isoformat(),
+        command=command(experiment, effort),
+        details={
+            "stop_s": effort.stop_s,
+            "notes": list(evaluation.notes),
+            "runs": [
+                {
+                    "label": simulation.label,
+                    "scenario": simulation.scenario,
+                    "settings": list(simulation.settings),
+                    "seed": simulation.seed,
+                    "digest": outcome.digest,
+                    "cpu_s": round(outcome.cpu_s, 3),
+                }
+                for simulation, outcome in finished.outcomes.items()
+            ],
+        },
+    ).write(folder)
+
+
+def command(experiment: Experiment, effort: Effort) -> str:
+    """What to type to make results of this effort again."""
+    is_quick = experiment.is_quick(effort)
+    usual = experiment.quick if is_quick else experiment.full
+    is_usual = set(experiment.plan(effort)) == set(experiment.plan(usual))
+    seeds = "" if is_usual else f" --seeds {effort.seeds}"
+    return f"sparelane reproduce {experiment.id}{' --quick' if is_quick else ''}{seeds}"
+
+
+def write_rows(id: str, evaluation: Evaluation, folder: Path) -> None:
+    """Writes the rows of the experiment with this id.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    write_csv(pl.DataFrame([to_record(row, id) for row in evaluation.rows], schema=SCHEMA), folder / ROWS)
 
 
 def read_all(folder: Path, known: Mapping[str, Experiment]) -> tuple[list[Saved], list[str]]:
@@ -129,21 +161,20 @@ def read_all(folder: Path, known: Mapping[str, Experiment]) -> tuple[list[Saved]
     Raises:
         SavedResultsError: a file is not as `write` makes it.
     """
-    manifests = {path.parent: _load(path) for path in sorted(folder.glob(f"*/*/{MANIFEST}"))}
-    found = {str(manifest.get("id")): (place, manifest) for place, manifest in manifests.items()}
+    places = [path.parent for path in sorted(folder.glob(f"*/*/{manifest.FILE}"))]
+    found = {read.name: (place, read) for place in places if (read := manifest.read_any(place)).kind == "experiment"}
     saved = [_read(experiment, *found[id]) for id, experiment in known.items() if id in found]
     return saved, [id for id in found if id not in known]
 
 
-def _read(experiment: Experiment, place: Path, manifest: Mapping[str, Any]) -> Saved:
+def _read(experiment: Experiment, place: Path, read: Manifest) -> Saved:
     try:
-        effort = Effort(**manifest["effort"])
-        cpu_s = {(run["scenario"], tuple(run["settings"]), run["seed"]): run["cpu_s"] for run in manifest["runs"]}
-        rows = tuple(_row(row) for row in _load(place / ROWS))
-        found = Evaluation(rows, tuple(manifest["notes"]), _curves(place))
-        explained = experiment.explain(effort, found)
-        digest = _digest([str(run["digest"]) for run in manifest["runs"]])
-        return Saved(experiment, effort, explained, cpu_s, manifest["version"], manifest["day"], place, digest)
+        effort = Effort(read.effort, len(read.seeds), read.details["stop_s"])
+        runs = read.details["runs"]
+        cpu_s = {(run["scenario"], tuple(run["settings"]), run["seed"]): run["cpu_s"] for run in runs}
+        rows = tuple(from_record(record) for record in _records(place / ROWS))
+        found = Evaluation(rows, tuple(read.details["notes"]), _curves(place))
+        return Saved(experiment, effort, experiment.explain(effort, found), cpu_s, read, place)
     except (KeyError, TypeError) as error:
         raise SavedResultsError(f'"{place}" does not hold results as this version saves them: {error}') from error
 
@@ -153,12 +184,8 @@ def _digest(digests: Sequence[str]) -> str:
     return hashlib.blake2b("\n".join(digests).encode(), digest_size=16).hexdigest() if digests else ""
 
 
-def write_curves(evaluation: Evaluation, folder: Path) -> None:
-    """Writes the tables that the figure may draw, a file each.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
+def _write_curves(evaluation: Evaluation, folder: Path) -> None:
+    """Writes the tables that the figure may draw, a file each."""
     if evaluation.curves:
         (folder / CURVES).mkdir()
     for name, curve in evaluation.curves.items():
@@ -172,16 +199,12 @@ def _curves(place: Path) -> dict[str, pl.DataFrame]:
         raise SavedResultsError(f'cannot read the curves of "{place}": {error}') from error
 
 
-def _row(row: Mapping[str, Any]) -> Row:
-    names = ("row", "metric", "unit", "paper", "ours", "ci95", "is_loss_rate")
-    return Row(**{name: row[name] for name in names})
-
-
-def _load(path: Path) -> Any:
+def _records(path: Path) -> list[dict[str, object]]:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        table = pl.read_csv(path, schema_overrides=SCHEMA)
+    except (OSError, pl.exceptions.PolarsError) as error:
         raise SavedResultsError(f'cannot read "{path}": {error}') from error
+    return table.to_dicts()
 
 
 def _key(simulation: Simulation) -> RunKey:
@@ -191,14 +214,3 @@ def _key(simulation: Simulation) -> RunKey:
 def distinct_cpu_s(saved: Sequence[Saved]) -> float:
     """The processor time of all simulations, seconds; one that experiments share counts once."""
     return sum({key: spent for one in saved for key, spent in one.cpu_s.items()}.values())
-
-
-@cache
-def version() -> str:
-    """The program's version, and in a checkout of its sources the commit, marked where files differ from it."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude=*"]
-    try:
-        commit = subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return _native.__version__
-    return f"{_native.__version__} ({commit})"

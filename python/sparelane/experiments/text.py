@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from sparelane.experiments.base import Band, Effort, Experiment, Row, Verdict
+from sparelane.experiments.base import Effort, Experiment, Verdict
+from sparelane.experiments.rows import Band, Row
 from sparelane.experiments.statistics import SMALLEST_SHARE_PERCENT, compares_as_ratio, share_ratio
 
-HEADINGS = ("row", "metric", "paper", "ours", "difference", "reason")
+HEADINGS = ("setting", "variant", "traffic", "scheme", "metric", "average", "paper", "ours", "difference", "reason")
+# Those of texts, which stand at the left.
+LEFT = (*HEADINGS[:6], HEADINGS[-1])
 CLAIM_HEADINGS = ("claim", "number", "band", "verdict")
 NOTHING = "–"
 # A reason that is repeated and longer than this stands below the table, once.
@@ -30,13 +34,35 @@ def heading(experiment: Experiment, effort: Effort) -> str:
     return f"{experiment.id}: {experiment.title}{words}"
 
 
-def table(rows: Sequence[Row]) -> tuple[list[tuple[str, ...]], list[str]]:
-    """The texts of all rows, and the footnotes: reasons that stand beside several rows, which name them by number."""
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows as texts.
+
+    Attributes:
+        headings: those of `HEADINGS` for which any row has a text.
+        lines: one text for each of the headings, row by row.
+        footnotes: reasons that stand beside several rows, which name them by number.
+    """
+
+    headings: tuple[str, ...]
+    lines: list[tuple[str, ...]]
+    footnotes: list[str]
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """The texts of all rows; columns in which nothing stands are left out."""
     counts = Counter(row.reason for row in rows)
     repeated = [reason for reason, count in counts.items() if count > 1 and len(reason) > SHORT_REASON]
     marks = {reason: f"[{index}]" for index, reason in enumerate(repeated, 1)}
-    texts: list[tuple[str, ...]] = [(*cells(row)[:-1], marks.get(row.reason, row.reason)) for row in rows]
-    return texts, [f"{mark} {reason}" for reason, mark in marks.items()]
+    lines = [(*cells(row)[:-1], marks.get(row.reason, row.reason)) for row in rows]
+    used = [
+        place for place, heading in enumerate(HEADINGS) if heading not in LEFT or any(line[place] for line in lines)
+    ]
+    return Table(
+        tuple(HEADINGS[place] for place in used),
+        [tuple(line[place] for place in used) for line in lines],
+        [f"{mark} {reason}" for reason, mark in marks.items()],
+    )
 
 
 def claim_cells(verdict: Verdict) -> tuple[str, str, str, str]:
@@ -68,12 +94,17 @@ def _plain(value: float) -> str:
     return f"{value:.4g}".replace("-", "−")
 
 
-def cells(row: Row) -> tuple[str, str, str, str, str, str]:
+def cells(row: Row) -> tuple[str, ...]:
     """One text for each of `HEADINGS`."""
+    key = row.key
     return (
-        row.row,
-        row.metric,
-        _with_unit(row.paper, row.unit),
+        key.setting,
+        key.variant,
+        key.traffic,
+        key.scheme,
+        key.metric.name,
+        key.average,
+        _paper(row),
         _ours(row),
         difference(row),
         row.reason,
@@ -99,19 +130,21 @@ def number(value: float, unit: str) -> str:
 
 def difference(row: Row) -> str:
     """Ours less the paper's: in points for percentages, with the ratio of small ones; else with the share of it."""
-    if row.difference is None or row.paper is None or row.ours is None:
+    if row.difference is None or row.paper is None or row.value is None:
         return NOTHING
     if row.difference == 0.0:
         return "0"
-    if row.unit == "%":
+    unit = row.key.metric.unit
+    if unit == "%":
         points = f"{_signed(row.difference, '%')} points"
-        return points + (f" (×{_ratio(row.ours, row.paper)})" if _has_ratio(row.ours, row.paper, row) else "")
+        return points + (f" (×{_ratio(row.value, row.paper)})" if _has_ratio(row.value, row.paper, row) else "")
     share = f" ({_signed(100.0 * row.difference / row.paper, '%', digits=1)} %)" if row.paper else ""
-    return f"{_signed(row.difference, row.unit)}{_spaced(row.unit)}{share}"
+    return f"{_signed(row.difference, unit)}{_spaced(unit)}{share}"
 
 
 def _has_ratio(ours: float, paper: float, row: Row) -> bool:
-    return min(ours, paper) >= SMALLEST_SHARE_PERCENT and compares_as_ratio(ours, paper, is_loss_rate=row.is_loss_rate)
+    is_loss_rate = row.key.metric.is_loss_rate
+    return min(ours, paper) >= SMALLEST_SHARE_PERCENT and compares_as_ratio(ours, paper, is_loss_rate=is_loss_rate)
 
 
 def _ratio(ours: float, paper: float) -> str:
@@ -120,14 +153,28 @@ def _ratio(ours: float, paper: float) -> str:
 
 
 def _ours(row: Row) -> str:
-    if row.ours is None:
+    if row.value is None:
         return NOTHING
-    spread = "" if row.ci95 is None else f" ± {number(row.ci95, row.unit)}"
-    return f"{number(row.ours, row.unit)}{spread}{_spaced(row.unit)}"
+    unit = row.key.metric.unit
+    spread = "" if row.interval is None else f" ± {number(row.interval, unit)}"
+    return f"{number(row.value, unit)}{spread}{_spaced(unit)}"
 
 
-def _with_unit(value: float | None, unit: str) -> str:
-    return NOTHING if value is None else f"{number(value, unit)}{_spaced(unit)}"
+def _paper(row: Row) -> str:
+    unit = row.key.metric.unit
+    if row.paper is not None:
+        return f"{number(row.paper, unit)}{_spaced(unit)}"
+    return NOTHING if row.said is None else f"{said(row.said)}{_spaced(unit)}"
+
+
+def said(bounds: Band) -> str:
+    """What the paper's words say of a number."""
+    low, high = bounds
+    if low == high:
+        return f"about {_plain(low)}"
+    if math.isinf(low):
+        return f"below {_plain(high)}"
+    return f"above {_plain(low)}" if math.isinf(high) else f"{_plain(low)} to {_plain(high)}"
 
 
 def _signed(value: float, unit: str, *, digits: int | None = None) -> str:

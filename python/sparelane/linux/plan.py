@@ -37,7 +37,7 @@ def lines(network: Network) -> Iterator[str]:
     for flow in network.flows:
         ends = f"{flow.source} {flow.target} {addresses[flow.target]}"
         service = TYPES_OF_SERVICE[flow.level]
-        yield f"flow {flow.controller} {ends} {flow.start_ns} {flow.size_bytes or 0} {service}"
+        yield f"flow {flow.controller} {ends} {flow.start_ns} {flow.size_bytes or 0} {service} 0"
     for near, far, _ in network.ports()[::2]:
         yield f"watch {near} {far}"
     for router in (*network.routers, *(name for name, _, _ in _wires(network))):

@@ -40,6 +40,10 @@ def paragraph(text: str, kind: str = "") -> str:
     return f"<p{f' class={kind!r}' if kind else ''}>{escape(text)}</p>" if text else ""
 
 
+# A text of so many characters stands in one line of its cell.
+SHORT = 24
+
+
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str] = (), caption: str = ""
 ) -> str:
@@ -53,6 +57,7 @@ def table(
 
 def _cell(name: str, text: str, left: Sequence[str]) -> str:
     kinds = [] if name in left else ["number"]
+    kinds += ["short"] if name in left and len(text) <= SHORT else []
     kinds += [tone for word, tone in TONES.items() if name == "verdict" and text.startswith(word)]
     return _tag("td", text, kinds)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from sparelane.charts.panel import Line, Panel, with_looks
-from sparelane.experiments.base import Row
+from sparelane.experiments.rows import Metric, Row, joined
 from sparelane.experiments.saved import Saved
-from sparelane.experiments.text import CLAIM_HEADINGS, HEADINGS, claim_cells, effort_words, table
+from sparelane.experiments.text import CLAIM_HEADINGS, LEFT, claim_cells, effort_words, table
 from sparelane.pages import document as html
 
 # A panel has no more places than this; the rows beyond go into the next.
@@ -30,7 +30,7 @@ def page(saved: Sequence[Saved], command: str) -> str:
 
 def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: bool) -> str:
     experiment = one.experiment
-    texts, footnotes = table(one.evaluation.rows)
+    rows = table(one.evaluation.rows)
     verdicts = [claim_cells(verdict) for verdict in one.verdicts]
     held = [verdict.holds for verdict in one.verdicts]
     doubts = []
@@ -40,10 +40,10 @@ def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: b
         )
     if one.is_outdated:
         doubts.append("The experiment would now ask for other simulations than these results rest on.")
-    rows = [row for row in one.evaluation.rows if row.paper is not None]
-    off = sum(row.deviates for row in rows)
+    printed = [row for row in one.evaluation.rows if row.paper is not None]
+    off = sum(row.deviates for row in printed)
     answer = [
-        f"Of {len(rows)} printed numbers, {len(rows) - off} are met and {off} are not." if rows else "",
+        f"Of {len(printed)} printed numbers, {len(printed) - off} are met and {off} are not." if printed else "",
         f"Of {len(held)} claims, {held.count(True)} hold, {held.count(False)} fail and "
         f"{held.count(None)} were not checked."
         if held
@@ -56,8 +56,8 @@ def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: b
         html.table(CLAIM_HEADINGS, verdicts, left=("claim", "verdict"), caption="What the paper claims")
         if verdicts
         else "",
-        html.table(HEADINGS, texts, left=("row", "metric", "reason"), caption="The paper's numbers beside ours"),
-        *map(html.paragraph, footnotes),
+        html.table(rows.headings, rows.lines, left=LEFT, caption="The paper's numbers beside ours"),
+        *map(html.paragraph, rows.footnotes),
         *map(html.paragraph, one.evaluation.notes),
         _image(one),
         html.figures(panels, number),
@@ -65,8 +65,8 @@ def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: b
         "<h3>Assumptions</h3>" + html.items(experiment.assumptions) if experiment.assumptions else "",
         html.facts(
             [
-                ("version", f"sparelane {one.version}"),
-                ("day", one.day),
+                ("version", f"sparelane {one.manifest.program}"),
+                ("day", one.manifest.day),
                 ("effort", effort_words(experiment, one.effort) or "computed"),
                 ("simulations", str(len(one.cpu_s))),
             ]
@@ -86,17 +86,18 @@ def _image(one: Saved) -> str:
 
 def _panels(rows: Sequence[Row]) -> Iterator[Panel]:
     """A panel for each metric of which the paper prints numbers."""
-    for metric, unit in dict.fromkeys((row.metric, row.unit) for row in rows if row.paper is not None):
-        some = [row for row in rows if (row.metric, row.unit) == (metric, unit) and row.paper is not None]
+    printed = [row for row in rows if row.paper is not None]
+    for metric in dict.fromkeys(row.key.metric for row in printed):
+        some = [row for row in printed if row.key.metric == metric]
         for first in range(0, len(some), MOST_PLACES):
-            yield _panel(metric, unit, some[first : first + MOST_PLACES], first)
+            yield _panel(metric, some[first : first + MOST_PLACES], first)
 
 
-def _panel(metric: str, unit: str, rows: Sequence[Row], first: int) -> Panel:
-    known = [(float(place), row) for place, row in enumerate(rows) if row.ours is not None]
-    values = [row.ours or 0.0 for _, row in known]
-    spread = [row.ci95 or 0.0 for _, row in known]
-    has_intervals = any(row.ci95 is not None for _, row in known)
+def _panel(metric: Metric, rows: Sequence[Row], first: int) -> Panel:
+    known = [(float(place), row) for place, row in enumerate(rows) if row.value is not None]
+    values = [row.value or 0.0 for _, row in known]
+    spread = [row.interval or 0.0 for _, row in known]
+    has_intervals = any(row.interval is not None for _, row in known)
     ours = Line(
         "ours",
         [place for place, _ in known],
@@ -110,14 +111,20 @@ def _panel(metric: str, unit: str, rows: Sequence[Row], first: int) -> Panel:
     paper = Line("paper", list(map(float, range(len(rows)))), printed, is_marked=True, is_joined=False)
     part = f", from row {first + 1} on" if first else ""
     return Panel(
-        metric,
-        f"{metric}: the paper's numbers and ours{part}",
+        metric.name,
+        f"{metric.name}: the paper's numbers and ours{part}",
         "",
-        f"{metric} ({unit})" if unit else metric,
+        f"{metric.name} ({metric.unit})" if metric.unit else metric.name,
         [ours, paper],
-        places=tuple(row.row for row in rows),
+        places=tuple(_place(row) for row in rows),
         note="Bars are 95 % intervals over seeds." if has_intervals else "",
     )
+
+
+def _place(row: Row) -> str:
+    """The key but for the metric."""
+    key = row.key
+    return joined(key.setting, key.variant, key.traffic, key.scheme, key.average)
 
 
 def _repeat(saved: Sequence[Saved], command: str) -> list[str]:
@@ -138,5 +145,5 @@ def _repeat(saved: Sequence[Saved], command: str) -> list[str]:
 def _digests(saved: Sequence[Saved]) -> Iterator[tuple[str, str]]:
     """A digest of all runs of each experiment."""
     for one in saved:
-        if one.digest:
-            yield one.experiment.id, one.digest
+        if one.manifest.digest:
+            yield one.experiment.id, one.manifest.digest

@@ -83,6 +83,13 @@ def execute(plugin: Loaded) -> None:
     kinds = {kind: dict(registered) for kind, registered in REGISTRY.kinds.items()}
     try:
         exec(compile(plugin.text, plugin.path, "exec"), vars(module))
+    except SystemExit as error:
+        del sys.modules[module.__name__]
+        raise PluginError(
+            f"{whose}: ends the program (SystemExit: {error.code}); allowed: a file that goes to its end",
+            whose,
+            plugin.path,
+        ) from error
     except Exception as error:
         del sys.modules[module.__name__]
         raise failure(whose, None, error) from error

@@ -31,8 +31,8 @@ def kind_of(folder: Path) -> Kind:
     if (folder / "run.json").exists():
         return Kind.RUN
     if (folder / manifest.FILE).exists():
-        return Kind.SWEEP
-    if any(next(folder.glob(f"{below}experiment.json"), None) for below in ("", "*/", "*/*/")):
+        return Kind.REPRODUCTION if manifest.read_any(folder).kind == "experiment" else Kind.SWEEP
+    if any(next(folder.glob(f"{below}{manifest.FILE}"), None) for below in ("*/", "*/*/")):
         return Kind.REPRODUCTION
     state = ", which is empty" if next(folder.iterdir(), None) is None else ""
     raise SavedResultsError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 from dataclasses import asdict, dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -34,7 +35,8 @@ class Manifest:
         digest: a fingerprint of all runs in order: equal digests, equal results.
         runs: how many runs the rows rest on.
         missing: how many were wanted beside these, and failed or were not reached.
-        elapsed_s: how long it took, seconds, all sessions together.
+        elapsed_s: how long it took, seconds, all sessions together, and of an experiment with those before it in the
+            same command; `None` where that was not noted.
         cpu_s: the processor time of the runs, seconds.
         day: when it was finished, as year, month and day.
         command: what to type to make it again.
@@ -52,11 +54,16 @@ class Manifest:
     digest: str
     runs: int
     missing: int
-    elapsed_s: float
+    elapsed_s: float | None
     cpu_s: float
     day: str
     command: str
     details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def program(self) -> str:
+        """The version, with the commit where that is known."""
+        return _with_commit(self.version, self.commit)
 
     def write(self, folder: Path) -> None:
         """Writes it into the folder.
@@ -73,17 +80,29 @@ def read(folder: Path) -> Manifest:
     Raises:
         SavedResultsError: there is none, it cannot be read, or another version wrote it.
     """
+    found = read_any(folder)
+    refuse_other_version(folder, found.version)
+    return found
+
+
+def read_any(folder: Path) -> Manifest:
+    """The manifest of a folder, whichever version wrote it.
+
+    Raises:
+        SavedResultsError: there is none, it cannot be read, or another version lays it out in another way.
+    """
     path = folder / FILE
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         version, layout = content.pop("version"), content.pop("layout")
-    except (OSError, ValueError, KeyError, AttributeError) as error:
+    except (KeyError, AttributeError, TypeError) as error:
+        raise SavedResultsError(f'"{path}" is not a manifest as `sparelane` writes one: {error} is missing') from error
+    except (OSError, ValueError) as error:
         raise SavedResultsError(f'cannot read "{path}": {error}') from error
     if layout != LAYOUT:
         raise SavedResultsError(f'"{folder}" holds results as sparelane {version} lays them out; {_this_version()}')
-    refuse_other_version(folder, str(version))
     try:
-        return Manifest(version=version, seeds=tuple(content.pop("seeds")), **content)
+        return Manifest(version=str(version), seeds=tuple(content.pop("seeds")), **content)
     except (KeyError, TypeError) as error:
         raise SavedResultsError(f'"{path}" is not a manifest as this version writes it: {error}') from error
 
@@ -108,3 +127,22 @@ def engine() -> str:
     place = getattr(_native, "__file__", None)
     content = Path(place).read_bytes() if place else _native.__version__.encode()
     return hashlib.blake2b(content, digest_size=8).hexdigest()
+
+
+@cache
+def commit() -> str:
+    """The commit of the program's sources in a checkout of them, marked where files differ from it; else nothing."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def program() -> str:
+    """The program's version, with the commit where that is known."""
+    return _with_commit(_native.__version__, commit())
+
+
+def _with_commit(version: str, commit: str) -> str:
+    return f"{version} ({commit})" if commit else version

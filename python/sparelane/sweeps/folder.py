@@ -28,7 +28,7 @@ ROWS = "rows.parquet"
 RUNS = "runs.parquet"
 CURVES = "curves.parquet"
 # Files by which folders of other kinds are known.
-OTHERS = ("run.json", "experiment.json", "report.json")
+OTHERS = ("run.json", "report.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,8 @@ def ready(folder: Path) -> None:
         raise OutputError(f'"{folder}" holds other results ("{other}"): use another folder for a sweep')
     if (folder / manifest.FILE).exists():
         found = manifest.read(folder)
+        if found.kind != "sweep":
+            raise OutputError(f'"{folder}" holds results of an experiment: use another folder for a sweep')
         if found.engine != manifest.engine():
             raise SavedResultsError(
                 f'"{folder}" holds results of another build of sparelane {found.version}: use another folder'
@@ -96,7 +98,7 @@ def write(folder: Path, plan: Plan, kept: Mapping[str, Kept], failed: Mapping[st
     Raises:
         OSError: the folder cannot be written.
     """
-    before_s = manifest.read(folder).elapsed_s if (folder / manifest.FILE).exists() else 0.0
+    before_s = (manifest.read(folder).elapsed_s or 0.0) if (folder / manifest.FILE).exists() else 0.0
     runs = tables.of_runs(plan, kept)
     replaced(folder / ROWS, partial(write_parquet, tables.of_settings(runs)))
     replaced(folder / RUNS, partial(write_parquet, runs))
@@ -130,7 +132,7 @@ def _manifest(
         title=plan.title,
         version=_native.__version__,
         engine=manifest.engine(),
-        commit=_commit(),
+        commit=manifest.commit(),
         seeds=plan.seeds,
         effort="full",
         digest=digest.hexdigest(),
@@ -152,12 +154,6 @@ def _command(plan: Plan, folder: Path) -> str:
     plugins = "".join(f" --plugin {shlex.quote(path)}" for path, _ in sources())
     words = f"{shlex.quote(plan.file)}{settings}{first}{seeds}{plugins}"
     return f"sparelane {verb} {words} -o {shlex.quote(str(folder))}"
-
-
-def _commit() -> str:
-    from sparelane.experiments.saved import version
-
-    return version().partition("(")[2].rstrip(")")
 
 
 def _is_paired(plan: Plan, kept: Mapping[str, Kept]) -> bool:

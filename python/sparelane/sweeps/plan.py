@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import json
 import math
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ MEASURES = 1
 # Words about a scenario that change no run.
 WORDS = ("title", "source")
 OVERRIDE_ORIGIN = "--set "
+# Where a mistake of form is.
+LINE = re.compile(r"at line (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,9 @@ class Plan:
             raise axes.mistake(
                 file, text, clash.paths[0], "cannot vary as a whole; allowed: a list in place of a value"
             )
+        words = next((axis for axis in self.axes if axis.key in WORDS), None)
+        if words is not None:
+            raise axes.mistake(file, text, words.paths[0], "changes no run; allowed: one text")
         count = math.prod(len(axis.values) for axis in self.axes) * len(self.seeds)
         if count > MAX_RUNS:
             raise ScenarioError(f"{file}: {count} runs; allowed: at most {MAX_RUNS}")
@@ -288,7 +294,9 @@ def _parse(text: str, file: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{file}: not valid TOML: {error}") from error
+        place = LINE.search(str(error))
+        line = f":{place[1]}" if place else ""
+        raise ScenarioError(f"{file}{line}: not valid TOML: {error}") from error
 
 
 def _names(axis: Axis, value: Any) -> set[str]:

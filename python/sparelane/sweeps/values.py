@@ -57,7 +57,7 @@ class Quantity:
 
 
 def _refuse_number(what: str, value: object) -> Quantity:
-    raise ValuesError(f'{what} = {shown(value)} is not a number, nor one with a unit such as "10ms"')
+    raise ValuesError(f'{what} = {shown(value)} is not a number; allowed: a number, or one with a unit such as "10ms"')
 
 
 def several(value: Any, *, is_list: bool, is_table: bool) -> list[Any] | None:
@@ -77,7 +77,7 @@ def several(value: Any, *, is_list: bool, is_table: bool) -> list[Any] | None:
         return None
     if EACH in value:
         if len(value) > 1 or not isinstance(value[EACH], list):
-            raise ValuesError("each stands alone, with a list of the values: { each = [...] }")
+            raise ValuesError("each stands alone; allowed: a list of the values, as in { each = [...] }")
         return _distinct(value[EACH])
     if not is_table and {"from", "to"} <= set(value):
         return _distinct(_range(value))
@@ -92,7 +92,7 @@ def _distinct(values: Sequence[Any]) -> list[Any]:
     seen: set[str] = set()
     for text in map(shown, values):
         if text in seen:
-            raise ValuesError(f"{text} comes twice")
+            raise ValuesError(f"{text} comes twice; allowed: each value once")
         seen.add(text)
     return list(values)
 
@@ -108,7 +108,7 @@ def _range(table: Mapping[str, Any]) -> list[Any]:
     if first.unit != last.unit:
         raise ValuesError(f'from is in "{first.unit}" and to in "{last.unit}"; allowed: one unit')
     if last.number <= first.number:
-        raise ValuesError(f"to = {shown(table['to'])} is not above from = {shown(table['from'])}")
+        raise ValuesError(f"to = {shown(table['to'])} is not above from = {shown(table['from'])}; allowed: more")
     match ways[0]:
         case "step":
             numbers = _by_step(first, last, Quantity.read(table["step"], "step"))
@@ -121,7 +121,7 @@ def _range(table: Mapping[str, Any]) -> list[Any]:
 
 def _by_step(first: Quantity, last: Quantity, step: Quantity) -> list[Decimal]:
     if step.unit != first.unit or step.number <= 0:
-        raise ValuesError(f'step is above 0, in the unit of from, which is "{first.unit}"')
+        raise ValuesError(f'allowed: a step above 0, in the unit of from, which is "{first.unit}"')
     count = int((last.number - first.number) / step.number) + 1
     if count > MAX_VALUES:
         raise ValuesError(f"{count} values; allowed: at most {MAX_VALUES}")
@@ -130,7 +130,7 @@ def _by_step(first: Quantity, last: Quantity, step: Quantity) -> list[Decimal]:
 
 def _by_factor(first: Decimal, last: Decimal, factor: Decimal) -> list[Decimal]:
     if factor <= 1 or first <= 0:
-        raise ValuesError("a range by a factor begins above 0, and the factor is above 1")
+        raise ValuesError("allowed in a range by a factor: from above 0, and a factor above 1")
     numbers: list[Decimal] = []
     number = first
     while number <= last * (1 + Decimal("1e-9")) and len(numbers) <= MAX_VALUES:
@@ -141,9 +141,9 @@ def _by_factor(first: Decimal, last: Decimal, factor: Decimal) -> list[Decimal]:
 
 def _points(first: Decimal, last: Decimal, points: object, *, is_log: object) -> list[Decimal]:
     if not isinstance(points, int) or not 2 <= points <= MAX_VALUES or not isinstance(is_log, bool):
-        raise ValuesError(f"points is a whole number from 2 to {MAX_VALUES}, and log true or false")
+        raise ValuesError(f"allowed: points, a whole number from 2 to {MAX_VALUES}, and log, true or false")
     if is_log and first <= 0:
-        raise ValuesError("a range with log = true begins above 0")
+        raise ValuesError("a range with log = true; allowed: from above 0")
     ends = (math.log(first), math.log(last)) if is_log else (float(first), float(last))
     between = [ends[0] + (ends[1] - ends[0]) * place / (points - 1) for place in range(1, points - 1)]
     inner = [Decimal(f"{math.exp(one) if is_log else one:.{DIGITS}g}") for one in between]

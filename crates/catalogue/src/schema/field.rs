@@ -96,7 +96,7 @@ impl<'d> Field<'d> {
 
     /// The entry of a table that decides which other keys it has.
     pub fn entry(&self, name: &str, kind: Kind) -> Result<Field<'_>, ScenarioError> {
-        let Item::Table(table) = self.item() else { return Err(self.error("not a table")) };
+        let Item::Table(table) = self.item() else { return Err(self.refuse("not a table")) };
         match table.find(name) {
             Some(node) => Ok(self.child(name, Cow::Borrowed(node), kind)),
             None => Err(self.missing(name, &kind.to_string())),
@@ -260,7 +260,7 @@ impl<'d> Field<'d> {
     /// A table that has no other keys than these.
     pub fn section(self, keys: &[&[Key]]) -> Result<Section<'d>, ScenarioError> {
         let keys = keys.concat();
-        let Item::Table(table) = self.item() else { return Err(self.error("not a table")) };
+        let Item::Table(table) = self.item() else { return Err(self.refuse("not a table")) };
         let unknown = table.iter().find(|(name, _)| keys.iter().all(|key| key.name != *name));
         if let Some((name, node)) = unknown {
             let names = || keys.iter().map(|key| key.name);

@@ -50,7 +50,7 @@ pub fn read_text(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => "file not found".to_owned(),
         ErrorKind::InvalidData => "not a text file".to_owned(),
-        kind => format!("cannot be read ({kind})"),
+        kind => format!("cannot be read ({kind}); allowed: a file of text"),
     })
 }
 

@@ -72,7 +72,7 @@ fn step<'n>(node: &'n mut Node, name: &str) -> Result<&'n mut Node, String> {
     let list = match &mut node.item {
         Item::Table(table) => return Ok(table.entry(name)),
         Item::List(list) => list,
-        _ => return Err("is not a table".to_owned()),
+        _ => return Err("is not a table; allowed: keys below tables alone".to_owned()),
     };
     let count = list.len();
     if is_index {
@@ -174,7 +174,7 @@ mod tests {
             ("load", "--set load: an override is KEY=VALUE, as in duration=10s"),
             ("=3", "--set not a key; it is names joined by points, as in queue.limit"),
             ("a b=3", "--set a b = 3: not a key; it is names joined by points, as in queue.limit"),
-            ("t.x=3", "--set t.x = 3: \"t\" is not a table"),
+            ("t.x=3", "--set t.x = 3: \"t\" is not a table; allowed: keys below tables alone"),
             ("w.2.load=3", "--set w.2.load = 3: \"w\" has 2 elements, counted from 0"),
             ("w.load=3", "--set w.load = 3: \"w\" has 2 elements: name one by its number, counted from 0"),
         ];

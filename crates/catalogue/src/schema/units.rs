@@ -43,13 +43,13 @@ pub enum UnitError {
     #[error("not {0}, as in \"{example}\"; allowed: {allowed}", example = .0.example, allowed = .0.allowed())]
     NotANumber(&'static Measure),
     /// Below zero.
-    #[error("{0} cannot be negative")]
+    #[error("{0} cannot be negative; allowed: 0 or more")]
     Negative(&'static Measure),
     /// Finer than the measure's smallest step.
     #[error("not a whole number of {0}")]
     Fraction(&'static str),
     /// More than 64 bits hold.
-    #[error("too large for {0}")]
+    #[error("too large for {0}; allowed: up to {most}", most = .0.most())]
     TooLarge(&'static Measure),
 }
 
@@ -123,6 +123,12 @@ impl Measure {
     /// The names of the units.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.units.iter().map(|(name, _)| *name)
+    }
+
+    /// The most that 64 bits hold, in the largest unit.
+    fn most(&self) -> String {
+        let largest = self.units.iter().max_by_key(|(_, size)| size);
+        largest.map(|(name, size)| format!("{}{name}", u64::MAX / size)).unwrap_or_default()
     }
 
     fn allowed(&self) -> String {
@@ -352,7 +358,7 @@ mod tests {
             ("5e--5s", unknown("e--5s")),
             ("5e5.5s", unknown(".5s")),
             ("1e-13s", "not a whole number of picoseconds".to_owned()),
-            ("1e9s", "too large for a time".to_owned()),
+            ("1e9s", "too large for a time; allowed: up to 307445min".to_owned()),
             ("-5e-5s", "a time cannot be negative".to_owned()),
             ("5e-5", "a time needs a unit".to_owned()),
         ] {
@@ -390,9 +396,11 @@ mod tests {
                 time("5mS").map(|_| ()),
                 format!("unknown unit \"mS\" for a time, as in \"40ms\"; allowed: {times}; did you mean \"ms\"?"),
             ),
-            (time("-5ms").map(|_| ()), "a time cannot be negative".to_owned()),
+            (time("-5ms").map(|_| ()), "a time cannot be negative; allowed: 0 or more".to_owned()),
             (time("0.5ps").map(|_| ()), "not a whole number of picoseconds".to_owned()),
-            (time("99999999s").map(|_| ()), "too large for a time".to_owned()),
+            (time("99999999s").map(|_| ()), "too large for a time; allowed: up to 307445min".to_owned()),
+            (rate("99999999Tbps").map(|_| ()), "too large for a rate; allowed: up to 18446744Tb/s".to_owned()),
+            (size("99999999999GB").map(|_| ()), "too large for a size; allowed: up to 17179869183GiB".to_owned()),
             (
                 rate("1mbps").map(|_| ()),
                 format!(

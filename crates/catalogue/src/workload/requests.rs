@@ -95,6 +95,9 @@ fn fan_out(section: &Section<'_>) -> Result<Vec<FanOut>, ScenarioError> {
         let entry = field.section(&[FAN_OUT])?;
         fan_out.push(FanOut { flows: entry.need("flows")?.whole()? as u32, share: entry.need("share")?.share()? });
     }
+    if fan_out.is_empty() {
+        return Err(list.error("no entry; allowed: one or more"));
+    }
     Ok(fan_out)
 }
 

@@ -3,14 +3,22 @@
 //! ```text
 //! cargo run --release -p sparelane-net --example wire -- virtual [SEEDS]      times of transfers, in virtual time
 //! cargo run --release -p sparelane-net --example wire -- loopback [MEGABYTES] [NAME...]   processor time for each 1380 bytes
+//! cargo run --release -p sparelane-net --example wire -- namespaces SENDER RECEIVER ADDRESS BYTES NAME...
 //! ```
 //!
 //! Names are `rc3`, `rc3/bbr`, any controller, `stream-cubic` and `stream-bbr`; with `/1` behind, datagrams go one by one. A target
 //! that is missed is told, and ends the program with an error.
+//!
+//! `namespaces` sends between two network namespaces (benches/wire.py makes them). It prints a name and seconds a line, and of our
+//! frames the segments by class and the measured rate of the tail in bit/s. There, `tcp-cubic` and any other `tcp-NAME` is the
+//! kernel's TCP under its congestion control of that name, and with `+insists` behind, a tail does not yield where class 0 waits.
 
-mod loopback;
+mod kernel_tcp;
+mod place;
+mod sockets;
 mod virtual_time;
 
+use place::Setup;
 use sparelane_cc::Registry;
 use sparelane_net::node::{ControllerChoice, NodeConfig};
 use sparelane_net::quic::plain::PlainController;
@@ -43,7 +51,11 @@ fn main() -> Result<(), Failure> {
     let missed = match arguments.first().map(String::as_str) {
         Some("virtual") => in_virtual_time(number(9)?)?,
         Some("loopback") => over_loopback(number(300)? as usize, arguments.get(2..).unwrap_or_default())?,
-        _ => return Err("say \"virtual\" or \"loopback\"".into()),
+        Some("namespaces") => {
+            between_namespaces(arguments.get(1..).unwrap_or_default())?;
+            0
+        }
+        _ => return Err("say \"virtual\", \"loopback\" or \"namespaces\"".into()),
     };
     if missed == 0 { Ok(()) } else { Err(format!("{missed} targets are missed").into()) }
 }
@@ -117,6 +129,35 @@ fn in_virtual_time(seeds: u64) -> Result<u32, Failure> {
     Ok(missed)
 }
 
+fn between_namespaces(arguments: &[String]) -> Result<(), Failure> {
+    let [sender, receiver, address, bytes, names @ ..] = arguments else {
+        return Err("namespaces needs SENDER RECEIVER ADDRESS BYTES NAME...".into());
+    };
+    let (address, bytes) = (address.parse()?, bytes.parse()?);
+    for name in names {
+        let (bare, insists) = name.strip_suffix("+insists").map_or((name.as_str(), false), |bare| (bare, true));
+        let (bare, batch) = bare.strip_suffix("/1").map_or((bare, 16), |bare| (bare, 1));
+        // A stream and TCP have no controller of ours.
+        let is_ours = plain(bare).is_none() && !bare.starts_with("tcp-");
+        let controller = if is_ours { choice(bare)? } else { ControllerChoice::named("rc3") };
+        let mut setup = Setup::namespaces(sender, receiver, address, controller);
+        setup.node.tail.yields = !insists;
+        setup.batch = batch;
+        let (seconds, more) = match (plain(bare), bare.strip_prefix("tcp-")) {
+            (Some(controller), _) => (sockets::stream(&setup, controller, bytes)?.seconds, String::new()),
+            (None, Some(of_kernel)) => (kernel_tcp::seconds(&setup, of_kernel, bytes)?, String::new()),
+            (None, None) => {
+                let measured = sockets::frames(&setup, bytes)?;
+                let tail = measured.tail.map_or("-".to_owned(), |rate| rate.as_bps().to_string());
+                let segments: Vec<String> = measured.segments.iter().map(u64::to_string).collect();
+                (measured.seconds, format!(" {} {tail}", segments.join(",")))
+            }
+        };
+        say(&format!("{name} {seconds:.6}{more}"))?;
+    }
+    Ok(())
+}
+
 fn over_loopback(megabytes: usize, names: &[String]) -> Result<u32, Failure> {
     let usual =
         ["cubic", "rc3", "rc3/bbr", "bbr", "stream-cubic", "stream-bbr", "rc3/1", "stream-cubic/1"].map(str::to_owned);
@@ -127,11 +168,14 @@ fn over_loopback(megabytes: usize, names: &[String]) -> Result<u32, Failure> {
     for name in names {
         let (bare, batch) = name.strip_suffix("/1").map_or((name.as_str(), 16), |bare| (bare, 1));
         // The least of three: what else the machine does only adds.
-        let mut best: Option<loopback::Measured> = None;
+        let mut best: Option<sockets::Measured> = None;
         for _ in 0..3 {
             let measured = match plain(bare) {
-                Some(controller) => loopback::stream(controller, megabytes * 1_000_000, batch)?,
-                None => loopback::frames(&choice(bare)?, megabytes * 1_000_000, batch)?,
+                Some(controller) => {
+                    let setup = Setup::loopback(ControllerChoice::named("rc3"), batch);
+                    sockets::stream(&setup, controller, megabytes * 1_000_000)?
+                }
+                None => sockets::frames(&Setup::loopback(choice(bare)?, batch), megabytes * 1_000_000)?,
             };
             best = best.filter(|best| best.us_each() <= measured.us_each()).or(Some(measured));
         }

@@ -1,7 +1,7 @@
 //! Transfers in virtual time: ours under any controller, and a plain stream of QUIC over the same network.
 
 use crate::Failure;
-use crate::loopback::pair;
+use crate::sockets::pair;
 use bytes::Bytes;
 use sparelane_core::{Dur, Time};
 use sparelane_net::node::{NodeConfig, NodeEvent};

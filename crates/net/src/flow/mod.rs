@@ -3,10 +3,12 @@
 mod receive;
 mod send;
 mod tail;
+mod watch;
 
 pub use receive::{MAX_WINDOW_BYTES, ReceiveFlow, Refused};
 pub use send::{SendFlow, SendFlowCounts};
 pub use tail::{TailConfig, TailPace};
+pub use watch::{Log, Watch};
 
 /// The most classes of priority: class 0, and those that the tail uses.
 pub const MAX_CLASSES: usize = 8;

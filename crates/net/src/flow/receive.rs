@@ -3,7 +3,7 @@
 //! Its memory is bounded by the window that it advertises: a segment has its place from the first one that is not read, and what
 //! lies beyond the last place is not taken.
 
-use super::MAX_CLASSES;
+use super::{Log, MAX_CLASSES, WIRE_HEADER_BYTES};
 use crate::frame::{Data, Entry, encode_acks};
 use bytes::Bytes;
 use sparelane_core::{Seq, Time, widen};
@@ -53,6 +53,8 @@ pub struct ReceiveFlow {
     told_edge: Seq,
     pending: [Vec<Entry>; MAX_CLASSES],
     received: [u64; MAX_CLASSES],
+    /// For whoever wants a qlog.
+    log: Option<Box<Log>>,
 }
 
 impl ReceiveFlow {
@@ -74,6 +76,19 @@ impl ReceiveFlow {
             told_edge: places,
             pending: Default::default(),
             received: [0; MAX_CLASSES],
+            log: None,
+        }
+    }
+
+    /// From now on there is a qlog.
+    pub(crate) fn log(&mut self, log: Log) {
+        self.log = Some(Box::new(log));
+    }
+
+    /// The qlog since it was taken last.
+    pub(crate) fn take_log(&mut self, into: &mut String) {
+        if let Some(log) = &mut self.log {
+            log.take(into);
         }
     }
 
@@ -120,6 +135,9 @@ impl ReceiveFlow {
             return Ok(());
         }
         self.received[usize::from(class)] += 1;
+        if let Some(log) = &mut self.log {
+            log.on_received(now, data.payload.len() as u32 + WIRE_HEADER_BYTES as u32);
+        }
         if data.last {
             self.last = Some(seq);
         }

@@ -1,6 +1,6 @@
 //! The sending side of a flow: the transport's sender with the bytes that it speaks of.
 
-use super::{Classes, MAX_CLASSES, TailConfig, TailPace, WIRE_HEADER_BYTES};
+use super::{Classes, Log, MAX_CLASSES, TailConfig, TailPace, WIRE_HEADER_BYTES, Watch, watch};
 use crate::frame::{Data, Entry, Frame, encode_data};
 use bytes::Bytes;
 use sparelane_cc::CongestionControl;
@@ -64,6 +64,8 @@ pub struct SendFlow {
     /// The difference of the two clocks by the first arrival: what was received before what was sent counts negative.
     clock_difference: Option<i128>,
     counts: SendFlowCounts,
+    /// For whoever watches.
+    watch: Option<Box<Watch>>,
 }
 
 impl SendFlow {
@@ -102,6 +104,7 @@ impl SendFlow {
             sent_at: needs.one_way_delay.then(BTreeMap::new),
             clock_difference: None,
             counts: SendFlowCounts::default(),
+            watch: None,
         }
     }
 
@@ -109,6 +112,35 @@ impl SendFlow {
     /// keeps its rate.
     pub fn set_chunk_time(&mut self, chunk_time: Dur) {
         self.chunk_time = chunk_time;
+    }
+
+    /// From now on somebody watches, and asks for the qlog where there is one.
+    pub(crate) fn watch(&mut self, log: Option<Log>) {
+        self.watch = Some(Box::new(Watch::new(log)));
+    }
+
+    /// What the simulator traces of a sender, by the same names.
+    pub fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        watch::trace(&self.sender, put);
+    }
+
+    /// Of a lower class of a flow that is watched: bytes on the wire that are under way, and segments that are known to be lost.
+    pub fn watched_class(&self, class: usize) -> (u64, u64) {
+        self.watch.as_ref().map_or((0, 0), |watch| watch.class(class))
+    }
+
+    /// Forgets of a flow that is watched what the receiver has in sequence.
+    pub(crate) fn settle_watch(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.settle(self.sender.acknowledged());
+        }
+    }
+
+    /// The qlog since it was taken last.
+    pub(crate) fn take_log(&mut self, into: &mut String) {
+        if let Some(watch) = &mut self.watch {
+            watch.take_log(into);
+        }
     }
 
     fn is_paced(&self) -> bool {
@@ -271,6 +303,9 @@ impl SendFlow {
         if class > 0 {
             self.tail.note_sent(now, u64::from(payload_bytes) + WIRE_HEADER_BYTES);
         }
+        if let Some(watch) = &mut self.watch {
+            watch.on_sent(now, class, seq, retransmission, payload_bytes + WIRE_HEADER_BYTES as u32);
+        }
         if let Some(sent_at) = self.sent_at.as_mut().filter(|_| class == 0) {
             sent_at.insert(seq, now);
         }
@@ -312,6 +347,9 @@ impl SendFlow {
         self.clock = self.clock.max(now);
         let result = entries.iter().try_for_each(|entry| self.handle_entry(class, edge, entry));
         self.counts.refused_acks += u64::from(result.is_err());
+        if let Some(watch) = &mut self.watch {
+            watch.on_metrics(self.clock, &self.sender);
+        }
         let acknowledged = self.sender.acknowledged_bytes();
         while self.pieces.front().is_some_and(|(start, piece)| start + piece.len() as u64 <= acknowledged) {
             self.pieces.pop_front();
@@ -340,6 +378,10 @@ impl SendFlow {
             let window_segments = Some(window.min(Seq::from(u32::MAX >> 1)) as u32);
             let extras = Extras { window_segments, received_at, one_way_delay, ..Extras::default() };
             self.sender.handle_ack(self.clock, &Acknowledgment { segment, blocks, extras: Some(&extras) })?;
+            if let Some(watch) = &mut self.watch {
+                let AckSegment { cumulative, trigger, .. } = segment;
+                watch.on_acknowledged(self.clock, class, cumulative, trigger, WIRE_HEADER_BYTES as u32);
+            }
             if class > 0 {
                 self.tail.note_arrived(self.mss_bytes + WIRE_HEADER_BYTES);
             }

@@ -8,6 +8,7 @@ pub mod choice;
 mod config;
 pub mod path;
 mod peer;
+mod watched;
 
 pub use choice::ChoiceError;
 pub use config::{ControllerChoice, NodeConfig};
@@ -16,6 +17,7 @@ use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent
 use crate::flow::{MAX_CLASSES, ReceiveFlow, SendFlow};
 use crate::frame::{Frame, FrameError};
 use crate::identity::Fingerprint;
+use crate::telemetry::{Telemetry, Totals};
 use bytes::Bytes;
 use path::{PathState, Unmarked};
 use peer::Peer;
@@ -125,6 +127,10 @@ pub struct Node<C> {
     tail_class: Option<u8>,
     /// Frames that were none.
     undecoded: u64,
+    /// Sums over associations that are over.
+    closed: Totals,
+    /// For whoever wants to know more.
+    telemetry: Option<Box<Telemetry>>,
 }
 
 impl<C: Carrier> Node<C> {
@@ -148,6 +154,8 @@ impl<C: Carrier> Node<C> {
             begun: BTreeSet::new(),
             tail_class,
             undecoded: 0,
+            closed: Totals::default(),
+            telemetry: None,
         })
     }
 
@@ -213,6 +221,9 @@ impl<C: Carrier> Node<C> {
         let seed = config.seed ^ association.0 << 32;
         let mut sending = SendFlow::new(flow, peer.transport, cc, tail, now, round_trip, seed);
         sending.set_chunk_time(config.chunk_time);
+        if let Some(telemetry) = &self.telemetry {
+            watched::begin_sending(telemetry, association, flow, &mut sending);
+        }
         peer.sending.insert(flow, sending);
         peer.next_flow += 1;
         Ok(FlowId { association, flow })
@@ -288,12 +299,7 @@ impl<C: Carrier> Node<C> {
 
     /// Segments sent to a peer, by class.
     pub fn sent_segments(&self, association: AssociationId) -> [u64; MAX_CLASSES] {
-        let Some(peer) = self.peers.get(&association) else { return [0; MAX_CLASSES] };
-        let mut sum = peer.sent;
-        for flow in peer.sending.values() {
-            sum.iter_mut().zip(flow.counts().0.sent).for_each(|(sum, sent)| *sum += sent);
-        }
-        sum
+        self.peers.get(&association).map_or([0; MAX_CLASSES], |peer| peer.totals().sent)
     }
 
     /// The peer's key.
@@ -376,6 +382,9 @@ impl<C: Carrier> Node<C> {
     pub fn handle_timer(&mut self, now: Time) {
         self.carrier.handle_timer(now);
         self.take_events(now);
+        if self.telemetry.as_ref().is_some_and(|telemetry| telemetry.next_sample() <= now) {
+            self.sample(now);
+        }
         while let Some(&(at, association)) = self.timers.first().filter(|(at, _)| *at <= now) {
             self.timers.remove(&(at, association));
             if let Some(peer) = self.peers.get_mut(&association) {
@@ -387,7 +396,8 @@ impl<C: Carrier> Node<C> {
 
     /// When [`handle_timer`](Self::handle_timer) wants to be called.
     pub fn next_timer(&self) -> Time {
-        self.timers.first().map_or(Time::NEVER, |(at, _)| *at).min(self.carrier.next_timer())
+        let next = self.timers.first().map_or(Time::NEVER, |(at, _)| *at).min(self.carrier.next_timer());
+        self.telemetry.as_ref().map_or(next, |telemetry| telemetry.next_sample().min(next))
     }
 
     /// What has happened, oldest first.
@@ -465,8 +475,12 @@ impl<C: Carrier> Node<C> {
             }
         }
         for flow in failed {
+            watched::end_sending(self.telemetry.as_deref_mut(), now, association, flow, &mut peer.sending);
             peer.end(flow);
             self.events.push_back(NodeEvent::SendFailed(FlowId { association, flow }));
+        }
+        if let Some(telemetry) = self.telemetry.as_deref_mut() {
+            peer.sending.values_mut().for_each(|flow| telemetry.write_log(|text| flow.take_log(text)));
         }
         if has_more {
             self.busy.insert(association);
@@ -516,7 +530,9 @@ impl<C: Carrier> Node<C> {
                 }
                 CarrierEvent::Closed { association, reason } => {
                     self.begun.remove(&association);
+                    self.sample_closing(now, association);
                     if let Some(peer) = self.peers.remove(&association) {
+                        self.closed.add(&peer.totals());
                         self.timers.remove(&(peer.timer, association));
                     }
                     self.busy.remove(&association);
@@ -553,7 +569,11 @@ impl<C: Carrier> Node<C> {
                     if !peer.gone.may_open(flow) || !peer.has_room(self.config.max_flows) {
                         return;
                     }
-                    peer.receiving.insert(flow, ReceiveFlow::new(flow, &peer.transport));
+                    let mut receiving = ReceiveFlow::new(flow, &peer.transport);
+                    if let Some(telemetry) = &self.telemetry {
+                        watched::begin_receiving(telemetry, association, flow, &mut receiving);
+                    }
+                    peer.receiving.insert(flow, receiving);
                     self.events.push_back(NodeEvent::Incoming(id));
                 }
                 let Some(receiving) = peer.receiving.get_mut(&flow) else { return };
@@ -579,6 +599,7 @@ impl<C: Carrier> Node<C> {
                     }
                     self.acknowledged.insert(id);
                     if sending.is_done() {
+                        watched::end_sending(self.telemetry.as_deref_mut(), now, association, flow, &mut peer.sending);
                         peer.end(flow);
                         peer.to_say.push(Frame::Done { flow }.encode());
                         self.events.push_back(NodeEvent::Sent(id));
@@ -627,6 +648,9 @@ impl<C: Carrier> Node<C> {
                     self.events.push_back(NodeEvent::ReceiveFailed(id));
                 }
             }
+        }
+        if let Some(telemetry) = self.telemetry.as_deref_mut() {
+            watched::write_log(telemetry, peer, flow);
         }
         if let Some(violation) = violation {
             self.note_violation(now, association, &violation);

@@ -3,6 +3,7 @@
 use super::path::{PathState, Unmarked};
 use crate::flow::{Classes, MAX_CLASSES, ReceiveFlow, SendFlow};
 use crate::identity::Fingerprint;
+use crate::telemetry::Totals;
 use bytes::Bytes;
 use sparelane_core::Time;
 use sparelane_transport::TransportConfig;
@@ -44,8 +45,8 @@ pub(super) struct Peer {
     /// When the flows want time.
     pub(super) timer: Time,
     pub(super) violations: u32,
-    /// Segments of flows that are over, by class.
-    pub(super) sent: [u64; MAX_CLASSES],
+    /// Sums over flows that are over.
+    pub(super) ended: Totals,
 }
 
 impl Peer {
@@ -77,7 +78,7 @@ impl Peer {
             control_out: VecDeque::new(),
             timer: Time::NEVER,
             violations: 0,
-            sent: [0; MAX_CLASSES],
+            ended: Totals::default(),
         }
     }
 
@@ -98,8 +99,16 @@ impl Peer {
     /// A flow to the peer is over.
     pub(super) fn end(&mut self, flow: u32) {
         if let Some(flow) = self.sending.remove(&flow) {
-            self.sent.iter_mut().zip(flow.counts().0.sent).for_each(|(sum, sent)| *sum += sent);
+            self.ended.add_sending(&flow);
         }
+    }
+
+    /// Sums over all flows, those that are over among them.
+    pub(super) fn totals(&self) -> Totals {
+        let mut totals = self.ended;
+        self.sending.values().for_each(|flow| totals.add_sending(flow));
+        self.receiving.values().for_each(|flow| totals.add_receiving(flow));
+        totals
     }
 
     /// Whether there is room for one more flow of the peer where `most` are allowed. Where there is not, the oldest goes that is
@@ -116,6 +125,7 @@ impl Peer {
     pub(super) fn forget(&mut self, flow: u32) {
         if let Some(flow) = self.receiving.remove(&flow) {
             self.held_bytes -= flow.held_bytes();
+            self.ended.add_receiving(&flow);
         }
         self.told_done.remove(&flow);
         self.to_flush.remove(&flow);

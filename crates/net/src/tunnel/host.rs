@@ -5,7 +5,7 @@ use super::socket::{Accepting, Local, connect};
 use super::{Link, LinkConfig, LinkEvent, Target, TunnelError};
 use crate::carrier::{AssociationId, CloseReason};
 use crate::host::{Host, HostError};
-use crate::identity::{Fingerprint, Identity, Trusted};
+use crate::identity::Fingerprint;
 use crate::node::{NodeConfig, NodeEvent};
 use crate::service::{LAST_WORDS, WireConfig, WireError, any_address};
 use crate::transfer::{CODE_DONE, CODE_RULES, CODE_STOPPED};
@@ -189,28 +189,19 @@ impl Tunnel {
         self.listeners.iter().map(|listener| listener.address).collect()
     }
 
-    /// The key of a stranger who was refused, once.
-    pub fn take_stranger(&self) -> Option<Fingerprint> {
-        self.host.node().carrier().take_stranger()
+    /// Its host.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Its host, to be set and asked.
+    pub fn host_mut(&mut self) -> &mut Host {
+        &mut self.host
     }
 
     /// Connections that there are.
     pub fn connections(&self) -> usize {
         self.sockets.len()
-    }
-
-    /// From now on these peers are trusted; associations that are open stay.
-    pub fn set_trusted(&mut self, trusted: Trusted) {
-        self.host.node_mut().carrier_mut().set_trusted(trusted);
-    }
-
-    /// From now on this host has another key; associations that are open stay.
-    ///
-    /// # Errors
-    /// The key cannot be used.
-    pub fn set_identity(&mut self, identity: Identity) -> Result<(), WireError> {
-        let set = self.host.node_mut().carrier_mut().set_identity(identity);
-        Ok(set.map_err(|error| HostError::Node(error.into()))?)
     }
 
     /// From now on these targets are served; connections that are open stay.

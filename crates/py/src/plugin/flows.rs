@@ -3,7 +3,7 @@
 use super::fault;
 use super::params::{self, Declared, stays};
 use super::sizes::{arguments, random, values_of};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use sparelane_catalogue::schema::volume::max_flow_bytes;
 use sparelane_catalogue::schema::{Form, Key};
@@ -111,7 +111,9 @@ fn collect(reader: &Reader<'_>, given: &Bound<'_, PyAny>) -> PyResult<Vec<FlowSp
     let end_s = context.duration.as_secs_f64();
     let mut flows: Vec<FlowSpec> = Vec::new();
     let mut last_s = 0.0;
-    for flow in given.try_iter()? {
+    let listed = given.try_iter();
+    let listed = listed.map_err(|_| PyTypeError::new_err(format!("{given} is no list; allowed: flows")))?;
+    for flow in listed {
         let number = flows.len() + 1;
         let refuse = |what: String| PyValueError::new_err(format!("flow {number}: {what}"));
         let flow = flow?;

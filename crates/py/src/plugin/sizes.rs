@@ -5,7 +5,7 @@
 
 use super::fault;
 use super::params::{self, Declared, stays};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sparelane_catalogue::schema::{Form, Key, ScenarioError, Section};
@@ -81,11 +81,16 @@ fn samples(
 ) -> PyResult<BTreeMap<u64, u64>> {
     let given = function.bind(py).call((random(py, seed)?,), Some(&arguments(py, params, values)?))?;
     let mut counts = BTreeMap::new();
-    for (number, sample) in given.try_iter()?.enumerate() {
+    let listed = given.try_iter();
+    let listed = listed.map_err(|_| PyTypeError::new_err(format!("{given} is no list; allowed: sizes in bytes")))?;
+    for (number, sample) in listed.enumerate() {
         if number >= MAX_SAMPLES {
             return Err(PyValueError::new_err(format!("more than {MAX_SAMPLES} samples; allowed: as many at most")));
         }
-        let bytes: f64 = sample?.extract()?;
+        let sample = sample?;
+        let bytes: f64 = sample
+            .extract()
+            .map_err(|_| PyTypeError::new_err(format!("sample {number} is {sample}; allowed: a number of bytes")))?;
         if !(1.0..=MAX_BYTES).contains(&bytes) {
             let message = format!("sample {number} is {bytes} bytes; allowed: 1 to {MAX_BYTES:e}");
             return Err(PyValueError::new_err(message));

@@ -9,8 +9,9 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcome, Outcomes, Simulation, measured
+from sparelane.experiments.base import Effort, Experiment, Outcome, Outcomes, Simulation
 from sparelane.experiments.rapid import testbed, transfers
+from sparelane.experiments.rows import Evaluation, Key, Metric, measured
 from sparelane.experiments.statistics import jain
 
 # The starts of the three transfers, in shares of a run, and when all three count.
@@ -18,8 +19,13 @@ STARTS = (0.0, 0.2, 0.4)
 COUNTED_FROM = 0.5
 SHARED = 'pairs=[["left0", "right0"], ["left1", "right1"], ["left0", "right0"]]'
 INTERVALS = 120
-FAIRNESS = "Jain's index"
-UTILIZATION = "throughput of the three"
+FAIRNESS = Metric("Jain's index")
+UTILIZATION = Metric("throughput of the three", "Gb/s")
+
+
+def key(metric: Metric, scheme: str) -> Key:
+    """A number of three transfers, by the scheme's name in the paper."""
+    return Key("three transfers", metric, scheme)
 
 
 def simulation(scheme: str, seed: int, effort: Effort) -> Simulation:
@@ -69,8 +75,8 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     for scheme, label in transfers.SCHEMES.items():
         found = [outcomes[simulation(scheme, seed, effort)] for seed in effort.seed_numbers()]
         shares = [shares_gbps(outcome, effort) for outcome in found]
-        rows.append(measured(label, FAIRNESS, "", None, [jain(each) for each in shares]))
-        rows.append(measured(label, UTILIZATION, "Gb/s", None, [sum(each) for each in shares]))
+        rows.append(measured(key(FAIRNESS, label), None, [jain(each) for each in shares]))
+        rows.append(measured(key(UTILIZATION, label), None, [sum(each) for each in shares]))
         curves[scheme] = throughputs(found[0], effort)
     evaluation = Evaluation(tuple(rows), curves=curves)
     return replace(evaluation, notes=(order_note(evaluation),))
@@ -78,8 +84,8 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
 
 def order_note(evaluation: Evaluation) -> str:
     """The schemes by fairness, with what they use together."""
-    fairness = {label: evaluation.find(label, FAIRNESS).ours or 0.0 for label in transfers.SCHEMES.values()}
-    used = {label: evaluation.find(label, UTILIZATION).ours or 0.0 for label in fairness}
+    fairness = {label: evaluation.find(key(FAIRNESS, label)).value or 0.0 for label in transfers.SCHEMES.values()}
+    used = {label: evaluation.find(key(UTILIZATION, label)).value or 0.0 for label in fairness}
     ranked = sorted(fairness, key=lambda label: -fairness[label])
     return "By fairness: " + ", ".join(f"{one} {fairness[one]:.3f} ({used[one]:.1f} Gb/s)" for one in ranked) + "."
 
@@ -92,7 +98,7 @@ def draw(evaluation: Evaluation) -> Figure:
         for index, look in enumerate(looks):
             curve = evaluation.curves[scheme].filter(pl.col("flow") == f"flow {index}")
             plots.line(axes, f"transfer {index + 1}", look, curve["time_s"].to_list(), curve["gbps"].to_list())
-        fairness = evaluation.find(label, FAIRNESS).ours or 0.0
+        fairness = evaluation.find(key(FAIRNESS, label)).value or 0.0
         axes.set_title(f"{label} ({fairness:.2f})")
         axes.set_ylim(0, 10)
     for place, axes in enumerate(panels):

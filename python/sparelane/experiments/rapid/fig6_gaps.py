@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 
 from sparelane import rapid
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact, measured
+from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.rapid import testbed
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row, measured
 
 # Who makes the gaps, and the mean by which their timers are late.
 SENDERS: Mapping[str, str] = {
@@ -30,6 +31,8 @@ PACKETS = 200
 
 # What the paper calls exact, microseconds.
 EXACT_US = 1.0
+WITHIN = Metric("gaps within 1 us", "%")
+ERROR = Metric("error", "us")
 
 ASSUMPTIONS = (
     *testbed.ASSUMPTIONS,
@@ -93,14 +96,13 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
         ]
         sizes = [np.abs(errors) for errors in by_seed]
         within = [100.0 * float((size <= EXACT_US).mean()) for size in sizes]
-        metric = "gaps within 1 us"
-        if sender == "PAUSE frames":
-            rows.append(exact(sender, metric, "%", 100.0, within[0]))
-        else:
-            rows.append(measured(sender, metric, "%", None, within))
+        # PAUSE frames make the same gaps with every seed.
+        is_exact = sender == "PAUSE frames"
+        key = Key(sender, WITHIN)
+        rows.append(Row(key, 100.0, within[0]) if is_exact else measured(key, None, within))
         for share in (50, 95):
             values = [float(np.percentile(size, share)) for size in sizes]
-            rows.append(measured(sender, f"error, {share}th percentile", "us", None, values))
+            rows.append(measured(Key(sender, ERROR, average=f"{share}th percentile"), None, values))
         every = np.sort(np.concatenate(by_seed))
         shares = np.linspace(0.0, 1.0, 501)
         curves[sender] = pl.DataFrame({"error_us": np.quantile(every, shares), "share": shares})

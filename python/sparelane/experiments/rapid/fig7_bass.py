@@ -10,13 +10,15 @@ from matplotlib.figure import Figure
 
 from sparelane import rapid
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.rapid import testbed
 from sparelane.experiments.rapid.streams import Samples, samples
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row, measured
 
 # P-streams are logged from here on, and so many are looked at; figures show the first.
 FROM_S = 1.0
 STREAMS = 40
+RATIO = Metric("receive gap over send gap")
 LOGGED_PACKETS = (STREAMS + 4) * 64
 
 ASSUMPTIONS = (
@@ -74,8 +76,8 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     rows: list[Row] = []
     for row, prefix in (("raw gaps", ""), ("after BASS", "smooth_")):
         ratios = [(table[f"{prefix}receive_us"] / table[f"{prefix}send_us"]).to_numpy() for table in tables]
-        rows.append(measured(row, "spread of receive gap over send gap", "", None, [float(r.std()) for r in ratios]))
-        rows.append(measured(row, "mean of receive gap over send gap", "", None, [float(r.mean()) for r in ratios]))
+        rows.append(measured(Key(row, RATIO, average="spread"), None, [float(r.std()) for r in ratios]))
+        rows.append(measured(Key(row, RATIO, average="mean"), None, [float(r.mean()) for r in ratios]))
     return Evaluation(tuple(rows), curves={"gaps": tables[0]})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from sparelane import rapid
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcome, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Effort, Experiment, Outcome, Outcomes, Simulation
 from sparelane.experiments.rapid import testbed
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row, measured
 
 # Packets of a p-stream, and p-streams to an update: 192 packets together, but for the shortest.
 GAMMAS: Mapping[int, int] = {32: 6, 48: 4, 64: 3, 96: 2, 192: 1}
@@ -51,7 +52,10 @@ WARM_UP_S = 1.0
 
 # A small error, and the share of p-streams that have one.
 SMALL = 0.1
-SINGLE = "errors below 10 %"
+SINGLE = Metric("errors below 10 %", "%")
+BIAS = Metric("estimate less available, on average", "%")
+PROBING = Metric("p-streams that probe it", "%")
+SINGLE_OF_THESE = Metric("errors below 10 %, of these", "%")
 
 SAMPLE_S = 100e-6
 
@@ -195,16 +199,16 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
                 for seed in effort.seed_numbers()
             ]
             found = [one for one in found if len(one.estimate_bps) >= gamma]
-            row = f"{traffic}, N = {packets}"
-            rows += single_rows(row, found, 80.0 if packets == 64 else None)
+            place = of(traffic, packets)
+            rows += single_rows(place, found, 80.0 if packets == 64 else None)
             if packets in (48, 64, 96, 192):
                 means = [100.0 * float(np.median(one.averaged(gamma).errors())) for one in found]
                 printed = {64: 5.0, 192: 15.0}.get(packets)
-                rows.append(measured(row, f"median error of {gamma} together", "%", printed, means))
+                rows.append(measured(replace(place, metric=together(gamma), average="median"), printed, means))
             if found:
                 every = np.concatenate([one.averaged(gamma).errors() for one in found])
                 shares = np.linspace(0.0, 1.0, 201)
-                curves[row] = pl.DataFrame({"error": np.quantile(every, shares), "share": shares})
+                curves[place.setting] = pl.DataFrame({"error": np.quantile(every, shares), "share": shares})
         for name, settings in VARIED.items():
             varied = [
                 estimates(
@@ -214,24 +218,32 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
                 )
                 for seed in effort.seed_numbers()[:VARIED_SEEDS]
             ]
-            rows += single_rows(f"{traffic}, {name}", varied, None)
+            rows += single_rows(replace(of(traffic, 64), variant=name), varied, None)
     return Evaluation(tuple(rows), curves=curves)
 
 
-def single_rows(row: str, runs: Sequence[Estimates], printed: float | None) -> list[Row]:
+def of(traffic: str, packets: int) -> Key:
+    """The small errors of single p-streams of a length, beside a kind of traffic."""
+    return Key(f"{traffic}, N = {packets}", SINGLE)
+
+
+def together(gamma: int) -> Metric:
+    """The error of so many p-streams together."""
+    return Metric(f"error of {gamma} together", "%")
+
+
+def single_rows(place: Key, runs: Sequence[Estimates], printed: float | None) -> list[Row]:
     """Errors of single p-streams."""
     found = [one for one in runs if len(one.estimate_bps)]
     bias = [100.0 * float((one.estimate_bps / one.available_bps - 1.0).mean()) for one in found]
     probing = [one.probing() for one in found]
     share = [100.0 * len(some.estimate_bps) / len(one.estimate_bps) for some, one in zip(probing, found, strict=True)]
     return [
-        measured(row, SINGLE, "%", printed, [percent_small(one) for one in found]),
-        measured(row, "estimate less available, on average", "%", None, bias),
-        measured(row, "p-streams that probe it", "%", None, share),
+        measured(place, printed, [percent_small(one) for one in found]),
+        measured(replace(place, metric=BIAS), None, bias),
+        measured(replace(place, metric=PROBING), None, share),
         measured(
-            row,
-            "errors below 10 %, of these",
-            "%",
+            replace(place, metric=SINGLE_OF_THESE),
             None,
             [percent_small(one) for one in probing if len(one.estimate_bps)],
         ),
@@ -280,8 +292,8 @@ EXPERIMENT = Experiment(
     draw=draw,
     fitted=testbed.FITTED,
     reasons={
-        ("CBR, N = 64", SINGLE): NOISE,
-        ("BCT, N = 64", SINGLE): f"{NOISE}; {BURSTS}",
-        ("BCT, N = 64", "median error of 3 together"): BURSTS,
+        of("CBR", 64): NOISE,
+        of("BCT", 64): f"{NOISE}; {BURSTS}",
+        replace(of("BCT", 64), metric=together(3), average="median"): BURSTS,
     },
 )

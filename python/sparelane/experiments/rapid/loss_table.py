@@ -1,4 +1,4 @@
-"""Throughput under random loss, for all schemes: what Tables III and IV share."""
+"""Experiments with random loss, for all schemes: Tables III and IV, a file each, of this kind."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ from dataclasses import dataclass, replace
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.experiments.declared import Declaration
 from sparelane.experiments.rapid import testbed, transfers
-from sparelane.experiments.rapid.printed import LOSS_RATES
+from sparelane.experiments.rapid.transfers import THROUGHPUT
+from sparelane.experiments.rows import Evaluation, Key, Row, measured
+from sparelane.experiments.sections import Section
 
 # The share of a run after which throughput counts.
 WARM_UP_SHARE = 1 / 3
-METRIC = "throughput"
+LOSS_RATES = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+METRICS = {THROUGHPUT.name: THROUGHPUT}
 # From this loss on RAPID has timeouts, each of which costs most of a minute: its full runs count for so many times
 # as long.
 FREQUENT = 1e-4
 LONGER = 5
+QUICK_SCHEMES = ("rapid", "newreno", "cubic", "scalable")
 
 ASSUMPTIONS = (
     "Data segments are lost at random on the sender's cable, each with the same probability; the paper drops them in "
@@ -27,12 +32,6 @@ ASSUMPTIONS = (
     "times as long "
     "where losses are 1e-4 or more: after a timeout it takes most of a minute to start.",
     "FAST has alpha = 200 packets; the paper tuned its own port, and gives no numbers.",
-)
-
-# Why schemes that watch delays differ where losses keep queues empty.
-DELAYS = (
-    "where losses keep queues empty, the largest delay that a scheme sees is the noise of its hosts, and all delays "
-    "seem long: without noise see the varied rows of Table III"
 )
 
 
@@ -53,10 +52,9 @@ class Cell:
     settings: tuple[str, ...] = ()
 
     @property
-    def row(self) -> str:
-        """The name of its row."""
-        usual = name(self.scheme, self.loss)
-        return f"{usual}, {self.what}" if self.what else usual
+    def key(self) -> Key:
+        """Which number it is."""
+        return Key(setting(self.loss), THROUGHPUT, transfers.SCHEMES[self.scheme], variant=self.what)
 
     def span(self, effort: Effort) -> tuple[float, float]:
         """When a run ends and from when on it counts, seconds."""
@@ -66,27 +64,30 @@ class Cell:
         return stop_s, from_s
 
 
+def setting(loss: float) -> str:
+    """How rows call a loss rate."""
+    return f"loss {loss:g}" if loss else "no loss"
+
+
 @dataclass(frozen=True, slots=True)
 class LossTable:
     """One of the two tables.
 
     Attributes:
-        printed: the paper's numbers by scheme, for each of `LOSS_RATES`.
+        printed: the paper's numbers.
         settings: overrides of the scenario, besides the loss.
         lossy_settings: further ones, where there is loss.
-        quick_schemes: what a quick run has.
         varied: what a full run has besides.
     """
 
-    printed: Mapping[str, Sequence[float]]
-    settings: tuple[str, ...] = ()
-    lossy_settings: tuple[str, ...] = ()
-    quick_schemes: tuple[str, ...] = ("rapid", "newreno", "cubic", "scalable")
-    varied: Sequence[Cell] = ()
+    printed: Mapping[Key, float]
+    settings: tuple[str, ...]
+    lossy_settings: tuple[str, ...]
+    varied: Sequence[Cell]
 
     def schemes(self, effort: Effort) -> list[str]:
         """All, or a few in a quick run."""
-        return list(transfers.SCHEMES if effort.name == "full" else self.quick_schemes)
+        return list(transfers.SCHEMES if effort.name == "full" else QUICK_SCHEMES)
 
     def cells(self, effort: Effort) -> list[Cell]:
         """Every scheme at every loss rate, and in a full run what is varied."""
@@ -121,10 +122,9 @@ class LossTable:
         for cell in self.cells(effort):
             stop_s, from_s = cell.span(effort)
             runs = [outcomes[self.simulation(cell, seed, effort)] for seed in effort.seed_numbers()]
-            paper = self.printed[cell.scheme][LOSS_RATES.index(cell.loss)]
-            rows.append(
-                measured(cell.row, METRIC, "Gb/s", paper, [transfers.gbps(run, stop_s - from_s) for run in runs])
-            )
+            # What is varied is held against the same number.
+            paper = self.printed[_usual(cell)]
+            rows.append(measured(cell.key, paper, [transfers.gbps(run, stop_s - from_s) for run in runs]))
         found = Evaluation(tuple(rows))
         return replace(found, notes=self.notes(found, self.schemes(effort)))
 
@@ -133,20 +133,10 @@ class LossTable:
         return (order_note(evaluation, schemes), *factor_notes(evaluation, schemes))
 
 
-def name(scheme: str, loss: float) -> str:
-    """The name of a row."""
-    return f"{transfers.SCHEMES[scheme]}, {f'loss {loss:g}' if loss else 'no loss'}"
-
-
-def reasons(reason: str, schemes: Sequence[str], losses: Sequence[float]) -> dict[tuple[str, str], str]:
-    """The same reason for each of these rows."""
-    return {(name(scheme, loss), METRIC): reason for scheme in schemes for loss in losses}
-
-
 def order_note(evaluation: Evaluation, schemes: Sequence[str], loss: float = 1e-5) -> str:
     """The schemes by throughput at one loss rate, ours and the paper's."""
-    rows = {scheme: evaluation.find(name(scheme, loss), METRIC) for scheme in schemes}
-    ours = sorted(rows, key=lambda scheme: -(rows[scheme].ours or 0))
+    rows = {scheme: evaluation.find(Cell(scheme, loss).key) for scheme in schemes}
+    ours = sorted(rows, key=lambda scheme: -(rows[scheme].value or 0))
     paper = sorted(rows, key=lambda scheme: -(rows[scheme].paper or 0))
     text = ", ".join(transfers.SCHEMES[scheme] for scheme in ours)
     theirs = ", ".join(transfers.SCHEMES[scheme] for scheme in paper)
@@ -157,11 +147,11 @@ def factor_notes(evaluation: Evaluation, schemes: Sequence[str]) -> list[str]:
     """Which rows up to a loss of 1e-3 are more than a factor of 1.5 off, and how far RAPID's are."""
 
     def factor(row: Row) -> float:
-        return max(row.ours / row.paper, row.paper / row.ours) if row.ours and row.paper else float("inf")
+        return max(row.value / row.paper, row.paper / row.value) if row.value and row.paper else float("inf")
 
-    rows = [evaluation.find(name(scheme, loss), METRIC) for scheme in schemes for loss in LOSS_RATES if loss < 2e-3]
-    far = [f"{row.row} ({factor(row):.2f})" for row in rows if factor(row) > 1.5]
-    rapid = [f"{100 * (row.difference or 0) / (row.paper or 1):+.1f} %" for row in rows if row.row.startswith("RAPID")]
+    rows = [evaluation.find(Cell(scheme, loss).key) for scheme in schemes for loss in LOSS_RATES if loss < 2e-3]
+    far = [f"{row.key.scheme}, {row.key.setting} ({factor(row):.2f})" for row in rows if factor(row) > 1.5]
+    rapid = [f"{100 * (row.difference or 0) / (row.paper or 1):+.1f} %" for row in rows if row.key.scheme == "RAPID"]
     return [
         f"RAPID is off by {', '.join(rapid)}, from no loss to 1e-3.",
         f"{len(rows) - len(far)} of {len(rows)} rows up to 1e-3 are within a factor of 1.5; "
@@ -174,7 +164,7 @@ def draw(evaluation: Evaluation) -> Figure:
     drawing, [axes] = plots.figure()
     places = [1e-9, *LOSS_RATES[1:]]
     for index, (scheme, look) in enumerate(transfers.SHOWN.items()):
-        rows = [evaluation.find(name(scheme, loss), METRIC) for loss in LOSS_RATES]
+        rows = [evaluation.find(Cell(scheme, loss).key) for loss in LOSS_RATES]
         plots.points(axes, transfers.SCHEMES[scheme], look, places, rows)
         plots.crosses(axes, places, rows, label=index == 0)
     axes.set_xscale("log")
@@ -184,3 +174,33 @@ def draw(evaluation: Evaluation) -> Figure:
     axes.set_ylabel("throughput (Gb/s)")
     plots.legend_above(axes, 3)
     return drawing
+
+
+def experiment(declared: Declaration) -> Experiment:
+    """The experiment that a file of this kind declares.
+
+    Raises:
+        DeclarationError: a key is wrong.
+    """
+    rest = declared.rest
+    varied = [cell for part in rest.sections("varied") for cell in _varied(part)]
+    table = LossTable(declared.printed, rest.texts("settings"), rest.texts("lossy_settings"), varied)
+    assumptions = declared.assume({"testbed": testbed.ASSUMPTIONS, "losses": ASSUMPTIONS})
+    missing = next((key for key in map(_usual, table.cells(declared.full)) if key not in declared.printed), None)
+    if missing is not None:
+        raise rest.fail("printed", f'has nothing for "{missing.words}"')
+    rest.finish()
+    found = declared.experiment(table.plan, table.evaluate, draw, assumptions=assumptions)
+    return replace(found, fitted=(*testbed.FITTED, *found.fitted))
+
+
+def _usual(cell: Cell) -> Key:
+    return replace(cell, what="").key
+
+
+def _varied(part: Section) -> list[Cell]:
+    """What differs, for every scheme and loss rate that the file names."""
+    schemes = part.some_of("schemes", {label: scheme for scheme, label in transfers.SCHEMES.items()})
+    losses, what, settings = part.numbers("losses"), part.text("what"), part.texts("settings")
+    part.finish()
+    return [Cell(scheme, loss, what, settings) for scheme in schemes for loss in losses]

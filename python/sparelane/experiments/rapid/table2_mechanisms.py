@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Simulation, measured
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import at_least, at_most, difference, over_paper, ratio
 from sparelane.experiments.rapid import testbed, transfers, web
 from sparelane.experiments.rapid.printed import BesideWeb
-from sparelane.experiments.rapid.web import Run
+from sparelane.experiments.rapid.transfers import LOSS, THROUGHPUT
+from sparelane.experiments.rapid.web import MEDIAN, WEB_FLOW, Run
+from sparelane.experiments.rows import Evaluation, Key, Metric, measured
 
 FULL = "full RAPID"
-IDLE = "throughput, idle path"
 OVERESTIMATING = ("V2: TCP timestamps", "V4: no BASS")
 UNDERESTIMATING = ("V1: software timers", "V3: no arrival timestamps")
 # TCP that never runs out of window, and to which no lost retransmission is a timeout.
@@ -54,7 +55,7 @@ class Variant:
 
     def beside_web(self, name: str) -> Run:
         """Beside web users."""
-        return Run("rapid", self.settings, f"{name}, web users")
+        return Run("rapid", self.settings, "beside web users", name)
 
 
 VARIANTS: Mapping[str, Variant] = {
@@ -83,6 +84,16 @@ VARIANTS: Mapping[str, Variant] = {
 }
 
 
+def idle(name: str) -> Key:
+    """The throughput of a variant without cross traffic."""
+    return Key("idle path", THROUGHPUT, name)
+
+
+def beside_web(name: str, metric: Metric, average: str = "") -> Key:
+    """A number of a variant beside web users."""
+    return VARIANTS[name].beside_web(name).key(metric, average)
+
+
 def plan(effort: Effort) -> Sequence[Simulation]:
     """Every variant, alone and beside web users, with every seed."""
     return [
@@ -100,8 +111,9 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     for name, variant in VARIANTS.items():
         alone = [outcomes[variant.idle(name, seed, effort)] for seed in effort.seed_numbers()]
         rates = [transfers.gbps(outcome, stop_s - from_s) for outcome in alone]
-        rows.append(measured(name, IDLE, "Gb/s", variant.idle_gbps, rates))
-        rows += variant.beside_web(name).rows(name, variant.web, effort, outcomes, metrics=(web.MEDIAN,))
+        rows.append(measured(idle(name), variant.idle_gbps, rates))
+        run = variant.beside_web(name)
+        rows += run.rows(variant.web.numbers(run), effort, outcomes, averages=(MEDIAN,))
     found = Evaluation(tuple(rows))
     return replace(found, notes=directions(found))
 
@@ -113,9 +125,12 @@ def directions(evaluation: Evaluation) -> tuple[str, ...]:
         if name == FULL or VARIANTS[name].idle_gbps is None:
             continue
         words = []
-        for metric, where in ((IDLE, "idle"), (web.THROUGHPUT, "beside web users")):
-            row, full = evaluation.find(name, metric), evaluation.find(FULL, metric)
-            ours, paper = (row.ours or 0) - (full.ours or 0), (row.paper or 0) - (full.paper or 0)
+        for where, key, of_full in (
+            ("idle", idle(name), idle(FULL)),
+            ("beside web users", beside_web(name, THROUGHPUT), beside_web(FULL, THROUGHPUT)),
+        ):
+            row, full = evaluation.find(key), evaluation.find(of_full)
+            ours, paper = (row.value or 0) - (full.value or 0), (row.paper or 0) - (full.paper or 0)
             same = "as in the paper" if ours * paper > 0 else "other than in the paper"
             words.append(f"{where} {ours:+.2f} Gb/s, {same} ({paper:+.2f})")
         notes.append(f"{name}: {'; '.join(words)}.")
@@ -127,11 +142,10 @@ def draw(evaluation: Evaluation) -> Figure:
     drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
     shown = [name for name, variant in VARIANTS.items() if variant.idle_gbps is not None]
     bars = [
-        plots.Bars.of_rows(label, look, [evaluation.find(name, metric) for name in shown])
-        for label, metric, look in (
-            ("idle path", IDLE, plots.TCP),
-            ("beside web users", web.THROUGHPUT, plots.RC3),
-        )
+        plots.Bars.of_rows("idle path", plots.TCP, [evaluation.find(idle(name)) for name in shown]),
+        plots.Bars.of_rows(
+            "beside web users", plots.RC3, [evaluation.find(beside_web(name, THROUGHPUT)) for name in shown]
+        ),
     ]
     plots.grouped_bars(axes, [textwrap.fill(name, 12) for name in shown], bars)
     axes.set_xlabel("variant")
@@ -155,20 +169,20 @@ SLOW_START = (
 CLAIMS = (
     Claim(
         "full RAPID has 9.44 Gb/s on the idle path (Table II)",
-        over_paper(FULL, IDLE),
+        over_paper(idle(FULL)),
         full=(0.9, 1.1),
         quick=(0.85, 1.1),
     ),
     Claim(
         "full RAPID has 7.00 Gb/s beside web users",
-        over_paper(FULL, web.THROUGHPUT),
+        over_paper(beside_web(FULL, THROUGHPUT)),
         full=(0.9, 1.1),
         quick=(0.8, 1.15),
     ),
     *(
         Claim(
             f"{name} persistently overestimates, and so has more than full RAPID on the idle path",
-            difference((name, IDLE), (FULL, IDLE)),
+            difference(idle(name), idle(FULL)),
             full=at_least(0.2),
             quick=at_least(0.2),
         )
@@ -177,7 +191,7 @@ CLAIMS = (
     *(
         Claim(
             f"{name} loses a hundred times what full RAPID does beside web users",
-            ratio((name, web.LOSS), (FULL, web.LOSS)),
+            ratio(beside_web(name, LOSS), beside_web(FULL, LOSS)),
             full=at_least(20),
         )
         for name in OVERESTIMATING
@@ -185,7 +199,7 @@ CLAIMS = (
     *(
         Claim(
             f"{name} has less than full RAPID on the idle path",
-            difference((name, IDLE), (FULL, IDLE)),
+            difference(idle(name), idle(FULL)),
             full=at_most(-0.05),
         )
         for name in UNDERESTIMATING
@@ -207,8 +221,13 @@ EXPERIMENT = Experiment(
         "V2 stamps by a clock of 1 ms when the acknowledgment leaves, V3 by one of 1 us.",
     ),
     reasons={
-        **{(name, metric): STOPPED for name in OVERESTIMATING for metric in (web.THROUGHPUT, web.LOSS, web.MEDIAN)},
-        **{("V5: gamma 1, N 192", metric): SLOW_START for metric in (IDLE, web.THROUGHPUT)},
+        **{
+            beside_web(name, *number): STOPPED
+            for name in OVERESTIMATING
+            for number in ((THROUGHPUT,), (LOSS,), (WEB_FLOW, MEDIAN))
+        },
+        idle("V5: gamma 1, N 192"): SLOW_START,
+        beside_web("V5: gamma 1, N 192", THROUGHPUT): SLOW_START,
     },
     full=Effort("full", seeds=3, stop_s=120.0),
     quick=Effort("quick", seeds=1, stop_s=4.0),

@@ -9,20 +9,12 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import (
-    Claim,
-    Effort,
-    Evaluation,
-    Experiment,
-    Outcome,
-    Outcomes,
-    Simulation,
-    loss_rate,
-    measured,
-)
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcome, Outcomes, Simulation
 from sparelane.experiments.claims import at_least, at_most, less_paper, ours, ratio
 from sparelane.experiments.rapid import testbed, transfers, web
 from sparelane.experiments.rapid.printed import GENTLE_BCT_LOSS, TABLE_I, TABLE_V
+from sparelane.experiments.rapid.transfers import LOSS, THROUGHPUT
+from sparelane.experiments.rows import Evaluation, Key, Metric, measured
 
 # The paper's names in this table, and the cross traffic.
 LEVELS = {"UDP": "CBR", "SCT": "SCT", "BCT": "BCT"}
@@ -31,10 +23,9 @@ BURSTINESS = {"UDP": 0.49, "SCT": 1.40, "BCT": 2.62}
 WARM_UP_SHARE = 0.1
 # The buffer of the switch, varied for RAPID and New Reno; what the paper's has is not known.
 BUFFERS = ("500KB", "1.5MB", "300packets", "700packets")
-THROUGHPUT = "throughput"
-LOSS = "loss"
 STALLING = ("host_at.0.ring=512", "host_at.0.stall_every=1s", "host_at.0.stall_length=1ms")
-LINK_USE = "use of what the cross traffic leaves"
+LINK_USE = Metric("use of what the cross traffic leaves", "%")
+RANGE = Metric("5-95 % range at 1 ms", "Gb/s")
 
 
 def schemes(effort: Effort) -> Sequence[str]:
@@ -58,11 +49,9 @@ class Case:
     what: str = ""
     settings: tuple[str, ...] = ()
 
-    @property
-    def row(self) -> str:
-        """The name of its rows."""
-        usual = f"{transfers.SCHEMES[self.scheme]}, {self.level}"
-        return f"{usual}, {self.what}" if self.what else usual
+    def key(self, metric: Metric) -> Key:
+        """Which number of it a row has."""
+        return Key(f"beside {self.level}", metric, transfers.SCHEMES[self.scheme], variant=self.what)
 
     @property
     def printed(self) -> tuple[float | None, float | None, float | None]:
@@ -94,11 +83,14 @@ class Case:
 # RAPID as it is beside web users.
 GENTLE = Case("rapid", "BCT", "tau = 50 ms and eta = 4", web.GENTLE)
 
+# What the programs that send UDP write at once, varied.
+BURSTS = ("cross_traffic.0.burst=30",)
+
 # What was tried for the losses that slow growers have in the paper and not here.
 HYPOTHESES = (
     ("stalls of 1 ms each second, rings of 512", STALLING),
     ("netem's queue of 1000 packets", ("nic.limit=1000packets", "nic.full=drop")),
-    ("programs that write 30 packets at once", ("cross_traffic.0.burst=30",)),
+    ("programs that write 30 packets at once", BURSTS),
     # What a receiver's PAUSE frames hold back waits in the switch, which has room for 1000 packets: a longer ring.
     ("PAUSE frames for 10 ms each second", transfers.PAUSES),
     ("9 MB of memory that all ports share", ('switch={memory="9MB"}', "queue.limit=9MB")),
@@ -132,16 +124,11 @@ def alone(level: str, seed: int, effort: Effort, settings: tuple[str, ...] = ())
     )
 
 
-def written(effort: Effort) -> list[tuple[str, ...]]:
-    """How much the programs that send UDP write at once, where that is varied."""
-    return [settings for what, settings in HYPOTHESES if what.startswith("programs")] if effort.name == "full" else []
-
-
 def plan(effort: Effort) -> Sequence[Simulation]:
     """Every scheme beside every level, and the levels alone."""
     return [
         *(alone(level, seed, effort) for seed in effort.seed_numbers() for level in LEVELS),
-        *(alone("UDP", seed, effort, bursts) for seed in effort.seed_numbers() for bursts in written(effort)),
+        *(alone("UDP", seed, effort, BURSTS) for seed in effort.seed_numbers() if effort.name == "full"),
         *(case.simulation(seed, effort) for seed in effort.seed_numbers() for case in cases(effort)),
     ]
 
@@ -165,21 +152,20 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     for level, printed in BURSTINESS.items():
         found = {seed: rates_gbps(outcomes[alone(level, seed, effort)]) for seed in effort.seed_numbers()}
         ranges = [spread_gbps(outcomes[alone(level, seed, effort)]) for seed in effort.seed_numbers()]
-        rows.append(measured(f"cross traffic, {level}", "5-95 % range at 1 ms", "Gb/s", printed, ranges))
+        rows.append(measured(Key(level, RANGE, "cross traffic"), printed, ranges))
         left_gbps[level] = {seed: 10 - float(rates.mean() or 0) for seed, rates in found.items()}  # type: ignore[arg-type]
-    for bursts in written(effort):
-        ranges = [spread_gbps(outcomes[alone("UDP", seed, effort, bursts)]) for seed in effort.seed_numbers()]
-        varied = "cross traffic, UDP, 30 packets at once"
-        rows.append(measured(varied, "5-95 % range at 1 ms", "Gb/s", None, ranges))
+    if effort.name == "full":
+        ranges = [spread_gbps(outcomes[alone("UDP", seed, effort, BURSTS)]) for seed in effort.seed_numbers()]
+        rows.append(measured(Key("UDP", RANGE, "cross traffic", variant="30 packets at once"), None, ranges))
     for case in cases(effort):
         gbps, use, loss = case.printed
         stop_s, from_s = testbed.span(case.scheme, effort, WARM_UP_SHARE)
         runs = {seed: outcomes[case.simulation(seed, effort)] for seed in effort.seed_numbers()}
         rates = {seed: transfers.gbps(run, stop_s - from_s) for seed, run in runs.items()}
         shares = [100 * rate / left_gbps[case.level][seed] for seed, rate in rates.items()]
-        rows.append(measured(case.row, THROUGHPUT, "Gb/s", gbps, list(rates.values())))
-        rows.append(measured(case.row, LINK_USE, "%", use, shares))
-        rows.append(loss_rate(case.row, LOSS, loss, [transfers.loss_percent(run) for run in runs.values()]))
+        rows.append(measured(case.key(THROUGHPUT), gbps, list(rates.values())))
+        rows.append(measured(case.key(LINK_USE), use, shares))
+        rows.append(measured(case.key(LOSS), loss, [transfers.loss_percent(run) for run in runs.values()]))
     evaluation = Evaluation(tuple(rows))
     return replace(evaluation, notes=order_notes(evaluation, effort))
 
@@ -187,9 +173,11 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
 def order_notes(evaluation: Evaluation, effort: Effort) -> tuple[str, ...]:
     """Who is first at each level."""
     notes = []
-    names = [transfers.SCHEMES[scheme] for scheme in schemes(effort)]
     for level in LEVELS:
-        use = {name: evaluation.find(f"{name}, {level}", LINK_USE).ours or 0.0 for name in names}
+        use = {
+            transfers.SCHEMES[scheme]: evaluation.find(Case(scheme, level).key(LINK_USE)).value or 0.0
+            for scheme in schemes(effort)
+        }
         best = sorted(use, key=lambda name: -use[name])
         notes.append(f"{level}: first {best[0]} ({use[best[0]]:.1f} %), then {best[1]} ({use[best[1]]:.1f} %).")
     return tuple(notes)
@@ -198,14 +186,14 @@ def order_notes(evaluation: Evaluation, effort: Effort) -> tuple[str, ...]:
 def draw(evaluation: Evaluation) -> Figure:
     """The use of the link, scheme by scheme, beside the three levels."""
     drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
-    known = {row.row for row in evaluation.rows}
-    present = [scheme for scheme, label in transfers.SCHEMES.items() if f"{label}, UDP" in known]
+    known = {row.key for row in evaluation.rows}
+    present = [scheme for scheme in transfers.SCHEMES if Case(scheme, "UDP").key(LINK_USE) in known]
     looks = (plots.TCP, plots.RC3, plots.THIRD)
     bars = [
         plots.Bars.of_rows(
             f"{level} ({BURSTINESS[level]} Gb/s)",
             look,
-            [evaluation.find(Case(scheme, level).row, LINK_USE) for scheme in present],
+            [evaluation.find(Case(scheme, level).key(LINK_USE)) for scheme in present],
         )
         for level, look in zip(LEVELS, looks, strict=True)
     ]
@@ -221,17 +209,21 @@ CLAIMS = (
     *(
         Claim(
             f"RAPID uses {TABLE_V['rapid'][2 * place]:g} % of what {level} leaves (Table V)",
-            less_paper(f"RAPID, {level}", LINK_USE),
+            less_paper(Case("rapid", level).key(LINK_USE)),
             full=(-5.0, 5.0),
             quick=(-10.0, 10.0),
         )
         for place, level in enumerate(LEVELS)
     ),
-    Claim("RAPID loses nothing beside constant-rate traffic (Table V)", ours("RAPID, UDP", LOSS), full=(0.0, 5e-4)),
+    Claim(
+        "RAPID loses nothing beside constant-rate traffic (Table V)",
+        ours(Case("rapid", "UDP").key(LOSS)),
+        full=(0.0, 5e-4),
+    ),
     *(
         Claim(
             f"beside {level} RAPID uses more than Scalable, the best of the others that Table I has",
-            ratio((f"RAPID, {level}", LINK_USE), (f"Scalable, {level}", LINK_USE)),
+            ratio(Case("rapid", level).key(LINK_USE), Case("scalable", level).key(LINK_USE)),
             full=at_least(1.05),
             quick=at_least(1.0),
         )
@@ -239,7 +231,7 @@ CLAIMS = (
     ),
     Claim(
         "with tau = 50 ms and eta = 4 RAPID loses less beside BCT: 0.013 % and not 0.060 % (section V-C)",
-        ratio((GENTLE.row, LOSS), ("RAPID, BCT", LOSS)),
+        ratio(GENTLE.key(LOSS), Case("rapid", "BCT").key(LOSS)),
         full=at_most(0.6),
     ),
 )
@@ -263,9 +255,9 @@ EXPERIMENT = Experiment(
     fitted=testbed.FITTED,
     claims=CLAIMS,
     reasons={
-        **{(Case("fast", level).row, LINK_USE): transfers.FAST_PORT for level in LEVELS},
+        **{Case("fast", level).key(LINK_USE): transfers.FAST_PORT for level in LEVELS},
         **{
-            (Case(scheme, level).row, metric): transfers.SHALLOW
+            Case(scheme, level).key(metric): transfers.SHALLOW
             for scheme in transfers.SLOW_GROWERS
             for level in LEVELS
             for metric in (LINK_USE, *((THROUGHPUT,) if scheme in TABLE_I else ()))

@@ -8,26 +8,23 @@ from dataclasses import replace
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import over_paper
 from sparelane.experiments.rapid import testbed, web
 from sparelane.experiments.rapid.printed import TABLE_VI
-from sparelane.experiments.rapid.web import Run
+from sparelane.experiments.rapid.transfers import THROUGHPUT
+from sparelane.experiments.rapid.web import MEDIAN, WEB_FLOW, Run
+from sparelane.experiments.rows import Evaluation
 
 RUNS: Mapping[tuple[int, int], Run] = {
     (tau_ms, eta): Run(
         "rapid",
         (*web.round_trip(5), f"scheme.rapid.tau={tau_ms}ms", f"scheme.rapid.eta={eta}"),
-        f"rapid tau {tau_ms} ms eta {eta}",
+        f"tau {tau_ms} ms, eta {eta}",
+        "RAPID",
     )
     for tau_ms, eta in TABLE_VI
 }
-
-
-def name(setting: tuple[int, int]) -> str:
-    """The row of a setting."""
-    tau_ms, eta = setting
-    return f"tau {tau_ms} ms, eta {eta}"
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
@@ -37,9 +34,7 @@ def plan(effort: Effort) -> Sequence[Simulation]:
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """The rows of the table, and the rank correlation of throughput with tau over eta, as the paper's."""
-    rows = [
-        row for setting, run in RUNS.items() for row in run.rows(name(setting), TABLE_VI[setting], effort, outcomes)
-    ]
+    rows = [row for setting, run in RUNS.items() for row in run.rows(TABLE_VI[setting].numbers(run), effort, outcomes)]
     found = Evaluation(tuple(rows))
     return replace(found, notes=(order_note(found),))
 
@@ -49,8 +44,8 @@ def order_note(evaluation: Evaluation) -> str:
     from scipy.stats import spearmanr
 
     products = [tau_ms / eta for tau_ms, eta in RUNS]
-    rates = [evaluation.find(name(setting), web.THROUGHPUT) for setting in RUNS]
-    ours = spearmanr(products, [row.ours for row in rates]).statistic
+    rates = [evaluation.find(run.key(THROUGHPUT)) for run in RUNS.values()]
+    ours = spearmanr(products, [row.value for row in rates]).statistic
     paper = spearmanr(products, [row.paper for row in rates]).statistic
     return f"Rank correlation of throughput with tau / eta: {ours:.2f}; the paper's: {paper:.2f}."
 
@@ -59,11 +54,11 @@ def draw(evaluation: Evaluation) -> Figure:
     """Throughput, and the median web flow, over tau / eta; each axis as far as there are numbers."""
     drawing, panels = plots.figure(2, width_inches=plots.PAGE_INCHES)
     places = [tau_ms / eta for tau_ms, eta in RUNS]
-    labels = {web.THROUGHPUT: "throughput (Gb/s)", web.MEDIAN: "median web flow (ms)"}
-    for axes, (metric, label) in zip(panels, labels.items(), strict=True):
-        rows = [evaluation.find(name(setting), metric) for setting in RUNS]
+    labels = {(THROUGHPUT, ""): "throughput (Gb/s)", (WEB_FLOW, MEDIAN): "median web flow (ms)"}
+    for axes, (number, label) in zip(panels, labels.items(), strict=True):
+        rows = [evaluation.find(run.key(*number)) for run in RUNS.values()]
         plots.crosses(axes, places, rows)
-        heights, spread = [row.ours or 0.0 for row in rows], [row.ci95 or 0.0 for row in rows]
+        heights, spread = [row.value or 0.0 for row in rows], [row.interval or 0.0 for row in rows]
         look = plots.RC3
         axes.errorbar(
             places, heights, spread, fmt=look.marker, color=look.ink, markersize=3.5, zorder=6, label="ours", capsize=2
@@ -94,12 +89,9 @@ EXPERIMENT = Experiment(
     claims=(
         Claim(
             "with tau = 50 ms and eta = 4 RAPID has 6.62 Gb/s beside web users",
-            over_paper(name((50, 4)), web.THROUGHPUT),
+            over_paper(RUNS[50, 4].key(THROUGHPUT)),
             full=(0.9, 1.1),
             quick=(0.8, 1.1),
         ),
     ),
-    reasons={
-        (name(setting), metric): web.TAIL for setting in RUNS for metric in ("90th percentile", "95th percentile")
-    },
 )

@@ -8,6 +8,7 @@ import polars as pl
 
 from sparelane.experiments import plots
 from sparelane.experiments.base import Outcome
+from sparelane.experiments.rows import Metric
 
 # The schemes of the paper's tables by their names in the scenario, and as the paper writes them.
 SCHEMES: Mapping[str, str] = {
@@ -35,6 +36,9 @@ SHOWN: Mapping[str, plots.Look] = {
     "cubic": plots.FIFTH,
     "newreno": plots.TCP,
 }
+
+THROUGHPUT = Metric("throughput", "Gb/s")
+LOSS = Metric("loss", "%", is_loss_rate=True)
 
 # Schemes that grow by a segment or so in a round trip.
 SLOW_GROWERS = ("newreno", "hybla", "lp", "westwood", "veno", "vegas", "cubic", "illinois", "h-tcp", "highspeed", "bic")

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from sparelane.experiments.base import Effort, Outcome, Outcomes, Row, Simulation, loss_rate, measured
+from sparelane.experiments.base import Effort, Outcome, Outcomes, Simulation
 from sparelane.experiments.rapid import testbed, transfers
-from sparelane.experiments.rapid.printed import BesideWeb
+from sparelane.experiments.rapid.transfers import LOSS, THROUGHPUT
+from sparelane.experiments.rows import Key, Metric, Row, joined, measured
 
 PAIRS = range(2, 12)
 USERS = 500
 # The share of a run after which throughput, and the web flows that begin, count.
 WARM_UP_SHARE = 0.1
-THROUGHPUT = "throughput"
-LOSS = "loss"
-MEDIAN = "median web flow"
-# Quantiles of the durations of web flows, by metric.
+WEB_FLOW = Metric("web flow", "ms")
+MEDIAN = "median"
+# Quantiles of the durations of web flows.
 QUANTILES = {
     MEDIAN: 0.5,
     "10th percentile": 0.1,
@@ -38,8 +38,8 @@ ASSUMPTIONS = (
 )
 
 
-# Why the longest of web flows take less time.
-TAIL = "not explained"
+# What the tables print of each.
+METRICS: Mapping[str, Metric] = {metric.name: metric for metric in (THROUGHPUT, LOSS, WEB_FLOW)}
 
 
 def _listed(side: str) -> str:
@@ -69,12 +69,20 @@ class Run:
     Attributes:
         scheme: of the transfer; `None` for the users alone.
         settings: further overrides.
-        name: what tells it apart in labels.
+        setting: how rows call what is done.
+        called: how rows call the scheme.
+        variant: what is other than in the paper, as we read it.
     """
 
     scheme: str | None
     settings: tuple[str, ...]
-    name: str
+    setting: str
+    called: str
+    variant: str = ""
+
+    def key(self, metric: Metric, average: str = "") -> Key:
+        """Which number of it a row has."""
+        return Key(self.setting, metric, self.called, average, variant=self.variant)
 
     def simulation(self, seed: int, effort: Effort) -> Simulation:
         """One run under `seed`."""
@@ -91,31 +99,29 @@ class Run:
                 *self.settings,
             ),
             seed=seed,
-            label=f"{self.name} seed {seed}",
+            label=joined("web users", self.setting, self.variant, f"{self.called} seed {seed}"),
             cost=3 * stop_s,
         )
 
     def rows(
         self,
-        row: str,
-        printed: BesideWeb,
+        printed: Mapping[Key, float],
         effort: Effort,
         outcomes: Outcomes,
-        metrics: Sequence[str] = tuple(QUANTILES),
+        averages: Sequence[str] = tuple(QUANTILES),
     ) -> Iterable[Row]:
-        """Throughput and loss of the transfer, and durations of web flows (`metrics`), beside the paper's numbers."""
+        """Throughput and loss of the transfer, and durations of web flows, beside the paper's numbers."""
         found = [outcomes[self.simulation(seed, effort)] for seed in effort.seed_numbers()]
         if self.scheme is not None:
             stop_s, from_s = testbed.span(self.scheme, effort, WARM_UP_SHARE)
             rates = [transfers.gbps(outcome, stop_s - from_s) for outcome in found]
-            yield measured(row, THROUGHPUT, "Gb/s", printed.gbps, rates)
+            yield measured(self.key(THROUGHPUT), printed.get(self.key(THROUGHPUT)), rates)
             losses = [transfers.loss_percent(outcome) for outcome in found]
-            yield loss_rate(row, LOSS, printed.loss_percent, losses)
+            yield measured(self.key(LOSS), printed.get(self.key(LOSS)), losses)
         times = [self.durations(outcome, effort) for outcome in found]
-        paper = dict(zip(QUANTILES, printed.durations_ms, strict=True))
-        for metric in metrics:
-            values = [series.quantile(QUANTILES[metric]) for series in times]
-            yield measured(row, metric, "ms", paper[metric], [float(value) for value in values if value is not None])
+        for average in averages:
+            key, values = self.key(WEB_FLOW, average), [series.quantile(QUANTILES[average]) for series in times]
+            yield measured(key, printed.get(key), [float(value) for value in values if value is not None])
 
     def durations(self, outcome: Outcome, effort: Effort) -> pl.Series:
         """How long the web flows took that began while the transfer counts and are done, milliseconds."""

@@ -1,4 +1,4 @@
-"""All schemes beside web users, for one round trip: what Tables VII and VIII share, and Fig. 11."""
+"""Experiments with all schemes beside web users, for one round trip: a file each, of this kind; and Fig. 11."""
 
 from __future__ import annotations
 
@@ -8,74 +8,97 @@ from dataclasses import dataclass, replace
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation
-from sparelane.experiments.claims import ours, over_paper
+from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.experiments.declared import Declaration
 from sparelane.experiments.rapid import testbed, transfers, web
-from sparelane.experiments.rapid.printed import BesideWeb
-from sparelane.experiments.rapid.web import Run
+from sparelane.experiments.rapid.transfers import THROUGHPUT
+from sparelane.experiments.rapid.web import MEDIAN, METRICS, WEB_FLOW, Run
+from sparelane.experiments.rows import Evaluation, Key, Row, joined
+from sparelane.experiments.sections import Section
+
+__all__ = ["METRICS", "experiment"]
 
 NONE = "no transfer"
 
 
 @dataclass(frozen=True, slots=True)
 class WebTable:
-    """One of the two tables.
+    """One of the tables.
 
     Attributes:
-        printed: the paper's rows by scheme; "none" is of the users alone.
+        setting: how rows call the round trip.
         round_trip_ms: of the transfer.
-        buffers: of the switch, varied in full runs: schemes and what queues hold.
-        tried: other settings varied in full runs: a scheme, what differs and how.
+        printed: the paper's numbers.
+        varied: what a full run has besides: a scheme, what differs and how.
     """
 
-    printed: Mapping[str, BesideWeb]
+    setting: str
     round_trip_ms: float
-    buffers: Sequence[tuple[str, str]] = ()
-    tried: Sequence[tuple[str, str, tuple[str, ...]]] = ()
+    printed: Mapping[Key, float]
+    varied: Sequence[tuple[str, str, tuple[str, ...]]]
 
-    def runs(self, effort: Effort) -> Mapping[str, Run]:
-        """By the name of the row; a quick run has a few."""
+    def runs(self, effort: Effort) -> list[Run]:
+        """The users alone, and every scheme beside them; a quick run has a few."""
         chosen = transfers.SCHEMES if effort.name == "full" else transfers.SHOWN
-        runs = {NONE: Run(None, (), "web users alone")}
-        runs |= {transfers.SCHEMES[scheme]: self.run(scheme) for scheme in chosen}
-        for scheme, limit in self.buffers if effort.name == "full" else ():
-            runs[f"{transfers.SCHEMES[scheme]}, queues of {limit}"] = self.run(scheme, limit)
-        for scheme, what, settings in self.tried if effort.name == "full" else ():
-            usual = self.run(scheme)
-            name = f"{usual.name}, {what}"
-            runs[f"{transfers.SCHEMES[scheme]}, {what}"] = replace(
-                usual, settings=(*usual.settings, *settings), name=name
-            )
-        return runs
+        varied = self.varied if effort.name == "full" else ()
+        alone = Run(None, (), self.setting, NONE)
+        return [alone, *map(self.run, chosen), *(self.run(*one) for one in varied)]
 
-    def run(self, scheme: str, limit: str | None = None) -> Run:
-        """A transfer under `scheme`; with queues that hold `limit`, if given."""
+    def run(self, scheme: str, variant: str = "", settings: tuple[str, ...] = ()) -> Run:
+        """A transfer under `scheme`."""
         gentle = web.GENTLE if scheme == "rapid" else ()
-        queue = () if limit is None else (f"queue.limit={limit}",)
-        name = f"{scheme} {self.round_trip_ms:g} ms, web users{'' if limit is None else f', {limit}'}"
-        return Run(scheme, (*web.round_trip(self.round_trip_ms), *gentle, *queue), name)
+        own = (*web.round_trip(self.round_trip_ms), *gentle, *settings)
+        return Run(scheme, own, self.setting, transfers.SCHEMES[scheme], variant)
 
     def plan(self, effort: Effort) -> Sequence[Simulation]:
         """Every scheme with every seed."""
-        return web.plan(list(self.runs(effort).values()), effort)
+        return web.plan(self.runs(effort), effort)
 
     def evaluate(self, effort: Effort, outcomes: Outcomes) -> Evaluation:
         """Throughput and loss of the transfers, durations of the web flows beside them."""
-        runs = self.runs(effort)
         rows: list[Row] = []
         curves = {}
-        for name, run in runs.items():
-            rows += run.rows(name, self.printed[run.scheme or "none"], effort, outcomes)
-            curves[name] = run.distribution(outcomes[run.simulation(1, effort)], effort)
+        for run in self.runs(effort):
+            # What is varied is held against the same numbers.
+            usual = replace(run, variant="")
+            printed = {
+                run.key(metric, average): self.printed[usual.key(metric, average)]
+                for metric in METRICS.values()
+                for average in ("", *web.QUANTILES)
+                if usual.key(metric, average) in self.printed
+            }
+            rows += run.rows(printed, effort, outcomes)
+            curves[joined(run.called, run.variant)] = run.distribution(outcomes[run.simulation(1, effort)], effort)
         found = Evaluation(tuple(rows), curves=curves)
-        usual = [name for name in runs if name in (NONE, *transfers.SCHEMES.values())]
-        return replace(found, notes=(best_note(found, usual),))
+        schemes = [run for run in self.runs(effort) if run.scheme is not None and not run.variant]
+        return replace(found, notes=(best_note(found, schemes),))
+
+    def draw(self, evaluation: Evaluation) -> Figure:
+        """Throughput of every transfer; and Fig. 11, the distributions of the durations of web flows."""
+        drawing, [table, spread] = plots.figure(2, width_inches=plots.PAGE_INCHES)
+        shown = [scheme for scheme, label in transfers.SCHEMES.items() if label in evaluation.curves]
+        rates = [evaluation.find(self.run(scheme).key(THROUGHPUT)) for scheme in shown]
+        labels = [transfers.SCHEMES[scheme] for scheme in shown]
+        plots.grouped_bars(table, labels, [plots.Bars.of_rows("ours", plots.RC3, rates)])
+        table.tick_params(axis="x", rotation=90)
+        table.set_xlabel("protocol")
+        table.set_ylabel("throughput (Gb/s)")
+        plots.legend_above(table, 2)
+        curves = {NONE: plots.MODEL, **{transfers.SCHEMES[scheme]: look for scheme, look in transfers.SHOWN.items()}}
+        for label, look in curves.items():
+            curve = evaluation.curves[label]
+            plots.line(spread, label, look, curve["duration_ms"].to_list(), curve["share"].to_list())
+        spread.set_xscale("log")
+        spread.set_xlabel("duration of a web flow (ms)")
+        spread.set_ylabel("share of flows")
+        plots.legend_above(spread, 3)
+        return drawing
 
 
-def best_note(evaluation: Evaluation, names: Sequence[str]) -> str:
+def best_note(evaluation: Evaluation, runs: Sequence[Run]) -> str:
     """RAPID's throughput against that of the others whose web flows have no longer a median than beside RAPID."""
-    rates = {name: evaluation.find(name, web.THROUGHPUT).ours or 0.0 for name in names if name != NONE}
-    medians = {name: evaluation.find(name, web.MEDIAN).ours or 0.0 for name in rates}
+    rates = {run.called: evaluation.find(run.key(THROUGHPUT)).value or 0.0 for run in runs}
+    medians = {run.called: evaluation.find(run.key(WEB_FLOW, MEDIAN)).value or 0.0 for run in runs}
     rapid = transfers.SCHEMES["rapid"]
     others = [name for name in rates if name != rapid]
     fastest = max(others, key=lambda name: rates[name])
@@ -92,72 +115,24 @@ def best_note(evaluation: Evaluation, names: Sequence[str]) -> str:
     return f"{text}; and {rates[rapid] / rates[best]:.2f} times that of {best}, the fastest whose median is no longer."
 
 
-def claims(table: WebTable) -> tuple[Claim, ...]:
-    """What the paper says of RAPID there."""
-    rapid, printed = transfers.SCHEMES["rapid"], table.printed["rapid"]
-    return (
-        Claim(
-            f"RAPID has {printed.gbps:g} Gb/s beside web users at {table.round_trip_ms:g} ms",
-            over_paper(rapid, web.THROUGHPUT),
-            full=(0.9, 1.1),
-            quick=(0.8, 1.1),
-        ),
-        Claim("RAPID loses next to nothing there", ours(rapid, web.LOSS), full=(0.0, 0.003)),
-        Claim(
-            f"the median web flow takes {printed.median_ms:g} ms beside RAPID",
-            over_paper(rapid, web.MEDIAN),
-            full=(0.85, 1.15),
-            quick=(0.7, 1.3),
-        ),
-    )
+def experiment(declared: Declaration) -> Experiment:
+    """The experiment that a file of this kind declares.
+
+    Raises:
+        DeclarationError: a key is wrong.
+    """
+    rest = declared.rest
+    varied = [one for part in rest.sections("varied") for one in _varied(part)]
+    table = WebTable(rest.text("setting"), rest.number("round_trip_ms"), declared.printed, varied)
+    assumptions = declared.assume({"testbed": testbed.ASSUMPTIONS, "web users": web.ASSUMPTIONS})
+    rest.finish()
+    found = declared.experiment(table.plan, table.evaluate, table.draw, assumptions=assumptions)
+    return replace(found, fitted=(*testbed.FITTED, *found.fitted))
 
 
-def draw(evaluation: Evaluation) -> Figure:
-    """Throughput of every transfer; and Fig. 11, the distributions of the durations of web flows."""
-    drawing, [table, spread] = plots.figure(2, width_inches=plots.PAGE_INCHES)
-    shown = [label for label in transfers.SCHEMES.values() if label in evaluation.curves]
-    rates = [evaluation.find(label, web.THROUGHPUT) for label in shown]
-    plots.grouped_bars(table, shown, [plots.Bars.of_rows("ours", plots.RC3, rates)])
-    table.tick_params(axis="x", rotation=90)
-    table.set_xlabel("protocol")
-    table.set_ylabel("throughput (Gb/s)")
-    plots.legend_above(table, 2)
-    curves = {NONE: plots.MODEL, **{transfers.SCHEMES[scheme]: look for scheme, look in transfers.SHOWN.items()}}
-    for label, look in curves.items():
-        curve = evaluation.curves[label]
-        plots.line(spread, label, look, curve["duration_ms"].to_list(), curve["share"].to_list())
-    spread.set_xscale("log")
-    spread.set_xlabel("duration of a web flow (ms)")
-    spread.set_ylabel("share of flows")
-    plots.legend_above(spread, 3)
-    return drawing
-
-
-def experiment(id: str, numeral: str, table: WebTable) -> Experiment:
-    """The experiment of one of the two tables, by its number in the paper."""
-    return Experiment(
-        id=id,
-        title=f"Beside web users, {table.round_trip_ms:g} ms",
-        source=f"RAPID, section V-D, Fig. 11 and Tables I and {numeral}",
-        method=f"One transfer over 10 Gb/s with a round trip of {table.round_trip_ms:g} ms beside emulated users of "
-        "the web, with each protocol; RAPID with tau = 50 ms and eta = 4.",
-        assumptions=(*testbed.ASSUMPTIONS, *web.ASSUMPTIONS),
-        full=Effort("full", seeds=3, stop_s=120.0),
-        quick=Effort("quick", seeds=1, stop_s=4.0),
-        plan=table.plan,
-        evaluate=table.evaluate,
-        draw=draw,
-        fitted=testbed.FITTED,
-        reasons={
-            (transfers.SCHEMES["fast"], metric): transfers.FAST_PORT
-            for metric in (web.THROUGHPUT, web.LOSS, *web.QUANTILES)
-        }
-        | {(transfers.SCHEMES[scheme], web.THROUGHPUT): transfers.SHALLOW for scheme in transfers.SLOW_GROWERS}
-        | {
-            (transfers.SCHEMES[scheme], metric): web.TAIL
-            for scheme in transfers.SCHEMES
-            if scheme != "fast"
-            for metric in ("90th percentile", "95th percentile")
-        },
-        claims=claims(table),
-    )
+def _varied(part: Section) -> list[tuple[str, str, tuple[str, ...]]]:
+    schemes = {label: scheme for scheme, label in transfers.SCHEMES.items()}
+    found = part.some_of("schemes", schemes), part.text("what"), part.texts("settings")
+    part.finish()
+    chosen, what, settings = found
+    return [(scheme, what, settings) for scheme in chosen]

@@ -9,11 +9,12 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact, measured
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import ours
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import reduction
-from sparelane.experiments.rc3.internet2 import Scheme
+from sparelane.experiments.rc3.internet2 import RC3, REDUCTION, TCP, Scheme
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row, joined, measured
 
 SCENARIO = "rc3-video"
 VIDEO_BYTES = 2_140_000
@@ -24,22 +25,23 @@ class Place:
     """Where videos are watched.
 
     Attributes:
-        name: how rows call it.
+        variant: what is other than in the paper, as we read it.
         overrides: of the scenario, `key=value` each.
         stop: the length of its runs, as a multiple of the effort's.
     """
 
-    name: str
+    variant: str
     overrides: tuple[str, ...] = ()
     stop: float = 1.0
 
 
 # The baseline's setting, and what the result hangs on.
-BASELINE = Place("Internet-2")
+INTERNET2 = "Internet-2"
+BASELINE = Place("")
 VARIED = (
-    Place("Internet-2 at 50 % load", ("workload.0.load=0.5",)),
-    Place("Internet-2, runs of 10 s", stop=2.0),
-    Place("Internet-2, even paths", (internet2.EVEN_PATHS,)),
+    Place("50 % load", ("workload.0.load=0.5",)),
+    Place("runs of 10 s", stop=2.0),
+    Place("even paths", (internet2.EVEN_PATHS,)),
 )
 
 # The authors' two servers: one video on an idle path of 20 ms, with Linux's initial window of 10.
@@ -72,8 +74,21 @@ ANOTHER_PLACE = (
     "nearly so on the testbed at 1 Gb/s"
 )
 
-BUFFERING = next(iter(TIMED))
-REASONS = {(f"{BASELINE.name}: {BUFFERING}", "reduction"): ANOTHER_PLACE}
+BUFFERING, WHOLE = TIMED
+TIME = Metric("time to transfer", "s")
+
+
+def key(setting: str, part: str, scheme: str, metric: Metric = TIME, variant: str = "") -> Key:
+    """A number of a part of the videos."""
+    return Key(setting, metric, scheme, "mean", part, variant)
+
+
+def cut(setting: str, part: str, variant: str = "") -> Key:
+    """By how much RC3 shortens it."""
+    return key(setting, part, RC3, REDUCTION, variant)
+
+
+REASONS = {cut(INTERNET2, BUFFERING): ANOTHER_PLACE}
 
 
 def places(effort: Effort) -> tuple[Place, ...]:
@@ -93,7 +108,7 @@ def simulation(place: Place, scheme: Scheme, seed: int, effort: Effort) -> Simul
             f"duration={stop_s:g}s",
         ),
         seed=seed,
-        label=f"videos, {place.name}, {scheme} seed {seed}",
+        label=joined("videos", place.variant, f"{scheme} seed {seed}"),
         cost=0.3 * stop_s,
         keep_flows=seed == 1,
     )
@@ -139,20 +154,19 @@ def _rows(place: Place, name: str, effort: Effort, outcomes: Outcomes) -> Iterab
     column, paper = TIMED[name]
     found = (_means(place, column, seed, effort, outcomes) for seed in effort.seed_numbers())
     times = [pair for pair in found if pair is not None]
-    row = f"{place.name}: {name}"
-    yield measured(row, "TCP", "s", None, [tcp_s for tcp_s, _ in times])
-    yield measured(row, "RC3", "s", None, [rc3_s for _, rc3_s in times])
+    yield measured(key(INTERNET2, name, TCP, variant=place.variant), None, [tcp_s for tcp_s, _ in times])
+    yield measured(key(INTERNET2, name, RC3, variant=place.variant), None, [rc3_s for _, rc3_s in times])
     cuts = [reduction(*pair) for pair in times]
-    yield measured(row, "reduction", "%", paper if place == BASELINE else None, cuts)
+    yield measured(cut(INTERNET2, name, place.variant), paper if place == BASELINE else None, cuts)
 
 
 def _testbed_rows(rate: str, name: str, outcomes: Outcomes) -> Iterable[Row]:
     column, _ = TIMED[name]
     tcp_s, rc3_s = (float(outcomes[on_testbed(rate, scheme)].flows[column].item()) for scheme in internet2.SCHEMES)
-    row = f"testbed at {rate}: {name}"
-    yield exact(row, "TCP", "s", None, tcp_s)
-    yield exact(row, "RC3", "s", None, rc3_s)
-    yield exact(row, "reduction", "%", None, reduction(tcp_s, rc3_s))
+    setting = f"testbed at {rate}"
+    yield Row(key(setting, name, TCP), None, tcp_s)
+    yield Row(key(setting, name, RC3), None, rc3_s)
+    yield Row(cut(setting, name), None, reduction(tcp_s, rc3_s))
 
 
 def _means(place: Place, column: str, seed: int, effort: Effort, outcomes: Outcomes) -> tuple[float, float] | None:
@@ -171,20 +185,21 @@ def _means(place: Place, column: str, seed: int, effort: Effort, outcomes: Outco
 def draw(evaluation: Evaluation) -> Figure:
     """Buffering and whole transfers under both schemes; the paper's reduction as what it leaves of our TCP's time."""
     drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
-    wheres = (BASELINE.name, *(f"testbed at {rate}" for rate in TESTBED))
-    shown = [f"{where}: {name}" for where in wheres for name in TIMED]
-    tcp, rc3, cuts = ([evaluation.find(name, metric) for name in shown] for metric in ("TCP", "RC3", "reduction"))
+    wheres = (INTERNET2, *(f"testbed at {rate}" for rate in TESTBED))
+    shown = [(where, name) for where in wheres for name in TIMED]
+    tcp, rc3 = ([evaluation.find(key(*place, scheme)) for place in shown] for scheme in (TCP, RC3))
+    cuts = [evaluation.find(cut(*place)) for place in shown]
     printed = [
-        None if cut.paper is None or slow.ours is None else (1 - cut.paper / 100) * slow.ours
-        for slow, cut in zip(tcp, cuts, strict=True)
+        None if row.paper is None or slow.value is None else (1 - row.paper / 100) * slow.value
+        for slow, row in zip(tcp, cuts, strict=True)
     ]
     bars = [
         plots.Bars.of_rows("TCP", plots.TCP, tcp),
         replace(plots.Bars.of_rows("RC3", plots.RC3, rc3), paper=printed),
     ]
-    places = [name.replace(" at ", "\nat ").replace(": ", ":\n").replace(", ", ",\n") for name in shown]
+    places = [f"{where}:\n{name}".replace(" at ", "\nat ").replace(", ", ",\n") for where, name in shown]
     plots.grouped_bars(axes, places, bars)
-    plots.reductions_above(axes, [cut.ours for cut in cuts], bars)
+    plots.reductions_above(axes, [row.value for row in cuts], bars)
     axes.set_xlabel("where, and part of the video")
     axes.set_ylabel("mean time to transfer (s)")
     plots.legend_above(axes, 3)
@@ -194,19 +209,19 @@ def draw(evaluation: Evaluation) -> Figure:
 CLAIMS = (
     Claim(
         "RC3 decreases the time spent in buffering by slightly over 70 % (section 5.1.2)",
-        ours(f"{BASELINE.name}: {BUFFERING}", "reduction"),
+        ours(cut(INTERNET2, BUFFERING)),
         full=(70.0, 75.0),
         quick=(65.0, 85.0),
     ),
     Claim(
         "... or so it does on the testbed, at 1 Gb/s",
-        ours(f"testbed at 1 Gb/s: {BUFFERING}", "reduction"),
+        ours(cut("testbed at 1 Gb/s", BUFFERING)),
         full=(70.0, 75.0),
         quick=(70.0, 75.0),
     ),
     Claim(
         "Large videos do not complete any faster (section 5.1.2)",
-        ours(f"{BASELINE.name}: the whole video", "reduction"),
+        ours(cut(INTERNET2, WHOLE)),
         full=(-1.0, 5.0),
         quick=(-3.0, 8.0),
     ),

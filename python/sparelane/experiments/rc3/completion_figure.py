@@ -1,50 +1,141 @@
-"""The figure of a table of completion times: one panel over flows, one over bytes."""
+"""Figures of completion times and reductions by setting, as the files of `completion` choose them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Evaluation
-from sparelane.experiments.rc3.internet2 import AVERAGES
+from sparelane.experiments.plots import Bars
+from sparelane.experiments.rc3.internet2 import AVERAGES, FCT, RC3, REDUCTION, TCP, Setting
+from sparelane.experiments.rows import Evaluation, Key, Metric, MissingRowError, Row, joined
+from sparelane.experiments.sections import Section
 
-SCHEMES = (("TCP", "TCP FCT", plots.TCP), ("RC3", "RC3 FCT", plots.RC3))
+SCHEMES: Mapping[str, plots.Look] = {TCP: plots.TCP, RC3: plots.RC3}
+LOOKS = dict(zip(AVERAGES, SCHEMES.values(), strict=True))
+REDUCTION_LABEL = "reduction of mean\ncompletion time (%)"
 
 
-def draw_completion(
-    evaluation: Evaluation,
-    settings: Sequence[str],
-    axis: str,
-    *,
-    rules: Mapping[str, str] | None = None,
-    labels: Sequence[str] = (),
-) -> Figure:
-    """Mean completion times by setting, with the reduction over each pair of bars.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One of a figure's settings.
 
-    Args:
-        evaluation: has a row for each setting and average.
-        settings: as the rows call them.
-        axis: what the settings are.
-        rules: by setting, what the rows' names say of the rule of averaging, where it is not the first.
-        labels: of the settings, where they are not their names.
+    Attributes:
+        setting: as the rows call it.
+        variant: of the rows.
+        label: on the axis.
+        at: where on an axis of numbers.
     """
+
+    setting: str
+    variant: str
+    label: str
+    at: float
+
+    def row(self, evaluation: Evaluation, metric: Metric, scheme: str, average: str) -> Row:
+        """The row of this place; that without the variant where a quick effort has none."""
+        key = Key(self.setting, metric, scheme, average, variant=self.variant)
+        try:
+            return evaluation.find(key)
+        except MissingRowError:
+            return evaluation.find(Key(self.setting, metric, scheme, average))
+
+
+def read(part: Section, settings: Sequence[Setting]) -> Callable[[Evaluation], Figure]:
+    """The figure that a file chooses of these settings.
+
+    Raises:
+        DeclarationError: a key is wrong.
+    """
+    kinds = {"times": _times, "reductions": _reductions, "reduction curve": _reduction_curve, "time curve": _time_curve}
+    draw = part.one_of("kind", kinds, "times")
+    axis, rotation = part.text("axis"), part.number("rotation", 0.0)
+    shown = [one for one in settings if not one.variant or draw is _reductions]
+    variants = part.texts("variants") or tuple(one.variant for one in shown)
+    labels = part.texts("labels") or tuple(joined(one.name, one.variant) for one in shown)
+    at = part.numbers("at") or (0.0,) * len(shown)
+    for key, found in (("variants", variants), ("labels", labels), ("at", at)):
+        if len(found) != len(shown):
+            raise part.fail(key, f"has {len(found)} entries, and needs one for each of {len(shown)} settings")
+    part.finish()
+    parts = zip(shown, variants, labels, at, strict=True)
+    places = [Place(one.name, variant, label, where) for one, variant, label, where in parts]
+
+    def figure(evaluation: Evaluation) -> Figure:
+        drawing = draw(evaluation, places, axis)
+        for axes in drawing.axes if rotation else ():
+            axes.tick_params(axis="x", rotation=rotation)
+        return drawing
+
+    return figure
+
+
+def _times(evaluation: Evaluation, places: Sequence[Place], axis: str) -> Figure:
+    """Mean completion times by setting, with the reduction over each pair of bars; a panel for each average."""
     drawing, panels = plots.figure(len(AVERAGES), width_inches=plots.PAGE_INCHES)
-    suffixes = {setting: (rules or {}).get(setting, "") for setting in settings}
-    places = labels or [
-        setting.replace("/s ", "/s\n") + suffix.replace(", ", "\n") for setting, suffix in suffixes.items()
-    ]
     for axes, average in zip(panels, AVERAGES, strict=True):
-        names = [f"{setting} {average}{suffix}" for setting, suffix in suffixes.items()]
         bars = [
-            plots.Bars.of_rows(label, look, [evaluation.find(name, metric) for name in names])
-            for label, metric, look in SCHEMES
+            Bars.of_rows(scheme, look, [place.row(evaluation, FCT, scheme, average) for place in places])
+            for scheme, look in SCHEMES.items()
         ]
-        plots.grouped_bars(axes, places, bars)
-        cuts = [evaluation.find(name, "reduction").ours for name in names]
+        plots.grouped_bars(axes, [place.label for place in places], bars)
+        cuts = [place.row(evaluation, REDUCTION, RC3, average).value for place in places]
         plots.reductions_above(axes, cuts, bars)
         axes.set_xlabel(axis)
-        axes.set_ylabel(f"mean completion time\n{average} (s)")
+        axes.set_ylabel(f"completion time,\n{average} (s)")
         plots.legend_above(axes, 3)
     return drawing
+
+
+def _reductions(evaluation: Evaluation, places: Sequence[Place], axis: str) -> Figure:
+    """The reductions of all settings, also of those that are varied."""
+    drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
+    bars = [Bars.of_rows(average, look, _cuts(evaluation, places, average)) for average, look in LOOKS.items()]
+    plots.grouped_bars(axes, [place.label for place in places], bars)
+    axes.tick_params(axis="x", labelsize=6)
+    _finish(axes, axis, REDUCTION_LABEL, 3)
+    return drawing
+
+
+def _reduction_curve(evaluation: Evaluation, places: Sequence[Place], axis: str) -> Figure:
+    """The reduction against a number, with a line at the paper's where it prints one for all."""
+    drawing, [axes] = plots.figure()
+    at = [place.at for place in places]
+    for average, look in LOOKS.items():
+        rows = _cuts(evaluation, places, average)
+        plots.points(axes, average, look, at, rows)
+        if rows[0].paper is not None:
+            axes.axhline(rows[0].paper, color=look.ink, linestyle=":", linewidth=1.0, label=f"paper, {average}")
+    axes.set_xscale("log")
+    axes.set_xticks(at, [place.label for place in places], minor=False)
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    axes.minorticks_off()
+    _finish(axes, axis, REDUCTION_LABEL, 2)
+    return drawing
+
+
+def _time_curve(evaluation: Evaluation, places: Sequence[Place], axis: str) -> Figure:
+    """Mean completion times against a number, beside the paper's; a panel for each average."""
+    drawing, panels = plots.figure(len(AVERAGES), width_inches=plots.PAGE_INCHES)
+    at = [place.at for place in places]
+    for axes, average in zip(panels, AVERAGES, strict=True):
+        for scheme, look in SCHEMES.items():
+            rows = [place.row(evaluation, FCT, scheme, average) for place in places]
+            plots.points(axes, scheme, look, at, rows)
+            plots.crosses(axes, at, rows, label=scheme == RC3)
+        axes.set_ylim(bottom=0.0)
+        _finish(axes, axis, f"completion time,\n{average} (s)", 3)
+    return drawing
+
+
+def _cuts(evaluation: Evaluation, places: Sequence[Place], average: str) -> list[Row]:
+    return [place.row(evaluation, REDUCTION, RC3, average) for place in places]
+
+
+def _finish(axes: Axes, axis: str, label: str, columns: int) -> None:
+    axes.set_xlabel(axis)
+    axes.set_ylabel(label)
+    plots.legend_above(axes, columns)

@@ -1,21 +1,22 @@
-"""RC3 where not every queue is as it would like: gains against TCP, by deployment and by group of flows."""
+"""Experiments with RC3 where not every queue is as it would like: gains against TCP, a file each, of this kind."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Outcomes, Row, Simulation
+from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.experiments.declared import Declaration
 from sparelane.experiments.rc3 import internet2, variants
 from sparelane.experiments.rc3.analytic import MSS_BYTES
-from sparelane.experiments.rc3.internet2 import AVERAGES
+from sparelane.experiments.rc3.internet2 import AVERAGES, FLOWS, RC3, REDUCTION, Setting
 from sparelane.experiments.rc3.variants import Shared, Variant
-
-ALL_FLOWS = "all flows"
+from sparelane.experiments.rows import Evaluation, Key, Row, joined
+from sparelane.experiments.sections import Section
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,61 +47,102 @@ LARGE = Group("large flows (40 to 2107 packets)", 40, 2107)
 GROUPS = (SMALL, MEDIUM, LARGE)
 
 
+LOOKS: Mapping[str, plots.Look] = {
+    "blue": plots.RC3,
+    "orange": plots.THIRD,
+    "white": plots.MODEL,
+    "grey": plots.TCP,
+    "violet": plots.FOURTH,
+}
+METRICS = {REDUCTION.name: REDUCTION}
+
+
 @dataclass(frozen=True, slots=True)
 class Deployment:
     """Which queues know priorities, and what the others do with packets of low priority.
 
     Attributes:
-        name: how rows call it.
-        variant: the run.
-        look: of its bars.
+        key: what rows call it: a setting, and a variant where it is not the paper's.
+        run: all flows under RC3.
+        look: of its bars; `None` where the figure leaves it out.
+        full_only: a quick effort leaves it out.
     """
 
-    name: str
-    variant: Variant | Shared
-    look: plots.Look
+    key: Key
+    run: Variant | Shared
+    look: plots.Look | None
+    full_only: bool
 
 
-def plan(deployments: Sequence[Deployment], effort: Effort) -> Sequence[Simulation]:
-    """All TCP, and RC3 in every deployment."""
-    return variants.plan([deployment.variant for deployment in deployments], effort)
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All deployments, and the paper's numbers."""
+
+    deployments: tuple[Deployment, ...]
+    printed: Mapping[Key, float]
+
+    def chosen(self, effort: Effort) -> list[Deployment]:
+        """Those of an effort."""
+        return [one for one in self.deployments if effort.name == "full" or not one.full_only]
+
+    def plan(self, effort: Effort) -> Sequence[Simulation]:
+        """All TCP, and RC3 in every deployment."""
+        return variants.plan([one.run for one in self.chosen(effort)], effort)
+
+    def evaluate(self, effort: Effort, outcomes: Outcomes) -> Evaluation:
+        """Reductions by deployment and group of flows."""
+        rows = (row for one in self.chosen(effort) for row in self._rows(one, effort, outcomes))
+        return Evaluation(tuple(rows), internet2.notes(effort))
+
+    def _rows(self, one: Deployment, effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
+        frames = variants.matched(one.run, effort, outcomes)
+        for average in AVERAGES:
+            yield variants.reduction_row(replace(one.key, average=average), frames, average)
+        for group in GROUPS:
+            key = replace(one.key, average=FLOWS, traffic=group.name)
+            yield variants.reduction_row(key, group.of(frames), FLOWS, self.printed.get(key))
+
+    def draw(self, evaluation: Evaluation) -> Figure:
+        """Reductions by group of flows, one bar a deployment."""
+        drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
+        groups = [*(("", average) for average in AVERAGES), *((group.name, FLOWS) for group in GROUPS)]
+        bars = [
+            plots.Bars.of_rows(
+                one.key.setting,
+                one.look,
+                [evaluation.find(replace(one.key, traffic=name, average=average)) for name, average in groups],
+            )
+            for one in self.deployments
+            if one.look is not None
+        ]
+        labels = [name.replace(" flows", " flows\n", 1).replace("\n ", "\n") or average for name, average in groups]
+        plots.grouped_bars(axes, labels, bars)
+        plots.both_signs(axes)
+        axes.set_xlabel("flows")
+        axes.set_ylabel("reduction of mean\ncompletion time (%)")
+        plots.legend_above(axes, len(bars) + 1)
+        return drawing
 
 
-def evaluate(
-    deployments: Sequence[Deployment],
-    printed: Mapping[tuple[str, str], float],
-    effort: Effort,
-    outcomes: Outcomes,
-) -> Evaluation:
-    """Reductions by deployment and group of flows; `printed` has the paper's by both names."""
-    rows = (row for deployment in deployments for row in _rows(deployment, printed, effort, outcomes))
-    return Evaluation(tuple(rows), internet2.notes(effort))
+def experiment(declared: Declaration) -> Experiment:
+    """The experiment that a file of this kind declares.
+
+    Raises:
+        DeclarationError: a key is wrong.
+    """
+    rest = declared.rest
+    base = rest.one_of("like", internet2.NAMED, "baseline")
+    plan = Plan(tuple(_deployment(part, base) for part in rest.sections("deployment")), declared.printed)
+    assumptions = declared.assume({"internet2": internet2.ASSUMPTIONS})
+    rest.finish()
+    return declared.experiment(plan.plan, plan.evaluate, plan.draw, assumptions=assumptions)
 
 
-def _rows(
-    deployment: Deployment, printed: Mapping[tuple[str, str], float], effort: Effort, outcomes: Outcomes
-) -> Iterable[Row]:
-    frames = variants.matched(deployment.variant, effort, outcomes)
-    for average in AVERAGES:
-        yield variants.reduction_row(deployment.name, f"{ALL_FLOWS} {average}", frames, average)
-    for group in GROUPS:
-        paper = printed.get((deployment.name, group.name))
-        yield variants.reduction_row(deployment.name, group.name, group.of(frames), "over flows", paper)
-
-
-def draw(deployments: Sequence[Deployment], evaluation: Evaluation) -> Figure:
-    """Reductions by group of flows, one bar a deployment."""
-    drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
-    metrics = [*(f"{ALL_FLOWS} {average}" for average in AVERAGES), *(group.name for group in GROUPS)]
-    bars = [
-        plots.Bars.of_rows(
-            deployment.name, deployment.look, [evaluation.find(deployment.name, metric) for metric in metrics]
-        )
-        for deployment in deployments
-    ]
-    plots.grouped_bars(axes, [metric.replace(" flows", " flows\n", 1).replace("\n ", "\n") for metric in metrics], bars)
-    plots.both_signs(axes)
-    axes.set_xlabel("flows")
-    axes.set_ylabel("reduction of mean\ncompletion time (%)")
-    plots.legend_above(axes, len(bars) + 1)
-    return drawing
+def _deployment(part: Section, base: Setting) -> Deployment:
+    key = Key(part.text("name"), REDUCTION, RC3, variant=part.text("variant", ""))
+    overrides = part.texts("overrides")
+    label = joined(RC3, key.setting, key.variant)
+    run = Variant(label, ("workload.scheme=rc3", *overrides), base) if overrides else Shared(RC3, "rc3", base)
+    found = Deployment(key, run, part.one_of("colour", LOOKS) if "colour" in part else None, part.flag("full_only"))
+    part.finish()
+    return found

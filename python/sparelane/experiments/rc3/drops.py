@@ -10,43 +10,42 @@ import polars.selectors as cs
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import (
-    Claim,
-    Effort,
-    Evaluation,
-    Experiment,
-    Outcome,
-    Outcomes,
-    Row,
-    Simulation,
-    loss_rate,
-)
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcome, Outcomes, Simulation
 from sparelane.experiments.claims import at_least, at_most, largest_factor, ratio
-from sparelane.experiments.rc3 import fig8_load, internet2
+from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import MSS_BYTES
-from sparelane.experiments.rc3.internet2 import Setting
-
-LOADS = {30: fig8_load.LOADS[30], 50: fig8_load.LOADS[50], 70: fig8_load.HEAVY}
+from sparelane.experiments.rc3.internet2 import BASELINE, EVEN_PATHS, RC3, TCP, Setting
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row, each, measured
 
 # TCP's runs of the other experiments go on to where an averaging script looks; here both schemes' end together.
-SETTINGS = {percent: replace(setting, tcp_longer=False) for percent, setting in LOADS.items()}
+SETTINGS = {
+    percent: replace(BASELINE, name=f"{percent}%", load=percent / 100, tcp_longer=False) for percent in (30, 50, 70)
+}
+LONGER = [replace(SETTINGS[percent], variant="runs of 10 s", part=2.0) for percent in (30, 50)]
+EVEN = [SETTINGS[percent].varied("even paths", EVEN_PATHS) for percent in (30, 50)]
 
-# What the name of a row says of rates that are of the flows' packets.
-OF_THE_WORKLOAD = ", of the workload"
+# What rows say of rates that are of the flows' packets.
+OF_THE_WORKLOAD = "of the workload"
 
+TOTAL = Metric("packets dropped", "%", is_loss_rate=True)
+HIGH = Metric("packets dropped at high priority", "%", is_loss_rate=True)
+LOW = Metric("packets dropped at low priority", "%", is_loss_rate=True)
 # The slides' table, percent: regular TCP, then RC3 at high priority, at low priority, and in total.
-METRICS = ("TCP", "RC3 high priority", "RC3 low priority", "RC3 total")
-PRINTED = {30: (0.5, 0.3, 13.15, 13.45), 50: (0.84, 0.58, 28.46, 29.04), 70: (1.42, 1.09, 36.84, 37.94)}
-NONE_PRINTED = (None,) * len(METRICS)
+COLUMNS: Mapping[tuple[str, Metric], Mapping[str, float]] = {
+    (TCP, TOTAL): {"30%": 0.5, "50%": 0.84, "70%": 1.42},
+    (RC3, HIGH): {"30%": 0.3, "50%": 0.58, "70%": 1.09},
+    (RC3, LOW): {"30%": 13.15, "50%": 28.46, "70%": 36.84},
+    (RC3, TOTAL): {"30%": 13.45, "50%": 29.04, "70%": 37.94},
+}
 
 ASSUMPTIONS = (
     *internet2.ASSUMPTIONS,
     "A drop rate is packets dropped by queues over data packets sent, of all priorities together: the slides' high and "
     "low rates add up to their total.",
-    "The whole run counts, from the first flow to the end at 5 s. The slides do not say how long theirs ran: rows "
-    '"runs of 10 s" are of twice the length, at 30 and 50 % load, where they cost least.',
-    'Rows "of the workload" divide by the packets that the flows hold instead, each once: the slides do not say what '
-    "their percentages are of.",
+    "The whole run counts, from the first flow to the end at 5 s. The slides do not say how long theirs ran: the "
+    'variant "runs of 10 s" is of twice the length, at 30 and 50 % load, where they cost least.',
+    'The variant "of the workload" divides by the packets that the flows hold instead, each once: the slides do not '
+    "say what their percentages are of.",
 )
 
 GROWS = (
@@ -54,52 +53,41 @@ GROWS = (
     "runs of 10 s are nearer to the slides, whose runs may have been longer still"
 )
 
-REASONS = {("30%", "RC3 high priority"): GROWS}
+REASONS = {Key("30%", HIGH, RC3): GROWS}
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
     """Both schemes at the three loads, and for twice as long and on even paths."""
     runs = internet2.plan(list(SETTINGS.values()), effort)
     if effort.name == "full":
-        runs += internet2.plan(list(fig8_load.EVEN.values()), effort)
-        runs += internet2.plan(list(fig8_load.LONGER.values()), fig8_load.longer(effort))
+        runs += internet2.plan([*EVEN, *LONGER], effort)
     return runs
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Drop rates in percent."""
-    rows = [
-        row for percent, setting in SETTINGS.items() for row in _rows(setting, effort, outcomes, paper=PRINTED[percent])
-    ]
+    rows = [row for setting in SETTINGS.values() for row in _rows(setting, effort, outcomes)]
     if effort.name == "full":
-        longer = fig8_load.longer(effort)
-        for percent, setting in fig8_load.LONGER.items():
-            rows += _rows(setting, longer, outcomes, paper=PRINTED[percent])
+        rows += (row for setting in LONGER for row in _rows(setting, effort, outcomes))
         for setting in SETTINGS.values():
-            rows += _rows(setting, effort, outcomes, of=OF_THE_WORKLOAD)
-        for setting in fig8_load.EVEN.values():
-            rows += _rows(setting, effort, outcomes)
+            rows += _rows(replace(setting, variant=OF_THE_WORKLOAD), effort, outcomes)
+        rows += (row for setting in EVEN for row in _rows(setting, effort, outcomes))
     return Evaluation(tuple(rows), internet2.notes(effort))
 
 
-def _rows(
-    setting: Setting, effort: Effort, outcomes: Outcomes, *, paper: Sequence[float | None] = NONE_PRINTED, of: str = ""
-) -> Iterable[Row]:
-    """TCP's rate and RC3's three; `of` is what a row's name says of the packets that the rates are of."""
+def _rows(setting: Setting, effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
+    """TCP's rate and RC3's three; the slides' numbers are of all packets sent, and of runs of unknown length."""
+    count = packets_of if setting.variant == OF_THE_WORKLOAD else packets_sent
+    is_printed = setting.variant in ("", LONGER[0].variant)
 
-    def rates(run: Callable[[Setting, int, Effort], Simulation]) -> list[Mapping[str, float]]:
+    def rates(run: Callable[[Setting, int, Effort], Simulation]) -> list[Mapping[Metric, float]]:
         runs = (outcomes[run(setting, seed, effort)] for seed in effort.seed_numbers())
-        return [drop_rates(outcome, packets_of(outcome) if of else packets_sent(outcome)) for outcome in runs]
+        return [drop_rates(outcome, count(outcome)) for outcome in runs]
 
-    tcp, rc3 = rates(internet2.tcp_run), rates(internet2.rc3_run)
-    values = (
-        [run["total"] for run in tcp],
-        [run["high"] for run in rc3],
-        [run["low"] for run in rc3],
-        [run["total"] for run in rc3],
-    )
-    for metric, printed, found in zip(METRICS, paper, values, strict=True):
-        yield loss_rate(f"{setting.name}{of}", metric, printed, found)
+    found = {TCP: rates(internet2.tcp_run), RC3: rates(internet2.rc3_run)}
+    for (scheme, metric), printed in COLUMNS.items():
+        key = Key(setting.name, metric, scheme, variant=setting.variant)
+        yield measured(key, printed[setting.name] if is_printed else None, [run[metric] for run in found[scheme]])
 
 
 def packets_sent(outcome: Outcome) -> int:
@@ -112,12 +100,12 @@ def packets_of(outcome: Outcome) -> int:
     return int(outcome.flows.select((pl.col("size_bytes") / MSS_BYTES).ceil().sum()).item())
 
 
-def drop_rates(outcome: Outcome, packets: int) -> dict[str, float]:
+def drop_rates(outcome: Outcome, packets: int) -> dict[Metric, float]:
     """Packets dropped at high and low priority and in total, each in percent of `packets`."""
     dropped, is_high = pl.col("dropped_packets"), pl.col("class") == 0
     high, low = outcome.drops.select(high=dropped.filter(is_high).sum(), low=dropped.filter(~is_high).sum()).row(0)
     return {
-        name: 100.0 * count / max(packets, 1) for name, count in (("high", high), ("low", low), ("total", high + low))
+        metric: 100.0 * count / max(packets, 1) for metric, count in ((HIGH, high), (LOW, low), (TOTAL, high + low))
     }
 
 
@@ -126,9 +114,10 @@ def draw(evaluation: Evaluation) -> Figure:
     drawing, [axes] = plots.figure()
     looks = (plots.TCP, plots.MODEL, plots.RC3, plots.THIRD)
     groups = [setting.name for setting in SETTINGS.values()]
+    labels = ("TCP", "RC3 high priority", "RC3 low priority", "RC3 total")
     bars = [
-        plots.Bars.of_rows(metric, look, [evaluation.find(group, metric) for group in groups])
-        for metric, look in zip(METRICS, looks, strict=True)
+        plots.Bars.of_rows(label, look, [evaluation.find(Key(group, metric, scheme)) for group in groups])
+        for label, look, (scheme, metric) in zip(labels, looks, COLUMNS, strict=True)
     ]
     plots.grouped_bars(axes, groups, bars)
     axes.set_xlabel("average load of the links")
@@ -141,18 +130,24 @@ CLAIMS = (
     Claim(
         "Runs of 10 s drop what the slides print, at each priority and in total, within a factor of 1.5 at 30 and 50 "
         "% load",
-        largest_factor([(setting.name, metric) for setting in fig8_load.LONGER.values() for metric in METRICS]),
+        largest_factor(
+            [
+                Key(setting.name, metric, scheme, variant=setting.variant)
+                for setting in LONGER
+                for scheme, metric in COLUMNS
+            ]
+        ),
         full=at_most(1.5),
     ),
     Claim(
         "Low priority loses 44 times as much as normal priority at 30 % load (slides)",
-        ratio(("30%", "RC3 low priority"), ("30%", "RC3 high priority")),
+        ratio(*each(["30%"], (LOW, HIGH), RC3)),
         full=at_least(10.0),
         quick=at_least(10.0),
     ),
     Claim(
         "RC3 loses less at normal priority than TCP does at 50 % load (slides: 0.58 for 0.84 %)",
-        ratio(("50%", "RC3 high priority"), ("50%", "TCP")),
+        ratio(Key("50%", HIGH, RC3), Key("50%", TOTAL, TCP)),
         full=at_most(0.9),
         quick=at_most(1.0),
     ),

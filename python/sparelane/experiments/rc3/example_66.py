@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from matplotlib.figure import Figure
 
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import largest_difference
 from sparelane.experiments.rc3.walkthrough import NAMES, Walk, by_priority, draw_rounds
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row
 
 # Plain TCP, which the paper does not show, sends without the drops.
 WALK = Walk(
@@ -26,12 +27,23 @@ CLASS_0 = (4, 8, 2)
 LOW_PRIORITY = {1: 40, 2: 6}
 COMPLETION = 4
 
-CLASS_0_METRIC = "class-0 segments"
-COMPLETION_METRIC = "completes in round"
-PACKETS = ", packet by packet"
+# Counted in rounds, as the paper does, or packet by packet.
+PACKETS = "packet by packet"
+COMPLETES = Metric("completes in round")
+
+
+def segments(scheme: str, index: int, of: str = "class-0", variant: str = "") -> Key:
+    """What a scheme sends in a round."""
+    return Key(f"round {index}", Metric(f"{of} segments"), scheme, variant=variant)
+
+
+def completes(scheme: str, variant: str = "") -> Key:
+    """When its flow does."""
+    return Key("the flow", COMPLETES, scheme, variant=variant)
+
 
 REASONS = {
-    ("RC3 round 3", CLASS_0_METRIC + PACKETS): (
+    segments("RC3", 3, variant=PACKETS): (
         "packets 13 to 20 left at low priority behind packets 5 to 12, so their acknowledgments are 8 ms behind "
         "when the window reaches them, and they go again; the paper lets the sender see all acknowledgments of a "
         "round before it sends"
@@ -60,31 +72,30 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     del effort
     rounds = {scheme: WALK.rounds(scheme) for scheme in NAMES}
     rows = [
-        exact(f"RC3 round {index}", CLASS_0_METRIC, "", paper, len(found["normal"]))
+        Row(segments("RC3", index), paper, len(found["normal"]))
         for index, (paper, found) in enumerate(zip(CLASS_0, rounds["rc3"], strict=True), start=1)
     ]
     first = by_priority(rounds["rc3"][0])
     rows += [
-        exact("RC3 round 1", f"priority-{priority} segments", "", paper, len(first[priority]))
+        Row(segments("RC3", 1, f"priority-{priority}"), paper, len(first[priority]))
         for priority, paper in LOW_PRIORITY.items()
     ]
-    rows.append(exact("RC3", COMPLETION_METRIC, "", COMPLETION, len(rounds["rc3"]) + 1))
+    rows.append(Row(completes("RC3"), COMPLETION, len(rounds["rc3"]) + 1))
     rows += [
-        exact(f"TCP round {index}", CLASS_0_METRIC, "", None, len(found["normal"]))
-        for index, found in enumerate(rounds["tcp"], start=1)
+        Row(segments("TCP", index), None, len(found["normal"])) for index, found in enumerate(rounds["tcp"], start=1)
     ]
-    rows.append(exact("TCP", COMPLETION_METRIC, "", None, len(rounds["tcp"]) + 1))
+    rows.append(Row(completes("TCP"), None, len(rounds["tcp"]) + 1))
     return Evaluation((*rows, *_packet_rows(outcomes)), curves={"rounds": WALK.table()})
 
 
 def _packet_rows(outcomes: Outcomes) -> Iterable[Row]:
     sent = WALK.sent_by_round_trip("rc3", outcomes)
     for index, (paper, count) in enumerate(zip(CLASS_0, sent, strict=True), start=1):
-        yield exact(f"RC3 round {index}", CLASS_0_METRIC + PACKETS, "", paper, count)
+        yield Row(segments("RC3", index, variant=PACKETS), paper, count)
     for scheme, name in NAMES.items():
         heard = WALK.completion(scheme, outcomes)
         completed = None if heard is None else math.floor(heard) + 1
-        yield Row(name, COMPLETION_METRIC + PACKETS, "", COMPLETION if scheme == "rc3" else None, completed, None)
+        yield Row(completes(name, PACKETS), COMPLETION if scheme == "rc3" else None, completed)
 
 
 def draw(evaluation: Evaluation) -> Figure:
@@ -96,9 +107,9 @@ CLAIMS = (
     Claim(
         "Every number of rounds and of segments is the paper's, round by round (section 2.2, Fig. 3)",
         largest_difference(
-            [(f"RC3 round {index}", CLASS_0_METRIC) for index in range(1, 4)]
-            + [("RC3 round 1", f"priority-{priority} segments") for priority in LOW_PRIORITY]
-            + [("RC3", COMPLETION_METRIC), ("RC3", COMPLETION_METRIC + PACKETS)]
+            [segments("RC3", index) for index in range(1, 4)]
+            + [segments("RC3", 1, f"priority-{priority}") for priority in LOW_PRIORITY]
+            + [completes("RC3"), completes("RC3", PACKETS)]
         ),
         full=(0.0, 0.0),
         quick=(0.0, 0.0),

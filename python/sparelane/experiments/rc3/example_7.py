@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import largest_difference
+from sparelane.experiments.rc3.example_66 import PACKETS, segments
 from sparelane.experiments.rc3.walkthrough import NAMES, Walk, draw_rounds
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row
 
 # No more than fits a round trip is ever sent.
 WALK = Walk(segments=7, initial_window=1, capacity=50, drops={}, scenario="rc3-example-7")
@@ -16,6 +18,13 @@ WALK = Walk(segments=7, initial_window=1, capacity=50, drops={}, scenario="rc3-e
 ROUND_TRIPS = {"TCP": 3, "RC3": 1}
 CLASS_0 = {"TCP": (1, 2, 4), "RC3": (1,)}
 LOW_PRIORITY = 6
+LOW = segments("RC3", 1, "low-priority")
+
+
+def taken(scheme: str, variant: str = "") -> Key:
+    """How long the flow takes."""
+    return Key("the flow", Metric("round trips"), scheme, variant=variant)
+
 
 ASSUMPTIONS = (
     "The slides count in rounds: all acknowledgments of a round are back before the next begins. They count rounds of "
@@ -37,16 +46,15 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     rows = []
     for scheme, name in NAMES.items():
         rounds = WALK.rounds(scheme)
-        rows.append(exact(name, "round trips", "", ROUND_TRIPS[name], len(rounds)))
+        rows.append(Row(taken(name), ROUND_TRIPS[name], len(rounds)))
         rows += [
-            exact(f"{name} round {index}", "class-0 segments", "", paper, len(found["normal"]))
+            Row(segments(name, index), paper, len(found["normal"]))
             for index, (paper, found) in enumerate(zip(CLASS_0[name], rounds, strict=True), start=1)
         ]
-    rows.append(exact("RC3 round 1", "low-priority segments", "", LOW_PRIORITY, len(WALK.rounds("rc3")[0]["low"])))
+    rows.append(Row(LOW, LOW_PRIORITY, len(WALK.rounds("rc3")[0]["low"])))
     for scheme, name in NAMES.items():
         heard = WALK.completion(scheme, outcomes)
-        taken = None if heard is None else round(heard)
-        rows.append(Row(name, "round trips, packet by packet", "", ROUND_TRIPS[name], taken, None))
+        rows.append(Row(taken(name, PACKETS), ROUND_TRIPS[name], None if heard is None else round(heard)))
     return Evaluation(tuple(rows), curves={"rounds": WALK.table()})
 
 
@@ -58,10 +66,7 @@ def draw(evaluation: Evaluation) -> Figure:
 CLAIMS = (
     Claim(
         "Seven packets take three round trips with TCP, and one with RC3 (slides)",
-        largest_difference(
-            [(name, f"round trips{how}") for name in ROUND_TRIPS for how in ("", ", packet by packet")]
-            + [("RC3 round 1", "low-priority segments")]
-        ),
+        largest_difference([taken(name, variant) for name in ROUND_TRIPS for variant in ("", PACKETS)] + [LOW]),
         full=(0.0, 0.0),
         quick=(0.0, 0.0),
     ),
@@ -79,6 +84,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
-    reasons={},
     claims=CLAIMS,
 )

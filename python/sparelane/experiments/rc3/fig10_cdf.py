@@ -9,17 +9,19 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import at_least, ours
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import reduction
-from sparelane.experiments.rc3.internet2 import BASELINE
+from sparelane.experiments.rc3.internet2 import BASELINE, FCT, RC3, REDUCTION, TCP
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row, measured
 
 # Bytes of five and of 1187 segments: the paper's "7.3KB" and "1.7MB".
 SIZES: Mapping[int, str] = {7300: "7.3 KB", 1733020: "1.7 MB"}
 PERCENTILES: Mapping[int, str] = {1: "1st", 50: "50th", 99: "99th"}
 TAILS = (1, 99)
-SCHEMES = (("TCP", "regular_s", plots.TCP), ("RC3", "other_s", plots.RC3))
+SHORTER = Metric("runs in which its FCT is shorter", "%")
+SCHEMES = ((TCP, "regular_s", plots.TCP), (RC3, "other_s", plots.RC3))
 
 # Steps of the saved curves, percent.
 CURVE = [step / 4 for step in range(401)]
@@ -40,7 +42,7 @@ def plan(effort: Effort) -> Sequence[Simulation]:
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Percentiles under both schemes, and the curves."""
-    runs = [internet2.pairs(BASELINE, seed, effort, outcomes) for seed in effort.seed_numbers()]
+    runs = internet2.all_pairs(BASELINE, effort, outcomes)
     rows: list[Row] = []
     curves: dict[str, Sequence[float]] = {"percent of flows": CURVE}
     for size, name in SIZES.items():
@@ -55,13 +57,14 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
 def _rows(name: str, runs: Sequence[pl.DataFrame]) -> Iterable[Row]:
     for percent, ordinal in PERCENTILES.items():
         tcp, rc3 = ([_percentiles(run, column, [percent])[0] for run in runs] for _, column, _ in SCHEMES)
-        row = f"{name}, {ordinal} percentile"
-        yield measured(row, "TCP FCT", "s", None, tcp)
-        yield measured(row, "RC3 FCT", "s", None, rc3)
-        yield measured(row, "reduction", "%", None, [reduction(*times) for times in zip(tcp, rc3, strict=True)])
+        average = f"{ordinal} percentile"
+        yield measured(Key(name, FCT, TCP, average), None, tcp)
+        yield measured(Key(name, FCT, RC3, average), None, rc3)
+        cuts = [reduction(*times) for times in zip(tcp, rc3, strict=True)]
+        yield measured(Key(name, REDUCTION, RC3, average), None, cuts)
         if percent in TAILS:
             better = [100.0 * (theirs > ours) for theirs, ours in zip(tcp, rc3, strict=True)]
-            yield measured(row, "runs in which RC3's is shorter", "%", 100.0, better)
+            yield measured(Key(name, SHORTER, RC3, average), 100.0, better)
 
 
 def _percentiles(flows: pl.DataFrame, column: str, percents: Sequence[float]) -> list[float]:
@@ -94,7 +97,7 @@ def draw(evaluation: Evaluation) -> Figure:
 CLAIMS = tuple(
     Claim(
         f"Even the {PERCENTILES[percent]} percentile of flows of {name} improves (section 5.1.2)",
-        ours(f"{name}, {PERCENTILES[percent]} percentile", "reduction"),
+        ours(Key(name, REDUCTION, RC3, f"{PERCENTILES[percent]} percentile")),
         full=at_least(0.0),
         quick=at_least(-1.0),
     )

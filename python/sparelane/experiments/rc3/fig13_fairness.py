@@ -8,17 +8,27 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import at_least, ratio
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES
-from sparelane.experiments.rc3.internet2 import BASELINE
+from sparelane.experiments.rc3.internet2 import BASELINE, RC3, TCP
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.experiments.statistics import jain
 
 SIZES = [segments * MSS_BYTES for segments in FLOW_SIZES]
-SCHEMES = {"TCP": "regular_s", "RC3": "other_s"}
+SCHEMES = {TCP: "regular_s", RC3: "other_s"}
 ALONE = "alone"
-LOOKS = {"TCP": plots.TCP, "RC3": plots.RC3}
+LOOKS = {TCP: plots.TCP, RC3: plots.RC3}
+THROUGHPUT = Metric("throughput", "Mb/s")
+JAIN = Metric("Jain's index of throughput")
+JAIN_OVER_ALONE = Metric("Jain's index of throughput over alone")
+
+
+def key(size_bytes: int, scheme: str) -> Key:
+    """The median throughput of flows of a size."""
+    return Key(f"{size_bytes} bytes", THROUGHPUT, scheme, "median")
+
 
 ASSUMPTIONS = (
     *internet2.ASSUMPTIONS,
@@ -38,25 +48,17 @@ def plan(effort: Effort) -> Sequence[Simulation]:
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Median throughput by size, and Jain's index."""
-    runs = [internet2.pairs(BASELINE, seed, effort, outcomes) for seed in effort.seed_numbers()]
+    runs = internet2.all_pairs(BASELINE, effort, outcomes)
     medians = [_medians(run) for run in runs]
     rows: list[Row] = [
-        measured(
-            str(size),
-            f"{scheme} median throughput",
-            "Mb/s",
-            None,
-            [run[size][scheme] for run in medians if size in run],
-        )
+        measured(key(size, scheme), None, [run[size][scheme] for run in medians if size in run])
         for size in SIZES
         for scheme in (*SCHEMES, ALONE)
     ]
     known = [run for run in runs if not run.is_empty()]
-    for metric, relative in (("Jain's index of throughput", False), ("Jain's index of throughput over alone", True)):
+    for metric, relative in ((JAIN, False), (JAIN_OVER_ALONE, True)):
         rows += [
-            measured(
-                "all flows", f"{scheme} {metric}", "", None, [jain(_speeds(run, column, relative)) for run in known]
-            )
+            measured(Key("all sizes", metric, scheme), None, [jain(_speeds(run, column, relative)) for run in known])
             for scheme, column in SCHEMES.items()
         ]
     return Evaluation(tuple(rows), internet2.notes(effort))
@@ -80,7 +82,7 @@ def draw(evaluation: Evaluation) -> Figure:
     drawing, [axes] = plots.figure()
     for scheme, look in LOOKS.items():
         plots.points(axes, scheme, look, SIZES, _median_rows(evaluation, scheme))
-    alone = [row.ours for row in _median_rows(evaluation, ALONE)]
+    alone = [row.value for row in _median_rows(evaluation, ALONE)]
     known = [(size, best) for size, best in zip(SIZES, alone, strict=True) if best is not None]
     plots.line(axes, ALONE, plots.MODEL, [size for size, _ in known], [best for _, best in known])
     axes.set_xscale("log")
@@ -92,14 +94,14 @@ def draw(evaluation: Evaluation) -> Figure:
 
 
 def _median_rows(evaluation: Evaluation, scheme: str) -> Sequence[Row]:
-    return [evaluation.find(str(size), f"{scheme} median throughput") for size in SIZES]
+    return [evaluation.find(key(size, scheme)) for size in SIZES]
 
 
 CLAIMS = (
     *(
         Claim(
             f"RC3 keeps a high throughput where TCP's is low: flows of {size:,} bytes (section 5.1.3, Fig. 13)",
-            ratio((str(size), "RC3 median throughput"), (str(size), "TCP median throughput")),
+            ratio(key(size, RC3), key(size, TCP)),
             full=at_least(2.0),
             quick=at_least(2.0),
         )
@@ -107,7 +109,7 @@ CLAIMS = (
     ),
     Claim(
         "Flows of one packet have a near-optimal throughput with TCP already (section 5.1.3)",
-        ratio((str(SIZES[0]), "TCP median throughput"), (str(SIZES[0]), f"{ALONE} median throughput")),
+        ratio(key(SIZES[0], TCP), key(SIZES[0], ALONE)),
         full=at_least(0.9),
         quick=at_least(0.9),
     ),

@@ -8,24 +8,36 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import at_least, at_most, falling, largest_difference, ours
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES, reduction
-from sparelane.experiments.rc3.internet2 import AVERAGES, BASELINE, Printed, mean_times
+from sparelane.experiments.rc3.internet2 import AVERAGES, BASELINE, BYTES, FCT, FLOWS, RC3, REDUCTION
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row, each, measured
 
-RC3 = "RC3"
 WINDOWS = {f"window {window}": window for window in (10, 50)}
 NAMES = (*WINDOWS, RC3)
 LOOKS = {"window 10": plots.MODEL, "window 50": plots.THIRD, RC3: plots.RC3}
 
-PRINTED: Mapping[str, Mapping[str, Printed]] = {
-    "window 10": {"over flows": Printed(0.135, 0.117, 13.21), "over bytes": Printed(0.443, 0.362, 17.87)},
-    "window 50": {"over flows": Printed(0.135, 0.102, 24.33), "over bytes": Printed(0.443, 0.272, 38.24)},
-    RC3: {"over flows": Printed(0.135, 0.076, 43.54), "over bytes": Printed(0.443, 0.114, 74.35)},
+FCT_OF_TCP = Metric("FCT of TCP", "s")
+SLOWER, SMALL_SLOWER = Metric("sizes made slower"), Metric("small sizes made slower")
+
+# TCP's time, the scheme's and the reduction.
+PRINTED: Mapping[str, Mapping[str, tuple[float, float, float]]] = {
+    "window 10": {FLOWS: (0.135, 0.117, 13.21), BYTES: (0.443, 0.362, 17.87)},
+    "window 50": {FLOWS: (0.135, 0.102, 24.33), BYTES: (0.443, 0.272, 38.24)},
+    RC3: {FLOWS: (0.135, 0.076, 43.54), BYTES: (0.443, 0.114, 74.35)},
 }
 
 SIZES = [segments * MSS_BYTES for segments in FLOW_SIZES]
+
+ALL = "all flows"
+
+
+def of_size(size_bytes: int, name: str) -> Key:
+    """The reduction of flows of a size."""
+    return Key(f"{size_bytes} bytes", REDUCTION, name)
+
 
 # Flows that fit TCP's initial window of 4 have nothing to gain from a larger one.
 SMALL = [size for size in SIZES if size <= 4 * MSS_BYTES]
@@ -68,23 +80,23 @@ def _matched(name: str, seed: int, effort: Effort, outcomes: Outcomes) -> pl.Dat
 
 def _mean_rows(name: str, runs: Sequence[pl.DataFrame]) -> Iterable[Row]:
     for average in AVERAGES:
-        times = [found for flows in runs if (found := mean_times(flows, average)) is not None]
-        row, paper = f"{name} {average}", PRINTED[name][average]
-        yield measured(row, "TCP FCT", "s", paper.tcp_s, [regular for regular, _ in times])
-        yield measured(row, "FCT", "s", paper.rc3_s, [other for _, other in times])
-        yield measured(row, "reduction", "%", paper.reduction, [reduction(*pair) for pair in times])
+        times = internet2.all_mean_times(runs, average)
+        regular_s, other_s, cut = PRINTED[name][average]
+        yield measured(Key(ALL, FCT_OF_TCP, name, average), regular_s, [regular for regular, _ in times])
+        yield measured(Key(ALL, FCT, name, average), other_s, [other for _, other in times])
+        yield measured(Key(ALL, REDUCTION, name, average), cut, [reduction(*pair) for pair in times])
 
 
 def _size_rows(name: str, runs: Sequence[pl.DataFrame]) -> Iterable[Row]:
     by_run = [internet2.reductions_by_size(flows) for flows in runs]
     for size in SIZES:
-        yield measured(f"{name}, {size} bytes", "reduction", "%", None, [cuts[size] for cuts in by_run if size in cuts])
+        yield measured(of_size(size, name), None, [cuts[size] for cuts in by_run if size in cuts])
     slower = [[size for size, cut in cuts.items() if cut < 0.0] for cuts in by_run]
     if name == RC3:
-        yield measured(name, "sizes made slower", "", 0, [float(len(sizes)) for sizes in slower])
+        yield measured(Key(ALL, SLOWER, name), 0, [float(len(sizes)) for sizes in slower])
     else:
         small = [float(len(set(sizes).intersection(SMALL))) for sizes in slower]
-        yield measured(name, "small sizes made slower", "", len(SMALL), small)
+        yield measured(Key(ALL, SMALL_SLOWER, name), len(SMALL), small)
 
 
 def draw(evaluation: Evaluation) -> Figure:
@@ -92,14 +104,14 @@ def draw(evaluation: Evaluation) -> Figure:
     drawing, [means, sizes] = plots.figure(2, width_inches=plots.PAGE_INCHES)
     bars = [
         plots.Bars.of_rows(
-            name, LOOKS[name], [evaluation.find(f"{name} {average}", "reduction") for average in AVERAGES]
+            name, LOOKS[name], [evaluation.find(Key(ALL, REDUCTION, name, average)) for average in AVERAGES]
         )
         for name in NAMES
     ]
     plots.grouped_bars(means, list(AVERAGES), bars)
     means.set_xlabel("average")
     for name in NAMES:
-        rows = [evaluation.find(f"{name}, {size} bytes", "reduction") for size in SIZES]
+        rows = [evaluation.find(of_size(size, name)) for size in SIZES]
         plots.points(sizes, name, LOOKS[name], SIZES, rows)
     sizes.axhline(0.0, color="black", linewidth=0.6)
     sizes.set_xscale("log")
@@ -114,24 +126,24 @@ CLAIMS = (
     Claim(
         "RC3 cuts the mean over flows more than a window of 50, and that more than one of 10: 44, 24 and 13 % (Fig. "
         "14a)",
-        falling([f"{name} over flows" for name in reversed(NAMES)], "reduction"),
+        falling(each([ALL], REDUCTION, NAMES[::-1], FLOWS)),
         full=at_least(1.4),
         quick=at_least(1.2),
     ),
     Claim(
         "Every reduction is within 3 points of the printed one (Fig. 14a)",
-        largest_difference([(f"{name} {average}", "reduction") for name in NAMES for average in AVERAGES]),
+        largest_difference(each([ALL], REDUCTION, NAMES, AVERAGES)),
         full=at_most(3.0),
     ),
     Claim(
         "RC3 never makes flows do worse: no size is slower (section 5.1.4)",
-        ours(RC3, "sizes made slower"),
+        ours(Key(ALL, SLOWER, RC3)),
         full=at_most(0.1),
         quick=at_most(0.0),
     ),
     Claim(
         "A larger initial window penalizes small flows: all three sizes (section 5.1.4)",
-        ours("window 50", "small sizes made slower"),
+        ours(Key(ALL, SMALL_SLOWER, "window 50")),
         full=at_least(2.5),
         quick=at_least(2.0),
     ),

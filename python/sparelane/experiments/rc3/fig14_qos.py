@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import at_least, difference, ours
 from sparelane.experiments.rc3 import internet2, variants
-from sparelane.experiments.rc3.internet2 import AVERAGES, BASELINE
+from sparelane.experiments.rc3.internet2 import AVERAGES, BASELINE, BYTES, FCT, FLOWS, REDUCTION, TCP
 from sparelane.experiments.rc3.variants import Variant, mix
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row, each
 
 CRITICAL = "critical flows"
 OTHERS = "other flows"
@@ -26,13 +27,11 @@ class Service:
         variant: the run.
         critical: their scheme; the others have the scheme `tcp`.
         look: of the bars.
-        printed: by average, their completion time in seconds and its reduction in percent.
     """
 
     variant: Variant
     critical: str
     look: plots.Look
-    printed: Mapping[str, tuple[float, float]]
 
 
 SERVICES = (
@@ -47,28 +46,36 @@ SERVICES = (
         ),
         "critical",
         plots.THIRD,
-        {"over flows": (0.119, 5.33), "over bytes": (0.411, 5.64)},
     ),
     Service(
         Variant("RC3", (mix("tcp=0.9, rc3=0.1", "flow"),)),
         "rc3",
         plots.RC3,
-        {"over flows": (0.078, 38.31), "over bytes": (0.120, 72.43)},
     ),
 )
 
 # What the gain hangs on: the same where all links are loaded alike.
 EVEN = BASELINE.varied("even paths", internet2.EVEN_PATHS)
-ON_EVEN_PATHS = tuple(replace(service, variant=replace(service.variant, base=EVEN), printed={}) for service in SERVICES)
+ON_EVEN_PATHS = tuple(replace(service, variant=replace(service.variant, base=EVEN)) for service in SERVICES)
 
-REGULAR = {"over flows": 0.126, "over bytes": 0.435}
+PRINTED: Mapping[Key, float] = {
+    Key(CRITICAL, metric, scheme, average): paper
+    for metric, scheme, *papers in (
+        (FCT, TCP, 0.126, 0.435),
+        (FCT, "higher class", 0.119, 0.411),
+        (FCT, "RC3", 0.078, 0.120),
+        (REDUCTION, "higher class", 5.33, 5.64),
+        (REDUCTION, "RC3", 38.31, 72.43),
+    )
+    for average, paper in zip((FLOWS, BYTES), papers, strict=True)
+}
 
 ASSUMPTIONS = (
     *internet2.ASSUMPTIONS,
     "Each flow is critical with probability 0.1, whatever its size and its ends.",
     "Higher class: critical flows are TCP in class 0, all others TCP in class 1, which routers serve when there is "
     "nothing of class 0. Each flow is compared with itself in the run in which all are TCP in one class.",
-    'Rows "even paths" are varied, and have no number of the paper\'s.',
+    'The variant "even paths" is ours, and has no number of the paper\'s.',
     'Of the other flows the paper says only that a higher class for the critical ones cost them "a very slight (<2%) '
     'penalty", and RC3 for the critical ones gave them "a slight (<1%) improvement".',
 )
@@ -80,7 +87,7 @@ THE_PATHS = (
     "high; which paths and which flows the authors had here is not known"
 )
 
-REASONS = {(f"{CRITICAL} {average}", f"{SERVICES[0].variant.name} reduction"): THE_PATHS for average in AVERAGES}
+REASONS = dict.fromkeys(each([CRITICAL], REDUCTION, "higher class", AVERAGES), THE_PATHS)
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
@@ -91,46 +98,45 @@ def plan(effort: Effort) -> Sequence[Simulation]:
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Completion times of the critical flows and of the others."""
-    rows = [*_critical(CRITICAL, SERVICES, REGULAR, effort, outcomes), *_others(effort, outcomes)]
+    rows = [*_critical(SERVICES, "", effort, outcomes), *_others(effort, outcomes)]
     if effort.name == "full":
-        rows += _critical(f"{CRITICAL}, even paths", ON_EVEN_PATHS, {}, effort, outcomes)
+        rows += _critical(ON_EVEN_PATHS, EVEN.variant, effort, outcomes)
     return Evaluation(tuple(rows), internet2.notes(effort))
 
 
-def _critical(
-    name: str, services: Sequence[Service], regular: Mapping[str, float], effort: Effort, outcomes: Outcomes
-) -> Iterable[Row]:
-    frames = [variants.matched(service.variant, effort, outcomes, service.critical) for service in services]
+def _critical(services: Sequence[Service], variant: str, effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
+    frames = {
+        service.variant.name: variants.matched(service.variant, effort, outcomes, service.critical)
+        for service in services
+    }
     for average in AVERAGES:
-        yield variants.tcp_row(name, frames[0], average, regular.get(average))
-        for service, flows in zip(services, frames, strict=True):
-            printed = service.printed.get(average, (None, None))
-            yield from variants.rows(name, service.variant.name, flows, average, printed)
+        yield variants.tcp_row(CRITICAL, next(iter(frames.values())), average, PRINTED, variant=variant)
+        yield from variants.rows(CRITICAL, frames, average, PRINTED, variant=variant)
 
 
 def _others(effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
-    frames = [variants.matched(service.variant, effort, outcomes, "tcp") for service in SERVICES]
+    frames = {service.variant.name: variants.matched(service.variant, effort, outcomes, "tcp") for service in SERVICES}
     for average in AVERAGES:
-        for service, flows in zip(SERVICES, frames, strict=True):
-            yield from variants.rows(OTHERS, service.variant.name, flows, average)
+        yield from variants.rows(OTHERS, frames, average)
 
 
 def draw(evaluation: Evaluation) -> Figure:
     """Completion times of the critical flows, and what the others gain or lose."""
     drawing, [times, change] = plots.figure(2, width_inches=plots.PAGE_INCHES)
 
-    def bars(label: str, look: plots.Look, flows: str, metric: str) -> plots.Bars:
-        return plots.Bars.of_rows(label, look, [evaluation.find(f"{flows} {average}", metric) for average in AVERAGES])
+    def bars(label: str, look: plots.Look, flows: str, metric: Metric, scheme: str) -> plots.Bars:
+        keys = each([flows], metric, scheme, AVERAGES)
+        return plots.Bars.of_rows(label, look, [evaluation.find(key) for key in keys])
 
     names = [(service.variant.name, service.look) for service in SERVICES]
-    regular = bars("all TCP", plots.TCP, CRITICAL, "TCP FCT")
+    regular = bars("all TCP", plots.TCP, CRITICAL, FCT, TCP)
     plots.grouped_bars(
-        times, list(AVERAGES), [regular, *(bars(name, look, CRITICAL, f"{name} FCT") for name, look in names)]
+        times, list(AVERAGES), [regular, *(bars(name, look, CRITICAL, FCT, name) for name, look in names)]
     )
     times.set_xlabel(CRITICAL)
     times.set_ylabel("mean completion time (s)")
     plots.legend_above(times, 2)
-    changes = [bars(f"{name} for the critical", look, OTHERS, f"{name} reduction") for name, look in names]
+    changes = [bars(f"{name} for the critical", look, OTHERS, REDUCTION, name) for name, look in names]
     plots.grouped_bars(change, list(AVERAGES), changes)
     plots.both_signs(change)
     change.set_xlabel(OTHERS)
@@ -142,19 +148,19 @@ def draw(evaluation: Evaluation) -> Figure:
 CLAIMS = (
     Claim(
         "RC3 for the critical flows gains far more than a higher class: 33 points over flows (Fig. 14b)",
-        difference((f"{CRITICAL} over flows", "RC3 reduction"), (f"{CRITICAL} over flows", "higher class reduction")),
+        difference(*each([CRITICAL], REDUCTION, ("RC3", "higher class"), FLOWS)),
         full=at_least(20.0),
         quick=at_least(15.0),
     ),
     Claim(
         "The other flows suffer a very slight penalty of the higher class, less than 2 % (section 5.1.4)",
-        ours(f"{OTHERS} over flows", "higher class reduction"),
+        ours(Key(OTHERS, REDUCTION, "higher class", FLOWS)),
         full=(-2.0, 0.0),
         quick=(-5.0, 0.5),
     ),
     Claim(
         "The other flows improve slightly where the critical ones have RC3, by less than 1 % (section 5.1.4)",
-        ours(f"{OTHERS} over flows", "RC3 reduction"),
+        ours(Key(OTHERS, REDUCTION, "RC3", FLOWS)),
         full=(0.0, 1.0),
         quick=(-1.0, 4.0),
     ),

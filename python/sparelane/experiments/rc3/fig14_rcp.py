@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import about, at_least, at_most, difference, less_paper, ours
 from sparelane.experiments.rc3 import internet2, variants
 from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES
-from sparelane.experiments.rc3.internet2 import AVERAGES
+from sparelane.experiments.rc3.internet2 import AVERAGES, BYTES, FCT, FLOWS, REDUCTION, TCP
 from sparelane.experiments.rc3.variants import Shared, Variant
+from sparelane.experiments.rows import Evaluation, Key, Row, measured
 
 # The defaults of [queue.rcp] are the constants of the authors' code.
 RCP = Variant("RCP", ("scheme.rcp.controller=rcp", "workload.scheme=rcp", "queue.rcp={}", "queue.kind=fifo"))
@@ -20,13 +21,24 @@ RCP = Variant("RCP", ("scheme.rcp.controller=rcp", "workload.scheme=rcp", "queue
 RC3 = Shared("RC3", "rc3")
 SCHEMES: Sequence[tuple[Variant | Shared, plots.Look]] = ((RCP, plots.THIRD), (RC3, plots.RC3))
 
-REGULAR = {"over flows": 0.135, "over bytes": 0.443}
-PRINTED: Mapping[str, Mapping[str, tuple[float, float]]] = {
-    "RCP": {"over flows": (0.088, 33.86), "over bytes": (0.117, 73.58)},
-    "RC3": {"over flows": (0.076, 43.54), "over bytes": (0.114, 74.35)},
+ALL = "all flows"
+PRINTED: Mapping[Key, float] = {
+    Key(ALL, metric, scheme, average): paper
+    for metric, scheme, *papers in (
+        (FCT, TCP, 0.135, 0.443),
+        (FCT, "RCP", 0.088, 0.117),
+        (FCT, "RC3", 0.076, 0.114),
+        (REDUCTION, "RCP", 33.86, 73.58),
+        (REDUCTION, "RC3", 43.54, 74.35),
+    )
+    for average, paper in zip((FLOWS, BYTES), papers, strict=True)
 }
 
-ALL = "all flows"
+
+def of_size(size_bytes: int, scheme: str) -> Key:
+    """The reduction of flows of a size."""
+    return Key(f"{size_bytes} bytes", REDUCTION, scheme)
+
 
 # The flows that the paper calls the very smallest have up to so many packets.
 SMALLEST = 4
@@ -54,9 +66,8 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     frames = {scheme.name: variants.matched(scheme, effort, outcomes) for scheme, _ in SCHEMES}
     averages: list[Row] = []
     for average in AVERAGES:
-        averages.append(variants.tcp_row(ALL, frames[RCP.name], average, REGULAR[average]))
-        for name, flows in frames.items():
-            averages += variants.rows(ALL, name, flows, average, PRINTED[name][average])
+        averages.append(variants.tcp_row(ALL, frames[RCP.name], average, PRINTED))
+        averages += variants.rows(ALL, frames, average, PRINTED)
     by_size = {name: [internet2.reductions_by_size(flows) for flows in found] for name, found in frames.items()}
     sizes = (row for segments in FLOW_SIZES for row in _by_size(segments * MSS_BYTES, by_size))
     return Evaluation((*averages, *sizes), internet2.notes(effort))
@@ -64,18 +75,15 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
 
 def _by_size(size: int, by_size: Mapping[str, Sequence[Mapping[int, float]]]) -> Iterable[Row]:
     for name, seeds in by_size.items():
-        yield measured(
-            f"{size} bytes", f"{name} reduction", "%", None, [found[size] for found in seeds if size in found]
-        )
+        yield measured(of_size(size, name), None, [found[size] for found in seeds if size in found])
 
 
 def draw(evaluation: Evaluation) -> Figure:
     """Completion times, and the reduction by flow size."""
     drawing, [times, sizes] = plots.figure(2, width_inches=plots.PAGE_INCHES)
-    names = [f"{ALL} {average}" for average in AVERAGES]
     bars = [
-        plots.Bars.of_rows(label, look, [evaluation.find(name, f"{label} FCT") for name in names])
-        for label, look in (("TCP", plots.TCP), *((scheme.name, look) for scheme, look in SCHEMES))
+        plots.Bars.of_rows(label, look, [evaluation.find(Key(ALL, FCT, label, average)) for average in AVERAGES])
+        for label, look in ((TCP, plots.TCP), *((scheme.name, look) for scheme, look in SCHEMES))
     ]
     plots.grouped_bars(times, list(AVERAGES), bars)
     times.set_xlabel("average")
@@ -85,7 +93,7 @@ def draw(evaluation: Evaluation) -> Figure:
         plots.Bars.of_rows(
             scheme.name,
             look,
-            [evaluation.find(f"{segments * MSS_BYTES} bytes", f"{scheme.name} reduction") for segments in FLOW_SIZES],
+            [evaluation.find(of_size(segments * MSS_BYTES, scheme.name)) for segments in FLOW_SIZES],
         )
         for scheme, look in SCHEMES
     ]
@@ -101,12 +109,12 @@ def draw(evaluation: Evaluation) -> Figure:
 CLAIMS = (
     Claim(
         "RCP cuts the mean over bytes by 73.58 %, about as much as RC3 (Fig. 14c)",
-        less_paper(f"{ALL} over bytes", "RCP reduction"),
+        less_paper(Key(ALL, REDUCTION, "RCP", BYTES)),
         full=(-3.0, 3.0),
     ),
     Claim(
         "Over flows RC3 gains 9.68 points more than RCP (Fig. 14c)",
-        difference((f"{ALL} over flows", "RC3 reduction"), (f"{ALL} over flows", "RCP reduction")),
+        difference(Key(ALL, REDUCTION, "RC3", FLOWS), Key(ALL, REDUCTION, "RCP", FLOWS)),
         full=about(9.68, 5.0),
         quick=at_least(0.0),
     ),
@@ -114,7 +122,7 @@ CLAIMS = (
         Claim(
             f"RCP imposes a penalty for the very smallest flows, of 1 to 4 packets: {segments * MSS_BYTES:,} bytes "
             "(section 5.1.4)",
-            ours(f"{segments * MSS_BYTES} bytes", "RCP reduction"),
+            ours(of_size(segments * MSS_BYTES, "RCP")),
             full=at_most(0.0),
         )
         for segments in FLOW_SIZES

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact, measured
-from sparelane.experiments.claims import Value, at_least, at_most, difference, ours
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
+from sparelane.experiments.claims import at_least, at_most, difference, largest, least, ours
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES, Path, rc3_rounds, reduction, tcp_rounds
-from sparelane.experiments.rc3.internet2 import BASELINE, BOTH_BY_THE_END
+from sparelane.experiments.rc3.internet2 import BASELINE, RC3, REDUCTION
+from sparelane.experiments.rows import Evaluation, Key, Row, measured
 
+# Whose reductions rows have, by the label of their bars.
+MODEL, SIMULATED = "RC3 by the model", RC3
+LABELS = {"model": MODEL, "simulated": SIMULATED}
 PATH = Path(rtt_s=0.040, available_bps=0.7e9)
 
 # The model's bars, from the result file that the authors published with their code; the paper prints no numbers.
@@ -46,18 +50,22 @@ def plan(effort: Effort) -> Sequence[Simulation]:
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """For each size the model's reduction and the simulated one."""
-    frames = (internet2.pairs(BASELINE, seed, effort, outcomes, BOTH_BY_THE_END) for seed in effort.seed_numbers())
-    by_seed = [internet2.reductions_by_size(flows) for flows in frames]
+    by_seed = [internet2.reductions_by_size(flows) for flows in internet2.all_pairs(BASELINE, effort, outcomes)]
     rows = (row for segments in FLOW_SIZES for row in _rows(segments, by_seed))
     return Evaluation(tuple(rows), internet2.notes(effort))
+
+
+def key(size_bytes: int, by: str) -> Key:
+    """The reduction at a size, by the model or simulated."""
+    return Key(f"{size_bytes} bytes", REDUCTION, by)
 
 
 def _rows(segments: int, by_seed: Sequence[dict[int, float]]) -> Iterable[Row]:
     size = segments * MSS_BYTES
     predicted = reduction(tcp_rounds(segments, PATH), rc3_rounds(segments, PATH))
     simulated = [found[size] for found in by_seed if size in found]
-    yield exact(str(size), "model", "%", MODEL_BY_BYTES[size], predicted)
-    yield measured(str(size), "simulated", "%", None, simulated)
+    yield Row(key(size, MODEL), MODEL_BY_BYTES[size], predicted)
+    yield measured(key(size, SIMULATED), None, simulated)
 
 
 def draw(evaluation: Evaluation) -> Figure:
@@ -65,8 +73,8 @@ def draw(evaluation: Evaluation) -> Figure:
     drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
     sizes = [segments * MSS_BYTES for segments in FLOW_SIZES]
     bars = [
-        plots.Bars.of_rows(label, look, [evaluation.find(str(size), label) for size in sizes])
-        for label, look in (("model", plots.MODEL), ("simulated", plots.RC3))
+        plots.Bars.of_rows(label, look, [evaluation.find(key(size, LABELS[label])) for size in sizes])
+        for label, look in zip(LABELS, (plots.MODEL, plots.RC3), strict=True)
     ]
     plots.grouped_bars(axes, [f"{size:,}" for size in sizes], bars)
     axes.set_xlabel("flow size (bytes)")
@@ -78,40 +86,39 @@ def draw(evaluation: Evaluation) -> Figure:
 LARGER = [segments * MSS_BYTES for segments in FLOW_SIZES if segments > 4]
 
 
-def _all(choose: Callable[[Iterable[float]], float], least_bytes: int = LARGER[0]) -> Value:
-    """The least or the largest simulated reduction of the sizes from `least_bytes` on, percent."""
-    sizes = [size for size in LARGER if size >= least_bytes]
-    return lambda evaluation: choose(evaluation.ours(str(size), "simulated") for size in sizes)
+def _simulated(least_bytes: int = LARGER[0]) -> list[Key]:
+    """The simulated reductions of the sizes from `least_bytes` on."""
+    return [key(size, SIMULATED) for size in LARGER if size >= least_bytes]
 
 
 CLAIMS = (
     Claim(
         "Flows of 100 KB to 3 MB have the strongest improvements, more than 70 % (abstract)",
-        _all(min, 100_000),
+        least(_simulated(100_000)),
         full=at_least(65.0),
         quick=at_least(55.0),
     ),
     Claim(
         "For all but the smallest flows the gains are 40 % or more (section 5.1.1)",
-        _all(min),
+        least(_simulated()),
         full=at_least(37.0),
         quick=at_least(30.0),
     ),
     Claim(
         "... and 75 % or less, or little more (section 5.1.1)",
-        _all(max),
+        largest(_simulated()),
         full=at_most(80.0),
         quick=at_most(85.0),
     ),
     Claim(
         "For the largest flows the simulated gain is lower than the model's (section 5.1.1)",
-        difference((str(LARGER[-1]), "model"), (str(LARGER[-1]), "simulated")),
+        difference(key(LARGER[-1], MODEL), key(LARGER[-1], SIMULATED)),
         full=(0.0, 15.0),
         quick=(-5.0, 15.0),
     ),
     Claim(
         "Flows of one packet do better than the model predicts, for which they gain nothing (section 5.1.1)",
-        ours(str(MSS_BYTES), "simulated"),
+        ours(key(MSS_BYTES, SIMULATED)),
         full=(1.0, 15.0),
         quick=at_least(0.0),
     ),
@@ -130,6 +137,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
-    reasons={},
     claims=CLAIMS,
 )

@@ -12,25 +12,26 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from sparelane.experiments.base import Effort, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Effort, Outcomes, Simulation
 from sparelane.experiments.rc3.analytic import reduction
+from sparelane.experiments.rows import Key, Metric, Row, joined, measured
 
 SCENARIO = "rc3-internet2"
 
 Scheme = Literal["tcp", "rc3"]
 SCHEMES: tuple[Scheme, ...] = ("tcp", "rc3")
+# How rows call them.
+TCP, RC3 = "TCP", "RC3"
+
+# What is measured: completion times, and by how much they are shorter than TCP's.
+FCT = Metric("FCT", "s")
+REDUCTION = Metric("reduction", "%")
 
 # Flows that start before this share of the run are left out: 2 s of 5 s in the authors' scripts.
 WARM_UP_SHARE = 0.4
 
-# How a row's name says that it follows the second rule of averaging: twice the length of a full effort's runs.
-RULE_MARK = ", TCP to 10 s"
-
 # The authors' averaging script reads TCP's results up to twice the time at which RC3's end.
 LONG_RUN = 2
-
-# The length of the authors' runs, seconds.
-AUTHORS_STOP_S = 5.0
 
 # The paths that the capacities were made for, which load all core links alike; the scenario has those of ns-3.
 EVEN_PATHS = 'routing="single-path"'
@@ -46,7 +47,7 @@ ASSUMPTIONS = (
     "router the exit whose link comes first in their file, in each direction by itself. The capacities were made for "
     "other paths, so some core links carry more than the load that is named: from router 8 to 7 five times as much, 4 "
     "to 5 three times, 5 to 4, 6 to 5 and 9 to 8 twice. With the paths that the capacities were made for every link "
-    'is loaded alike: rows named "even paths".',
+    'is loaded alike: the variant "even paths".',
     "Flows arrive as a Poisson process; the destination is a host behind another router, each equally likely.",
     'TCP as the authors\' ns-3.16 has it (preset "ns-3"): NewReno with SACK, MSS 1460, initial window 4, unbounded '
     "slow-start threshold, an ACK per packet, minimum RTO 0.2 s, SYN timeout 3 s, no sample from the handshake, no "
@@ -66,16 +67,10 @@ def assumptions(stop_s: float) -> tuple[str, ...]:
 
 
 TWO_RULES = (
-    "The first rule of averaging counts what both runs finish by 5 s, where the authors' run script ends them. Rows "
-    'named "TCP to 10 s" follow their averaging script, which lets TCP\'s flows finish until 10 s. The second rule '
-    "is the first to be printed where the paper's own mean for TCP is above 3 s, which is the longest that a flow can "
-    "take that starts from 2 s on and counts under the first rule. Both are compared with the paper everywhere.",
-)
-
-# Why a row under the second rule is off where the one under the first is not.
-THE_SLOWEST = (
-    "this rule adds TCP's flows that finish between 5 s and 10 s, few and the slowest of all; the row under the first "
-    "rule, by which both runs end at 5 s, has the difference without them"
+    "The first rule of averaging counts what both runs finish by 5 s, where the authors' run script ends them. The "
+    'variant "TCP to 10 s" follows their averaging script, which lets TCP\'s flows finish until 10 s. It is the rule '
+    "to look at where the paper's own mean for TCP is above 3 s, which is the longest that a flow can take that starts "
+    "from 2 s on and counts under the first rule. Both are compared with the paper everywhere.",
 )
 
 
@@ -93,6 +88,8 @@ class Setting:
             work; rules of averaging that look no further read the first part of the same run.
         rc3_longer: a full effort lets RC3 run on as far.
         scenario: the ready-made scenario that the overrides change.
+        variant: what is other than in the paper, for rows; such a setting has no printed number.
+        part: the length of its runs, as a share of the effort's.
     """
 
     name: str
@@ -103,13 +100,51 @@ class Setting:
     tcp_longer: bool = False
     rc3_longer: bool = False
     scenario: str = SCENARIO
+    variant: str = ""
+    part: float = 1.0
 
-    def varied(self, name: str, *overrides: str) -> Setting:
+    def varied(self, variant: str, *overrides: str) -> Setting:
         """The same with further overrides, for both schemes, and without longer runs."""
-        return replace(self, name=name, overrides=(*self.overrides, *overrides), tcp_longer=False, rc3_longer=False)
+        return replace(
+            self, variant=variant, overrides=(*self.overrides, *overrides), tcp_longer=False, rc3_longer=False
+        )
+
+    def effort(self, effort: Effort) -> Effort:
+        """The effort with the length of this setting's runs."""
+        return replace(effort, stop_s=self.part * effort.stop_s)
 
 
 BASELINE = Setting("30%", (), 0.3, tcp_longer=True)
+
+# The four settings of Fig. 9, with buffers of the delay-bandwidth products that the paper names.
+_SLOW = ("topology.access_rate=100Mbps",)
+_FAR = ("topology.core_delay=100ms",)
+SLOW_NEAR = Setting("100 Mb/s 40 ms", (*_SLOW, "queue.limit=500KB"), 0.3, gbps=0.1, tcp_longer=True)
+SLOW_FAR = Setting("100 Mb/s 400 ms", (*_SLOW, *_FAR, "queue.limit=5MB"), 0.3, gbps=0.1, tcp_longer=True)
+FAST_NEAR = Setting("1 Gb/s 40 ms", (), 0.3, tcp_longer=True)
+FAST_FAR = Setting("1 Gb/s 400 ms", (*_FAR, "queue.limit=50MB"), 0.3, tcp_longer=True)
+
+# Hosts receive at a tenth of what they send at: routers' links to them are the bottleneck (section 5.1.2, summary).
+DOWNLINK = Setting(
+    "downlink 100 Mb/s",
+    (
+        "topology.access_rate=1Gbps",
+        'link=[{select="access",rate="100Mbps",rate_from="routers"}]',
+        "queue.limit=500KB",
+    ),
+    0.3,
+    gbps=0.1,
+)
+
+# By the names that files call them.
+NAMED: Mapping[str, Setting] = {
+    "baseline": BASELINE,
+    "slow near": SLOW_NEAR,
+    "slow far": SLOW_FAR,
+    "fast near": FAST_NEAR,
+    "fast far": FAST_FAR,
+    "downlink": DOWNLINK,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,32 +154,23 @@ class Rule:
     Attributes:
         tcp_runs: until when TCP's flows may finish, in lengths of the effort's runs.
         rc3_runs: until when RC3's may.
-        suffix: what a row's name says of the rule.
+        variant: what rows say of the rule.
+        is_printed: the paper's numbers may follow it.
     """
 
     tcp_runs: int
     rc3_runs: int
-    suffix: str
+    variant: str
+    is_printed: bool = True
+
+    def applies(self, setting: Setting) -> bool:
+        """Whether a full effort runs the setting for as long as the rule looks."""
+        return (self.tcp_runs == 1 or setting.tcp_longer) and (self.rc3_runs == 1 or setting.rc3_longer)
 
 
 BOTH_BY_THE_END = Rule(1, 1, "")
-TCP_LONGER = Rule(LONG_RUN, 1, RULE_MARK)
-BOTH_LONGER = Rule(LONG_RUN, LONG_RUN, ", both to 10 s")
-
-
-def first_rule(printed: Mapping[str, Printed]) -> Rule:
-    """The rule whose rows come first: that of the authors' run script, where it can give the printed times at all.
-
-    A flow that counts under it has taken less than the 3 s from the end of the warm-up to the end of the run.
-    """
-    most_s = (1 - WARM_UP_SHARE) * AUTHORS_STOP_S
-    beyond = any(cell.tcp_s is not None and cell.tcp_s > most_s for cell in printed.values())
-    return TCP_LONGER if beyond else BOTH_BY_THE_END
-
-
-def rules(effort: Effort) -> tuple[Rule, ...]:
-    """The rules that this effort compares: a quick one saves TCP's longer run."""
-    return (BOTH_BY_THE_END,) if effort.name == "quick" else (BOTH_BY_THE_END, TCP_LONGER)
+TCP_LONGER = Rule(LONG_RUN, 1, "TCP to 10 s")
+BOTH_LONGER = Rule(LONG_RUN, LONG_RUN, "both to 10 s", is_printed=False)
 
 
 def simulation(setting: Setting, scheme: Scheme, seed: int, stop_s: float) -> Simulation:
@@ -159,7 +185,7 @@ def simulation(setting: Setting, scheme: Scheme, seed: int, stop_s: float) -> Si
             f"duration={stop_s:g}s",
         ),
         seed=seed,
-        label=f"{setting.name} {scheme} seed {seed}",
+        label=joined(setting.name, setting.variant, f"{scheme} seed {seed}"),
         cost=setting.load * setting.gbps * stop_s,
         keep_flows=seed == 1,
     )
@@ -178,14 +204,14 @@ def notes(effort: Effort) -> tuple[str, ...]:
 
 def tcp_run(setting: Setting, seed: int, effort: Effort) -> Simulation:
     """TCP, for as long as any rule looks where the setting asks for that, else for as long as RC3."""
-    lengths = max(rule.tcp_runs for rule in rules(effort)) if setting.tcp_longer else 1
-    return simulation(setting, "tcp", seed, lengths * effort.stop_s)
+    lengths = LONG_RUN if setting.tcp_longer and effort.name != "quick" else 1
+    return simulation(setting, "tcp", seed, lengths * setting.effort(effort).stop_s)
 
 
 def rc3_run(setting: Setting, seed: int, effort: Effort) -> Simulation:
     """RC3 on the same flows."""
     lengths = LONG_RUN if setting.rc3_longer and effort.name != "quick" else 1
-    return simulation(setting, "rc3", seed, lengths * effort.stop_s)
+    return simulation(setting, "rc3", seed, lengths * setting.effort(effort).stop_s)
 
 
 def plan(settings: Sequence[Setting], effort: Effort) -> list[Simulation]:
@@ -203,7 +229,7 @@ def pairs(
 ) -> pl.DataFrame:
     """TCP's flows beside RC3's, as `matched` has them."""
     tcp, rc3 = (outcomes[run(setting, seed, effort)].flows for run in (tcp_run, rc3_run))
-    return matched(tcp, rc3, effort, rule)
+    return matched(tcp, rc3, setting.effort(effort), rule)
 
 
 def matched(regular: pl.DataFrame, other: pl.DataFrame, effort: Effort, rule: Rule = BOTH_BY_THE_END) -> pl.DataFrame:
@@ -222,7 +248,8 @@ def matched(regular: pl.DataFrame, other: pl.DataFrame, effort: Effort, rule: Ru
 
 
 # A flow counts as often as this power of its size says.
-AVERAGES: Mapping[str, int] = {"over flows": 0, "over bytes": 1}
+FLOWS, BYTES = "mean over flows", "mean over bytes"
+AVERAGES: Mapping[str, int] = {FLOWS: 0, BYTES: 1}
 
 # The completion times of `matched`.
 TIMES = ("regular_s", "other_s")
@@ -243,26 +270,43 @@ def reductions_by_size(flows: pl.DataFrame) -> dict[int, float]:
     return {size: reduction(regular_s, other_s) for size, regular_s, other_s in means.iter_rows()}
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """The paper's numbers of one cell: completion times in seconds, and the reduction in percent.
+def all_pairs(setting: Setting, effort: Effort, outcomes: Outcomes, rule: Rule = BOTH_BY_THE_END) -> list[pl.DataFrame]:
+    """`pairs` of every seed."""
+    return [pairs(setting, seed, effort, outcomes, rule) for seed in effort.seed_numbers()]
 
-    `None` where the paper prints none.
-    """
 
-    tcp_s: float | None = None
-    rc3_s: float | None = None
-    reduction: float | None = None
+def all_mean_times(frames: Sequence[pl.DataFrame], average: str) -> list[tuple[float, float]]:
+    """`mean_times` of every seed that has flows."""
+    return [times for frame in frames if (times := mean_times(frame, average)) is not None]
 
 
 def completion_rows(
-    setting: Setting, printed: Mapping[str, Printed], effort: Effort, outcomes: Outcomes, rule: Rule = BOTH_BY_THE_END
+    setting: str,
+    frames: Sequence[pl.DataFrame],
+    printed: Mapping[Key, float],
+    *,
+    scheme: str = RC3,
+    variant: str = "",
+    time: Metric = FCT,
+    per_second: float = 1.0,
 ) -> Iterable[Row]:
-    """TCP's time, RC3's time and the reduction, over flows and over bytes; `printed` may lack what the paper lacks."""
-    flows = [pairs(setting, seed, effort, outcomes, rule) for seed in effort.seed_numbers()]
+    """TCP's time, the other scheme's time and the reduction of `matched` flows, over flows and over bytes.
+
+    Args:
+        setting: how rows call it.
+        frames: one for each seed.
+        printed: the paper's numbers, as far as there are any.
+        scheme: what is compared with TCP.
+        variant: of all rows.
+        time: the metric of completion times.
+        per_second: how many of its units are a second.
+    """
     for average in AVERAGES:
-        times = [found for frame in flows if (found := mean_times(frame, average)) is not None]
-        row, paper = f"{setting.name} {average}{rule.suffix}", printed.get(average, Printed())
-        yield measured(row, "TCP FCT", "s", paper.tcp_s, [tcp for tcp, _ in times])
-        yield measured(row, "RC3 FCT", "s", paper.rc3_s, [rc3 for _, rc3 in times])
-        yield measured(row, "reduction", "%", paper.reduction, [reduction(tcp, rc3) for tcp, rc3 in times])
+        times = all_mean_times(frames, average)
+        regular, other, cut = (
+            Key(setting, metric, of, average, variant=variant)
+            for metric, of in ((time, TCP), (time, scheme), (REDUCTION, scheme))
+        )
+        yield measured(regular, printed.get(regular), [per_second * tcp_s for tcp_s, _ in times])
+        yield measured(other, printed.get(other), [per_second * other_s for _, other_s in times])
+        yield measured(cut, printed.get(cut), [reduction(*pair) for pair in times])

@@ -9,10 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import at_least, at_most, ours, ratio
 from sparelane.experiments.rc3.analytic import reduction
-from sparelane.experiments.rc3.internet2 import Scheme
+from sparelane.experiments.rc3.internet2 import FCT, RC3, REDUCTION, TCP, Scheme
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row
 
 SCENARIO = "rc3-linux"
 SIZES = (1, 5, 10, 50, 100, 500, 1000)
@@ -113,16 +114,16 @@ def _rows(rate: str, variant: Variant, packets: int, outcomes: Outcomes) -> Iter
     times: dict[str, float | None] = {
         scheme: outcomes[_run(rate, variant, scheme, packets)].flows["completion_s"].item() for scheme in SCHEMES
     }
-    name = _name(rate, variant, packets)
     for scheme, time_s in times.items():
-        yield Row(name, f"{scheme} FCT", "s", None, time_s, None)
-    tcp_s, rc3_s = times["TCP"], times["RC3"]
+        yield Row(_key(rate, variant, packets, scheme), None, time_s)
+    tcp_s, rc3_s = times[TCP], times[RC3]
     cut = None if tcp_s is None or rc3_s is None else reduction(tcp_s, rc3_s)
-    yield Row(name, "reduction", "%", None, cut, None)
+    yield Row(_key(rate, variant, packets, RC3, REDUCTION), None, cut)
 
 
-def _name(rate: str, variant: Variant, packets: int) -> str:
-    return f"{rate}, {variant.name}, {packets} packet{'s' if packets > 1 else ''}"
+def _key(rate: str, variant: Variant, packets: int, scheme: str, metric: Metric = FCT) -> Key:
+    flow = f"{packets} packet{'s' if packets > 1 else ''}"
+    return Key(rate, metric, scheme, traffic=flow, variant=variant.name)
 
 
 def draw(evaluation: Evaluation) -> Figure:
@@ -131,7 +132,7 @@ def draw(evaluation: Evaluation) -> Figure:
     for axes, rate in zip(panels, RATES, strict=True):
         for variant in VARIANTS:
             for scheme, look in variant.looks.items():
-                rows = [evaluation.find(_name(rate, variant, packets), f"{scheme} FCT") for packets in SIZES]
+                rows = [evaluation.find(_key(rate, variant, packets, scheme)) for packets in SIZES]
                 plots.points(axes, f"{scheme}, {variant.name}", look, SIZES, rows)
         axes.set_xscale("log")
         axes.set_ylim(0.0, 0.24)
@@ -143,10 +144,9 @@ def draw(evaluation: Evaluation) -> Figure:
 
 
 def _draw_offloads(axes: Axes, evaluation: Evaluation) -> None:
-    names = [_name(OFFLOAD_RATE, variant, OFFLOAD_PACKETS) for variant in OFFLOADS.values()]
-    looks = {"TCP": plots.TCP, "RC3": plots.RC3}
+    looks = {TCP: plots.TCP, RC3: plots.RC3}
     bars = [
-        plots.Bars.of_rows(scheme, look, [evaluation.find(name, f"{scheme} FCT") for name in names])
+        plots.Bars.of_rows(scheme, look, [evaluation.find(_offload(name, scheme)) for name in OFFLOADS])
         for scheme, look in looks.items()
     ]
     plots.grouped_bars(axes, list(OFFLOADS), bars)
@@ -155,15 +155,15 @@ def _draw_offloads(axes: Axes, evaluation: Evaluation) -> None:
     plots.legend_above(axes, 2)
 
 
-def _offload(name: str) -> str:
-    return _name(OFFLOAD_RATE, OFFLOADS[name], OFFLOAD_PACKETS)
+def _offload(name: str, scheme: str) -> Key:
+    return _key(OFFLOAD_RATE, OFFLOADS[name], OFFLOAD_PACKETS, scheme)
 
 
 CLAIMS = (
     *(
         Claim(
             f"RC3 has strong gains over TCP: a flow of 500 packets at {rate} (section 5.2, Fig. 15)",
-            ours(_name(rate, VARIANTS[0], 500), "reduction"),
+            ours(_key(rate, VARIANTS[0], 500, RC3, REDUCTION)),
             full=at_least(50.0),
             quick=at_least(50.0),
         )
@@ -171,14 +171,14 @@ CLAIMS = (
     ),
     Claim(
         "TCP in Linux is slower than in simulation at 10 Gb/s, for its delayed acknowledgments (section 5.2)",
-        ratio((_name(OFFLOAD_RATE, VARIANTS[2], 1000), "TCP FCT"), (_name(OFFLOAD_RATE, VARIANTS[0], 1000), "TCP FCT")),
+        ratio(*(_key(OFFLOAD_RATE, VARIANTS[at], 1000, TCP) for at in (2, 0))),
         full=at_least(1.2),
         quick=at_least(1.2),
     ),
     *(
         Claim(
             f"{name} causes TCP a penalty (section 5.2, Fig. 18)",
-            ratio((_offload(name), "TCP FCT"), (_offload("neither"), "TCP FCT")),
+            ratio(_offload(name, TCP), _offload("neither", TCP)),
             full=at_least(1.02),
             quick=at_least(1.02),
         )
@@ -186,7 +186,7 @@ CLAIMS = (
     ),
     Claim(
         "RC3's times improve with both together (section 5.2, Fig. 18)",
-        ratio((_offload("both"), "RC3 FCT"), (_offload("neither"), "RC3 FCT")),
+        ratio(_offload("both", RC3), _offload("neither", RC3)),
         full=at_most(1.0),
         quick=at_most(1.0),
     ),

@@ -9,13 +9,17 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import ours
 from sparelane.experiments.rc3.analytic import MSS_BYTES, Path, rc3_smooth, reduction, tcp_smooth
+from sparelane.experiments.rc3.internet2 import RC3, REDUCTION
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row
 
 PATH = Path(rtt_s=0.040, available_bps=0.7e9)
 WINDOWS = (10, 50)
 SIZES = (1, 4, 10, 40, 100, 400, 1000, 4000, 10_000, 100_000)
+
+PEAK = Key("peak of RC3", Metric("size / (A x RTT)"), RC3)
 
 # The curves reach from one segment to a hundred thousand, in steps of a fifteenth of an octave.
 CURVE_SIZES = [2 ** (step / 15) for step in range(250)]
@@ -56,17 +60,15 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     )
     rows = [row for segments in SIZES for row in _rows(segments)]
     peak = max(CURVE_SIZES, key=rc3_gain)
-    rows.append(exact("peak of RC3", "size / (A x RTT)", "", None, peak / PATH.pipe_segments))
-    rows.append(exact("peak of RC3", "RC3", "%", None, rc3_gain(peak)))
+    rows.append(Row(PEAK, None, peak / PATH.pipe_segments))
+    rows.append(Row(Key(PEAK.setting, REDUCTION, RC3), None, rc3_gain(peak)))
     return Evaluation(tuple(rows), curves={"curve": curve})
 
 
 def _rows(segments: int) -> Sequence[Row]:
-    name = f"{segments * MSS_BYTES}"
-    return (
-        exact(name, "RC3", "%", None, rc3_gain(segments)),
-        *(exact(name, f"window {window}", "%", None, window_gain(segments, window)) for window in WINDOWS),
-    )
+    setting = f"{segments * MSS_BYTES} bytes"
+    gains = {RC3: rc3_gain(segments)} | {f"window {window}": window_gain(segments, window) for window in WINDOWS}
+    return [Row(Key(setting, REDUCTION, scheme), None, gain) for scheme, gain in gains.items()]
 
 
 def draw(evaluation: Evaluation) -> Figure:
@@ -92,7 +94,7 @@ CLAIMS = (
     Claim(
         'The gain peaks where the flow "is close to" the pipe, A x RTT (section 3); by the printed formula, at a '
         "quarter of it",
-        ours("peak of RC3", "size / (A x RTT)"),
+        ours(PEAK),
         full=(0.2, 1.0),
         quick=(0.2, 1.0),
     ),
@@ -110,6 +112,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
-    reasons={},
     claims=CLAIMS,
 )

@@ -8,12 +8,12 @@ from dataclasses import replace
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import at_least, ours
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import reduction
-from sparelane.experiments.rc3.fig9_bdp import FAST_NEAR, SLOW_NEAR
-from sparelane.experiments.rc3.internet2 import AVERAGES, BOTH_BY_THE_END, Setting
+from sparelane.experiments.rc3.internet2 import AVERAGES, FAST_NEAR, FLOWS, RC3, REDUCTION, SLOW_NEAR, Setting
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row, measured
 
 BASES = (SLOW_NEAR, FAST_NEAR)
 FEEDS: Mapping[str, tuple[str, ...]] = {"pushed": (), "pulled": ("scheme.rc3.feed=pull",)}
@@ -24,6 +24,14 @@ ASSUMPTIONS = (
     "sends them even when they have become needless. Pulled: it is handed one whenever it has nothing else to send, "
     "and only such as TCP has not overtaken.",
 )
+
+
+GAIN = Metric("gain of pulling, points", "%")
+
+
+def key(base: Setting, feed: str, average: str) -> Key:
+    """The reduction with a feed."""
+    return Key(f"{base.name}, {feed}", REDUCTION, RC3, average)
 
 
 def settings() -> list[Setting]:
@@ -48,27 +56,26 @@ def _rows(base: Setting, effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
             feed: _reductions(replace(base, rc3_overrides=overrides), average, effort, outcomes)
             for feed, overrides in FEEDS.items()
         }
-        row = f"{base.name} {average}"
         for feed, values in cuts.items():
-            yield measured(row, f"reduction, {feed}", "%", None, values)
+            yield measured(key(base, feed, average), None, values)
         gains = [pulled - pushed for pushed, pulled in zip(cuts["pushed"], cuts["pulled"], strict=True)]
-        yield measured(row, "gain of pulling, points", "%", None, gains)
+        yield measured(Key(base.name, GAIN, RC3, average), None, gains)
 
 
 def _reductions(setting: Setting, average: str, effort: Effort, outcomes: Outcomes) -> list[float]:
-    pairs = (internet2.pairs(setting, seed, effort, outcomes, BOTH_BY_THE_END) for seed in effort.seed_numbers())
-    return [reduction(*times) for flows in pairs if (times := internet2.mean_times(flows, average)) is not None]
+    pairs = internet2.all_pairs(setting, effort, outcomes)
+    return [reduction(*times) for times in internet2.all_mean_times(pairs, average)]
 
 
 def draw(evaluation: Evaluation) -> Figure:
     """Reductions with both feeds."""
     drawing, [axes] = plots.figure()
-    groups = [f"{base.name} {average}" for base in BASES for average in AVERAGES]
+    groups = [(base, average) for base in BASES for average in AVERAGES]
     bars = [
-        plots.Bars.of_rows(feed, look, [evaluation.find(group, f"reduction, {feed}") for group in groups])
+        plots.Bars.of_rows(feed, look, [evaluation.find(key(base, feed, average)) for base, average in groups])
         for feed, look in zip(FEEDS, (plots.TCP, plots.RC3), strict=True)
     ]
-    plots.grouped_bars(axes, [group.replace(" 40 ms ", "\n") for group in groups], bars)
+    plots.grouped_bars(axes, [f"{base.name.removesuffix(' 40 ms')},\n{average}" for base, average in groups], bars)
     axes.set_xlabel("bottleneck and average")
     axes.set_ylabel("reduction of mean\ncompletion time (%)")
     plots.legend_above(axes, 2)
@@ -78,7 +85,7 @@ def draw(evaluation: Evaluation) -> Figure:
 CLAIMS = (
     Claim(
         "Pulling is no worse than pushing, and better where the hosts' links are slow (ours)",
-        ours(f"{SLOW_NEAR.name} over flows", "gain of pulling, points"),
+        ours(Key(SLOW_NEAR.name, GAIN, RC3, FLOWS)),
         full=at_least(0.0),
         quick=at_least(-1.0),
     ),
@@ -97,6 +104,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
-    reasons={},
     claims=CLAIMS,
 )

@@ -8,8 +8,9 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcome, Outcomes, Row, Simulation, exact
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcome, Outcomes, Simulation
 from sparelane.experiments.claims import Value, about, at_most, ratio
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row
 
 SCENARIO = "two-flows-priority"
 
@@ -34,9 +35,10 @@ BOUNDS: Mapping[str, tuple[str, ...]] = {
 }
 LOOKS = dict(zip(BOUNDS, (plots.TCP, plots.RC3, plots.MODEL, plots.THIRD), strict=True))
 
-COMPLETION = "completion"
-DROPPED = "tail packets dropped"
-NEIGHBOUR = "neighbour's completion"
+COMPLETION = Metric("completion", "s")
+DROPPED = Metric("tail packets dropped")
+NEIGHBOUR = Metric("neighbour's completion", "s")
+Case = tuple[str, str, str]
 
 ASSUMPTIONS = (
     "Ours: no paper bounds the tail. One flow under RC3 over a bottleneck of 100 Mb/s and 40 ms with a buffer of one "
@@ -67,7 +69,7 @@ def simulation(access: str, size: str, neighbour: str, bound: str) -> Simulation
     )
 
 
-def _cases() -> Iterable[tuple[str, str, str]]:
+def _cases() -> Iterable[Case]:
     return ((access, size, neighbour) for access in ACCESS for size in SIZES for neighbour in NEIGHBOURS)
 
 
@@ -84,18 +86,18 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     return Evaluation(tuple(rows))
 
 
-def _name(access: str, size: str, neighbour: str) -> str:
-    return f"{access}, {size} beside {neighbour}"
+def _key(case: Case, metric: Metric, bound: str) -> Key:
+    access, size, neighbour = case
+    return Key(access, metric, f"tail {bound}", traffic=f"{size} beside {neighbour}")
 
 
-def _rows(case: tuple[str, str, str], bound: str, outcomes: Outcomes) -> Iterable[Row]:
+def _rows(case: Case, bound: str, outcomes: Outcomes) -> Iterable[Row]:
     outcome = outcomes[simulation(*case, bound)]
     own, other = (_completion_s(outcome, flow) for flow in (0, 1))
     low = int(outcome.drops.filter(pl.col("class") > 0)["dropped_packets"].sum())
-    row = _name(*case)
-    yield exact(row, f"{COMPLETION}, {bound}", "s", None, own)
-    yield exact(row, f"{DROPPED}, {bound}", "", None, low)
-    yield exact(row, f"{NEIGHBOUR}, {bound}", "s", None, other)
+    yield Row(_key(case, COMPLETION, bound), None, own)
+    yield Row(_key(case, DROPPED, bound), None, low)
+    yield Row(_key(case, NEIGHBOUR, bound), None, other)
 
 
 def _completion_s(outcome: Outcome, flow: int) -> float:
@@ -105,11 +107,11 @@ def _completion_s(outcome: Outcome, flow: int) -> float:
 def draw(evaluation: Evaluation) -> Figure:
     """Completion times and drops of the large file, by the rate of the host's link."""
     drawing, panels = plots.figure(2, width_inches=plots.PAGE_INCHES)
-    names = [_name(access, "20 MB", "TCP") for access in ACCESS]
+    cases = [(access, "20 MB", "TCP") for access in ACCESS]
     titles = ((COMPLETION, "completion time\nof 20 MB (s)"), (DROPPED, "tail packets\ndropped"))
     for axes, (metric, title) in zip(panels, titles, strict=True):
         bars = [
-            plots.Bars.of_rows(bound, LOOKS[bound], [evaluation.find(name, f"{metric}, {bound}") for name in names])
+            plots.Bars.of_rows(bound, LOOKS[bound], [evaluation.find(_key(case, metric, bound)) for case in cases])
             for bound in BOUNDS
         ]
         plots.grouped_bars(axes, ["1", "2", "10"], bars)
@@ -119,10 +121,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-def _over_unbounded(access: str, size: str, metric: str) -> Value:
+def _over_unbounded(access: str, size: str, metric: Metric) -> Value:
     """The bounded tail's value over the unbounded one's, beside a flow under TCP."""
-    name = _name(access, size, "TCP")
-    return ratio((name, f"{metric}, {BOUNDED}"), (name, f"{metric}, {UNBOUNDED}"))
+    return ratio(*(_key((access, size, "TCP"), metric, bound) for bound in (BOUNDED, UNBOUNDED)))
 
 
 CLAIMS = (
@@ -178,6 +179,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
-    reasons={},
     claims=CLAIMS,
 )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 
 import polars as pl
 
-from sparelane.experiments.base import Effort, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Effort, Outcomes, Simulation
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import reduction
-from sparelane.experiments.rc3.internet2 import BASELINE, Scheme, Setting
+from sparelane.experiments.rc3.internet2 import BASELINE, FCT, REDUCTION, TCP, Scheme, Setting
+from sparelane.experiments.rows import Key, Row, measured
 
 
 def mix(shares: str, by: Literal["flow", "host"]) -> str:
@@ -112,35 +114,43 @@ def matched(
     return frames
 
 
-def means(frames: Sequence[pl.DataFrame], average: str) -> list[tuple[float, float]]:
-    """TCP's and the variant's mean completion times in seconds for each seed that has flows."""
-    return [times for frame in frames if (times := internet2.mean_times(frame, average)) is not None]
-
-
-def tcp_row(row: str, frames: Sequence[pl.DataFrame], average: str, paper: float | None = None) -> Row:
-    """TCP's mean completion time."""
-    return measured(f"{row} {average}", "TCP FCT", "s", paper, [tcp for tcp, _ in means(frames, average)])
-
-
 def rows(
-    row: str,
-    label: str,
+    setting: str,
+    frames: Mapping[str, Sequence[pl.DataFrame]],
+    average: str,
+    printed: Mapping[Key, float] = MappingProxyType({}),
+    *,
+    variant: str = "",
+) -> Iterable[Row]:
+    """The mean completion time of each scheme in seconds, and its reduction in percent of TCP's.
+
+    Args:
+        setting: how rows call it.
+        frames: TCP's flows beside a scheme's, by the name of the scheme.
+        average: the kind of mean.
+        printed: the paper's numbers, as far as there are any.
+        variant: of all rows.
+    """
+    for scheme, found in frames.items():
+        times = internet2.all_mean_times(found, average)
+        time, cut = (Key(setting, metric, scheme, average, variant=variant) for metric in (FCT, REDUCTION))
+        yield measured(time, printed.get(time), [other for _, other in times])
+        yield measured(cut, printed.get(cut), [reduction(*pair) for pair in times])
+
+
+def tcp_row(
+    setting: str,
     frames: Sequence[pl.DataFrame],
     average: str,
-    paper: tuple[float | None, float | None] = (None, None),
-) -> Iterable[Row]:
-    """The variant's mean completion time in seconds, and the reduction in percent of TCP's.
-
-    `paper` has the two printed numbers.
-    """
-    times = means(frames, average)
-    name = f"{row} {average}"
-    yield measured(name, f"{label} FCT", "s", paper[0], [other for _, other in times])
-    yield measured(name, f"{label} reduction", "%", paper[1], [reduction(*pair) for pair in times])
-
-
-def reduction_row(
-    row: str, metric: str, frames: Sequence[pl.DataFrame], average: str, paper: float | None = None
+    printed: Mapping[Key, float] = MappingProxyType({}),
+    *,
+    variant: str = "",
 ) -> Row:
+    """TCP's mean completion time."""
+    key = Key(setting, FCT, TCP, average, variant=variant)
+    return measured(key, printed.get(key), [tcp for tcp, _ in internet2.all_mean_times(frames, average)])
+
+
+def reduction_row(key: Key, frames: Sequence[pl.DataFrame], average: str, paper: float | None = None) -> Row:
     """The reduction alone, percent of TCP's mean."""
-    return measured(row, metric, "%", paper, [reduction(*times) for times in means(frames, average)])
+    return measured(key, paper, [reduction(*times) for times in internet2.all_mean_times(frames, average)])

@@ -16,9 +16,10 @@ from matplotlib.figure import Figure
 
 from sparelane import _native
 from sparelane.experiments import plots
-from sparelane.experiments.base import Evaluation, Outcomes, Simulation
+from sparelane.experiments.base import Outcomes, Simulation
 from sparelane.experiments.rc3.analytic import WIRE_BYTES
 from sparelane.experiments.rc3.internet2 import Scheme
+from sparelane.experiments.rows import Evaluation
 
 HEADER_BYTES = 40
 NAMES: dict[Scheme, str] = {"tcp": "TCP", "rc3": "RC3"}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation, measured
+from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.experiments.rows import Evaluation, Metric, measured
 from sparelane.experiments.rtcp import datacentre
-from sparelane.experiments.rtcp.datacentre import LOOKS, Run
+from sparelane.experiments.rtcp.datacentre import DELAY, LOOKS, MEAN, THROUGHPUT, Run
 
 OTHERS = ("RTCP", "NewReno", "BBR")
 # The flow that is looked at, and the other one from the same server to the same receiver, which starts with it.
@@ -24,12 +25,13 @@ WEIGHTS = "scheme.rtcp.weights={ first = 24000, second = 24000 }"
 def beside(scheme: str, other: str) -> Run:
     """A flow of one scheme beside one of another, from every server to its neighbour."""
     mix = PAIR.replace("OTHER", datacentre.SCHEMES[other])
-    return Run(scheme, (WEIGHTS,), f"beside {other},", mix)
+    return Run(scheme, (WEIGHTS,), f"beside {other}", mix=mix)
 
 
-RUNS: Mapping[str, Run] = {f"RTCP beside {other}": beside("RTCP", other) for other in OTHERS} | {
-    f"{scheme} beside itself": beside(scheme, scheme) for scheme in ("NewReno", "BBR")
-}
+WITH_RTCP = [beside("RTCP", other) for other in OTHERS]
+RUNS = [*WITH_RTCP, *(beside(scheme, scheme) for scheme in ("NewReno", "BBR"))]
+OF_THE_OTHER = Metric("throughput of the other flow", "Mb/s")
+SHARE = Metric("share of what both have", "%")
 
 ASSUMPTIONS = (
     *datacentre.ASSUMPTIONS,
@@ -42,34 +44,32 @@ ASSUMPTIONS = (
 
 def plan(effort: Effort) -> Sequence[Simulation]:
     """RTCP beside each, and the others beside themselves."""
-    return datacentre.plan(list(RUNS.values()), effort)
+    return datacentre.plan(RUNS, effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """What both flows have, and RTCP's share."""
     rows = []
-    for name, run in RUNS.items():
+    for run in RUNS:
         all = run.outcomes(effort, outcomes)
         rates = {of: [datacentre.throughput_mbps(o, effort.stop_s, of) for o in all] for of in ("first", "second")}
-        for which, of in (("throughput", "first"), ("throughput of the other flow", "second")):
-            rows.append(measured(name, which, "Mb/s", None, rates[of]))
+        for metric, of in ((THROUGHPUT, "first"), (OF_THE_OTHER, "second")):
+            rows.append(measured(run.key(metric), None, rates[of]))
         both = [one + other for one, other in zip(rates["first"], rates["second"], strict=True)]
-        rows.append(datacentre.ratio_row(name, "share of what both have", None, rates["first"], both))
-        rows.append(
-            measured(name, "mean delay", "us", None, datacentre.known(datacentre.mean_us(o, "first") for o in all))
-        )
+        rows.append(datacentre.ratio_row(run.key(SHARE), rates["first"], both))
+        delays = datacentre.known(datacentre.mean_us(o, "first") for o in all)
+        rows.append(measured(run.key(DELAY, MEAN), None, delays))
     return Evaluation(tuple(rows))
 
 
 def draw(evaluation: Evaluation) -> Figure:
     """What RTCP and the other flow have."""
     drawing, [axes] = plots.figure()
-    names = [f"RTCP beside {other}" for other in OTHERS]
     bars = [
-        plots.Bars.of_rows(label, look, [evaluation.find(name, metric) for name in names])
+        plots.Bars.of_rows(label, look, [evaluation.find(run.key(metric)) for run in WITH_RTCP])
         for label, look, metric in (
-            ("RTCP", LOOKS["RTCP"], "throughput"),
-            ("the other", plots.TCP, "throughput of the other flow"),
+            ("RTCP", LOOKS["RTCP"], THROUGHPUT),
+            ("the other", plots.TCP, OF_THE_OTHER),
         )
     ]
     plots.grouped_bars(axes, [f"beside\n{other}" for other in OTHERS], bars)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Outcome, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Effort, Outcome, Outcomes, Simulation
+from sparelane.experiments.rows import Band, Key, Metric, Row, joined, measured
 
 SCENARIO = "rtcp-datacentre"
 
@@ -35,6 +36,16 @@ LOOKS: Mapping[str, plots.Look] = {
 }
 
 MSS_BYTES = 1460
+
+THROUGHPUT = Metric("throughput", "Mb/s")
+DELAY = Metric("delay", "us")
+MEAN, TAIL = "mean", "99th percentile"
+
+
+def of(metric: Metric, other: str) -> Metric:
+    """A number in percent of another scheme's."""
+    return Metric(f"{metric.name}, of {other}'s", "%")
+
 
 # Windows of flows that hear nothing, in segments: one bandwidth-delay product of long paths, and RTCP's x_max there.
 NULL_WINDOWS = (10, 80)
@@ -80,16 +91,29 @@ class Run:
     Attributes:
         scheme: as the paper calls it.
         settings: overrides of the scenario.
-        name: what tells the setting apart in labels.
+        setting: how rows call what is done.
+        variant: what is other than in the paper, as we read it.
+        called: how rows call the scheme, where it is not the paper's name.
         mix: what the workload is, where it is not random sending: the value of `workload`, with `SCHEME` in it.
         lengths: how long the run is, as a multiple of the effort's.
     """
 
     scheme: str
     settings: tuple[str, ...] = ()
-    name: str = ""
+    setting: str = "random sending"
+    variant: str = ""
+    called: str = ""
     mix: str | None = None
     lengths: int = 1
+
+    def varied(self, variant: str, *settings: str, lengths: int = 1) -> Run:
+        """The same with further overrides."""
+        return replace(self, variant=variant, settings=(*self.settings, *settings), lengths=lengths)
+
+    def key(self, metric: Metric, average: str = "", traffic_class: str | None = None) -> Key:
+        """Which number of it a row has."""
+        scheme = self.called or self.scheme
+        return Key(self.setting, metric, scheme, average, traffic_class or "", self.variant)
 
     def stop_s(self, effort: Effort) -> float:
         """How long it is, seconds."""
@@ -108,7 +132,7 @@ class Run:
                 f"measure.from={WARM_UP_SHARE * stop_s * 1e3:g}ms",
             ),
             seed=seed,
-            label=f"{self.name} {self.scheme} seed {seed}".strip(),
+            label=joined(self.setting, self.variant, f"{self.called or self.scheme} seed {seed}"),
             cost=30 * stop_s,
             keep_flows=seed == 1,
         )
@@ -126,25 +150,22 @@ class Printed:
     us: float | None = None
 
 
-def controls(of: Run) -> Mapping[str, Run]:
+def controls(rtcp: Run) -> list[Run]:
     """What RTCP must be told from: windows that never change, and RTCP that does not hear of congestion, or only of Q.
 
-    By the names of their rows. A row of RTCP that does not differ from these says nothing of RTCP.
+    A row of RTCP that does not differ from these says nothing of RTCP.
     """
-    kept = tuple(text for text in of.settings if not text.startswith("scheme.rtcp."))
-    windows = {
-        f"null: a constant window of {window}": Run(
-            "constant", (*kept, f"scheme.constant.window={window}"), of.name, of.mix
-        )
+    kept = tuple(text for text in rtcp.settings if not text.startswith("scheme.rtcp."))
+    windows = [
+        replace(rtcp, scheme="constant", called=constant(window), settings=(*kept, f"scheme.constant.window={window}"))
         for window in NULL_WINDOWS
-    }
-    deaf = {
-        "RTCP, alpha = 0": (*of.settings, "scheme.rtcp.alpha=0"),
-        "RTCP, delta = 0": (*of.settings, "scheme.rtcp.delta=0"),
-    }
-    return windows | {
-        name: Run("RTCP", settings, f"{of.name} {name}".strip(), of.mix) for name, settings in deaf.items()
-    }
+    ]
+    return [*windows, *(rtcp.varied(f"{name} = 0", f"scheme.rtcp.{name}=0") for name in ("alpha", "delta"))]
+
+
+def constant(window: int) -> str:
+    """How rows call a window of so many segments that never changes."""
+    return f"constant window of {window}"
 
 
 def plan(runs: Sequence[Run], effort: Effort) -> list[Simulation]:
@@ -208,15 +229,16 @@ def window(outcome: Outcome) -> pl.DataFrame:
 
 
 def scheme_rows(
-    row: str, run: Run, printed: Printed, effort: Effort, outcomes: Outcomes, traffic_class: str | None = None
+    run: Run, printed: Printed, effort: Effort, outcomes: Outcomes, traffic_class: str | None = None
 ) -> Iterable[Row]:
     """Throughput, mean delay and 99th percentile of one scheme."""
     found = run.outcomes(effort, outcomes)
     rates = [throughput_mbps(outcome, run.stop_s(effort), traffic_class) for outcome in found]
-    yield measured(row, "throughput", "Mb/s", printed.mbps, rates)
-    yield measured(row, "mean delay", "us", printed.us, known(mean_us(outcome, traffic_class) for outcome in found))
+    yield measured(run.key(THROUGHPUT, "", traffic_class), printed.mbps, rates)
+    means = known(mean_us(outcome, traffic_class) for outcome in found)
+    yield measured(run.key(DELAY, MEAN, traffic_class), printed.us, means)
     tails = known(quantile_us(outcome, 0.99, traffic_class) for outcome in found)
-    yield measured(row, "99th delay", "us", None, tails)
+    yield measured(run.key(DELAY, TAIL, traffic_class), None, tails)
 
 
 def known(values: Iterable[float | None]) -> list[float]:
@@ -225,8 +247,37 @@ def known(values: Iterable[float | None]) -> list[float]:
 
 
 def ratio_row(
-    row: str, metric: str, paper: float | None, of: Sequence[float | None], to: Sequence[float | None]
+    key: Key,
+    ours: Sequence[float | None],
+    other: Sequence[float | None],
+    paper: float | None = None,
+    said: Band | None = None,
 ) -> Row:
     """One number in percent of another, seed by seed, where both are known."""
-    both = [100 * one / other for one, other in zip(of, to, strict=True) if one is not None and other]
-    return measured(row, metric, "%", paper, both)
+    both = [100 * one / two for one, two in zip(ours, other, strict=True) if one is not None and two]
+    return measured(key, paper, both, said)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What is measured of a run, one value for each seed.
+
+    Attributes:
+        mbps: throughput.
+        mean_us: the mean delay.
+        tail_us: the 99th percentile of it.
+    """
+
+    mbps: Sequence[float | None]
+    mean_us: Sequence[float | None]
+    tail_us: Sequence[float | None]
+
+
+def numbers(run: Run, effort: Effort, outcomes: Outcomes, traffic_class: str | None = None) -> Numbers:
+    """Throughput and delay of a run."""
+    found, stop_s = run.outcomes(effort, outcomes), run.stop_s(effort)
+    return Numbers(
+        [throughput_mbps(outcome, stop_s, traffic_class) for outcome in found],
+        [mean_us(outcome, traffic_class) for outcome in found],
+        [quantile_us(outcome, 0.99, traffic_class) for outcome in found],
+    )

@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, exact
+from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row
 from sparelane.experiments.rtcp.rule import Case, average_rates
 
 CASES = (
@@ -23,6 +24,8 @@ RULE_ALPHA = 0.1
 # The largest weight of the packets' runs, bytes: the paper's of urgent flows.
 HEAVIEST_BYTES = 24_000.0
 LINK_BPS = 1e9
+RATE = Metric("rate", "of a link")
+UTILITY = Metric("utility, of the optimum's", "%")
 CLASSES = ("both", "first", "second")
 
 ASSUMPTIONS = (
@@ -77,10 +80,15 @@ def _rule_rows(case: Case) -> Iterable[Row]:
 
 def _rows(case: Case, by: str, rates: Sequence[float]) -> Iterable[Row]:
     for number, rate in enumerate(rates):
-        yield exact(f"{case.name}, connection {number}", by, "of a link", None, rate)
+        yield Row(connection(case, number, by), None, rate)
     if by != "optimum":
         share = 100 * case.utility(rates) / case.utility(case.optimum())
-        yield exact(case.name, f"{by}: utility, of the optimum's", "%", None, share)
+        yield Row(Key(case.name, UTILITY, by), None, share)
+
+
+def connection(case: Case, number: int, by: str) -> Key:
+    """The rate of a connection, by the optimum, the rule or RTCP."""
+    return Key(case.name, RATE, by, traffic=f"connection {number}")
 
 
 def draw(evaluation: Evaluation) -> Figure:
@@ -90,9 +98,7 @@ def draw(evaluation: Evaluation) -> Figure:
     groups = [f"$x_{number}$" for number in range(3)]
     for axes, case in zip(panels, CASES, strict=True):
         bars = [
-            plots.Bars.of_rows(
-                by, look, [evaluation.find(f"{case.name}, connection {number}", by) for number in range(3)]
-            )
+            plots.Bars.of_rows(by, look, [evaluation.find(connection(case, number, by)) for number in range(3)])
             for by, look in looks
         ]
         plots.grouped_bars(axes, groups, bars)

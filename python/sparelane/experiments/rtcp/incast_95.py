@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import at_least, at_most, ours, ratio
+from sparelane.experiments.rows import Evaluation, Key
 from sparelane.experiments.rtcp import datacentre, scheme_figure
-from sparelane.experiments.rtcp.datacentre import Printed, Run
+from sparelane.experiments.rtcp.datacentre import DELAY, LOOKS, TAIL, Printed, Run, of, ratio_row
 from sparelane.experiments.rtcp.statements import INCAST, INCAST_RTCP
 
 RUNS: Mapping[str, Run] = {
-    scheme: Run(scheme, INCAST_RTCP if scheme == "RTCP" else (), "95 to 1", INCAST)
+    scheme: Run(scheme, INCAST_RTCP if scheme == "RTCP" else (), "95 to 1", mix=INCAST)
     for scheme in ("DCTCP", "LEDBAT", "Vegas", "TIMELY", "RTCP")
 }
 CONTROLS = datacentre.controls(RUNS["RTCP"])
-LONGER: Mapping[str, Run] = {f"{scheme}, runs 5 times as long": replace(run, lengths=5) for scheme, run in RUNS.items()}
-VARIANTS: Mapping[str, Run] = {
-    "RTCP, alpha in 0.5 bytes per KB": Run(
-        "RTCP", (*INCAST_RTCP, "scheme.rtcp.alpha_unit=0.5"), "alpha_unit 0.5", INCAST
-    )
-}
-BELOW = " (paper: below 56)"
+RTCP = RUNS["RTCP"]
+VARIANTS = (
+    *(run.varied("runs 5 times as long", lengths=5) for run in RUNS.values()),
+    RTCP.varied("alpha in 0.5 bytes per KB", "scheme.rtcp.alpha_unit=0.5"),
+)
 
 ASSUMPTIONS = (
     *datacentre.ASSUMPTIONS,
@@ -41,24 +39,24 @@ SHORTER = (
     "the unit of alpha: with alpha in 0.5 bytes per KB the tail is longer than the paper's (row), and Table II's "
     "delays are, too"
 )
-REASONS: Mapping[tuple[str, str], str] = {
-    ("RTCP", "99th delay, of LEDBAT's"): SHORTER,
-    ("RTCP", "99th delay, of Vegas's"): SHORTER,
+REASONS: Mapping[Key, str] = {
+    RTCP.key(of(DELAY, "LEDBAT"), TAIL): SHORTER,
+    RTCP.key(of(DELAY, "Vegas"), TAIL): SHORTER,
 }
 
 CLAIMS = (
     *(
         Claim(
             f"RTCP's 99th delay is at most 70 % of {other}'s in the incast (section V-C2, abstract: 56 %)",
-            ours("RTCP", f"99th delay, of {other}'s{paper}"),
+            ours(RTCP.key(of(DELAY, other), TAIL)),
             full=at_most(70.0),
             quick=at_most(75.0),
         )
-        for other, paper in (("LEDBAT", ""), ("Vegas", ""), ("TIMELY", BELOW))
+        for other in ("LEDBAT", "Vegas", "TIMELY")
     ),
     Claim(
         "RTCP is not a constant window: that of 10 segments has a longer tail",
-        ratio(("null: a constant window of 10", "99th delay"), ("RTCP", "99th delay")),
+        ratio(CONTROLS[0].key(DELAY, TAIL), RTCP.key(DELAY, TAIL)),
         full=at_least(1.3),
         quick=at_least(1.2),
     ),
@@ -67,30 +65,22 @@ CLAIMS = (
 
 def plan(effort: Effort) -> Sequence[Simulation]:
     """The five schemes, and what RTCP must be told from."""
-    return datacentre.plan([*RUNS.values(), *CONTROLS.values(), *LONGER.values(), *VARIANTS.values()], effort)
+    return datacentre.plan([*RUNS.values(), *CONTROLS, *VARIANTS], effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Throughput and delay, and RTCP's tail in percent of the others'."""
-    rows = [
-        row for scheme, run in RUNS.items() for row in datacentre.scheme_rows(scheme, run, Printed(), effort, outcomes)
-    ]
-    tails = {
-        scheme: [datacentre.quantile_us(o, 0.99) for o in run.outcomes(effort, outcomes)]
-        for scheme, run in RUNS.items()
-    }
-    of = (
-        ("LEDBAT", "", 56.0),
-        ("Vegas", "", 56.0),
-        ("TIMELY", BELOW, None),
-        ("DCTCP", " (paper: above 100)", None),
-    )
-    for other, paper, printed in of:
-        rows.append(
-            datacentre.ratio_row("RTCP", f"99th delay, of {other}'s{paper}", printed, tails["RTCP"], tails[other])
-        )
-    for name, run in {**CONTROLS, **LONGER, **VARIANTS}.items():
-        rows.extend(datacentre.scheme_rows(name, run, Printed(), effort, outcomes))
+    rows = [row for run in RUNS.values() for row in datacentre.scheme_rows(run, Printed(), effort, outcomes)]
+    tails = {scheme: datacentre.numbers(run, effort, outcomes).tail_us for scheme, run in RUNS.items()}
+    for other, printed, said in (
+        ("LEDBAT", 56.0, None),
+        ("Vegas", 56.0, None),
+        ("TIMELY", None, at_most(56.0)),
+        ("DCTCP", None, at_least(100.0)),
+    ):
+        rows.append(ratio_row(RTCP.key(of(DELAY, other), TAIL), tails["RTCP"], tails[other], printed, said))
+    for run in (*CONTROLS, *VARIANTS):
+        rows.extend(datacentre.scheme_rows(run, Printed(), effort, outcomes))
     curves = {scheme: datacentre.distribution(run.outcomes(effort, outcomes)) for scheme, run in RUNS.items()}
     return Evaluation(tuple(rows), curves=curves)
 
@@ -98,7 +88,7 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
 def draw(evaluation: Evaluation) -> Figure:
     """The distributions of delay."""
     drawing, [axes] = plots.figure()
-    scheme_figure.draw_delays(axes, evaluation, scheme_figure.looks_of(list(RUNS)))
+    scheme_figure.draw_delays(axes, evaluation, {scheme: LOOKS[scheme] for scheme in RUNS})
     return drawing
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.experiments.rows import Evaluation
 from sparelane.experiments.rtcp import testbed
 from sparelane.experiments.rtcp.testbed import (
     GOODPUT,
@@ -44,7 +45,7 @@ def _less(of: Sequence[str], to: Sequence[str], statistic: Statistic) -> Claim:
 
     left = " and ".join(of) if len(of) == 1 else f"the larger of {' and '.join(of)}"
     right = " and ".join(to) if len(to) == 1 else f"the lesser of {' and '.join(to)}"
-    return Claim("Fig. 7", f"{statistic.metric}: {left}, of {right}", ratio)
+    return Claim("Fig. 7", f"{statistic.words}: {left}, of {right}", ratio)
 
 
 def _claims() -> Iterable[Claim]:
@@ -98,7 +99,7 @@ def draw(evaluation: Evaluation) -> Figure:
             plots.Bars.of_rows(
                 scheme,
                 testbed.LOOKS[scheme],
-                [evaluation.find(f"{BASE.name}: {scheme}", statistic.metric) for statistic in pair],
+                [evaluation.find(statistic.key(Run(scheme, BASE))) for statistic in pair],
             )
             for scheme in SCHEMES
         ]

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.experiments.rows import Evaluation
 from sparelane.experiments.rtcp import testbed
 from sparelane.experiments.rtcp.testbed import GOODPUT, HIGH_VOLUME, URGENT, Ask, Claim, Run, Setting, Statistic
 
@@ -60,7 +61,7 @@ def _least(scheme: str, statistic: Statistic, setting: tuple[str, float]) -> Cla
     """A scheme has the least of something."""
     return Claim(
         BASE[setting].name,
-        f"{statistic.metric}: {scheme}'s, of the least other's",
+        f"{statistic.words}: {scheme}'s, of the least other's",
         lambda ask: _of(ask, scheme, *setting, statistic) / min(_others(ask, scheme, *setting, statistic)),
     )
 
@@ -150,7 +151,7 @@ def draw(evaluation: Evaluation) -> Figure:
         settings = {f"{load:g}": BASE[sizes, load] for load in LOADS}
         testbed.bars(axes, evaluation, SCHEMES, settings, statistic)
         axes.set_xlabel(f"load, {sizes}")
-        axes.set_ylabel(f"{statistic.metric} ({statistic.unit})")
+        axes.set_ylabel(statistic.label)
     plots.legend_above(panels[1], 4)
     return drawing
 

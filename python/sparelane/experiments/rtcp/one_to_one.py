@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Simulation
+from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.experiments.rows import Evaluation
 from sparelane.experiments.rtcp import testbed
 from sparelane.experiments.rtcp.testbed import GOODPUT, HIGH_VOLUME, URGENT, Ask, Claim, Run, Setting, Statistic
 
@@ -99,7 +100,7 @@ def draw(evaluation: Evaluation) -> Figure:
     for axes, statistic in zip(panels, STATISTICS, strict=True):
         testbed.bars(axes, evaluation, SCHEMES, {"0.11": BASE, "0.6": LOADED}, statistic)
         axes.set_xlabel("load")
-        axes.set_ylabel(f"{statistic.metric} ({statistic.unit})")
+        axes.set_ylabel(statistic.label)
     plots.legend_above(panels[1], 4)
     return drawing
 

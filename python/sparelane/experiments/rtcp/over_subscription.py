@@ -7,24 +7,21 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import at_least, at_most, ours, over_paper, ratio
+from sparelane.experiments.rows import Evaluation, Key, Row
 from sparelane.experiments.rtcp import datacentre, scheme_figure
-from sparelane.experiments.rtcp.datacentre import Printed, Run
+from sparelane.experiments.rtcp.datacentre import DELAY, LOOKS, MEAN, TAIL, THROUGHPUT, Printed, Run, of, ratio_row
 from sparelane.experiments.rtcp.random_sending import BBR, PATHS, TIMELY
 from sparelane.experiments.rtcp.statements import HALF, OVER_SUBSCRIPTION
 
 BASE = {
-    scheme: Run(scheme, (*HALF, "scheme.rtcp.alpha=1000") if scheme == "RTCP" else HALF, "half the core")
+    scheme: Run(scheme, (*HALF, "scheme.rtcp.alpha=1000") if scheme == "RTCP" else HALF, "over-subscription")
     for scheme in OVER_SUBSCRIPTION
 }
 CONTROLS = datacentre.controls(BASE["RTCP"])
-ONE_PATH = {
-    f"{scheme}, one path between two leaves": Run(
-        scheme, (*run.settings, "routing=single-path"), "one path, half the core"
-    )
-    for scheme, run in BASE.items()
-}
+ONE_PATH = [run.varied("one path between two leaves", "routing=single-path") for run in BASE.values()]
+RTCP = BASE["RTCP"]
 
 ASSUMPTIONS = (
     *datacentre.ASSUMPTIONS,
@@ -32,41 +29,41 @@ ASSUMPTIONS = (
 )
 
 
-REASONS: Mapping[tuple[str, str], str] = {
-    ("NewReno", "throughput"): PATHS,
-    ("DCTCP", "throughput"): PATHS,
-    ("BBR", "throughput"): PATHS,
-    ("BBR", "mean delay"): BBR,
-    ("TIMELY", "throughput"): TIMELY,
-    ("TIMELY", "mean delay"): TIMELY,
-    ("RTCP", "throughput, of TIMELY's"): TIMELY,
-    ("RTCP", "mean delay, of TIMELY's"): TIMELY,
+REASONS: Mapping[Key, str] = {
+    BASE["NewReno"].key(THROUGHPUT): PATHS,
+    BASE["DCTCP"].key(THROUGHPUT): PATHS,
+    BASE["BBR"].key(THROUGHPUT): PATHS,
+    BASE["BBR"].key(DELAY, MEAN): BBR,
+    BASE["TIMELY"].key(THROUGHPUT): TIMELY,
+    BASE["TIMELY"].key(DELAY, MEAN): TIMELY,
+    RTCP.key(of(THROUGHPUT, "TIMELY")): TIMELY,
+    RTCP.key(of(DELAY, "TIMELY"), MEAN): TIMELY,
 }
 
 CLAIMS = (
     Claim(
         "RTCP's throughput is within 10 % of the printed one in over-subscription (Table I)",
-        over_paper("RTCP", "throughput"),
+        over_paper(RTCP.key(THROUGHPUT)),
         full=(0.9, 1.1),
         quick=(0.8, 1.25),
     ),
     Claim(
         "RTCP's mean delay is within 20 % of the printed one in over-subscription (Table I)",
-        over_paper("RTCP", "mean delay"),
+        over_paper(RTCP.key(DELAY, MEAN)),
         full=(0.8, 1.2),
         quick=(0.7, 1.4),
     ),
     *(
         Claim(
             f"RTCP's 99th delay is below {other}'s in over-subscription (Fig. 11a)",
-            ours("RTCP", f"99th delay, of {other}'s (paper: below 100)"),
+            ours(RTCP.key(of(DELAY, other), TAIL)),
             full=at_most(100.0),
         )
         for other in ("DCTCP", "NewReno")
     ),
     Claim(
         "RTCP is not a constant window of x_max: that has several times its mean delay",
-        ratio(("null: a constant window of 80", "mean delay"), ("RTCP", "mean delay")),
+        ratio(CONTROLS[1].key(DELAY, MEAN), RTCP.key(DELAY, MEAN)),
         full=at_least(2.0),
         quick=at_least(1.5),
     ),
@@ -75,32 +72,32 @@ CLAIMS = (
 
 def plan(effort: Effort) -> Sequence[Simulation]:
     """All schemes, and what RTCP must be told from."""
-    return datacentre.plan([*BASE.values(), *CONTROLS.values(), *ONE_PATH.values()], effort)
+    return datacentre.plan([*BASE.values(), *CONTROLS, *ONE_PATH], effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Table I's columns OS, and what the text says of them."""
     rows: list[Row] = []
     for scheme, run in BASE.items():
-        rows.extend(datacentre.scheme_rows(scheme, run, OVER_SUBSCRIPTION[scheme], effort, outcomes))
-    found = {scheme: run.outcomes(effort, outcomes) for scheme, run in BASE.items()}
-    rates = {scheme: [datacentre.throughput_mbps(o, effort.stop_s) for o in all] for scheme, all in found.items()}
-    means = {scheme: [datacentre.mean_us(o) for o in all] for scheme, all in found.items()}
-    tails = {scheme: [datacentre.quantile_us(o, 0.99) for o in all] for scheme, all in found.items()}
-    share = datacentre.ratio_row
-    rows.append(share("RTCP", "throughput, of TIMELY's", 98.17, rates["RTCP"], rates["TIMELY"]))
-    rows.append(share("RTCP", "mean delay, of TIMELY's", 14.92, means["RTCP"], means["TIMELY"]))
+        rows.extend(datacentre.scheme_rows(run, OVER_SUBSCRIPTION[scheme], effort, outcomes))
+    found = {scheme: datacentre.numbers(run, effort, outcomes) for scheme, run in BASE.items()}
+    rtcp, timely = found["RTCP"], found["TIMELY"]
+    rows.append(ratio_row(RTCP.key(of(THROUGHPUT, "TIMELY")), rtcp.mbps, timely.mbps, 98.17))
+    rows.append(ratio_row(RTCP.key(of(DELAY, "TIMELY"), MEAN), rtcp.mean_us, timely.mean_us, 14.92))
     for other in ("DCTCP", "NewReno", "TIMELY", "BBR"):
-        rows.append(share("RTCP", f"99th delay, of {other}'s (paper: below 100)", None, tails["RTCP"], tails[other]))
-    for name, run in {**CONTROLS, **ONE_PATH}.items():
-        rows.extend(datacentre.scheme_rows(name, run, Printed(), effort, outcomes))
-    return Evaluation(tuple(rows), curves={scheme: datacentre.distribution(all) for scheme, all in found.items()})
+        key = RTCP.key(of(DELAY, other), TAIL)
+        rows.append(ratio_row(key, rtcp.tail_us, found[other].tail_us, said=at_most(100.0)))
+    for run in (*CONTROLS, *ONE_PATH):
+        rows.extend(datacentre.scheme_rows(run, Printed(), effort, outcomes))
+    curves = {scheme: datacentre.distribution(run.outcomes(effort, outcomes)) for scheme, run in BASE.items()}
+    return Evaluation(tuple(rows), curves=curves)
 
 
 def draw(evaluation: Evaluation) -> Figure:
     """Throughput and delay of the five schemes, and the distributions of delay."""
     drawing, panels = plots.figure(2, width_inches=plots.PAGE_INCHES)
-    scheme_figure.draw_schemes(panels, evaluation, scheme_figure.looks_of(list(BASE)))
+    looks = {scheme: (run, LOOKS[scheme]) for scheme, run in BASE.items()}
+    scheme_figure.draw_schemes(panels, evaluation, looks)
     return drawing
 
 

@@ -7,42 +7,38 @@ from collections.abc import Iterable, Mapping, Sequence
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import at_least, at_most, ours, ratio
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row
 from sparelane.experiments.rtcp import datacentre, scheme_figure
-from sparelane.experiments.rtcp.datacentre import LOOKS, Printed, Run
+from sparelane.experiments.rtcp.datacentre import DELAY, LOOKS, MEAN, TAIL, THROUGHPUT, Printed, Run, of, ratio_row
 from sparelane.experiments.rtcp.statements import BOTH_FLOWS
 
 CLASSES = ("high-volume", "urgent")
 SCHEMES = ("NewReno", "DCTCP", "RTCP")
-RUNS: Mapping[str, Run] = {scheme: Run(scheme, (), "urgent beside high-volume", BOTH_FLOWS) for scheme in SCHEMES}
+RUNS: Mapping[str, Run] = {scheme: Run(scheme, (), "urgent beside high-volume", mix=BOTH_FLOWS) for scheme in SCHEMES}
+RTCP = RUNS["RTCP"]
 
 CONTROLS = datacentre.controls(RUNS["RTCP"])
 # NewReno's and DCTCP's two flows come to share alike in time: what RTCP's urgent one has of theirs hangs on the length.
 LONGER = {
-    lengths: {scheme: Run(scheme, (), "urgent beside high-volume", BOTH_FLOWS, lengths) for scheme in SCHEMES}
+    lengths: {scheme: run.varied(f"runs {lengths} times as long", lengths=lengths) for scheme, run in RUNS.items()}
     for lengths in (2, 5)
 }
 
-VARIANTS: Mapping[str, Run] = {
-    "DCTCP, marks at servers' interfaces, too": Run("DCTCP", ("nic.mark_at=65packets",), "marks", BOTH_FLOWS),
-    "RTCP, equal weights": Run(
-        "RTCP", ("scheme.rtcp.weights={ urgent = 24000, high-volume = 24000 }",), "equal weights", BOTH_FLOWS
-    ),
-}
+VARIANTS = (
+    RUNS["DCTCP"].varied("marks at servers' interfaces, too", "nic.mark_at=65packets"),
+    RTCP.varied("equal weights", "scheme.rtcp.weights={ urgent = 24000, high-volume = 24000 }"),
+)
 
 # The text's numbers: RTCP's mean delay in percent of DCTCP's, and RTCP's 99th in percent of NewReno's.
 MEAN_OF_DCTCP = {"urgent": 31.5, "high-volume": 35.6}
 P99_OF_NEWRENO = {"urgent": 25.0, "high-volume": 25.0}
 P99_OF_DCTCP: Mapping[str, float | None] = {"urgent": None, "high-volume": 50.0}
 HIGH_VOLUME_OF_NEWRENO = 93.0
-BETWEEN_CLASSES = "throughput of the urgent flow, of the high-volume one's"
-
-
-def throughput_of(other: str, name: str) -> str:
-    """What the row is called in which RTCP's flow has so much of what another scheme's has."""
-    return f"throughput, of {other}'s" + (" (paper: 400 to 700)" if name == "urgent" else "")
-
+BETWEEN_CLASSES = Metric("throughput of the urgent flow, of the high-volume one's", "%")
+# What RTCP's urgent flow has of NewReno's and DCTCP's.
+SAID = (400.0, 700.0)
 
 ASSUMPTIONS = (
     *datacentre.ASSUMPTIONS,
@@ -63,20 +59,26 @@ THROTTLED = (
     "RTCP's high-volume flow sends only where the queue is short: beside an urgent flow of the same weight it has a "
     "longer delay (rows with equal weights)"
 )
-REASONS: Mapping[tuple[str, str], str] = {
-    ("RTCP, high-volume", "throughput, of NewReno's"): "no two flows of a cable of 10 Gb/s have both 93 % of NewReno's "
+FULL_CABLE = (
+    "no two flows of a cable of 10 Gb/s have both 93 % of NewReno's high-volume flow and 4 to 7 times its urgent one: "
+    "by NewReno's rows that is more than the cable carries"
+)
+REASONS: Mapping[Key, str] = {
+    RTCP.key(
+        of(THROUGHPUT, "NewReno"), "", "high-volume"
+    ): "no two flows of a cable of 10 Gb/s have both 93 % of NewReno's "
     "high-volume flow and 4 to 7 times its urgent one: by NewReno's rows that is more than the cable carries",
-    ("RTCP, urgent", "mean delay, of DCTCP's"): NO_MARKS,
-    ("RTCP, high-volume", "mean delay, of DCTCP's"): NO_MARKS,
-    ("RTCP, high-volume", "99th delay, of DCTCP's"): NO_MARKS,
-    ("RTCP, high-volume", "99th delay, of NewReno's"): THROTTLED,
+    RTCP.key(of(DELAY, "DCTCP"), MEAN, "urgent"): NO_MARKS,
+    RTCP.key(of(DELAY, "DCTCP"), MEAN, "high-volume"): NO_MARKS,
+    RTCP.key(of(DELAY, "DCTCP"), TAIL, "high-volume"): NO_MARKS,
+    RTCP.key(of(DELAY, "NewReno"), TAIL, "high-volume"): THROTTLED,
 }
 
 CLAIMS = (
     *(
         Claim(
             f"RTCP's urgent flow has 4 to 7 times what {other}'s has (section V-B3)",
-            ours("RTCP, urgent", throughput_of(other, "urgent")),
+            ours(RTCP.key(of(THROUGHPUT, other), "", "urgent")),
             full=(400.0, 700.0),
             quick=(350.0, 800.0),
         )
@@ -85,7 +87,7 @@ CLAIMS = (
     *(
         Claim(
             f"RTCP's {name} flow has at most half of DCTCP's mean delay (section V-B3: {share} %)",
-            ours(f"RTCP, {name}", "mean delay, of DCTCP's"),
+            ours(RTCP.key(of(DELAY, "DCTCP"), MEAN, name)),
             full=at_most(50.0),
             quick=at_most(60.0),
         )
@@ -94,7 +96,7 @@ CLAIMS = (
     Claim(
         "RTCP's weights decide: its urgent flow has several times its high-volume one, and a constant window's the "
         "same",
-        ratio(("RTCP", BETWEEN_CLASSES), ("null: a constant window of 80", BETWEEN_CLASSES)),
+        ratio(RTCP.key(BETWEEN_CLASSES), CONTROLS[1].key(BETWEEN_CLASSES)),
         full=at_least(2.0),
         quick=at_least(1.5),
     ),
@@ -104,24 +106,24 @@ CLAIMS = (
 def plan(effort: Effort) -> Sequence[Simulation]:
     """The three schemes, what RTCP must be told from, and longer runs."""
     longer = [run for runs in LONGER.values() for run in runs.values()]
-    return datacentre.plan([*RUNS.values(), *CONTROLS.values(), *VARIANTS.values(), *longer], effort)
+    return datacentre.plan([*RUNS.values(), *CONTROLS, *VARIANTS, *longer], effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Throughput and delay by class, the text's ratios, and the same for flows that hear nothing."""
     rows: list[Row] = []
-    for row, run in {**RUNS, **CONTROLS, **VARIANTS}.items():
+    for run in (*RUNS.values(), *CONTROLS, *VARIANTS):
         for name in CLASSES:
-            rows.extend(datacentre.scheme_rows(f"{row}, {name}", run, Printed(), effort, outcomes, name))
+            rows.extend(datacentre.scheme_rows(run, Printed(), effort, outcomes, name))
         rates = {name: _mbps(run, name, effort, outcomes) for name in CLASSES}
-        rows.append(datacentre.ratio_row(row, BETWEEN_CLASSES, None, rates["urgent"], rates["high-volume"]))
+        rows.append(ratio_row(run.key(BETWEEN_CLASSES), rates["urgent"], rates["high-volume"]))
     for name in CLASSES:
         rows.extend(_ratios(name, effort, outcomes))
-    for lengths, runs in LONGER.items():
+    for runs in LONGER.values():
         urgent = {scheme: _mbps(run, "urgent", effort, outcomes) for scheme, run in runs.items()}
         for other in ("NewReno", "DCTCP"):
-            row = f"RTCP, urgent, runs {lengths} times as long"
-            rows.append(datacentre.ratio_row(row, throughput_of(other, "urgent"), None, urgent["RTCP"], urgent[other]))
+            key = runs["RTCP"].key(of(THROUGHPUT, other), "", "urgent")
+            rows.append(ratio_row(key, urgent["RTCP"], urgent[other], said=SAID))
     curves = {
         f"{scheme}, {name}": datacentre.distribution(run.outcomes(effort, outcomes), name)
         for scheme, run in RUNS.items()
@@ -137,39 +139,37 @@ def _mbps(run: Run, name: str, effort: Effort, outcomes: Outcomes) -> list[float
 
 def _ratios(name: str, effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
     """What RTCP's flow of a class has in percent of other schemes'."""
-    found = {scheme: run.outcomes(effort, outcomes) for scheme, run in RUNS.items()}
-    means = {scheme: [datacentre.mean_us(o, name) for o in all] for scheme, all in found.items()}
-    tails = {scheme: [datacentre.quantile_us(o, 0.99, name) for o in all] for scheme, all in found.items()}
-    mbps = {scheme: _mbps(run, name, effort, outcomes) for scheme, run in RUNS.items()}
-    row, share = f"RTCP, {name}", datacentre.ratio_row
-    yield share(row, "mean delay, of DCTCP's", MEAN_OF_DCTCP[name], means["RTCP"], means["DCTCP"])
-    yield share(row, "99th delay, of DCTCP's", P99_OF_DCTCP[name], tails["RTCP"], tails["DCTCP"])
-    yield share(row, "99th delay, of NewReno's", P99_OF_NEWRENO[name], tails["RTCP"], tails["NewReno"])
+    found = {scheme: datacentre.numbers(run, effort, outcomes, name) for scheme, run in RUNS.items()}
+    rtcp, dctcp, newreno = (found[scheme] for scheme in ("RTCP", "DCTCP", "NewReno"))
+    of_dctcp, of_newreno = of(DELAY, "DCTCP"), of(DELAY, "NewReno")
+    yield ratio_row(RTCP.key(of_dctcp, MEAN, name), rtcp.mean_us, dctcp.mean_us, MEAN_OF_DCTCP[name])
+    yield ratio_row(RTCP.key(of_dctcp, TAIL, name), rtcp.tail_us, dctcp.tail_us, P99_OF_DCTCP[name])
+    yield ratio_row(RTCP.key(of_newreno, TAIL, name), rtcp.tail_us, newreno.tail_us, P99_OF_NEWRENO[name])
+    said = SAID if name == "urgent" else None
     for other in ("NewReno", "DCTCP"):
         printed = HIGH_VOLUME_OF_NEWRENO if (name, other) == ("high-volume", "NewReno") else None
-        yield share(row, throughput_of(other, name), printed, mbps["RTCP"], mbps[other])
+        yield ratio_row(RTCP.key(of(THROUGHPUT, other), "", name), rtcp.mbps, found[other].mbps, printed, said)
 
 
 def draw(evaluation: Evaluation) -> Figure:
     """Throughput and mean delay by class, and the distributions of delay of each class."""
     drawing, panels = plots.figure(4, width_inches=plots.PAGE_INCHES)
-    for axes, metric, label in (
-        (panels[0], "throughput", "throughput (Mb/s)"),
-        (panels[1], "mean delay", "mean one-way delay (us)"),
+    for axes, metric, average, label in (
+        (panels[0], THROUGHPUT, "", "throughput (Mb/s)"),
+        (panels[1], DELAY, MEAN, "mean one-way delay (us)"),
     ):
         bars = [
             plots.Bars.of_rows(
-                scheme, LOOKS[scheme], [evaluation.find(f"{scheme}, {name}", metric) for name in CLASSES]
+                scheme, LOOKS[scheme], [evaluation.find(run.key(metric, average, name)) for name in CLASSES]
             )
-            for scheme in SCHEMES
+            for scheme, run in RUNS.items()
         ]
         plots.grouped_bars(axes, [name.replace("-", "-\n") for name in CLASSES], bars)
         axes.set_xlabel("flow")
         axes.set_ylabel(label)
         plots.legend_above(axes, 1)
     for axes, name in zip(panels[2:], CLASSES, strict=True):
-        looks = scheme_figure.looks_of([f"{scheme}, {name}" for scheme in SCHEMES])
-        scheme_figure.draw_delays(axes, evaluation, looks)
+        scheme_figure.draw_delays(axes, evaluation, {f"{scheme}, {name}": LOOKS[scheme] for scheme in SCHEMES})
         axes.set_xlabel(f"one-way delay (us),\n{name}")
         plots.legend_above(axes, 1)
     return drawing

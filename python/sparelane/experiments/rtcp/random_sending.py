@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import at_least, at_most, ours, ratio
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.experiments.rtcp import datacentre, scheme_figure
-from sparelane.experiments.rtcp.datacentre import LOOKS, Printed, Run
+from sparelane.experiments.rtcp.datacentre import DELAY, LOOKS, MEAN, TAIL, THROUGHPUT, Printed, Run, of, ratio_row
 from sparelane.experiments.rtcp.statements import RANDOM_SENDING
 
 # Whose windows over time the paper's figure has, but for TIMELY, which has a rate and no window.
@@ -54,15 +55,18 @@ VARIED: Mapping[str, Sequence[tuple[str, tuple[str, ...]]]] = {
         ("round-trip times by 1 ms", ('scheme.rtcp.transport={ rtt_granularity = "1ms" }',)),
     ),
 }
-VARIANTS = {
-    f"{scheme}, {name}": Run(scheme, settings, name) for scheme, all in VARIED.items() for name, settings in all
-} | {"RTCP, runs twice as long": Run("RTCP", (), "twice as long", lengths=2)}
+RTCP = BASE["RTCP"]
+VARIANTS = [
+    *(BASE[scheme].varied(name, *settings) for scheme, all in VARIED.items() for name, settings in all),
+    RTCP.varied("runs twice as long", lengths=2),
+]
+BEYOND = Metric("packets beyond 0.1 ms", "%")
 
 ASSUMPTIONS = (
     *datacentre.ASSUMPTIONS,
     "Each server draws one other with the seed, and sends to it without end from the beginning; several may draw the "
     "same. RTCP has alpha = 500 and delta = 10,000.",
-    "The rows with a setting behind the scheme's name vary what the paper leaves open, one setting at a time.",
+    "Variants vary what the paper leaves open, one setting at a time.",
 )
 
 
@@ -84,48 +88,48 @@ X_MAX = (
     "x_max: with 2 line rates RTCP's throughput and delay agree with the printed ones (rows of rtcp/random-sending), "
     "but then its windows are too short for the delays of Table II (rtcp/setting)"
 )
-REASONS: Mapping[tuple[str, str], str] = {
-    ("NewReno", "throughput"): PATHS,
-    ("NewReno", "mean delay"): PATHS,
-    ("DCTCP", "throughput"): PATHS,
-    ("DCTCP", "mean delay"): PATHS,
-    ("BBR", "mean delay"): BBR,
-    ("TIMELY", "throughput"): TIMELY,
-    ("TIMELY", "mean delay"): TIMELY,
-    ("RTCP", "mean delay"): X_MAX,
-    ("RTCP", "throughput, of BBR's"): X_MAX,
-    ("RTCP", "mean delay, of DCTCP's"): X_MAX,
-    ("RTCP", "99th delay, of NewReno's"): X_MAX,
+REASONS: Mapping[Key, str] = {
+    BASE["NewReno"].key(THROUGHPUT): PATHS,
+    BASE["NewReno"].key(DELAY, MEAN): PATHS,
+    BASE["DCTCP"].key(THROUGHPUT): PATHS,
+    BASE["DCTCP"].key(DELAY, MEAN): PATHS,
+    BASE["BBR"].key(DELAY, MEAN): BBR,
+    BASE["TIMELY"].key(THROUGHPUT): TIMELY,
+    BASE["TIMELY"].key(DELAY, MEAN): TIMELY,
+    RTCP.key(DELAY, MEAN): X_MAX,
+    RTCP.key(of(THROUGHPUT, "BBR")): X_MAX,
+    RTCP.key(of(DELAY, "DCTCP"), MEAN): X_MAX,
+    RTCP.key(of(DELAY, "NewReno"), TAIL): X_MAX,
 }
 
 CLAIMS = (
     Claim(
         "RTCP's mean delay is at most half of DCTCP's in random sending (abstract: 64.22 % less)",
-        ours("RTCP", "mean delay, of DCTCP's"),
+        ours(RTCP.key(of(DELAY, "DCTCP"), MEAN)),
         full=at_most(50.0),
         quick=at_most(60.0),
     ),
     Claim(
         "RTCP's throughput is not below BBR's in random sending (abstract: 9.78 % more)",
-        ours("RTCP", "throughput, of BBR's"),
+        ours(RTCP.key(of(THROUGHPUT, "BBR"))),
         full=at_least(100.0),
         quick=at_least(90.0),
     ),
     Claim(
         "RTCP's 99th delay is at most half of NewReno's in random sending (section V-B2: 16 %)",
-        ours("RTCP", "99th delay, of NewReno's"),
+        ours(RTCP.key(of(DELAY, "NewReno"), TAIL)),
         full=at_most(50.0),
         quick=at_most(60.0),
     ),
     Claim(
         "RTCP is not a constant window of x_max: that has several times its mean delay",
-        ratio(("null: a constant window of 80", "mean delay"), ("RTCP", "mean delay")),
+        ratio(CONTROLS[1].key(DELAY, MEAN), RTCP.key(DELAY, MEAN)),
         full=at_least(2.0),
         quick=at_least(1.5),
     ),
     Claim(
         "RTCP is not RTCP without congestion (alpha = 0), which has several times its mean delay",
-        ratio(("RTCP, alpha = 0", "mean delay"), ("RTCP", "mean delay")),
+        ratio(CONTROLS[2].key(DELAY, MEAN), RTCP.key(DELAY, MEAN)),
         full=at_least(2.0),
         quick=at_least(1.5),
     ),
@@ -134,29 +138,25 @@ CLAIMS = (
 
 def plan(effort: Effort) -> Sequence[Simulation]:
     """All schemes, what RTCP must be told from, and what is varied."""
-    return datacentre.plan([*BASE.values(), *CONTROLS.values(), *VARIANTS.values()], effort)
+    return datacentre.plan([*BASE.values(), *CONTROLS, *VARIANTS], effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Table I's columns RS, what the text says of them, and how they depend on what is open."""
     rows: list[Row] = []
     for scheme, run in BASE.items():
-        rows.extend(datacentre.scheme_rows(scheme, run, RANDOM_SENDING[scheme], effort, outcomes))
+        rows.extend(datacentre.scheme_rows(run, RANDOM_SENDING[scheme], effort, outcomes))
     found = {scheme: run.outcomes(effort, outcomes) for scheme, run in BASE.items()}
-    rates = {scheme: [datacentre.throughput_mbps(o, effort.stop_s) for o in all] for scheme, all in found.items()}
-    means = {scheme: [datacentre.mean_us(o) for o in all] for scheme, all in found.items()}
-    tails = {scheme: [datacentre.quantile_us(o, 0.99) for o in all] for scheme, all in found.items()}
-    share = datacentre.ratio_row
-    rows.append(share("RTCP", "throughput, of BBR's", 109.78, rates["RTCP"], rates["BBR"]))
-    rows.append(share("RTCP", "mean delay, of DCTCP's", 35.78, means["RTCP"], means["DCTCP"]))
-    rows.append(share("RTCP", "99th delay, of NewReno's", 16.0, tails["RTCP"], tails["NewReno"]))
-    for scheme, paper in (("NewReno", "more than 50"), ("DCTCP", "less than 50")):
+    numbers = {scheme: datacentre.numbers(run, effort, outcomes) for scheme, run in BASE.items()}
+    rtcp = numbers["RTCP"]
+    rows.append(ratio_row(RTCP.key(of(THROUGHPUT, "BBR")), rtcp.mbps, numbers["BBR"].mbps, 109.78))
+    rows.append(ratio_row(RTCP.key(of(DELAY, "DCTCP"), MEAN), rtcp.mean_us, numbers["DCTCP"].mean_us, 35.78))
+    rows.append(ratio_row(RTCP.key(of(DELAY, "NewReno"), TAIL), rtcp.tail_us, numbers["NewReno"].tail_us, 16.0))
+    for scheme, said in (("NewReno", at_least(50.0)), ("DCTCP", at_most(50.0))):
         beyond = datacentre.known(datacentre.share_beyond(o, 100.0) for o in found[scheme])
-        rows.append(measured(scheme, f"packets beyond 0.1 ms (paper: {paper})", "%", None, beyond))
-    for name, run in CONTROLS.items():
-        rows.extend(datacentre.scheme_rows(name, run, Printed(), effort, outcomes))
-    for name, run in VARIANTS.items():
-        rows.extend(datacentre.scheme_rows(name, run, Printed(), effort, outcomes))
+        rows.append(measured(BASE[scheme].key(BEYOND), None, beyond, said))
+    for run in (*CONTROLS, *VARIANTS):
+        rows.extend(datacentre.scheme_rows(run, Printed(), effort, outcomes))
     curves = {scheme: datacentre.distribution(all) for scheme, all in found.items()}
     windows = {f"{scheme}, window": datacentre.window(found[scheme][0]) for scheme in WINDOWS}
     return Evaluation(tuple(rows), curves=curves | windows)
@@ -165,7 +165,8 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
 def draw(evaluation: Evaluation) -> Figure:
     """Throughput and delay of the five schemes, the distributions of delay, and the windows of one flow over time."""
     drawing, panels = plots.figure(3, width_inches=plots.PAGE_INCHES)
-    scheme_figure.draw_schemes(panels[:2], evaluation, scheme_figure.looks_of(list(BASE)))
+    looks = {scheme: (run, LOOKS[scheme]) for scheme, run in BASE.items()}
+    scheme_figure.draw_schemes(panels[:2], evaluation, looks)
     axes = panels[2]
     for scheme in WINDOWS:
         curve = evaluation.curves[f"{scheme}, window"]

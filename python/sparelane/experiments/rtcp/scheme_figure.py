@@ -7,34 +7,29 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Evaluation
 from sparelane.experiments.plots import Look
-from sparelane.experiments.rtcp.datacentre import LOOKS
+from sparelane.experiments.rows import Evaluation
+from sparelane.experiments.rtcp.datacentre import DELAY, MEAN, THROUGHPUT, Run
 
 
-def looks_of(names: Sequence[str]) -> Mapping[str, Look]:
-    """How schemes, or their rows "scheme, class", look."""
-    return {name: LOOKS[name.partition(",")[0]] for name in names}
-
-
-def draw_schemes(panels: Sequence[Axes], evaluation: Evaluation, looks: Mapping[str, Look]) -> None:
-    """Throughput and delay of each row beside the paper's, and the distributions of delay, in two panels."""
+def draw_schemes(panels: Sequence[Axes], evaluation: Evaluation, looks: Mapping[str, tuple[Run, Look]]) -> None:
+    """Throughput and delay of each run beside the paper's, and the distributions of delay, by label, in two panels."""
     table, spread = panels
-    for name, look in looks.items():
-        rate, delay = (evaluation.find(name, metric) for metric in ("throughput", "mean delay"))
-        if delay.ours is None or rate.ours is None:
+    for label, (run, look) in looks.items():
+        rate, delay = (evaluation.find(key) for key in (run.key(THROUGHPUT), run.key(DELAY, MEAN)))
+        if delay.value is None or rate.value is None:
             continue
         if delay.paper is not None and rate.paper is not None:
             # A thin line says whose number a cross is.
-            table.plot([delay.ours, delay.paper], [rate.ours, rate.paper], color=look.ink, linewidth=0.6)
+            table.plot([delay.value, delay.paper], [rate.value, rate.paper], color=look.ink, linewidth=0.6)
             table.plot(delay.paper, rate.paper, **plots.PAPER_STYLE)
-        table.plot(delay.ours, rate.ours, look.marker, color=look.ink, label=name, markersize=5)
+        table.plot(delay.value, rate.value, look.marker, color=look.ink, label=label, markersize=5)
     table.set_xlim(0, 1.05 * table.get_xlim()[1])
     table.set_ylim(0, 1.05 * table.get_ylim()[1])
     table.set_xlabel("mean one-way delay (us);\ncrosses: the paper")
     table.set_ylabel("mean throughput\nof a flow (Mb/s)")
     plots.legend_above(table, 2)
-    draw_delays(spread, evaluation, looks)
+    draw_delays(spread, evaluation, {label: look for label, (_, look) in looks.items()})
 
 
 def draw_delays(axes: Axes, evaluation: Evaluation, looks: Mapping[str, Look]) -> None:

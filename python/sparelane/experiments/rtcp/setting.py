@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Experiment, Outcomes, Row, Simulation, measured
+from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.experiments.rtcp import datacentre
-from sparelane.experiments.rtcp.datacentre import Run
+from sparelane.experiments.rtcp.datacentre import DELAY, MEAN, THROUGHPUT, Run
 from sparelane.experiments.rtcp.statements import GROUPS, STATEMENTS, TABLE_2, Numbers, holding, numbers_of, runs_of
 
 SCHEMES = ("NewReno", "DCTCP", "BBR", "TIMELY", "LEDBAT", "Vegas", "constant", "RTCP")
@@ -32,7 +33,7 @@ class Setting:
     def runs(self, scheme: str) -> Mapping[str, Run]:
         """The runs of a scheme, by what they are of."""
         return {
-            case: replace(run, settings=(*self.overrides, *run.settings), name=f"{self.name}: {case}")
+            case: replace(run, settings=(*self.overrides, *run.settings), setting=f"{self.name}: {case}")
             for case, run in runs_of(scheme).items()
         }
 
@@ -89,32 +90,40 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
 
 def _rows(name: str, found: Sequence[Numbers]) -> Iterable[Row]:
     mean = {key: statistics.fmean(one[key] for one in found) for key in found[0]}
-    yield measured(name, f"statements that hold, of {len(STATEMENTS)}", "", None, [holding(mean)])
-    for group in GROUPS:
-        of = sum(one.group == group for one in STATEMENTS)
-        yield measured(name, f"{group}: statements that hold, of {of}", "", None, [holding(mean, group)])
+    for group in (None, *GROUPS):
+        yield measured(_held(name, group), None, [holding(mean, group)])
     for pair in TABLE_2:
-        for unit, key, paper in (("throughput", "mbps", pair.printed.mbps), ("mean delay", "us", pair.printed.us)):
+        for metric, average, key, paper in (
+            (THROUGHPUT, "", "mbps", pair.printed.mbps),
+            (DELAY, MEAN, "us", pair.printed.us),
+        ):
             values = [100 * one[f"OS {pair.name} RTCP {key}"] / (paper or 1) for one in found]
-            yield measured(name, f"Table II, {pair.name}: {unit}, of the printed", "%", None, values)
+            of_printed = Metric(f"{metric.name}, of the printed", "%")
+            yield measured(Key(name, of_printed, "RTCP", average, f"Table II, {pair.name}"), None, values)
     for one in STATEMENTS:
         if one.group in ("Table I", "text", "preemption", "incast", "null"):
-            yield measured(name, one.text, "%", None, [100 * one.value(numbers) for numbers in found])
+            yield measured(Key(name, Metric(one.text, "%")), None, [100 * one.value(numbers) for numbers in found])
+
+
+def _held(setting: str, group: str | None) -> Key:
+    """How many statements of a group, or of all, hold under a setting."""
+    return Key(setting, Metric(f"statements that hold, of {_size(group)}"), traffic=group or "")
+
+
+def _size(group: str | None) -> int:
+    return sum(group in (None, one.group) for one in STATEMENTS)
 
 
 def draw(evaluation: Evaluation) -> Figure:
     """How many statements of each group hold under each setting."""
     drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
     looks = (plots.RC3, plots.TCP, plots.THIRD, plots.MODEL, plots.FIFTH)
-    sizes = {group: sum(one.group == group for one in STATEMENTS) for group in GROUPS}
+    sizes = {group: _size(group) for group in GROUPS}
     bars = [
         plots.Bars.of_rows(
             setting.name,
             look,
-            [
-                evaluation.find(setting.name, f"{group}: statements that hold, of {size}")
-                for group, size in sizes.items()
-            ],
+            [evaluation.find(_held(setting.name, group)) for group in GROUPS],
         )
         for setting, look in zip(SETTINGS, looks, strict=False)
     ]

@@ -11,7 +11,9 @@ import polars as pl
 from matplotlib.axes import Axes
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Evaluation, Outcome, Outcomes, Row, Simulation
+from sparelane.experiments.base import Effort, Outcome, Outcomes, Simulation
+from sparelane.experiments.claims import about, at_most
+from sparelane.experiments.rows import Band, Evaluation, Key, Metric, Row, joined
 from sparelane.experiments.statistics import estimate
 
 SCENARIO = "rtcp-testbed"
@@ -71,6 +73,7 @@ class Setting:
         load: of the client's link, 0 to 1.
         alpha: RTCP's.
         overrides: `key=value` each.
+        variant: what is other than in the paper, as we read it.
     """
 
     name: str
@@ -78,10 +81,11 @@ class Setting:
     load: float
     alpha: float
     overrides: tuple[str, ...] = ()
+    variant: str = ""
 
-    def varied(self, name: str, *overrides: str) -> Setting:
+    def varied(self, variant: str, *overrides: str) -> Setting:
         """The same with further overrides."""
-        return replace(self, name=f"{self.name}, {name}", overrides=(*self.overrides, *overrides))
+        return replace(self, variant=variant, overrides=(*self.overrides, *overrides))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ class Run:
                 *setting.overrides,
             ),
             seed=seed,
-            label=f"{setting.name} {self.scheme} seed {seed}",
+            label=joined(setting.name, setting.variant, f"{self.scheme} seed {seed}"),
             cost=0.03 * setting.load * effort.stop_s,
             keep_flows=seed == 1,
         )
@@ -151,16 +155,32 @@ class Statistic:
     """One number of many flows or requests.
 
     Attributes:
-        metric: how rows call it.
-        unit: of the number.
+        metric: what is measured.
+        average: what number of many it is.
+        traffic: of which flows or requests.
         of: which values of a `Sample`.
         reduce: all of them to the number.
     """
 
-    metric: str
-    unit: str
+    metric: Metric
+    average: str
+    traffic: str
     of: str
     reduce: Callable[[np.ndarray], float]
+
+    @property
+    def words(self) -> str:
+        """What it is, in a few words."""
+        return joined(self.traffic, self.average, self.metric.name, by=" ")
+
+    @property
+    def label(self) -> str:
+        """The same with the unit, for an axis."""
+        return f"{self.words} ({self.metric.unit})"
+
+    def key(self, run: Run) -> Key:
+        """The row that has it of a run."""
+        return Key(run.setting.name, self.metric, run.scheme, self.average, self.traffic, run.setting.variant)
 
 
 def _percentile(values: np.ndarray) -> float:
@@ -171,11 +191,14 @@ def _mean(values: np.ndarray) -> float:
     return float(values.mean())
 
 
-URGENT, HIGH_VOLUME = (Statistic(f"{name} 99th FCT", "ms", f"{name} FCT", _percentile) for name in CLASSES)
-URGENT_REQUESTS, HIGH_VOLUME_REQUESTS = (
-    Statistic(f"{name} 99th RCT", "ms", f"{name} RCT", _percentile) for name in CLASSES
-)
-GOODPUT = Statistic("goodput", "Mb/s", "goodput", _mean)
+def _tail(metric: Metric, name: str) -> Statistic:
+    return Statistic(metric, "99th percentile", name, f"{name} {metric.name}", _percentile)
+
+
+FCT, RCT = Metric("FCT", "ms"), Metric("RCT", "ms")
+URGENT, HIGH_VOLUME = (_tail(FCT, name) for name in CLASSES)
+URGENT_REQUESTS, HIGH_VOLUME_REQUESTS = (_tail(RCT, name) for name in CLASSES)
+GOODPUT = Statistic(Metric("goodput", "Mb/s"), "", "", "goodput", _mean)
 
 
 def plan(runs: Iterable[Run], effort: Effort) -> list[Simulation]:
@@ -210,7 +233,7 @@ class Claim:
     """What the text says of the order of schemes.
 
     Attributes:
-        row: where it says so.
+        row: where it says so, the setting of its row.
         metric: what is put into proportion.
         ratio: what of what; below 1 if the claim holds and it is one of order.
         is_order: whether it is one, or says that two numbers are about the same.
@@ -233,22 +256,21 @@ class Measurements:
 
     def row(self, run: Run, statistic: Statistic) -> Row:
         """A statistic of one run."""
-        name = f"{run.setting.name}: {run.scheme}"
-        return self._row(name, statistic.metric, statistic.unit, lambda ask: ask(run, statistic))
+        return self._row(statistic.key(run), lambda ask: ask(run, statistic))
 
     def claim(self, claim: Claim) -> Row:
         """The ratio of a claim in percent."""
-        paper = "below 100" if claim.is_order else "about 100"
-        return self._row(claim.row, f"{claim.metric} (paper: {paper})", "%", lambda ask: 100 * claim.ratio(ask))
+        said = at_most(100.0) if claim.is_order else about(100.0, 0.0)
+        return self._row(Key(claim.row, Metric(claim.metric, "%")), lambda ask: 100 * claim.ratio(ask), said)
 
-    def _row(self, row: str, metric: str, unit: str, number: Callable[[Ask], float]) -> Row:
+    def _row(self, key: Key, number: Callable[[Ask], float], said: Band | None = None) -> Row:
         every = list(range(len(self._seeds)))
         whole = number(self._asking(every))
         if not math.isfinite(whole):
-            return Row(row, metric, unit, None, None, None)
+            return Row(key, None, None, said=said)
         parts = [number(self._asking([at for at in every if at != out])) for out in every]
         pseudo = [len(every) * whole - (len(every) - 1) * part for part in parts if math.isfinite(part)]
-        return Row(row, metric, unit, None, whole, estimate(pseudo).ci95 if len(pseudo) > 1 else None)
+        return Row(key, None, whole, estimate(pseudo).ci95 if len(pseudo) > 1 else None, said)
 
     def _asking(self, seeds: Sequence[int]) -> Ask:
         def ask(run: Run, statistic: Statistic) -> float:
@@ -265,8 +287,12 @@ class Measurements:
             for run, samples in self._samples.items()
             if any(one.unfinished for one in samples)
         }
-        listed = "; ".join(f"{run.setting.name}: {run.scheme} {count}" for run, count in left.items())
+        listed = "; ".join(f"{_words(run)} {count}" for run, count in left.items())
         return f"Flows that had not finished when a run ended, over all seeds: {listed or 'none'}."
+
+
+def _words(run: Run) -> str:
+    return f"{joined(run.setting.name, run.setting.variant)}: {run.scheme}"
 
 
 def evaluation(
@@ -282,7 +308,7 @@ def evaluation(
     found = Measurements(runs, effort, outcomes)
     rows = [found.row(run, statistic) for run in runs for statistic in statistics]
     judged = [found.claim(claim) for claim in claims]
-    orders = [row for claim, row in zip(claims, judged, strict=True) if claim.is_order and row.ours is not None]
+    orders = [row for claim, row in zip(claims, judged, strict=True) if claim.is_order and row.value is not None]
     above, below = (sum(is_so(row) for row in orders) for is_so in (_is_above, _is_below))
     tally = (
         f"Of {len(orders)} statements of the text about order, {below} hold here, {above} do not, and the interval of "
@@ -292,11 +318,11 @@ def evaluation(
 
 
 def _is_below(row: Row) -> bool:
-    return row.ours is not None and row.ours + (row.ci95 or 0.0) < 100
+    return row.value is not None and row.value + (row.interval or 0.0) < 100
 
 
 def _is_above(row: Row) -> bool:
-    return row.ours is not None and row.ours - (row.ci95 or 0.0) > 100
+    return row.value is not None and row.value - (row.interval or 0.0) > 100
 
 
 def bars(
@@ -307,7 +333,7 @@ def bars(
         plots.Bars.of_rows(
             scheme,
             LOOKS[scheme],
-            [evaluation.find(f"{setting.name}: {scheme}", statistic.metric) for setting in settings.values()],
+            [evaluation.find(statistic.key(Run(scheme, setting))) for setting in settings.values()],
         )
         for scheme in schemes
     ]
@@ -317,6 +343,6 @@ def bars(
 
 def spread(axes: Axes, statistic: Statistic) -> None:
     """Times of urgent flows differ by orders of magnitude, and get a logarithmic axis where there are any."""
-    if statistic.metric.startswith("urgent") and axes.get_ylim()[1] > 1:
+    if statistic.traffic == "urgent" and axes.get_ylim()[1] > 1:
         axes.set_yscale("log")
         axes.set_ylim(bottom=0.1)

@@ -5,7 +5,8 @@
  *
  *     run COMMAND...                          a command of iproute2 or a setting, before time zero
  *     set NAMESPACE PATH VALUE                writes VALUE into a file of /proc/sys; "-" is the first namespace
- *     flow CONTROLLER FROM TO ADDRESS START_NS BYTES TOS    0 bytes: as many as there is time for
+ *     flow CONTROLLER FROM TO ADDRESS START_NS BYTES TOS LEVELS    0 bytes: as many as there is time for; with RC3 at
+ *                                             so many levels of low priority, and then written at once
  *     watch NAMESPACE DEVICE                  takes a digest of every packet that leaves or enters there
  *     sample INTERVAL_NS                      writes each flow's window and round trip so often
  *     queue NAMESPACE DEVICE                  writes the length of the output queue, too; queues are numbered from 0
@@ -39,13 +40,22 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_FLOWS = 1000, MAX_WATCHED = 64, MAX_COUNTED = 200, FIRST_PORT = 10000, CHUNK = 1 << 16, SNAP = 128 };
+enum {
+	MAX_FLOWS = 1000,
+	MAX_WATCHED = 64,
+	MAX_COUNTED = 200,
+	FIRST_PORT = 10000,
+	CHUNK = 1 << 16,
+	SNAP = 128,
+	RC3 = 64,	/* The socket option of linux/rc3 */
+};
 #define NONE UINT64_MAX
 
 struct flow {
 	char controller[24], from[24], to[24], address[24];
 	uint64_t start, bytes, written, delivered, finish;
-	int tos, sender, receiver, is_started, is_accepted;
+	int tos, sender, receiver, is_started, is_accepted, levels;
+	char *data;
 	struct tcp_info info;
 };
 
@@ -189,6 +199,19 @@ static void handle_packets(int fd)
 	}
 }
 
+/* The tail is that of what is written: all of it is, at once, into a buffer that is large enough. */
+static void ask_for_rc3(struct flow *f)
+{
+	int room = 1 << 30;
+
+	if (setsockopt(f->sender, IPPROTO_TCP, RC3, &f->levels, sizeof f->levels))
+		fail("the kernel has no", "RC3");
+	setsockopt(f->sender, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
+	f->data = calloc(1, f->bytes);
+	if (!f->data)
+		fail("no memory for a flow from", f->from);
+}
+
 /* Listens for a flow, and makes the socket that it is sent from. */
 static void open_flow(int index)
 {
@@ -209,6 +232,8 @@ static void open_flow(int index)
 	if (setsockopt(f->sender, IPPROTO_TCP, TCP_CONGESTION, f->controller, strlen(f->controller)))
 		fail("the kernel has no controller", f->controller);
 	setsockopt(f->sender, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	if (f->levels)
+		ask_for_rc3(f);
 }
 
 /* Takes the connection that the listener of a flow has, in place of the listener. */
@@ -237,8 +262,9 @@ static void send_flow(struct flow *f)
 	struct epoll_event event = { .events = 0, .data.u64 = (f - flows) * 2 };
 
 	while (!f->bytes || f->written < f->bytes) {
-		size_t want = f->bytes && f->bytes - f->written < CHUNK ? f->bytes - f->written : CHUNK;
-		ssize_t sent = send(f->sender, chunk, want, MSG_NOSIGNAL);
+		uint64_t left = f->bytes - f->written;
+		size_t want = f->levels || (f->bytes && left < CHUNK) ? left : CHUNK;
+		ssize_t sent = send(f->sender, f->levels ? f->data : chunk, want, MSG_NOSIGNAL);
 		if (sent < 0) {
 			if (errno != EAGAIN)
 				fail("a flow broke off:", f->from);
@@ -377,8 +403,9 @@ static void read_plan(void)
 			run(line + 4);
 		else if (sscanf(line, "set %23s %199s %99[^\n]", a, b, c) == 3)
 			set(a, b, c);
-		else if (flow_count < MAX_FLOWS && sscanf(line, "flow %23s %23s %23s %23s %lu %lu %d", f->controller,
-							  f->from, f->to, f->address, &f->start, &f->bytes, &f->tos) == 7) {
+		else if (flow_count < MAX_FLOWS && sscanf(line, "flow %23s %23s %23s %23s %lu %lu %d %d", f->controller,
+							  f->from, f->to, f->address, &f->start, &f->bytes,
+							  &f->tos, &f->levels) == 8) {
 			f->finish = NONE;
 			flow_count++;
 		} else if (sscanf(line, "watch %23s %99s", a, c) == 2)

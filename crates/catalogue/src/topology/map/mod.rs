@@ -13,7 +13,8 @@
 //! | edge | `queue` | of each direction, in bytes with unit |
 //! | edge | `loss` | probability, 0 to 1 |
 //!
-//! A node without kind is a router: a graph without hosts is one of routers only. An edge without delay whose
+//! What whoever drew a map did not know is as if it were not there: a coordinate or a raw speed that is empty, `nan`, `none`,
+//! `null`, `unknown` or `?`, and a raw speed of zero. A node without kind is a router: a graph without hosts is one of routers only. An edge without delay whose
 //! ends both have coordinates gets that of fibre along the great circle, at 200 km/ms. What is still unknown is taken
 //! from [`MapDefaults`]. Parallel edges become one cable, with the highest rate and the least delay that the file
 //! gives for them, and the first queue and loss. An edge stands for both directions, whatever the file says; an edge from a
@@ -134,7 +135,16 @@ impl<'a> Data<'a> {
         let refuse = |allowed| TopologyError::at(line, format!("`{name}` is `{text}`; allowed: {allowed}"));
         parse(text).map(Some).map_err(refuse)
     }
+
+    /// As [`Data::parsed`], where words that stand for an unknown value are as if it were not there.
+    fn known<T>(&self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, TopologyError> {
+        let is_unknown = |text: &str| UNKNOWN.iter().any(|word| text.eq_ignore_ascii_case(word));
+        if self.text(name).is_some_and(is_unknown) { Ok(None) } else { self.parsed(name, parse) }
+    }
 }
+
+/// Words that stand for a value that nobody knows.
+const UNKNOWN: [&str; 5] = ["nan", "none", "null", "unknown", "?"];
 
 /// The line of an element of XML, from 1.
 fn line(element: roxmltree::Node<'_, '_>) -> usize {
@@ -281,8 +291,8 @@ fn kind(data: &Data<'_>) -> Result<NodeKind, TopologyError> {
 }
 
 fn place(data: &Data<'_>) -> Result<Option<Place>, TopologyError> {
-    let latitude = data.parsed("latitude", |text| number(text, -90.0, 90.0))?;
-    let longitude = data.parsed("longitude", |text| number(text, -180.0, 180.0))?;
+    let latitude = data.known("latitude", |text| number(text, -90.0, 90.0))?;
+    let longitude = data.known("longitude", |text| number(text, -180.0, 180.0))?;
     let place = |(latitude, longitude): (f64, f64)| Place {
         latitude: latitude.to_radians(),
         longitude: longitude.to_radians(),
@@ -292,8 +302,8 @@ fn place(data: &Data<'_>) -> Result<Option<Place>, TopologyError> {
 
 fn edge_rate(data: &Data<'_>) -> Result<Option<Rate>, TopologyError> {
     let with_unit = data.parsed("rate", units::rate_of)?;
-    let raw = || data.parsed("linkspeedraw", |text| number(text, 0.0, 1e18).map(|bps| Rate::from_bps(bps as u64)));
-    let rate = if with_unit.is_some() { with_unit } else { raw()? };
+    let raw = || data.known("linkspeedraw", |text| number(text, 0.0, 1e18).map(|bps| Rate::from_bps(bps as u64)));
+    let rate = if with_unit.is_some() { with_unit } else { raw()?.filter(|&rate| rate > Rate::default()) };
     rate.map(|rate| bounds::rate(Some(data.line), "the rate of the edge", rate)).transpose()
 }
 

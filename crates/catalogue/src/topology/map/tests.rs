@@ -80,6 +80,24 @@ fn a_zoo_file_is_a_graph_of_routers_with_fibre_delays() {
 }
 
 #[test]
+fn what_nobody_knew_is_as_if_it_were_not_there() {
+    let plain = read(ZOO).unwrap();
+    for word in ["nan", "None", "NULL", "unknown", "?", ""] {
+        let speed = ZOO.replace("10000000000</data>", &format!("{word}</data>"));
+        assert_eq!(read(&speed).unwrap().cables[0].rates, [Rate::from_mbps(2_500); 2], "{word}");
+        let place = ZOO.replace("-74.00597", word);
+        let network = read(&place).unwrap();
+        assert_eq!((network.cables[0].delay, network.nodes.len()), (DEFAULTS.delay, plain.nodes.len()), "{word}");
+    }
+    assert_eq!(read(&ZOO.replace("2500000000.0", "0.0")).unwrap().cables[0].rates, [Rate::from_gbps(10); 2]);
+    let silent = ZOO.replace("2500000000.0", "0").replace("10000000000</data>", "0</data>");
+    assert_eq!(read(&silent).unwrap().cables[0].rates, [DEFAULTS.rate; 2]);
+    assert!(error(&ZOO.replace("-74.00597", "west")).contains("allowed: a number from -180 to 180"));
+    assert!(error(&ZOO.replace("2500000000.0", "-1")).contains("allowed: a number from 0"));
+    assert!(error(&ZOO.replace("2500000000.0", "12")).contains("allowed: 1000 to"));
+}
+
+#[test]
 fn half_the_earth_is_a_hundred_milliseconds() {
     let pole = |latitude: f64| Place { latitude: latitude.to_radians(), longitude: 0.0 };
     assert!(fibre_delay(pole(90.0), pole(-90.0)).abs_diff(Dur::from_ms(100)) < Dur::from_us(100));

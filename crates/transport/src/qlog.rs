@@ -1,0 +1,198 @@
+//! What the sender of one flow does, as qlog: JSON text sequences of events, with the names that QUIC's drafts give them
+//! (draft-ietf-quic-qlog-main-schema-04, draft-ietf-quic-qlog-quic-events-03). The simulator and the network write it alike.
+//!
+//! TCP has no packet numbers, so transmissions are numbered in the order in which they leave. A packet counts as lost when its
+//! segment is sent again.
+
+use sparelane_core::Time;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// What stands before each record of a JSON text sequence (RFC 7464).
+const RECORD: char = '\u{1e}';
+
+/// The record that a file begins with. `title` and `group` are words without quotes and backslashes; `vantage` is `client` or
+/// `server`.
+pub fn head(title: &str, vantage: &str, group: &str, protocol: &str) -> String {
+    format!(
+        "{RECORD}{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",\"title\":\"{title}\",\"trace\":{{\
+         \"vantage_point\":{{\"name\":\"sparelane\",\"type\":\"{vantage}\"}},\"common_fields\":{{\"time_format\":\
+         \"relative\",\"reference_time\":0,\"group_id\":\"{group}\",\"protocol_type\":[\"{protocol}\"]}}}}}}\n"
+    )
+}
+
+/// A segment that is not acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    /// The number of its last transmission, and how large that was.
+    number: u64,
+    wire_bytes: u32,
+}
+
+/// The events of one flow. Each is handed to `put` as a record of text.
+#[derive(Debug, Default)]
+pub struct Events {
+    /// What stands behind each event's data: a group of its own, where several flows share a file.
+    group: String,
+    stream: u32,
+    sent: u64,
+    received: u64,
+    outstanding: BTreeMap<u32, Outstanding>,
+    /// The last value of each metric, as it was written.
+    metrics: BTreeMap<&'static str, f64>,
+}
+
+impl Events {
+    /// The events of the only flow of a file.
+    pub fn new() -> Events {
+        Events::default()
+    }
+
+    /// The events of one flow of several, which has its own group, without quotes and backslashes, and number.
+    pub fn grouped(group: &str, stream: u32) -> Events {
+        Events { group: format!(",\"group_id\":\"{group}\""), stream, ..Events::default() }
+    }
+
+    fn event(&self, now: Time, name: &str, data: &str, put: &mut dyn FnMut(&str)) {
+        let time_ms = now.as_ps() as f64 / 1e9;
+        let group = &self.group;
+        put(&format!("{RECORD}{{\"time\":{time_ms},\"name\":\"{name}\",\"data\":{{{data}}}{group}}}\n"));
+    }
+
+    /// A segment of so many bytes on the wire leaves.
+    pub fn on_sent(
+        &mut self,
+        now: Time,
+        segment: u32,
+        is_retransmission: bool,
+        wire_bytes: u32,
+        put: &mut dyn FnMut(&str),
+    ) {
+        if is_retransmission && let Some(lost) = self.outstanding.get(&segment).copied() {
+            let Outstanding { number, wire_bytes } = lost;
+            let data = format!("{},\"raw\":{{\"length\":{wire_bytes}}}", header(number));
+            self.event(now, "recovery:packet_lost", &data, put);
+        }
+        let (number, stream) = (self.sent, self.stream);
+        self.sent += 1;
+        self.outstanding.insert(segment, Outstanding { number, wire_bytes });
+        let (header, frame) = (header(number), stream_frame(stream, wire_bytes));
+        let data = format!("{header},\"raw\":{{\"length\":{wire_bytes}}},\"frames\":[{frame}]");
+        self.event(now, "transport:packet_sent", &data, put);
+    }
+
+    /// An acknowledgment came in so many bytes on the wire: of everything before `cumulative`, caused by `trigger`.
+    pub fn on_acknowledged(
+        &mut self,
+        now: Time,
+        cumulative: u32,
+        trigger: u32,
+        wire_bytes: u32,
+        put: &mut dyn FnMut(&str),
+    ) {
+        let number = self.received;
+        self.received += 1;
+        let caused_by = self.outstanding.get(&trigger).map(|outstanding| outstanding.number);
+        let frames = caused_by.map_or(String::new(), |sent| {
+            format!(",\"frames\":[{{\"frame_type\":\"ack\",\"acked_ranges\":[[{sent},{sent}]]}}]")
+        });
+        let data = format!("{},\"raw\":{{\"length\":{wire_bytes}}}{frames}", header(number));
+        self.event(now, "transport:packet_received", &data, put);
+        // Numbers wrap around after four billion segments; what lies behind is then half of the range away.
+        let is_behind = |segment: u32| cumulative.wrapping_sub(segment).wrapping_sub(1) < u32::MAX / 2;
+        while let Some(entry) = self.outstanding.first_entry().filter(|entry| is_behind(*entry.key())) {
+            entry.remove();
+        }
+    }
+
+    /// A segment of so many bytes on the wire came to the receiving end.
+    pub fn on_received(&mut self, now: Time, wire_bytes: u32, put: &mut dyn FnMut(&str)) {
+        let (number, stream) = (self.received, self.stream);
+        self.received += 1;
+        let (header, frame) = (header(number), stream_frame(stream, wire_bytes));
+        let data = format!("{header},\"raw\":{{\"length\":{wire_bytes}}},\"frames\":[{frame}]");
+        self.event(now, "transport:packet_received", &data, put);
+    }
+
+    /// What a flow traces now, by the names of its time series. Those that qlog knows are written, where they changed.
+    pub fn on_metrics(
+        &mut self,
+        now: Time,
+        trace: &mut dyn FnMut(&mut dyn FnMut(&'static str, f64)),
+        put: &mut dyn FnMut(&str),
+    ) {
+        let mut changed = String::new();
+        let metrics = &mut self.metrics;
+        trace(&mut |name, value| {
+            let (name, value) = match name {
+                "cwnd_bytes" => ("congestion_window", value),
+                "in_flight_bytes" => ("bytes_in_flight", value),
+                "srtt_s" => ("smoothed_rtt", value * 1e3),
+                "ssthresh_bytes" if value < 1e15 => ("ssthresh", value),
+                _ => return,
+            };
+            if metrics.insert(name, value) != Some(value) {
+                let comma = if changed.is_empty() { "" } else { "," };
+                // Writing into a text does not fail.
+                let _ = write!(changed, "{comma}\"{name}\":{value}");
+            }
+        });
+        if !changed.is_empty() {
+            self.event(now, "recovery:metrics_updated", &changed, put);
+        }
+    }
+}
+
+fn header(number: u64) -> String {
+    format!("\"header\":{{\"packet_type\":\"1RTT\",\"packet_number\":{number}}}")
+}
+
+fn stream_frame(stream: u32, wire_bytes: u32) -> String {
+    format!("{{\"frame_type\":\"stream\",\"stream_id\":{stream},\"length\":{wire_bytes}}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records(act: impl FnOnce(&mut Events, &mut dyn FnMut(&str))) -> Vec<String> {
+        let mut records = vec![];
+        act(&mut Events::grouped("1.0", 7), &mut |text| records.push(text.to_owned()));
+        records
+    }
+
+    #[test]
+    fn a_segment_that_is_sent_again_counts_its_first_copy_as_lost() {
+        let records = records(|events, put| {
+            events.on_sent(Time::ZERO, 3, false, 1000, put);
+            events.on_sent(Time::ZERO, 3, true, 1000, put);
+            events.on_acknowledged(Time::ZERO, 4, 3, 50, put);
+        });
+        assert_eq!(records.len(), 4);
+        assert!(records[1].contains("recovery:packet_lost") && records[1].contains("\"packet_number\":0}"));
+        assert!(records[2].contains("\"packet_number\":1}") && records[2].contains("\"stream_id\":7"));
+        assert!(records[3].contains("\"acked_ranges\":[[1,1]]"), "{}", records[3]);
+        assert!(records.iter().all(|record| record.ends_with("\"group_id\":\"1.0\"}\n")));
+    }
+
+    #[test]
+    fn what_is_acknowledged_is_forgotten_across_the_end_of_the_numbers() {
+        let mut events = Events::new();
+        for segment in [u32::MAX - 1, u32::MAX, 0, 1] {
+            events.on_sent(Time::ZERO, segment, false, 1000, &mut |_| {});
+        }
+        events.on_acknowledged(Time::ZERO, 1, 0, 50, &mut |_| {});
+        assert!(!events.outstanding.contains_key(&0) && events.outstanding.contains_key(&1));
+    }
+
+    #[test]
+    fn a_metric_is_written_once_until_it_changes() {
+        let records = records(|events, put| {
+            for cwnd in [10.0, 10.0, 20.0] {
+                events.on_metrics(Time::ZERO, &mut |put| put("cwnd_bytes", cwnd), put);
+            }
+        });
+        assert_eq!(records.len(), 2);
+        assert!(records[1].contains("{\"congestion_window\":20}"), "{}", records[1]);
+    }
+}

@@ -1,0 +1,190 @@
+"""Hosts of an emulation: network namespaces with a TUN device each, made and taken down."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sparelane._native import EmulationError
+
+NAMESPACES = Path("/run/netns")
+TUN = Path("/dev/net/tun")
+DEVICE = "sim0"
+
+# linux/if_tun.h: an interface of IP packets, without a header of its own before each.
+TUNSETIFF = 0x400454CA
+IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
+INTERFACE_REQUEST = "16sH22x"
+
+# Packets that wait in a device until the exchange takes them: more than arrive while it is late.
+DEVICE_QUEUE = 2000
+
+# Waits for the end of its standard input, which is that of its parent at the latest; then ends what runs in the
+# namespaces and takes them down, and their devices with them.
+JANITOR = """
+trap '' INT TERM HUP
+cat > /dev/null
+for name in "$@"; do
+  [ -e "/run/netns/$name" ] || continue
+  for signal in TERM KILL KILL; do
+    running=$(ip netns pids "$name" 2> /dev/null)
+    [ -n "$running" ] || break
+    kill -$signal $running 2> /dev/null
+    for pause in 1 2 3 4 5 6 7 8 9 10; do
+      [ -n "$(ip netns pids "$name" 2> /dev/null)" ] || break
+      sleep 0.1
+    done
+  done
+  ip netns del "$name"
+done
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host of the scenario: its name there, its network namespace, and its address."""
+
+    name: str
+    namespace: str
+    address: str
+
+
+class Janitor:
+    """Takes namespaces down when it is told to, or when this process ends."""
+
+    def __init__(self, spaces: Sequence[str]) -> None:
+        line = ["sh", "-c", JANITOR, "sh", *spaces]
+        self._shell = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
+
+    def clean(self) -> None:
+        """Ends what runs in the namespaces, and takes them down."""
+        if self._shell.stdin is not None:
+            self._shell.stdin.close()
+        self._shell.wait()
+
+
+def program_exists(words: Sequence[str]) -> None:
+    """Checks a command before anything is made for it.
+
+    Raises:
+        EmulationError: it is empty, or there is no such program.
+    """
+    if not words or shutil.which(words[0]) is None:
+        raise EmulationError(f'there is no program "{words[0] if words else ""}" to run at a host')
+
+
+def namespaces(names: Sequence[str], prefix: str) -> list[str]:
+    """Names of namespaces: those of hosts, as far as file names can be so, each once."""
+    spaces: list[str] = []
+    for name in names:
+        plain = prefix + (re.sub(r"[^A-Za-z0-9_.-]", "-", name)[:64] or "host")
+        space, copy = plain, 2
+        while space in spaces:
+            space, copy = f"{plain}-{copy}", copy + 1
+        spaces.append(space)
+    return spaces
+
+
+def missing() -> str | None:
+    """Why there can be no emulation here, if there cannot."""
+    if not sys.platform.startswith("linux"):
+        return "an emulation needs Linux"
+    if os.geteuid() != 0:
+        return "an emulation makes network namespaces and TUN devices, and needs root"
+    if shutil.which("ip") is None:
+        return 'an emulation needs the program "ip" of iproute2'
+    if not TUN.exists():
+        return f"there is no {TUN}: the kernel's module tun is missing, or the container has no such device"
+    return None
+
+
+def check(hosts: Sequence[Host]) -> None:
+    """What an emulation needs is here, and nobody uses its names.
+
+    Raises:
+        EmulationError: something is missing, or a namespace is in use.
+    """
+    why_not = missing()
+    if why_not is not None:
+        raise EmulationError(why_not)
+    for host in hosts:
+        if (NAMESPACES / host.namespace).exists():
+            raise EmulationError(
+                f'there is a network namespace "{host.namespace}" already; allowed: another --prefix, '
+                f'or "ip netns del {host.namespace}" if nothing uses it'
+            )
+
+
+def ip(lines: str, namespace: str | None = None) -> None:
+    """Gives commands to `ip`.
+
+    Raises:
+        EmulationError: one of them fails.
+    """
+    inside = [] if namespace is None else ["-n", namespace]
+    done = subprocess.run(["ip", *inside, "-batch", "-"], input=lines, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise EmulationError(f"ip: {' '.join(done.stderr.split()) or f'ended with {done.returncode}'}")
+
+
+def ready_device(host: Host, mtu_bytes: int) -> None:
+    """Gives a host's device its address and size, and opens it.
+
+    Raises:
+        EmulationError: the kernel refuses.
+    """
+    ip(
+        "link set dev lo up\n"
+        f"link set dev {DEVICE} addrgenmode none mtu {mtu_bytes} txqueuelen {DEVICE_QUEUE}\n"
+        f"address add {host.address}/24 dev {DEVICE}\n"
+        f"link set dev {DEVICE} up\n",
+        host.namespace,
+    )
+
+
+def open_device(host: Host) -> int:
+    """Makes the TUN device of a host, in its namespace; the descriptor is that of its packets.
+
+    Raises:
+        EmulationError: it cannot be made.
+    """
+    try:
+        device = os.open(TUN, os.O_RDWR | os.O_CLOEXEC)
+    except OSError as error:
+        raise EmulationError(f"{TUN}: {error.strerror}") from error
+    try:
+        told = fcntl.ioctl(device, TUNSETIFF, struct.pack(INTERFACE_REQUEST, b"slemu%d", IFF_TUN | IFF_NO_PI))
+        name = struct.unpack(INTERFACE_REQUEST, told)[0].rstrip(b"\0").decode()
+        ip(f"link set dev {name} netns {host.namespace} name {DEVICE}\n")
+    except OSError as error:
+        os.close(device)
+        raise EmulationError(f"a TUN device cannot be made: {error.strerror}") from error
+    except EmulationError:
+        os.close(device)
+        raise
+    return device
+
+
+def go_first() -> bool:
+    """Lets this thread go before those of other programs, if the kernel does."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except OSError:
+        return False
+    return True
+
+
+def missed(namespace: str) -> int:
+    """Packets that a host's device dropped because its queue was full."""
+    line = ["ip", "-n", namespace, "-statistics", "-oneline", "link", "show", "dev", DEVICE]
+    told = subprocess.run(line, capture_output=True, text=True, check=False).stdout
+    found = re.search(r"TX:\s+bytes\s+packets\s+errors\s+dropped[^\\]*\\\s+\d+\s+\d+\s+\d+\s+(\d+)", told)
+    return int(found[1]) if found else 0

@@ -1,0 +1,133 @@
+"""Whatever is wrong with an input: one answer that says what, and what is allowed; soon, and without much memory."""
+
+import copy
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import bad_inputs
+from bad_inputs import Line
+from sparelane import _native
+from sparelane.cli import main
+from sparelane.plugins import loading
+from sparelane.plugins.registry import REGISTRY
+
+MISTAKE, INCOMPLETE = 2, 3
+MOST_S = 2.0
+# How much longer it may take where others use the machine.
+OTHERS_S = 8.0
+MOST_BYTES = 1 << 30
+FEWEST = 400
+
+# Words of an answer that say what would be right; where the machine refuses something, its own words do.
+RIGHT = re.compile(
+    r"allowed|as in|such as|did you mean|there (is|are) no|there are:|needs|is needed|missing|requires|is one\b|are\b"
+    r"|Usage|already|not in the range|whole number|larger than|well-formed|is not closed|takes the largest|line \d"
+    r"|not found|no such file|not a file|file exists|not a directory|cannot (assign|contain)|not JSON|holds no|leaves",
+    re.IGNORECASE,
+)
+PLAIN = bad_inputs.SWEEP.replace('["10packets", "20packets"]', '"10packets"')
+NETWORK = 'kind = "dumbbell"\npairs = 2'
+WORKLOAD = 'kind = "bulk"\nsize = "20kB"'
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    assert old in text, old
+    return text.replace(old, new, 1)
+
+
+def cases() -> Iterator[Line]:
+    """Every case as a command line with the files that it finds."""
+    for key, values in bad_inputs.VALUES.items():
+        for value in values:
+            words = ["check", "s.toml", "--set", f"{key}={value}"]
+            yield Line(words, key.rpartition(".")[2], {"s.toml": bad_inputs.SCENARIO})
+    for old, new, says in bad_inputs.TEXTS:
+        yield Line(["check", "s.toml"], says, {"s.toml": replaced(bad_inputs.SCENARIO, old, new)})
+    for table, says in bad_inputs.NETWORKS:
+        yield Line(["check", "s.toml"], says, {"s.toml": replaced(PLAIN, NETWORK, table)})
+    for name, content, says in bad_inputs.GRAPHS:
+        text = replaced(PLAIN, NETWORK, f'kind = "file"\npath = "{name}"')
+        yield Line(["check", "s.toml"], says, {"s.toml": text, name: content})
+    for table, name, content, says in bad_inputs.WORKLOADS:
+        yield Line(["check", "s.toml"], says, {"s.toml": replaced(PLAIN, WORKLOAD, table), name: content})
+    for old, new, says in bad_inputs.SWEEPS:
+        words = ["sweep", "w.toml", "-o", "out", "--jobs", "1"]
+        yield Line(words, says, {"w.toml": replaced(bad_inputs.SWEEP, old, new)})
+    yield from bad_inputs.LINES
+    yield from bad_inputs.WIRE
+    for content, change, says in bad_inputs.PLUGINS:
+        words = ["run", "s.toml", "--plugin", "bad.py", "--set", "duration=1s", "--set", change]
+        yield Line(words, says, {"s.toml": PLAIN, "bad.py": content})
+
+
+CASES = list(cases())
+
+
+@pytest.fixture
+def only_own_plugins() -> Iterator[None]:
+    """What a plugin registers is forgotten again."""
+    kinds, made, loaded = copy.copy(REGISTRY.kinds), REGISTRY.made, dict(loading.LOADED)
+    yield
+    REGISTRY.kinds, REGISTRY.made = kinds, made
+    loading.LOADED.clear()
+    loading.LOADED.update(loaded)
+
+
+def forget_peak() -> None:
+    """The peak of this process's memory is what it has now, where the system lets one say so."""
+    place = Path("/proc/self/clear_refs")
+    if place.exists():
+        place.write_text("5", encoding="ascii")
+
+
+def memory_bytes(name: str) -> int:
+    """A size that the system tells of this process; 0 where it tells none."""
+    place = Path("/proc/self/status")
+    found = re.search(rf"{name}:\s+(\d+) kB", place.read_text(encoding="ascii")) if place.exists() else None
+    return 1024 * int(found[1]) if found else 0
+
+
+def test_there_are_as_many_cases_as_are_promised_and_none_comes_twice() -> None:
+    told = [repr((case.words, case.files)) for case in CASES]
+    assert len(told) >= FEWEST
+    assert len(set(told)) == len(told)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(case.words)[:60])
+@pytest.mark.usefixtures("only_own_plugins")
+def test_a_bad_input_has_one_clear_answer(case: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, content in case.files.items():
+        place = tmp_path / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith("/"):
+            place.mkdir()
+        else:
+            place.write_text(content, encoding="utf-8")
+    if "keys" in case.words[1:]:
+        _native.new_key("keys")
+    forget_peak()
+    before = memory_bytes("VmRSS")
+    began, worked = time.monotonic(), time.process_time()
+    result = CliRunner().invoke(main, case.words)
+    assert time.process_time() - worked < MOST_S
+    assert time.monotonic() - began < MOST_S + OTHERS_S
+    assert memory_bytes("VmHWM") - before < MOST_BYTES
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == MISTAKE or (result.exit_code == INCOMPLETE and case.words[0] == "sweep"), result.output
+    assert "Traceback" not in result.output
+    assert case.says in result.stderr
+    assert RIGHT.search(result.stderr), result.stderr
+
+
+def test_the_scenarios_that_the_cases_change_are_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number, text in enumerate((bad_inputs.SCENARIO, PLAIN, bad_inputs.SWEEP)):
+        Path(f"{number}.toml").write_text(text, encoding="utf-8")
+        done = CliRunner().invoke(main, ["check", f"{number}.toml"])
+        assert done.exit_code == 0, done.output

@@ -1,0 +1,156 @@
+"""Experiments that are files: what a file may say, and what is refused."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from sparelane import experiments
+from sparelane.experiments import registry
+from sparelane.experiments.base import Claim
+from sparelane.experiments.declared import read
+from sparelane.experiments.rows import Evaluation, Key, Metric, Row
+from sparelane.experiments.sections import DeclarationError
+
+FCT, REDUCTION = Metric("FCT", "s"), Metric("reduction", "%")
+METRICS = {metric.name: metric for metric in (FCT, REDUCTION)}
+FOLDER = Path(experiments.__file__).parent
+
+WHOLE = """
+kind = "completion"
+title = "Load"
+source = "NSDI 2014, Fig. 8"
+method = "Two loads."
+assumptions = ["Nothing."]
+full = { seeds = 10, stop_s = 5 }
+quick = { seeds = 1, stop_s = 2 }
+rows = { scheme = "RC3", metric = "reduction" }
+setting = [{ name = "10%", load = 0.1 }, { name = "30%" }]
+
+[figure]
+axis = "load"
+
+[[printed]]
+place = "Fig. 8"
+columns = ["setting", { scheme = "TCP", metric = "FCT" }, { metric = "reduction" }]
+rows = [["10%", 0.125, 45.56], ["30%", "", 43.54]]
+
+[[reason]]
+text = "because"
+rows = { setting = ["10%", "30%"], scheme = ["TCP", "RC3"], metric = "FCT" }
+
+[[claim]]
+text = "{setting}: {paper:g} %"
+less_paper = { setting = ["10%", "30%"] }
+full = { about = 0, within = 3 }
+quick = { at_least = -8, at_most = 8 }
+
+[[claim]]
+text = "More at {setting} than at 30 %"
+difference = { setting = ["10%", "30%"] }
+full = { at_least = 0 }
+"""
+
+
+def file(folder: Path, text: str) -> Path:
+    place = folder / "rc3"
+    place.mkdir(exist_ok=True)
+    path = place / "load.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def cut(setting: str) -> Key:
+    return Key(setting, REDUCTION, "RC3")
+
+
+def test_a_file_says_the_papers_numbers_reasons_and_claims_by_the_keys_of_rows(tmp_path: Path) -> None:
+    found = read(file(tmp_path, WHOLE), METRICS)
+    assert found.id == "rc3/load"
+    assert (found.full.seeds, found.quick.stop_s) == (10, 2.0)
+    assert found.printed == {Key("10%", FCT, "TCP"): 0.125, cut("10%"): 45.56, cut("30%"): 43.54}
+    assert found.reasons == {
+        Key(setting, FCT, scheme): "because" for setting in ("10%", "30%") for scheme in ("TCP", "RC3")
+    }
+    rows = Evaluation((Row(cut("10%"), 45.56, 46.0), Row(cut("30%"), 43.54, 40.0)))
+    verdicts = [claim.check(found.full, rows) for claim in found.claims]
+    assert [verdict.text for verdict in verdicts] == ["10%: 45.56 %", "30%: 43.54 %", "More at 10% than at 30 %"]
+    assert [verdict.value for verdict in verdicts] == pytest.approx([0.44, -3.54, 6.0])
+    assert [verdict.holds for verdict in verdicts] == [True, False, True]
+
+
+def test_bounds_read_as_they_are_written(tmp_path: Path) -> None:
+    first, _, last = read(file(tmp_path, WHOLE), METRICS).claims
+    assert (first.full, first.quick) == ((-3.0, 3.0), (-8.0, 8.0))
+    assert (last.full, last.quick) == ((0.0, math.inf), None)
+
+
+def test_a_file_becomes_an_experiment_of_its_kind(tmp_path: Path) -> None:
+    experiment = experiments.read(file(tmp_path, WHOLE))
+    assert [run.settings for run in experiment.plan(experiment.quick)] == [
+        (f"workload.load={load:g}", f"workload.scheme={scheme}", "duration=2s")
+        for load in (0.1, 0.3)
+        for scheme in ("tcp", "rc3")
+    ]
+
+
+MISTAKES = [
+    ('kind = "completion"', 'kind = "nonsense"', '"kind"'),
+    ('kind = "completion"', 'kind = "analytic"', '"kind"'),
+    ('kind = "completion"', "", '"kind" is missing'),
+    ('title = "Load"', "", '"title" is missing'),
+    ('title = "Load"', "title = 3", '"title" must be a text'),
+    ('title = "Load"', 'title = "Load"\ntitel = "Load"', '"titel"'),
+    ('assumptions = ["Nothing."]', "assumptions = [1]", '"assumptions" must hold texts'),
+    ('assumptions = ["Nothing."]', 'shared = ["elsewhere"]', '"shared" has "elsewhere"'),
+    ("seeds = 10", "seeds = 1.5", '"seeds" must be a whole number'),
+    ("seeds = 10", "seeds = true", '"seeds" must be a whole number'),
+    ("seeds = 10, ", "", '"seeds" is missing'),
+    ("stop_s = 5", 'stop_s = "5"', '"stop_s" must be a number'),
+    ("stop_s = 5", "stops_s = 5", '"stops_s"'),
+    ('metric = "reduction" }\nsetting', 'metric = "gain" }\nsetting', '"metric" is "gain"; allowed: FCT, reduction'),
+    ("load = 0.1", 'load = "a tenth"', '"load" must be a number'),
+    ("load = 0.1", "lode = 0.1", '"lode"'),
+    ("load = 0.1", 'like = "nothing"', '"like" is "nothing"'),
+    ("load = 0.1", 'longer = ["RCP"]', '"longer" has "RCP"'),
+    ('axis = "load"', "", '"axis" is missing'),
+    ('axis = "load"', 'axis = "load"\nlabels = ["10"]', '"labels" has 1 entries'),
+    ('axis = "load"', 'axis = "load"\nkind = "pie"', '"kind" is "pie"'),
+    ('place = "Fig. 8"', "", '"place" is missing'),
+    ('["10%", 0.125, 45.56]', '["10%", 0.125]', '"rows" has'),
+    ('["10%", 0.125, 45.56]', '["10%", "x", 45.56]', "where a number must be"),
+    ('["10%", 0.125, 45.56]', '["11%", 0.125, 45.56]', '"printed" has the setting "11%"'),
+    ('columns = ["setting"', 'columns = ["sitting"', '"sitting"'),
+    ('columns = ["setting"', "columns = [3", '"columns" must hold texts and tables'),
+    ('text = "because"', "", '"text" is missing'),
+    ('rows = { setting = ["10%"', 'rows = { sitting = ["10%"', '"sitting"'),
+    ("less_paper", "less", '"claim" has no value; allowed: ours'),
+    ('less_paper = { setting = ["10%", "30%"] }', 'ratio = { setting = "10%" }', '"ratio" names 1 and 0 rows'),
+    ('less_paper = { setting = ["10%", "30%"] }', "ours = []", '"ours" names no rows'),
+    ('["30%", "", 43.54]', '["10%", "", 43.54]', '"rows" has a second number for "10%: RC3 reduction"'),
+    ("full = { about = 0, within = 3 }", "", '"full" is missing'),
+    ("full = { about = 0, within = 3 }", "full = {}", '"full" has no bound'),
+    ("about = 0, within = 3", "about = 0", '"within" is missing'),
+    ("at_least = -8, at_most = 8", "at_least = 8, at_most = -8", "wrong order"),
+    ("at_least = -8, at_most = 8", "at_least = -8, at_last = 8", '"at_last"'),
+    ("{paper:g} %", "{papers} %", '"text" has something else in braces'),
+    ("[[claim]]", "[[claim", "cannot read"),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong", "problem"), MISTAKES)
+def test_a_mistake_in_a_file_is_an_error_that_names_the_file_and_the_key(
+    tmp_path: Path, right: str, wrong: str, problem: str
+) -> None:
+    assert right in WHOLE
+    with pytest.raises(DeclarationError, match=re.escape(problem)) as caught:
+        experiments.read(file(tmp_path, WHOLE.replace(right, wrong, 1)))
+    assert "rc3/load.toml" in str(caught.value)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*/*.toml")), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_file_is_the_experiment_of_its_name(path: Path) -> None:
+    experiment = registry()[f"{path.parent.name}/{path.stem}"]
+    assert experiment.title
+    assert all(isinstance(claim, Claim) for claim in experiment.claims)

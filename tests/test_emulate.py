@@ -1,0 +1,427 @@
+"""`sparelane emulate`: real programs over simulated networks, in namespaces of this machine."""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparelane import emulated_hosts, emulation
+from sparelane._native import EmulationError
+from sparelane.names import UnknownNameError
+
+SPARELANE = [sys.executable, "-c", "from sparelane.cli import main; main()"]
+WHY_NOT = emulated_hosts.missing()
+
+SCENARIO = """
+duration = "10s"
+[topology]
+kind = "dumbbell"
+pairs = 2
+access_rate = "100Mbps"
+access_delay = "1ms"
+bottleneck_rate = "20Mbps"
+bottleneck_delay = "18ms"
+[queue]
+kind = "priority"
+limit = "1bdp"
+[scheme.tcp]
+controller = "cubic"
+[workload]
+kind = "bulk"
+size = "1MB"
+[emulate]
+# Machines that test several things at once are late now and then.
+delay_error = "100ms"
+"""
+
+
+def needs(*programs: str) -> pytest.MarkDecorator:
+    """Skips a test where emulations are impossible, or one of these programs is missing."""
+    absent = [name for name in programs if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None]
+    why_not = WHY_NOT or (f"needs {', '.join(absent)}" if absent else None)
+    return pytest.mark.skipif(why_not is not None, reason=f"emulation: {why_not}")
+
+
+@pytest.fixture
+def prefix() -> Iterator[str]:
+    """A prefix of this test's own; nothing that has it may be left."""
+    mine = f"sl{os.getpid()}-"
+    yield mine
+    assert left(mine) == ([], "")
+
+
+def left(prefix: str, within_s: float = 5.0) -> tuple[list[str], str]:
+    """Namespaces with this prefix and devices that emulations leave outside of them, once that had time to go."""
+    until = time.monotonic() + within_s
+    while True:
+        spaces = [space.name for space in emulated_hosts.NAMESPACES.glob(f"{prefix}*")]
+        devices = subprocess.run(["ip", "-brief", "link"], capture_output=True, text=True, check=False).stdout
+        strays = "".join(line for line in devices.splitlines() if line.startswith("slemu"))
+        if (not spaces and not strays) or time.monotonic() > until:
+            return spaces, strays
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "s.toml"
+    path.write_text(SCENARIO)
+    return path
+
+
+def emulate(file: Path, prefix: str, *words: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
+    line = [*SPARELANE, "emulate", "--prefix", prefix, str(file), *words]
+    return subprocess.run(line, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def finished(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert told["event"] == "finished"
+    return told
+
+
+def link(told: dict[str, Any], near: str, far: str) -> dict[str, Any]:
+    [row] = [row for row in told["links"] if (row["from"], row["to"]) == (near, far)]
+    return dict(row)
+
+
+def iperf(net: emulation.Network, near: str, far: str, port: int, *words: str) -> subprocess.Popen[str]:
+    """Starts a server at `far` and, when it listens, a client at `near`, which prints JSON."""
+    server = net.start(far, ["iperf3", "-s", "-1", "--forceflush", "-p", str(port)], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    while "listening" not in server.stdout.readline():
+        assert server.poll() is None
+    line = ["iperf3", "-c", net.address(far), "-p", str(port), "--json", *words]
+    return net.start(near, line, stdout=subprocess.PIPE, text=True)
+
+
+def told_by(client: subprocess.Popen[str]) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(client.communicate(timeout=60)[0])
+    assert "error" not in told, told
+    return dict(told["end"])
+
+
+@needs("ping")
+def test_ping_takes_the_round_trip_of_the_scenario(file: Path, prefix: str) -> None:
+    done = emulate(file, prefix, "--json", "--host", "left0", "--", "ping", "-c", "20", "-i", "0.05", "{right0}")
+    told = finished(done)
+    fastest = float(done.stderr.split("rtt min/avg/max/mdev = ")[1].split("/")[0])
+    # 40 ms of propagation, and 84 bytes three times each way: 0.09 ms.
+    assert 40.09 <= fastest < 42, done.stderr
+    assert link(told, "west", "east")["sent_packets"] == 20
+    assert told["commands"][0]["exit"] == 0
+    assert told["counts"]["packets_to_hosts"] == 40
+
+
+@needs("iperf3")
+def test_datagrams_come_at_the_rate_of_the_bottleneck(file: Path, prefix: str) -> None:
+    with emulation.network(file, prefix=prefix) as net:
+        end = told_by(iperf(net, "left0", "right0", 5301, "-u", "-b", "30M", "-t", "3", "-l", "1400"))
+    links = net.outcome().links
+    bottleneck = links.filter((links["from"] == "west") & (links["to"] == "east")).to_dicts()[0]
+    # 20 Mb/s on the wire; 1400 of 1428 bytes are payload.
+    goodput = end["sum"]["bits_per_second"] * (1 - end["sum"]["lost_percent"] / 100)
+    assert goodput == pytest.approx(20e6 * 1400 / 1428, rel=0.05)
+    assert bottleneck["dropped_packets"] > 1000
+    assert bottleneck["peak_backlog_bytes"] <= 100_000 + 2 * 1500
+    assert net.outcome().counts["dropped_packets"] == bottleneck["dropped_packets"]
+
+
+@needs("iperf3")
+def test_tcp_fills_the_bottleneck(file: Path, prefix: str) -> None:
+    with emulation.network(file, prefix=prefix, set=["queue.kind=fifo"]) as net:
+        end = told_by(iperf(net, "left0", "right0", 5302, "-t", "5", "-O", "1"))
+    assert end["sum_received"]["bits_per_second"] == pytest.approx(20e6 * 1448 / 1500, rel=0.07)
+
+
+@needs("iperf3")
+def test_strict_priority_protects_the_high_class(file: Path, prefix: str) -> None:
+    with emulation.network(file, prefix=prefix) as net:
+        low = iperf(net, "left1", "right1", 5304, "-u", "-b", "40M", "-t", "4", "-l", "1400", "-S", str(3 << 2))
+        time.sleep(0.5)
+        high = told_by(iperf(net, "left0", "right0", 5303, "-u", "-b", "10M", "-t", "2", "-l", "1400"))
+        low_end = told_by(low)
+    classes = net.outcome().classes
+    rows = classes.filter((classes["from"] == "west") & (classes["to"] == "east")).sort("class").to_dicts()
+    assert [row["class"] for row in rows] == [0, 1]
+    assert rows[0]["dropped_packets"] == 0 < rows[1]["dropped_packets"]
+    assert high["sum"]["lost_packets"] == 0
+    assert low_end["sum"]["lost_percent"] > 30
+
+
+@needs("ping")
+def test_packets_are_lost_as_often_as_the_scenario_says(file: Path, prefix: str) -> None:
+    lossy = ["--set", "link=[{ between = ['west', 'east'], loss = 0.1, loss_from = 'west' }]"]
+    line = ["ping", "-q", "-c", "500", "-i", "0.002", "-W", "1", "{right0}"]
+    row = link(finished(emulate(file, prefix, "--json", *lossy, "--host", "left0", "--", *line)), "west", "east")
+    assert row["sent_packets"] == 500
+    assert row["dropped_packets"] == 0
+    # Five standard deviations of so many coins.
+    assert abs(row["lost_packets"] / 500 - 0.1) < 5 * (0.1 * 0.9 / 500) ** 0.5
+    again = link(finished(emulate(file, prefix, "--json", *lossy, "--host", "left0", "--", *line)), "west", "east")
+    assert again["lost_packets"] == row["lost_packets"]
+
+
+@needs("iperf3", "nstat", "sysctl")
+def test_marks_of_queues_reach_the_kernel_in_sound_headers(file: Path, prefix: str) -> None:
+    with emulation.network(
+        file, prefix=prefix, set=["queue.kind=fifo", "queue.mark_at=20kB", "queue.limit=1MB"]
+    ) as net:
+        for host in ("left0", "right0"):
+            assert net.start(host, ["sysctl", "-qw", "net.ipv4.tcp_ecn=1"]).wait(10) == 0
+        end = told_by(iperf(net, "left0", "right0", 5306, "-t", "3"))
+        told = net.start("right0", ["nstat", "-az"], stdout=subprocess.PIPE, text=True).communicate(timeout=10)[0]
+    counts = {line.split()[0]: int(line.split()[1]) for line in told.splitlines() if not line.startswith("#")}
+    links = net.outcome().links
+    row = links.filter((links["from"] == "west") & (links["to"] == "east")).to_dicts()[0]
+    assert counts["IpExtInCEPkts"] == row["marked_packets"] > 0
+    assert counts["IpInHdrErrors"] == 0
+    assert row["dropped_packets"] == 0
+    assert end["sum_received"]["bits_per_second"] > 15e6
+
+
+@needs("curl")
+def test_curl_fetches_a_file_whole(file: Path, prefix: str, tmp_path: Path) -> None:
+    content = os.urandom(2_000_000)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "file").write_bytes(content)
+    server = (
+        "--host",
+        "right0",
+        "--",
+        sys.executable,
+        "-m",
+        "http.server",
+        "8000",
+        "--directory",
+        str(tmp_path / "here"),
+    )
+    line = ("curl", "-s", "--retry", "20", "--retry-delay", "1", "--retry-connrefused", "--noproxy", "*")
+    target = ("-o", str(tmp_path / "fetched"), "http://{right0}:8000/file")
+    began = time.monotonic()
+    finished(emulate(file, prefix, "--json", "--stagger", "1", *server, "--host", "left0", "--", *line, *target))
+    assert hashlib.sha256((tmp_path / "fetched").read_bytes()).digest() == hashlib.sha256(content).digest()
+    assert time.monotonic() - began > 2e6 * 8 / 20e6
+
+
+@needs("ssh", "sshd", "ssh-keygen")
+def test_ssh_runs_a_command_at_another_host(file: Path, prefix: str, tmp_path: Path) -> None:
+    for name in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / name)], check=True)
+    (tmp_path / "authorized").write_text((tmp_path / "user.pub").read_text())
+    (tmp_path / "authorized").chmod(0o600)
+    Path("/run/sshd").mkdir(exist_ok=True)
+    (tmp_path / "sshd_config").write_text(
+        f"HostKey {tmp_path}/host\nAuthorizedKeysFile {tmp_path}/authorized\nStrictModes no\nUsePAM no\n"
+        "PermitRootLogin yes\nPasswordAuthentication no\nPidFile none\n"
+    )
+    sshd = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin") or "sshd"
+    server = ["--host", "right0", "--", sshd, "-D", "-e", "-p", "2222", "-f", str(tmp_path / "sshd_config")]
+    options = [
+        "StrictHostKeyChecking=no",
+        f"UserKnownHostsFile={tmp_path}/known",
+        "IdentitiesOnly=yes",
+        "BatchMode=yes",
+    ]
+    client = ["ssh", "-p", "2222", "-i", str(tmp_path / "user"), *(f"-o{option}" for option in options), "-F", "none"]
+    run = ["root@{right0}", "cat /proc/net/fib_trie"]
+    done = emulate(file, prefix, "--json", "--stagger", "1", *server, "--host", "left0", "--", *client, *run)
+    finished(done)
+    assert f"|-- {emulation_address(2)}" in done.stderr
+
+
+def emulation_address(place: int) -> str:
+    """The address of a host by its place in the scenario."""
+    return f"10.0.0.{place + 1}"
+
+
+@needs("ping")
+def test_scripted_changes_come_at_their_time(file: Path, prefix: str) -> None:
+    file.write_text(
+        SCENARIO
+        + '[[emulate.change]]\nat = "1s"\nbetween = ["west", "east"]\ndelay = "58ms"\n'
+        + '[[emulate.change]]\nat = "2s"\nbetween = ["west", "east"]\ndown = true\n'
+        + '[[emulate.change]]\nat = "3s"\nbetween = ["west", "east"]\ndown = false\n'
+    )
+    line = ["ping", "-D", "-c", "40", "-i", "0.1", "-W", "0.5", "{right0}"]
+    done = emulate(file, prefix, "--json", "--host", "left0", "--", *line)
+    finished(done)
+    replies = {
+        int(text.split("icmp_seq=")[1].split()[0]): float(text.split("time=")[1].split()[0])
+        for text in done.stderr.splitlines()
+        if "icmp_seq=" in text
+    }
+    assert min(replies[number] for number in range(1, 8)) < 45
+    assert min(replies[number] for number in range(13, 18)) >= 120
+    assert not any(number in replies for number in range(23, 29))
+    assert all(number in replies for number in range(34, 40))
+
+
+def is_running(number: int) -> bool:
+    """Whether there is such a process that has not ended: somebody may still have to take note of its end."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@needs("sleep")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
+def test_nothing_is_left_after_a_signal(file: Path, prefix: str, number: signal.Signals) -> None:
+    words = ["--json", "--host", "right0", "--", "sh", "-c", "trap '' TERM; sleep 1000 & wait", "--host", "left0", "--"]
+    line = [*SPARELANE, "emulate", "--prefix", prefix, "--stagger", "0", str(file), *words, "sleep", "1001"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["event"] == "ready"
+        time.sleep(0.5)
+        inside = subprocess.run(["ip", "netns", "pids", f"{prefix}right0"], capture_output=True, text=True, check=True)
+        running = [int(number) for number in inside.stdout.split()]
+        assert running
+        process.send_signal(number)
+        process.wait(20)
+        told = process.stdout.read()
+    assert left(prefix, 15) == ([], "")
+    assert not [number for number in running if is_running(number)]
+    assert process.returncode == (-9 if number == signal.SIGKILL else 130)
+    if number != signal.SIGKILL:
+        assert json.loads(told.splitlines()[-1])["event"] == "finished"
+
+
+@needs("sleep")
+def test_a_network_without_commands_stays_until_it_is_told_to_end(file: Path, prefix: str) -> None:
+    line = [*SPARELANE, "emulate", "--prefix", prefix, str(file)]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = [process.stdout.readline() for _ in range(6)]
+        assert first[0].startswith("this machine keeps ")
+        assert first[1] == f"left0: 10.0.0.1, ip netns exec {prefix}left0 COMMAND\n"
+        enter = ["ip", "netns", "exec", f"{prefix}left0", "ip", "-brief", "address"]
+        assert "10.0.0.1/24" in subprocess.run(enter, capture_output=True, text=True, check=True).stdout
+        process.terminate()
+        assert "packets came from hosts" in process.stdout.read()
+        assert process.wait(20) == 0
+    began = time.monotonic()
+    finished(emulate(file, prefix, "--json", "--for", "1"))
+    assert time.monotonic() - began > 1
+
+
+@needs("sh")
+def test_the_last_command_decides_how_the_run_ends(file: Path, prefix: str) -> None:
+    killed = emulate(file, prefix, "--host", "left0", "--", "sh", "-c", "kill -9 $$")
+    assert killed.returncode == 3
+    assert killed.stderr.startswith('sparelane: the command at host "left0" ended with -9: sh -c')
+    failed = emulate(file, prefix, "--host", "right0", "--", "false", "--host", "left0", "--", "sh", "-c", "exit 7")
+    assert failed.returncode == 3
+    assert 'at host "left0" ended with 7' in failed.stderr
+    told = finished(emulate(file, prefix, "--json", "--host", "right0", "--", "false", "--host", "left0", "--", "true"))
+    assert [command["exit"] for command in told["commands"]] == [1, 0]
+
+
+@needs()
+def test_a_transfer_crosses_the_network_and_its_path_is_seen_as_it_is(file: Path, prefix: str, tmp_path: Path) -> None:
+    prints = {}
+    for side in ("near", "far"):
+        line = [*SPARELANE, "keys", "new", "--dir", str(tmp_path / side), "--quiet"]
+        prints[side] = subprocess.run(line, capture_output=True, text=True, check=True).stdout.strip()
+    (tmp_path / "file").write_bytes(os.urandom(300_000))
+    (tmp_path / "to").mkdir()
+    keys = ["--keys", str(tmp_path / "near"), "--trust", prints["far"]]
+    trust = ["--keys", str(tmp_path / "far"), "--trust", prints["near"]]
+    with emulation.network(file, prefix=prefix) as net:
+        to = f"{net.address('right0')}:0"
+        line = [*SPARELANE, "recv", *trust, "--listen", to, "-o", str(tmp_path / "to"), "--json"]
+        receiver = net.start("right0", line, stdout=subprocess.PIPE, text=True)
+        assert receiver.stdout is not None
+        address = json.loads(receiver.stdout.readline())["address"]
+        sent = net.start("left0", [*SPARELANE, "send", *keys, "--cc", "rc3", str(tmp_path / "file"), address])
+        assert sent.wait(60) == 0
+        line = [*SPARELANE, "path", *keys, "--json", address]
+        told = json.loads(net.start("left0", line, stdout=subprocess.PIPE, text=True).communicate(timeout=60)[0])
+    assert (tmp_path / "to" / "file").read_bytes() == (tmp_path / "file").read_bytes()
+    assert [row["mark"] for row in told["classes"]] == ["kept"] * 4
+    assert told["verdict"] == "priorities", told
+    assert 15e6 < told["rate_bps"] < 25e6
+
+
+@needs()
+def test_two_networks_run_beside_each_other_and_a_taken_name_is_refused(file: Path, prefix: str) -> None:
+    with emulation.network(file, prefix=prefix):
+        again = emulate(file, prefix, "--for", "1")
+        assert again.returncode == 2
+        assert f'network namespace "{prefix}left0" already; allowed: another --prefix' in again.stderr
+        with emulation.network(file, prefix=f"{prefix}b") as other:
+            assert other.start("left0", ["true"]).wait(10) == 0
+        assert (emulated_hosts.NAMESPACES / f"{prefix}left0").exists()
+
+
+@needs()
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("topology.access_rate=90Tbps", "a host can send 90000 Gb/s to another in this scenario; this machine keeps "),
+        ("emulate.delay_error=1ns", "one packet in a hundred is late by "),
+    ],
+)
+def test_what_this_machine_cannot_keep_is_refused(file: Path, prefix: str, setting: str, told: str) -> None:
+    refused = emulate(file, prefix, "--set", setting, "--for", "1")
+    assert refused.returncode == 2
+    assert told in refused.stderr
+    assert refused.stderr.count("\n") == 1, refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--host", "left9", "--", "true"], 'there is no host "left9"; did you mean "left'),
+        (["--host", "left0", "--", "no-such-program"], 'there is no program "no-such-program" to run at a host'),
+        (["--host", "left0", "true"], "--host: allowed is --host NAME -- COMMAND ..."),
+        (["--host", "left0", "--"], "--host left0 -- without a command"),
+        (["--set", "topology.pairs=200"], "400 hosts; an emulation has 2 to 250"),
+        (["--set", "transport.mss=400B"], "packets of 440 bytes at most; an emulation needs 576 or more"),
+        (["--set", "emulate.classes=[0, 0]"], "0 is there twice; allowed: each code point once"),
+        (["--for", "0"], "0.1<=x"),
+    ],
+)
+def test_a_mistake_is_one_clear_error(file: Path, prefix: str, words: list[str], told: str) -> None:
+    refused = emulate(file, prefix, *words)
+    assert refused.returncode == 2
+    assert told in refused.stderr, refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_what_is_missing_here_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told() -> str:
+        with pytest.raises(EmulationError) as refused, emulation.network(file):
+            pytest.fail("there is a network")
+        return str(refused.value)
+
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert told().endswith("needs root")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(emulated_hosts, "TUN", Path("/nonexistent/tun"))
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert told() == 'an emulation needs the program "ip" of iproute2'
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    assert told().startswith("there is no /nonexistent/tun: the kernel's module tun is missing")
+
+
+def test_names_of_namespaces_are_file_names_each_once() -> None:
+    names = emulated_hosts.namespaces(["a b", "a/b", "\u00fc", "x" * 100], "sl-")
+    assert names == ["sl-a-b", "sl-a-b-2", "sl--", "sl-" + "x" * 64]
+
+
+def test_hosts_are_found_by_name(file: Path) -> None:
+    network = emulation.network(file)
+    assert network.address("right1") == emulation_address(3)
+    with pytest.raises(UnknownNameError):
+        network.find("west")

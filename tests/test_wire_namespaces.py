@@ -1,0 +1,153 @@
+"""Delay and loss between namespaces, and the tables of `make bench-wire` that come from there."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+import wire_harm
+import wire_transfers
+from wire_transfers import Times
+
+from sparelane import delay_line
+from sparelane.namespaces import RECEIVER, hosts, missing
+
+SPARELANE = [sys.executable, "-c", "from sparelane.cli import main; main()"]
+WHY_NOT = missing() or delay_line.missing()
+
+needs_namespaces = pytest.mark.skipif(WHY_NOT is not None, reason=f"network namespaces: {WHY_NOT}")
+
+
+def through(line: delay_line.DelayLine, end: socket.socket, packets: list[bytes], for_s: float) -> list[bytes]:
+    """What comes out of a line, within so many seconds, of what goes in at once."""
+    for packet in packets:
+        end.send(packet)
+    until, came = time.monotonic() + for_s, []
+    while time.monotonic() < until:
+        line.turn(0.005)
+        try:
+            while True:
+                came.append(end.recv(100))
+        except BlockingIOError:
+            pass
+    return came
+
+
+def test_a_line_holds_each_packet_for_its_time_and_keeps_their_order() -> None:
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with near, far:
+        near.setblocking(False)
+        far.setblocking(False)
+        line = delay_line.DelayLine(far.fileno(), 0.15, 0.0, 1)
+        packets = [bytes([number]) for number in range(100)]
+        assert through(line, near, packets, 0.1) == []
+        assert through(line, near, [], 0.4) == packets
+        carried = line.carried()
+        assert (carried.packets, carried.lost, carried.refused) == (100, 0, 0)
+        assert 0 < carried.late_median_s <= carried.late_p99_s
+
+
+def test_a_line_loses_the_same_packets_for_the_same_seed() -> None:
+    came = {}
+    for turn, seed in (("first", 7), ("again", 7), ("other", 8)):
+        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        with near, far:
+            near.setblocking(False)
+            far.setblocking(False)
+            line = delay_line.DelayLine(far.fileno(), 0.0, 0.5, seed)
+            packets = [bytes([number]) for number in range(200)]
+            came[turn] = [packet for at in range(0, 200, 50) for packet in through(line, near, packets[at:][:50], 0.05)]
+            assert line.carried().lost == 200 - len(came[turn])
+    assert came["first"] == came["again"] != came["other"]
+    assert 60 < len(came["first"]) < 140
+
+
+def test_percentiles_of_lateness_are_upper_ends_of_bins() -> None:
+    late = delay_line.Lateness()
+    assert late.percentile(0.99) == 0
+    for _ in range(98):
+        late.note(20e-6)
+    late.note(1.02e-3)
+    late.note(70.0)
+    assert late.percentile(0.5) == pytest.approx(50e-6)
+    assert late.percentile(0.99) == pytest.approx(1.05e-3)
+    assert late.percentile(1) == pytest.approx(1)
+
+
+@needs_namespaces
+def test_a_path_has_the_round_trip_that_it_is_given_and_leaves_nothing_behind() -> None:
+    with hosts(20, priorities=True, round_trip_s=0.05) as ends:
+        told = subprocess.run(
+            ends.command(ends.sender, "ping", "-c", "5", "-i", "0.1", RECEIVER),
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        ).stdout
+        least_ms = float(re.search(r"= ([\d.]+)/", told).group(1))  # type: ignore[union-attr]
+        assert 50 <= least_ms < 60, told
+    assert ends.carried[0].packets >= 10
+    assert ends.sender[:-1] not in subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout
+
+
+@needs_namespaces
+def test_harm_on_a_path_with_delay_counts_it_in_round_trips() -> None:
+    line = ["harm", "--local", "--rate", "20", "--round-trip", "30", "--seconds", "1.5", "--rounds", "1", "--json"]
+    done = subprocess.run([*SPARELANE, *line], capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    for turn in ("alone", "beside_tcp", "beside"):
+        assert told[turn]["rtt_median_s"] >= 0.03, told
+        assert told[turn]["bps"] > 1e5, told
+    assert told["alone"]["bps"] < 21e6, told
+
+
+def test_congestion_controls_that_the_kernel_has_not_are_left_out() -> None:
+    assert wire_transfers.names_here(["reno", "cubic"])[-2:] == ["stream-bbr", "tcp-cubic"]
+    assert set(wire_transfers.NAMES) - set(wire_transfers.names_here([])) == {"tcp-cubic", "tcp-bbr"}
+
+
+def test_a_row_of_times_has_median_and_range_and_ratios_are_of_medians() -> None:
+    rows = [Times("rc3", [0.2, 0.1, 0.9]), Times("stream-cubic", [0.4]), Times("tcp-bbr"), Times("tcp-cubic", [0.8])]
+    assert rows[0].cell() == "200 (100 to 900)"
+    assert rows[2].cell() == "-"
+    assert wire_transfers.ratios(rows) == "rc3 takes of the time of stream-cubic 0.50, tcp-cubic 0.25"
+    assert wire_transfers.ratios(rows[1:]) == "no transfer by rc3"
+
+
+def row_of_harm(queue: str, transfer: str, bps: float, p99_s: float) -> dict[str, Any]:
+    turn = {"bps": bps, "rtt_p99_s": p99_s}
+    alone = {"bps": 40e6, "rtt_p99_s": 0.06}
+    more = {"alone": alone, "beside_tcp": turn, "beside": turn, "transfer_bps": 9e6, "lost_share": 0.5}
+    return {"queue": queue, "flow": "bbr", "transfer": transfer, **more}
+
+
+def test_what_a_tail_costs_is_the_difference_to_its_head_alone() -> None:
+    head = row_of_harm("priorities", "cubic", 20e6, 0.070)
+    told = wire_harm.of_tail(row_of_harm("priorities", "rc3", 19.8e6, 0.0705), head)
+    assert told.startswith("priorities, bbr: the tail costs 0.5 % of the throughput, 0.5 ms")
+    assert told.endswith("met")
+    assert wire_harm.of_tail(row_of_harm("priorities", "rc3", 19.8e6, 0.0715), head).endswith("MISSED")
+    assert wire_harm.of_tail(row_of_harm("priorities", "rc3", 19e6, 0.070), head).endswith("MISSED")
+    fifo = wire_harm.of_tail(row_of_harm("one queue", "rc3", 10e6, 0.08), row_of_harm("one queue", "cubic", 20e6, 0.07))
+    assert fifo == "one queue, bbr: the tail costs 25.0 % of the throughput, 10.0 ms"
+    assert len(wire_harm.cells(head)) == len(wire_harm.HEADINGS)
+
+
+def test_without_root_nothing_is_measured_and_it_is_said() -> None:
+    program = "import os, sys; os.geteuid = lambda: 1000; sys.argv = ['wire.py']; import wire; sys.exit(wire.main())"
+    where = os.pathsep.join(path for path in sys.path if path)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": where},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "between namespaces nothing was measured: this needs root\n"
