@@ -5,8 +5,9 @@ from __future__ import annotations
 NOT_EXPLAINED = "not explained"
 REASONS = {
     "cdg": (
-        "not explained: in slow start ours backs off for rising delays in most runs (25 seeds of 30 on 100 Mb/s, 50 ms), "
-        "and Linux's in none of 11; other seeds, and delayed acknowledgments, do not change that"
+        'Linux counts the handshake\'s round-trip time, and so do we since these runs (`like = "linux"`): 3 MB at '
+        "100 Mb/s and 50 ms take 0.547 s on Linux in 8 seeds of 8, and in ours at most 0.548 s in 14 of 15; without it, "
+        "more than 0.57 s in 12 of 15"
     ),
 }
 
