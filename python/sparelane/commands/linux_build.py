@@ -18,10 +18,11 @@ from sparelane.linux import kernel
     default=lambda: os.cpu_count() or 1,
     help="Compilers at once.  [default: one a core]",
 )
-def command(jobs: int) -> None:
+@click.option("rc3", "--rc3", is_flag=True, help="The kernel with RC3, for schemes with that controller.")
+def command(jobs: int, rc3: bool) -> None:
     """Build the kernel that `run --on linux` runs, once; some eight minutes of a processor."""
-    built = kernel.find()
+    built = kernel.find(rc3)
     if built is None:
         with terminal.progress("the kernel") as meter:
-            built = kernel.build(meter, jobs)
+            built = kernel.build(meter, jobs, rc3)
     terminal.output().print(f"kernel in {built.binary.parent}", soft_wrap=True)

@@ -47,28 +47,29 @@ def cache_folder() -> Path:
     return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "sparelane" / "linux"
 
 
-def find() -> Kernel | None:
-    """The kernel of this version of the package, if it has been built."""
-    place = cache_folder() / _key()
+def find(rc3: bool = False) -> Kernel | None:
+    """The kernel of this version of the package, or that with RC3, if it has been built."""
+    place = cache_folder() / _key(rc3)
     kernel = Kernel(place / "linux", place / _guest_name(), place.name)
     return kernel if kernel.binary.is_file() and kernel.guest.is_file() else None
 
 
-def build(progress: Callable[[float], object], jobs: int) -> Kernel:
+def build(progress: Callable[[float], object], jobs: int, rc3: bool = False) -> Kernel:
     """Builds the kernel, unless there is one already; some eight minutes of a processor.
 
     Args:
         progress: called with the share of the work that is done, 0 to 1, about.
         jobs: how many compilers run at once.
+        rc3: with the patches that add RC3.
 
     Raises:
         LinuxError: a tool, the source package or room is missing, or the build failed; nothing of it is kept.
         OSError: the cache cannot be written.
     """
-    if (there := find()) is not None:
+    if (there := find(rc3)) is not None:
         return there
     _require_tools()
-    key = _key()
+    key = _key(rc3)
     cache = cache_folder()
     cache.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(cache).free
@@ -83,19 +84,19 @@ def build(progress: Callable[[float], object], jobs: int) -> Kernel:
         _compile_guest(ready / _guest_name())
         if (cache / key / "linux").is_file():
             (ready / _guest_name()).rename(cache / key / _guest_name())
-            return _built(cache / key)
-        _compile_kernel(Path(work), ready / "linux", progress, jobs)
+            return _built(cache / key, rc3)
+        _compile_kernel(Path(work), ready / "linux", progress, jobs, rc3)
         try:
             ready.rename(cache / key)
         except OSError:
             # Another process may have built the same meanwhile.
-            if find() is None:
+            if find(rc3) is None:
                 raise
-    return _built(cache / key)
+    return _built(cache / key, rc3)
 
 
-def _built(place: Path) -> Kernel:
-    if (built := find()) is None:
+def _built(place: Path, rc3: bool) -> Kernel:
+    if (built := find(rc3)) is None:
         raise LinuxError(f"{place}: the kernel was built, and is not there; allowed: a cache that keeps files")
     return built
 
@@ -109,10 +110,18 @@ def _require_tools() -> None:
         raise LinuxError(f"the kernel cannot be built without {', '.join(missing)}: {MEND}")
 
 
-def _key() -> str:
+def _made_of(rc3: bool) -> tuple[list[Path], list[Path]]:
+    """The files of the kernel's configuration, and its patches in their order."""
+    folders = [FILES / "patches", FILES / "rc3"] if rc3 else [FILES / "patches"]
+    patches = [patch for folder in folders for patch in sorted(folder.glob("*.patch"))]
+    return [FILES / "kernel.config", *([FILES / "rc3" / "kernel.config"] if rc3 else [])], patches
+
+
+def _key(rc3: bool) -> str:
     """A fingerprint of everything that the kernel is made of; its first program is not part of it."""
     mixed = hashlib.sha256()
-    for path in (FILES / "kernel.config", *sorted((FILES / "patches").glob("*.patch"))):
+    configurations, patches = _made_of(rc3)
+    for path in (*configurations, *patches):
         mixed.update(path.name.encode() + b"\0" + path.read_bytes())
     # The version of the package, where dpkg is; the archive's size tells versions apart elsewhere.
     query = ["dpkg-query", "-W", "-f", "${Version}", f"linux-source-{RELEASE}"]
@@ -137,13 +146,16 @@ def _compile_guest(target: Path) -> None:
     _call(["gcc", "-static", "-O2", "-Wall", "-Wextra", "-o", str(target), *sources], target.parent)
 
 
-def _compile_kernel(work: Path, target: Path, progress: Callable[[float], object], jobs: int) -> None:
+def _compile_kernel(work: Path, target: Path, progress: Callable[[float], object], jobs: int, rc3: bool) -> None:
     _call(["tar", "xf", str(ARCHIVE)], work)
     tree = work / ARCHIVE.name.removesuffix(".tar.xz")
-    for patch in sorted((FILES / "patches").glob("*.patch")):
+    configurations, patches = _made_of(rc3)
+    for patch in patches:
         _call(["patch", "-p1", "--forward", "--silent", "-i", str(patch)], tree)
-    _call(["make", "ARCH=um", "allnoconfig", f"KCONFIG_ALLCONFIG={FILES / 'kernel.config'}"], tree)
-    _require_configuration(tree / ".config")
+    wanted = work / "kernel.config"
+    wanted.write_text("".join(path.read_text() for path in configurations))
+    _call(["make", "ARCH=um", "allnoconfig", f"KCONFIG_ALLCONFIG={wanted}"], tree)
+    _require_configuration(tree / ".config", wanted)
     log = work / "build.log"
     with (
         log.open("w") as errors,
@@ -164,10 +176,10 @@ def _compile_kernel(work: Path, target: Path, progress: Callable[[float], object
     progress(1.0)
 
 
-def _require_configuration(path: Path) -> None:
+def _require_configuration(path: Path, asked: Path) -> None:
     """Options that a kernel does not know disappear silently from its configuration: here they are an error."""
     set_options = set(path.read_text().splitlines())
-    wanted = [line for line in (FILES / "kernel.config").read_text().splitlines() if line.startswith("CONFIG_")]
+    wanted = [line for line in asked.read_text().splitlines() if line.startswith("CONFIG_")]
     missing = [line for line in wanted if line not in set_options]
     if missing:
         raise LinuxError(f"{ARCHIVE}: this kernel has no {', '.join(missing)}; allowed: Linux {RELEASE}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import tomllib
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sparelane import units
@@ -119,7 +120,13 @@ def network(tables: dict[str, Any], file: str) -> Network:
     read.only(sample, "sample", ("interval", "flows", "queues", "links"))
     parameters, flows = _flows(read, tables, routers, hosts, bdp)
     cables = _losses(read, tables.get("link", []), routers, cables)
-    queue = _queue(read, tables.get("queue", {}), bdp, max(flow.level for flow in flows) if flows else 0)
+    has_rc3 = any(flow.rc3_levels for flow in flows)
+    if has_rc3:
+        hosts = _late_on_arrival(read, tables["topology"], hosts)
+    lowest = max((max(flow.level, flow.rc3_levels) for flow in flows), default=0)
+    queue = _queue(read, tables.get("queue", {}), bdp, lowest)
+    if has_rc3 and queue.kind != "priority":
+        raise read.refuse(f"queue.kind = {queue.kind!r} with rc3", "priority")
     wanted = {key: _ports(read, sample.get(key, []), f"sample.{key}", routers) for key in ("queues", "links")}
     is_sampled = bool(sample.get("flows") or wanted["queues"] or wanted["links"])
     return Network(
@@ -179,6 +186,13 @@ def _topology(read: _Reader, table: dict[str, Any]) -> Row:
 SIDES = ("left", "right")
 
 
+def _late_on_arrival(read: _Reader, table: dict[str, Any], hosts: Sequence[Host]) -> tuple[Host, ...]:
+    """Under RC3 hosts serve priorities, too: the delay of a path is behind all of its queues."""
+    if table["kind"] != "dumbbell":
+        raise read.refuse(f"topology.kind = {table['kind']!r} with rc3", "dumbbell")
+    return tuple(replace(host, delay_ns=0, back_ns=host.delay_ns) for host in hosts)
+
+
 def _at_most(read: _Reader, count: int, most: int, what: str, allowed: str) -> None:
     if count > most:
         raise read.refuse(what, allowed)
@@ -222,24 +236,29 @@ def _flows(
         size = _bytes(read, workload.get("size", "unlimited"), f"{name}.size", MSS, bdp)
         start = read.nanoseconds(workload.get("start", "0s"), f"{name}.start")
         scheme = workload.get("scheme", next(iter(schemes)))
-        controller, level = schemes[scheme]
+        controller, level, rc3_levels = schemes[scheme]
+        if rc3_levels and size is None:
+            raise read.refuse(f"{name}.size = 'unlimited' under rc3", "a size")
         for source, target in pairs:
             if at[source] == at[target]:
                 raise read.refuse(f"{name}.pairs: {source} to {target}", "pairs of hosts at different routers")
-            flows.append(Flow(scheme, controller, source, target, size, start, level))
+            flows.append(Flow(scheme, controller, source, target, size, start, level, rc3_levels))
     if len(flows) > MOST_FLOWS:
         raise read.refuse(f"{len(flows)} flows", f"up to {MOST_FLOWS}")
     return parameters, tuple(sorted(flows, key=lambda flow: flow.start_ns))
 
 
-def _schemes(read: _Reader, tables: dict[str, Any]) -> tuple[dict[str, tuple[str, int]], tuple[str, ...]]:
-    """Each scheme's controller in the kernel and priority, and parameters, which the kernel has once for all flows."""
+def _schemes(read: _Reader, tables: dict[str, Any]) -> tuple[dict[str, tuple[str, int, int]], tuple[str, ...]]:
+    """Each scheme's controller in the kernel, priority and levels of RC3, and parameters, which the kernel has once."""
     schemes = {}
     set_by: dict[str, tuple[dict[str, str], str]] = {}
     for name, scheme in tables.items():
         given = scheme["controller"]
+        if given == "rc3":
+            schemes[name] = (_inner(read, name, scheme), 0, LEVELS - 1)
+            continue
         if given not in CONTROLLERS:
-            raise read.refuse(f"scheme.{name}.controller = {given!r}", ", ".join(CONTROLLERS))
+            raise read.refuse(f"scheme.{name}.controller = {given!r}", ", ".join((*CONTROLLERS, "rc3")))
         allowed = settable(given)
         read.only(scheme, f"scheme.{name}", ("controller", "class", "like", *allowed))
         if scheme.get("like", "linux") != "linux":
@@ -254,8 +273,20 @@ def _schemes(read: _Reader, tables: dict[str, Any]) -> tuple[dict[str, tuple[str
                 f"scheme.{name} and scheme.{earlier} with other parameters of {given} at once",
                 "one set of parameters a controller",
             )
-        schemes[name] = (CONTROLLERS[given], level)
+        schemes[name] = (CONTROLLERS[given], level, 0)
     return schemes, tuple(word for words, _ in set_by.values() for word in words.values())
+
+
+def _inner(read: _Reader, name: str, scheme: dict[str, Any]) -> str:
+    """The kernel's controller of class 0 under RC3."""
+    read.only(scheme, f"scheme.{name}", ("controller", "inner"))
+    inner = scheme.get("inner", "newreno")
+    if isinstance(inner, dict):
+        read.only(inner, f"scheme.{name}.inner", ("controller",))
+        inner = inner.get("controller", "newreno")
+    if inner not in CONTROLLERS:
+        raise read.refuse(f"scheme.{name}.inner = {inner!r}", ", ".join(CONTROLLERS))
+    return CONTROLLERS[inner]
 
 
 def _module_word(read: _Reader, scheme: str, controller: str, key: str, value: object) -> str:

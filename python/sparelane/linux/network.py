@@ -13,7 +13,10 @@ ETHERNET = 14
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One flow: `size_bytes` is none where it has no end; `level` is its priority, 0 the highest."""
+    """One flow: `size_bytes` is none where it has no end; `level` is its priority, 0 the highest.
+
+    With RC3 its tail has `rc3_levels` levels of low priority.
+    """
 
     scheme: str
     controller: str
@@ -22,6 +25,7 @@ class Flow:
     size_bytes: int | None
     start_ns: int
     level: int = 0
+    rc3_levels: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,11 @@ class Network:
     sampled: tuple[int, ...]
     queues: tuple[tuple[str, str], ...]
     links: tuple[tuple[str, str], ...]
+
+    @property
+    def has_rc3(self) -> bool:
+        """Whether a flow needs the kernel with RC3."""
+        return any(flow.rc3_levels for flow in self.flows)
 
     def ports(self) -> list[tuple[str, str, Cable]]:
         """Each direction of each cable between routers: from, to, and the cable."""

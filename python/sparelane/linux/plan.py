@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sparelane.linux.network import ETHERNET, PACKET, Network
 
@@ -12,6 +12,8 @@ STATION = "02:00:00:00:00:01"
 ENOUGH = 1_000_000
 # What packets of each level of priority carry, from which routers of Linux read the level.
 TYPES_OF_SERVICE = (0x00, 0x08, 0x10, 0x18)
+# And what those of the levels of RC3 carry: the code points 3, 11 and 19.
+TAILS = (3 << 2, 11 << 2, 19 << 2)
 
 
 def lines(network: Network) -> Iterator[str]:
@@ -37,7 +39,7 @@ def lines(network: Network) -> Iterator[str]:
     for flow in network.flows:
         ends = f"{flow.source} {flow.target} {addresses[flow.target]}"
         service = TYPES_OF_SERVICE[flow.level]
-        yield f"flow {flow.controller} {ends} {flow.start_ns} {flow.size_bytes or 0} {service} 0"
+        yield f"flow {flow.controller} {ends} {flow.start_ns} {flow.size_bytes or 0} {service} {flow.rc3_levels}"
     for near, far, _ in network.ports()[::2]:
         yield f"watch {near} {far}"
     for router in (*network.routers, *(name for name, _, _ in _wires(network))):
@@ -94,7 +96,11 @@ def _access(network: Network) -> Iterator[str]:
     loss = _loss(network.cables[0].loss) if not network.cables[0].delay_ns else ""
     for host in network.hosts:
         router = network.routers[host.router]
-        yield f"run tc -n {host.name} qdisc add dev eth root netem{_delay(host.delay_ns)} limit {ENOUGH} {rate}"
+        if network.has_rc3:
+            yield from _priorities(host.name, "eth", network.access_bps, ENOUGH, ("bands", "4", "priomap", *"0" * 16))
+            yield from _tails(host.name, "eth")
+        else:
+            yield f"run tc -n {host.name} qdisc add dev eth root netem{_delay(host.delay_ns)} limit {ENOUGH} {rate}"
         back = f"netem{_delay(host.back_ns)} limit {ENOUGH}{loss} {rate}"
         yield f"run tc -n {router} qdisc add dev {host.name} root {back}"
 
@@ -115,20 +121,39 @@ def _queues(network: Network) -> Iterator[str]:
             rate = f"rate {cable.rate_bps}bit -{ETHERNET}"
             yield f"run tc -n {near} qdisc add dev {far} root netem limit {queue.limit_packets + 1} {rate}"
             continue
-        # This shaper counts the header of Ethernet: the rate is larger by as much, for full packets.
-        rate = f"{cable.rate_bps * (PACKET + ETHERNET) // PACKET}bit"
-        room = (queue.limit_packets + 1) * (PACKET + ETHERNET)
-        yield f"run tc -n {near} qdisc add dev {far} root handle 1: tbf rate {rate} burst 1600 limit {room}"
         if queue.kind == "priority":
-            yield f"run tc -n {near} qdisc add dev {far} parent 1:1 handle 2: prio {' '.join(queue.words)}"
-            for band in range(1, len(TYPES_OF_SERVICE) + 1):
-                yield f"run tc -n {near} qdisc add dev {far} parent 2:{band} pfifo limit {queue.limit_packets}"
-        else:
-            yield f"run tc -n {near} qdisc add dev {far} parent 1:1 handle 2: {queue.kind} {' '.join(queue.words)}"
+            yield from _priorities(near, far, cable.rate_bps, queue.limit_packets, queue.words)
+            if network.has_rc3:
+                yield from _tails(near, far)
+            continue
+        yield _shaper(near, far, cable.rate_bps, queue.limit_packets)
+        yield f"run tc -n {near} qdisc add dev {far} parent 1:1 handle 2: {queue.kind} {' '.join(queue.words)}"
     for name, at, delay_ns in _wires(network):
         for router in network.routers[at : at + 2]:
             late = f"netem{_delay(delay_ns)} limit {ENOUGH}{_loss(network.cables[at].loss)}"
             yield f"run tc -n {name} qdisc add dev {router} root {late}"
+
+
+def _shaper(node: str, device: str, rate_bps: int, limit_packets: int) -> str:
+    """A rate. It counts the header of Ethernet, and is larger by as much, for full packets."""
+    rate = f"{rate_bps * (PACKET + ETHERNET) // PACKET}bit"
+    room = (limit_packets + 1) * (PACKET + ETHERNET)
+    return f"run tc -n {node} qdisc add dev {device} root handle 1: tbf rate {rate} burst 1600 limit {room}"
+
+
+def _priorities(node: str, device: str, rate_bps: int, limit_packets: int, words: Sequence[str]) -> Iterator[str]:
+    """Strict priority at a rate."""
+    yield _shaper(node, device, rate_bps, limit_packets)
+    yield f"run tc -n {node} qdisc add dev {device} parent 1:1 handle 2: prio {' '.join(words)}"
+    for band in range(1, len(TYPES_OF_SERVICE) + 1):
+        yield f"run tc -n {node} qdisc add dev {device} parent 2:{band} pfifo limit {limit_packets}"
+
+
+def _tails(node: str, device: str) -> Iterator[str]:
+    """The levels of RC3, by code point."""
+    for level, service in enumerate(TAILS, start=1):
+        match = f"protocol ip prio {level} u32 match ip tos {service:#x} 0xfc flowid 2:{level + 1}"
+        yield f"run tc -n {node} filter add dev {device} parent 2: {match}"
 
 
 def _settings(network: Network) -> tuple[tuple[str, str], ...]:
@@ -139,4 +164,5 @@ def _settings(network: Network) -> tuple[tuple[str, str], ...]:
         ("tcp_no_metrics_save", "1"),
         ("tcp_rmem", "4096 67108864 268435456"),
         ("tcp_wmem", "4096 262144 268435456"),
+        *((("tcp_rc3", "1"),) if network.has_rc3 else ()),
     )

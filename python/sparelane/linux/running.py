@@ -69,9 +69,10 @@ def run(
     if seed is not None:
         content["seed"] = seed
     network = mapping.network(content, name)
-    found = kernel.find()
+    found = kernel.find(network.has_rc3)
     if found is None:
-        raise LinuxError("there is no kernel to run it yet: sparelane linux build")
+        asked = "sparelane linux build" + " --rc3" * network.has_rc3
+        raise LinuxError(f"there is no kernel to run it yet: {asked}")
     drawn_from = int(content.setdefault("seed", 1))
     with tempfile.TemporaryDirectory(prefix="sparelane-") as folder:
         place = Path(folder)
