@@ -110,6 +110,7 @@ bench-wire:
 	cargo run --quiet --release -p sparelane-net --example wire -- virtual
 	cargo test --quiet -p sparelane-net --test prediction -- --nocapture
 	cargo run --quiet --release -p sparelane-net --example wire -- loopback
+	cargo run --quiet --release -p sparelane-net --example associations -- 1000
 
 clean:
 	rm -rf target $(VENV) $(OUT) benches/work

@@ -135,7 +135,7 @@ pub fn frames(choice: &ControllerChoice, bytes: usize, batch: usize) -> Result<M
 /// A plain stream of QUIC.
 pub fn stream(controller: PlainController, bytes: usize, batch: usize) -> Result<Measured, Failure> {
     let [client, server] = pair(batch)?;
-    let udp = UdpConfig { offload: batch > 1, dscp: vec![0] };
+    let udp = UdpConfig { offload: batch > 1, dscp: vec![0], ..UdpConfig::default() };
     let epoch = Instant::now();
     let mut receiver = Loop::bind(PlainStream::new(&server, controller, epoch)?, &udp, epoch)?;
     let to = receiver.socket.local_address();

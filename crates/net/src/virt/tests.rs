@@ -406,7 +406,8 @@ fn smaller_packets_cross_a_path_whose_mtu_is_that_of_ipv6_at_least() {
         udp_payload_bytes: 1232,
         ..QuicConfig::new(own.clone(), trust(peer))
     };
-    let listening = QuicConfig { listens: true, ..small(&server, &client) };
+    // The client tells the server.
+    let listening = QuicConfig { listens: true, ..QuicConfig::new(server.clone(), trust(&client)) };
     let path = Path { mtu_bytes: 1280, loss: 0.01, ..Path::default() };
     let mut net = Virtual::with_carriers(path, NodeConfig::default(), small(&client, &server), listening, 1)
         .expect("settings that fit");
