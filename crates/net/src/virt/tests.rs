@@ -53,7 +53,9 @@ fn transfer(path: Path, config: NodeConfig, sizes: &[usize], seed: u64) -> Outco
             }
             (0, NodeEvent::Sent(_)) => sent += 1,
             (_, NodeEvent::Closed { reason, .. }) => panic!("closed: {reason}: seed {seed}, {path:?}"),
-            (_, NodeEvent::SendFailed(_) | NodeEvent::ReceiveFailed(_)) => panic!("a flow failed"),
+            (_, NodeEvent::SendFailed(_) | NodeEvent::ReceiveFailed(_)) => {
+                panic!("a flow of node {node} failed at {now}: seed {seed}, {path:?}")
+            }
             _ => {}
         }
     }
