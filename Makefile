@@ -118,6 +118,7 @@ bench-wire: build
 	cargo run --quiet --release -p sparelane-net --example wire -- virtual
 	cargo test --quiet -p sparelane-net --test prediction -- --nocapture
 	cargo run --quiet --release -p sparelane-net --example wire -- loopback
+	cargo run --quiet --release -p sparelane-net --example associations -- 1000
 	$(BIN)/python benches/wire.py
 
 clean:

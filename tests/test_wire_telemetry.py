@@ -124,12 +124,12 @@ def test_a_receiver_has_metrics_on_this_host(keys: Keys, tmp_path: Path) -> None
         at = receiver.metrics_address
         assert at is not None
         assert at.startswith("127.0.0.1:")
-        peer = {"keys": keys.folder["sender"], "trust": [keys.fingerprint["receiver"]]}
+        peer, trusted = keys.folder["sender"], [keys.fingerprint["receiver"]]
         done: list[str] = []
         to = receiver.address
 
         def send() -> None:
-            done.extend(item.name for item in sl.wire.send([file], to, **peer).items)
+            done.extend(item.name for item in sl.wire.send([file], to, keys=peer, trust=trusted).items)
 
         sender = threading.Thread(target=send)
         sender.start()

@@ -369,6 +369,7 @@ class WireSettings(TypedDict):
     window: str | None
     dscp: list[int]
     offload: bool
+    gso: str
     connect_timeout_s: float
     idle_timeout_s: float
     first_contact: bool

@@ -52,6 +52,7 @@ class Options:
         window: the receive window of a flow, such as `32MB`: so much memory a flow takes at most.
         dscp: the code point of each class of priority.
         offload: whether the kernel sends and receives batches.
+        gso: whether it sends them: `auto` where kernel and interface can, `require`, or `off`.
         connect_timeout_s: when a sender gives up whom nobody answers.
         idle_timeout_s: when a peer counts as gone of whom nothing comes.
         first_contact: where no peer is trusted, trust the first one that comes, from then on.
@@ -71,6 +72,7 @@ class Options:
     window: str | None = None
     dscp: Sequence[int] = DEFAULT_DSCP
     offload: bool = True
+    gso: str = "auto"
     connect_timeout_s: float = 10.0
     idle_timeout_s: float = 30.0
     first_contact: bool = False
@@ -98,6 +100,7 @@ class Options:
             "window": self.window,
             "dscp": list(self.dscp),
             "offload": self.offload,
+            "gso": self.gso,
             "connect_timeout_s": self.connect_timeout_s,
             "idle_timeout_s": self.idle_timeout_s,
             "first_contact": self.first_contact,

@@ -1,11 +1,14 @@
 //! Holds many associations between two nodes of this process, and prints the memory that an idle one takes, both ends together:
-//! `cargo run --release -p sparelane-net --example associations -- [COUNT]`.
+//! `cargo run --release -p sparelane-net --example associations -- [COUNT]`. Fails where one takes more than 300 kB, or is not open.
 
 use sparelane_core::{Dur, Time};
 use sparelane_net::node::{NodeConfig, NodeEvent};
 use sparelane_net::virt::{Path, Virtual};
 use std::error::Error;
 use std::io::Write;
+
+/// The most that an idle association may take, both ends together, kilobytes.
+const MOST_KB: f64 = 300.0;
 
 /// What is resident of this process, kilobytes.
 fn resident_kb() -> Result<u64, Box<dyn Error>> {
@@ -42,5 +45,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         "{} open and {closed} closed after {seconds:.0} s; {each:.0} kB each, both ends",
         opened[1]
     )?;
+    if closed > 0 || opened != [count, count] || each > MOST_KB {
+        return Err(format!("{count} are to be open at both ends, with {MOST_KB} kB each at most").into());
+    }
     Ok(())
 }

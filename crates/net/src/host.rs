@@ -1,8 +1,8 @@
 //! A node on a socket, with the clocks of this machine: the one loop that sends, receives and waits.
 
 use crate::carrier::{Arrival, Carrier, Datagram};
-use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
 use crate::identity::{Fingerprint, Identity, Trusted};
+use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
 use crate::quic::{Quic, QuicConfig};
 use crate::telemetry::{Rows, TelemetryConfig};
 use crate::udp::{Sending, UdpConfig, UdpSocket};
@@ -36,6 +36,14 @@ pub enum HostError {
         address: SocketAddr,
         /// Why.
         error: io::Error,
+    },
+    /// Batches are required, and cannot be sent.
+    #[error("{address}: generic segmentation offload is required (--gso require), and {lacks}")]
+    Gso {
+        /// The local address.
+        address: SocketAddr,
+        /// Who lacks it.
+        lacks: &'static str,
     },
     /// The code points of the classes are wrong.
     #[error("{0}")]
@@ -74,7 +82,7 @@ impl Host {
         let quic = QuicConfig { dscp: udp.dscp.clone(), ..quic };
         let config = NodeConfig { dscp: udp.dscp.clone(), ..config };
         let carrier = Quic::new(quic, epoch).map_err(NodeError::from)?;
-        let chunk_time = if udp.offload { CHUNK_TIME } else { Dur::ZERO };
+        let chunk_time = if udp.sends_batches() { CHUNK_TIME } else { Dur::ZERO };
         let node = Node::new(carrier, NodeConfig { chunk_time, ..config })?;
         let timer_slack = Duration::from_nanos(chunk_time.as_ps() / 1000);
         let socket = UdpSocket::bind(at, udp).map_err(|error| HostError::Socket { address: at, error })?;
@@ -212,7 +220,12 @@ impl Host {
         if self.node.next_timer() <= now {
             self.node.handle_timer(now);
         }
-        Ok(self.send() && !came)
+        let is_sent = self.send();
+        if self.socket.lacks_gso() {
+            let lacks = "the kernel or the interface on the way does not have it";
+            return Err(HostError::Gso { address: self.socket.local_address(), lacks });
+        }
+        Ok(is_sent && !came)
     }
 
     fn receive(&mut self, received_bytes: &mut usize) -> io::Result<bool> {

@@ -19,8 +19,8 @@ pub mod quic;
 mod scratch;
 #[cfg(target_os = "linux")]
 pub mod service;
-pub mod transfer;
 pub mod telemetry;
+pub mod transfer;
 pub mod tunnel;
 #[cfg(target_os = "linux")]
 pub mod udp;

@@ -9,11 +9,13 @@ use crate::node::path::Mark;
 use crate::node::{NodeConfig, NodeError, NodeEvent};
 use crate::quic::QuicConfig;
 use crate::telemetry::TelemetryConfig;
+use crate::transfer::black_hole::BlackHole;
 use crate::transfer::folder::Folder;
 use crate::transfer::{
-    Busy, CODE_DONE, CODE_RULES, CODE_STOPPED, Outcome, ReceiveTransfer, Received, SendTransfer, Source, TransferError,
+    Busy, CODE_AGAIN, CODE_DONE, CODE_RULES, CODE_STOPPED, Outcome, ReceiveTransfer, Received, SendTransfer, Source,
+    TransferError,
 };
-use crate::udp::UdpConfig;
+use crate::udp::{Gso, UdpConfig};
 use sparelane_core::{Dur, Rate};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -25,6 +27,9 @@ use thiserror::Error;
 
 /// What is said last is given so long to leave.
 pub(crate) const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// UDP payload that every IPv6 path carries, which a sender falls back to where a path has begun to drop larger packets.
+const LEAST_UDP_PAYLOAD_BYTES: u16 = 1232;
 
 /// What a sender is told whose place another has taken.
 const REPLACED: &str = "another connection of the same key sends the same file now";
@@ -75,13 +80,19 @@ impl WireConfig {
         let classes = self.udp.dscp.len().min(MAX_CLASSES) as u8;
         let needs = self.node.controller.needs(&self.node.registry, self.node.line_rate).map_err(NodeError::from);
         // A batch has one departure and one arrival: where each segment's own matter, there are none.
-        let offload = self.udp.offload && !needs.map_err(HostError::from)?.receive_time;
+        let one_by_one = needs.map_err(HostError::from)?.receive_time;
+        if self.udp.gso == Gso::Require && (one_by_one || !self.udp.offload) {
+            let lacks = "the controller, or --no-offload, wants each datagram by itself";
+            return Err(HostError::Gso { address: at, lacks }.into());
+        }
+        let offload = self.udp.offload && !one_by_one;
+        let batches = UdpConfig { offload, ..self.udp.clone() }.sends_batches();
         let quic = QuicConfig {
             listens,
             first_contact: self.first_contact,
             classes: classes.max(1),
             udp_payload_bytes: self.udp_payload_bytes,
-            batch: if offload { 16 } else { 1 },
+            batch: if batches { 16 } else { 1 },
             idle_timeout: self.idle_timeout,
             ..QuicConfig::new(self.identity.clone(), self.trusted.clone())
         };
@@ -182,6 +193,10 @@ pub struct FileSender {
     /// What was known of the path by then.
     last_path: (Vec<Mark>, Option<Rate>),
     connect_timeout: Duration,
+    black_hole: BlackHole,
+    /// Bytes and segments of earlier associations.
+    before: (u64, [u64; MAX_CLASSES]),
+    shrunk: bool,
 }
 
 impl FileSender {
@@ -208,6 +223,9 @@ impl FileSender {
             last_sent: None,
             last_path: Default::default(),
             connect_timeout,
+            black_hole: BlackHole::new(now),
+            before: (0, [0; MAX_CLASSES]),
+            shrunk: false,
         })
     }
 
@@ -224,7 +242,7 @@ impl FileSender {
                 self.handle(&event)?;
             }
             let (to, after) = (self.to, self.connect_timeout);
-            if self.opened.is_none() && self.began.elapsed() > after {
+            if self.transfer.is_none() && self.began.elapsed() > after {
                 return Err(WireError::NoAnswer { to, after });
             }
             if let Some(transfer) = &mut self.transfer {
@@ -233,6 +251,7 @@ impl FileSender {
                     self.close(CODE_DONE, "all is sent")?;
                 }
             }
+            self.look_for_a_black_hole()?;
             if left.is_zero() {
                 break;
             }
@@ -240,16 +259,64 @@ impl FileSender {
         Ok(outcomes)
     }
 
+    /// Where the path has begun to drop full packets, the transfer goes on in another association with small ones.
+    fn look_for_a_black_hole(&mut self) -> Result<(), WireError> {
+        let Some(transfer) = &self.transfer else { return Ok(()) };
+        let now = self.host.now();
+        let (bytes, is_waiting) = (transfer.progress(self.host.node()).0, transfer.is_waiting());
+        let polled = self.black_hole.poll(now, self.host.node_mut(), self.association, bytes, is_waiting);
+        let is_large = self.host.node().carrier().udp_payload_bytes() > LEAST_UDP_PAYLOAD_BYTES;
+        if is_large && polled.map_err(HostError::from)? {
+            self.begin_smaller()?;
+        }
+        Ok(())
+    }
+
+    fn begin_smaller(&mut self) -> Result<(), WireError> {
+        let now = self.host.now();
+        let total: u64 = self.sources_bytes();
+        let sent = self.host.node().sent_segments(self.association);
+        self.before.1.iter_mut().zip(sent).for_each(|(sum, sent)| *sum += sent);
+        self.host.node_mut().close(now, self.association, CODE_AGAIN, "the path drops full packets");
+        self.host.flush(LAST_WORDS)?;
+        self.sources = self.transfer.take().map_or_else(Vec::new, SendTransfer::into_unsettled);
+        self.before.0 += total - self.sources_bytes();
+        let carrier = self.host.node_mut().carrier_mut();
+        carrier
+            .set_udp_payload_bytes(now, LEAST_UDP_PAYLOAD_BYTES)
+            .map_err(NodeError::from)
+            .map_err(HostError::from)?;
+        self.association = self.host.node_mut().connect(now, self.to).map_err(HostError::from)?;
+        (self.began, self.shrunk) = (Instant::now(), true);
+        self.black_hole = BlackHole::new(now);
+        Ok(())
+    }
+
+    /// Bytes of all items of this association.
+    fn sources_bytes(&self) -> u64 {
+        match &self.transfer {
+            Some(transfer) => transfer.progress(self.host.node()).1,
+            None => self.sources.iter().map(|source| source.size).sum(),
+        }
+    }
+
+    /// Whether the path dropped full packets on the way, and the transfer went on with smaller ones.
+    pub fn has_shrunk(&self) -> bool {
+        self.shrunk
+    }
+
     fn handle(&mut self, event: &NodeEvent) -> Result<(), WireError> {
         let now = self.host.now();
         match event {
             NodeEvent::Opened { association, peer, .. } if *association == self.association => {
                 self.peer = Some(*peer);
-                self.opened = Some(Instant::now());
+                self.opened.get_or_insert(Instant::now());
                 let sources = std::mem::take(&mut self.sources);
                 self.transfer = Some(SendTransfer::new(self.association, sources, self.host.node()));
             }
-            NodeEvent::Closed { reason, .. } if self.transfer.is_none() => {
+            NodeEvent::Closed { association, reason }
+                if self.transfer.is_none() && *association == self.association =>
+            {
                 return Err(TransferError::Closed(reason.clone()).into());
             }
             _ => {}
@@ -285,7 +352,9 @@ impl FileSender {
             Some(transfer) => transfer.progress(self.host.node()),
             None => (0, self.sources.iter().map(|source| source.size).sum()),
         };
-        let sent = self.last_sent.unwrap_or_else(|| self.host.node().sent_segments(self.association));
+        let mut sent = self.last_sent.unwrap_or_else(|| self.host.node().sent_segments(self.association));
+        sent.iter_mut().zip(self.before.1).for_each(|(sum, before)| *sum += before);
+        let (bytes, total_bytes) = (bytes + self.before.0, total_bytes + self.before.0);
         let running = || self.opened.map_or(Duration::ZERO, |opened| opened.elapsed());
         Progress {
             connected: self.opened.is_some(),
@@ -443,6 +512,12 @@ impl FileReceiver {
         }
         match result {
             Ok(()) => self.tell(association, events),
+            Err(TransferError::Closed(CloseReason::Peer { code, .. })) if code == u64::from(CODE_AGAIN) => {
+                // The peer comes again at once: it is not gone, and nothing has become of its items.
+                if let Some((_, mut transfer)) = self.transfers.remove(&association) {
+                    transfer.release(&mut self.busy);
+                }
+            }
             Err(TransferError::Closed(CloseReason::Peer { code, .. })) if code == u64::from(CODE_DONE) => {
                 self.end(association, None, events);
             }

@@ -23,6 +23,22 @@ const MAX_BATCH_BYTES: usize = 65_507;
 /// What is asked of the kernel for its buffers, bytes; it may give less.
 const BUFFER_BYTES: usize = 8 << 20;
 
+/// The priorities of class 0 and of the lower ones in a host's own queues (SO_PRIORITY): best effort, and bulk, which Linux's own
+/// queue serves last. By IPv4 the kernel derives them from the code point of each packet.
+const PRIORITIES: [i32; 2] = [0, 2];
+
+/// Whether batches are sent (generic segmentation offload).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Gso {
+    /// Where kernel and interface can.
+    #[default]
+    Auto,
+    /// It is an error where they cannot.
+    Require,
+    /// Not at all.
+    Off,
+}
+
 /// What can be set about a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UdpConfig {
@@ -30,15 +46,22 @@ pub struct UdpConfig {
     pub dscp: Vec<u8>,
     /// Whether batches are sent and received where the kernel can.
     pub offload: bool,
+    /// Of these, whether they are sent.
+    pub gso: Gso,
 }
 
 impl Default for UdpConfig {
     fn default() -> UdpConfig {
-        UdpConfig { dscp: DEFAULT_DSCP.to_vec(), offload: true }
+        UdpConfig { dscp: DEFAULT_DSCP.to_vec(), offload: true, gso: Gso::Auto }
     }
 }
 
 impl UdpConfig {
+    /// Whether batches are sent.
+    pub fn sends_batches(&self) -> bool {
+        self.offload && self.gso != Gso::Off
+    }
+
     /// What is wrong with the code points, if anything.
     pub fn fault(&self) -> Option<String> {
         if self.dscp.is_empty() || self.dscp.len() > MAX_CLASSES {
@@ -97,6 +120,8 @@ pub struct UdpSocket {
     local: SocketAddr,
     sends_batches: bool,
     receives_batches: bool,
+    /// The priority of what is sent next, as the kernel knows it.
+    priority: i32,
     buffer: Vec<u8>,
     control: Vec<u8>,
     counts: UdpCounts,
@@ -125,13 +150,14 @@ impl UdpSocket {
         bind(fd.as_raw_fd(), &SockaddrStorage::from(at))?;
         let local = address(&getsockname::<SockaddrStorage>(fd.as_raw_fd())?).ok_or(Errno::EAFNOSUPPORT)?;
         let control = nix::cmsg_space!(TimeSpec, i32, i32, [u8; 64]);
-        let (buffer, sends_batches) = (vec![0; 1 << 16], config.offload);
+        let (buffer, sends_batches) = (vec![0; 1 << 16], config.sends_batches());
         Ok(UdpSocket {
             fd,
             config,
             local,
             sends_batches,
             receives_batches,
+            priority: PRIORITIES[0],
             buffer,
             control,
             counts: UdpCounts::default(),
@@ -148,6 +174,21 @@ impl UdpSocket {
         (self.sends_batches, self.receives_batches)
     }
 
+    /// Whether batches are required, and kernel or interface has refused one.
+    pub fn lacks_gso(&self) -> bool {
+        self.config.gso == Gso::Require && !self.sends_batches
+    }
+
+    /// By IPv6, packets have the priority of the socket.
+    fn set_priority(&mut self, datagram: &Datagram) {
+        let priority = PRIORITIES[usize::from(datagram.class > 0)];
+        if self.priority != priority && datagram.to.is_ipv6() {
+            self.priority = priority;
+            // Without it, the host's own queue has one line.
+            let _ = setsockopt(&self.fd, sockopt::Priority, &priority);
+        }
+    }
+
     /// Totals so far.
     pub fn counts(&self) -> UdpCounts {
         self.counts
@@ -155,11 +196,14 @@ impl UdpSocket {
 
     /// Sends a datagram, or a batch.
     pub fn send(&mut self, datagram: &Datagram) -> Sending {
+        self.set_priority(datagram);
         let Some(segment_bytes) = datagram.segment_bytes else { return self.send_one(datagram, &datagram.bytes, None) };
         if self.sends_batches && datagram.bytes.len() <= MAX_BATCH_BYTES {
             match self.call(datagram, &datagram.bytes, Some(segment_bytes as u16)) {
                 // An interface that cannot send batches.
                 Err(Errno::EIO | Errno::EINVAL | Errno::ENOPROTOOPT) => self.sends_batches = false,
+                // Larger than a router on the way says that it takes: one by one, the kernel sends fragments.
+                Err(Errno::EMSGSIZE) => {}
                 result => return self.judge(result),
             }
         }
@@ -343,8 +387,35 @@ mod tests {
     }
 
     #[test]
+    fn lower_classes_have_the_priority_of_bulk_in_the_queues_of_the_host_by_ipv6() {
+        let at: SocketAddr = "[::1]:0".parse().expect("an address");
+        // Where the machine has no IPv6 there is nothing to test.
+        let Ok(mut socket) = UdpSocket::bind(at, UdpConfig::default()) else { return };
+        for (class, priority) in [(0, 0), (3, 2), (0, 0)] {
+            let to = socket.local_address();
+            let datagram = Datagram { to, class, ecn: 0, segment_bytes: None, bytes: vec![7] };
+            assert_eq!(socket.send(&datagram), Sending::Sent);
+            let told = nix::sys::socket::getsockopt(&socket.fd, sockopt::Priority).expect("a socket");
+            assert_eq!(told, priority, "class {class}");
+        }
+    }
+
+    #[test]
+    fn an_interface_that_refuses_a_batch_is_told_where_batches_are_required() {
+        let at: SocketAddr = "127.0.0.1:0".parse().expect("an address");
+        for (gso, lacks) in [(Gso::Require, true), (Gso::Auto, false), (Gso::Off, false)] {
+            let mut socket = UdpSocket::bind(at, UdpConfig { gso, ..UdpConfig::default() }).expect("a socket");
+            let to = socket.local_address();
+            // No kernel sends so many segments in a batch: it says what an interface says that has no batches.
+            let datagram = Datagram { to, class: 0, ecn: 0, segment_bytes: Some(1), bytes: vec![7; 1000] };
+            assert_eq!(socket.send(&datagram), Sending::Sent);
+            assert_eq!(socket.lacks_gso(), lacks, "{gso:?}");
+        }
+    }
+
+    #[test]
     fn code_points_that_cannot_be_are_told() {
-        let fault = |dscp: &[u8]| UdpConfig { dscp: dscp.to_vec(), offload: true }.fault();
+        let fault = |dscp: &[u8]| UdpConfig { dscp: dscp.to_vec(), ..UdpConfig::default() }.fault();
         assert_eq!(fault(&DEFAULT_DSCP), None);
         assert_eq!(fault(&[]).as_deref(), Some("0 code points; 1 to 8 classes are allowed"));
         assert_eq!(fault(&[0, 64]).as_deref(), Some("the code point 64; 0 to 63 are allowed"));

@@ -436,8 +436,8 @@ pub fn address_of(node: usize) -> SocketAddr {
 }
 
 #[cfg(test)]
-mod watch_tests;
-#[cfg(test)]
 mod path_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod watch_tests;

@@ -14,7 +14,7 @@ use sparelane_net::service::{self, FileReceiver, FileSender, ReceiverEvent, Wire
 use sparelane_net::transfer::collect;
 use sparelane_net::tunnel::Target;
 use sparelane_net::tunnel::host::{Tunnel, TunnelConfig, TunnelEvent, WINDOW_BYTES};
-use sparelane_net::udp::UdpConfig;
+use sparelane_net::udp::{Gso, UdpConfig};
 use sparelane_scenario::columns::Column;
 use sparelane_scenario::results::bounded;
 use std::collections::BTreeMap;
@@ -76,6 +76,8 @@ pub struct Settings {
     #[pyo3(item)]
     offload: bool,
     #[pyo3(item)]
+    gso: String,
+    #[pyo3(item)]
     connect_timeout_s: f64,
     #[pyo3(item)]
     idle_timeout_s: f64,
@@ -123,7 +125,13 @@ impl Settings {
             config.node.window_bytes = choice::window(text).map_err(failed)?;
         }
         config.first_contact = self.first_contact;
-        config.udp = UdpConfig { dscp: self.dscp.clone(), offload: self.offload };
+        let gso = match self.gso.as_str() {
+            "auto" => Gso::Auto,
+            "require" => Gso::Require,
+            "off" => Gso::Off,
+            other => return Err(failed(format!("gso is \"{other}\"; allowed: auto, require, off"))),
+        };
+        config.udp = UdpConfig { dscp: self.dscp.clone(), offload: self.offload, gso };
         let interval = self.sample_s.map(span).transpose()?;
         config.sample_interval = interval.map(|interval| Dur::from_ns(interval.as_nanos() as u64));
         config.qlog = self.qlog.clone().map(|path| (path, self.qlog_events));

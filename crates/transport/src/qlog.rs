@@ -21,6 +21,9 @@ pub fn head(title: &str, vantage: &str, group: &str, protocol: &str) -> String {
     )
 }
 
+/// Takes the name and the value of what is traced.
+pub type Put<'a> = &'a mut dyn FnMut(&'static str, f64);
+
 /// A segment that is not acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
@@ -115,12 +118,7 @@ impl Events {
     }
 
     /// What a flow traces now, by the names of its time series. Those that qlog knows are written, where they changed.
-    pub fn on_metrics(
-        &mut self,
-        now: Time,
-        trace: &mut dyn FnMut(&mut dyn FnMut(&'static str, f64)),
-        put: &mut dyn FnMut(&str),
-    ) {
+    pub fn on_metrics(&mut self, now: Time, trace: &mut dyn FnMut(Put<'_>), put: &mut dyn FnMut(&str)) {
         let mut changed = String::new();
         let metrics = &mut self.metrics;
         trace(&mut |name, value| {

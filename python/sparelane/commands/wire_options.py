@@ -85,6 +85,13 @@ _OPTIONS = (
         help="Where no peer is trusted yet, trust the first one, and remember it.",
     ),
     click.option("--no-offload", is_flag=True, help="Send and receive each datagram by itself."),
+    click.option(
+        "--gso",
+        type=click.Choice(["auto", "require", "off"]),
+        default="auto",
+        show_default=True,
+        help="Whether batches are sent: where kernel and interface can, or it is an error if not, or never.",
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line."),
 )
 
@@ -167,6 +174,7 @@ def options_of(given: dict[str, Any]) -> Options:
         window=given["window"],
         dscp=given["dscp"],
         offload=not given["no_offload"],
+        gso=given["gso"],
         connect_timeout_s=given.get("connect_timeout", 10.0),
         idle_timeout_s=given.get("idle_timeout", 30.0),
         first_contact=given["first_contact"],

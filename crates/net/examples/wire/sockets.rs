@@ -155,7 +155,7 @@ pub fn frames(setup: &Setup, bytes: usize) -> Result<Measured, Failure> {
 /// A plain stream of QUIC.
 pub fn stream(setup: &Setup, controller: PlainController, bytes: usize) -> Result<Measured, Failure> {
     let [client, server] = pair(setup.batch)?;
-    let udp = UdpConfig { offload: setup.batch > 1, dscp: vec![0] };
+    let udp = UdpConfig { offload: setup.batch > 1, dscp: vec![0], ..UdpConfig::default() };
     let epoch = Instant::now();
     let (tell, told) = mpsc::channel();
     let (tell_address, address) = mpsc::channel();

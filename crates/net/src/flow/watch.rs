@@ -32,7 +32,9 @@ impl ClassWatch {
     }
 
     fn on_arrived(&mut self, segment: Seq) {
-        let Some(place) = self.under_way.iter().take(FURTHEST_OVERTAKER).position(|(sent, _)| *sent == segment) else { return };
+        let Some(place) = self.under_way.iter().take(FURTHEST_OVERTAKER).position(|(sent, _)| *sent == segment) else {
+            return;
+        };
         (0..=place).for_each(|_| self.pop());
         self.lost += place as u64;
     }

@@ -147,6 +147,27 @@ impl Quic {
         Ok(())
     }
 
+    /// UDP payload of a full packet.
+    pub fn udp_payload_bytes(&self) -> u16 {
+        self.config.udp_payload_bytes
+    }
+
+    /// From now on full packets have so many bytes of UDP payload, and peers are told to send no larger ones. Associations that
+    /// there are end without a word; those that come later have numbers of their own.
+    ///
+    /// # Errors
+    /// So many bytes are not allowed.
+    pub fn set_udp_payload_bytes(&mut self, now: Time, udp_payload_bytes: u16) -> Result<(), CarrierError> {
+        let config = QuicConfig { udp_payload_bytes, trusted: self.settings.pins.trusted(), ..self.config.clone() };
+        let fresh = Quic::new(config, self.epoch)?;
+        for association in self.associations.keys().copied().collect::<Vec<_>>() {
+            self.end(now, association, CloseReason::Here);
+        }
+        let old = std::mem::replace(self, fresh);
+        (self.next_association, self.events) = (old.next_association, old.events);
+        Ok(())
+    }
+
     /// The key of a stranger who was refused, once.
     pub fn take_stranger(&self) -> Option<Fingerprint> {
         self.settings.pins.take_stranger()

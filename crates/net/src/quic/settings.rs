@@ -22,6 +22,9 @@ const PROTOCOL: &[u8] = b"sparelane/1";
 /// UDP payload that every IPv6 path carries (RFC 9000 section 14), and that of Ethernet.
 const UDP_PAYLOAD_BYTES: std::ops::RangeInclusive<u16> = 1200..=9000;
 
+/// UDP payload of an Ethernet packet with the larger header, that of IPv6.
+const DEFAULT_UDP_PAYLOAD_BYTES: u16 = 1452;
+
 /// Of the number by which a connection is known in each packet.
 pub(super) const CONNECTION_ID_BYTES: usize = 8;
 
@@ -70,7 +73,7 @@ impl QuicConfig {
             listens: false,
             classes: 4,
             dscp: DEFAULT_DSCP.to_vec(),
-            udp_payload_bytes: 1452,
+            udp_payload_bytes: DEFAULT_UDP_PAYLOAD_BYTES,
             batch: 16,
             retry: true,
             max_associations: 1000,
@@ -130,8 +133,10 @@ impl Settings {
         // The default ones differ in three bytes alone. That of a Retry is not compared with those in use: beside a thousand
         // associations, one handshake in a thousand would speak to somebody else's connection, and get no answer.
         endpoint.cid_generator(|| Box::new(RandomConnectionIdGenerator::new(CONNECTION_ID_BYTES)));
-        // What comes may be as large as packets are: smaller values are for peers who could not take more.
-        let largest = endpoint.max_udp_payload_size(*UDP_PAYLOAD_BYTES.end());
+        // What comes may be as large as packets are, unless this host knows that the path carries less: then the peer is told.
+        let is_small = config.udp_payload_bytes < DEFAULT_UDP_PAYLOAD_BYTES;
+        let most = if is_small { config.udp_payload_bytes } else { *UDP_PAYLOAD_BYTES.end() };
+        let largest = endpoint.max_udp_payload_size(most);
         largest.map_err(|error| CarrierError::Keys(error.to_string()))?;
         let endpoint = Arc::new(endpoint);
         Ok(Settings { endpoint, server, client: [first.map_err(keys)?, below.map_err(keys)?], pins, seed })

@@ -4,6 +4,7 @@
 //! left. Each file comes in a flow of its own, and both sides take its BLAKE3 on the way; a file gets its name when all of it is
 //! there, on the disk, and right.
 
+pub mod black_hole;
 pub mod folder;
 pub mod message;
 pub mod name;
@@ -25,6 +26,9 @@ pub const CODE_DONE: u32 = 0;
 
 /// The code with which a peer is cut off that breaks the rules of a transfer.
 pub const CODE_RULES: u32 = 3;
+
+/// The code with which an association is closed by a sender that goes on at once in another one.
+pub const CODE_AGAIN: u32 = 5;
 
 /// The code with which an association is closed by somebody who stops before all is sent.
 pub const CODE_STOPPED: u32 = 4;

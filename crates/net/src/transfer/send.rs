@@ -90,6 +90,16 @@ impl SendTransfer {
         self.next_offer == self.sources.len() && self.open == 0
     }
 
+    /// Whether something of an item is on its way.
+    pub fn is_waiting(&self) -> bool {
+        !self.active.is_empty()
+    }
+
+    /// The items of which nothing is known yet, to be sent by another transfer.
+    pub fn into_unsettled(self) -> Vec<Source> {
+        self.sources.into_iter().zip(self.settled).filter(|(_, settled)| !settled).map(|(source, _)| source).collect()
+    }
+
     /// What has become of an item, once for each.
     pub fn poll_outcome(&mut self) -> Option<Outcome> {
         self.outcomes.pop_front()

@@ -53,7 +53,9 @@ fn transfer(path: Path, config: NodeConfig, sizes: &[usize], seed: u64) -> Outco
             }
             (0, NodeEvent::Sent(_)) => sent += 1,
             (_, NodeEvent::Closed { reason, .. }) => panic!("closed: {reason}: seed {seed}, {path:?}"),
-            (_, NodeEvent::SendFailed(_) | NodeEvent::ReceiveFailed(_)) => panic!("a flow failed"),
+            (_, NodeEvent::SendFailed(_) | NodeEvent::ReceiveFailed(_)) => {
+                panic!("a flow of node {node} failed at {now}: seed {seed}, {path:?}")
+            }
             _ => {}
         }
     }
@@ -406,7 +408,8 @@ fn smaller_packets_cross_a_path_whose_mtu_is_that_of_ipv6_at_least() {
         udp_payload_bytes: 1232,
         ..QuicConfig::new(own.clone(), trust(peer))
     };
-    let listening = QuicConfig { listens: true, ..small(&server, &client) };
+    // The client tells the server.
+    let listening = QuicConfig { listens: true, ..QuicConfig::new(server.clone(), trust(&client)) };
     let path = Path { mtu_bytes: 1280, loss: 0.01, ..Path::default() };
     let mut net = Virtual::with_carriers(path, NodeConfig::default(), small(&client, &server), listening, 1)
         .expect("settings that fit");

@@ -1,0 +1,52 @@
+"""A path whose MTU falls while a file crosses it, between namespaces of this machine."""
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from sparelane import namespaces
+from wire_processes import SPARELANE, Keys
+
+pytestmark = pytest.mark.skipif(namespaces.missing() is not None, reason=f"{namespaces.missing()}")
+
+
+@pytest.mark.parametrize("kind", ["told", "silent"])
+def test_a_file_arrives_where_the_mtu_falls_on_its_way(tmp_path: Path, kind: str) -> None:
+    keys = Keys(tmp_path)
+    file, into = tmp_path / "file", tmp_path / "to"
+    file.write_bytes(os.urandom(6_000_000))
+    into.mkdir()
+    with namespaces.hosts(20, priorities=True) as ends:
+        at = ["--listen", f"{namespaces.RECEIVER}:0", "-o", str(into), "--once", "--json"]
+        receive = ends.command(ends.receiver, *SPARELANE, "recv", *keys.of("receiver"), *at)
+        with subprocess.Popen(receive, stdout=subprocess.PIPE, text=True) as receiver:
+            try:
+                assert receiver.stdout is not None
+                address = json.loads(receiver.stdout.readline())["address"]
+                # One class: the tail would have carried all of it by then.
+                own = [*keys.of("sender"), "--cc", "cubic", "--json", str(file), address]
+                send = ends.command(ends.sender, *SPARELANE, "send", *own)
+                with subprocess.Popen(send, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as sender:
+                    part = into / ".file.sparelane-part"
+                    until = time.monotonic() + 30
+                    while sender.poll() is None and time.monotonic() < until:
+                        if part.exists() and part.stat().st_size > 500_000:
+                            break
+                        time.sleep(0.01)
+                    # A router says that a packet is too large for its next link; the far end of a link does not.
+                    namespace, device = (ends.router, "r1") if kind == "told" else (ends.receiver, "b0")
+                    subprocess.run(["ip", "-n", namespace, "link", "set", device, "mtu", "1280"], check=True)
+                    try:
+                        said, errors = sender.communicate(timeout=60)
+                    finally:
+                        sender.kill()
+                assert sender.returncode == 0, errors
+                assert json.loads(said)["items"][0]["error"] is None
+                assert receiver.wait(20) == 0
+            finally:
+                receiver.kill()
+    assert (into / "file").read_bytes() == file.read_bytes()
