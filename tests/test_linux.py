@@ -258,7 +258,7 @@ def test_each_bottleneck_of_a_chain_has_its_own_queue() -> None:
     assert result.flows["min_rtt_s"][1] == pytest.approx(0.012, abs=2e-3)
 
     def peak_bytes(probe: str) -> float:
-        return max(result.series.filter(pl.col("probe") == probe)["value"].to_list())
+        return max(float(value) for value in result.series.filter(pl.col("probe") == probe)["value"])
 
     assert peak_bytes("r0->r1") > 10 * 1500 > peak_bytes("r1->r2")
 
