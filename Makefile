@@ -19,7 +19,7 @@ SEED ?=
 TARGET ?= acknowledgments
 SECONDS ?= 600
 
-.PHONY: run test test-bpf test-linux linux-controllers bpf-objects explore fuzz build check results goldens docs bench bench-peers \
+.PHONY: run test test-bpf test-linux linux-controllers linux-rc3 bpf-objects explore fuzz build check results goldens docs bench bench-peers \
 	bench-controllers bench-windows bench-wire clean
 
 run: build
@@ -53,6 +53,12 @@ LINUX ?= results/linux/controllers
 linux-controllers: build
 	$(BIN)/sparelane linux build
 	$(BIN)/python -m sparelane.experiments.linux.controllers $(LINUX)
+
+# RC3 in the kernel, by flow size, into LINUX_RC3; builds that kernel first.
+LINUX_RC3 ?= results/linux/rc3
+linux-rc3: build
+	$(BIN)/sparelane linux build --rc3
+	$(BIN)/python -m sparelane.experiments.linux.rc3 $(LINUX_RC3)
 
 # Compiles the BPF programs anew (clang, llvm), and notes of which sources they are.
 bpf-objects:
