@@ -102,7 +102,7 @@ def write(folder: Path, rows: pl.DataFrame) -> None:
         "",
         "As in Fig. 15 of the paper, flows of the first window gain nothing, and those of 100 to 1000 packets most.",
         "The simulator gains more: there the receive window is no limit, while a SYN-ACK of the kernel offers 64 kB,",
-        "so that 44 packets at most go in the first round trip, and each acknowledgment opens the window a little more.",
+        "so that 44 packets at most go in the first round trip, and each acknowledgment opens it a little more.",
         "",
         "To repeat it: `make linux-rc3`.",
     ]
