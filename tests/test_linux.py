@@ -49,7 +49,6 @@ def network(*settings: str) -> Network:
         ('topology={kind = "star"}', "topology.kind"),
         ("topology.pairs=201", "topology.pairs"),
         ('topology={kind = "chain", routers = 31}', "topology.routers"),
-        ('scheme.flow.controller="rc3"', "scheme.flow.controller"),
         ("scheme.flow.class=4", "scheme.flow.class"),
         ("scheme.flow.hystart=false", "scheme.flow.hystart"),
         ('scheme.flow.like="rfc"', "scheme.flow.like"),
@@ -79,7 +78,7 @@ def test_rates_delays_and_limits_are_those_of_the_scenario() -> None:
     delayed = "run tc -n left0 qdisc add dev eth root netem delay 10000.000us limit 1000000 rate 1000000000bit -14"
     assert delayed in lines
     assert any("dev right0 root netem" in line and "loss 1.000000000%" in line for line in lines)
-    assert "flow cubic left0 right0 10.2.0.1 2000000000 5000000 0" in lines
+    assert "flow cubic left0 right0 10.2.0.1 2000000000 5000000 0 0" in lines
 
 
 def test_parameters_are_those_of_the_kernels_modules() -> None:
@@ -91,7 +90,7 @@ def test_parameters_are_those_of_the_kernels_modules() -> None:
 
 def test_a_class_is_a_type_of_service_and_a_band_of_strict_priority() -> None:
     lines = list(plan.lines(network("scheme.flow.class=2", "queue.push_out=false")))
-    assert "flow cubic left0 right0 10.2.0.1 0 5000000 16" in lines
+    assert "flow cubic left0 right0 10.2.0.1 0 5000000 16 0" in lines
     assert sum("pfifo limit 1000" in line for line in lines) == 2 * len(plan.TYPES_OF_SERVICE)
 
 

@@ -18,7 +18,8 @@ from click.testing import CliRunner
 import sparelane as sl
 from sparelane import wire_telemetry
 from sparelane.cli import main
-from sparelane.wire_telemetry import MetricsServer, SeriesFile, Watch, metrics_address
+from sparelane.wire_series import SeriesFile
+from sparelane.wire_telemetry import MetricsServer, Watch, metrics_address
 from test_traces import SCHEMA
 from wire_processes import Keys, call, running
 
