@@ -68,6 +68,20 @@ def stored(network: Network, written: Written, *, digest: str, seed: int, scenar
     )
 
 
+def counters(text: str) -> dict[str, dict[str, int]]:
+    """What the kernel has counted for each host: lines of names and lines of numbers by turns, as /proc has them."""
+    found: dict[str, dict[str, int]] = {}
+    lines = iter(text.splitlines())
+    for line in lines:
+        group, *names = line.split()
+        if group == "host":
+            here = found.setdefault(names[0], {})
+            continue
+        numbers = next(lines).split()[1:]
+        here |= {f"{group}{name}".replace(":", "."): int(number) for name, number in zip(names, numbers, strict=True)}
+    return found
+
+
 Count = dict[str, str]
 
 
