@@ -124,7 +124,7 @@ def network(tables: dict[str, Any], file: str) -> Network:
     offload = _offload(read, transport)
     sample = tables.get("sample", {})
     read.only(sample, "sample", ("interval", "flows", "queues", "links"))
-    parameters, flows = _flows(read, tables, routers, hosts, bdp)
+    parameters, flows = _flows(read, tables, routers, hosts, (sizes[0], bdp))
     cables = _losses(read, tables.get("link", []), routers, cables)
     has_rc3 = any(flow.rc3_levels for flow in flows)
     if has_rc3 or offload.send_packets > 1:
@@ -240,9 +240,13 @@ def _mean_round_trip_s(hosts: Sequence[Host], cables: Sequence[Cable]) -> float:
 
 
 def _flows(
-    read: _Reader, tables: dict[str, Any], routers: Sequence[str], hosts: Sequence[Host], bdp: float
+    read: _Reader,
+    tables: dict[str, Any],
+    routers: Sequence[str],
+    hosts: Sequence[Host],
+    scales: tuple[int, float],
 ) -> tuple[tuple[str, ...], tuple[Flow, ...]]:
-    """Parameters of the kernel's modules, and flows in order of start."""
+    """Parameters of the kernel's modules, and flows in order of start; scales are of a packet and a BDP, bytes."""
     schemes, parameters = _schemes(read, tables["scheme"])
     at = {host.name: host.router for host in hosts}
     workloads = tables["workload"]
@@ -259,7 +263,7 @@ def _flows(
             pairs = list(zip(names[:half], names[half : 2 * half], strict=True))
         if isinstance(pairs, str):
             raise read.refuse(f"{name}.pairs = {pairs!r}", f'halves, or a list such as [["{hosts[0].name}", ...]]')
-        size = _bytes(read, workload.get("size", "unlimited"), f"{name}.size", MSS, bdp)
+        size = _bytes(read, workload.get("size", "unlimited"), f"{name}.size", *scales)
         start = read.nanoseconds(workload.get("start", "0s"), f"{name}.start")
         scheme = workload.get("scheme", next(iter(schemes)))
         controller, level, rc3_levels = schemes[scheme]

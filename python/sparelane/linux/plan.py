@@ -122,15 +122,23 @@ def _access(network: Network) -> Iterator[str]:
     loss = _loss(network.cables[0].loss) if not network.cables[0].delay_ns else ""
     for host in network.hosts:
         router = network.routers[host.router]
-        if network.has_rc3:
-            yield from _priorities(host.name, "eth", network.access_bps, ENOUGH, ("bands", "4", "priomap", *"0" * 16))
-            yield from _tails(host.name, "eth", network.is_ipv6)
-        elif network.is_late_on_arrival:
-            yield _shaper(host.name, "eth", network.access_bps, ENOUGH)
+        if network.is_late_on_arrival:
+            yield from _host_queue(network, host.name)
         else:
             yield f"run tc -n {host.name} qdisc add dev eth root netem{_delay(host.delay_ns)} limit {ENOUGH} {rate}"
         back = f"netem{_delay(host.back_ns)} limit {ENOUGH}{loss} {rate}"
         yield f"run tc -n {router} qdisc add dev {host.name} root {back}"
+
+
+def _host_queue(network: Network, host: str) -> Iterator[str]:
+    """A host's own queue, which splits segments that are too large for the cable, and serves priorities."""
+    if network.has_rc3:
+        yield from _priorities(host, "eth", network.access_bps, ENOUGH, ("bands", "4", "priomap", *"0" * 16))
+        yield from _tails(host, "eth", network.is_ipv6)
+    elif network.queue.kind == "priority":
+        yield from _priorities(host, "eth", network.access_bps, ENOUGH, network.queue.words)
+    else:
+        yield _shaper(host, "eth", network.access_bps, ENOUGH)
 
 
 def _delay(delay_ns: int) -> str:

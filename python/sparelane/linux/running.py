@@ -80,7 +80,8 @@ def run(
     if seed is not None:
         content["seed"] = seed
     network = mapping.network(content, name)
-    found = kernel.find(network.needs_rc3_kernel)
+    # The kernel with RC3 sends the same bytes as the other one where no socket asks for it.
+    found = kernel.find(network.needs_rc3_kernel) or kernel.find(rc3=True)
     if found is None:
         asked = "sparelane linux build" + " --rc3" * network.needs_rc3_kernel
         raise LinuxError(f"there is no kernel to run it yet: {asked}")

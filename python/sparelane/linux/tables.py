@@ -237,6 +237,7 @@ def _flow_samples(network: Network, samples: str) -> list[Sample]:
     quantities = (
         ("cwnd_bytes", "cwnd_bytes", 1.0),
         ("in_flight_bytes", "in_flight_bytes", 1.0),
+        ("delivered_bytes", "delivered_bytes", 1.0),
         ("srtt_s", "srtt_us", 1e-6),
     )
     return [

@@ -372,9 +372,9 @@ static void write_samples(FILE *out, uint64_t time)
 		if (!f->is_started || f->finish != NONE)
 			continue;
 		note(f);
-		fprintf(out, "%lu,%d,%lu,%lu,%u\n", time, (int)(f - flows),
+		fprintf(out, "%lu,%d,%lu,%lu,%u,%lu\n", time, (int)(f - flows),
 			(uint64_t)f->info.tcpi_snd_cwnd * f->info.tcpi_snd_mss,
-			(uint64_t)f->info.tcpi_unacked * f->info.tcpi_snd_mss, f->info.tcpi_rtt);
+			(uint64_t)f->info.tcpi_unacked * f->info.tcpi_snd_mss, f->info.tcpi_rtt, f->delivered);
 	}
 }
 
@@ -485,7 +485,7 @@ int main(int count, char **words)
 	queues = fopen("/run/place/queues.csv", "w");
 	if (!samples || !queues)
 		fail("cannot write", "samples.csv");
-	fprintf(samples, "time_ns,flow,cwnd_bytes,in_flight_bytes,srtt_us\n");
+	fprintf(samples, "time_ns,flow,cwnd_bytes,in_flight_bytes,srtt_us,delivered_bytes\n");
 	run_flows(samples, queues);
 	if (fclose(samples) || fclose(queues))
 		fail("cannot write", "samples.csv");
