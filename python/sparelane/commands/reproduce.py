@@ -64,7 +64,7 @@ def command(
     extras.require("papers")
     from sparelane.experiments import select
 
-    chosen = [experiment for experiment in select(ids) if _is_ready(experiment, names)]
+    chosen = [experiment for experiment in select(ids) if is_ready(experiment, names)]
     if json_file is not None:
         folders.ready_file(json_file)
     folders.ready_folder(folder)
@@ -105,7 +105,7 @@ def experiment_ids(names: Sequence[str]) -> list[str]:
     return found
 
 
-def _is_ready(experiment: Experiment, names: Sequence[str]) -> bool:
+def is_ready(experiment: Experiment, names: Sequence[str]) -> bool:
     """Whether this machine can do an experiment; it is an error where the user has named just this one."""
     if not (lacks := experiment.lacks):
         return True

@@ -18,8 +18,8 @@ PACKETS = 1000
 RATE, INNER = "10 Gb/s", "New Reno"
 # The paper leaves out the time that setting up the connection takes: a round trip, seconds.
 SET_UP_S = 0.020
-BATCH = Metric("packets that left TCP as one", "packets")
-HANDED = Metric("packets, joined or not, that the receiver's TCP was handed", "packets")
+BATCH = Metric("packets sent as one, on average", "packets")
+HANDED = Metric("packets handed to the receiver's TCP", "packets")
 OVERHEAD = Metric("reduction of the overhead of processing packets", "%")
 SCHEMES: dict[Literal["tcp", "rc3"], str] = {"tcp": TCP, "rc3": RC3}
 BOTH, NEITHER = "TSO and GRO", "no offload"
@@ -55,7 +55,7 @@ def draw(evaluation: Evaluation) -> Figure:
     """Completion times, and what the receiver is handed."""
     drawing, panels = plots.figure(2, width_inches=1.3 * plots.PAGE_INCHES)
     looks = {TCP: plots.TCP, RC3: plots.RC3}
-    labels = {FCT: "completion time (s)", HANDED: "packets handed to the receiver"}
+    labels = {FCT: "completion time (s)", HANDED: "packets handed over"}
     for axes, (metric, label) in zip(panels, labels.items(), strict=True):
         bars = [
             plots.Bars.of_rows(name, look, [evaluation.find(Key(offload, metric, name)) for offload in OFFLOADS])
