@@ -88,7 +88,9 @@ def test_batches_are_split_by_the_host_before_the_delay() -> None:
     assert "run ip -n left0 link set eth gso_max_segs 44" in lines
     assert any("dev eth root handle 1: tbf rate" in line for line in lines)
     assert not any("dev eth root netem" in line for line in lines)
-    assert "run tc -n west qdisc add dev left0 root netem delay 10000.000us limit 1000000 rate 1000000000bit -14" in lines
+    assert (
+        "run tc -n west qdisc add dev left0 root netem delay 10000.000us limit 1000000 rate 1000000000bit -14" in lines
+    )
     assert {"feature east right0 tso 0", "feature right0 eth gro 1"} <= set(lines)
     assert "set right0 /sys/class/net/eth/gro_flush_timeout 20000" in lines
     plain = list(plan.lines(network()))

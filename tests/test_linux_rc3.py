@@ -69,7 +69,11 @@ def test_the_series_is_short_and_its_patches_explain_themselves() -> None:
         ("scheme.rc3.inner=rcp", "scheme.rc3.inner = 'rcp'", "newreno"),
         ("scheme.rc3.feed=pull", "scheme.rc3.feed", "controller, inner"),
         ("topology={kind='chain'}", "topology.kind = 'chain' with rc3", "dumbbell"),
-        ("transport={mss='1440B', header='40B'}", "transport.mss = 1440B with transport.header = 40B", "1440B with 60B"),
+        (
+            "transport={mss='1440B', header='40B'}",
+            "transport.mss = 1440B with transport.header = 40B",
+            "1440B with 60B",
+        ),
     ],
 )
 def test_what_the_kernel_cannot_do_with_rc3_is_refused_by_name(setting: str, what: str, allowed: str) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparelane._native import LinuxError
 from sparelane import completion, experiment_index, extras, folders, library, terminal
+from sparelane._native import LinuxError
 from sparelane.commands.options import jobs_option, json_file_option, output_option, seeds_option
 from sparelane.commands.verdicts import FAILED, show_claims, show_unneeded
 from sparelane.names import UnknownNameError, below

@@ -168,7 +168,11 @@ def _compile_kernel(work: Path, target: Path, progress: Callable[[float], object
     with (
         log.open("w") as errors,
         subprocess.Popen(
-            ["make", "ARCH=um", f"-j{jobs}", *SAME_EACH_TIME, "linux"], cwd=tree, stdout=subprocess.PIPE, stderr=errors, text=True
+            ["make", "ARCH=um", f"-j{jobs}", *SAME_EACH_TIME, "linux"],
+            cwd=tree,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
         ) as make,
     ):
         assert make.stdout is not None

@@ -107,9 +107,7 @@ def _row(network: Network, plan: Addresses) -> Iterator[str]:
                     yield f"run ip -n {middle} route add {plan.hosts(other)} via {onward}"
 
 
-def _cable(
-    plan: Addresses, first: str, device: str, address: str, second: str, other: str, peer: str
-) -> Iterator[str]:
+def _cable(plan: Addresses, first: str, device: str, address: str, second: str, other: str, peer: str) -> Iterator[str]:
     yield f"run ip -n {first} link add {device} type veth peer name {other} netns {second}"
     for name, port, own in ((first, device, address), (second, other, peer)):
         yield f"run ip -n {name} addr add {own}/{plan.length} dev {port}"

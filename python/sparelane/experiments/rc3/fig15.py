@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
 from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.experiments.claims import at_least, at_most
+from sparelane.experiments.claims import Value, at_least, at_most
 from sparelane.experiments.rc3.analytic import reduction
 from sparelane.experiments.rc3.internet2 import FCT, RC3, REDUCTION, TCP
 from sparelane.experiments.rc3.kernel import ASSUMPTIONS, INNER, OFFLOADS, RATES, SIZES, Run, flow
@@ -64,18 +64,24 @@ def _rows(run: Run, outcomes: Outcomes) -> Iterable[Row]:
     yield Row(_key(run, "rc3", is_reduction=True), None, cut)
 
 
-def _cuts(sizes: Sequence[int], rate: str) -> Callable[[Evaluation], list[float]]:
+def _cuts(evaluation: Evaluation, sizes: Sequence[int], rate: str) -> list[float]:
     """RC3's reductions on the kernel, of all controllers and offloads."""
     flows = {flow(packets) for packets in sizes}
+    rows = [row for row in evaluation.rows if row.key.metric == REDUCTION and row.key.traffic in flows]
+    cuts = [row.value for row in rows if row.key.setting == rate and SIMULATED not in row.key.variant]
+    if not cuts or None in cuts:
+        raise MissingNumberError(f"a reduction at {rate}")
+    return [cut for cut in cuts if cut is not None]
 
-    def found(evaluation: Evaluation) -> list[float]:
-        rows = [row for row in evaluation.rows if row.key.metric == REDUCTION and row.key.traffic in flows]
-        cuts = [row.value for row in rows if row.key.setting == rate and SIMULATED not in row.key.variant]
-        if not cuts or any(cut is None for cut in cuts):
-            raise MissingNumberError(f"a reduction at {rate}")
-        return [cut for cut in cuts if cut is not None]
 
-    return found
+def _largest_change(rate: str) -> Value:
+    """How far a small flow is from its time under TCP, percent."""
+    return lambda evaluation: max(abs(cut) for cut in _cuts(evaluation, SMALL, rate))
+
+
+def _least_cut(rate: str) -> Value:
+    """What a large flow saves at least, percent."""
+    return lambda evaluation: min(_cuts(evaluation, LARGE, rate))
 
 
 def draw(evaluation: Evaluation) -> Figure:
@@ -111,14 +117,14 @@ CLAIMS = tuple(
         Claim(
             f"Flows of the first window take as long as under TCP at {rate}, in all settings: the largest difference "
             "in per cent (Fig. 15)",
-            lambda evaluation, cuts=_cuts(SMALL, rate): max(abs(cut) for cut in cuts(evaluation)),
+            _largest_change(rate),
             full=at_most(1.0),
             quick=at_most(1.0),
         ),
         Claim(
             f"Flows of 100 to 1000 packets take much less time at {rate}, in all settings: the least reduction in per "
             "cent (Fig. 15)",
-            lambda evaluation, cuts=_cuts(LARGE, rate): min(cuts(evaluation)),
+            _least_cut(rate),
             full=at_least(40.0),
             quick=at_least(40.0),
         ),
