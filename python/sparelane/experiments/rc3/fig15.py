@@ -105,7 +105,7 @@ def draw(evaluation: Evaluation) -> Figure:
         axes.set_xscale("log")
         axes.set_ylim(-5, 100)
         axes.set_xlabel(f"flow size at {rate} (packets)")
-        axes.set_ylabel("reduction of the completion time (%)")
+        axes.set_ylabel("reduction of the time (%)")
         plots.legend_above(axes, 2)
     return drawing
 
