@@ -72,7 +72,7 @@ class Outcome:
         series: time series, as `Result.series`; empty unless the scenario asks for any.
         packets: of one flow, as `Result.packets`; empty unless the scenario asks for any.
         digest: of the whole run.
-        cpu_s: seconds of processor time that it took: of no matter to any result.
+        cpu_s: seconds of processor time that it took, 0 on a kernel: of no matter to any result.
         counters: what a kernel has counted for each host; empty where none ran.
     """
 
