@@ -132,7 +132,7 @@ def _why(row: dict[str, Any]) -> str:
     between = abs(row["median_s"] / row["median_s_linux"] - 1)
     if interval is not None and between < WANTS_REASON / 5:
         # Few runs that are far from all others: Student's interval is too narrow for such.
-        return f"the medians differ by {100 * between:.2f} %: few of the runs meet a loss, and these are far from the others"
+        return f"the medians differ by {100 * between:.2f} %: few runs meet a loss, and are far from the others"
     return NOT_EXPLAINED
 
 
