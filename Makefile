@@ -27,7 +27,7 @@ run: build
 
 test: build
 	cargo test --workspace --quiet
-	$(BIN)/python -m pytest -q tests
+	$(BIN)/python -m pytest -q --numprocesses auto --dist loadgroup tests
 
 # Random scenarios; what fails is written to out/explore, as files for `sparelane run`.
 explore:
