@@ -4,8 +4,8 @@ import signal
 
 import pytest
 
-# Files whose tests share what a machine has once (network namespaces, programs in the kernel, real time): they follow one
-# another on one worker.
+# Files whose tests share what a machine has once (network namespaces, programs in the kernel, real
+# time): one worker has them all, one after the other.
 OF_THE_MACHINE = {
     "test_emulate",
     "test_linux_bpf",
