@@ -22,6 +22,13 @@ MEND = f"sudo apt-get install -y {PACKAGES}"
 TOOLS = ("gcc", "make", "flex", "bison", "bc", "xz", "patch", "ip", "tc")
 # Our own controllers, built in: a folder of the kernel's source, below net/ipv4.
 CONTROLLERS = FILES / "rtcp"
+# A kernel is the same, bit for bit, whenever and by whomever it is built.
+SAME_EACH_TIME = (
+    "KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970",
+    "KBUILD_BUILD_VERSION=1",
+    "KBUILD_BUILD_USER=sparelane",
+    "KBUILD_BUILD_HOST=sparelane",
+)
 # What the unpacked source and its objects take, bytes.
 BUILD_BYTES = 2_500_000_000
 # How many files the build compiles, about; for progress only.
@@ -139,6 +146,7 @@ def _key(rc3: bool) -> str:
     configurations, patches = _made_of(rc3)
     for path in (*configurations, *patches, *_controllers()):
         mixed.update(path.name.encode() + b"\0" + path.read_bytes())
+    mixed.update("\0".join(SAME_EACH_TIME).encode())
     # The version of the package, where dpkg is; the archive's size tells versions apart elsewhere.
     query = ["dpkg-query", "-W", "-f", "${Version}", f"linux-source-{RELEASE}"]
     try:
@@ -177,7 +185,11 @@ def _compile_kernel(work: Path, target: Path, progress: Callable[[float], object
     with (
         log.open("w") as errors,
         subprocess.Popen(
-            ["make", "ARCH=um", f"-j{jobs}", "linux"], cwd=tree, stdout=subprocess.PIPE, stderr=errors, text=True
+            ["make", "ARCH=um", f"-j{jobs}", *SAME_EACH_TIME, "linux"],
+            cwd=tree,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
         ) as make,
     ):
         assert make.stdout is not None

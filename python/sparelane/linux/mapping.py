@@ -11,7 +11,7 @@ from typing import Any
 from sparelane import units
 from sparelane._native import ScenarioError
 from sparelane.linux import rtcp
-from sparelane.linux.network import ETHERNET, MSS, PACKET, Cable, Flow, Host, Network, Queue
+from sparelane.linux.network import ETHERNET, MOST_BATCH, MSS, PACKET, Cable, Flow, Host, Network, Offload, Queue
 from sparelane.linux.parameters import CONTROLLERS, module_word, settable
 
 # Hosts in all, routers, and flows.
@@ -20,6 +20,8 @@ MOST_ROUTERS = 30
 MOST_FLOWS = 1000
 # Payload and header of a full segment that carries timestamps, bytes.
 WITH_TIMESTAMPS = (1448, 52)
+# The same over IPv6, without and with timestamps.
+IPV6 = ((1440, 60), (1428, 72))
 # The levels of strict priority that the kernel's table of types of service can tell apart.
 LEVELS = 4
 # What a scenario may have at its top.
@@ -105,26 +107,33 @@ def network(tables: dict[str, Any], file: str) -> Network:
     slowest = min(access, *(cable.rate_bps for cable in cables))
     bdp = slowest / 8 * _mean_round_trip_s(hosts, cables)
     transport = tables.get("transport", {})
-    read.only(transport, "transport", ("preset", "ecn", "mss", "header"))
+    read.only(transport, "transport", ("preset", "ecn", "mss", "header", *BATCHES))
     if transport.get("preset", "linux") != "linux":
         raise read.refuse(f"transport.preset = {transport['preset']!r}", "linux")
     sizes = tuple(
         _bytes(read, transport.get(key, f"{plain}B"), f"transport.{key}", MSS, bdp)
         for key, plain in (("mss", MSS), ("header", PACKET - MSS))
     )
-    if sizes not in ((MSS, PACKET - MSS), WITH_TIMESTAMPS):
+    allowed = ((MSS, PACKET - MSS), WITH_TIMESTAMPS, *IPV6)
+    if sizes not in allowed:
         raise read.refuse(
             f"transport.mss = {sizes[0]}B with transport.header = {sizes[1]}B",
-            f"{MSS}B with {PACKET - MSS}B, or for timestamps {WITH_TIMESTAMPS[0]}B with {WITH_TIMESTAMPS[1]}B",
+            "{}B with {}B, or for timestamps {}B with {}B; over IPv6 {}B with {}B, or {}B with {}B".format(
+                *itertools.chain(*allowed)
+            ),
         )
+    offload = _offload(read, transport)
     sample = tables.get("sample", {})
     read.only(sample, "sample", ("interval", "flows", "queues", "links"))
-    parameters, flows = _flows(read, tables, routers, hosts, access, bdp)
+    parameters, flows = _flows(read, tables, routers, hosts, (access, sizes[0], bdp))
     cables = _losses(read, tables.get("link", []), routers, cables)
     has_rc3 = any(flow.rc3_levels for flow in flows)
-    if has_rc3:
-        hosts = _late_on_arrival(read, tables["topology"], hosts)
+    if has_rc3 or offload.send_packets > 1:
+        why = "rc3" if has_rc3 else "transport.send_batch"
+        hosts = _late_on_arrival(read, tables["topology"], hosts, why)
     lowest = max((max(flow.level, flow.rc3_levels) for flow in flows), default=0)
+    if sizes in IPV6 and any(flow.level for flow in flows):
+        raise read.refuse("scheme.class over IPv6", "class = 0, or IPv4")
     queue = _queue(read, tables.get("queue", {}), bdp, lowest, min(cable.rate_bps for cable in cables))
     if has_rc3 and queue.kind != "priority":
         raise read.refuse(f"queue.kind = {queue.kind!r} with rc3", "priority")
@@ -136,7 +145,7 @@ def network(tables: dict[str, Any], file: str) -> Network:
         cables=cables,
         access_bps=access,
         queue=queue,
-        timestamps=sizes == WITH_TIMESTAMPS,
+        timestamps=sizes in (WITH_TIMESTAMPS, IPV6[1]),
         ecn=transport.get("ecn", "off") not in ("off", False) or any(flow.controller == "dctcp" for flow in flows),
         flows=flows,
         parameters=parameters,
@@ -145,7 +154,24 @@ def network(tables: dict[str, Any], file: str) -> Network:
         sampled=tuple(sample.get("flows", ())),
         queues=wanted["queues"],
         links=wanted["links"],
+        offload=offload,
+        is_ipv6=sizes in IPV6,
     )
+
+
+# What a scenario says of segments that go and come in batches.
+BATCHES = ("send_batch", "receive_batch", "receive_batch_timeout")
+
+
+def _offload(read: _Reader, transport: dict[str, Any]) -> Offload:
+    """Segmentation offload up to so many packets, and receive offload as the kernel has it: 64 kB, or none."""
+    sends, receives = (transport.get(key, 1) for key in BATCHES[:2])
+    if sends > MOST_BATCH:
+        raise read.refuse(f"transport.send_batch = {sends}", f"1 to {MOST_BATCH}")
+    if receives not in (1, MOST_BATCH):
+        raise read.refuse(f"transport.receive_batch = {receives}", f"1, {MOST_BATCH}")
+    waits_ns = read.nanoseconds(transport.get(BATCHES[2], "100us"), f"transport.{BATCHES[2]}")
+    return Offload(sends, receives > 1, waits_ns)
 
 
 Row = tuple[tuple[str, ...], tuple[Host, ...], tuple[Cable, ...], int]
@@ -187,10 +213,10 @@ def _topology(read: _Reader, table: dict[str, Any]) -> Row:
 SIDES = ("left", "right")
 
 
-def _late_on_arrival(read: _Reader, table: dict[str, Any], hosts: Sequence[Host]) -> tuple[Host, ...]:
-    """Under RC3 hosts serve priorities, too: the delay of a path is behind all of its queues."""
+def _late_on_arrival(read: _Reader, table: dict[str, Any], hosts: Sequence[Host], why: str) -> tuple[Host, ...]:
+    """Hosts that serve priorities, or split segments, do so before the delay: that is behind all queues of a path."""
     if table["kind"] != "dumbbell":
-        raise read.refuse(f"topology.kind = {table['kind']!r} with rc3", "dumbbell")
+        raise read.refuse(f"topology.kind = {table['kind']!r} with {why}", "dumbbell")
     return tuple(replace(host, delay_ns=0, back_ns=host.delay_ns) for host in hosts)
 
 
@@ -215,10 +241,17 @@ def _mean_round_trip_s(hosts: Sequence[Host], cables: Sequence[Cable]) -> float:
 
 
 def _flows(
-    read: _Reader, tables: dict[str, Any], routers: Sequence[str], hosts: Sequence[Host], access_bps: int, bdp: float
+    read: _Reader,
+    tables: dict[str, Any],
+    routers: Sequence[str],
+    hosts: Sequence[Host],
+    scales: tuple[int, int, float],
 ) -> tuple[tuple[str, ...], tuple[Flow, ...]]:
-    """Parameters of the kernel's modules, and flows in order of start."""
-    schemes, parameters = _schemes(read, tables["scheme"], access_bps)
+    """Parameters of the kernel's modules, and flows in order of start.
+
+    Scales are the rate of hosts, bit/s, and a packet and a BDP, bytes.
+    """
+    schemes, parameters = _schemes(read, tables["scheme"], scales[0])
     at = {host.name: host.router for host in hosts}
     workloads = tables["workload"]
     flows = []
@@ -234,7 +267,7 @@ def _flows(
             pairs = list(zip(names[:half], names[half : 2 * half], strict=True))
         if isinstance(pairs, str):
             raise read.refuse(f"{name}.pairs = {pairs!r}", f'halves, or a list such as [["{hosts[0].name}", ...]]')
-        size = _bytes(read, workload.get("size", "unlimited"), f"{name}.size", MSS, bdp)
+        size = _bytes(read, workload.get("size", "unlimited"), f"{name}.size", *scales[1:])
         start = read.nanoseconds(workload.get("start", "0s"), f"{name}.start")
         scheme = workload.get("scheme", next(iter(schemes)))
         controller, level, rc3_levels = schemes[scheme]
