@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -148,3 +149,17 @@ def test_dctcp_is_marked_behind_the_threshold_of_a_queue() -> None:
     marked = running.run(SCENARIO, set=[*settings, "queue={limit = '1000packets', mark_at = '20packets'}"]).result
     assert marked.links["marked_packets"].sum() > 0
     assert marked.links["dropped_packets"].sum() == 0
+
+
+def test_the_kernel_is_built_with_the_source_of_the_bpf_program(tmp_path: Path) -> None:
+    folder = tmp_path / "net" / "ipv4"
+    folder.mkdir(parents=True)
+    (folder / "Makefile").write_text("obj-y := tcp.o\n")
+    kernel._add_controllers(tmp_path)
+    assert (folder / "Makefile").read_text() == "obj-y := tcp.o\nobj-y += rtcp/\n"
+    programs = Path(__file__).parents[1] / "crates" / "bpf" / "programs"
+    for name in ("rtcp.bpf.c", "fixed.h"):
+        copy = folder / "rtcp" / name
+        assert not copy.is_symlink()
+        assert copy.read_bytes() == (programs / name).read_bytes()
+    assert "rtcp.bpf.c" in (folder / "rtcp" / "tcp_rtcp.c").read_text()
