@@ -178,7 +178,7 @@ def main(folder: Path) -> None:
                     found = pl.concat([found, rows(setting, scheme, flows, seed, side, result)])
                     found.write_csv(runs)
                     print(f"{setting.name}, seed {seed}: {scheme}, {side}", flush=True)
-    rtcp_page.write(folder, found)
+    rtcp_page.write(folder, found, [setting.name for setting in SETTINGS])
 
 
 if __name__ == "__main__":
