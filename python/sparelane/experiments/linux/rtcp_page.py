@@ -80,8 +80,8 @@ def _page(found: pl.DataFrame) -> list[str]:
     lines += ["", f"Flows that did not finish: on Linux {left.item(0, 0):g}, in the simulator {left.item(0, 1):g}."]
     lines += [
         "",
-        "Cubic hardly differs. RTCP doubles or halves its window with each acknowledgment, so that a single one more or",
-        "less moves the largest times, and DCTCP's marks are by waiting time on Linux and by the queue in the simulator.",
+        "Cubic hardly differs. RTCP doubles or halves its window with each acknowledgment, so that a single one more",
+        "or less moves the largest times. DCTCP's marks are by waiting time on Linux, and by the queue here.",
         "BBR's small flows wait longer on Linux than in the simulator at load 0.8; why was not found.",
         "",
         *_orders(found),
