@@ -11,6 +11,7 @@ import pytest
 from sparelane import _native, api
 from sparelane._native import ScenarioError
 from sparelane.experiments.linux import rtcp as testbed
+from sparelane.experiments.linux import rtcp_page
 from sparelane.linux import kernel, mapping, plan, running
 from sparelane.linux.network import Network
 
@@ -163,3 +164,20 @@ def test_the_kernel_is_built_with_the_source_of_the_bpf_program(tmp_path: Path) 
         assert not copy.is_symlink()
         assert copy.read_bytes() == (programs / name).read_bytes()
     assert "rtcp.bpf.c" in (folder / "rtcp" / "tcp_rtcp.c").read_text()
+
+
+def test_the_testbeds_page_says_what_holds_on_each_side_and_what_was_not_run(tmp_path: Path) -> None:
+    names = [setting.name for setting in testbed.SETTINGS]
+    rows = [
+        (names[1], scheme, 1, side, quantity, value * (1.5 if (scheme, side) == ("rtcp", "linux") else 1.0), 9)
+        for scheme, value in (("cubic", 5.0), ("rtcp", 4.0))
+        for side in testbed.SIDES
+        for quantity in ("urgent 99th", "high-volume 99th", "goodput", "unfinished")
+    ]
+    rtcp_page.write(tmp_path, pl.DataFrame(rows, schema=testbed.SCHEMA, orient="row"), names)
+    text = (tmp_path / "README.md").read_text()
+    assert f"| {names[1]} | RTCP's urgent flows are the fastest | no | yes |" in text
+    assert f"| {names[1]} | RTCP's high-volume flows are slower than Cubic's | yes | no |" in text
+    assert "| RTCP | urgent 99th (ms) | 9 | 1 | 6 | 4 | -33.3 % |" in text
+    assert f"Not run yet: {'; '.join([names[0], *names[2:]])}." in text
+    assert (tmp_path / "figure.png").stat().st_size > 0
