@@ -8,6 +8,7 @@ import pytest
 
 from sparelane.experiments import plots, registry, report, runner
 from sparelane.experiments.base import Effort, Experiment
+from sparelane.experiments.rapid import testbed
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES
 from sparelane.experiments.rc3.completion import BY_THE_TIMES
@@ -36,6 +37,14 @@ def brief() -> dict[str, Finished]:
         for experiment in SIMULATED.values()
     ]
     return {done.task.experiment.id: done for done in runner.reproduce(tasks, 2, lambda share: None)}
+
+
+def test_rapid_starts_slowly_only_where_runs_are_long_enough_for_that() -> None:
+    paper = registry()["rapid/table3-loss10g"].full
+    assert (testbed.start(paper), testbed.span("rapid", paper, 0.25)) == ((), (180.0, 60.0))
+    assert testbed.span("cubic", paper, 0.25) == (120.0, 30.0)
+    assert testbed.start(BRIEF) == (testbed.QUICK_START,)
+    assert testbed.span("rapid", BRIEF, 0.25) == (0.1, 0.025)
 
 
 @pytest.mark.parametrize("id", SIMULATED)

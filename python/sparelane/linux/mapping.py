@@ -10,6 +10,7 @@ from typing import Any
 
 from sparelane import units
 from sparelane._native import ScenarioError
+from sparelane.linux import rtcp
 from sparelane.linux.network import ETHERNET, MOST_BATCH, MSS, PACKET, Cable, Flow, Host, Network, Offload, Queue
 from sparelane.linux.parameters import CONTROLLERS, module_word, settable
 
@@ -124,7 +125,7 @@ def network(tables: dict[str, Any], file: str) -> Network:
     offload = _offload(read, transport)
     sample = tables.get("sample", {})
     read.only(sample, "sample", ("interval", "flows", "queues", "links"))
-    parameters, flows = _flows(read, tables, routers, hosts, (sizes[0], bdp))
+    parameters, flows = _flows(read, tables, routers, hosts, (access, sizes[0], bdp))
     cables = _losses(read, tables.get("link", []), routers, cables)
     has_rc3 = any(flow.rc3_levels for flow in flows)
     if has_rc3 or offload.send_packets > 1:
@@ -133,7 +134,7 @@ def network(tables: dict[str, Any], file: str) -> Network:
     lowest = max((max(flow.level, flow.rc3_levels) for flow in flows), default=0)
     if sizes in IPV6 and any(flow.level for flow in flows):
         raise read.refuse("scheme.class over IPv6", "class = 0, or IPv4")
-    queue = _queue(read, tables.get("queue", {}), bdp, lowest)
+    queue = _queue(read, tables.get("queue", {}), bdp, lowest, min(cable.rate_bps for cable in cables))
     if has_rc3 and queue.kind != "priority":
         raise read.refuse(f"queue.kind = {queue.kind!r} with rc3", "priority")
     wanted = {key: _ports(read, sample.get(key, []), f"sample.{key}", routers) for key in ("queues", "links")}
@@ -244,10 +245,13 @@ def _flows(
     tables: dict[str, Any],
     routers: Sequence[str],
     hosts: Sequence[Host],
-    scales: tuple[int, float],
+    scales: tuple[int, int, float],
 ) -> tuple[tuple[str, ...], tuple[Flow, ...]]:
-    """Parameters of the kernel's modules, and flows in order of start; scales are of a packet and a BDP, bytes."""
-    schemes, parameters = _schemes(read, tables["scheme"])
+    """Parameters of the kernel's modules, and flows in order of start.
+
+    Scales are the rate of hosts, bit/s, and a packet and a BDP, bytes.
+    """
+    schemes, parameters = _schemes(read, tables["scheme"], scales[0])
     at = {host.name: host.router for host in hosts}
     workloads = tables["workload"]
     flows = []
@@ -263,7 +267,7 @@ def _flows(
             pairs = list(zip(names[:half], names[half : 2 * half], strict=True))
         if isinstance(pairs, str):
             raise read.refuse(f"{name}.pairs = {pairs!r}", f'halves, or a list such as [["{hosts[0].name}", ...]]')
-        size = _bytes(read, workload.get("size", "unlimited"), f"{name}.size", *scales)
+        size = _bytes(read, workload.get("size", "unlimited"), f"{name}.size", *scales[1:])
         start = read.nanoseconds(workload.get("start", "0s"), f"{name}.start")
         scheme = workload.get("scheme", next(iter(schemes)))
         controller, level, rc3_levels = schemes[scheme]
@@ -278,7 +282,9 @@ def _flows(
     return parameters, tuple(sorted(flows, key=lambda flow: flow.start_ns))
 
 
-def _schemes(read: _Reader, tables: dict[str, Any]) -> tuple[dict[str, tuple[str, int, int]], tuple[str, ...]]:
+def _schemes(
+    read: _Reader, tables: dict[str, Any], line_rate_bps: int
+) -> tuple[dict[str, tuple[str, int, int]], tuple[str, ...]]:
     """Each scheme's controller in the kernel, priority and levels of RC3, and parameters, which the kernel has once."""
     schemes = {}
     set_by: dict[str, tuple[dict[str, str], str]] = {}
@@ -287,24 +293,33 @@ def _schemes(read: _Reader, tables: dict[str, Any]) -> tuple[dict[str, tuple[str
         if given == "rc3":
             schemes[name] = (_inner(read, name, scheme), 0, LEVELS - 1)
             continue
-        if given not in CONTROLLERS:
-            raise read.refuse(f"scheme.{name}.controller = {given!r}", ", ".join((*CONTROLLERS, "rc3")))
-        allowed = settable(given)
+        if given not in CONTROLLERS and given != rtcp.NAME:
+            raise read.refuse(f"scheme.{name}.controller = {given!r}", ", ".join((*CONTROLLERS, rtcp.NAME, "rc3")))
+        allowed = (*rtcp.settable(), "weights", "interface") if given == rtcp.NAME else settable(given)
         read.only(scheme, f"scheme.{name}", ("controller", "class", "like", *allowed))
         if scheme.get("like", "linux") != "linux":
             raise read.refuse(f"scheme.{name}.like = {scheme['like']!r}", "linux")
         level = scheme.get("class", 0)
         if level >= LEVELS:
             raise read.refuse(f"scheme.{name}.class = {level}", f"0 to {LEVELS - 1}")
-        words = {key: _module_word(read, name, given, key, scheme[key]) for key in allowed if key in scheme}
+        if given == rtcp.NAME:
+            words = {given: _rtcp_word(read, name, scheme, line_rate_bps)}
+        else:
+            words = {key: _module_word(read, name, given, key, scheme[key]) for key in allowed if key in scheme}
         first, earlier = set_by.setdefault(given, (words, name))
         if first != words:
             raise read.refuse(
                 f"scheme.{name} and scheme.{earlier} with other parameters of {given} at once",
                 "one set of parameters a controller",
             )
-        schemes[name] = (CONTROLLERS[given], level, 0)
+        schemes[name] = (CONTROLLERS.get(given, given), level, 0)
     return schemes, tuple(word for words, _ in set_by.values() for word in words.values())
+
+
+def _rtcp_word(read: _Reader, name: str, scheme: dict[str, Any], line_rate_bps: int) -> str:
+    if (mistake := rtcp.mistake(scheme)) is not None:
+        raise read.refuse(f"scheme.{name}.{mistake[0]}", mistake[1])
+    return rtcp.word(scheme, line_rate_bps)
 
 
 def _inner(read: _Reader, name: str, scheme: dict[str, Any]) -> str:
@@ -372,13 +387,22 @@ def _losses(read: _Reader, links: Any, routers: Sequence[str], cables: tuple[Cab
     return tuple(Cable(cable.rate_bps, cable.delay_ns, loss) for cable, loss in zip(cables, losses, strict=True))
 
 
-def _queue(read: _Reader, table: dict[str, Any], bdp: float, lowest: int) -> Queue:
+def _marking(packets: int, threshold_s: float) -> Queue:
+    """A queue that marks what has waited for longer, as DCTCP wants it: CoDel's threshold, without its own law."""
+    words = ("limit", str(packets), "target", "1000s", "interval", "1000s", "noecn")
+    return Queue("codel", packets, (*words, "ce_threshold", f"{max(1, round(threshold_s * 1e6))}us"))
+
+
+def _queue(read: _Reader, table: dict[str, Any], bdp: float, lowest: int, rate_bps: int) -> Queue:
     kind = table.get("kind", "priority" if lowest else "fifo")
     limit = _bytes(read, table.get("limit", "1bdp"), "queue.limit", PACKET, bdp) or 1
     packets = max(1, limit // PACKET)
     common = ("kind", "limit")
     if kind == "fifo":
-        read.only(table, "queue", common)
+        read.only(table, "queue", (*common, "mark_at"))
+        if "mark_at" in table:
+            mark_at = _bytes(read, table["mark_at"], "queue.mark_at", PACKET, bdp) or 1
+            return _marking(packets, mark_at * 8 / rate_bps)
         return Queue(kind, packets, ())
     if kind == "priority":
         read.only(table, "queue", (*common, "push_out"))

@@ -232,6 +232,10 @@ static void open_flow(int index)
 	f->receiver = socket_of(f, at.ss_family);
 	if (f->receiver < 0 || bind(f->receiver, (void *)&at, length) || listen(f->receiver, 1))
 		fail("cannot listen at", f->to);
+	/* The SYN of DCTCP is ECN-capable: a receiver that has another controller takes it for a broken path. */
+	if (!strcmp(f->controller, "dctcp") &&
+	    setsockopt(f->receiver, IPPROTO_TCP, TCP_CONGESTION, f->controller, strlen(f->controller)))
+		fail("the kernel has no controller", f->controller);
 	epoll_ctl(poll_fd, EPOLL_CTL_ADD, f->receiver, &event);
 	enter(f->from);
 	f->sender = socket_of(f, at.ss_family);
