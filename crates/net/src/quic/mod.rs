@@ -42,6 +42,11 @@ const CONTROL_CHUNK: usize = 64 << 10;
 /// So many buffers of sent datagrams are kept for later ones.
 const MOST_SPARE: usize = 64;
 
+/// The round trip is taken for so many times the least sample at most. Where the first answer to a handshake is lost, the
+/// acknowledgment comes with what the peer sends again, a second or more later: packets have numbers of their own, so that no sample
+/// is too small, but that one is too large by the peer's timeout.
+const MOST_OVER_LEAST: u32 = 4;
+
 /// What a peer is told whose frames or control messages are wrong, and other reasons of this layer.
 const CODE_PROTOCOL: u32 = 1;
 
@@ -623,7 +628,8 @@ impl Carrier for Quic {
 
     fn round_trip(&self, association: AssociationId) -> Option<Dur> {
         let channel = self.channels.get(&self.channel_of(association, 0)?)?;
-        Some(Dur::from_ns(channel.quic.rtt().as_nanos() as u64))
+        let (smoothed, least) = (channel.quic.rtt(), channel.quic.min_rtt());
+        Some(Dur::from_ns(smoothed.min(least * MOST_OVER_LEAST).as_nanos() as u64))
     }
 
     fn latest_dscp(&self, association: AssociationId, class: u8) -> Option<u8> {
