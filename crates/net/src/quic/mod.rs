@@ -42,9 +42,13 @@ const CONTROL_CHUNK: usize = 64 << 10;
 /// So many buffers of sent datagrams are kept for later ones.
 const MOST_SPARE: usize = 64;
 
-/// The round trip is taken for so many times the least sample at most. Where the first answer to a handshake is lost, the
-/// acknowledgment comes with what the peer sends again, a second or more later: packets have numbers of their own, so that no sample
-/// is too small, but that one is too large by the peer's timeout.
+/// What a handshake waits for an answer before it sends again: three times the round trip that is assumed while none is known (RFC
+/// 9002 section 6.2.2). Where an answer is lost, the acknowledgment comes with what the peer sends again, so much later, and the
+/// sample is as large. Where none is smaller, the round trip is not known.
+const FIRST_TIMEOUT: Duration = Duration::from_millis(999);
+
+/// Other samples have such an excess, too, or a mean in which it is. None is too small, as packets have numbers of their own; so the
+/// round trip is taken for so many times the least sample at most.
 const MOST_OVER_LEAST: u32 = 4;
 
 /// What a peer is told whose frames or control messages are wrong, and other reasons of this layer.
@@ -629,7 +633,8 @@ impl Carrier for Quic {
     fn round_trip(&self, association: AssociationId) -> Option<Dur> {
         let channel = self.channels.get(&self.channel_of(association, 0)?)?;
         let (smoothed, least) = (channel.quic.rtt(), channel.quic.min_rtt());
-        Some(Dur::from_ns(smoothed.min(least * MOST_OVER_LEAST).as_nanos() as u64))
+        let bounded = smoothed.min(least * MOST_OVER_LEAST);
+        (least < FIRST_TIMEOUT).then(|| Dur::from_ns(bounded.as_nanos() as u64))
     }
 
     fn latest_dscp(&self, association: AssociationId, class: u8) -> Option<u8> {
