@@ -124,6 +124,27 @@ impl Host {
         Ok(self.node.carrier_mut().set_identity(identity).map_err(NodeError::from)?)
     }
 
+    /// From now on full packets have so many bytes of UDP payload; associations that there are end without a word.
+    ///
+    /// # Errors
+    /// So many bytes are not allowed.
+    pub fn set_udp_payload_bytes(&mut self, udp_payload_bytes: u16) -> Result<(), HostError> {
+        let now = self.now();
+        let set = self.node.carrier_mut().set_udp_payload_bytes(now, udp_payload_bytes);
+        Ok(set.map_err(NodeError::from)?)
+    }
+
+    /// The UDP payload of packets that fit the path to a peer, where a router has said since this was asked last that this host's full
+    /// packets do not, and they need not be so large.
+    pub fn poll_fitting_payload(&mut self, peer: SocketAddr) -> Option<u16> {
+        let mut least = None;
+        while let Some(note) = self.socket.poll_too_big() {
+            let fits = fitting_payload(note.to, note.mtu_bytes);
+            least = if note.to == peer { least.min(Some(fits)).or(Some(fits)) } else { least };
+        }
+        least.filter(|&bytes| bytes < self.node.carrier().udp_payload_bytes())
+    }
+
     /// The key of a stranger who was refused, once.
     pub fn take_stranger(&self) -> Option<Fingerprint> {
         self.node.carrier().take_stranger()
@@ -254,6 +275,15 @@ impl Host {
         }
         false
     }
+}
+
+/// The UDP payload of packets to `to` that fit this many bytes of IP packet, as far as QUIC allows: smaller ones it does not know, and
+/// the kernel sends fragments then.
+pub(crate) fn fitting_payload(to: SocketAddr, mtu_bytes: u32) -> u16 {
+    let headers_bytes = if to.is_ipv4() { 28 } else { 48 };
+    let allowed = crate::quic::UDP_PAYLOAD_BYTES;
+    let fits = mtu_bytes.saturating_sub(headers_bytes).clamp((*allowed.start()).into(), (*allowed.end()).into());
+    fits as u16
 }
 
 /// When something was received by the kernel's clock, which showed `epoch_ns` at the host's beginning; or now, if that cannot be, as

@@ -3,7 +3,7 @@
 
 use crate::carrier::{AssociationId, CloseReason};
 use crate::flow::MAX_CLASSES;
-use crate::host::{Host, HostError};
+use crate::host::{Host, HostError, fitting_payload};
 use crate::identity::{Fingerprint, Identity, Trusted};
 use crate::node::path::Mark;
 use crate::node::{NodeConfig, NodeError, NodeEvent};
@@ -16,6 +16,7 @@ use crate::transfer::{
     TransferError,
 };
 use crate::udp::{Gso, UdpConfig};
+use nix::sys::socket::{getsockopt, sockopt};
 use sparelane_core::{Dur, Rate};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -115,10 +116,14 @@ pub(crate) fn any_address(to: SocketAddr) -> SocketAddr {
     if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() }
 }
 
-/// Whether this host has a route to an address now.
-fn check_route(to: SocketAddr) -> Result<(), HostError> {
-    let connected = UdpSocket::bind(any_address(to)).and_then(|socket| socket.connect(to));
-    connected.map_err(|error| HostError::Socket { address: to, error })
+/// The UDP payload that fits the route which this host has to an address now, as far as the kernel knows it: what the interface
+/// carries, or less, where a router has said so within the last minutes.
+fn fitting_route(to: SocketAddr) -> Result<u16, HostError> {
+    let connected = UdpSocket::bind(any_address(to)).and_then(|socket| socket.connect(to).map(|()| socket));
+    let socket = connected.map_err(|error| HostError::Socket { address: to, error })?;
+    // By IPv6 the socket does not tell.
+    let mtu_bytes = getsockopt(&socket, sockopt::IpMtu).ok().filter(|_| to.is_ipv4());
+    Ok(mtu_bytes.map_or(u16::MAX, |bytes| fitting_payload(to, bytes.max(0) as u32)))
 }
 
 /// Why sending or receiving stops.
@@ -196,7 +201,6 @@ pub struct FileSender {
     black_hole: BlackHole,
     /// Bytes and segments of earlier associations.
     before: (u64, [u64; MAX_CLASSES]),
-    shrunk: bool,
 }
 
 impl FileSender {
@@ -205,8 +209,8 @@ impl FileSender {
     /// # Errors
     /// This host cannot begin, or has no route to the other.
     pub fn begin(config: &WireConfig, to: SocketAddr, sources: Vec<Source>) -> Result<FileSender, WireError> {
-        check_route(to)?;
-        let mut host = config.bind(any_address(to), false)?;
+        let udp_payload_bytes = config.udp_payload_bytes.min(fitting_route(to)?);
+        let mut host = WireConfig { udp_payload_bytes, ..config.clone() }.bind(any_address(to), false)?;
         let now = host.now();
         let association = host.node_mut().connect(now, to).map_err(HostError::from)?;
         let (connect_timeout, began) = (config.connect_timeout, Instant::now());
@@ -225,7 +229,6 @@ impl FileSender {
             connect_timeout,
             black_hole: BlackHole::new(now),
             before: (0, [0; MAX_CLASSES]),
-            shrunk: false,
         })
     }
 
@@ -251,12 +254,21 @@ impl FileSender {
                     self.close(CODE_DONE, "all is sent")?;
                 }
             }
+            self.heed_routers()?;
             self.look_for_a_black_hole()?;
             if left.is_zero() {
                 break;
             }
         }
         Ok(outcomes)
+    }
+
+    /// Where a router says that full packets are too large, the transfer goes on in another association with such as fit.
+    fn heed_routers(&mut self) -> Result<(), WireError> {
+        match self.host.poll_fitting_payload(self.to).filter(|_| self.ended.is_none()) {
+            Some(bytes) => self.begin_smaller(bytes, "a router takes no packets of this size"),
+            None => Ok(()),
+        }
     }
 
     /// Where the path has begun to drop full packets, the transfer goes on in another association with small ones.
@@ -267,27 +279,25 @@ impl FileSender {
         let polled = self.black_hole.poll(now, self.host.node_mut(), self.association, bytes, is_waiting);
         let is_large = self.host.node().carrier().udp_payload_bytes() > LEAST_UDP_PAYLOAD_BYTES;
         if is_large && polled.map_err(HostError::from)? {
-            self.begin_smaller()?;
+            self.begin_smaller(LEAST_UDP_PAYLOAD_BYTES, "the path drops full packets")?;
         }
         Ok(())
     }
 
-    fn begin_smaller(&mut self) -> Result<(), WireError> {
+    fn begin_smaller(&mut self, udp_payload_bytes: u16, reason: &str) -> Result<(), WireError> {
         let now = self.host.now();
         let total: u64 = self.sources_bytes();
         let sent = self.host.node().sent_segments(self.association);
         self.before.1.iter_mut().zip(sent).for_each(|(sum, sent)| *sum += sent);
-        self.host.node_mut().close(now, self.association, CODE_AGAIN, "the path drops full packets");
+        self.host.node_mut().close(now, self.association, CODE_AGAIN, reason);
         self.host.flush(LAST_WORDS)?;
-        self.sources = self.transfer.take().map_or_else(Vec::new, SendTransfer::into_unsettled);
+        if let Some(transfer) = self.transfer.take() {
+            self.sources = transfer.into_unsettled();
+        }
         self.before.0 += total - self.sources_bytes();
-        let carrier = self.host.node_mut().carrier_mut();
-        carrier
-            .set_udp_payload_bytes(now, LEAST_UDP_PAYLOAD_BYTES)
-            .map_err(NodeError::from)
-            .map_err(HostError::from)?;
+        self.host.set_udp_payload_bytes(udp_payload_bytes)?;
         self.association = self.host.node_mut().connect(now, self.to).map_err(HostError::from)?;
-        (self.began, self.shrunk) = (Instant::now(), true);
+        self.began = Instant::now();
         self.black_hole = BlackHole::new(now);
         Ok(())
     }
@@ -300,9 +310,9 @@ impl FileSender {
         }
     }
 
-    /// Whether the path dropped full packets on the way, and the transfer went on with smaller ones.
-    pub fn has_shrunk(&self) -> bool {
-        self.shrunk
+    /// The UDP payload of full packets now: less than was asked for where the path carries less.
+    pub fn udp_payload_bytes(&self) -> u16 {
+        self.host.node().carrier().udp_payload_bytes()
     }
 
     fn handle(&mut self, event: &NodeEvent) -> Result<(), WireError> {

@@ -12,6 +12,7 @@ pub mod plain;
 mod settings;
 
 pub use settings::QuicConfig;
+pub(crate) use settings::UDP_PAYLOAD_BYTES;
 
 use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent, CloseReason, Datagram};
 use crate::flow::MAX_CLASSES;
