@@ -6,10 +6,11 @@ use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
 use crate::quic::{Quic, QuicConfig};
 use crate::telemetry::{Rows, TelemetryConfig};
 use crate::udp::{Sending, UdpConfig, UdpSocket};
-use nix::poll::PollFd;
+use nix::poll::{PollFd, PollFlags};
 use sparelane_core::{Dur, Time};
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant, SystemTime};
 use thiserror::Error;
 
@@ -166,6 +167,18 @@ impl Host {
     /// # Errors
     /// The socket is broken.
     pub fn next_event(&mut self, at_most: Duration) -> Result<Option<NodeEvent>, HostError> {
+        self.next_event_beside(at_most, None)
+    }
+
+    /// As [`next_event`](Self::next_event), or `None` as soon as there is something to read from `other` while this host waits.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn next_event_beside(
+        &mut self,
+        at_most: Duration,
+        other: Option<BorrowedFd<'_>>,
+    ) -> Result<Option<NodeEvent>, HostError> {
         let until = Instant::now() + at_most;
         loop {
             if let Some(event) = self.node.poll_event() {
@@ -180,7 +193,10 @@ impl Host {
                 return Ok(None);
             }
             if is_quiet || self.waiting.is_some() {
-                self.wait(self.until_timer().max(self.timer_slack).min(until - now))?;
+                let at_most = self.until_timer().max(self.timer_slack).min(until - now);
+                if self.wait(at_most, other)? {
+                    return Ok(None);
+                }
             }
         }
     }
@@ -217,14 +233,19 @@ impl Host {
         let until = Instant::now() + at_most;
         while !self.send() && Instant::now() < until {
             if self.waiting.is_some() {
-                self.wait(until.saturating_duration_since(Instant::now()))?;
+                self.wait(until.saturating_duration_since(Instant::now()), None)?;
             }
         }
         Ok(())
     }
 
-    fn wait(&self, at_most: Duration) -> Result<(), HostError> {
-        self.socket.wait(self.waiting.is_some(), at_most).map_err(|error| self.failed(error))
+    /// Returns whether there is something to read from `other`.
+    fn wait(&self, at_most: Duration, other: Option<BorrowedFd<'_>>) -> Result<bool, HostError> {
+        let mut others: Vec<PollFd<'_>> =
+            other.map(|other| PollFd::new(other, PollFlags::POLLIN)).into_iter().collect();
+        let waited = self.socket.wait_beside(self.waiting.is_some(), at_most, &mut others);
+        waited.map_err(|error| self.failed(error))?;
+        Ok(others.first().is_some_and(|other| other.any() == Some(true)))
     }
 
     fn failed(&self, error: io::Error) -> HostError {

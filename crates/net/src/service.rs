@@ -2,6 +2,7 @@
 //! can show how far they are, and stop.
 
 use crate::carrier::{AssociationId, CloseReason};
+use crate::disk::Disk;
 use crate::flow::MAX_CLASSES;
 use crate::host::{Host, HostError, fitting_payload};
 use crate::identity::{Fingerprint, Identity, Trusted};
@@ -23,6 +24,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -146,6 +148,9 @@ pub enum WireError {
         /// How long this host waited.
         after: Duration,
     },
+    /// The system has no thread left for the disk.
+    #[error("a thread for the disk: {0}")]
+    Disk(io::Error),
     /// The file of the qlog cannot be made.
     #[error("{}: {error}", path.display())]
     Log {
@@ -190,6 +195,7 @@ pub struct FileSender {
     peer: Option<Fingerprint>,
     sources: Vec<Source>,
     transfer: Option<SendTransfer>,
+    disk: Disk,
     began: Instant,
     opened: Option<Instant>,
     ended: Option<Duration>,
@@ -221,6 +227,7 @@ impl FileSender {
             peer: None,
             sources,
             transfer: None,
+            disk: Disk::start().map_err(WireError::Disk)?,
             began,
             opened: None,
             ended: None,
@@ -241,8 +248,11 @@ impl FileSender {
         let mut outcomes = vec![];
         while outcomes.is_empty() && self.ended.is_none() {
             let left = until.saturating_duration_since(Instant::now());
-            if let Some(event) = self.host.next_event(left)? {
+            if let Some(event) = self.host.next_event_beside(left, Some(self.disk.news()))? {
                 self.handle(&event)?;
+            }
+            if self.disk.take_news() {
+                self.advance()?;
             }
             let (to, after) = (self.to, self.connect_timeout);
             if self.transfer.is_none() && self.began.elapsed() > after {
@@ -322,7 +332,8 @@ impl FileSender {
                 self.peer = Some(*peer);
                 self.opened.get_or_insert(Instant::now());
                 let sources = std::mem::take(&mut self.sources);
-                self.transfer = Some(SendTransfer::new(self.association, sources, self.host.node()));
+                let transfer = SendTransfer::new(self.association, sources, self.host.node(), Some(&self.disk));
+                self.transfer = Some(transfer);
             }
             NodeEvent::Closed { association, reason }
                 if self.transfer.is_none() && *association == self.association =>
@@ -332,7 +343,21 @@ impl FileSender {
             _ => {}
         }
         let Some(transfer) = &mut self.transfer else { return Ok(()) };
-        if let Err(error) = transfer.handle_event(now, self.host.node_mut(), event) {
+        let handled = transfer.handle_event(now, self.host.node_mut(), event);
+        self.end_at(handled)
+    }
+
+    /// The disk has given what was asked for.
+    fn advance(&mut self) -> Result<(), WireError> {
+        let now = self.host.now();
+        let Some(transfer) = &mut self.transfer else { return Ok(()) };
+        let advanced = transfer.advance(now, self.host.node_mut());
+        self.end_at(advanced)
+    }
+
+    /// Tells the peer of an error.
+    fn end_at(&mut self, result: Result<(), TransferError>) -> Result<(), WireError> {
+        if let Err(error) = result {
             if !matches!(error, TransferError::Closed(_)) {
                 self.close(CODE_RULES, &error.to_string())?;
             }
@@ -429,9 +454,10 @@ pub enum ReceiverEvent {
 #[derive(Debug)]
 pub struct FileReceiver {
     host: Host,
-    folder: Folder,
+    folder: Arc<Folder>,
     replaces: bool,
     transfers: BTreeMap<AssociationId, (Fingerprint, ReceiveTransfer)>,
+    disk: Disk,
     busy: Busy,
     stops: bool,
 }
@@ -443,9 +469,10 @@ impl FileReceiver {
     /// The address cannot be had, or the folder cannot be used.
     pub fn bind(config: &WireConfig, at: SocketAddr, folder: &Path, replaces: bool) -> Result<FileReceiver, WireError> {
         let failed = |error| WireError::Folder { path: folder.to_owned(), error };
-        let folder = Folder::open(folder).map_err(failed)?;
-        let host = config.bind(at, true)?;
-        Ok(FileReceiver { host, folder, replaces, transfers: BTreeMap::new(), busy: Busy::default(), stops: false })
+        let folder = Arc::new(Folder::open(folder).map_err(failed)?);
+        let (host, disk) = (config.bind(at, true)?, Disk::start().map_err(WireError::Disk)?);
+        let (transfers, busy) = (BTreeMap::new(), Busy::default());
+        Ok(FileReceiver { host, folder, replaces, transfers, disk, busy, stops: false })
     }
 
     /// Where it listens.
@@ -487,8 +514,11 @@ impl FileReceiver {
         let mut events = vec![];
         while events.is_empty() {
             let left = until.saturating_duration_since(Instant::now());
-            if let Some(event) = self.host.next_event(left)? {
+            if let Some(event) = self.host.next_event_beside(left, Some(self.disk.news()))? {
                 self.handle(&event, &mut events);
+            }
+            if self.disk.take_news() {
+                self.handle_answers(&mut events);
             }
             if left.is_zero() {
                 break;
@@ -504,7 +534,7 @@ impl FileReceiver {
                 return self.host.node_mut().close(now, *association, CODE_STOPPED, "the receiver is stopping");
             }
             NodeEvent::Opened { association, peer, address } => {
-                let transfer = ReceiveTransfer::new(*association, self.replaces);
+                let transfer = ReceiveTransfer::new(*association, &self.folder, self.replaces, Some(&self.disk));
                 self.transfers.insert(*association, (*peer, transfer));
                 events.push(ReceiverEvent::Connected { peer: *peer, address: *address });
                 return;
@@ -514,12 +544,37 @@ impl FileReceiver {
             NodeEvent::Acknowledged(_) | NodeEvent::Sent(_) | NodeEvent::SendFailed(_) | NodeEvent::Path(_) => return,
         };
         let Some((_, transfer)) = self.transfers.get_mut(&association) else { return };
-        let result = transfer.handle_event(self.host.node_mut(), &self.folder, &mut self.busy, event);
-        // What is replaced writes nothing more: its successor has the files now.
+        let result = transfer.handle_event(self.host.node_mut(), &mut self.busy, event);
+        // What is replaced writes nothing more: its successor has the files then.
+        let mut has_replaced = false;
         while let Some(replaced) = self.busy.poll_replaced() {
             self.host.node_mut().close(now, replaced, CODE_STOPPED, REPLACED);
             self.end(replaced, Some(REPLACED.to_owned()), events);
+            has_replaced = true;
         }
+        if let Some((_, transfer)) = self.transfers.get_mut(&association).filter(|_| has_replaced) {
+            transfer.go_on();
+        }
+        self.conclude(association, result, events);
+    }
+
+    /// The disk has answers for some of the transfers.
+    fn handle_answers(&mut self, events: &mut Vec<ReceiverEvent>) {
+        for association in self.transfers.keys().copied().collect::<Vec<_>>() {
+            let Some((_, transfer)) = self.transfers.get_mut(&association) else { continue };
+            let result = transfer.handle_answers(self.host.node_mut(), &mut self.busy);
+            self.conclude(association, result, events);
+        }
+    }
+
+    /// Tells what has become of a transfer, and ends it where it is over.
+    fn conclude(
+        &mut self,
+        association: AssociationId,
+        result: Result<(), TransferError>,
+        events: &mut Vec<ReceiverEvent>,
+    ) {
+        let now = self.host.now();
         match result {
             Ok(()) => self.tell(association, events),
             Err(TransferError::Closed(CloseReason::Peer { code, .. })) if code == u64::from(CODE_AGAIN) => {
