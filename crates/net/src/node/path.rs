@@ -96,6 +96,8 @@ pub struct PathState {
     marks: [Mark; MAX_CLASSES],
     /// The handshake of a class came back with its own code point.
     came_back: [bool; MAX_CLASSES],
+    /// A class has opened, and was not asked about yet.
+    is_new: [bool; MAX_CLASSES],
     open: [bool; MAX_CLASSES],
     full_bytes: usize,
     /// The largest frame of class 0 that has arrived.
@@ -125,6 +127,7 @@ impl PathState {
             dscp: own,
             marks: Default::default(),
             came_back: [false; MAX_CLASSES],
+            is_new: [false; MAX_CLASSES],
             open: [false; MAX_CLASSES],
             full_bytes,
             arrived_bytes: None,
@@ -196,6 +199,7 @@ impl PathState {
         if open {
             (self.tries, self.ask_at) = (0, now);
         }
+        self.is_new[at] = open;
     }
 
     /// Asks whether a frame of so many bytes arrives in a class.
@@ -332,9 +336,13 @@ impl PathState {
 
     /// Packet sizes are asked for where nothing else is sent: full packets ahead of a flow's first would cost it more than they take.
     fn ask(&mut self, now: Time, quic_bytes: usize, is_quiet: bool) {
+        // What was asked a moment ago is not asked again because of a class that opens later: the train that goes in the lowest class
+        // then would wait for it, and measure a slower path.
+        let is_new = std::mem::take(&mut self.is_new);
+        let has_new = is_new.contains(&true);
         for class in 0..MAX_CLASSES as u8 {
             let at = usize::from(class);
-            if !self.open[at] || self.marks[at] != Mark::Unknown {
+            if !self.open[at] || self.marks[at] != Mark::Unknown || has_new && !is_new[at] {
                 continue;
             }
             if class > 0 || !is_quiet {
