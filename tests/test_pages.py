@@ -142,7 +142,7 @@ def test_what_cannot_be_reported_is_one_clear_error(tmp_path: Path) -> None:
         (("nowhere",), "is not there"),
         (("empty",), "which is empty"),
         (("old",), "holds results of sparelane 0.0.1"),
-        (("cut",), "cannot read"),
+        (("cut",), "is not a manifest as `sparelane` writes one: 'version' is missing"),
         (("lost",), "cannot read"),
         (("begun",), "has no results yet"),
         (("good", "-o", "/nowhere/x.html"), "cannot write the file"),

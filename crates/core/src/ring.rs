@@ -161,11 +161,8 @@ impl<T: Copy + Default> Ring<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        let mut slots = vec![T::default(); self.slots.len() * 2].into_boxed_slice();
-        let mask = slots.len() - 1;
-        for at in self.head..self.tail {
-            slots[at as usize & mask] = self.slots[self.slot(at)];
-        }
+        // Twice the old slots, one after the other: an item lies in both, and so where the longer mask looks for it, too.
+        let slots = [&*self.slots, &*self.slots].concat().into_boxed_slice();
         self.slots = slots;
     }
 }

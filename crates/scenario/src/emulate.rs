@@ -31,7 +31,7 @@ pub static EMULATE: &[Key] = &[
     ),
     Key::new(
         "change",
-        Kind::Special("tables as [[emulate.change]]", &Shape::Tables("emulate.change")),
+        Kind::Special("a list of tables, as [[emulate.change]]", &Shape::Tables("emulate.change")),
         Fallback::Value("[]"),
         "cables that change",
     ),

@@ -38,6 +38,7 @@
 //! ```
 
 pub mod acknowledgment;
+mod by_segment;
 pub mod config;
 pub mod qlog;
 pub mod receiver;

@@ -27,6 +27,7 @@ mod scheduler;
 mod short;
 mod transmit;
 
+use crate::by_segment::BySegment;
 use crate::config::TransportConfig;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
@@ -105,7 +106,7 @@ pub struct Sender {
     pace: Pace,
     rtt: RttEstimator,
     /// When each outstanding class-0 segment was first sent, by segment number.
-    sent_at: Vec<Time>,
+    sent_at: BySegment<Time>,
     buffer: SendBuffer,
     board: Scoreboard,
     batch: Batch,
@@ -186,7 +187,7 @@ impl Sender {
             timers: Timers::default(),
             pace: Pace::of(config.pacing_catch_up),
             rtt: RttEstimator::new(config.rto),
-            sent_at: vec![Time::ZERO; 16],
+            sent_at: BySegment::new(),
             buffer: SendBuffer::new(config.mss_bytes, config.send_buffer_bytes, config.coalesce),
             board: Scoreboard::new(),
             batch: Batch::of(config.send_batch),
@@ -312,7 +313,7 @@ impl Sender {
         let scheduler = self.scheduler.as_ref().map_or(0, |scheduler| scheduler.memory_bytes());
         size_of::<Sender>()
             + size_of_val(&*self.cc)
-            + self.sent_at.capacity() * size_of::<Time>()
+            + self.sent_at.list_bytes()
             + self.buffer.list_bytes()
             + self.board.list_bytes()
             + self.repair.resends.list_bytes()

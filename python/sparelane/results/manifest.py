@@ -95,8 +95,10 @@ def read_any(folder: Path) -> Manifest:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         version, layout = content.pop("version"), content.pop("layout")
-    except (KeyError, AttributeError, TypeError) as error:
+    except KeyError as error:
         raise SavedResultsError(f'"{path}" is not a manifest as `sparelane` writes one: {error} is missing') from error
+    except (AttributeError, TypeError) as error:
+        raise SavedResultsError(f'"{path}" is not a manifest as `sparelane` writes one, a JSON object') from error
     except (OSError, ValueError) as error:
         raise SavedResultsError(f'cannot read "{path}": {error}') from error
     if layout != LAYOUT:

@@ -105,7 +105,10 @@ impl RouterPaths {
     pub fn spread(&self, from: NodeId, to: NodeId, hash: u64) -> Option<Vec<Hop>> {
         self.walk(from, to, |at, mut choices| {
             let count = choices.clone().count() as u64;
-            let pick = Stream::new(hash, Domain::Paths, u64::from(at.0)).below(count.max(1));
+            if count < 2 {
+                return choices.next();
+            }
+            let pick = Stream::new(hash, Domain::Paths, u64::from(at.0)).below(count);
             choices.nth(pick as usize)
         })
     }

@@ -44,7 +44,7 @@ impl Sender {
     /// When segment `seq`, which is outstanding, was sent.
     #[inline(always)]
     pub(super) fn sending_time(&self, seq: Seq) -> Time {
-        self.sent_at[seq as usize & (self.sent_at.len() - 1)]
+        self.sent_at.get(seq)
     }
 
     /// As [`handle_ack`](Self::handle_ack), where [`handle_plain_ack`](Self::handle_plain_ack) was not asked, or in vain.

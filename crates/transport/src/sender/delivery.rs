@@ -8,6 +8,7 @@
 //! or UDT); a timeout would count the whole flight as lost.
 
 use super::{Sender, context};
+use crate::by_segment::BySegment;
 use crate::scoreboard::DUP_THRESH;
 use sparelane_cc::{Cx, Delivery, Lost, Sent};
 use sparelane_core::{Seq, Time};
@@ -34,8 +35,7 @@ struct Flight {
 /// The books of one connection.
 #[derive(Debug)]
 pub(super) struct Deliveries {
-    /// By segment number, as in [`Sender::sent_at`].
-    flights: Vec<Flight>,
+    flights: BySegment<Flight>,
     delivered_bytes: u64,
     delivered_at: Time,
     first_sent_at: Time,
@@ -57,7 +57,7 @@ pub(super) struct Deliveries {
 impl Deliveries {
     pub(super) fn new() -> Deliveries {
         Deliveries {
-            flights: vec![Flight::default(); 16],
+            flights: BySegment::new(),
             delivered_bytes: 0,
             delivered_at: Time::ZERO,
             first_sent_at: Time::ZERO,
@@ -72,26 +72,8 @@ impl Deliveries {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        let lists = self.flights.capacity() * size_of::<Flight>() + self.resends.capacity() * size_of::<(Seq, u64)>();
+        let lists = self.flights.list_bytes() + self.resends.capacity() * size_of::<(Seq, u64)>();
         size_of::<Deliveries>() + lists
-    }
-
-    fn slot(&self, seq: Seq) -> usize {
-        seq as usize & (self.flights.len() - 1)
-    }
-
-    /// Room for the segments from `una` to `seq`.
-    fn reach(&mut self, una: Seq, seq: Seq) {
-        let needed = (seq - una) as usize + 1;
-        if needed <= self.flights.len() {
-            return;
-        }
-        let mut grown = vec![Flight::default(); needed.next_power_of_two()];
-        for seq in una..seq {
-            let to = seq as usize & (grown.len() - 1);
-            grown[to] = self.flights[self.slot(seq)];
-        }
-        self.flights = grown;
     }
 
     /// Everything may be lost again, or be told to be.
@@ -110,15 +92,13 @@ impl Sender {
         if in_flight_bytes <= bytes {
             (books.first_sent_at, books.delivered_at) = (now, now);
         }
-        books.reach(una, seq);
         let app_limited = books.app_limited_until > 0;
         let order = books.sent;
         books.sent += 1;
         if is_retransmission {
             books.resends.push_back((seq, order));
         }
-        let slot = books.slot(seq);
-        books.flights[slot] = Flight {
+        let flight = Flight {
             sent_at: now,
             delivered_at: books.delivered_at,
             delivered_bytes: books.delivered_bytes,
@@ -130,6 +110,7 @@ impl Sender {
             is_lost: false,
             order,
         };
+        books.flights.set(una, seq, flight);
         let bytes = u64::from(self.buffer.payload_bytes(seq));
         let sent = Sent { segment: seq, bytes, in_flight_bytes, is_retransmission, app_limited };
         self.cc.on_sent(&sent, &mut context!(self, now));
@@ -142,7 +123,7 @@ impl Sender {
     pub(super) fn note_trigger(&mut self, trigger: Seq, is_retransmission: bool) {
         let is_outstanding = trigger >= self.una && trigger < self.nxt && !self.board.is_sacked(trigger);
         if let Some(books) = &mut self.deliveries {
-            let flight = books.flights[books.slot(trigger)];
+            let flight = books.flights.get(trigger);
             books.trigger = (is_outstanding && flight.is_retransmission == is_retransmission).then_some(flight);
         }
     }
@@ -182,7 +163,7 @@ impl Sender {
             && order + u64::from(DUP_THRESH) <= books.latest_arrival
         {
             books.resends.pop_front();
-            let is_this_copy = seq >= self.una && books.flights[books.slot(seq)].order == order;
+            let is_this_copy = seq >= self.una && books.flights.get(seq).order == order;
             if !(is_this_copy && self.board.is_resent(seq) && self.board.is_lost(seq)) {
                 continue;
             }
@@ -212,12 +193,12 @@ impl Sender {
     pub(super) fn tell_loss(&mut self, now: Time, seq: Seq) {
         let bytes = self.mss_bytes;
         let Some(books) = &mut self.deliveries else { return };
-        let slot = books.slot(seq);
-        if std::mem::replace(&mut books.flights[slot].is_lost, true) {
+        let flight = books.flights.get_mut(seq);
+        if std::mem::replace(&mut flight.is_lost, true) {
             return;
         }
+        let flight = *flight;
         books.lost_bytes += bytes;
-        let flight = books.flights[slot];
         let lost = Lost {
             segment: seq,
             bytes,

@@ -14,6 +14,7 @@
 //! acknowledgments were all lost counts as lost.
 
 use super::Sender;
+use crate::by_segment::BySegment;
 use crate::scoreboard::DUP_THRESH;
 use crate::segment::AckSegment;
 use sparelane_cc::Phase;
@@ -51,8 +52,8 @@ struct Probe {
 pub(super) struct Rack {
     /// In the order of sending; what is acknowledged or lost is still there until it comes to the front.
     transmissions: VecDeque<Transmission>,
-    /// The order of the last transmission of each segment, by segment number, as in [`Sender::sent_at`].
-    last_order: Vec<u64>,
+    /// The order of the last transmission of each segment.
+    last_order: BySegment<u64>,
     transmitted: u64,
     /// The latest transmission that is known to have arrived (RFC 8985's RACK.xmit_ts and RACK.end_seq) ...
     latest_arrival: Option<u64>,
@@ -73,7 +74,7 @@ impl Rack {
     pub(super) fn new() -> Rack {
         Rack {
             transmissions: VecDeque::new(),
-            last_order: vec![0; 16],
+            last_order: BySegment::new(),
             transmitted: 0,
             latest_arrival: None,
             rtt: Dur::ZERO,
@@ -88,35 +89,17 @@ impl Rack {
 
     pub(super) fn memory_bytes(&self) -> usize {
         let listed = self.transmissions.capacity() * size_of::<Transmission>();
-        size_of::<Rack>() + listed + self.last_order.capacity() * size_of::<u64>()
+        size_of::<Rack>() + listed + self.last_order.list_bytes()
     }
 
     pub(super) fn next_timer(&self) -> Time {
         self.judge_at.min(self.probe_at)
     }
 
-    fn slot(&self, seq: Seq) -> usize {
-        seq as usize & (self.last_order.len() - 1)
-    }
-
-    fn reach(&mut self, una: Seq, seq: Seq) {
-        let needed = (seq - una) as usize + 1;
-        if needed <= self.last_order.len() {
-            return;
-        }
-        let mut grown = vec![0; needed.next_power_of_two()];
-        for seq in una..seq {
-            let to = seq as usize & (grown.len() - 1);
-            grown[to] = self.last_order[self.slot(seq)];
-        }
-        self.last_order = grown;
-    }
-
     fn transmit(&mut self, at: Time, una: Seq, seq: Seq, is_retransmission: bool) {
-        self.reach(una, seq);
-        let (order, slot) = (self.transmitted, self.slot(seq));
+        let order = self.transmitted;
         self.transmitted += 1;
-        self.last_order[slot] = order;
+        self.last_order.set(una, seq, order);
         self.transmissions.push_back(Transmission { at, seq, order, is_retransmission });
     }
 }
@@ -151,7 +134,7 @@ impl Sender {
             }
             rack.highest_arrival = rack.highest_arrival.max(ack.trigger + 1);
             // The first copy of what was sent again says nothing of when the second one was sent.
-            let order = rack.last_order[rack.slot(ack.trigger)];
+            let order = rack.last_order.get(ack.trigger);
             if let Some(rtt) = rtt.filter(|_| ack.trigger_retransmitted == was_resent)
                 && rack.latest_arrival.is_none_or(|latest| order > latest)
             {
@@ -181,7 +164,7 @@ impl Sender {
             rack.judge_at = Time::NEVER;
             let Some(&Transmission { at, seq, order, .. }) = rack.transmissions.front() else { break };
             let flies = seq >= self.una
-                && rack.last_order[rack.slot(seq)] == order
+                && rack.last_order.get(seq) == order
                 && !self.board.is_gone(seq)
                 && (!self.board.is_lost(seq) || self.board.is_resent(seq));
             if flies {
@@ -213,7 +196,7 @@ impl Sender {
             if at + margin <= now {
                 break;
             }
-            if seq > self.una && rack.last_order[rack.slot(seq)] == order {
+            if seq > self.una && rack.last_order.get(seq) == order {
                 self.board.keep_in_flight(seq, is_retransmission);
             }
         }

@@ -92,8 +92,7 @@ impl Sender {
         if segment.retransmission {
             self.repair.resends.note(self.una, segment.seq, now);
         } else {
-            let mask = self.sent_at.len() - 1;
-            self.sent_at[segment.seq as usize & mask] = now;
+            *self.sent_at.get_mut(segment.seq) = now;
         }
         if self.timers.rto_deadline != Time::NEVER {
             self.timers.rto_deadline = self.timers.rto_deadline.max(now + self.rtt.rto());

@@ -293,22 +293,6 @@ impl Sender {
 
     #[inline(always)]
     pub(super) fn remember(&mut self, now: Time, seq: Seq) {
-        if (seq - self.una) as usize >= self.sent_at.len() {
-            self.grow_sent_at();
-        }
-        let mask = self.sent_at.len() - 1;
-        self.sent_at[seq as usize & mask] = now;
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn grow_sent_at(&mut self) {
-        let mut grown =
-            vec![Time::ZERO; (self.sent_at.len() * 2).max(((self.nxt - self.una + 1) as usize).next_power_of_two())];
-        for seq in self.una..self.nxt {
-            let to = seq as usize & (grown.len() - 1);
-            grown[to] = self.sent_at[seq as usize & (self.sent_at.len() - 1)];
-        }
-        self.sent_at = grown;
+        self.sent_at.set(self.una, seq, now);
     }
 }
