@@ -45,8 +45,35 @@ def test_a_file_arrives_where_the_mtu_falls_on_its_way(tmp_path: Path, kind: str
                     finally:
                         sender.kill()
                 assert sender.returncode == 0, errors
-                assert json.loads(said)["items"][0]["error"] is None
+                report = json.loads(said)
+                assert report["items"][0]["error"] is None
+                # What the router says, less the headers; or what every IPv6 path carries.
+                assert report["udp_payload_bytes"] == (1252 if kind == "told" else 1232)
                 assert receiver.wait(20) == 0
             finally:
                 receiver.kill()
     assert (into / "file").read_bytes() == file.read_bytes()
+
+
+def test_a_path_that_is_narrow_from_the_first_on_gets_packets_that_fit(tmp_path: Path) -> None:
+    keys = Keys(tmp_path)
+    into = tmp_path / "to"
+    into.mkdir()
+    with namespaces.hosts(20, priorities=True) as ends:
+        subprocess.run(["ip", "-n", ends.router, "link", "set", "r1", "mtu", "1280"], check=True)
+        at = ["--listen", f"{namespaces.RECEIVER}:0", "-o", str(into), "--json"]
+        receive = ends.command(ends.receiver, *SPARELANE, "recv", *keys.of("receiver"), *at)
+        with subprocess.Popen(receive, stdout=subprocess.PIPE, text=True) as receiver:
+            try:
+                assert receiver.stdout is not None
+                address = json.loads(receiver.stdout.readline())["address"]
+                # The first transfer is told by the router, the second by the kernel, which has kept that.
+                for name in ("first", "second"):
+                    file = tmp_path / name
+                    file.write_bytes(os.urandom(300_000))
+                    send = [*SPARELANE, "send", *keys.of("sender"), "--json", str(file), address]
+                    said = namespaces.run(*ends.command(ends.sender, *send))
+                    assert json.loads(said)["udp_payload_bytes"] == 1252, name
+                    assert (into / name).read_bytes() == file.read_bytes()
+            finally:
+                receiver.kill()

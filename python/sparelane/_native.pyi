@@ -394,6 +394,7 @@ class WireProgress(TypedDict):
     sent: list[int]
     marks: list[str]
     tail_bps: int | None
+    udp_payload_bytes: int
     done: bool
 
 class FileSender:

@@ -139,6 +139,7 @@ class Progress:
         sent: segments sent, by class of priority.
         marks: what became of the code point of each class on the path: `kept`, `changed` or `unknown`.
         tail_bps: the rate at which the tail begins, if it was measured.
+        udp_payload_bytes: the UDP payload of full packets; less than was set where the path carries less.
     """
 
     connected: bool
@@ -148,6 +149,7 @@ class Progress:
     sent: tuple[int, ...]
     marks: tuple[str, ...]
     tail_bps: int | None
+    udp_payload_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +224,7 @@ def send(
                 tuple(told["sent"]),
                 tuple(told["marks"]),
                 told["tail_bps"],
+                told["udp_payload_bytes"],
             )
             if progress is not None and progress(now) is False:
                 raise WireError("stopped")

@@ -6,10 +6,11 @@ use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
 use crate::quic::{Quic, QuicConfig};
 use crate::telemetry::{Rows, TelemetryConfig};
 use crate::udp::{Sending, UdpConfig, UdpSocket};
-use nix::poll::PollFd;
+use nix::poll::{PollFd, PollFlags};
 use sparelane_core::{Dur, Time};
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant, SystemTime};
 use thiserror::Error;
 
@@ -124,6 +125,27 @@ impl Host {
         Ok(self.node.carrier_mut().set_identity(identity).map_err(NodeError::from)?)
     }
 
+    /// From now on full packets have so many bytes of UDP payload; associations that there are end without a word.
+    ///
+    /// # Errors
+    /// So many bytes are not allowed.
+    pub fn set_udp_payload_bytes(&mut self, udp_payload_bytes: u16) -> Result<(), HostError> {
+        let now = self.now();
+        let set = self.node.carrier_mut().set_udp_payload_bytes(now, udp_payload_bytes);
+        Ok(set.map_err(NodeError::from)?)
+    }
+
+    /// The UDP payload of packets that fit the path to a peer, where a router has said since this was asked last that this host's full
+    /// packets do not, and they need not be so large.
+    pub fn poll_fitting_payload(&mut self, peer: SocketAddr) -> Option<u16> {
+        let mut least = None;
+        while let Some(note) = self.socket.poll_too_big() {
+            let fits = fitting_payload(note.to, note.mtu_bytes);
+            least = if note.to == peer { least.min(Some(fits)).or(Some(fits)) } else { least };
+        }
+        least.filter(|&bytes| bytes < self.node.carrier().udp_payload_bytes())
+    }
+
     /// The key of a stranger who was refused, once.
     pub fn take_stranger(&self) -> Option<Fingerprint> {
         self.node.carrier().take_stranger()
@@ -145,6 +167,18 @@ impl Host {
     /// # Errors
     /// The socket is broken.
     pub fn next_event(&mut self, at_most: Duration) -> Result<Option<NodeEvent>, HostError> {
+        self.next_event_beside(at_most, None)
+    }
+
+    /// As [`next_event`](Self::next_event), or `None` as soon as there is something to read from `other` while this host waits.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn next_event_beside(
+        &mut self,
+        at_most: Duration,
+        other: Option<BorrowedFd<'_>>,
+    ) -> Result<Option<NodeEvent>, HostError> {
         let until = Instant::now() + at_most;
         loop {
             if let Some(event) = self.node.poll_event() {
@@ -159,7 +193,10 @@ impl Host {
                 return Ok(None);
             }
             if is_quiet || self.waiting.is_some() {
-                self.wait(self.until_timer().max(self.timer_slack).min(until - now))?;
+                let at_most = self.until_timer().max(self.timer_slack).min(until - now);
+                if self.wait(at_most, other)? {
+                    return Ok(None);
+                }
             }
         }
     }
@@ -196,14 +233,19 @@ impl Host {
         let until = Instant::now() + at_most;
         while !self.send() && Instant::now() < until {
             if self.waiting.is_some() {
-                self.wait(until.saturating_duration_since(Instant::now()))?;
+                self.wait(until.saturating_duration_since(Instant::now()), None)?;
             }
         }
         Ok(())
     }
 
-    fn wait(&self, at_most: Duration) -> Result<(), HostError> {
-        self.socket.wait(self.waiting.is_some(), at_most).map_err(|error| self.failed(error))
+    /// Returns whether there is something to read from `other`.
+    fn wait(&self, at_most: Duration, other: Option<BorrowedFd<'_>>) -> Result<bool, HostError> {
+        let mut others: Vec<PollFd<'_>> =
+            other.map(|other| PollFd::new(other, PollFlags::POLLIN)).into_iter().collect();
+        let waited = self.socket.wait_beside(self.waiting.is_some(), at_most, &mut others);
+        waited.map_err(|error| self.failed(error))?;
+        Ok(others.first().is_some_and(|other| other.any() == Some(true)))
     }
 
     fn failed(&self, error: io::Error) -> HostError {
@@ -254,6 +296,15 @@ impl Host {
         }
         false
     }
+}
+
+/// The UDP payload of packets to `to` that fit this many bytes of IP packet, as far as QUIC allows: smaller ones it does not know, and
+/// the kernel sends fragments then.
+pub(crate) fn fitting_payload(to: SocketAddr, mtu_bytes: u32) -> u16 {
+    let headers_bytes = if to.is_ipv4() { 28 } else { 48 };
+    let allowed = crate::quic::UDP_PAYLOAD_BYTES;
+    let fits = mtu_bytes.saturating_sub(headers_bytes).clamp((*allowed.start()).into(), (*allowed.end()).into());
+    fits as u16
 }
 
 /// When something was received by the kernel's clock, which showed `epoch_ns` at the host's beginning; or now, if that cannot be, as

@@ -5,6 +5,7 @@
 
 pub mod carrier;
 pub mod control;
+pub mod disk;
 pub mod flow;
 pub mod frame;
 #[cfg(target_os = "linux")]

@@ -2,8 +2,9 @@
 //! can show how far they are, and stop.
 
 use crate::carrier::{AssociationId, CloseReason};
+use crate::disk::Disk;
 use crate::flow::MAX_CLASSES;
-use crate::host::{Host, HostError};
+use crate::host::{Host, HostError, fitting_payload};
 use crate::identity::{Fingerprint, Identity, Trusted};
 use crate::node::path::Mark;
 use crate::node::{NodeConfig, NodeError, NodeEvent};
@@ -16,12 +17,14 @@ use crate::transfer::{
     TransferError,
 };
 use crate::udp::{Gso, UdpConfig};
+use nix::sys::socket::{getsockopt, sockopt};
 use sparelane_core::{Dur, Rate};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -115,10 +118,14 @@ pub(crate) fn any_address(to: SocketAddr) -> SocketAddr {
     if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() }
 }
 
-/// Whether this host has a route to an address now.
-fn check_route(to: SocketAddr) -> Result<(), HostError> {
-    let connected = UdpSocket::bind(any_address(to)).and_then(|socket| socket.connect(to));
-    connected.map_err(|error| HostError::Socket { address: to, error })
+/// The UDP payload that fits the route which this host has to an address now, as far as the kernel knows it: what the interface
+/// carries, or less, where a router has said so within the last minutes.
+fn fitting_route(to: SocketAddr) -> Result<u16, HostError> {
+    let connected = UdpSocket::bind(any_address(to)).and_then(|socket| socket.connect(to).map(|()| socket));
+    let socket = connected.map_err(|error| HostError::Socket { address: to, error })?;
+    // By IPv6 the socket does not tell.
+    let mtu_bytes = getsockopt(&socket, sockopt::IpMtu).ok().filter(|_| to.is_ipv4());
+    Ok(mtu_bytes.map_or(u16::MAX, |bytes| fitting_payload(to, bytes.max(0) as u32)))
 }
 
 /// Why sending or receiving stops.
@@ -141,6 +148,9 @@ pub enum WireError {
         /// How long this host waited.
         after: Duration,
     },
+    /// The system has no thread left for the disk.
+    #[error("a thread for the disk: {0}")]
+    Disk(io::Error),
     /// The file of the qlog cannot be made.
     #[error("{}: {error}", path.display())]
     Log {
@@ -185,6 +195,7 @@ pub struct FileSender {
     peer: Option<Fingerprint>,
     sources: Vec<Source>,
     transfer: Option<SendTransfer>,
+    disk: Disk,
     began: Instant,
     opened: Option<Instant>,
     ended: Option<Duration>,
@@ -196,7 +207,6 @@ pub struct FileSender {
     black_hole: BlackHole,
     /// Bytes and segments of earlier associations.
     before: (u64, [u64; MAX_CLASSES]),
-    shrunk: bool,
 }
 
 impl FileSender {
@@ -205,8 +215,8 @@ impl FileSender {
     /// # Errors
     /// This host cannot begin, or has no route to the other.
     pub fn begin(config: &WireConfig, to: SocketAddr, sources: Vec<Source>) -> Result<FileSender, WireError> {
-        check_route(to)?;
-        let mut host = config.bind(any_address(to), false)?;
+        let udp_payload_bytes = config.udp_payload_bytes.min(fitting_route(to)?);
+        let mut host = WireConfig { udp_payload_bytes, ..config.clone() }.bind(any_address(to), false)?;
         let now = host.now();
         let association = host.node_mut().connect(now, to).map_err(HostError::from)?;
         let (connect_timeout, began) = (config.connect_timeout, Instant::now());
@@ -217,6 +227,7 @@ impl FileSender {
             peer: None,
             sources,
             transfer: None,
+            disk: Disk::start().map_err(WireError::Disk)?,
             began,
             opened: None,
             ended: None,
@@ -225,7 +236,6 @@ impl FileSender {
             connect_timeout,
             black_hole: BlackHole::new(now),
             before: (0, [0; MAX_CLASSES]),
-            shrunk: false,
         })
     }
 
@@ -238,8 +248,11 @@ impl FileSender {
         let mut outcomes = vec![];
         while outcomes.is_empty() && self.ended.is_none() {
             let left = until.saturating_duration_since(Instant::now());
-            if let Some(event) = self.host.next_event(left)? {
+            if let Some(event) = self.host.next_event_beside(left, Some(self.disk.news()))? {
                 self.handle(&event)?;
+            }
+            if self.disk.take_news() {
+                self.advance()?;
             }
             let (to, after) = (self.to, self.connect_timeout);
             if self.transfer.is_none() && self.began.elapsed() > after {
@@ -251,12 +264,21 @@ impl FileSender {
                     self.close(CODE_DONE, "all is sent")?;
                 }
             }
+            self.heed_routers()?;
             self.look_for_a_black_hole()?;
             if left.is_zero() {
                 break;
             }
         }
         Ok(outcomes)
+    }
+
+    /// Where a router says that full packets are too large, the transfer goes on in another association with such as fit.
+    fn heed_routers(&mut self) -> Result<(), WireError> {
+        match self.host.poll_fitting_payload(self.to).filter(|_| self.ended.is_none()) {
+            Some(bytes) => self.begin_smaller(bytes, "a router takes no packets of this size"),
+            None => Ok(()),
+        }
     }
 
     /// Where the path has begun to drop full packets, the transfer goes on in another association with small ones.
@@ -267,27 +289,25 @@ impl FileSender {
         let polled = self.black_hole.poll(now, self.host.node_mut(), self.association, bytes, is_waiting);
         let is_large = self.host.node().carrier().udp_payload_bytes() > LEAST_UDP_PAYLOAD_BYTES;
         if is_large && polled.map_err(HostError::from)? {
-            self.begin_smaller()?;
+            self.begin_smaller(LEAST_UDP_PAYLOAD_BYTES, "the path drops full packets")?;
         }
         Ok(())
     }
 
-    fn begin_smaller(&mut self) -> Result<(), WireError> {
+    fn begin_smaller(&mut self, udp_payload_bytes: u16, reason: &str) -> Result<(), WireError> {
         let now = self.host.now();
         let total: u64 = self.sources_bytes();
         let sent = self.host.node().sent_segments(self.association);
         self.before.1.iter_mut().zip(sent).for_each(|(sum, sent)| *sum += sent);
-        self.host.node_mut().close(now, self.association, CODE_AGAIN, "the path drops full packets");
+        self.host.node_mut().close(now, self.association, CODE_AGAIN, reason);
         self.host.flush(LAST_WORDS)?;
-        self.sources = self.transfer.take().map_or_else(Vec::new, SendTransfer::into_unsettled);
+        if let Some(transfer) = self.transfer.take() {
+            self.sources = transfer.into_unsettled();
+        }
         self.before.0 += total - self.sources_bytes();
-        let carrier = self.host.node_mut().carrier_mut();
-        carrier
-            .set_udp_payload_bytes(now, LEAST_UDP_PAYLOAD_BYTES)
-            .map_err(NodeError::from)
-            .map_err(HostError::from)?;
+        self.host.set_udp_payload_bytes(udp_payload_bytes)?;
         self.association = self.host.node_mut().connect(now, self.to).map_err(HostError::from)?;
-        (self.began, self.shrunk) = (Instant::now(), true);
+        self.began = Instant::now();
         self.black_hole = BlackHole::new(now);
         Ok(())
     }
@@ -300,9 +320,9 @@ impl FileSender {
         }
     }
 
-    /// Whether the path dropped full packets on the way, and the transfer went on with smaller ones.
-    pub fn has_shrunk(&self) -> bool {
-        self.shrunk
+    /// The UDP payload of full packets now: less than was asked for where the path carries less.
+    pub fn udp_payload_bytes(&self) -> u16 {
+        self.host.node().carrier().udp_payload_bytes()
     }
 
     fn handle(&mut self, event: &NodeEvent) -> Result<(), WireError> {
@@ -312,7 +332,8 @@ impl FileSender {
                 self.peer = Some(*peer);
                 self.opened.get_or_insert(Instant::now());
                 let sources = std::mem::take(&mut self.sources);
-                self.transfer = Some(SendTransfer::new(self.association, sources, self.host.node()));
+                let transfer = SendTransfer::new(self.association, sources, self.host.node(), Some(&self.disk));
+                self.transfer = Some(transfer);
             }
             NodeEvent::Closed { association, reason }
                 if self.transfer.is_none() && *association == self.association =>
@@ -322,7 +343,21 @@ impl FileSender {
             _ => {}
         }
         let Some(transfer) = &mut self.transfer else { return Ok(()) };
-        if let Err(error) = transfer.handle_event(now, self.host.node_mut(), event) {
+        let handled = transfer.handle_event(now, self.host.node_mut(), event);
+        self.end_at(handled)
+    }
+
+    /// The disk has given what was asked for.
+    fn advance(&mut self) -> Result<(), WireError> {
+        let now = self.host.now();
+        let Some(transfer) = &mut self.transfer else { return Ok(()) };
+        let advanced = transfer.advance(now, self.host.node_mut());
+        self.end_at(advanced)
+    }
+
+    /// Tells the peer of an error.
+    fn end_at(&mut self, result: Result<(), TransferError>) -> Result<(), WireError> {
+        if let Err(error) = result {
             if !matches!(error, TransferError::Closed(_)) {
                 self.close(CODE_RULES, &error.to_string())?;
             }
@@ -419,9 +454,10 @@ pub enum ReceiverEvent {
 #[derive(Debug)]
 pub struct FileReceiver {
     host: Host,
-    folder: Folder,
+    folder: Arc<Folder>,
     replaces: bool,
     transfers: BTreeMap<AssociationId, (Fingerprint, ReceiveTransfer)>,
+    disk: Disk,
     busy: Busy,
     stops: bool,
 }
@@ -433,9 +469,10 @@ impl FileReceiver {
     /// The address cannot be had, or the folder cannot be used.
     pub fn bind(config: &WireConfig, at: SocketAddr, folder: &Path, replaces: bool) -> Result<FileReceiver, WireError> {
         let failed = |error| WireError::Folder { path: folder.to_owned(), error };
-        let folder = Folder::open(folder).map_err(failed)?;
-        let host = config.bind(at, true)?;
-        Ok(FileReceiver { host, folder, replaces, transfers: BTreeMap::new(), busy: Busy::default(), stops: false })
+        let folder = Arc::new(Folder::open(folder).map_err(failed)?);
+        let (host, disk) = (config.bind(at, true)?, Disk::start().map_err(WireError::Disk)?);
+        let (transfers, busy) = (BTreeMap::new(), Busy::default());
+        Ok(FileReceiver { host, folder, replaces, transfers, disk, busy, stops: false })
     }
 
     /// Where it listens.
@@ -477,8 +514,11 @@ impl FileReceiver {
         let mut events = vec![];
         while events.is_empty() {
             let left = until.saturating_duration_since(Instant::now());
-            if let Some(event) = self.host.next_event(left)? {
+            if let Some(event) = self.host.next_event_beside(left, Some(self.disk.news()))? {
                 self.handle(&event, &mut events);
+            }
+            if self.disk.take_news() {
+                self.handle_answers(&mut events);
             }
             if left.is_zero() {
                 break;
@@ -494,7 +534,7 @@ impl FileReceiver {
                 return self.host.node_mut().close(now, *association, CODE_STOPPED, "the receiver is stopping");
             }
             NodeEvent::Opened { association, peer, address } => {
-                let transfer = ReceiveTransfer::new(*association, self.replaces);
+                let transfer = ReceiveTransfer::new(*association, &self.folder, self.replaces, Some(&self.disk));
                 self.transfers.insert(*association, (*peer, transfer));
                 events.push(ReceiverEvent::Connected { peer: *peer, address: *address });
                 return;
@@ -504,12 +544,37 @@ impl FileReceiver {
             NodeEvent::Acknowledged(_) | NodeEvent::Sent(_) | NodeEvent::SendFailed(_) | NodeEvent::Path(_) => return,
         };
         let Some((_, transfer)) = self.transfers.get_mut(&association) else { return };
-        let result = transfer.handle_event(self.host.node_mut(), &self.folder, &mut self.busy, event);
-        // What is replaced writes nothing more: its successor has the files now.
+        let result = transfer.handle_event(self.host.node_mut(), &mut self.busy, event);
+        // What is replaced writes nothing more: its successor has the files then.
+        let mut has_replaced = false;
         while let Some(replaced) = self.busy.poll_replaced() {
             self.host.node_mut().close(now, replaced, CODE_STOPPED, REPLACED);
             self.end(replaced, Some(REPLACED.to_owned()), events);
+            has_replaced = true;
         }
+        if let Some((_, transfer)) = self.transfers.get_mut(&association).filter(|_| has_replaced) {
+            transfer.go_on();
+        }
+        self.conclude(association, result, events);
+    }
+
+    /// The disk has answers for some of the transfers.
+    fn handle_answers(&mut self, events: &mut Vec<ReceiverEvent>) {
+        for association in self.transfers.keys().copied().collect::<Vec<_>>() {
+            let Some((_, transfer)) = self.transfers.get_mut(&association) else { continue };
+            let result = transfer.handle_answers(self.host.node_mut(), &mut self.busy);
+            self.conclude(association, result, events);
+        }
+    }
+
+    /// Tells what has become of a transfer, and ends it where it is over.
+    fn conclude(
+        &mut self,
+        association: AssociationId,
+        result: Result<(), TransferError>,
+        events: &mut Vec<ReceiverEvent>,
+    ) {
+        let now = self.host.now();
         match result {
             Ok(()) => self.tell(association, events),
             Err(TransferError::Closed(CloseReason::Peer { code, .. })) if code == u64::from(CODE_AGAIN) => {

@@ -1,8 +1,13 @@
 //! Sockets of Linux, through calls that are safe: the class of each datagram as its DSCP, batches by one system call in both
-//! directions (generic segmentation and receive offload), and when the kernel received what came.
+//! directions (generic segmentation and receive offload), when the kernel received what came, and what routers say of what was sent.
+
+mod errors;
+
+pub use errors::TooBig;
 
 use crate::carrier::Datagram;
 use crate::flow::MAX_CLASSES;
+use errors::Errors;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{
@@ -124,6 +129,7 @@ pub struct UdpSocket {
     priority: i32,
     buffer: Vec<u8>,
     control: Vec<u8>,
+    errors: Errors,
     counts: UdpCounts,
 }
 
@@ -150,6 +156,7 @@ impl UdpSocket {
         bind(fd.as_raw_fd(), &SockaddrStorage::from(at))?;
         let local = address(&getsockname::<SockaddrStorage>(fd.as_raw_fd())?).ok_or(Errno::EAFNOSUPPORT)?;
         let control = nix::cmsg_space!(TimeSpec, i32, i32, [u8; 64]);
+        let errors = Errors::of(&fd, at.is_ipv4());
         let (buffer, sends_batches) = (vec![0; 1 << 16], config.sends_batches());
         Ok(UdpSocket {
             fd,
@@ -160,6 +167,7 @@ impl UdpSocket {
             priority: PRIORITIES[0],
             buffer,
             control,
+            errors,
             counts: UdpCounts::default(),
         })
     }
@@ -192,6 +200,11 @@ impl UdpSocket {
     /// Totals so far.
     pub fn counts(&self) -> UdpCounts {
         self.counts
+    }
+
+    /// Which packet a router has found too large, oldest first.
+    pub fn poll_too_big(&mut self) -> Option<TooBig> {
+        self.errors.poll()
     }
 
     /// Sends a datagram, or a batch.
@@ -251,9 +264,11 @@ impl UdpSocket {
         }
         self.counts.sends += 1;
         let to = SockaddrStorage::from(datagram.to);
+        let mut has_read = false;
         loop {
             match sendmsg(self.fd.as_raw_fd(), &[IoSlice::new(bytes)], &control, MsgFlags::empty(), Some(&to)) {
                 Err(Errno::EINTR) => {}
+                Err(error) if error != Errno::EAGAIN && !has_read && self.errors.read(&self.fd) => has_read = true,
                 result => return result,
             }
         }
@@ -274,6 +289,7 @@ impl UdpSocket {
                     Ok(message) => message,
                     Err(Errno::EAGAIN | Errno::EINTR) => return Ok(false),
                     // What a network says of an earlier datagram.
+                    Err(_) if self.errors.read(&self.fd) => return Ok(true),
                     Err(Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH) => return Ok(true),
                     Err(error) => return Err(error.into()),
                 };
@@ -411,6 +427,26 @@ mod tests {
             assert_eq!(socket.send(&datagram), Sending::Sent);
             assert_eq!(socket.lacks_gso(), lacks, "{gso:?}");
         }
+    }
+
+    #[test]
+    fn a_peer_that_is_gone_costs_others_no_datagram() {
+        let at: SocketAddr = "127.0.0.1:0".parse().expect("an address");
+        let mut sender = UdpSocket::bind(at, UdpConfig::default()).expect("a socket");
+        let mut receiver = UdpSocket::bind(at, UdpConfig::default()).expect("a socket");
+        let gone = UdpSocket::bind(at, UdpConfig::default()).expect("a socket").local_address();
+        let to = |to| Datagram { to, class: 0, ecn: 0, segment_bytes: None, bytes: vec![7; 100] };
+        for _ in 0..10 {
+            // The kernel says by the next call that nobody listens there.
+            assert_eq!(sender.send(&to(gone)), Sending::Sent);
+            assert_eq!(sender.send(&to(receiver.local_address())), Sending::Sent);
+            assert_eq!(sender.send(&to(gone)), Sending::Sent);
+            while sender.receive(&mut |came| panic!("{came:?}")).expect("the socket is as good as before") {}
+        }
+        assert_eq!((sender.counts().lost, sender.poll_too_big()), (0, None));
+        let mut count = 0;
+        while receiver.receive(&mut |_| count += 1).expect("a socket") {}
+        assert_eq!(count, 10);
     }
 
     #[test]

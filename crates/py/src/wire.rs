@@ -185,6 +185,7 @@ impl PySender {
         let (marks, tail_rate) = self.0.path();
         told.set_item("marks", marks.into_iter().map(crate::wire_path::mark_name).collect::<Vec<_>>())?;
         told.set_item("tail_bps", tail_rate.map(|rate| rate.as_bps()))?;
+        told.set_item("udp_payload_bytes", self.0.udp_payload_bytes())?;
         told.set_item("done", progress.done)?;
         Ok(told)
     }

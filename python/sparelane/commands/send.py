@@ -79,6 +79,7 @@ def command(
             "segments_by_class": progress.sent,
             "marks": progress.marks,
             "tail_bps": progress.tail_bps,
+            "udp_payload_bytes": progress.udp_payload_bytes,
         }
         click.echo(json.dumps(told))
     else:

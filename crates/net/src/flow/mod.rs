@@ -6,6 +6,7 @@ mod tail;
 mod watch;
 
 pub use receive::{MAX_WINDOW_BYTES, ReceiveFlow, Refused};
+pub(crate) use send::MOST_LATENESS;
 pub use send::{SendFlow, SendFlowCounts};
 pub use tail::{TailConfig, TailPace};
 pub use watch::{Log, Watch};

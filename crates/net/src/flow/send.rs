@@ -12,7 +12,7 @@ use sparelane_transport::{
 use std::collections::{BTreeMap, VecDeque};
 
 /// For so much lateness of the host's timers a sender makes up at most.
-const MOST_LATENESS: Dur = Dur::from_ms(2);
+pub(crate) const MOST_LATENESS: Dur = Dur::from_ms(2);
 
 /// The most segments that one call sends.
 const MOST_AT_ONCE: usize = 256;

@@ -2,7 +2,7 @@
 
 use super::path::Unmarked;
 use crate::carrier::DEFAULT_DSCP;
-use crate::flow::{TailConfig, WIRE_HEADER_BYTES};
+use crate::flow::{MOST_LATENESS, TailConfig, WIRE_HEADER_BYTES};
 use crate::frame::DATA_HEADER_BYTES;
 use sparelane_cc::{Blueprint, BuildError, CongestionControl, Needs, Registry, Value, Values};
 use sparelane_core::{Dur, Rate};
@@ -145,6 +145,9 @@ impl NodeConfig {
             rack_tlp: self.rack_tlp,
             ecn: Ecn::Classic,
             give_up_after: Some(self.give_up_after),
+            // Acknowledgments come between two chunks of a pace, and would move what is due before them to their time: BBR took that
+            // for the rate of the path.
+            pacing_catch_up: MOST_LATENESS,
             rto: RtoConfig { min: self.min_rto, ..RtoConfig::default() },
             ..TransportConfig::default()
         }

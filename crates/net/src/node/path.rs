@@ -96,6 +96,8 @@ pub struct PathState {
     marks: [Mark; MAX_CLASSES],
     /// The handshake of a class came back with its own code point.
     came_back: [bool; MAX_CLASSES],
+    /// A class has opened, and was not asked about yet.
+    is_new: [bool; MAX_CLASSES],
     open: [bool; MAX_CLASSES],
     full_bytes: usize,
     /// The largest frame of class 0 that has arrived.
@@ -125,6 +127,7 @@ impl PathState {
             dscp: own,
             marks: Default::default(),
             came_back: [false; MAX_CLASSES],
+            is_new: [false; MAX_CLASSES],
             open: [false; MAX_CLASSES],
             full_bytes,
             arrived_bytes: None,
@@ -196,6 +199,7 @@ impl PathState {
         if open {
             (self.tries, self.ask_at) = (0, now);
         }
+        self.is_new[at] = open;
     }
 
     /// Asks whether a frame of so many bytes arrives in a class.
@@ -327,14 +331,21 @@ impl PathState {
             coming.reported_ns = coming.first_ns + coming.seen.span_ns;
             self.to_send.push((0, Frame::TrainSeen { number: coming.number, seen: coming.seen }.encode()));
         }
-        std::mem::take(&mut self.to_send)
+        let mut frames = std::mem::take(&mut self.to_send);
+        // Upper classes first: what overtook a train on the way would make it longer, and the path seem slower.
+        frames.sort_by_key(|(class, _)| *class);
+        frames
     }
 
     /// Packet sizes are asked for where nothing else is sent: full packets ahead of a flow's first would cost it more than they take.
     fn ask(&mut self, now: Time, quic_bytes: usize, is_quiet: bool) {
+        // What was asked a moment ago is not asked again because of a class that opens later: the train that goes in the lowest class
+        // then would wait for it, and measure a slower path.
+        let is_new = std::mem::take(&mut self.is_new);
+        let has_new = is_new.contains(&true);
         for class in 0..MAX_CLASSES as u8 {
             let at = usize::from(class);
-            if !self.open[at] || self.marks[at] != Mark::Unknown {
+            if !self.open[at] || self.marks[at] != Mark::Unknown || has_new && !is_new[at] {
                 continue;
             }
             if class > 0 || !is_quiet {
@@ -360,4 +371,35 @@ pub fn rate_of(seen: TrainSeen, overhead_bytes: u64) -> Option<Rate> {
     // The first is the start of the clock, and does not count.
     let bytes = (seen.bytes + frames * overhead_bytes) / frames * (frames - 1);
     Some(if seen.span_ns == 0 { Rate::from_gbps(1000) } else { Rate::of(bytes, Dur::from_ns(seen.span_ns)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The classes of the full frames that leave now.
+    fn full(path: &mut PathState, now: Time) -> Vec<u8> {
+        let frames = path.poll(now, Some(Dur::from_ms(40)), 40, true);
+        frames.into_iter().filter(|(_, frame)| frame.len() > 1000).map(|(class, _)| class).collect()
+    }
+
+    #[test]
+    fn nothing_of_this_host_overtakes_the_train_that_measures_the_tail() {
+        let now = Time::ZERO + Dur::from_secs(1);
+        let mut path = PathState::new(&[0, 3, 11, 19], 1400);
+        (0..4).for_each(|class| path.set_open(now, class, true, Some(0)));
+        path.measure_tail(3);
+        let asked = full(&mut path, now);
+        let train = TRAIN_FRAMES as usize;
+        assert!(asked.len() > train && asked.is_sorted(), "{asked:?}");
+        assert_eq!(asked[asked.len() - train..], vec![3; train]);
+        // A class that opens later asks for itself alone.
+        let mut path = PathState::new(&[0, 3, 11, 19], 1400);
+        path.set_open(now, 0, true, Some(0));
+        assert!(!full(&mut path, now).is_empty());
+        path.set_open(now, 3, true, Some(0));
+        path.measure_tail(3);
+        assert_eq!(full(&mut path, now), vec![3; train]);
+        assert!(full(&mut path, now + Dur::from_ms(1)).is_empty());
+    }
 }

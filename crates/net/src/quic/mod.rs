@@ -12,6 +12,7 @@ pub mod plain;
 mod settings;
 
 pub use settings::QuicConfig;
+pub(crate) use settings::UDP_PAYLOAD_BYTES;
 
 use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent, CloseReason, Datagram};
 use crate::flow::MAX_CLASSES;
@@ -41,6 +42,15 @@ const CONTROL_CHUNK: usize = 64 << 10;
 
 /// So many buffers of sent datagrams are kept for later ones.
 const MOST_SPARE: usize = 64;
+
+/// What a handshake waits for an answer before it sends again: three times the round trip that is assumed while none is known (RFC
+/// 9002 section 6.2.2). Where an answer is lost, the acknowledgment comes with what the peer sends again, so much later, and the
+/// sample is as large. Where none is smaller, the round trip is not known.
+const FIRST_TIMEOUT: Duration = Duration::from_millis(999);
+
+/// Other samples have such an excess, too, or a mean in which it is. None is too small, as packets have numbers of their own; so the
+/// round trip is taken for so many times the least sample at most.
+const MOST_OVER_LEAST: u32 = 4;
 
 /// What a peer is told whose frames or control messages are wrong, and other reasons of this layer.
 const CODE_PROTOCOL: u32 = 1;
@@ -623,7 +633,9 @@ impl Carrier for Quic {
 
     fn round_trip(&self, association: AssociationId) -> Option<Dur> {
         let channel = self.channels.get(&self.channel_of(association, 0)?)?;
-        Some(Dur::from_ns(channel.quic.rtt().as_nanos() as u64))
+        let (smoothed, least) = (channel.quic.rtt(), channel.quic.min_rtt());
+        let bounded = smoothed.min(least * MOST_OVER_LEAST);
+        (least < FIRST_TIMEOUT).then(|| Dur::from_ns(bounded.as_nanos() as u64))
     }
 
     fn latest_dscp(&self, association: AssociationId, class: u8) -> Option<u8> {

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 const PROTOCOL: &[u8] = b"sparelane/1";
 
 /// UDP payload that every IPv6 path carries (RFC 9000 section 14), and that of Ethernet.
-const UDP_PAYLOAD_BYTES: std::ops::RangeInclusive<u16> = 1200..=9000;
+pub(crate) const UDP_PAYLOAD_BYTES: std::ops::RangeInclusive<u16> = 1200..=9000;
 
 /// UDP payload of an Ethernet packet with the larger header, that of IPv6.
 const DEFAULT_UDP_PAYLOAD_BYTES: u16 = 1452;

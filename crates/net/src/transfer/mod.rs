@@ -2,15 +2,17 @@
 //!
 //! The sender offers items on the control stream; the receiver says which it wants, and how much of each an earlier attempt has
 //! left. Each file comes in a flow of its own, and both sides take its BLAKE3 on the way; a file gets its name when all of it is
-//! there, on the disk, and right.
+//! there, on the disk, and right. What is done on the disk is handed to a desk (see [`disk`](crate::disk)), whose thread does it.
 
 pub mod black_hole;
 pub mod folder;
 pub mod message;
 pub mod name;
+mod reading;
 mod receive;
 mod send;
 mod source;
+mod writing;
 
 pub use receive::{Busy, ReceiveTransfer, Received};
 pub use send::{Outcome, SendTransfer};

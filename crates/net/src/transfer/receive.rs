@@ -1,18 +1,23 @@
 //! The receiving side of a transfer.
 
 use super::TransferError;
-use super::folder::{Folder, Partial};
+use super::folder::Folder;
 use super::message::{Digest, Message, Offer};
 use super::name::Name;
+use super::writing::{Answer, Job, Opening, Writing};
 use crate::carrier::{AssociationId, Carrier};
 use crate::control::{Coded, Inbox};
+use crate::disk::{Desk, Disk};
 use crate::identity::Fingerprint;
 use crate::node::{FlowId, Node, NodeEvent};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
 
 /// The most items that are open at a time.
 const MOST_OPEN: usize = 1024;
+
+/// So many bytes are handed to the disk at once.
+const PIECES_BYTES: u64 = 256 << 10;
 
 /// The names that the transfers into one folder are receiving now.
 ///
@@ -29,10 +34,12 @@ impl Busy {
         self.names.get(name).is_some_and(|holder| holder.0 == association || holder.1 != peer)
     }
 
-    fn take(&mut self, name: Name, association: AssociationId, peer: Fingerprint) {
-        if let Some((earlier, _)) = self.names.insert(name, (association, peer)) {
-            self.replaced.insert(earlier);
-        }
+    /// Returns whether an earlier transfer has to end before anything is done with the file.
+    fn take(&mut self, name: Name, association: AssociationId, peer: Fingerprint) -> bool {
+        let earlier = self.names.insert(name, (association, peer));
+        let Some((earlier, _)) = earlier else { return false };
+        self.replaced.insert(earlier);
+        true
     }
 
     fn free(&mut self, name: &Name, association: AssociationId) {
@@ -67,24 +74,34 @@ pub struct Received {
 
 #[derive(Debug)]
 struct Item {
+    opening: Opening,
     name: Name,
     offer: Offer,
-    partial: Partial,
-    hasher: blake3::Hasher,
-    /// Bytes that are there and in the digest.
+    /// Whether it was accepted: the disk has said what there is of it.
+    accepted: bool,
+    /// Bytes that are there or on their way to the disk.
     have: u64,
     resumed: u64,
     flow: Option<FlowId>,
     whole: Option<Digest>,
+    /// All of it is there or on its way to the disk, which will say how it went.
+    finishing: bool,
 }
 
 /// A transfer from a peer into a folder.
 #[derive(Debug)]
 pub struct ReceiveTransfer {
     association: AssociationId,
-    replaces: bool,
+    desk: Desk<Writing>,
+    openings: Opening,
     items: BTreeMap<u32, Item>,
+    /// The items of what is open on the disk.
+    by_opening: BTreeMap<Opening, u32>,
     by_flow: BTreeMap<FlowId, u32>,
+    /// Flows of which more can be read when the disk has room.
+    stalled: BTreeSet<FlowId>,
+    /// What waits for the end of the transfers whose place this one has taken.
+    held_back: Vec<Job>,
     inbox: Inbox,
     received: VecDeque<Received>,
     ended: bool,
@@ -92,13 +109,27 @@ pub struct ReceiveTransfer {
 }
 
 impl ReceiveTransfer {
-    /// A transfer over an open association. Where it `replaces`, files that are there already are replaced.
-    pub fn new(association: AssociationId, replaces: bool) -> ReceiveTransfer {
+    /// A transfer over an open association into this folder. Where it `replaces`, files that are there already are replaced. What is
+    /// done on the disk is done by its thread, if there is one, and else at once.
+    pub fn new(
+        association: AssociationId,
+        folder: &Arc<Folder>,
+        replaces: bool,
+        disk: Option<&Disk>,
+    ) -> ReceiveTransfer {
+        let writing = Writing::new(Arc::clone(folder), replaces);
         ReceiveTransfer {
             association,
-            replaces,
+            desk: match disk {
+                Some(disk) => disk.desk(writing),
+                None => Desk::without_thread(writing),
+            },
+            openings: 0,
             items: BTreeMap::new(),
+            by_opening: BTreeMap::new(),
             by_flow: BTreeMap::new(),
+            stalled: BTreeSet::new(),
+            held_back: Vec::new(),
             inbox: Inbox::default(),
             received: VecDeque::new(),
             ended: false,
@@ -128,7 +159,6 @@ impl ReceiveTransfer {
     pub fn handle_event<C: Carrier>(
         &mut self,
         node: &mut Node<C>,
-        folder: &Folder,
         busy: &mut Busy,
         event: &NodeEvent,
     ) -> Result<(), TransferError> {
@@ -138,10 +168,11 @@ impl ReceiveTransfer {
                     self.inbox.push(&bytes);
                 }
                 while let Some(message) = self.inbox.pop()? {
-                    self.handle_message(node, folder, busy, message)?;
+                    self.handle_message(node, busy, message)?;
+                    self.handle_answers(node, busy)?;
                 }
             }
-            NodeEvent::Readable(flow) if flow.association == self.association => self.read(node, busy, *flow)?,
+            NodeEvent::Readable(flow) if flow.association == self.association => self.read(node, *flow)?,
             NodeEvent::Closed { association, reason } if *association == self.association => {
                 self.release(busy);
                 return Err(TransferError::Closed(reason.clone()));
@@ -149,24 +180,111 @@ impl ReceiveTransfer {
             // Why a flow has failed the sender says on the control stream; one that nobody has begun waits in the node.
             _ => {}
         }
+        self.handle_answers(node, busy)
+    }
+
+    /// The transfers have ended whose place this one has taken: they have handed their last jobs to the disk.
+    pub fn go_on(&mut self) {
+        for job in std::mem::take(&mut self.held_back) {
+            self.desk.submit(job, 0);
+        }
+    }
+
+    /// The disk may have answered.
+    ///
+    /// # Errors
+    /// The peer breaks the rules, or does not take its messages.
+    pub fn handle_answers<C: Carrier>(&mut self, node: &mut Node<C>, busy: &mut Busy) -> Result<(), TransferError> {
+        while let Some(answer) = self.desk.poll() {
+            self.handle_answer(node, busy, answer)?;
+        }
+        if self.desk.has_room() {
+            for flow in std::mem::take(&mut self.stalled) {
+                self.read(node, flow)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn handle_answer<C: Carrier>(
+        &mut self,
+        node: &mut Node<C>,
+        busy: &mut Busy,
+        answer: Answer,
+    ) -> Result<(), TransferError> {
+        // Of what is over, answers may still come.
+        match answer {
+            Answer::Made { opening, result } => {
+                let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
+                let said = match result {
+                    Ok(()) => {
+                        self.settle(busy, item, None);
+                        Message::Stored { item }
+                    }
+                    Err(reason) => {
+                        self.forget(busy, item);
+                        Message::Refuse { item, reason }
+                    }
+                };
+                node.write_control(self.association, said.encode())?;
+            }
+            Answer::Opened { opening, result } => {
+                let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
+                let said = match result {
+                    Ok((have, digest)) => {
+                        if let Some(open) = self.items.get_mut(&item) {
+                            (open.accepted, open.have, open.resumed) = (true, have, have);
+                        }
+                        Message::Accept { item, have, digest }
+                    }
+                    Err(reason) => {
+                        self.forget(busy, item);
+                        Message::Refuse { item, reason }
+                    }
+                };
+                node.write_control(self.association, said.encode())?;
+            }
+            Answer::Written => {}
+            Answer::Failed { opening, reason } => {
+                let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
+                node.write_control(self.association, Message::Failed { item, reason: reason.clone() }.encode())?;
+                self.settle(busy, item, Some(reason));
+            }
+            Answer::Stored { opening, result } => {
+                let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
+                let said = match &result {
+                    Ok(()) => Message::Stored { item },
+                    Err(reason) => Message::Failed { item, reason: reason.clone() },
+                };
+                self.settle(busy, item, result.err());
+                node.write_control(self.association, said.encode())?;
+            }
+        }
         Ok(())
     }
 
     /// The transfer is over: its names are free for others.
     pub fn release(&mut self, busy: &mut Busy) {
-        for item in std::mem::take(&mut self.items).into_values() {
-            busy.free(&item.name, self.association);
-            let (name, size, resumed) = (item.name.to_string(), item.offer.size, item.resumed);
-            let error =
-                Some("the connection ended before it was whole; what is here stays for the next attempt".to_owned());
-            self.received.push_back(Received { name, size, resumed, error });
+        if self.items.values().any(|item| item.finishing) {
+            // A file that is whole may have its name already.
+            self.desk.settle();
+            while let Some(answer) = self.desk.poll() {
+                if let Answer::Stored { opening, result } = answer
+                    && let Some(&item) = self.by_opening.get(&opening)
+                {
+                    self.settle(busy, item, result.err());
+                }
+            }
+        }
+        let cut = "the connection ended before it was whole; what is here stays for the next attempt";
+        for item in self.items.keys().copied().collect::<Vec<_>>() {
+            self.settle(busy, item, Some(cut.to_owned()));
         }
     }
 
     fn handle_message<C: Carrier>(
         &mut self,
         node: &mut Node<C>,
-        folder: &Folder,
         busy: &mut Busy,
         message: Message,
     ) -> Result<(), TransferError> {
@@ -176,38 +294,37 @@ impl ReceiveTransfer {
                     return Err(TransferError::Peer("offers an item twice, too many, or after the end"));
                 }
                 let Some(peer) = node.peer(self.association) else { return Ok(()) };
-                let (item, answer) = (offer.item, self.answer(folder, busy, peer, offer));
-                let answer = answer.unwrap_or_else(|reason| Message::Refuse { item, reason });
-                node.write_control(self.association, answer.encode())?;
+                let item = offer.item;
+                if let Err(reason) = self.open(busy, peer, offer) {
+                    node.write_control(self.association, Message::Refuse { item, reason }.encode())?;
+                }
             }
             Message::Begin { item, flow, from } => {
                 let id = FlowId { association: self.association, flow };
-                let open =
-                    self.items.get_mut(&item).filter(|item| item.flow.is_none() && (from == item.have || from == 0));
+                let may_begin = |item: &&mut Item| {
+                    item.accepted && item.flow.is_none() && (from == item.have || from == 0) && !item.offer.folder
+                };
+                let open = self.items.get_mut(&item).filter(may_begin);
                 let Some(open) = open.filter(|_| !self.by_flow.contains_key(&id)) else {
                     return Err(TransferError::Peer("begins an item that it may not begin, or not there"));
                 };
                 open.flow = Some(id);
-                if from == 0 && open.have > 0 {
+                if from == 0 {
                     (open.have, open.resumed) = (0, 0);
-                    open.hasher.reset();
                 }
-                // What is behind would be taken for new bytes by a later attempt.
-                let file = open.partial.file();
-                let rewound = file.set_len(from).and_then(|()| file.seek(SeekFrom::Start(from)));
-                if let Err(error) = rewound {
-                    return self.fail(node, busy, item, error.to_string());
-                }
+                self.desk.submit(Job::Begin { opening: open.opening, from }, 0);
                 self.by_flow.insert(id, item);
-                self.read(node, busy, id)?;
+                self.read(node, id)?;
             }
             Message::Whole { item, digest } => {
                 // Nothing is there where the item has failed here meanwhile.
                 if let Some(open) = self.items.get_mut(&item) {
                     open.whole = Some(digest);
-                    self.conclude(node, busy, item)?;
+                    self.conclude(item);
                 }
             }
+            // What is whole has its name, or will.
+            Message::Abort { item, .. } if self.items.get(&item).is_some_and(|item| item.finishing) => {}
             Message::Abort { item, reason } => self.settle(busy, item, Some(reason)),
             Message::End => self.ended = true,
             _ => return Err(TransferError::Peer("sends what only a receiver says")),
@@ -215,102 +332,84 @@ impl ReceiveTransfer {
         Ok(())
     }
 
-    /// What an offer is answered; the error is for the sender.
-    fn answer(&mut self, folder: &Folder, busy: &mut Busy, peer: Fingerprint, offer: Offer) -> Result<Message, String> {
-        let item = offer.item;
-        let told = |error: std::io::Error| error.to_string();
+    /// Asks the disk for what is offered; the error is for the sender.
+    fn open(&mut self, busy: &mut Busy, peer: Fingerprint, offer: Offer) -> Result<(), String> {
         let name = Name::new(offer.name.clone()).map_err(|error| error.to_string())?;
-        if offer.folder {
-            folder.make(&name, offer.mode).map_err(told)?;
-            let (name, size, resumed) = (name.to_string(), 0, 0);
-            self.received.push_back(Received { name, size, resumed, error: None });
-            return Ok(Message::Stored { item });
-        }
-        if busy.is_taken(&name, self.association, peer) {
-            return Err("another transfer is receiving a file of this name".to_owned());
-        }
-        if !self.replaces && folder.has(&name).map_err(told)? {
-            return Err("it is there already".to_owned());
-        }
-        let mut partial = folder.begin(&name).map_err(told)?;
-        let mut hasher = blake3::Hasher::new();
-        let have = if partial.had_bytes() <= offer.size { partial.had_bytes() } else { 0 };
-        let read = hasher.update_reader(partial.file().take(have));
-        read.map_err(told)?;
-        let digest = *hasher.finalize().as_bytes();
-        busy.take(name.clone(), self.association, peer);
-        let open = Item { name, offer, partial, hasher, have, resumed: have, flow: None, whole: None };
-        self.items.insert(item, open);
-        Ok(Message::Accept { item, have, digest })
-    }
-
-    /// Writes what has come of a flow.
-    fn read<C: Carrier>(&mut self, node: &mut Node<C>, busy: &mut Busy, flow: FlowId) -> Result<(), TransferError> {
-        let Some(&item) = self.by_flow.get(&flow) else { return Ok(()) };
-        while let Some(bytes) = node.read(flow) {
-            self.received_bytes += bytes.len() as u64;
-            // What comes after a failure is read and thrown away.
-            let Some(open) = self.items.get_mut(&item) else { continue };
-            if open.have + bytes.len() as u64 > open.offer.size {
-                return Err(TransferError::Peer("sends more of a file than it has offered"));
-            }
-            // Zeros are left out, so that holes stay holes; what is behind has its place all the same.
-            let file = open.partial.file();
-            let written = if bytes.iter().all(|&byte| byte == 0) {
-                file.seek(SeekFrom::Current(bytes.len() as i64)).map(drop)
-            } else {
-                file.write_all(&bytes)
-            };
-            if let Err(error) = written {
-                self.fail(node, busy, item, error.to_string())?;
-                continue;
-            }
-            open.hasher.update(&bytes);
-            open.have += bytes.len() as u64;
-        }
-        self.conclude(node, busy, item)
-    }
-
-    /// Gives a file its name, if all of it is here and right.
-    fn conclude<C: Carrier>(&mut self, node: &mut Node<C>, busy: &mut Busy, item: u32) -> Result<(), TransferError> {
-        let Some(open) = self.items.get(&item) else { return Ok(()) };
-        let Some(digest) = open.whole.filter(|_| open.flow.is_some() && open.have == open.offer.size) else {
-            return Ok(());
-        };
-        let is_right = *open.hasher.finalize().as_bytes() == digest;
-        let Some(open) = self.items.remove(&item) else { return Ok(()) };
-        busy.free(&open.name, self.association);
-        let Item { name, offer, partial, resumed, .. } = open;
-        let stored = if is_right {
-            partial.finish(offer.size, offer.mode, offer.modified_ns, self.replaces).map_err(|error| error.to_string())
+        let (item, opening) = (offer.item, self.openings);
+        let mut takes_place = false;
+        let job = if offer.folder {
+            Job::Make { opening, name: name.clone(), mode: offer.mode }
         } else {
-            let _ = partial.discard();
-            Err("what came is not what was sent: the digests differ".to_owned())
+            if busy.is_taken(&name, self.association, peer) {
+                return Err("another transfer is receiving a file of this name".to_owned());
+            }
+            takes_place = busy.take(name.clone(), self.association, peer);
+            Job::Open { opening, name: name.clone(), size: offer.size }
         };
-        let answer = match &stored {
-            Ok(()) => Message::Stored { item },
-            Err(reason) => Message::Failed { item, reason: reason.clone() },
-        };
-        self.received.push_back(Received { name: name.to_string(), size: offer.size, resumed, error: stored.err() });
-        node.write_control(self.association, answer.encode())?;
+        self.openings += 1;
+        if takes_place {
+            self.held_back.push(job);
+        } else {
+            self.desk.submit(job, 0);
+        }
+        let (accepted, have, resumed, flow, whole, finishing) = (false, 0, 0, None, None, false);
+        self.by_opening.insert(opening, item);
+        self.items.insert(item, Item { opening, name, offer, accepted, have, resumed, flow, whole, finishing });
         Ok(())
     }
 
-    fn fail<C: Carrier>(
-        &mut self,
-        node: &mut Node<C>,
-        busy: &mut Busy,
-        item: u32,
-        reason: String,
-    ) -> Result<(), TransferError> {
-        node.write_control(self.association, Message::Failed { item, reason: reason.clone() }.encode())?;
-        self.settle(busy, item, Some(reason));
+    /// Hands what has come of a flow to the disk, as far as that has room.
+    fn read<C: Carrier>(&mut self, node: &mut Node<C>, flow: FlowId) -> Result<(), TransferError> {
+        let Some(&item) = self.by_flow.get(&flow) else { return Ok(()) };
+        loop {
+            let mut open = self.items.get_mut(&item);
+            if open.is_some() && !self.desk.has_room() {
+                self.stalled.insert(flow);
+                return Ok(());
+            }
+            let (mut pieces, mut pieces_bytes) = (vec![], 0);
+            while pieces_bytes < PIECES_BYTES
+                && let Some(bytes) = node.read(flow)
+            {
+                self.received_bytes += bytes.len() as u64;
+                // What comes after a failure is read and thrown away.
+                let Some(open) = &mut open else { continue };
+                open.have += bytes.len() as u64;
+                if open.have > open.offer.size {
+                    return Err(TransferError::Peer("sends more of a file than it has offered"));
+                }
+                pieces_bytes += bytes.len() as u64;
+                pieces.push(bytes);
+            }
+            let Some(open) = open.filter(|_| !pieces.is_empty()) else { break };
+            self.desk.submit(Job::Write { opening: open.opening, pieces }, pieces_bytes);
+        }
+        self.conclude(item);
         Ok(())
+    }
+
+    /// Has a file get its name, if all of it has come.
+    fn conclude(&mut self, item: u32) {
+        let Some(open) = self.items.get_mut(&item).filter(|open| !open.finishing) else { return };
+        let Some(digest) = open.whole.filter(|_| open.flow.is_some() && open.have == open.offer.size) else { return };
+        open.finishing = true;
+        let (opening, &Offer { size, mode, modified_ns, .. }) = (open.opening, &open.offer);
+        self.desk.submit(Job::Finish { opening, digest, size, mode, modified_ns }, 0);
+    }
+
+    /// An item is over, and its name free for others.
+    fn forget(&mut self, busy: &mut Busy, item: u32) -> Option<Item> {
+        let open = self.items.remove(&item)?;
+        if !open.offer.folder {
+            busy.free(&open.name, self.association);
+        }
+        self.by_opening.remove(&open.opening);
+        self.desk.submit(Job::Close { opening: open.opening }, 0);
+        Some(open)
     }
 
     fn settle(&mut self, busy: &mut Busy, item: u32, error: Option<String>) {
-        if let Some(open) = self.items.remove(&item) {
-            busy.free(&open.name, self.association);
+        if let Some(open) = self.forget(busy, item) {
             let (name, size, resumed) = (open.name.to_string(), open.offer.size, open.resumed);
             self.received.push_back(Received { name, size, resumed, error });
         }

@@ -1,16 +1,16 @@
 //! The sending side of a transfer.
 
 use super::TransferError;
-use super::message::{Message, Offer};
-use super::source::{Source, changed};
+use super::message::{Digest, Message, Offer};
+use super::reading::{Answer, Job, Reading, Step};
+use super::source::Source;
 use crate::carrier::{AssociationId, Carrier};
 use crate::control::{Coded, Inbox};
+use crate::disk::{Desk, Disk};
 use crate::node::{FlowId, Node, NodeEvent};
-use bytes::Bytes;
 use sparelane_core::Time;
-use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
-use std::io::{self, Read};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
 
 /// So many items are offered ahead of those that are sent.
 const MOST_OFFERED: usize = 64;
@@ -37,21 +37,24 @@ pub struct Outcome {
 #[derive(Debug)]
 struct Active {
     flow: FlowId,
-    file: File,
-    /// Bytes of it that are not read.
+    /// Bytes of it that the disk has not given.
     left: u64,
     from: u64,
-    hasher: blake3::Hasher,
+    /// The disk has been asked for more.
+    is_asked: bool,
 }
 
 /// A transfer to a peer.
 #[derive(Debug)]
 pub struct SendTransfer {
     association: AssociationId,
+    desk: Desk<Reading>,
     sources: Vec<Source>,
     next_offer: usize,
     /// Items that are wanted, with what is there.
-    wanted: VecDeque<(u32, u64, [u8; 32])>,
+    wanted: VecDeque<(u32, u64, Digest)>,
+    /// Items that the disk is opening.
+    opening: BTreeSet<u32>,
     active: BTreeMap<u32, Active>,
     /// Items of which nothing has come back, and those of which all is sent.
     open: usize,
@@ -65,14 +68,24 @@ pub struct SendTransfer {
 }
 
 impl SendTransfer {
-    /// A transfer of `sources` over an open association.
-    pub fn new<C: Carrier>(association: AssociationId, sources: Vec<Source>, node: &Node<C>) -> SendTransfer {
+    /// A transfer of `sources` over an open association. They are read by the thread of `disk`, if there is one, and else at once.
+    pub fn new<C: Carrier>(
+        association: AssociationId,
+        sources: Vec<Source>,
+        node: &Node<C>,
+        disk: Option<&Disk>,
+    ) -> SendTransfer {
         let settled = vec![false; sources.len()];
         SendTransfer {
             association,
+            desk: match disk {
+                Some(disk) => disk.desk(Reading::default()),
+                None => Desk::without_thread(Reading::default()),
+            },
             sources,
             next_offer: 0,
             wanted: VecDeque::new(),
+            opening: BTreeSet::new(),
             active: BTreeMap::new(),
             open: 0,
             settled,
@@ -150,7 +163,7 @@ impl SendTransfer {
             Message::Accept { item, have, digest } => {
                 self.check(item)?;
                 let source = &self.sources[item as usize];
-                if have > source.size || self.active.contains_key(&item) || self.is_wanted(item) || source.folder {
+                if have > source.size || self.is_under_way(item) || source.folder {
                     return Err(TransferError::Peer("accepts an item in a way that cannot be"));
                 }
                 self.wanted.push_back((item, have, digest));
@@ -173,8 +186,10 @@ impl SendTransfer {
         Ok(())
     }
 
-    fn is_wanted(&self, item: u32) -> bool {
-        self.wanted.iter().any(|wanted| wanted.0 == item)
+    /// Whether an item was accepted.
+    fn is_under_way(&self, item: u32) -> bool {
+        let is_wanted = || self.wanted.iter().any(|wanted| wanted.0 == item);
+        self.active.contains_key(&item) || self.opening.contains(&item) || is_wanted()
     }
 
     /// The item was offered and is not settled.
@@ -187,14 +202,16 @@ impl SendTransfer {
         let source = &self.sources[item as usize];
         self.settled[item as usize] = true;
         self.open -= 1;
-        self.active.remove(&item);
+        if self.active.remove(&item).is_some() | self.opening.remove(&item) {
+            self.desk.submit(Job::Close { item }, 0);
+        }
         self.sent_bytes += source.size;
         let resumed = self.resumed.remove(&item).unwrap_or(0);
         let (name, size) = (source.name.to_string(), source.size);
         self.outcomes.push_back(Outcome { name, size, resumed, error });
     }
 
-    /// Offers, begins and reads what can be.
+    /// Offers, begins and sends what can be; to be called where the disk has news.
     ///
     /// # Errors
     /// The node refuses.
@@ -208,21 +225,11 @@ impl SendTransfer {
             self.next_offer += 1;
             self.open += 1;
         }
-        while self.active.len() < MOST_ACTIVE
-            && let Some((item, have, digest)) = self.wanted.pop_front()
-        {
-            if let Err(error) = self.begin(now, node, item, have, digest)? {
-                self.abort(node, item, &error)?;
-            }
-        }
-        let items: Vec<u32> = self.active.keys().copied().collect();
-        for item in items {
-            if let Err(error) = self.read(node, item)? {
-                if let Some(active) = self.active.get(&item) {
-                    node.reset(active.flow);
-                }
-                self.abort(node, item, &error)?;
-            }
+        loop {
+            self.open_wanted();
+            self.ask(node);
+            let Some(answer) = self.desk.poll() else { break };
+            self.handle_answer(now, node, answer)?;
         }
         if self.is_done() && !self.ended {
             self.ended = true;
@@ -238,80 +245,79 @@ impl SendTransfer {
         Ok(())
     }
 
-    /// Opens a file and its flow, behind what the receiver has of it, if that is right.
-    fn begin<C: Carrier>(
+    /// Has the disk open what is wanted, as far as so many files may be on their way.
+    fn open_wanted(&mut self) {
+        while self.active.len() + self.opening.len() < MOST_ACTIVE
+            && let Some((item, have, digest)) = self.wanted.pop_front()
+        {
+            self.opening.insert(item);
+            let source = Box::new(self.sources[item as usize].clone());
+            self.desk.submit(Job::Open { item, source, have, digest }, 0);
+        }
+    }
+
+    /// Asks the disk for more of each file of which little waits to be sent.
+    fn ask<C: Carrier>(&mut self, node: &Node<C>) {
+        let most_waiting = self.window_bytes / 2;
+        for (&item, active) in self.active.iter_mut().filter(|(_, active)| !active.is_asked && active.left > 0) {
+            let waiting = node.sending(active.flow).map_or(u64::MAX, |flow| flow.buffered_bytes());
+            if waiting <= most_waiting {
+                active.is_asked = true;
+                self.desk.submit(Job::Read { item, most: PIECE_BYTES.min(most_waiting + 1) }, 0);
+            }
+        }
+    }
+
+    fn handle_answer<C: Carrier>(
         &mut self,
         now: Time,
         node: &mut Node<C>,
+        answer: Answer,
+    ) -> Result<(), TransferError> {
+        let Answer { item, result } = answer;
+        // Of what is settled, answers may still come.
+        let is_open = self.opening.contains(&item) || self.active.contains_key(&item);
+        match result {
+            _ if !is_open => Ok(()),
+            Err(error) => {
+                if let Some(active) = self.active.get(&item) {
+                    node.reset(active.flow);
+                }
+                self.abort(node, item, &error)
+            }
+            Ok(Step::Opened { from, whole }) => {
+                self.opening.remove(&item);
+                let left = self.sources[item as usize].size - from;
+                let flow = node.open_flow(now, self.association, Some(left))?;
+                node.write_control(self.association, Message::Begin { item, flow: flow.flow, from }.encode())?;
+                self.resumed.insert(item, from);
+                self.active.insert(item, Active { flow, left, from, is_asked: false });
+                self.finish(node, item, whole)
+            }
+            Ok(Step::Piece { bytes, whole }) => {
+                if let Some(active) = self.active.get_mut(&item) {
+                    active.is_asked = false;
+                    active.left = active.left.saturating_sub(bytes.len() as u64);
+                    node.write(active.flow, bytes);
+                }
+                self.finish(node, item, whole)
+            }
+        }
+    }
+
+    /// Ends the flow of a file of which all has been read.
+    fn finish<C: Carrier>(
+        &mut self,
+        node: &mut Node<C>,
         item: u32,
-        have: u64,
-        digest: [u8; 32],
-    ) -> Result<io::Result<()>, TransferError> {
-        let source = &self.sources[item as usize];
-        let opened = source.open().and_then(|file| behind(file, source, have, digest));
-        let (file, from, hasher) = match opened {
-            Ok(opened) => opened,
-            Err(error) => return Ok(Err(error)),
-        };
-        let left = source.size - from;
-        let flow = node.open_flow(now, self.association, Some(left))?;
-        node.write_control(self.association, Message::Begin { item, flow: flow.flow, from }.encode())?;
-        self.resumed.insert(item, from);
-        self.active.insert(item, Active { flow, file, left, from, hasher });
-        if left == 0 {
-            return self.end_of(node, item);
+        whole: Option<Digest>,
+    ) -> Result<(), TransferError> {
+        if let Some(active) = self.active.get(&item)
+            && let Some(digest) = whole
+        {
+            node.finish(active.flow);
+            node.write_control(self.association, Message::Whole { item, digest }.encode())?;
         }
-        Ok(Ok(()))
+        Ok(())
     }
-
-    /// Reads on in a file, as far as the window goes.
-    fn read<C: Carrier>(&mut self, node: &mut Node<C>, item: u32) -> Result<io::Result<()>, TransferError> {
-        loop {
-            let Some(active) = self.active.get_mut(&item) else { return Ok(Ok(())) };
-            let buffered = node.sending(active.flow).map_or(u64::MAX, |flow| flow.buffered_bytes());
-            if active.left == 0 || buffered > self.window_bytes / 2 {
-                return Ok(Ok(()));
-            }
-            let most = active.left.min(PIECE_BYTES).min(self.window_bytes / 2 + 1);
-            let mut piece = Vec::with_capacity(most as usize);
-            match (&active.file).take(most).read_to_end(&mut piece) {
-                Ok(0) => return Ok(Err(changed())),
-                Ok(_) => {}
-                Err(error) => return Ok(Err(error)),
-            }
-            active.hasher.update(&piece);
-            active.left -= piece.len() as u64;
-            node.write(active.flow, Bytes::from(piece));
-            if active.left == 0 {
-                return self.end_of(node, item);
-            }
-        }
-    }
-
-    /// All of a file has been read.
-    fn end_of<C: Carrier>(&mut self, node: &mut Node<C>, item: u32) -> Result<io::Result<()>, TransferError> {
-        let Some(active) = self.active.get_mut(&item) else { return Ok(Ok(())) };
-        match self.sources[item as usize].is_unchanged(&active.file) {
-            Ok(true) => {}
-            Ok(false) => return Ok(Err(changed())),
-            Err(error) => return Ok(Err(error)),
-        }
-        node.finish(active.flow);
-        let digest = *active.hasher.finalize().as_bytes();
-        node.write_control(self.association, Message::Whole { item, digest }.encode())?;
-        Ok(Ok(()))
-    }
-}
-
-/// The file, behind its first `have` bytes if these have this digest, or else at its beginning; with the digest so far.
-fn behind(file: File, source: &Source, have: u64, digest: [u8; 32]) -> io::Result<(File, u64, blake3::Hasher)> {
-    let mut hasher = blake3::Hasher::new();
-    if have > 0 {
-        let mut prefix = (&file).take(have);
-        hasher.update_reader(&mut prefix)?;
-        if *hasher.finalize().as_bytes() == digest {
-            return Ok((file, have, hasher));
-        }
-    }
-    Ok((source.open()?, 0, blake3::Hasher::new()))
 }

@@ -2,6 +2,7 @@ use super::folder::Folder;
 use super::message::{Message, Offer};
 use super::*;
 use crate::control::Coded;
+use crate::disk::{Disk, Work};
 use crate::node::{NodeConfig, NodeEvent};
 use crate::scratch::Scratch;
 use crate::virt::{Path, Virtual};
@@ -9,6 +10,8 @@ use sparelane_core::{Domain, Dur, Stream, Time};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 fn content(bytes: usize, seed: u64) -> Vec<u8> {
     let mut rng = Stream::new(seed, Domain::Test, 0);
@@ -38,7 +41,7 @@ fn run_on_changing_path(
     let config = NodeConfig { window_bytes: 1 << 20, ..NodeConfig::default() };
     let mut net = Virtual::new(path, config, 1).expect("settings that fit");
     net.connect().expect("a peer");
-    let folder = Folder::open(folder).expect("a folder");
+    let folder = Arc::new(Folder::open(folder).expect("a folder"));
     let mut sources = Some(collect(paths).expect("sources"));
     let (mut sender, mut receiver, mut busy) = (None, None, Busy::default());
     let mut run = Run { sent: vec![], received: vec![], errors: [None, None] };
@@ -55,9 +58,10 @@ fn run_on_changing_path(
         let now = net.now();
         if let NodeEvent::Opened { association, .. } = event {
             if at == 0 {
-                sender = Some(SendTransfer::new(association, sources.take().expect("one association"), net.node(0)));
+                sender =
+                    Some(SendTransfer::new(association, sources.take().expect("one association"), net.node(0), None));
             } else {
-                receiver = Some(ReceiveTransfer::new(association, replaces));
+                receiver = Some(ReceiveTransfer::new(association, &folder, replaces, None));
             }
         }
         if at == 0
@@ -71,7 +75,7 @@ fn run_on_changing_path(
         if at == 1
             && let Some(receiver) = &mut receiver
         {
-            if let Err(error) = receiver.handle_event(net.node(1), &folder, &mut busy, &event) {
+            if let Err(error) = receiver.handle_event(net.node(1), &mut busy, &event) {
                 run.errors[1].get_or_insert(error);
             }
             run.received.extend(std::iter::from_fn(|| receiver.poll_received()));
@@ -175,7 +179,7 @@ fn a_hostile_sender_is_cut_off_or_refused_and_writes_nothing() {
         let scratch = Scratch::new("transfer-hostile");
         let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1).expect("settings that fit");
         net.connect().expect("a peer");
-        let folder = Folder::open(scratch.path()).expect("a folder");
+        let folder = Arc::new(Folder::open(scratch.path()).expect("a folder"));
         let (mut receiver, mut busy) = (None, Busy::default());
         while let Some((at, event)) = net.next_event(Time::ZERO + Dur::from_secs(5)) {
             let now = net.now();
@@ -188,12 +192,12 @@ fn a_hostile_sender_is_cut_off_or_refused_and_writes_nothing() {
                     net.node(0).write(flow, content(5_000, 1).into());
                     net.node(0).finish(flow);
                 } else {
-                    receiver = Some(ReceiveTransfer::new(association, false));
+                    receiver = Some(ReceiveTransfer::new(association, &folder, false, None));
                 }
             }
             if at == 1
                 && let Some(receiver) = &mut receiver
-                && let Err(error) = receiver.handle_event(net.node(1), &folder, &mut busy, &event)
+                && let Err(error) = receiver.handle_event(net.node(1), &mut busy, &event)
             {
                 return error.to_string();
             }
@@ -325,4 +329,80 @@ fn a_path_whose_mtu_drops_on_the_way_is_told_and_what_came_stays() {
     assert!(!to.join("file").exists());
     let whole = run(&[from], &to, Path::default(), false, None);
     assert!(errors(&whole.sent) == [("file", None)] && whole.sent[0].resumed > 0);
+}
+
+/// Holds the thread of a disk up until it is let go.
+struct Gate(mpsc::Receiver<()>);
+
+impl Work for Gate {
+    type Job = ();
+    type Answer = ();
+
+    fn work(&mut self, (): (), _: &mut dyn FnMut(())) {
+        self.0.recv().expect("the test goes on");
+    }
+}
+
+#[test]
+fn a_disk_that_stalls_holds_its_transfer_back_in_bounded_memory_and_the_peer_stays() {
+    const SIZE: usize = 30_000_000;
+    let scratch = Scratch::new("transfer-stall");
+    let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
+    fs::create_dir(&to).expect("a folder");
+    fs::write(&from, content(SIZE, 1)).expect("a file");
+    let (folder, mut disk) = (Arc::new(Folder::open(&to).expect("a folder")), Disk::start().expect("a thread"));
+    let (let_go, gate) = mpsc::channel();
+    let mut gate = disk.desk(Gate(gate));
+    let config = NodeConfig { window_bytes: 1 << 20, ..NodeConfig::default() };
+    let mut net = Virtual::new(Path::default(), config, 1).expect("settings that fit");
+    net.connect().expect("a peer");
+    let (mut sender, mut receiver, mut busy) = (None, None, Busy::default());
+    let (mut stalled_at, mut is_free, mut until) = (Time::NEVER, false, Time::ZERO);
+    while !sender.as_ref().is_some_and(SendTransfer::is_done) {
+        let event = net.next_event(until);
+        let now = net.now();
+        let (at, event) = match event {
+            Some((at, event)) => (at, Some(event)),
+            None => {
+                until += Dur::from_ms(10);
+                (1, None)
+            }
+        };
+        match (at, &event) {
+            (0, Some(NodeEvent::Opened { association, .. })) => {
+                let sources = collect(std::slice::from_ref(&from)).expect("a file");
+                sender = Some(SendTransfer::new(*association, sources, net.node(0), None));
+            }
+            (1, Some(NodeEvent::Opened { association, .. })) => {
+                receiver = Some(ReceiveTransfer::new(*association, &folder, false, Some(&disk)));
+            }
+            (_, Some(NodeEvent::Closed { reason, .. })) => panic!("{reason}"),
+            _ => {}
+        }
+        if let (0, Some(sender), Some(event)) = (at, &mut sender, &event) {
+            sender.handle_event(now, net.node(0), event).expect("it goes on");
+        }
+        let (1, Some(receiver)) = (at, &mut receiver) else { continue };
+        if let Some(event) = &event {
+            receiver.handle_event(net.node(1), &mut busy, event).expect("it goes on");
+        }
+        if stalled_at == Time::NEVER && receiver.received_bytes() > 1_000_000 {
+            gate.submit((), 0);
+            stalled_at = now;
+        }
+        // Longer than a connection lives in which nothing comes.
+        if now > stalled_at.saturating_add(Dur::from_secs(60)) && !is_free {
+            assert!((9_000_000..12_000_000).contains(&receiver.received_bytes()), "{}", receiver.received_bytes());
+            let_go.send(()).expect("it waits");
+            is_free = true;
+        }
+        // While the gate is shut, time passes for the network only.
+        if event.is_none() && (is_free || stalled_at == Time::NEVER) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if disk.take_news() {
+            receiver.handle_answers(net.node(1), &mut busy).expect("it goes on");
+        }
+    }
+    assert!(is_free && fs::read(to.join("file")).expect("a file") == content(SIZE, 1));
 }

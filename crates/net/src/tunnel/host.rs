@@ -270,6 +270,10 @@ impl Tunnel {
         let Some(dial) = &mut self.dial else { return Ok(()) };
         match dial.association {
             None if instant >= dial.next && !self.stops => {
+                // Packets of connections that there are stay as large, in fragments.
+                if let Some(bytes) = self.host.poll_fitting_payload(dial.to) {
+                    self.host.set_udp_payload_bytes(bytes)?;
+                }
                 dial.association = Some(self.host.node_mut().connect(now, dial.to).map_err(HostError::from)?);
                 dial.began = instant;
             }

@@ -38,7 +38,7 @@ const BYTES: usize = 2_000_000;
 
 /// A transfer over a path that loses, whose ends are watched or not.
 fn transfer(is_watched: bool) -> Watched {
-    let path = Path { loss: 0.01, ..Path::default() };
+    let path = Path { loss: 0.02, ..Path::default() };
     let mut net = Virtual::new(path, NodeConfig::default(), 3).expect("settings that fit");
     let logs = [Shared::default(), Shared::default()];
     if is_watched {
