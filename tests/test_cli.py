@@ -367,7 +367,7 @@ def test_without_a_terminal_a_line_every_ten_seconds_says_how_far_the_work_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now_s = 1000.0
-    monkeypatch.setattr(terminal.time, "monotonic", lambda: now_s)
+    monkeypatch.setattr("sparelane.terminal.time.monotonic", lambda: now_s)
     with terminal.progress("two flows") as meter:
         for second in range(1, 26):
             now_s = 1000.0 + second
