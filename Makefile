@@ -19,15 +19,15 @@ SEED ?=
 TARGET ?= acknowledgments
 SECONDS ?= 600
 
-.PHONY: run test test-bpf test-linux linux-controllers linux-rc3 bpf-objects explore fuzz build check results goldens docs bench bench-peers \
-	bench-controllers bench-windows bench-wire clean
+.PHONY: run test test-bpf test-linux test-linux-rc3 linux-controllers linux-rtcp linux-bpf bpf-objects explore fuzz build check \
+	results goldens docs bench bench-peers bench-controllers bench-windows bench-wire clean
 
 run: build
 	$(BIN)/sparelane reproduce rc3/fig8-load --quick -o $(OUT)
 
 test: build
 	cargo test --workspace --quiet
-	$(BIN)/python -m pytest -q tests
+	$(BIN)/python -m pytest -q --numprocesses auto --dist loadgroup tests
 
 # Random scenarios; what fails is written to out/explore, as files for `sparelane run`.
 explore:
@@ -54,11 +54,23 @@ linux-controllers: build
 	$(BIN)/sparelane linux build
 	$(BIN)/python -m sparelane.experiments.linux.controllers $(LINUX)
 
-# RC3 in the kernel, by flow size, into LINUX_RC3; builds that kernel first.
-LINUX_RC3 ?= results/linux/rc3
-linux-rc3: build
+# Figs. 4 to 7 of the RTCP paper on Linux beside the simulator; what $(LINUX_RTCP) already has is not run again.
+LINUX_RTCP ?= results/linux/rtcp
+linux-rtcp: build
+	$(BIN)/sparelane linux build
+	$(BIN)/python -m sparelane.experiments.linux.rtcp $(LINUX_RTCP)
+
+# RTCP and RAPID in the kernel that runs, beside the simulator: windows, gaps and their cost. Needs root, and `perf` for the
+# cost of the kernel's own controllers.
+LINUX_BPF ?= results/linux/bpf
+linux-bpf: build
+	$(BIN)/python -m sparelane.experiments.linux.bpf $(LINUX_BPF)
+
+# RC3 in the kernel: builds that kernel, and the one without, and runs its tests, Figs. 15 to 18 of the paper among them.
+test-linux-rc3: build
+	$(BIN)/sparelane linux build
 	$(BIN)/sparelane linux build --rc3
-	$(BIN)/python -m sparelane.experiments.linux.rc3 $(LINUX_RC3)
+	$(BIN)/python -m pytest -q tests/test_linux_rc3.py --least-passed 25
 
 # Compiles the BPF programs anew (clang, llvm), and notes of which sources they are.
 bpf-objects:

@@ -1,8 +1,34 @@
-"""What tests share: what `make test-bpf` asks of pytest beside passing, and Ctrl-C in the background."""
+"""What tests share: workers, what `make test-bpf` asks of pytest beside passing, and Ctrl-C in the background."""
 
 import signal
 
 import pytest
+
+# Files whose tests share what a machine has once (network namespaces, programs in the kernel, real
+# time): one worker has them all, one after the other.
+OF_THE_MACHINE = {
+    "test_emulate",
+    "test_linux_bpf",
+    "test_sweep_overhead",
+    "test_wire",
+    "test_wire_faults",
+    "test_wire_harm",
+    "test_wire_mtu",
+    "test_wire_namespaces",
+    "test_wire_path",
+    "test_wire_telemetry",
+    "test_wire_tunnel",
+}
+# Files whose tests ask about runs that are simulated once for all of them.
+OF_SHARED_RUNS = {"test_charts", "test_experiments", "test_pages", "test_quick_claims"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem in OF_THE_MACHINE:
+            item.add_marker(pytest.mark.xdist_group("machine"))
+        elif item.path.stem in OF_SHARED_RUNS:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from sparelane.experiments import plots, registry, report, runner
 from sparelane.experiments.base import Effort, Experiment
+from sparelane.experiments.rapid import testbed
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES
 from sparelane.experiments.rc3.completion import BY_THE_TIMES
@@ -21,6 +22,9 @@ from sparelane.experiments.statistics import jain
 BRIEF = Effort("full", seeds=2, stop_s=0.1)
 
 
+# Those that run on a kernel have tests of their own, in test_linux_rc3.py.
+SIMULATED = {id: experiment for id, experiment in registry().items() if not experiment.needs_kernel}
+
 # RAPID's runs are of one transfer over tens of seconds, thousands of round trips; the others are of many short flows.
 REPEATED = {"rapid": 3, "rc3": 10, "rtcp": 10}
 
@@ -30,27 +34,35 @@ def brief() -> dict[str, Finished]:
     """All experiments, in their full form but for the length of the runs and the number of seeds."""
     tasks = [
         Task(experiment, replace(BRIEF, stop_s=min(BRIEF.stop_s, experiment.full.stop_s / 5)))
-        for experiment in registry().values()
+        for experiment in SIMULATED.values()
     ]
     return {done.task.experiment.id: done for done in runner.reproduce(tasks, 2, lambda share: None)}
 
 
-@pytest.mark.parametrize("id", registry())
+def test_rapid_starts_slowly_only_where_runs_are_long_enough_for_that() -> None:
+    paper = registry()["rapid/table3-loss10g"].full
+    assert (testbed.start(paper), testbed.span("rapid", paper, 0.25)) == ((), (180.0, 60.0))
+    assert testbed.span("cubic", paper, 0.25) == (120.0, 30.0)
+    assert testbed.start(BRIEF) == (testbed.QUICK_START,)
+    assert testbed.span("rapid", BRIEF, 0.25) == (0.1, 0.025)
+
+
+@pytest.mark.parametrize("id", SIMULATED)
 def test_an_experiment_names_each_of_its_rows_once(brief: dict[str, Finished], id: str) -> None:
     keys = [row.key for row in brief[id].evaluation.rows]
     assert keys
     assert len(set(keys)) == len(keys)
 
 
-@pytest.mark.parametrize("id", registry())
+@pytest.mark.parametrize("id", SIMULATED)
 def test_every_reason_is_for_a_row_that_has_a_printed_number(brief: dict[str, Finished], id: str) -> None:
     printed = {row.key for row in brief[id].evaluation.rows if row.paper is not None}
-    assert set(registry()[id].reasons) <= printed
+    assert set(SIMULATED[id].reasons) <= printed
 
 
-@pytest.mark.parametrize("id", registry())
+@pytest.mark.parametrize("id", SIMULATED)
 def test_every_claim_is_about_rows_that_a_full_run_has(brief: dict[str, Finished], id: str) -> None:
-    experiment, found = registry()[id], brief[id].evaluation
+    experiment, found = SIMULATED[id], brief[id].evaluation
     for claim in experiment.claims:
         try:
             claim.value(found)
@@ -60,26 +72,26 @@ def test_every_claim_is_about_rows_that_a_full_run_has(brief: dict[str, Finished
             pass  # So brief a run does not give every number.
 
 
-@pytest.mark.parametrize("id", registry())
+@pytest.mark.parametrize("id", SIMULATED)
 def test_claims_differ_and_their_bands_have_their_bounds_in_order(id: str) -> None:
-    claims = registry()[id].claims
+    claims = SIMULATED[id].claims
     assert len({claim.text for claim in claims}) == len(claims)
     bands = [band for claim in claims for band in (claim.full, claim.quick) if band is not None]
     assert all(low <= high for low, high in bands)
 
 
-@pytest.mark.parametrize("id", registry())
+@pytest.mark.parametrize("id", SIMULATED)
 def test_an_experiment_saves_a_figure_whose_axes_say_what_they_show(
     brief: dict[str, Finished], id: str, tmp_path: Path
 ) -> None:
     report.save_experiment(brief[id], tmp_path)
     assert (tmp_path / id / "figure.png").stat().st_size > 0
     with plots.style():
-        drawing = registry()[id].draw(brief[id].evaluation)
+        drawing = SIMULATED[id].draw(brief[id].evaluation)
     assert all(axes.get_ylabel() and axes.get_xlabel() for axes in drawing.axes)
 
 
-@pytest.mark.parametrize("experiment", registry().values(), ids=registry())
+@pytest.mark.parametrize("experiment", SIMULATED.values(), ids=SIMULATED)
 def test_a_full_effort_repeats_where_the_paper_prints_numbers_that_depend_on_a_seed(
     experiment: Experiment, brief: dict[str, Finished]
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from sparelane import api
 from sparelane._native import LinuxError, ScenarioError
-from sparelane.linux import kernel, mapping, parameters, plan, running
+from sparelane.linux import kernel, mapping, parameters, plan, running, tables
 from sparelane.linux.network import Network
 from sparelane.result import Result
 
@@ -64,6 +64,8 @@ def network(*settings: str) -> Network:
         ('sample.queues=[["left0", "west"]]', "sample.queues"),
         ('sample.links="core"', "sample.links"),
         ("measure.delays=true", "measure"),
+        ("transport.send_batch=45", "transport.send_batch"),
+        ("transport.receive_batch=3", "transport.receive_batch"),
     ],
 )
 def test_what_linux_cannot_do_is_refused_by_name(setting: str, named: str) -> None:
@@ -79,6 +81,41 @@ def test_rates_delays_and_limits_are_those_of_the_scenario() -> None:
     assert delayed in lines
     assert any("dev right0 root netem" in line and "loss 1.000000000%" in line for line in lines)
     assert "flow cubic left0 right0 10.2.0.1 2000000000 5000000 0 0" in lines
+
+
+def test_batches_are_split_by_the_host_before_the_delay() -> None:
+    lines = list(plan.lines(network("transport={send_batch = 44, receive_batch = 44, receive_batch_timeout = '20us'}")))
+    assert "run ip -n left0 link set eth gso_max_segs 44" in lines
+    assert any("dev eth root handle 1: tbf rate" in line for line in lines)
+    assert not any("dev eth root netem" in line for line in lines)
+    assert (
+        "run tc -n west qdisc add dev left0 root netem delay 10000.000us limit 1000000 rate 1000000000bit -14" in lines
+    )
+    assert {"feature east right0 tso 0", "feature right0 eth gro 1"} <= set(lines)
+    assert "set right0 /sys/class/net/eth/gro_flush_timeout 20000" in lines
+    plain = list(plan.lines(network()))
+    assert not any(word in line for line in plain for word in ("feature", "gro_flush", "gso_max_segs 44"))
+
+
+def test_a_chain_does_not_split_batches() -> None:
+    with pytest.raises(ScenarioError, match=r"topology.kind = 'chain' with transport.send_batch"):
+        network("topology={kind = 'chain'}", "workload.pairs=[['h3', 'h5']]", "transport.send_batch=2")
+
+
+def test_a_header_of_sixty_bytes_is_that_of_ipv6() -> None:
+    six = network("transport={mss = '1440B', header = '60B'}", "workload.size=10packets")
+    assert six.needs_rc3_kernel
+    lines = list(plan.lines(six))
+    assert "flow cubic left0 right0 fd00:2:0::1 0 14400 0 0" in lines
+    assert "run ip -n west route add fd00:2::/32 via fd00:0:0::2" in lines
+    assert not any("10." in line.split("via")[-1] for line in lines if "route add" in line)
+    with pytest.raises(ScenarioError, match=r"scheme.class over IPv6"):
+        network("transport={mss = '1440B', header = '60B'}", "scheme.flow.class=1", "queue.push_out=false")
+
+
+def test_counters_of_hosts_are_read_by_group_and_name() -> None:
+    text = "host a\nTcp: InSegs OutSegs\nTcp: 3 4\nhost b\nTcpExt: TCPRc3Sent\nTcpExt: 5\n"
+    assert tables.counters(text) == {"a": {"Tcp.InSegs": 3, "Tcp.OutSegs": 4}, "b": {"TcpExt.TCPRc3Sent": 5}}
 
 
 def test_parameters_are_those_of_the_kernels_modules() -> None:
@@ -170,6 +207,29 @@ def test_a_run_with_one_seed_sends_identical_packets_twice(controller: str) -> N
     assert first.result.digest == second.result.digest
     assert first.packets > 2_000_000 // 1460
     assert first.result.flows["delivered_bytes"][0] == 2_000_000
+
+
+@with_kernel
+def test_captures_of_equal_runs_are_equal_files_of_each_packet() -> None:
+    settings = ["workload.size=2MB", 'queue.limit="40packets"']
+    first, second = (running.run(SCENARIO, set=settings, captures=[("west", "east")]) for _ in range(2))
+    assert first.captures == second.captures
+    # A header of 24 bytes, and 16 before each packet, of which up to 128 are kept.
+    capture, at, count = first.captures[0], 24, 0
+    while at < len(capture):
+        at, count = at + 16 + int.from_bytes(capture[at + 8 : at + 12], "little"), count + 1
+    assert count == first.packets
+
+
+@with_kernel
+def test_offload_changes_how_many_packets_go_as_one_and_hardly_the_time() -> None:
+    batches = ["transport={send_batch = 44, receive_batch = 44}"]
+    single, joined = (running.run(SCENARIO, set=["workload.size=2MB", *settings]) for settings in ([], batches))
+    sent, counted = (run.counters["left0"] for run in (single, joined))
+    assert sent["Tcp.OutSegs"] == sent["Ip.OutRequests"]
+    assert counted["Tcp.OutSegs"] > 4 * counted["Ip.OutRequests"]
+    assert joined.counters["right0"]["Ip.InReceives"] < 0.5 * single.counters["right0"]["Ip.InReceives"]
+    assert joined.result.flows["completion_s"][0] == pytest.approx(single.result.flows["completion_s"][0], rel=0.05)
 
 
 @with_kernel

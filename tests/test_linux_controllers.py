@@ -9,7 +9,7 @@ import pytest
 
 from sparelane import api
 from sparelane.experiments.linux import measured, page
-from sparelane.experiments.linux.paths import PATHS, scenario
+from sparelane.experiments.linux.paths import PATHS, RANDOM, scenario
 from sparelane.experiments.linux.paths import Path as DumbbellPath
 from sparelane.linux import mapping
 from sparelane.linux.parameters import CONTROLLERS
@@ -49,8 +49,25 @@ def test_the_page_lists_what_is_large_with_its_reason(tmp_path: Path) -> None:
     page.write(tmp_path, runs(*rows))
     text = (tmp_path / "README.md").read_text()
     assert "Above 5 %: 1; above 10 % and not explained: 1." in text
-    assert "| cubic | 10 Mb/s, 10 ms, deep | 15kB | 1.2000 s | 1.0000 s | +20.0 % | not explained |" in text
+    assert "| cubic | 10 Mb/s, 10 ms, deep | 15kB | 1.2000 s | 1.0000 s | +20.0 % |  | not explained |" in text
     assert (tmp_path / "figure.png").stat().st_size > 0
+
+
+def test_a_difference_within_the_interval_of_the_seeds_is_said_to_be_so() -> None:
+    def interval(*times: float) -> float | None:
+        rows = [("lp", seed, side, lasted) for seed, lasted in enumerate(times) for side in SIDES]
+        found: float | None = page.differences(runs(*rows))["completion_s_interval"][0]
+        return found
+
+    assert interval(1.0) is None, "one run a side tells nothing of chance"
+    assert interval(1.0, 1.0, 1.000001) is None, "nothing is random"
+    # Means of 1.5 with a variance of 1/3 over four runs: t with 6 degrees of freedom is 2.447.
+    assert interval(1.0, 2.0, 1.0, 2.0) == pytest.approx(2.447 * (2 / 3 / 4) ** 0.5 / 1.5, rel=1e-3)
+
+
+def test_only_what_is_random_runs_under_a_second_seed_where_nothing_is_lost() -> None:
+    assert [path.controllers(2) == RANDOM for path in PATHS] == [not path.loss for path in PATHS]
+    assert scenario(PATHS[0], 2, on_linux=True).count("[[workload]]") == len(RANDOM) * len(PATHS[0].sizes)
 
 
 SIDES = ("ours", "linux")

@@ -1,8 +1,16 @@
 """RC3 in the kernel: what its patches change, and what they leave as it was."""
 
+import itertools
+import struct
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
-from sparelane._native import ScenarioError
+from sparelane._native import LinuxError, ScenarioError
+from sparelane.commands import reproduce
+from sparelane.experiments import registry, report, runner, select
+from sparelane.experiments.base import Experiment
 from sparelane.linux import kernel, mapping, plan, running
 
 PATCHES = sorted((kernel.FILES / "rc3").glob("*.patch"))
@@ -61,6 +69,11 @@ def test_the_series_is_short_and_its_patches_explain_themselves() -> None:
         ("scheme.rc3.inner=rcp", "scheme.rc3.inner = 'rcp'", "newreno"),
         ("scheme.rc3.feed=pull", "scheme.rc3.feed", "controller, inner"),
         ("topology={kind='chain'}", "topology.kind = 'chain' with rc3", "dumbbell"),
+        (
+            "transport={mss='1440B', header='40B'}",
+            "transport.mss = 1440B with transport.header = 40B",
+            "1440B with 60B",
+        ),
     ],
 )
 def test_what_the_kernel_cannot_do_with_rc3_is_refused_by_name(setting: str, what: str, allowed: str) -> None:
@@ -106,21 +119,132 @@ def test_equal_runs_are_identical_packets() -> None:
 
 @with_both
 @pytest.mark.parametrize("controller", ["newreno", "cubic"])
-def test_where_nobody_asks_the_patched_kernel_does_what_the_stock_one_does(
-    monkeypatch: pytest.MonkeyPatch, controller: str
+@pytest.mark.parametrize("batches", [1, 44])
+def test_where_nobody_asks_the_patched_kernel_sends_the_bytes_of_the_stock_one(
+    monkeypatch: pytest.MonkeyPatch, controller: str, batches: int
 ) -> None:
-    """To the nanosecond. Initial sequence numbers differ: kernels draw them from the time of their build, too."""
-    assert stock is not None
-    assert patched is not None
+    """Each at the same nanosecond, losses and all: the captures are the same file."""
+    settings = [f"scheme.tcp.controller={controller}", "workload.size=2000packets", "queue.limit=100packets"]
+    settings += ["topology.bottleneck_rate=400Mbps"]
+    settings += ["workload.scheme=tcp", f"transport.send_batch={batches}", f"transport.receive_batch={batches}"]
+    captures = [("left0", "eth"), ("west", "east"), ("right0", "eth")]
     done = []
-    for binary in (stock.binary, patched.binary):
-        # The guest's path is on the command line, from which the kernel draws its random numbers.
-        one = kernel.Kernel(binary, stock.guest, stock.key)
+    for one in (stock, patched):
         monkeypatch.setattr(kernel, "find", lambda rc3=False, one=one: one)
-        settings = ["workload.scheme=tcp", f"scheme.tcp.controller={controller}", "workload.size=2000packets"]
-        outcome = running.run(SCENARIO, set=[*settings, "queue.limit=200packets"])
-        done.append((outcome.packets, outcome.result.flows.to_dicts()))
-    assert done[0] == done[1]
+        done.append(running.run(SCENARIO, set=settings, captures=captures))
+    assert all(capture.count(b"E\0") > 1000 for capture in done[0].captures[:2])
+    assert [first == second for first, second in zip(*(run.captures for run in done), strict=True)] == [True] * 3
+    assert done[0].packet_digest == done[1].packet_digest
+    assert done[0].counters["left0"]["Tcp.RetransSegs"] > 0
+
+
+@with_rc3
+def test_a_kernel_names_neither_the_time_nor_the_place_of_its_build() -> None:
+    assert patched is not None
+    content = patched.binary.read_bytes()
+    assert b"(sparelane@sparelane)" in content
+    assert b"#1 Thu Jan  1 00:00:00 UTC 1970" in content
+
+
+def data_packets(capture: bytes) -> list[tuple[int, int]]:
+    """The code point and the sequence number of each packet to a port of a flow that carries data, in their order."""
+    found, at = [], 24
+    while at < len(capture):
+        kept, length = struct.unpack_from("<2I", capture, at + 8)
+        packet, at = capture[at + 16 : at + 16 + kept], at + 16 + kept
+        is_ipv6 = packet[0] >> 4 == 6
+        service = ((packet[0] << 8 | packet[1]) >> 4) & 0xFF if is_ipv6 else packet[1]
+        segment = packet[40:] if is_ipv6 else packet[20:]
+        port, sequence = struct.unpack_from(">HI", segment, 2)
+        header = (40 if is_ipv6 else 20) + (segment[12] >> 4) * 4
+        if port >= 10000 and length > header:
+            found.append((service >> 2, sequence))
+    return found
+
+
+OFFLOAD = ["transport.send_batch=44", "transport.receive_batch=44", "transport.receive_batch_timeout=20us"]
+OVER_IPV6 = ["transport.preset=linux", "transport.mss=1440B", "transport.header=60B"]
+
+
+@with_rc3
+@pytest.mark.parametrize("settings", [[], OFFLOAD, OVER_IPV6, [*OVER_IPV6, *OFFLOAD]])
+def test_levels_have_forty_and_four_hundred_packets_at_their_code_points(settings: list[str]) -> None:
+    asked = ["workload.scheme=rc3", "workload.size=1000packets", *settings]
+    outcome = running.run(SCENARIO, set=asked, captures=[("left0", "eth")])
+    points = Counter(point for point, _ in data_packets(outcome.captures[0]))
+    assert points[3] == 40
+    assert points[11] == 400
+    assert points[19] > 500
+    assert set(points) == {0, 3, 11, 19}
+    assert outcome.counters["left0"]["TcpExt.TCPRc3Sent"] == sum(points.values()) - points[0]
+    assert outcome.counters["left0"]["Tcp.RetransSegs"] == 0
+
+
+@with_rc3
+def test_a_batch_of_the_tail_is_of_one_level_and_up_to_64_kilobytes() -> None:
+    """Inside of a batch packets go in order; batches go last first."""
+    asked = ["workload.scheme=rc3", "workload.size=1000packets", *OFFLOAD]
+    outcome = running.run(SCENARIO, set=asked, captures=[("left0", "eth")])
+    tail = [packet for packet in data_packets(outcome.captures[0]) if packet[0]]
+    batches = [1]
+    for (before, earlier), (level, sequence) in itertools.pairwise(tail):
+        if level == before and sequence == earlier + 1460:
+            batches[-1] += 1
+        else:
+            batches.append(1)
+    assert sum(batches) / len(batches) > 10
+    assert max(batches) <= 44
+    counted = outcome.counters["left0"]
+    assert counted["Tcp.OutSegs"] / counted["Ip.OutRequests"] > 10
+
+
+@with_rc3
+@pytest.mark.parametrize("controller", ["newreno", "cubic"])
+def test_offload_costs_rc3_no_time_and_spares_the_receiver_most_packets(controller: str) -> None:
+    asked = ["workload.scheme=rc3", f"scheme.rc3.inner={controller}", "workload.size=1000packets"]
+    sends, joins, waits = OFFLOAD
+    handed, times_s = {}, {}
+    for name, settings in {"none": [], "tso": [sends], "gro": [joins, waits], "both": OFFLOAD}.items():
+        outcome = running.run(SCENARIO, set=[*asked, *settings])
+        times_s[name] = outcome.result.flows["completion_s"][0]
+        handed[name] = outcome.counters["right0"]["Ip.InReceives"]
+    assert max(times_s.values()) < 1.02 * min(times_s.values())
+    assert handed["both"] < 0.2 * handed["none"]
+
+
+@with_rc3
+def test_rc3_over_ipv6_is_as_fast_as_over_ipv4() -> None:
+    asked = ["workload.scheme=rc3", "workload.size=1000packets"]
+    four, six = (running.run(SCENARIO, set=[*asked, *settings]).result.flows for settings in ([], OVER_IPV6))
+    assert list(six["delivered_bytes"]) == [1000 * 1440]
+    assert six["completion_s"][0] == pytest.approx(four["completion_s"][0], rel=0.01)
+
+
+NEED_KERNEL = [one for one in registry().values() if one.needs_kernel]
+
+
+def test_an_experiment_without_its_kernel_is_left_out_with_a_word_or_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(kernel, "find", lambda rc3=False: None)
+    [experiment] = select(["rc3/fig18"])
+    with pytest.raises(LinuxError, match="rc3/fig18 needs the Linux kernel with RC3: sparelane linux build --rc3"):
+        reproduce.is_ready(experiment, ["rc3/fig18"])
+    assert not reproduce.is_ready(experiment, ["rc3"])
+    assert "left out: rc3/fig18 needs" in capsys.readouterr().err
+    assert reproduce.is_ready(registry()["rc3/model"], [])
+
+
+@with_rc3
+@pytest.mark.parametrize("experiment", NEED_KERNEL, ids=[one.id for one in NEED_KERNEL])
+def test_claims_of_the_paper_hold_on_the_kernel(experiment: Experiment, tmp_path: Path) -> None:
+    [done] = runner.reproduce([runner.Task(experiment, experiment.quick)], 2, lambda share: None)
+    keys = [row.key for row in done.evaluation.rows]
+    assert len(set(keys)) == len(keys)
+    assert done.verdicts
+    assert [verdict.text for verdict in done.verdicts if not verdict.holds] == []
+    report.save_experiment(done, tmp_path)
+    assert (tmp_path / experiment.id / "figure.png").stat().st_size > 0
 
 
 # A flow that fills the bottleneck, another in its middle, and a packet under RC3, so that hosts are laid out alike.

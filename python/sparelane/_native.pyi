@@ -541,6 +541,9 @@ def linux_examine() -> list[tuple[str, bool, str, str, bool]]:
 def linux_programs() -> list[tuple[str, str, list[tuple[str, str, str, str]]]]:
     """The programs: name, summary, settings (name, default, what is allowed, what it means)."""
 
+def linux_constants(program: str, settings: list[tuple[str, str]], line_rate_bps: int) -> list[int]:
+    """The constants of a program with these settings, for an interface of that rate, as the program holds them."""
+
 def linux_loaded() -> list[tuple[str, str | None, bool, int | None, list[str], bool, list[tuple[str, int, int]]]]:
     """What is loaded: name, program, whether pinned, process, changes, whether registered, cost by operation."""
 

@@ -196,4 +196,10 @@ static ALWAYS_INLINE void *private_of(struct sock *sk)
 	return ((struct inet_connection_sock *)sk)->icsk_ca_priv;
 }
 
+/* By which number the cgroup of a socket is known. */
+static ALWAYS_INLINE u64 cgroup_of(struct sock *sk)
+{
+	return sk->sk_cgrp_data.cgroup->kn->id;
+}
+
 #endif

@@ -127,7 +127,7 @@ static ALWAYS_INLINE const volatile struct weight *weight_of(struct sock *sk)
 		is = sk->sk_priority;
 		break;
 	case BY_CGROUP:
-		is = sk->sk_cgrp_data.cgroup->kn->id;
+		is = cgroup_of(sk);
 		break;
 	case BY_PORT:
 		break;

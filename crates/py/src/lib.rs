@@ -32,7 +32,9 @@ mod _native {
     use crate::learn::{AgentView, Stepper};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use crate::linux::{PyHolding, PyWatch, linux_examine, linux_loaded, linux_programs, linux_unload};
+    use crate::linux::{
+        PyHolding, PyWatch, linux_constants, linux_examine, linux_loaded, linux_programs, linux_unload,
+    };
     #[pymodule_export]
     use crate::plugin::{AckNews, Base, CongestionNews, ControllerKind, PyCatalogue, Run, SizesKind, WorkloadKind};
     #[pymodule_export]

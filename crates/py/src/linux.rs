@@ -5,8 +5,9 @@ use pyo3::prelude::*;
 use sparelane_bpf::kernel::Kernel;
 use sparelane_bpf::load::{self, Holding, Request};
 use sparelane_bpf::loaded;
-use sparelane_bpf::programs::PROGRAMS;
+use sparelane_bpf::programs::{PROGRAMS, find};
 use sparelane_bpf::telemetry::{Event, Watch};
+use sparelane_core::Rate;
 use std::fmt::Display;
 
 fn failed(error: impl Display) -> PyErr {
@@ -32,6 +33,15 @@ pub fn linux_programs() -> Vec<(&'static str, &'static str, Vec<Setting>)> {
         params.into_iter().map(words).collect()
     };
     PROGRAMS.iter().map(|program| (program.name, program.summary, settings((program.params)()))).collect()
+}
+
+/// The constants of a program with these settings, for an interface of that rate, in 64-bit numbers as it holds them.
+#[pyfunction]
+pub fn linux_constants(program: &str, settings: Vec<(String, String)>, line_rate_bps: u64) -> PyResult<Vec<u64>> {
+    let program = find(program).map_err(failed)?;
+    let prepared = program.prepared(&settings, Rate::from_bps(line_rate_bps)).map_err(failed)?;
+    let (numbers, _) = prepared.settings().as_chunks::<8>();
+    Ok(numbers.iter().map(|number| u64::from_le_bytes(*number)).collect())
 }
 
 /// What is asked for.

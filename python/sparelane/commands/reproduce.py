@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sparelane import completion, experiment_index, extras, folders, library, terminal
+from sparelane._native import LinuxError
 from sparelane.commands.options import jobs_option, json_file_option, output_option, seeds_option
 from sparelane.commands.verdicts import FAILED, show_claims, show_unneeded
 from sparelane.names import UnknownNameError, below
@@ -54,6 +55,8 @@ def command(
 
     ID is an experiment or the beginning of several, as in rc3; without one, all are done (see `sparelane list`).
 
+    Those that run on the Linux kernel with RC3 are left out, with a word, where it is not built; a full ID insists.
+
     Exits with 1 if --check finds a claim that fails, with 2 if something could not be written (what else there is to
     do is done first), and with 130 if interrupted.
     """
@@ -61,7 +64,7 @@ def command(
     extras.require("papers")
     from sparelane.experiments import select
 
-    chosen = select(ids)
+    chosen = [experiment for experiment in select(ids) if is_ready(experiment, names)]
     if json_file is not None:
         folders.ready_file(json_file)
     folders.ready_folder(folder)
@@ -100,6 +103,16 @@ def experiment_ids(names: Sequence[str]) -> list[str]:
             raise UnknownNameError("experiment", name, known, elsewhere)
         found += meant
     return found
+
+
+def is_ready(experiment: Experiment, names: Sequence[str]) -> bool:
+    """Whether this machine can do an experiment; it is an error where the user has named just this one."""
+    if not (lacks := experiment.lacks):
+        return True
+    if experiment.id in names:
+        raise LinuxError(lacks)
+    click.echo(f"sparelane: left out: {lacks}", err=True)
+    return False
 
 
 def _task(experiment: Experiment, *, quick: bool, seeds: int | None) -> Task:

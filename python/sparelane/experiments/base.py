@@ -44,6 +44,7 @@ class Simulation:
         label: for people and for file names.
         cost: expected work, relative to the other simulations.
         keep_flows: save the table of flows beside the rows.
+        on: what runs it: the simulator, or the kernel that `sparelane linux build --rc3` builds.
     """
 
     scenario: str
@@ -52,6 +53,12 @@ class Simulation:
     label: str = field(compare=False)
     cost: float = field(default=1.0, compare=False)
     keep_flows: bool = field(default=False, compare=False)
+    on: Literal["simulator", "linux"] = "simulator"
+
+    @property
+    def what(self) -> str:
+        """What `sparelane run` takes to do it, but for settings and seed."""
+        return self.scenario if self.on == "simulator" else f"{self.scenario} --on {self.on}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,8 @@ class Outcome:
         series: time series, as `Result.series`; empty unless the scenario asks for any.
         packets: of one flow, as `Result.packets`; empty unless the scenario asks for any.
         digest: of the whole run.
-        cpu_s: seconds of processor time that it took: of no matter to any result.
+        cpu_s: seconds of processor time that it took, 0 on a kernel: of no matter to any result.
+        counters: what a kernel has counted for each host; empty where none ran.
     """
 
     flows: pl.DataFrame
@@ -75,6 +83,7 @@ class Outcome:
     packets: pl.DataFrame
     digest: str
     cpu_s: float = field(default=0.0, compare=False)
+    counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def without_tables(self) -> Outcome:
         """The same with empty tables, which keep their columns."""
@@ -166,6 +175,7 @@ class Experiment:
         reasons: why a row deviates, where it does: checked at the full effort, by a run that anyone can repeat.
         claims: what must hold of the rows.
         fitted: sentences that say what was fitted, and on what.
+        needs_kernel: whether simulations of it run on the kernel that `sparelane linux build --rc3` builds.
     """
 
     id: str
@@ -181,6 +191,17 @@ class Experiment:
     reasons: Mapping[Key, str] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
     fitted: tuple[str, ...] = ()
+    needs_kernel: bool = False
+
+    @property
+    def lacks(self) -> str:
+        """What this machine lacks to do it, with the command that mends it; empty where there is nothing."""
+        if not self.needs_kernel:
+            return ""
+        from sparelane.linux import kernel
+
+        missing = kernel.find(rc3=True) is None
+        return f"{self.id} needs the Linux kernel with RC3: sparelane linux build --rc3" if missing else ""
 
     def is_full(self, effort: Effort) -> bool:
         """Whether an effort leaves out nothing of the full one; so it is, too, where nothing is simulated."""

@@ -125,7 +125,7 @@ def write(finished: Finished, folder: Path) -> None:
             "runs": [
                 {
                     "label": simulation.label,
-                    "scenario": simulation.scenario,
+                    "scenario": simulation.what,
                     "settings": list(simulation.settings),
                     "seed": simulation.seed,
                     "digest": outcome.digest,
@@ -208,7 +208,7 @@ def _records(path: Path) -> list[dict[str, object]]:
 
 
 def _key(simulation: Simulation) -> RunKey:
-    return (simulation.scenario, simulation.settings, simulation.seed)
+    return (simulation.what, simulation.settings, simulation.seed)
 
 
 def distinct_cpu_s(saved: Sequence[Saved]) -> float:

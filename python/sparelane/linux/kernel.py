@@ -20,6 +20,15 @@ ARCHIVE = Path(f"/usr/src/linux-source-{RELEASE}.tar.xz")
 PACKAGES = f"linux-source-{RELEASE} gcc make flex bison bc libelf-dev xz-utils patch iproute2"
 MEND = f"sudo apt-get install -y {PACKAGES}"
 TOOLS = ("gcc", "make", "flex", "bison", "bc", "xz", "patch", "ip", "tc")
+# Our own controllers, built in: a folder of the kernel's source, below net/ipv4.
+CONTROLLERS = FILES / "rtcp"
+# A kernel is the same, bit for bit, whenever and by whomever it is built.
+SAME_EACH_TIME = (
+    "KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970",
+    "KBUILD_BUILD_VERSION=1",
+    "KBUILD_BUILD_USER=sparelane",
+    "KBUILD_BUILD_HOST=sparelane",
+)
 # What the unpacked source and its objects take, bytes.
 BUILD_BYTES = 2_500_000_000
 # How many files the build compiles, about; for progress only.
@@ -117,12 +126,27 @@ def _made_of(rc3: bool) -> tuple[list[Path], list[Path]]:
     return [FILES / "kernel.config", *([FILES / "rc3" / "kernel.config"] if rc3 else [])], patches
 
 
+def _controllers() -> list[Path]:
+    """The sources of our own controllers, and how they are built."""
+    return sorted(path for path in CONTROLLERS.iterdir() if path.is_file())
+
+
+def _add_controllers(tree: Path) -> None:
+    folder = tree / "net" / "ipv4" / CONTROLLERS.name
+    folder.mkdir()
+    for path in _controllers():
+        shutil.copyfile(path, folder / path.name)
+    with (folder.parent / "Makefile").open("a") as makefile:
+        makefile.write(f"obj-y += {CONTROLLERS.name}/\n")
+
+
 def _key(rc3: bool) -> str:
     """A fingerprint of everything that the kernel is made of; its first program is not part of it."""
     mixed = hashlib.sha256()
     configurations, patches = _made_of(rc3)
-    for path in (*configurations, *patches):
+    for path in (*configurations, *patches, *_controllers()):
         mixed.update(path.name.encode() + b"\0" + path.read_bytes())
+    mixed.update("\0".join(SAME_EACH_TIME).encode())
     # The version of the package, where dpkg is; the archive's size tells versions apart elsewhere.
     query = ["dpkg-query", "-W", "-f", "${Version}", f"linux-source-{RELEASE}"]
     try:
@@ -152,6 +176,7 @@ def _compile_kernel(work: Path, target: Path, progress: Callable[[float], object
     configurations, patches = _made_of(rc3)
     for patch in patches:
         _call(["patch", "-p1", "--forward", "--silent", "-i", str(patch)], tree)
+    _add_controllers(tree)
     wanted = work / "kernel.config"
     wanted.write_text("".join(path.read_text() for path in configurations))
     _call(["make", "ARCH=um", "allnoconfig", f"KCONFIG_ALLCONFIG={wanted}"], tree)
@@ -160,7 +185,11 @@ def _compile_kernel(work: Path, target: Path, progress: Callable[[float], object
     with (
         log.open("w") as errors,
         subprocess.Popen(
-            ["make", "ARCH=um", f"-j{jobs}", "linux"], cwd=tree, stdout=subprocess.PIPE, stderr=errors, text=True
+            ["make", "ARCH=um", f"-j{jobs}", *SAME_EACH_TIME, "linux"],
+            cwd=tree,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
         ) as make,
     ):
         assert make.stdout is not None

@@ -10,7 +10,8 @@ from typing import Any
 
 from sparelane import units
 from sparelane._native import ScenarioError
-from sparelane.linux.network import ETHERNET, MSS, PACKET, Cable, Flow, Host, Network, Queue
+from sparelane.linux import rtcp
+from sparelane.linux.network import ETHERNET, MOST_BATCH, MSS, PACKET, Cable, Flow, Host, Network, Offload, Queue
 from sparelane.linux.parameters import CONTROLLERS, module_word, settable
 
 # Hosts in all, routers, and flows.
@@ -19,6 +20,8 @@ MOST_ROUTERS = 30
 MOST_FLOWS = 1000
 # Payload and header of a full segment that carries timestamps, bytes.
 WITH_TIMESTAMPS = (1448, 52)
+# The same over IPv6, without and with timestamps.
+IPV6 = ((1440, 60), (1428, 72))
 # The levels of strict priority that the kernel's table of types of service can tell apart.
 LEVELS = 4
 # What a scenario may have at its top.
@@ -104,27 +107,34 @@ def network(tables: dict[str, Any], file: str) -> Network:
     slowest = min(access, *(cable.rate_bps for cable in cables))
     bdp = slowest / 8 * _mean_round_trip_s(hosts, cables)
     transport = tables.get("transport", {})
-    read.only(transport, "transport", ("preset", "ecn", "mss", "header"))
+    read.only(transport, "transport", ("preset", "ecn", "mss", "header", *BATCHES))
     if transport.get("preset", "linux") != "linux":
         raise read.refuse(f"transport.preset = {transport['preset']!r}", "linux")
     sizes = tuple(
         _bytes(read, transport.get(key, f"{plain}B"), f"transport.{key}", MSS, bdp)
         for key, plain in (("mss", MSS), ("header", PACKET - MSS))
     )
-    if sizes not in ((MSS, PACKET - MSS), WITH_TIMESTAMPS):
+    allowed = ((MSS, PACKET - MSS), WITH_TIMESTAMPS, *IPV6)
+    if sizes not in allowed:
         raise read.refuse(
             f"transport.mss = {sizes[0]}B with transport.header = {sizes[1]}B",
-            f"{MSS}B with {PACKET - MSS}B, or for timestamps {WITH_TIMESTAMPS[0]}B with {WITH_TIMESTAMPS[1]}B",
+            "{}B with {}B, or for timestamps {}B with {}B; over IPv6 {}B with {}B, or {}B with {}B".format(
+                *itertools.chain(*allowed)
+            ),
         )
+    offload = _offload(read, transport)
     sample = tables.get("sample", {})
     read.only(sample, "sample", ("interval", "flows", "queues", "links"))
-    parameters, flows = _flows(read, tables, routers, hosts, bdp)
+    parameters, flows = _flows(read, tables, routers, hosts, (access, sizes[0], bdp))
     cables = _losses(read, tables.get("link", []), routers, cables)
     has_rc3 = any(flow.rc3_levels for flow in flows)
-    if has_rc3:
-        hosts = _late_on_arrival(read, tables["topology"], hosts)
+    if has_rc3 or offload.send_packets > 1:
+        why = "rc3" if has_rc3 else "transport.send_batch"
+        hosts = _late_on_arrival(read, tables["topology"], hosts, why)
     lowest = max((max(flow.level, flow.rc3_levels) for flow in flows), default=0)
-    queue = _queue(read, tables.get("queue", {}), bdp, lowest)
+    if sizes in IPV6 and any(flow.level for flow in flows):
+        raise read.refuse("scheme.class over IPv6", "class = 0, or IPv4")
+    queue = _queue(read, tables.get("queue", {}), bdp, lowest, min(cable.rate_bps for cable in cables))
     if has_rc3 and queue.kind != "priority":
         raise read.refuse(f"queue.kind = {queue.kind!r} with rc3", "priority")
     wanted = {key: _ports(read, sample.get(key, []), f"sample.{key}", routers) for key in ("queues", "links")}
@@ -135,7 +145,7 @@ def network(tables: dict[str, Any], file: str) -> Network:
         cables=cables,
         access_bps=access,
         queue=queue,
-        timestamps=sizes == WITH_TIMESTAMPS,
+        timestamps=sizes in (WITH_TIMESTAMPS, IPV6[1]),
         ecn=transport.get("ecn", "off") not in ("off", False) or any(flow.controller == "dctcp" for flow in flows),
         flows=flows,
         parameters=parameters,
@@ -144,7 +154,24 @@ def network(tables: dict[str, Any], file: str) -> Network:
         sampled=tuple(sample.get("flows", ())),
         queues=wanted["queues"],
         links=wanted["links"],
+        offload=offload,
+        is_ipv6=sizes in IPV6,
     )
+
+
+# What a scenario says of segments that go and come in batches.
+BATCHES = ("send_batch", "receive_batch", "receive_batch_timeout")
+
+
+def _offload(read: _Reader, transport: dict[str, Any]) -> Offload:
+    """Segmentation offload up to so many packets, and receive offload as the kernel has it: 64 kB, or none."""
+    sends, receives = (transport.get(key, 1) for key in BATCHES[:2])
+    if sends > MOST_BATCH:
+        raise read.refuse(f"transport.send_batch = {sends}", f"1 to {MOST_BATCH}")
+    if receives not in (1, MOST_BATCH):
+        raise read.refuse(f"transport.receive_batch = {receives}", f"1, {MOST_BATCH}")
+    waits_ns = read.nanoseconds(transport.get(BATCHES[2], "100us"), f"transport.{BATCHES[2]}")
+    return Offload(sends, receives > 1, waits_ns)
 
 
 Row = tuple[tuple[str, ...], tuple[Host, ...], tuple[Cable, ...], int]
@@ -186,10 +213,10 @@ def _topology(read: _Reader, table: dict[str, Any]) -> Row:
 SIDES = ("left", "right")
 
 
-def _late_on_arrival(read: _Reader, table: dict[str, Any], hosts: Sequence[Host]) -> tuple[Host, ...]:
-    """Under RC3 hosts serve priorities, too: the delay of a path is behind all of its queues."""
+def _late_on_arrival(read: _Reader, table: dict[str, Any], hosts: Sequence[Host], why: str) -> tuple[Host, ...]:
+    """Hosts that serve priorities, or split segments, do so before the delay: that is behind all queues of a path."""
     if table["kind"] != "dumbbell":
-        raise read.refuse(f"topology.kind = {table['kind']!r} with rc3", "dumbbell")
+        raise read.refuse(f"topology.kind = {table['kind']!r} with {why}", "dumbbell")
     return tuple(replace(host, delay_ns=0, back_ns=host.delay_ns) for host in hosts)
 
 
@@ -214,10 +241,17 @@ def _mean_round_trip_s(hosts: Sequence[Host], cables: Sequence[Cable]) -> float:
 
 
 def _flows(
-    read: _Reader, tables: dict[str, Any], routers: Sequence[str], hosts: Sequence[Host], bdp: float
+    read: _Reader,
+    tables: dict[str, Any],
+    routers: Sequence[str],
+    hosts: Sequence[Host],
+    scales: tuple[int, int, float],
 ) -> tuple[tuple[str, ...], tuple[Flow, ...]]:
-    """Parameters of the kernel's modules, and flows in order of start."""
-    schemes, parameters = _schemes(read, tables["scheme"])
+    """Parameters of the kernel's modules, and flows in order of start.
+
+    Scales are the rate of hosts, bit/s, and a packet and a BDP, bytes.
+    """
+    schemes, parameters = _schemes(read, tables["scheme"], scales[0])
     at = {host.name: host.router for host in hosts}
     workloads = tables["workload"]
     flows = []
@@ -233,7 +267,7 @@ def _flows(
             pairs = list(zip(names[:half], names[half : 2 * half], strict=True))
         if isinstance(pairs, str):
             raise read.refuse(f"{name}.pairs = {pairs!r}", f'halves, or a list such as [["{hosts[0].name}", ...]]')
-        size = _bytes(read, workload.get("size", "unlimited"), f"{name}.size", MSS, bdp)
+        size = _bytes(read, workload.get("size", "unlimited"), f"{name}.size", *scales[1:])
         start = read.nanoseconds(workload.get("start", "0s"), f"{name}.start")
         scheme = workload.get("scheme", next(iter(schemes)))
         controller, level, rc3_levels = schemes[scheme]
@@ -248,7 +282,9 @@ def _flows(
     return parameters, tuple(sorted(flows, key=lambda flow: flow.start_ns))
 
 
-def _schemes(read: _Reader, tables: dict[str, Any]) -> tuple[dict[str, tuple[str, int, int]], tuple[str, ...]]:
+def _schemes(
+    read: _Reader, tables: dict[str, Any], line_rate_bps: int
+) -> tuple[dict[str, tuple[str, int, int]], tuple[str, ...]]:
     """Each scheme's controller in the kernel, priority and levels of RC3, and parameters, which the kernel has once."""
     schemes = {}
     set_by: dict[str, tuple[dict[str, str], str]] = {}
@@ -257,24 +293,33 @@ def _schemes(read: _Reader, tables: dict[str, Any]) -> tuple[dict[str, tuple[str
         if given == "rc3":
             schemes[name] = (_inner(read, name, scheme), 0, LEVELS - 1)
             continue
-        if given not in CONTROLLERS:
-            raise read.refuse(f"scheme.{name}.controller = {given!r}", ", ".join((*CONTROLLERS, "rc3")))
-        allowed = settable(given)
+        if given not in CONTROLLERS and given != rtcp.NAME:
+            raise read.refuse(f"scheme.{name}.controller = {given!r}", ", ".join((*CONTROLLERS, rtcp.NAME, "rc3")))
+        allowed = (*rtcp.settable(), "weights", "interface") if given == rtcp.NAME else settable(given)
         read.only(scheme, f"scheme.{name}", ("controller", "class", "like", *allowed))
         if scheme.get("like", "linux") != "linux":
             raise read.refuse(f"scheme.{name}.like = {scheme['like']!r}", "linux")
         level = scheme.get("class", 0)
         if level >= LEVELS:
             raise read.refuse(f"scheme.{name}.class = {level}", f"0 to {LEVELS - 1}")
-        words = {key: _module_word(read, name, given, key, scheme[key]) for key in allowed if key in scheme}
+        if given == rtcp.NAME:
+            words = {given: _rtcp_word(read, name, scheme, line_rate_bps)}
+        else:
+            words = {key: _module_word(read, name, given, key, scheme[key]) for key in allowed if key in scheme}
         first, earlier = set_by.setdefault(given, (words, name))
         if first != words:
             raise read.refuse(
                 f"scheme.{name} and scheme.{earlier} with other parameters of {given} at once",
                 "one set of parameters a controller",
             )
-        schemes[name] = (CONTROLLERS[given], level, 0)
+        schemes[name] = (CONTROLLERS.get(given, given), level, 0)
     return schemes, tuple(word for words, _ in set_by.values() for word in words.values())
+
+
+def _rtcp_word(read: _Reader, name: str, scheme: dict[str, Any], line_rate_bps: int) -> str:
+    if (mistake := rtcp.mistake(scheme)) is not None:
+        raise read.refuse(f"scheme.{name}.{mistake[0]}", mistake[1])
+    return rtcp.word(scheme, line_rate_bps)
 
 
 def _inner(read: _Reader, name: str, scheme: dict[str, Any]) -> str:
@@ -342,13 +387,22 @@ def _losses(read: _Reader, links: Any, routers: Sequence[str], cables: tuple[Cab
     return tuple(Cable(cable.rate_bps, cable.delay_ns, loss) for cable, loss in zip(cables, losses, strict=True))
 
 
-def _queue(read: _Reader, table: dict[str, Any], bdp: float, lowest: int) -> Queue:
+def _marking(packets: int, threshold_s: float) -> Queue:
+    """A queue that marks what has waited for longer, as DCTCP wants it: CoDel's threshold, without its own law."""
+    words = ("limit", str(packets), "target", "1000s", "interval", "1000s", "noecn")
+    return Queue("codel", packets, (*words, "ce_threshold", f"{max(1, round(threshold_s * 1e6))}us"))
+
+
+def _queue(read: _Reader, table: dict[str, Any], bdp: float, lowest: int, rate_bps: int) -> Queue:
     kind = table.get("kind", "priority" if lowest else "fifo")
     limit = _bytes(read, table.get("limit", "1bdp"), "queue.limit", PACKET, bdp) or 1
     packets = max(1, limit // PACKET)
     common = ("kind", "limit")
     if kind == "fifo":
-        read.only(table, "queue", common)
+        read.only(table, "queue", (*common, "mark_at"))
+        if "mark_at" in table:
+            mark_at = _bytes(read, table["mark_at"], "queue.mark_at", PACKET, bdp) or 1
+            return _marking(packets, mark_at * 8 / rate_bps)
         return Queue(kind, packets, ())
     if kind == "priority":
         read.only(table, "queue", (*common, "push_out"))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 # Payload of a full segment, and the segment with its header of IP and TCP, bytes.
 MSS = 1460
 PACKET = 1500
+# The most packets that the kernel sends, or joins, as one: 64 kB.
+MOST_BATCH = 44
 # The kernel counts the header of Ethernet, which scenarios have none of, bytes.
 ETHERNET = 14
 
@@ -58,6 +60,21 @@ class Cable:
 
 
 @dataclass(frozen=True, slots=True)
+class Offload:
+    """What hosts leave to their network cards: batches of packets both ways.
+
+    Attributes:
+        send_packets: how many at most leave TCP as one segment, which the card splits (TSO); 1 is off.
+        joins: whether the card joins what arrives (GRO), up to 64 kB.
+        join_ns: for how long after a packet it waits for the next one.
+    """
+
+    send_packets: int = 1
+    joins: bool = False
+    join_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Network:
     """Routers in a row with hosts at each; rates in bits per second, delays in nanoseconds, one way.
 
@@ -67,6 +84,8 @@ class Network:
         parameters: of the kernel's modules, as its command line takes them.
         timestamps: whether segments carry them.
         sampled: flows of which there are time series.
+        offload: of all hosts.
+        is_ipv6: whether addresses are those of IPv6, not of IPv4.
         queues: pairs of neighbouring routers, of whose output queue there are time series.
         links: the same, of what the cable carries.
     """
@@ -85,11 +104,23 @@ class Network:
     sampled: tuple[int, ...]
     queues: tuple[tuple[str, str], ...]
     links: tuple[tuple[str, str], ...]
+    offload: Offload = Offload()
+    is_ipv6: bool = False
 
     @property
     def has_rc3(self) -> bool:
-        """Whether a flow needs the kernel with RC3."""
+        """Whether a flow is one of RC3."""
         return any(flow.rc3_levels for flow in self.flows)
+
+    @property
+    def needs_rc3_kernel(self) -> bool:
+        """Whether it takes the kernel with RC3, which is also the one with IPv6."""
+        return self.has_rc3 or self.is_ipv6
+
+    @property
+    def is_late_on_arrival(self) -> bool:
+        """Whether hosts have queues of their own, so that the delay of a path is behind them all."""
+        return self.has_rc3 or self.offload.send_packets > 1
 
     def ports(self) -> list[tuple[str, str, Cable]]:
         """Each direction of each cable between routers: from, to, and the cable."""

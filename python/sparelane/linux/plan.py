@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sparelane.linux.network import ETHERNET, PACKET, Network
+from sparelane.linux.addresses import FOUR, SIX, Addresses
+from sparelane.linux.network import ETHERNET, PACKET, Network, Offload
 
 # Both ends of each virtual cable have one address, so that nobody has to be asked for it.
 STATION = "02:00:00:00:00:01"
@@ -16,32 +17,37 @@ TYPES_OF_SERVICE = (0x00, 0x08, 0x10, 0x18)
 TAILS = (3 << 2, 11 << 2, 19 << 2)
 
 
-def lines(network: Network) -> Iterator[str]:
-    """The plan's lines."""
+def lines(network: Network, captures: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
+    """The plan's lines; captures are of devices, each after the name of its node."""
+    plan = SIX if network.is_ipv6 else FOUR
     yield "set - /proc/sys/net/ipv4/tcp_mem 4000000 4000000 4000000"
     yield "set - /proc/sys/net/core/netdev_max_backlog 1000000"
     for name in (*network.routers, *(host.name for host in network.hosts)):
-        yield f"run ip netns add {name}"
-        yield f"run ip -n {name} link set lo up"
-    yield from _row(network)
+        yield from _node(network, name)
+    yield from _row(network, plan)
     for host in network.hosts:
-        router, subnet = network.routers[host.router], f"10.{host.router + 1}.{host.number}"
-        yield from _cable(host.name, "eth", f"{subnet}.1", router, host.name, f"{subnet}.2")
-        yield f"run ip -n {host.name} route add default via {subnet}.2"
+        router, (own, gateway) = network.routers[host.router], plan.host(host.router, host.number)
+        yield from _cable(plan, host.name, "eth", own, router, host.name, gateway)
+        yield f"run ip -n {host.name} route add default via {gateway}"
+        yield from _offload(network.offload, host.name, router)
     yield from _access(network)
     yield from _queues(network)
     for router in network.routers:
-        yield f"set {router} /proc/sys/net/ipv4/ip_forward 1"
+        yield f"set {router} {plan.forwarding} 1"
     for host in network.hosts:
         for key, setting in _settings(network):
             yield f"set {host.name} /proc/sys/net/ipv4/{key} {setting}"
-    addresses = {host.name: f"10.{host.router + 1}.{host.number}.1" for host in network.hosts}
+    addresses = {host.name: plan.host(host.router, host.number)[0] for host in network.hosts}
     for flow in network.flows:
         ends = f"{flow.source} {flow.target} {addresses[flow.target]}"
         service = TYPES_OF_SERVICE[flow.level]
         yield f"flow {flow.controller} {ends} {flow.start_ns} {flow.size_bytes or 0} {service} {flow.rc3_levels}"
     for near, far, _ in network.ports()[::2]:
         yield f"watch {near} {far}"
+    for node, device in captures:
+        yield f"capture {node} {device}"
+    for host in network.hosts:
+        yield f"host {host.name}"
     for router in (*network.routers, *(name for name, _, _ in _wires(network))):
         yield f"count {router}"
     if network.sample_ns is not None:
@@ -61,32 +67,50 @@ def _wires(network: Network) -> list[tuple[str, int, int]]:
     return [(wire(at), at, cable.delay_ns) for at, cable in enumerate(network.cables) if cable.delay_ns]
 
 
-def _row(network: Network) -> Iterator[str]:
+def _node(network: Network, name: str) -> Iterator[str]:
+    yield f"run ip netns add {name}"
+    yield f"run ip -n {name} link set lo up"
+    if network.is_ipv6:
+        # Nobody asks for routers, now or later.
+        yield f"set {name} /proc/sys/net/ipv6/conf/default/router_solicitations 0"
+
+
+def _offload(offload: Offload, host: str, router: str) -> Iterator[str]:
+    """What a host leaves to its network card. A virtual cable joins packets only where its other end splits them."""
+    if offload.send_packets > 1:
+        yield f"run ip -n {host} link set eth gso_max_segs {offload.send_packets}"
+    if offload.joins:
+        yield f"feature {router} {host} tso 0"
+        yield f"feature {host} eth gro 1"
+        yield f"set {host} /sys/class/net/eth/gro_flush_timeout {offload.join_ns}"
+
+
+def _row(network: Network, plan: Addresses) -> Iterator[str]:
     """Routers, what is between them, and how they find each other's hosts."""
     wires = {at: name for name, at, _ in _wires(network)}
     for at, (near, far) in enumerate(zip(network.routers, network.routers[1:], strict=False)):
-        here, there = f"10.0.{2 * at}", f"10.0.{2 * at + 1}"
+        here, there = plan.row(2 * at), plan.row(2 * at + 1)
         if at in wires:
-            yield f"run ip netns add {wires[at]}"
-            yield from _cable(near, far, f"{here}.1", wires[at], near, f"{here}.2")
-            yield from _cable(wires[at], far, f"{there}.1", far, near, f"{there}.2")
-            yield f"set {wires[at]} /proc/sys/net/ipv4/ip_forward 1"
-            hops = (near, f"{here}.2", wires[at], f"{there}.2"), (far, f"{there}.1", wires[at], f"{here}.1")
+            yield from _node(network, wires[at])
+            yield from _cable(plan, near, far, here[0], wires[at], near, here[1])
+            yield from _cable(plan, wires[at], far, there[0], far, near, there[1])
+            yield f"set {wires[at]} {plan.forwarding} 1"
+            hops = (near, here[1], wires[at], there[1]), (far, there[0], wires[at], here[0])
         else:
-            yield from _cable(near, far, f"{here}.1", far, near, f"{here}.2")
-            hops = (near, f"{here}.2", "", ""), (far, f"{here}.1", "", "")
+            yield from _cable(plan, near, far, here[0], far, near, here[1])
+            hops = (near, here[1], "", ""), (far, here[0], "", "")
         beyond = range(at + 1, len(network.routers)), range(at + 1)
         for (router, gateway, middle, onward), reached in zip(hops, beyond, strict=True):
             for other in reached:
-                yield f"run ip -n {router} route add 10.{other + 1}.0.0/16 via {gateway}"
+                yield f"run ip -n {router} route add {plan.hosts(other)} via {gateway}"
                 if middle:
-                    yield f"run ip -n {middle} route add 10.{other + 1}.0.0/16 via {onward}"
+                    yield f"run ip -n {middle} route add {plan.hosts(other)} via {onward}"
 
 
-def _cable(first: str, device: str, address: str, second: str, other: str, peer: str) -> Iterator[str]:
+def _cable(plan: Addresses, first: str, device: str, address: str, second: str, other: str, peer: str) -> Iterator[str]:
     yield f"run ip -n {first} link add {device} type veth peer name {other} netns {second}"
     for name, port, own in ((first, device, address), (second, other, peer)):
-        yield f"run ip -n {name} addr add {own}/24 dev {port}"
+        yield f"run ip -n {name} addr add {own}/{plan.length} dev {port}"
         yield f"run ip -n {name} link set {port} address {STATION} arp off gso_max_segs 1 txqueuelen 1000 up"
 
 
@@ -96,13 +120,23 @@ def _access(network: Network) -> Iterator[str]:
     loss = _loss(network.cables[0].loss) if not network.cables[0].delay_ns else ""
     for host in network.hosts:
         router = network.routers[host.router]
-        if network.has_rc3:
-            yield from _priorities(host.name, "eth", network.access_bps, ENOUGH, ("bands", "4", "priomap", *"0" * 16))
-            yield from _tails(host.name, "eth")
+        if network.is_late_on_arrival:
+            yield from _host_queue(network, host.name)
         else:
             yield f"run tc -n {host.name} qdisc add dev eth root netem{_delay(host.delay_ns)} limit {ENOUGH} {rate}"
         back = f"netem{_delay(host.back_ns)} limit {ENOUGH}{loss} {rate}"
         yield f"run tc -n {router} qdisc add dev {host.name} root {back}"
+
+
+def _host_queue(network: Network, host: str) -> Iterator[str]:
+    """A host's own queue, which splits segments that are too large for the cable, and serves priorities."""
+    if network.has_rc3:
+        yield from _priorities(host, "eth", network.access_bps, ENOUGH, ("bands", "4", "priomap", *"0" * 16))
+        yield from _tails(host, "eth", network.is_ipv6)
+    elif network.queue.kind == "priority":
+        yield from _priorities(host, "eth", network.access_bps, ENOUGH, network.queue.words)
+    else:
+        yield _shaper(host, "eth", network.access_bps, ENOUGH)
 
 
 def _delay(delay_ns: int) -> str:
@@ -124,7 +158,7 @@ def _queues(network: Network) -> Iterator[str]:
         if queue.kind == "priority":
             yield from _priorities(near, far, cable.rate_bps, queue.limit_packets, queue.words)
             if network.has_rc3:
-                yield from _tails(near, far)
+                yield from _tails(near, far, network.is_ipv6)
             continue
         yield _shaper(near, far, cable.rate_bps, queue.limit_packets)
         yield f"run tc -n {near} qdisc add dev {far} parent 1:1 handle 2: {queue.kind} {' '.join(queue.words)}"
@@ -149,10 +183,11 @@ def _priorities(node: str, device: str, rate_bps: int, limit_packets: int, words
         yield f"run tc -n {node} qdisc add dev {device} parent 2:{band} pfifo limit {limit_packets}"
 
 
-def _tails(node: str, device: str) -> Iterator[str]:
+def _tails(node: str, device: str, is_ipv6: bool) -> Iterator[str]:
     """The levels of RC3, by code point."""
+    protocol, field = ("ipv6", "ip6 priority") if is_ipv6 else ("ip", "ip tos")
     for level, service in enumerate(TAILS, start=1):
-        match = f"protocol ip prio {level} u32 match ip tos {service:#x} 0xfc flowid 2:{level + 1}"
+        match = f"protocol {protocol} prio {level} u32 match {field} {service:#x} 0xfc flowid 2:{level + 1}"
         yield f"run tc -n {node} filter add dev {device} parent 2: {match}"
 
 

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +21,12 @@ from sparelane.settings import Settings, override_texts, toml_value
 MEMORY = "2048M"
 # A kernel in virtual time hangs where a program in it spins: no run lasts longer by the wall clock, seconds.
 LONGEST_S = 3600.0
+# Kernels that have IPv6 send no packet of it where scenarios do not ask for it; others ignore this.
+WITHOUT_IPV6 = "ipv6.disable=1"
 SEED_VARIABLE = "SPARELANE_SEED"
 FILES = ("flows.csv", "samples.csv", "packets", "counts.csv", "queues.csv")
+# What the kernel has counted for each host, which is no part of the result.
+HOSTS = "hosts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +37,15 @@ class Outcome:
         result: flows and series as tables.
         packets: how many packets crossed the bottleneck, both ways.
         packet_digest: a fingerprint of each of these packets and its time.
+        counters: of each host, as /proc/net/snmp and netstat name them, such as `Tcp.OutSegs`.
+        captures: pcap files, in the order that they were asked for.
     """
 
     result: Result
     packets: int
     packet_digest: str
+    counters: Mapping[str, Mapping[str, int]]
+    captures: tuple[bytes, ...] = ()
 
 
 def run(
@@ -47,6 +55,7 @@ def run(
     set: Settings | None = None,
     waiting: Callable[[float], object] | None = None,
     longest_s: float = LONGEST_S,
+    captures: Sequence[tuple[str, str]] = (),
 ) -> Outcome:
     """Runs a scenario on the TCP of Linux, with the kernel that `sparelane linux build` has built.
 
@@ -56,6 +65,8 @@ def run(
         set: as for `sparelane.run`.
         waiting: called about twenty times a second with the seconds that the run has lasted.
         longest_s: how long the run may last by the wall clock.
+        captures: devices whose packets to capture, each after the name of its node, as ("left0", "eth") for a host or
+            ("west", "east") for a router.
 
     Raises:
         ScenarioError: the scenario is wrong, or Linux cannot do it.
@@ -69,16 +80,20 @@ def run(
     if seed is not None:
         content["seed"] = seed
     network = mapping.network(content, name)
-    found = kernel.find(network.has_rc3)
+    # The kernel with RC3 sends the same bytes as the other one where no socket asks for it.
+    found = kernel.find(network.needs_rc3_kernel) or kernel.find(rc3=True)
     if found is None:
-        asked = "sparelane linux build" + " --rc3" * network.has_rc3
+        asked = "sparelane linux build" + " --rc3" * network.needs_rc3_kernel
         raise LinuxError(f"there is no kernel to run it yet: {asked}")
     drawn_from = int(content.setdefault("seed", 1))
     with tempfile.TemporaryDirectory(prefix="sparelane-") as folder:
         place = Path(folder)
-        (place / "plan").write_text("".join(f"{line}\n" for line in plan.lines(network)))
-        _boot(found, place, network.parameters, drawn_from, waiting or (lambda _: None), longest_s)
+        (place / "plan").write_text("".join(f"{line}\n" for line in plan.lines(network, captures)))
+        parameters = (*network.parameters, *(() if network.is_ipv6 else (WITHOUT_IPV6,)))
+        _boot(found, place, parameters, drawn_from, waiting or (lambda _: None), longest_s)
         texts = [(place / file).read_text() for file in FILES]
+        counters = tables.counters((place / HOSTS).read_text())
+        captured = tuple((place / f"capture{number}").read_bytes() for number in range(len(captures)))
     digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
     packets, packet_digest = texts[2].split()
     written = "".join(f"{key} = {toml_value(value)}\n" for key, value in content.items())
@@ -89,7 +104,7 @@ def run(
         seed=drawn_from,
         scenario=written,
     )
-    return Outcome(tables.result(stored), int(packets), packet_digest)
+    return Outcome(tables.result(stored), int(packets), packet_digest, counters, captured)
 
 
 def _boot(
@@ -115,8 +130,7 @@ def _boot(
         *parameters,
         f"init={found.guest}",
         "--",
-        # The folder of the run, as the kernel's process on the host sees it. Its name must not be here: the kernel
-        # draws its random numbers from its command line, too, and equal runs need equal ones.
+        # The folder of the run, as the kernel's process on the host sees it.
         "/proc/self/cwd",
     ]
     # A small environment, the same each time: a kernel's memory begins with it.
@@ -149,7 +163,7 @@ def _boot(
             process.wait()
     if (place / "error").exists():
         raise LinuxError(f"inside the kernel: {(place / 'error').read_text().strip()}")
-    missing = [name for name in FILES if not (place / name).exists()]
+    missing = [name for name in (*FILES, HOSTS) if not (place / name).exists()]
     if missing:
         said = log.read_text(errors="replace").strip().splitlines()
         raise LinuxError(f"the kernel ended without results: {said[-1].strip() if said else 'it said nothing'}")

@@ -68,6 +68,20 @@ def stored(network: Network, written: Written, *, digest: str, seed: int, scenar
     )
 
 
+def counters(text: str) -> dict[str, dict[str, int]]:
+    """What the kernel has counted for each host: lines of names and lines of numbers by turns, as /proc has them."""
+    found: dict[str, dict[str, int]] = {}
+    lines = iter(text.splitlines())
+    for line in lines:
+        group, *names = line.split()
+        if group == "host":
+            here = found.setdefault(names[0], {})
+            continue
+        numbers = next(lines).split()[1:]
+        here |= {f"{group}{name}".replace(":", "."): int(number) for name, number in zip(names, numbers, strict=True)}
+    return found
+
+
 Count = dict[str, str]
 
 
@@ -223,6 +237,7 @@ def _flow_samples(network: Network, samples: str) -> list[Sample]:
     quantities = (
         ("cwnd_bytes", "cwnd_bytes", 1.0),
         ("in_flight_bytes", "in_flight_bytes", 1.0),
+        ("delivered_bytes", "delivered_bytes", 1.0),
         ("srtt_s", "srtt_us", 1e-6),
     )
     return [

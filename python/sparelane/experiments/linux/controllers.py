@@ -14,7 +14,7 @@ import polars as pl
 
 from sparelane import api
 from sparelane.experiments.linux import measured, page
-from sparelane.experiments.linux.paths import PATHS, Path, scenario
+from sparelane.experiments.linux.paths import PATHS, SEEDS, Path, scenario
 from sparelane.linux import running
 from sparelane.result import Result
 
@@ -28,26 +28,26 @@ def main(folder: Folder) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     runs, series = folder / "runs.csv", folder / "series.csv"
     found = pl.read_csv(runs, schema=measured.SCHEMA) if runs.exists() else pl.DataFrame(schema=measured.SCHEMA)
-    for path in PATHS:
-        for seed in range(1, path.seeds + 1):
+    for seed in range(1, SEEDS + 1):
+        for path in PATHS:
             for side in SIDES:
                 done = (pl.col("path") == path.name, pl.col("seed") == seed, pl.col("side") == side)
                 if found.filter(*done).height:
                     continue
                 result = _run(path, seed, side)
                 found = pl.concat([found, measured.rows(path, seed, side, result)])
-                if path is SHOWN:
+                if path is SHOWN and seed == 1:
                     kept = [pl.read_csv(series)] if series.exists() else []
                     pl.concat([*kept, measured.series(path, side, result)]).write_csv(series)
                 found.write_csv(runs)
                 print(f"{path.name}, seed {seed}: {side}", flush=True)
-        page.write(folder, found)
+    page.write(folder, found)
 
 
 def _run(path: Path, seed: int, side: str) -> Result:
     if side == "ours":
-        return api.run(scenario(path, on_linux=False), seed=seed)
-    return running.run(scenario(path, on_linux=True), seed=seed).result
+        return api.run(scenario(path, seed, on_linux=False), seed=seed)
+    return running.run(scenario(path, seed, on_linux=True), seed=seed).result
 
 
 if __name__ == "__main__":

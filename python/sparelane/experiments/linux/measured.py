@@ -30,7 +30,7 @@ def rows(path: Path, seed: int, side: str, result: Result) -> pl.DataFrame:
     rate_bps = float(result.links.filter(pl.col("from").cast(pl.String) == "west", _to("east"))["rate_bps"][0])
     found = []
     for number, ((controller, size, start_s), flow) in enumerate(
-        zip(turns(path), result.flows.iter_rows(named=True), strict=True)
+        zip(turns(path, seed), result.flows.iter_rows(named=True), strict=True)
     ):
         lasted_s = flow["completion_s"]
         averages: tuple[float | None, ...] = (None, None, None)

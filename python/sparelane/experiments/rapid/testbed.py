@@ -71,22 +71,27 @@ FITTED = (
 )
 
 
+def _starts_slowly(effort: Effort) -> bool:
+    """Whether RAPID starts from the paper's 100 kb/s: where runs are no shorter than that takes."""
+    return effort.stop_s >= START_UP_S
+
+
 def span(scheme: str | None, effort: Effort, share: float) -> tuple[float, float]:
     """When a run of `scheme` ends and from when on it counts, seconds.
 
     Args:
         scheme: of the transfer; `None` without one.
-        effort: full runs of RAPID are longer by its start-up, and count after that.
+        effort: runs of RAPID with its own start are longer by that, and count after it.
         share: of other runs, which does not count.
     """
-    if scheme == "rapid" and effort.name == "full":
+    if scheme == "rapid" and _starts_slowly(effort):
         return effort.stop_s + START_UP_S, START_UP_S
     return effort.stop_s, share * effort.stop_s
 
 
 def start(effort: Effort) -> tuple[str, ...]:
     """Settings for RAPID's start."""
-    return () if effort.name == "full" else (QUICK_START,)
+    return () if _starts_slowly(effort) else (QUICK_START,)
 
 
 def simulation(

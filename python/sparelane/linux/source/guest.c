@@ -4,10 +4,13 @@
  * a file "plan"; the results are written there. One line of the plan is one of
  *
  *     run COMMAND...                          a command of iproute2 or a setting, before time zero
- *     set NAMESPACE PATH VALUE                writes VALUE into a file of /proc/sys; "-" is the first namespace
+ *     set NAMESPACE PATH VALUE                writes VALUE into a file of /proc or /sys; "-" is the first namespace
+ *     feature NAMESPACE DEVICE tso|gro 0|1    as `ethtool -K` does
  *     flow CONTROLLER FROM TO ADDRESS START_NS BYTES TOS LEVELS    0 bytes: as many as there is time for; with RC3 at
  *                                             so many levels of low priority, and then written at once
  *     watch NAMESPACE DEVICE                  takes a digest of every packet that leaves or enters there
+ *     capture NAMESPACE DEVICE                writes what leaves or enters there; captures are numbered from 0
+ *     host NAMESPACE                          writes what the kernel has counted for it, at the end
  *     sample INTERVAL_NS                      writes each flow's window and round trip so often
  *     queue NAMESPACE DEVICE                  writes the length of the output queue, too; queues are numbered from 0
  *     count NAMESPACE                         writes what its queues have counted, at the end
@@ -16,13 +19,12 @@
  * A flow starts with its SYN, and is done when the receiving program has its last byte.
  */
 #define _GNU_SOURCE
+#include "captures.h"
+#include "features.h"
 #include "queues.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/if_packet.h>
-#include <net/ethernet.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <linux/tcp.h>
@@ -42,17 +44,16 @@
 
 enum {
 	MAX_FLOWS = 1000,
-	MAX_WATCHED = 64,
+	MAX_HOSTS = 400,
 	MAX_COUNTED = 200,
 	FIRST_PORT = 10000,
 	CHUNK = 1 << 16,
-	SNAP = 128,
 	RC3 = 64,	/* The socket option of linux/rc3 */
 };
 #define NONE UINT64_MAX
 
 struct flow {
-	char controller[24], from[24], to[24], address[24];
+	char controller[24], from[24], to[24], address[40];
 	uint64_t start, bytes, written, delivered, finish;
 	int tos, sender, receiver, is_started, is_accepted, levels;
 	char *data;
@@ -60,9 +61,9 @@ struct flow {
 };
 
 static struct flow flows[MAX_FLOWS];
-static char counted[MAX_COUNTED][24];
-static int flow_count, watched[MAX_WATCHED], watched_count, counted_count, poll_fd;
-static uint64_t zero, sample_every, end = NONE, packets, digest = 0xcbf29ce484222325ULL;
+static char counted[MAX_COUNTED][24], hosts[MAX_HOSTS][24];
+static int flow_count, counted_count, host_count, poll_fd;
+static uint64_t zero, sample_every, end = NONE;
 static char chunk[CHUNK];
 
 static void stop(void)
@@ -134,32 +135,37 @@ static void set(const char *namespace, const char *path, const char *value)
 
 	if (strcmp(namespace, "-"))
 		enter(namespace);
+	/* A mount of /sys shows the devices of the namespace that it was made in. */
+	if (!strncmp(path, "/sys/", 5) && mount("sys", "/sys", "sysfs", 0, NULL))
+		fail("no /sys in", namespace);
 	fd = open(path, O_WRONLY);
 	if (fd < 0 || write(fd, value, strlen(value)) < 0)
 		fail("cannot set", path);
 	close(fd);
+	if (!strncmp(path, "/sys/", 5))
+		umount("/sys");
 }
 
-static void watch(const char *namespace, const char *device)
+/* Watches a device; into a file, where it is a capture. */
+static void watch(const char *namespace, const char *device, int is_capture)
 {
-	int one = 1, room = 1 << 28;
-	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = MAX_FLOWS * 2 + watched_count };
-	int fd;
+	struct epoll_event event = { .events = EPOLLIN };
+	int number, fd;
 
-	if (watched_count >= MAX_WATCHED) {
-		errno = ENOSPC;
-		fail("cannot watch", device);
-	}
 	enter(namespace);
-	at.sll_ifindex = if_nametoindex(device);
-	fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(ETH_P_ALL));
-	if (fd < 0 || !at.sll_ifindex || bind(fd, (void *)&at, sizeof at))
+	number = is_capture ? captures_write(device) : captures_watch(device);
+	if (number < 0)
 		fail("cannot watch", device);
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
-	setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);
+	event.data.u64 = MAX_FLOWS * 2 + number;
+	fd = captures_socket(number);
 	epoll_ctl(poll_fd, EPOLL_CTL_ADD, fd, &event);
-	watched[watched_count++] = fd;
+}
+
+static void feature(const char *namespace, const char *device, const char *name, int is_on)
+{
+	enter(namespace);
+	if (features_set(device, name, is_on))
+		fail("cannot set a feature of", device);
 }
 
 static void follow(const char *namespace, const char *device)
@@ -167,36 +173,6 @@ static void follow(const char *namespace, const char *device)
 	enter(namespace);
 	if (queues_follow(device))
 		fail("no queue at", device);
-}
-
-static void mix(const void *data, size_t length)
-{
-	for (const unsigned char *p = data; length; length--, p++)
-		digest = (digest ^ *p) * 0x100000001b3ULL;
-}
-
-static void handle_packets(int fd)
-{
-	char bytes[SNAP], control[128];
-	struct iovec part = { bytes, sizeof bytes };
-
-	for (;;) {
-		struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
-					  .msg_controllen = sizeof control };
-		ssize_t length = recvmsg(fd, &message, MSG_TRUNC);
-		if (length < 0)
-			return;
-		for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
-			if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPNS) {
-				struct timespec t;
-				memcpy(&t, CMSG_DATA(c), sizeof t);
-				uint64_t time = t.tv_sec * 1000000000ULL + t.tv_nsec;
-				mix(&time, sizeof time);
-			}
-		mix(&length, sizeof length);
-		mix(bytes, length < SNAP ? length : SNAP);
-		packets++;
-	}
 }
 
 /* The tail is that of what is written: all of it is, at once, into a buffer that is large enough. */
@@ -212,23 +188,57 @@ static void ask_for_rc3(struct flow *f)
 		fail("no memory for a flow from", f->from);
 }
 
+/* The address of a flow's receiver, or, to listen, any; returns its length. */
+static socklen_t address_of(const struct flow *f, int is_any, struct sockaddr_storage *at)
+{
+	struct sockaddr_in6 *six = (void *)at;
+	struct sockaddr_in *four = (void *)at;
+	in_port_t port = htons(FIRST_PORT + (f - flows));
+
+	memset(at, 0, sizeof *at);
+	if (strchr(f->address, ':')) {
+		six->sin6_family = AF_INET6;
+		six->sin6_port = port;
+		if (!is_any)
+			inet_pton(AF_INET6, f->address, &six->sin6_addr);
+		return sizeof *six;
+	}
+	four->sin_family = AF_INET;
+	four->sin_port = port;
+	if (!is_any)
+		inet_pton(AF_INET, f->address, &four->sin_addr);
+	return sizeof *four;
+}
+
+static int socket_of(const struct flow *f, int family)
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (family == AF_INET)
+		setsockopt(fd, IPPROTO_IP, IP_TOS, &f->tos, sizeof f->tos);
+	return fd;
+}
+
 /* Listens for a flow, and makes the socket that it is sent from. */
 static void open_flow(int index)
 {
 	struct flow *f = &flows[index];
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(FIRST_PORT + index) };
+	struct sockaddr_storage at;
+	socklen_t length = address_of(f, 1, &at);
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = index * 2 + 1 };
 	int one = 1;
 
 	enter(f->to);
-	f->receiver = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	setsockopt(f->receiver, IPPROTO_IP, IP_TOS, &f->tos, sizeof f->tos);
-	if (f->receiver < 0 || bind(f->receiver, (void *)&at, sizeof at) || listen(f->receiver, 1))
+	f->receiver = socket_of(f, at.ss_family);
+	if (f->receiver < 0 || bind(f->receiver, (void *)&at, length) || listen(f->receiver, 1))
 		fail("cannot listen at", f->to);
+	/* The SYN of DCTCP is ECN-capable: a receiver that has another controller takes it for a broken path. */
+	if (!strcmp(f->controller, "dctcp") &&
+	    setsockopt(f->receiver, IPPROTO_TCP, TCP_CONGESTION, f->controller, strlen(f->controller)))
+		fail("the kernel has no controller", f->controller);
 	epoll_ctl(poll_fd, EPOLL_CTL_ADD, f->receiver, &event);
 	enter(f->from);
-	f->sender = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	setsockopt(f->sender, IPPROTO_IP, IP_TOS, &f->tos, sizeof f->tos);
+	f->sender = socket_of(f, at.ss_family);
 	if (setsockopt(f->sender, IPPROTO_TCP, TCP_CONGESTION, f->controller, strlen(f->controller)))
 		fail("the kernel has no controller", f->controller);
 	setsockopt(f->sender, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
@@ -278,12 +288,12 @@ static void send_flow(struct flow *f)
 static void start_flow(int index)
 {
 	struct flow *f = &flows[index];
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(FIRST_PORT + index) };
+	struct sockaddr_storage at;
+	socklen_t length = address_of(f, 0, &at);
 	struct epoll_event event = { .events = EPOLLOUT, .data.u64 = index * 2 };
 
 	f->is_started = 1;
-	inet_pton(AF_INET, f->address, &at.sin_addr);
-	if (connect(f->sender, (void *)&at, sizeof at) && errno != EINPROGRESS)
+	if (connect(f->sender, (void *)&at, length) && errno != EINPROGRESS)
 		fail("cannot connect to", f->address);
 	epoll_ctl(poll_fd, EPOLL_CTL_ADD, f->sender, &event);
 }
@@ -319,8 +329,7 @@ static void write_flows(void)
 	}
 	if (fclose(out))
 		fail("cannot write", "flows.csv");
-	out = fopen("/run/place/packets", "w");
-	if (!out || fprintf(out, "%lu %016lx\n", packets, digest) < 0 || fclose(out))
+	if (captures_finish("/run/place/packets"))
 		fail("cannot write", "packets");
 }
 
@@ -337,15 +346,39 @@ static void write_counts(void)
 	}
 }
 
+/* What /proc tells of one host after the other. */
+static void write_hosts(void)
+{
+	static const char *const files[] = { "snmp", "netstat" };
+	FILE *out = fopen("/run/place/hosts", "w");
+	char line[8192], path[40];
+
+	for (int i = 0; out && i < host_count; i++) {
+		enter(hosts[i]);
+		fprintf(out, "host %s\n", hosts[i]);
+		for (int file = 0; file < 2; file++) {
+			snprintf(path, sizeof path, "/proc/self/net/%s", files[file]);
+			FILE *in = fopen(path, "r");
+			if (!in)
+				fail("cannot read", path);
+			while (fgets(line, sizeof line, in))
+				fputs(line, out);
+			fclose(in);
+		}
+	}
+	if (!out || fclose(out))
+		fail("cannot write", "hosts");
+}
+
 static void write_samples(FILE *out, uint64_t time)
 {
 	for (struct flow *f = flows; f < flows + flow_count; f++) {
 		if (!f->is_started || f->finish != NONE)
 			continue;
 		note(f);
-		fprintf(out, "%lu,%d,%lu,%lu,%u\n", time, (int)(f - flows),
+		fprintf(out, "%lu,%d,%lu,%lu,%u,%lu\n", time, (int)(f - flows),
 			(uint64_t)f->info.tcpi_snd_cwnd * f->info.tcpi_snd_mss,
-			(uint64_t)f->info.tcpi_unacked * f->info.tcpi_snd_mss, f->info.tcpi_rtt);
+			(uint64_t)f->info.tcpi_unacked * f->info.tcpi_snd_mss, f->info.tcpi_rtt, f->delivered);
 	}
 }
 
@@ -380,7 +413,7 @@ static void run_flows(FILE *samples, FILE *queues)
 		for (int i = 0; i < count; i++) {
 			uint64_t which = events[i].data.u64;
 			if (which >= MAX_FLOWS * 2)
-				handle_packets(watched[which - MAX_FLOWS * 2]);
+				captures_read(which - MAX_FLOWS * 2);
 			else if (which % 2)
 				receive_flow(&flows[which / 2]);
 			else
@@ -393,6 +426,7 @@ static void read_plan(void)
 {
 	FILE *plan = fopen("/run/place/plan", "r");
 	char line[400], a[24], b[200], c[100];
+	int is_on;
 
 	if (!plan)
 		fail("cannot read", "plan");
@@ -403,13 +437,19 @@ static void read_plan(void)
 			run(line + 4);
 		else if (sscanf(line, "set %23s %199s %99[^\n]", a, b, c) == 3)
 			set(a, b, c);
-		else if (flow_count < MAX_FLOWS && sscanf(line, "flow %23s %23s %23s %23s %lu %lu %d %d", f->controller,
+		else if (sscanf(line, "feature %23s %199s %99s %d", a, b, c, &is_on) == 4)
+			feature(a, b, c, is_on);
+		else if (flow_count < MAX_FLOWS && sscanf(line, "flow %23s %23s %23s %39s %lu %lu %d %d", f->controller,
 							  f->from, f->to, f->address, &f->start, &f->bytes,
 							  &f->tos, &f->levels) == 8) {
 			f->finish = NONE;
 			flow_count++;
 		} else if (sscanf(line, "watch %23s %99s", a, c) == 2)
-			watch(a, c);
+			watch(a, c, 0);
+		else if (sscanf(line, "capture %23s %99s", a, c) == 2)
+			watch(a, c, 1);
+		else if (host_count < MAX_HOSTS && sscanf(line, "host %23s", hosts[host_count]) == 1)
+			host_count++;
 		else if (sscanf(line, "queue %23s %99s", a, c) == 2)
 			follow(a, c);
 		else if (counted_count < MAX_COUNTED && sscanf(line, "count %23s", counted[counted_count]) == 1)
@@ -449,13 +489,12 @@ int main(int count, char **words)
 	queues = fopen("/run/place/queues.csv", "w");
 	if (!samples || !queues)
 		fail("cannot write", "samples.csv");
-	fprintf(samples, "time_ns,flow,cwnd_bytes,in_flight_bytes,srtt_us\n");
+	fprintf(samples, "time_ns,flow,cwnd_bytes,in_flight_bytes,srtt_us,delivered_bytes\n");
 	run_flows(samples, queues);
 	if (fclose(samples) || fclose(queues))
 		fail("cannot write", "samples.csv");
-	for (int i = 0; i < watched_count; i++)
-		handle_packets(watched[i]);
 	write_flows();
 	write_counts();
+	write_hosts();
 	stop();
 }

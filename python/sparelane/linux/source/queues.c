@@ -43,7 +43,7 @@ static int ask(int netlink, int device, int flags)
 static uint32_t marks_of(const char *kind, const void *own, size_t length)
 {
 	if (!strcmp(kind, "codel") && length >= sizeof(struct tc_codel_xstats))
-		return ((const struct tc_codel_xstats *)own)->ecn_mark;
+		return ((const struct tc_codel_xstats *)own)->ecn_mark + ((const struct tc_codel_xstats *)own)->ce_mark;
 	if (!strcmp(kind, "fq_codel") && length >= sizeof(struct tc_fq_codel_xstats))
 		return ((const struct tc_fq_codel_xstats *)own)->qdisc_stats.ecn_mark;
 	if (!strcmp(kind, "red") && length >= sizeof(struct tc_red_xstats))

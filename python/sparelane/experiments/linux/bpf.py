@@ -1,0 +1,169 @@
+"""RTCP and RAPID in the kernel that runs: `python -m sparelane.experiments.linux.bpf FOLDER`, as root.
+
+One connection at a time between two network namespaces, over a path that the simulator carries in real time
+(`emulation`), and the same scenario in virtual time. Windows, round trips and rates as each tells them; gaps between
+packets beside those that were set; and what the programs cost for each acknowledgment.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from sparelane import _native, api, emulation, kernel
+from sparelane.experiments.linux import bpf_cost, bpf_page
+
+if TYPE_CHECKING:
+    from sparelane._native import KernelSample
+
+LASTS_S = 10.0
+LINE = "12Mbps"
+SCENARIO = f"""
+title = "One connection over 10 Mb/s and 40 ms"
+duration = "{LASTS_S:g}s"
+[topology]
+kind = "dumbbell"
+pairs = 1
+access_rate = "{LINE}"
+access_delay = "1ms"
+bottleneck_rate = "10Mbps"
+bottleneck_delay = "18ms"
+[queue]
+limit = "400packets"
+[transport]
+preset = "linux"
+delayed_ack = false
+mss = "1448B"
+header = "52B"
+[workload]
+kind = "bulk"
+[sample]
+interval = "20ms"
+flows = [0]
+[packets]
+flow = 0
+[emulate]
+delay_error = "20ms"
+"""
+SCHEMES = {
+    "rtcp": '[scheme.flow]\ncontroller = "rtcp"\ninterface = "delay"\nalpha = 500\ndelta = 1.5\nmin_window = 2\n',
+    "rapid": '[scheme.flow]\ncontroller = "rapid"\ninitial_rate = "2Mbps"\ntau = "100ms"\n',
+}
+SETTINGS = {
+    "rtcp": {"line_rate": LINE, "alpha": "500", "delta": "1.5", "min_window": "2"},
+    "rapid": {"line_rate": LINE, "initial_rate": "2Mbps", "tau": "100ms"},
+}
+SEND = """\
+import socket, sys, time
+s = socket.socket()
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())
+s.connect((sys.argv[2], 5000))
+data, end = bytes(65536), time.monotonic() + float(sys.argv[3])
+while time.monotonic() < end:
+    s.send(data)
+"""
+RECEIVE = """\
+import socket
+l = socket.socket()
+l.bind(("0.0.0.0", 5000))
+l.listen()
+print("ready", flush=True)
+c, _ = l.accept()
+while c.recv(1 << 20):
+    pass
+"""
+COMMAND = [sys.executable, "-c", "from sparelane.cli import main; main()", "linux"]
+# Gaps that are set one at a time over a cable without delay, microseconds.
+GAPS_US = (386, 193, 77, 40, 20, 10)
+# What a packet of 1448 bytes takes by RAPID's count, bytes.
+GAP_BYTES = 1448 + 40
+
+
+def in_kernel(program: str) -> pl.DataFrame:
+    """What the program tells of one connection, in the columns of the simulator's series."""
+    name = f"x{program}"
+    with emulation.network(SCENARIO + SCHEMES[program]) as net, _loaded(net, program, name):
+        receiver = net.start("right0", [sys.executable, "-c", RECEIVE], stdout=subprocess.PIPE, text=True)
+        assert receiver.stdout is not None
+        receiver.stdout.readline()
+        words = [sys.executable, "-c", SEND, name, net.address("right0"), str(LASTS_S)]
+        samples = _watched(name, net.start("left0", words))
+        receiver.kill()
+    return kernel.to_frame(samples).with_columns(pl.col("probe", "quantity").cast(pl.String))
+
+
+def _watched(name: str, sender: subprocess.Popen[str]) -> list[KernelSample]:
+    watcher = _native.Watch(name)
+    samples = []
+    while sender.poll() is None:
+        samples += watcher.poll(65_536)
+        time.sleep(0.01)
+    return samples + watcher.poll(65_536)
+
+
+@contextmanager
+def _loaded(net: emulation.Network, program: str, name: str) -> Iterator[None]:
+    """The program at both ends, each with the route to the other where it wants one."""
+    route = ["--route", "10.0.0.0/24"] if program == "rapid" else []
+    held = []
+    try:
+        for host in ("left0", "right0") if route else ("left0",):
+            own = name if host == "left0" else f"{name}b"
+            held.append(_hold(net, host, program, own, SETTINGS[program], route))
+        yield
+    finally:
+        for process in held:
+            process.send_signal(signal.SIGTERM)
+            process.wait(20)
+
+
+def _hold(
+    net: emulation.Network, host: str, program: str, name: str, settings: dict[str, str], route: Sequence[str]
+) -> subprocess.Popen[str]:
+    sets = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+    words = [*COMMAND, "load", program, "--name", name, "--foreground", *route, *sets]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    process = net.start(host, words, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stderr is not None
+    said = process.stderr.readline()
+    if "is loaded" not in said:
+        raise _native.LinuxError(said.strip())
+    return process
+
+
+def simulated(program: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The series of the same scenario in virtual time, and its packets."""
+    result = api.run(SCENARIO + SCHEMES[program])
+    series = result.series.with_columns(pl.col("probe", "quantity").cast(pl.String))
+    return series, result.packets
+
+
+def main(folder: Path) -> None:
+    """Measures everything and writes tables, page and figure."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts, gaps = [], []
+    for program in SCHEMES:
+        series, packets = simulated(program)
+        told = in_kernel(program)
+        parts += [bpf_page.kept(program, "simulator", series), bpf_page.kept(program, "kernel", told)]
+        if program == "rapid":
+            gaps = [bpf_page.gaps_of_packets(packets), bpf_page.gaps_told(told)]
+    pl.concat(parts).write_csv(folder / "series.csv", float_precision=6)
+    pl.concat(gaps).write_csv(folder / "gaps.csv", float_precision=3)
+    accuracy, costs = bpf_cost.accuracy(GAPS_US, GAP_BYTES), bpf_cost.costs()
+    accuracy.write_csv(folder / "accuracy.csv", float_precision=3)
+    costs.write_csv(folder / "costs.csv", float_precision=1)
+    bpf_page.write(folder)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "out/linux/bpf"))

@@ -1,0 +1,169 @@
+"""The page and the figure of RTCP and RAPID in the kernel that runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sparelane.experiments import plots
+
+# What is kept of each program: how both sides call it, and how much one of theirs is in the unit of the page.
+KEPT = {
+    "rtcp": {
+        "window (segments)": {"simulator": ("cwnd_bytes", 1 / 1448), "kernel": ("cwnd_bytes", 1 / 1448)},
+        "late by (ms)": {"simulator": ("delay_ms", 1.0), "kernel": ("delay_ms", 1.0)},
+        "counter (kB)": {"simulator": ("counter_bytes", 1e-3), "kernel": ("counter_bytes", 1e-3)},
+        "congestion (kB)": {"simulator": ("congestion_kb", 1.0), "kernel": ("congestion_kb", 1.0)},
+    },
+    "rapid": {
+        "rate (Mb/s)": {"simulator": ("rate_bps", 1e-6), "kernel": ("rate_bps", 1e-6)},
+        "estimate (Mb/s)": {"simulator": ("estimate_bps", 1e-6), "kernel": ("estimate_bps", 1e-6)},
+        "round trip (ms)": {"simulator": ("srtt_s", 1e3), "kernel": ("rtt_ms", 1.0)},
+    },
+}
+# Averages are of what comes after so long, seconds, over means of so long.
+SETTLED_S = 2.0
+# So long RTCP's windows are shown, seconds: they go up and down several times in each.
+SHOWN_S = 3.0
+BIN_S = 0.02
+LOOKS = {"simulator": plots.RC3, "kernel": plots.THIRD}
+SHOWN = (
+    ("rtcp", "window (segments)"),
+    ("rtcp", "late by (ms)"),
+    ("rapid", "rate (Mb/s)"),
+    ("rapid", "round trip (ms)"),
+)
+
+
+def kept(program: str, side: str, series: pl.DataFrame) -> pl.DataFrame:
+    """A side's quantities in common units, as means of each 20 ms."""
+    parts = []
+    for name, sides in KEPT[program].items():
+        quantity, scale = sides[side]
+        own = series.filter(pl.col("quantity") == quantity, pl.col("value").is_not_null())
+        parts.append(
+            own.group_by((pl.col("time_s") / BIN_S).floor().alias("bin"))
+            .agg(pl.col("value").mean() * scale)
+            .sort("bin")
+            .select(
+                pl.lit(program).alias("program"),
+                pl.lit(side).alias("side"),
+                pl.lit(name).alias("quantity"),
+                (pl.col("bin") * BIN_S).alias("time_s"),
+                "value",
+            )
+        )
+    return pl.concat(parts)
+
+
+def gaps_of_packets(packets: pl.DataFrame) -> pl.DataFrame:
+    """Gaps between packets as the simulator's sender lets them go."""
+    sent = packets.filter(pl.col("sent_s") > SETTLED_S)["sent_s"].sort().to_numpy()
+    return _gaps("simulator", np.diff(sent) * 1e6)
+
+
+def gaps_told(told: pl.DataFrame) -> pl.DataFrame:
+    """Gaps that the kernel's sender kept."""
+    own = told.filter(pl.col("quantity") == "kept_gap_us", pl.col("time_s") > SETTLED_S)
+    return _gaps("kernel", own["value"].to_numpy())
+
+
+def _gaps(side: str, values: np.ndarray) -> pl.DataFrame:
+    """A distribution by its percentiles."""
+    shares = np.arange(0, 101)
+    return pl.DataFrame({"side": [side] * 101, "percentile": shares, "gap_us": np.percentile(values, shares)})
+
+
+def write(folder: Path) -> None:
+    """The page and the figure of the tables in a folder."""
+    series, gaps = pl.read_csv(folder / "series.csv"), pl.read_csv(folder / "gaps.csv")
+    accuracy, costs = pl.read_csv(folder / "accuracy.csv"), pl.read_csv(folder / "costs.csv")
+    (folder / "README.md").write_text("\n".join(_page(series, gaps, accuracy, costs)) + "\n", encoding="utf-8")
+    with plots.style():
+        _draw(series, gaps).savefig(folder / "figure.png", dpi=150)
+
+
+def _page(series: pl.DataFrame, gaps: pl.DataFrame, accuracy: pl.DataFrame, costs: pl.DataFrame) -> list[str]:
+    lines = [
+        "# RTCP and RAPID in the kernel that runs",
+        "",
+        "One connection of 10 s between two network namespaces, under each BPF program, over 10 Mb/s and 40 ms behind",
+        "an interface of 12 Mb/s, which `emulation` carries in real time; and the same scenario in virtual time.",
+        "The machine may be busy with other work: the real path is late by up to some milliseconds now and then, which",
+        "the other never is. RAPID takes such noise for room on the path, or for none, and a queue that it has once",
+        "built stays: its rate is then as large as the link's.",
+        "",
+        "![Windows, round trips, rates and gaps](figure.png)",
+        "",
+        f"Means after {SETTLED_S:g} s:",
+        "",
+        "| program | quantity | simulator | kernel |",
+        "|---|---|---|---|",
+    ]
+    settled = series.filter(pl.col("time_s") > SETTLED_S)
+    for program, quantities in KEPT.items():
+        for name in quantities:
+            own = settled.filter(pl.col("program") == program, pl.col("quantity") == name)
+            values = [own.filter(pl.col("side") == side)["value"].to_numpy().mean() for side in ("simulator", "kernel")]
+            lines.append(f"| {program} | {name} | {' | '.join(f'{value:.3g}' for value in values)} |")
+    for share in (10, 50, 90):
+        at = gaps.filter(pl.col("percentile") == share)
+        values = [at.filter(pl.col("side") == side)["gap_us"][0] for side in ("simulator", "kernel")]
+        lines.append(f"| rapid | gap, {share}th percentile (us) | {values[0]:.4g} | {values[1]:.4g} |")
+    lines += [
+        "",
+        "## Gaps",
+        "",
+        "A rate that stays, over a cable without delay: gaps that were set, and kept, at the sender's own clock.",
+        "",
+        "| gap, us | packets | median kept, us | 90th percentile, us | within 5 us |",
+        "|---|---|---|---|---|",
+    ]
+    for row in accuracy.iter_rows(named=True):
+        cells = [f"{row['gap_us']}", f"{row['packets']}", f"{row['median_kept_us']:.1f}", f"{row['p90_kept_us']:.1f}"]
+        lines.append(f"| {' | '.join(cells)} | {100 * row['share_within_5_us']:.0f} % |")
+    lines += [
+        "",
+        "## Cost",
+        "",
+        "Time in a controller's own code for each acknowledgment that came, by samples of all processors (perf),",
+        "10,000 a second; and for programs also as the kernel counts it (`kernel.bpf_stats_enabled`), which includes",
+        "its clock.",
+        "",
+        "| controller | acknowledgments | samples | ns an acknowledgment, sampled | as the kernel counts |",
+        "|---|---|---|---|---|",
+    ]
+    for row in costs.iter_rows(named=True):
+        cells = [row["controller"], str(row["acknowledgments"]), str(row["samples"])]
+        for name in ("ns_an_acknowledgment", "counted_by_kernel_ns"):
+            cells.append("" if row[name] is None else f"{row[name]:.0f}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return [*lines, "", "To repeat it, as root: `make linux-bpf`."]
+
+
+def _draw(series: pl.DataFrame, gaps: pl.DataFrame) -> Figure:
+    drawing = Figure(figsize=(plots.PAGE_INCHES, 5.6), layout="constrained")
+    panels = drawing.subplots(3, 2).flatten()
+    for axes, (program, name) in zip(panels, SHOWN, strict=False):
+        for side, look in LOOKS.items():
+            own = series.filter(pl.col("program") == program, pl.col("side") == side, pl.col("quantity") == name)
+            axes.plot(own["time_s"], own["value"], color=look.ink, linestyle=look.line, linewidth=0.8, label=side)
+        axes.set(title=program.upper(), xlabel="time (s)", ylabel=name)
+        axes.set_ylim(bottom=0)
+        if program == "rtcp":
+            axes.set_xlim(0, SHOWN_S)
+    _draw_gaps(panels[4], gaps)
+    panels[5].set_axis_off()
+    panels[5].legend(*panels[0].get_legend_handles_labels(), loc="center", fontsize=9)
+    return drawing
+
+
+def _draw_gaps(axes: Axes, gaps: pl.DataFrame) -> None:
+    for side, look in LOOKS.items():
+        own = gaps.filter(pl.col("side") == side, pl.col("percentile").is_between(1, 99))
+        axes.plot(own["gap_us"], own["percentile"], color=look.ink, linestyle=look.line, label=side)
+    axes.set(title="RAPID", xlabel="gap between packets (us)", ylabel="packets (%)")

@@ -1,0 +1,1 @@
+../../../../../crates/bpf/programs/fixed.h
