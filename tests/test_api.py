@@ -82,6 +82,14 @@ def test_the_same_seed_gives_the_same_digest(result: sparelane.Result) -> None:
     assert result.seed == 3
 
 
+def test_the_digest_is_of_what_happened_and_not_of_the_scenarios_words() -> None:
+    short = {"duration": "20ms"}
+    plain = sparelane.run("two-flows-priority", set=short)
+    titled = sparelane.run("two-flows-priority", set={**short, "title": "another title"})
+    longer = sparelane.run("two-flows-priority", set={"duration": "30ms"})
+    assert titled.digest == plain.digest != longer.digest
+
+
 def test_a_run_can_be_repeated_from_its_own_scenario(result: sparelane.Result) -> None:
     assert sparelane.run(result.scenario).digest == result.digest
 

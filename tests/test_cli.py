@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sparelane
-from sparelane import bench
+from sparelane import bench, terminal
 from sparelane.cli import main
 from sparelane.commands import reproduce
 from sparelane.experiments import runner
@@ -354,6 +354,32 @@ def test_what_is_no_file_and_what_is_no_name_are_told_apart(tmp_path: Path) -> N
     assert "there is no ready-made scenario" in sparelane_cli("run", "nowhere").stderr
     assert "is not a file" in sparelane_cli("run", str(tmp_path)).stderr
     assert "is not a file" in sparelane_cli("run", "/dev/zero").stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file that nobody can read from its beginning")
+def test_a_file_that_cannot_be_read_is_a_mistake_with_its_reason() -> None:
+    result = sparelane_cli("run", "/proc/self/mem")
+    assert result.exit_code == 2
+    assert result.stderr.strip() == "sparelane: /proc/self/mem: cannot be read: input/output error"
+
+
+def test_without_a_terminal_a_line_every_ten_seconds_says_how_far_the_work_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now_s = 1000.0
+    monkeypatch.setattr("sparelane.terminal.time.monotonic", lambda: now_s)
+    with terminal.progress("two flows") as meter:
+        for second in range(1, 26):
+            now_s = 1000.0 + second
+            meter(second / 40)
+    assert capsys.readouterr().err.splitlines() == [
+        "two flows: 25 %, about 30 s left",
+        "two flows: 50 %, about 20 s left",
+    ]
+    with terminal.waiting("a network") as waiting:
+        for second in range(26):
+            waiting(float(second))
+    assert capsys.readouterr().err.splitlines() == ["a network: 10 s", "a network: 20 s"]
 
 
 def test_numbers_beyond_what_is_allowed_are_refused_before_anything_is_done() -> None:

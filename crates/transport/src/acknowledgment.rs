@@ -257,6 +257,7 @@ mod tests {
             (refusal(|_| {}, &[(7, 8), (5, 5)], NO_TAIL), "reports segments 5 to 5 (exclusive), of 10 that were sent"),
             (refusal(|_| {}, &[(6, 5)], NO_TAIL), "reports segments 6 to 5 (exclusive), of 10 that were sent"),
             (refusal(|_| {}, &[(5, 6); 5], NO_TAIL), "reports 5 blocks; at most 4 are allowed"),
+            (refusal(|_| {}, &[(5, 10); 5], NO_TAIL), "reports 5 blocks; at most 4 are allowed"),
             (refusal(|ack| ack.class = 1, &[], NO_TAIL), "is of class 1, in which nothing was sent"),
             (refusal(|ack| ack.class = 8, &[], NO_TAIL), "an acknowledgment of data on a connection that is not open"),
         ];

@@ -829,4 +829,45 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn what_is_skipped_is_gone_and_no_arrival_wherever_it_lies() {
+        for seq in [0, 1, 63, 64, 65, 127, 128, 200] {
+            let mut board = Scoreboard::new();
+            board.advance(seq);
+            board.skip(seq);
+            assert!(board.is_gone(seq) && !board.is_gone(seq + 1), "segment {seq}");
+            assert_eq!((board.skipped(), board.gone(), board.arrived_out_of_order()), (1, 1, 0));
+            assert_eq!(board.pipe(3), 2);
+            board.advance(seq + 1);
+            assert_eq!((board.skipped(), board.gone()), (0, 0), "segment {seq}");
+        }
+    }
+
+    #[test]
+    fn what_was_resent_is_not_doubtful_even_when_its_copy_has_arrived() {
+        let mut board = Scoreboard::new();
+        board.sack(block(1, 4), 9, true);
+        board.sack(block(7, 8), 9, true);
+        board.detect_losses();
+        board.resend(4);
+        assert!(board.arrived(4), "its acknowledgment reports it in no block");
+        assert_eq!(board.next_doubtful(), Some(5));
+    }
+
+    #[test]
+    fn the_highest_outstanding_segment_is_found_wherever_the_window_lies() {
+        for una in [0, 1, 63, 64, 100, 6_400] {
+            let mut board = Scoreboard::new();
+            board.advance(una);
+            assert_eq!(board.highest_outstanding(una + 150), Some(una + 149), "of which nothing is noted");
+            board.sack(block(una + 70, una + 150), una + 150, true);
+            assert_eq!(board.highest_outstanding(una + 150), Some(una + 69));
+            assert_eq!(board.highest_outstanding(una + 151), Some(una + 150), "the next new one");
+            board.sack(block(una + 1, una + 70), una + 150, true);
+            assert_eq!(board.highest_outstanding(una + 150), Some(una));
+            board.resend(una);
+            assert_eq!(board.highest_outstanding(una + 150), None, "it is on its way again");
+        }
+    }
 }

@@ -370,4 +370,46 @@ mod tests {
         buffer.write(500, 0, 0);
         assert_eq!((buffer.next_tail(0), buffer.payload_bytes(1 << 40), buffer.is_blocked()), (None, 1000, false));
     }
+
+    #[test]
+    fn a_short_segment_is_filled_up_until_the_head_or_the_tail_has_sent_it() {
+        let sizes_after = |head_has_sent, tail_has_sent: &[Seq]| {
+            let mut buffer = SendBuffer::new(1000, None, true);
+            buffer.write(2_500, 0, 0);
+            tail_has_sent.iter().for_each(|&seq| buffer.sent_from_tail(seq));
+            buffer.write(700, 0, head_has_sent);
+            (0..buffer.end()).map(|seq| buffer.payload_bytes(seq)).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes_after(0, &[]), [1000, 1000, 1000, 200]);
+        assert_eq!(sizes_after(2, &[]), [1000, 1000, 1000, 200], "the head stands at the short segment");
+        assert_eq!(sizes_after(3, &[]), [1000, 1000, 500, 700]);
+        assert_eq!(sizes_after(0, &[2]), [1000, 1000, 500, 700]);
+        assert_eq!(sizes_after(0, &[2, 1]), [1000, 1000, 500, 700]);
+    }
+
+    #[test]
+    fn a_later_write_is_filled_up_unless_its_own_tail_was_sent() {
+        for (tail_is_sent, sizes) in [(false, [500, 900]), (true, [500, 600])] {
+            let mut buffer = SendBuffer::new(1000, None, true);
+            buffer.write(500, 0, 0);
+            // The head has sent the first write, so that the second one is a write of its own.
+            buffer.write(600, 0, 1);
+            if tail_is_sent {
+                buffer.sent_from_tail(1);
+            }
+            buffer.write(300, 0, 1);
+            assert_eq!([0, 1].map(|seq| buffer.payload_bytes(seq)), sizes);
+            assert_eq!(buffer.end(), if tail_is_sent { 3 } else { 2 });
+            assert_eq!(buffer.offset_of(buffer.end()), 1_400, "no byte is lost, none comes twice");
+        }
+    }
+
+    #[test]
+    fn the_memory_of_a_buffer_is_that_of_its_list_of_writes() {
+        let mut buffer = SendBuffer::new(1000, None, false);
+        assert_eq!(buffer.list_bytes(), 0);
+        (0..100).for_each(|_| buffer.write(3_000, 0, 0));
+        assert!((100 * size_of::<Write>()..=200 * size_of::<Write>()).contains(&buffer.list_bytes()));
+        assert_eq!(buffer.full_segment_bytes(), 1000);
+    }
 }

@@ -1,5 +1,6 @@
 //! RACK-TLP (RFC 8985): losses found by time, and tails that are probed.
 
+use crate::alone::Alone;
 use crate::wire::*;
 use sparelane_cc::Congestion;
 use sparelane_core::Dur;
@@ -110,4 +111,17 @@ fn a_timeout_loses_what_is_old_and_keeps_what_was_sent_lately() {
     assert_eq!(wire.sender.counts().timeouts, 1);
     assert_eq!(wire.sender.in_flight_bytes(), 2 * MSS, "the segment that was sent again, and the new one");
     wire.run();
+}
+
+#[test]
+fn what_is_kept_of_each_transmission_counts_as_memory_of_the_sender() {
+    let memory_bytes = |config| {
+        let mut alone = Alone::new(config, constant(400), 400);
+        assert_eq!(alone.sends().len(), 400);
+        alone.sender.memory_bytes()
+    };
+    let (by_time, by_order) = (memory_bytes(by_time()), memory_bytes(with_sack()));
+    // Its time and its place in the order of sending, with twice the room at most and what is kept once.
+    let more = by_time - by_order;
+    assert!((400 * 16..400 * 80).contains(&more), "{more} bytes");
 }

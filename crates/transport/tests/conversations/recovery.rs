@@ -1,5 +1,6 @@
 //! Fast retransmit and fast recovery: RFC 6675 with SACK, RFC 6582 without.
 
+use crate::alone::Alone;
 use crate::wire::*;
 use sparelane_cc::Congestion;
 use sparelane_core::Dur;
@@ -97,4 +98,14 @@ fn limited_transmit_sends_new_data_on_the_first_two_duplicates_or_none() {
         assert_eq!(first_reaction(true)[..3], [4, 5, 0]);
         assert_eq!(first_reaction(false)[0], 0);
     }
+}
+
+#[test]
+fn a_sender_that_repairs_a_loss_is_not_asked_for_new_segments_alone() {
+    let mut alone = Alone::new(with_sack(), newreno(20), 400);
+    alone.sends();
+    alone.wait(50);
+    alone.hears(3, 2, &[]);
+    alone.hears(3, 10, &[(4, 11)]);
+    assert!(!alone.sender.sends_plainly());
 }

@@ -1,5 +1,6 @@
 //! Paths that reorder, and loss detection that follows what they show.
 
+use crate::alone::Alone;
 use crate::wire::*;
 use sparelane_core::Dur;
 use sparelane_transport::TransportConfig;
@@ -58,4 +59,22 @@ fn the_margin_by_time_grows_with_needless_retransmissions() {
     assert!(needless > 80 && found < needless / 4, "{found} needless retransmissions, {needless} with a fixed margin");
     let last = wire.resent().last().map_or(0, |&(_, seq)| seq);
     assert!(last < 1000, "the margin is wide enough after segment {last}");
+}
+
+/// The network brings a second copy of what was acknowledged long ago, while seven segments above a hole have arrived.
+#[test]
+fn a_copy_of_what_was_acknowledged_before_is_no_sign_of_reordering() {
+    let mut alone = Alone::new(adaptive(false), constant(20), 400);
+    alone.sends();
+    alone.wait(50);
+    alone.hears(3, 2, &[]);
+    let repair = alone.hears(3, 10, &[(4, 11)]);
+    assert_eq!(repair[0], 3, "the hole is resent");
+    let later = alone.hears(3, 0, &[(4, 11)]);
+    let end = 1 + repair.into_iter().chain(later).max().expect("the repair at least");
+    alone.wait(100);
+    let next = alone.hears(end, end - 1, &[]);
+    assert_eq!(next[0], end, "all is well again");
+    let after_three = alone.hears(end, end + 3, &[(end + 1, end + 4)]);
+    assert!(after_three.contains(&end), "three arrivals are enough as before: {after_three:?}");
 }

@@ -32,6 +32,7 @@ fn a_segment_lies_where_its_bytes_are_and_what_is_acknowledged_can_be_forgotten(
         assert_eq!(alone.sender.acknowledged_bytes(), bytes);
         assert_eq!(alone.sender.bytes_of(cumulative - 1), None, "nobody asks for it again");
     }
+    assert_eq!([0, 2, 4].map(|seq| alone.sender.offset_of(seq)), [0, 2 * MSS, 4 * MSS], "as if all had been full");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! How the window opens, and what binds beside it.
 
+use crate::alone::Alone;
 use crate::wire::*;
 use sparelane_cc::{Blueprint, Value, Values, build};
 use sparelane_core::Dur;
@@ -118,4 +119,16 @@ fn a_window_that_is_not_in_use_is_kept_until_congestion() {
     let cuts: Vec<u64> = wire.windows.windows(2).filter(|pair| pair[1].1 < pair[0].1).map(|pair| pair[1].1).collect();
     assert_eq!((cuts.len(), cuts[0], wire.resent().len()), (2, 5 * MSS, 2));
     assert!((4 * MSS..4 * MSS + MSS / 2).contains(&cuts[1]), "{cuts:?}");
+}
+
+#[test]
+fn the_least_round_trip_time_is_that_of_the_fastest_acknowledgment() {
+    let mut alone = Alone::new(with_sack(), constant(10), 3);
+    assert_eq!(alone.sender.min_rtt(), Some(Dur::from_ms(100)), "of the handshake");
+    alone.sends();
+    for (wait_ms, cumulative, least_ms) in [(120, 1, 100), (0, 2, 100)] {
+        alone.wait(wait_ms);
+        alone.hears(cumulative, cumulative - 1, &[]);
+        assert_eq!(alone.sender.min_rtt(), Some(Dur::from_ms(least_ms)));
+    }
 }

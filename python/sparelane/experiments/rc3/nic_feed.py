@@ -75,7 +75,8 @@ def draw(evaluation: Evaluation) -> Figure:
         plots.Bars.of_rows(feed, look, [evaluation.find(key(base, feed, average)) for base, average in groups])
         for feed, look in zip(FEEDS, (plots.TCP, plots.RC3), strict=True)
     ]
-    plots.grouped_bars(axes, [f"{base.name.removesuffix(' 40 ms')},\n{average}" for base, average in groups], bars)
+    names = [(base.name.removesuffix(" 40 ms"), average.removeprefix("mean ")) for base, average in groups]
+    plots.grouped_bars(axes, ["\n".join(name) for name in names], bars)
     axes.set_xlabel("bottleneck and average")
     axes.set_ylabel("reduction of mean\ncompletion time (%)")
     plots.legend_above(axes, 2)
