@@ -75,10 +75,10 @@ def draw(axes: Axes, panel: Panel) -> None:
     axes.margins(y=0.07)
     if panel.is_x_log:
         axes.set_xscale("log")
-        _plain_numbers(axes.xaxis, axes.get_xlim())
+        plain_numbers(axes.xaxis, axes.get_xlim())
     if panel.is_y_log:
         axes.set_yscale("log")
-        _plain_numbers(axes.yaxis, axes.get_ylim())
+        plain_numbers(axes.yaxis, axes.get_ylim())
     elif panel.begins_at_zero:
         axes.set_ylim(bottom=0.0)
     if panel.places:
@@ -89,7 +89,7 @@ def draw(axes: Axes, panel: Panel) -> None:
         axes.margins(x=0.1 if len(panel.places) > 1 else 0.5)
 
 
-def _plain_numbers(axis: Axis, ends: tuple[float, float]) -> None:
+def plain_numbers(axis: Axis, ends: tuple[float, float]) -> None:
     """Ticks of a logarithmic axis as plain numbers: 1, 2 and 5 of each decade, or 1 alone where there are many."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 

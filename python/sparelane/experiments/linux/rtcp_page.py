@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.figure import Figure
 
+from sparelane.charts.draw import plain_numbers
 from sparelane.experiments import plots
 
 NAMES = {"cubic": "Cubic", "dctcp": "DCTCP", "bbr": "BBR", "rtcp": "RTCP"}
@@ -82,7 +83,7 @@ def _page(found: pl.DataFrame) -> list[str]:
         "",
         "Cubic hardly differs. RTCP doubles or halves its window with each acknowledgment, so that a single one more",
         "or less moves the largest times. DCTCP's marks are by waiting time on Linux, and by the queue here.",
-        "BBR's small flows wait longer on Linux than in the simulator at load 0.8; why was not found.",
+        "BBR's small flows wait longer on Linux than in the simulator; why was not found.",
         "",
         *_orders(found),
         "",
@@ -146,6 +147,7 @@ def _draw(found: pl.DataFrame) -> Figure:
             axes.set_xticks(range(len(names)), [NAMES[name] for name in names])
             if quantity.startswith("urgent"):
                 axes.set_yscale("log")
+                plain_numbers(axes.yaxis, axes.get_ylim())
             if column == 0:
                 axes.set_ylabel(words)
             if at == 0:
