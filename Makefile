@@ -27,7 +27,8 @@ run: build
 
 test: build
 	cargo test --workspace --quiet
-	$(BIN)/python -m pytest -q --numprocesses auto --dist loadgroup tests
+	$(BIN)/python -m pytest -q -m 'not machine' --numprocesses auto --dist loadgroup tests
+	$(BIN)/python -m pytest -q -m machine tests
 
 # Random scenarios; what fails is written to out/explore, as files for `sparelane run`.
 explore:

@@ -4,8 +4,8 @@ import signal
 
 import pytest
 
-# Files whose tests share what a machine has once (network namespaces, programs in the kernel, real
-# time): one worker has them all, one after the other.
+# Files whose tests need what a machine has once (network namespaces, programs in the kernel, real
+# time): `make test` runs them alone, after all others.
 OF_THE_MACHINE = {
     "test_emulate",
     "test_linux_bpf",
@@ -23,10 +23,11 @@ OF_THE_MACHINE = {
 OF_SHARED_RUNS = {"test_charts", "test_experiments", "test_pages", "test_quick_claims"}
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.stem in OF_THE_MACHINE:
-            item.add_marker(pytest.mark.xdist_group("machine"))
+            item.add_marker(pytest.mark.machine)
         elif item.path.stem in OF_SHARED_RUNS:
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
 

@@ -71,7 +71,9 @@ print("ready", flush=True)
 marks = []
 while len(marks) < 60:
     packet = s.recv(64)
-    if packet[0] == 0x45 and packet[9] == 6 and packet[22:24] == (5000).to_bytes(2, "big"):
+    to_peer = packet[0] == 0x45 and packet[9] == 6 and packet[22:24] == (5000).to_bytes(2, "big")
+    # A reset that answers what comes to a closed connection has no controller.
+    if to_peer and not packet[33] & 4:
         marks.append(packet[1])
 print(*marks)
 """
