@@ -272,11 +272,45 @@ start = "1400ms"
 
 
 @with_rc3
-def test_the_tail_takes_nothing_from_a_flow_beside_it() -> None:
+@pytest.mark.parametrize("controller", ["newreno", "cubic"])
+def test_the_tail_takes_nothing_from_a_flow_beside_it(controller: str) -> None:
     """Section 5.3 of the paper: beside RC3 a flow has what it has beside the same flow under TCP."""
     delivered = {}
+    asked = ["duration=1500ms", f"scheme.tcp.controller={controller}", f"scheme.rc3.inner={controller}"]
     for scheme in ("tcp", "rc3"):
-        flows = running.run(BESIDE.replace("OTHER", scheme), set=["duration=1500ms"]).result.flows
+        flows = running.run(BESIDE.replace("OTHER", scheme), set=asked).result.flows
         delivered[scheme] = int(flows["delivered_bytes"][0])
     assert delivered["tcp"] > 0.9 * 1.4 * 1e9 / 8
     assert delivered["rc3"] > 0.99 * delivered["tcp"]
+
+
+# A flow under RC3, and one that fills the way back, where its acknowledgments at low priority wait for ever.
+AGAINST = (
+    SCENARIO[: SCENARIO.index("[workload]")]
+    + """
+[[workload]]
+kind = "bulk"
+scheme = "tcp"
+pairs = [["right1", "left1"]]
+[[workload]]
+kind = "bulk"
+scheme = "rc3"
+pairs = [["left0", "right0"]]
+size = "200packets"
+start = "1s"
+"""
+)
+
+
+@with_rc3
+def test_what_the_receiver_has_of_the_tail_is_passed_over_where_only_the_head_hears_of_it() -> None:
+    """Section 4.1.2 of the paper, the ACK bump: the first acknowledgment in class 0 that joins the tail covers all of it."""
+    outcome = running.run(AGAINST, set=["duration=2s"])
+    counted = outcome.counters["left0"]
+    assert counted["TcpExt.TCPRc3AckBumps"] == 1
+    assert counted["TcpExt.TCPRc3LowAcks"] == 0
+    assert counted["Tcp.RetransSegs"] == 0
+    against = outcome.result.flows["completion_s"][1]
+    alone = completion_s("rc3", 200)
+    # Alone, it is told by the tail's own acknowledgments in the first round trip.
+    assert alone < against < completion_s("tcp", 200)

@@ -382,9 +382,32 @@ def test_a_full_disk_stops_the_sweep_and_keeps_what_is_done(tmp_path: Path, monk
     result = invoke("sweep", file(tmp_path, LOADS), "--seeds", "2", "-o", tmp_path / "out")
     assert (result.exit_code, "no space left on device" in result.stderr) == (2, True), result.output
     monkeypatch.undo()
+    assert folder.read(tmp_path / "out").manifest.runs == 3
     assert do(LOADS, tmp_path / "out", seeds=2).found == 3
     do(LOADS, tmp_path / "whole", seeds=2)
     assert_equal(tmp_path / "out", tmp_path / "whole")
+
+
+@pytest.mark.parametrize(("is_written", "done"), [(False, 3), (True, 4)])
+def test_what_an_interrupted_sweep_counts_as_done_is_what_its_journal_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_written: bool, done: int
+) -> None:
+    """Whether the signal comes just before a run is written down or just after."""
+    append = Journal.append
+    runs: list[str] = []
+
+    def interrupted(self: Journal, name: str, kept: Any) -> None:
+        runs.append(name)
+        if len(runs) < 4 or is_written:
+            append(self, name, kept)
+        if len(runs) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Journal, "append", interrupted)
+    result = invoke("sweep", file(tmp_path, LOADS), "--seeds", "2", "-o", tmp_path / "out")
+    assert (result.exit_code, "interrupted; what is done is kept" in result.stderr) == (130, True), result.output
+    saved = folder.read(tmp_path / "out")
+    assert (saved.manifest.runs, saved.manifest.missing, lines_in(tmp_path / "out")) == (done, 8 - done, done)
 
 
 def assert_equal(one: Path, other: Path) -> None:

@@ -58,7 +58,7 @@ def test_a_mistake_of_a_sender_is_told(keys: Keys, tmp_path: Path, case: str) ->
 def test_a_folder_without_a_key_and_a_key_that_others_can_read_are_told(keys: Keys, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     send = ("--trust", keys.fingerprint["receiver"], str(tmp_path / "file"), NOBODY)
-    assert "key.pem: No such file" in call("send", "--keys", str(tmp_path), *send, code=MISTAKE)
+    assert "holds no key; `sparelane keys new" in call("send", "--keys", str(tmp_path), *send, code=MISTAKE)
     Path(keys.folder["sender"], "key.pem").chmod(0o644)
     assert "others have access" in call("send", "--keys", keys.folder["sender"], *send, code=MISTAKE)
     Path(keys.folder["sender"], "key.pem").chmod(0o600)

@@ -91,6 +91,9 @@ pub enum IdentityError {
         /// Why.
         error: io::Error,
     },
+    /// A folder has no key.
+    #[error("\"{}\" holds no key; `sparelane keys new --dir DIR` makes one", .0.display())]
+    Missing(PathBuf),
     /// A folder has a key already.
     #[error("{}: there is a key already; it is not replaced", .0.display())]
     Exists(PathBuf),
@@ -164,7 +167,12 @@ impl Identity {
     /// It has none that can be read, or others can read it.
     pub fn load(folder: &Path) -> Result<Identity, IdentityError> {
         let path = folder.join(KEY_FILE);
-        let text = read_private(&path)?;
+        let text = read_private(&path).map_err(|error| match error {
+            IdentityError::File { error, .. } if error.kind() == io::ErrorKind::NotFound => {
+                IdentityError::Missing(folder.to_owned())
+            }
+            other => other,
+        })?;
         let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).ok();
         key.and_then(|key| Identity::of_pkcs8(key.secret_der())).ok_or(IdentityError::NoKey(path))
     }
@@ -356,6 +364,7 @@ mod tests {
         Identity::load(&folder.0).expect("the key");
         std::fs::write(&path, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n").expect("a file");
         assert!(matches!(Identity::load(&folder.0), Err(IdentityError::NoKey(_))));
+        assert!(matches!(Identity::load(&folder.0.join("elsewhere")), Err(IdentityError::Missing(_))));
     }
 
     #[test]

@@ -72,6 +72,11 @@ def sweep(plan: Plan, place: Path, crew: Crew) -> Generator[Progress]:
         yield progress
         try:
             yield from _work(plan, [run for run in plan.runs if run.name not in kept], crew, journal, kept, progress)
+        except BaseException:
+            # Wherever that came, what the journal holds is done, and nothing else.
+            kept = journal.read(runs.keys())
+            progress.done = len(kept)
+            raise
         finally:
             folders.write(place, plan, kept, progress.failed, time.monotonic() - began_s)
     yield progress
@@ -105,11 +110,12 @@ def _work(
                 name = runs[number].name
                 if "error" in found:
                     found = {"error": plan.told(str(found["error"]))}
+                journal.append(name, found)
+                if "error" in found:
                     progress.failed[name] = found["error"]
                 else:
                     kept[name] = found
                     progress.done += 1
-                journal.append(name, found)
             yield progress
     finally:
         close = getattr(answers, "close", None)

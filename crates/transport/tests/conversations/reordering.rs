@@ -2,8 +2,8 @@
 
 use crate::alone::Alone;
 use crate::wire::*;
-use sparelane_core::Dur;
-use sparelane_transport::TransportConfig;
+use sparelane_core::{Dur, Time};
+use sparelane_transport::{AckSegment, Acknowledgment, TransportConfig};
 
 fn adaptive(by_time: bool) -> TransportConfig {
     TransportConfig { adaptive_reordering: true, rack_tlp: by_time, prr: by_time, ..with_sack() }
@@ -77,4 +77,35 @@ fn a_copy_of_what_was_acknowledged_before_is_no_sign_of_reordering() {
     assert_eq!(next[0], end, "all is well again");
     let after_three = alone.hears(end, end + 3, &[(end + 1, end + 4)]);
     assert!(after_three.contains(&end), "three arrivals are enough as before: {after_three:?}");
+}
+
+/// When a loss is found that one arrival has overtaken, after a repair whose own acknowledgment came when `cumulative` of twenty
+/// segments were acknowledged to the receiver's knowledge, and all twenty to the sender's.
+fn found_after_repair_was_acknowledged_late(cumulative: u64) -> Time {
+    let mut alone = Alone::new(adaptive(true), constant(20), 400);
+    assert_eq!(alone.sends(), Vec::from_iter(0..20));
+    alone.wait(100);
+    assert_eq!(alone.hears(0, 3, &[(1, 4)])[0], 0, "three arrivals show the loss");
+    alone.wait(100);
+    let last = alone.hears(20, 19, &[]).into_iter().max().expect("new segments");
+    let late = AckSegment { cumulative, trigger: 0, trigger_retransmitted: true, class: 0, ecn_echo: false };
+    assert_eq!(alone.sender.handle_ack(alone.now, &Acknowledgment::of(late, &[])), Ok(()));
+    alone.wait(100);
+    let hole = last - 1;
+    alone.hears(hole, last, &[(last, last + 1)]);
+    while !alone.sends().contains(&hole) {
+        alone.wait(1);
+        alone.sender.handle_timer(alone.now);
+        assert!(alone.now < at_ms(1000), "the loss is found");
+    }
+    alone.now
+}
+
+/// The acknowledgment of a repair that was overtaken by a later one says nothing of a second copy; one that says that the receiver
+/// had everything does: the first copy was not lost.
+#[test]
+fn a_late_acknowledgment_of_a_repair_does_not_widen_the_margin_and_a_needless_repair_does() {
+    let overtaken = found_after_repair_was_acknowledged_late(4);
+    let needless = found_after_repair_was_acknowledged_late(20);
+    assert_eq!(needless - overtaken, Dur::from_ms(25), "another quarter of the round trip");
 }
