@@ -304,7 +304,7 @@ start = "1s"
 
 @with_rc3
 def test_what_the_receiver_has_of_the_tail_is_passed_over_where_only_the_head_hears_of_it() -> None:
-    """Section 4.1.2 of the paper, the ACK bump: the first acknowledgment in class 0 that joins the tail covers all of it."""
+    """Section 4.1.2 of the paper, the ACK bump: what joins the tail in class 0 is acknowledged with all of the tail."""
     outcome = running.run(AGAINST, set=["duration=2s"])
     counted = outcome.counters["left0"]
     assert counted["TcpExt.TCPRc3AckBumps"] == 1
