@@ -135,3 +135,14 @@ fn without_sack_duplicates_inflate_the_window_and_a_partial_acknowledgment_defla
     // 14 - 4 + 1, of which ten are in flight.
     assert_eq!(alone.hears(4, 0, &[]), [4, 14]);
 }
+
+#[test]
+fn recovery_keeps_to_the_receive_window() {
+    let config = TransportConfig { receive_window_bytes: Some(20 * MSS), ..with_sack() };
+    let mut alone = Alone::new(config, constant(40), 400);
+    assert_eq!(alone.sends(), Vec::from_iter(0..20));
+    assert_eq!(alone.hears(5, 4, &[]), Vec::from_iter(20..25));
+    let sent: Vec<u64> = (6..25).flat_map(|seq| alone.hears(5, seq, &[(6, seq + 1)])).collect();
+    assert_eq!(sent, [5], "the hole again, and nothing beyond the window");
+    assert_eq!(alone.hears(25, 5, &[]), Vec::from_iter(25..45));
+}
