@@ -540,6 +540,19 @@ mod tests {
         assert_eq!((receiver.refused(), receiver.held_bytes()), (3, 7000));
     }
 
+    #[test]
+    fn what_lies_beyond_the_window_is_refused_and_what_is_held_counts_as_memory() {
+        let receive_window_bytes = Some(4 * TransportConfig::default().mss_bytes);
+        let mut receiver = Receiver::new(&TransportConfig { receive_window_bytes, ..TransportConfig::default() });
+        let empty = receiver.memory_bytes();
+        assert!(empty >= size_of::<Receiver>());
+        let mut takes = |seq| receiver.handle_data(Time::ZERO, data(seq), false).is_some();
+        assert!(!takes(4) && takes(3));
+        assert!(takes(0) && takes(4) && !takes(5), "the window moves with what is expected");
+        assert_eq!(receiver.refused(), 2);
+        assert!(receiver.memory_bytes() >= empty + size_of::<SackBlock>());
+    }
+
     /// The acknowledgments of an arrival: the one at once, and the one that the timer sends in the same instant.
     fn at_once(receiver: &mut Receiver, ack: Option<AckSegment>) -> Vec<(u64, bool)> {
         let second = receiver.handle_timer(Time::ZERO);
