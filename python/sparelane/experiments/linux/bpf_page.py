@@ -165,7 +165,7 @@ def _varied(means: pl.DataFrame) -> list[str]:
         "",
         "RAPID takes a rate for free where receive gaps do not grow, and noise in the gaps hides that they do. In",
         "virtual time, with one thing after the other that the kernel's run has more of (means of five seeds after",
-        f"{SETTLED_S:g} s; the kernel's program leaves TCP's options out of its rates: by them the link has 9.92 Mb/s):",
+        f"{SETTLED_S:g} s; the kernel's program leaves TCP's options out, and the link has 9.92 Mb/s by its count):",
         "",
         "| what differs | rate (Mb/s) | estimate (Mb/s) | round trip (ms) | in the last second |",
         "|---|---|---|---|---|",
