@@ -56,6 +56,7 @@ class Panel:
         places: names of the places 0, 1, ... of the horizontal axis, where it is none of numbers.
         begins_at_zero: whether the vertical axis begins at 0.
         note: what a reader should know; may be empty.
+        is_sideways: whether, in a page, the places are rows, and values run along: for names that are long, or many.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Panel:
     places: Sequence[str] = ()
     begins_at_zero: bool = True
     note: str = ""
+    is_sideways: bool = False
 
 
 def thinned(x: Numbers, y: Numbers) -> tuple[list[float], list[float]]:

@@ -22,7 +22,7 @@ from sparelane.plugins import REGISTRY, fingerprint
 from sparelane.results import manifest
 from sparelane.results.rows import SCHEMA, AxisValue
 from sparelane.settings import toml_value
-from sparelane.sweeps import axes, keys
+from sparelane.sweeps import axes, keys, overrides
 from sparelane.sweeps.axes import Axis
 from sparelane.sweeps.values import ValuesError, label, plain, several
 
@@ -81,6 +81,7 @@ class Plan:
         axes: the keys that vary.
         seeds: the seed of every setting's runs.
         fixed: overrides of all runs, each `KEY=VALUE`.
+        seed_overrides: those of the seed.
         is_varied: whether anything but the seed varies.
         settings: every combination that differs from the others in something that matters.
     """
@@ -96,12 +97,11 @@ class Plan:
         needs_variation: bool = True,
     ) -> None:
         self.name, self.file, self.folder, self.text = Path(file).stem, file, folder, text
-        # Each is KEY=VALUE, for all runs; a seed among them is where the seeds begin.
+        # Each is KEY=VALUE, for all runs, where no axis says otherwise; a seed among them is where the seeds begin.
         self.fixed = [one for one in settings if not one.startswith("seed=")]
-        first_seed = [one.removeprefix("seed=") for one in settings if one.startswith("seed=")]
+        self.seed_overrides = [one for one in settings if one.startswith("seed=")]
         self._scenario = _parse(text, file)
-        if first_seed:
-            self._scenario["seed"] = int(first_seed[-1]) if first_seed[-1].isdecimal() else first_seed[-1]
+        overrides.place(self._scenario, settings)
         self.title = str(self._scenario.get("title", ""))
         self.seeds = self._seeds(seeds)
         self._scenario.pop("seed", None)
