@@ -43,7 +43,7 @@ def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: b
         doubts.append("The experiment would now ask for other simulations than these results rest on.")
     printed = [row for row in one.evaluation.rows if row.paper is not None]
     off = sum(row.deviates for row in printed)
-    answer = [_numbers_met(len(printed), off), _claims_held(held)]
+    answer = [numbers_met(len(printed), off), claims_held(held)]
     parts = [
         html.paragraph(f"{experiment.source}. {experiment.method}"),
         html.paragraph(" ".join(text for text in answer if text), "answer"),
@@ -71,7 +71,7 @@ def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: b
     return html.section("Question and answer" if is_alone else f"{experiment.id}: {experiment.title}", *parts)
 
 
-def _numbers_met(printed: int, off: int) -> str:
+def numbers_met(printed: int, off: int) -> str:
     """How many of the paper's numbers are met, in words."""
     if not printed:
         return ""
@@ -82,7 +82,7 @@ def _numbers_met(printed: int, off: int) -> str:
     return f"{printed - off} of {printed} printed numbers are met, {off} {'is' if off == 1 else 'are'} not."
 
 
-def _claims_held(holds: Sequence[bool | None]) -> str:
+def claims_held(holds: Sequence[bool | None]) -> str:
     """How many of the paper's claims hold, in words."""
     if not holds:
         return ""

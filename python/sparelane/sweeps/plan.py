@@ -152,7 +152,8 @@ class Plan:
 
     def _used(self, places: Sequence[int]) -> set[str]:
         """The schemes that send something in a setting; all where that cannot be told."""
-        schemes = set(self._scenario.get("scheme", ()))
+        named = self._scenario.get("scheme")
+        schemes = set(named) if isinstance(named, Mapping) else set()
         chosen = {value for axis, value in self._chosen(places) for value in _names(axis, value)}
         workload = self._scenario.get("workload")
         tables = workload if isinstance(workload, list) else [workload]
