@@ -159,8 +159,13 @@ def _along(
         lines,
         is_x_log=axis.is_log,
         places=places,
-        note=INTERVALS + _left_out(rows, others),
+        note=_note(lines) + _left_out(rows, others),
     )
+
+
+def _note(lines: Sequence[Line]) -> str:
+    """What bars are, where there are any: one seed has none."""
+    return INTERVALS if any(len(line.low) for line in lines) else ""
 
 
 def _points(group: pl.DataFrame, axis: Axis, size: float) -> tuple[list[float], list[float], list[float], list[float]]:
@@ -230,7 +235,7 @@ def _by_size(saved: SavedSweep, axis: Axis, others: Sequence[str]) -> Iterator[P
             lines,
             is_y_log=True,
             places=places,
-            note=INTERVALS + _left_out(rows, others),
+            note=_note(lines) + _left_out(rows, others),
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from sparelane.charts.looks import look
-from sparelane.charts.panel import Line, Panel
+from sparelane.charts.panel import Line, Panel, own_ticks
 from sparelane.pages import sideways
 from sparelane.pages.axis import Scale, fitting, shown
 from sparelane.pages.marks import key, marker, stroke, told
@@ -95,7 +95,7 @@ def _grid(panel: Panel, across: Scale, up: Scale, height: float, bottom: float, 
                 turned = 'text-anchor="middle"'
             yield f'<text x="{x:.1f}" y="{floor + 15}" {turned}>{escape(name)}</text>'
     else:
-        for tick in across.ticks():
+        for tick in own_ticks(panel) or across.ticks():
             x = across.at(tick)
             yield f'<path class="grid" d="M{x:.1f} {TOP}V{floor}"/>'
             yield f'<text x="{x:.1f}" y="{floor + 15}" text-anchor="middle">{shown(tick)}</text>'
