@@ -165,6 +165,11 @@ def test_what_is_set_stands_in_the_files_place() -> None:
     assert run.seed == of_file.seed
 
 
+def test_settings_are_named_by_keys_that_say_what_they_are() -> None:
+    varied = plan(with_lines(('kind = "priority"', 'kind = ["fifo", "priority"]'), ("pairs = 3", "pairs = [2, 3]")))
+    assert varied.words(varied.settings[0]) == "pairs = 2, queue.kind = fifo"
+
+
 def test_a_sweep_with_what_is_set_is_that_of_the_changed_file_and_says_how_to_repeat_it(tmp_path: Path) -> None:
     changed = with_lines(("load = 0.5", "load = [0.3, 0.6]"))
     settings = ("--set", "workload.load=[0.3, 0.6]", "--set", "seed=[2, 7]")

@@ -33,6 +33,8 @@ MEASURES = 1
 # Words about a scenario that change no run.
 WORDS = ("title", "source")
 OVERRIDE_ORIGIN = "--set "
+# Last parts of keys that say too little alone.
+VAGUE = ("kind",)
 # Where a mistake of form is.
 LINE = re.compile(r"at line (\d+)")
 
@@ -212,7 +214,11 @@ class Plan:
         others = [axis.key for axis in self.axes if axis.key != key]
         for count in range(1, len(parts)):
             ending = ".".join(parts[-count:])
-            if not ending.isdigit() and not any(f".{other}".endswith(f".{ending}") for other in others):
+            if (
+                not ending.isdigit()
+                and ending not in VAGUE
+                and not any(f".{other}".endswith(f".{ending}") for other in others)
+            ):
                 return ending
         return key
 
