@@ -5,6 +5,8 @@ from pathlib import Path
 import check_links
 import pytest
 
+from sparelane.experiments import registry, saved
+
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 
@@ -34,3 +36,10 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
         "a.html: #nowhere: there is no such place in it",
         "a.html: below/b.html#top: there is no such place in it",
     ]
+
+
+def test_the_results_that_are_kept_rest_on_what_would_now_be_simulated() -> None:
+    kept, gone = saved.read_all(ROOT / "results", registry())
+    assert len(kept) > 45
+    assert gone == []
+    assert [one.experiment.id for one in kept if one.is_outdated] == []

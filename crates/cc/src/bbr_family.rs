@@ -5,7 +5,7 @@
 //! draft-ietf-ccwg-bbr-04 keeps in sections 5.5.1, 5.6.2, 5.3.1.2 and 5.3.4.
 
 use crate::contract::{Ack, Cx, Delivery};
-use crate::pace::on_the_wire;
+use crate::pace::PacketSize;
 use sparelane_core::{Dur, Rate, Time};
 
 /// Stands for the round-trip time before there is a sample.
@@ -52,7 +52,7 @@ impl Rounds {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
     pub(crate) pace: Rate,
-    mss_bytes: u64,
+    packets: PacketSize,
     /// By how much it stays below gain times bandwidth.
     margin: f64,
     /// It was set with a round-trip time at the start, and not in ignorance.
@@ -61,8 +61,8 @@ pub(crate) struct Pacer {
 
 impl Pacer {
     /// The pace before there is a round-trip time, of a window of `cwnd_bytes`.
-    pub(crate) fn new(margin: f64, mss_bytes: u64, cwnd_bytes: u64, startup_gain: f64) -> Pacer {
-        let mut pacer = Pacer { pace: Rate::from_bps(1), mss_bytes, margin, is_by_rtt: false };
+    pub(crate) fn new(margin: f64, packets: PacketSize, cwnd_bytes: u64, startup_gain: f64) -> Pacer {
+        let mut pacer = Pacer { pace: Rate::from_bps(1), packets, margin, is_by_rtt: false };
         pacer.pace_by_window(cwnd_bytes, UNKNOWN_RTT, startup_gain);
         pacer
     }
@@ -77,7 +77,7 @@ impl Pacer {
     }
 
     fn of(&self, bandwidth: Rate, gain: f64) -> Rate {
-        on_the_wire(bandwidth, self.mss_bytes).scaled(gain * (1.0 - self.margin)).max(Rate::from_bps(1))
+        self.packets.on_the_wire(bandwidth).scaled(gain * (1.0 - self.margin)).max(Rate::from_bps(1))
     }
 
     /// The first sample of the round-trip time sets the pace by the window.

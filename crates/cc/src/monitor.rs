@@ -5,7 +5,7 @@
 //! that was sent a few segments after its end: what is lost of it is then presumed lost.
 
 use crate::contract::{Ack, Lost, Sent};
-use crate::pace::HEADER_BYTES;
+use crate::pace::PacketSize;
 use sparelane_core::{Dur, Rate, Time};
 use std::collections::VecDeque;
 
@@ -80,15 +80,15 @@ pub struct Outcome<P> {
 /// The intervals of one connection.
 #[derive(Clone, Debug)]
 pub struct Monitor<P> {
-    mss_bytes: u64,
+    packets: PacketSize,
     /// In order; the last one is under way.
     intervals: VecDeque<Interval<P>>,
 }
 
 impl<P: Copy> Monitor<P> {
     /// No interval yet.
-    pub fn new(mss_bytes: u64) -> Monitor<P> {
-        Monitor { mss_bytes, intervals: VecDeque::new() }
+    pub fn new(packets: PacketSize) -> Monitor<P> {
+        Monitor { packets, intervals: VecDeque::new() }
     }
 
     /// From now on at `rate`, for `length`. An interval that is under way ends.
@@ -134,7 +134,7 @@ impl<P: Copy> Monitor<P> {
     pub fn on_sent(&mut self, now: Time, sent: &Sent) {
         let Some((current, earlier)) = self.intervals.make_contiguous().split_last_mut() else { return };
         current.segments += 1;
-        current.wire_bytes += sent.bytes + HEADER_BYTES;
+        current.wire_bytes += sent.bytes + self.packets.header_bytes;
         for interval in earlier.iter_mut().filter(|interval| interval.followers < FOLLOWERS) {
             interval.followers += 1;
             if interval.followers == FOLLOWERS {
@@ -173,7 +173,7 @@ impl<P: Copy> Monitor<P> {
         self.intervals.pop_front();
         let allowed_bytes = rate.bytes_in(end.saturating_since(start)) as f64;
         // One packet more or less fits by chance.
-        let packet_bytes = (self.mss_bytes + HEADER_BYTES) as f64;
+        let packet_bytes = self.packets.wire_bytes() as f64;
         let is_valid = segments > 0 && wire_bytes as f64 + packet_bytes >= LEAST_SHARE * allowed_bytes;
         let loss = (lost_segments as f64 / segments.max(1) as f64).min(1.0);
         Some(Outcome { purpose, rate, loss, rtt_gradient: slope.value(), is_valid })
@@ -223,7 +223,7 @@ mod tests {
 
     /// 8 Mb/s, that is 1000 bytes each millisecond, in two intervals of ten packets.
     fn two_intervals() -> Monitor<char> {
-        let mut monitor = Monitor::new(MSS);
+        let mut monitor = Monitor::new(PacketSize::of(MSS));
         for (purpose, start_ms) in [('a', 0), ('b', 10)] {
             monitor.begin(at_us(start_ms * 1000), purpose, Rate::from_mbps(8), Dur::from_ms(10));
             (start_ms..start_ms + 10).for_each(|ms| send(&mut monitor, ms * 1000));
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn an_interval_that_lacked_data_says_so() {
-        let mut monitor = Monitor::new(MSS);
+        let mut monitor = Monitor::new(PacketSize::of(MSS));
         monitor.begin(at_us(0), 'a', Rate::from_mbps(8), Dur::from_ms(20));
         (0..10).for_each(|ms| send(&mut monitor, ms * 1000));
         monitor.begin(at_us(20_000), 'b', Rate::from_mbps(8), Dur::from_ms(20));

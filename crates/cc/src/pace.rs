@@ -2,13 +2,46 @@
 
 use sparelane_core::Rate;
 
-/// Bytes of IP and TCP header, which a pace covers.
+/// Bytes of IP and TCP header, where nothing else is said.
 pub const HEADER_BYTES: u64 = 40;
+
+/// How large the packets of a connection are. A pace covers their headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketSize {
+    /// Payload bytes of a full segment.
+    pub mss_bytes: u64,
+    /// Bytes of header on every packet.
+    pub header_bytes: u64,
+}
+
+impl PacketSize {
+    /// Segments of `mss_bytes` behind IP and TCP headers of 40 bytes.
+    pub const fn of(mss_bytes: u64) -> PacketSize {
+        PacketSize { mss_bytes, header_bytes: HEADER_BYTES }
+    }
+
+    /// A full segment with its header.
+    pub const fn wire_bytes(self) -> u64 {
+        self.mss_bytes + self.header_bytes
+    }
+
+    /// The pace of full segments, headers included, that brings this rate of payload.
+    pub fn on_the_wire(self, payload: Rate) -> Rate {
+        payload.scaled(self.wire_bytes() as f64 / self.mss_bytes as f64)
+    }
+}
 
 /// A window that no connection fills, segments.
 pub const MAX_WINDOW_SEGMENTS: u64 = 1 << 32;
 
-/// The pace of full segments, headers included, that brings `payload` of a payload of `mss_bytes` each.
-pub fn on_the_wire(payload: Rate, mss_bytes: u64) -> Rate {
-    payload.scaled((mss_bytes + HEADER_BYTES) as f64 / mss_bytes as f64)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pace_covers_the_headers_of_the_packets() {
+        let packets = PacketSize { mss_bytes: 1000, header_bytes: 100 };
+        assert_eq!(packets.on_the_wire(Rate::from_mbps(10)), Rate::from_mbps(11));
+        assert_eq!(PacketSize::of(1000).on_the_wire(Rate::from_mbps(10)), Rate::from_bps(10_400_000));
+    }
 }

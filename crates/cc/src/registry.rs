@@ -7,6 +7,7 @@ use crate::algos::{
     westwood, yeah,
 };
 use crate::contract::CongestionControl;
+use crate::pace::{HEADER_BYTES, PacketSize};
 use crate::param::{Param, ParamError, Values};
 use sparelane_core::Rate;
 use std::fmt;
@@ -67,6 +68,8 @@ pub type Built = Result<Box<dyn CongestionControl>, BuildError>;
 pub struct Blueprint<'a> {
     /// Payload bytes of a full segment.
     pub mss_bytes: u64,
+    /// Bytes of header on every packet.
+    pub header_bytes: u64,
     /// Payload bytes of the flow, if it has an end.
     pub flow_bytes: Option<u64>,
     /// The class of traffic that the flow belongs to, if its workload names one.
@@ -80,11 +83,25 @@ pub struct Blueprint<'a> {
 }
 
 impl<'a> Blueprint<'a> {
-    /// A connection without end, of no class, on an interface of 10 Gb/s, with the built-in controllers: enough to learn about
-    /// one.
+    /// A connection without end, of no class, with headers of 40 bytes, on an interface of 10 Gb/s, with the built-in controllers:
+    /// enough to learn about one.
     pub fn of_any(mss_bytes: u64, inner: &'a Values) -> Blueprint<'a> {
         let registry = &**BUILT_IN_REGISTRY;
-        Blueprint { mss_bytes, flow_bytes: None, traffic_class: None, line_rate: Rate::from_gbps(10), inner, registry }
+        let line_rate = Rate::from_gbps(10);
+        Blueprint {
+            mss_bytes,
+            header_bytes: HEADER_BYTES,
+            flow_bytes: None,
+            traffic_class: None,
+            line_rate,
+            inner,
+            registry,
+        }
+    }
+
+    /// How large its packets are.
+    pub fn packets(&self) -> PacketSize {
+        PacketSize { mss_bytes: self.mss_bytes, header_bytes: self.header_bytes }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Sent};
 use crate::monitor::{Monitor, Outcome};
-use crate::pace::HEADER_BYTES;
+use crate::pace::PacketSize;
 use sparelane_core::{Dur, Rate, Time};
 use std::fmt::Debug;
 
@@ -50,33 +50,29 @@ pub trait TrialLaw: Debug + Send {
 pub struct ByTrial<L: TrialLaw> {
     law: L,
     monitor: Monitor<L::Purpose>,
-    mss_bytes: u64,
+    packets: PacketSize,
     line_rate: Rate,
     rate: Rate,
 }
 
 impl<L: TrialLaw> ByTrial<L> {
-    /// A connection in segments of `mss_bytes`, on an interface of `line_rate`, which no rate exceeds.
-    pub fn new(law: L, mss_bytes: u64, line_rate: Rate) -> ByTrial<L> {
+    /// A connection in such packets, on an interface of `line_rate`, which no rate exceeds.
+    pub fn new(law: L, packets: PacketSize, line_rate: Rate) -> ByTrial<L> {
         let line_rate = line_rate.max(Rate::from_bps(1));
-        let rate = Rate::of(LEAST_PACKETS_IN_ROUND_TRIP * (mss_bytes + HEADER_BYTES), UNKNOWN_RTT).min(line_rate);
-        ByTrial { law, monitor: Monitor::new(mss_bytes), mss_bytes, line_rate, rate }
-    }
-
-    fn packet_bytes(&self) -> u64 {
-        self.mss_bytes + HEADER_BYTES
+        let rate = Rate::of(LEAST_PACKETS_IN_ROUND_TRIP * packets.wire_bytes(), UNKNOWN_RTT).min(line_rate);
+        ByTrial { law, monitor: Monitor::new(packets), packets, line_rate, rate }
     }
 
     /// Two packets in this time.
     fn slow(&self, round_trip: Dur) -> Rate {
-        let slow = Rate::of(LEAST_PACKETS_IN_ROUND_TRIP * self.packet_bytes(), round_trip);
+        let slow = Rate::of(LEAST_PACKETS_IN_ROUND_TRIP * self.packets.wire_bytes(), round_trip);
         slow.clamp(Rate::from_bps(1), self.line_rate)
     }
 
     fn start(&mut self, trial: Trial<L::Purpose>, cx: &Cx<'_>) {
         let least = self.slow(cx.srtt.unwrap_or_default().max(UNKNOWN_RTT));
         self.rate = trial.rate.clamp(least, self.line_rate);
-        let least = self.rate.time_for(LEAST_PACKETS * self.packet_bytes());
+        let least = self.rate.time_for(LEAST_PACKETS * self.packets.wire_bytes());
         let length = cx.srtt.unwrap_or(UNKNOWN_RTT).scaled(trial.round_trips).max(least);
         self.monitor.begin(cx.now, trial.purpose, self.rate, length);
     }
@@ -148,7 +144,7 @@ impl<L: TrialLaw + 'static> CongestionControl for ByTrial<L> {
     }
 
     fn limits(&self) -> Limits {
-        Limits { cwnd_bytes: WINDOW_SEGMENTS * self.mss_bytes, pacing: Some(self.rate) }
+        Limits { cwnd_bytes: WINDOW_SEGMENTS * self.packets.mss_bytes, pacing: Some(self.rate) }
     }
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
@@ -182,7 +178,7 @@ mod tests {
     #[test]
     fn the_least_rate_is_two_packets_a_round_trip_but_no_more_on_short_paths() {
         let slowest = |srtt_ms| {
-            let mut controller = ByTrial::new(Stubborn(Rate::from_bps(1)), 960, Rate::from_gbps(1));
+            let mut controller = ByTrial::new(Stubborn(Rate::from_bps(1)), PacketSize::of(960), Rate::from_gbps(1));
             let mut rng = Stream::new(1, Domain::Test, 0);
             let srtt = Some(Dur::from_ms(srtt_ms));
             let mut cx = Cx { now: Time::ZERO, mss_bytes: 960, srtt, min_rtt: srtt, rng: &mut rng };

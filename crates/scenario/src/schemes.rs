@@ -106,7 +106,12 @@ fn read_scheme(
     };
     let Transport { preset, config: transport } = transport;
     let (values, inner) = values(controller, &section, registry, preset)?;
-    let plan = Blueprint { line_rate, registry, ..Blueprint::of_any(transport.mss_bytes, &inner) };
+    let plan = Blueprint {
+        line_rate,
+        header_bytes: transport.header_bytes,
+        registry,
+        ..Blueprint::of_any(transport.mss_bytes, &inner)
+    };
     let built = controller.build(&values, &plan).map_err(|error| section.whole_table().error(error.to_string()))?;
     if built.needs().exact_marks && transport.ecn != Ecn::Dctcp {
         let named = section.need("controller")?;

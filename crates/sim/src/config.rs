@@ -149,13 +149,14 @@ pub struct Scheme {
 }
 
 impl Scheme {
-    /// A controller of this scheme for the connection of `plan`, whose segment size and inner values are the scheme's own.
+    /// A controller of this scheme for the connection of `plan`, whose packet sizes and inner values are the scheme's own.
     ///
     /// # Errors
     /// As [`Controller::build`].
     pub fn controller_for(&self, plan: Blueprint<'_>) -> Built {
         let registry = &*self.registry;
-        let own = Blueprint { mss_bytes: self.transport.mss_bytes, inner: &self.inner, registry, ..plan };
+        let (mss_bytes, header_bytes) = (self.transport.mss_bytes, self.transport.header_bytes);
+        let own = Blueprint { mss_bytes, header_bytes, inner: &self.inner, registry, ..plan };
         self.controller.build(&self.values, &own)
     }
 

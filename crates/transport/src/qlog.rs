@@ -160,6 +160,33 @@ mod tests {
     }
 
     #[test]
+    fn a_file_begins_with_who_writes_it_and_how() {
+        let text = head("a run", "client", "f", "TCP");
+        assert_eq!(
+            text,
+            "\u{1e}{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",\"title\":\"a run\",\"trace\":{\"vantage_point\":\
+             {\"name\":\"sparelane\",\"type\":\"client\"},\"common_fields\":{\"time_format\":\"relative\",\
+             \"reference_time\":0,\"group_id\":\"f\",\"protocol_type\":[\"TCP\"]}}}\n"
+        );
+    }
+
+    #[test]
+    fn what_comes_to_either_end_is_numbered_from_zero() {
+        let records = records(|events, put| {
+            events.on_received(Time::from_ns(1_500_000), 1400, put);
+            events.on_acknowledged(Time::from_ns(2_000_000), 1, 0, 52, put);
+        });
+        assert_eq!(
+            records[0],
+            "\u{1e}{\"time\":1.5,\"name\":\"transport:packet_received\",\"data\":{\"header\":{\"packet_type\":\"1RTT\",\
+             \"packet_number\":0},\"raw\":{\"length\":1400},\"frames\":[{\"frame_type\":\"stream\",\"stream_id\":7,\
+             \"length\":1400}]},\"group_id\":\"1.0\"}\n"
+        );
+        // Of a segment that is not known, it names no range.
+        assert!(records[1].contains("\"packet_number\":1},\"raw\":{\"length\":52}}"), "{}", records[1]);
+    }
+
+    #[test]
     fn a_segment_that_is_sent_again_counts_its_first_copy_as_lost() {
         let records = records(|events, put| {
             events.on_sent(Time::ZERO, 3, false, 1000, put);
@@ -192,5 +219,24 @@ mod tests {
         });
         assert_eq!(records.len(), 2);
         assert!(records[1].contains("{\"congestion_window\":20}"), "{}", records[1]);
+    }
+
+    #[test]
+    fn metrics_have_the_names_and_units_of_qlog_and_what_has_no_bound_is_left_out() {
+        let written = |ssthresh| {
+            let metrics = [
+                ("cwnd_bytes", 14_600.0),
+                ("in_flight_bytes", 2920.0),
+                ("srtt_s", 0.04),
+                ("ssthresh_bytes", ssthresh),
+                ("rate_bps", 1e6),
+            ];
+            let mut trace = |put: Put<'_>| metrics.iter().for_each(|&(name, value)| put(name, value));
+            let all = records(|events, put| events.on_metrics(Time::ZERO, &mut trace, put));
+            all.concat().split("\"data\":").nth(1).expect("one record").split('}').next().expect("its end").to_owned()
+        };
+        let others = "{\"congestion_window\":14600,\"bytes_in_flight\":2920,\"smoothed_rtt\":40";
+        assert_eq!(written(7300.0), format!("{others},\"ssthresh\":7300"));
+        assert_eq!(written(u64::MAX as f64), others);
     }
 }

@@ -492,6 +492,67 @@ mod tests {
         assert!(!echo(&mut receiver, Segment { window_reduced: true, ..data(3) }, false));
     }
 
+    #[test]
+    fn a_mark_on_what_says_that_the_window_was_reduced_is_a_new_one() {
+        let mut receiver = receiver(None);
+        receiver.handle_data(Time::ZERO, data(0), true);
+        let ack = receiver.handle_data(Time::ZERO, Segment { window_reduced: true, ..data(1) }, true);
+        assert!(ack.expect("acknowledged").ecn_echo);
+        let ack = receiver.handle_chunk(Time::ZERO, Chunk { window_reduced: true, marked: true, ..chunk(2, 3) });
+        assert!(ack.expect("acknowledged").ecn_echo);
+        let ack = receiver.handle_chunk(Time::ZERO, Chunk { window_reduced: true, ..chunk(5, 3) });
+        assert!(!ack.expect("acknowledged").ecn_echo);
+    }
+
+    #[test]
+    fn what_low_priority_meets_is_not_echoed_in_class_0() {
+        let mut receiver = receiver(None);
+        receiver.handle_data(Time::ZERO, Segment { class: 1, ..data(9) }, true);
+        receiver.handle_chunk(Time::ZERO, Chunk { class: 1, marked: true, ..chunk(5, 3) });
+        assert!(!receiver.handle_data(Time::ZERO, data(0), false).expect("acknowledged").ecn_echo);
+        let marked = receiver.handle_chunk(Time::ZERO, Chunk { marked: true, ..chunk(1, 2) });
+        assert!(marked.expect("acknowledged").ecn_echo);
+    }
+
+    #[test]
+    fn the_end_of_a_stream_is_taken_before_the_rest_and_nothing_behind_it() {
+        let mut receiver = receiver(None);
+        let end = Segment { payload_bytes: 0, ..data(5) };
+        for _ in 0..2 {
+            assert!(receiver.handle_data(Time::ZERO, end, false).is_some(), "a second copy, too, is acknowledged");
+        }
+        assert!(receiver.handle_data(Time::ZERO, data(6), false).is_none());
+        assert_eq!((receiver.refused(), receiver.is_finished()), (1, false));
+        for seq in 0..5 {
+            receiver.handle_data(Time::ZERO, data(seq), false);
+        }
+        assert!(receiver.is_finished());
+    }
+
+    #[test]
+    fn with_as_many_holes_as_it_keeps_a_receiver_takes_what_makes_none() {
+        let mut receiver = Receiver::new(&TransportConfig { held_ranges: 2, ..TransportConfig::default() });
+        let mut takes = |seq| receiver.handle_data(Time::ZERO, data(seq), false).is_some();
+        assert!(takes(10) && takes(20));
+        assert!(!takes(30) && !takes(8) && !takes(12));
+        assert!(takes(9) && takes(11) && takes(19) && takes(21), "what touches a range makes no other");
+        assert!(takes(0));
+        assert_eq!((receiver.refused(), receiver.held_bytes()), (3, 7000));
+    }
+
+    #[test]
+    fn what_lies_beyond_the_window_is_refused_and_what_is_held_counts_as_memory() {
+        let receive_window_bytes = Some(4 * TransportConfig::default().mss_bytes);
+        let mut receiver = Receiver::new(&TransportConfig { receive_window_bytes, ..TransportConfig::default() });
+        let empty = receiver.memory_bytes();
+        assert!(empty >= size_of::<Receiver>());
+        let mut takes = |seq| receiver.handle_data(Time::ZERO, data(seq), false).is_some();
+        assert!(!takes(4) && takes(3));
+        assert!(takes(0) && takes(4) && !takes(5), "the window moves with what is expected");
+        assert_eq!(receiver.refused(), 2);
+        assert!(receiver.memory_bytes() >= empty + size_of::<SackBlock>());
+    }
+
     /// The acknowledgments of an arrival: the one at once, and the one that the timer sends in the same instant.
     fn at_once(receiver: &mut Receiver, ack: Option<AckSegment>) -> Vec<(u64, bool)> {
         let second = receiver.handle_timer(Time::ZERO);

@@ -110,6 +110,19 @@ mod tests {
         assert_eq!(rtt.rto(), Dur::from_ms(300));
     }
 
+    /// RFC 6298 section 2.3, by hand: the variance is 3/4 of 50 ms and 1/4 of 100, the mean 7/8 of 100 ms and 1/8 of 200.
+    #[test]
+    fn the_second_sample_moves_the_mean_by_an_eighth_and_the_variance_by_a_quarter() {
+        let mut rtt = estimator(Dur::ZERO, Dur::ZERO);
+        rtt.sample(Dur::from_ms(100));
+        assert_eq!(rtt.sample(Dur::from_ms(200)), Dur::from_us(112_500 + 4 * 62_500));
+        assert_eq!(rtt.srtt(), Some(Dur::from_us(112_500)));
+        // Shorter by as much, and counted as much.
+        let mut rtt = estimator(Dur::ZERO, Dur::ZERO);
+        rtt.sample(Dur::from_ms(100));
+        assert_eq!(rtt.sample(Dur::ZERO), Dur::from_us(87_500 + 4 * 62_500));
+    }
+
     #[test]
     fn steady_samples_bring_the_timeout_down_to_its_floors() {
         let mut floored = estimator(Dur::from_ms(200), Dur::ZERO);

@@ -487,6 +487,7 @@ impl Scoreboard {
         }
         self.pending += marked;
         self.lost_edge = end;
+        self.resend_from = self.resend_from.min(start);
         self.has_news_of_losses |= marked > 0;
         marked > 0
     }
@@ -684,6 +685,9 @@ impl Default for Scoreboard {
         Scoreboard::new()
     }
 }
+
+#[cfg(test)]
+mod plain;
 
 #[cfg(test)]
 mod tests {

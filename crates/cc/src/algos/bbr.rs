@@ -26,7 +26,7 @@ pub use config::{BbrConfig, CONTROLLER};
 use crate::bbr_family::{Growth, Pacer, ProbeRtt, Rounds};
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Delivery, Limits, Lost, Needs, Phase, Sent};
 use crate::filter::Windowed;
-use crate::pace::MAX_WINDOW_SEGMENTS;
+use crate::pace::{MAX_WINDOW_SEGMENTS, PacketSize};
 use aggregation::Aggregation;
 use sparelane_core::{Dur, Rate, Time};
 
@@ -88,15 +88,16 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// A connection in segments of `mss_bytes`.
-    pub fn new(config: BbrConfig, mss_bytes: u64) -> Bbr {
+    /// A connection in such packets.
+    pub fn new(config: BbrConfig, packets: PacketSize) -> Bbr {
+        let mss_bytes = packets.mss_bytes;
         let cwnd_bytes = config.initial_window_segments * mss_bytes;
         Bbr {
             config,
             mss_bytes,
             state: State::Startup,
             cwnd_bytes,
-            pacer: Pacer::new(config.pacing_margin, mss_bytes, cwnd_bytes, config.startup_gain),
+            pacer: Pacer::new(config.pacing_margin, packets, cwnd_bytes, config.startup_gain),
             bandwidth: Windowed::max(config.bandwidth_window_rounds),
             min_rtt: None,
             min_rtt_at: Time::ZERO,

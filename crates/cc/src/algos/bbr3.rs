@@ -28,7 +28,7 @@ pub use config::{Bbr3Config, CONTROLLER};
 use crate::bbr_family::{Growth, Pacer, ProbeRtt, Rounds};
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Delivery, Limits, Lost, Needs, Phase, Sent};
 use crate::filter::Windowed;
-use crate::pace::MAX_WINDOW_SEGMENTS;
+use crate::pace::{MAX_WINDOW_SEGMENTS, PacketSize};
 use sparelane_core::{Dur, Rate, Time};
 
 const STARTUP_PACING_GAIN: f64 = 2.77;
@@ -137,15 +137,16 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// A connection in segments of `mss_bytes`.
-    pub fn new(config: Bbr3Config, mss_bytes: u64) -> Bbr3 {
+    /// A connection in such packets.
+    pub fn new(config: Bbr3Config, packets: PacketSize) -> Bbr3 {
+        let mss_bytes = packets.mss_bytes;
         let cwnd_bytes = config.initial_window_segments * mss_bytes;
         Bbr3 {
             config,
             mss_bytes,
             state: State::Startup,
             cwnd_bytes,
-            pacer: Pacer::new(PACING_MARGIN, mss_bytes, cwnd_bytes, STARTUP_PACING_GAIN),
+            pacer: Pacer::new(PACING_MARGIN, packets, cwnd_bytes, STARTUP_PACING_GAIN),
             max_bw: Windowed::max(BANDWIDTH_CYCLES_BEFORE),
             cycle: 0,
             bw_shortterm: None,

@@ -69,7 +69,7 @@ pub const CONTROLLER: Controller = Controller {
             loss_tolerance: values.number(&LOSS_TOLERANCE),
             steepness: values.number(&STEEPNESS),
         };
-        Ok(Box::new(ByTrial::new(Allegro::new(config), plan.mss_bytes, plan.line_rate)))
+        Ok(Box::new(ByTrial::new(Allegro::new(config), plan.packets(), plan.line_rate)))
     },
 };
 

@@ -112,7 +112,7 @@ pub const CONTROLLER: Controller = Controller {
             omega_step: values.number(&OMEGA_STEP),
             gradient_filter: values.number(&GRADIENT_FILTER),
         };
-        Ok(Box::new(ByTrial::new(Vivace::new(config), plan.mss_bytes, plan.line_rate)))
+        Ok(Box::new(ByTrial::new(Vivace::new(config), plan.packets(), plan.line_rate)))
     },
 };
 

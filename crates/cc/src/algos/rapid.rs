@@ -41,7 +41,7 @@ mod probes;
 mod stream;
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Departure, Limits, Needs};
-use crate::pace::HEADER_BYTES;
+use crate::pace::PacketSize;
 use crate::registry::Controller;
 use adaptor::Adaptor;
 use config::Config;
@@ -60,7 +60,7 @@ pub const CONTROLLER: Controller = Controller {
     params: config::PARAMS,
     make: &|values, plan| {
         let config = Config::of(values, plan)?;
-        Ok(Box::new(Rapid::new(config, plan.mss_bytes, plan.line_rate)))
+        Ok(Box::new(Rapid::new(config, plan.packets(), plan.line_rate)))
     },
 };
 
@@ -91,12 +91,12 @@ pub struct Rapid {
 }
 
 impl Rapid {
-    fn new(config: Config, mss_bytes: u64, line_rate: Rate) -> Rapid {
+    fn new(config: Config, packets: PacketSize, line_rate: Rate) -> Rapid {
         let shape = Shape::new(config.rates, config.packets_per_rate, config.spread);
         let adaptor = Adaptor::new(config.filter, config.initial_rate, line_rate);
         Rapid {
-            wire_bytes: mss_bytes + HEADER_BYTES,
-            window_bytes: config.window * mss_bytes,
+            wire_bytes: packets.wire_bytes(),
+            window_bytes: config.window * packets.mss_bytes,
             estimator: Estimator::new(config.bass, config.excursion, shape.packets() as usize),
             rate_before_timeout: adaptor.rate(),
             shape,

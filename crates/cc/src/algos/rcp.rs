@@ -16,7 +16,7 @@
 //! takes one second for it, as RFC 6298 does. The authors' low-rate probes ("REF packets") are left out.
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits};
-use crate::pace::{HEADER_BYTES, MAX_WINDOW_SEGMENTS};
+use crate::pace::{MAX_WINDOW_SEGMENTS, PacketSize};
 use crate::param::{DefaultValue, Kind, Param};
 use crate::registry::Controller;
 use sparelane_core::{Dur, Rate};
@@ -35,7 +35,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "the rate that the routers allow, paced; needs [queue.rcp]",
     source: "Dukkipati et al., IWQoS 2005; NSDI 2014 section 5.1.4",
     params: &[DESIRED_RATE],
-    make: &|values, plan| Ok(Box::new(Rcp::new(values.rate(&DESIRED_RATE), plan.mss_bytes))),
+    make: &|values, plan| Ok(Box::new(Rcp::new(values.rate(&DESIRED_RATE), plan.packets()))),
 };
 
 /// Stands for the round-trip time before there is a sample.
@@ -49,21 +49,23 @@ const UNBOUNDED_RATE: Rate = Rate::from_bps(u64::MAX);
 pub struct Rcp {
     desired: Rate,
     rate: Rate,
+    /// A full packet.
+    wire_bytes: u64,
     cwnd_bytes: u64,
 }
 
 impl Rcp {
-    /// A connection that asks for `desired`, or for all there is, in segments of `mss_bytes`.
-    pub fn new(desired: Option<Rate>, mss_bytes: u64) -> Rcp {
+    /// A connection that asks for `desired`, or for all there is, in such packets.
+    pub fn new(desired: Option<Rate>, packets: PacketSize) -> Rcp {
         let desired = desired.unwrap_or(UNBOUNDED_RATE);
-        Rcp { desired, rate: desired, cwnd_bytes: mss_bytes }
+        Rcp { desired, rate: desired, wire_bytes: packets.wire_bytes(), cwnd_bytes: packets.mss_bytes }
     }
 
     /// Takes over what the routers allow, and sizes the window to it.
     fn obey(&mut self, explicit_rate: Option<Rate>, cx: &Cx<'_>) {
         self.rate = explicit_rate.unwrap_or(self.rate).max(Rate::from_bps(1));
         let bytes = self.rate.bytes_in(cx.srtt.unwrap_or(UNKNOWN_RTT));
-        let segments = bytes.div_ceil(cx.mss_bytes + HEADER_BYTES);
+        let segments = bytes.div_ceil(self.wire_bytes);
         self.cwnd_bytes = segments.clamp(1, MAX_WINDOW_SEGMENTS) * cx.mss_bytes;
     }
 }
@@ -112,7 +114,7 @@ mod tests {
     }
 
     fn established(mbps: u64, srtt: Option<Dur>) -> Rcp {
-        let mut rcp = Rcp::new(None, MSS);
+        let mut rcp = Rcp::new(None, PacketSize::of(MSS));
         with_cx(srtt, |cx| rcp.on_established(Some(Rate::from_mbps(mbps)), cx));
         rcp
     }

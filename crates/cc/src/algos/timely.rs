@@ -20,7 +20,7 @@
 //! most the line rate and at least `min_rate`, where the paper says nothing.
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits};
-use crate::pace::HEADER_BYTES;
+use crate::pace::PacketSize;
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use sparelane_core::{Dur, Rate};
@@ -130,7 +130,7 @@ pub const CONTROLLER: Controller = Controller {
             min_rate: values.some_rate(&MIN_RATE),
             line_rate: plan.line_rate,
         };
-        Ok(Box::new(Timely::new(config, plan.mss_bytes)))
+        Ok(Box::new(Timely::new(config, plan.packets())))
     },
 };
 
@@ -172,6 +172,8 @@ pub struct TimelyConfig {
 pub struct Timely {
     config: TimelyConfig,
     rate: Rate,
+    /// A full packet.
+    wire_bytes: u64,
     cwnd_bytes: u64,
     previous_rtt: Option<Dur>,
     /// Filtered difference of successive round-trip times, seconds.
@@ -183,12 +185,13 @@ pub struct Timely {
 }
 
 impl Timely {
-    /// A connection in packets of `mss_bytes`.
-    pub fn new(config: TimelyConfig, mss_bytes: u64) -> Timely {
+    /// A connection in such packets.
+    pub fn new(config: TimelyConfig, packets: PacketSize) -> Timely {
         let mut timely = Timely {
             config,
             rate: Rate::default(),
-            cwnd_bytes: WINDOW_SEGMENTS * mss_bytes,
+            wire_bytes: packets.wire_bytes(),
+            cwnd_bytes: WINDOW_SEGMENTS * packets.mss_bytes,
             previous_rtt: None,
             rtt_diff_s: 0.0,
             without_gradient: 0,
@@ -234,7 +237,7 @@ impl CongestionControl for Timely {
             && self.acked_bytes >= self.config.segment_bytes
         {
             self.acked_bytes = 0;
-            self.complete(rtt.saturating_sub(self.config.line_rate.time_for(cx.mss_bytes + HEADER_BYTES)));
+            self.complete(rtt.saturating_sub(self.config.line_rate.time_for(self.wire_bytes)));
         }
     }
 
@@ -281,7 +284,7 @@ mod tests {
 
     /// The rate, in Mb/s, after completions with these round-trip times in microseconds.
     fn rates(rtts_us: &[u64]) -> Vec<f64> {
-        let mut timely = Timely::new(config(), MSS);
+        let mut timely = Timely::new(config(), PacketSize::of(MSS));
         let rate_after = |rtt_us: &u64| {
             timely.complete(Dur::from_us(*rtt_us));
             timely.rate.as_bps() as f64 / 1e6
@@ -336,7 +339,7 @@ mod tests {
 
     #[test]
     fn one_completion_is_counted_for_a_segment_and_not_for_a_packet() {
-        let mut timely = Timely::new(config(), MSS);
+        let mut timely = Timely::new(config(), PacketSize::of(MSS));
         for packet in 1..=48 {
             // 50.8 us with the packet's own time: below T_low.
             let rate = acknowledge(&mut timely, Some(Dur::from_ns(50_800)));

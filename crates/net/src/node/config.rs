@@ -64,7 +64,15 @@ impl ControllerChoice {
         flow_bytes: Option<u64>,
         line_rate: Rate,
     ) -> Result<Box<dyn CongestionControl>, BuildError> {
-        let plan = Blueprint { mss_bytes, flow_bytes, traffic_class: None, line_rate, inner: &self.inner, registry };
+        let plan = Blueprint {
+            mss_bytes,
+            header_bytes: WIRE_HEADER_BYTES,
+            flow_bytes,
+            traffic_class: None,
+            line_rate,
+            inner: &self.inner,
+            registry,
+        };
         registry.build(&self.name, &self.values, &plan)
     }
 }

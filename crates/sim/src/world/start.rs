@@ -50,6 +50,7 @@ impl<F: Fabric> World<F> {
         let (Some(there), Some(back)) = (there, back) else { unreachable!("paths were checked before the run") };
         let cc = scheme.controller_for(Blueprint {
             mss_bytes: scheme.transport.mss_bytes,
+            header_bytes: scheme.transport.header_bytes,
             flow_bytes: spec.size_bytes,
             traffic_class: spec.traffic_class.map(|class| self.settings.traffic_classes[usize::from(class)].as_str()),
             line_rate: self.layout.links[there[0] as usize].rate,

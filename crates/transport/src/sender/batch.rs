@@ -11,7 +11,6 @@
 //! of its segments would have, and they leave in the order of their numbers.
 
 use super::Sender;
-use crate::config::HEADER_BYTES;
 use crate::segment::Segment;
 use sparelane_core::{Dur, Seq};
 
@@ -99,7 +98,7 @@ impl Sender {
     /// The most segments of a chunk that the pace allows.
     fn most_paced(&self) -> u32 {
         self.limits.pacing.map_or(u32::MAX, |pace| {
-            let segments = pace.bytes_in(PACED_CHUNK) / (self.mss_bytes + HEADER_BYTES);
+            let segments = pace.bytes_in(PACED_CHUNK) / (self.mss_bytes + self.config.header_bytes);
             u32::try_from(segments.max(LEAST_PACED_CHUNK)).unwrap_or(u32::MAX)
         })
     }

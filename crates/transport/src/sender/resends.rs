@@ -77,5 +77,7 @@ mod tests {
         }
         assert_eq!((resends.last_of(998), resends.last_of(999)), (None, Some(ms(999))));
         assert_eq!(resends.times.len(), 1);
+        resends.note(999, 1000, ms(1000));
+        assert_eq!(resends.last_of(999), Some(ms(999)), "the first that is not acknowledged is kept");
     }
 }

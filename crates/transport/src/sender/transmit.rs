@@ -2,7 +2,6 @@
 
 use super::batch::Tail;
 use super::{Sender, State, context};
-use crate::config::HEADER_BYTES;
 use crate::segment::{Segment, Transmit};
 use sparelane_cc::contract::permit_by_window;
 use sparelane_cc::{Cx, Offer, Permit, Phase, TailOffer, WhichEnd};
@@ -245,7 +244,7 @@ impl Sender {
         let mut segment = self.segment(seq, class);
         self.resend_head = false;
         if let Some(rate) = self.limits.pacing {
-            let wire_bytes = u64::from(segment.payload_bytes) + HEADER_BYTES;
+            let wire_bytes = u64::from(segment.payload_bytes) + self.config.header_bytes;
             let from = self.paced_from(now);
             self.pace.paced_until = from + rate.time_for(wire_bytes);
             // Segments of a chunk go together.

@@ -7,6 +7,7 @@ mod evidence;
 mod full_interface;
 mod handshake;
 mod marks;
+mod memory;
 mod next_segment;
 mod pace;
 mod rack;

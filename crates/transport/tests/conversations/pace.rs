@@ -22,10 +22,13 @@ fn gaps(wire: &Wire) -> Vec<Dur> {
 #[test]
 fn segments_leave_at_the_pace_headers_included() {
     let rate = Rate::from_mbps(8);
-    let mut wire = Wire::new(with_sack(), paced(10_000, rate), lose(&[]));
-    wire.write_bytes(49 * MSS + 500);
-    wire.run();
-    assert_eq!(gaps(&wire), [rate.time_for(MSS + HEADER_BYTES); 49]);
+    for header_bytes in [HEADER_BYTES, 66] {
+        let config = TransportConfig { header_bytes, ..with_sack() };
+        let mut wire = Wire::new(config, paced(10_000, rate), lose(&[]));
+        wire.write_bytes(49 * MSS + 500);
+        wire.run();
+        assert_eq!(gaps(&wire), [rate.time_for(MSS + header_bytes); 49]);
+    }
 }
 
 #[test]

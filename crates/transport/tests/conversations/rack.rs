@@ -3,7 +3,7 @@
 use crate::alone::Alone;
 use crate::wire::*;
 use sparelane_cc::Congestion;
-use sparelane_core::Dur;
+use sparelane_core::{Dur, Time};
 use sparelane_transport::TransportConfig;
 
 fn by_time() -> TransportConfig {
@@ -123,5 +123,37 @@ fn what_is_kept_of_each_transmission_counts_as_memory_of_the_sender() {
     let (by_time, by_order) = (memory_bytes(by_time()), memory_bytes(with_sack()));
     // Its time and its place in the order of sending, with twice the room at most and what is kept once.
     let more = by_time - by_order;
-    assert!((400 * 16..400 * 80).contains(&more), "{more} bytes");
+    assert!((400 * (32 + 8)..400 * 80).contains(&more), "{more} bytes");
+}
+
+/// The copy of what was acknowledged before is none that was late: the next loss is found by three arrivals, at once.
+#[test]
+fn a_copy_of_what_was_acknowledged_shows_no_reordering() {
+    let mut alone = Alone::new(by_time(), constant(20), 400);
+    alone.sends();
+    alone.wait(100);
+    alone.hears(3, 2, &[]);
+    alone.hears(3, 0, &[]);
+    assert!(!alone.hears(3, 5, &[(4, 6)]).contains(&3), "two arrivals are too few");
+    assert!(alone.hears(3, 6, &[(4, 7)]).contains(&3));
+}
+
+#[test]
+fn nothing_is_waited_for_once_all_is_acknowledged() {
+    let mut alone = Alone::new(by_time(), constant(20), 4);
+    assert_eq!(alone.sends(), [0, 1, 2, 3]);
+    assert_ne!(alone.sender.next_timer(), Time::NEVER);
+    alone.wait(100);
+    alone.hears(4, 3, &[]);
+    assert_eq!(alone.sender.next_timer(), Time::NEVER);
+}
+
+/// The probe was lost as what it asked for; what the timer then sends again is no answer to it.
+#[test]
+fn a_timeout_forgets_the_probe() {
+    let (cc, log, _) = Noting::around(newreno(10));
+    let wire = Wire::transfer(by_time(), cc, 10, lose(&[9, 9]));
+    assert_eq!(wire.sender.counts().timeouts, 1);
+    let log = log.lock().expect("one thread");
+    assert!(!log.iter().any(|(_, event)| matches!(event, Congestion::Marked { .. })), "{log:?}");
 }

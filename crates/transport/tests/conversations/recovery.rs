@@ -109,3 +109,44 @@ fn a_sender_that_repairs_a_loss_is_not_asked_for_new_segments_alone() {
     alone.hears(3, 10, &[(4, 11)]);
     assert!(!alone.sender.sends_plainly());
 }
+
+/// RFC 6582 section 3.2: three duplicates halve the window of ten and add three; each further one adds one. A partial
+/// acknowledgment takes off what it covers, adds one, and sends the next hole again.
+#[test]
+fn without_sack_duplicates_inflate_the_window_and_a_partial_acknowledgment_deflates_it() {
+    let config = TransportConfig { sack: false, limited_transmit: false, ..with_sack() };
+    let mut alone = Alone::new(config, newreno(10), 100);
+    assert_eq!(alone.sends(), Vec::from_iter(0..10));
+    let after: Vec<_> = (1..10).map(|trigger| alone.hears(0, trigger, &[])).collect();
+    let none: Vec<u64> = vec![];
+    let expected = [
+        none.clone(),
+        none.clone(),
+        vec![0],
+        // 5 + 4, and 5 + 5: no more than what is in flight.
+        none.clone(),
+        none,
+        vec![10],
+        vec![11],
+        vec![12],
+        vec![13],
+    ];
+    assert_eq!(after, expected);
+    // 14 - 4 + 1, of which ten are in flight.
+    assert_eq!(alone.hears(4, 0, &[]), [4, 14]);
+}
+
+#[test]
+fn recovery_keeps_to_the_receive_window() {
+    let config = TransportConfig { receive_window_bytes: Some(20 * MSS), ..with_sack() };
+    let mut alone = Alone::new(config, constant(40), 400);
+    assert_eq!(alone.sends(), Vec::from_iter(0..20));
+    assert_eq!(alone.hears(5, 4, &[]), Vec::from_iter(20..25));
+    let sent: Vec<u64> = (6..25).flat_map(|seq| alone.hears(5, seq, &[(6, seq + 1)])).collect();
+    assert_eq!(
+        sent,
+        [5, 24],
+        "the hole again, the last to elicit a report (RFC 6675, rule 4), and nothing beyond the window"
+    );
+    assert_eq!(alone.hears(25, 5, &[]), Vec::from_iter(25..45));
+}

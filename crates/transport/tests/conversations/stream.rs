@@ -204,6 +204,21 @@ fn a_shut_window_stops_the_sender_who_asks_until_it_opens() {
 }
 
 #[test]
+fn a_shut_window_is_not_asked_about_where_nothing_waits_to_be_sent() {
+    let mut alone =
+        Alone::new(TransportConfig { receive_window_bytes: Some(4 * MSS), ..with_sack() }, constant(100), 4);
+    assert_eq!(alone.sends(), [0, 1, 2, 3]);
+    let shut = Extras { window_segments: Some(0), ..Extras::default() };
+    let ack = Acknowledgment { segment: AckSegment::plain(4, 3), blocks: &[], extras: Some(&shut) };
+    assert_eq!(alone.sender.handle_ack(alone.now, &ack), Ok(()));
+    assert_eq!(alone.sender.next_timer(), Time::NEVER);
+    alone.sender.write(1);
+    alone.wait(1);
+    assert_eq!(alone.sender.handle_ack(alone.now, &ack), Ok(()));
+    assert_ne!(alone.sender.next_timer(), Time::NEVER, "but where something does");
+}
+
+#[test]
 fn a_late_acknowledgment_takes_no_window_back() {
     let mut alone = Alone::new(with_sack(), constant(100), 100);
     let hears = |alone: &mut Alone, cumulative: u64, window: u32| {

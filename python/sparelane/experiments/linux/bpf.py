@@ -81,6 +81,34 @@ c, _ = l.accept()
 while c.recv(1 << 20):
     pass
 """
+# What may differ between the two paths, one thing at a time, in virtual time.
+SEEDS = range(1, 6)
+BURST = """\
+[scheme.burst]
+controller = "constant"
+window = 1000
+[[workload]]
+kind = "bulk"
+scheme = "flow"
+[[workload]]
+kind = "bulk"
+scheme = "burst"
+size = "200packets"
+start = "1s"
+"""
+VARIED = {
+    "nothing": {},
+    **{f"departures late by {late} us on average": {"host.timer_error": f"{late}us"} for late in (50, 100, 200)},
+    **{
+        f"acknowledgments late by {late} us on average, and stamped as they leave": {
+            "host.timestamp_at": "acknowledgment",
+            "host.ack_cost": f"{late}us",
+        }
+        for late in (20, 50, 100)
+    },
+    "interrupts 200 us apart": {"host.interrupt_after": "200us"},
+    "200 packets of another flow at 1 s": None,
+}
 COMMAND = [sys.executable, "-c", "from sparelane.cli import main; main()", "linux"]
 # Gaps that are set one at a time over a cable without delay, microseconds.
 GAPS_US = (386, 193, 77, 40, 20, 10)
@@ -147,9 +175,22 @@ def simulated(program: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     return series, result.packets
 
 
+def varied() -> pl.DataFrame:
+    """RAPID in virtual time, with one thing after the other that may differ in the kernel's run; means of seeds."""
+    rows = []
+    for what, settings in VARIED.items():
+        text = SCENARIO if settings is not None else SCENARIO.replace('[workload]\nkind = "bulk"\n', BURST)
+        for seed in SEEDS:
+            series = api.run(text + SCHEMES["rapid"], set=settings or {}, seed=seed).series
+            kept = bpf_page.kept("rapid", "simulator", series.with_columns(pl.col("probe", "quantity").cast(pl.String)))
+            rows.append(kept.with_columns(pl.lit(what).alias("what"), pl.lit(seed).alias("seed")))
+    return bpf_page.varied(pl.concat(rows))
+
+
 def main(folder: Path) -> None:
     """Measures everything and writes tables, page and figure."""
     folder.mkdir(parents=True, exist_ok=True)
+    varied().write_csv(folder / "varied.csv", float_precision=4)
     parts, gaps = [], []
     for program in SCHEMES:
         series, packets = simulated(program)

@@ -72,8 +72,8 @@ FITTED = (
 
 
 def _starts_slowly(effort: Effort) -> bool:
-    """Whether RAPID starts from the paper's 100 kb/s: where runs are no shorter than that takes."""
-    return effort.stop_s >= START_UP_S
+    """Whether RAPID starts from the paper's 100 kb/s: where runs are not much shorter than that takes."""
+    return effort.stop_s >= START_UP_S / 2
 
 
 def span(scheme: str | None, effort: Effort, share: float) -> tuple[float, float]:

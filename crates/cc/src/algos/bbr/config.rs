@@ -115,7 +115,7 @@ pub const CONTROLLER: Controller = Controller {
             largest_quantum_segments: values.whole(&QUANTUM),
             rtt_floor: values.span(&RTT_FLOOR),
         };
-        Ok(Box::new(Bbr::new(config, plan.mss_bytes)))
+        Ok(Box::new(Bbr::new(config, plan.packets())))
     },
 };
 

@@ -29,7 +29,8 @@ impl Path {
             largest_quantum_segments: none.whole(&QUANTUM),
             rtt_floor: none.span(&RTT_FLOOR),
         };
-        let mut path = Path { bbr: Bbr::new(config, MSS), now: Time::ZERO, rng: Stream::new(1, Domain::Test, 0) };
+        let mut path =
+            Path { bbr: Bbr::new(config, PacketSize::of(MSS)), now: Time::ZERO, rng: Stream::new(1, Domain::Test, 0) };
         path.call(|bbr, cx| bbr.on_established(None, cx));
         path
     }

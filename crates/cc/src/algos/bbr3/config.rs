@@ -79,7 +79,7 @@ pub const CONTROLLER: Controller = Controller {
             probe_rtt_time: values.span(&PROBE_RTT_TIME),
             full_loss_count: values.whole(&FULL_LOSS_COUNT),
         };
-        Ok(Box::new(Bbr3::new(config, plan.mss_bytes)))
+        Ok(Box::new(Bbr3::new(config, plan.packets())))
     },
 };
 

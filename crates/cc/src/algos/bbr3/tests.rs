@@ -19,7 +19,7 @@ fn cruising() -> Bbr3 {
         probe_rtt_time: none.span(&PROBE_RTT_TIME),
         full_loss_count: none.whole(&FULL_LOSS_COUNT),
     };
-    let mut bbr = Bbr3::new(config, MSS);
+    let mut bbr = Bbr3::new(config, PacketSize::of(MSS));
     bbr.max_bw.update(0, Rate::of(100 * MSS, RTT));
     (bbr.min_rtt, bbr.probe_rtt_min) = (Some(RTT), Some(RTT));
     (bbr.full_bw_reached, bbr.state, bbr.cwnd_bytes) = (true, State::Cruise, 200 * MSS);

@@ -55,7 +55,7 @@ impl Path {
 
     /// Runs until `until`, with `available` bandwidth.
     fn run(&mut self, until: Time, available: Rate) {
-        let wire_bytes = MSS + HEADER_BYTES;
+        let wire_bytes = PacketSize::of(MSS).wire_bytes();
         while self.now < until {
             let is_open = self.acks.len() < WINDOW;
             let due = if is_open { self.with(|rapid, cx| rapid.next_departure(cx)) } else { Time::NEVER };
@@ -179,7 +179,7 @@ fn a_p_stream_that_is_late_begins_anew() {
     let late = path.now;
     path.depart(path.sent, false);
     let gap = path.with(|rapid, cx| rapid.next_departure(cx)) - late;
-    let lowest = (MSS + HEADER_BYTES) as f64 * 8.0 / (path.gbps() * 1e9 * 0.8220);
+    let lowest = (PacketSize::of(MSS).wire_bytes()) as f64 * 8.0 / (path.gbps() * 1e9 * 0.8220);
     assert!((gap.as_secs_f64() / lowest - 1.0).abs() < 0.01, "{gap} after a late packet");
 }
 
