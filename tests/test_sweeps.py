@@ -343,6 +343,16 @@ def test_a_runs_numbers_are_those_of_the_same_scenario_run_alone(tmp_path: Path)
     assert alone.digest in {kept["digest"] for _, kept in lines}
 
 
+def test_fairness_is_that_of_flows_without_end(tmp_path: Path) -> None:
+    """Which flows with an end are still open at the run's end is another choice of flows under each scheme."""
+    do(LOADS, tmp_path / "ends", seeds=2)
+    endless = BASE.split("[workload]")[0].replace("100ms", "1s") + '[workload]\nkind = "bulk"\nsize = "unlimited"\n'
+    do(endless, tmp_path / "endless", seeds=2)
+    for name, has_fairness in (("ends", False), ("endless", True)):
+        metrics = set(pl.read_parquet(tmp_path / name / "rows.parquet")["metric"])
+        assert ("fairness" in metrics) == has_fairness, name
+
+
 def test_every_scheme_has_the_same_traffic(tmp_path: Path) -> None:
     do(LOADS, tmp_path, seeds=3)
     assert manifest.read(tmp_path).details["paired"] is True

@@ -29,7 +29,7 @@ from sparelane.sweeps.values import ValuesError, label, plain, several
 # The most runs of one sweep.
 MAX_RUNS = 1_000_000
 # It rises when what is measured of a run, and so what is stored of it, would now be another.
-MEASURES = 1
+MEASURES = 2
 # Words about a scenario that change no run.
 WORDS = ("title", "source")
 OVERRIDE_ORIGIN = "--set "
