@@ -31,6 +31,10 @@
 //! # Ok::<(), sparelane_net::node::NodeError>(())
 //! ```
 
+mod both;
+
+pub use both::{Both, Either};
+
 use crate::carrier::{Arrival, AssociationId, Carrier, DEFAULT_DSCP, Datagram};
 use crate::flow::MAX_CLASSES;
 use crate::identity::{Identity, Trusted};

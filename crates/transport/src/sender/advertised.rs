@@ -13,6 +13,9 @@ use sparelane_core::{Dur, Seq, Time};
 /// The longest that a shut window is not asked about, as in Linux.
 const LONGEST_SILENCE: Dur = Dur::from_secs(120);
 
+/// Where a sender gives up after some time, it asks so often in that at least: its own silence is not the receiver's.
+const LEAST_PROBES: u64 = 4;
+
 /// What the receiver has advertised.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Advertised {
@@ -75,7 +78,8 @@ impl Sender {
         let is_first = advertised.probes == 0;
         advertised.probe_is_due = true;
         advertised.probes += 1;
-        advertised.probe_at = now + rto.saturating_mul(1 << advertised.probes.min(20)).min(LONGEST_SILENCE);
+        let longest = patience.map_or(LONGEST_SILENCE, |limit| LONGEST_SILENCE.min(limit / LEAST_PROBES));
+        advertised.probe_at = now + rto.saturating_mul(1 << advertised.probes.min(20)).min(longest);
         if patience.is_some() && self.gives_up(now, is_first, rto) {
             return;
         }

@@ -27,6 +27,7 @@ fn new_data_goes_in_whole_chunks_and_the_last_has_what_is_left() {
         counts.push(wire.data().len());
     }
     assert_eq!(wire.sent_at(100).len(), 12);
+    assert!(!wire.sender.is_inside_chunk(), "no chunk of a tail has begun");
     assert!(counts.windows(2).all(|pair| matches!(pair[1] - pair[0], 0 | 4 | 8 | 12) || pair[1] == 62), "{counts:?}");
     assert_eq!((wire.data().len(), wire.resent()), (62, vec![]));
 }

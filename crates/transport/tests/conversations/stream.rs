@@ -154,6 +154,8 @@ fn a_sender_gives_up_when_nothing_has_come_back_for_as_long_as_it_was_told() {
         assert_eq!(wire.sender.ending(), Some(Ending::GaveUp));
         let last = wire.sent.last().expect("much was sent").at;
         assert!(last < at_ms(400 + 1000 * limit_s) && wire.sender.next_timer() == Time::NEVER, "{last}");
+        // Not before: the timer's waits double, and half of the limit is the last but one at least.
+        assert!(last > at_ms(400 + 1000 * limit_s / 4), "{last}");
         let mut deaf = Wire::new(config, newreno(4), Box::new(|_| Fate::Lost));
         deaf.write(1);
         deaf.run_until(at_ms(100_000));
@@ -201,6 +203,22 @@ fn a_shut_window_stops_the_sender_who_asks_until_it_opens() {
         wire.run();
         assert_eq!((wire.receiver.held_bytes(), wire.sender.counts().timeouts), (30 * MSS, 0));
     }
+}
+
+/// A receiver that answers is there, however long it has no room.
+#[test]
+fn a_shut_window_of_a_receiver_that_answers_is_waited_for() {
+    let config =
+        TransportConfig { receive_window_bytes: Some(8 * MSS), give_up_after: Some(Dur::from_secs(10)), ..with_sack() };
+    let mut wire = Wire::new(config, newreno(10), lose(&[]));
+    wire.advertises = true;
+    wire.receiver.set_window(8);
+    wire.write(30);
+    wire.run_until(at_ms(100_000));
+    assert_eq!((wire.sender.ending(), wire.receiver.next_expected()), (None, 8));
+    wire.receiver.set_window(30);
+    wire.run();
+    assert_eq!(wire.receiver.held_bytes(), 30 * MSS);
 }
 
 #[test]

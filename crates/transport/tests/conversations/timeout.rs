@@ -193,3 +193,11 @@ fn the_timer_runs_with_the_first_segment_out_and_stops_with_the_last_one_in() {
     alone.hears(2, 1, &[]);
     assert_eq!(alone.sender.next_timer(), sparelane_core::Time::NEVER);
 }
+
+/// What waits below TCP is not lost, but what has left and does not arrive is.
+#[test]
+fn the_timer_repairs_the_end_of_a_flow_below_which_a_scheduler_sends() {
+    let wire = Wire::transfer(with_sack(), controller("rapid", &[]), 40, lose(&[39]));
+    assert_eq!((wire.sender.counts().timeouts, wire.receiver.held_bytes()), (1, 40 * MSS));
+    assert_eq!(Wire::transfer(with_sack(), controller("rapid", &[]), 40, lose(&[])).sender.counts().timeouts, 0);
+}
