@@ -10,7 +10,7 @@ import sparelane as sl
 from small_sweeps import BASE, LOADS, do
 from sparelane.charts import draw, of_run, of_sweep
 from sparelane.charts.looks import look
-from sparelane.charts.panel import Line, Panel, thinned, with_looks
+from sparelane.charts.panel import Line, Panel, own_ticks, thinned, with_looks
 from sparelane.cli import main
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.sweeps import folder
@@ -204,6 +204,40 @@ def test_notebooks_show_results_and_plots(tmp_path: Path) -> None:
         plot.save(tmp_path / "x.doc")
     with pytest.raises(SavedResultsError, match="nothing to draw"):
         sl.run(BASE, set={"duration": "1us", "workload.scheme": "tcp"}).plot()
+
+
+def along(*lines: Line) -> Panel:
+    return Panel("x", "X", "load", "use (%)", lines)
+
+
+def test_a_legend_has_the_order_of_the_lines_whether_or_not_they_have_intervals() -> None:
+    lines = [
+        Line("a", [0.5, 2.0], [1.0, 2.0], [0.5, 1.5], [1.5, 2.5], is_marked=True),
+        Line("b", [0.5, 2.0], [2.0, 1.0], is_marked=True),
+        Line("c", [0.5, 2.0], [2.0, 3.0], [1.5, 2.5], [2.5, 3.5], is_marked=True),
+    ]
+    drawing = draw.figure([along(*lines)])
+    legend = drawing.axes[0].get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b", "c"]
+
+
+def test_few_values_along_an_axis_are_its_ticks_and_equal_ones_lie_below_the_frame() -> None:
+    drawing = draw.figure([along(Line("a", [0.5, 2.0], [99.5, 99.5], is_marked=True))])
+    axes = drawing.axes[0]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["0.5", "2"]
+    assert axes.get_ylim()[0] == 0.0
+    assert axes.get_ylim()[1] > 102
+    # Values that are many, or lie close together, are not.
+    assert own_ticks(along(Line("a", range(9), range(9), is_marked=True))) == []
+    assert own_ticks(along(Line("a", [0.01, 0.02, 1.0], [1.0, 1.0, 1.0], is_marked=True))) == []
+
+
+def test_bars_are_explained_where_there_are_bars(sweep_folder: Path, tmp_path: Path) -> None:
+    do(LOADS, tmp_path / "one")
+    for place, has_bars in ((sweep_folder, True), (tmp_path / "one", False)):
+        panels = of_sweep.panels(folder.read(place))
+        assert any("intervals over seeds" in panel.note for panel in panels) == has_bars
 
 
 def test_a_line_of_many_points_keeps_its_peaks() -> None:

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sparelane
-from sparelane import bench, terminal
+from sparelane import bench, folders, terminal
 from sparelane.cli import main
 from sparelane.commands import reproduce
 from sparelane.experiments import runner
@@ -427,7 +427,7 @@ def program(*arguments: str, here: Path, **extra: Any) -> subprocess.CompletedPr
 def test_a_locale_without_the_characters_of_a_table_prints_others(here: Path) -> None:
     done = program("reproduce", "rc3/model", "--quick", "--check", here=here, capture_output=True)
     assert done.returncode == 0, done.stderr
-    assert "claims:" in done.stdout
+    assert "1 claim: 1 held" in done.stdout
 
 
 def test_a_full_standard_output_is_said_once_and_the_rest_is_done(here: Path) -> None:
@@ -462,3 +462,18 @@ def test_a_run_is_repeated_from_what_it_left(here: Path, monkeypatch: pytest.Mon
     refused = sparelane_cli("run", "else.json")
     assert refused.exit_code == 2
     assert "not the run.json of a run" in refused.stderr
+
+
+def test_a_result_for_what_is_no_file_goes_there_and_leaves_it_as_it_is(tmp_path: Path) -> None:
+    pipe, link, text = tmp_path / "pipe", tmp_path / "link", tmp_path / "text"
+    os.mkfifo(pipe)
+    text.write_text("before")
+    link.symlink_to(text)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    folders.replaced(pipe, lambda path: path.write_text("into the pipe"))
+    assert os.read(reader, 100) == b"into the pipe"
+    os.close(reader)
+    assert pipe.is_fifo()
+    folders.replaced(link, lambda path: path.write_text("after"))
+    assert (link.is_symlink(), text.read_text()) == (True, "after")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link", "pipe", "text"]

@@ -99,6 +99,13 @@ def test_a_part_of_a_name_suggests_what_has_it(name: str, suggested: str) -> Non
         library.resolve(name)
 
 
+def test_a_message_lists_names_where_they_are_few_and_tells_a_long_one_in_part() -> None:
+    many = [f"one-{number}" for number in range(100)]
+    assert str(UnknownNameError("entry", "zzz", many)) == 'there is no entry "zzz"; `sparelane list` names all 100'
+    assert str(UnknownNameError("entry", "zzz", many[:2])) == 'there is no entry "zzz"; there are: one-0, one-1'
+    assert len(str(UnknownNameError("entry", "z" * 5000, many))) < 200
+
+
 def test_nothing_is_suggested_for_what_is_like_nothing() -> None:
     with pytest.raises(UnknownNameError, match="there are: chain-cross-traffic, "):
         library.resolve("xyz")

@@ -10,8 +10,11 @@ from click.testing import CliRunner, Result
 import browser
 import sparelane as sl
 from small_sweeps import BASE, LOADS, do, with_lines
+from sparelane.charts.panel import Line, Panel, with_looks
 from sparelane.cli import main
+from sparelane.pages import of_experiments
 from sparelane.pages.axis import Scale, fitting, shown
+from sparelane.pages.document import document, figures
 from test_charts import SAMPLED
 
 needs_browser = pytest.mark.skipif(browser.executable() is None, reason="needs chromium")
@@ -82,7 +85,7 @@ def test_the_report_of_a_sweep_says_question_answer_and_how_to_repeat_it(reports
     for words in (
         "RC3 & <small> queues",
         "Does RC3 still help with little room in queues?",
-        "How differ tcp and rc3",
+        "How do tcp and rc3 differ",
         "workload.load",
         "rc3 beside tcp: completion time (mean over flows)",
         "All schemes had the same flows",
@@ -107,6 +110,67 @@ def test_the_report_of_one_experiment_is_made_from_its_own_folder(reports: dict[
     assert result.exit_code == 0, result.output
     assert "rc3/model" not in (tmp_path / "one.html").read_text()
     assert not (folder / "README.md").exists() or "rc3" in (folder / "README.md").read_text()
+
+
+def made_up(names: int) -> Panel:
+    """Numbers beside each other, under long names."""
+    places = tuple(f"a setting with a long name, number {number}, mean over bytes" for number in range(names))
+    at = [float(place) for place in range(names)]
+    ours = Line("ours", at, at, [one - 0.5 for one in at], [one + 0.5 for one in at], is_marked=True, is_joined=False)
+    paper = Line("paper", at, at, is_marked=True, is_joined=False)
+    return Panel("x", "Long names", "", "y", [ours, paper], places=places, is_sideways=True)
+
+
+@needs_browser
+def test_names_of_rows_are_whole_and_equal_numbers_do_not_hide_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(document("rows", [figures(with_looks([made_up(30)]))]))
+    with browser.Browser() as page:
+        page.open(path)
+        assert page.evaluate(
+            "(() => { const frame = document.querySelector('.plot > svg').getBoundingClientRect();"
+            " return [...document.querySelectorAll('.plot > svg text')].every(one => {"
+            " const box = one.getBoundingClientRect();"
+            " return box.left >= frame.left && box.right <= frame.right && box.bottom <= frame.bottom; }); })()"
+        )
+        assert page.evaluate(
+            "(() => { const at = [...document.querySelectorAll('.line')].map(one =>"
+            " one.querySelector('[fill=\"#fff\"]').getBoundingClientRect()); return at[0].bottom <= at[1].top; })()"
+        )
+        page.evaluate("document.querySelector('.plot').focus()")
+        for _ in range(2):
+            page.press("ArrowDown")
+        assert "number 1, mean over bytes" in page.evaluate("document.querySelector('.tip').textContent")
+        assert page.complaints == []
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ((0, 0), ""),
+        ((1, 0), "The printed number is met."),
+        ((1, 1), "The printed number is not met."),
+        ((9, 0), "All 9 printed numbers are met."),
+        ((30, 1), "29 of 30 printed numbers are met, 1 is not."),
+        ((30, 3), "27 of 30 printed numbers are met, 3 are not."),
+    ],
+)
+def test_how_many_numbers_are_met_is_a_sentence(counts: tuple[int, int], words: str) -> None:
+    assert of_experiments.numbers_met(*counts) == words
+
+
+@pytest.mark.parametrize(
+    ("holds", "words"),
+    [
+        ([], ""),
+        ([True], "The one claim holds."),
+        ([True, True], "All 2 claims hold."),
+        ([False], "Of 1 claim, 0 hold, 1 fails."),
+        ([True, False, None], "Of 3 claims, 1 holds, 1 fails, 1 not checked."),
+    ],
+)
+def test_how_many_claims_hold_is_a_sentence(holds: list[bool | None], words: str) -> None:
+    assert of_experiments.claims_held(holds) == words
 
 
 def test_a_report_of_missing_runs_says_which(tmp_path: Path) -> None:

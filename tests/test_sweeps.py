@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -145,6 +146,43 @@ def test_seeds_are_the_files_or_as_many_as_wanted() -> None:
     assert plan("seed = 7\n" + LOADS, seeds=2).seeds == (7, 8)
     assert plan("seed = [3, 5]\n" + LOADS).seeds == (3, 5)
     assert plan("seed = { from = 1, to = 9, step = 4 }\n" + LOADS).seeds == (1, 5, 9)
+
+
+def test_what_is_set_stands_in_the_files_place() -> None:
+    def set_in(text: str, *settings: str) -> Plan:
+        return Plan(text, "s.toml", Path(), settings=settings, needs_variation=False)
+
+    varied = set_in(BASE, "workload.load=[0.2, 0.4]", "topology.pairs={ from = 2, to = 4, step = 1 }", "seed=[3, 5]")
+    assert {axis.key: list(map(str, axis.values)) for axis in varied.axes if not axis.chooses} == {
+        "workload.load": ["0.2", "0.4"],
+        "topology.pairs": ["2", "3", "4"],
+    }
+    assert varied.seeds == (3, 5)
+    # A value where the file has a list, and one scheme where the file leaves it open.
+    fixed = set_in(LOADS, "workload.load=0.4", "workload.scheme=rc3")
+    assert (fixed.axes, len(fixed.settings)) == ([], 1)
+    (run,), (of_file,) = fixed.runs, set_in(with_lines(("load = 0.5", "load = 0.4")), "workload.scheme=rc3").runs
+    assert run.seed == of_file.seed
+
+
+def test_settings_are_named_by_keys_that_say_what_they_are() -> None:
+    varied = plan(with_lines(('kind = "priority"', 'kind = ["fifo", "priority"]'), ("pairs = 3", "pairs = [2, 3]")))
+    assert varied.words(varied.settings[0]) == "pairs = 2, queue.kind = fifo"
+
+
+def test_a_sweep_with_what_is_set_is_that_of_the_changed_file_and_says_how_to_repeat_it(tmp_path: Path) -> None:
+    changed = with_lines(("load = 0.5", "load = [0.3, 0.6]"))
+    settings = ("--set", "workload.load=[0.3, 0.6]", "--set", "seed=[2, 7]")
+    result = invoke("sweep", file(tmp_path, BASE), *settings, "-o", tmp_path / "set")
+    assert result.exit_code == 0, result.output
+    do(f"seed = [2, 7]\n{changed}", tmp_path / "file")
+    one, other = (pl.read_parquet(tmp_path / name / "rows.parquet").drop("experiment") for name in ("set", "file"))
+    assert one.equals(other)
+    command = manifest.read(tmp_path / "set").command
+    assert "sweep" in command
+    assert "--set 'workload.load=[0.3, 0.6]' --set 'seed=[2, 7]'" in command
+    # Seeds that do not follow each other are not told as so many from the first on.
+    assert "--seeds" not in command
 
 
 def test_names_are_made_from_content_and_seed_and_not_from_how_the_file_says_it() -> None:
@@ -303,6 +341,16 @@ def test_a_runs_numbers_are_those_of_the_same_scenario_run_alone(tmp_path: Path)
     assert number("queueing delay", "mean over flows") == pytest.approx(service["queueing_s"])
     lines = (json.loads(line) for line in (tmp_path / "results.jsonl").read_text().splitlines())
     assert alone.digest in {kept["digest"] for _, kept in lines}
+
+
+def test_fairness_is_that_of_flows_without_end(tmp_path: Path) -> None:
+    """Which flows with an end are still open at the run's end is another choice of flows under each scheme."""
+    do(LOADS, tmp_path / "ends", seeds=2)
+    endless = BASE.split("[workload]")[0].replace("100ms", "1s") + '[workload]\nkind = "bulk"\nsize = "unlimited"\n'
+    do(endless, tmp_path / "endless", seeds=2)
+    for name, has_fairness in (("ends", False), ("endless", True)):
+        metrics = set(pl.read_parquet(tmp_path / name / "rows.parquet")["metric"])
+        assert ("fairness" in metrics) == has_fairness, name
 
 
 def test_every_scheme_has_the_same_traffic(tmp_path: Path) -> None:
@@ -570,6 +618,26 @@ def test_a_dask_cluster_without_workers_is_a_clear_error(tmp_path: Path, monkeyp
         wait_until(lambda: answers(port))
         result = invoke("sweep", file(tmp_path, LOADS), "--dask", f"127.0.0.1:{port}", "-o", tmp_path / "out")
     assert (result.exit_code, "has no workers" in result.stderr) == (2, True), result.output
+
+
+@pytest.mark.parametrize("greeting", [b"HTTP/1.1 400 Bad Request\r\n", b""])
+def test_what_is_no_scheduler_at_the_address_is_a_clear_error_soon(greeting: bytes, tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="needs the extra dask")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(greeting)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        began = time.monotonic()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        result = invoke("sweep", file(tmp_path, LOADS), "--dask", address, "-o", tmp_path / "out")
+        assert (result.exit_code, "what is there is no Dask scheduler" in result.stderr) == (2, True), result.output
+        assert time.monotonic() - began < 5
+        thread.join(5)
 
 
 def test_a_run_that_kills_its_workers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The tutorial's commands and its Python, as they stand on the page, in the order of the page."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -31,3 +32,8 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path, monkeypatch: pytest.Monk
     for folder in ("priority", "tcp", "rc3", "mine", "mine-fifo"):
         assert (tmp_path / "out" / folder / "run.json").is_file()
     assert (tmp_path / "out" / "papers" / "README.md").is_file()
+    for name in ("priority.png", "both.png", "question.html"):
+        assert (tmp_path / name).stat().st_size > 20_000, name
+    # The sweep is the one that the page speaks of.
+    assert len(json.loads((tmp_path / "out" / "question" / "manifest.json").read_text())["seeds"]) == 3
+    assert json.loads((tmp_path / "out" / "question" / "manifest.json").read_text())["runs"] == 12

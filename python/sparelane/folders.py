@@ -50,9 +50,16 @@ def ready_file(path: Path) -> Path:
 def replaced(path: Path, write: Callable[[Path], object]) -> None:
     """Writes a file under a name beside its own, and gives it that when it is whole.
 
+    A link stays, and leads to the new content. What is no file, such as a pipe or `/dev/stdout`, is written as it is:
+    a file must not take its place.
+
     Raises:
         OSError: it cannot be written; the file is then as it was.
     """
+    if path.exists() and not path.is_file():
+        write(path)
+        return
+    path = path.resolve()
     partial = path.with_name(f".{path.name}.partial")
     try:
         write(partial)

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Sequence
 
 # The most names that a message suggests.
 SUGGESTED = 3
+# More names than this are not listed in a message, and a name is told no further than this, in characters.
+LISTED = 30
+LONGEST = 80
 # From here on, of 1, a name is like another one.
 ALIKE = 0.6
 # Names that are nearly as like as the nearest are suggested, too.
@@ -21,8 +24,12 @@ class UnknownNameError(ValueError):
 
     def __init__(self, kind: str, name: str, known: Sequence[str], elsewhere: str = "") -> None:
         found = near(name, known)
-        hint = f"; did you mean {either(found)}?" if found else f"; there are: {', '.join(known)}"
-        super().__init__(f'there is no {kind} "{name}"{elsewhere or hint}')
+        every = (
+            f"; there are: {', '.join(known)}" if len(known) <= LISTED else f"; `sparelane list` names all {len(known)}"
+        )
+        hint = f"; did you mean {either(found)}?" if found else every
+        told = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+        super().__init__(f'there is no {kind} "{told}"{elsewhere or hint}')
 
 
 def near(name: str, known: Iterable[str]) -> list[str]:

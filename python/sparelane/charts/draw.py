@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparelane import extras
 from sparelane.charts.looks import look
-from sparelane.charts.panel import Line, Panel
+from sparelane.charts.panel import Line, Panel, own_ticks
 from sparelane.folders import OutputError, replaced
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ MOST_IN_A_ROW = 3
 APART_POINTS = 3.0
 # Over fewer decades than this, a logarithmic axis has three ticks in each.
 DECADES = 2.5
+# How much higher than the highest value an axis from zero is.
+HEADROOM = 1.07
 # Characters of a note below a panel.
 NOTE_CHARACTERS = 72
 
@@ -66,10 +68,12 @@ def figure(panels: Sequence[Panel], title: str = "") -> Figure:
 def draw(axes: Axes, panel: Panel) -> None:
     """One panel."""
     with_intervals = sum(len(line.low) > 0 for line in panel.lines)
+    drawn = []
     for place, line in enumerate(panel.lines):
         # Side by side, intervals of several lines do not hide each other.
-        _line(axes, line, (place - (len(panel.lines) - 1) / 2) * APART_POINTS if with_intervals > 1 else 0.0)
-    axes.set_title(panel.title, loc="left", fontweight="bold", pad=_legend(axes, panel))
+        shift = (place - (len(panel.lines) - 1) / 2) * APART_POINTS if with_intervals > 1 else 0.0
+        drawn.append(_line(axes, line, shift))
+    axes.set_title(panel.title, loc="left", fontweight="bold", pad=_legend(axes, panel, drawn))
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     axes.margins(y=0.07)
@@ -80,7 +84,11 @@ def draw(axes: Axes, panel: Panel) -> None:
         axes.set_yscale("log")
         plain_numbers(axes.yaxis, axes.get_ylim())
     elif panel.begins_at_zero:
-        axes.set_ylim(bottom=0.0)
+        _, top = axes.dataLim.intervaly
+        # Room above counts from zero: equal values would lie on the frame otherwise.
+        axes.set_ylim(0.0, HEADROOM * top if math.isfinite(top) and top > 0 else None)
+    if ticks := own_ticks(panel):
+        axes.set_xticks(ticks, [f"{tick:.4g}" for tick in ticks])
     if panel.places:
         long = max(map(len, panel.places)) * len(panel.places) > 40
         axes.set_xticks(
@@ -99,7 +107,8 @@ def plain_numbers(axis: Axis, ends: tuple[float, float]) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _line(axes: Axes, line: Line, shift_points: float) -> None:
+def _line(axes: Axes, line: Line, shift_points: float) -> Any:
+    """Draws a line; returns what a legend shows of it."""
     from matplotlib.transforms import ScaledTranslation
 
     mine = look(line.look)
@@ -122,18 +131,25 @@ def _line(axes: Axes, line: Line, shift_points: float) -> None:
     if len(line.low):
         below = [max(0.0, y - low) for y, low in zip(line.y, line.low, strict=True)]
         above = [max(0.0, high - y) for y, high in zip(line.y, line.high, strict=True)]
-        axes.errorbar(line.x, line.y, (below, above), capsize=2, elinewidth=0.8, **style)
+        drawn: Any = axes.errorbar(line.x, line.y, (below, above), capsize=2, elinewidth=0.8, **style)
     else:
-        axes.plot(line.x, line.y, **style)
+        (drawn,) = axes.plot(line.x, line.y, **style)
     axes.autoscale_view()
+    return drawn
 
 
-def _legend(axes: Axes, panel: Panel) -> float:
-    """A legend above the panel; returns how much room it takes, points."""
+def _legend(axes: Axes, panel: Panel, drawn: Sequence[Any]) -> float:
+    """A legend above the panel, in the order of its lines; returns how much room it takes, points."""
     labels = [line.label for line in panel.lines]
     columns = max(1, min(len(labels), MOST_IN_A_ROW, 60 // (max(map(len, labels)) + 8)))
     axes.legend(
-        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, columnspacing=1.2, handlelength=2.6, borderpad=0.1
+        handles=drawn,
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        ncols=columns,
+        columnspacing=1.2,
+        handlelength=2.6,
+        borderpad=0.1,
     )
     return 5.0 + 10.5 * -(-len(labels) // columns)
 

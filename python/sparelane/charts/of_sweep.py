@@ -12,6 +12,7 @@ from sparelane.names import UnknownNameError
 from sparelane.results.rows import ALL, NETWORK
 from sparelane.sweeps import measure
 from sparelane.sweeps.folder import SavedSweep
+from sparelane.sweeps.plan import VAGUE
 from sparelane.units import read as read_quantity
 from sparelane.units import scale
 
@@ -88,7 +89,7 @@ def _axis(saved: SavedSweep, key: str | None) -> Axis:
 
 def _axis_of(rows: pl.DataFrame, key: str) -> Axis:
     values = rows[key].drop_nulls().unique(maintain_order=True).to_list()
-    short = key.rpartition(".")[2]
+    short = _short(key)
     numbers = [(float(one), "") if isinstance(one, int | float) else read_quantity(str(one)) for one in values]
     known = [one for one in numbers if one is not None]
     units = {unit for _, unit in known}
@@ -102,15 +103,19 @@ def _axis_of(rows: pl.DataFrame, key: str) -> Axis:
     return Axis(key, label, at, (), is_log=ends[0] > 0 and ends[-1] / ends[0] >= 50)
 
 
+def _short(key: str) -> str:
+    """The last part of a key, or two where one says too little."""
+    parts = key.split(".")
+    return ".".join(parts[-2:] if parts[-1] in VAGUE else parts[-1:])
+
+
 def _groups(rows: pl.DataFrame, others: Sequence[str]) -> Iterator[tuple[str, str, pl.DataFrame]]:
     """Scheme, the other keys in words, and their rows."""
     seen: list[str] = []
     for values, group in rows.group_by(["scheme", *others], maintain_order=True):
         scheme, *rest = values
         words = ", ".join(
-            f"{key.rpartition('.')[2]} = {value:g}"
-            if isinstance(value, float)
-            else f"{key.rpartition('.')[2]} = {value}"
+            f"{_short(key)} = {value:g}" if isinstance(value, float) else f"{_short(key)} = {value}"
             for key, value in zip(others, rest, strict=True)
             if value is not None
         )
@@ -159,8 +164,13 @@ def _along(
         lines,
         is_x_log=axis.is_log,
         places=places,
-        note=INTERVALS + _left_out(rows, others),
+        note=_note(lines) + _left_out(rows, others),
     )
+
+
+def _note(lines: Sequence[Line]) -> str:
+    """What bars are, where there are any: one seed has none."""
+    return INTERVALS if any(len(line.low) for line in lines) else ""
 
 
 def _points(group: pl.DataFrame, axis: Axis, size: float) -> tuple[list[float], list[float], list[float], list[float]]:
@@ -190,7 +200,7 @@ def _at_one_place(rows: pl.DataFrame, axis: Axis, which: float) -> tuple[pl.Data
         return rows, ""
     values = sorted(axis.at, key=lambda value: axis.at[value])
     value = values[round(which * (len(values) - 1))]
-    short = axis.key.rpartition(".")[2]
+    short = _short(axis.key)
     words = f"{short} = {value:g}" if isinstance(value, float) else f"{short} = {value}"
     return rows.filter((pl.col(axis.key) == value) | pl.col(axis.key).is_null()), words
 
@@ -230,7 +240,7 @@ def _by_size(saved: SavedSweep, axis: Axis, others: Sequence[str]) -> Iterator[P
             lines,
             is_y_log=True,
             places=places,
-            note=INTERVALS + _left_out(rows, others),
+            note=_note(lines) + _left_out(rows, others),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,8 @@ Numbers = NDArray[np.float64]
 
 # A line has no more points than this: what lies between is not seen.
 MOST_POINTS = 1500
+# So many values along an axis can be its ticks.
+MOST_OWN_TICKS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ class Panel:
         places: names of the places 0, 1, ... of the horizontal axis, where it is none of numbers.
         begins_at_zero: whether the vertical axis begins at 0.
         note: what a reader should know; may be empty.
+        is_sideways: whether, in a page, the places are rows, and values run along: for names that are long, or many.
     """
 
     name: str
@@ -68,6 +72,18 @@ class Panel:
     places: Sequence[str] = ()
     begins_at_zero: bool = True
     note: str = ""
+    is_sideways: bool = False
+
+
+def own_ticks(panel: Panel) -> list[float]:
+    """The values along the horizontal axis, where they are few and far enough apart to be its ticks; else none."""
+    if panel.places or panel.is_x_log or not all(line.is_marked for line in panel.lines):
+        return []
+    values = sorted({x for line in panel.lines for x in line.x})
+    gaps = [after - before for before, after in itertools.pairwise(values)]
+    if not 2 <= len(values) <= MOST_OWN_TICKS or min(gaps) < (values[-1] - values[0]) / MOST_OWN_TICKS / 2:
+        return []
+    return values
 
 
 def thinned(x: Numbers, y: Numbers) -> tuple[list[float], list[float]]:

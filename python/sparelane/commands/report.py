@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 PAGE = "report.html"
+# Experiments that are listed one by one; of more, the number is told.
+LISTED = 12
 
 
 @click.command("report")
@@ -123,6 +125,7 @@ def _say(results: Sequence[Saved], unknown: Sequence[str], target: Path) -> None
     }
     for words, ids in lists.items():
         if ids:
-            terminal.output().print(f"{words}: {', '.join(ids)}", markup=False)
+            told = ", ".join(ids) if len(ids) <= LISTED else f"{len(ids)} experiments"
+            terminal.output().print(f"{words}: {told}", soft_wrap=True, markup=False)
     show_unneeded((one.experiment.id, one.unneeded_reasons) for one in results)
     terminal.output().print(f"pages from {target} on", soft_wrap=True, markup=False)

@@ -13,7 +13,7 @@ import click
 
 from sparelane import terminal
 from sparelane.commands import given
-from sparelane.commands.options import jobs_option, output_option, scenario_argument, seeds_option
+from sparelane.commands.options import jobs_option, output_option, scenario_argument, seeds_option, settings_option
 from sparelane.commands.plugin_option import plugin_option
 
 if TYPE_CHECKING:
@@ -29,24 +29,27 @@ INTERRUPTED = 130
 
 @click.command("sweep")
 @scenario_argument("file")
+@settings_option
 @seeds_option("Seeds of each setting.  [default: the file's]")
 @jobs_option("Worker processes; the results do not depend on it.")
 @click.option("dask", "--dask", metavar="ADDRESS", help="Send the runs to a Dask cluster, as in tcp://10.0.0.1:8786.")
 @output_option("Folder for the results.  [default: out/NAME]")
 @plugin_option
-def command(file: str, seeds: int | None, jobs: int, dask: str | None, folder: Path | None) -> None:
+def command(
+    file: str, settings: tuple[str, ...], seeds: int | None, jobs: int, dask: str | None, folder: Path | None
+) -> None:
     """Simulate a scenario in many settings.
 
     FILE is a scenario in which a list, or a range such as { from = 0.1, to = 0.9, step = 0.2 }, stands in place of
-    values; all combinations are run, under each scheme and seed. Run again with the same folder, it goes on where it
-    stopped. FILE may be - for standard input.
+    values; all combinations are run, under each scheme and seed. --set takes lists and ranges, too. Run again with the
+    same folder, it goes on where it stopped. FILE may be - for standard input.
 
     Exits with 3 if some runs failed (the rest is done, and the failed ones are listed), with 130 if interrupted.
     """
     from sparelane.sweeps.plan import Plan
 
     found = given.read(file)
-    plan = Plan(found.text, found.file, found.folder, seeds=seeds)
+    plan = Plan(found.text, found.file, found.folder, seeds=seeds, settings=settings)
     place = folder or Path("out") / found.name
     finish(plan, place, run(plan, place, _crew(jobs, dask)))
 

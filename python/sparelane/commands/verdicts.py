@@ -23,7 +23,8 @@ def show_claims(judged: Sequence[tuple[str, Sequence[Verdict]]]) -> bool:
     if lines:
         terminal.show_table("claims", ("experiment", *CLAIM_HEADINGS), ("experiment", "claim", "verdict"), lines)
     held, failed, rest = holds.count(True), holds.count(False), holds.count(None)
-    terminal.output().print(f"{len(holds)} claims: {held} held, {failed} failed, {rest} not checked", markup=False)
+    count = f"{len(holds)} claim{'' if len(holds) == 1 else 's'}"
+    terminal.output().print(f"{count}: {held} held, {failed} failed, {rest} not checked", markup=False)
     return failed == 0
 
 

@@ -12,8 +12,9 @@ from sparelane.experiments.saved import Saved
 from sparelane.experiments.text import CLAIM_HEADINGS, LEFT, claim_cells, effort_words, table
 from sparelane.pages import document as html
 
-# A panel has no more places than this; the rows beyond go into the next.
-MOST_PLACES = 12
+# A panel has no more rows than this; those beyond go into the next.
+MOST_PLACES = 40
+COMPLETION_TIME = "FCT is the flow completion time."
 
 
 def page(saved: Sequence[Saved], command: str) -> str:
@@ -42,24 +43,19 @@ def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: b
         doubts.append("The experiment would now ask for other simulations than these results rest on.")
     printed = [row for row in one.evaluation.rows if row.paper is not None]
     off = sum(row.deviates for row in printed)
-    answer = [
-        f"Of {len(printed)} printed numbers, {len(printed) - off} are met and {off} are not." if printed else "",
-        f"Of {len(held)} claims, {held.count(True)} hold, {held.count(False)} fail and "
-        f"{held.count(None)} were not checked."
-        if held
-        else "",
-    ]
+    answer = [numbers_met(len(printed), off), claims_held(held)]
     parts = [
         html.paragraph(f"{experiment.source}. {experiment.method}"),
         html.paragraph(" ".join(text for text in answer if text), "answer"),
         *(html.paragraph(text, "warning") for text in doubts),
+        _image(one),
         html.table(CLAIM_HEADINGS, verdicts, left=("claim", "verdict"), caption="What the paper claims")
         if verdicts
         else "",
         html.table(rows.headings, rows.lines, left=LEFT, caption="The paper's numbers beside ours"),
         *map(html.paragraph, rows.footnotes),
         *map(html.paragraph, one.evaluation.notes),
-        _image(one),
+        html.paragraph(COMPLETION_TIME, "note") if any(row.key.metric.name == "FCT" for row in printed) else "",
         html.figures(panels, number),
         *(html.paragraph(f"Fitted: {sentence}") for sentence in experiment.fitted),
         "<h3>Assumptions</h3>" + html.items(experiment.assumptions) if experiment.assumptions else "",
@@ -75,6 +71,30 @@ def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: b
     return html.section("Question and answer" if is_alone else f"{experiment.id}: {experiment.title}", *parts)
 
 
+def numbers_met(printed: int, off: int) -> str:
+    """How many of the paper's numbers are met, in words."""
+    if not printed:
+        return ""
+    if not off:
+        return f"All {printed} printed numbers are met." if printed > 1 else "The printed number is met."
+    if printed == 1:
+        return "The printed number is not met."
+    return f"{printed - off} of {printed} printed numbers are met, {off} {'is' if off == 1 else 'are'} not."
+
+
+def claims_held(holds: Sequence[bool | None]) -> str:
+    """How many of the paper's claims hold, in words."""
+    if not holds:
+        return ""
+    held, failed, unchecked = (holds.count(value) for value in (True, False, None))
+    if held == len(holds):
+        return f"All {held} claims hold." if held > 1 else "The one claim holds."
+    parts = [f"{held} {'holds' if held == 1 else 'hold'}"]
+    parts += [f"{failed} {'fails' if failed == 1 else 'fail'}"] if failed else []
+    parts += [f"{unchecked} not checked"] if unchecked else []
+    return f"Of {len(holds)} claim{'s' if len(holds) > 1 else ''}, {', '.join(parts)}."
+
+
 def _image(one: Saved) -> str:
     """The experiment's own figure."""
     if not one.figure.exists():
@@ -85,10 +105,12 @@ def _image(one: Saved) -> str:
 
 
 def _panels(rows: Sequence[Row]) -> Iterator[Panel]:
-    """A panel for each metric of which the paper prints numbers."""
+    """A panel for each metric of which the paper prints several numbers: one alone is seen in the table."""
     printed = [row for row in rows if row.paper is not None]
     for metric in dict.fromkeys(row.key.metric for row in printed):
         some = [row for row in printed if row.key.metric == metric]
+        if len(some) < 2:
+            continue
         for first in range(0, len(some), MOST_PLACES):
             yield _panel(metric, some[first : first + MOST_PLACES], first)
 
@@ -118,6 +140,7 @@ def _panel(metric: Metric, rows: Sequence[Row], first: int) -> Panel:
         [ours, paper],
         places=tuple(_place(row) for row in rows),
         note="Bars are 95 % intervals over seeds." if has_intervals else "",
+        is_sideways=True,
     )
 
 

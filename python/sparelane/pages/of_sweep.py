@@ -56,10 +56,12 @@ def _question(saved: SavedSweep) -> list[str]:
             varied.append((axis["key"], f"{', '.join(listed)}"))
     seeds = saved.manifest.seeds
     count = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
-    who = " and ".join([", ".join(schemes[:-1]), schemes[-1]] if len(schemes) > 1 else schemes) or "the flows"
-    many = "differ" if len(schemes) > 1 else "do"
+    who = " and ".join([", ".join(schemes[:-1]), schemes[-1]] if len(schemes) > 1 else schemes)
+    what = (
+        f"How do {who} differ" if len(schemes) > 1 else f"How does {who} do" if any(schemes) else "How do the flows do"
+    )
     where = " in every combination of what varies below" if varied else ""
-    sentence = f"How {many} {who}{where}? Each setting was simulated with {count}."
+    sentence = f"{what}{where}? Each setting was simulated with {count}."
     return [paragraph(_comment(_text(saved))), paragraph(sentence), facts(varied)]
 
 

@@ -27,8 +27,9 @@ for (const figure of document.querySelectorAll("figure")) {
     here.setAttribute("visibility", "visible");
     tip.textContent = lines[line].label + " — " + lines[line].texts[point];
     tip.hidden = false;
-    const size = plot.clientWidth / box.width;
-    const left = Math.min(Math.max(0, x * size + 12), plot.clientWidth - tip.offsetWidth);
+    const width = drawing.getBoundingClientRect().width;
+    const size = width / box.width;
+    const left = Math.min(Math.max(0, x * size + 12), width - tip.offsetWidth);
     const above = y * size - tip.offsetHeight - 12;
     tip.style.left = left + "px";
     tip.style.top = (above < 0 ? y * size + 14 : above) + "px";
@@ -60,8 +61,10 @@ for (const figure of document.querySelectorAll("figure")) {
     const shown = lines.map((_, number) => number).filter((number) => !hidden.has(number) && lines[number].at.length);
     if (!shown.length) return;
     if (event.key === "Escape") return hide();
-    const steps = { ArrowRight: 1, ArrowLeft: -1 };
-    const turns = { ArrowDown: 1, ArrowUp: -1 };
+    const across = { ArrowRight: 1, ArrowLeft: -1 };
+    const down = { ArrowDown: 1, ArrowUp: -1 };
+    const isSideways = figure.classList.contains("sideways");
+    const [steps, turns] = isSideways ? [down, across] : [across, down];
     if (!(event.key in steps) && !(event.key in turns)) return;
     event.preventDefault();
     if (hidden.has(line) || point < 0) {

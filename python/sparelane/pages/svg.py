@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from sparelane.charts.looks import look
-from sparelane.charts.panel import Line, Panel
+from sparelane.charts.panel import Line, Panel, own_ticks
+from sparelane.pages import sideways
 from sparelane.pages.axis import Scale, fitting, shown
+from sparelane.pages.marks import key, marker, stroke, told
 
 WIDTH, HEIGHT = 460, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 12, 12, 46
@@ -26,34 +28,22 @@ APART = 4.0
 
 def figure(panel: Panel, number: int) -> str:
     """A panel with its legend, its drawing, and its numbers."""
-    drawing, points = _drawing(panel, number)
+    drawing, points = sideways.drawing(panel, number) if panel.is_sideways else _drawing(panel, number)
+    kind = ' class="sideways"' if panel.is_sideways else ""
     legend = "".join(
-        f'<button type="button" class="key" data-line="{place}" aria-pressed="true">{_key(line)}'
+        f'<button type="button" class="key" data-line="{place}" aria-pressed="true">{key(line)}'
         f"<span>{escape(line.label)}</span></button>"
         for place, line in enumerate(panel.lines)
     )
     note = f'<p class="note">{escape(panel.note)}</p>' if panel.note else ""
     data = json.dumps(points, separators=(",", ":")).replace("<", "\\u003c")
     return (
-        f'<figure id="figure-{number}"><figcaption>{escape(panel.title)}</figcaption>'
+        f'<figure id="figure-{number}"{kind}><figcaption>{escape(panel.title)}</figcaption>'
         f'<div class="legend">{legend}</div>'
         f'<div class="plot" tabindex="0" role="group" aria-label="{escape(panel.title)}: arrow keys walk along it">'
         f'{drawing}<div class="tip" role="status" hidden></div></div>'
         f'<script type="application/json">{data}</script>{note}{_table(panel)}</figure>'
     )
-
-
-def _key(line: Line) -> str:
-    """The sample of a line in the legend."""
-    mine = look(line.look)
-    stroke = f'<path d="M1 7H31" {_stroke(line)}/>' if line.is_joined else ""
-    return f'<svg width="32" height="14" aria-hidden="true">{stroke}{_marker(mine.marker, 16, 7, mine.colour)}</svg>'
-
-
-def _stroke(line: Line) -> str:
-    mine = look(line.look)
-    dashes = f' stroke-dasharray="{" ".join(f"{1.8 * one:g}" for one in mine.dashes)}"' if mine.dashes else ""
-    return f'fill="none" stroke="{mine.colour}" stroke-width="1.8"{dashes}'
 
 
 def _drawing(panel: Panel, number: int) -> tuple[str, list[dict[str, object]]]:
@@ -68,7 +58,7 @@ def _drawing(panel: Panel, number: int) -> tuple[str, list[dict[str, object]]]:
         shift = (place - (len(panel.lines) - 1) / 2) * APART if with_intervals > 1 else 0.0
         at = [(across.at(x) + shift, up.at(y)) for x, y in zip(line.x, line.y, strict=True)]
         parts.append(f'<g class="line" data-line="{place}">{"".join(_line(line, at, up))}</g>')
-        texts = [_told(panel, line, which) for which in range(len(line.x))]
+        texts = [told(panel, line, which) for which in range(len(line.x))]
         points.append({"label": line.label, "at": [[round(x, 1), round(y, 1)] for x, y in at], "texts": texts})
     label = escape(f"{panel.title}: {panel.y_label} by {panel.x_label}")
     return (
@@ -105,7 +95,7 @@ def _grid(panel: Panel, across: Scale, up: Scale, height: float, bottom: float, 
                 turned = 'text-anchor="middle"'
             yield f'<text x="{x:.1f}" y="{floor + 15}" {turned}>{escape(name)}</text>'
     else:
-        for tick in across.ticks():
+        for tick in own_ticks(panel) or across.ticks():
             x = across.at(tick)
             yield f'<path class="grid" d="M{x:.1f} {TOP}V{floor}"/>'
             yield f'<text x="{x:.1f}" y="{floor + 15}" text-anchor="middle">{shown(tick)}</text>'
@@ -120,7 +110,7 @@ def _grid(panel: Panel, across: Scale, up: Scale, height: float, bottom: float, 
 def _line(line: Line, at: Sequence[tuple[float, float]], up: Scale) -> Iterator[str]:
     mine = look(line.look)
     if line.is_joined and len(at) > 1:
-        yield f'<path d="{_path(at, is_step=line.is_step)}" {_stroke(line)}/>'
+        yield f'<path d="{_path(at, is_step=line.is_step)}" {stroke(line)}/>'
     for (x, _), low, high in zip(at, line.low, line.high, strict=False):
         if math.isfinite(low) and math.isfinite(high):
             below, above = up.at(low), up.at(high)
@@ -129,7 +119,7 @@ def _line(line: Line, at: Sequence[tuple[float, float]], up: Scale) -> Iterator[
     every = 1 if line.is_marked else max(1, len(at) // MARKERS)
     for x, y in at[::every]:
         if math.isfinite(y):
-            yield _marker(mine.marker, x, y, mine.colour)
+            yield marker(mine.marker, x, y, mine.colour)
 
 
 def _path(at: Sequence[tuple[float, float]], *, is_step: bool) -> str:
@@ -144,31 +134,6 @@ def _path(at: Sequence[tuple[float, float]], *, is_step: bool) -> str:
         else:
             parts.append(f"H{x:.1f}V{y:.1f}" if is_step else f"L{x:.1f} {y:.1f}")
     return "".join(parts)
-
-
-def _marker(name: str, x: float, y: float, colour: str) -> str:
-    """A marker of Matplotlib's name, about seven wide, white inside."""
-    style = f'fill="#fff" stroke="{colour}" stroke-width="1.4"'
-    if name == "o":
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" {style}/>'
-    shapes = {
-        "s": "m-3-3h6v6h-6z",
-        "^": "m0-4l4 7h-8z",
-        "v": "m0 4l4-7h-8z",
-        "D": "m0-4.2l4 4.2l-4 4.2l-4-4.2z",
-        "X": "m-3.4-3.4l6.8 6.8m0-6.8l-6.8 6.8",
-        "P": "m-4 0h8m-4-4v8",
-        "*": "m0-4.4l1.3 2.9 3.1.3-2.4 2 .8 3.1-2.8-1.7-2.8 1.7.8-3.1-2.4-2 3.1-.3z",
-    }
-    return f'<path d="M{x:.1f} {y:.1f}{shapes[name]}" {style}/>'
-
-
-def _told(panel: Panel, line: Line, which: int) -> str:
-    """A point in words."""
-    x, y = line.x[which], line.y[which]
-    where = panel.places[int(x)] if panel.places else f"{panel.x_label}: {shown(x)}"
-    interval = f" ({shown(line.low[which])} to {shown(line.high[which])})" if len(line.low) else ""
-    return f"{where}; {panel.y_label}: {shown(y)}{interval}"
 
 
 def _table(panel: Panel) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.util
 import itertools
 import logging
@@ -22,8 +23,11 @@ if TYPE_CHECKING:
 
 # How long to wait for the scheduler, and for its first worker, seconds.
 PATIENCE_S = 10.0
-# How long to wait for a connection, seconds.
+# How long to wait for a connection, and then for the scheduler's greeting, seconds.
 KNOCK_S = 1.5
+GREETING_S = 5.0
+# A greeting begins with its length in eight bytes; it is no longer than this.
+MOST_GREETING_BYTES = 1 << 20
 # How long a task should last, seconds: much longer than Dask takes to hand it over.
 TASK_S = 1.0
 # The most runs in a task, and tasks under way for each thread of the workers.
@@ -66,7 +70,8 @@ def _client(address: str) -> Client:
     _knock(address)
     try:
         client = Client(address, timeout=PATIENCE_S, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
+    except Exception as error:
+        # Whatever Dask makes of an answer that it does not understand.
         raise CrewError(f'no Dask scheduler answers at "{address}": {error or "no answer"}') from error
     try:
         client.wait_for_workers(1, timeout=PATIENCE_S)
@@ -84,10 +89,28 @@ def _knock(address: str) -> None:
             return
         raise CrewError(f'"{address}" is no address of a Dask scheduler, as in tcp://10.0.0.1:8786')
     try:
-        socket.create_connection((match[1], int(match[2])), timeout=KNOCK_S).close()
+        with socket.create_connection((match[1], int(match[2])), timeout=KNOCK_S) as connection:
+            if not address.startswith("tls://"):
+                _hear_greeting(connection)
     except (OSError, OverflowError) as error:
-        cause = (getattr(error, "strerror", None) or str(error)).lower()
+        strerror = getattr(error, "strerror", None)
+        cause = strerror.lower() if strerror else str(error)
         raise CrewError(f'no Dask scheduler answers at "{address}": {cause}') from error
+
+
+def _hear_greeting(connection: socket.socket) -> None:
+    """Finds out whether a scheduler is at the other end: it speaks first. Dask would wait long, or fail in its depths.
+
+    Raises:
+        ConnectionError: something else is there.
+    """
+    connection.settimeout(GREETING_S)
+    length = b""
+    with contextlib.suppress(TimeoutError):
+        while len(length) < 8 and (part := connection.recv(8 - len(length))):
+            length += part
+    if len(length) < 8 or not 0 < int.from_bytes(length, "little") <= MOST_GREETING_BYTES:
+        raise ConnectionError("what is there is no Dask scheduler")
 
 
 def _work(client: Client, job: Job, orders: Iterable[Order]) -> Iterator[Answer | None]:

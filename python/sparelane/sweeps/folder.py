@@ -147,9 +147,12 @@ def _manifest(
 
 
 def _command(plan: Plan, folder: Path) -> str:
-    seeds = f" --seeds {len(plan.seeds)}" if len(plan.seeds) > 1 else ""
-    verb = "sweep" if plan.is_varied else "run"
-    settings = "".join(f" --set {shlex.quote(one)}" for one in plan.fixed)
+    # Seeds that do not follow each other are the file's own, or an override's.
+    in_a_row = plan.seeds == tuple(range(plan.seeds[0], plan.seeds[0] + len(plan.seeds)))
+    seeds = f" --seeds {len(plan.seeds)}" if len(plan.seeds) > 1 and in_a_row else ""
+    verb = "sweep" if plan.is_varied or not in_a_row else "run"
+    overrides = plan.fixed if verb == "run" else [*plan.fixed, *plan.seed_overrides]
+    settings = "".join(f" --set {shlex.quote(one)}" for one in overrides)
     first = f" --seed {plan.seeds[0]}" if verb == "run" else ""
     plugins = "".join(f" --plugin {shlex.quote(path)}" for path, _ in sources())
     words = f"{shlex.quote(plan.file)}{settings}{first}{seeds}{plugins}"

@@ -22,17 +22,19 @@ from sparelane.plugins import REGISTRY, fingerprint
 from sparelane.results import manifest
 from sparelane.results.rows import SCHEMA, AxisValue
 from sparelane.settings import toml_value
-from sparelane.sweeps import axes, keys
+from sparelane.sweeps import axes, keys, overrides
 from sparelane.sweeps.axes import Axis
 from sparelane.sweeps.values import ValuesError, label, plain, several
 
 # The most runs of one sweep.
 MAX_RUNS = 1_000_000
 # It rises when what is measured of a run, and so what is stored of it, would now be another.
-MEASURES = 1
+MEASURES = 2
 # Words about a scenario that change no run.
 WORDS = ("title", "source")
 OVERRIDE_ORIGIN = "--set "
+# Last parts of keys that say too little alone.
+VAGUE = ("kind",)
 # Where a mistake of form is.
 LINE = re.compile(r"at line (\d+)")
 
@@ -81,6 +83,7 @@ class Plan:
         axes: the keys that vary.
         seeds: the seed of every setting's runs.
         fixed: overrides of all runs, each `KEY=VALUE`.
+        seed_overrides: those of the seed.
         is_varied: whether anything but the seed varies.
         settings: every combination that differs from the others in something that matters.
     """
@@ -96,12 +99,11 @@ class Plan:
         needs_variation: bool = True,
     ) -> None:
         self.name, self.file, self.folder, self.text = Path(file).stem, file, folder, text
-        # Each is KEY=VALUE, for all runs; a seed among them is where the seeds begin.
+        # Each is KEY=VALUE, for all runs, where no axis says otherwise; a seed among them is where the seeds begin.
         self.fixed = [one for one in settings if not one.startswith("seed=")]
-        first_seed = [one.removeprefix("seed=") for one in settings if one.startswith("seed=")]
+        self.seed_overrides = [one for one in settings if one.startswith("seed=")]
         self._scenario = _parse(text, file)
-        if first_seed:
-            self._scenario["seed"] = int(first_seed[-1]) if first_seed[-1].isdecimal() else first_seed[-1]
+        overrides.place(self._scenario, settings)
         self.title = str(self._scenario.get("title", ""))
         self.seeds = self._seeds(seeds)
         self._scenario.pop("seed", None)
@@ -152,7 +154,8 @@ class Plan:
 
     def _used(self, places: Sequence[int]) -> set[str]:
         """The schemes that send something in a setting; all where that cannot be told."""
-        schemes = set(self._scenario.get("scheme", ()))
+        named = self._scenario.get("scheme")
+        schemes = set(named) if isinstance(named, Mapping) else set()
         chosen = {value for axis, value in self._chosen(places) for value in _names(axis, value)}
         workload = self._scenario.get("workload")
         tables = workload if isinstance(workload, list) else [workload]
@@ -211,7 +214,11 @@ class Plan:
         others = [axis.key for axis in self.axes if axis.key != key]
         for count in range(1, len(parts)):
             ending = ".".join(parts[-count:])
-            if not ending.isdigit() and not any(f".{other}".endswith(f".{ending}") for other in others):
+            if (
+                not ending.isdigit()
+                and ending not in VAGUE
+                and not any(f".{other}".endswith(f".{ending}") for other in others)
+            ):
                 return ending
         return key
 

@@ -121,7 +121,8 @@ def _range(table: Mapping[str, Any]) -> list[Any]:
 
 def _by_step(first: Quantity, last: Quantity, step: Quantity) -> list[Decimal]:
     if step.unit != first.unit or step.number <= 0:
-        raise ValuesError(f'allowed: a step above 0, in the unit of from, which is "{first.unit}"')
+        unit = f'in "{first.unit}" as from is' if first.unit else "without a unit, as from"
+        raise ValuesError(f"step = {label(step.plain())}; allowed: a step above 0, {unit}")
     count = int((last.number - first.number) / step.number) + 1
     if count > MAX_VALUES:
         raise ValuesError(f"{count} values; allowed: at most {MAX_VALUES}")

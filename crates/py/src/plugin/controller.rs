@@ -140,7 +140,8 @@ impl Law {
     /// What the controller allows now.
     fn read_limits(&self, py: Python<'_>) -> PyResult<Limits> {
         let Some(method) = &self.own_limits else { return Ok(self.object.get().limits()) };
-        let (cwnd_bytes, pace): (f64, Option<f64>) = method.call0(py)?.extract(py)?;
+        let said = method.call0(py)?.into_bound(py);
+        let (cwnd_bytes, pace): (f64, Option<f64>) = said.extract().map_err(|_| no_limits(&said))?;
         let cwnd_bytes = (checked_window(cwnd_bytes, self.mss_bytes)? as u64).max(self.mss_bytes);
         let pacing = pace.map(checked_pace).transpose()?.map(|bps| Rate::from_bps(bps as u64));
         Ok(Limits { cwnd_bytes, pacing })
@@ -173,6 +174,15 @@ impl Law {
             fault::keep(self.class.whose(), Some(cx.now.as_secs_f64()), error);
         }
     }
+}
+
+/// The error where `limits` returned something else than limits.
+fn no_limits(said: &Bound<'_, PyAny>) -> PyErr {
+    let told = said.repr().map_or_else(|_| "something else".to_owned(), |text| text.to_string());
+    let message = format!(
+        "limits() returned {told}; allowed: a window in bytes and a pace in bits per second, or None for no pace"
+    );
+    PyValueError::new_err(message)
 }
 
 impl fmt::Debug for Law {

@@ -41,10 +41,10 @@ pub fn take() -> Option<Fault> {
 }
 
 impl Fault {
-    /// The exception to raise: a `PluginError` caused by the error, or the error itself where that ends the program, as Ctrl-C
-    /// does.
+    /// The exception to raise: a `PluginError` caused by the error, or Ctrl-C as it is. A plugin that ends the program
+    /// (`SystemExit`) would end it without a word, so that is an error, too.
     pub fn raised(self, py: Python<'_>) -> PyErr {
-        if !self.error.is_instance_of::<pyo3::exceptions::PyException>(py) {
+        if self.error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) {
             return self.error;
         }
         // The value by itself has no traceback before Python 3.12.

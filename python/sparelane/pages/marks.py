@@ -1,0 +1,46 @@
+"""What drawings in a page are made of: markers, strokes, and points in words."""
+
+from __future__ import annotations
+
+from sparelane.charts.looks import look
+from sparelane.charts.panel import Line, Panel
+from sparelane.pages.axis import shown
+
+
+def key(line: Line) -> str:
+    """The sample of a line in the legend."""
+    mine = look(line.look)
+    path = f'<path d="M1 7H31" {stroke(line)}/>' if line.is_joined else ""
+    return f'<svg width="32" height="14" aria-hidden="true">{path}{marker(mine.marker, 16, 7, mine.colour)}</svg>'
+
+
+def stroke(line: Line) -> str:
+    """How the path of a line is drawn, as attributes."""
+    mine = look(line.look)
+    dashes = f' stroke-dasharray="{" ".join(f"{1.8 * one:g}" for one in mine.dashes)}"' if mine.dashes else ""
+    return f'fill="none" stroke="{mine.colour}" stroke-width="1.8"{dashes}'
+
+
+def marker(name: str, x: float, y: float, colour: str) -> str:
+    """A marker of Matplotlib's name, about seven wide, white inside."""
+    style = f'fill="#fff" stroke="{colour}" stroke-width="1.4"'
+    if name == "o":
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" {style}/>'
+    shapes = {
+        "s": "m-3-3h6v6h-6z",
+        "^": "m0-4l4 7h-8z",
+        "v": "m0 4l4-7h-8z",
+        "D": "m0-4.2l4 4.2l-4 4.2l-4-4.2z",
+        "X": "m-3.4-3.4l6.8 6.8m0-6.8l-6.8 6.8",
+        "P": "m-4 0h8m-4-4v8",
+        "*": "m0-4.4l1.3 2.9 3.1.3-2.4 2 .8 3.1-2.8-1.7-2.8 1.7.8-3.1-2.4-2 3.1-.3z",
+    }
+    return f'<path d="M{x:.1f} {y:.1f}{shapes[name]}" {style}/>'
+
+
+def told(panel: Panel, line: Line, which: int) -> str:
+    """A point in words."""
+    x, y = line.x[which], line.y[which]
+    where = panel.places[int(x)] if panel.places else f"{panel.x_label}: {shown(x)}"
+    interval = f" ({shown(line.low[which])} to {shown(line.high[which])})" if len(line.low) else ""
+    return f"{where}; {panel.y_label}: {shown(y)}{interval}"
