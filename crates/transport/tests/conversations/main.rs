@@ -6,6 +6,7 @@ mod edges;
 mod evidence;
 mod full_interface;
 mod handshake;
+mod heard;
 mod marks;
 mod memory;
 mod next_segment;
