@@ -224,6 +224,7 @@ mod tests {
     use super::*;
     use crate::algos::constant::Constant;
     use sparelane_core::{Domain, Stream, Time};
+    use std::sync::{Arc, Mutex};
 
     fn rc3(feed: Feed) -> Rc3 {
         Rc3::new(Box::new(Constant::new(4000, None)), DEFAULT_LEVELS.to_vec(), feed)
@@ -266,5 +267,100 @@ mod tests {
         let tail = Permit::Send(Plan { class: 2, end: WhichEnd::Tail });
         assert_eq!(ask(&mut rc3(Feed::Pull), 4000, 50, true), tail);
         assert_eq!(ask(&mut rc3(Feed::Push), 4000, 50, false), tail);
+    }
+
+    /// A controller that notes which of its methods are called.
+    #[derive(Debug)]
+    struct Noting(Arc<Mutex<Vec<&'static str>>>);
+
+    impl Noting {
+        fn note(&self, what: &'static str) {
+            self.0.lock().expect("one thread").push(what);
+        }
+    }
+
+    impl CongestionControl for Noting {
+        fn needs(&self) -> Needs {
+            Needs { timer: true, ..Needs::default() }
+        }
+
+        fn on_sent(&mut self, _: &Sent, _: &mut Cx<'_>) {
+            self.note("sent");
+        }
+
+        fn on_lost(&mut self, _: &Lost, _: &mut Cx<'_>) {
+            self.note("lost");
+        }
+
+        fn next_timer(&self) -> Time {
+            Time::from_ns(7)
+        }
+
+        fn on_timer(&mut self, _: &mut Cx<'_>) {
+            self.note("timer");
+        }
+
+        fn desired_rate(&self) -> Option<Rate> {
+            Some(Rate::from_mbps(7))
+        }
+
+        fn on_established(&mut self, _: Option<Rate>, _: &mut Cx<'_>) {
+            self.note("established");
+        }
+
+        fn on_ack(&mut self, _: &Ack, _: &mut Cx<'_>) {
+            self.note("ack");
+        }
+
+        fn on_congestion(&mut self, _: Congestion, _: &mut Cx<'_>) {
+            self.note("congestion");
+        }
+
+        fn on_repaired(&mut self, _: u64, _: &mut Cx<'_>) {
+            self.note("repaired");
+        }
+
+        fn limits(&self) -> Limits {
+            Limits { cwnd_bytes: 7000, pacing: Some(Rate::from_mbps(70)) }
+        }
+
+        fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+            put("noted", 1.0);
+        }
+    }
+
+    /// Section 4.1 of the paper: the control loop of TCP is as it was.
+    #[test]
+    fn whatever_happens_to_the_head_is_told_to_the_controller_inside_which_says_all_but_the_tail() {
+        let log = Arc::default();
+        let mut rc3 = Rc3::new(Box::new(Noting(Arc::clone(&log))), DEFAULT_LEVELS.to_vec(), Feed::Pull);
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let cx = &mut Cx { now: Time::ZERO, mss_bytes: 1000, srtt: None, min_rtt: None, rng: &mut rng };
+        let sent =
+            Sent { segment: 0, bytes: 1000, in_flight_bytes: 1000, is_retransmission: false, app_limited: false };
+        let lost = Lost {
+            segment: 0,
+            bytes: 1000,
+            sent_at: Time::ZERO,
+            in_flight_bytes: 1000,
+            lost_bytes: 1000,
+            app_limited: false,
+        };
+        rc3.on_established(None, cx);
+        rc3.on_sent(&sent, cx);
+        rc3.on_ack(&Ack::in_sequence(1000), cx);
+        rc3.on_lost(&lost, cx);
+        rc3.on_congestion(Congestion::LostSyn, cx);
+        rc3.on_repaired(1000, cx);
+        rc3.on_timer(cx);
+        let told = ["established", "sent", "ack", "lost", "congestion", "repaired", "timer"];
+        assert_eq!(*log.lock().expect("one thread"), told);
+        assert!(rc3.needs().timer && rc3.owns_send_clock() && rc3.uses_tail());
+        assert_eq!(rc3.next_timer(), Time::from_ns(7));
+        assert_eq!(rc3.desired_rate(), Some(Rate::from_mbps(7)));
+        assert_eq!((rc3.limits().cwnd_bytes, rc3.limits().pacing), (7000, Some(Rate::from_mbps(70))));
+        let mut traced = vec![];
+        rc3.trace(&mut |name, value| traced.push((name, value)));
+        assert_eq!(traced, [("noted", 1.0)]);
     }
 }

@@ -193,6 +193,30 @@ fn a_timeout_starts_anew() {
     assert!(path.gbps() > 5.0, "{} Gb/s once the timeout proved needless", path.gbps());
 }
 
+#[test]
+fn a_timeout_leaves_the_rate_where_that_is_asked_for() {
+    let goes_on = ("after_timeout", Value::Word("continue".to_owned()));
+    let mut path = Path::new(&[goes_on]);
+    path.run(ms(1000), Rate::from_gbps(8));
+    let before = path.gbps();
+    path.with(|rapid, cx| rapid.on_congestion(Congestion::Timeout { flight_bytes: 100 * MSS, first: true }, cx));
+    assert_eq!(path.gbps(), before);
+}
+
+#[test]
+fn it_asks_for_receive_times_and_tells_when_the_last_packet_was_due() {
+    let mut path = Path::new(&[]);
+    assert!(path.rapid.needs().receive_time);
+    assert_eq!(path.rapid.last_due(), None);
+    path.now = ms(3);
+    path.depart(0, false);
+    assert_eq!(path.rapid.last_due(), Some(ms(3)), "the first is due when it goes");
+    let due = path.with(|rapid, cx| rapid.next_departure(cx));
+    path.now = due + Dur::from_us(1);
+    path.depart(1, false);
+    assert_eq!(path.rapid.last_due(), Some(due), "a little late");
+}
+
 /// Section II: one p-stream of 64 packets takes 46 s, and after it the filter is at 113 Mb/s.
 #[test]
 fn from_100_kbps_one_p_stream_is_enough() {
