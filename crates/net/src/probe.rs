@@ -49,6 +49,9 @@ const LEAST_DIFFERENCE: Dur = Dur::from_ms(2);
 /// Nor does one of losses below this share.
 const LEAST_LOSS: f64 = 0.1;
 
+/// Nor does one of losses by less than this factor.
+const SPARED: f64 = 4.0;
+
 /// Whoever drives a node: a host with its sockets, or a network in virtual time.
 pub trait Drive {
     /// Why it cannot go on.
@@ -211,7 +214,9 @@ fn serve(idle: &[Delays], loaded: &[Delays]) -> Vec<Served> {
     let Some(first) = rise(0).filter(|_| loaded.len() > 1) else { return vec![Served::Unknown; loaded.len()] };
     let is_worse = |class: usize| {
         let later = rise(class).is_none_or(|rise| rise > first.scaled(2.0) && rise > first + LEAST_DIFFERENCE);
-        later || loaded[class].loss() > loaded[0].loss() + LEAST_LOSS
+        // In one queue that overflows, which packets find room is chance: losses of one class were twice those of another.
+        let (lost, first_lost) = (loaded[class].loss(), loaded[0].loss());
+        later || lost > SPARED * first_lost && lost > first_lost + LEAST_LOSS
     };
     let mut served: Vec<_> = (1..loaded.len())
         .map(|class| match (loaded[class].sent, is_worse(class)) {

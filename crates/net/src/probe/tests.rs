@@ -94,3 +94,21 @@ fn losses_and_small_packets_are_found() {
     assert_eq!((report.load, &report.served[..]), (None, &[Served::Unknown; 4][..]));
     assert!((7_500_000..=8_000_000).contains(&report.rate.expect("trains").as_bps()), "{:?}", report.rate);
 }
+
+/// So many of 250 are lost, and the others take so long.
+fn delays(lost: usize, taken_ms: u64) -> Delays {
+    Delays { sent: 250, round_trips: vec![Dur::from_ms(taken_ms); 250 - lost] }
+}
+
+#[test]
+fn losses_tell_classes_apart_only_where_class_0_is_spared() {
+    let idle = vec![delays(0, 1); 4];
+    // As one queue of the kernel did it.
+    let one_queue = [delays(21, 80), delays(39, 80), delays(37, 80), delays(48, 80)];
+    assert_eq!(serve(&idle, &one_queue), [Served::Alike; 4]);
+    // A queue that drops by class, and keeps the order.
+    let by_loss = [delays(0, 80), delays(39, 80), delays(37, 80), delays(48, 80)];
+    assert_eq!(serve(&idle, &by_loss), [Served::First, Served::Worse, Served::Worse, Served::Worse]);
+    let by_delay = [delays(0, 1), delays(30, 80), delays(60, 90), delays(250, 0)];
+    assert_eq!(serve(&idle, &by_delay), [Served::First, Served::Worse, Served::Worse, Served::Worse]);
+}
