@@ -1,8 +1,8 @@
-"""Measure the wire between network namespaces of this machine: transfers, and harm to TCP flows beside them.
+"""Measure the wire between network namespaces: transfers, what the simulator says of them, and harm to TCP beside them.
 
-Usage: python benches/wire.py [--rounds N] [--only transfers|harm] [--seconds S] [--json FILE]
+Usage: python benches/wire.py [--rounds N] [--only transfers|prediction|harm] [--seconds S] [--json FILE]
 
-Needs root, iproute2, the kernel's htb and TUN devices; for the transfers also the compiled example
+Needs root, iproute2, the kernel's htb and TUN devices; for the transfers and the prediction also the compiled example
 (`cargo build --release -p sparelane-net --example wire`). Where something is missing this says what, and is done.
 
 The queue of the path is the kernel's, htb with a pfifo for each class; delay and loss come behind it. Times of a busy
@@ -12,9 +12,11 @@ machine differ by tens of percents, so nothing here fails: what has a target is 
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import wire_harm
+import wire_prediction
 import wire_transfers
 
 from sparelane import delay_line, namespaces
@@ -24,8 +26,8 @@ from sparelane._native import WireError
 def main() -> int:
     """Take the command line; give the exit status."""
     parser = argparse.ArgumentParser(description="Measure the wire between network namespaces.")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="transfers of each kind")
-    parser.add_argument("--only", choices=["transfers", "harm"], help="one of the two tables")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="transfers and turns of each kind")
+    parser.add_argument("--only", choices=["transfers", "prediction", "harm"], help="one of the tables")
     parser.add_argument("--seconds", type=float, default=4.0, metavar="S", help="of each turn that measures harm")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write what was measured to this file")
     given = parser.parse_args()
@@ -37,10 +39,12 @@ def main() -> int:
         return 0
     told: dict[str, object] = {}
     try:
-        if given.only != "harm":
+        if given.only in (None, "transfers"):
             told["transfers"] = wire_transfers.measure(given.rounds)
-        if given.only != "transfers":
-            told["harm"] = wire_harm.measure(given.seconds)
+        if given.only in (None, "prediction"):
+            told["prediction"] = [asdict(row) for row in wire_prediction.measure(given.rounds)]
+        if given.only in (None, "harm"):
+            told["harm"] = wire_harm.measure(given.seconds, given.rounds)
     except (WireError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

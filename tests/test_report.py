@@ -213,6 +213,24 @@ def test_pages_hold_batches_run_at_different_times_and_sum_up_how_they_stand(
     assert "rc3/one: gain, even paths, small flows: RC3 reduction, mean" in result.stdout
 
 
+def test_experiments_that_meet_all_are_named_below_the_table_of_those_that_differ(
+    tmp_path: Path, made_up: dict[str, Experiment]
+) -> None:
+    met, bare = Evaluation((Row(Key("met", FCT), 1.0, 1.0),)), Evaluation((Row(Key("bare", FCT), None, 1.0),))
+    made_up["rc3/one"] = experiment("rc3/one", evaluate=lambda effort, outcomes: met, claims=())
+    made_up["rc3/two"] = experiment("rc3/two", evaluate=lambda effort, outcomes: bare, claims=())
+    for one in made_up.values():
+        report.save_experiment(done(one, one.full), tmp_path)
+    assert sparelane_cli("report", str(tmp_path)).exit_code == 0
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "Every printed number is in band, and every claim holds: [rc3/one](rc3/one/README.md).\n" in text
+    assert "The paper prints neither a number nor a claim: [rc3/two](rc3/two/README.md).\n" in text
+    assert [line.split(" | ")[:3] for line in text.splitlines() if line.startswith("| **")] == [
+        ["| **rc3, all**", "", "1 of 1"]
+    ]
+    assert "| [rc3/" not in text
+
+
 def test_the_report_command_checks_the_claims_of_all_batches(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
     report.save_experiment(done(made_up["rc3/two"], made_up["rc3/two"].quick), tmp_path)
     assert sparelane_cli("report", str(tmp_path), "--check").exit_code == 0

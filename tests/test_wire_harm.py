@@ -34,6 +34,7 @@ def test_a_tcp_flow_is_measured_alone_and_beside_others() -> None:
 def test_more_harm_than_allowed_ends_with_3_and_a_controller_that_is_not_there_with_2() -> None:
     assert "loses" in harm("--most-loss", "0.001", code=3).stderr
     assert 'no congestion control "nonesuch"' in harm("--tcp-cc", "nonesuch", code=2).stderr
+    assert 'no congestion control "nonesuch"' in harm("--other-cc", "nonesuch", code=2).stderr
 
 
 def test_what_is_missing_is_told() -> None:

@@ -1,6 +1,6 @@
 """What a transfer does to a TCP flow of the kernel beside it.
 
-The flow runs alone, beside one more of its kind, and beside the transfer, by turns. What it moved and how long its
+The flow runs alone, beside one more TCP flow, and beside the transfer, by turns. What it moved and how long its
 round trips were is what the kernel says of it (`TCP_INFO`), sampled a hundred times a second; the first second of each
 turn, its start, does not count.
 """
@@ -47,7 +47,7 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """A TCP flow alone, beside one more of its kind, and beside the transfer, and what the transfer moved meanwhile."""
+    """A TCP flow alone, beside one more TCP flow, and beside the transfer, and what the transfer moved meanwhile."""
 
     alone: Beside
     beside_tcp: Beside
@@ -116,10 +116,7 @@ def _tcp(to: str, controller: str, seconds: float, sums: _Turns) -> None:
     except OSError as error:
         raise WireError(f"{to}: no TCP sink answers: {error}") from error
     with flow:
-        try:
-            flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, controller.encode())
-        except OSError as error:
-            raise WireError(f'this kernel has no congestion control "{controller}": {error.strerror}') from error
+        _choose(flow, controller)
         over = threading.Event()
 
         def fill() -> None:
@@ -148,6 +145,13 @@ def _tcp(to: str, controller: str, seconds: float, sums: _Turns) -> None:
         sums.retransmitted += last[1] - first[1]
         over.set()
         filling.join()
+
+
+def _choose(flow: socket.socket, controller: str) -> None:
+    try:
+        flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, controller.encode())
+    except OSError as error:
+        raise WireError(f'this kernel has no congestion control "{controller}": {error.strerror}') from error
 
 
 def _info(flow: socket.socket) -> tuple[int, int, int]:
@@ -205,12 +209,14 @@ def measure(
     trust: Sequence[str] = (),
     options: wire.Options | None = None,
     controller: str = "cubic",
+    other: str | None = None,
     seconds: float = 5.0,
     rounds: int = 2,
     megabytes: int = 1000,
 ) -> Harm:
     """Measures what a transfer to the receiver at `to` does to a TCP flow to the sink at `tcp`.
 
+    The kernel's congestion control of the flow is `controller`, that of the other TCP flow `other`, or the same.
     Each of `rounds` has a turn of the flow alone, one beside another TCP flow, and one beside the transfer, of
     `seconds` each. The transfer is a sparse file of so many megabytes, under a name of its own each time; it ends
     early, and the receiver keeps what came of it.
@@ -219,15 +225,19 @@ def measure(
         WireError: there is no connection to either, the transfer ends before the flow does, or the flow moves nothing
             even without it.
     """
+    for name in {controller, other or controller}:
+        with socket.socket() as flow:
+            _choose(flow, name)
     alone, beside_tcp, beside, moved, moving_s = _Turns(), _Turns(), _Turns(), 0, 0.0
     with tempfile.TemporaryDirectory() as folder:
         for number in range(rounds):
             _tcp(tcp, controller, seconds, alone)
-            other = threading.Thread(target=_tcp, args=(tcp, controller, seconds + WARM_UP_S, _Turns()), daemon=True)
-            other.start()
+            line = (tcp, other or controller, seconds + WARM_UP_S, _Turns())
+            one_more = threading.Thread(target=_tcp, args=line, daemon=True)
+            one_more.start()
             time.sleep(WARM_UP_S / 2)
             _tcp(tcp, controller, seconds, beside_tcp)
-            other.join()
+            one_more.join()
             file = Path(folder, f"harm-{os.getpid()}-{number}")
             with file.open("wb") as content:
                 content.truncate(megabytes * 1_000_000)

@@ -2,6 +2,7 @@
 //!
 //! The wire is two nodes in virtual time, with all of their frames, keys and acknowledgments; the simulator has segments. Both
 //! have the bottleneck at the sender's interface, as there a simulated tail goes by itself at the rate of the link.
+//! `benches/wire_prediction.py` holds the same scenario against network namespaces.
 
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_net::node::{ControllerChoice, NodeConfig, NodeEvent};
@@ -10,6 +11,8 @@ use sparelane_scenario::{Scenario, Source};
 use sparelane_sim::Simulation;
 use std::io::Write;
 use std::path::PathBuf;
+
+const SCENARIO: &str = include_str!("prediction.toml");
 
 /// Room in every queue, packets of a class.
 const QUEUE_PACKETS: usize = 5000;
@@ -24,44 +27,14 @@ struct Setting {
 /// Seconds in the simulator, from the open connection to the last byte received.
 fn simulated(setting: &Setting) -> f64 {
     let Setting { scheme, mbps, one_way, bytes } = setting;
-    // The path's delay is on two links.
-    let delay_us = one_way.as_ps() / 2_000_000;
-    let text = format!(
-        r#"
-        duration = "200s"
-        [topology]
-        kind = "chain"
-        routers = 1
-        hosts_per_router = 2
-        access_rate = "{mbps}Mbps"
-        access_delay = "{delay_us}us"
-        [queue]
-        kind = "priority"
-        limit = "{QUEUE_PACKETS}packets"
-        [transport]
-        mss = "1404B"
-        header = "90B"
-        undo_spurious = true
-        [scheme.cubic]
-        controller = "cubic"
-        hystart = true
-        [scheme.newreno]
-        controller = "newreno"
-        [scheme.rc3]
-        controller = "rc3"
-        inner = {{ controller = "cubic", hystart = true }}
-        [scheme.rc3-newreno]
-        controller = "rc3"
-        inner = {{ controller = "newreno" }}
-        [workload]
-        kind = "bulk"
-        scheme = "{scheme}"
-        pairs = [["h1", "h2"]]
-        size = "{bytes}B"
-        "#
-    );
-    let source = Source { file: "prediction.toml".to_owned(), folder: PathBuf::from(".") };
-    let scenario = Scenario::parse(&text, &source, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let overrides = [
+        format!("topology.access_rate={mbps}Mbps"),
+        format!("topology.access_delay={}us", one_way.as_ps() / 2_000_000),
+        format!("queue.limit={QUEUE_PACKETS}packets"),
+        format!("workload.scheme={scheme}"),
+        format!("workload.size={bytes}B"),
+    ];
+    let scenario = Scenario::parse(SCENARIO, &source, &overrides).unwrap_or_else(|error| panic!("{error}"));
     let records =
         Simulation::new(scenario.build().expect("a run")).expect("a simulation").run().expect("lawful physics");
     let took = records.flows.finish_ps[0] - records.flows.start_ps[0];

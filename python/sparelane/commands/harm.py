@@ -38,6 +38,7 @@ SPARELANE = [sys.executable, "-c", "from sparelane.cli import main; main()"]
 )
 @click.option("--fifo", is_flag=True, help="That path has one queue, and no priorities.")
 @click.option("--tcp-cc", "controller", default="cubic", show_default=True, help="The TCP flow's congestion control.")
+@click.option("--other-cc", "other", help="That of the one more TCP flow; the same unless set.")
 @click.option("--seconds", type=click.FloatRange(0.5, 3600), default=5.0, show_default=True, help="Of each turn.")
 @click.option("--rounds", type=click.IntRange(1, 100), default=2, show_default=True, help="Alone and beside, so often.")
 @click.option("--most-loss", type=click.FloatRange(0, 100), help="Fail where the flow loses more percent.")
@@ -55,6 +56,7 @@ def command(
     round_trip_ms: float,
     fifo: bool,
     controller: str,
+    other: str | None,
     seconds: float,
     rounds: int,
     most_loss: float | None,
@@ -70,13 +72,21 @@ def command(
         harm.sink(serve, lambda address: click.echo(json.dumps({"event": "listening", "address": address})))
     if local:
         path = partial(namespaces.hosts, mbps, priorities=not fifo, round_trip_s=round_trip_ms * 1e-3)
-        told = _locally(path, given=given, extra=_turns(controller, seconds, rounds))
+        told = _locally(path, given=given, extra=_turns(controller, other, seconds, rounds))
     else:
         if to is None or tcp is None or keys is None:
             raise click.UsageError("HOST:PORT, --keys and --tcp are needed, or --local, or --serve")
         options = options_of(given)
         measured = harm.measure(
-            to, tcp, keys=keys, trust=trust, options=options, controller=controller, seconds=seconds, rounds=rounds
+            to,
+            tcp,
+            keys=keys,
+            trust=trust,
+            options=options,
+            controller=controller,
+            other=other,
+            seconds=seconds,
+            rounds=rounds,
         )
         told = {
             **asdict(measured),
@@ -100,8 +110,8 @@ for _option in command.params:
         _option.required = False
 
 
-def _turns(controller: str, seconds: float, rounds: int) -> list[str]:
-    return ["--tcp-cc", controller, "--seconds", str(seconds), "--rounds", str(rounds), "--json"]
+def _turns(controller: str, other: str | None, seconds: float, rounds: int) -> list[str]:
+    return ["--tcp-cc", controller, "--other-cc", other or controller, "--seconds", str(seconds), "--rounds", str(rounds), "--json"]
 
 
 def _show(told: dict[str, Any]) -> None:

@@ -98,7 +98,7 @@ def index(saved: Sequence[Saved], *, see: str | None = None, unfinished: Sequenc
         see: another page to name at the beginning, as seen from this one.
         unfinished: ids of experiments that were asked for and have no results.
     """
-    parts = [_introduction(saved, see), _table(INDEX_HEADINGS, _index_lines(saved))]
+    parts = [_introduction(saved, see), _table(INDEX_HEADINGS, _index_lines(saved)), *_nothing_differs(saved)]
     failed = [(one, verdict) for one in saved for verdict in one.verdicts if verdict.holds is False]
     if failed:
         lines = [(_link(one), *claim_cells(verdict)) for one, verdict in failed]
@@ -109,13 +109,32 @@ def index(saved: Sequence[Saved], *, see: str | None = None, unfinished: Sequenc
 
 
 def _index_lines(saved: Sequence[Saved]) -> list[tuple[str, ...]]:
-    """The cells of a table of `INDEX_HEADINGS`: a line for each experiment, and after them one for their paper."""
+    """The cells of a table of `INDEX_HEADINGS`: a line for each experiment that differs, and one for all of its paper."""
     lines: list[tuple[str, ...]] = []
     for paper, group in groupby(saved, key=_paper):
         members = list(group)
-        lines += [(_link(one), _effort(one), *_standing(Tally.of([one])), _difference(one)) for one in members]
+        off = [one for one in members if _differs(one)]
+        lines += [(_link(one), _effort(one), *_standing(Tally.of([one])), _difference(one)) for one in off]
         lines.append((f"**{paper}, all**", "", *_standing(Tally.of(members)), ""))
     return lines
+
+
+def _differs(one: Saved) -> bool:
+    """Whether there is something to say of it: a row out of band, a claim that does not hold, or a short form."""
+    tally = Tally.of([one])
+    return one.is_quick or tally.in_band < tally.printed or tally.failed > 0
+
+
+def _nothing_differs(saved: Sequence[Saved]) -> list[str]:
+    """One sentence each for the experiments that meet all, and for those that have nothing to meet."""
+    rest = [one for one in saved if not _differs(one)]
+    is_bare = [Tally.of([one]).printed == 0 == Tally.of([one]).claims for one in rest]
+    met, bare = (
+        ", ".join(_link(one) for one, is_such in zip(rest, is_bare, strict=True) if is_such == wanted)
+        for wanted in (False, True)
+    )
+    told = [f"Every printed number is in band, and every claim holds: {met}.\n"] if met else []
+    return told + ([f"The paper prints neither a number nor a claim: {bare}.\n"] if bare else [])
 
 
 def _link(one: Saved) -> str:

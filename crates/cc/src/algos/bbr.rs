@@ -12,16 +12,19 @@
 //! acknowledgments that Linux added in 2019 is an option (`ack_aggregation`); neither is in the draft. The bandwidth is that of payload, and the
 //! pace is of packets with their headers, since the transport spaces packets so. A simulated host sends segment by segment,
 //! so that the allowance for offload of a window is three segments; with `quantum`, for hosts that send chunks, it is three chunks, as
-//! in the draft and in Linux. The
+//! in the draft. The
 //! bandwidth filter is exact, where Linux keeps three samples. After a retransmission timeout the window is one segment, as
 //! in the draft; Linux leaves what is in flight and one more.
+//!
+//! With `like = "linux"` the window has the kernel's room: three chunks of up to 64 kB whether or not the host sends chunks, the
+//! allowance for aggregated acknowledgments, and an even number of segments. On a short path that is many bandwidth-delay products.
 
 mod aggregation;
 mod config;
 #[cfg(test)]
 mod tests;
 
-pub use config::{BbrConfig, CONTROLLER};
+pub use config::{BbrConfig, CONTROLLER, Quantum};
 
 use crate::bbr_family::{Growth, Pacer, ProbeRtt, Rounds};
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Delivery, Limits, Lost, Needs, Phase, Sent};
@@ -41,6 +44,12 @@ const QUANTA: u64 = 3;
 
 /// A chunk is what the pace sends in this time, within its bounds (section 4.2.2).
 const QUANTUM_TIME: Dur = Dur::from_ms(1);
+
+/// Linux (bbr_tso_segs_goal) shifts the pace by ten bits, takes no more than 64 kB less its headers, ...
+const KERNEL_QUANTUM_SHIFT: u32 = 10;
+const KERNEL_QUANTUM_BYTES: u64 = 65_215;
+/// ... and two segments at least, but for paces below this one.
+const KERNEL_LOW_PACE: Rate = Rate::from_bps(1_200_000);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -144,16 +153,22 @@ impl Bbr {
         let segments =
             self.bandwidth().scaled(gain).bytes_in(min_rtt).div_ceil(self.mss_bytes) + QUANTA * self.quantum_segments();
         let segments = segments.min(MAX_WINDOW_SEGMENTS);
+        let segments = if self.config.quantum == Quantum::Kernel { segments.next_multiple_of(2) } else { segments };
         // The probing phase would not exceed a product of few segments otherwise (Linux).
         let is_probing_up = self.state == State::ProbeBw && self.cycle_at == 0;
         (segments + if is_probing_up { 2 } else { 0 }) * self.mss_bytes
     }
 
     fn quantum_segments(&self) -> u64 {
-        if self.config.largest_quantum_segments == 1 {
-            return 1;
+        let pace = self.pacer.pace;
+        match self.config.quantum {
+            Quantum::Segments(1) => 1,
+            Quantum::Segments(largest) => (pace.bytes_in(QUANTUM_TIME) / self.mss_bytes).clamp(1, largest),
+            Quantum::Kernel => {
+                let bytes = (pace.as_bps() / 8 >> KERNEL_QUANTUM_SHIFT).min(KERNEL_QUANTUM_BYTES);
+                (bytes / self.mss_bytes).max(if pace < KERNEL_LOW_PACE { 1 } else { 2 })
+            }
         }
-        (self.pacer.pace.bytes_in(QUANTUM_TIME) / self.mss_bytes).clamp(1, self.config.largest_quantum_segments)
     }
 
     /// Section 4.1.1: round trips and the bandwidth.

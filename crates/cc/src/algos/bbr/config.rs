@@ -77,6 +77,14 @@ pub(super) const QUANTUM: Param = Param {
     source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.2 (64 kB)",
 };
 
+pub(super) const LIKE: Param = Param {
+    name: "like",
+    kind: Kind::Choice(&["draft", "linux"]),
+    default: DefaultValue::Word("draft"),
+    meaning: "the room of the window: as the keys here say, or the kernel's three chunks of up to 64 kB with its `ack_aggregation`",
+    source: "Linux tcp_bbr.c (bbr_quantization_budget, bbr_tso_segs_goal)",
+};
+
 pub(super) const RTT_FLOOR: Param = Param {
     name: "rtt_floor",
     kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(1) },
@@ -100,9 +108,11 @@ pub const CONTROLLER: Controller = Controller {
         PACING_MARGIN,
         ACK_AGGREGATION,
         QUANTUM,
+        LIKE,
         RTT_FLOOR,
     ],
     make: &|values, plan| {
+        let is_kernel = values.word(&LIKE) == "linux";
         let config = BbrConfig {
             initial_window_segments: values.whole(&INITIAL_WINDOW),
             startup_gain: values.number(&STARTUP_GAIN),
@@ -111,13 +121,22 @@ pub const CONTROLLER: Controller = Controller {
             min_rtt_window: values.span(&MIN_RTT_WINDOW),
             probe_rtt_time: values.span(&PROBE_RTT_TIME),
             pacing_margin: values.number(&PACING_MARGIN),
-            ack_aggregation: values.flag(&ACK_AGGREGATION),
-            largest_quantum_segments: values.whole(&QUANTUM),
+            ack_aggregation: is_kernel || values.flag(&ACK_AGGREGATION),
+            quantum: if is_kernel { Quantum::Kernel } else { Quantum::Segments(values.whole(&QUANTUM)) },
             rtt_floor: values.span(&RTT_FLOOR),
         };
         Ok(Box::new(Bbr::new(config, plan.packets())))
     },
 };
+
+/// How large the chunks are for which a window has room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantum {
+    /// Up to so many segments, and what the pace sends in a millisecond.
+    Segments(u64),
+    /// As Linux reckons them.
+    Kernel,
+}
 
 /// Constants of the law, as declared.
 #[derive(Clone, Copy, Debug)]
@@ -138,8 +157,8 @@ pub struct BbrConfig {
     pub pacing_margin: f64,
     /// The window allows for aggregated acknowledgments.
     pub ack_aggregation: bool,
-    /// The largest chunk that the host sends at once, segments.
-    pub largest_quantum_segments: u64,
+    /// For which chunks the window has room.
+    pub quantum: Quantum,
     /// A round trip counts as no less.
     pub rtt_floor: Dur,
 }

@@ -16,6 +16,10 @@ struct Path {
 
 impl Path {
     fn new() -> Path {
+        Path::with(Quantum::Segments(1))
+    }
+
+    fn with(quantum: Quantum) -> Path {
         let none = crate::Values::default();
         let config = BbrConfig {
             initial_window_segments: none.whole(&INITIAL_WINDOW),
@@ -26,7 +30,7 @@ impl Path {
             probe_rtt_time: none.span(&PROBE_RTT_TIME),
             pacing_margin: none.number(&PACING_MARGIN),
             ack_aggregation: none.flag(&ACK_AGGREGATION),
-            largest_quantum_segments: none.whole(&QUANTUM),
+            quantum,
             rtt_floor: none.span(&RTT_FLOOR),
         };
         let mut path =
@@ -129,4 +133,26 @@ fn recovery_sends_what_arrives_for_a_round_trip_and_its_end_restores_the_window(
     assert_eq!(path.bbr.cwnd_bytes, before);
     assert_eq!(path.bbr.bandwidth(), Rate::of(50 * MSS, RTT), "loss takes nothing from the bandwidth");
     assert!(pace.is_some());
+}
+
+#[test]
+fn the_window_has_room_for_three_chunks_as_the_quantum_says() {
+    // A bandwidth of 50 segments of 1000 bytes in a round trip of 100 ms, which is 4 Mb/s.
+    let product = 50;
+    let room = |quantum: Quantum, pace: Rate| {
+        let mut path = Path::with(quantum);
+        path.round(product, 100, Phase::Open);
+        path.bbr.pacer.pace = pace;
+        path.bbr.inflight_bytes(1.0) / MSS - product
+    };
+    assert_eq!(room(Quantum::Segments(1), Rate::from_gbps(1)), 3);
+    // 125 kB in a millisecond, 20 segments at most.
+    assert_eq!(room(Quantum::Segments(20), Rate::from_gbps(1)), 60);
+    // 65,215 bytes at most, which is 65 segments; 195 and 50 make an odd number, which becomes even.
+    assert_eq!(room(Quantum::Kernel, Rate::from_gbps(1)), 196);
+    // 100 Mb/s are 12,207 bytes in 1 / 1024 s.
+    assert_eq!(room(Quantum::Kernel, Rate::from_mbps(100)), 36);
+    // Two segments at least, and one where the pace is low.
+    assert_eq!(room(Quantum::Kernel, Rate::from_mbps(4)), 6);
+    assert_eq!(room(Quantum::Kernel, Rate::from_mbps(1)), 4);
 }
