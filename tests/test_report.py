@@ -224,7 +224,7 @@ def test_experiments_that_meet_all_are_named_below_the_table_of_those_that_diffe
     assert sparelane_cli("report", str(tmp_path)).exit_code == 0
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "Every printed number is in band, and every claim holds: [rc3/one](rc3/one/README.md).\n" in text
-    assert "The paper prints neither a number nor a claim: [rc3/two](rc3/two/README.md).\n" in text
+    assert "The paper prints no number, and no claim is checked: [rc3/two](rc3/two/README.md).\n" in text
     assert [line.split(" | ")[:3] for line in text.splitlines() if line.startswith("| **")] == [
         ["| **rc3, all**", "", "1 of 1"]
     ]

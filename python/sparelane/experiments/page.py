@@ -134,7 +134,7 @@ def _nothing_differs(saved: Sequence[Saved]) -> list[str]:
         for wanted in (False, True)
     )
     told = [f"Every printed number is in band, and every claim holds: {met}.\n"] if met else []
-    return told + ([f"The paper prints neither a number nor a claim: {bare}.\n"] if bare else [])
+    return told + ([f"The paper prints no number, and no claim is checked: {bare}.\n"] if bare else [])
 
 
 def _link(one: Saved) -> str:
