@@ -19,6 +19,9 @@ pub const TRAIN_FRAMES: u32 = 16;
 /// So much of a train has to arrive to say anything.
 const LEAST_TRAIN_FRAMES: u32 = 8;
 
+/// Fewer gaps in a train do not tell which of them is out of the ordinary: hosts receive several packets at a time.
+const LEAST_GAPS: u32 = 6;
+
 /// The share of the measured rate at which the tail begins: what it loses, the head has to send again.
 const SHARE: f64 = 0.97;
 
@@ -85,8 +88,38 @@ struct Coming {
     number: u32,
     seen: TrainSeen,
     first_ns: u64,
+    latest_ns: u64,
+    /// How many frames came later than the one before them, and by how much at most.
+    gaps: u32,
+    longest_gap_ns: u64,
     reported_ns: u64,
     is_due: bool,
+}
+
+impl Coming {
+    fn new(number: u32, class: u8, now_ns: u64) -> Coming {
+        Coming {
+            number,
+            seen: TrainSeen { class, ..TrainSeen::default() },
+            first_ns: now_ns,
+            latest_ns: now_ns,
+            gaps: 0,
+            longest_gap_ns: 0,
+            reported_ns: now_ns,
+            is_due: false,
+        }
+    }
+
+    /// What is told of it. One pause that is longer than everything else together is not of the link, which is what a train
+    /// measures, but of a host that was late, or of others' packets: it counts as an average gap.
+    fn told(&self) -> TrainSeen {
+        let others_ns = self.seen.span_ns.saturating_sub(self.longest_gap_ns);
+        if self.gaps < LEAST_GAPS || self.longest_gap_ns <= others_ns {
+            return self.seen;
+        }
+        let others = u64::from(self.seen.frames.saturating_sub(2).max(1));
+        TrainSeen { span_ns: others_ns + others_ns / others, ..self.seen }
+    }
 }
 
 /// What is known of a path.
@@ -247,20 +280,17 @@ impl PathState {
             if self.coming.len() >= MOST_TRAINS {
                 self.coming.pop_front();
             }
-            let seen = TrainSeen { class, ..TrainSeen::default() };
-            self.coming.push_back(Coming {
-                number,
-                seen,
-                first_ns: received_ns,
-                reported_ns: received_ns,
-                is_due: false,
-            });
+            self.coming.push_back(Coming::new(number, class, received_ns));
             self.coming.len() - 1
         });
         let coming = &mut self.coming[at];
         coming.seen.frames = coming.seen.frames.saturating_add(1);
         coming.seen.bytes += bytes as u64;
         coming.seen.span_ns = coming.seen.span_ns.max(received_ns.saturating_sub(coming.first_ns));
+        let gap_ns = received_ns.saturating_sub(coming.latest_ns);
+        coming.gaps = coming.gaps.saturating_add(u32::from(gap_ns > 0));
+        coming.longest_gap_ns = coming.longest_gap_ns.max(gap_ns);
+        coming.latest_ns = coming.latest_ns.max(received_ns);
         coming.is_due |= last || received_ns.saturating_sub(coming.reported_ns) >= REPORT_TIME_NS;
     }
 
@@ -329,7 +359,7 @@ impl PathState {
         for coming in self.coming.iter_mut().filter(|coming| coming.is_due) {
             coming.is_due = false;
             coming.reported_ns = coming.first_ns + coming.seen.span_ns;
-            self.to_send.push((0, Frame::TrainSeen { number: coming.number, seen: coming.seen }.encode()));
+            self.to_send.push((0, Frame::TrainSeen { number: coming.number, seen: coming.told() }.encode()));
         }
         let mut frames = std::mem::take(&mut self.to_send);
         // Upper classes first: what overtook a train on the way would make it longer, and the path seem slower.
@@ -381,6 +411,27 @@ mod tests {
     fn full(path: &mut PathState, now: Time) -> Vec<u8> {
         let frames = path.poll(now, Some(Dur::from_ms(40)), 40, true);
         frames.into_iter().filter(|(_, frame)| frame.len() > 1000).map(|(class, _)| class).collect()
+    }
+
+    #[test]
+    fn one_pause_in_a_train_is_not_taken_for_the_link_and_batches_are() {
+        // 16 frames at one in 120 us, of 1460 bytes with what is beside them; the clock shows each after so many ns more.
+        let told = |late_ns: &dyn Fn(u64) -> u64| {
+            let mut coming = Coming::new(1, 3, 0);
+            let mut path = PathState::new(&[0, 3, 11, 19], 1400);
+            for frame in 0..16 {
+                path.handle_train(1, 3, frame == 15, 1400, 1_000_000 + frame * 120_000 + late_ns(frame));
+                coming = path.coming[0];
+            }
+            rate_of(coming.told(), 60).expect("a rate").as_bps() as f64 / (1460.0 * 8.0 / 120e-6)
+        };
+        assert!((told(&|_| 0) - 1.0).abs() < 0.001);
+        // A host that is late by 49 ms in the middle.
+        assert!((told(&|frame| if frame < 7 { 0 } else { 49_000_000 }) - 1.0).abs() < 0.01);
+        // Four frames at a time, each with the time of the last of them: three gaps.
+        assert!((told(&|frame| (3 - frame % 4) * 120_000) - 1.25).abs() < 0.01);
+        // One hole of a few packets is the path's.
+        assert!(told(&|frame| if frame < 7 { 0 } else { 1_000_000 }) < 0.7);
     }
 
     #[test]
