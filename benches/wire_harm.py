@@ -79,9 +79,8 @@ def of_tail(with_tail: dict[str, Any], without: dict[str, Any]) -> str:
     told = f"{queue}, {flow}, {transfer}: the tail costs {lost:.1f} % of the throughput, {added_ms:.1f} ms"
     if queue != "priorities":
         one_more, beside = (with_tail[turn]["bps"] / 1e6 for turn in ("beside_tcp", "beside"))
-        is_met = beside >= one_more
-        verdict = "met" if is_met else "MISSED"
-        return f"{told}; it leaves {beside:.1f} Mb/s, one more CUBIC flow {one_more:.1f}, and is to leave as much: {verdict}"
+        left = f"it leaves {beside:.1f} Mb/s, and is to leave what one more CUBIC flow does, {one_more:.1f}"
+        return f"{told}; {left}: {'met' if beside >= one_more else 'MISSED'}"
     if transfer != JUDGED:
         return told
     is_met = lost <= MOST_LOST and added_ms <= MOST_ADDED_MS
@@ -94,7 +93,9 @@ def measure(seconds: float, rounds: int) -> list[dict[str, Any]]:
     Raises:
         WireError: one of them cannot be measured.
     """
-    say(f"\nTCP flows of the kernel beside a transfer, {MBPS} Mb/s, {ROUND_TRIP_MS} ms, {rounds} turns of {seconds:g} s")
+    say(
+        f"\nTCP flows of the kernel beside a transfer, {MBPS} Mb/s, {ROUND_TRIP_MS} ms, {rounds} turns of {seconds:g} s"
+    )
     available = of_kernel()
     for flow in FLOWS:
         if flow not in available:

@@ -106,5 +106,6 @@ def line(row: Predicted) -> str:
     told = f"{row.scheme:>12} {row.mbps:4} Mb/s {row.round_trip_ms:3} ms {row.size_bytes / 1e6:4.1f} MB: "
     if row.wire_s:
         low, middle, high = (1e3 * of(row.wire_s) for of in (min, median, max))
-        told += f"simulator {1e3 * row.simulated_s:7.1f}, wire {middle:7.1f} ({low:.1f} to {high:.1f}), {row.apart:+6.1%}"
+        told += f"simulator {1e3 * row.simulated_s:7.1f}, "
+        told += f"wire {middle:7.1f} ({low:.1f} to {high:.1f}), {row.apart:+6.1%}"
     return told + (f"  {len(row.failures)} failed: {row.failures[0]}" if row.failures else "")

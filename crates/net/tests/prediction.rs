@@ -27,6 +27,7 @@ struct Setting {
 /// Seconds in the simulator, from the open connection to the last byte received.
 fn simulated(setting: &Setting) -> f64 {
     let Setting { scheme, mbps, one_way, bytes } = setting;
+    let source = Source { file: "prediction.toml".to_owned(), folder: PathBuf::from(".") };
     let overrides = [
         format!("topology.access_rate={mbps}Mbps"),
         format!("topology.access_delay={}us", one_way.as_ps() / 2_000_000),

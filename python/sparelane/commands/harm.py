@@ -111,7 +111,8 @@ for _option in command.params:
 
 
 def _turns(controller: str, other: str | None, seconds: float, rounds: int) -> list[str]:
-    return ["--tcp-cc", controller, "--other-cc", other or controller, "--seconds", str(seconds), "--rounds", str(rounds), "--json"]
+    flows = ["--tcp-cc", controller, "--other-cc", other or controller]
+    return [*flows, "--seconds", str(seconds), "--rounds", str(rounds), "--json"]
 
 
 def _show(told: dict[str, Any]) -> None:

@@ -109,7 +109,7 @@ def index(saved: Sequence[Saved], *, see: str | None = None, unfinished: Sequenc
 
 
 def _index_lines(saved: Sequence[Saved]) -> list[tuple[str, ...]]:
-    """The cells of a table of `INDEX_HEADINGS`: a line for each experiment that differs, and one for all of its paper."""
+    """The cells of a table of `INDEX_HEADINGS`: a line for each experiment that differs, and for its paper."""
     lines: list[tuple[str, ...]] = []
     for paper, group in groupby(saved, key=_paper):
         members = list(group)

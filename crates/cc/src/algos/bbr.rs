@@ -165,7 +165,7 @@ impl Bbr {
             Quantum::Segments(1) => 1,
             Quantum::Segments(largest) => (pace.bytes_in(QUANTUM_TIME) / self.mss_bytes).clamp(1, largest),
             Quantum::Kernel => {
-                let bytes = (pace.as_bps() / 8 >> KERNEL_QUANTUM_SHIFT).min(KERNEL_QUANTUM_BYTES);
+                let bytes = ((pace.as_bps() / 8) >> KERNEL_QUANTUM_SHIFT).min(KERNEL_QUANTUM_BYTES);
                 (bytes / self.mss_bytes).max(if pace < KERNEL_LOW_PACE { 1 } else { 2 })
             }
         }
