@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
@@ -226,6 +227,34 @@ def test_ctrl_c_is_heard_while_a_network_is_built(here: Path) -> None:
     assert time.monotonic() - began < 3
     assert "Traceback" not in errors
     assert not (here / "out").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_keeps_what_was_done(here: Path, number: signal.Signals) -> None:
+    program = str(Path(sys.executable).with_name("sparelane"))
+    command = [
+        program,
+        "run",
+        "dumbbell-cubic",
+        "--set",
+        "duration=50000s",
+        "--set",
+        "sample.interval=10s",
+        "-o",
+        str(here / "out"),
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2.0)
+    process.send_signal(number)
+    told, errors = process.communicate(timeout=20)
+    assert process.returncode == 130, errors
+    kept = json.loads((here / "out" / "run.json").read_text(encoding="utf-8"))
+    assert kept["interrupted"] is True
+    assert 0 < kept["totals"]["end_s"] < 50_000
+    assert f"interrupted: all of this ends at {kept['totals']['end_s']:.6g} s of simulated time" in errors
+    assert "Goodput" in told
+    flows = pl.read_parquet(here / "out" / "flows.parquet")
+    assert flows["delivered_bytes"].sum() > 0
 
 
 @pytest.fixture

@@ -99,7 +99,7 @@ class Results:
 class Prepared:
     """A scenario, parsed and built, that has not run yet. It runs once."""
 
-    def run(self, progress: Progress | None = None) -> Results: ...
+    def run(self, progress: Progress | None = None, keep: bool = False) -> Results: ...
 
 def prepare(
     text: str,

@@ -67,17 +67,30 @@ class Prepared:
         self._native = native
         self._folder = folder
 
-    def run(self, progress: _native.Progress | None = None) -> Result:
+    def run(self, progress: _native.Progress | None = None, *, keep: bool = False) -> Result:
         """Simulates; once only.
+
+        Args:
+            progress: as for `run` of this module.
+            keep: a run that `progress` cancels is no error: its result has what was there until then, and is marked as
+                interrupted.
 
         Raises:
             PhysicsError: the simulator broke a law of its own, which is a defect of the simulator.
             PluginError: a controller of one's own failed, or allowed what cannot be.
-            Cancelled: `progress` returned `False`.
+            Cancelled: `progress` returned `False`, and `keep` is not set.
             KeyboardInterrupt: the user pressed Ctrl-C.
             RuntimeError: it has run already.
         """
-        return Result(self._native.run(progress), self._folder)
+        is_cancelled = False
+
+        def go_on(share: float) -> bool:
+            nonlocal is_cancelled
+            is_cancelled = progress is not None and progress(share) is False
+            return not is_cancelled
+
+        native = self._native.run(progress if progress is None else go_on, keep)
+        return Result(native, self._folder, is_interrupted=is_cancelled)
 
 
 def prepare(

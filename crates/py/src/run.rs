@@ -110,9 +110,10 @@ fn build(
 
 #[pymethods]
 impl Prepared {
-    /// Simulates, once only, without the interpreter; `progress` is told the share that is done, and may stop it.
-    #[pyo3(signature = (progress=None))]
-    fn run(&self, py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Results> {
+    /// Simulates, once only, without the interpreter; `progress` is told the share that is done, and may stop it. Where `keep` is
+    /// set, a run that is stopped ends there, and its results are those until then.
+    #[pyo3(signature = (progress=None, keep=false))]
+    fn run(&self, py: Python<'_>, progress: Option<Bound<'_, PyAny>>, keep: bool) -> PyResult<Results> {
         let built = self.0.lock().ok().and_then(|mut slot| slot.take());
         let mut built = built.ok_or_else(|| PyRuntimeError::new_err("this scenario has run already"))?;
         fault::take();
@@ -132,6 +133,9 @@ impl Prepared {
                 let share = reached.now.as_ps() as f64 / built.stop.as_ps() as f64;
                 let answer = progress.call1((share,))?;
                 if !answer.is_none() && !answer.is_truthy()? {
+                    if keep {
+                        break;
+                    }
                     return Err(Cancelled::new_err("the simulation was cancelled"));
                 }
             }

@@ -12,6 +12,7 @@ from sparelane import api, folders, terminal, traces
 from sparelane.commands import given
 from sparelane.commands.options import jobs_option, output_option, scenario_argument, seeds_option, settings_option
 from sparelane.commands.plugin_option import plugin_option
+from sparelane.commands.stopping import heard
 from sparelane.notices import notices
 from sparelane.result import DEFAULT_FORMATS, FORMATS
 
@@ -93,20 +94,24 @@ def command(
             found.scenario, seed=seed, set=settings, waiting=waiting, trace=trace, trace_folder=place
         )
     folders.ready_folder(place)
-    with terminal.progress(found.name) as meter:
+    with terminal.progress(found.name) as meter, heard() as wish:
 
         def go_on(fraction: float) -> bool:
             meter(fraction)
-            return True
+            return not wish.is_to_stop
 
-        result = prepared.run(go_on)
+        result = prepared.run(go_on, keep=True)
     show(result)
     terminal.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
-    if found.is_saved:
+    if found.is_saved and not result.is_interrupted:
         show_repetition(result, before)
     result.save(place, formats)
     terminal.output().print(f"results in {place}", soft_wrap=True)
     show_traces(result)
+    if result.is_interrupted:
+        from sparelane.cli import Interruption
+
+        raise Interruption(f"interrupted: all of this ends at {result.totals['end_s']:.6g} s of simulated time")
 
 
 def run_on_linux(

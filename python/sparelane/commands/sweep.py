@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +11,7 @@ from sparelane import terminal
 from sparelane.commands import given
 from sparelane.commands.options import jobs_option, output_option, scenario_argument, seeds_option, settings_option
 from sparelane.commands.plugin_option import plugin_option
+from sparelane.commands.stopping import terminated_as_interrupted
 
 if TYPE_CHECKING:
     from sparelane.sweeps.crew import Crew
@@ -119,22 +116,3 @@ def refuse_failures(plan: Plan, progress: Progress) -> None:
         lines.append(f"  ... and {len(failed) - TOLD} more, all listed in manifest.json")
     click.echo("\n".join(lines), err=True)
     raise SystemExit(INCOMPLETE)
-
-
-@contextmanager
-def terminated_as_interrupted() -> Iterator[None]:
-    """Hears SIGTERM as if it were Ctrl-C."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:
-        # Not in the main thread, where signals are heard.
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
