@@ -131,6 +131,14 @@ def test_compare_of_a_sweep_prints_a_table_and_a_verdict(tmp_path: Path) -> None
     assert {(one["baseline"], one["scheme"]) for one in content} == {("tcp", "rc3")}
     other = invoke("compare", tmp_path / "out", "--baseline", "rc3")
     assert "tcp beside rc3" in other.output
+    assert "Every seed gives the same numbers" not in result.output
+
+
+def test_seeds_that_change_nothing_are_told(tmp_path: Path) -> None:
+    alike = LOADS[: LOADS.index("[workload]")] + '[workload]\nkind = "bulk"\nsize = "100kB"\n'
+    do(alike, tmp_path / "out", seeds=3)
+    told = invoke("compare", tmp_path / "out").output
+    assert "Every seed gives the same numbers: nothing here is drawn at random" in " ".join(told.split())
 
 
 def test_compare_of_scenario_files_runs_them_with_the_same_seeds(tmp_path: Path) -> None:

@@ -240,8 +240,11 @@ def test_another_seed_loses_other_packets() -> None:
     assert first.packet_digest != second.packet_digest
 
 
+RED = '{kind = "red", limit = "300packets", min = "20packets", max = "60packets"}'
+
+
 @with_kernel
-@pytest.mark.parametrize("queue", ['"codel"', '"fq-codel"', '"pie"', '{kind = "priority", push_out = false}'])
+@pytest.mark.parametrize("queue", ['"codel"', '"fq-codel"', '"pie"', RED, '{kind = "priority", push_out = false}'])
 def test_each_queue_carries_a_transfer_to_its_end(queue: str) -> None:
     setting = f"queue={queue}" if queue.startswith("{") else f"queue.kind={queue}"
     outcome = running.run(SCENARIO, set=[setting, "workload.size=2MB"])

@@ -86,11 +86,15 @@ def test_a_target_that_exists_is_kept_unless_the_receiver_is_told_otherwise(keys
     (tmp_path / "to").mkdir()
     (tmp_path / "to" / "file").write_text("old")
     for more, code, left in (((), INCOMPLETE, "old"), (("--force",), 0, "new")):
-        recv = ("recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path / "to"), *more)
+        recv = ("recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path / "to"), "--once", *more)
         with running(*recv) as receiver:
             address = receiver.until("listening")["address"]
             told = call("send", *keys.of("sender"), str(tmp_path / "file"), address, code=code)
             assert code == 0 or "file: it is there already" in told
+            events, errors = receiver.rest(code=(code,))
+            [item] = [event for event in events if event["event"] == "item"]
+            assert (item["name"], item["error"] is None) == ("file", code == 0)
+            assert code == 0 or "it is there already" in errors
         assert (tmp_path / "to" / "file").read_text() == left
 
 

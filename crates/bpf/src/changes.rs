@@ -25,6 +25,30 @@ enum Change {
     Default(String),
 }
 
+impl Change {
+    fn put_back(&self) -> Result<(), BpfError> {
+        match self {
+            Change::Route(route) => match route.put() {
+                Err(BpfError::System { source, .. })
+                    if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NetworkUnreachable)
+                        || source.raw_os_error() == Some(nix::libc::ENODEV)
+                        || source.raw_os_error() == Some(nix::libc::ENETDOWN) =>
+                {
+                    Ok(())
+                }
+                other => other,
+            },
+            Change::Link { name, gso_max_segs } => match Link::named(name) {
+                Ok(link) => link.set_gso_max_segs(*gso_max_segs),
+                Err(BpfError::NoInterface { .. }) => Ok(()),
+                Err(error) => Err(error),
+            },
+            Change::Default(controller) => std::fs::write(DEFAULT_CONTROLLER, controller)
+                .map_err(|error| BpfError::system("setting net.ipv4.tcp_congestion_control", error)),
+        }
+    }
+}
+
 /// What a controller's note says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
@@ -97,9 +121,20 @@ impl Changes {
         std::fs::write(note(name), text).map_err(failed)
     }
 
-    fn change(&mut self, name: &str, was: Change) -> Result<(), BpfError> {
+    /// Notes how something was, and changes it. What could not be changed is not noted, as it need not be put back.
+    fn change(
+        &mut self,
+        name: &str,
+        was: Change,
+        change: impl FnOnce() -> Result<(), BpfError>,
+    ) -> Result<(), BpfError> {
         self.changes.push(was);
-        self.write(name)
+        self.write(name)?;
+        change().inspect_err(|_| {
+            self.changes.pop();
+            // The note says more than was changed where this fails, too; to put that back changes nothing.
+            let _ = self.write(name);
+        })
     }
 
     /// Has connections over a route use the controller, and where `measures`, tell arrivals exactly.
@@ -108,8 +143,7 @@ impl Changes {
     /// There is no such route, or the kernel refuses.
     pub fn set_route(&mut self, name: &str, destination: &str, measures: bool) -> Result<(), BpfError> {
         let route = Route::find(destination)?;
-        self.change(name, Change::Route(route.clone()))?;
-        route.with(name, measures).put()
+        self.change(name, Change::Route(route.clone()), || route.with(name, measures).put())
     }
 
     /// Has an interface send packets as they are handed down.
@@ -120,8 +154,8 @@ impl Changes {
         if link.gso_max_segs == 1 {
             return Ok(());
         }
-        self.change(name, Change::Link { name: link.name.clone(), gso_max_segs: link.gso_max_segs })?;
-        link.set_gso_max_segs(1)
+        let was = Change::Link { name: link.name.clone(), gso_max_segs: link.gso_max_segs };
+        self.change(name, was, || link.set_gso_max_segs(1))
     }
 
     /// Makes the controller that of all connections of this network namespace which ask for none.
@@ -131,14 +165,15 @@ impl Changes {
     pub fn set_default(&mut self, name: &str) -> Result<(), BpfError> {
         let failed = |error| BpfError::system("setting net.ipv4.tcp_congestion_control", error);
         let was = std::fs::read_to_string(DEFAULT_CONTROLLER).map_err(failed)?;
-        self.change(name, Change::Default(was.trim().to_owned()))?;
-        std::fs::write(DEFAULT_CONTROLLER, name).map_err(failed)
+        let was = Change::Default(was.trim().to_owned());
+        self.change(name, was, || std::fs::write(DEFAULT_CONTROLLER, name).map_err(failed))
     }
 
     /// Puts everything back, last change first, and forgets the note. What is gone meanwhile, as an interface, needs nothing.
     ///
     /// # Errors
-    /// The first that the kernel refuses, or that it is another network namespace; the note stays then.
+    /// The first that the kernel refuses, after all others were put back, or that it is another network namespace; the note stays
+    /// then.
     pub fn put_back(&self, name: &str) -> Result<(), BpfError> {
         if !self.changes.is_empty() && self.namespace != this_namespace() {
             return Err(BpfError::Setting(format!(
@@ -146,24 +181,8 @@ impl Changes {
                 self.namespace
             )));
         }
-        for change in self.changes.iter().rev() {
-            match change {
-                Change::Route(route) => match route.put() {
-                    Err(BpfError::System { source, .. })
-                        if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NetworkUnreachable)
-                            || source.raw_os_error() == Some(nix::libc::ENODEV)
-                            || source.raw_os_error() == Some(nix::libc::ENETDOWN) => {}
-                    other => other?,
-                },
-                Change::Link { name, gso_max_segs } => match Link::named(name) {
-                    Ok(link) => link.set_gso_max_segs(*gso_max_segs)?,
-                    Err(BpfError::NoInterface { .. }) => {}
-                    Err(error) => return Err(error),
-                },
-                Change::Default(controller) => std::fs::write(DEFAULT_CONTROLLER, controller)
-                    .map_err(|error| BpfError::system("setting net.ipv4.tcp_congestion_control", error))?,
-            }
-        }
+        let outcomes = self.changes.iter().rev().map(Change::put_back);
+        outcomes.fold(Ok(()), Result::and)?;
         match std::fs::remove_file(note(name)) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 Err(BpfError::system(format!("removing {}", note(name).display()), error))

@@ -186,14 +186,12 @@ impl Holding {
         // First what chooses the controller, then the controller.
         let put_back = self.changes.put_back(&self.name);
         self.choosers.drain(..).for_each(|chooser| detach(chooser.as_fd()));
-        if self.is_pinned {
-            remove_pins(&self.name)?;
-        }
+        let unpinned = if self.is_pinned { remove_pins(&self.name) } else { Ok(()) };
         if let Some(registered) = self.registered.take() {
             detach(registered.link.as_fd());
         }
         self.name.clear();
-        put_back
+        put_back.and(unpinned)
     }
 }
 

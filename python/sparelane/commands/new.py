@@ -12,8 +12,8 @@ from sparelane.folders import OutputError
 ENDING = ".toml"
 
 SCENARIO = """\
-# What this scenario asks, in a sentence: reports begin with it.
-title = "RC3 beside TCP on a dumbbell"
+# {question}
+title = "RC3 beside TCP on a dumbbell"   # the comment above is your question: reports begin with it
 duration = "5s"                    # when the run ends, finished or not
 seed = 1                           # of every random draw: equal seeds, equal traffic
 
@@ -46,6 +46,7 @@ sizes = {{ kind = "rc3" }}           # or {{ kind = "fixed", size = "100kB" }}, 
 {sample}"""
 
 OF_RUN = {
+    "question": "Does RC3 end flows soon on a bottleneck that is half busy?",
     "scheme": 'scheme = "rc3"                     # run it again with --set workload.scheme=tcp, and compare\n',
     "load": "load = 0.5",
     "sample": """
@@ -58,6 +59,7 @@ links = [["west", "east"]]
 """,
 }
 OF_SWEEP = {
+    "question": "How much sooner does RC3 end flows than TCP does, as their bottleneck gets busier?",
     "scheme": '# Without a scheme, each one above is run in turn, with the same flows. Or: scheme = ["tcp", "rc3"]\n',
     "load": "load = { from = 0.2, to = 0.6, step = 0.2 }   # or a list: [0.2, 0.4, 0.6]",
     "sample": "",

@@ -142,7 +142,12 @@ def _pairing(is_paired: object) -> str:
 
 
 def doubts(runs: pl.DataFrame) -> list[str]:
-    """What makes the means doubtful: that they cover finished flows, where schemes finish different shares."""
+    """What makes the means doubtful: flows that they do not cover, and seeds that change nothing."""
+    return [*_uncovered(runs), *_undrawn(runs)]
+
+
+def _uncovered(runs: pl.DataFrame) -> list[str]:
+    """That means cover finished flows, where some did not finish."""
     finished = runs.filter((pl.col("metric") == "finished flows") & (pl.col("traffic") == ALL))
     shares = finished.group_by("scheme", maintain_order=True).agg(pl.col("value").mean())
     if shares.is_empty() or float(shares["value"].min()) > 100 - 1e-9:  # type: ignore[arg-type]
@@ -155,6 +160,15 @@ def doubts(runs: pl.DataFrame) -> list[str]:
         else ""
     )
     return [f"Completion times and slowdowns cover flows that finished: {listed}{doubt}."]
+
+
+def _undrawn(runs: pl.DataFrame) -> list[str]:
+    """That intervals say nothing, where no number differs from seed to seed."""
+    same = ["setting", "scheme", "traffic", "metric", "average"]
+    counts = runs.group_by(same).agg(pl.len(), pl.col("value").n_unique().alias("values"))
+    if counts.filter(pl.col("len") > 1).is_empty() or int(counts["values"].max()) > 1:  # type: ignore[arg-type]
+        return []
+    return ["Every seed gives the same numbers: nothing here is drawn at random, and the intervals say nothing."]
 
 
 def table(one: Comparison) -> list[tuple[str, ...]]:

@@ -222,7 +222,7 @@ impl ReceiveTransfer {
                         Message::Stored { item }
                     }
                     Err(reason) => {
-                        self.forget(busy, item);
+                        self.settle(busy, item, Some(reason.clone()));
                         Message::Refuse { item, reason }
                     }
                 };
@@ -238,7 +238,7 @@ impl ReceiveTransfer {
                         Message::Accept { item, have, digest }
                     }
                     Err(reason) => {
-                        self.forget(busy, item);
+                        self.settle(busy, item, Some(reason.clone()));
                         Message::Refuse { item, reason }
                     }
                 };
