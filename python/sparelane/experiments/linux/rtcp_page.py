@@ -81,8 +81,9 @@ def _page(found: pl.DataFrame) -> list[str]:
     lines += ["", f"Flows that did not finish: on Linux {left.item(0, 0):g}, in the simulator {left.item(0, 1):g}."]
     lines += [
         "",
-        "Cubic hardly differs. RTCP doubles or halves its window with each acknowledgment, so that a single one more",
-        "or less moves the largest times. DCTCP's marks are by waiting time on Linux, and by the queue here.",
+        "Cubic hardly differs, but for one median of eleven values. RTCP doubles or halves its window with each",
+        "acknowledgment, so that a single one more or less moves the largest times. DCTCP's marks are by waiting time",
+        "on Linux, and by the queue here.",
         "BBR's window has room for three chunks of 64 kB on Linux, whether or not the host sends chunks: here some",
         "seven bandwidth-delay products, which wait in the queue. The simulator's has it by the preset",
         '(`like = "linux"`); with the draft\'s room of three segments, its medians of small flows were 3 to 62 % below',
