@@ -14,6 +14,7 @@ from sparelane.commands.options import jobs_option, output_option, scenario_argu
 from sparelane.commands.plugin_option import plugin_option
 from sparelane.commands.stopping import heard
 from sparelane.notices import notices
+from sparelane.plugins.registry import REGISTRY
 from sparelane.result import DEFAULT_FORMATS, FORMATS
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ def command(
             found.scenario, seed=seed, set=settings, waiting=waiting, trace=trace, trace_folder=place
         )
     folders.ready_folder(place)
-    with terminal.progress(found.name) as meter, heard() as wish:
+    # Code of one's own may take for ever, and asks nobody.
+    with terminal.progress(found.name) as meter, heard(at_once=REGISTRY.catalogue() is not None) as wish:
 
         def go_on(fraction: float) -> bool:
             meter(fraction)

@@ -37,15 +37,15 @@ class Wish:
 
 
 @contextmanager
-def heard() -> Iterator[Wish]:
-    """Hears the first Ctrl-C or SIGTERM as a wish; the second ends the program as ever."""
+def heard(*, at_once: bool) -> Iterator[Wish]:
+    """Hears the first Ctrl-C or SIGTERM as a wish, and the second as an interruption; `at_once` the first as well."""
     wish = Wish()
     before: dict[signal.Signals, Any] = {}
 
     def note(number: int, frame: FrameType | None) -> None:
+        if wish.is_to_stop or at_once:
+            raise KeyboardInterrupt
         wish.is_to_stop = True
-        for one, handler in before.items():
-            signal.signal(one, handler)
 
     try:
         for one in (signal.SIGINT, signal.SIGTERM):
