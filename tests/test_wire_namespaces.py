@@ -147,15 +147,29 @@ def row_of_harm(queue: str, transfer: str, bps: float, p99_s: float) -> dict[str
 
 
 def test_what_a_tail_costs_is_the_difference_to_its_head_alone() -> None:
-    head = row_of_harm("priorities", "cubic", 20e6, 0.070)
-    told = wire_harm.of_tail(row_of_harm("priorities", "rc3", 19.8e6, 0.0705), head)
-    assert told.startswith("priorities, bbr: the tail costs 0.5 % of the throughput, 0.5 ms")
+    judged = wire_harm.JUDGED
+    head = row_of_harm("priorities", wire_harm.HEADS[judged], 20e6, 0.070)
+    told = wire_harm.of_tail(row_of_harm("priorities", judged, 19.8e6, 0.0705), head)
+    assert told.startswith("priorities, bbr, rc3, 4 segments: the tail costs 0.5 % of the throughput, 0.5 ms")
     assert told.endswith("met")
-    assert wire_harm.of_tail(row_of_harm("priorities", "rc3", 19.8e6, 0.0715), head).endswith("MISSED")
-    assert wire_harm.of_tail(row_of_harm("priorities", "rc3", 19e6, 0.070), head).endswith("MISSED")
-    fifo = wire_harm.of_tail(row_of_harm("one queue", "rc3", 10e6, 0.08), row_of_harm("one queue", "cubic", 20e6, 0.07))
-    assert fifo == "one queue, bbr: the tail costs 25.0 % of the throughput, 10.0 ms"
+    assert wire_harm.of_tail(row_of_harm("priorities", judged, 19.8e6, 0.0715), head).endswith("MISSED")
+    assert wire_harm.of_tail(row_of_harm("priorities", judged, 19e6, 0.070), head).endswith("MISSED")
+    # What two flows share by chance is told and not judged.
+    by_chance = wire_harm.of_tail(row_of_harm("priorities", "rc3", 10e6, 0.08), head)
+    assert by_chance == "priorities, bbr, rc3: the tail costs 25.0 % of the throughput, 10.0 ms"
     assert len(wire_harm.cells(head)) == len(wire_harm.HEADINGS)
+
+
+def test_with_one_queue_a_transfer_is_held_against_one_more_flow() -> None:
+    head = row_of_harm("one queue", "cubic", 20e6, 0.07)
+    row = row_of_harm("one queue", "rc3", 10e6, 0.08)
+    for one_more_bps, verdict in ((10e6, "met"), (12e6, "MISSED")):
+        beside = row["beside_tcp"] | {"bps": one_more_bps}
+        told = wire_harm.of_tail(row | {"beside_tcp": beside}, head)
+        assert told.startswith(
+            "one queue, bbr, rc3: the tail costs 25.0 % of the throughput, 10.0 ms; it leaves 10.0 Mb/s"
+        )
+        assert told.endswith(f"{one_more_bps / 1e6:.1f}: {verdict}")
 
 
 def test_without_root_nothing_is_measured_and_it_is_said() -> None:
