@@ -240,7 +240,7 @@ def test_another_seed_loses_other_packets() -> None:
     assert first.packet_digest != second.packet_digest
 
 
-RED = '{kind = "red", limit = "300packets", min = "20packets", max = "60packets"}'
+RED = '{kind = "red", limit = "300packets", min = "20packets", max = "60packets", gentle = false}'
 
 
 @with_kernel
