@@ -6,11 +6,12 @@ bytes. The wire has its hosts, sockets, encryption and the kernel's queues besid
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from wire_transfers import EXAMPLE, once, say
+from wire_transfers import EXAMPLE, Times, say
 
 from sparelane import api
 from sparelane._native import WireError
@@ -39,8 +40,7 @@ class Predicted:
         scheme: the scenario's name of it.
         mbps, round_trip_ms, size_bytes: the path and the transfer.
         simulated_s: from the open connection to the last byte received.
-        wire_s: the same on the wire, of each round.
-        failures: why other rounds gave no time.
+        wire: the same on the wire, of each round.
     """
 
     scheme: str
@@ -48,13 +48,12 @@ class Predicted:
     round_trip_ms: int
     size_bytes: int
     simulated_s: float
-    wire_s: list[float]
-    failures: list[str]
+    wire: Times
 
     @property
     def apart(self) -> float:
-        """By which share of the simulator's time the wire's median differs from it."""
-        return median(self.wire_s) / self.simulated_s - 1
+        """By which share of the simulator's time the wire's median differs from it; beyond all bounds without any."""
+        return median(self.wire.seconds) / self.simulated_s - 1 if self.wire.seconds else math.inf
 
 
 def simulated_s(scheme: str, mbps: int, round_trip_ms: int, size_bytes: int) -> float:
@@ -82,30 +81,21 @@ def measure(rounds: int) -> list[Predicted]:
     for mbps, round_trip_ms, size_bytes in PATHS:
         with hosts(mbps, priorities=True, packets=PACKETS, round_trip_s=round_trip_ms * 1e-3) as ends:
             for scheme, on_the_wire in SCHEMES.items():
-                times = [once(ends, on_the_wire, size_bytes) for _ in range(rounds)]
-                row = Predicted(
-                    scheme,
-                    mbps,
-                    round_trip_ms,
-                    size_bytes,
-                    simulated_s(scheme, mbps, round_trip_ms, size_bytes),
-                    [seconds for seconds, _ in times if seconds is not None],
-                    [why_not for seconds, why_not in times if seconds is None],
-                )
+                times = Times(on_the_wire)
+                for _ in range(rounds):
+                    times.add(ends, size_bytes)
+                simulated = simulated_s(scheme, mbps, round_trip_ms, size_bytes)
+                row = Predicted(scheme, mbps, round_trip_ms, size_bytes, simulated, times)
                 say(line(row))
                 found.append(row)
-    judged = [row for row in found if row.wire_s]
-    near = sum(abs(row.apart) <= MOST_APART for row in judged)
-    is_met = near == len(found)
-    say(f"{near} of {len(found)} within {MOST_APART:.0%} of the simulator: {'met' if is_met else 'MISSED'}")
+    near = sum(abs(row.apart) <= MOST_APART for row in found)
+    verdict = "met" if near == len(found) else "MISSED"
+    say(f"{near} of {len(found)} within {MOST_APART:.0%} of the simulator: {verdict}")
     return found
 
 
 def line(row: Predicted) -> str:
     """A setting, as it is printed."""
     told = f"{row.scheme:>12} {row.mbps:4} Mb/s {row.round_trip_ms:3} ms {row.size_bytes / 1e6:4.1f} MB: "
-    if row.wire_s:
-        low, middle, high = (1e3 * of(row.wire_s) for of in (min, median, max))
-        told += f"simulator {1e3 * row.simulated_s:7.1f}, "
-        told += f"wire {middle:7.1f} ({low:.1f} to {high:.1f}), {row.apart:+6.1%}"
-    return told + (f"  {len(row.failures)} failed: {row.failures[0]}" if row.failures else "")
+    told += f"simulator {1e3 * row.simulated_s:.0f}, wire {row.wire.cell()}"
+    return f"{told}, {row.apart:+.1%}{row.wire.failed()}"

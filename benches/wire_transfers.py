@@ -38,12 +38,24 @@ class Times:
     seconds: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
+    def add(self, ends: Hosts, size_bytes: int) -> None:
+        """One transfer more."""
+        seconds, why_not = once(ends, self.name, size_bytes)
+        if seconds is None:
+            self.failures.append(why_not)
+        else:
+            self.seconds.append(seconds)
+
     def cell(self) -> str:
         """The median, the least and the most in milliseconds."""
         if not self.seconds:
             return "-"
         low, middle, high = (1e3 * of(self.seconds) for of in (min, median, max))
         return f"{middle:.0f} ({low:.0f} to {high:.0f})"
+
+    def failed(self) -> str:
+        """How many gave no time, and why the first did not; empty where all did."""
+        return f"  {len(self.failures)} failed: {self.failures[0]}" if self.failures else ""
 
 
 def of_kernel() -> list[str]:
@@ -74,11 +86,7 @@ def case(size_bytes: int, loss: float, rounds: int, names: list[str]) -> tuple[l
     with hosts(MBPS, priorities=True, packets=PACKETS, round_trip_s=ROUND_TRIP_S, loss=loss) as ends:
         for _ in range(rounds):
             for row in times:
-                seconds, why_not = once(ends, row.name, size_bytes)
-                if seconds is None:
-                    row.failures.append(why_not)
-                else:
-                    row.seconds.append(seconds)
+                row.add(ends, size_bytes)
     return times, ends
 
 
@@ -111,8 +119,7 @@ def measure(rounds: int) -> list[dict[str, object]]:
             f" namespaces: milliseconds, median of {rounds} (least to most)"
         )
         for row in times:
-            failed = f"  {len(row.failures)} failed: {row.failures[0]}" if row.failures else ""
-            say(f"{row.name:>14}  {row.cell():>24}{failed}")
+            say(f"{row.name:>14}  {row.cell():>24}{row.failed()}")
         say(ratios(times))
         for carried in ends.carried:
             late = (

@@ -1,5 +1,6 @@
 """Figures of runs and sweeps, results in notebooks, and results that are pickled."""
 
+import json
 import pickle
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from click.testing import CliRunner, Result
 
 import sparelane as sl
 from small_sweeps import BASE, LOADS, do
+from sparelane import api
 from sparelane.charts import draw, of_run, of_sweep
 from sparelane.charts.looks import look
 from sparelane.charts.panel import Line, Panel, own_ticks, thinned, with_looks
@@ -186,6 +188,19 @@ def test_a_result_is_the_same_after_pickling() -> None:
         assert getattr(again, name).equals(getattr(result, name)), name
     assert again.notices == result.notices
     assert pickle.loads(pickle.dumps(again)).flows.equals(result.flows)
+
+
+@pytest.mark.parametrize("answer", [False, 0])
+def test_a_result_that_was_stopped_is_pickled_and_saved_as_one(tmp_path: Path, answer: object) -> None:
+    prepared = api.prepare("dumbbell-cubic", set=["duration=50000s", "sample.interval=10s"])
+    stopped = prepared.run(lambda share: answer, keep=True)
+    again = pickle.loads(pickle.dumps(stopped))
+    assert stopped.is_interrupted
+    assert again.is_interrupted
+    again.save(tmp_path)
+    assert json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))["interrupted"] is True
+    whole = pickle.loads(pickle.dumps(sl.run("dumbbell-cubic", set=["duration=1s"])))
+    assert not whole.is_interrupted
 
 
 def test_notebooks_show_results_and_plots(tmp_path: Path) -> None:

@@ -82,15 +82,7 @@ class Prepared:
             KeyboardInterrupt: the user pressed Ctrl-C.
             RuntimeError: it has run already.
         """
-        is_cancelled = False
-
-        def go_on(share: float) -> bool:
-            nonlocal is_cancelled
-            is_cancelled = progress is not None and progress(share) is False
-            return not is_cancelled
-
-        native = self._native.run(progress if progress is None else go_on, keep)
-        return Result(native, self._folder, is_interrupted=is_cancelled)
+        return Result(self._native.run(progress, keep), self._folder)
 
 
 def prepare(

@@ -26,18 +26,15 @@ class Result:
     Times are in seconds, sizes in bytes, rates in bits per second; a missing number is null.
     """
 
-    def __init__(
-        self, native: _native.Results | stored.Stored, folder: Path | None = None, *, is_interrupted: bool = False
-    ) -> None:
-        """The results of a run, the folder that paths in its scenario start from, and whether it ended early."""
+    def __init__(self, native: _native.Results | stored.Stored, folder: Path | None = None) -> None:
+        """The results of a run, and the folder that paths in its scenario start from."""
         self._native = native
         self._folder = folder
-        self._is_interrupted = is_interrupted
 
     @property
     def is_interrupted(self) -> bool:
         """Whether somebody stopped the run: what is here ends at `totals["end_s"]`, before its time."""
-        return self._is_interrupted
+        return self._native.is_interrupted
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -187,7 +184,7 @@ class Result:
                 "seed": self.seed,
                 "digest": self.digest,
                 "totals": self.totals,
-                **({"interrupted": True} if self._is_interrupted else {}),
+                **({"interrupted": True} if self.is_interrupted else {}),
                 "scenario": self.scenario,
                 **({} if self._folder is None else {"folder": str(self._folder.resolve())}),
                 **plugins_of(),

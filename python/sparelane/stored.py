@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from sparelane import _native
 
 TABLES = ("flows", "links", "drops", "cross_traffic", "delays", "packets", "series")
-FACTS = ("digest", "seed", "version", "scenario", "totals", "notices", "traces")
+FACTS = ("digest", "seed", "version", "scenario", "totals", "notices", "traces", "is_interrupted")
 
 
 class Stored:
@@ -25,6 +25,7 @@ class Stored:
         self.totals = cast("_native.Totals", state["totals"])
         self.notices = cast("list[str]", state["notices"])
         self.traces = cast("list[tuple[Path, int, OSError | None]]", state["traces"])
+        self.is_interrupted = cast("bool", state["is_interrupted"])
 
     def flows(self) -> dict[str, _native.Column]:
         """One row per flow."""

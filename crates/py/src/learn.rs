@@ -261,6 +261,6 @@ impl Stepper {
         let taken = self.run.lock().ok().and_then(|mut slot| slot.take());
         let (scenario, simulation) = taken.ok_or_else(|| PyRuntimeError::new_err("this run is over"))?;
         let records = simulation.finish().map_err(|violation| physics_error(&violation))?;
-        Ok(Results { results: results::Results::new(&scenario, records), traced: Vec::new() })
+        Ok(Results { results: results::Results::new(&scenario, records), traced: Vec::new(), is_interrupted: false })
     }
 }

@@ -18,6 +18,8 @@ pub struct Results {
     pub results: results::Results,
     /// The files of traces, with how many packets or events each has, and what went wrong with it.
     pub traced: Vec<(PathBuf, u64, Option<PyErr>)>,
+    /// Whether the run was stopped before its end.
+    pub is_interrupted: bool,
 }
 
 #[pymethods]
@@ -58,6 +60,13 @@ impl Results {
         let error = |error: &PyErr| error.value(py).clone().into_any().unbind();
         self.traced.iter().map(|(path, count, failed)| (path.clone(), *count, failed.as_ref().map(error))).collect()
     }
+
+    /// Whether the run was stopped before its end.
+    #[getter]
+    fn is_interrupted(&self) -> bool {
+        self.is_interrupted
+    }
+
     /// Totals of the run.
     #[getter]
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -117,7 +117,7 @@ impl Prepared {
         let built = self.0.lock().ok().and_then(|mut slot| slot.take());
         let mut built = built.ok_or_else(|| PyRuntimeError::new_err("this scenario has run already"))?;
         fault::take();
-        let mut slice_events = FIRST_SLICE_EVENTS;
+        let (mut slice_events, mut is_interrupted) = (FIRST_SLICE_EVENTS, false);
         loop {
             let (advanced, took) = py.detach(|| {
                 let began = Instant::now();
@@ -133,10 +133,11 @@ impl Prepared {
                 let share = reached.now.as_ps() as f64 / built.stop.as_ps() as f64;
                 let answer = progress.call1((share,))?;
                 if !answer.is_none() && !answer.is_truthy()? {
-                    if keep {
-                        break;
+                    if !keep {
+                        return Err(Cancelled::new_err("the simulation was cancelled"));
                     }
-                    return Err(Cancelled::new_err("the simulation was cancelled"));
+                    is_interrupted = true;
+                    break;
                 }
             }
             slice_events = next_slice(slice_events, took);
@@ -144,7 +145,7 @@ impl Prepared {
         let Built { scenario, simulation, traced, .. } = *built;
         let finished = py.detach(|| simulation.finish().map(|records| results::Results::new(&scenario, records)));
         fault::check(py)?;
-        let finished = finished.map(|results| Results { results, traced: traces::told(&traced) });
+        let finished = finished.map(|results| Results { results, traced: traces::told(&traced), is_interrupted });
         finished.map_err(|violation| physics_error(&violation))
     }
 }

@@ -3,30 +3,11 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
-
-
-@contextmanager
-def terminated_as_interrupted() -> Iterator[None]:
-    """Hears SIGTERM as if it were Ctrl-C."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:
-        # Not in the main thread, where signals are heard.
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @dataclass(slots=True)
@@ -37,25 +18,41 @@ class Wish:
 
 
 @contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """Hears SIGTERM as if it were Ctrl-C."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    with _handled((signal.SIGTERM,), interrupt):
+        yield
+
+
+@contextmanager
 def heard(*, at_once: bool) -> Iterator[Wish]:
     """Hears the first Ctrl-C or SIGTERM as a wish, and the second as an interruption; `at_once` the first as well."""
     wish = Wish()
-    before: dict[signal.Signals, Any] = {}
 
     def note(number: int, frame: FrameType | None) -> None:
         if wish.is_to_stop or at_once:
             raise KeyboardInterrupt
         wish.is_to_stop = True
 
-    try:
-        for one in (signal.SIGINT, signal.SIGTERM):
-            before[one] = signal.signal(one, note)
-    except ValueError:
-        # Not in the main thread, where signals are heard.
+    # Whoever runs this in the background may have it ignore Ctrl-C: so it stays.
+    numbers = [one for one in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) is not signal.SIG_IGN]
+    with _handled(numbers, note):
         yield wish
-        return
+
+
+@contextmanager
+def _handled(numbers: Sequence[signal.Signals], handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    before: dict[signal.Signals, Any] = {}
+    # Only in the main thread are signals heard.
+    with suppress(ValueError):
+        for one in numbers:
+            before[one] = signal.signal(one, handler)
     try:
-        yield wish
+        yield
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for one, handled in before.items():
+            signal.signal(one, handled)

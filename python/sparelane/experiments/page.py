@@ -127,14 +127,17 @@ def _differs(one: Saved) -> bool:
 
 def _nothing_differs(saved: Sequence[Saved]) -> list[str]:
     """One sentence each for the experiments that meet all, and for those that have nothing to meet."""
-    rest = [one for one in saved if not _differs(one)]
-    is_bare = [Tally.of([one]).printed == 0 == Tally.of([one]).claims for one in rest]
-    met, bare = (
-        ", ".join(_link(one) for one, is_such in zip(rest, is_bare, strict=True) if is_such == wanted)
-        for wanted in (False, True)
+    met: list[str] = []
+    bare: list[str] = []
+    for one in saved:
+        if not _differs(one):
+            tally = Tally.of([one])
+            (met if tally.printed or tally.claims else bare).append(_link(one))
+    sentences = (
+        ("Every printed number is in band, and every claim holds", met),
+        ("The paper prints no number, and no claim is checked", bare),
     )
-    told = [f"Every printed number is in band, and every claim holds: {met}.\n"] if met else []
-    return told + ([f"The paper prints no number, and no claim is checked: {bare}.\n"] if bare else [])
+    return [f"{sentence}: {', '.join(links)}.\n" for sentence, links in sentences if links]
 
 
 def _link(one: Saved) -> str:

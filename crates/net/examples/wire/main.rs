@@ -7,8 +7,7 @@
 //! ```
 //!
 //! Names are `rc3`, `rc3/bbr`, any controller, `stream-cubic` and `stream-bbr`; with a number behind, as in `rc3/1`, a batch has so many
-//! datagrams at most. A target
-//! that is missed is told, and ends the program with an error.
+//! datagrams at most. A target that is missed is told, and ends the program with an error.
 //!
 //! `namespaces` sends between two network namespaces (benches/wire.py makes them). It prints a name and seconds a line, and of our
 //! frames the segments by class and the measured rate of the tail in bit/s. There, `tcp-cubic` and any other `tcp-NAME` is the

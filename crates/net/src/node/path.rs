@@ -417,13 +417,11 @@ mod tests {
     fn one_pause_in_a_train_is_not_taken_for_the_link_and_batches_are() {
         // 16 frames at one in 120 us, of 1460 bytes with what is beside them; the clock shows each after so many ns more.
         let told = |late_ns: &dyn Fn(u64) -> u64| {
-            let mut coming = Coming::new(1, 3, 0);
             let mut path = PathState::new(&[0, 3, 11, 19], 1400);
             for frame in 0..16 {
                 path.handle_train(1, 3, frame == 15, 1400, 1_000_000 + frame * 120_000 + late_ns(frame));
-                coming = path.coming[0];
             }
-            rate_of(coming.told(), 60).expect("a rate").as_bps() as f64 / (1460.0 * 8.0 / 120e-6)
+            rate_of(path.coming[0].told(), 60).expect("a rate").as_bps() as f64 / (1460.0 * 8.0 / 120e-6)
         };
         assert!((told(&|_| 0) - 1.0).abs() < 0.001);
         // A host that is late by 49 ms in the middle.
