@@ -1,4 +1,7 @@
-"""Sends runs to a Dask cluster. Runs of a worker that dies are done by another one, as Dask sees to."""
+"""Sends runs to a Dask cluster. Runs of a worker that dies are done by another one, as Dask sees to.
+
+Results are kept under names that tell builds of the simulator apart; so a worker of another build is refused.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,13 @@ import re
 import socket
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent import futures
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from sparelane import _native
+from sparelane.results import manifest
 from sparelane.sweeps.crew import Answer, Crew, CrewError
 from sparelane.sweeps.worker import Job, Order, simulate_all
 
@@ -35,6 +41,10 @@ MOST_RUNS = 500
 TASKS_A_THREAD = 3
 POLL_S = 0.2
 
+T = TypeVar("T")
+# The version, and the fingerprint of the simulator.
+Build = tuple[str, str]
+
 
 def connect(address: str) -> Crew:
     """The workers of the cluster whose scheduler has this address, for the runs of a sweep.
@@ -52,8 +62,39 @@ def executor(address: str) -> Executor:
     Raises:
         CrewError: as for `connect`.
     """
-    pool: Executor = _client(address).get_executor(pure=False)
-    return pool
+    return _OneBuild(_client(address).get_executor(pure=False))
+
+
+class _OneBuild(Executor):
+    """Workers that are asked for their build before they do anything."""
+
+    def __init__(self, pool: Executor) -> None:
+        self._pool = pool
+
+    def submit(self, do: Callable[..., T], /, *args: Any, **kwargs: Any) -> futures.Future[T]:
+        return self._pool.submit(do_in_build, _build(), do, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._pool.shutdown(wait=wait)
+
+
+def do_in_build(wanted: Build, do: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    """What a function returns on a worker.
+
+    Raises:
+        CrewError: the worker has another build of the simulator than the one that is wanted.
+    """
+    if (here := _build()) != wanted:
+        names = [f"{version}, build {engine[:8]}" for version, engine in (here, wanted)]
+        raise CrewError(
+            f"the Dask worker on {socket.gethostname()} has another build of sparelane ({names[0]}) than the one that "
+            f"sends the runs ({names[1]}): install the same wheel on all machines, and start the workers anew"
+        )
+    return do(*args, **kwargs)
+
+
+def _build() -> Build:
+    return _native.__version__, manifest.engine()
 
 
 def _client(address: str) -> Client:
@@ -129,7 +170,7 @@ def _work(client: Client, job: Job, orders: Iterable[Order]) -> Iterator[Answer 
                 batch = [alone.popleft()] if alone else list(itertools.islice(waiting, size))
                 if not batch:
                     break
-                under_way[client.submit(simulate_all, job, batch, pure=False)] = batch
+                under_way[client.submit(do_in_build, _build(), simulate_all, job, batch, pure=False)] = batch
             if not under_way:
                 return
             try:
@@ -161,6 +202,8 @@ def _answers(future: Future, batch: list[Order], alone: deque[Order]) -> list[An
     if future.status in ("cancelled", "lost"):
         raise CrewError("the Dask scheduler gave up the work, or is gone")
     error: Any = future.exception()
+    if isinstance(error, CrewError):
+        raise error
     if not isinstance(error, KilledWorker):
         raise CrewError(f"a worker of the Dask cluster cannot do the runs: {type(error).__name__}: {error}")
     if len(batch) == 1:
