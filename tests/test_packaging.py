@@ -1,7 +1,11 @@
 """What the forge does with the project, and what a package of it holds."""
 
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
+from email import message_from_string
 from pathlib import Path
 from typing import Any
 
@@ -65,3 +69,83 @@ def test_what_is_an_extra_is_no_dependency_and_is_there_for_developers() -> None
     for extra in ("figures", "papers"):
         assert not any(one.split(">")[0] in needed for one in extras[extra])
         assert set(extras[extra]) <= set(extras["dev"])
+
+
+ADDRESS = "https://forge.example/somebody/sparelane"
+COMMIT = "0123abc"
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sources, as a package is built from."""
+    copy = tmp_path_factory.mktemp("checkout") / "sparelane"
+    left_out = shutil.ignore_patterns("target", ".git", ".venv", "out", "_build", "generated", ".*_cache", "*.so")
+    shutil.copytree(ROOT, copy, symlinks=True, ignore=left_out)
+    return copy
+
+
+def publish(checkout: Path, address: str = ADDRESS, commit: str = COMMIT) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, ROOT / ".ci" / "public-metadata", address, commit, checkout]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_every_workflow_step_that_builds_a_package_follows_one_that_writes_public_addresses() -> None:
+    """In the repository none is written: it has no address of its own."""
+    assert "urls" not in PROJECT["project"]
+    found = steps()
+    builds = [index for index, (_, step) in enumerate(found) if "maturin-action" in step.get("uses", "")]
+    assert len(builds) == 3
+    assert all(found[index - 1][1]["run"].startswith(".ci/public-metadata ") for index in builds)
+
+
+def test_a_package_leads_to_the_repository_and_the_commit_that_it_is_built_from(checkout: Path, tmp_path: Path) -> None:
+    assert publish(checkout).stderr == ""
+    command = [sys.executable, "-m", "maturin", "pep517", "write-dist-info", "--metadata-directory", str(tmp_path)]
+    subprocess.run([*command, "--interpreter", sys.executable], cwd=checkout, check=True, capture_output=True)
+    (written,) = tmp_path.glob("*.dist-info/METADATA")
+    metadata = message_from_string(written.read_text(encoding="utf-8"))
+    urls = dict(value.split(", ") for value in metadata.get_all("Project-URL", []))
+    assert urls["Homepage"] == ADDRESS
+    assert urls["Changelog"] == f"{ADDRESS}/blob/{COMMIT}/CHANGELOG.md"
+    text = str(metadata.get_payload())
+    assert f"]({ADDRESS}/raw/{COMMIT}/results/rc3/fig8-load/figure.png)" in text
+    assert f"]({ADDRESS}/blob/{COMMIT}/results/README.md)" in text
+    # A symbolic link, which a forge does not follow.
+    assert f"]({ADDRESS}/tree/{COMMIT}/python/sparelane/scenarios)" in text
+    assert [target for target in re.findall(r"\]\(([^)]+)\)", text) if not target.startswith(ADDRESS)] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"address": "forge.example"}, '"forge.example" is no address of a repository'),
+        ({"address": "https://forge.example/a b/c"}, "is no address of a repository"),
+        ({"commit": "main; rm"}, '"main; rm" is no commit'),
+        ({"readme": "[gone](docs/gone.md)"}, "README.md: there is no docs/gone.md"),
+        ({"project": "[project.urls]\n"}, "pyproject.toml: there are addresses already"),
+    ],
+)
+def test_addresses_that_cannot_be_written_change_nothing(change: dict[str, str], said: str, tmp_path: Path) -> None:
+    files = {
+        "README.md": change.pop("readme", "# Name"),
+        "pyproject.toml": change.pop("project", "[project.scripts]\n"),
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    result = publish(tmp_path, **change)
+    assert result.returncode == 1
+    assert said in result.stderr
+    assert {name: (tmp_path / name).read_text(encoding="utf-8") for name in files} == files
+
+
+def test_links_become_absolute_and_code_stays(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").touch()
+    (tmp_path / "pyproject.toml").write_text("[project.scripts]\n", encoding="utf-8")
+    text = "[a](docs/a.md#part) [over\nlines](docs) [out](https://x.example/) [here](#top)\n```\n[a](docs/a.md)\n```\n"
+    (tmp_path / "README.md").write_text(text, encoding="utf-8")
+    assert publish(tmp_path).returncode == 0
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == (
+        f"[a]({ADDRESS}/blob/{COMMIT}/docs/a.md#part) [over\nlines]({ADDRESS}/tree/{COMMIT}/docs) "
+        "[out](https://x.example/) [here](#top)\n```\n[a](docs/a.md)\n```\n"
+    )
