@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(namespaces.missing() is not None, reason=f"{name
 def test_a_file_arrives_where_the_mtu_falls_on_its_way(tmp_path: Path, kind: str) -> None:
     keys = Keys(tmp_path)
     file, into = tmp_path / "file", tmp_path / "to"
-    file.write_bytes(os.urandom(6_000_000))
+    file.write_bytes(os.urandom(16_000_000))
     into.mkdir()
     with namespaces.hosts(20, priorities=True) as ends:
         at = ["--listen", f"{namespaces.RECEIVER}:0", "-o", str(into), "--once", "--json"]

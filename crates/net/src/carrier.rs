@@ -14,6 +14,9 @@ use thiserror::Error;
 /// (4, which looks like the next lower one, would lie in the highest).
 pub const DEFAULT_DSCP: [u8; 4] = [0, 3, 11, 19];
 
+/// The largest batch that a socket takes, bytes.
+pub(crate) const MAX_BATCH_BYTES: usize = 65_507;
+
 /// The number of an association of one carrier; none is used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AssociationId(pub u64);

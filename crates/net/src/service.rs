@@ -8,7 +8,7 @@ use crate::host::{Host, HostError, fitting_payload};
 use crate::identity::{Fingerprint, Identity, Trusted};
 use crate::node::path::Mark;
 use crate::node::{NodeConfig, NodeError, NodeEvent};
-use crate::quic::QuicConfig;
+use crate::quic::{DEFAULT_BATCH, QuicConfig};
 use crate::telemetry::TelemetryConfig;
 use crate::transfer::black_hole::BlackHole;
 use crate::transfer::folder::Folder;
@@ -95,7 +95,7 @@ impl WireConfig {
             first_contact: self.first_contact,
             classes: classes.max(1),
             udp_payload_bytes: self.udp_payload_bytes,
-            batch: if batches { 16 } else { 1 },
+            batch: if batches { DEFAULT_BATCH } else { 1 },
             idle_timeout: self.idle_timeout,
             ..QuicConfig::new(self.identity.clone(), self.trusted.clone())
         };

@@ -5,7 +5,7 @@ mod errors;
 
 pub use errors::TooBig;
 
-use crate::carrier::Datagram;
+use crate::carrier::{Datagram, MAX_BATCH_BYTES};
 use crate::flow::MAX_CLASSES;
 use errors::Errors;
 use nix::errno::Errno;
@@ -21,9 +21,6 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
 pub use crate::carrier::DEFAULT_DSCP;
-
-/// The largest batch that the kernel takes, bytes.
-const MAX_BATCH_BYTES: usize = 65_507;
 
 /// What is asked of the kernel for its buffers, bytes; it may give less.
 const BUFFER_BYTES: usize = 8 << 20;

@@ -334,8 +334,12 @@ impl Receiver {
             self.next += 1;
             return;
         }
-        let Some(touched) = self.insert(seq) else { return };
         self.plain = false;
+        if self.grow_first_block(seq) {
+            self.held_bytes += u64::from(payload_bytes);
+            return;
+        }
+        let Some(touched) = self.insert(seq) else { return };
         self.held_bytes += u64::from(payload_bytes);
         if touched.start == self.next {
             // The hole at the front is filled.
@@ -347,6 +351,20 @@ impl Receiver {
         } else {
             self.report_first(touched);
         }
+    }
+
+    /// Adds `seq` where it follows the range that is reported first, and closes no gap: in the usual run of arrivals after a hole.
+    #[inline(always)]
+    fn grow_first_block(&mut self, seq: Seq) -> bool {
+        let next_start = self.ranges.get(self.recent_range + 1).map_or(Seq::MAX, |next| next.start);
+        let Some(range) = self.ranges.get_mut(self.recent_range) else { return false };
+        let is_next = seq == range.end && seq + 1 < next_start;
+        if !is_next || self.block_count == 0 || self.blocks[0] != *range {
+            return false;
+        }
+        range.end += 1;
+        self.blocks[0] = *range;
+        true
     }
 
     /// Adds `seq` to the ranges and returns the range it is now in; `None` where it was held already.

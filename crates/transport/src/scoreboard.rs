@@ -325,7 +325,7 @@ impl Scoreboard {
     }
 
     /// As `sack`, for a single segment: by far the most common report.
-    #[inline]
+    #[inline(always)]
     fn sack_one(&mut self, seq: Seq, nxt: Seq, in_class0: bool) -> bool {
         let slot = self.slot(seq / BITS);
         let bit = 1u64 << (seq % BITS);
@@ -420,6 +420,7 @@ impl Scoreboard {
     }
 
     /// Marks lost what three later arrivals have overtaken. Returns whether anything waits to be resent for it.
+    #[inline(always)]
     pub fn detect_losses(&mut self) -> bool {
         if self.top_len < RANKS {
             return false;

@@ -3,6 +3,7 @@
 use nix::sched::{CloneFlags, setns};
 use sparelane_core::Rate;
 use sparelane_net::node::{ControllerChoice, NodeConfig};
+use sparelane_net::quic::DEFAULT_BATCH;
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -69,7 +70,7 @@ impl Setup {
             sender: Place::in_namespace(sender, Ipv4Addr::UNSPECIFIED),
             receiver: Place::in_namespace(receiver, address),
             node: NodeConfig { controller, ..NodeConfig::default() },
-            batch: 16,
+            batch: DEFAULT_BATCH,
             settle: Duration::from_millis(200),
         }
     }

@@ -11,8 +11,8 @@ mod pins;
 pub mod plain;
 mod settings;
 
-pub use settings::QuicConfig;
 pub(crate) use settings::UDP_PAYLOAD_BYTES;
+pub use settings::{DEFAULT_BATCH, QuicConfig};
 
 use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent, CloseReason, Datagram};
 use crate::flow::MAX_CLASSES;
@@ -480,7 +480,7 @@ impl Quic {
 
     /// Takes what a connection has to send.
     fn drain(&mut self, now: Time, at: usize) {
-        let (now, most) = (self.instant(now), self.config.batch);
+        let (now, most) = (self.instant(now), self.config.datagrams_at_once());
         if let Some(channel) = self.channels.get_mut(&at) {
             drain(&mut self.out, &mut self.spare, channel, now, most, self.config.udp_payload_bytes);
         }
@@ -648,7 +648,8 @@ impl Carrier for Quic {
 
     fn send(&mut self, now: Time, association: AssociationId, class: u8, frames: &mut dyn Iterator<Item = Vec<u8>>) {
         let Some(at) = self.channel_of(association, class) else { return };
-        let (instant, most, payload_bytes) = (self.instant(now), self.config.batch, self.config.udp_payload_bytes);
+        let (instant, most, payload_bytes) =
+            (self.instant(now), self.config.datagrams_at_once(), self.config.udp_payload_bytes);
         let Some(channel) = self.channels.get_mut(&at).filter(|channel| channel.connected) else { return };
         let mut waiting = 0;
         for frame in frames {

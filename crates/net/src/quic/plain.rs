@@ -103,7 +103,7 @@ impl PlainStream {
             connection: None,
             client,
             epoch,
-            batch: config.batch,
+            batch: config.datagrams_at_once(),
             payload_bytes: usize::from(config.udp_payload_bytes),
             left: Bytes::new(),
             stream: None,

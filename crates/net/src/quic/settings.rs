@@ -1,7 +1,7 @@
 //! How QUIC and TLS are set up: one cipher suite, raw public keys that are pinned, and no congestion control or pace of QUIC's own.
 
 use super::pins::Pins;
-use crate::carrier::{CarrierError, DEFAULT_DSCP};
+use crate::carrier::{CarrierError, DEFAULT_DSCP, MAX_BATCH_BYTES};
 use crate::identity::{Identity, Trusted};
 use quinn_proto::congestion::{Controller, ControllerFactory};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -24,6 +24,10 @@ pub(crate) const UDP_PAYLOAD_BYTES: std::ops::RangeInclusive<u16> = 1200..=9000;
 
 /// UDP payload of an Ethernet packet with the larger header, that of IPv6.
 const DEFAULT_UDP_PAYLOAD_BYTES: u16 = 1452;
+
+/// Datagrams of a batch: 46 kB of full packets, less than the 64 kB that the kernel takes at once for TCP. With 16 a batch, data
+/// costs a tenth more of the processor's time; with 44, as much.
+pub const DEFAULT_BATCH: usize = 32;
 
 /// Of the number by which a connection is known in each packet.
 pub(super) const CONNECTION_ID_BYTES: usize = 8;
@@ -51,7 +55,8 @@ pub struct QuicConfig {
     pub dscp: Vec<u8>,
     /// UDP payload bytes of a full packet, 1200 to 9000. There is no discovery: where the path takes less, nothing full arrives.
     pub udp_payload_bytes: u16,
-    /// Datagrams that leave with one system call (generic segmentation offload); 1 has no batches.
+    /// Datagrams that leave with one system call (generic segmentation offload), as far as it takes so many bytes; 1 has no
+    /// batches.
     pub batch: usize,
     /// An address that is not known to be the peer's own has to answer before anything is kept for it (Retry).
     pub retry: bool,
@@ -74,12 +79,17 @@ impl QuicConfig {
             classes: 4,
             dscp: DEFAULT_DSCP.to_vec(),
             udp_payload_bytes: DEFAULT_UDP_PAYLOAD_BYTES,
-            batch: 16,
+            batch: DEFAULT_BATCH,
             retry: true,
             max_associations: 1000,
             idle_timeout: Duration::from_secs(30),
             seed: None,
         }
+    }
+
+    /// Datagrams of a batch, of packets as large as they are.
+    pub(super) fn datagrams_at_once(&self) -> usize {
+        self.batch.min(MAX_BATCH_BYTES / usize::from(self.udp_payload_bytes)).max(1)
     }
 
     pub(super) fn check(&self) -> Result<(), CarrierError> {

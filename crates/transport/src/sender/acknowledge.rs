@@ -272,6 +272,10 @@ impl Sender {
             Some(low) if !in_class0 => low,
             _ => &mut self.last_blocks,
         };
+        if let Some(news) = last.take_growth(blocks) {
+            board.sack(news, nxt, in_class0);
+            return;
+        }
         for (at, &block) in blocks.iter().enumerate() {
             if let Some(news) = last.news_of(at, block) {
                 board.sack(news, nxt, in_class0);

@@ -26,6 +26,21 @@ impl Blocks {
         Some(block)
     }
 
+    /// What `blocks` add where they report the usual: that the block which grew last has grown on upwards, the others being as they
+    /// were. They are the last ones from then on.
+    #[inline(always)]
+    pub(super) fn take_growth(&mut self, blocks: &[SackBlock]) -> Option<SackBlock> {
+        let [first, rest @ ..] = blocks else { return None };
+        let [last, others @ ..] = &mut self.0;
+        let is_growth =
+            first.start == last.start && first.end > last.end && rest.iter().eq(others.iter().take(rest.len()));
+        let news = SackBlock { start: last.end, end: first.end };
+        is_growth.then(|| {
+            *last = *first;
+            news
+        })
+    }
+
     /// Takes off both ends of `block` what was reported.
     #[inline(never)]
     fn cut_known(&self, block: &mut SackBlock) {

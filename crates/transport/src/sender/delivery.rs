@@ -176,7 +176,15 @@ impl Sender {
     }
 
     /// Tells the controller of every segment that came to be presumed lost.
+    #[inline(always)]
     pub(super) fn tell_losses(&mut self, now: Time) {
+        if self.deliveries.is_some() {
+            self.tell_new_losses(now);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_new_losses(&mut self, now: Time) {
         let (una, edge) = (self.una, self.board.lost_edge().min(self.nxt));
         let Some(books) = &mut self.deliveries else { return };
         let from = books.told_below.max(una);
