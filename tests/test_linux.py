@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -35,6 +36,9 @@ kind = "bulk"
 scheme = "flow"
 size = "5MB"
 """
+
+# The least and the most that is allowed.
+Band = tuple[float, float]
 
 with_kernel = pytest.mark.skipif(kernel.find() is None, reason="there is no kernel: sparelane linux build")
 
@@ -243,12 +247,62 @@ def test_another_seed_loses_other_packets() -> None:
 RED = '{kind = "red", limit = "300packets", min = "20packets", max = "60packets", gentle = false}'
 
 
+# A flow of 5 MB over 20 Mb/s, and two of 50 kB, which come when its queue is longest and when that has settled.
+LONG_AND_SHORT = (
+    SCENARIO
+    + """
+[scheme.short]
+controller = "cubic"
+
+[[workload]]
+kind = "bulk"
+scheme = "short"
+size = "50kB"
+start = "250ms"
+
+[[workload]]
+kind = "bulk"
+scheme = "short"
+size = "50kB"
+start = "1500ms"
+"""
+)
+
+
+# Without a queue a short flow takes three and a half round trips, 70 ms. No two rows allow the same.
 @with_kernel
-@pytest.mark.parametrize("queue", ['"codel"', '"fq-codel"', '"pie"', RED, '{kind = "priority", push_out = false}'])
-def test_each_queue_carries_a_transfer_to_its_end(queue: str) -> None:
-    setting = f"queue={queue}" if queue.startswith("{") else f"queue.kind={queue}"
-    outcome = running.run(SCENARIO, set=[setting, "workload.size=2MB"])
-    assert outcome.result.flows["delivered_bytes"][0] == 2_000_000
+@pytest.mark.parametrize(
+    ("queue", "drops", "standing_kb", "first_ms", "second_ms"),
+    [
+        # The long flow's window stands in the queue, and a short one behind it.
+        ('{kind = "fifo", limit = "1000packets"}', False, (150, 250), (130, 160), (300, 500)),
+        # What stands is 5 ms of the link, 12.5 kB; it takes an interval until the first drop.
+        ('{kind = "codel", limit = "1000packets"}', True, (0, 15), (100, 125), (80, 130)),
+        # A flow that is new does not wait for others.
+        ('{kind = "fq-codel", limit = "1000packets"}', True, (0, 15), (70, 90), (70, 90)),
+        # The first 150 ms of a queue are a burst, which is let through; from then on delays come down slowly.
+        ('{kind = "pie", limit = "1000packets"}', True, (60, 150), (130, 160), (150, 300)),
+        # The average counts, which follows the first burst late and is then near `min`, 30 kB.
+        (RED, True, (5, 30), (130, 160), (130, 250)),
+        # The long flow is of the lower class.
+        ('{kind = "priority", push_out = false, limit = "1000packets"}', False, (150, 250), (70, 80), (70, 80)),
+    ],
+)
+def test_each_queue_drops_and_delays_by_its_own_law(
+    queue: str, drops: bool, standing_kb: Band, first_ms: Band, second_ms: Band
+) -> None:
+    settings = [f"queue={queue}", "topology.bottleneck_rate='20Mbps'", "duration='4s'"]
+    settings += ["sample.interval='20ms'", "sample.queues=[['west', 'east']]"]
+    settings += ["scheme.flow.class=1"] if "priority" in queue else []
+    result = running.run(LONG_AND_SHORT, set=settings).result
+    assert list(result.flows["delivered_bytes"]) == [5_000_000, 50_000, 50_000]
+    assert (result.links.filter(pl.col("from") == "west")["dropped_packets"][0] > 0) == drops
+    is_settled = (pl.col("quantity") == "backlog_bytes") & pl.col("time_s").is_between(1.0, 2.0)
+    standing = np.median(result.series.filter(is_settled)["value"].to_numpy()) / 1e3
+    _, first_s, second_s = result.flows["completion_s"]
+    measured = (standing, first_s * 1e3, second_s * 1e3)
+    allowed = (standing_kb, first_ms, second_ms)
+    assert all(least <= value <= most for value, (least, most) in zip(measured, allowed, strict=True)), measured
 
 
 SAMPLED = [
