@@ -5,7 +5,7 @@ use crate::identity::{Fingerprint, Identity, Trusted};
 use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
 use crate::quic::{Quic, QuicConfig};
 use crate::telemetry::{Rows, TelemetryConfig};
-use crate::udp::{Sending, UdpConfig, UdpSocket};
+use crate::udp::{Sending, UdpConfig, UdpSocket, goes_by_ipv4};
 use nix::poll::{PollFd, PollFlags};
 use sparelane_core::{Dur, Time};
 use std::io;
@@ -301,7 +301,7 @@ impl Host {
 /// The UDP payload of packets to `to` that fit this many bytes of IP packet, as far as QUIC allows: smaller ones it does not know, and
 /// the kernel sends fragments then.
 pub(crate) fn fitting_payload(to: SocketAddr, mtu_bytes: u32) -> u16 {
-    let headers_bytes = if to.is_ipv4() { 28 } else { 48 };
+    let headers_bytes = if goes_by_ipv4(to) { 28 } else { 48 };
     let allowed = crate::quic::UDP_PAYLOAD_BYTES;
     let fits = mtu_bytes.saturating_sub(headers_bytes).clamp((*allowed.start()).into(), (*allowed.end()).into());
     fits as u16

@@ -120,7 +120,7 @@ pub(crate) fn any_address(to: SocketAddr) -> SocketAddr {
 
 /// The UDP payload that fits the route which this host has to an address now, as far as the kernel knows it: what the interface
 /// carries, or less, where a router has said so within the last minutes.
-fn fitting_route(to: SocketAddr) -> Result<u16, HostError> {
+pub(crate) fn fitting_route(to: SocketAddr) -> Result<u16, HostError> {
     let connected = UdpSocket::bind(any_address(to)).and_then(|socket| socket.connect(to).map(|()| socket));
     let socket = connected.map_err(|error| HostError::Socket { address: to, error })?;
     // By IPv6 the socket does not tell.

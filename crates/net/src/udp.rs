@@ -144,6 +144,8 @@ impl UdpSocket {
             setsockopt(&fd, sockopt::IpRecvTos, &true)?;
         } else {
             setsockopt(&fd, sockopt::Ipv6RecvTClass, &true)?;
+            // Peers by IPv4 come to this socket as well, with mapped addresses, unless the system has it for IPv6 alone.
+            let _ = setsockopt(&fd, sockopt::IpRecvTos, &true);
         }
         // The kernel gives what its limits allow.
         let _ = setsockopt(&fd, sockopt::RcvBuf, &BUFFER_BYTES);
@@ -187,7 +189,7 @@ impl UdpSocket {
     /// By IPv6, packets have the priority of the socket.
     fn set_priority(&mut self, datagram: &Datagram) {
         let priority = PRIORITIES[usize::from(datagram.class > 0)];
-        if self.priority != priority && datagram.to.is_ipv6() {
+        if self.priority != priority && !goes_by_ipv4(datagram.to) {
             self.priority = priority;
             // Without it, the host's own queue has one line.
             let _ = setsockopt(&self.fd, sockopt::Priority, &priority);
@@ -252,9 +254,10 @@ impl UdpSocket {
         let tos = self.config.dscp.get(class).map_or(0, |dscp| dscp << 2) | datagram.ecn;
         let wide = i32::from(tos);
         let mut control = Vec::with_capacity(2);
-        control.push(match datagram.to {
-            SocketAddr::V4(_) => ControlMessage::Ipv4Tos(&tos),
-            SocketAddr::V6(_) => ControlMessage::Ipv6TClass(&wide),
+        // The kernel takes the option of the family by which the packet goes, whatever the socket's is, and ignores the other.
+        control.push(match goes_by_ipv4(datagram.to) {
+            true => ControlMessage::Ipv4Tos(&tos),
+            false => ControlMessage::Ipv6TClass(&wide),
         });
         if let Some(size) = &segment_bytes {
             control.push(ControlMessage::UdpGsoSegments(size));
@@ -338,6 +341,14 @@ impl UdpSocket {
     }
 }
 
+/// Whether packets to this address are of IPv4: those to a mapped one, `::ffff:a.b.c.d`, are, too.
+pub(crate) fn goes_by_ipv4(to: SocketAddr) -> bool {
+    match to {
+        SocketAddr::V4(_) => true,
+        SocketAddr::V6(to) => to.ip().to_ipv4_mapped().is_some(),
+    }
+}
+
 fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {
     match storage.family()? {
         AddressFamily::Inet => {
@@ -356,20 +367,35 @@ fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {
 mod tests {
     use super::*;
 
+    fn socket_at(at: &str, offload: bool) -> UdpSocket {
+        let config = UdpConfig { offload, ..UdpConfig::default() };
+        UdpSocket::bind(at.parse().expect("an address"), config).expect("a socket")
+    }
+
+    fn has_ipv6() -> bool {
+        UdpSocket::bind("[::1]:0".parse().expect("an address"), UdpConfig::default()).is_ok()
+    }
+
     /// What arrives of a batch of datagrams of class 2, marked as capable of congestion notification.
     fn carried(at: &str, offload: bool) -> Vec<(u8, u8, bool, Vec<u8>)> {
-        let at: SocketAddr = at.parse().expect("an address");
-        let config = UdpConfig { offload, ..UdpConfig::default() };
-        let mut sender = UdpSocket::bind(at, config.clone()).expect("a socket");
-        let mut receiver = UdpSocket::bind(at, config).expect("a socket");
-        let to = receiver.local_address();
+        let (mut sender, mut receiver) = (socket_at(at, offload), socket_at(at, offload));
+        let (from, to) = (sender.local_address(), receiver.local_address());
+        carried_between(&mut sender, from, &mut receiver, to)
+    }
+
+    /// The same to the address `to` of the receiver, for whom the sender is at `from`.
+    fn carried_between(
+        sender: &mut UdpSocket,
+        from: SocketAddr,
+        receiver: &mut UdpSocket,
+        to: SocketAddr,
+    ) -> Vec<(u8, u8, bool, Vec<u8>)> {
         let bytes: Vec<u8> = (0..3_700).map(|at| (at / 1000) as u8).collect();
         let datagram = Datagram { to, class: 2, ecn: 2, segment_bytes: Some(1000), bytes };
         assert_eq!(sender.send(&datagram), Sending::Sent);
         let mut came = vec![];
         while came.len() < 4 {
             receiver.wait(false, Duration::from_secs(5)).expect("a socket");
-            let from = sender.local_address();
             let more = receiver.receive(&mut |one| {
                 assert_eq!(one.from, from);
                 came.push((one.dscp, one.ecn, one.received_ns.is_some(), one.bytes.to_vec()));
@@ -394,9 +420,46 @@ mod tests {
     #[test]
     fn ipv6_carries_the_same() {
         // Where the machine has no IPv6 there is nothing to test.
-        if UdpSocket::bind("[::1]:0".parse().expect("an address"), UdpConfig::default()).is_ok() {
+        if has_ipv6() {
             assert_eq!(carried("[::1]:0", true)[0].0, 11);
         }
+    }
+
+    #[test]
+    fn a_socket_for_both_families_keeps_class_mark_and_borders_of_an_ipv4_peer_both_ways() {
+        if !has_ipv6() {
+            return;
+        }
+        for offload in [true, false] {
+            let (mut both, mut one) = (socket_at("[::]:0", offload), socket_at("127.0.0.1:0", offload));
+            let by_ipv4 = |of: &UdpSocket| -> SocketAddr {
+                format!("127.0.0.1:{}", of.local_address().port()).parse().expect("an address")
+            };
+            let mapped = |of: &UdpSocket| -> SocketAddr {
+                format!("[::ffff:127.0.0.1]:{}", of.local_address().port()).parse().expect("an address")
+            };
+            let ((from, to), (back, own)) = ((mapped(&one), by_ipv4(&both)), (by_ipv4(&both), mapped(&one)));
+            let came = carried_between(&mut one, from, &mut both, to);
+            let answered = carried_between(&mut both, back, &mut one, own);
+            for (at, (dscp, ecn, timed, bytes)) in came.iter().chain(&answered).enumerate() {
+                assert_eq!((*dscp, *ecn, *timed), (11, 2, true), "{offload}, {at}");
+                assert_eq!(bytes.len(), if at % 4 == 3 { 700 } else { 1000 }, "{offload}, {at}");
+            }
+            assert_eq!(both.priority, PRIORITIES[0], "the kernel takes it from the code point");
+        }
+    }
+
+    #[test]
+    fn a_socket_for_both_families_hears_what_is_said_of_packets_to_an_ipv4_peer() {
+        if !has_ipv6() {
+            return;
+        }
+        let mut both = socket_at("[::]:0", true);
+        let gone = socket_at("127.0.0.1:0", true).local_address().port();
+        let to = format!("[::ffff:127.0.0.1]:{gone}").parse().expect("an address");
+        let datagram = Datagram { to, class: 0, ecn: 0, segment_bytes: None, bytes: vec![7; 100] };
+        assert_eq!(both.send(&datagram), Sending::Sent);
+        assert!(both.errors.read(&both.fd), "nobody listens there, and the kernel said nothing");
     }
 
     #[test]

@@ -4,10 +4,11 @@ use super::{Drive, PathReport, ProbeError, ProbePlan, measure};
 use crate::host::{Host, HostError};
 use crate::node::{Node, NodeError, NodeEvent};
 use crate::quic::Quic;
-use crate::service::{WireConfig, WireError};
+use crate::service::{WireConfig, WireError, any_address, fitting_route};
 use crate::transfer::CODE_DONE;
+use crate::udp::goes_by_ipv4;
 use sparelane_core::Time;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// What this host's kernel and interface do in batches.
@@ -61,9 +62,10 @@ pub fn path_to(
     plan: ProbePlan,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<(PathReport, Offload), WireError> {
-    let any: SocketAddr =
-        if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
-    let mut net = OnHost { host: config.bind(any, false)?, header_bytes: if to.is_ipv4() { 28 } else { 48 } };
+    // Where this host has no route, that is known at once.
+    let udp_payload_bytes = config.udp_payload_bytes.min(fitting_route(to)?);
+    let host = WireConfig { udp_payload_bytes, ..config.clone() }.bind(any_address(to), false)?;
+    let mut net = OnHost { host, header_bytes: if goes_by_ipv4(to) { 28 } else { 48 } };
     let (began, now) = (Instant::now(), net.host.now());
     let association = net.host.node_mut().connect(now, to)?;
     loop {

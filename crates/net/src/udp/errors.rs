@@ -35,10 +35,11 @@ impl Errors {
     /// From now on the kernel keeps what is said of datagrams of this socket.
     pub fn of(fd: &OwnedFd, is_ipv4: bool) -> Errors {
         // A kernel that cannot is served without: the black hole detector is left.
-        let _ = match is_ipv4 {
-            true => setsockopt(fd, sockopt::Ipv4RecvErr, &true),
-            false => setsockopt(fd, sockopt::Ipv6RecvErr, &true),
-        };
+        // A socket of IPv6 has peers by IPv4, too.
+        let _ = setsockopt(fd, sockopt::Ipv4RecvErr, &true);
+        if !is_ipv4 {
+            let _ = setsockopt(fd, sockopt::Ipv6RecvErr, &true);
+        }
         // An error with two addresses, and what comes with every datagram.
         Errors { notes: VecDeque::new(), control: nix::cmsg_space!(TimeSpec, i32, i32, [u8; 128]) }
     }
