@@ -3,8 +3,8 @@
 
 use super::name::Name;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, renameat, renameat2};
-use nix::sys::stat::{Mode, fstatat, mkdirat};
+use nix::fcntl::{AtFlags, Flock, FlockArg, OFlag, RenameFlags, openat, renameat, renameat2};
+use nix::sys::stat::{Mode, fstat, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, fsync, unlinkat};
 use std::fs::{File, FileTimes, Permissions};
 use std::io;
@@ -12,6 +12,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
+
+/// The file that another process has just finished, or removed, is opened anew so often.
+const MOST_OPENINGS: usize = 5;
 
 const FOLDER: OFlag = OFlag::O_DIRECTORY.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 
@@ -21,12 +24,13 @@ pub struct Folder {
     root: OwnedFd,
 }
 
-/// A file that is being received, beside the place where it will be.
+/// A file that is being received, beside the place where it will be. It is locked, so that no other receiver writes it, in this process
+/// or in another; the lock goes with the process, however that ends.
 #[derive(Debug)]
 pub struct Partial {
     parent: OwnedFd,
     name: Name,
-    file: File,
+    file: Flock<File>,
     had_bytes: u64,
 }
 
@@ -83,18 +87,35 @@ impl Folder {
     /// The file of this name that is not whole yet, with what an earlier attempt has left.
     ///
     /// # Errors
-    /// It cannot be opened, or is no file.
+    /// It cannot be opened, is no file, or another receiver is writing it.
     pub fn begin(&self, name: &Name) -> io::Result<Partial> {
         let (folders, _) = name.split();
-        let parent = self.enter(folders)?;
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
-        let file = File::from(openat(&parent, name.partial().as_str(), flags, Mode::from_bits_truncate(0o600))?);
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(io::Error::from(io::ErrorKind::AlreadyExists));
+        for _ in 0..MOST_OPENINGS {
+            let parent = self.enter(folders)?;
+            let file = openat(&parent, name.partial().as_str(), flags, Mode::from_bits_truncate(0o600))?;
+            let file = File::from(file);
+            if !file.metadata()?.is_file() {
+                return Err(io::Error::from(io::ErrorKind::AlreadyExists));
+            }
+            let file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
+                Errno::EWOULDBLOCK => is_taken(),
+                other => other.into(),
+            })?;
+            let had_bytes = file.metadata()?.len();
+            let partial = Partial { parent, name: name.clone(), file, had_bytes };
+            // Whoever had it before may have given it its name between the two steps above: then it is a file of its own.
+            if partial.is_at_its_place()? {
+                return Ok(partial);
+            }
         }
-        Ok(Partial { parent, name: name.clone(), file, had_bytes: metadata.len() })
+        Err(is_taken())
     }
+}
+
+/// The error of a file that somebody else is receiving.
+fn is_taken() -> io::Error {
+    io::Error::other("another receiver is writing it")
 }
 
 impl Partial {
@@ -108,11 +129,21 @@ impl Partial {
         &mut self.file
     }
 
-    /// Gives the file its size, with a hole at the end where that was not written, its rights, its time and its name; all of it is on the disk then. Without `replaces`, nothing that has the
-    /// name is replaced.
+    /// Whether what lies beside the place is this file, and not another that has taken its name meanwhile.
+    fn is_at_its_place(&self) -> io::Result<bool> {
+        let own = fstat(&*self.file)?;
+        match fstatat(&self.parent, self.name.partial().as_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(there) => Ok((there.st_dev, there.st_ino) == (own.st_dev, own.st_ino)),
+            Err(Errno::ENOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Gives the file its size, with a hole at the end where that was not written, its rights, its time and its name; all of it is on
+    /// the disk then. Without `replaces`, nothing that has the name is replaced.
     ///
     /// # Errors
-    /// The system refuses, or something has the name.
+    /// The system refuses, something has the name, or somebody has removed the file meanwhile.
     pub fn finish(self, size: u64, mode: u32, modified_ns: i64, replaces: bool) -> io::Result<()> {
         self.file.set_len(size)?;
         self.file.set_permissions(Permissions::from_mode(mode & 0o777))?;
@@ -123,6 +154,9 @@ impl Partial {
             self.file.set_times(FileTimes::new().set_modified(modified))?;
         }
         self.file.sync_all()?;
+        if !self.is_at_its_place()? {
+            return Err(io::Error::other("somebody has removed or replaced it before it was whole"));
+        }
         let (partial, last) = (self.name.partial(), self.name.split().1);
         if replaces {
             renameat(&self.parent, partial.as_str(), &self.parent, last)?;
@@ -138,6 +172,9 @@ impl Partial {
     /// # Errors
     /// The system refuses.
     pub fn discard(self) -> io::Result<()> {
+        if !self.is_at_its_place()? {
+            return Ok(());
+        }
         Ok(unlinkat(&self.parent, self.name.partial().as_str(), UnlinkatFlags::NoRemoveDir)?)
     }
 }
@@ -175,6 +212,43 @@ mod tests {
         folder.begin(&name("a/b/other")).expect("a file").discard().expect("a file");
         let left: Vec<_> = std::fs::read_dir(scratch.path().join("a/b")).expect("a folder").flatten().collect();
         assert_eq!(left.len(), 1, "{left:?}");
+    }
+
+    #[test]
+    fn a_file_has_one_receiver_at_a_time_whichever_process_that_is_in() {
+        let scratch = crate::scratch::Scratch::new("folder-locks");
+        let [one, two] = [0, 1].map(|_| Folder::open(scratch.path()).expect("a folder"));
+        let mut first = one.begin(&name("file")).expect("a file");
+        first.file().write_all(b"first").expect("room");
+        for folder in [&one, &two] {
+            assert_eq!(folder.begin(&name("file")).expect_err("locked").to_string(), "another receiver is writing it");
+        }
+        two.begin(&name("other")).expect("a file of its own");
+        first.finish(5, 0o600, 0, false).expect("a free name");
+        // What comes next is another file, not the one that has its name now.
+        let mut second = two.begin(&name("file")).expect("nobody writes it");
+        assert_eq!(second.had_bytes(), 0);
+        second.file().write_all(b"second").expect("room");
+        assert_eq!(std::fs::read(scratch.path().join("file")).expect("a file"), b"first");
+        second.finish(6, 0o600, 0, true).expect("the name is replaced");
+        assert_eq!(std::fs::read(scratch.path().join("file")).expect("a file"), b"second");
+    }
+
+    #[test]
+    fn a_file_that_somebody_has_replaced_meanwhile_gets_no_name() {
+        let scratch = crate::scratch::Scratch::new("folder-replaced");
+        let folder = Folder::open(scratch.path()).expect("a folder");
+        let partial = scratch.path().join(".file.sparelane-part");
+        let open = folder.begin(&name("file")).expect("a file");
+        std::fs::remove_file(&partial).expect("a file");
+        std::fs::write(&partial, "of somebody else").expect("a file");
+        assert!(open.finish(0, 0o600, 0, true).expect_err("replaced").to_string().contains("removed or replaced"));
+        assert!(partial.exists() && !scratch.path().join("file").exists());
+        let open = folder.begin(&name("file")).expect("a file");
+        std::fs::remove_file(&partial).expect("a file");
+        std::fs::write(&partial, "of somebody else").expect("a file");
+        open.discard().expect("nothing to do");
+        assert!(partial.exists());
     }
 
     #[test]
