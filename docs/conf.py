@@ -1,7 +1,11 @@
 """How Sphinx builds the documentation: `make docs`."""
 
+import re
 import sys
 from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -17,7 +21,7 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "sparelane"
 html_static_path = ["static"]
-html_css_files = ["wide-tables.css"]
+html_css_files = ["tables.css"]
 html_theme_options = {"navigation_with_keys": True}
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence"]
@@ -29,5 +33,35 @@ autodoc_member_order = "bysource"
 # Pages that the repository shows, too, name files of the repository.
 suppress_warnings = ["myst.xref_missing", "myst.header"]
 linkcheck_anchors = False
+
+# A number with its sign, interval, unit and difference; and how long it, and words, may be to stay on one line.
+NUMBER = re.compile(r"(at least |at most |above |below |over |under )?[-+±–−×<>≤≥]?\d.*")
+NUMBER_COLUMNS = 34
+WORDS_COLUMNS = 24
+# From how many characters on a cell is a text, which needs room.
+TEXT_COLUMNS = 80
+
+
+def mark_cells(_: Sphinx, document: nodes.document) -> None:
+    """Marks the cells of tables that are not to be broken over lines, and those that must not be narrow."""
+    for cell in document.findall(nodes.entry):
+        text = cell.astext()
+        if len(text) <= (NUMBER_COLUMNS if NUMBER.fullmatch(text) else WORDS_COLUMNS):
+            cell["classes"].append("one-line")
+        elif len(text) >= TEXT_COLUMNS:
+            cell["classes"].append("text")
+
+
+def link_to_pages(_: Sphinx, page: str, source: list[str]) -> None:
+    """Lets links to files of results lead to the pages that show them."""
+    if "/" not in page:
+        source[0] = re.sub(r"\(\.\./(results/[^)\s]*)README\.md\)", r"(generated/\1index.md)", source[0])
+
+
+def setup(app: Sphinx) -> None:
+    """Adds to Sphinx what this documentation needs of its own."""
+    app.connect("doctree-read", mark_cells)
+    app.connect("source-read", link_to_pages)
+
 
 generate(HERE / "generated")

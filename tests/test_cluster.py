@@ -1,9 +1,18 @@
-"""Dask clusters whose workers are not built alike."""
+"""Dask clusters: what the page about them shows, run here, and workers that are not built alike."""
 
+import contextlib
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from small_sweeps import LOADS, file
 from sparelane import _native
@@ -42,3 +51,135 @@ def test_a_worker_of_another_build_is_refused_and_told_from_this_one(
     assert other in result.stderr
     assert "install the same wheel on all machines" in result.stderr
     assert "Traceback" not in result.output
+
+
+PAGE = (Path(__file__).parents[1] / "docs" / "clusters.md").read_text(encoding="utf-8")
+BLOCKS = {
+    language: [
+        text
+        for found, text in re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+        if found == language
+    ]
+    for language in ("bash", "yaml", "docker")
+}
+PREPARE, START_BY_SSH, SWEEP, SLURM, KUBERNETES = BLOCKS["bash"]
+
+# Programs that the page uses and a test does without: other machines are this one.
+STAND_INS = {
+    "ssh": 'cd "$HOME" && shift 2 && sh -c "$*"',
+    "srun": 'trap \'kill $first $second\' TERM; "$@" & first=$!; "$@" & second=$!; wait',
+    "hostname": "echo 127.0.0.1",
+    "nproc": "echo 1",
+    "dask": f'exec {shlex.quote(sys.executable)} -m dask "$@"',
+    "sparelane": f'exec {shlex.quote(sys.executable)} -m sparelane "$@"',
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home folder with the program, the scenario and the names of two machines."""
+    programs = tmp_path / "sparelane" / "bin"
+    programs.mkdir(parents=True)
+    for name, text in STAND_INS.items():
+        (programs / name).write_text(f"#!/bin/bash\n{text}\n", encoding="utf-8")
+        (programs / name).chmod(0o755)
+    (programs / "activate").write_text('PATH="$HOME/sparelane/bin:$PATH"\n', encoding="utf-8")
+    (tmp_path / "hosts.txt").write_text("node-1\nnode-2\n", encoding="utf-8")
+    file(tmp_path, LOADS, "load-and-buffer.toml")
+    return tmp_path
+
+
+def shell(home: Path, script: str) -> subprocess.Popen[str]:
+    """Runs commands of the page, with a free port and fewer seeds, in a group of processes of its own."""
+    script = script.replace("8786", str(free_port())).replace("--seeds 50", "--seeds 2")
+    paths = [str(home / "sparelane" / "bin"), os.environ["PATH"]]
+    return subprocess.Popen(
+        ["bash", "-c", script],
+        cwd=home,
+        env={**os.environ, "HOME": str(home), "PATH": ":".join(paths), "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Ends the commands and what they have started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@pytest.mark.parametrize("script", [f"{START_BY_SSH}{SWEEP}", SLURM], ids=["SSH", "Slurm"])
+def test_the_commands_for_clusters_do_a_sweep_as_it_is_done_here(script: str, home: Path, tmp_path: Path) -> None:
+    process = shell(home, f"{script}\n[ $? = 0 ] && echo all done")
+    try:
+        found = process.communicate(timeout=120)[0] if script == SLURM else read_until_the_end(process)
+    finally:
+        end(process)
+    assert "8 of 8 runs" in found, found
+    here = invoke("sweep", home / "load-and-buffer.toml", "--seeds", "2", "-o", tmp_path / "here")
+    assert here.exit_code == 0
+    assert (home / "out" / "question" / "rows.parquet").read_bytes() == (
+        tmp_path / "here" / "rows.parquet"
+    ).read_bytes()
+
+
+def read_until_the_end(process: subprocess.Popen[str]) -> str:
+    """What is printed until the commands are done; workers may go on."""
+    assert process.stdout is not None
+    found = ""
+    for line in process.stdout:
+        found += line
+        if line == "all done\n":
+            break
+    return found
+
+
+def test_a_slurm_job_whose_time_is_over_keeps_what_is_done(home: Path) -> None:
+    (home / "load-and-buffer.toml").write_text(LOADS.replace('"100ms"', '"40s"'), encoding="utf-8")
+    process = shell(home, SLURM)
+    try:
+        wait_until(lambda: (home / "out" / "question" / "results.jsonl").exists())
+        process.send_signal(signal.SIGTERM)
+        found = process.communicate(timeout=60)[0]
+    finally:
+        end(process)
+    assert process.returncode == 130, found
+    assert "what is done is kept" in found
+
+
+def documents() -> dict[str, dict[str, Any]]:
+    (text,) = BLOCKS["yaml"]
+    return {f"{one['kind']} {one['metadata']['name']}": one for one in yaml.safe_load_all(text)}
+
+
+def container(name: str) -> dict[str, Any]:
+    (found,) = documents()[f"Deployment {name}"]["spec"]["template"]["spec"]["containers"]
+    return dict(found)
+
+
+def test_names_in_the_files_for_kubernetes_lead_to_each_other() -> None:
+    found = documents()
+    for name in ("sparelane-scheduler", "sparelane-workers"):
+        spec = found[f"Deployment {name}"]["spec"]
+        assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"]
+        assert f"deployment/{name}" in KUBERNETES or name == "sparelane-scheduler"
+    service, scheduler = found["Service sparelane-scheduler"]["spec"], found["Deployment sparelane-scheduler"]["spec"]
+    assert service["selector"] == scheduler["template"]["metadata"]["labels"]
+    assert "service/sparelane-scheduler" in KUBERNETES
+    assert container("sparelane-workers")["command"][2] == "tcp://sparelane-scheduler:8786"
+    assert container("sparelane-workers")["image"] == container("sparelane-scheduler")["image"]
+
+
+def test_the_containers_of_kubernetes_make_a_cluster(home: Path) -> None:
+    scheduler = shlex.join(container("sparelane-scheduler")["command"])
+    worker = shlex.join(container("sparelane-workers")["command"]).replace("sparelane-scheduler", "127.0.0.1")
+    (sweep,) = (line for line in KUBERNETES.splitlines() if line.startswith("sparelane sweep"))
+    process = shell(home, f"{scheduler} & {worker} & {worker} & {sweep}; echo all done")
+    try:
+        found = read_until_the_end(process)
+    finally:
+        end(process)
+    assert "8 of 8 runs" in found, found

@@ -85,7 +85,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def publish(checkout: Path, address: str = ADDRESS, commit: str = COMMIT) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, ROOT / ".ci" / "public-metadata", address, commit, checkout]
+    command = [sys.executable, str(ROOT / ".ci" / "public-metadata"), address, commit, str(checkout)]
     return subprocess.run(command, capture_output=True, text=True)
 
 
