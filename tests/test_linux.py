@@ -64,6 +64,9 @@ def network(*settings: str) -> Network:
         ('transport.mss="1448B"', "transport.mss"),
         ('queue={kind = "red", min = "5packets", max = "15packets"}', "queue.gentle"),
         ('workload.kind="poisson"', "workload.0.kind"),
+        ("drop=[{ from = 'east', to = 'west', segments = [3] }]", "drop.0: east to west"),
+        ("drop=[{ from = 'west', to = 'east', flow = 1, segments = [3] }]", "drop.0.flow = 1"),
+        ('scheme.flow.transport={ min_rto = "1s" }', "scheme.flow.transport.min_rto"),
         ("transport.sack=false", "transport.sack"),
         ('sample.queues=[["left0", "west"]]', "sample.queues"),
         ('sample.links="core"', "sample.links"),
@@ -127,6 +130,16 @@ def test_parameters_are_those_of_the_kernels_modules() -> None:
     assert set(set_here) == {"tcp_cubic.beta=819", "tcp_cubic.bic_scale=82", "tcp_cubic.fast_convergence=0"}
     hybla = network('scheme.flow={controller = "hybla", reference_rtt = "50ms"}')
     assert hybla.parameters == ("tcp_hybla.rtt0=50",)
+
+
+def test_flows_that_are_drawn_are_those_of_the_simulator() -> None:
+    tables = mapping.with_settings(SCENARIO, ['workload.0={ kind = "requests", load = 0.5, sizes = "1MB" }'])
+    assert mapping.draws_flows(tables)
+    row = {"scheme": "flow", "src": "left0", "dst": "right0", "size_bytes": 7, "start_s": 1.5}
+    drawn = [row | {"request": 4, "traffic_class": "urgent"}]
+    [flow] = mapping.network(tables, "scenario.toml", drawn).flows
+    assert (flow.controller, flow.source, flow.target, flow.size_bytes) == ("cubic", "left0", "right0", 7)
+    assert (flow.start_ns, flow.request, flow.traffic_class) == (1_500_000_000, 4, "urgent")
 
 
 def test_a_class_is_a_type_of_service_and_a_band_of_strict_priority() -> None:
@@ -340,6 +353,19 @@ def test_losses_of_a_cable_are_counted_there() -> None:
     lost = result.links.filter(pl.col("from") == "west")["lost_packets"][0]
     assert 3 < lost < 40
     assert result.links["dropped_packets"].sum() == 0
+
+
+@with_kernel
+@pytest.mark.parametrize("copies", [1, 2])
+def test_planned_losses_hit_the_same_segments_as_in_the_simulator(copies: int) -> None:
+    plan = f"drop=[{{ from = 'west', to = 'east', segments = [40, 300, 301], copies = {copies} }}]"
+    settings = ["workload.size=2MB", plan]
+    ours = ["transport={preset = 'linux', mss = '1460B', header = '40B', delayed_ack = false}"]
+    linux, simulated = running.run(SCENARIO, set=settings).result, api.run(SCENARIO, set=[*settings, *ours])
+    assert list(linux.flows["delivered_bytes"]) == [2_000_000]
+    for result in (linux, simulated):
+        assert result.flows["retransmissions"][0] >= 3 * copies
+    assert linux.flows["completion_s"][0] == pytest.approx(simulated.flows["completion_s"][0], rel=0.1)
 
 
 @with_kernel

@@ -1,82 +1,162 @@
-"""The comparison of the kernel's controllers with ours: its scenarios, its differences, and its page."""
+"""The comparison of the kernel's controllers with ours: its runs, its differences, and what is claimed of them."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 
 import polars as pl
 import pytest
 
-from sparelane import api
-from sparelane.experiments.linux import measured, page
-from sparelane.experiments.linux.paths import PATHS, RANDOM, scenario
-from sparelane.experiments.linux.paths import Path as DumbbellPath
-from sparelane.linux import mapping
+from sparelane import api, library
+from sparelane.experiments import plots, registry, runner
+from sparelane.experiments.base import Outcome, Simulation
+from sparelane.experiments.linux import measured
+from sparelane.experiments.linux.paths import OURS, PATHS, QUICK_RUNS, RANDOM, RUNS, Path, Run, segments
+from sparelane.experiments.linux.rows import FCT, QUEUE, USE, WINDOW, fct
+from sparelane.experiments.rows import Evaluation
+from sparelane.linux import kernel, mapping
 from sparelane.linux.parameters import CONTROLLERS
+
+EXPERIMENT = registry()["linux/controllers"]
+QUICK = EXPERIMENT.quick
+LOSSY = PATHS[-1]
+with_kernel = pytest.mark.skipif(kernel.find() is None, reason="there is no kernel: sparelane linux build")
+
+
+@cache
+def simulated(simulation: Simulation) -> Outcome:
+    """What the simulator makes of a run of either side."""
+    settings = simulation.settings
+    ours = settings if set(OURS) <= set(settings) else (*settings, *OURS)
+    return runner.simulate(replace(simulation, settings=ours, on="simulator"))
+
+
+def evaluation(change: Callable[[Run, pl.DataFrame], pl.DataFrame] = lambda run, flows: flows) -> Evaluation:
+    """A quick one with the simulator in Linux's place, and with that side's flows changed."""
+    outcomes = {}
+    for run in QUICK_RUNS:
+        for side in ("simulator", "linux"):
+            asked = run.simulation(1, side)
+            outcome = simulated(run.simulation(1, "simulator"))
+            outcomes[asked] = replace(outcome, flows=change(run, outcome.flows)) if side == "linux" else outcome
+    return EXPERIMENT.explain(EXPERIMENT.full, EXPERIMENT.evaluate(QUICK, outcomes))
+
+
+def slower(factor: float, *names: str) -> Callable[[Run, pl.DataFrame], pl.DataFrame]:
+    """Linux's flows of these controllers, or of all, slower by a factor."""
+    return lambda run, flows: (
+        flows if names and run.controller not in names else flows.with_columns(pl.col("completion_s") * factor)
+    )
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
-def test_both_sides_of_a_path_send_the_same_flows(path: DumbbellPath) -> None:
-    texts = {on_linux: scenario(path, on_linux=on_linux) for on_linux in (False, True)}
-    for text in texts.values():
-        api.prepare(text)
-    network = mapping.network(mapping.with_settings(texts[True], []), "path.toml")
-    assert len(network.flows) == len(CONTROLLERS) * len(path.sizes)
-    assert network.timestamps
-    assert texts[False].split("[sample]")[1] == texts[True].split("[sample]")[1]
+def test_both_sides_of_a_path_send_the_same_flows_and_lose_the_same_segments(path: Path) -> None:
+    text = library.find("linux-controllers").read_text(encoding="utf-8")
+    for run in (run for run in RUNS if run.path == path):
+        for seed in (1, 3):
+            ours, linux = (run.simulation(seed, side) for side in ("simulator", "linux"))
+            assert [word for word in ours.settings if word not in (*OURS, "scheme.flow.like=linux")] == list(
+                linux.settings
+            )
+            api.prepare("linux-controllers", set=list(ours.settings))
+            network = mapping.network(mapping.with_settings(text, linux.settings), "path.toml")
+            assert {flow.controller for flow in network.flows} == {CONTROLLERS[run.controller]}
+            assert network.timestamps
+            lost = [(flow, segment) for flow, segments in enumerate(path.lost(seed)) for segment in segments]
+            assert [(loss.flow, loss.byte // 1448) for loss in network.losses] == lost
 
 
-def runs(*rows: tuple[str, int, str, float]) -> pl.DataFrame:
-    """Runs of CUBIC over the first path: controller, seed, side, completion time."""
-    return pl.DataFrame(
-        [(PATHS[0].name, seed, side, name, "15kB", lasted, 0, None, None, None) for name, seed, side, lasted in rows],
-        schema=measured.SCHEMA,
-        orient="row",
-    )
-
-
-def test_differences_are_of_means_over_seeds() -> None:
-    found = page.differences(
-        runs(
-            ("cubic", 1, "ours", 1.0), ("cubic", 2, "ours", 1.2), ("cubic", 1, "linux", 0.9), ("cubic", 2, "linux", 1.1)
-        )
-    )
-    assert found["completion_s_difference"].to_list() == [pytest.approx(0.1)]
-
-
-def test_the_page_lists_what_is_large_with_its_reason(tmp_path: Path) -> None:
-    rows = [(name, 1, side, 1.0 + 0.2 * (name == "cubic" and side == "ours")) for name in CONTROLLERS for side in SIDES]
-    page.write(tmp_path, runs(*rows))
-    text = (tmp_path / "README.md").read_text()
-    assert "Above 5 %: 1; above 10 % and not explained: 1." in text
-    assert "| cubic | 10 Mb/s, 10 ms, deep | 15kB | 1.2000 s | 1.0000 s | +20.0 % |  | not explained |" in text
-    assert (tmp_path / "figure.png").stat().st_size > 0
-
-
-def test_a_difference_within_the_interval_of_the_seeds_is_said_to_be_so() -> None:
-    def interval(*times: float) -> float | None:
-        rows = [("lp", seed, side, lasted) for seed, lasted in enumerate(times) for side in SIDES]
-        found: float | None = page.differences(runs(*rows))["completion_s_interval"][0]
-        return found
-
-    assert interval(1.0) is None, "one run a side tells nothing of chance"
-    assert interval(1.0, 1.0, 1.000001) is None, "nothing is random"
-    # Means of 1.5 with a variance of 1/3 over four runs: t with 6 degrees of freedom is 2.447.
-    assert interval(1.0, 2.0, 1.0, 2.0) == pytest.approx(2.447 * (2 / 3 / 4) ** 0.5 / 1.5, rel=1e-3)
+def test_losses_are_drawn_for_each_segment_and_differ_by_seed() -> None:
+    drawn = [LOSSY.lost(seed) for seed in range(1, 201)]
+    assert len(set(drawn)) > 20
+    count = sum(len(lost) for flows in drawn for lost in flows)
+    expected = 200 * LOSSY.loss * sum(segments(size) for size in LOSSY.sizes)
+    # Five standard deviations of a Poisson number.
+    assert abs(count - expected) < 5 * expected**0.5
+    assert PATHS[0].lost(1) == ((), (), ())
 
 
 def test_only_what_is_random_runs_under_a_second_seed_where_nothing_is_lost() -> None:
-    assert [path.controllers(2) == RANDOM for path in PATHS] == [not path.loss for path in PATHS]
-    assert scenario(PATHS[0], 2, on_linux=True).count("[[workload]]") == len(RANDOM) * len(PATHS[0].sizes)
+    for run in RUNS:
+        is_repeated = bool(run.path.loss) or run.controller in RANDOM
+        assert list(run.seeds([1, 2])) == ([1, 2] if is_repeated else [1])
 
 
-SIDES = ("ours", "linux")
+def test_seeds_with_equal_losses_are_one_simulation() -> None:
+    full = EXPERIMENT.plan(EXPERIMENT.full)
+    assert len(set(full)) == len(full)
+    [run] = [run for run in RUNS if (run.path, run.controller) == (LOSSY, "cubic")]
+    seeds = EXPERIMENT.full.seed_numbers()
+    kinds = {LOSSY.lost(seed) for seed in seeds}
+    assert len({run.simulation(seed, "linux") for seed in seeds}) == len(kinds) < len(seeds)
+
+
+def test_equal_sides_differ_nowhere_and_every_claim_holds() -> None:
+    found = evaluation()
+    assert len({row.key for row in found.rows}) == len(found.rows)
+    assert {row.key.metric for row in found.rows} >= {FCT, WINDOW, QUEUE, USE}
+    assert all(row.paper == row.value for row in found.rows)
+    assert [verdict.holds for verdict in EXPERIMENT.check(EXPERIMENT.full, found)] == [True] * len(EXPERIMENT.claims)
+
+
+def test_a_difference_without_a_reason_fails_its_claim() -> None:
+    found = evaluation(slower(0.8, "cubic"))
+    row = found.find(fct(PATHS[0], "cubic", 0))
+    assert row.value == pytest.approx(1.25 * (row.paper or 0))
+    verdicts = EXPERIMENT.check(EXPERIMENT.full, found)
+    assert [verdict.holds for verdict in verdicts[:2]] == [True, False]
+    # Three sizes over each of the two paths.
+    assert verdicts[1].value == 6
+
+
+def test_a_median_of_five_per_cent_fails_its_claim_and_is_said() -> None:
+    found = evaluation(slower(0.95))
+    assert EXPERIMENT.check(EXPERIMENT.full, found)[0].holds is False
+    assert found.notes[0].startswith("Completion times differ by 5.263 % in the median of 96, without their signs; 96")
+
+
+def test_what_lies_between_five_and_ten_per_cent_is_named() -> None:
+    found = evaluation(slower(1 / 1.07, "vegas"))
+    assert "vegas completion time of 15kB +7.0 %: not explained" in found.notes[1]
+
+
+def test_a_flow_that_did_not_finish_is_a_row_without_a_number_and_fails() -> None:
+    def lost(run: Run, flows: pl.DataFrame) -> pl.DataFrame:
+        missing = pl.lit(None, pl.Float64) if run.controller == "bic" else pl.col("completion_s")
+        return flows.with_columns(missing.alias("completion_s"))
+
+    found = evaluation(lost)
+    assert found.find(fct(LOSSY, "bic", 1)).value is None
+    assert EXPERIMENT.check(EXPERIMENT.full, found)[1].value == 6
 
 
 def test_averages_are_of_the_time_that_a_flow_lasts() -> None:
-    path = PATHS[1]
-    result = api.run(scenario(path, on_linux=False))
-    [own] = measured.rows(path, 1, "ours", result).filter(controller="newreno", size=path.sizes[-1]).to_dicts()
+    [run] = [run for run in RUNS if (run.path, run.controller) == (PATHS[1], "newreno")]
+    rows = measured.rows(run, 1, "simulator", simulated(run.simulation(1, "simulator")))
+    assert rows["mean_window_bytes"].null_count() == 2
+    own = rows.row(2, named=True)
     # The link is full from the end of slow start on.
     assert 0.3 < own["link_use"] <= 1.01
     assert own["mean_window_bytes"] > own["mean_queue_bytes"] > 0
+
+
+def test_the_figure_shows_windows_where_there_are_any() -> None:
+    outcomes = {
+        run.simulation(1, side): simulated(run.simulation(1, "simulator"))
+        for run in RUNS
+        for side in ("simulator", "linux")
+    }
+    with plots.style():
+        drawing = EXPERIMENT.draw(EXPERIMENT.evaluate(replace(EXPERIMENT.full, seeds=1), outcomes))
+        brief = EXPERIMENT.draw(evaluation())
+    assert (len(drawing.axes), len(brief.axes)) == (6, 1)
+    assert all(axes.get_ylabel() and axes.get_xlabel() for axes in drawing.axes)
+
+
+@with_kernel
+def test_claims_hold_in_a_quick_run_on_the_kernel() -> None:
+    [done] = runner.reproduce([runner.Task(EXPERIMENT, QUICK)], 2, lambda share: None)
+    assert [verdict.text for verdict in done.verdicts if verdict.holds is False] == []
+    assert len(done.evaluation.rows) > 96

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from sparelane import _native, api
+from sparelane import _native, api, library
 from sparelane._native import ScenarioError
-from sparelane.experiments.linux import rtcp as testbed
-from sparelane.experiments.linux import rtcp_page
+from sparelane.experiments import plots, registry, runner
+from sparelane.experiments.base import Effort, Outcome
+from sparelane.experiments.rows import Evaluation
+from sparelane.experiments.rtcp import testbed
 from sparelane.linux import kernel, mapping, plan, running
 from sparelane.linux.network import Network
 
@@ -97,16 +100,24 @@ def test_a_queue_marks_what_has_waited_for_as_long_as_its_threshold_takes() -> N
     assert any("codel limit 300 target 1000s interval 1000s noecn ce_threshold 4800us" in line for line in lines)
 
 
-def test_the_testbeds_flows_are_the_same_on_both_sides() -> None:
-    for setting in testbed.SETTINGS:
-        flows = testbed.drawn(setting, 1)
-        assert len({flow.server for flow in flows}) == setting.servers
-        for scheme in setting.schemes:
-            text = "\n".join(testbed.scenario(setting, scheme, flows)) + '\n[transport]\necn = "dctcp"'
-            found = mapping.network(mapping.with_settings(text, []), "testbed.toml")
-            assert [flow.size_bytes for flow in found.flows] == [flow.size_bytes for flow in flows]
-            assert {flow.target for flow in found.flows} == {"right0"}
-            api.prepare(text)
+def runs() -> list[testbed.Run]:
+    return [testbed.Run(setting, scheme) for setting in testbed.SETTINGS for scheme in setting.schemes]
+
+
+@pytest.mark.parametrize("run", runs(), ids=lambda run: f"{run.setting.name}, {run.scheme}")
+def test_the_testbeds_flows_are_the_same_on_both_sides(run: testbed.Run) -> None:
+    ours, linux = (run.simulation(1, side, BRIEF) for side in ("simulator", "linux"))
+    simulated = api.run("rtcp-linux", seed=1, set=list(ours.settings)).flows
+    text = library.find("rtcp-linux").read_text(encoding="utf-8")
+    drawn = (
+        api.run("rtcp-linux", seed=1, set=list(linux.settings)).flows.sort("start_s", maintain_order=True).to_dicts()
+    )
+    flows = mapping.network(mapping.with_settings(text, linux.settings), "testbed.toml", drawn).flows
+    assert [flow.size_bytes for flow in flows] == list(simulated["size_bytes"])
+    assert [flow.traffic_class for flow in flows] == list(simulated["traffic_class"].cast(pl.String))
+    assert [flow.request for flow in flows] == list(simulated["request"])
+    assert {flow.target for flow in flows} == {"right0"}
+    assert len({flow.source for flow in flows}) == (1 if run.setting is testbed.FIG_4 else 4)
 
 
 @with_kernel
@@ -166,18 +177,42 @@ def test_the_kernel_is_built_with_the_source_of_the_bpf_program(tmp_path: Path) 
     assert "rtcp.bpf.c" in (folder / "rtcp" / "tcp_rtcp.c").read_text()
 
 
-def test_the_testbeds_page_says_what_holds_on_each_side_and_what_was_not_run(tmp_path: Path) -> None:
-    names = [setting.name for setting in testbed.SETTINGS]
-    rows = [
-        (names[1], scheme, 1, side, quantity, value * (1.5 if (scheme, side) == ("rtcp", "linux") else 1.0), 9)
-        for scheme, value in (("cubic", 5.0), ("rtcp", 4.0))
-        for side in testbed.SIDES
-        for quantity in ("urgent 99th", "high-volume 99th", "goodput", "unfinished")
-    ]
-    rtcp_page.write(tmp_path, pl.DataFrame(rows, schema=testbed.SCHEMA, orient="row"), names)
-    text = (tmp_path / "README.md").read_text()
-    assert f"| {names[1]} | RTCP's urgent flows are the fastest | no | yes |" in text
-    assert f"| {names[1]} | RTCP's high-volume flows are slower than Cubic's | yes | no |" in text
-    assert "| RTCP | urgent 99th (ms) | 9 | 1 | 6 | 4 | -33.3 % |" in text
-    assert f"Not run yet: {'; '.join([names[0], *names[2:]])}." in text
-    assert (tmp_path / "figure.png").stat().st_size > 0
+EXPERIMENT = registry()["rtcp/testbed"]
+BRIEF = Effort("full", seeds=2, stop_s=0.4)
+
+
+def evaluation(factor: float, *schemes: str) -> Evaluation:
+    """With the simulator in Linux's place, where completion times of some schemes are multiplied."""
+    outcomes: dict[object, Outcome] = {}
+    for run in runs():
+        for seed in BRIEF.seed_numbers():
+            ours = run.simulation(seed, "simulator", BRIEF)
+            outcome = runner.simulate(ours)
+            flows = outcome.flows.with_columns(pl.col("completion_s") * (factor if run.scheme in schemes else 1.0))
+            outcomes |= {ours: outcome, run.simulation(seed, "linux", BRIEF): replace(outcome, flows=flows)}
+    return EXPERIMENT.explain(EXPERIMENT.full, EXPERIMENT.evaluate(BRIEF, outcomes))  # type: ignore[arg-type]
+
+
+def test_the_testbed_compares_both_sides_and_says_where_the_papers_order_holds() -> None:
+    equal, slow = evaluation(1.0), evaluation(1000.0, "RTCP")
+    assert all(row.value == row.paper for row in equal.rows)
+    # So brief a run has no urgent flow in some settings.
+    missing = sum(row.value is None for row in equal.rows)
+    assert [verdict.value for verdict in EXPERIMENT.check(EXPERIMENT.full, equal)] == [0, missing]
+    rows = [row for row in slow.rows if row.key.scheme == "RTCP" and row.key.metric.name == "FCT" and row.paper]
+    assert all(row.value == pytest.approx((row.paper or 0) / 1000) for row in rows)
+    assert EXPERIMENT.check(EXPERIMENT.full, slow)[1].value == missing + sum(row.deviates for row in slow.rows) > missing
+    urgent = next(note for note in slow.notes if "urgent" in note)
+    assert "on Linux in 0 of 5 (not in Fig. 4" in urgent
+    with plots.style():
+        assert len(EXPERIMENT.draw(slow).axes) == 15
+
+
+@with_kernel
+def test_the_testbed_runs_on_the_kernel_and_its_cubic_is_the_simulators() -> None:
+    run = testbed.Run(testbed.FIG_4, "Cubic")
+    ours, linux = (runner.simulate(run.simulation(1, side, BRIEF)) for side in ("simulator", "linux"))
+    assert ours.flows.height > 3
+    assert list(ours.flows["size_bytes"]) == list(linux.flows["size_bytes"])
+    differences = (ours.flows["completion_s"] / linux.flows["completion_s"] - 1).abs()
+    assert float(differences.median() or 0.0) < 0.02  # type: ignore[arg-type]

@@ -194,7 +194,7 @@ def show(done: Finished) -> None:
     from sparelane.experiments.text import LEFT, effort_words, heading, table
 
     experiment, effort = done.task.experiment, done.task.effort
-    shown = table(done.evaluation.rows)
+    shown = table(done.evaluation.rows, done.task.experiment.witness)
     title = heading(experiment, effort)
     terminal.show_table(title, shown.headings, LEFT, shown.lines)
     console = terminal.output()

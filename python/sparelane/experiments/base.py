@@ -44,7 +44,7 @@ class Simulation:
         label: for people and for file names.
         cost: expected work, relative to the other simulations.
         keep_flows: save the table of flows beside the rows.
-        on: what runs it: the simulator, or the kernel that `sparelane linux build --rc3` builds.
+        on: what runs it: the simulator, or a kernel that `sparelane linux build` builds.
     """
 
     scenario: str
@@ -175,7 +175,8 @@ class Experiment:
         reasons: why a row deviates, where it does: checked at the full effort, by a run that anyone can repeat.
         claims: what must hold of the rows.
         fitted: sentences that say what was fitted, and on what.
-        needs_kernel: whether simulations of it run on the kernel that `sparelane linux build --rc3` builds.
+        needs_kernel: the kernel that simulations of it run on, if any: that of `sparelane linux build`, or with RC3.
+        witness: whose numbers stand beside ours, in a word.
     """
 
     id: str
@@ -191,7 +192,8 @@ class Experiment:
     reasons: Mapping[Key, str] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
     fitted: tuple[str, ...] = ()
-    needs_kernel: bool = False
+    needs_kernel: Literal["", "linux", "rc3"] = ""
+    witness: str = "paper"
 
     @property
     def lacks(self) -> str:
@@ -200,8 +202,10 @@ class Experiment:
             return ""
         from sparelane.linux import kernel
 
-        missing = kernel.find(rc3=True) is None
-        return f"{self.id} needs the Linux kernel with RC3: sparelane linux build --rc3" if missing else ""
+        if kernel.find(rc3=self.needs_kernel == "rc3") is not None:
+            return ""
+        which, option = (" with RC3", " --rc3") if self.needs_kernel == "rc3" else ("", "")
+        return f"{self.id} needs the Linux kernel{which}: sparelane linux build{option}"
 
     def is_full(self, effort: Effort) -> bool:
         """Whether an effort leaves out nothing of the full one; so it is, too, where nothing is simulated."""

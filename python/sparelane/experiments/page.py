@@ -201,7 +201,7 @@ def summary(saved: Sequence[Saved]) -> list[tuple[str, ...]]:
 def experiment_page(one: Saved) -> str:
     """The page of one experiment: its figure, the claims, every row with its reason, and how to repeat it."""
     experiment = one.experiment
-    rows = table(one.evaluation.rows)
+    rows = table(one.evaluation.rows, experiment.witness)
     lines = [
         f"# {heading(experiment, one.effort)}\n",
         f"Source: {experiment.source}. {experiment.method}\n",

@@ -49,8 +49,8 @@ class Table:
     footnotes: list[str]
 
 
-def table(rows: Sequence[Row]) -> Table:
-    """The texts of all rows; columns in which nothing stands are left out."""
+def table(rows: Sequence[Row], witness: str = "paper") -> Table:
+    """The texts of all rows, ours beside the witness's; columns in which nothing stands are left out."""
     counts = Counter(row.reason for row in rows)
     repeated = [reason for reason, count in counts.items() if count > 1 and len(reason) > SHORT_REASON]
     marks = {reason: f"[{index}]" for index, reason in enumerate(repeated, 1)}
@@ -59,7 +59,7 @@ def table(rows: Sequence[Row]) -> Table:
         place for place, heading in enumerate(HEADINGS) if heading not in LEFT or any(line[place] for line in lines)
     ]
     return Table(
-        tuple(HEADINGS[place] for place in used),
+        tuple(witness if HEADINGS[place] == "paper" else HEADINGS[place] for place in used),
         [tuple(line[place] for place in used) for line in lines],
         [f"{mark} {reason}" for reason, mark in marks.items()],
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sparelane import units
 from sparelane._native import ScenarioError
 from sparelane.linux import rtcp
-from sparelane.linux.network import ETHERNET, MOST_BATCH, MSS, PACKET, Cable, Flow, Host, Network, Offload, Queue
+from sparelane.linux.network import ETHERNET, MOST_BATCH, MSS, PACKET, Cable, Flow, Host, Loss, Network, Offload, Queue
 from sparelane.linux.parameters import CONTROLLERS, module_word, settable
 
 # Hosts in all, routers, and flows.
@@ -32,12 +32,18 @@ TABLES = (
     "seed",
     "topology",
     "link",
+    "drop",
     "queue",
     "transport",
     "scheme",
     "workload",
     "sample",
 )
+
+
+# Workloads whose flows are drawn with the seed.
+DRAWN = ("requests",)
+Drawn = Mapping[str, Any]
 
 
 class _Reader:
@@ -95,8 +101,19 @@ def _reached(table: Any, path: Sequence[str]) -> list[Any]:
     return _reached(table.setdefault(path[0], {}), path[1:])
 
 
-def network(tables: dict[str, Any], file: str) -> Network:
+def draws_flows(tables: dict[str, Any]) -> bool:
+    """Whether flows are drawn with the seed, as the simulator draws them."""
+    workloads = tables["workload"]
+    return any(one["kind"] in DRAWN for one in ([workloads] if isinstance(workloads, dict) else workloads))
+
+
+def network(tables: dict[str, Any], file: str, drawn: Sequence[Drawn] = ()) -> Network:
     """The network of a scenario that is valid.
+
+    Args:
+        tables: the scenario's.
+        file: its name, for messages.
+        drawn: the flows, where the simulator draws them: rows of its table of flows.
 
     Raises:
         ScenarioError: Linux cannot do it here; names the first key.
@@ -125,7 +142,7 @@ def network(tables: dict[str, Any], file: str) -> Network:
     offload = _offload(read, transport)
     sample = tables.get("sample", {})
     read.only(sample, "sample", ("interval", "flows", "queues", "links"))
-    parameters, flows = _flows(read, tables, routers, hosts, (access, sizes[0], bdp))
+    parameters, flows = _flows(read, tables, routers, hosts, (access, sizes[0], bdp), drawn)
     cables = _losses(read, tables.get("link", []), routers, cables)
     has_rc3 = any(flow.rc3_levels for flow in flows)
     if has_rc3 or offload.send_packets > 1:
@@ -138,6 +155,9 @@ def network(tables: dict[str, Any], file: str) -> Network:
     if has_rc3 and queue.kind != "priority":
         raise read.refuse(f"queue.kind = {queue.kind!r} with rc3", "priority")
     wanted = {key: _ports(read, sample.get(key, []), f"sample.{key}", routers) for key in ("queues", "links")}
+    losses = _planned(read, tables, routers, hosts, flows, sizes[0])
+    if losses and (has_rc3 or sizes in IPV6 or offload.send_packets > 1 or offload.joins):
+        raise read.refuse("drop with rc3, IPv6 or batches", "drop without them")
     is_sampled = bool(sample.get("flows") or wanted["queues"] or wanted["links"])
     return Network(
         routers=routers,
@@ -156,6 +176,7 @@ def network(tables: dict[str, Any], file: str) -> Network:
         links=wanted["links"],
         offload=offload,
         is_ipv6=sizes in IPV6,
+        losses=losses,
     )
 
 
@@ -246,6 +267,7 @@ def _flows(
     routers: Sequence[str],
     hosts: Sequence[Host],
     scales: tuple[int, int, float],
+    drawn: Sequence[Drawn],
 ) -> tuple[tuple[str, ...], tuple[Flow, ...]]:
     """Parameters of the kernel's modules, and flows in order of start.
 
@@ -255,10 +277,19 @@ def _flows(
     at = {host.name: host.router for host in hosts}
     workloads = tables["workload"]
     flows = []
+    for row in drawn:
+        controller, level, rc3_levels = schemes[row["scheme"]]
+        if at[row["src"]] == at[row["dst"]]:
+            raise read.refuse(f"a flow from {row['src']} to {row['dst']}", "flows between different routers")
+        ends = (row["src"], row["dst"], row["size_bytes"], round(row["start_s"] * 1e9))
+        of = (row["request"], row["traffic_class"])
+        flows.append(Flow(row["scheme"], controller, *ends, level, rc3_levels, *of))
     for number, workload in enumerate([workloads] if isinstance(workloads, dict) else workloads):
         name = f"workload.{number}"
-        if workload["kind"] != "bulk":
-            raise read.refuse(f"{name}.kind = {workload['kind']!r}", "bulk")
+        if workload["kind"] not in ("bulk", *DRAWN):
+            raise read.refuse(f"{name}.kind = {workload['kind']!r}", ", ".join(("bulk", *DRAWN)))
+        if drawn:
+            continue
         read.only(workload, name, ("kind", "scheme", "pairs", "size", "start"))
         pairs = workload.get("pairs", "halves")
         if pairs == "halves":
@@ -296,7 +327,8 @@ def _schemes(
         if given not in CONTROLLERS and given != rtcp.NAME:
             raise read.refuse(f"scheme.{name}.controller = {given!r}", ", ".join((*CONTROLLERS, rtcp.NAME, "rc3")))
         allowed = (*rtcp.settable(), "weights", "interface") if given == rtcp.NAME else settable(given)
-        read.only(scheme, f"scheme.{name}", ("controller", "class", "like", *allowed))
+        read.only(scheme, f"scheme.{name}", ("controller", "class", "like", "transport", *allowed))
+        read.only(scheme.get("transport", {}), f"scheme.{name}.transport", ("ecn",) if given == "dctcp" else ())
         if scheme.get("like", "linux") != "linux":
             raise read.refuse(f"scheme.{name}.like = {scheme['like']!r}", "linux")
         level = scheme.get("class", 0)
@@ -385,6 +417,31 @@ def _losses(read: _Reader, links: Any, routers: Sequence[str], cables: tuple[Cab
             if losses[at] and len(cables) > 1 and not cables[at].delay_ns:
                 raise read.refuse(f"{name}.loss of cables without a delay", "topology.link_delay above 0")
     return tuple(Cable(cable.rate_bps, cable.delay_ns, loss) for cable, loss in zip(cables, losses, strict=True))
+
+
+def _planned(
+    read: _Reader,
+    tables: dict[str, Any],
+    routers: Sequence[str],
+    hosts: Sequence[Host],
+    flows: Sequence[Flow],
+    mss: int,
+) -> tuple[Loss, ...]:
+    """Losses of `[[drop]]`, which are where a flow comes to its first router's queue."""
+    at = {host.name: host.router for host in hosts}
+    drops = tables.get("drop", [])
+    losses = []
+    for number, drop in enumerate([drops] if isinstance(drops, dict) else drops):
+        name, flow = f"drop.{number}", drop.get("flow", 0)
+        read.only(drop, name, ("from", "to", "flow", "segments", "copies"))
+        if flow >= len(flows):
+            raise read.refuse(f"{name}.flow = {flow}", f"0 to {len(flows) - 1}")
+        first = routers[at[flows[flow].source]]
+        ends = (drop["from"], drop["to"])
+        if len(routers) > 2 or ends != (first, next(router for router in routers if router != first)):
+            raise read.refuse(f"{name}: {' to '.join(ends)}", "a dumbbell's bottleneck in the direction of the flow")
+        losses += [Loss(flow, segment * mss, drop.get("copies", 1)) for segment in drop["segments"]]
+    return tuple(losses)
 
 
 def _marking(packets: int, threshold_s: float) -> Queue:

@@ -17,7 +17,8 @@ ETHERNET = 14
 class Flow:
     """One flow: `size_bytes` is none where it has no end; `level` is its priority, 0 the highest.
 
-    With RC3 its tail has `rc3_levels` levels of low priority.
+    With RC3 its tail has `rc3_levels` levels of low priority. Of a request of a client it has the number, and the name
+    of its class.
     """
 
     scheme: str
@@ -28,6 +29,17 @@ class Flow:
     start_ns: int
     level: int = 0
     rc3_levels: int = 0
+    request: int | None = None
+    traffic_class: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A flow, by number, and the segment with the byte `byte` of it, which is lost `copies` times before the queue."""
+
+    flow: int
+    byte: int
+    copies: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +98,7 @@ class Network:
         sampled: flows of which there are time series.
         offload: of all hosts.
         is_ipv6: whether addresses are those of IPv6, not of IPv4.
+        losses: those that are planned.
         queues: pairs of neighbouring routers, of whose output queue there are time series.
         links: the same, of what the cable carries.
     """
@@ -106,6 +119,7 @@ class Network:
     links: tuple[tuple[str, str], ...]
     offload: Offload = Offload()
     is_ipv6: bool = False
+    losses: tuple[Loss, ...] = ()
 
     @property
     def has_rc3(self) -> bool:
@@ -121,6 +135,10 @@ class Network:
     def is_late_on_arrival(self) -> bool:
         """Whether hosts have queues of their own, so that the delay of a path is behind them all."""
         return self.has_rc3 or self.offload.send_packets > 1
+
+    def loses_from(self, host: str) -> bool:
+        """Whether a segment of this host is lost on purpose."""
+        return any(self.flows[loss.flow].source == host for loss in self.losses)
 
     def ports(self) -> list[tuple[str, str, Cable]]:
         """Each direction of each cable between routers: from, to, and the cable."""

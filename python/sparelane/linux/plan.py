@@ -27,7 +27,10 @@ def lines(network: Network, captures: Sequence[tuple[str, str]] = ()) -> Iterato
     yield from _row(network, plan)
     for host in network.hosts:
         router, (own, gateway) = network.routers[host.router], plan.host(host.router, host.number)
-        yield from _cable(plan, host.name, "eth", own, router, host.name, gateway)
+        if network.loses_from(host.name):
+            yield from _carried(plan, host.name, own, router, gateway)
+        else:
+            yield from _cable(plan, host.name, "eth", own, router, host.name, gateway)
         yield f"run ip -n {host.name} route add default via {gateway}"
         yield from _offload(network.offload, host.name, router)
     yield from _access(network)
@@ -42,6 +45,8 @@ def lines(network: Network, captures: Sequence[tuple[str, str]] = ()) -> Iterato
         ends = f"{flow.source} {flow.target} {addresses[flow.target]}"
         service = TYPES_OF_SERVICE[flow.level]
         yield f"flow {flow.controller} {ends} {flow.start_ns} {flow.size_bytes or 0} {service} {flow.rc3_levels}"
+    for loss in network.losses:
+        yield f"lose {loss.flow} {loss.byte} {loss.copies}"
     for near, far, _ in network.ports()[::2]:
         yield f"watch {near} {far}"
     for node, device in captures:
@@ -107,11 +112,29 @@ def _row(network: Network, plan: Addresses) -> Iterator[str]:
                     yield f"run ip -n {middle} route add {plan.hosts(other)} via {onward}"
 
 
+def _carried(plan: Addresses, host: str, own: str, router: str, gateway: str) -> Iterator[str]:
+    """A host's cable with a node in it that loses segments: they are carried from one of its devices to the other."""
+    node = f"lossy-{host}"
+    yield f"run ip netns add {node}"
+    yield f"run ip -n {host} link add eth type veth peer name near netns {node}"
+    yield f"run ip -n {router} link add {host} type veth peer name far netns {node}"
+    for name, port, address in ((host, "eth", own), (router, host, gateway)):
+        yield from _end(plan, name, port, address)
+    for port in ("near", "far"):
+        # With an address of its own, so that its kernel looks at no packet.
+        yield f"run ip -n {node} link set {port} arp off gso_max_segs 1 up"
+    yield f"carry {node} near far"
+
+
 def _cable(plan: Addresses, first: str, device: str, address: str, second: str, other: str, peer: str) -> Iterator[str]:
     yield f"run ip -n {first} link add {device} type veth peer name {other} netns {second}"
     for name, port, own in ((first, device, address), (second, other, peer)):
-        yield f"run ip -n {name} addr add {own}/{plan.length} dev {port}"
-        yield f"run ip -n {name} link set {port} address {STATION} arp off gso_max_segs 1 txqueuelen 1000 up"
+        yield from _end(plan, name, port, own)
+
+
+def _end(plan: Addresses, node: str, device: str, address: str) -> Iterator[str]:
+    yield f"run ip -n {node} addr add {address}/{plan.length} dev {device}"
+    yield f"run ip -n {node} link set {device} address {STATION} arp off gso_max_segs 1 txqueuelen 1000 up"
 
 
 def _access(network: Network) -> Iterator[str]:

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sparelane import api
 from sparelane._native import LinuxError
@@ -79,7 +80,7 @@ def run(
     content = mapping.with_settings(text, settings)
     if seed is not None:
         content["seed"] = seed
-    network = mapping.network(content, name)
+    network = mapping.network(content, name, _drawn(scenario, content, seed, settings))
     # The kernel with RC3 sends the same bytes as the other one where no socket asks for it.
     found = kernel.find(network.needs_rc3_kernel) or kernel.find(rc3=True)
     if found is None:
@@ -105,6 +106,15 @@ def run(
         scenario=written,
     )
     return Outcome(tables.result(stored), int(packets), packet_digest, counters, captured)
+
+
+def _drawn(
+    scenario: str | Path, content: dict[str, Any], seed: int | None, settings: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The flows that the simulator draws with this seed, where it draws any: its own run's."""
+    if not mapping.draws_flows(content):
+        return []
+    return api.run(scenario, seed=seed, set=settings).flows.sort("start_s", maintain_order=True).to_dicts()
 
 
 def _boot(

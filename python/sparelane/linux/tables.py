@@ -56,6 +56,7 @@ def stored(network: Network, written: Written, *, digest: str, seed: int, scenar
             "scenario": scenario,
             "notices": [],
             "traces": [],
+            "is_interrupted": False,
             "totals": {
                 "events": 0,
                 "packet_hops": 0,
@@ -181,6 +182,11 @@ def _texts(values: Sequence[str]) -> Column:
     return np.array([names.index(value) for value in values], dtype=np.uint32), names
 
 
+def _some_texts(values: Sequence[str | None]) -> Column:
+    places, names = _texts([value or "" for value in values])
+    return places, names, np.array([value is not None for value in values], dtype=np.bool_)
+
+
 def _some(values: Sequence[float | None], kind: type[np.generic] = np.float64) -> Column:
     there = np.array([value is not None for value in values], dtype=np.bool_)
     return np.array([0 if value is None else value for value in values], dtype=kind), there
@@ -188,7 +194,6 @@ def _some(values: Sequence[float | None], kind: type[np.generic] = np.float64) -
 
 def _flows(network: Network, rows: list[dict[str, str]]) -> dict[str, Column]:
     nothing: list[float | None] = [None] * len(rows)
-    no_class = (np.zeros(len(rows), dtype=np.uint32), [""], np.zeros(len(rows), dtype=np.bool_))
     start = [int(row["start_ns"]) / 1e9 for row in rows]
     finish = [int(row["finish_ns"]) / 1e9 if row["finish_ns"] else None for row in rows]
     lasted = [(int(row["finish_ns"]) - int(row["start_ns"])) / 1e9 if row["finish_ns"] else None for row in rows]
@@ -196,8 +201,8 @@ def _flows(network: Network, rows: list[dict[str, str]]) -> dict[str, Column]:
     return {
         "id": np.arange(len(rows), dtype=np.uint32),
         "scheme": _texts([flow.scheme for flow in network.flows]),
-        "traffic_class": no_class,
-        "request": _some(nothing, np.uint64),
+        "traffic_class": _some_texts([flow.traffic_class for flow in network.flows]),
+        "request": _some([flow.request for flow in network.flows], np.uint64),
         "src": _texts([flow.source for flow in network.flows]),
         "dst": _texts([flow.target for flow in network.flows]),
         "size_bytes": _some([flow.size_bytes for flow in network.flows], np.uint64),

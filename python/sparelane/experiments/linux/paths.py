@@ -1,16 +1,30 @@
-"""The paths of the comparison with Linux, and one run of all controllers over each, one flow after the other."""
+"""The paths of the comparison with Linux, the runs over them, and which segments are lost on the way."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
+from sparelane.experiments.base import Simulation
 from sparelane.linux.parameters import CONTROLLERS
 
+SCENARIO = "linux-controllers"
 # Controllers that draw random numbers: TCP-LP for the beginnings of timestamps, CDG for when it gives way.
 RANDOM = ("lp", "cdg")
-# Where anything is random it is not the same in the kernel as here: there are so many runs, whose means are compared.
-SEEDS = 20
+# Payload of a full segment with timestamps, bytes.
+MSS_BYTES = 1448
+
+Side = Literal["simulator", "linux"]
+SIDES: tuple[Side, ...] = ("simulator", "linux")
+# Hosts of Linux acknowledge nearly every packet here, since the receiving program reads each at once; TCP-LP has other
+# rules with exact clocks, and CDG begins with the first full packet unless it is Linux's.
+OURS = ("transport.delayed_ack=false",)
+LIKE = dict.fromkeys(RANDOM, ("scheme.flow.like=linux",))
+# The receiver of DCTCP echoes every mark.
+ASKS: Mapping[str, tuple[str, ...]] = {"dctcp": ("transport.ecn=dctcp",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +35,9 @@ class Path:
         name: for people.
         rate: of the bottleneck.
         round_trip_ms: without any queue.
-        loss: share of packets that the bottleneck's cable loses.
+        loss: share of segments that are lost before the bottleneck.
         limit: of the bottleneck's queue.
-        sizes: of the flows that each controller sends.
+        sizes: of the flows that each controller sends, one after the other.
     """
 
     name: str
@@ -31,11 +45,36 @@ class Path:
     round_trip_ms: int
     loss: float
     limit: str
-    sizes: tuple[str, ...]
+    sizes: tuple[str, str, str]
 
-    def controllers(self, seed: int) -> Sequence[str]:
-        """Those that run under a seed: where nothing else is random, the first seed is enough for most."""
-        return tuple(CONTROLLERS) if self.loss or seed == 1 else RANDOM
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """What is set of the scenario."""
+        # Samples at multiples of the round trip would be at the very instants at which windows grow.
+        interval_us = round(self.round_trip_ms * 1000 / 3.7)
+        return (
+            f"topology.access_delay={self.round_trip_ms / 20:g}ms",
+            f"topology.bottleneck_rate={self.rate}",
+            f"topology.bottleneck_delay={self.round_trip_ms * 0.4:g}ms",
+            f"queue.limit={self.limit}",
+            *(f"workload.{number}.size={size}" for number, size in enumerate(self.sizes)),
+            f'sample={{ interval = "{interval_us}us", flows = [2], queues = [["west", "east"]], '
+            'links = [["west", "east"]] }',
+        )
+
+    def lost(self, seed: int) -> tuple[tuple[int, ...], ...]:
+        """The segments of each flow whose first transmission is lost under a seed: the same for all controllers."""
+        return tuple(self._lost(size, seed) for size in self.sizes)
+
+    def _lost(self, size: str, seed: int) -> tuple[int, ...]:
+        draw = random.Random(f"{self.name}, {size}, {seed}")
+        return tuple(number for number in range(segments(size)) if draw.random() < self.loss)
+
+
+def segments(size: str) -> int:
+    """How many segments a flow has."""
+    unit = 1e6 if size.endswith("MB") else 1e3
+    return math.ceil(float(size[:-2]) * unit / MSS_BYTES)
 
 
 PATHS = (
@@ -47,49 +86,43 @@ PATHS = (
     Path("100 Mb/s, 100 ms, loss 1e-4", "100Mbps", 100, 1e-4, "1bdp", ("150kB", "1.5MB", "4MB")),
     Path("1 Gb/s, 10 ms, loss 1e-4, shallow", "1Gbps", 10, 1e-4, "0.2bdp", ("150kB", "1.5MB", "4MB")),
 )
-# Time for each flow, seconds: each is alone.
-TURN_S = 60
-# Hosts of Linux acknowledge nearly every packet here, since the receiving program reads each at once; and TCP-LP reads
-# its delays from timestamps.
-HOSTS = 'preset = "linux"\nmss = "1448B"\nheader = "52B"\ndelayed_ack = false\necn = "dctcp"'
-# TCP-LP has other rules as well, with exact clocks, and CDG begins with the first full packet unless it is Linux's.
-LIKE = dict.fromkeys(RANDOM, '\nlike = "linux"')
-ON_LINUX = 'mss = "1448B"\nheader = "52B"\necn = "dctcp"'
 
 
-def turns(path: Path, seed: int = 1) -> Iterator[tuple[str, str, int]]:
-    """Controller, size, and start in seconds of each flow under a seed, in order."""
-    for number, (controller, size) in enumerate((name, size) for name in path.controllers(seed) for size in path.sizes):
-        yield controller, size, number * TURN_S
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One controller's flows over a path."""
+
+    path: Path
+    controller: str
+
+    def seeds(self, wanted: Sequence[int]) -> Sequence[int]:
+        """Those under which anything differs: where nothing is drawn, the first is enough."""
+        return wanted if self.path.loss or self.controller in RANDOM else wanted[:1]
+
+    def simulation(self, seed: int, side: Side) -> Simulation:
+        """The run under a seed. Losses are lists, so that only what draws has need of the seed itself."""
+        drops = ", ".join(
+            f'{{ from = "west", to = "east", flow = {flow}, segments = {list(lost)} }}'
+            for flow, lost in enumerate(self.path.lost(seed))
+            if lost
+        )
+        own = (*OURS, *LIKE.get(self.controller, ())) if side == "simulator" else ()
+        return Simulation(
+            scenario=SCENARIO,
+            settings=(
+                f"scheme.flow.controller={self.controller}",
+                *ASKS.get(self.controller, ()),
+                *self.path.settings,
+                *([f"drop=[{drops}]"] if drops else []),
+                *own,
+            ),
+            seed=seed if self.controller in RANDOM else 1,
+            label=f"{self.path.name}, {self.controller}, seed {seed}, {side}",
+            cost=1.0 if side == "linux" else 0.01,
+            on=side,
+        )
 
 
-def scenario(path: Path, seed: int = 1, *, on_linux: bool) -> str:
-    """All of a path's flows under a seed as one scenario, for the kernel or for the simulator."""
-    flows = list(turns(path, seed))
-    last_of_each = [number for number in range(len(flows)) if (number + 1) % len(path.sizes) == 0]
-    lines = [
-        f'title = "{path.name}"',
-        f'duration = "{len(flows) * TURN_S}s"',
-        "[topology]",
-        'kind = "dumbbell"',
-        'access_rate = "40Gbps"',
-        f'access_delay = "{path.round_trip_ms / 20}ms"',
-        f'bottleneck_rate = "{path.rate}"',
-        f'bottleneck_delay = "{path.round_trip_ms * 0.4}ms"',
-        "[queue]",
-        f'limit = "{path.limit}"',
-        "[transport]",
-        ON_LINUX if on_linux else HOSTS,
-        "[sample]",
-        'interval = "50ms"',
-        f"flows = {last_of_each}",
-        'queues = [["west", "east"]]',
-        'links = [["west", "east"]]',
-        *([f'[[link]]\nselect = "core"\nloss = {path.loss}'] if path.loss else []),
-        *(f'[scheme.{name}]\ncontroller = "{name}"{LIKE.get(name, "")}' for name in path.controllers(seed)),
-        *(
-            f'[[workload]]\nkind = "bulk"\nscheme = "{controller}"\nsize = "{size}"\nstart = "{start_s}s"'
-            for controller, size, start_s in flows
-        ),
-    ]
-    return "\n".join(lines) + "\n"
+RUNS = tuple(Run(path, controller) for path in PATHS for controller in CONTROLLERS)
+# What a quick run does: two paths, one of which loses.
+QUICK_RUNS = tuple(run for run in RUNS if run.path in (PATHS[0], PATHS[-1]))

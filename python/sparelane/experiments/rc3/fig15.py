@@ -151,5 +151,5 @@ EXPERIMENT = Experiment(
     evaluate=evaluate,
     draw=draw,
     claims=CLAIMS,
-    needs_kernel=True,
+    needs_kernel="rc3",
 )

@@ -117,5 +117,5 @@ EXPERIMENT = Experiment(
     draw=draw,
     claims=CLAIMS,
     reasons={COST: "not measurable in virtual time, which models no cost of processors"},
-    needs_kernel=True,
+    needs_kernel="rc3",
 )

@@ -117,7 +117,7 @@ def experiment(number: int, title: str, source: str, where: str, place: Place) -
         evaluate=evaluate,
         draw=draw,
         claims=_claims(number),
-        needs_kernel=True,
+        needs_kernel="rc3",
     )
 
 

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from sparelane.experiments import plots
 from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.rows import Evaluation
-from sparelane.experiments.rtcp import testbed
-from sparelane.experiments.rtcp.testbed import (
+from sparelane.experiments.rtcp import clients
+from sparelane.experiments.rtcp.clients import (
     GOODPUT,
     HIGH_VOLUME,
     HIGH_VOLUME_REQUESTS,
@@ -32,7 +32,7 @@ BASE = Setting("incast", "web search", 0.8, 1000, (FAN_OUT,))
 
 RUNS = (
     *(Run(scheme, BASE) for scheme in SCHEMES),
-    *testbed.open_settings(BASE, SCHEMES),
+    *clients.open_settings(BASE, SCHEMES),
 )
 
 
@@ -59,7 +59,7 @@ def _claims() -> Iterable[Claim]:
 CLAIMS = tuple(_claims())
 
 ASSUMPTIONS = (
-    *testbed.ASSUMPTIONS,
+    *clients.ASSUMPTIONS,
     "Load 0.8 of web search, alpha = 1000. The flows of a request have different servers as long as there are any "
     "left, so that of eight flows two come from each.",
     "A request is urgent if all its flows are: 18 % of requests, of one flow or two. The paper does not say which "
@@ -81,12 +81,12 @@ NOTES = (
 
 def plan(effort: Effort) -> Sequence[Simulation]:
     """Four schemes, and what is varied."""
-    return testbed.plan(RUNS, effort)
+    return clients.plan(RUNS, effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Times of requests and of flows by class, and the text's statements."""
-    return testbed.evaluation(RUNS, STATISTICS, CLAIMS, effort, outcomes, notes=NOTES)
+    return clients.evaluation(RUNS, STATISTICS, CLAIMS, effort, outcomes, notes=NOTES)
 
 
 def draw(evaluation: Evaluation) -> Figure:
@@ -98,13 +98,13 @@ def draw(evaluation: Evaluation) -> Figure:
         series = [
             plots.Bars.of_rows(
                 scheme,
-                testbed.LOOKS[scheme],
+                clients.LOOKS[scheme],
                 [evaluation.find(statistic.key(Run(scheme, BASE))) for statistic in pair],
             )
             for scheme in SCHEMES
         ]
         plots.grouped_bars(axes, ["requests", "flows"], series)
-        testbed.spread(axes, pair[0])
+        clients.spread(axes, pair[0])
         axes.set_xlabel(name)
         axes.set_ylabel("99th completion time (ms)")
         plots.legend_above(axes, 4)

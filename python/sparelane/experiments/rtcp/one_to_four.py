@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from sparelane.experiments import plots
 from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.rows import Evaluation
-from sparelane.experiments.rtcp import testbed
-from sparelane.experiments.rtcp.testbed import GOODPUT, HIGH_VOLUME, URGENT, Ask, Claim, Run, Setting, Statistic
+from sparelane.experiments.rtcp import clients
+from sparelane.experiments.rtcp.clients import GOODPUT, HIGH_VOLUME, URGENT, Ask, Claim, Run, Setting, Statistic
 
 SCHEMES = ("Cubic", "DCTCP", "BBR", "RTCP")
 LOADS = (0.6, 0.7, 0.8)
@@ -35,7 +35,7 @@ EXPLAINING = (
 
 RUNS = (
     *(Run(scheme, setting) for setting in BASE.values() for scheme in SCHEMES),
-    *testbed.open_settings(BUSIEST, SCHEMES),
+    *clients.open_settings(BUSIEST, SCHEMES),
     *EXPLAINING,
 )
 
@@ -112,7 +112,7 @@ def _claims() -> Iterable[Claim]:
 CLAIMS = tuple(_claims())
 
 ASSUMPTIONS = (
-    *testbed.ASSUMPTIONS,
+    *clients.ASSUMPTIONS,
     "alpha = 800 for web search and 15 for data mining. Loads of the client's link; requests of one flow each.",
 )
 
@@ -135,12 +135,12 @@ NOTES = (
 
 def plan(effort: Effort) -> Sequence[Simulation]:
     """Four schemes at three loads of two workloads, and what is varied."""
-    return testbed.plan(RUNS, effort)
+    return clients.plan(RUNS, effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Times by class, goodput, and the text's statements."""
-    return testbed.evaluation(RUNS, STATISTICS, CLAIMS, effort, outcomes, notes=NOTES)
+    return clients.evaluation(RUNS, STATISTICS, CLAIMS, effort, outcomes, notes=NOTES)
 
 
 def draw(evaluation: Evaluation) -> Figure:
@@ -149,7 +149,7 @@ def draw(evaluation: Evaluation) -> Figure:
     for at, axes in enumerate(panels):
         sizes, statistic = tuple(ALPHA)[at // 3], STATISTICS[at % 3]
         settings = {f"{load:g}": BASE[sizes, load] for load in LOADS}
-        testbed.bars(axes, evaluation, SCHEMES, settings, statistic)
+        clients.bars(axes, evaluation, SCHEMES, settings, statistic)
         axes.set_xlabel(f"load, {sizes}")
         axes.set_ylabel(statistic.label)
     plots.legend_above(panels[1], 4)

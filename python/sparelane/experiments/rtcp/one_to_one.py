@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from sparelane.experiments import plots
 from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.rows import Evaluation
-from sparelane.experiments.rtcp import testbed
-from sparelane.experiments.rtcp.testbed import GOODPUT, HIGH_VOLUME, URGENT, Ask, Claim, Run, Setting, Statistic
+from sparelane.experiments.rtcp import clients
+from sparelane.experiments.rtcp.clients import GOODPUT, HIGH_VOLUME, URGENT, Ask, Claim, Run, Setting, Statistic
 
 SCHEMES = ("Cubic", "DCTCP", "PCC", "RTCP")
 OTHERS = ("Cubic", "DCTCP", "PCC")
@@ -22,7 +22,7 @@ LOADED = Setting("load 0.6", "web search", 0.6, 500, (ONE_SERVER,))
 
 RUNS = (
     *(Run(scheme, setting) for setting in (BASE, LOADED) for scheme in SCHEMES),
-    *testbed.open_settings(BASE, SCHEMES),
+    *clients.open_settings(BASE, SCHEMES),
 )
 
 
@@ -62,7 +62,7 @@ CLAIMS = (
 )
 
 ASSUMPTIONS = (
-    *testbed.ASSUMPTIONS,
+    *clients.ASSUMPTIONS,
     "The paper names no load, but says that the goodput is around 110 Mb/s under all schemes since bandwidth is not "
     "contended: we read that as what is asked for, a load of 0.11. The mean of size over completion time is another "
     "number here. Rows at load 0.6 show how much hangs on this.",
@@ -86,19 +86,19 @@ NOTES = (
 
 def plan(effort: Effort) -> Sequence[Simulation]:
     """Four schemes at two loads, and what is varied."""
-    return testbed.plan(RUNS, effort)
+    return clients.plan(RUNS, effort)
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Times by class, goodput, and the text's statements."""
-    return testbed.evaluation(RUNS, STATISTICS, CLAIMS, effort, outcomes, notes=NOTES)
+    return clients.evaluation(RUNS, STATISTICS, CLAIMS, effort, outcomes, notes=NOTES)
 
 
 def draw(evaluation: Evaluation) -> Figure:
     """Times of both classes and goodput at the assumed load."""
     drawing, panels = plots.figure(3, width_inches=plots.PAGE_INCHES)
     for axes, statistic in zip(panels, STATISTICS, strict=True):
-        testbed.bars(axes, evaluation, SCHEMES, {"0.11": BASE, "0.6": LOADED}, statistic)
+        clients.bars(axes, evaluation, SCHEMES, {"0.11": BASE, "0.6": LOADED}, statistic)
         axes.set_xlabel("load")
         axes.set_ylabel(statistic.label)
     plots.legend_above(panels[1], 4)

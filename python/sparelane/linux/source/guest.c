@@ -10,6 +10,8 @@
  *                                             so many levels of low priority, and then written at once
  *     watch NAMESPACE DEVICE                  takes a digest of every packet that leaves or enters there
  *     capture NAMESPACE DEVICE                writes what leaves or enters there; captures are numbered from 0
+ *     carry NAMESPACE ONE OTHER               carries packets between two devices, both ways
+ *     lose FLOW BYTE COPIES                   where they are carried, the segment with this byte is lost so many times
  *     host NAMESPACE                          writes what the kernel has counted for it, at the end
  *     sample INTERVAL_NS                      writes each flow's window and round trip so often
  *     queue NAMESPACE DEVICE                  writes the length of the output queue, too; queues are numbered from 0
@@ -21,6 +23,7 @@
 #define _GNU_SOURCE
 #include "captures.h"
 #include "features.h"
+#include "losses.h"
 #include "queues.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -48,6 +51,7 @@ enum {
 	MAX_COUNTED = 200,
 	FIRST_PORT = 10000,
 	CHUNK = 1 << 16,
+	CARRIED = MAX_FLOWS * 3,	/* The numbers of events: of flows, of captures, and of what is carried */
 	RC3 = 64,	/* The socket option of linux/rc3 */
 };
 #define NONE UINT64_MAX
@@ -159,6 +163,20 @@ static void watch(const char *namespace, const char *device, int is_capture)
 	event.data.u64 = MAX_FLOWS * 2 + number;
 	fd = captures_socket(number);
 	epoll_ctl(poll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* One way from a device to another. */
+static void carry(const char *namespace, const char *from, const char *to)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int number;
+
+	enter(namespace);
+	number = losses_carry(from, to);
+	if (number < 0)
+		fail("cannot carry from", from);
+	event.data.u64 = CARRIED + number;
+	epoll_ctl(poll_fd, EPOLL_CTL_ADD, losses_socket(number), &event);
 }
 
 static void feature(const char *namespace, const char *device, const char *name, int is_on)
@@ -412,7 +430,10 @@ static void run_flows(FILE *samples, FILE *queues)
 		int count = epoll_pwait2(poll_fd, events, 64, &wait, NULL);
 		for (int i = 0; i < count; i++) {
 			uint64_t which = events[i].data.u64;
-			if (which >= MAX_FLOWS * 2)
+			if (which >= CARRIED) {
+				if (losses_read(which - CARRIED))
+					fail("cannot carry", "a packet");
+			} else if (which >= MAX_FLOWS * 2)
 				captures_read(which - MAX_FLOWS * 2);
 			else if (which % 2)
 				receive_flow(&flows[which / 2]);
@@ -426,7 +447,9 @@ static void read_plan(void)
 {
 	FILE *plan = fopen("/run/place/plan", "r");
 	char line[400], a[24], b[200], c[100];
-	int is_on;
+	unsigned copies;
+	uint32_t byte;
+	int is_on, flow;
 
 	if (!plan)
 		fail("cannot read", "plan");
@@ -448,7 +471,13 @@ static void read_plan(void)
 			watch(a, c, 0);
 		else if (sscanf(line, "capture %23s %99s", a, c) == 2)
 			watch(a, c, 1);
-		else if (host_count < MAX_HOSTS && sscanf(line, "host %23s", hosts[host_count]) == 1)
+		else if (sscanf(line, "carry %23s %99s %199s", a, c, b) == 3) {
+			carry(a, c, b);
+			carry(a, b, c);
+		} else if (sscanf(line, "lose %d %u %u", &flow, &byte, &copies) == 3) {
+			if (losses_plan(FIRST_PORT + flow, byte, copies))
+				fail("cannot plan a loss:", line);
+		} else if (host_count < MAX_HOSTS && sscanf(line, "host %23s", hosts[host_count]) == 1)
 			host_count++;
 		else if (sscanf(line, "queue %23s %99s", a, c) == 2)
 			follow(a, c);
