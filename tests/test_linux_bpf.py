@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -141,6 +142,56 @@ def name() -> Iterator[str]:
         kernel.unload(name)
 
 
+NOTES = Path("/run/sparelane/linux")
+
+
+def settings_of(end: str) -> tuple[str, ...]:
+    """What loading may change in a namespace: routes, interfaces, the default controller."""
+    routes = [ip("-n", end, *family, "route", "show") for family in ([], ["-6"])]
+    default = ["nsenter", f"--net=/run/netns/{end}", "cat", "/proc/sys/net/ipv4/tcp_congestion_control"]
+    told = subprocess.run(default, capture_output=True, text=True, check=True).stdout.strip()
+    return (*routes, ip("-n", end, "-d", "link", "show", "va"), told)
+
+
+def set_default(end: str, controller: str) -> None:
+    echo = f"echo {controller} > /proc/sys/net/ipv4/tcp_congestion_control"
+    subprocess.run(["nsenter", f"--net=/run/netns/{end}", "sh", "-c", echo], check=True)
+
+
+def is_left(*names: str) -> list[str]:
+    """What is left of controllers: names in the kernel, notes and pins."""
+    left = [name for name in names if name in available()]
+    return left + [str(folder / name) for name in names for folder in (NOTES, PINS) if (folder / name).exists()]
+
+
+@contextmanager
+def foreground(*words: str, inside: str) -> Iterator[subprocess.Popen[str]]:
+    """A command that has loaded a controller and stays; it is stopped at the end, unless it was before."""
+    # Whoever runs the tests in the background may have signals ignored.
+    load = ["env", "--default-signal", "nsenter", f"--net=/run/netns/{inside}", *COMMAND, "load", *words]
+    with subprocess.Popen(load, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            while "is loaded" not in (said := process.stderr.readline()):
+                assert said, "it ended"
+            yield process
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+PINS = Path("/sys/fs/bpf/sparelane")
+
+
+@pytest.fixture
+def route(ends: tuple[str, str]) -> Iterator[str]:
+    """A route of its own in the first namespace, over the other one."""
+    prefix = "10.66.0.0/16"
+    ip("-n", ends[0], "route", "add", prefix, "via", "10.98.0.2", "dev", "va")
+    yield prefix
+    ip("-n", ends[0], "route", "delete", prefix)
+
+
 def available() -> list[str]:
     return AVAILABLE.read_text(encoding="utf-8").split()
 
@@ -200,7 +251,7 @@ def test_watch_shows_connections_and_saves_the_columns_of_the_simulator(
     ends: tuple[str, str], name: str, tmp_path: Path
 ) -> None:
     holding = hold("rtcp", name, line_rate="1Gbps")
-    send = ["nsenter", f"--net=/run/netns/{ends[0]}", sys.executable, "-c", SEND, name, "60"]
+    send = ["nsenter", f"--net=/run/netns/{ends[0]}", sys.executable, "-c", SEND, name, "20"]
     with subprocess.Popen(send, stdout=subprocess.DEVNULL) as sender:
         for file, read in (("told.csv", pl.read_csv), ("told.parquet", pl.read_parquet)):
             answer = run("watch", name, "--seconds", "0.4", "-o", str(tmp_path / file))
@@ -398,6 +449,199 @@ def test_two_versions_stand_side_by_side_and_neither_is_left(ends: tuple[str, st
 
 
 @needs_kernel
+@pytest.mark.parametrize("goes_first", [0, 1])
+def test_two_controllers_over_one_route_go_in_any_order_and_leave_nothing(
+    ends: tuple[str, str], name: str, route: str, goes_first: int
+) -> None:
+    here, names = ends[0], [name, f"{name}b"]
+    before = settings_of(here)
+    options = ["--route", route, "--default", "--set", "line_rate=1Gbps", "--foreground"]
+    with (
+        foreground("rapid", "--name", names[0], *options, inside=here) as first,
+        foreground("rapid", "--name", names[1], *options, inside=here) as second,
+    ):
+        gone, left = ((first, second), (second, first))[goes_first]
+        gone.terminate()
+        assert gone.wait(20) == 0
+        routes, _, link, default = settings_of(here)
+        stays = names[1 - goes_first]
+        assert f"congctl {stays}" in routes, "the one that is loaded still is used still"
+        assert ("quickack 1" in routes, "gso_max_segs 1 " in link, default) == (True, True, stays)
+        assert is_left(names[goes_first]) == []
+        left.terminate()
+        assert left.wait(20) == 0
+    assert settings_of(here) == before
+    assert is_left(*names) == []
+
+
+@needs_kernel
+def test_unloading_over_a_controller_that_was_killed_brings_back_what_was_before_both(
+    ends: tuple[str, str], name: str, route: str
+) -> None:
+    here, above = ends[0], f"{name}b"
+    before = settings_of(here)
+    options = ["--route", route, "--default", "--set", "line_rate=1Gbps", "--foreground"]
+    with (
+        foreground("rtcp", "--name", name, *options, inside=here) as below,
+        foreground("rtcp", "--name", above, *options, inside=here) as process,
+    ):
+        below.kill()
+        below.wait(20)
+        process.terminate()
+        assert process.wait(20) == 0
+    assert settings_of(here) == before
+    assert is_left(name, above) == [str(NOTES / name)], "the note of the one that was killed"
+    assert run("unload", name, inside=here).returncode == 0
+    assert settings_of(here) == before
+    assert is_left(name, above) == []
+
+
+@needs_kernel
+def test_what_the_administrator_changed_meanwhile_stays(ends: tuple[str, str], name: str, route: str) -> None:
+    here = ends[0]
+    *_, default = settings_of(here)
+    options = ["--route", route, "--default", "--set", "line_rate=1Gbps", "--foreground"]
+    with foreground("rapid", "--name", name, *options, inside=here):
+        ip("-n", here, "route", "replace", route, "via", "10.98.0.9", "dev", "va", "mtu", "1300")
+        ip("-n", here, "link", "set", "va", "gso_max_segs", "9")
+        set_default(here, "reno")
+        changed = settings_of(here)
+    assert settings_of(here) == changed
+    set_default(here, default)
+    ip("-n", here, "link", "set", "va", "gso_max_segs", "65535")
+    with foreground("rapid", "--name", name, *options[:2], *options[3:], inside=here):
+        # The controller stays, and the rest is another's.
+        again = ["congctl", name, "quickack", "1", "mtu", "1200"]
+        ip("-n", here, "route", "replace", route, "via", "10.98.0.8", "dev", "va", *again)
+    assert f"{route} via 10.98.0.8 dev va mtu 1200 \n" in settings_of(here)[0]
+    ip("-n", here, "route", "replace", route, "via", "10.98.0.2", "dev", "va")
+    assert is_left(name) == []
+
+
+def lifetime_s(end: str, destination: str) -> int:
+    shown = ip("-n", end, "-6", "route", "show", destination)
+    return int(shown.split(" expires ")[1].split("sec")[0])
+
+
+@needs_kernel
+def test_routes_of_ipv6_keep_their_lifetime_and_the_one_to_everywhere_is_known(
+    ends: tuple[str, str], name: str
+) -> None:
+    here = ends[0]
+    ip("-n", here, "-6", "address", "add", "fd00:98::1/64", "dev", "va", "nodad")
+    try:
+        for destination in ("fd00:66::/48", "default"):
+            ip("-n", here, "-6", "route", "add", destination, "via", "fd00:98::2", "dev", "va", "expires", "600")
+        options = ["--route", "fd00:66::/48", "--route", "::/0", "--set", "line_rate=1Gbps", "--foreground"]
+        with foreground("rapid", "--name", name, *options, inside=here):
+            shown = ip("-n", here, "-6", "route", "show")
+            assert shown.count(f"congctl {name}") == 2
+            assert 500 < lifetime_s(here, "fd00:66::/48") <= 600
+            assert 500 < lifetime_s(here, "default") <= 600
+        assert 500 < lifetime_s(here, "fd00:66::/48") <= 600
+        assert "congctl" not in ip("-n", here, "-6", "route", "show")
+        assert "quickack" not in ip("-n", here, "-6", "route", "show")
+    finally:
+        for destination in ("fd00:66::/48", "default"):
+            ip("-n", here, "-6", "route", "delete", destination)
+        ip("-n", here, "-6", "address", "flush", "dev", "va", "scope", "global")
+
+
+@needs_kernel
+def test_a_route_that_leads_nowhere_is_refused(ends: tuple[str, str], name: str) -> None:
+    here = ends[0]
+    ip("-n", here, "route", "add", "unreachable", "10.67.0.0/16")
+    answer = run("load", "rtcp", "--name", name, "--route", "10.67.0.0/16", "--set", "line_rate=1Gbps", inside=here)
+    ip("-n", here, "route", "delete", "unreachable", "10.67.0.0/16")
+    assert (answer.returncode, "the route to 10.67.0.0/16 is unreachable; allowed is" in answer.stderr) == (2, True)
+    assert is_left(name) == []
+
+
+@needs_kernel
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT, signal.SIGINT])
+def test_a_terminal_that_closes_leaves_nothing_changed(
+    ends: tuple[str, str], name: str, route: str, number: signal.Signals
+) -> None:
+    before = settings_of(ends[0])
+    options = ["--name", name, "--route", route, "--set", "line_rate=1Gbps", "--foreground"]
+    with foreground("rtcp", *options, inside=ends[0]) as process:
+        assert settings_of(ends[0]) != before
+        process.send_signal(number)
+        assert process.wait(20) == 0
+    assert settings_of(ends[0]) == before
+    assert is_left(name) == []
+
+
+@pytest.fixture
+def passing(ends: tuple[str, str]) -> Iterator[str]:
+    """A namespace that a test may delete."""
+    end = f"sl{os.getpid()}c"
+    ip("netns", "add", end)
+    yield end
+    subprocess.run(["ip", "netns", "delete", end], capture_output=True, check=False)
+
+
+@needs_kernel
+def test_the_note_of_a_namespace_that_is_gone_is_dropped_with_a_word(passing: str, name: str) -> None:
+    load = ["rtcp", "--name", name, "--default", "--set", "line_rate=1Gbps"]
+    for again in (["unload", name], ["load", *load, "--", "true"]):
+        with foreground(*load, "--foreground", inside=passing) as process:
+            process.kill()
+        assert "in another network namespace" in run(*again).stderr, "it is still there, and can be put back"
+        assert is_left(name) == [str(NOTES / name)]
+        ip("netns", "delete", passing)
+        answer = run(*again)
+        assert answer.returncode == 0
+        assert f"in which {name} had changed the default controller" in answer.stderr
+        assert "is gone" in answer.stderr
+        assert is_left(name) == []
+        ip("netns", "add", passing)
+
+
+@needs_kernel
+def test_a_command_in_the_foreground_says_when_another_has_unloaded_its_controller(
+    ends: tuple[str, str], name: str
+) -> None:
+    options = ["--name", name, "--set", "line_rate=1Gbps", "--foreground"]
+    with foreground("rtcp", *options, inside=ends[0]) as process:
+        assert run("unload", name).returncode == 0
+        assert process.wait(20) == 0
+        assert process.stderr is not None
+        assert f"{name} was unloaded by another process" in process.stderr.read()
+    assert is_left(name) == []
+
+
+@needs_kernel
+def test_a_program_is_loaded_whatever_signals_come_while_the_kernel_checks_it(name: str) -> None:
+    heard = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: heard.append(time.monotonic()))
+    send = f"for turn in 1 2 3 4 5 6 7 8 9 10; do kill -USR1 {os.getpid()}; sleep 0.03; done"
+    try:
+        with subprocess.Popen(["sh", "-c", send]) as sender:
+            holding = hold("rapid", name, line_rate="1Gbps")
+            assert name in available()
+            holding.unload()
+            assert sender.wait(20) == 0
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert heard, "signals came"
+
+
+@needs_kernel
+def test_a_watcher_that_fetches_nothing_any_more_is_told_nothing(ends: tuple[str, str], name: str) -> None:
+    holding = hold("rtcp", name, line_rate="1Gbps")
+    watcher = _native.Watch(name)
+    send = ["nsenter", f"--net=/run/netns/{ends[0]}", sys.executable, "-c", SEND, name, "0.2"]
+    time.sleep(5.5)
+    subprocess.run(send, check=True, capture_output=True)
+    assert watcher.poll(65_536) == []
+    # To have fetched something is to watch again.
+    subprocess.run(send, check=True, capture_output=True)
+    assert watcher.poll(65_536) != []
+    holding.unload()
+
+
+@needs_kernel
 def test_what_a_killed_process_leaves_is_put_back(ends: tuple[str, str], name: str) -> None:
     before = ip("-n", ends[0], "route", "show")
     enter = ["nsenter", f"--net=/run/netns/{ends[0]}", *COMMAND]
@@ -434,7 +678,26 @@ def test_a_command_runs_with_its_controller_and_tells_its_exit_code(name: str) -
     assert name not in available()
     answer = run(*load, "no-such-command-here")
     assert (answer.returncode, "no-such-command-here" in answer.stderr) == (2, True)
+    answer = run(*load, "/etc/passwd")
+    assert (answer.returncode, 'cannot run "/etc/passwd": permission denied' in answer.stderr) == (2, True)
+    assert run(*load, "sh", "-c", "kill -KILL $$").returncode == 128 + signal.SIGKILL
     assert name not in available()
+
+
+@needs_kernel
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_a_signal_ends_the_command_and_unloads_its_controller(
+    ends: tuple[str, str], name: str, number: signal.Signals
+) -> None:
+    before = settings_of(ends[0])
+    options = ["rtcp", "--name", name, "--default", "--set", "line_rate=1Gbps", "--"]
+    with foreground(*options, "sh", "-c", "echo it is loaded >&2; exec sleep 60", inside=ends[0]) as process:
+        assert name in available()
+        process.send_signal(number)
+        # The command ends by the signal, and this command as shells tell it.
+        assert process.wait(20) == 128 + number
+    assert settings_of(ends[0]) == before
+    assert is_left(name) == []
 
 
 @needs_kernel
@@ -460,6 +723,7 @@ def test_a_command_runs_with_its_controller_and_tells_its_exit_code(name: str) -
         (["unload", "cubic"], "cubic is not ours"),
         (["watch", "nosuch"], "no controller named nosuch is loaded"),
         (["watch", "nosuch", "-o", "x.txt"], "a name that ends in .parquet or .csv"),
+        (["watch", "nosuch", "-o", "/no/such/folder/x.csv"], 'cannot write the file "/no/such/folder/x.csv"'),
     ],
 )
 def test_mistakes_are_one_clear_error_each(words: list[str], message: str) -> None:
@@ -479,6 +743,11 @@ def test_without_privileges_the_error_says_which_are_needed() -> None:
     answer = subprocess.run(load, capture_output=True, text=True, timeout=60, env=environment)
     assert "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN" in answer.stderr
     assert answer.returncode == 2
+    # Where nothing can be pinned either, that is the smaller lack.
+    unmounted = ["unshare", "--mount", "sh", "-c", 'umount /sys/fs/bpf; exec "$@"', "sh"]
+    pinned = [word for word in load if word != "--foreground"]
+    answer = subprocess.run([*unmounted, *pinned], capture_output=True, text=True, timeout=60, env=environment)
+    assert "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN" in answer.stderr
     doctor = subprocess.run([*without[:-3], "doctor"], capture_output=True, text=True, timeout=60, env=environment)
     assert "privileges" in doctor.stderr
     assert doctor.returncode == 3

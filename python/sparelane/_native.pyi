@@ -528,8 +528,14 @@ class Holding:
     def leave(self) -> None:
         """Leaves a pinned controller to itself."""
 
-    def unload(self) -> None:
-        """Removes the controller."""
+    def remarks(self) -> list[str]:
+        """What is worth a word about what an earlier one of that name had left."""
+
+    def is_registered(self) -> bool:
+        """Whether it is loaded still: another process may have unloaded it."""
+
+    def unload(self) -> list[str]:
+        """Removes the controller; returns what is worth a word."""
 
 class Watch:
     """Somebody who watches a controller."""
@@ -550,5 +556,5 @@ def linux_constants(program: str, settings: list[tuple[str, str]], line_rate_bps
 def linux_loaded() -> list[tuple[str, str | None, bool, int | None, list[str], bool, list[tuple[str, int, int]]]]:
     """What is loaded: name, program, whether pinned, process, changes, whether registered, cost by operation."""
 
-def linux_unload(name: str) -> None:
-    """Removes a controller of ours."""
+def linux_unload(name: str) -> list[str]:
+    """Removes a controller of ours; returns what is worth a word."""

@@ -93,9 +93,9 @@ def loaded() -> list[Loaded]:
     return [Loaded(*row[:6], {operation: (ns, calls) for operation, ns, calls in row[6]}) for row in rows]
 
 
-def unload(name: str) -> None:
-    """Removes a controller of ours, and puts back what was changed for it."""
-    _native.linux_unload(name)
+def unload(name: str) -> list[str]:
+    """Removes a controller of ours, and puts back what was changed for it; returns what is worth a word."""
+    return _native.linux_unload(name)
 
 
 def load(asked: Load) -> _native.Holding:
@@ -115,15 +115,23 @@ def load(asked: Load) -> _native.Holding:
 
 
 @contextmanager
-def stops() -> Iterator[Callable[[], bool]]:
-    """Tells whether Ctrl-C or SIGTERM has asked to stop, so that what has to be put back is."""
-    asked = False
+def stops() -> Iterator[Callable[[], signal.Signals | None]]:
+    """Tells by which signal it was asked to stop, if it was, so that what has to be put back is.
 
-    def ask(*_: object) -> None:
+    Those are SIGINT and SIGQUIT of the keyboard, SIGTERM, and SIGHUP, which comes when the terminal is closed. Whoever
+    had one ignored, as `nohup` does, wants that.
+    """
+    asked: signal.Signals | None = None
+
+    def ask(number: int, _: object) -> None:
         nonlocal asked
-        asked = True
+        # Ctrl-C asks for less than the others.
+        if asked is None or number != signal.SIGINT:
+            asked = signal.Signals(number)
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    heard = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
+    numbers = [number for number in heard if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, ask) for number in numbers}
     try:
         yield lambda: asked
     finally:
@@ -134,10 +142,10 @@ def stops() -> Iterator[Callable[[], bool]]:
 def watch(name: str, seconds: float | None, show: Callable[[Sequence[KernelSample]], None]) -> list[KernelSample]:
     """Gathers what a controller tells, for so long or until it is asked to stop; `show` hears of each look."""
     gathered: list[KernelSample] = []
-    end_s = None if seconds is None else time.monotonic() + seconds
     watcher = _native.Watch(name)
-    with stops() as is_stopped:
-        while not is_stopped() and (end_s is None or time.monotonic() < end_s):
+    end_s = None if seconds is None else time.monotonic() + seconds
+    with stops() as asked:
+        while not asked() and (end_s is None or time.monotonic() < end_s):
             samples = watcher.poll(SAMPLES_AT_ONCE)
             gathered += samples
             show(samples)

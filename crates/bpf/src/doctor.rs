@@ -31,6 +31,12 @@ fn capabilities() -> u64 {
     line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or_default()
 }
 
+/// Whether this process may load programs, as far as its capabilities tell.
+pub fn may_load() -> bool {
+    let has = capabilities();
+    has & NET_ADMIN != 0 && (has & SYS_ADMIN != 0 || has & (BPF | PERFMON) == BPF | PERFMON)
+}
+
 fn finding(what: &'static str, is_well: bool, is: impl Into<String>, remedy: &str) -> Finding {
     let remedy = if is_well { String::new() } else { remedy.to_owned() };
     Finding { what, is_well, is: is.into(), remedy, is_needed: true }
@@ -52,8 +58,7 @@ pub fn examine() -> Vec<Finding> {
     let is_on = jit.trim() == "1" || jit.trim() == "2";
     let is = if is_on { "on" } else { "off: programs are interpreted, or refused" };
     findings.push(finding("BPF compiler (JIT)", is_on, is, "sysctl net.core.bpf_jit_enable=1"));
-    let has = capabilities();
-    let is_able = has & NET_ADMIN != 0 && (has & SYS_ADMIN != 0 || has & (BPF | PERFMON) == BPF | PERFMON);
+    let is_able = may_load();
     let is = if is_able { "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN" } else { "not enough to load programs" };
     findings.push(finding("privileges", is_able, is, "run with sudo"));
     let pins = check_pins();

@@ -73,10 +73,29 @@ pub enum BpfError {
         path: PathBuf,
     },
     /// A route that does not exist.
-    #[error("there is no route to {destination} in table main; `ip route` shows those that there are")]
+    #[error(
+        "there is no route to {destination} in table main; `ip route` and `ip -6 route` show those that there are \
+         (`default` is IPv4's, and ::/0 that of IPv6)"
+    )]
     NoRoute {
         /// What was asked for.
         destination: String,
+    },
+    /// A route that no connection goes over.
+    #[error("the route to {destination} is {kind}; allowed is one that leads to another host (unicast)")]
+    LeadsNowhere {
+        /// What was asked for.
+        destination: String,
+        /// What it is instead, as `ip route` has it.
+        kind: &'static str,
+    },
+    /// What is to be put back is elsewhere.
+    #[error("{name} changed routes or interfaces in another network namespace ({namespace}): unload it there")]
+    OtherNamespace {
+        /// The controller.
+        name: String,
+        /// The number of the namespace, as `lsns -t net` has it.
+        namespace: u64,
     },
     /// An interface that does not exist.
     #[error("there is no interface \"{name}\"; `ip link` shows those that there are")]
@@ -91,6 +110,12 @@ pub enum BpfError {
         program: String,
         /// The end of what the verifier says.
         last: String,
+    },
+    /// Signals have come too often.
+    #[error("signals have interrupted the kernel's check of the program {program} again and again: try it once more")]
+    Interrupted {
+        /// Which one.
+        program: String,
     },
     /// A program's object file is not what the loader expects.
     #[error("the object of {program} is damaged: {what}")]

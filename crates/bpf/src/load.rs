@@ -1,14 +1,16 @@
 //! Loading a controller, and holding it.
 
 use crate::cgroup;
-use crate::changes::Changes;
+use crate::changes::{Changes, Turn};
+use crate::doctor;
 use crate::error::BpfError;
 use crate::kernel::Kernel;
-use crate::loaded::{Loaded, all, detach, registered_names};
-use crate::netlink::{Link, Route};
+use crate::link::Link;
+use crate::loaded::{Loaded, all, detach, is_attached, registered_names};
 use crate::object::Registered;
 use crate::pins::{check_pins, pin, pin_of, pin_of_chooser, remove_pins};
 use crate::programs;
+use crate::route::Route;
 use crate::settings;
 use sparelane_core::Rate;
 use std::os::fd::{AsFd, OwnedFd};
@@ -39,7 +41,9 @@ pub struct Request {
 pub struct Holding {
     name: String,
     is_pinned: bool,
-    changes: Changes,
+    /// As the controller's note has it.
+    process: Option<u32>,
+    remarks: Vec<String>,
     registered: Option<Registered>,
     /// What chooses it for cgroups.
     choosers: Vec<OwnedFd>,
@@ -73,6 +77,10 @@ pub fn load(request: &Request) -> Result<Holding, BpfError> {
     }
     let (given, line_rate) = line_rate(request, &links, program.needs_line_rate)?;
     let object = program.prepared(&given, line_rate)?;
+    // Before what only those need to hear of who may load anything.
+    if !doctor::may_load() {
+        return Err(BpfError::NotPermitted { what: format!("loading {}", request.name) });
+    }
     let kernel = Kernel::running()?;
     if registered_names().contains(&request.name) {
         let found = all(&kernel).unwrap_or_default().into_iter().find(|loaded| loaded.name == request.name);
@@ -85,16 +93,15 @@ pub fn load(request: &Request) -> Result<Holding, BpfError> {
     if request.is_pinned {
         check_pins()?;
     }
-    // A note of a process that was killed: first everything as it was.
-    if let Some(left) = Changes::noted(&request.name) {
-        left.put_back(&request.name)?;
-    }
+    // A process that was killed may have left a note: first everything as it was.
+    let remarks = Changes::put_back(&request.name)?;
     let registered = object.register(&request.name, &kernel)?;
     let process = (!request.is_pinned).then(std::process::id);
     let mut holding = Holding {
         name: request.name.clone(),
         is_pinned: false,
-        changes: Changes::none(process),
+        process,
+        remarks,
         registered: Some(registered),
         choosers: Vec::new(),
     };
@@ -131,7 +138,9 @@ fn line_rate(request: &Request, links: &[Link], is_needed: bool) -> Result<(Vec<
 
 impl Holding {
     fn settle(&mut self, request: &Request, needs_route: bool, links: &[Link]) -> Result<(), BpfError> {
-        self.changes.write(&self.name)?;
+        let _turn = Turn::wait()?;
+        let mut changes = Changes::none(self.process);
+        changes.write(&self.name)?;
         if let (true, Some(registered)) = (request.is_pinned, &self.registered) {
             self.is_pinned = true;
             pin(registered.link.as_fd(), &pin_of(&self.name))?;
@@ -145,14 +154,14 @@ impl Holding {
         }
         if needs_route {
             for link in links {
-                self.changes.set_single_packets(&self.name, link)?;
+                changes.set_single_packets(&self.name, link)?;
             }
         }
         for destination in &request.routes {
-            self.changes.set_route(&self.name, destination, needs_route)?;
+            changes.set_route(&self.name, destination, needs_route)?;
         }
         if request.is_default {
-            self.changes.set_default(&self.name)?;
+            changes.set_default(&self.name)?;
         }
         Ok(())
     }
@@ -162,36 +171,47 @@ impl Holding {
         &self.name
     }
 
+    /// What is worth a word about what an earlier one of that name had left.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    /// Whether it is loaded still: another process may have unloaded it.
+    pub fn is_registered(&self) -> bool {
+        self.registered.as_ref().is_some_and(|registered| is_attached(registered.link.as_fd()))
+    }
+
     /// Leaves a pinned controller to itself.
     pub fn leave(mut self) {
         self.registered = None;
         self.choosers.clear();
         self.is_pinned = false;
-        self.changes = Changes::default();
         self.name.clear();
     }
 
-    /// Removes the controller, and puts back what was changed for it.
+    /// Removes the controller, and puts back what was changed for it. Returns what is worth a word.
     ///
     /// # Errors
-    /// What the kernel refuses.
-    pub fn unload(mut self) -> Result<(), BpfError> {
+    /// What the kernel refuses; the controller is gone all the same.
+    pub fn unload(mut self) -> Result<Vec<String>, BpfError> {
         self.remove()
     }
 
-    fn remove(&mut self) -> Result<(), BpfError> {
+    fn remove(&mut self) -> Result<Vec<String>, BpfError> {
         if self.name.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
+        // Where another process has unloaded it, the name and its note may be somebody else's by now.
+        let is_ours = Changes::noted(&self.name).is_some_and(|noted| noted.process == self.process);
         // First what chooses the controller, then the controller.
-        let put_back = self.changes.put_back(&self.name);
+        let put_back = if is_ours { Changes::put_back(&self.name) } else { Ok(Vec::new()) };
         self.choosers.drain(..).for_each(|chooser| detach(chooser.as_fd()));
         let unpinned = if self.is_pinned { remove_pins(&self.name) } else { Ok(()) };
         if let Some(registered) = self.registered.take() {
             detach(registered.link.as_fd());
         }
         self.name.clear();
-        put_back.and(unpinned)
+        put_back.and_then(|remarks| unpinned.map(|()| remarks))
     }
 }
 

@@ -13,6 +13,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 const LINK_CGROUP: u32 = 3;
 const LINK_STRUCT_OPS: u32 = 9;
+/// Where the description of a link of operations names their map.
+const MAP_OF_LINK: usize = 16;
 
 /// A controller in the kernel.
 #[derive(Debug)]
@@ -58,11 +60,18 @@ pub(crate) fn detach(link: BorrowedFd<'_>) {
     let _ = Attributes::new().fd(0, link).run(Command::LinkDetach);
 }
 
-/// Removes a controller that this process or another has loaded.
+/// Whether a link of operations still holds them: nobody has detached it.
+pub(crate) fn is_attached(link: BorrowedFd<'_>) -> bool {
+    sys::info(link).is_ok_and(|info| word(&info, MAP_OF_LINK) != 0)
+}
+
+/// Removes a controller that this process or another has loaded, and puts back what was changed for it. Returns what is worth a
+/// word.
 ///
 /// # Errors
-/// There is none of that name, or it is somebody else's.
-pub fn unload(name: &str) -> Result<(), BpfError> {
+/// There is none of that name, or it is somebody else's, or its changes are in another network namespace. Where something cannot
+/// be put back it is removed all the same.
+pub fn unload(name: &str) -> Result<Vec<String>, BpfError> {
     let kernel = Kernel::running()?;
     let mut everything = all(&kernel)?;
     let Some(at) = everything.iter().position(|loaded| loaded.name == name && loaded.program.is_some()) else {
@@ -77,11 +86,12 @@ pub fn unload(name: &str) -> Result<(), BpfError> {
         return Err(BpfError::NotLoaded { name: name.to_owned(), loaded });
     };
     let loaded = everything.swap_remove(at);
-    if let Some(changes) = Changes::noted(name) {
-        changes.put_back(name)?;
+    if let Some(noted) = Changes::noted(name) {
+        noted.check_place(name)?;
     }
+    let put_back = Changes::put_back(name);
     choosers_of(name)?.iter().for_each(|link| detach(link.as_fd()));
-    remove_pins(name)?;
+    let unpinned = remove_pins(name);
     if let Some(link) = &loaded.link {
         detach(link.as_fd());
     }
@@ -90,7 +100,7 @@ pub fn unload(name: &str) -> Result<(), BpfError> {
         let kept = "another process holds it, and kernels before 6.11 leave it there until that ends";
         return Err(BpfError::Setting(format!("{name} is registered still: {kept}")));
     }
-    Ok(())
+    put_back.and_then(|remarks| unpinned.map(|()| remarks))
 }
 
 /// All links of a kind, with what the kernel says of each. Whatever disappears meanwhile is gone.
@@ -130,7 +140,7 @@ pub fn all(kernel: &Kernel) -> Result<Vec<Loaded>, BpfError> {
     let operations = kernel.operations()?;
     let mut found = Vec::new();
     for (link, info) in links(LINK_STRUCT_OPS)? {
-        let Ok(map) = Attributes::new().u32(0, word(&info, 16)).run_for_fd(Command::MapById) else { continue };
+        let Ok(map) = Attributes::new().u32(0, word(&info, MAP_OF_LINK)).run_for_fd(Command::MapById) else { continue };
         let Ok(of_map) = sys::info(map.as_fd()) else { continue };
         // Operations of another kind, as of a scheduler, have another size or type.
         if word(&of_map, 12) != operations.value_bytes || word(&of_map, 44) != operations.value_kind {

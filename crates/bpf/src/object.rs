@@ -334,10 +334,13 @@ impl<'a> Object<'a> {
             .u32(116, count(&accesses, operation.accesses))
             .input(128, &accesses)
             .u32(136, operation.accesses.record_bytes);
-        let error = match attributes.clone().run_for_fd(Command::ProgramLoad) {
+        let error = match unless_interrupted(|| attributes.clone().run_for_fd(Command::ProgramLoad)) {
             Ok(fd) => return Ok(fd),
             Err(error) => error,
         };
+        if error.kind() == io::ErrorKind::WouldBlock {
+            return Err(BpfError::Interrupted { program: operation.title.to_owned() });
+        }
         if error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error() == Some(nix::libc::EPERM) {
             return Err(BpfError::system(format!("loading {}", operation.title), error));
         }
@@ -396,6 +399,21 @@ impl<'a> Object<'a> {
         }
         Ok(())
     }
+}
+
+/// How often a program is loaded at most that signals interrupt.
+const MOST_ATTEMPTS: usize = 20;
+
+/// Calls again where a signal has ended the verification of a program, which takes seconds (EAGAIN). The signal's handler has
+/// run by then.
+fn unless_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 1..MOST_ATTEMPTS {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            outcome => return outcome,
+        }
+    }
+    call()
 }
 
 /// What is needed to load one operation.
@@ -475,4 +493,27 @@ fn attach(name: &str, value: &[u8], value_kind: u32, btf: BorrowedFd<'_>) -> Res
         io::ErrorKind::AlreadyExists => BpfError::NameTaken { name: name.to_owned(), by: String::new() },
         _ => BpfError::system(format!("registering {name}"), error),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_signal_interrupts_is_called_again_and_not_for_ever() {
+        let mut calls = 0;
+        let mut answer = |until: usize| {
+            calls = 0;
+            let outcome = unless_interrupted(|| {
+                calls += 1;
+                if calls < until { Err(io::Error::from_raw_os_error(nix::libc::EAGAIN)) } else { Ok(calls) }
+            });
+            (outcome.map_err(|error| error.kind()), calls)
+        };
+        assert_eq!(answer(1), (Ok(1), 1));
+        assert_eq!(answer(8), (Ok(8), 8));
+        assert_eq!(answer(1000), (Err(io::ErrorKind::WouldBlock), MOST_ATTEMPTS));
+        let refused = unless_interrupted(|| Err::<(), _>(io::ErrorKind::InvalidInput.into()));
+        assert_eq!(refused.map_err(|error| error.kind()), Err(io::ErrorKind::InvalidInput));
+    }
 }

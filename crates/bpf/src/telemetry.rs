@@ -3,15 +3,26 @@
 use crate::error::BpfError;
 use crate::kernel::Kernel;
 use crate::loaded;
-use crate::object::{WATCH_PREFIX, read, write};
+use crate::object::{WATCH_PREFIX, write};
 use crate::programs::{self, Program};
 use crate::sys::{Attributes, Command};
+use nix::time::{ClockId, clock_gettime};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 /// As long as `struct sample` in `programs/watch.h`.
 const SAMPLE_BYTES: usize = 96;
+
+/// A program tells samples for so long after somebody has last fetched some. Whoever is killed need not say that he goes.
+pub const LEASE: Duration = Duration::from_secs(5);
+
+/// And for so long after a watcher has gone in good order: another one who fetches more often misses nothing.
+const LAST_LEASE: Duration = Duration::from_millis(100);
+
+/// How many samples are kept until somebody fetches them, as `programs/watch.h` has it.
+const SAMPLES_KEPT: usize = 65_536;
 
 /// What a sample is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +60,13 @@ pub struct Sample {
     pub values: Vec<(&'static str, f64)>,
 }
 
-/// Somebody who watches one controller, until this is dropped.
+/// Somebody who watches one controller, and is told as long as he fetches samples at least every [`LEASE`].
 #[derive(Debug)]
 pub struct Watch {
     program: &'static Program,
     samples: OwnedFd,
-    watchers: OwnedFd,
+    /// Until when watchers are told.
+    watched: OwnedFd,
 }
 
 impl std::fmt::Debug for Program {
@@ -78,26 +90,32 @@ impl Watch {
         };
         let found = all.into_iter().find(|one| one.name == name && one.is_registered).ok_or_else(not_loaded)?;
         let program = programs::find(found.program.ok_or_else(not_loaded)?)?;
-        let (mut samples, mut watchers) = (None, None);
+        let (mut samples, mut watched) = (None, None);
         for (map, fd) in found.maps {
             if map == "samples" {
                 samples = Some(fd);
             } else if map.starts_with(WATCH_PREFIX) {
-                watchers = Some(fd);
+                watched = Some(fd);
             }
         }
-        let (samples, watchers) = samples.zip(watchers).ok_or_else(not_loaded)?;
-        let watch = Watch { program, samples, watchers };
-        watch.count(1)?;
-        // What others left does not belong to this watch.
-        while watch.take()?.is_some() {}
+        let (samples, watched) = samples.zip(watched).ok_or_else(not_loaded)?;
+        let watch = Watch { program, samples, watched };
+        // What was told to others does not belong to this watch.
+        for _ in 0..SAMPLES_KEPT {
+            if watch.take()?.is_none() {
+                break;
+            }
+        }
+        watch.renew(LEASE)?;
         Ok(watch)
     }
 
-    fn count(&self, change: i64) -> Result<(), BpfError> {
-        let now = read(self.watchers.as_fd(), 8)?;
-        let now = i64::from_le_bytes(now.try_into().unwrap_or_default());
-        write(self.watchers.as_fd(), &(now + change).max(0).to_le_bytes())
+    /// Has the program tell samples for so long from now on.
+    fn renew(&self, lease: Duration) -> Result<(), BpfError> {
+        let failed = |error| BpfError::system("reading the clock", error);
+        // The clock that the program reads.
+        let now = Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC).map_err(failed)?);
+        write(self.watched.as_fd(), &((now + lease).as_nanos() as u64).to_le_bytes())
     }
 
     fn take(&self) -> Result<Option<Sample>, BpfError> {
@@ -114,6 +132,7 @@ impl Watch {
     /// # Errors
     /// The kernel says no.
     pub fn poll(&self, most: usize) -> Result<Vec<Sample>, BpfError> {
+        self.renew(LEASE)?;
         let mut samples = Vec::new();
         while samples.len() < most
             && let Some(sample) = self.take()?
@@ -155,6 +174,6 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         // The controller may be gone.
-        let _ = self.count(-1);
+        let _ = self.renew(LAST_LEASE);
     }
 }

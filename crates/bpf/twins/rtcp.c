@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
  * RTCP's twin. After the settings, one line an event: `open AT_US MSS`, `ack AT_US RTT_US SEGMENTS`, `state N`, and
- * `wrote BYTES`, `priority N`, `port N` for what classifies. Each answers with the connection's state.
+ * `wrote BYTES`, `priority N`, `port N` for what classifies, `watch UNTIL_NS` and `clock NS` for whom samples are told. Each
+ * answers with the connection's state, how many samples were told, and until when somebody watches.
  */
 #include "../programs/rtcp.bpf.c"
 
@@ -32,11 +33,16 @@ int main(void)
 			sk->sk_priority = (u32)a;
 		} else if (!strcmp(word, "port") && scanf("%lld", &a) == 1) {
 			sk->__sk_common.skc_num = (u16)a;
+		} else if (!strcmp(word, "watch") && scanf("%lld", &a) == 1) {
+			watchers = (u64)a;
+		} else if (!strcmp(word, "clock") && scanf("%lld", &a) == 1) {
+			connection.tcp_clock_cache = (u64)a;
 		} else {
 			return 2;
 		}
-		printf("%llu %llu %llu %u %u %llu\n", rtcp->cwnd_bytes, rtcp->counter_q16, rtcp->congestion_kb_q16,
-		       rtcp->delay_us, connection.snd_cwnd, weight_of(sk)->bytes_q16 >> 16);
+		printf("%llu %llu %llu %u %u %llu %llu %llu\n", rtcp->cwnd_bytes, rtcp->counter_q16, rtcp->congestion_kb_q16,
+		       rtcp->delay_us, connection.snd_cwnd, weight_of(sk)->bytes_q16 >> 16,
+		       samples_told, watchers);
 	}
 	rtcp_release(sk);
 	(void)rtcp_ssthresh(sk);

@@ -85,15 +85,25 @@ impl PyHolding {
         }
     }
 
-    /// Removes the controller.
-    fn unload(&mut self) -> PyResult<()> {
-        self.0.take().map_or(Ok(()), |holding| holding.unload().map_err(failed))
+    /// What is worth a word about what an earlier one of that name had left.
+    fn remarks(&self) -> Vec<String> {
+        self.0.as_ref().map(|holding| holding.remarks().to_vec()).unwrap_or_default()
+    }
+
+    /// Whether it is loaded still: another process may have unloaded it.
+    fn is_registered(&self) -> bool {
+        self.0.as_ref().is_some_and(Holding::is_registered)
+    }
+
+    /// Removes the controller; returns what is worth a word.
+    fn unload(&mut self) -> PyResult<Vec<String>> {
+        self.0.take().map_or(Ok(Vec::new()), |holding| holding.unload().map_err(failed))
     }
 }
 
-/// Removes a controller, whoever of ours has loaded it.
+/// Removes a controller, whoever of ours has loaded it; returns what is worth a word.
 #[pyfunction]
-pub fn linux_unload(name: &str) -> PyResult<()> {
+pub fn linux_unload(name: &str) -> PyResult<Vec<String>> {
     loaded::unload(name).map_err(failed)
 }
 

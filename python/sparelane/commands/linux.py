@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,10 +20,21 @@ from sparelane import terminal
 from sparelane.cli import Incomplete, Mistake
 
 if TYPE_CHECKING:
-    from sparelane._native import KernelSample
+    from sparelane._native import Holding, KernelSample
 
 # Commands of this group that are modules of their own.
 MODULES = {"build": "sparelane.commands.linux_build"}
+
+# How long between two looks at signals, the command and the controller, seconds.
+LOOK_EVERY_S = 0.1
+
+# Signals that are passed on to the command. That of Ctrl-C reaches it anyway, and what it does about it is its own
+# affair: it may be a shell.
+PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT) if sys.platform == "linux" else ()
+
+# A command that goes on for so long after such a signal is killed, seconds: whoever sent it may kill this process next,
+# which would leave routes changed.
+KILLED_AFTER_S = 10.0
 
 # How often `watch` shows where connections stand, seconds.
 SHOW_EVERY_S = 1.0
@@ -66,7 +78,13 @@ def _pairs(settings: Sequence[str]) -> list[tuple[str, str]]:
 @click.argument("program")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting; `list` shows all.")
 @click.option("--name", help="Register it under this name: two versions can stand side by side.")
-@click.option("--route", "routes", multiple=True, metavar="PREFIX", help="Connections over this route use it.")
+@click.option(
+    "--route",
+    "routes",
+    multiple=True,
+    metavar="PREFIX",
+    help="Connections over this route use it (default is IPv4's, ::/0 IPv6's).",
+)
 @click.option("--interface", "interfaces", multiple=True, metavar="DEV", help="An interface that it is for.")
 @click.option("--cgroup", "cgroups", multiple=True, metavar="PATH", help="Connections of this cgroup use it.")
 @click.option("--default", "is_default", is_flag=True, help="Connections that ask for no controller use it.")
@@ -92,26 +110,71 @@ def load(
 
     is_pinned = not (foreground or process)
     asked = kernel.Load(program, name or program, _pairs(settings), routes, interfaces, cgroups, is_default, is_pinned)
-    with kernel.stops() as is_stopped:
+    with kernel.stops() as asked_to_stop:
         holding = kernel.load(asked)
+        remarks, code = holding.remarks(), 0
         if is_pinned:
             holding.leave()
+            _remark(remarks)
             click.echo(f"{asked.name} is loaded; `sparelane linux unload {asked.name}` removes it")
             return
-        code = 0
         try:
+            _remark(remarks)
             if process:
-                code = subprocess.call(process)
+                code = _accompany(process, holding, asked.name, asked_to_stop)
             else:
-                click.echo(f"{asked.name} is loaded, until Ctrl-C", err=True)
-                while not is_stopped():
-                    time.sleep(0.1)
-        except FileNotFoundError:
-            raise Mistake(f'there is no command "{process[0]}"') from None
+                _stay(holding, asked.name, asked_to_stop)
         finally:
-            holding.unload()
+            remarks = holding.unload()
+        _remark(remarks)
     if code:
         raise SystemExit(code)
+
+
+def _remark(remarks: Iterable[str]) -> None:
+    for remark in remarks:
+        click.echo(f"sparelane: {remark}", err=True)
+
+
+def _stay(holding: Holding, name: str, asked_to_stop: Callable[[], signal.Signals | None]) -> None:
+    """Waits until a signal asks to stop, or another process has unloaded the controller."""
+    click.echo(f"{name} is loaded, until Ctrl-C", err=True)
+    while not asked_to_stop():
+        if not holding.is_registered():
+            _remark([f"{name} was unloaded by another process"])
+            return
+        time.sleep(LOOK_EVERY_S)
+
+
+def _accompany(
+    process: Sequence[str], holding: Holding, name: str, asked_to_stop: Callable[[], signal.Signals | None]
+) -> int:
+    """Runs a command to its end, to which signals bring it, and returns its exit code, as shells have it."""
+    stopped = asked_to_stop()
+    if stopped:
+        return 128 + stopped
+    try:
+        child = subprocess.Popen(process)
+    except FileNotFoundError:
+        raise Mistake(f'there is no command "{process[0]}"') from None
+    except OSError as error:
+        raise Mistake(f'cannot run "{process[0]}": {(error.strerror or str(error)).lower()}') from None
+    is_there, killed_s = True, None
+    while True:
+        try:
+            code = child.wait(LOOK_EVERY_S)
+            return code if code >= 0 else 128 - code
+        except subprocess.TimeoutExpired:
+            pass
+        stopped = asked_to_stop()
+        if stopped and stopped in PASSED_ON and killed_s is None:
+            child.send_signal(stopped)
+            killed_s = time.monotonic() + KILLED_AFTER_S
+        elif killed_s is not None and time.monotonic() >= killed_s:
+            child.kill()
+        if is_there and not holding.is_registered():
+            is_there = False
+            _remark([f"{name} was unloaded by another process; the command goes on without it"])
 
 
 @command.command("unload")
@@ -121,7 +184,7 @@ def unload(names: tuple[str, ...]) -> None:
     from sparelane import kernel
 
     for name in names:
-        kernel.unload(name)
+        _remark(kernel.unload(name))
         click.echo(f"{name} is unloaded")
 
 
@@ -194,11 +257,14 @@ def watch(name: str | None, seconds: float | None, output: Path | None) -> None:
 
     With -o, everything is saved in the columns of the simulator's series.
     """
-    from sparelane import frames, kernel
+    from sparelane import folders, frames, kernel
 
     writers = {".parquet": frames.write_parquet, ".csv": frames.write_csv}
     if output is not None and output.suffix not in writers:
         raise Mistake(f'"{output}": allowed is a name that ends in .parquet or .csv')
+    if output is not None:
+        # Hours of samples are lost where it turns out at the end that they cannot be saved.
+        folders.ready_file(output)
     if name is None:
         ours = [one.name for one in kernel.loaded() if one.program and one.is_registered]
         if len(ours) != 1:

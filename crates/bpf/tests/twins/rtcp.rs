@@ -224,3 +224,16 @@ fn flows_weigh_what_their_size_priority_or_port_says() {
     let set = [("classify", "by-port"), ("weight.443", "7000"), ("weight", "9000")];
     assert_eq!(weighed(&set, "port 443\nport 80\n"), [7_000, 9_000]);
 }
+
+/// A watcher that was killed cannot say that it goes.
+#[test]
+fn samples_are_told_until_the_watchers_time_is_over_and_no_longer() {
+    let events =
+        ["clock 900", "ack 100 30 1", "watch 1000", "ack 200 30 1", "clock 1001", "ack 300 30 1", "ack 400 30 1"];
+    let script = format!("open 0 {MSS}\n{}\n", events.join("\n"));
+    let answers = Twin::compiled("rtcp").answers(&constants("rtcp", &[], LINE), &script);
+    let told: Vec<[u64; 2]> = answers.iter().map(|row| [row[6], row[7]]).collect();
+    assert_eq!(told[2], [0, 0], "nobody watches");
+    assert_eq!(told[4], [1, 1000], "somebody does");
+    assert_eq!(told[6..], [[1, 0], [1, 0]], "and is gone");
+}
