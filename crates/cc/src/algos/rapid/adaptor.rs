@@ -11,6 +11,8 @@ pub struct Filter {
     pub eta: f64,
     /// gamma: p-streams per update.
     pub gamma: u32,
+    /// Whether l is how long all p-streams of an update lasted, and not the last of them alone.
+    pub spans_all: bool,
 }
 
 /// The adaptor of one connection. Rates are on the wire, bits per second.
@@ -51,7 +53,7 @@ impl Adaptor {
 
     /// A p-stream that lasted for `duration` gave `estimate` (ABest). After gamma of them, or as soon as they have lasted for tau,
     /// R_avg is updated with their mean: R_avg + l / tau (ABest - R_avg) upwards and R_avg - (R_avg - ABest) / eta downwards. l is how
-    /// long the last of them did, "the just-acked p-stream".
+    /// long the last of them did, "the just-acked p-stream", or all of them.
     pub fn take(&mut self, estimate: Rate, duration: Dur) {
         self.sum += estimate.as_bps() as f64;
         self.count += 1;
@@ -61,7 +63,8 @@ impl Adaptor {
         }
         let estimate = self.sum / f64::from(self.count);
         let gain = if estimate >= self.rate {
-            duration.as_secs_f64() / self.filter.tau.as_secs_f64()
+            let span = if self.filter.spans_all { self.duration } else { duration };
+            span.as_secs_f64() / self.filter.tau.as_secs_f64()
         } else {
             1.0 / self.filter.eta
         };
@@ -74,7 +77,7 @@ mod tests {
     use super::*;
 
     fn adaptor(gamma: u32) -> Adaptor {
-        let filter = Filter { tau: Dur::from_ms(10), eta: 3.0, gamma };
+        let filter = Filter { tau: Dur::from_ms(10), eta: 3.0, gamma, spans_all: false };
         let mut adaptor = Adaptor::new(filter, Rate::from_bps(100_000), Rate::from_gbps(10));
         adaptor.set(Rate::from_gbps(4));
         adaptor
@@ -108,6 +111,17 @@ mod tests {
             (0..30 * gamma).for_each(|_| adaptor.take(Rate::from_gbps(8), Dur::from_ms(10) / 30));
             let left = (8e9 - adaptor.rate().as_bps() as f64) / 4e9;
             assert!((0.33..0.38).contains(&left), "{left} of the way is left after gamma tau, with gamma = {gamma}");
+        }
+    }
+
+    #[test]
+    fn with_the_duration_of_all_p_streams_the_rate_converges_in_tau_whatever_gamma_is() {
+        for gamma in [1, 3] {
+            let mut adaptor = adaptor(gamma);
+            adaptor.filter.spans_all = true;
+            (0..30).for_each(|_| adaptor.take(Rate::from_gbps(8), Dur::from_ms(10) / 30));
+            let left = (8e9 - adaptor.rate().as_bps() as f64) / 4e9;
+            assert!((0.33..0.38).contains(&left), "{left} of the way is left after tau, with gamma = {gamma}");
         }
     }
 

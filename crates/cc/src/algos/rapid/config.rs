@@ -57,6 +57,14 @@ const GAMMA: Param = Param {
     source: PAPER,
 };
 
+const UPDATE_SPAN: Param = Param {
+    name: "update_span",
+    kind: Kind::Choice(&["last", "all"]),
+    default: DefaultValue::Word("last"),
+    meaning: "l of the filter: how long the last p-stream of an update lasted, or all of its gamma p-streams together",
+    source: "section II says of the just-acked p-stream, where each makes an update; open for gamma of them",
+};
+
 const BASS_PASSES: Param = Param {
     name: "bass_passes",
     kind: Kind::Whole { min: 0, max: 10, unit: Unit::Named("passes") },
@@ -145,6 +153,7 @@ pub(super) const PARAMS: &[Param] = &[
     TAU,
     ETA,
     GAMMA,
+    UPDATE_SPAN,
     BASS_PASSES,
     SPIKE_FACTOR,
     SPIKE_FLOOR,
@@ -186,7 +195,12 @@ impl Config {
             rates: values.whole(&RATES) as u32,
             packets_per_rate: values.whole(&PACKETS_PER_RATE) as u32,
             spread: values.number(&SPREAD),
-            filter: Filter { tau: values.span(&TAU), eta: values.number(&ETA), gamma: values.whole(&GAMMA) as u32 },
+            filter: Filter {
+                tau: values.span(&TAU),
+                eta: values.number(&ETA),
+                gamma: values.whole(&GAMMA) as u32,
+                spans_all: values.word(&UPDATE_SPAN) == "all",
+            },
             bass: Bass {
                 passes: values.whole(&BASS_PASSES) as u32,
                 factor: values.number(&SPIKE_FACTOR),
