@@ -1,14 +1,20 @@
 """The documents that people read."""
 
+import re
+import shlex
 from pathlib import Path
 
 import check_links
+import click
+import polars as pl
 import pytest
 
+import sparelane
+from sparelane.cli import main
 from sparelane.experiments import registry, saved
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "systems").glob("*.md")]
 
 # Columns of a line of prose.
 COLUMNS = 100
@@ -43,3 +49,78 @@ def test_the_results_that_are_kept_rest_on_what_would_now_be_simulated() -> None
     assert len(kept) > 45
     assert gone == []
     assert [one.experiment.id for one in kept if one.is_outdated] == []
+
+
+README = ROOT / "README.md"
+
+
+def shown_commands() -> list[str]:
+    return [
+        line.removeprefix("$ ") for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("$ ")
+    ]
+
+
+@pytest.mark.parametrize("line", shown_commands())
+def test_the_readme_shows_commands_that_exist(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the options that they are given there; what they do is tested elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("out/one", "out/question", "keys"):
+        (tmp_path / folder).mkdir(parents=True)
+    for file in ("FILE", "mine.toml"):
+        (tmp_path / file).touch()
+    program, *arguments = shlex.split(line.removeprefix("sudo ").replace("FILE...", "FILE"), comments=True)
+    assert program == ".venv/bin/sparelane"
+    command: click.Command | None = main
+    while isinstance(command, click.Group):
+        name, command, arguments = command.resolve_command(click.Context(command), arguments)
+    assert command is not None
+    command.make_context(name, arguments)
+
+
+def test_the_readme_shows_a_scenario_and_python_that_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = dict(re.findall(r"^```(\w+)\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
+    scenario = tmp_path / "mine.toml"
+    scenario.write_text(blocks["toml"], encoding="utf-8")
+    assert sparelane.run(scenario, set={"duration": "1s"}).totals["flows"] == 2
+    monkeypatch.chdir(ROOT)
+    exec(compile(blocks["python"], "README.md", "exec"), {})
+
+
+# Numbers that documents give, and the row that each is from: experiment, columns that tell the row, and whether it is
+# ours or the paper's.
+SYSTEMS = ("docs/systems/rc3.md", "docs/systems/rapid.md", "docs/systems/rtcp.md")
+FRONT = ("README.md", "docs/index.md")
+AT_30 = {"setting": "30%", "variant": None, "average": "mean over flows"}
+LOSS = {"setting": "loss 1e-05", "variant": None, "metric": "throughput"}
+WEB = {"setting": "round trip 30 ms", "variant": None, "scheme": "RAPID"}
+INCAST = {"setting": "95 to 1", "variant": None, "average": "99th percentile"}
+URGENT = {"setting": "web search, load 0.6", "variant": None, "traffic": "urgent", "average": "99th percentile"}
+GIVEN = [
+    ((*FRONT, SYSTEMS[0]), "rc3/fig8-load", {**AT_30, "scheme": "RC3", "metric": "reduction"}, "value", "{:.1f} %"),
+    ((*FRONT, SYSTEMS[0]), "rc3/fig8-load", {**AT_30, "scheme": "RC3", "metric": "reduction"}, "paper", "{:.1f} %"),
+    (SYSTEMS[:1], "rc3/fig8-load", {**AT_30, "scheme": "TCP", "metric": "FCT"}, "value", "{:.3f} s"),
+    (SYSTEMS[:1], "rc3/fig8-load", {**AT_30, "scheme": "RC3", "metric": "FCT"}, "value", "{:.3f} s"),
+    ((*FRONT, SYSTEMS[1]), "rapid/table3-loss10g", {**LOSS, "scheme": "RAPID"}, "value", "{:.2f} Gb/s"),
+    ((*FRONT, SYSTEMS[1]), "rapid/table3-loss10g", {**LOSS, "scheme": "RAPID"}, "paper", "{:.2f} Gb/s"),
+    ((*FRONT, SYSTEMS[1]), "rapid/table3-loss10g", {**LOSS, "scheme": "CUBIC"}, "value", "{:.2f} Gb/s"),
+    (SYSTEMS[1:2], "rapid/table8-web30ms", {**WEB, "metric": "throughput"}, "value", "{:.2f} Gb/s"),
+    (SYSTEMS[1:2], "rapid/table8-web30ms", {**WEB, "metric": "web flow", "average": "median"}, "value", "{:.2f} ms"),
+    ((*FRONT, SYSTEMS[2]), "rtcp/incast-95", {**INCAST, "metric": "delay, of LEDBAT's"}, "value", "{:.0f} %"),
+    ((*FRONT, SYSTEMS[2]), "rtcp/incast-95", {**INCAST, "metric": "delay, of LEDBAT's"}, "paper", "{:.0f} %"),
+    (SYSTEMS[2:], "rtcp/incast-95", {**INCAST, "scheme": "RTCP", "metric": "delay"}, "value", "{:.0f} µs"),
+    (SYSTEMS[2:], "rtcp/incast-95", {**INCAST, "scheme": "LEDBAT", "metric": "delay"}, "value", "{:.0f} µs"),
+    (SYSTEMS[2:], "rtcp/one-to-four", {**URGENT, "scheme": "RTCP"}, "value", "{:.1f} ms"),
+    (SYSTEMS[2:], "rtcp/one-to-four", {**URGENT, "scheme": "DCTCP"}, "value", "{:.1f} ms"),
+]
+
+
+@pytest.mark.parametrize(("documents", "experiment", "columns", "column", "shape"), GIVEN)
+def test_numbers_that_documents_give_are_those_of_the_results(
+    documents: tuple[str, ...], experiment: str, columns: dict[str, str | None], column: str, shape: str
+) -> None:
+    rows = pl.read_csv(ROOT / "results" / experiment / "rows.csv", infer_schema_length=None)
+    told = [pl.col(name).fill_null("") == (value or "") for name, value in columns.items()]
+    (number,) = rows.filter(*told)[column]
+    for document in documents:
+        text = (ROOT / document).read_text(encoding="utf-8")
+        assert shape.format(number) in text, f"{document}: {shape.format(number)} of {experiment}"
