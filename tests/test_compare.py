@@ -1,6 +1,7 @@
 """Schemes beside each other: paired differences, their intervals, and what is said of them."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -103,7 +104,23 @@ def test_mixed_outcomes_are_counted() -> None:
         ("rc3", 0.9): [1.2 * one for one in steady],
     }
     [said] = verdict.sentences([between(rows(numbers))])
-    assert "it helps in 1 of 2 settings, harms in 1" in said
+    assert "it helps in 1 of 2 settings (load = 0.1: −50 %), harms in 1 (load = 0.9: +20 %)" in said
+
+
+def test_a_verdict_names_only_settings_in_which_the_change_is_clear() -> None:
+    steady, wild = [1.0, 1.01, 0.99, 1.0], [0.2, 1.5, 2.6, 0.9]
+    numbers = {
+        ("tcp", 0.1): steady,
+        ("rc3", 0.1): [0.4 * one for one in reversed(wild)],
+        ("tcp", 0.5): steady,
+        ("rc3", 0.5): [1.6 * one for one in wild],
+        ("tcp", 0.9): steady,
+        ("rc3", 0.9): [0.8 * one for one in steady],
+    }
+    found = between(rows(numbers))
+    assert [verdict.outcome(one, found) for one in found.differences] == [*["no clear difference"] * 2, "better"]
+    [said] = verdict.sentences([found])
+    assert said.endswith("; it helps in 1 of 3 settings (load = 0.9: −20 %), makes no clear difference in 2.")
 
 
 def test_shares_are_compared_in_points() -> None:
@@ -137,8 +154,30 @@ def test_compare_of_a_sweep_prints_a_table_and_a_verdict(tmp_path: Path) -> None
 def test_seeds_that_change_nothing_are_told(tmp_path: Path) -> None:
     alike = LOADS[: LOADS.index("[workload]")] + '[workload]\nkind = "bulk"\nsize = "100kB"\n'
     do(alike, tmp_path / "out", seeds=3)
-    told = invoke("compare", tmp_path / "out").output
-    assert "Every seed gives the same numbers: nothing here is drawn at random" in " ".join(told.split())
+    told = " ".join(invoke("compare", tmp_path / "out").output.split())
+    assert "Every seed gives the same numbers: nothing here is random, and all numbers are exact." in told
+
+
+def test_where_nothing_is_random_a_difference_is_exact_and_has_neither_interval_nor_chance(tmp_path: Path) -> None:
+    alike = LOADS[: LOADS.index("[workload]")] + '[workload]\nkind = "bulk"\nsize = "100kB"\n'
+    do(alike.replace('"100ms"', '"2s"').replace('"2ms"', '"40ms"'), tmp_path / "out", seeds=3)
+    json_file = tmp_path / "c.json"
+    told = " ".join(invoke("compare", tmp_path / "out", "--json", json_file).output.split())
+    assert invoke("report", tmp_path / "out").exit_code == 0
+    page = (tmp_path / "out" / "report.html").read_text()
+    for text in (told, page):
+        assert "exactly, nothing is random" in text
+        assert re.search(r"rc3 finishes flows [\d.]+ % sooner on average than tcp, exactly: nothing is random", text)
+        for words in ("better", "No clear difference", "no clear difference", "Intervals hold", " to −"):
+            assert words not in text, words
+    assert {(one["exact"], one["low"]) for one in json.loads(json_file.read_text())} == {(True, None)}
+
+
+def test_equal_numbers_of_one_metric_are_not_taken_for_runs_without_chance(tmp_path: Path) -> None:
+    do(LOADS.replace('"100ms"', '"1s"'), tmp_path, seeds=3)
+    runs = pl.read_parquet(tmp_path / "runs.parquet")
+    finished = next(one for one in all_questions(runs, "tcp", "rc3") if one.question.metric == "finished flows")
+    assert not finished.overall.is_exact
 
 
 def test_compare_of_scenario_files_runs_them_with_the_same_seeds(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import html
 import importlib.util
 import math
 import os
@@ -18,12 +20,14 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import sparelane as sl
 from sparelane import plugins
 from sparelane.plugins.loading import LOADED
 from sparelane.plugins.registry import REGISTRY
+from sparelane.plugins.watch import Limits, watched
 
 Setting = Any
 
@@ -372,7 +376,103 @@ def test_the_command_line_ends_at_once_with_ctrl_c(where: str, tmp_path: Path) -
     assert process.stdout.readline() == "waiting\n"
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=10)
-    assert (process.returncode, said.strip()) == (130, "sparelane: interrupted")
+    place = f"in wait ({tmp_path / 'slow.py'}, line 8)"
+    assert (process.returncode, said.strip()) == (130, f"sparelane: interrupted {place}")
+
+
+SLOW = """
+    import time
+    import sparelane as sl
+
+    @sl.controller("slow")
+    class Slow(sl.Controller):
+        def on_ack(self, ack):
+            try:
+                HOW
+            except Exception:
+                pass
+
+        def on_congestion(self, event):
+            pass
+"""
+
+
+def slow(folder: Path, how: str, controllers: str = '"slow"') -> list[str]:
+    """A plugin that takes its time, and the arguments of a command that runs it."""
+    (folder / "slow.py").write_text(textwrap.dedent(SLOW).replace("HOW", how))
+    (folder / "slow.toml").write_text(SCENARIO.replace('"newreno"', controllers))
+    return ["slow.toml", "--plugin", "slow.py", "-o", "out"]
+
+
+def test_a_call_that_takes_long_is_told_within_seconds_with_its_line_and_ended_over_its_limit(tmp_path: Path) -> None:
+    began = time.monotonic()
+    done = command("run", *slow(tmp_path, "time.sleep(60)"), "--call-limit", "7", folder=tmp_path)
+    assert time.monotonic() - began < 20
+    place = f"({tmp_path / 'slow.py'}, line 9, in on_ack)"
+    first, last = done.stderr.splitlines()
+    assert first == f'sparelane: controller "slow" has been in on_ack for 5 s {place}'
+    assert 'sparelane: controller "slow" at 0.0' in last
+    assert f"on_ack takes longer than 7 s; allowed: less, or another --call-limit {place}" in last
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("how", "limits", "words"),
+    [
+        ("time.sleep(60)", ("--call-limit", "2"), "on_ack takes longer than 2 s"),
+        ("[0 for _ in iter(int, 1)]", ("--call-limit", "2"), "on_ack takes longer than 2 s"),
+        ("time.sleep(0.3)", ("--run-limit", "2"), "the run takes longer than 2 s"),
+        # A library that holds the interpreter hears nothing: its worker is killed.
+        ("sum(range(10**12))", ("--run-limit", "2"), "the run takes longer than 2 s, and had to be killed"),
+    ],
+)
+def test_a_sweep_lists_a_run_over_its_limit_and_does_the_others(
+    how: str, limits: tuple[str, str], words: str, tmp_path: Path
+) -> None:
+    arguments = slow(tmp_path, how, '["slow", "newreno", "cubic"]')
+    done = command("sweep", *arguments, *limits, "--jobs", "1", folder=tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert "1 of 3 runs failed; the others are done" in done.stderr
+    assert words in done.stderr
+    assert set(pl.read_parquet(tmp_path / "out" / "rows.parquet")["scheme"]) == {"newreno", "cubic"}
+
+
+def test_a_call_over_its_limit_ends_in_another_thread_than_the_main_one_too() -> None:
+    def spin() -> None:
+        while True:
+            time.sleep(0.01)
+
+    @sl.controller("spinning")
+    class Spinning(sl.Controller):
+        def on_ack(self, ack: sl.Ack) -> None:
+            spin()
+
+        def on_congestion(self, event: sl.Congestion) -> None:
+            pass
+
+    found: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            with watched(Limits(call_s=1.0)):
+                with_controller("spinning")
+        except sl.PluginError as error:
+            found.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(20)
+    [error] = found
+    assert 'controller "spinning"' in str(error)
+    assert "on_ack takes longer than 1 s" in str(error)
+
+
+def test_calls_that_are_short_are_left_alone_however_many_they_are() -> None:
+    plugins.load(RENO)
+    said: list[str] = []
+    with watched(Limits(call_s=1.0), said.append):
+        with_controller("py-newreno", duration="120s")
+    assert said == []
 
 
 def run_in_worker(scenario: str) -> str:
@@ -418,8 +518,44 @@ def test_the_command_line_takes_plugin_files(tmp_path: Path) -> None:
         assert "Traceback" not in refused.stderr
 
 
+def test_a_run_keeps_its_plugin_and_says_so_where_it_is_repeated_without(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(SCENARIO.replace('"newreno"', '"py-newreno"'))
+    (tmp_path / "mine.py").write_text(RENO.read_text())
+    assert command("run", "own.toml", "--plugin", "mine.py", "-o", "out", folder=tmp_path).returncode == 0
+    (tmp_path / "mine.py").unlink()
+    (tmp_path / "out").rename(tmp_path / "moved")
+    without = command("run", "moved/run.json", folder=tmp_path)
+    assert without.returncode == 2
+    assert "this run was made with --plugin moved/inputs/mine.py" in without.stderr
+    again = command("run", "moved/run.json", "--plugin", "moved/inputs/mine.py", "-o", "again", folder=tmp_path)
+    assert "the same digest as before" in again.stdout, again.stderr
+
+
+@pytest.mark.parametrize(
+    ("verb", "line"),
+    [
+        ("run", "sparelane run scenario.toml --seed 3 --plugin mine.py"),
+        ("sweep", "sparelane sweep own.toml --set 'workload.0.flows=[1, 2]' --seeds 2 --plugin mine.py"),
+    ],
+)
+def test_a_report_says_how_to_repeat_it_with_its_plugin_and_no_path_of_the_senders(
+    verb: str, line: str, tmp_path: Path
+) -> None:
+    (tmp_path / "own.toml").write_text(SCENARIO.replace('"newreno"', '"py-newreno"'))
+    (tmp_path / "mine.py").write_text(RENO.read_text())
+    more = ("--set", "workload.0.flows=[1, 2]", "--seeds", "2") if verb == "sweep" else ()
+    file, plugin = tmp_path / "own.toml", tmp_path / "mine.py"
+    done = command(verb, file, *more, "--plugin", plugin, "-o", tmp_path / "out", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert command("report", tmp_path / "out", "-o", "page.html", folder=tmp_path).returncode == 0
+    page = html.unescape((tmp_path / "page.html").read_text())
+    assert f'<pre class="command">{line}</pre>' in page
+    assert RENO.read_text() in page
+    assert hashlib.sha256(RENO.read_bytes()).hexdigest() in page
+    assert str(tmp_path) not in page
+
+
 def test_a_sweep_knows_controllers_and_their_keys_in_its_workers(tmp_path: Path) -> None:
-    import polars as pl
 
     text = SCENARIO.replace('controller = "newreno"', 'controller = "py-newreno"\ninitial_window = [4, 10]')
     (tmp_path / "own.toml").write_text(text.replace("unlimited", "60packets"))

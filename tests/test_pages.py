@@ -89,7 +89,7 @@ def test_the_report_of_a_sweep_says_question_answer_and_how_to_repeat_it(reports
         "workload.load",
         "rc3 beside tcp: completion time (mean over flows)",
         "All schemes had the same flows",
-        "sparelane sweep s.toml --seeds 3 -o",
+        "sparelane sweep s.toml --seeds 3",
         "digest",
         "1 to 3",
         'kind = "dumbbell"',
@@ -180,6 +180,28 @@ def test_a_report_of_missing_runs_says_which(tmp_path: Path) -> None:
     text = (tmp_path / "out" / "report.html").read_text()
     assert "2 of 4 runs are missing" in text
     assert "out of range" in text
+
+
+def test_the_report_of_a_run_has_the_numbers_that_the_terminal_prints(tmp_path: Path) -> None:
+    printed = invoke("run", "two-flows-priority", "-o", tmp_path).output
+    assert invoke("report", tmp_path).exit_code == 0
+    page = (tmp_path / "report.html").read_text()
+    for scheme in ("rc3", "tcp"):
+        [in_terminal] = re.findall(rf"{scheme} +([\d.]+) Mb/s", printed)
+        [in_page] = re.findall(rf'{scheme}</td><td class="number">([\d.]+) Mbit/s', page)
+        assert in_page == in_terminal
+        [row] = sl.run("two-flows-priority").summary().service.filter(scheme=scheme).iter_rows(named=True)
+        assert float(in_page) == pytest.approx(row["goodput_bps"] / 1e6, rel=1e-3)
+
+
+def test_the_report_of_a_run_that_was_stopped_says_where_and_that_the_command_goes_on(tmp_path: Path) -> None:
+    prepared = sl.api.prepare(SAMPLED, set={"duration": "500s"})
+    prepared.run(lambda share: False, keep=True).save(tmp_path)
+    assert invoke("report", tmp_path).exit_code == 0
+    reader = Reader()
+    reader.feed((tmp_path / "report.html").read_text())
+    assert re.search(r"This run was interrupted after [\d.e-]+ s of 500s of simulated time", reader.text)
+    assert "its digest will be another" in reader.text
 
 
 def test_a_report_without_anything_to_compare_has_the_numbers(tmp_path: Path) -> None:

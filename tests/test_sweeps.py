@@ -398,6 +398,34 @@ def test_a_sweep_goes_on_where_it_stopped_and_can_grow(tmp_path: Path) -> None:
     assert (more.found, more.done) == (4, 8)
 
 
+def test_another_file_with_the_same_folder_is_refused_and_loses_nothing(tmp_path: Path) -> None:
+    assert invoke("sweep", file(tmp_path, LOADS), "-o", tmp_path / "out").exit_code == 0
+    before = {one.name: one.read_bytes() for one in (tmp_path / "out").iterdir()}
+    other = file(tmp_path, LOADS.replace("0.6", "0.7"), "other.toml")
+    result = invoke("sweep", other, "-o", tmp_path / "out")
+    assert (result.exit_code, 'holds the sweep "s", and this is "other"' in result.stderr) == (2, True), result.output
+    assert {one.name: one.read_bytes() for one in (tmp_path / "out").iterdir()} == before
+
+
+def test_results_that_a_changed_file_no_longer_asks_for_are_kept_apart(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert invoke("sweep", file(tmp_path, LOADS), "--seeds", 2, "-o", out).exit_code == 0
+    rows, about = (out / "rows.parquet").read_bytes(), (out / "manifest.json").read_bytes()
+    # More of the same is no other sweep.
+    more = invoke("sweep", file(tmp_path, LOADS.replace("0.6]", "0.6, 0.7]")), "--seeds", 2, "-o", out)
+    assert "other results" not in more.output
+    assert not (out / "earlier").exists()
+    again = invoke("sweep", file(tmp_path, LOADS), "--seeds", 2, "-o", out)
+    assert f"other results that were in the folder are in {out / 'earlier' / '1'}" in " ".join(again.output.split())
+    kept = pl.read_parquet(out / "earlier" / "1" / "rows.parquet")
+    assert sorted(set(kept["workload.load"])) == [0.3, 0.6, 0.7]
+    assert (out / "rows.parquet").read_bytes() == rows
+    assert json.loads((out / "manifest.json").read_text())["digest"] == json.loads(about)["digest"]
+    assert invoke("sweep", file(tmp_path, LOADS), "--seeds", 2, "-o", out).exit_code == 0
+    assert [one.name for one in (out / "earlier").iterdir()] == ["1"]
+    assert invoke("report", out / "earlier" / "1").exit_code == 0
+
+
 def test_half_a_line_of_the_journal_is_passed_over_and_run_again(tmp_path: Path) -> None:
     do(LOADS, tmp_path / "whole", seeds=2)
     do(LOADS, tmp_path / "cut", seeds=2)
@@ -655,7 +683,15 @@ def test_a_run_that_kills_its_workers_is_given_up(tmp_path: Path, monkeypatch: p
     )
     monkeypatch.setattr(pool, "MODULE", "sparelane_dies")
     monkeypatch.syspath_prepend(tmp_path)
-    job: Job = {"text": "", "file": "", "folder": "", "version": "", "plugins": []}
+    job: Job = {
+        "text": "",
+        "file": "",
+        "folder": "",
+        "version": "",
+        "plugins": [],
+        "call_limit_s": None,
+        "run_limit_s": None,
+    }
     found = [one for one in pool.work(job, [(number, [], 1) for number in range(6)], 2) if one is not None]
     assert sorted(number for number, _ in found) == list(range(6))
     [error] = [kept["error"] for _, kept in found if kept]

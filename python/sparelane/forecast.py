@@ -28,12 +28,14 @@ class Forecast:
         seconds: of this machine's time, simulation alone.
         memory_bytes: at the peak, the interpreter included.
         tried: which share of the simulated time was tried, 0 to 1; at 1, the numbers are what the run was.
+        notices: what a reader of the run should know, as far as what was tried shows it.
     """
 
     flows: int
     seconds: float
     memory_bytes: int
     tried: float
+    notices: tuple[str, ...]
 
 
 def forecast(scenario: str | Path, settings: Sequence[str] = (), *, seed: int | None = None) -> Forecast:
@@ -58,7 +60,8 @@ def forecast(scenario: str | Path, settings: Sequence[str] = (), *, seed: int | 
         result = prepared.run(watch)
     except Cancelled:
         return _reckoned(scenario, settings, seed, reached)
-    return Forecast(result.totals["flows"], time.monotonic() - began_s, memory.peak_bytes(), 1.0)
+    spent_s = time.monotonic() - began_s
+    return Forecast(result.totals["flows"], spent_s, memory.peak_bytes(), 1.0, tuple(result.notices))
 
 
 def _reckoned(
@@ -77,7 +80,7 @@ def _reckoned(
     later = int((starts > until_s / 2).sum())
     flows = seen.totals["flows"] + round(later * (duration_s - until_s) / (until_s / 2)) if until_s else 0
     grown = FLOW_BYTES * max(0, flows - seen.totals["flows"])
-    return Forecast(flows, seconds, memory.peak_bytes() + grown, share)
+    return Forecast(flows, seconds, memory.peak_bytes() + grown, share, tuple(seen.early_notices))
 
 
 def _result(scenario: str | Path, settings: Sequence[str], seed: int | None, duration_s: float) -> Result:

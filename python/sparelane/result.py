@@ -124,10 +124,19 @@ class Result:
         """The seed of every random draw."""
         return self._native.seed
 
-    @property
+    @cached_property
     def notices(self) -> list[str]:
-        """What the scenario's author should know, though it is no mistake, such as what was left out of a map."""
-        return self._native.notices
+        """What the reader should know, though it is no mistake: what means leave out, what did not happen."""
+        from sparelane.notices import notices
+
+        return [notice.text for notice in notices(self._native)]
+
+    @property
+    def early_notices(self) -> list[str]:
+        """Those of the notices that are true of a longer run, too, of which this one is the beginning."""
+        from sparelane.notices import notices
+
+        return [notice.text for notice in notices(self._native) if notice.holds_early]
 
     @property
     def version(self) -> str:
@@ -143,6 +152,8 @@ class Result:
     def save(self, folder: str | Path, formats: Sequence[str] = DEFAULT_FORMATS) -> None:
         """Writes every table in every format, and `run.json` with what is needed to run it again.
 
+        Files that the scenario names, and plugin files, are copied beside it, so that the folder can be moved.
+
         Args:
             folder: made if there is none.
             formats: some of `parquet`, `csv` and `json`.
@@ -151,6 +162,7 @@ class Result:
             ValueError: there is no such format.
             OSError: the folder cannot be written.
         """
+        from sparelane import inputs
         from sparelane.folders import replaced
         from sparelane.frames import WRITERS, write_json_value
 
@@ -177,19 +189,24 @@ class Result:
                     replaced(path, partial(WRITERS[suffix], table))
                 else:
                     path.unlink(missing_ok=True)
-        write = partial(
-            write_json_value,
-            {
-                "version": self.version,
-                "seed": self.seed,
-                "digest": self.digest,
-                "totals": self.totals,
-                **({"interrupted": True} if self.is_interrupted else {}),
-                "scenario": self.scenario,
-                **({} if self._folder is None else {"folder": str(self._folder.resolve())}),
-                **plugins_of(),
-            },
-        )
+        kept = inputs.keep(self.scenario, self._folder, place)
+        content: dict[str, object] = {
+            "version": self.version,
+            "seed": self.seed,
+            "digest": self.digest,
+            "totals": self.totals,
+            "notices": self.notices,
+            "scenario": kept.scenario,
+        }
+        if self.is_interrupted:
+            content["interrupted"] = True
+        if not kept.is_whole and self._folder is not None:
+            content["folder"] = str(self._folder.resolve())
+        if kept.files:
+            content["files"] = kept.files
+        if kept.plugins:
+            content["plugins"] = kept.plugins
+        write = partial(write_json_value, content)
         replaced(place / "run.json", write)
 
     def plot(self, *panels: str) -> Plot:
@@ -210,8 +227,9 @@ class Result:
         return of_result(self, panels)
 
     def _repr_html_(self) -> str:
-        """The summary, for notebooks."""
-        return f"<p><code>{html.escape(repr(self))}</code></p>{self.summary()._repr_html_()}"
+        """The summary, for notebooks, and what there is to note."""
+        notes = "".join(f"<p>note: {html.escape(notice)}</p>" for notice in self.notices)
+        return f"<p><code>{html.escape(repr(self))}</code></p>{self.summary()._repr_html_()}{notes}"
 
     def __getstate__(self) -> dict[str, object]:
         """All tables, so that results can be pickled: sent to other processes, or kept."""
@@ -224,18 +242,11 @@ class Result:
 
     def __repr__(self) -> str:
         flows, finished = self.totals["flows"], self.totals["finished_flows"]
-        return f"<Result {self.digest[:12]}: {finished} of {flows} flows finished>"
+        notes = f", {len(self.notices)} to note: see notices" if self.notices else ""
+        return f"<Result {self.digest[:12]}: {finished} of {flows} flows finished{notes}>"
 
 
 def _frame(columns: dict[str, _native.Column]) -> pl.DataFrame:
     from sparelane.frames import to_frame
 
     return to_frame(columns)
-
-
-def plugins_of() -> dict[str, list[dict[str, str]]]:
-    """The plugin files of this process, where there are any."""
-    from sparelane.plugins.loading import LOADED
-
-    loaded = [{"path": plugin.path, "sha256": plugin.sha256} for plugin in LOADED.values()]
-    return {"plugins": loaded} if loaded else {}

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from sparelane.service import goodput_bps, jain, open_rates_bps
+
 if TYPE_CHECKING:
     from sparelane.result import Result
 
 BUSIEST = 5
+# The columns of flows that say what service they had.
+SERVED = ("start_s", "finish_s", "delivered_bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +55,12 @@ class Summary:
 
 def summarise(result: Result) -> Summary:
     """The summary of a run."""
-    end_s = result.totals["end_s"]
-    return Summary(
-        _schemes(result.flows), _service(result.flows, end_s), _links(result.links, end_s), _drops(result.drops)
-    )
+    return of_tables(result.flows, result.links, result.drops, result.totals["end_s"])
+
+
+def of_tables(flows: pl.DataFrame, links: pl.DataFrame, drops: pl.DataFrame, end_s: float) -> Summary:
+    """The summary of the tables of a run, also of those that were saved."""
+    return Summary(_schemes(flows), _service(flows, end_s), _links(links, end_s), _drops(drops))
 
 
 def _schemes(flows: pl.DataFrame) -> pl.DataFrame:
@@ -73,21 +81,35 @@ def _schemes(flows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+SERVICE: Mapping[str, type[pl.DataType]] = {
+    "scheme": pl.String,
+    "goodput_bps": pl.Float64,
+    "retransmitted": pl.Float64,
+    "timeouts": pl.Int64,
+    "rtt_s": pl.Float64,
+    "queueing_s": pl.Float64,
+    "jain": pl.Float64,
+}
+
+
 def _service(flows: pl.DataFrame, end_s: float) -> pl.DataFrame:
-    is_open = pl.col("completion_s").is_null()
-    rate = (pl.col("delivered_bytes") / (end_s - pl.col("start_s"))).filter(is_open & (pl.col("start_s") < end_s))
-    span = pl.col("finish_s").fill_null(end_s).max() - pl.col("start_s").min()
+    rows = [_served(str(scheme), own, end_s) for (scheme, *_), own in flows.group_by("scheme", maintain_order=True)]
+    return pl.DataFrame(rows, schema=SERVICE, orient="row")
+
+
+def _served(scheme: str, flows: pl.DataFrame, end_s: float) -> tuple[object, ...]:
+    """A row of the table of service: the flows of one scheme."""
+    start_s, finish_s, delivered = (flows[name].cast(pl.Float64).fill_null(math.nan).to_numpy() for name in SERVED)
+    first_class = int(flows["sent_packets_0"].sum())
+    srtt_s, min_rtt_s = flows["srtt_s"].cast(pl.Float64), flows["min_rtt_s"].cast(pl.Float64)
     return (
-        flows.group_by("scheme", maintain_order=True)
-        .agg(
-            goodput_bps=8 * pl.sum("delivered_bytes") / span,
-            retransmitted=pl.sum("retransmissions") / pl.sum("sent_packets_0"),
-            timeouts=pl.sum("timeouts"),
-            rtt_s=pl.mean("srtt_s"),
-            queueing_s=(pl.col("srtt_s") - pl.col("min_rtt_s")).mean(),
-            jain=pl.when(rate.count() > 1).then(rate.sum() ** 2 / (rate.count() * (rate**2).sum())),
-        )
-        .with_columns(pl.col("scheme").cast(pl.String), pl.col("goodput_bps", "retransmitted", "jain").fill_nan(None))
+        scheme,
+        goodput_bps(start_s, finish_s, delivered, end_s),
+        int(flows["retransmissions"].sum()) / first_class if first_class else None,
+        int(flows["timeouts"].sum()),
+        srtt_s.mean(),
+        (srtt_s - min_rtt_s).mean(),
+        jain(open_rates_bps(start_s, finish_s, delivered, end_s)),
     )
 
 

@@ -41,18 +41,19 @@ OVER_TIME = (
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of a run that are drawn, under the name that the run has in legends."""
+    """The tables of a run that are drawn and summed up, under the name that the run has in legends."""
 
     name: str
     flows: pl.DataFrame
     links: pl.DataFrame
+    drops: pl.DataFrame
     series: pl.DataFrame
     end_s: float
 
 
 def of_result(result: Result, name: str = "") -> Tables:
     """The tables of a result."""
-    return Tables(name, result.flows, result.links, result.series, result.totals["end_s"])
+    return Tables(name, result.flows, result.links, result.drops, result.series, result.totals["end_s"])
 
 
 def about(folder: Path) -> dict[str, Any]:
@@ -79,8 +80,8 @@ def read(folder: Path, name: str = "") -> Tables:
         SavedResultsError: they cannot be read, or another version wrote them.
     """
     content = about(folder)
-    flows, links, series = (_table(folder, table) for table in ("flows", "links", "series"))
-    return Tables(name, flows, links, series, float(content["totals"]["end_s"]))
+    flows, links, drops, series = (_table(folder, table) for table in ("flows", "links", "drops", "series"))
+    return Tables(name, flows, links, drops, series, float(content["totals"]["end_s"]))
 
 
 def _table(folder: Path, name: str) -> pl.DataFrame:

@@ -10,7 +10,8 @@ import click
 from sparelane import terminal
 from sparelane.commands import given
 from sparelane.commands.options import jobs_option, scenario_argument, seeds_option, settings_option
-from sparelane.commands.plugin_option import plugin_option
+from sparelane.commands.plugin_option import plugin_option, tell
+from sparelane.plugins.watch import Limits, watched
 
 if TYPE_CHECKING:
     from sparelane.forecast import Forecast
@@ -29,6 +30,8 @@ def command(file: str, settings: tuple[str, ...], seeds: int | None, jobs: int) 
     FILE is a scenario or a sweep, a ready-made scenario's name, or - for standard input. The beginning is tried, for a
     second at the most (of a sweep, of its first and its last setting), and the rest is reckoned from it.
 
+    What a reader of its results should know is noted as far as the trial shows it.
+
     Exits with 2 where it cannot be run.
     """
     from sparelane.sweeps.plan import Plan
@@ -36,9 +39,12 @@ def command(file: str, settings: tuple[str, ...], seeds: int | None, jobs: int) 
     found = given.read(file)
     plan = Plan(found.text, found.file, found.folder, seeds=seeds, settings=settings, needs_variation=False)
     if not plan.is_varied and len(plan.seeds) == 1:
-        _show(_forecasts(found, plan, [0])[0], "")
+        forecast = _forecasts(found, plan, [0])[0]
+        _show(forecast, "")
+        _note([forecast])
         return
-    plan.check()
+    with watched(Limits(), tell):
+        plan.check()
     ends = sorted({0, len(plan.settings) - 1})
     forecasts = _forecasts(found, plan, ends)
     for place, one in zip(ends, forecasts, strict=True):
@@ -49,6 +55,7 @@ def command(file: str, settings: tuple[str, ...], seeds: int | None, jobs: int) 
     runs = len(plan.runs)
     shown = terminal.duration(mean_s * runs / min(jobs, runs))
     print_line(f"{runs} runs, {len(plan.settings)} settings: about {shown} with {jobs} processes")
+    _note(forecasts)
 
 
 def _forecasts(found: given.Given, plan: Plan, places: Sequence[int]) -> list[Forecast]:
@@ -56,9 +63,18 @@ def _forecasts(found: given.Given, plan: Plan, places: Sequence[int]) -> list[Fo
     from sparelane.forecast import forecast
 
     try:
-        return [forecast(found.scenario, plan.overrides(plan.settings[place]), seed=plan.seeds[0]) for place in places]
+        with watched(Limits(), tell):
+            return [
+                forecast(found.scenario, plan.overrides(plan.settings[place]), seed=plan.seeds[0]) for place in places
+            ]
     except ScenarioError as error:
         raise ScenarioError(plan.told(str(error)) if plan.is_varied else str(error)) from error
+
+
+def _note(forecasts: Sequence[Forecast]) -> None:
+    """Prints what the trials have given to note, each thing once."""
+    for text in dict.fromkeys(text for one in forecasts for text in one.notices):
+        print_line(f"note: {text}")
 
 
 def _show(one: Forecast, where: str) -> None:

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import math
+import shlex
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sparelane import api, folders, terminal, traces
+from sparelane._native import ScenarioError
+from sparelane.cli import Incomplete, Interruption
 from sparelane.commands import given
 from sparelane.commands.options import jobs_option, output_option, scenario_argument, seeds_option, settings_option
-from sparelane.commands.plugin_option import plugin_option
+from sparelane.commands.plugin_option import limit_options, limits_of, plugin_option, tell
 from sparelane.commands.stopping import heard
-from sparelane.notices import notices
+from sparelane.plugins import failure
 from sparelane.plugins.registry import REGISTRY
+from sparelane.plugins.watch import Limits, watched
 from sparelane.result import DEFAULT_FORMATS, FORMATS
 
 if TYPE_CHECKING:
     import polars as pl
 
     from sparelane.result import Result
+
+# Of the means over seeds, so many are printed.
+MOST_ROWS = 15
 
 
 @click.command("run")
@@ -56,7 +65,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="What runs it: the simulator, or the real TCP of Linux in virtual time.",
 )
+@click.option("is_all", "--all", is_flag=True, help=f"With --seeds, print every mean, and not {MOST_ROWS} alone.")
 @plugin_option
+@limit_options
 def command(
     scenario: str,
     settings: tuple[str, ...],
@@ -67,12 +78,16 @@ def command(
     formats: tuple[str, ...],
     trace: str | None,
     on: str,
+    is_all: bool,
+    call_limit_s: float,
+    run_limit_s: float,
 ) -> None:
     """Simulate a scenario, print a summary, and save the results.
 
     FILE is a scenario file, the name of a ready-made scenario (see `sparelane list`), or - for standard input;
     the `run.json` of a run repeats it.
     """
+    limits = limits_of(call_limit_s, run_limit_s)
     found = given.read(scenario)
     # What is repeated may be written over.
     before = api.saved_run(Path(found.file)) if found.is_saved else {}
@@ -84,25 +99,20 @@ def command(
     if seeds is not None:
         if trace is not None:
             raise click.UsageError("--trace follows one run; allowed: with one seed")
-        several(found, [*settings, *([] if seed is None else [f"seed={seed}"])], seeds, jobs, folder)
+        several(
+            found, [*settings, *([] if seed is None else [f"seed={seed}"])], seeds, jobs, folder, limits, is_all=is_all
+        )
         return
     place = folder or Path("out") / found.name
     if trace is not None:
         traces.parse(trace)
         folders.ready_folder(place)
-    with terminal.waiting("building the network") as waiting:
-        prepared = api.prepare(
-            found.scenario, seed=seed, set=settings, waiting=waiting, trace=trace, trace_folder=place
-        )
-    folders.ready_folder(place)
-    # Code of one's own may take for ever, and asks nobody.
-    with terminal.progress(found.name) as meter, heard(at_once=REGISTRY.catalogue() is not None) as wish:
-
-        def go_on(fraction: float) -> bool:
-            meter(fraction)
-            return not wish.is_to_stop
-
-        result = prepared.run(go_on, keep=True)
+    try:
+        result = simulate(found, seed, settings, trace, place, limits)
+    except ScenarioError as error:
+        raise with_hint(error, found, settings, before) from error
+    except KeyboardInterrupt as error:
+        raise Interruption(f"interrupted{failure.where(error)}") from None
     show(result)
     terminal.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
     if found.is_saved and not result.is_interrupted:
@@ -111,9 +121,62 @@ def command(
     terminal.output().print(f"results in {place}", soft_wrap=True)
     show_traces(result)
     if result.is_interrupted:
-        from sparelane.cli import Interruption
-
         raise Interruption(f"interrupted: all of this ends at {result.totals['end_s']:.6g} s of simulated time")
+
+
+def simulate(
+    found: given.Given, seed: int | None, settings: Sequence[str], trace: str | None, place: Path, limits: Limits
+) -> Result:
+    """Builds the network and runs the scenario, and says meanwhile how far it is, and which call takes long.
+
+    Raises:
+        ScenarioError: it cannot be run.
+        PluginError: somebody's own code failed, or took too long.
+    """
+    with watched(limits, tell):
+        with terminal.waiting("building the network") as waiting:
+            prepared = api.prepare(
+                found.scenario, seed=seed, set=settings, waiting=waiting, trace=trace, trace_folder=place
+            )
+        folders.ready_folder(place)
+        began_s = time.monotonic()
+        # Code of one's own may take for ever, and asks nobody.
+        with terminal.progress(found.name) as meter, heard(at_once=REGISTRY.catalogue() is not None) as wish:
+
+            def go_on(fraction: float) -> bool:
+                meter(fraction)
+                return not wish.is_to_stop and time.monotonic() - began_s < (limits.run_s or math.inf)
+
+            return prepared.run(go_on, keep=True)
+
+
+def with_hint(
+    error: ScenarioError, found: given.Given, settings: Sequence[str], before: Mapping[str, object]
+) -> ScenarioError:
+    """The error, with what would help: `sparelane sweep`, or the plugins that a run was made with."""
+    from sparelane.plugins.loading import LOADED
+    from sparelane.sweeps.plan import Plan
+
+    kept = before.get("plugins")
+    missing = (
+        [one for one in kept if one["sha256"] not in {plugin.sha256 for plugin in LOADED.values()}]
+        if isinstance(kept, list)
+        else []
+    )
+    if missing:
+        options = " ".join(f"--plugin {shlex.quote(str(Path(found.file).parent / one['file']))}" for one in missing)
+        return ScenarioError(f"{error}; this run was made with {options}")
+    try:
+        plan = Plan(found.text, found.file, found.folder, settings=settings, needs_variation=False)
+    except ScenarioError:
+        return error
+    varied = [axis.key for axis in plan.axes]
+    if not varied:
+        return error
+    return ScenarioError(
+        f"{error}; {', '.join(varied)} {'has' if len(varied) == 1 else 'have'} several values: `sparelane sweep "
+        f"{found.file}` runs them all"
+    )
 
 
 def run_on_linux(
@@ -154,8 +217,6 @@ def show_traces(result: Result) -> None:
     Raises:
         Incomplete: one could not be written to its end.
     """
-    from sparelane.cli import Incomplete
-
     for path, count, error in result.traces:
         if error is not None:
             raise Incomplete(f'the trace "{path}" ends after {count} packets: {error}')
@@ -163,33 +224,68 @@ def show_traces(result: Result) -> None:
         terminal.output().print(f"trace in {path}: {what}", soft_wrap=True)
 
 
-def several(found: given.Given, settings: Sequence[str], seeds: int, jobs: int, folder: Path | None) -> None:
+def several(
+    found: given.Given,
+    settings: Sequence[str],
+    seeds: int,
+    jobs: int,
+    folder: Path | None,
+    limits: Limits,
+    *,
+    is_all: bool,
+) -> None:
     """Simulates a scenario with several seeds, prints the means, and leaves the folder of a sweep."""
     from sparelane.commands import sweep
+    from sparelane.sweeps import against
     from sparelane.sweeps import folder as saved
+    from sparelane.sweeps.differences import undrawn
     from sparelane.sweeps.plan import Plan
     from sparelane.sweeps.sweep import local
+    from sparelane.sweeps.verdict import EXACT
     from sparelane.units import quantity
 
     plan = Plan(found.text, found.file, found.folder, seeds=seeds, settings=settings, needs_variation=False)
     place = folder or Path("out") / f"{found.name}-seeds"
-    sweep.finish(plan, place, sweep.run(plan, place, local(jobs)))
-    means = saved.read(place).rows
+    sweep.finish(plan, place, sweep.run(plan, place, local(jobs), limits))
+    means = saved.read(place)
+    exact = undrawn(means.runs)
+    for doubt in against.doubts(means.runs):
+        sweep.print_line(f"note: {doubt}")
+    rows = [*means.rows.iter_rows(named=True)]
+    shown = rows if is_all else foremost(rows)
     lines = [
         (
             *(row[name] for name in ("setting", "scheme", "traffic", "metric", "average")),
             quantity(row["value"], row["unit"]),
             ""
             if row["low"] is None
+            else EXACT
+            if (row["setting"], row["scheme"]) in exact
             else f"{quantity(row['low'], row['unit'])} to {quantity(row['high'], row['unit'])}",
         )
-        for row in means.iter_rows(named=True)
+        for row in shown
     ]
     kept = [place for place in range(5) if place > 2 or any(line[place] for line in lines)]
     headings = ("setting", "scheme", "traffic", "metric", "average")
     left = [headings[place] for place in kept]
-    rows = ((*(line[place] for place in kept), *line[5:]) for line in lines)
-    terminal.show_table(f"means over {seeds} seeds", [*left, "mean", "95 % interval"], left, rows)
+    cells = ((*(line[place] for place in kept), *line[5:]) for line in lines)
+    terminal.show_table(f"means over {seeds} seeds", [*left, "mean", "95 % interval"], left, cells)
+    if len(shown) < len(rows):
+        sweep.print_line(f"{len(rows) - len(shown)} more means: --all prints them, and {place}/rows.parquet has them")
+
+
+def foremost(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The rows that answer most questions, so many at the most, in their order."""
+    from sparelane.results.rows import ALL
+    from sparelane.sweeps.differences import QUESTIONS
+
+    ranks = {(question.metric, question.average): rank for rank, question in enumerate(QUESTIONS)}
+
+    def rank(place: int) -> tuple[bool, int, int]:
+        row = rows[place]
+        return row["traffic"] != ALL, ranks.get((row["metric"], row["average"]), len(ranks)), place
+
+    return [rows[place] for place in sorted(sorted(range(len(rows)), key=rank)[:MOST_ROWS])]
 
 
 def seconds(value: float) -> str:
@@ -240,7 +336,7 @@ def show(result: Result) -> None:
     )
     print_table("Busiest links", summary.links, {"utilisation": percent, "peak_backlog_bytes": whole})
     print_table("Packets by class, over all queues", summary.drops, {"share": percent})
-    for notice in notices(result):
+    for notice in result.notices:
         terminal.output().print(f"note: {notice}", soft_wrap=True, markup=False)
 
 

@@ -10,10 +10,11 @@ import click
 from sparelane import terminal
 from sparelane.commands import given
 from sparelane.commands.options import jobs_option, output_option, scenario_argument, seeds_option, settings_option
-from sparelane.commands.plugin_option import plugin_option
+from sparelane.commands.plugin_option import limit_options, limits_of, plugin_option
 from sparelane.commands.stopping import terminated_as_interrupted
 
 if TYPE_CHECKING:
+    from sparelane.plugins.watch import Limits
     from sparelane.sweeps.crew import Crew
     from sparelane.sweeps.plan import Plan
     from sparelane.sweeps.sweep import Progress
@@ -32,8 +33,16 @@ INTERRUPTED = 130
 @click.option("dask", "--dask", metavar="ADDRESS", help="Send the runs to a Dask cluster, as in tcp://10.0.0.1:8786.")
 @output_option("Folder for the results.  [default: out/NAME]")
 @plugin_option
+@limit_options
 def command(
-    file: str, settings: tuple[str, ...], seeds: int | None, jobs: int, dask: str | None, folder: Path | None
+    file: str,
+    settings: tuple[str, ...],
+    seeds: int | None,
+    jobs: int,
+    dask: str | None,
+    folder: Path | None,
+    call_limit_s: float,
+    run_limit_s: float,
 ) -> None:
     """Simulate a scenario in many settings.
 
@@ -48,7 +57,7 @@ def command(
     found = given.read(file)
     plan = Plan(found.text, found.file, found.folder, seeds=seeds, settings=settings)
     place = folder or Path("out") / found.name
-    finish(plan, place, run(plan, place, _crew(jobs, dask)))
+    finish(plan, place, run(plan, place, _crew(jobs, dask), limits_of(call_limit_s, run_limit_s)))
 
 
 def finish(plan: Plan, place: Path, progress: Progress | None) -> None:
@@ -69,13 +78,17 @@ def _crew(jobs: int, dask: str | None) -> Crew:
     return cluster.connect(dask)
 
 
-def run(plan: Plan, place: Path, crew: Crew, *, is_quiet: bool = False) -> Progress | None:
+def run(
+    plan: Plan, place: Path, crew: Crew, limits: Limits | None = None, *, is_quiet: bool = False
+) -> Progress | None:
     """Does the sweep and says what came of it; `None` or a part where the user stopped it."""
+    from sparelane import notices
+    from sparelane.results import manifest
     from sparelane.sweeps import sweep as sweeps
 
     progress: Progress | None = None
     with terminal.progress(plan.name) as meter, terminated_as_interrupted():
-        steps = sweeps.sweep(plan, place, crew)
+        steps = sweeps.sweep(plan, place, crew, limits or sweeps.USUAL_LIMITS)
         try:
             for progress in steps:
                 meter(progress.share)
@@ -85,16 +98,14 @@ def run(plan: Plan, place: Path, crew: Crew, *, is_quiet: bool = False) -> Progr
         return progress
     settings = f"{len(plan.settings)} setting{'s' if len(plan.settings) > 1 else ''}"
     found = f" ({progress.found} of them from before)" if progress.found else ""
-    print_line(f"{progress.done} of {progress.wanted} runs{found}, {settings}, digest {digest(place)}")
+    left = manifest.read(place)
+    print_line(f"{progress.done} of {progress.wanted} runs{found}, {settings}, digest {left.digest}")
+    for notice in notices.told(left.details["notices"], left.runs):
+        print_line(f"note: {notice}")
+    if progress.kept_apart is not None:
+        print_line(f"other results that were in the folder are in {progress.kept_apart}")
     print_line(f"results in {place}: rows.parquet; `sparelane report {place}` makes a page of them")
     return progress
-
-
-def digest(place: Path) -> str:
-    """The digest of the results in a folder."""
-    from sparelane.results import manifest
-
-    return manifest.read(place).digest
 
 
 def print_line(text: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
+from pathlib import Path
 
 from sparelane.charts.panel import Panel
 from sparelane.pages import svg
@@ -40,6 +41,8 @@ def paragraph(text: str, kind: str = "") -> str:
     return f"<p{f' class={kind!r}' if kind else ''}>{escape(text)}</p>" if text else ""
 
 
+# A file that results were made from is in the page where it is text of no more than this, bytes.
+MOST_SHOWN_BYTES = 100_000
 # A text of so many characters stands in one line of its cell.
 SHORT = 24
 
@@ -78,6 +81,19 @@ def listing(summary: str, text: str, *, is_open: bool = False) -> str:
     return (
         f"<details{' open' if is_open else ''}><summary>{escape(summary)}</summary><pre>{escape(text)}</pre></details>"
     )
+
+
+def kept_file(folder: Path, kept: Mapping[str, str]) -> str:
+    """A file that results were made from, of which there is a copy beside them, with its fingerprint."""
+    path = folder / kept["file"]
+    name = f"{path.name} (SHA-256 {kept['sha256']})"
+    try:
+        text = path.read_text(encoding="utf-8") if path.stat().st_size <= MOST_SHOWN_BYTES else None
+    except (OSError, UnicodeDecodeError):
+        text = None
+    if text is None:
+        return paragraph(f"{name} is in the folder of the results: too large for this page, or no text.")
+    return listing(name, text)
 
 
 def command(text: str) -> str:

@@ -41,7 +41,7 @@ def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: b
         )
     if one.is_outdated:
         doubts.append("The experiment would now ask for other simulations than these results rest on.")
-    printed = [row for row in one.evaluation.rows if row.paper is not None]
+    printed = [row for row in one.evaluation.rows if row.counts]
     off = sum(row.deviates for row in printed)
     answer = [numbers_met(len(printed), off), claims_held(held)]
     parts = [

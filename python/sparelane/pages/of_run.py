@@ -2,16 +2,60 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from sparelane import summary
 from sparelane.charts import of_run as charts
 from sparelane.charts.panel import with_looks
 from sparelane.folders import SavedResultsError
-from sparelane.pages.document import command, document, facts, figures, listing, paragraph, section, table
+from sparelane.pages.document import (
+    command,
+    document,
+    facts,
+    figures,
+    items,
+    kept_file,
+    listing,
+    paragraph,
+    section,
+    table,
+)
 from sparelane.units import quantity
+
+SCENARIO = "scenario.toml"
+
+# The columns of the tables: what they are called, and the unit of their numbers.
+SCHEMES = {
+    "scheme": ("scheme", None),
+    "flows": ("flows", None),
+    "finished": ("finished", None),
+    "mean_s": ("mean", "s"),
+    "median_s": ("median", "s"),
+    "p99_s": ("99th percentile", "s"),
+    "slowdown": ("mean slowdown", ""),
+    "p99_slowdown": ("99th percentile of slowdowns", ""),
+}
+SERVICE = {
+    "scheme": ("scheme", None),
+    "goodput_bps": ("goodput", "bit/s"),
+    "retransmitted": ("retransmitted", "%"),
+    "timeouts": ("timeouts", None),
+    "rtt_s": ("round trip", "s"),
+    "queueing_s": ("of it, queueing", "s"),
+    "jain": ("Jain's index of open flows", ""),
+}
+DROPS = {
+    "class": ("class", None),
+    "arrived": ("arrived", None),
+    "dropped": ("dropped", None),
+    "share": ("share", "%"),
+}
 
 
 def page(folder: Path) -> str:
@@ -24,7 +68,8 @@ def page(folder: Path) -> str:
     panels = with_looks(charts.panels([tables]))
     try:
         scenario = str(about["scenario"])
-        title = str(tomllib.loads(scenario).get("title") or folder.resolve().name)
+        content = tomllib.loads(scenario)
+        title = str(content.get("title") or folder.resolve().name)
         totals = about["totals"]
         pairs = [
             ("seed", str(about["seed"])),
@@ -32,65 +77,72 @@ def page(folder: Path) -> str:
             ("digest", str(about["digest"])),
             ("simulated", f"{totals['end_s']:g} s, {totals['flows']} flows, {totals['packet_hops']} packet-hops"),
         ]
+        stopped = _stopped(about, content)
+        inputs = [*about.get("files", []), *about.get("plugins", [])]
+        repeat = [
+            *_command(about),
+            facts(pairs),
+            listing(SCENARIO, scenario),
+            *(kept_file(folder, one) for one in inputs),
+        ]
     except (KeyError, TypeError, ValueError) as error:
         raise SavedResultsError(f'"{folder}" does not hold a run as this version saves it: {error}') from error
-    unfinished = totals["flows"] - totals["finished_flows"]
-    note = f"Times are those of flows that finished; {unfinished} of {totals['flows']} did not." if unfinished else ""
+    found = summary.of_tables(tables.flows, tables.links, tables.drops, tables.end_s)
     return document(
         title,
         [
-            section("Answer", _schemes(tables.flows, tables.end_s), paragraph(note, "note"), _links(tables)),
-            section("Figures", figures(panels)) if panels else "",
             section(
-                "How to repeat it",
-                command(f"sparelane run scenario.toml --seed {about['seed']}"),
-                paragraph("with the scenario below in scenario.toml: it holds the overrides of this run."),
-                facts(pairs),
-                listing("scenario.toml", scenario),
+                "Answer",
+                paragraph(stopped, "warning"),
+                _table(found.schemes, SCHEMES, "Flows and completion times"),
+                _table(found.service, SERVICE, "Goodput, repair and delay"),
+                items([f"note: {notice}" for notice in about.get("notices", [])]),
+                _links(tables),
+                _table(found.drops, DROPS, "Packets by class, over all queues"),
             ),
+            section("Figures", figures(panels)) if panels else "",
+            section("How to repeat it", *repeat),
         ],
     )
 
 
-def _schemes(flows: pl.DataFrame, end_s: float) -> str:
-    """A line for each scheme."""
-    completion = pl.col("completion_s")
-    grouped = (
-        flows.with_columns(pl.col("scheme").cast(pl.String))
-        .group_by("scheme", maintain_order=True)
-        .agg(
-            flows=pl.len(),
-            finished=completion.count(),
-            mean=completion.mean(),
-            median=completion.median(),
-            p99=completion.quantile(0.99, "linear"),
-            slowdown=(completion / pl.col("ideal_s")).mean(),
-            goodput=8 * pl.col("delivered_bytes").sum() / end_s if end_s else pl.lit(None),
-            retransmissions=pl.col("retransmissions").sum(),
-            timeouts=pl.col("timeouts").sum(),
+def _stopped(about: Mapping[str, Any], scenario: Mapping[str, Any]) -> str:
+    """That somebody stopped the run, if that is so."""
+    if not about.get("interrupted"):
+        return ""
+    return (
+        f"This run was interrupted after {about['totals']['end_s']:.6g} s of {scenario['duration']} of simulated time: "
+        "all numbers here end there."
+    )
+
+
+def _command(about: Mapping[str, Any]) -> list[str]:
+    """What makes the run again, from the files below it in the page."""
+    plugins = "".join(f" --plugin {shlex.quote(Path(one['file']).name)}" for one in about.get("plugins", []))
+    words = "with the scenario below in scenario.toml: it holds the overrides of this run."
+    if about.get("files") or plugins:
+        words += (
+            " The other files come after it. The folder of the run has copies of them, and a run.json that finds them."
         )
-    )
-    headings = (
-        "scheme",
-        "flows",
-        "finished",
-        "mean",
-        "median",
-        "99th percentile",
-        "mean slowdown",
-        "goodput",
-        "retransmissions",
-        "timeouts",
-    )
-    units = {"mean": "s", "median": "s", "p99": "s", "slowdown": "", "goodput": "bit/s"}
-    rows = [
-        [
-            "–" if value is None else quantity(float(value), units[name]) if name in units else str(value)
-            for name, value in row.items()
-        ]
-        for row in grouped.to_dicts()
-    ]
-    return table(headings, rows, left=("scheme",), caption="Flows and completion times")
+    if about.get("interrupted"):
+        words += " The command goes to the end, where this run was interrupted: its digest will be another."
+    return [command(f"sparelane run {SCENARIO} --seed {about['seed']}{plugins}"), paragraph(words)]
+
+
+def _table(frame: pl.DataFrame, columns: Mapping[str, tuple[str, str | None]], caption: str) -> str:
+    """A table of the summary; nothing without rows."""
+    if frame.is_empty():
+        return ""
+    rows = [[_cell(row[name], unit) for name, (_, unit) in columns.items()] for row in frame.to_dicts()]
+    return table([heading for heading, _ in columns.values()], rows, left=("scheme", "class"), caption=caption)
+
+
+def _cell(value: Any, unit: str | None) -> str:
+    if value is None:
+        return "–"
+    if unit is None:
+        return f"{value:,}" if isinstance(value, int) else str(value)
+    return quantity(100 * value if unit == "%" else float(value), unit)
 
 
 def _links(run: charts.Tables) -> str:

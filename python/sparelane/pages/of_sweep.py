@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from pathlib import Path
 
 import polars as pl
 
 from sparelane.charts import of_sweep as charts
 from sparelane.charts.panel import with_looks
-from sparelane.pages.document import command, document, facts, figures, items, listing, paragraph, section, table
+from sparelane.pages.document import (
+    command,
+    document,
+    facts,
+    figures,
+    items,
+    kept_file,
+    listing,
+    paragraph,
+    section,
+    table,
+)
 from sparelane.results.rows import ALL
 from sparelane.sweeps import against, differences, verdict
 from sparelane.sweeps.differences import Comparison
@@ -108,6 +120,7 @@ def _word(one: Comparison) -> str:
 
 def _numbers(saved: SavedSweep) -> list[str]:
     """Where there is nothing to compare: the headline's number in each setting."""
+    exact = differences.undrawn(saved.runs)
     for question in differences.QUESTIONS:
         rows = saved.rows.filter(
             (pl.col("metric") == question.metric) & (pl.col("average") == question.average) & (pl.col("traffic") == ALL)
@@ -120,6 +133,8 @@ def _numbers(saved: SavedSweep) -> list[str]:
                     quantity(one["value"], one["unit"]),
                     ""
                     if one["low"] is None
+                    else verdict.EXACT
+                    if (one["setting"], one["scheme"]) in exact
                     else f"{quantity(one['low'], one['unit'])} to {quantity(one['high'], one['unit'])}",
                 )
                 for one in rows.to_dicts()
@@ -130,18 +145,12 @@ def _numbers(saved: SavedSweep) -> list[str]:
 
 
 def _doubts(saved: SavedSweep) -> list[str]:
-    details, found = saved.manifest.details, []
-    if len(differences.schemes_of(saved.runs)) > 1:
-        if details.get("paired"):
-            found.append("All schemes had the same flows: differences are paired by seed.")
-        else:
-            found.append("The flows are not the same for all schemes: differences are paired by seed alone.")
-    found += against.doubts(saved.runs)
+    details, found = saved.manifest.details, against.notes(saved)
     if len(saved.manifest.seeds) == 1:
         found.append("There is one seed, so that nothing says how far chance reaches; --seeds N asks for more.")
-    else:
+    elif differences.undrawn(saved.runs) != frozenset(saved.runs.select("setting", "scheme").rows()):
         found.append("Intervals hold 95 %: a bootstrap over the seeds.")
-    parts = [paragraph(" ".join(found), "note")]
+    parts = [items(found)]
     failed = details.get("failed", [])
     missing = saved.manifest.missing
     if missing:
@@ -170,8 +179,9 @@ def _repeat(saved: SavedSweep) -> list[str]:
     ]
     text = _text(saved)
     return [
-        command(found.command),
+        command(found.details.get("repeat", found.command)),
         paragraph("The same version gives the same digest, on any machine."),
         facts(pairs),
-        listing(f"{found.details.get('file', SWEEP)}", text) if text else "",
+        listing(Path(found.details.get("file", SWEEP)).name, text) if text else "",
+        *(kept_file(saved.place, one) for one in found.details.get("plugins", [])),
     ]

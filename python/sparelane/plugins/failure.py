@@ -10,6 +10,10 @@ PACKAGE = Path(__file__).parents[1]
 STANDARD_LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 
 
+class OverLimitError(BaseException):
+    """A call takes longer than it may. It is no `Exception`, so that no `except Exception` of a plugin holds it up."""
+
+
 class PluginError(RuntimeError):
     """Python code of a plugin failed, or gave what cannot be; the cause is in `__cause__`, with its traceback.
 
@@ -38,7 +42,7 @@ def failure(plugin: str, at_s: float | None, cause: BaseException) -> PluginErro
         cause: what it raised.
     """
     what = str(cause) or type(cause).__name__
-    if not isinstance(cause, ValueError | PluginError):
+    if not isinstance(cause, ValueError | PluginError | OverLimitError):
         what = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
     when = "" if at_s is None else f" at {at_s:.6f} s of the run"
     file, line, where = place(cause)
@@ -57,6 +61,12 @@ def place(cause: BaseException) -> tuple[str | None, int | None, str]:
     if not own:
         return None, None, ""
     return own[-1].filename, own[-1].lineno, own[-1].name
+
+
+def where(cause: BaseException) -> str:
+    """The same in words, for messages; nothing where it did not arise in such code."""
+    file, line, name = place(cause)
+    return "" if file is None else f" in {name} ({file}, line {line})"
 
 
 def is_foreign(file: str) -> bool:

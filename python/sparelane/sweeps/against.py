@@ -11,13 +11,14 @@ from typing import Any
 
 import polars as pl
 
-from sparelane import api, library
+from sparelane import api, library, notices
 from sparelane.folders import SavedResultsError
 from sparelane.names import UnknownNameError
+from sparelane.results.manifest import Manifest
 from sparelane.results.rows import ALL, axis_names
 from sparelane.sweeps import folder as folders
 from sparelane.sweeps import verdict
-from sparelane.sweeps.differences import Comparison, all_questions, schemes_of
+from sparelane.sweeps.differences import Comparison, all_questions, schemes_of, undrawn
 from sparelane.sweeps.folder import SavedSweep
 from sparelane.sweeps.journal import Journal
 from sparelane.sweeps.plan import Plan
@@ -75,10 +76,23 @@ def of_folders(places: Sequence[Path]) -> Subject:
     """
     saved = [_read(place) for place in places]
     if len(saved) == 1:
-        return Subject(saved[0].runs, (_pairing(saved[0].manifest.details.get("paired")), *doubts(saved[0].runs)))
+        return Subject(saved[0].runs, tuple(notes(saved[0])))
     names = [_distinct(one.place, places) for one in saved]
     runs = _together([(name, one.runs) for name, one in zip(names, saved, strict=True)])
-    return Subject(runs, ("Runs are paired by setting and seed.", *doubts(runs)))
+    said = [f"{name}: {notice}" for name, one in zip(names, saved, strict=True) for notice in noticed(one.manifest)]
+    return Subject(runs, ("Runs are paired by setting and seed.", *doubts(runs), *said))
+
+
+def notes(saved: SavedSweep) -> list[str]:
+    """What a reader of a sweep should know."""
+    pairing = [_pairing(saved.manifest.details.get("paired"))] if len(schemes_of(saved.runs)) > 1 else []
+    return [*pairing, *doubts(saved.runs), *noticed(saved.manifest)]
+
+
+def noticed(found: Manifest) -> list[str]:
+    """What there was to note of runs, with how many of them; that means leave out flows is among the doubts."""
+    counts = [one for one in found.details.get("notices", []) if one["text"] != notices.UNFINISHED]
+    return notices.told(counts, found.runs)
 
 
 def _read(place: Path) -> SavedSweep:
@@ -103,17 +117,19 @@ def of_files(files: Sequence[str], seeds: int, place: Path | None, run: Callable
         )
     names = [_distinct(path.with_suffix(""), [one.with_suffix("") for one in paths]) for path in paths]
     into = place or Path("out") / "compare" / "-".join(re.sub(r"[^\w.]+", "-", name) for name in names)[:100]
-    parts, traffic = [], []
+    parts, traffic, said = [], [], []
     for name, path in zip(names, paths, strict=True):
         plan = Plan(api.read_text(path), str(path), path.parent, seeds=seeds, needs_variation=False)
         target = into / re.sub(r"[^\w.]+", "-", name)
         run(plan, target)
-        parts.append((name, folders.read(target).runs))
+        saved = folders.read(target)
+        parts.append((name, saved.runs))
+        said += [f"{name}: {notice}" for notice in noticed(saved.manifest)]
         with Journal(target) as journal:
             kept = journal.read({one.name for one in plan.runs})
         traffic.append([str(kept[one.name]["traffic"]) for one in plan.runs])
     runs = _together(parts)
-    return Subject(runs, (_pairing(all(one == traffic[0] for one in traffic)), *doubts(runs), f"runs in {into}"))
+    return Subject(runs, (_pairing(all(one == traffic[0] for one in traffic)), *doubts(runs), *said, f"runs in {into}"))
 
 
 def _distinct(path: Path, others: Sequence[Path]) -> str:
@@ -163,12 +179,14 @@ def _uncovered(runs: pl.DataFrame) -> list[str]:
 
 
 def _undrawn(runs: pl.DataFrame) -> list[str]:
-    """That intervals say nothing, where no number differs from seed to seed."""
-    same = ["setting", "scheme", "traffic", "metric", "average"]
-    counts = runs.group_by(same).agg(pl.len(), pl.col("value").n_unique().alias("values"))
-    if counts.filter(pl.col("len") > 1).is_empty() or int(counts["values"].max()) > 1:  # type: ignore[arg-type]
+    """That nothing is random, in all of the runs or in some."""
+    exact = undrawn(runs)
+    every = frozenset(runs.select("setting", "scheme").rows())
+    if not exact:
         return []
-    return ["Every seed gives the same numbers: nothing here is drawn at random, and the intervals say nothing."]
+    if exact == every:
+        return ["Every seed gives the same numbers: nothing here is random, and all numbers are exact."]
+    return [f"In {len(exact)} of {len(every)} settings of schemes every seed gives the same numbers: they are exact."]
 
 
 def table(one: Comparison) -> list[tuple[str, ...]]:
@@ -202,6 +220,7 @@ def to_json(one: Comparison) -> dict[str, Any]:
         "change": number(one.overall.value),
         "low": number(one.overall.low),
         "high": number(one.overall.high),
+        "exact": one.overall.is_exact,
         "settings": [
             {
                 "setting": found.setting,
@@ -210,6 +229,7 @@ def to_json(one: Comparison) -> dict[str, Any]:
                 "change": number(found.change.value),
                 "low": number(found.change.low),
                 "high": number(found.change.high),
+                "exact": found.change.is_exact,
                 "verdict": verdict.outcome(found, one),
                 "seeds": list(found.seeds),
             }

@@ -107,17 +107,21 @@ class Change:
 
     Attributes:
         value: below 0 where the scheme's is smaller; a share of one, or a difference.
-        low: the lower end of the 95 % interval; `None` for one seed.
+        low: the lower end of the 95 % interval; `None` for one seed, and where nothing is random.
         high: the upper end.
+        is_exact: whether no number of the runs differs from seed to seed: chance has no part in it.
     """
 
     value: float
     low: float | None
     high: float | None
+    is_exact: bool = False
 
     @property
     def sign(self) -> int:
-        """-1 or 1 where the interval is on one side of no change; 0 where it is not, or is unknown."""
+        """-1 or 1 where the interval is on one side of no change, or an exact value is; 0 where not, or unknown."""
+        if self.is_exact:
+            return (self.value > 0) - (self.value < 0)
         if self.low is None or self.high is None:
             return 0
         return 1 if self.low > 0 else -1 if self.high < 0 else 0
@@ -174,8 +178,30 @@ def schemes_of(runs: pl.DataFrame) -> list[str]:
     return runs.filter(pl.col("traffic") == ALL)["scheme"].unique(maintain_order=True).to_list()
 
 
-def compare(runs: pl.DataFrame, baseline: str, other: str, question: Question) -> Comparison | None:
-    """Two schemes by the rows of their runs; `None` without numbers of both in any setting and seed."""
+def undrawn(runs: pl.DataFrame) -> frozenset[tuple[str, str]]:
+    """The settings and schemes of which no number differs from seed to seed, of two seeds or more."""
+    of_one = ["setting", "scheme", "traffic", "metric", "average"]
+    counts = runs.group_by(of_one).agg(pl.len(), pl.col("value").n_unique().alias("values"))
+    whole = counts.group_by("setting", "scheme").agg(pl.col("len").max(), pl.col("values").max())
+    return frozenset(whole.filter((pl.col("len") > 1) & (pl.col("values") == 1)).select("setting", "scheme").rows())
+
+
+def compare(
+    runs: pl.DataFrame,
+    baseline: str,
+    other: str,
+    question: Question,
+    exact: frozenset[tuple[str, str]] = frozenset(),
+) -> Comparison | None:
+    """Two schemes by the rows of their runs; `None` without numbers of both in any setting and seed.
+
+    Args:
+        runs: the rows.
+        baseline: one scheme.
+        other: the other.
+        question: what is compared.
+        exact: settings and schemes in which nothing is random, as `undrawn` finds them.
+    """
     traffic = (ALL, NETWORK)
     some = runs.filter(
         (pl.col("metric") == question.metric)
@@ -193,9 +219,10 @@ def compare(runs: pl.DataFrame, baseline: str, other: str, question: Question) -
         if key not in shared:
             joined = joined.with_columns(pl.coalesce(key, f"{key} other").alias(key))
     joined = joined.with_columns(
+        pl.col("setting").alias("setting before"),
         setting=pl.when(pl.col("setting other").str.len_chars() > pl.col("setting").str.len_chars())
         .then("setting other")
-        .otherwise("setting")
+        .otherwise("setting"),
     )
     pairs: list[Numbers] = []
     found = []
@@ -205,9 +232,16 @@ def compare(runs: pl.DataFrame, baseline: str, other: str, question: Question) -
         axes = {key: group[key][0] for key in keys}
         means = both.mean(axis=1)
         seeds = tuple(group["seed"].sort().to_list())
-        change = _change([both], question)
+        names = ((group["setting before"][0], baseline), (group["setting other"][0], other))
+        change = _exact(_change([both], question), is_exact=all(one in exact for one in names))
         found.append(Difference(str(setting), axes, float(means[0]), float(means[1]), change, seeds))
-    return Comparison(question, baseline, other, tuple(found), _change(pairs, question))
+    overall = _exact(_change(pairs, question), is_exact=all(one.change.is_exact for one in found))
+    return Comparison(question, baseline, other, tuple(found), overall)
+
+
+def _exact(change: Change, *, is_exact: bool) -> Change:
+    """A change without its interval, where nothing is random."""
+    return Change(change.value, None, None, is_exact=True) if is_exact else change
 
 
 def _of_scheme(rows: pl.DataFrame, scheme: str, keys: Sequence[str]) -> pl.DataFrame:
@@ -254,5 +288,6 @@ def _as_told(value: float, question: Question) -> float:
 
 def all_questions(runs: pl.DataFrame, baseline: str, other: str) -> list[Comparison]:
     """Every question of which both schemes have numbers, the headline first."""
-    found = (compare(runs, baseline, other, question) for question in QUESTIONS)
+    exact = undrawn(runs)
+    found = (compare(runs, baseline, other, question, exact) for question in QUESTIONS)
     return [one for one in found if one is not None and not math.isnan(one.overall.value)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from sparelane import _native
+from sparelane import _native, inputs, notices
 from sparelane.folders import OutputError, SavedResultsError, ready_folder, replaced
 from sparelane.frames import write_parquet
 from sparelane.plugins import sources
@@ -27,6 +28,8 @@ SWEEP = "sweep.toml"
 ROWS = "rows.parquet"
 RUNS = "runs.parquet"
 CURVES = "curves.parquet"
+# Results of other forms of the sweep, each in a folder of its own.
+EARLIER = "earlier"
 # Files by which folders of other kinds are known.
 OTHERS = ("run.json", "report.json")
 
@@ -60,11 +63,11 @@ class SavedSweep:
         return self.rows["scheme"].unique(maintain_order=True).to_list()
 
 
-def ready(folder: Path) -> None:
+def ready(folder: Path, plan: Plan) -> None:
     """Makes the folder if there is none, and refuses one that holds something else, or results of another version.
 
     Raises:
-        OutputError: it cannot be written, or holds results of another kind.
+        OutputError: it cannot be written, or holds results of another kind, or of a sweep of another name.
         SavedResultsError: it holds a sweep of another version or another build of the simulator.
     """
     ready_folder(folder)
@@ -79,15 +82,37 @@ def ready(folder: Path) -> None:
             raise SavedResultsError(
                 f'"{folder}" holds results of another build of sparelane {found.version}: use another folder'
             )
+        if found.name != plan.name:
+            raise OutputError(
+                f'"{folder}" holds the sweep "{found.name}", and this is "{plan.name}": use another folder, with -o'
+            )
+
+
+def set_aside(folder: Path, plan: Plan) -> Path | None:
+    """Moves tables of another form of the sweep, which the new ones would not replace in full, into a folder below.
+
+    Returns:
+        where they are; `None` where there are none, or where the plan is the one that they are of.
+    """
+    if not (folder / ROWS).exists() or manifest.read(folder).details.get("plan") == plan.key:
+        return None
+    number = next(number for number in itertools.count(1) if not (folder / EARLIER / str(number)).exists())
+    place = folder / EARLIER / str(number)
+    place.mkdir(parents=True)
+    for name in (SWEEP, ROWS, RUNS, CURVES, manifest.FILE, inputs.FOLDER):
+        if (folder / name).exists():
+            (folder / name).rename(place / name)
+    return place
 
 
 def write_sweep(folder: Path, plan: Plan) -> None:
-    """Writes the file of the sweep and a manifest without results, before the work.
+    """Writes the file of the sweep, its plugins, and a manifest without results, before the work.
 
     Raises:
         OSError: the folder cannot be written.
     """
     replaced(folder / SWEEP, lambda path: path.write_text(plan.text, encoding="utf-8"))
+    inputs.keep("", None, folder)
     if not (folder / manifest.FILE).exists():
         _manifest(plan, {}, {}, 0.0, folder).write(folder)
 
@@ -119,6 +144,10 @@ def _manifest(
         "settings": len(plan.settings),
         "schemes": list(dict.fromkeys(setting.scheme for setting in plan.settings)),
         "paired": _is_paired(plan, kept),
+        "plan": plan.key,
+        "repeat": _command(plan, None),
+        "plugins": [{"file": f"{inputs.FOLDER}/{name}", "sha256": sha256} for name, sha256 in inputs.plugins()],
+        "notices": notices.counted(one.get("notices", ()) for one in done),
         "failed": [
             {"setting": plan.words(setting), "scheme": setting.scheme, "seed": run.seed, "error": failed[run.name]}
             for run in plan.runs
@@ -146,7 +175,8 @@ def _manifest(
     )
 
 
-def _command(plan: Plan, folder: Path) -> str:
+def _command(plan: Plan, folder: Path | None) -> str:
+    """What to type to go on in a folder; or, without one, to do it again wherever the file and the plugins are."""
     # Seeds that do not follow each other are the file's own, or an override's.
     in_a_row = plan.seeds == tuple(range(plan.seeds[0], plan.seeds[0] + len(plan.seeds)))
     seeds = f" --seeds {len(plan.seeds)}" if len(plan.seeds) > 1 and in_a_row else ""
@@ -154,9 +184,10 @@ def _command(plan: Plan, folder: Path) -> str:
     overrides = plan.fixed if verb == "run" else [*plan.fixed, *plan.seed_overrides]
     settings = "".join(f" --set {shlex.quote(one)}" for one in overrides)
     first = f" --seed {plan.seeds[0]}" if verb == "run" else ""
-    plugins = "".join(f" --plugin {shlex.quote(path)}" for path, _ in sources())
-    words = f"{shlex.quote(plan.file)}{settings}{first}{seeds}{plugins}"
-    return f"sparelane {verb} {words} -o {shlex.quote(str(folder))}"
+    names = [name for name, _ in inputs.plugins()] if folder is None else [path for path, _ in sources()]
+    plugins = "".join(f" --plugin {shlex.quote(name)}" for name in names)
+    file, place = (Path(plan.file).name, "") if folder is None else (plan.file, f" -o {shlex.quote(str(folder))}")
+    return f"sparelane {verb} {shlex.quote(file)}{settings}{first}{seeds}{plugins}{place}"
 
 
 def _is_paired(plan: Plan, kept: Mapping[str, Kept]) -> bool:

@@ -21,7 +21,13 @@ Kept = Mapping[str, Any]
 
 
 class Journal:
-    """The journal of a folder, open for reading once and then for appending; nobody else may write it meanwhile."""
+    """The journal of a folder, open for reading once and then for appending; nobody else may write it meanwhile.
+
+    Attributes:
+        has_others: whether it holds runs that were not wanted when it was last read.
+    """
+
+    has_others = False
 
     def __init__(self, folder: Path) -> None:
         """Opens the journal, and makes one where there is none.
@@ -43,6 +49,7 @@ class Journal:
     def read(self, wanted: Set[str]) -> dict[str, Kept]:
         """What is kept of the wanted runs, by name; runs that failed are not among them."""
         found: dict[str, Kept] = {}
+        self.has_others = False
         self._file.seek(0)
         end = 0
         for line in self._file:
@@ -53,8 +60,12 @@ class Journal:
                 name, kept = json.loads(line)
             except ValueError:
                 continue
-            if name in wanted and "error" not in kept:
+            if "error" in kept:
+                continue
+            if name in wanted:
                 found[name] = kept
+            else:
+                self.has_others = True
         self._file.truncate(end)
         return found
 

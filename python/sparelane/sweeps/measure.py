@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparelane import _native
+from sparelane import _native, notices
 from sparelane.results.rows import ALL, NETWORK
-
-Numbers = NDArray[np.float64]
+from sparelane.service import Numbers, floats, goodput_bps, jain, open_rates_bps
 
 # Averages by name.
 MEAN = "mean over flows"
@@ -86,9 +85,9 @@ def measure(results: _native.Results) -> dict[str, Any]:
 
     `numbers` has a list `[scheme, traffic, metric, average, value]` each; `curves` a list `[scheme, curve, values]`,
     the quantiles of finished flows; `traffic` is a fingerprint of when which flows started, from where to where, and
-    how large they are: equal in two runs that had the same traffic.
+    how large they are: equal in two runs that had the same traffic. `notices` has what a reader should be told.
     """
-    table = results.flows()
+    table, links = results.flows(), results.links()
     codes, names = table["scheme"][0], table["scheme"][1]
     columns = _columns(table)
     end_s = results.totals["end_s"]
@@ -98,45 +97,39 @@ def measure(results: _native.Results) -> dict[str, Any]:
         name, flows = names[code], columns.where(codes == code)
         numbers += [[name, *one] for one in _of_scheme(flows, end_s)]
         curves += [[name, curve, values] for curve, values in _curves(flows)]
-    numbers += [["", NETWORK, *one] for one in _of_network(results, end_s)]
+    numbers += [["", NETWORK, *one] for one in _of_network(links, end_s)]
     numbers += [["", NETWORK, *one] for one in _of_series(results)]
+    said = [notice.of_many for notice in notices.of_tables(results, table, links)]
     return {
         "digest": results.digest,
         "traffic": _traffic(table, columns),
         "numbers": numbers,
         "curves": curves,
         "events": results.totals["events"],
+        **({"notices": said} if said else {}),
     }
 
 
 def _columns(table: Mapping[str, Any]) -> Columns:
     sent = sum(values for name, values in table.items() if name.startswith("sent_packets_"))
     return Columns(
-        size=_floats(table["size_bytes"]),
-        completion=_floats(table["completion_s"]),
-        ideal=_floats(table["ideal_s"]),
-        start=_floats(table["start_s"]),
-        finish=_floats(table["finish_s"]),
-        delivered=_floats(table["delivered_bytes"]),
-        sent=_floats(sent),
-        sent_first_class=_floats(table["sent_packets_0"]),
-        lost=_floats(table["lost_packets"]),
-        retransmissions=_floats(table["retransmissions"]),
-        timeouts=_floats(table["timeouts"]),
-        srtt=_floats(table["srtt_s"]),
-        min_rtt=_floats(table["min_rtt_s"]),
-        delay=_floats(table["mean_delay_s"]),
-        max_delay=_floats(table["max_delay_s"]),
-        request=_floats(table["request"]),
+        size=floats(table["size_bytes"]),
+        completion=floats(table["completion_s"]),
+        ideal=floats(table["ideal_s"]),
+        start=floats(table["start_s"]),
+        finish=floats(table["finish_s"]),
+        delivered=floats(table["delivered_bytes"]),
+        sent=floats(sent),
+        sent_first_class=floats(table["sent_packets_0"]),
+        lost=floats(table["lost_packets"]),
+        retransmissions=floats(table["retransmissions"]),
+        timeouts=floats(table["timeouts"]),
+        srtt=floats(table["srtt_s"]),
+        min_rtt=floats(table["min_rtt_s"]),
+        delay=floats(table["mean_delay_s"]),
+        max_delay=floats(table["max_delay_s"]),
+        request=floats(table["request"]),
     )
-
-
-def _floats(column: Any) -> Numbers:
-    """A column as floats; what is missing is not a number."""
-    if not isinstance(column, tuple):
-        return np.asarray(column, dtype=np.float64)
-    values, mask = column
-    return np.where(mask, values, np.nan)
 
 
 def _of_scheme(flows: Columns, end_s: float) -> Iterator[tuple[str, str, str, float]]:
@@ -155,24 +148,22 @@ def _of_scheme(flows: Columns, end_s: float) -> Iterator[tuple[str, str, str, fl
         yield from _by_size(done, slowdown)
         if not np.isnan(done.request).all():
             yield from _of_requests(flows)
-    yield from _of_sending(flows, is_finished, end_s)
+    yield from _of_sending(flows, end_s)
 
 
-def _of_sending(flows: Columns, is_finished: NDArray[np.bool_], end_s: float) -> Iterator[tuple[str, str, str, float]]:
+def _of_sending(flows: Columns, end_s: float) -> Iterator[tuple[str, str, str, float]]:
     """What `Summary.service` has of a run, in the units of metrics, and more; fairness of flows without end alone."""
-    span_s = float(np.where(is_finished, flows.finish, end_s).max() - flows.start.min())
-    if span_s > 0:
-        yield (ALL, "goodput", TOTAL, 8.0 * float(flows.delivered.sum()) / span_s)
-    lasted = end_s - flows.start
-    is_open = ~is_finished & (lasted > 0)
-    rates = 8.0 * flows.delivered[is_open] / lasted[is_open]
+    goodput = goodput_bps(flows.start, flows.finish, flows.delivered, end_s)
+    if goodput is not None:
+        yield (ALL, "goodput", TOTAL, goodput)
     # Flows with an end that are open at the run's end are few and late ones, others under each scheme.
-    rates = rates[np.isnan(flows.size[is_open])]
+    endless = flows.where(np.isnan(flows.size))
+    rates = open_rates_bps(endless.start, endless.finish, endless.delivered, end_s)
     if len(rates):
         yield (ALL, "throughput of a flow", MEAN, float(rates.mean()))
-    squares = float((rates * rates).sum())
-    if len(rates) > 1 and squares > 0:
-        yield (ALL, "fairness", "Jain's index", float(rates.sum()) ** 2 / (len(rates) * squares))
+    index = jain(rates)
+    if index is not None:
+        yield (ALL, "fairness", "Jain's index", index)
     first, sent = float(flows.sent_first_class.sum()), float(flows.sent.sum())
     if first > 0:
         yield (ALL, "retransmissions", TOTAL, 100.0 * float(flows.retransmissions.sum()) / first)
@@ -241,8 +232,7 @@ def _of_requests(flows: Columns) -> Iterator[tuple[str, str, str, float]]:
         yield (ALL, "completion time of requests", P99, float(np.quantile(lasted, 0.99)))
 
 
-def _of_network(results: _native.Results, end_s: float) -> Iterator[tuple[str, str, float]]:
-    links: Any = results.links()
+def _of_network(links: Any, end_s: float) -> Iterator[tuple[str, str, float]]:
     if end_s > 0 and len(links["sent_bytes"]):
         use = 8.0 * links["sent_bytes"] / (links["rate_bps"] * end_s)
         yield ("use of the busiest link", TIME, 100.0 * float(use.max()))
@@ -255,7 +245,7 @@ def _of_network(results: _native.Results, end_s: float) -> Iterator[tuple[str, s
 def _of_series(results: _native.Results) -> Iterator[tuple[str, str, float]]:
     """The mean and the 99th percentile of each quantity that was sampled."""
     series: Any = results.series()
-    values = _floats(series["value"])
+    values = floats(series["value"])
     if not len(values):
         return
     (probes, probe_names), (quantities, quantity_names) = series["probe"], series["quantity"]

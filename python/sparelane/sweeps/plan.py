@@ -29,7 +29,7 @@ from sparelane.sweeps.values import ValuesError, label, plain, several
 # The most runs of one sweep.
 MAX_RUNS = 1_000_000
 # It rises when what is measured of a run, and so what is stored of it, would now be another.
-MEASURES = 2
+MEASURES = 3
 # Words about a scenario that change no run.
 WORDS = ("title", "source")
 OVERRIDE_ORIGIN = "--set "
@@ -262,6 +262,11 @@ class Plan:
                 of_seed.update(b"\0%d" % seed)
                 runs.append(Run(of_seed.hexdigest(), number, seed))
         return runs
+
+    @cached_property
+    def key(self) -> str:
+        """A fingerprint of all runs: equal in plans that ask for the same."""
+        return hashlib.blake2b("".join(run.name for run in self.runs).encode(), digest_size=16).hexdigest()
 
     def _files(self, content: Any, known: dict[str, str]) -> list[str]:
         """Digests of the files that the scenario names."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import selectors
 import signal
@@ -23,6 +24,9 @@ DEATHS = 3
 # How long to wait for answers before whoever listens is told that time passes, seconds.
 POLL_S = 0.1
 CHUNK_BYTES = 1 << 16
+# A worker ends a run that is over its limit itself, and says where that was; one that cannot, as while a library of
+# somebody's own code holds the interpreter, is ended after so much more, seconds.
+GRACE_S = 5.0
 # What a worker process runs.
 MODULE = "sparelane.sweeps.worker"
 
@@ -45,10 +49,13 @@ class _Worker:
         self.held: deque[Order] = deque()
         self.said = b""
         self.has_answered = False
+        self.busy_since_s = math.inf
         self._write(json.dumps(job))
 
     def give(self, order: Order) -> None:
         """Hands it a run."""
+        if not self.held:
+            self.busy_since_s = time.monotonic()
         self.held.append(order)
         self._write(json.dumps(order))
 
@@ -74,6 +81,8 @@ class _Worker:
             self.held.popleft()
             self.has_answered = True
             answers.append((number, kept))
+        if answers:
+            self.busy_since_s = time.monotonic() if self.held else math.inf
         return answers
 
     def cause_of_death(self) -> str:
@@ -115,12 +124,19 @@ def work(job: Job, orders: Iterable[Order], jobs: int) -> Iterator[Answer | None
     workers: list[_Worker] = []
     selector = selectors.DefaultSelector()
     began_s, answered, stillborn = time.monotonic(), 0, 0
+    limit_s = math.inf if job["run_limit_s"] is None else job["run_limit_s"]
 
     def hire() -> None:
         worker = _Worker(job)
         workers.append(worker)
         assert worker.process.stdout is not None
         selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
+
+    def release(worker: _Worker) -> None:
+        assert worker.process.stdout is not None
+        selector.unregister(worker.process.stdout)
+        workers.remove(worker)
+        worker.dismiss()
 
     try:
         for _ in range(min(jobs, len(waiting))):
@@ -132,6 +148,16 @@ def work(job: Job, orders: Iterable[Order], jobs: int) -> Iterator[Answer | None
                     if waiting and len(worker.held) <= depth:
                         worker.give(waiting.popleft())
             events = selector.select(POLL_S)
+            for worker in list(workers):
+                if time.monotonic() - worker.busy_since_s > limit_s + GRACE_S:
+                    # What it says from now on is not heard.
+                    stuck, *others = worker.held
+                    waiting.extendleft(reversed(others))
+                    release(worker)
+                    events = [(key, mask) for key, mask in events if key.data is not worker]
+                    yield stuck[0], {"error": f"the run takes longer than {limit_s:g} s, and had to be killed"}
+                    if waiting:
+                        hire()
             if not events:
                 yield None
             for key, _ in events:
@@ -141,10 +167,8 @@ def work(job: Job, orders: Iterable[Order], jobs: int) -> Iterator[Answer | None
                     answered += len(answers)
                     yield from answers
                     continue
-                selector.unregister(key.fileobj)
-                workers.remove(worker)
                 cause = worker.cause_of_death()
-                worker.dismiss()
+                release(worker)
                 stillborn = 0 if worker.has_answered else stillborn + 1
                 if stillborn > DEATHS * jobs and not answered:
                     raise CrewError(f"no worker process stays alive: {cause}")

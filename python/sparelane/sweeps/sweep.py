@@ -9,12 +9,16 @@ from pathlib import Path
 
 from sparelane import _native
 from sparelane.plugins import sources
+from sparelane.plugins.watch import Limits, watched
 from sparelane.sweeps import folder as folders
 from sparelane.sweeps import pool
 from sparelane.sweeps.crew import Crew
 from sparelane.sweeps.journal import Journal, Kept
 from sparelane.sweeps.plan import Plan, Run
 from sparelane.sweeps.worker import Job, Order
+
+# Those of commands that do not let the user say.
+USUAL_LIMITS = Limits()
 
 
 @dataclass(slots=True)
@@ -26,12 +30,14 @@ class Progress:
         found: those that were in the folder.
         done: those that are there by now.
         failed: why runs failed, by name.
+        kept_apart: where results are that were in the folder and are not of these runs.
     """
 
     wanted: int
     found: int
     done: int
     failed: dict[str, str]
+    kept_apart: Path | None = None
 
     @property
     def share(self) -> float:
@@ -49,8 +55,10 @@ def local(jobs: int) -> Crew:
     return lambda job, orders: pool.work(job, orders, jobs)
 
 
-def sweep(plan: Plan, place: Path, crew: Crew) -> Generator[Progress]:
+def sweep(plan: Plan, place: Path, crew: Crew, limits: Limits = USUAL_LIMITS) -> Generator[Progress]:
     """Does the runs of a plan that the folder does not hold, and writes the tables; yields how far it is.
+
+    A call into plugins or a run that is over its limit is a run that failed.
 
     Closing the generator, or an exception such as Ctrl-C, ends the work and writes what is done.
 
@@ -61,17 +69,20 @@ def sweep(plan: Plan, place: Path, crew: Crew) -> Generator[Progress]:
         CrewError: the workers cannot do the runs; what is done is kept.
         OSError: the disk is full; what is done is kept.
     """
-    folders.ready(place)
-    plan.check()
+    folders.ready(place, plan)
+    with watched(limits):
+        plan.check()
     began_s = time.monotonic()
     with Journal(place) as journal:
         runs = {run.name: run for run in plan.runs}
         kept = journal.read(runs.keys())
+        apart = folders.set_aside(place, plan) if journal.has_others else None
         folders.write_sweep(place, plan)
-        progress = Progress(len(plan.runs), len(kept), len(kept), {})
+        progress = Progress(len(plan.runs), len(kept), len(kept), {}, apart)
         yield progress
         try:
-            yield from _work(plan, [run for run in plan.runs if run.name not in kept], crew, journal, kept, progress)
+            missing = [run for run in plan.runs if run.name not in kept]
+            yield from _work(plan, missing, crew, journal, kept, progress, limits)
         except BaseException:
             # Wherever that came, what the journal holds is done, and nothing else.
             kept = journal.read(runs.keys())
@@ -83,7 +94,13 @@ def sweep(plan: Plan, place: Path, crew: Crew) -> Generator[Progress]:
 
 
 def _work(
-    plan: Plan, runs: list[Run], crew: Crew, journal: Journal, kept: dict[str, Kept], progress: Progress
+    plan: Plan,
+    runs: list[Run],
+    crew: Crew,
+    journal: Journal,
+    kept: dict[str, Kept],
+    progress: Progress,
+    limits: Limits,
 ) -> Iterator[Progress]:
     job: Job = {
         "text": plan.text,
@@ -91,6 +108,8 @@ def _work(
         "folder": str(plan.folder.absolute()),
         "version": _native.__version__,
         "plugins": sources(),
+        "call_limit_s": limits.call_s,
+        "run_limit_s": limits.run_s,
     }
     overrides: dict[int, list[str]] = {}
 

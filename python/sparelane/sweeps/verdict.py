@@ -9,6 +9,9 @@ from sparelane.sweeps.differences import Change, Comparison, Difference
 
 # A change below this is none, whatever the interval says: a share of one, or a difference in its unit.
 NEGLIGIBLE = 0.005
+# What is said where no number differs from seed to seed.
+EXACTLY = "exactly: nothing is random"
+EXACT = "exactly, nothing is random"
 NEGLIGIBLE_DIFFERENCES = {"points": 0.05, "per flow": 0.001}
 
 
@@ -20,20 +23,26 @@ def sentences(comparisons: Sequence[Comparison]) -> list[str]:
     rest = [clause(one) for one in comparisons[1:] if _matters(one.overall, one)]
     if rest:
         said.append(f"{_upper('; '.join(rest))}.")
-    same = [name(one) for one in comparisons[1:] if not _matters(one.overall, one)]
-    if same:
-        said.append(f"No clear difference: {', '.join(same)}.")
+    same = [one for one in comparisons[1:] if not _matters(one.overall, one)]
+    for words, is_exact in (("No clear difference", False), ("Hardly any difference, exactly", True)):
+        names = [name(one) for one in same if one.overall.is_exact is is_exact]
+        if names:
+            said.append(f"{words}: {', '.join(names)}.")
     return said
 
 
 def headline(one: Comparison) -> str:
     """The change over all settings, and in how many of them it is one."""
-    subject = f"{one.other} beside {one.baseline}"
-    if not _matters(one.overall, one):
-        reason = " (one seed: no interval)" if one.overall.low is None else f" ({change(one.overall, one)})"
-        words = f"{subject}: no clear difference of the {name(one)}{reason}" if one.overall.low is not None else ""
-        return f"{words or f'{subject}: {clause(one)}, by one seed, which has no interval'}{_settings(one)}."
-    return f"{one.other} {clause(one)}{_than(one)}{_settings(one)}."
+    subject, overall = f"{one.other} beside {one.baseline}", one.overall
+    if overall.is_exact and not _matters(overall, one):
+        words = f"{subject}: hardly any difference of the {name(one)} ({change(overall, one)})"
+    elif _matters(overall, one):
+        words = f"{one.other} {clause(one)}{_than(one)}"
+    elif overall.low is None:
+        words = f"{subject}: {clause(one)}, by one seed, which has no interval"
+    else:
+        words = f"{subject}: no clear difference of the {name(one)} ({change(overall, one)})"
+    return f"{words}{f', {EXACTLY}' if overall.is_exact else ''}{_settings(one)}."
 
 
 def _than(one: Comparison) -> str:
@@ -94,6 +103,8 @@ def _number(value: float, one: Comparison) -> str:
 
 def outcome(found: Difference, one: Comparison) -> str:
     """One setting in a word."""
+    if found.change.is_exact:
+        return EXACT
     if found.change.low is None:
         return "one seed" if len(found.seeds) == 1 else "no interval"
     if not _matters(found.change, one):
@@ -109,30 +120,45 @@ def _matters(found: Change, one: Comparison) -> bool:
 
 
 def _settings(one: Comparison) -> str:
-    """In how many of the settings it helps, and where most and least."""
+    """In how many of the settings it helps, and where most and least: of those in which it clearly does."""
     if len(one.differences) < 2:
         return ""
-    outcomes = [outcome(found, one) for found in one.differences]
-    better, worse, count = outcomes.count("better"), outcomes.count("worse"), len(outcomes)
+    signs = [_clearly(found, one) * (one.better or 0) for found in one.differences]
+    better, worse = (
+        [found for found, sign in zip(one.differences, signs, strict=True) if sign == way] for way in (1, -1)
+    )
+    count = len(one.differences)
     if not better and not worse:
         return ""
-    if better == count:
-        words = f"it helps {_every(one)}"
-    elif worse == count:
-        words = f"it harms {_every(one)}"
-    else:
-        parts = [
-            f"helps in {better} of {count} settings" if better else "",
-            f"harms in {worse}" if worse else "",
-            f"makes no clear difference in {count - better - worse}" if count - better - worse else "",
-        ]
-        words = "it " + ", ".join(part for part in parts if part)
-    ranked = sorted(one.differences, key=lambda found: found.change.value * (one.better or 1))
-    least, most = ranked[0], ranked[-1]
-    return (
-        f"; {words}: most with {most.setting} ({signed(most.change.value, one)} {unit(one)}), "
-        f"least with {least.setting} ({signed(least.change.value, one)} {unit(one)})"
-    )
+    if len(better) == count or len(worse) == count:
+        most, *least = [f"with {where} ({change})" for where, change in _most_and_least(better or worse, one)]
+        return f"; it {'helps' if better else 'harms'} {_every(one)}: most {most}, least {least[0]}"
+    none = count - len(better) - len(worse)
+    parts = [
+        f"helps in {len(better)} of {count} settings{_where(better, one)}" if better else "",
+        f"harms in {len(worse)}{_where(worse, one)}" if worse else "",
+        f"makes no clear difference in {none}" if none else "",
+    ]
+    return f"; it {', '.join(part for part in parts if part)}"
+
+
+def _clearly(found: Difference, one: Comparison) -> int:
+    """The sign of a difference that is clear; 0 for any other."""
+    return found.change.sign if _matters(found.change, one) else 0
+
+
+def _where(found: Sequence[Difference], one: Comparison) -> str:
+    """Where differences with the same sign are, in parentheses."""
+    (most, most_change), (least, least_change) = _most_and_least(found, one)
+    if len(found) == 1:
+        return f" ({most}: {most_change})"
+    return f" (most with {most}: {most_change}, least with {least}: {least_change})"
+
+
+def _most_and_least(found: Sequence[Difference], one: Comparison) -> list[tuple[str, str]]:
+    """The settings with the largest and the smallest change, and how large it is."""
+    ranked = sorted(found, key=lambda difference: abs(difference.change.value))
+    return [(each.setting, f"{signed(each.change.value, one)} {unit(one)}") for each in (ranked[-1], ranked[0])]
 
 
 def _every(one: Comparison) -> str:

@@ -8,6 +8,7 @@ so that no worker outlives whoever started it.
 from __future__ import annotations
 
 import json
+import math
 import os
 import queue
 import signal
@@ -19,6 +20,8 @@ from typing import Any, TypedDict
 
 from sparelane import _native
 from sparelane.plugins import REGISTRY, PluginError, load_sources
+from sparelane.plugins.failure import OverLimitError
+from sparelane.plugins.watch import Limits, watched
 from sparelane.sweeps.measure import measure
 
 
@@ -31,6 +34,9 @@ class Job(TypedDict):
     version: str
     # Path and text of each file of plugins.
     plugins: list[list[str]]
+    # How long a call into plugins, and a run, may take, seconds.
+    call_limit_s: float | None
+    run_limit_s: float | None
 
 
 # What a worker is told of a run: its number, the overrides, and the seed.
@@ -40,16 +46,35 @@ Order = tuple[int, Sequence[str], int]
 def simulate(job: Job, overrides: Sequence[str], seed: int) -> dict[str, Any]:
     """What is kept of one run; or why it failed, under `error`."""
     began_s = time.thread_time()
+    limits = Limits(job["call_limit_s"], job["run_limit_s"])
+    over = (
+        f"the run takes longer than {limits.run_s:g} s; allowed: less, or another --run-limit" if limits.run_s else ""
+    )
+    ends_s = time.monotonic() + (limits.run_s or math.inf)
+
+    def is_in_time(_: float) -> bool:
+        return time.monotonic() < ends_s
+
+    def build_in_time(_: float) -> None:
+        if not is_in_time(0.0):
+            raise _native.Cancelled
+
     try:
         load_sources(job["plugins"])
         catalogue = REGISTRY.catalogue()
-        prepared = _native.prepare(job["text"], job["file"], job["folder"], list(overrides), seed, None, catalogue)
-        kept = measure(prepared.run(None))
+        with watched(limits):
+            prepared = _native.prepare(
+                job["text"], job["file"], job["folder"], list(overrides), seed, build_in_time, catalogue
+            )
+            results = prepared.run(is_in_time)
+        kept = measure(results)
+    except _native.Cancelled:
+        return {"error": over}
     except (_native.ScenarioError, _native.PhysicsError, PluginError) as error:
         return {"error": str(error)}
     except MemoryError:
         return {"error": "not enough memory"}
-    except Exception as error:
+    except (Exception, OverLimitError) as error:
         # One failing run must not end the others.
         return {"error": f"{type(error).__name__}: {error}"}
     kept["cpu_s"] = round(time.thread_time() - began_s, 6)
