@@ -25,6 +25,8 @@ html_css_files = ["tables.css"]
 html_theme_options = {"navigation_with_keys": True}
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence"]
+# What docstrings have between single backticks is code.
+default_role = "code"
 # Every reference leads somewhere, but for names in Python's signatures: most of these are of other projects.
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]
