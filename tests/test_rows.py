@@ -10,6 +10,7 @@ from sparelane.experiments.base import Effort, Simulation
 from sparelane.experiments.rows import (
     NOT_EXPLAINED,
     QUICK,
+    VARIED,
     Evaluation,
     Key,
     Metric,
@@ -69,6 +70,50 @@ def test_a_printed_number_that_no_run_gave_deviates() -> None:
     assert measured(Key("30%", FCT, "TCP"), 0.135, []).deviates
 
 
+BELOW, ABOVE, BETWEEN, ALIKE = (-math.inf, 100.0), (100.0, math.inf), (400.0, 700.0), (100.0, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "deviates"),
+    [
+        (BELOW, 99.9, False),
+        (BELOW, 100.0, True),
+        (BELOW, 772.0, True),
+        (ABOVE, 70.0, True),
+        (ABOVE, 100.0, True),
+        (ABOVE, 100.1, False),
+        (BETWEEN, 400.0, False),
+        (BETWEEN, 700.1, True),
+        (ALIKE, 95.5, False),
+        (ALIKE, 74.8, True),
+        (BELOW, None, True),
+    ],
+)
+def test_a_row_of_which_the_paper_speaks_in_words_is_judged_by_them(
+    said: tuple[float, float], value: float | None, deviates: bool
+) -> None:
+    judged = Row(Key("a", REDUCTION), None, value, said=said)
+    assert judged.counts
+    assert judged.deviates is deviates
+    assert judged.check == (NOT_EXPLAINED if deviates else "in band")
+
+
+def test_what_is_varied_is_shown_beside_the_papers_and_counts_nowhere() -> None:
+    varied = Row(Key("a", FCT, variant="other paths"), 1.0, 2.0)
+    assert varied.deviates
+    assert not varied.counts
+    assert varied.check == VARIED
+    there = replace(MADE_UP, evaluate=lambda effort, outcomes: Evaluation((varied,)))
+    assert there.judge(there.full, {}).rows[0].reason == ""
+    with_reason = replace(there, reasons={varied.key: "because"})
+    assert with_reason.judge(with_reason.full, {}).rows[0].reason == "because"
+
+
+def test_rows_are_restated_before_they_are_explained() -> None:
+    turned = replace(MADE_UP, restate=lambda found: replace(found, rows=found.rows[::-1]))
+    assert [row.reason for row in turned.judge(turned.full, {}).rows] == [NOT_EXPLAINED, "because", ""]
+
+
 NEAR, FAR, FARTHER, GONE = each(("near", "far", "farther", "gone"), FCT)
 ROWS = (Row(NEAR, 1.0, 1.05), Row(FAR, 1.0, 2.0), Row(FARTHER, 1.0, 3.0))
 MADE_UP = replace(
@@ -126,7 +171,7 @@ def test_machines_read_each_part_of_a_row_in_a_column_of_its_own() -> None:
         "paper_high": None,
         "unit": "%",
         "is_loss_rate": False,
-        "check": "in band",
+        "check": "varied",
         "reason": "",
     }
 

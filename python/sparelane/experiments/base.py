@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from sparelane.experiments.rows import Band, Evaluation, Key, explained
+from sparelane.experiments.rows import NOT_EXPLAINED, Band, Evaluation, Key, explained
 
 if TYPE_CHECKING:
     import polars as pl
@@ -140,6 +140,7 @@ class Claim:
 
     text: str
     value: Callable[[Evaluation], float]
+        reason: why it fails at the full effort, where it does.
     full: Band
     quick: Band | None = None
 
@@ -154,7 +155,9 @@ class Claim:
             return Verdict(self.text, None, band, f"there is no number: {error}")
         if math.isnan(value):
             return Verdict(self.text, None, band, "the value is not a number")
-        return Verdict(self.text, value, band)
+        low, high = band
+        fails = not low <= value <= high
+        return Verdict(self.text, value, band, reason=self.reason if fails and effort.name == "full" else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +185,8 @@ class Experiment:
     id: str
     title: str
     source: str
+        restate: the rows as they are compared with the paper, made of those that were measured, whenever these were:
+            which of several readings counts, and in which order they stand. Twice is as good as once.
     method: str
     assumptions: tuple[str, ...]
     full: Effort
@@ -199,6 +204,7 @@ class Experiment:
     def lacks(self) -> str:
         """What this machine lacks to do it, with the command that mends it; empty where there is nothing."""
         if not self.needs_kernel:
+    restate: Callable[[Evaluation], Evaluation] = lambda found: found
             return ""
         from sparelane.linux import kernel
 
@@ -224,8 +230,8 @@ class Experiment:
 
         Beside rows of a quick effort stands that reasons are for the full one.
         """
-        is_quick = self.is_quick(effort)
-        return replace(found, rows=tuple(explained(row, self.reasons, is_quick=is_quick) for row in found.rows))
+        is_quick, stated = self.is_quick(effort), self.restate(found)
+        return replace(stated, rows=tuple(explained(row, self.reasons, is_quick=is_quick) for row in stated.rows))
 
     def check(self, effort: Effort, evaluation: Evaluation) -> tuple[Verdict, ...]:
         """What becomes of each claim: a quick effort is held to the quick bands, any other to the full ones."""

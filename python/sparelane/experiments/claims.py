@@ -10,6 +10,7 @@ row is missing or has no number. A row is named by its key:
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TypeAlias
@@ -64,6 +65,35 @@ def difference(larger: Key, smaller: Key) -> Value:
     return lambda evaluation: evaluation.ours(larger) - evaluation.ours(smaller)
 
 
+def over_largest(upper: Key, others: Sequence[Key]) -> Value:
+    """Our number in one row as a multiple of the largest among others."""
+    return lambda evaluation: _quotient(evaluation.ours(upper), max(evaluation.ours(key) for key in others))
+
+
+def over_least(upper: Key, others: Sequence[Key]) -> Value:
+    """Our number in one row as a multiple of the smallest among others."""
+    return lambda evaluation: _quotient(evaluation.ours(upper), min(evaluation.ours(key) for key in others))
+
+
+def least_over(keys: Sequence[Key], lower: Key) -> Value:
+    """The smallest of our numbers as a multiple of that in another row."""
+    return lambda evaluation: _quotient(min(evaluation.ours(key) for key in keys), evaluation.ours(lower))
+
+
+def over_median(upper: Key, others: Sequence[Key]) -> Value:
+    """Our number in one row as a multiple of the median of others: above 2, it is more than double of most of them."""
+    return lambda evaluation: _quotient(
+        evaluation.ours(upper), statistics.median(evaluation.ours(key) for key in others)
+    )
+
+
+def spread(keys: Sequence[Key]) -> Value:
+    """The largest of our numbers as a multiple of the smallest."""
+    return lambda evaluation: _quotient(
+        max(evaluation.ours(key) for key in keys), min(evaluation.ours(key) for key in keys)
+    )
+
+
 def falling(keys: Sequence[Key]) -> Value:
     """The smallest ratio of our number in a row to that in the next: `at_least(1)` says that the rows are in order.
 
@@ -113,13 +143,11 @@ def inside(keys: Sequence[Key]) -> Value:
 
 
 def rows_in_band(*metrics: Metric) -> Value:
-    """The percentage of rows with a printed number that do not deviate from it; of these metrics, or of all."""
+    """The percentage of rows that count that do not deviate from the paper; of these metrics, or of all."""
 
     def percentage(evaluation: Evaluation) -> float:
-        printed = [
-            row for row in evaluation.rows if row.paper is not None and (not metrics or row.key.metric in metrics)
-        ]
-        return 100.0 * _quotient(sum(not row.deviates for row in printed), len(printed))
+        counted = [row for row in evaluation.rows if row.counts and (not metrics or row.key.metric in metrics)]
+        return 100.0 * _quotient(sum(not row.deviates for row in counted), len(counted))
 
     return percentage
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from sparelane.experiments import claims
 from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.experiments.claims import Value
-from sparelane.experiments.rows import Band, Evaluation, Key, Metric, each
+from sparelane.experiments.rows import NOT_EXPLAINED, Band, Evaluation, Key, Metric, each
 from sparelane.experiments.sections import DeclarationError, Section
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ OF_MANY: Mapping[str, Callable[[Sequence[Key]], Value]] = {
     "largest_difference": claims.largest_difference,
     "least": claims.least,
     "largest": claims.largest,
+    "spread": claims.spread,
+    "over_largest": lambda keys: claims.over_largest(keys[0], keys[1:]),
+    "over_median": lambda keys: claims.over_median(keys[0], keys[1:]),
     "inside": claims.inside,
 }
 
@@ -90,6 +93,7 @@ class Declaration:
         draw: Callable[[Evaluation], Figure],
         *,
         assumptions: tuple[str, ...],
+        restate: Callable[[Evaluation], Evaluation] = lambda found: found,
     ) -> Experiment:
         """The experiment, with what its kind adds."""
         return Experiment(
@@ -103,6 +107,7 @@ class Declaration:
             plan=plan,
             evaluate=evaluate,
             draw=draw,
+            restate=restate,
             reasons=self.reasons,
             claims=self.claims,
             fitted=self.fitted,
@@ -231,7 +236,8 @@ class _Rows:
 def _claims(part: Section, rows: _Rows, printed: Mapping[Key, float]) -> Iterator[Claim]:
     """What a table claims: about one row or two, once for each of them that it names; or about all at once.
 
-    The text may have parts of the first row's key, and the printed number as `paper`, in braces.
+    The text may have parts of the first row's key, and the printed number as `paper`, in braces. A reason says why the
+    claim fails.
     """
     text, name = part.text("text"), next((name for name in (*OF_ONE, *OF_TWO, *OF_MANY) if name in part), None)
     if name is None:
@@ -239,12 +245,13 @@ def _claims(part: Section, rows: _Rows, printed: Mapping[Key, float]) -> Iterato
     groups = [rows.keys(section) for section in part.sections(name)]
     full = _band(part, "full")
     quick = _band(part, "quick") if "quick" in part else None
+    reason = part.text("reason", NOT_EXPLAINED)
     part.finish()
     for key, value in _values(part, name, groups):
         parts = {name: getattr(key, name) for name in KEY_PARTS}
         parts |= {"metric": key.metric.name, "paper": printed.get(key, math.nan)}
         try:
-            yield Claim(text.format(**parts), value, full, quick)
+            yield Claim(text.format(**parts), value, full, quick, reason)
         except (KeyError, ValueError, IndexError) as error:
             raise part.fail("text", f"has something else in braces than {', '.join(parts)}: {error}") from error
 

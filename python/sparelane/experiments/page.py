@@ -6,12 +6,13 @@ The pages are Markdown files in the folder of results itself, beside the rows th
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from sparelane.experiments.base import Effort
 from sparelane.experiments.saved import FIGURE, Saved, distinct_cpu_s
@@ -25,11 +26,13 @@ from sparelane.experiments.text import CLAIM_HEADINGS, NOTHING, claim_cells, eff
 
 # The name of every page.
 PAGE = "README.md"
+# What the page of all experiments says of another one.
+SEE = "How fast the simulator is, and how it stands beside ns-3"
 
 SUMMARY_HEADINGS = (
     "experiment",
     "effort",
-    "rows with a printed number",
+    "rows that the paper speaks of",
     "in band",
     "with a reason",
     "not explained",
@@ -49,8 +52,8 @@ class Tally:
     """How an experiment, or several, stand to the papers.
 
     Attributes:
-        printed: rows for which the paper prints a number.
-        in_band: those that do not deviate from it.
+        printed: rows for which the paper prints a number, or says in words what they must be; without what is varied.
+        in_band: those that do not deviate from that.
         explained: those that deviate and have a reason; `None` where a quick run leaves that open.
         unexplained: those that deviate and have none; `None` as above.
         claims: all that are declared.
@@ -69,7 +72,7 @@ class Tally:
     @classmethod
     def of(cls, saved: Sequence[Saved]) -> Tally:
         """Of some experiments together."""
-        rows = [row for one in saved for row in one.evaluation.rows if row.paper is not None]
+        rows = [row for one in saved for row in one.evaluation.rows if row.counts]
         holds = [verdict.holds for one in saved for verdict in one.verdicts]
         explained = sum(row.is_explained for row in rows)
         off = sum(row.deviates for row in rows)
@@ -101,7 +104,9 @@ def index(saved: Sequence[Saved], *, see: str | None = None, unfinished: Sequenc
     parts = [_introduction(saved, see), _table(INDEX_HEADINGS, _index_lines(saved)), *_nothing_differs(saved)]
     failed = [(one, verdict) for one in saved for verdict in one.verdicts if verdict.holds is False]
     if failed:
-        lines = [(_link(one), *claim_cells(verdict)) for one, verdict in failed]
+        lines = [
+            (_link(one), *cells, _at_most(why)) for one, verdict in failed for *cells, why in [claim_cells(verdict)]
+        ]
         parts.append("Claims that fail:\n\n" + _table(("experiment", *CLAIM_HEADINGS), lines))
     if unfinished:
         parts.append("## Not finished\n\n" + "".join(f"- {id}\n" for id in unfinished))
@@ -126,18 +131,18 @@ def _differs(one: Saved) -> bool:
 
 
 def _nothing_differs(saved: Sequence[Saved]) -> list[str]:
-    """One sentence each for the experiments that meet all, and for those that have nothing to meet."""
-    met: list[str] = []
-    bare: list[str] = []
+    """A sentence each for experiments that meet rows of the paper, claims alone, or nothing, since there is none."""
+    met: dict[str, list[str]] = {
+        "Every row that the paper speaks of is in band, and every claim holds": [],
+        "The paper prints no number, and every claim holds": [],
+        "The paper prints no number, and no claim is checked": [],
+    }
+    with_rows, with_claims, bare = met.values()
     for one in saved:
         if not _differs(one):
             tally = Tally.of([one])
-            (met if tally.printed or tally.claims else bare).append(_link(one))
-    sentences = (
-        ("Every printed number is in band, and every claim holds", met),
-        ("The paper prints no number, and no claim is checked", bare),
-    )
-    return [f"{sentence}: {', '.join(links)}.\n" for sentence, links in sentences if links]
+            (with_rows if tally.printed else with_claims if tally.claims else bare).append(_link(one))
+    return [f"{sentence}: {', '.join(links)}.\n" for sentence, links in met.items() if links]
 
 
 def _link(one: Saved) -> str:
@@ -151,7 +156,7 @@ def _standing(tally: Tally) -> tuple[str, str]:
 
 def _difference(one: Saved) -> str:
     """What differs from the paper and why, in a few words: the reason that stands beside most rows, and the rest."""
-    off = [row for row in one.evaluation.rows if row.deviates]
+    off = [row for row in one.evaluation.rows if row.counts and row.deviates]
     if not off or one.is_quick:
         return ""
     reasons = Counter(row.reason for row in off if row.is_explained)
@@ -164,8 +169,12 @@ def _difference(one: Saved) -> str:
 
 
 def _shortened(reason: str) -> str:
-    clause = reason.partition(": ")[0].partition("; ")[0]
-    return textwrap.shorten(clause, LONGEST_REASON, placeholder=" ...")
+    return _at_most(reason.partition(": ")[0].partition("; ")[0])
+
+
+def _at_most(text: str) -> str:
+    """What of it has room on the page of all experiments."""
+    return textwrap.shorten(text, LONGEST_REASON, placeholder=" ...")
 
 
 def _introduction(saved: Sequence[Saved], see: str | None) -> str:
@@ -179,13 +188,24 @@ def _introduction(saved: Sequence[Saved], see: str | None) -> str:
         "Intervals hold 95 % (Student's t over the seeds). A difference is ours less the paper's. A row is in band "
         f"where ours is within {100 * SHARE_TOLERATED:g} % of the printed number; a share, within "
         f"{POINTS_TOLERATED:g} points; a loss rate, or shares that are both below {SMALL_SHARE_PERCENT:g} %, within a "
-        f"factor of {FACTOR_TOLERATED:g}. What is not in band has its reason on the page of its experiment, or the "
-        'words "not explained". A claim is what a paper says of its numbers, as one number of ours and the band that '
-        "it must lie in.\n",
+        f"factor of {FACTOR_TOLERATED:g}; and where the paper has words in the place of a number, as they say. What is "
+        "varied is shown beside the paper's number and counts nowhere. What is not in band has its reason on the page "
+        'of its experiment, or the words "not explained", and so has a claim that fails. A claim is what a paper says '
+        "of its numbers, as one number of ours and the band that it must lie in.\n",
     ]
     if see is not None:
-        lines.append(f"How fast the simulator is, and how it stands beside ns-3: [{PurePosixPath(see).stem}]({see}).\n")
+        lines.append(f"{SEE}: [{PurePosixPath(see).stem}]({see}).\n")
     return "\n".join(lines)
+
+
+def seen(index: Path) -> str | None:
+    """The other page that a page of all experiments names; `None` where there is no such page, or it names none."""
+    try:
+        text = index.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    found = re.search(rf"^{re.escape(SEE)}: \[[^\]]*\]\(([^)\n]*)\)\.$", text, re.MULTILINE)
+    return found[1] if found else None
 
 
 def summary(saved: Sequence[Saved]) -> list[tuple[str, ...]]:

@@ -20,6 +20,8 @@ Band = tuple[float, float]
 NOT_EXPLAINED = "not explained"
 # What stands there in a quick run: reasons are found, and cite rows, at the full effort.
 QUICK = "a quick run: reasons stand beside full ones"
+# How a row is checked in which something is other than in the paper: it is no row of the paper's, and counts nowhere.
+VARIED = "varied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class Row:
         value: ours, the mean over our runs; `None` where no run gave the number.
         interval: half the width of its 95 % confidence interval; `None` without repetitions.
         said: bounds that the paper's words give in place of a number, infinite where there is none; equal ones for
-            "about".
+            "about". What is said to be below or above something is neither where it is the same.
         reason: why ours differs from the paper's, where it does; it begins with `NOT_EXPLAINED` where that is not
             known.
     """
@@ -116,14 +118,34 @@ class Row:
         return None if self.paper is None or self.value is None else self.value - self.paper
 
     @property
+    def is_judged(self) -> bool:
+        """Whether the paper says what it must be, by a number or in words."""
+        return self.paper is not None or self.said is not None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is one of those by which we stand or fall: what is varied is shown beside the paper's, no more."""
+        return self.is_judged and not self.key.variant
+
+    @property
     def deviates(self) -> bool:
-        """Whether ours is so far from the paper's, or so missing, that it wants a reason (see `statistics.agrees`)."""
-        if self.paper is None:
+        """Whether ours is so far from what the paper prints or says, or so missing, that it wants a reason."""
+        if not self.is_judged:
             return False
         if self.value is None:
             return True
+        if self.paper is not None:
+            return not self._agrees(self.value, self.paper)
+        low, high = self.said or (-math.inf, math.inf)
+        if low == high:
+            return not self._agrees(self.value, low)
+        if math.isinf(low) or math.isinf(high):
+            return not low < self.value < high
+        return not low <= self.value <= high
+
+    def _agrees(self, ours: float, paper: float) -> bool:
         metric = self.key.metric
-        return not agrees(self.value, self.paper, is_share=metric.unit == "%", is_loss_rate=metric.is_loss_rate)
+        return agrees(ours, paper, is_share=metric.unit == "%", is_loss_rate=metric.is_loss_rate)
 
     @property
     def is_explained(self) -> bool:
@@ -132,9 +154,11 @@ class Row:
 
     @property
     def check(self) -> str:
-        """How ours stands to the printed number, in a word or two; empty without a printed number."""
-        if self.paper is None:
+        """How ours stands to the paper's, in a word or two; empty where the paper says nothing."""
+        if not self.is_judged:
             return ""
+        if not self.counts:
+            return VARIED
         if not self.deviates:
             return "in band"
         return "explained" if self.is_explained else "deviates" if self.reason == QUICK else NOT_EXPLAINED
@@ -207,9 +231,14 @@ def _present(value: float | None, problem: str) -> float:
 
 
 def explained(row: Row, reasons: Mapping[Key, str], *, is_quick: bool) -> Row:
-    """The row with its reason, or the words `NOT_EXPLAINED`, where it deviates; of a quick run it says so instead."""
+    """The row with its reason, or the words `NOT_EXPLAINED`, where it deviates; of a quick run it says so instead.
+
+    What is varied needs no reason, and may have one.
+    """
     if not row.deviates:
         return replace(row, reason="")
+    if not row.counts:
+        return replace(row, reason="" if is_quick else reasons.get(row.key, ""))
     return replace(row, reason=QUICK if is_quick else reasons.get(row.key, NOT_EXPLAINED))
 
 

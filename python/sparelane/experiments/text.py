@@ -77,7 +77,8 @@ def outcome(verdict: Verdict) -> str:
         return "not checked by a quick run"
     if verdict.holds:
         return "holds"
-    return f"fails: {verdict.problem}" if verdict.problem else "fails"
+    why = verdict.problem or verdict.reason
+    return f"fails: {why}" if why else "fails"
 
 
 def band(limits: Band) -> str:

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from sparelane import rapid
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
+from sparelane.experiments.claims import at_least, at_most, ours
 from sparelane.experiments.rapid import testbed
 from sparelane.experiments.rows import Evaluation, Key, Metric, Row, measured
 
@@ -122,6 +123,21 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
+CLAIMS = (
+    Claim(
+        "PAUSE frames make gaps within 1 us (section IV-B, Fig. 6): percent of them",
+        ours(Key("PAUSE frames", WITHIN)),
+        full=at_least(100.0),
+        quick=at_least(100.0),
+    ),
+    Claim(
+        "Timers have significant errors (section VI, Fig. 6): percent of the kernel's within 1 us",
+        ours(Key("timer in the kernel", WITHIN)),
+        full=at_most(50.0),
+        quick=at_most(60.0),
+    ),
+)
+
 EXPERIMENT = Experiment(
     id="rapid/fig6-gaps",
     title="Gaps between packets, by PAUSE frames and by timers",
@@ -134,4 +150,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
+    claims=CLAIMS,
 )

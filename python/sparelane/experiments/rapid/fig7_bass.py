@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from sparelane import rapid
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
+from sparelane.experiments.claims import at_most, ratio
 from sparelane.experiments.rapid import testbed
 from sparelane.experiments.rapid.streams import Samples, samples
 from sparelane.experiments.rows import Evaluation, Key, Metric, Row, measured
@@ -97,6 +98,19 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
+def _spread(row: str) -> Key:
+    return Key(row, RATIO, average="spread")
+
+
+CLAIMS = (
+    Claim(
+        "BASS eliminates the spikes (section IV-D, Fig. 7): what is left of their spread (taken as a quarter at most)",
+        ratio(_spread("after BASS"), _spread("raw gaps")),
+        full=at_most(0.25),
+        quick=at_most(0.25),
+    ),
+)
+
 EXPERIMENT = Experiment(
     id="rapid/fig7-bass",
     title="Gaps behind coalesced interrupts, and after smoothing",
@@ -109,4 +123,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
+    claims=CLAIMS,
 )

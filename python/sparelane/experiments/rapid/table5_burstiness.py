@@ -10,7 +10,18 @@ from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
 from sparelane.experiments.base import Claim, Effort, Experiment, Outcome, Outcomes, Simulation
-from sparelane.experiments.claims import at_least, at_most, less_paper, ours, ratio
+from sparelane.experiments.claims import (
+    Value,
+    about,
+    at_least,
+    at_most,
+    difference,
+    falling,
+    less_paper,
+    ours,
+    over_largest,
+    ratio,
+)
 from sparelane.experiments.rapid import testbed, transfers, web
 from sparelane.experiments.rapid.printed import GENTLE_BCT_LOSS, TABLE_I, TABLE_V
 from sparelane.experiments.rapid.transfers import LOSS, THROUGHPUT
@@ -205,6 +216,25 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
+def _keys(which: str, level: str, metric: Metric) -> list[Key]:
+    """The rows of one scheme beside a level, or of all others than RAPID."""
+    chosen = [scheme for scheme in transfers.SCHEMES if scheme != "rapid"] if which == "others" else [which]
+    return [Case(scheme, level).key(metric) for scheme in chosen]
+
+
+def _losses_less_the_least(level: str) -> Value:
+    return lambda evaluation: (
+        evaluation.ours(Case("rapid", level).key(LOSS))
+        - min(evaluation.ours(key) for key in _keys("others", level, LOSS))
+    )
+
+
+def _all_fall(evaluation: Evaluation) -> float:
+    return min(
+        falling([Case(scheme, level).key(LINK_USE) for level in LEVELS])(evaluation) for scheme in transfers.SCHEMES
+    )
+
+
 CLAIMS = (
     *(
         Claim(
@@ -229,10 +259,48 @@ CLAIMS = (
         )
         for level in LEVELS
     ),
+    *(
+        Claim(
+            f"beside {level} RAPID yields the highest goodput of all (appendix B, Table V): over the largest other's",
+            over_largest(_keys("rapid", level, LINK_USE)[0], _keys("others", level, LINK_USE)),
+            full=at_least(1.0),
+            reason="not explained: FAST and YeAH fill what is left of constant-rate traffic here",
+        )
+        for level in LEVELS
+    ),
+    *(
+        Claim(
+            f"beside {level} RAPID has the least losses of all (appendix B, Table V): less the least other's, points",
+            _losses_less_the_least(level),
+            full=at_most(0.0),
+            reason="not explained; in the paper's own table most others lose less beside SCT and BCT",
+        )
+        for level in LEVELS
+    ),
     Claim(
-        "with tau = 50 ms and eta = 4 RAPID loses less beside BCT: 0.013 % and not 0.060 % (section V-C)",
+        "All protocols have less throughput the burstier the cross traffic is (appendix B): the least ratio of a "
+        "level's to the next one's",
+        _all_fall,
+        full=at_least(1.0),
+        reason="not explained; three runs of slow growers differ by more than the levels do",
+    ),
+    Claim(
+        "beside BCT RAPID has 1.8 Gb/s more than Scalable (section V-C)",
+        difference(Case("rapid", "BCT").key(THROUGHPUT), Case("scalable", "BCT").key(THROUGHPUT)),
+        full=about(1.8, 0.18),
+        reason="not explained: Scalable has more here than in the paper",
+    ),
+    Claim(
+        "... but a higher loss rate (section V-C): over Scalable's",
+        ratio(Case("rapid", "BCT").key(LOSS), Case("scalable", "BCT").key(LOSS)),
+        full=at_least(1.0),
+        reason="not explained: Scalable loses several times as much here as in the paper",
+    ),
+    Claim(
+        "with tau = 50 ms and eta = 4 RAPID loses 0.013 % beside BCT and not 0.060 % (section V-C): the ratio, within "
+        "a factor of 2",
         ratio(GENTLE.key(LOSS), Case("rapid", "BCT").key(LOSS)),
-        full=at_most(0.6),
+        full=(0.108, 0.433),
     ),
 )
 

@@ -70,8 +70,8 @@ ASSUMPTIONS = (
 )
 
 ANOTHER_PLACE = (
-    "the paper does not say where, nor at what load: at 50 % load it is what the paper prints (row beside), and "
-    "nearly so on the testbed at 1 Gb/s"
+    "not explained: the paper does not say where, nor at what load; at 50 % load it is less than the paper prints, by "
+    "3 points (row beside), and on the testbed at 1 Gb/s it is within 5"
 )
 
 BUFFERING, WHOLE = TIMED

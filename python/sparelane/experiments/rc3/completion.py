@@ -39,8 +39,10 @@ MICROSECONDS = Metric("FCT", "µs")
 METRICS: Mapping[str, Metric] = {metric.name: metric for metric in (FCT, REDUCTION, LONGER_BY, REDUNDANT, BY_THE_TIMES)}
 # The times of a file, and how many of its unit are a second.
 TIMES: Mapping[str, tuple[Metric, float]] = {"s": (FCT, 1.0), "µs": (MICROSECONDS, 1e6)}
+# What rows of the first rule say where another rule is the paper's.
+FIRST_RULE = "both by the end"
 RULES: Mapping[str, Rule] = {
-    "both by the end": BOTH_BY_THE_END,
+    FIRST_RULE: BOTH_BY_THE_END,
     TCP_LONGER.variant: TCP_LONGER,
     BOTH_LONGER.variant: BOTH_LONGER,
 }
@@ -50,6 +52,27 @@ SHARED: Mapping[str, Sequence[str]] = {
     "two rules": internet2.TWO_RULES,
     "fat tree": internet2.assumptions(0.04)[3:],
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Which rows of a setting are compared with the paper's numbers, each of which counts once.
+
+    Attributes:
+        rule: the rule of averaging that the paper's numbers follow, if it is not the first.
+        aside: what rows say of a setting whose numbers are those of another one: they are shown, and do not count.
+    """
+
+    rule: Rule | None = None
+    aside: str = ""
+
+    def variant(self, variant: str, measured: set[str]) -> str:
+        """The variant of a row that was measured as this one, where the setting has rows of such variants."""
+        if self.aside and not variant:
+            return self.aside
+        if self.rule is None or self.rule.variant not in measured:
+            return variant
+        return {"": FIRST_RULE, self.rule.variant: ""}.get(variant, variant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +90,7 @@ class Plan:
         changes: pairs of settings whose times are compared.
         redundant: whether what is sent twice is a row, too.
         stop_s: of the full effort.
+        readings: how the rows of settings are read that are not compared as they are measured.
     """
 
     settings: tuple[Setting, ...]
@@ -79,6 +103,7 @@ class Plan:
     changes: tuple[tuple[Setting, Setting], ...]
     redundant: bool
     stop_s: float
+    readings: Mapping[str, Reading]
 
     def chosen(self, effort: Effort) -> list[Setting]:
         """The settings of an effort."""
@@ -94,6 +119,23 @@ class Plan:
         rows += [row for pair in self.changes for row in _changes(*pair, effort, outcomes)]
         notes = internet2.notes(effort) if effort.stop_s < self.stop_s else ()
         return Evaluation(tuple(rows), notes)
+
+    def restate(self, found: Evaluation) -> Evaluation:
+        """The rows by the readings of their settings; what counts stands before what is varied."""
+        if not self.readings:
+            return found
+        variants: dict[str, set[str]] = {}
+        for row in found.rows:
+            variants.setdefault(row.key.setting, set()).add(row.key.variant)
+        rows = [
+            replace(row, key=replace(row.key, variant=reading.variant(row.key.variant, variants[row.key.setting])))
+            if (reading := self.readings.get(row.key.setting)) is not None
+            else row
+            for row in found.rows
+        ]
+        order = {setting.name: place for place, setting in reversed(list(enumerate(self.settings)))}
+        rows.sort(key=lambda row: (1, 0) if row.key.variant else (0, order.get(row.key.setting, len(order))))
+        return replace(found, rows=tuple(rows))
 
     def _cases(self, effort: Effort) -> Iterator[tuple[Rule, Setting]]:
         for rule, setting in product(self.rules, self.chosen(effort)):
@@ -152,6 +194,11 @@ def experiment(declared: Declaration) -> Experiment:
     rest = declared.rest
     listed = [(_setting(part), part) for part in rest.sections("setting")]
     full_only = frozenset(setting for setting, part in listed if part.flag("full_only"))
+    readings = {
+        setting.name: Reading(part.one_of("rule", RULES, FIRST_RULE), part.text("aside", ""))
+        for setting, part in listed
+        if "rule" in part or "aside" in part
+    }
     for _, part in listed:
         part.finish()
     settings = tuple(setting for setting, _ in listed)
@@ -176,11 +223,13 @@ def experiment(declared: Declaration) -> Experiment:
         tuple(_change(part, by_name) for part in rest.sections("change")),
         rest.flag("redundant"),
         declared.full.stop_s,
+        readings,
     )
     assumptions = declared.assume(SHARED)
-    draw = completion_figure.read(rest.section("figure"), [one for one in settings if one not in full_only])
+    shown = {setting: readings[setting.name].aside if setting.name in readings else "" for setting in settings}
+    draw = completion_figure.read(rest.section("figure"), {one: shown[one] for one in settings if one not in full_only})
     rest.finish()
-    return declared.experiment(plan.plan, plan.evaluate, draw, assumptions=assumptions)
+    return declared.experiment(plan.plan, plan.evaluate, draw, assumptions=assumptions, restate=plan.restate)
 
 
 def _change(part: Section, settings: Mapping[str, Setting]) -> tuple[Setting, Setting]:

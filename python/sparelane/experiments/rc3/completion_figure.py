@@ -44,8 +44,8 @@ class Place:
             return evaluation.find(Key(self.setting, metric, scheme, average))
 
 
-def read(part: Section, settings: Sequence[Setting]) -> Callable[[Evaluation], Figure]:
-    """The figure that a file chooses of these settings.
+def read(part: Section, settings: Mapping[Setting, str]) -> Callable[[Evaluation], Figure]:
+    """The figure that a file chooses of these settings, which are here with what their rows say is varied besides.
 
     Raises:
         DeclarationError: a key is wrong.
@@ -54,7 +54,7 @@ def read(part: Section, settings: Sequence[Setting]) -> Callable[[Evaluation], F
     draw = part.one_of("kind", kinds, "times")
     axis, rotation = part.text("axis"), part.number("rotation", 0.0)
     shown = [one for one in settings if not one.variant or draw is _reductions]
-    variants = part.texts("variants") or tuple(one.variant for one in shown)
+    variants = part.texts("variants") or tuple(joined(one.variant, settings[one]) for one in shown)
     labels = part.texts("labels") or tuple(joined(one.name, one.variant) for one in shown)
     at = part.numbers("at") or (0.0,) * len(shown)
     for key, found in (("variants", variants), ("labels", labels), ("at", at)):

@@ -97,6 +97,14 @@ def _median_rows(evaluation: Evaluation, scheme: str) -> Sequence[Row]:
     return [evaluation.find(key(size, scheme)) for size in SIZES]
 
 
+def _of_alone_over_the_largest(evaluation: Evaluation) -> float:
+    """RC3's median throughput over that of a flow that is alone: of flows of 105,120 bytes, over the largest's."""
+    medium, largest = (
+        evaluation.ours(key(size, RC3)) / evaluation.ours(key(size, ALONE)) for size in (SIZES[6], SIZES[-1])
+    )
+    return medium / largest
+
+
 CLAIMS = (
     *(
         Claim(
@@ -106,6 +114,12 @@ CLAIMS = (
             quick=at_least(2.0),
         )
         for size in SIZES[5:]
+    ),
+    Claim(
+        "RC3 has a slight relative bias towards flows of medium size: what these have of a flow that is alone, over "
+        "what the largest have (section 5.1.3)",
+        _of_alone_over_the_largest,
+        full=(1.0, 1.5),
     ),
     Claim(
         "Flows of one packet have a near-optimal throughput with TCP already (section 5.1.3)",

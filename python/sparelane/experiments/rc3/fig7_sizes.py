@@ -95,25 +95,28 @@ CLAIMS = (
     Claim(
         "Flows of 100 KB to 3 MB have the strongest improvements, more than 70 % (abstract)",
         least(_simulated(100_000)),
-        full=at_least(65.0),
+        full=at_least(70.0),
         quick=at_least(55.0),
+        reason="not explained: it is the size of 105,120 bytes that gains less; all larger ones gain more than 70 %, "
+        "and the model of section 3 has 72 % for this one",
     ),
     Claim(
-        "For all but the smallest flows the gains are 40 % or more (section 5.1.1)",
+        "For all but the smallest flows the gains are 40 to 75 %: the least (section 5.1.1)",
         least(_simulated()),
-        full=at_least(37.0),
+        full=(39.5, 75.5),
         quick=at_least(30.0),
+        reason="not explained; the model has 39.9 % for the same size",
     ),
     Claim(
-        "... and 75 % or less, or little more (section 5.1.1)",
+        "For all but the smallest flows the gains are 40 to 75 %: the largest (section 5.1.1)",
         largest(_simulated()),
-        full=at_most(80.0),
+        full=(39.5, 75.5),
         quick=at_most(85.0),
     ),
     Claim(
         "For the largest flows the simulated gain is lower than the model's (section 5.1.1)",
         difference(key(LARGER[-1], MODEL), key(LARGER[-1], SIMULATED)),
-        full=(0.0, 15.0),
+        full=(0.0, 10.0),
         quick=(-5.0, 15.0),
     ),
     Claim(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
-from sparelane.experiments import plots
+from sparelane.experiments import base, plots
 from sparelane.experiments.base import Effort, Outcome, Outcomes, Simulation
-from sparelane.experiments.claims import about, at_most
-from sparelane.experiments.rows import Band, Evaluation, Key, Metric, Row, joined
+from sparelane.experiments.claims import about, at_most, ours
+from sparelane.experiments.rows import NOT_EXPLAINED, Band, Evaluation, Key, Metric, Row, joined
 from sparelane.experiments.statistics import estimate
 
 SCENARIO = "rtcp-testbed"
@@ -244,6 +244,28 @@ class Claim:
     ratio: Callable[[Ask], float]
     is_order: bool = True
 
+    @property
+    def key(self) -> Key:
+        """The row that has the ratio in percent."""
+        return Key(self.row, Metric(self.metric, "%"))
+
+
+# What is said to be below or above something is neither where it is the same.
+BELOW_PERCENT = 99.99
+# What is said to be comparable, or almost the same, is so within this factor.
+COMPARABLE = 1.25
+
+
+def as_claims(claims: Iterable[Claim], reasons: Mapping[Key, str]) -> Iterator[base.Claim]:
+    """The text's orders as claims of the experiment, with the reasons of their rows."""
+    for claim in claims:
+        yield base.Claim(
+            f"{claim.row}, {claim.metric}, in percent",
+            ours(claim.key),
+            full=at_most(BELOW_PERCENT) if claim.is_order else about(100.0, 5.0),
+            reason=reasons.get(claim.key, NOT_EXPLAINED),
+        )
+
 
 class Measurements:
     """The samples of all runs, and rows from them."""
@@ -261,7 +283,7 @@ class Measurements:
     def claim(self, claim: Claim) -> Row:
         """The ratio of a claim in percent."""
         said = at_most(100.0) if claim.is_order else about(100.0, 0.0)
-        return self._row(Key(claim.row, Metric(claim.metric, "%")), lambda ask: 100 * claim.ratio(ask), said)
+        return self._row(claim.key, lambda ask: 100 * claim.ratio(ask), said)
 
     def _row(self, key: Key, number: Callable[[Ask], float], said: Band | None = None) -> Row:
         every = list(range(len(self._seeds)))

@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
-from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
+from sparelane.experiments.claims import about, ours
 from sparelane.experiments.rows import Evaluation, Key, Metric, Row
 from sparelane.experiments.rtcp.rule import Case, average_rates
 
@@ -91,6 +92,17 @@ def connection(case: Case, number: int, by: str) -> Key:
     return Key(case.name, RATE, by, traffic=f"connection {number}")
 
 
+CLAIMS = tuple(
+    Claim(
+        f"The rule reaches the largest utility (section II): {case.name}, percent of the optimum's",
+        ours(Key(case.name, UTILITY, "rule")),
+        full=about(100.0, 0.5),
+        quick=about(100.0, 0.5),
+    )
+    for case in (*CASES, UNEQUAL)
+)
+
+
 def draw(evaluation: Evaluation) -> Figure:
     """The three rates of each case: optimum, rule, protocol."""
     drawing, panels = plots.figure(len(CASES), width_inches=plots.PAGE_INCHES)
@@ -121,4 +133,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
+    claims=CLAIMS,
 )

@@ -11,7 +11,7 @@ from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simu
 from sparelane.experiments.claims import at_least, at_most, ours, ratio
 from sparelane.experiments.rows import Evaluation, Key
 from sparelane.experiments.rtcp import datacentre, scheme_figure
-from sparelane.experiments.rtcp.datacentre import DELAY, LOOKS, TAIL, Printed, Run, of, ratio_row
+from sparelane.experiments.rtcp.datacentre import DELAY, LOOKS, MEAN, TAIL, Printed, Run, of, ratio_row
 from sparelane.experiments.rtcp.statements import INCAST, INCAST_RTCP
 
 RUNS: Mapping[str, Run] = {
@@ -35,24 +35,52 @@ ASSUMPTIONS = (
 )
 
 
-SHORTER = (
-    "the unit of alpha: with alpha in 0.5 bytes per KB the tail is longer than the paper's (row), and Table II's "
-    "delays are, too"
-)
 REASONS: Mapping[Key, str] = {
-    RTCP.key(of(DELAY, "LEDBAT"), TAIL): SHORTER,
-    RTCP.key(of(DELAY, "Vegas"), TAIL): SHORTER,
+    RTCP.key(
+        of(DELAY, "LEDBAT"), TAIL
+    ): "the unit of alpha: with alpha in 0.5 bytes per KB it is as in the paper (row)",
+    RTCP.key(of(DELAY, "Vegas"), TAIL): "not explained: with alpha in 0.5 bytes per KB it is nearer (row)",
 }
+LONGER: Mapping[str, Run] = {run.scheme: run for run in VARIANTS if run.lengths > 1}
+
+
+def _tail_of_timely(evaluation: Evaluation) -> float:
+    def weight(scheme: str) -> float:
+        return evaluation.ours(RUNS[scheme].key(DELAY, TAIL)) / evaluation.ours(RUNS[scheme].key(DELAY, MEAN))
+
+    return weight("TIMELY") / max(weight(scheme) for scheme in ("LEDBAT", "Vegas", "RTCP"))
+
 
 CLAIMS = (
     *(
         Claim(
-            f"RTCP's 99th delay is at most 70 % of {other}'s in the incast (section V-C2, abstract: 56 %)",
+            f"RTCP's 99th delay is less than 56 % of {other}'s (abstract)",
             ours(RTCP.key(of(DELAY, other), TAIL)),
-            full=at_most(70.0),
+            full=at_most(56.0),
             quick=at_most(75.0),
         )
         for other in ("LEDBAT", "Vegas", "TIMELY")
+    ),
+    *(
+        Claim(
+            f"... and in runs 5 times as long: of {other}'s, as a share",
+            ratio(LONGER["RTCP"].key(DELAY, TAIL), LONGER[other].key(DELAY, TAIL)),
+            full=at_most(0.56),
+            reason="not explained: TIMELY makes long queues at the beginning, and in a longer run its 99th percentile "
+            "is no longer of that",
+        )
+        for other in ("LEDBAT", "Vegas", "TIMELY")
+    ),
+    Claim(
+        "DCTCP is the best, with the help of ECN (section V-C2): RTCP's 99th delay, of DCTCP's, in percent",
+        ours(RTCP.key(of(DELAY, "DCTCP"), TAIL)),
+        full=at_least(100.0),
+    ),
+    Claim(
+        "TIMELY has a heavy tail compared to the others that read round trips (section V-C2): its 99th percentile over "
+        "its mean, over the largest of theirs",
+        _tail_of_timely,
+        full=at_least(1.0),
     ),
     Claim(
         "RTCP is not a constant window: that of 10 segments has a longer tail",

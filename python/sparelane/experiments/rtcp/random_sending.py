@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
 from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.experiments.claims import at_least, at_most, ours, ratio
+from sparelane.experiments.claims import at_least, at_most, ours, over_largest, over_least, ratio
 from sparelane.experiments.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.experiments.rtcp import datacentre, scheme_figure
 from sparelane.experiments.rtcp.datacentre import DELAY, LOOKS, MEAN, TAIL, THROUGHPUT, Printed, Run, of, ratio_row
@@ -67,6 +67,7 @@ ASSUMPTIONS = (
     "Each server draws one other with the seed, and sends to it without end from the beginning; several may draw the "
     "same. RTCP has alpha = 500 and delta = 10,000.",
     "Variants vary what the paper leaves open, one setting at a time.",
+    datacentre.NO_CONTROL,
 )
 
 
@@ -85,8 +86,20 @@ TIMELY = (
     "which TIMELY as published is made to avoid"
 )
 X_MAX = (
-    "x_max: with 2 line rates RTCP's throughput and delay agree with the printed ones (rows of rtcp/random-sending), "
-    "but then its windows are too short for the delays of Table II (rtcp/setting)"
+    "x_max: with 2 line rates it agrees (rows), but then RTCP's windows are too short for the delays of Table II "
+    "(rtcp/setting)"
+)
+NEARER = (
+    "not explained: with an x_max of 2 line rates RTCP's throughput agrees, and its delay is some 20 % above the "
+    "printed one (rows); and DCTCP's, of which it is a share, is longer here than printed"
+)
+NS3_QUEUES = (
+    "queues of 250 packets: with 100 it is so (row), but then the incast's 99th percentiles are not those of the paper "
+    "(benches/rtcp_setting.md)"
+)
+NULL = (
+    "not explained: it is behind in both; where few flows meet, a window of one bandwidth-delay product fills the "
+    "paths and makes no queue"
 )
 REASONS: Mapping[Key, str] = {
     BASE["NewReno"].key(THROUGHPUT): PATHS,
@@ -96,30 +109,81 @@ REASONS: Mapping[Key, str] = {
     BASE["BBR"].key(DELAY, MEAN): BBR,
     BASE["TIMELY"].key(THROUGHPUT): TIMELY,
     BASE["TIMELY"].key(DELAY, MEAN): TIMELY,
-    RTCP.key(DELAY, MEAN): X_MAX,
+    RTCP.key(THROUGHPUT): X_MAX,
+    RTCP.key(DELAY, MEAN): NEARER,
     RTCP.key(of(THROUGHPUT, "BBR")): X_MAX,
-    RTCP.key(of(DELAY, "DCTCP"), MEAN): X_MAX,
+    RTCP.key(of(DELAY, "DCTCP"), MEAN): NEARER,
     RTCP.key(of(DELAY, "NewReno"), TAIL): X_MAX,
 }
 
 CLAIMS = (
     Claim(
-        "RTCP's mean delay is at most half of DCTCP's in random sending (abstract: 64.22 % less)",
+        "RTCP's mean delay is 64.22 % less than DCTCP's (abstract): of DCTCP's, in percent",
         ours(RTCP.key(of(DELAY, "DCTCP"), MEAN)),
-        full=at_most(50.0),
+        full=at_most(35.78),
         quick=at_most(60.0),
+        reason=NEARER,
     ),
     Claim(
-        "RTCP's throughput is not below BBR's in random sending (abstract: 9.78 % more)",
+        "RTCP's throughput is 9.78 % more than BBR's (abstract): of BBR's, in percent",
         ours(RTCP.key(of(THROUGHPUT, "BBR"))),
-        full=at_least(100.0),
+        full=at_least(109.78),
         quick=at_least(90.0),
+        reason=X_MAX,
     ),
     Claim(
-        "RTCP's 99th delay is at most half of NewReno's in random sending (section V-B2: 16 %)",
+        "RTCP's 99th delay is only 16 % of NewReno's (section V-B2)",
         ours(RTCP.key(of(DELAY, "NewReno"), TAIL)),
-        full=at_most(50.0),
+        full=at_most(16.0),
         quick=at_most(60.0),
+        reason=X_MAX,
+    ),
+    Claim(
+        "RTCP has the most throughput of the five (Table I)",
+        over_largest(RTCP.key(THROUGHPUT), [run.key(THROUGHPUT) for run in BASE.values()]),
+        full=at_least(1.0),
+        reason=NULL.replace("it is behind in both", "NewReno and DCTCP have more"),
+    ),
+    Claim(
+        "RTCP has the least mean delay of the five (Table I)",
+        over_least(RTCP.key(DELAY, MEAN), [run.key(DELAY, MEAN) for run in BASE.values()]),
+        full=at_most(1.0),
+        reason="not explained: BBR and TIMELY keep queues short here, and long in the paper, with less throughput than "
+        "RTCP or as much",
+    ),
+    Claim(
+        "More than 50 % of NewReno's packets take more than 0.1 ms (section V-B2)",
+        ours(BASE["NewReno"].key(BEYOND)),
+        full=at_least(50.0),
+    ),
+    Claim(
+        "... and NewReno's delays are spread from 0 to 0.2 ms (section V-B2): the 99th percentile, microseconds",
+        ours(BASE["NewReno"].key(DELAY, TAIL)),
+        full=at_most(200.0),
+        reason=NS3_QUEUES,
+    ),
+    Claim(
+        "Most of DCTCP's packets take less than 0.1 ms (section V-B2)",
+        ours(BASE["DCTCP"].key(BEYOND)),
+        full=at_most(50.0),
+    ),
+    Claim(
+        "BBR has a heavy tail compared to NewReno (section V-B2): its 99th percentile over NewReno's",
+        ratio(BASE["BBR"].key(DELAY, TAIL), BASE["NewReno"].key(DELAY, TAIL)),
+        full=at_least(1.0),
+        reason=BBR,
+    ),
+    Claim(
+        "TIMELY accelerates the window, and has more throughput than NewReno (section V-B2)",
+        ratio(BASE["TIMELY"].key(THROUGHPUT), BASE["NewReno"].key(THROUGHPUT)),
+        full=at_least(1.0),
+        reason=TIMELY,
+    ),
+    Claim(
+        "RTCP is ahead of a constant window of one bandwidth-delay product, in throughput or in delay (ours)",
+        datacentre.ahead(RTCP, CONTROLS[0]),
+        full=at_least(1.0),
+        reason=NULL,
     ),
     Claim(
         "RTCP is not a constant window of x_max: that has several times its mean delay",
