@@ -109,12 +109,14 @@ class Verdict:
         value: the number that was found; `None` where there is none, or where the claim was not checked.
         band: where the number must lie, bounds included; `None` where the claim is not checked at this effort.
         problem: why there is no number, where one was wanted.
+        reason: why it fails, where it does, at the full effort; empty in a quick run.
     """
 
     text: str
     value: float | None
     band: Band | None
     problem: str = ""
+    reason: str = ""
 
     @property
     def holds(self) -> bool | None:
@@ -136,13 +138,14 @@ class Claim:
         value: one number from an evaluation's rows.
         full: the band, bounds included, at the full effort.
         quick: the same at the quick effort; `None` where a quick run says nothing of the claim.
+        reason: why it fails at the full effort, where it does.
     """
 
     text: str
     value: Callable[[Evaluation], float]
-        reason: why it fails at the full effort, where it does.
     full: Band
     quick: Band | None = None
+    reason: str = NOT_EXPLAINED
 
     def check(self, effort: Effort, evaluation: Evaluation) -> Verdict:
         """Whether the claim holds. A number that cannot be computed fails it, and is never an error."""
@@ -175,6 +178,8 @@ class Experiment:
         plan: the simulations, in order.
         evaluate: rows from their outcomes.
         draw: the figure of an evaluation.
+        restate: the rows as they are compared with the paper, made of those that were measured, whenever these were:
+            which of several readings counts, and in which order they stand. Twice is as good as once.
         reasons: why a row deviates, where it does: checked at the full effort, by a run that anyone can repeat.
         claims: what must hold of the rows.
         fitted: sentences that say what was fitted, and on what.
@@ -185,8 +190,6 @@ class Experiment:
     id: str
     title: str
     source: str
-        restate: the rows as they are compared with the paper, made of those that were measured, whenever these were:
-            which of several readings counts, and in which order they stand. Twice is as good as once.
     method: str
     assumptions: tuple[str, ...]
     full: Effort
@@ -194,6 +197,7 @@ class Experiment:
     plan: Callable[[Effort], Sequence[Simulation]]
     evaluate: Callable[[Effort, Outcomes], Evaluation]
     draw: Callable[[Evaluation], Figure]
+    restate: Callable[[Evaluation], Evaluation] = lambda found: found
     reasons: Mapping[Key, str] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
     fitted: tuple[str, ...] = ()
@@ -204,7 +208,6 @@ class Experiment:
     def lacks(self) -> str:
         """What this machine lacks to do it, with the command that mends it; empty where there is nothing."""
         if not self.needs_kernel:
-    restate: Callable[[Evaluation], Evaluation] = lambda found: found
             return ""
         from sparelane.linux import kernel
 
