@@ -642,6 +642,18 @@ def test_a_watcher_that_fetches_nothing_any_more_is_told_nothing(ends: tuple[str
 
 
 @needs_kernel
+def test_with_a_watcher_that_goes_in_good_order_samples_end_at_once(ends: tuple[str, str], name: str) -> None:
+    holding = hold("rtcp", name, line_rate="1Gbps")
+    watcher, other = _native.Watch(name), _native.Watch(name)
+    del other
+    time.sleep(0.3)
+    send = ["nsenter", f"--net=/run/netns/{ends[0]}", sys.executable, "-c", SEND, name, "0.2"]
+    subprocess.run(send, check=True, capture_output=True)
+    assert watcher.poll(65_536) == []
+    holding.unload()
+
+
+@needs_kernel
 def test_what_a_killed_process_leaves_is_put_back(ends: tuple[str, str], name: str) -> None:
     before = ip("-n", ends[0], "route", "show")
     enter = ["nsenter", f"--net=/run/netns/{ends[0]}", *COMMAND]
