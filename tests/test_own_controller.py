@@ -376,8 +376,9 @@ def test_the_command_line_ends_at_once_with_ctrl_c(where: str, tmp_path: Path) -
     assert process.stdout.readline() == "waiting\n"
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=10)
-    place = f"in wait ({tmp_path / 'slow.py'}, line 8)"
-    assert (process.returncode, said.strip()) == (130, f"sparelane: interrupted {place}")
+    places = [f"in wait ({tmp_path / 'slow.py'}, line {line})" for line in (7, 8)]
+    assert process.returncode == 130
+    assert said.strip() in [f"sparelane: interrupted {place}" for place in places]
 
 
 SLOW = """

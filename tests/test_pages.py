@@ -1,9 +1,12 @@
 """Reports as one HTML file, looked at in a browser where there is one."""
 
+import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
+import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
@@ -12,6 +15,7 @@ import sparelane as sl
 from small_sweeps import BASE, LOADS, do, with_lines
 from sparelane.charts.panel import Line, Panel, with_looks
 from sparelane.cli import main
+from sparelane.experiments import answers, registry, saved
 from sparelane.pages import of_experiments
 from sparelane.pages.axis import Scale, fitting, shown
 from sparelane.pages.document import document, figures
@@ -24,6 +28,9 @@ QUESTION = '# Does RC3 still help with little room in queues?\ntitle = "RC3 & <s
     ("load = 0.5", "load = [0.2, 0.4]"),
     ('sizes = { kind = "fixed", size = "10kB" }', 'sizes = { kind = "rc3" }'),
 )
+
+
+FIG8 = Path(__file__).parents[1] / "results" / "rc3" / "fig8-load"
 
 
 def invoke(*arguments: object) -> Result:
@@ -40,7 +47,11 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name in ("sweep", "run", "experiments"):
         result = invoke("report", place / name)
         assert result.exit_code == 0, result.output
-    return {name: place / name / "report.html" for name in ("sweep", "run", "experiments")}
+    result = invoke("report", FIG8, "-o", place / "fig8.html")
+    assert result.exit_code == 0, result.output
+    return {name: place / name / "report.html" for name in ("sweep", "run", "experiments")} | {
+        "fig8-load": place / "fig8.html"
+    }
 
 
 class Reader(HTMLParser):
@@ -69,13 +80,13 @@ class Reader(HTMLParser):
         self.text += data
 
 
-@pytest.mark.parametrize("kind", ["sweep", "run", "experiments"])
+@pytest.mark.parametrize("kind", ["sweep", "run", "experiments", "fig8-load"])
 def test_a_report_holds_everything_itself(reports: dict[str, Path], kind: str) -> None:
     text = reports[kind].read_text()
     reader = Reader()
     reader.feed(text)
     assert reader.open == []
-    assert all(one.startswith("data:") for one in reader.fetched)
+    assert all(one.startswith(("data:", "#")) for one in reader.fetched)
     assert not re.search(r"url\(|@import|https?://", text)
 
 
@@ -104,12 +115,95 @@ def test_the_report_of_an_experiment_has_the_papers_numbers(reports: dict[str, P
         assert words in reader.text, words
 
 
-def test_the_report_of_one_experiment_is_made_from_its_own_folder(reports: dict[str, Path], tmp_path: Path) -> None:
-    folder = reports["experiments"].parent / "rc3" / "example-7"
+def test_the_report_of_one_experiment_reads_its_own_folder_alone_and_leaves_it_as_it_is(
+    reports: dict[str, Path], tmp_path: Path
+) -> None:
+    shutil.copytree(reports["experiments"].parent, tmp_path / "all")
+    folder = tmp_path / "all" / "rc3" / "example-7"
+    other = tmp_path / "all" / "rc3" / "model" / "manifest.json"
+    other.write_text(json.dumps({**json.loads(other.read_text()), "layout": 0}))
+    before = {path: path.read_bytes() for path in (tmp_path / "all").rglob("*") if path.is_file()}
     result = invoke("report", folder, "-o", tmp_path / "one.html")
     assert result.exit_code == 0, result.output
     assert "rc3/model" not in (tmp_path / "one.html").read_text()
-    assert not (folder / "README.md").exists() or "rc3" in (folder / "README.md").read_text()
+    assert {path: path.read_bytes() for path in (tmp_path / "all").rglob("*") if path.is_file()} == before
+    # Asked for all, what is wrong with the other is told: its layout, whatever version wrote it.
+    refused = invoke("report", tmp_path / "all")
+    assert refused.exit_code == 2
+    assert "holds results in layout 0, written by sparelane" in refused.stderr
+    assert "this one reads layout 1" in refused.stderr
+
+
+def test_pages_are_written_only_where_no_file_is_named_and_go_on_naming_the_other_page(
+    reports: dict[str, Path], tmp_path: Path
+) -> None:
+    shutil.copytree(reports["experiments"].parent, tmp_path / "all")
+    index, page = tmp_path / "all" / "README.md", tmp_path / "all" / "rc3" / "model" / "README.md"
+    assert invoke("report", tmp_path / "all", "--see", tmp_path / "speed.md").exit_code == 0
+    seen = index.read_text()
+    assert "(../speed.md)" in seen
+    assert invoke("report", tmp_path / "all").exit_code == 0
+    assert index.read_text() == seen
+    index.write_text("mine")
+    page.unlink()
+    assert invoke("report", tmp_path / "all", "-o", tmp_path / "x.html").exit_code == 0
+    assert index.read_text() == "mine"
+    assert not page.exists()
+    refused = invoke("report", tmp_path / "all", "-o", tmp_path / "x.html", "--see", tmp_path / "speed.md")
+    assert (refused.exit_code, "--see goes into the Markdown pages" in refused.stderr) == (2, True)
+
+
+def test_the_report_of_experiments_that_were_interrupted_says_which_are_not_done(
+    reports: dict[str, Path], tmp_path: Path
+) -> None:
+    shutil.copytree(reports["experiments"].parent, tmp_path / "all")
+    about = tmp_path / "all" / "report.json"
+    about.write_text(json.dumps({**json.loads(about.read_text()), "unfinished": ["rc3/model", "rc3/mixed"]}))
+    assert invoke("report", tmp_path / "all").exit_code == 0
+    assert "This was interrupted: not done are rc3/mixed." in (tmp_path / "all" / "report.html").read_text()
+    assert "## Not finished\n\n- rc3/mixed\n" in (tmp_path / "all" / "README.md").read_text()
+
+
+def test_the_report_of_a_papers_experiment_answers_first_in_words_and_one_number(reports: dict[str, Path]) -> None:
+    text = reports["fig8-load"].read_text()
+    rows = pl.read_csv(FIG8 / "rows.csv").with_columns(pl.col("variant", "traffic").fill_null(""))
+    [ours] = rows.filter(setting="30%", variant="", metric="reduction", average="mean over flows")["value"]
+    answer = f"Under RC3, flows end {ours:.3g} % sooner on average than under TCP, at 30 % load; the paper has 43.5 %."
+    first = text.index(f"<p class='answer'>{answer}</p>")
+    # Before its table, the words of its rows are explained, each variant among them, and claims have units.
+    table = text.index("The paper&#x27;s numbers beside ours")
+    variants = set(rows["variant"]) - {""}
+    assert variants
+    for word in ("FCT", "RC3", "TCP", *variants):
+        assert first < text.index(f"<dt>{word}</dt>") < table, word
+    assert f'<td class="number">{ours:.4g} %</td>' in text
+    assert "points from printed</td>" in text
+
+
+def test_every_answer_that_is_declared_names_a_row_of_the_saved_results() -> None:
+    results, _ = saved.read_all(FIG8.parents[1], registry())
+    found = {one.experiment.id: one for one in results}
+    for id, (parts, _) in answers.declared().items():
+        rows = found[id].evaluation.rows
+        named = [row for row in rows if all(answers.part(row, name) == parts.get(name, "") for name in answers.PARTS)]
+        assert len(named) == 1, id
+    for one in results:
+        said = answers.answer(one.experiment.id, one.evaluation.rows, one.verdicts)
+        assert re.search(r"\d", said), one.experiment.id
+        assert said.endswith("."), said
+
+
+def test_the_report_of_experiments_repeats_them_with_the_same_seeds_and_no_path_of_the_senders(
+    reports: dict[str, Path],
+) -> None:
+    text = reports["fig8-load"].read_text()
+    about = json.loads((FIG8 / "manifest.json").read_text())
+    seeds = "" if len(about["seeds"]) == 10 else f" --seeds {len(about['seeds'])}"
+    assert f'<pre class="command">sparelane reproduce rc3/fig8-load{seeds}</pre>' in text
+    assert str(FIG8.parents[1]) not in text
+    assert " -o " not in text
+    of_two = reports["experiments"].read_text()
+    assert '<pre class="command">sparelane reproduce rc3/example-7 rc3/model</pre>' in of_two
 
 
 def made_up(names: int) -> Panel:
@@ -239,7 +333,7 @@ def test_what_cannot_be_reported_is_one_clear_error(tmp_path: Path) -> None:
 
 
 @needs_browser
-@pytest.mark.parametrize("kind", ["sweep", "run", "experiments"])
+@pytest.mark.parametrize("kind", ["sweep", "run", "experiments", "fig8-load"])
 def test_every_figure_draws_in_a_browser_without_a_request_or_a_complaint(
     reports: dict[str, Path], kind: str, tmp_path: Path
 ) -> None:
@@ -249,7 +343,8 @@ def test_every_figure_draws_in_a_browser_without_a_request_or_a_complaint(
             "[...document.querySelectorAll('figure')].map(one => [one.querySelector('svg[role=img]').clientHeight,"
             " one.querySelectorAll('.line > *').length, one.querySelectorAll('.key').length])"
         )
-        assert figures or kind == "experiments"
+        # Of these two experiments, one has no printed number, and the other numbers of which none stands beside others.
+        assert len(figures) >= {"sweep": 4, "run": 4, "experiments": 0, "fig8-load": 2}[kind]
         assert all(height > 100 and marks > 0 and keys > 0 for height, marks, keys in figures)
         assert page.evaluate("[...document.images].every(one => one.complete && one.naturalWidth > 0)")
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
@@ -289,6 +384,49 @@ def test_figures_answer_to_the_keyboard_and_the_pointer(reports: dict[str, Path]
         )
         page.move(x, y)
         assert page.evaluate(f"{tip}.hidden") is False
+        assert page.complaints == []
+
+
+@needs_browser
+def test_the_figures_of_a_papers_experiment_show_its_rows_and_the_papers(reports: dict[str, Path]) -> None:
+    rows = pl.read_csv(FIG8 / "rows.csv").with_columns(pl.col("variant").fill_null(""))
+    printed = rows.filter(pl.col("paper").is_not_null())
+    with browser.Browser() as page:
+        page.open(reports["fig8-load"])
+        drawn = page.evaluate(
+            "[...document.querySelectorAll('figure')].map(one => [one.querySelector('figcaption').textContent,"
+            " [...one.querySelectorAll('.line')].map(line => line.querySelectorAll('[fill=\"#fff\"]').length)])"
+        )
+        for title, counts in drawn:
+            metric = title.partition(":")[0]
+            of_metric = printed.filter(metric=metric).height
+            assert counts == [of_metric, of_metric], title
+        assert {title.partition(":")[0] for title, _ in drawn} == {"FCT", "reduction"}
+        # The keyboard reads the numbers of a row: ours, and the paper's beside it.
+        figure = next(number for number, (title, _) in enumerate(drawn) if title.startswith("reduction"))
+        plot = f"document.querySelectorAll('.plot')[{figure}]"
+        page.evaluate(f"{plot}.focus()")
+        told = set()
+        for key in ("ArrowDown", "ArrowRight"):
+            page.press(key)
+            told.add(page.evaluate(f"{plot}.querySelector('.tip').textContent"))
+        first = printed.filter(metric="reduction").row(0, named=True)
+        assert told == {
+            f"{whose} — {first['setting']}, RC3, mean over flows; reduction (%): {number:.4g}{interval}"
+            for whose, number, interval in (
+                (
+                    "ours",
+                    first["value"],
+                    f" ({first['value'] - first['interval']:.4g} to {first['value'] + first['interval']:.4g})",
+                ),
+                ("paper", first["paper"], ""),
+            )
+        }
+        image = page.evaluate("[...document.images].map(one => one.naturalWidth)")
+        assert image
+        assert min(image) > 500
+        # On paper, nothing is cut off at the side, and figures and tables are there.
+        assert page.print().count(b"/Type /Page\n") >= 2
         assert page.complaints == []
 
 

@@ -285,7 +285,7 @@ def test_a_folder_of_another_version_or_build_is_refused_and_stays_as_it_is(tmp_
     for key, value, message in (
         ("version", "0.0.1", "of sparelane 0.0.1; this is"),
         ("engine", "abc", "another build"),
-        ("layout", 99, "lays them out"),
+        ("layout", 99, "in layout 99, written by sparelane"),
     ):
         content = json.loads(path.read_text())
         path.write_text(json.dumps({**content, key: value}))

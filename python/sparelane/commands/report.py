@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,15 +38,18 @@ def command(folder: Path, target: Path | None, see: Path | None, redraw: bool, c
     """Write what FOLDER holds as one HTML file, which opens offline: question, answer, figures, how to repeat it.
 
     FOLDER is what `sparelane sweep`, `run` or `reproduce` left. Of experiments that `sparelane reproduce` saved, in any
-    number of runs, Markdown pages are written too, into FOLDER. Their numbers are the saved ones, and figures unless
-    they are drawn again; reasons, claims and assumptions are those of the experiments as they are now.
+    number of runs, Markdown pages are written too, into FOLDER, unless -o says where the report goes. Their numbers are
+    the saved ones, and figures unless they are drawn again; reasons, claims and assumptions are those of the
+    experiments as they are now.
     """
     from sparelane.results.kinds import Kind, kind_of
 
     kind = kind_of(folder)
     place = target or folder / PAGE
     if kind is Kind.REPRODUCTION:
-        _report_experiments(folder, place, see, redraw=redraw, check=check)
+        if see is not None and target is not None:
+            raise click.UsageError("--see goes into the Markdown pages; allowed: without -o, which leaves them alone")
+        _report_experiments(folder, place, see, has_pages=target is None, redraw=redraw, check=check)
         return
     if kind is Kind.SWEEP:
         from sparelane.pages import of_sweep
@@ -67,23 +69,15 @@ def _write(text: str, target: Path) -> None:
     terminal.output().print(f"report in {target}", soft_wrap=True, markup=False)
 
 
-def _report_experiments(folder: Path, target: Path, see: Path | None, *, redraw: bool, check: bool) -> None:
+def _report_experiments(
+    folder: Path, target: Path, see: Path | None, *, has_pages: bool, redraw: bool, check: bool
+) -> None:
     extras.require("papers")
     from sparelane.experiments import registry, report, saved
     from sparelane.pages import of_experiments
     from sparelane.results import manifest
 
-    whole = folder.resolve()
-    # FOLDER may be that of one paper, or of one experiment.
-    if (whole / manifest.FILE).exists():
-        root = whole.parent.parent
-    elif next(whole.glob(f"*/{manifest.FILE}"), None):
-        root = whole.parent
-    else:
-        root = folder
-    results, unknown = saved.read_all(root, registry())
-    if root is not folder:
-        results = [one for one in results if one.place.resolve().is_relative_to(whole)]
+    results, unknown = saved.read_all(folder, registry())
     if not results:
         raise folders.SavedResultsError(
             f'no results in the folder "{folder}": `sparelane reproduce -o "{folder}"` saves some'
@@ -91,23 +85,15 @@ def _report_experiments(folder: Path, target: Path, see: Path | None, *, redraw:
     if redraw:
         report.redraw(results)
     folders.ready_file(target)
-    if root is folder:
+    unfinished = report.unfinished(folder, results)
+    # Pages link to each other from the folder of all results on.
+    if has_pages and next(folder.glob(f"*/*/{manifest.FILE}"), None):
         beside = None if see is None else Path(os.path.relpath(see, folder)).as_posix()
-        pages = report.save_pages(results, folders.ready_folder(folder), see=beside)
+        pages = report.save_pages(results, folders.ready_folder(folder), see=beside, unfinished=unfinished)
         _say(results, unknown, pages)
-    _write(of_experiments.page(results, _command(results, root)), target)
+    _write(of_experiments.page(results, unfinished), target)
     if not show_claims([(one.experiment.id, one.verdicts) for one in results]) and check:
         raise SystemExit(FAILED)
-
-
-def _command(results: Sequence[Saved], root: Path) -> str:
-    """What makes the results again."""
-    from sparelane.experiments import registry
-
-    every = {one.experiment.id for one in results} == set(registry())
-    names = "" if every else "".join(f" {one.experiment.id}" for one in results)
-    quick = " --quick" if all(one.is_quick for one in results) else ""
-    return f"sparelane reproduce{names}{quick} -o {shlex.quote(str(root))}"
 
 
 def _say(results: Sequence[Saved], unknown: Sequence[str], target: Path) -> None:

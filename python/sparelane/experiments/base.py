@@ -110,6 +110,7 @@ class Verdict:
         band: where the number must lie, bounds included; `None` where the claim is not checked at this effort.
         problem: why there is no number, where one was wanted.
         reason: why it fails, where it does, at the full effort; empty in a quick run.
+        unit: what the number is in, or from what it is told, as in "points from printed"; may be empty.
     """
 
     text: str
@@ -117,6 +118,7 @@ class Verdict:
     band: Band | None
     problem: str = ""
     reason: str = ""
+    unit: str = ""
 
     @property
     def holds(self) -> bool | None:
@@ -146,6 +148,11 @@ class Claim:
     full: Band
     quick: Band | None = None
     reason: str = NOT_EXPLAINED
+
+    @property
+    def unit(self) -> str:
+        """What the number is in, where that is known."""
+        return str(getattr(self.value, "unit", ""))
 
     def check(self, effort: Effort, evaluation: Evaluation) -> Verdict:
         """Whether the claim holds. A number that cannot be computed fails it, and is never an error."""
@@ -239,7 +246,7 @@ class Experiment:
     def check(self, effort: Effort, evaluation: Evaluation) -> tuple[Verdict, ...]:
         """What becomes of each claim: a quick effort is held to the quick bands, any other to the full ones."""
         held_to = self.quick if self.is_quick(effort) else self.full
-        return tuple(claim.check(held_to, evaluation) for claim in self.claims)
+        return tuple(replace(claim.check(held_to, evaluation), unit=claim.unit) for claim in self.claims)
 
     def unneeded_reasons(self, evaluation: Evaluation) -> list[Key]:
         """The keys of the reasons that no row of the evaluation, one at the full effort, needs."""

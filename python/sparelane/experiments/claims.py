@@ -9,15 +9,44 @@ row is missing or has no number. A row is named by its key:
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TypeAlias
+from typing import ParamSpec, TypeAlias
 
 from sparelane.experiments.rows import Band, Evaluation, Key, Metric, MissingNumberError
 
 Value: TypeAlias = Callable[[Evaluation], float]
+Given = ParamSpec("Given")
+
+
+def _in(unit: str | Callable[..., str]) -> Callable[[Callable[Given, Value]], Callable[Given, Value]]:
+    """Notes, with the numbers that a function makes, what they are in, which people are told."""
+
+    def decorate(make: Callable[Given, Value]) -> Callable[Given, Value]:
+        @functools.wraps(make)
+        def made(*given: Given.args, **named: Given.kwargs) -> Value:
+            value = make(*given, **named)
+            value.unit = unit if isinstance(unit, str) else unit(*given, **named)  # type: ignore[attr-defined]
+            return value
+
+        return made
+
+    return decorate
+
+
+def _unit(key: Key) -> str:
+    return key.metric.unit
+
+
+def _apart(key: Key) -> str:
+    """What differences are in."""
+    return "points" if key.metric.unit == "%" else key.metric.unit
+
+
+FACTOR, OF_PRINTED = "×", "× printed"
 
 
 def at_least(low: float) -> Band:
@@ -40,46 +69,55 @@ def within_factor(factor: float) -> Band:
     return (1 / factor, factor)
 
 
+@_in(_unit)
 def ours(key: Key) -> Value:
     """Our number, in the row's unit."""
     return lambda evaluation: evaluation.ours(key)
 
 
+@_in(OF_PRINTED)
 def over_paper(key: Key) -> Value:
     """Our number as a multiple of the paper's."""
     return lambda evaluation: _quotient(evaluation.ours(key), evaluation.paper(key))
 
 
+@_in(lambda key: f"{_apart(key)} from printed".strip())
 def less_paper(key: Key) -> Value:
     """Our number less the paper's, in the row's unit: points for percentages."""
     return lambda evaluation: evaluation.ours(key) - evaluation.paper(key)
 
 
+@_in(FACTOR)
 def ratio(upper: Key, lower: Key) -> Value:
     """Our number in one row as a multiple of that in another."""
     return lambda evaluation: _quotient(evaluation.ours(upper), evaluation.ours(lower))
 
 
+@_in(lambda larger, smaller: _apart(larger))
 def difference(larger: Key, smaller: Key) -> Value:
     """Our number in one row less that in another, in their unit."""
     return lambda evaluation: evaluation.ours(larger) - evaluation.ours(smaller)
 
 
+@_in(FACTOR)
 def over_largest(upper: Key, others: Sequence[Key]) -> Value:
     """Our number in one row as a multiple of the largest among others."""
     return lambda evaluation: _quotient(evaluation.ours(upper), max(evaluation.ours(key) for key in others))
 
 
+@_in(FACTOR)
 def over_least(upper: Key, others: Sequence[Key]) -> Value:
     """Our number in one row as a multiple of the smallest among others."""
     return lambda evaluation: _quotient(evaluation.ours(upper), min(evaluation.ours(key) for key in others))
 
 
+@_in(FACTOR)
 def least_over(keys: Sequence[Key], lower: Key) -> Value:
     """The smallest of our numbers as a multiple of that in another row."""
     return lambda evaluation: _quotient(min(evaluation.ours(key) for key in keys), evaluation.ours(lower))
 
 
+@_in(FACTOR)
 def over_median(upper: Key, others: Sequence[Key]) -> Value:
     """Our number in one row as a multiple of the median of others: above 2, it is more than double of most of them."""
     return lambda evaluation: _quotient(
@@ -87,6 +125,7 @@ def over_median(upper: Key, others: Sequence[Key]) -> Value:
     )
 
 
+@_in(FACTOR)
 def spread(keys: Sequence[Key]) -> Value:
     """The largest of our numbers as a multiple of the smallest."""
     return lambda evaluation: _quotient(
@@ -94,6 +133,7 @@ def spread(keys: Sequence[Key]) -> Value:
     )
 
 
+@_in(FACTOR)
 def falling(keys: Sequence[Key]) -> Value:
     """The smallest ratio of our number in a row to that in the next: `at_least(1)` says that the rows are in order.
 
@@ -107,6 +147,7 @@ def falling(keys: Sequence[Key]) -> Value:
     return smallest
 
 
+@_in(OF_PRINTED)
 def largest_factor(keys: Sequence[Key]) -> Value:
     """The factor, 1 or more, by which the row that is farthest from the paper's number differs from it."""
 
@@ -117,21 +158,25 @@ def largest_factor(keys: Sequence[Key]) -> Value:
     return farthest
 
 
+@_in(lambda keys: f"{_apart(keys[0])} from printed".strip())
 def largest_difference(keys: Sequence[Key]) -> Value:
     """The largest absolute difference from the paper among these rows, in their unit: points for percentages."""
     return lambda evaluation: max(abs(evaluation.ours(key) - evaluation.paper(key)) for key in keys)
 
 
+@_in(lambda keys: _unit(keys[0]))
 def least(keys: Sequence[Key]) -> Value:
     """The smallest of our numbers."""
     return lambda evaluation: min(evaluation.ours(key) for key in keys)
 
 
+@_in(lambda keys: _unit(keys[0]))
 def largest(keys: Sequence[Key]) -> Value:
     """The largest of our numbers."""
     return lambda evaluation: max(evaluation.ours(key) for key in keys)
 
 
+@_in(lambda keys: f"{_apart(keys[0])} inside".strip())
 def inside(keys: Sequence[Key]) -> Value:
     """How far inside the range of our numbers the printed one lies, the same in all rows; below 0 outside."""
 
@@ -142,6 +187,7 @@ def inside(keys: Sequence[Key]) -> Value:
     return depth
 
 
+@_in("% of rows")
 def rows_in_band(*metrics: Metric) -> Value:
     """The percentage of rows that count that do not deviate from the paper; of these metrics, or of all."""
 

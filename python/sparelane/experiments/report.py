@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import shutil
@@ -18,6 +19,9 @@ from sparelane.experiments.saved import Saved
 from sparelane.experiments.text import effort_words
 from sparelane.frames import write_json_value, write_parquet
 from sparelane.results import manifest
+
+# What machines read of all results of a folder.
+REPORT = "report.json"
 
 
 def rows_json(finished: Sequence[Finished]) -> list[Json]:
@@ -83,7 +87,17 @@ def save_report(folder: Path, unfinished: Sequence[str]) -> None:
         "experiments": [_experiment_json(one) for one in results],
         "unfinished": list(unfinished),
     }
-    write_json_value(content, folder / "report.json")
+    write_json_value(content, folder / REPORT)
+
+
+def unfinished(folder: Path, results: Sequence[Saved]) -> list[str]:
+    """Ids of experiments that were not done when the last work on the folder was stopped, nor have been since."""
+    try:
+        ids = json.loads((folder / REPORT).read_text(encoding="utf-8"))["unfinished"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    found = {one.experiment.id for one in results}
+    return [id for id in ids if isinstance(id, str) and id not in found]
 
 
 def save_pages(
@@ -91,7 +105,8 @@ def save_pages(
 ) -> Path:
     """Writes the page of all results of the folder, and one beside the rows of each; gives the first.
 
-    Reasons beside the rows become those that the experiments have now.
+    Reasons beside the rows become those that the experiments have now. Without another page to see, the first page goes
+    on naming the one that it has named.
 
     Raises:
         OSError: the folder cannot be written.
@@ -100,6 +115,7 @@ def save_pages(
         saved.write_rows(one.experiment.id, one.evaluation, one.place)
         (one.place / page.PAGE).write_text(page.experiment_page(one), encoding="utf-8")
     target = folder / page.PAGE
+    see = see or page.seen(target)
     target.write_text(page.index(results, see=see, unfinished=unfinished), encoding="utf-8")
     return target
 

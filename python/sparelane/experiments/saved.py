@@ -158,10 +158,12 @@ def write_rows(id: str, evaluation: Evaluation, folder: Path) -> None:
 def read_all(folder: Path, known: Mapping[str, Experiment]) -> tuple[list[Saved], list[str]]:
     """The results below a folder, in the order of the known experiments; and the ids that none of these has.
 
+    The folder is that of all results, of one paper, or of one experiment; nothing beside it is looked at.
+
     Raises:
         SavedResultsError: a file is not as `write` makes it.
     """
-    places = [path.parent for path in sorted(folder.glob(f"*/*/{manifest.FILE}"))]
+    places = [path.parent for below in ("", "*/", "*/*/") for path in sorted(folder.glob(f"{below}{manifest.FILE}"))]
     found = {read.name: (place, read) for place in places if (read := manifest.read_any(place)).kind == "experiment"}
     saved = [_read(experiment, *found[id]) for id, experiment in known.items() if id in found]
     return saved, [id for id in found if id not in known]

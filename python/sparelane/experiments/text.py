@@ -67,7 +67,7 @@ def table(rows: Sequence[Row], witness: str = "paper") -> Table:
 
 def claim_cells(verdict: Verdict) -> tuple[str, str, str, str]:
     """One text for each of `CLAIM_HEADINGS`."""
-    value = NOTHING if verdict.value is None else _plain(verdict.value)
+    value = NOTHING if verdict.value is None else f"{_plain(verdict.value)}{_spaced(verdict.unit)}"
     return verdict.text, value, NOTHING if verdict.band is None else band(verdict.band), outcome(verdict)
 
 

@@ -30,10 +30,11 @@ def document(title: str, parts: Sequence[str]) -> str:
     )
 
 
-def section(title: str, *content: str) -> str:
-    """A part of the page under a heading; nothing without content."""
+def section(title: str, *content: str, anchor: str = "") -> str:
+    """A part of the page under a heading, to which links lead by its anchor; nothing without content."""
     filled = [part for part in content if part]
-    return f"<section>\n<h2>{escape(title)}</h2>\n" + "\n".join(filled) + "\n</section>" if filled else ""
+    name = f' id="{escape(anchor)}"' if anchor else ""
+    return f"<section{name}>\n<h2>{escape(title)}</h2>\n" + "\n".join(filled) + "\n</section>" if filled else ""
 
 
 def paragraph(text: str, kind: str = "") -> str:
@@ -73,6 +74,15 @@ def _tag(name: str, text: str, kinds: Sequence[str]) -> str:
 def facts(pairs: Sequence[tuple[str, str]]) -> str:
     """Names and what they are; empty ones are left out."""
     lines = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in pairs if text)
+    return f"<dl>{lines}</dl>"
+
+
+def contents(links: Sequence[tuple[str, str, str]]) -> str:
+    """Parts of the page: the anchor of each, its name, and what it says."""
+    lines = "".join(
+        f'<dt><a href="#{escape(anchor)}">{escape(name)}</a></dt><dd>{escape(text)}</dd>'
+        for anchor, name, text in links
+    )
     return f"<dl>{lines}</dl>"
 
 

@@ -7,18 +7,23 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from sparelane.charts.panel import Line, Panel, with_looks
+from sparelane.experiments import answers, registry
 from sparelane.experiments.rows import Metric, Row, joined
-from sparelane.experiments.saved import Saved
+from sparelane.experiments.saved import Saved, command
 from sparelane.experiments.text import CLAIM_HEADINGS, LEFT, claim_cells, effort_words, table
 from sparelane.pages import document as html
 
 # A panel has no more rows than this; those beyond go into the next.
 MOST_PLACES = 40
-COMPLETION_TIME = "FCT is the flow completion time."
 
 
-def page(saved: Sequence[Saved], command: str) -> str:
-    """The report as one HTML file; `command` makes the results again."""
+def page(saved: Sequence[Saved], unfinished: Sequence[str] = ()) -> str:
+    """The report as one HTML file.
+
+    Args:
+        saved: the experiments.
+        unfinished: ids of those that were asked for with them and were not done when they were stopped.
+    """
     title = saved[0].experiment.title if len(saved) == 1 else "The papers' numbers beside ours"
     parts = []
     number = 1
@@ -26,14 +31,29 @@ def page(saved: Sequence[Saved], command: str) -> str:
         panels = with_looks(list(_panels(one.evaluation.rows)))
         parts.append(_experiment(one, panels, number, is_alone=len(saved) == 1))
         number += len(panels)
-    return html.document(title, [*parts, html.section("How to repeat it", *_repeat(saved, command))])
+    stopped = f"This was interrupted: not done are {', '.join(unfinished)}." if unfinished else ""
+    links = [(one.experiment.id, one.experiment.id, " ".join(_answer(one))) for one in saved]
+    overview = html.section("Answers", html.contents(links)) if len(saved) > 1 else ""
+    repeat = html.section("How to repeat it", *_repeat(saved))
+    return html.document(title, [html.paragraph(stopped, "warning"), overview, *parts, repeat])
+
+
+def _answer(one: Saved) -> list[str]:
+    """The answer in words and one number, and how the rest stands to the paper."""
+    experiment, rows = one.experiment, one.evaluation.rows
+    counted = [row for row in rows if row.counts]
+    said = [
+        answers.answer(experiment.id, rows, one.verdicts, experiment.witness),
+        numbers_met(len(counted), sum(row.deviates for row in counted)),
+        claims_held([verdict.holds for verdict in one.verdicts]),
+    ]
+    return [text for text in said if text]
 
 
 def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: bool) -> str:
     experiment = one.experiment
     rows = table(one.evaluation.rows)
     verdicts = [claim_cells(verdict) for verdict in one.verdicts]
-    held = [verdict.holds for verdict in one.verdicts]
     doubts = []
     if one.is_simulated and not one.is_full:
         doubts.append(
@@ -41,21 +61,21 @@ def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: b
         )
     if one.is_outdated:
         doubts.append("The experiment would now ask for other simulations than these results rest on.")
-    printed = [row for row in one.evaluation.rows if row.counts]
-    off = sum(row.deviates for row in printed)
-    answer = [numbers_met(len(printed), off), claims_held(held)]
+    first, *rest = _answer(one) or [""]
+    words = answers.words_of(one.evaluation.rows)
     parts = [
+        html.paragraph(first, "answer"),
+        html.paragraph(" ".join(rest)),
         html.paragraph(f"{experiment.source}. {experiment.method}"),
-        html.paragraph(" ".join(text for text in answer if text), "answer"),
         *(html.paragraph(text, "warning") for text in doubts),
         _image(one),
+        "<h3>What the words mean</h3>" + html.facts(words) if words else "",
         html.table(CLAIM_HEADINGS, verdicts, left=("claim", "verdict"), caption="What the paper claims")
         if verdicts
         else "",
         html.table(rows.headings, rows.lines, left=LEFT, caption="The paper's numbers beside ours"),
         *map(html.paragraph, rows.footnotes),
         *map(html.paragraph, one.evaluation.notes),
-        html.paragraph(COMPLETION_TIME, "note") if any(row.key.metric.name == "FCT" for row in printed) else "",
         html.figures(panels, number),
         *(html.paragraph(f"Fitted: {sentence}") for sentence in experiment.fitted),
         "<h3>Assumptions</h3>" + html.items(experiment.assumptions) if experiment.assumptions else "",
@@ -68,7 +88,8 @@ def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: b
             ]
         ),
     ]
-    return html.section("Question and answer" if is_alone else f"{experiment.id}: {experiment.title}", *parts)
+    heading = "Answer" if is_alone else f"{experiment.id}: {experiment.title}"
+    return html.section(heading, *parts, anchor=experiment.id)
 
 
 def numbers_met(printed: int, off: int) -> str:
@@ -150,11 +171,11 @@ def _place(row: Row) -> str:
     return joined(key.setting, key.variant, key.traffic, key.scheme, key.average)
 
 
-def _repeat(saved: Sequence[Saved], command: str) -> list[str]:
+def _repeat(saved: Sequence[Saved]) -> list[str]:
     seeds = sorted({seed for one in saved for _, _, seed in one.cpu_s})
     spent = sum(sum(one.cpu_s.values()) for one in saved)
     return [
-        html.command(command),
+        *map(html.command, commands(saved)),
         html.facts(
             [
                 ("seeds", ", ".join(map(str, seeds[:40]))),
@@ -162,6 +183,20 @@ def _repeat(saved: Sequence[Saved], command: str) -> list[str]:
                 ("digests of runs", ", ".join(f"{id}: {digest}" for id, digest in _digests(saved))),
             ]
         ),
+    ]
+
+
+def commands(saved: Sequence[Saved]) -> list[str]:
+    """What makes the results again, of the same efforts: one command for all of the same effort."""
+    ids: dict[str, list[str]] = {}
+    for one in saved:
+        words = command(one.experiment, one.effort)
+        options = words.partition(one.experiment.id)[2]
+        ids.setdefault(options, []).append(one.experiment.id)
+    every = set(registry())
+    return [
+        "".join(("sparelane reproduce", "" if set(some) == every else f" {' '.join(some)}", options))
+        for options, some in ids.items()
     ]
 
 

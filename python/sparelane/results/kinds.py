@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -32,9 +34,26 @@ def kind_of(folder: Path) -> Kind:
         return Kind.RUN
     if (folder / manifest.FILE).exists():
         return Kind.REPRODUCTION if manifest.read_any(folder).kind == "experiment" else Kind.SWEEP
-    if any(next(folder.glob(f"{below}{manifest.FILE}"), None) for below in ("*/", "*/*/")):
-        return Kind.REPRODUCTION
+    for path in itertools.chain(folder.glob(f"*/{manifest.FILE}"), folder.glob(f"*/*/{manifest.FILE}")):
+        if manifest.read_any(path.parent).kind == "experiment":
+            return Kind.REPRODUCTION
     state = ", which is empty" if next(folder.iterdir(), None) is None else ""
+    below = sorted(
+        {path.parent for name in ("run.json", "report.json", manifest.FILE) for path in folder.glob(f"*/{name}")}
+    )
+    if below:
+        raise SavedResultsError(_which(folder, below))
     raise SavedResultsError(
         f'no results in the folder "{folder}"{state}: `sparelane run`, `sweep` or `reproduce` with -o leaves some'
     )
+
+
+# Folders that are listed one by one.
+LISTED = 12
+
+
+def _which(folder: Path, below: Sequence[Path]) -> str:
+    """That a folder holds folders of results, and which."""
+    more = f" and {len(below) - LISTED} more" if len(below) > LISTED else ""
+    listed = ", ".join(f'"{path}"' for path in below[:LISTED])
+    return f'"{folder}" holds folders of results, and no results itself; allowed: one of {listed}{more}'

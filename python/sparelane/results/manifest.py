@@ -89,7 +89,7 @@ def read_any(folder: Path) -> Manifest:
     """The manifest of a folder, whichever version wrote it.
 
     Raises:
-        SavedResultsError: there is none, it cannot be read, or another version lays it out in another way.
+        SavedResultsError: there is none, it cannot be read, or it is in another layout.
     """
     path = folder / FILE
     try:
@@ -102,7 +102,10 @@ def read_any(folder: Path) -> Manifest:
     except (OSError, ValueError) as error:
         raise SavedResultsError(f'cannot read "{path}": {error}') from error
     if layout != LAYOUT:
-        raise SavedResultsError(f'"{folder}" holds results as sparelane {version} lays them out; {_this_version()}')
+        raise SavedResultsError(
+            f'"{folder}" holds results in layout {layout}, written by sparelane {version}; this one reads layout '
+            f"{LAYOUT}: use the build that wrote them, or run it again into another folder"
+        )
     try:
         return Manifest(version=str(version), seeds=tuple(content.pop("seeds")), **content)
     except (KeyError, TypeError) as error:
