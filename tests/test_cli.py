@@ -207,7 +207,7 @@ def test_an_interrupted_reproduction_keeps_what_is_finished(here: Path, monkeypa
     monkeypatch.setattr(reproduce, "show", interrupt)
     result = sparelane_cli("reproduce", "rc3/example-7", "rc3/model", "-o", "done", "--json", "rows.json")
     assert result.exit_code == 130
-    assert "Finished: rc3/example-7. Not finished: rc3/model" in result.stderr
+    assert 'Finished, and kept in "done": rc3/example-7. Not finished: rc3/model' in result.stderr
     assert (here / "done" / "rc3" / "example-7" / "figure.png").is_file()
     assert json.loads((here / "done" / "report.json").read_text(encoding="utf-8"))["unfinished"] == ["rc3/model"]
     rows = json.loads((here / "rows.json").read_text(encoding="utf-8"))

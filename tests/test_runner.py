@@ -1,6 +1,7 @@
 """Simulations on several threads."""
 
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -54,6 +55,25 @@ def test_closing_the_iterator_stops_the_simulations() -> None:
     working = runner.reproduce([Task(experiment("a", range(1, 2)), QUICK), Task(endless, QUICK)], 2, lambda share: None)
     next(working)
     working.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("simulation")]
+
+
+def test_ctrl_c_keeps_experiments_that_are_done_although_one_before_them_is_not() -> None:
+    long = Simulation("rc3-internet2", ("duration=1000s",), 1, label="long")
+    endless = replace(experiment("endless", range(0)), plan=lambda effort: [long])
+    began = time.monotonic()
+
+    def press(share: float) -> None:
+        # Both short runs take milliseconds.
+        if time.monotonic() - began > 3:
+            raise KeyboardInterrupt
+
+    working = runner.reproduce([Task(endless, QUICK), Task(experiment("a", range(1, 3)), QUICK)], 2, press)
+    kept = next(working)
+    assert kept.task.experiment.id == "a"
+    assert len(kept.evaluation.rows) == 2
+    with pytest.raises(KeyboardInterrupt):
+        next(working)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("simulation")]
 
 

@@ -13,6 +13,7 @@ import click
 from sparelane import completion, experiment_index, extras, folders, library, terminal
 from sparelane._native import LinuxError
 from sparelane.commands.options import jobs_option, json_file_option, output_option, seeds_option
+from sparelane.commands.stopping import terminated_as_interrupted
 from sparelane.commands.verdicts import FAILED, show_claims, show_unneeded
 from sparelane.names import UnknownNameError, below
 
@@ -58,7 +59,7 @@ def command(
     Those that run on the Linux kernel with RC3 are left out, with a word, where it is not built; a full ID insists.
 
     Exits with 1 if --check finds a claim that fails, with 2 if something could not be written (what else there is to
-    do is done first), and with 130 if interrupted.
+    do is done first), and with 130 if interrupted: experiments that are finished by then are kept, and named.
     """
     ids = experiment_ids(names)
     extras.require("papers")
@@ -72,15 +73,16 @@ def command(
     problems: list[str] = []
     cluster = None if dask is None else _cluster(dask)
     finished = _work_through(tasks, jobs, cluster, folder, problems)
-    missing = [task.experiment.id for task in tasks[len(finished) :]]
+    kept = [done.task.experiment.id for done in finished]
+    missing = [task.experiment.id for task in tasks if task.experiment.id not in kept]
     _write_reports(finished, missing, folder, json_file, problems)
     holds = True
     with _printing(problems):
         show_unneeded((done.task.experiment.id, done.unneeded_reasons) for done in finished)
         holds = show_claims([(done.task.experiment.id, done.verdicts) for done in finished]) if check else True
     if missing:
-        names_done = ", ".join(done.task.experiment.id for done in finished) or "none"
-        click.echo(f"sparelane: interrupted. Finished: {names_done}. Not finished: {', '.join(missing)}", err=True)
+        names_done = f'Finished, and kept in "{folder}": {", ".join(kept)}' if kept else "Finished: none"
+        click.echo(f"sparelane: interrupted. {names_done}. Not finished: {', '.join(missing)}", err=True)
     if problems:
         click.echo("\n".join(f"sparelane: {problem}" for problem in problems), err=True)
     if missing or problems or not holds:
@@ -141,7 +143,7 @@ def _work_through(
 
     finished: list[Finished] = []
     try:
-        with terminal.progress("simulating") as meter:
+        with terminal.progress("simulating") as meter, terminated_as_interrupted():
             for done in runner.reproduce(tasks, jobs, meter, cluster):
                 with _noting(problems, f"the results of {done.task.experiment.id}"):
                     report.save_experiment(done, folder)

@@ -62,7 +62,8 @@ def reproduce(
 ) -> Generator[Finished]:
     """Does the tasks and yields them in the order given, each as soon as it and those before it are done.
 
-    Closing the iterator, or an exception in the caller such as Ctrl-C, stops the simulations under way.
+    Closing the iterator, or an exception in the caller, stops the simulations under way. Ctrl-C stops them, too, and is
+    raised again after the tasks whose simulations are all done, whatever their place in the order.
 
     Args:
         tasks: what to do.
@@ -77,16 +78,26 @@ def reproduce(
     plans = [tuple(task.experiment.plan(task.effort)) for task in tasks]
     wanted = list(dict.fromkeys(simulation for plan in plans for simulation in plan))
     crew = _Crew(wanted, jobs, cluster)
-    began_s = time.monotonic()
+    began_s, reached = time.monotonic(), 0
     try:
         for index, (task, plan) in enumerate(zip(tasks, plans, strict=True)):
+            reached = index
             crew.wait_for(plan, report)
-            outcomes = {simulation: crew.futures[simulation].result() for simulation in plan}
-            evaluation = task.experiment.judge(task.effort, outcomes)
+            yield _finished(task, plan, crew, began_s)
             crew.forget_all_but({simulation for later in plans[index + 1 :] for simulation in later})
-            yield Finished(task, evaluation, outcomes, time.monotonic() - began_s)
+    except KeyboardInterrupt:
+        for task, plan in list(zip(tasks, plans, strict=True))[reached:]:
+            if crew.has_done(plan):
+                yield _finished(task, plan, crew, began_s)
+        raise
     finally:
         crew.dismiss()
+
+
+def _finished(task: Task, plan: Sequence[Simulation], crew: _Crew, began_s: float) -> Finished:
+    """A task whose simulations are done."""
+    outcomes = {simulation: crew.futures[simulation].result() for simulation in plan}
+    return Finished(task, task.experiment.judge(task.effort, outcomes), outcomes, time.monotonic() - began_s)
 
 
 class _Crew:
@@ -120,6 +131,11 @@ class _Crew:
             for future in done:
                 future.result()
             report(self._fraction())
+
+    def has_done(self, plan: Sequence[Simulation]) -> bool:
+        """Whether all simulations of a plan are done, and none failed."""
+        futures = [self.futures[simulation] for simulation in plan]
+        return all(future.done() and not future.cancelled() and future.exception() is None for future in futures)
 
     def _fraction(self) -> float:
         self._done |= {simulation: 1.0 for simulation, future in self.futures.items() if future.done()}
