@@ -152,6 +152,46 @@ def grouped_bars(axes: Axes, groups: Sequence[str], series: Sequence[Bars]) -> N
     axes.grid(visible=False, axis="x")
 
 
+def grouped_points(axes: Axes, groups: Sequence[str], series: Sequence[Bars]) -> None:
+    """Markers side by side for each group on a logarithmic axis, where a bar would have no floor to stand on.
+
+    Ours are filled, and the paper's hollow: of the same form, so that each is told from the others without its colour.
+    """
+    width = 0.8 / len(series)
+    for index, bars in enumerate(series):
+        offset = (index - (len(series) - 1) / 2) * width
+        known = [
+            (place + offset, height, error or 0.0)
+            for place, (height, error) in enumerate(zip(bars.heights, bars.errors, strict=True))
+            if height is not None and height > 0.0
+        ]
+        if known:
+            x, y, spread = zip(*known, strict=True)
+            style: Mapping[str, Any] = {
+                "fmt": bars.look.marker,
+                "color": bars.look.ink,
+                "capsize": 2,
+                "elinewidth": 0.8,
+            }
+            axes.errorbar(x, y, spread, label=bars.label, markersize=5, **style)
+        hollow(axes, bars.look, [place + offset for place in range(len(groups))], bars.paper)
+    values = [value for bars in series for value in (*bars.heights, *bars.paper) if value is not None and value > 0.0]
+    axes.set_yscale("log")
+    if values:
+        axes.set_ylim(min(values) / 2.0, max(values) * 2.0)
+    axes.set_xticks(range(len(groups)), groups)
+    axes.set_xlim(-0.6, len(groups) - 0.4)
+    axes.grid(visible=False, axis="x")
+
+
+def hollow(axes: Axes, look: Look, x: Sequence[float], paper: Sequence[float | None]) -> None:
+    """The paper's numbers as hollow markers of the look that ours have filled."""
+    printed = [(place, value) for place, value in zip(x, paper, strict=True) if value is not None]
+    if printed:
+        marked: Mapping[str, Any] = {"marker": look.marker, "markerfacecolor": "white", "markersize": 6, "zorder": 1.9}
+        axes.plot(*zip(*printed, strict=True), color=look.ink, linestyle="none", **marked)
+
+
 def both_signs(axes: Axes) -> None:
     """Makes room below zero for bars that hang, and draws the line from which they do."""
     axes.relim()
@@ -167,7 +207,7 @@ def reductions_above(axes: Axes, cuts: Sequence[float | None], series: Sequence[
             top = max(bars.top(place) for bars in series)
             sign = "" if round(cut) == 0 else "−" if cut > 0 else "+"
             axes.annotate(
-                f"{sign}{abs(cut):.0f} %", (place, top), (0, 5), textcoords="offset points", ha="center", fontsize=7
+                f"{sign}{abs(cut):.0f} %", (place, top), (0, 5), textcoords="offset points", ha="center", fontsize=6
             )
     axes.set_ylim(top=1.15 * axes.get_ylim()[1])
 
@@ -187,6 +227,18 @@ def points(axes: Axes, label: str, look: Look, x: Sequence[float], rows: Sequenc
         places, heights, spread = zip(*known, strict=True)
         marked: Mapping[str, Any] = {"marker": look.marker, "markerfacecolor": "white", "capsize": 2}
         axes.errorbar(places, heights, spread, label=label, color=look.ink, linestyle=look.line, **marked)
+
+
+def filled_points(axes: Axes, label: str, look: Look, x: Sequence[float], rows: Sequence[Row]) -> None:
+    """Ours as filled markers joined by a line, with intervals, and the paper's as hollow ones of the same form."""
+    known = [
+        (place, row.value, row.interval or 0.0) for place, row in zip(x, rows, strict=True) if row.value is not None
+    ]
+    if known:
+        places, heights, spread = zip(*known, strict=True)
+        style: Mapping[str, Any] = {"linestyle": look.line, "marker": look.marker, "capsize": 2, "elinewidth": 0.8}
+        axes.errorbar(places, heights, spread, label=label, color=look.ink, **style)
+    hollow(axes, look, x, [row.paper for row in rows])
 
 
 def crosses(axes: Axes, x: Sequence[float], rows: Sequence[Row], *, label: bool = True) -> None:

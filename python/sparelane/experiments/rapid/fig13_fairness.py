@@ -20,6 +20,8 @@ STARTS = (0.0, 0.2, 0.4)
 COUNTED_FROM = 0.5
 SHARED = 'pairs=[["left0", "right0"], ["left1", "right1"], ["left0", "right0"]]'
 INTERVALS = 120
+# So many intervals together make a point of the figure.
+AVERAGED = 6
 FAIRNESS = Metric("Jain's index")
 UTILIZATION = Metric("throughput of the three", "Gb/s")
 
@@ -98,12 +100,13 @@ def draw(evaluation: Evaluation) -> Figure:
     for axes, (scheme, label) in zip(panels, transfers.SCHEMES.items(), strict=True):
         for index, look in enumerate(looks):
             curve = evaluation.curves[scheme].filter(pl.col("flow") == f"flow {index}")
+            curve = curve.with_columns(pl.col("gbps").rolling_mean(AVERAGED, min_samples=1))
             plots.line(axes, f"transfer {index + 1}", look, curve["time_s"].to_list(), curve["gbps"].to_list())
         fairness = evaluation.find(key(FAIRNESS, label)).value or 0.0
-        axes.set_title(f"{label} ({fairness:.2f})")
+        axes.set_title(f"{label}: Jain's index {fairness:.2f}")
         axes.set_ylim(0, 10)
     for place, axes in enumerate(panels):
-        axes.set_xlabel("time (s)").set_visible(place >= len(panels) - 3)
+        axes.set_xlabel("time (s), with seed 1").set_visible(place >= len(panels) - 3)
         axes.set_ylabel("Gb/s").set_visible(place % 3 == 0)
     drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return drawing

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -90,10 +91,12 @@ def draw(evaluation: Evaluation) -> Figure:
     places = list(range(gaps.height))
     for axes, prefix, title in zip(panels, ("", "smooth_"), ("raw", "after BASS"), strict=True):
         axes.plot(places, gaps[f"{prefix}receive_us"].to_list(), label="receive gap", color=plots.TCP.ink, marker=".")
-        axes.plot(places, gaps[f"{prefix}send_us"].to_list(), label="send gap", color=plots.RC3.ink)
+        sent: Mapping[str, Any] = {"color": plots.RC3.ink, "linestyle": "--"}
+        axes.plot(places, gaps[f"{prefix}send_us"].to_list(), label="send gap", **sent)
         axes.set_xlabel(f"sample of two p-streams, {title}")
         axes.set_ylabel("gap (us)")
-        axes.set_ylim(bottom=0.0)
+        if not prefix:
+            axes.set_ylim(bottom=0.0)
         plots.legend_above(axes, 2)
     return drawing
 

@@ -160,19 +160,21 @@ def factor_notes(evaluation: Evaluation, schemes: Sequence[str]) -> list[str]:
 
 
 def draw(evaluation: Evaluation) -> Figure:
-    """Throughput over the loss rate, of a few schemes, with the paper's numbers as crosses."""
-    drawing, [axes] = plots.figure()
+    """Throughput over the loss rate, of a few schemes, with the paper's numbers hollow."""
+    drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
     places = [1e-9, *LOSS_RATES[1:]]
-    for index, (scheme, look) in enumerate(transfers.SHOWN.items()):
+    values: list[float] = []
+    for scheme, look in transfers.SHOWN.items():
         rows = [evaluation.find(Cell(scheme, loss).key) for loss in LOSS_RATES]
-        plots.points(axes, transfers.SCHEMES[scheme], look, places, rows)
-        plots.crosses(axes, places, rows, label=index == 0)
+        plots.filled_points(axes, transfers.SCHEMES[scheme], look, places, rows)
+        values += [value for row in rows for value in (row.value, row.paper) if value]
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.set_ylim(min(values) / 1.5, 1.5 * max(values))
     axes.set_xticks(places, ["none", *(f"$10^{{{exponent}}}$" for exponent in range(-8, -1))])
-    axes.set_xlabel("probability of loss")
+    axes.set_xlabel("probability of loss; hollow: the paper")
     axes.set_ylabel("throughput (Gb/s)")
-    plots.legend_above(axes, 3)
+    plots.legend_above(axes, 4)
     return drawing
 
 

@@ -212,6 +212,8 @@ def draw(evaluation: Evaluation) -> Figure:
     axes.tick_params(axis="x", rotation=30)
     axes.set_xlabel("protocol")
     axes.set_ylabel("use of what the\ncross traffic leaves (%)")
+    # Some intervals are wider than what a share can be.
+    axes.set_ylim(0.0, 105.0)
     plots.legend_above(axes, 4)
     return drawing
 

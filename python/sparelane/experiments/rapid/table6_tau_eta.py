@@ -64,6 +64,10 @@ def draw(evaluation: Evaluation) -> Figure:
         axes.errorbar(
             places, heights, spread, fmt=look.marker, color=look.ink, markersize=3.5, zorder=6, label="ours", capsize=2
         )
+        # As far as there are numbers; an interval that goes further is cut.
+        numbers = [number for row in rows for number in (row.value, row.paper) if number is not None]
+        room = 0.15 * (max(numbers) - min(numbers))
+        axes.set_ylim(min(numbers) - room, max(numbers) + room)
         axes.set_xlabel("tau / eta (ms)")
         axes.set_ylabel(label)
         plots.legend_above(axes, 2)

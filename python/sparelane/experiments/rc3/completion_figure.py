@@ -53,7 +53,10 @@ def read(part: Section, settings: Mapping[Setting, str]) -> Callable[[Evaluation
     kinds = {"times": _times, "reductions": _reductions, "reduction curve": _reduction_curve, "time curve": _time_curve}
     draw = part.one_of("kind", kinds, "times")
     axis, rotation = part.text("axis"), part.number("rotation", 0.0)
-    shown = [one for one in settings if not one.variant or draw is _reductions]
+    # Bars beside each other are of settings that count.
+    shown = [
+        one for one in settings if (not one.variant or draw is _reductions) and not (settings[one] and draw is _times)
+    ]
     variants = part.texts("variants") or tuple(joined(one.variant, settings[one]) for one in shown)
     labels = part.texts("labels") or tuple(joined(one.name, one.variant) for one in shown)
     at = part.numbers("at") or (0.0,) * len(shown)

@@ -120,8 +120,8 @@ def draw(evaluation: Evaluation) -> Figure:
         plots.Bars.of_rows(label, look, [evaluation.find(Key(group, metric, scheme)) for group in groups])
         for label, look, (scheme, metric) in zip(labels, looks, COLUMNS, strict=True)
     ]
-    plots.grouped_bars(axes, groups, bars)
-    axes.set_xlabel("average load of the links")
+    plots.grouped_points(axes, groups, bars)
+    axes.set_xlabel("average load of the links;\nhollow: the slides")
     axes.set_ylabel("packets dropped (%)")
     plots.legend_above(axes, 2)
     return drawing

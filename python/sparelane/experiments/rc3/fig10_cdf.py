@@ -86,10 +86,10 @@ def draw(evaluation: Evaluation) -> Figure:
                 plots.line(axes, f"{label}, {name}", look, x.to_list(), y.to_list())
         for percent in TAILS:
             axes.axhline(percent, color="0.5", linewidth=0.6, linestyle=":")
-        axes.set_xlim(left=0.0)
+        axes.set_xscale("log")
         axes.set_xlabel("completion time (s)")
         axes.set_ylabel("flows (%)")
-        axes.set_ylim(0.0, 100.5)
+        axes.set_ylim(0.0, 103.0)
         plots.legend_above(axes, 2)
     return drawing
 

@@ -175,8 +175,10 @@ class Statistic:
 
     @property
     def label(self) -> str:
-        """The same with the unit, for an axis."""
-        return f"{self.words} ({self.metric.unit})"
+        """The same with the unit, for an axis, in two lines."""
+        traffic = f"{self.traffic} flows" if self.traffic else ""
+        first = joined(traffic, self.average.replace(" percentile", ""), by=", ")
+        return joined(first, f"{self.metric.name} ({self.metric.unit})", by="\n")
 
     def key(self, run: Run) -> Key:
         """The row that has it of a run."""
@@ -350,7 +352,7 @@ def _is_above(row: Row) -> bool:
 def bars(
     axes: Axes, evaluation: Evaluation, schemes: Sequence[str], settings: Mapping[str, Setting], statistic: Statistic
 ) -> None:
-    """One group for each setting, by its label, and one bar for each scheme."""
+    """One group for each setting, by its label, and one bar or marker for each scheme."""
     series = [
         plots.Bars.of_rows(
             scheme,
@@ -359,12 +361,12 @@ def bars(
         )
         for scheme in schemes
     ]
-    plots.grouped_bars(axes, list(settings), series)
-    spread(axes, statistic)
+    if is_wide(statistic):
+        plots.grouped_points(axes, list(settings), series)
+    else:
+        plots.grouped_bars(axes, list(settings), series)
 
 
-def spread(axes: Axes, statistic: Statistic) -> None:
-    """Times of urgent flows differ by orders of magnitude, and get a logarithmic axis where there are any."""
-    if statistic.traffic == "urgent" and axes.get_ylim()[1] > 1:
-        axes.set_yscale("log")
-        axes.set_ylim(bottom=0.1)
+def is_wide(statistic: Statistic) -> bool:
+    """Whether its numbers differ by orders of magnitude, so that bars would tell nothing."""
+    return statistic.traffic == "urgent"

@@ -130,10 +130,10 @@ def draw(evaluation: Evaluation) -> Figure:
             )
             for scheme in SCHEMES
         ]
-        plots.grouped_bars(axes, ["requests", "flows"], series)
-        clients.spread(axes, pair[0])
+        draw_groups = plots.grouped_points if clients.is_wide(pair[0]) else plots.grouped_bars
+        draw_groups(axes, ["requests", "flows"], series)
         axes.set_xlabel(name)
-        axes.set_ylabel("99th completion time (ms)")
+        axes.set_ylabel("99th percentile of\ncompletion times (ms)")
         plots.legend_above(axes, 4)
     return drawing
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane.experiments import plots
@@ -14,6 +15,8 @@ from sparelane.experiments.rtcp import datacentre, scheme_figure
 from sparelane.experiments.rtcp.datacentre import DELAY, LOOKS, MEAN, TAIL, THROUGHPUT, Printed, Run, of, ratio_row
 from sparelane.experiments.rtcp.statements import RANDOM_SENDING
 
+# So much of the windows is shown: RTCP's goes up and down many times in a millisecond.
+SHOWN_MS = 1.5
 # Whose windows over time the paper's figure has, but for TIMELY, which has a rate and no window.
 WINDOWS = ("NewReno", "RTCP")
 
@@ -234,10 +237,12 @@ def draw(evaluation: Evaluation) -> Figure:
     axes = panels[2]
     for scheme in WINDOWS:
         curve = evaluation.curves[f"{scheme}, window"]
+        last_ms = float(curve["time_ms"].max() or 0.0)  # type: ignore[arg-type]
+        curve = curve.filter(pl.col("time_ms") > last_ms - SHOWN_MS)
         plots.line(axes, scheme, LOOKS[scheme], curve["time_ms"].to_list(), curve["cwnd_segments"].to_list())
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("time (ms)")
-    axes.set_ylabel("window of one flow (segments)")
+    axes.set_yscale("log")
+    axes.set_xlabel(f"time (ms), the last {SHOWN_MS:g}")
+    axes.set_ylabel("window of one\nflow (segments)")
     plots.legend_above(axes, 2)
     return drawing
 
