@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -497,6 +498,39 @@ def test_a_run_is_repeated_from_what_it_left(here: Path, monkeypatch: pytest.Mon
     refused = sparelane_cli("run", "else.json")
     assert refused.exit_code == 2
     assert "not the run.json of a run" in refused.stderr
+
+
+def test_a_list_in_the_place_of_a_value_leads_to_sweep(here: Path) -> None:
+    (here / "small.toml").write_text(SMALL, encoding="utf-8")
+    result = sparelane_cli("run", "small.toml", "--set", 'topology.access_delay=["1ms", "2ms"]')
+    assert result.exit_code == 2
+    assert "topology.access_delay has several values: `sparelane sweep small.toml` runs them all" in result.stderr
+    other = sparelane_cli("run", "small.toml", "--set", "topology.access_delay=never")
+    assert "sweep" not in other.stderr
+
+
+def test_a_folder_of_folders_of_results_says_which_there_are(here: Path) -> None:
+    (here / "small.toml").write_text(SMALL, encoding="utf-8")
+    assert sparelane_cli("run", "small.toml", "-o", "out/a").exit_code == 0
+    assert sparelane_cli("run", "small.toml", "--seeds", "2", "-o", "out/b").exit_code == 0
+    (here / "out" / "c").mkdir()
+    result = sparelane_cli("report", "out")
+    assert result.exit_code == 2
+    assert '"out" holds folders of results, and no results itself; allowed: one of "out/a", "out/b"' in result.stderr
+    assert "out/c" not in result.stderr
+
+
+def test_means_over_seeds_are_few_unless_all_are_asked_for(here: Path) -> None:
+    text = SMALL.replace('kind = "bulk"\nsize = "100kB"', 'kind = "poisson"\nload = 0.3\nsizes = { kind = "rc3" }')
+    (here / "small.toml").write_text(text, encoding="utf-8")
+    few = sparelane_cli("run", "small.toml", "--seeds", "2", "-o", "out").stdout
+    all_of_them = sparelane_cli("run", "small.toml", "--seeds", "2", "-o", "out", "--all").stdout
+    [more] = re.findall(r"(\d+) more means: --all prints them, and out/rows.parquet has them", few)
+    lines = [sum("all flows" in line or "network" in line for line in told.splitlines()) for told in (few, all_of_them)]
+    assert lines[0] == 15
+    assert pl.read_parquet(here / "out" / "rows.parquet").height == 15 + int(more)
+    assert "more means" not in all_of_them
+    assert "completion time" in few
 
 
 def test_a_result_for_what_is_no_file_goes_there_and_leaves_it_as_it_is(tmp_path: Path) -> None:
