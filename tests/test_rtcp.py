@@ -1,9 +1,13 @@
-"""RTCP's section II: the rule reaches the largest utility."""
+"""RTCP's section II: the rule reaches the largest utility; and what is said of the setting of its simulations."""
 
 import math
+from pathlib import Path
 
 import pytest
 
+from sparelane.experiments import registry, saved
+from sparelane.experiments.rows import Evaluation
+from sparelane.experiments.rtcp import clients, datacentre, setting, statements
 from sparelane.experiments.rtcp.example import CASES, RULE_ALPHA, UNEQUAL
 from sparelane.experiments.rtcp.rule import Case, average_rates
 
@@ -34,3 +38,30 @@ def test_a_heavier_price_of_backlogs_is_further_from_the_optimum() -> None:
     case = CASES[2]
     far, near = (math.dist(average_rates(case, alpha), case.optimum()) for alpha in (3.0, 0.03))
     assert near < 0.01 < far
+
+
+@pytest.fixture(scope="module")
+def settings() -> Evaluation:
+    """What is kept of the settings that were compared."""
+    kept, _ = saved.read_all(Path(__file__).parents[1] / "results", {"rtcp/setting": registry()["rtcp/setting"]})
+    if not kept:
+        pytest.skip("no results of it are kept")
+    return kept[0].evaluation
+
+
+def held(settings: Evaluation, name: str, group: str | None = None) -> float:
+    """How many statements of a group, or of all, hold under a setting."""
+    return settings.ours(setting.held_key(name, group))
+
+
+def test_what_is_said_of_the_fit_is_what_the_kept_results_have(settings: Evaluation) -> None:
+    chosen, closest = (one.name for one in setting.SETTINGS[:2])
+    assert len(statements.STATEMENTS) == datacentre.STATEMENTS
+    assert (held(settings, chosen), held(settings, closest)) == (datacentre.HELD, datacentre.HELD_BY_CLOSEST)
+    assert (held(settings, chosen, "Table II"), held(settings, closest, "Table II")) == (10, 9)
+
+
+def test_a_tie_is_not_below() -> None:
+    [claim] = clients.as_claims([clients.Claim("Fig. 4", "FCT: Cubic's, of DCTCP's", lambda ask: 1.0)], {})
+    low, high = claim.full
+    assert low < 99.0 < high < 100.0

@@ -60,7 +60,8 @@ ASSUMPTIONS = (
     "Where the paper is silent: a path per flow (ECMP); queues of 250 packets at every port, servers' interfaces "
     "included; receivers that bound no window; an initial window of 10; timeouts of at least 10 ms, since with "
     "ns-3's 1 s a flow that loses a tail is dead for the rest of a run of 50 ms; the simulator's own TCP (SACK, RFC "
-    "6675). The baselines have round-trip times by timestamps of 1 ms, of which less than one tick counts as 1 us, "
+    '6675), and not its preset "ns-3", which is the ns-3.16 of the RC3 authors: the paper names no version. '
+    "The baselines have round-trip times by timestamps of 1 ms, of which less than one tick counts as 1 us, "
     "as in ns-3: schemes that read them hardly see queues.",
     "Segments of 1460 bytes (ns-3's default is 536; the paper's weights are multiples of 1500), an acknowledgment for "
     "each.",

@@ -91,7 +91,7 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
 def _rows(name: str, found: Sequence[Numbers]) -> Iterable[Row]:
     mean = {key: statistics.fmean(one[key] for one in found) for key in found[0]}
     for group in (None, *GROUPS):
-        yield measured(_held(name, group), None, [holding(mean, group)])
+        yield measured(held_key(name, group), None, [holding(mean, group)])
     for pair in TABLE_2:
         for metric, average, key, paper in (
             (THROUGHPUT, "", "mbps", pair.printed.mbps),
@@ -105,7 +105,7 @@ def _rows(name: str, found: Sequence[Numbers]) -> Iterable[Row]:
             yield measured(Key(name, Metric(one.text, "%")), None, [100 * one.value(numbers) for numbers in found])
 
 
-def _held(setting: str, group: str | None) -> Key:
+def held_key(setting: str, group: str | None) -> Key:
     """How many statements of a group, or of all, hold under a setting."""
     return Key(setting, Metric(f"statements that hold, of {_size(group)}"), traffic=group or "")
 
@@ -123,7 +123,7 @@ def draw(evaluation: Evaluation) -> Figure:
         plots.Bars.of_rows(
             setting.name,
             look,
-            [evaluation.find(_held(setting.name, group)) for group in GROUPS],
+            [evaluation.find(held_key(setting.name, group)) for group in GROUPS],
         )
         for setting, look in zip(SETTINGS, looks, strict=False)
     ]
