@@ -194,6 +194,8 @@ def run_on_linux(
         result.summary().schemes,
         {"mean_s": seconds, "median_s": seconds, "p99_s": seconds},
     )
+    for notice in result.notices:
+        terminal.output().print(f"note: {notice}", soft_wrap=True, markup=False)
     terminal.output().print(f"{outcome.packets} packets, their digest {outcome.packet_digest}", soft_wrap=True)
     terminal.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
     result.save(place, formats)
