@@ -27,6 +27,20 @@ const CHUNK_TIME: Dur = Dur::from_us(250);
 /// A receive time that is further than this from now by the kernel's clock is not believed: somebody has set the clock.
 const MOST_CLOCK_DIFFERENCE: Dur = Dur::from_secs(1);
 
+/// By so much a sleep is late at most, but for a few: whoever keeps its processor busy does so for this long before something is due.
+const BUSY_TIME: Duration = Duration::from_micros(500);
+
+/// How a host waits for the time at which something is due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Waiting {
+    /// It sleeps, and wakes some microseconds late.
+    #[default]
+    Sleep,
+    /// It sleeps until shortly before, and from then on asks the clock again and again. Where batches are sent, whose times are
+    /// further apart than that, there is no difference.
+    Busy,
+}
+
 /// Why a host cannot begin.
 #[derive(Debug, Error)]
 pub enum HostError {
@@ -65,6 +79,7 @@ pub struct Host {
     /// What the kernel had no room for.
     waiting: Option<Datagram>,
     timer_slack: Duration,
+    waits: Waiting,
 }
 
 impl Host {
@@ -81,15 +96,16 @@ impl Host {
             SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         // Both have the code points of the socket.
         let quic = QuicConfig { dscp: udp.dscp.clone(), ..quic };
-        let config = NodeConfig { dscp: udp.dscp.clone(), ..config };
+        let dscp = udp.dscp.clone();
         let carrier = Quic::new(quic, epoch).map_err(NodeError::from)?;
         let chunk_time = if udp.sends_batches() { CHUNK_TIME } else { Dur::ZERO };
-        let node = Node::new(carrier, NodeConfig { chunk_time, ..config })?;
         let timer_slack = Duration::from_nanos(chunk_time.as_ps() / 1000);
         let socket = UdpSocket::bind(at, udp).map_err(|error| HostError::Socket { address: at, error })?;
+        let port = Some(socket.local_address().port());
+        let node = Node::new(carrier, NodeConfig { chunk_time, dscp, port, ..config })?;
         // Timers that are as exact as the kernel can; without the right to set this, they are late by some 50 us.
         let _ = nix::sys::prctl::set_timerslack(1);
-        Ok(Host { node, socket, epoch, epoch_ns, waiting: None, timer_slack })
+        Ok(Host { node, socket, epoch, epoch_ns, waiting: None, timer_slack, waits: Waiting::Sleep })
     }
 
     /// The time since the host began.
@@ -110,6 +126,11 @@ impl Host {
     /// The socket.
     pub fn socket(&self) -> &UdpSocket {
         &self.socket
+    }
+
+    /// From now on this host waits in this way.
+    pub fn set_waiting(&mut self, waits: Waiting) {
+        self.waits = waits;
     }
 
     /// From now on these peers are trusted; associations that are open stay.
@@ -193,7 +214,7 @@ impl Host {
                 return Ok(None);
             }
             if is_quiet || self.waiting.is_some() {
-                let at_most = self.until_timer().max(self.timer_slack).min(until - now);
+                let at_most = self.asleep().max(self.timer_slack).min(until - now);
                 if self.wait(at_most, other)? {
                     return Ok(None);
                 }
@@ -204,6 +225,14 @@ impl Host {
     /// How long the node's next timer is away.
     fn until_timer(&self) -> Duration {
         Duration::from_nanos(self.node.next_timer().saturating_since(self.now()).as_ps().div_ceil(1000))
+    }
+
+    /// For so long this host may sleep.
+    fn asleep(&self) -> Duration {
+        match self.waits {
+            Waiting::Sleep => self.until_timer(),
+            Waiting::Busy => self.until_timer().saturating_sub(BUSY_TIME),
+        }
     }
 
     /// One turn for whoever has other things to wait for: receives and sends what there is. Returns whether nothing is left to do
@@ -221,7 +250,7 @@ impl Host {
     /// # Errors
     /// The socket is broken.
     pub fn wait_beside<'a>(&'a self, at_most: Duration, others: &mut Vec<PollFd<'a>>) -> Result<(), HostError> {
-        let at_most = at_most.min(self.until_timer());
+        let at_most = at_most.min(self.asleep());
         self.socket.wait_beside(self.waiting.is_some(), at_most, others).map_err(|error| self.failed(error))
     }
 
@@ -291,6 +320,10 @@ impl Host {
             if self.socket.send(&datagram) == Sending::Full {
                 self.waiting = Some(datagram);
                 return false;
+            }
+            if datagram.segment_bytes.is_none() {
+                let now = self.now();
+                self.node.note_left(now, datagram.class, datagram.bytes.len());
             }
             self.node.carrier_mut().reuse(datagram);
         }

@@ -16,6 +16,7 @@ pub mod metrics;
 pub mod node;
 pub mod probe;
 pub mod quic;
+pub mod route;
 #[cfg(test)]
 mod scratch;
 #[cfg(target_os = "linux")]

@@ -24,6 +24,11 @@ pub fn exposition(host: &Host) -> String {
     if let Some(srtt) = node.sending_flows().filter_map(|flow| flow.sender().srtt()).max() {
         text.gauge("srtt_seconds", "The largest smoothed round-trip time of a flow.", srtt.as_secs_f64());
     }
+    if let Some(gaps) = node.gap_accuracy() {
+        let help = "By how much gaps between segments differ from those that were set:";
+        text.gauge("gap_error_median_seconds", &format!("{help} the median."), gaps.median_error.as_secs_f64());
+        text.gauge("gap_error_p99_seconds", &format!("{help} 99th percentile."), gaps.p99_error.as_secs_f64());
+    }
     text.counter("sent_flows_total", "Flows that were begun.", totals.flows[0]);
     text.counter("received_flows_total", "Flows of peers that were begun.", totals.flows[1]);
     text.counter("acknowledged_bytes_total", "Bytes that peers have in sequence.", totals.acknowledged_bytes);

@@ -4,7 +4,7 @@
 use crate::carrier::{AssociationId, CloseReason};
 use crate::disk::Disk;
 use crate::flow::MAX_CLASSES;
-use crate::host::{Host, HostError, fitting_payload};
+use crate::host::{Host, HostError, Waiting, fitting_payload};
 use crate::identity::{Fingerprint, Identity, Trusted};
 use crate::node::path::Mark;
 use crate::node::{NodeConfig, NodeError, NodeEvent};
@@ -52,6 +52,10 @@ pub struct WireConfig {
     pub udp: UdpConfig,
     /// UDP payload bytes of a full packet.
     pub udp_payload_bytes: u16,
+    /// The rate of this host's line; what its interface says, without.
+    pub line_rate: Option<Rate>,
+    /// How it waits for what is due.
+    pub waits: Waiting,
     /// A sender gives up when no connection is made in so long.
     pub connect_timeout: Duration,
     /// An association is over when nothing has come for so long.
@@ -72,6 +76,8 @@ impl WireConfig {
             node: NodeConfig::default(),
             udp: UdpConfig::default(),
             udp_payload_bytes: 1452,
+            line_rate: None,
+            waits: Waiting::default(),
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
             sample_interval: None,
@@ -81,7 +87,8 @@ impl WireConfig {
 
     pub(crate) fn bind(&self, at: SocketAddr, listens: bool) -> Result<Host, WireError> {
         let classes = self.udp.dscp.len().min(MAX_CLASSES) as u8;
-        let needs = self.node.controller.needs(&self.node.registry, self.node.line_rate).map_err(NodeError::from);
+        let node = self.node_at(at);
+        let needs = node.controller.needs(&node.registry, node.line_rate).map_err(NodeError::from);
         // A batch has one departure and one arrival: where each segment's own matter, there are none.
         let one_by_one = needs.map_err(HostError::from)?.receive_time;
         if self.udp.gso == Gso::Require && (one_by_one || !self.udp.offload) {
@@ -99,8 +106,9 @@ impl WireConfig {
             idle_timeout: self.idle_timeout,
             ..QuicConfig::new(self.identity.clone(), self.trusted.clone())
         };
-        let node = NodeConfig { classes: classes.max(1), ..self.node.clone() };
+        let node = NodeConfig { classes: classes.max(1), ..node };
         let mut host = Host::bind(at, UdpConfig { offload, ..self.udp.clone() }, quic, node)?;
+        host.set_waiting(self.waits);
         if self.sample_interval.is_some() || self.qlog.is_some() {
             let log = self.qlog.as_ref().map(|(path, most)| {
                 let file = File::create(path).map_err(|error| WireError::Log { path: path.clone(), error })?;
@@ -215,8 +223,7 @@ impl FileSender {
     /// # Errors
     /// This host cannot begin, or has no route to the other.
     pub fn begin(config: &WireConfig, to: SocketAddr, sources: Vec<Source>) -> Result<FileSender, WireError> {
-        let udp_payload_bytes = config.udp_payload_bytes.min(fitting_route(to)?);
-        let mut host = WireConfig { udp_payload_bytes, ..config.clone() }.bind(any_address(to), false)?;
+        let mut host = config.on_route(to)?.bind(any_address(to), false)?;
         let now = host.now();
         let association = host.node_mut().connect(now, to).map_err(HostError::from)?;
         let (connect_timeout, began) = (config.connect_timeout, Instant::now());

@@ -250,6 +250,10 @@ impl Telemetry {
             put(IN_FLIGHT[class], in_flight_bytes as f64);
             put(LOST[class], lost as f64);
         }
+        if let Some(gap) = flow.last_gap() {
+            put("gap_s", gap.set.as_secs_f64());
+            put("gap_error_s", gap.error_ps() as f64 * 1e-12);
+        }
         if classes > 1 {
             put("tail_rate_bps", flow.tail().rate().as_bps() as f64);
         }

@@ -2,6 +2,7 @@
 
 use super::{Classes, Log, MAX_CLASSES, TailConfig, TailPace, WIRE_HEADER_BYTES, Watch, watch};
 use crate::frame::{Data, Entry, Frame, encode_data};
+use crate::node::Gap;
 use bytes::Bytes;
 use sparelane_cc::CongestionControl;
 use sparelane_core::{Domain, Dur, Rate, Seq, Stream, Time, widen};
@@ -64,6 +65,14 @@ pub struct SendFlow {
     /// The difference of the two clocks by the first arrival: what was received before what was sent counts negative.
     clock_difference: Option<i128>,
     counts: SendFlowCounts,
+    /// The controller gives each segment a gap of its own.
+    sets_gaps: bool,
+    /// The segments that have left for the carrier since this was taken: when each was due, and its payload.
+    departures: Vec<(Time, u32)>,
+    /// The segment that has left the host last: when it was due, and when it did.
+    last_left: Option<(Time, Time)>,
+    /// The gap before it.
+    last_gap: Option<Gap>,
     /// For whoever watches.
     watch: Option<Box<Watch>>,
 }
@@ -84,6 +93,7 @@ impl SendFlow {
         let mut sender = Sender::new(config, cc, Stream::new(seed, Domain::Controller, u64::from(id)));
         sender.open_established(now, round_trip);
         let needs = sender.needs();
+        let sets_gaps = sender.controller().schedules_departures();
         SendFlow {
             id,
             sender,
@@ -104,6 +114,10 @@ impl SendFlow {
             sent_at: needs.one_way_delay.then(BTreeMap::new),
             clock_difference: None,
             counts: SendFlowCounts::default(),
+            sets_gaps,
+            departures: vec![],
+            last_left: None,
+            last_gap: None,
             watch: None,
         }
     }
@@ -223,6 +237,28 @@ impl SendFlow {
         &self.tail
     }
 
+    /// The segments that have left for the carrier since this was asked last, where the controller sets gaps between them: when each
+    /// was due, and its payload.
+    pub(crate) fn take_departures(&mut self) -> impl Iterator<Item = (Time, u32)> {
+        self.departures.drain(..)
+    }
+
+    /// A segment that was due then has left the host now. Returns the gap before it, if there was one.
+    pub(crate) fn note_left(&mut self, now: Time, due: Time) -> Option<Gap> {
+        let before = self.last_left.replace((due, now));
+        let gap = before.map(|(before_due, before)| Gap {
+            set: due.saturating_since(before_due),
+            was: now.saturating_since(before),
+        });
+        self.last_gap = gap.or(self.last_gap);
+        gap
+    }
+
+    /// The last gap that was measured.
+    pub(crate) fn last_gap(&self) -> Option<Gap> {
+        self.last_gap
+    }
+
     /// What was measured for the tail.
     pub(crate) fn set_tail_rate(&mut self, rate: Rate) {
         self.tail.set_rate(rate);
@@ -302,6 +338,9 @@ impl SendFlow {
         self.counts.sent[usize::from(class)] += 1;
         if class > 0 {
             self.tail.note_sent(now, u64::from(payload_bytes) + WIRE_HEADER_BYTES);
+        }
+        if let Some(due) = self.sender.last_due().filter(|_| self.sets_gaps && class == 0) {
+            self.departures.push((due, payload_bytes));
         }
         if let Some(watch) = &mut self.watch {
             watch.on_sent(now, class, seq, retransmission, payload_bytes + WIRE_HEADER_BYTES as u32);

@@ -2,8 +2,9 @@
 
 use super::ControllerChoice;
 use super::path::Unmarked;
+use super::weights::Weighing;
 use crate::flow::{MAX_WINDOW_BYTES, TailConfig};
-use sparelane_cc::{Controller, Kind, Param, ParamError, Registry, UNBOUNDED, Value};
+use sparelane_cc::{Controller, Kind, Param, ParamError, Registry, UNBOUNDED, Value, Values};
 use sparelane_core::{Dur, Rate};
 use thiserror::Error;
 
@@ -72,23 +73,50 @@ impl ControllerChoice {
                 choice = choice.around(text);
             }
         }
+        let inside = match choice.values.given("inner") {
+            Some(Value::Word(inner)) => Some(find(registry, inner)?),
+            _ => None,
+        };
+        let (mut weighing, mut weighing_inside) = (Weighing::default(), Weighing::default());
         for (key, text) in settings {
             match key.strip_prefix("inner.") {
-                None => {
-                    let param = param(controller, key)?;
-                    choice.values.set(param.name, value(param, key, text)?);
-                }
+                None => set(controller, &mut choice.values, &mut weighing, key, text)?,
                 Some(inner_key) => {
-                    let Some(Value::Word(inner)) = choice.values.given("inner").cloned() else {
-                        return Err(ChoiceError::NoInner { key: key.clone(), controller: name.to_owned() });
-                    };
-                    let param = param(find(registry, &inner)?, inner_key)?;
-                    choice.inner.set(param.name, value(param, key, text)?);
+                    let no_inner = || ChoiceError::NoInner { key: key.clone(), controller: name.to_owned() };
+                    set(inside.ok_or_else(no_inner)?, &mut choice.inner, &mut weighing_inside, inner_key, text)?;
                 }
             }
         }
+        choice.ports = weighing.finish(controller, &mut choice.values)?;
+        if let Some(inside) = inside {
+            choice.ports.extend(weighing_inside.finish(inside, &mut choice.inner)?);
+        }
         Ok(choice)
     }
+}
+
+/// Sets one parameter.
+fn set(
+    controller: &Controller,
+    values: &mut Values,
+    weighing: &mut Weighing,
+    key: &str,
+    text: &str,
+) -> Result<(), ChoiceError> {
+    if weighing.take(controller, key, text)? {
+        return Ok(());
+    }
+    let param = param(controller, key)?;
+    if param.kind == Kind::Weights {
+        let allowed = "weight.NAME=BYTES for one name at a time, beside classify=by-size or classify=by-port";
+        return Err(ChoiceError::Form { key: key.to_owned(), text: text.to_owned(), allowed: allowed.to_owned() });
+    }
+    if controller.name == "rtcp" && key == "interface" && text != "delay" {
+        let allowed = "delay: what waits at this host's own interface is not known on the wire";
+        return Err(ChoiceError::Form { key: key.to_owned(), text: text.to_owned(), allowed: allowed.to_owned() });
+    }
+    values.set(param.name, value(param, key, text)?);
+    Ok(())
 }
 
 fn find<'a>(registry: &'a Registry, name: &str) -> Result<&'a Controller, ChoiceError> {
@@ -117,7 +145,7 @@ fn value(param: &Param, key: &str, text: &str) -> Result<Value, ChoiceError> {
         Kind::OptionalRate | Kind::Rate { .. } => rate(text).map(|rate| Value::Rate(Some(rate))),
         Kind::Size { .. } => size(text).map(Value::Size),
         Kind::Increasing { .. } => numbers(text).map(Value::List),
-        // Classes of traffic are of simulated workloads.
+        // One by one: see `Weighing`.
         Kind::Weights => None,
     };
     let form = || ChoiceError::Form { key: key.to_owned(), text: text.to_owned(), allowed: param.kind.to_string() };
@@ -170,14 +198,26 @@ pub struct SettingError {
     allowed: &'static str,
 }
 
+fn rate_of(what: &'static str, text: &str) -> Result<Rate, SettingError> {
+    let rate = rate(text).filter(|&rate| rate >= Rate::from_mbps(1) && rate <= Rate::from_gbps(1000));
+    let allowed = "a rate such as \"100Mbps\", from 1Mbps to 1000Gbps";
+    rate.ok_or_else(|| SettingError { what, text: text.to_owned(), allowed })
+}
+
+/// The rate of this host's line.
+///
+/// # Errors
+/// It is none, or below 1 Mb/s.
+pub fn line_rate(text: &str) -> Result<Rate, SettingError> {
+    rate_of("the line's rate", text)
+}
+
 /// The tail's greatest rate.
 ///
 /// # Errors
 /// It is none, or below 1 Mb/s.
 pub fn tail(text: &str) -> Result<TailConfig, SettingError> {
-    let rate = rate(text).filter(|&rate| rate >= Rate::from_mbps(1) && rate <= Rate::from_gbps(1000));
-    let allowed = "a rate such as \"100Mbps\", from 1Mbps to 1000Gbps";
-    let rate = rate.ok_or_else(|| SettingError { what: "the tail's rate", text: text.to_owned(), allowed })?;
+    let rate = rate_of("the tail's rate", text)?;
     Ok(TailConfig { rate, measured: false, ..TailConfig::default() })
 }
 
@@ -219,6 +259,7 @@ pub fn window(text: &str) -> Result<u64, SettingError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::config::FlowFacts;
 
     fn parsed(name: &str, settings: &[(&str, &str)]) -> Result<ControllerChoice, String> {
         let settings: Vec<_> = settings.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect();
@@ -237,7 +278,7 @@ mod tests {
         for controller in Registry::built_in().all() {
             let built = parsed(controller.name, &[]).map(|choice| {
                 choice
-                    .build(&Registry::built_in(), 1400, None, Rate::from_gbps(1))
+                    .build(&Registry::built_in(), 1400, &FlowFacts::default(), Rate::from_gbps(1))
                     .map(|_| ())
                     .map_err(|e| e.to_string())
             });

@@ -6,12 +6,17 @@
 
 pub mod choice;
 mod config;
+mod gaps;
 pub mod path;
 mod peer;
+mod remarks;
 mod watched;
+mod weights;
 
 pub use choice::ChoiceError;
-pub use config::{ControllerChoice, NodeConfig};
+pub use config::{ControllerChoice, FlowKind, NodeConfig};
+pub(crate) use gaps::Gap;
+pub use gaps::GapAccuracy;
 
 use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent, CloseReason, Datagram};
 use crate::flow::{MAX_CLASSES, ReceiveFlow, SendFlow};
@@ -19,6 +24,8 @@ use crate::frame::{Frame, FrameError};
 use crate::identity::Fingerprint;
 use crate::telemetry::{Telemetry, Totals};
 use bytes::Bytes;
+use config::FlowFacts;
+use gaps::Gaps;
 use path::{PathState, Unmarked};
 use peer::Peer;
 use sparelane_cc::BuildError;
@@ -129,6 +136,8 @@ pub struct Node<C> {
     undecoded: u64,
     /// Sums over associations that are over.
     closed: Totals,
+    /// How exact the gaps are that controllers set.
+    gaps: Gaps,
     /// For whoever wants to know more.
     telemetry: Option<Box<Telemetry>>,
 }
@@ -140,7 +149,7 @@ impl<C: Carrier> Node<C> {
     /// The controller cannot be made.
     pub fn new(carrier: C, config: NodeConfig) -> Result<Node<C>, NodeError> {
         // A mistake in the controller's settings shows now, and not with the first flow.
-        let controller = config.controller.build(&config.registry, 1400, None, config.line_rate)?;
+        let controller = config.controller.build(&config.registry, 1400, &FlowFacts::default(), config.line_rate)?;
         let tail_class = (config.classes > 1 && controller.uses_tail()).then_some(config.classes - 1);
         Ok(Node {
             carrier,
@@ -155,6 +164,7 @@ impl<C: Carrier> Node<C> {
             tail_class,
             undecoded: 0,
             closed: Totals::default(),
+            gaps: Gaps::default(),
             telemetry: None,
         })
     }
@@ -195,7 +205,7 @@ impl<C: Carrier> Node<C> {
         self.take_events(now);
     }
 
-    /// Opens a flow to the peer; `flow_bytes` where its size is known, for controllers that go by size.
+    /// Opens a flow to the peer, of which so much is known, for controllers that go by that.
     ///
     /// # Errors
     /// The association is not open, or has too many flows.
@@ -203,9 +213,9 @@ impl<C: Carrier> Node<C> {
         &mut self,
         now: Time,
         association: AssociationId,
-        flow_bytes: Option<u64>,
+        kind: impl Into<FlowKind>,
     ) -> Result<FlowId, NodeError> {
-        let config = &self.config;
+        let (config, kind) = (&self.config, kind.into());
         let peer = self.peers.get_mut(&association).ok_or(NodeError::NotOpen)?;
         if peer.sending.len() >= config.max_flows {
             return Err(NodeError::TooManyFlows(config.max_flows));
@@ -216,8 +226,10 @@ impl<C: Carrier> Node<C> {
         let mut tail = config.tail;
         tail.begins_low |= config.unmarked == Unmarked::Scavenger && peer.path.is_unmarked();
         tail.rate = peer.path.tail_rate().filter(|_| tail.measured).unwrap_or(tail.rate).min(tail.cap);
-        let cc = config.controller.build(&config.registry, peer.transport.mss_bytes, flow_bytes, config.line_rate)?;
         let round_trip = self.carrier.round_trip(association);
+        let ports = [kind.port, Some(peer.address.port()), config.port].into_iter().flatten().collect();
+        let facts = FlowFacts { bytes: kind.bytes, ports, round_trip };
+        let cc = config.controller.build(&config.registry, peer.transport.mss_bytes, &facts, config.line_rate)?;
         let seed = config.seed ^ association.0 << 32;
         let mut sending = SendFlow::new(flow, peer.transport, cc, tail, now, round_trip, seed);
         sending.set_chunk_time(config.chunk_time);
@@ -470,6 +482,8 @@ impl<C: Carrier> Node<C> {
         let (mut has_more, mut failed) = (false, vec![]);
         for (&id, flow) in &mut peer.sending {
             has_more |= flow.advance(now, &peer.classes, &mut emit);
+            let flow_id = FlowId { association, flow: id };
+            flow.take_departures().for_each(|(due, bytes)| self.gaps.expect(flow_id, due, bytes));
             if flow.failure().is_some() {
                 failed.push(id);
             }
@@ -498,6 +512,21 @@ impl<C: Carrier> Node<C> {
         }
     }
 
+    /// The host has handed a datagram to the kernel, now: for the accuracy of gaps.
+    pub fn note_left(&mut self, now: Time, class: u8, datagram_bytes: usize) {
+        if class == 0
+            && let Some((id, due)) = self.gaps.leave(datagram_bytes)
+            && let Some(gap) = self.sending_mut(id).and_then(|flow| flow.note_left(now, due))
+        {
+            self.gaps.note(gap);
+        }
+    }
+
+    /// How exact the gaps were so far that controllers set between segments, where one does (RAPID).
+    pub fn gap_accuracy(&self) -> Option<GapAccuracy> {
+        self.gaps.accuracy()
+    }
+
     fn take_events(&mut self, now: Time) {
         while let Some(event) = self.carrier.poll_event() {
             match event {
@@ -505,7 +534,8 @@ impl<C: Carrier> Node<C> {
                     let bytes = self.carrier.max_frame_bytes(association).unwrap_or(1000);
                     let transport = self.config.transport(bytes);
                     let is_ours = self.begun.remove(&association);
-                    let peer_state = Peer::new(peer, transport, bytes, self.config.classes, &self.config.dscp, is_ours);
+                    let (classes, dscp) = (self.config.classes, &self.config.dscp);
+                    let peer_state = Peer::new(peer, address, transport, bytes, classes, dscp, is_ours);
                     self.peers.insert(association, peer_state);
                     self.events.push_back(NodeEvent::Opened { association, peer, address });
                 }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use sparelane_core::Time;
 use sparelane_transport::TransportConfig;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
 
 /// The furthest that the number of a new flow may lie beyond those that came before.
 const MOST_AHEAD: u32 = 10_000;
@@ -19,6 +20,8 @@ const MOST_GONE: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) fingerprint: Fingerprint,
+    /// Where it was when the association opened.
+    pub(super) address: SocketAddr,
     pub(super) transport: TransportConfig,
     pub(super) max_frame_bytes: usize,
     pub(super) classes: Classes,
@@ -52,6 +55,7 @@ pub(super) struct Peer {
 impl Peer {
     pub(super) fn new(
         fingerprint: Fingerprint,
+        address: SocketAddr,
         transport: TransportConfig,
         max_frame_bytes: usize,
         classes: u8,
@@ -60,6 +64,7 @@ impl Peer {
     ) -> Peer {
         Peer {
             fingerprint,
+            address,
             transport,
             max_frame_bytes,
             classes: Classes::new(classes),

@@ -4,7 +4,7 @@ use super::{Drive, PathReport, ProbeError, ProbePlan, measure};
 use crate::host::{Host, HostError};
 use crate::node::{Node, NodeError, NodeEvent};
 use crate::quic::Quic;
-use crate::service::{WireConfig, WireError, any_address, fitting_route};
+use crate::service::{WireConfig, WireError, any_address};
 use crate::transfer::CODE_DONE;
 use crate::udp::goes_by_ipv4;
 use sparelane_core::Time;
@@ -63,8 +63,7 @@ pub fn path_to(
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<(PathReport, Offload), WireError> {
     // Where this host has no route, that is known at once.
-    let udp_payload_bytes = config.udp_payload_bytes.min(fitting_route(to)?);
-    let host = WireConfig { udp_payload_bytes, ..config.clone() }.bind(any_address(to), false)?;
+    let host = config.on_route(to)?.bind(any_address(to), false)?;
     let mut net = OnHost { host, header_bytes: if goes_by_ipv4(to) { 28 } else { 48 } };
     let (began, now) = (Instant::now(), net.host.now());
     let association = net.host.node_mut().connect(now, to)?;

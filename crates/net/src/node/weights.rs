@@ -1,0 +1,161 @@
+//! Weights of flows on the wire, by their size or by a port, for controllers that have weights (RTCP).
+//!
+//! As for the program in the kernel: `classify=by-size` with `weight.urgent` and `weight.high-volume`, or `classify=by-port` with
+//! `weight.443=24000`, where `weight` is that of flows of no listed port. A flow's ports are that of a tunnel's target, then the UDP
+//! ports of the peer and of this host.
+
+use super::choice::ChoiceError;
+use sparelane_cc::{Controller, Kind, Param, Value, Values};
+
+/// The parameter that says by what flows are told apart, and the word that only the wire knows.
+const CLASSIFY: &str = "classify";
+const BY_PORT: &str = "by-port";
+const BY_SIZE: &str = "by-size";
+
+/// What is set of the weights of one controller.
+#[derive(Debug, Default)]
+pub(super) struct Weighing {
+    by_port: bool,
+    named: Vec<(String, f64)>,
+}
+
+/// The table of weights of a controller, if it has one.
+fn table(controller: &Controller) -> Option<&'static Param> {
+    controller.params.iter().find(|param| param.kind == Kind::Weights)
+}
+
+fn form(key: &str, text: &str, allowed: &str) -> ChoiceError {
+    ChoiceError::Form { key: key.to_owned(), text: text.to_owned(), allowed: allowed.to_owned() }
+}
+
+impl Weighing {
+    /// Takes a setting that is about weights; returns whether it was.
+    pub fn take(&mut self, controller: &Controller, key: &str, text: &str) -> Result<bool, ChoiceError> {
+        if table(controller).is_none() {
+            return Ok(false);
+        }
+        if key == CLASSIFY {
+            self.by_port = text == BY_PORT;
+            return match text {
+                BY_PORT => Ok(true),
+                "no" | BY_SIZE => Ok(false),
+                _ => Err(form(key, text, "no, by-size or by-port")),
+            };
+        }
+        let Some(name) = key.strip_prefix("weight.") else { return Ok(false) };
+        let weight = text.parse().ok().filter(|weight: &f64| weight.is_finite() && *weight > 0.0);
+        let weight = weight.ok_or_else(|| form(key, text, "a number of bytes above zero"))?;
+        self.named.push((name.to_owned(), weight));
+        Ok(true)
+    }
+
+    /// Writes the weights into `values`; returns the ports that have one.
+    pub fn finish(self, controller: &Controller, values: &mut Values) -> Result<Vec<u16>, ChoiceError> {
+        let Some(table) = table(controller) else { return Ok(vec![]) };
+        if self.by_port {
+            if self.named.is_empty() {
+                return Err(form(CLASSIFY, BY_PORT, "with a weight for one port at least, such as weight.443=24000"));
+            }
+            let port = |(name, _): &(String, f64)| {
+                let port = name.parse().ok().filter(|&port: &u16| port > 0 && port.to_string() == *name);
+                port.ok_or_else(|| form("weight", name, "a port from 1 to 65535, under classify=by-port"))
+            };
+            let ports = self.named.iter().map(port).collect::<Result<_, _>>()?;
+            values.set(table.name, Value::Weights(self.named));
+            return Ok(ports);
+        }
+        let by_size = values.given(CLASSIFY) == Some(&Value::Word(BY_SIZE.to_owned()));
+        let mut weights = match Value::from(table.default) {
+            Value::Weights(weights) => weights,
+            _ => vec![],
+        };
+        for (name, weight) in self.named {
+            let own = weights.iter_mut().find(|(known, _)| *known == name && by_size);
+            let allowed = "urgent or high-volume under classify=by-size, or a port under classify=by-port";
+            own.ok_or_else(|| form("weight", &name, allowed))?.1 = weight;
+        }
+        values.set(table.name, Value::Weights(weights));
+        Ok(vec![])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::node::ControllerChoice;
+    use crate::node::config::FlowFacts;
+    use sparelane_cc::{Ack, Cx, Phase, Registry};
+    use sparelane_core::{Domain, Dur, Rate, Stream, Time};
+
+    fn parsed(settings: &[(&str, &str)]) -> Result<ControllerChoice, String> {
+        let settings: Vec<_> = settings.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect();
+        ControllerChoice::parse("rtcp", &settings, &Registry::built_in()).map_err(|error| error.to_string())
+    }
+
+    /// The weight that a flow of so many bytes with these ports has: after a long silence its counter is that.
+    fn weight(settings: &[(&str, &str)], bytes: Option<u64>, ports: &[u16]) -> f64 {
+        let choice = parsed(settings).expect("settings that fit");
+        let facts = FlowFacts { bytes, ports: ports.to_vec(), round_trip: None };
+        let mut cc = choice.build(&Registry::built_in(), 1400, &facts, Rate::from_gbps(1)).expect("a controller");
+        let mut rng = Stream::new(1, Domain::Controller, 1);
+        let mut cx = Cx { now: Time::ZERO, mss_bytes: 1400, srtt: None, min_rtt: None, rng: &mut rng };
+        cc.on_established(None, &mut cx);
+        cx.now = Time::ZERO + Dur::from_secs(1000);
+        let ack = Ack {
+            acked_bytes: 1400,
+            delivered_bytes: 0,
+            rtt: None,
+            in_flight_bytes: 0,
+            cwnd_limited: true,
+            phase: Phase::Open,
+            ecn_echo: false,
+            explicit_rate: None,
+            delivery: None,
+            one_way_delay: None,
+            received: None,
+            nic_backlog_bytes: 0,
+        };
+        cc.on_ack(&ack, &mut cx);
+        let mut weight = 0.0;
+        cc.trace(&mut |name, value| weight = if name == "counter_bytes" { value } else { weight });
+        weight
+    }
+
+    #[test]
+    fn flows_weigh_what_their_size_says() {
+        let by_size = [("classify", "by-size"), ("weight.urgent", "50000"), ("urgent_below", "10KB")];
+        assert_eq!(weight(&by_size, Some(9_999), &[]), 50_000.0);
+        assert_eq!(weight(&by_size, Some(10_000), &[]), 12_000.0);
+        assert_eq!(weight(&by_size, None, &[7777]), 12_000.0, "who does not know is high-volume");
+    }
+
+    #[test]
+    fn flows_weigh_what_their_port_says_and_the_most_telling_one_comes_first() {
+        let by_port = [("weight.443", "30000"), ("classify", "by-port"), ("weight.7777", "5000"), ("weight", "1000")];
+        assert_eq!(weight(&by_port, None, &[443, 7777]), 30_000.0);
+        assert_eq!(weight(&by_port, Some(1), &[22, 7777]), 5_000.0);
+        assert_eq!(weight(&by_port, None, &[22, 23]), 1_000.0);
+        assert_eq!(weight(&[], None, &[443]), 24_000.0);
+    }
+
+    #[test]
+    fn weights_that_cannot_be_are_told_with_what_is_allowed() {
+        let cases: [(&[(&str, &str)], &str); 8] = [
+            (&[("classify", "by-colour")], "classify = \"by-colour\": allowed is no, by-size or by-port"),
+            (&[("classify", "by-port")], "classify = \"by-port\": allowed is with a weight for one port at least"),
+            (&[("weight.urgent", "1")], "weight = \"urgent\": allowed is urgent or high-volume under classify=by-size"),
+            (&[("classify", "by-size"), ("weight.443", "1")], "weight = \"443\": allowed is urgent"),
+            (&[("classify", "by-port"), ("weight.0", "1")], "weight = \"0\": allowed is a port from 1 to 65535"),
+            (&[("classify", "by-size"), ("weight.urgent", "-3")], "weight.urgent = \"-3\": allowed is a number"),
+            (&[("weights", "urgent=1")], "weights = \"urgent=1\": allowed is weight.NAME=BYTES"),
+            (&[("interface", "apart")], "interface = \"apart\": allowed is delay: what waits"),
+        ];
+        for (settings, start) in cases {
+            let message = parsed(settings).expect_err(start);
+            assert!(message.starts_with(start), "{message}");
+        }
+        let registry = Registry::built_in();
+        let of_cubic = [("weight.443".to_owned(), "1".to_owned())];
+        let message = ControllerChoice::parse("cubic", &of_cubic, &registry).expect_err("no weights").to_string();
+        assert!(message.starts_with("controller \"cubic\" has no parameter \"weight.443\""), "{message}");
+    }
+}
