@@ -2,18 +2,11 @@
 //! whole of what a peer can say once it is trusted.
 
 use super::input::Bytes as Input;
-use bytes::Bytes;
+use super::puppet::{ASSOCIATION, Puppet, cross, opened, turn};
 use sparelane_core::{Dur, Time};
-use sparelane_net::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent, CloseReason, Datagram};
 use sparelane_net::flow::ReceiveFlow;
-use sparelane_net::identity::Fingerprint;
 use sparelane_net::node::{ControllerChoice, FlowId, Node, NodeConfig, NodeEvent};
 use sparelane_net::tunnel::{Link, LinkConfig, LinkEvent, Taken};
-use std::collections::VecDeque;
-use std::net::{Ipv4Addr, SocketAddr};
-
-const ASSOCIATION: AssociationId = AssociationId(1);
-const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7777);
 
 /// Bytes that a node may hold of all flows, out of order or not read.
 const HELD_BYTES: u64 = 100_000;
@@ -23,73 +16,6 @@ const MOST_TURNS: usize = 400;
 
 const CONTROLLERS: [&str; 4] = ["rc3", "cubic", "bbr", "rapid"];
 
-/// A carrier whose other end is whoever runs this.
-#[derive(Debug, Default)]
-struct Puppet {
-    events: VecDeque<CarrierEvent>,
-    sent: VecDeque<(u8, Vec<u8>)>,
-    said: VecDeque<u8>,
-    heard: VecDeque<Bytes>,
-    is_closed: bool,
-}
-
-impl Carrier for Puppet {
-    fn connect(&mut self, _: Time, _: SocketAddr) -> Result<AssociationId, CarrierError> {
-        Ok(ASSOCIATION)
-    }
-
-    fn handle_datagram(&mut self, _: Time, _: Arrival, _: &[u8]) {}
-
-    fn handle_timer(&mut self, _: Time) {}
-
-    fn next_timer(&self) -> Time {
-        Time::NEVER
-    }
-
-    fn poll_event(&mut self) -> Option<CarrierEvent> {
-        self.events.pop_front()
-    }
-
-    fn max_frame_bytes(&self, _: AssociationId) -> Option<usize> {
-        Some(1000)
-    }
-
-    fn round_trip(&self, _: AssociationId) -> Option<Dur> {
-        Some(Dur::from_ms(10))
-    }
-
-    fn latest_dscp(&self, _: AssociationId, _: u8) -> Option<u8> {
-        None
-    }
-
-    fn overhead_bytes(&self) -> usize {
-        50
-    }
-
-    fn send(&mut self, _: Time, _: AssociationId, class: u8, frames: &mut dyn Iterator<Item = Vec<u8>>) {
-        self.sent.extend(frames.map(|frame| (class, frame)));
-    }
-
-    fn write_control(&mut self, _: AssociationId, bytes: &[u8]) -> usize {
-        self.said.extend(bytes);
-        bytes.len()
-    }
-
-    fn read_control(&mut self, _: AssociationId) -> Option<Bytes> {
-        self.heard.pop_front()
-    }
-
-    fn close(&mut self, _: Time, association: AssociationId, _: u32, _: &str) {
-        if !std::mem::replace(&mut self.is_closed, true) {
-            self.events.push_back(CarrierEvent::Closed { association, reason: CloseReason::Here });
-        }
-    }
-
-    fn poll_transmit(&mut self, _: Time) -> Option<Datagram> {
-        None
-    }
-}
-
 struct Site {
     node: Node<Puppet>,
     link: Link,
@@ -97,13 +23,7 @@ struct Site {
 
 impl Site {
     fn new(config: &NodeConfig, serves: bool) -> Site {
-        let mut carrier = Puppet::default();
-        let association = ASSOCIATION;
-        carrier.events.push_back(CarrierEvent::Opened { association, peer: Fingerprint::of(b"peer"), address: PEER });
-        for class in 0..config.classes {
-            carrier.events.push_back(CarrierEvent::Class { association, class, open: true });
-        }
-        let node = Node::new(carrier, config.clone()).expect("settings that fit");
+        let node = opened(config);
         let of_link = LinkConfig { max_connections: 8, buffer_bytes: 50_000 };
         let link = if serves { Link::serving(ASSOCIATION, of_link) } else { Link::dialing(ASSOCIATION, of_link) };
         Site { node, link }
@@ -111,11 +31,7 @@ impl Site {
 
     /// Takes in what came, and does what is due. Returns whether the association lives.
     fn turn(&mut self, now: Time) -> bool {
-        let arrival = Arrival { from: PEER, dscp: 0, ecn: 0, received_ns: now.as_ps() / 1000 };
-        self.node.handle_datagram(now, arrival, &[]);
-        if self.node.next_timer() <= now {
-            self.node.handle_timer(now);
-        }
+        turn(&mut self.node, now);
         while let Some(event) = self.node.poll_event() {
             if self.link.handle_event(now, &mut self.node, &event).is_err() {
                 return false;
@@ -162,31 +78,6 @@ impl Site {
     }
 }
 
-/// What becomes of a frame on its way.
-fn changed(input: &mut Input<'_>, class: u8, mut frame: Vec<u8>) -> Vec<(u8, Vec<u8>)> {
-    match input.byte() {
-        0..=15 => vec![],
-        16..=31 => vec![(class, frame.clone()), (class, frame)],
-        32..=63 => {
-            let at = usize::from(input.byte()) % frame.len().max(1);
-            if let Some(byte) = frame.get_mut(at.min(40)) {
-                *byte ^= input.byte();
-            }
-            vec![(class, frame)]
-        }
-        64..=71 => {
-            frame.truncate(usize::from(input.byte()));
-            vec![(class, frame)]
-        }
-        72..=79 => vec![(input.byte() % 8, frame)],
-        80..=87 => {
-            let noise = (0..input.byte() % 64).map(|_| input.byte()).collect();
-            vec![(class, frame), (class, noise)]
-        }
-        _ => vec![(class, frame)],
-    }
-}
-
 /// Runs one conversation; returns how many frames crossed before it ended.
 ///
 /// # Panics
@@ -210,26 +101,9 @@ pub fn check(bytes: &[u8]) -> usize {
                 return crossed;
             }
             sites[at].act(now, &mut input, at == 0);
-            for _ in 0..sites[at].node.carrier().sent.len().min(64) {
-                let Some((class, frame)) = sites[at].node.carrier_mut().sent.pop_front() else { break };
-                let other = sites[1 - at].node.carrier_mut();
-                crossed += 1;
-                for (class, frame) in changed(&mut input, class, frame) {
-                    let (association, marked) = (ASSOCIATION, input.byte() < 8);
-                    let (received_ns, bytes) = (now.as_ps() / 1000, frame.into());
-                    other.events.push_back(CarrierEvent::Frame { association, class, marked, received_ns, bytes });
-                }
-            }
-            let mut said: Vec<u8> = sites[at].node.carrier_mut().said.drain(..).collect();
-            if !said.is_empty() {
-                if input.byte() < 2 {
-                    let place = usize::from(input.byte()) % said.len();
-                    said[place] = input.byte();
-                }
-                let other = sites[1 - at].node.carrier_mut();
-                other.heard.push_back(said.into());
-                other.events.push_back(CarrierEvent::Control { association: ASSOCIATION });
-            }
+            let [one, two] = &mut sites;
+            let (from, to) = if at == 0 { (one, two) } else { (two, one) };
+            crossed += cross(&mut input, now, from.node.carrier_mut(), to.node.carrier_mut());
         }
         if input.is_over() {
             break;

@@ -370,10 +370,13 @@ class WireSettings(TypedDict):
     mtu: int | None
     window: str | None
     dscp: list[int]
+    busy_wait: bool
+    line_rate: str | None
     offload: bool
     gso: str
     connect_timeout_s: float
     idle_timeout_s: float
+    stall_timeout_s: float
     first_contact: bool
     sample_s: float | None
     qlog: str | None
@@ -397,12 +400,19 @@ class WireProgress(TypedDict):
     marks: list[str]
     tail_bps: int | None
     udp_payload_bytes: int
+    gaps: dict[str, Any] | None
+    remarks: list[str]
+    line_rate_bps: int
+    line_rate_source: str
     done: bool
 
 class FileSender:
     """Sends files to one host."""
 
-    def __new__(cls, settings: WireSettings, paths: list[str], to: str) -> FileSender: ...
+    def __new__(cls, settings: WireSettings, paths: list[str], to: list[str]) -> FileSender: ...
+    @property
+    def left_out(self) -> list[tuple[str, str]]:
+        """What lies in a folder that is sent, and cannot be sent: its path, and why."""
     def step(self, seconds: float) -> list[tuple[str, int, int, str | None]]:
         """What became of items: name, bytes, those that were there, and the error if there is one."""
     def progress(self) -> WireProgress: ...
@@ -436,7 +446,9 @@ class Tunnel:
     @staticmethod
     def serve(settings: WireSettings, tunnel: TunnelSettings, at: str, allowed: list[tuple[str, str]]) -> Tunnel: ...
     @staticmethod
-    def dial(settings: WireSettings, tunnel: TunnelSettings, to: str, forwards: list[tuple[str, str]]) -> Tunnel: ...
+    def dial(
+        settings: WireSettings, tunnel: TunnelSettings, to: list[str], forwards: list[tuple[str, str]]
+    ) -> Tunnel: ...
     @property
     def address(self) -> str: ...
     @property
@@ -463,6 +475,9 @@ def show_keys(folder: str) -> tuple[str, list[str]]:
 
 def trust(folder: str, fingerprint: str, remark: str) -> None:
     """Trusts a peer from now on."""
+
+def untrust(folder: str, fingerprint: str) -> bool:
+    """Trusts a peer no more; returns whether it was trusted."""
 
 class EmulationError(RuntimeError):
     """A scenario that cannot be emulated here, or an emulation that had to end."""

@@ -25,6 +25,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from sparelane import _native
 from sparelane._native import WireError
+from sparelane.wire_controller import Gaps
 from sparelane.wire_telemetry import Watch
 
 __all__ = ["Item", "Options", "Progress", "Receiver", "Report", "Tunnel", "WireError", "send"]
@@ -51,10 +52,15 @@ class Options:
         mtu: bytes of the largest IP packet that is sent.
         window: the receive window of a flow, such as `32MB`: so much memory a flow takes at most.
         dscp: the code point of each class of priority.
+        busy_wait: whether a processor is kept busy while something is due within half a millisecond, so that gaps of
+            RAPID are exact to some microseconds.
+        line_rate: the rate of this host's line, such as `100Mbps`, for controllers that ask for it (RTCP, RAPID);
+            without, what its interface says.
         offload: whether the kernel sends and receives batches.
         gso: whether it sends them: `auto` where kernel and interface can, `require`, or `off`.
         connect_timeout_s: when a sender gives up whom nobody answers.
         idle_timeout_s: when a peer counts as gone of whom nothing comes.
+        stall_timeout_s: when a transfer is ended of which nothing moves, although the peer is there.
         first_contact: where no peer is trusted, trust the first one that comes, from then on.
         telemetry: a Parquet file for time series, in the simulator's columns.
         sample_interval_s: the time between their samples.
@@ -71,10 +77,13 @@ class Options:
     mtu: int | None = None
     window: str | None = None
     dscp: Sequence[int] = DEFAULT_DSCP
+    busy_wait: bool = False
+    line_rate: str | None = None
     offload: bool = True
     gso: str = "auto"
     connect_timeout_s: float = 10.0
     idle_timeout_s: float = 30.0
+    stall_timeout_s: float = 300.0
     first_contact: bool = False
     telemetry: Path | str | None = None
     sample_interval_s: float = 0.01
@@ -99,10 +108,13 @@ class Options:
             "mtu": self.mtu,
             "window": self.window,
             "dscp": list(self.dscp),
+            "busy_wait": self.busy_wait,
+            "line_rate": self.line_rate,
             "offload": self.offload,
             "gso": self.gso,
             "connect_timeout_s": self.connect_timeout_s,
             "idle_timeout_s": self.idle_timeout_s,
+            "stall_timeout_s": self.stall_timeout_s,
             "first_contact": self.first_contact,
             "sample_s": None if self.telemetry is None else self.sample_interval_s,
             "qlog": None if self.qlog is None else str(self.qlog),
@@ -140,6 +152,10 @@ class Progress:
         marks: what became of the code point of each class on the path: `kept`, `changed` or `unknown`.
         tail_bps: the rate at which the tail begins, if it was measured.
         udp_payload_bytes: the UDP payload of full packets; less than was set where the path carries less.
+        gaps: how exact the gaps between segments were, where the controller sets them (RAPID).
+        remarks: what is remarkable about the controller on this path.
+        line_rate_bps: the rate of this host's line, as controllers are told.
+        line_rate_source: from where it is known: `set`, `interface NAME` or `assumed`.
     """
 
     connected: bool
@@ -150,6 +166,10 @@ class Progress:
     marks: tuple[str, ...]
     tail_bps: int | None
     udp_payload_bytes: int
+    gaps: Gaps | None
+    remarks: tuple[str, ...]
+    line_rate_bps: int
+    line_rate_source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +187,10 @@ class Report:
     peer: str
 
 
-def resolve(address: str) -> str:
-    """The first numeric address of `HOST:PORT`; an IPv6 address stands in brackets.
+def resolve_all(address: str) -> list[str]:
+    """The numeric addresses of `HOST:PORT`, in the order in which the system would try them.
+
+    An IPv6 address stands in brackets, with the number of its interface where it is of one link alone.
 
     Raises:
         WireError: it is none, or nobody has the name.
@@ -181,8 +203,23 @@ def resolve(address: str) -> str:
         found = socket.getaddrinfo(name, int(port), type=socket.SOCK_DGRAM)
     except (OSError, UnicodeError) as error:
         raise WireError(f'"{host}": {getattr(error, "strerror", None) or error}') from error
-    numeric = str(found[0][4][0])
-    return f"[{numeric}]:{port}" if ":" in numeric else f"{numeric}:{port}"
+    return list(dict.fromkeys(_text(family, tuple(at)) for family, _, _, _, at in found))
+
+
+def _text(family: int, at: tuple[Any, ...]) -> str:
+    if family != socket.AF_INET6:
+        return f"{at[0]}:{at[1]}"
+    numeric = str(at[0]).partition("%")[0]
+    return f"[{numeric}%{at[3]}]:{at[1]}" if at[3] else f"[{numeric}]:{at[1]}"
+
+
+def resolve(address: str) -> str:
+    """The first numeric address of `HOST:PORT`; an IPv6 address stands in brackets.
+
+    Raises:
+        WireError: it is none, or nobody has the name.
+    """
+    return resolve_all(address)[0]
 
 
 def send(
@@ -196,6 +233,10 @@ def send(
 ) -> Report:
     """Sends files and folders to the receiver at `to`, `HOST:PORT`.
 
+    Where the name has several addresses, they are tried one after another.
+    What lies in a folder and cannot be sent (a link, a device, a name that receivers refuse) is among the items, with
+    the reason; everything else is sent.
+
     `progress` is called about ten times a second; where it returns False, the transfer stops, and the next attempt goes
     on from there.
 
@@ -206,30 +247,12 @@ def send(
     native = options.native(keys, trust)
     watch = Watch(options.telemetry, options.metrics)
     try:
-        sender = _native.FileSender(native, [str(path) for path in paths], resolve(to))
+        sender = _native.FileSender(native, [str(path) for path in paths], resolve_all(to))
     except BaseException:
         watch.close(None)
         raise
-    items: list[Item] = []
     try:
-        while True:
-            items += [Item(*item) for item in sender.step(STEP_S)]
-            watch.tend(sender)
-            told = sender.progress()
-            now = Progress(
-                told["connected"],
-                told["bytes"],
-                told["total_bytes"],
-                told["elapsed_s"],
-                tuple(told["sent"]),
-                tuple(told["marks"]),
-                told["tail_bps"],
-                told["udp_payload_bytes"],
-            )
-            if progress is not None and progress(now) is False:
-                raise WireError("stopped")
-            if told["done"]:
-                break
+        report = _carry(sender, watch, progress)
     except BaseException:
         with suppress(WireError):
             sender.close("the sender was stopped")
@@ -237,7 +260,34 @@ def send(
             watch.close(sender)
         raise
     watch.close(sender)
-    return Report(tuple(items), now, sender.peer or "")
+    return report
+
+
+def _carry(sender: _native.FileSender, watch: Watch, progress: Callable[[Progress], object] | None) -> Report:
+    """Sends all that there is."""
+    items = [Item(path, 0, 0, reason) for path, reason in sender.left_out]
+    while True:
+        items += [Item(*item) for item in sender.step(STEP_S)]
+        watch.tend(sender)
+        told = sender.progress()
+        now = Progress(
+            told["connected"],
+            told["bytes"],
+            told["total_bytes"],
+            told["elapsed_s"],
+            tuple(told["sent"]),
+            tuple(told["marks"]),
+            told["tail_bps"],
+            told["udp_payload_bytes"],
+            Gaps.of(told["gaps"]),
+            tuple(told["remarks"]),
+            told["line_rate_bps"],
+            told["line_rate_source"],
+        )
+        if progress is not None and progress(now) is False:
+            raise WireError("stopped")
+        if told["done"]:
+            return Report(tuple(items), now, sender.peer or "")
 
 
 Native = TypeVar("Native", _native.FileReceiver, _native.Tunnel)
@@ -265,7 +315,7 @@ class LongLived(ABC, Generic[Native]):
 
     @property
     def running(self) -> int:
-        """How many peers of a receiver are connected, or how many connections a tunnel has."""
+        """How many peers of a receiver have something under way, or how many connections a tunnel has."""
         return self._native.running
 
     def take_stranger(self) -> str | None:
@@ -275,7 +325,8 @@ class LongLived(ABC, Generic[Native]):
     def step(self, seconds: float = STEP_S) -> list[dict[str, Any]]:
         """What has happened in so many seconds at most, by `event`.
 
-        Of a receiver: `connected`, `item` or `disconnected`. Of a tunnel: `connected` or `disconnected`
+        Of a receiver: `connected`, `item` or `disconnected`, with how many items were `offered`, and whether another
+        connection of the peer has `replaced` this one. Of a tunnel: `connected` or `disconnected`
         (the other site), or `opened`, `closed` or `failed` (a connection).
         """
         told = self._native.step(seconds)
@@ -433,7 +484,7 @@ class Tunnel(LongLived[_native.Tunnel]):
         options = options or Options()
         native = options.native(keys, trust)
         settings, pairs = (tunnel or TunnelOptions()).native(), [(resolve(at), target) for at, target in forwards]
-        made = _native.Tunnel.dial(native, settings, resolve(to), pairs)
+        made = _native.Tunnel.dial(native, settings, resolve_all(to), pairs)
         return cls(made, Watch(options.telemetry, options.metrics), keys, trust, ())
 
     @property

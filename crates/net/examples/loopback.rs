@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     });
-    let mut sending = FileSender::begin(&sender, to, collect(&[path])?)?;
+    let mut sending = FileSender::begin(&sender, to, collect(&[path])?.sources)?;
     while !sending.progress().done {
         sending.step(STEP)?;
     }

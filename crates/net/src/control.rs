@@ -1,7 +1,7 @@
 //! Messages on a control stream: their frame and the cursor that reads them, whatever they say.
 //!
 //! A message is its length (4 bytes, without these), its kind (1) and its fields; integers are in network byte order, texts have
-//! their length in bytes before them (2).
+//! their length in bytes before them (2). The first message of a site that listens, of kind 0, says in one byte what it serves.
 
 use bytes::{BufMut, Bytes};
 use std::ops::RangeInclusive;
@@ -25,6 +25,29 @@ pub enum MessageError {
     /// Fields are missing, too many, or no text.
     #[error("a message of kind {0} that is cut off, too long, or not in UTF-8")]
     Form(u8),
+}
+
+/// The kind of the message that says what a site serves.
+const SERVES: u8 = 0;
+
+/// What a site serves that listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// It receives files.
+    Files,
+    /// It connects to targets.
+    Tunnel,
+}
+
+impl Service {
+    /// What a site says first that serves this.
+    pub fn greeting(self) -> Bytes {
+        let service = match self {
+            Service::Files => 1,
+            Service::Tunnel => 2,
+        };
+        vec![0, 0, 0, 2, SERVES, service].into()
+    }
 }
 
 /// A set of messages that two sides of one service exchange.
@@ -106,12 +129,18 @@ fn decode<M: Coded>(bytes: &[u8]) -> Result<M, MessageError> {
 #[derive(Debug, Default)]
 pub struct Inbox {
     bytes: Vec<u8>,
+    peer_serves: Option<Service>,
 }
 
 impl Inbox {
     /// More bytes came.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// What the peer serves, as far as it has said so.
+    pub fn peer_serves(&self) -> Option<Service> {
+        self.peer_serves
     }
 
     /// The next message, if all of it is here.
@@ -126,6 +155,15 @@ impl Inbox {
         }
         if self.bytes.len() < 4 + length {
             return Ok(None);
+        }
+        if self.bytes.get(4) == Some(&SERVES) && length > 0 {
+            self.peer_serves = match &self.bytes[5..4 + length] {
+                [1] => Some(Service::Files),
+                [2] => Some(Service::Tunnel),
+                _ => return Err(MessageError::Form(SERVES)),
+            };
+            self.bytes.drain(..4 + length);
+            return self.pop();
         }
         let message = decode(&self.bytes[4..4 + length]);
         self.bytes.drain(..4 + length);

@@ -146,6 +146,11 @@ impl<W: Work> Desk<W> {
         self.queued_bytes.load(Ordering::Acquire) < MOST_BYTES
     }
 
+    /// Whether bytes wait to be written.
+    pub fn is_busy(&self) -> bool {
+        self.queued_bytes.load(Ordering::Acquire) > 0
+    }
+
     /// Hands in a job, which holds so many bytes.
     pub fn submit(&mut self, job: W::Job, bytes: u64) {
         self.queued_bytes.fetch_add(bytes, Ordering::AcqRel);

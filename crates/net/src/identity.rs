@@ -249,6 +249,27 @@ impl Trusted {
         writeln!(file, "{peer} {remark}").map_err(failed(&path))
     }
 
+    /// Takes a peer from those of a folder; every other line stays. Returns whether it was there.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn remove(folder: &Path, peer: Fingerprint) -> Result<bool, IdentityError> {
+        if !Trusted::load(folder)?.contains(peer) {
+            return Ok(false);
+        }
+        let path = folder.join(TRUSTED_FILE);
+        let is_other = |line: &&str| line.split_whitespace().next().and_then(|word| word.parse().ok()) != Some(peer);
+        let text = read_private(&path)?;
+        let kept: String = text.lines().filter(is_other).flat_map(|line| [line, "\n"]).collect();
+        // Whoever is cut off in between has the old file or the new one.
+        let fresh = folder.join(format!("{TRUSTED_FILE}.new"));
+        let made = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh);
+        let mut file = made.map_err(failed(&fresh))?;
+        file.write_all(kept.as_bytes()).and_then(|()| file.sync_all()).map_err(failed(&fresh))?;
+        std::fs::rename(&fresh, &path).map_err(failed(&path))?;
+        Ok(true)
+    }
+
     /// Trusts `peer`, too.
     pub fn add(&mut self, peer: Fingerprint) {
         self.0.insert(peer);
@@ -382,6 +403,24 @@ mod tests {
         std::fs::write(&path, format!("# comment\n\n{text}xyz\n")).expect("a file");
         let refused = Trusted::load(&folder.0).expect_err("no fingerprint").to_string();
         assert!(refused.ends_with("line 5: \"xyz\" is no fingerprint: 64 hexadecimal digits are"), "{refused}");
+    }
+
+    #[test]
+    fn a_peer_that_is_trusted_no_more_is_gone_and_nothing_else() {
+        let folder = Folder::new("untrusted");
+        Identity::generate().expect("a key").save(&folder.0).expect("a folder");
+        for digit in ['a', 'b', 'c'] {
+            Trusted::append(&folder.0, fingerprint(digit), "remark").expect("a line");
+        }
+        let path = folder.0.join(TRUSTED_FILE);
+        let text = std::fs::read_to_string(&path).expect("a file");
+        std::fs::write(&path, format!("# comment\n{text}")).expect("a file");
+        assert!(Trusted::remove(&folder.0, fingerprint('b')).expect("a file"));
+        assert!(!Trusted::remove(&folder.0, fingerprint('b')).expect("a file"), "it is gone");
+        let left = Trusted::load(&folder.0).expect("for the owner alone");
+        assert_eq!(left.iter().collect::<Vec<_>>(), [fingerprint('a'), fingerprint('c')]);
+        let text = std::fs::read_to_string(&path).expect("a file");
+        assert!(text.starts_with("# comment\n") && text.contains("remark"), "{text}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! can show how far they are, and stop.
 
 use crate::carrier::{AssociationId, CloseReason};
+use crate::control::Service;
 use crate::disk::Disk;
 use crate::flow::MAX_CLASSES;
 use crate::host::{Host, HostError, Waiting, fitting_payload};
@@ -12,14 +13,14 @@ use crate::quic::{DEFAULT_BATCH, QuicConfig};
 use crate::telemetry::TelemetryConfig;
 use crate::transfer::black_hole::BlackHole;
 use crate::transfer::folder::Folder;
+use crate::transfer::patience::STALL_TIMEOUT;
 use crate::transfer::{
-    Busy, CODE_AGAIN, CODE_DONE, CODE_RULES, CODE_STOPPED, Outcome, ReceiveTransfer, Received, SendTransfer, Source,
-    TransferError,
+    Busy, CODE_AGAIN, CODE_DONE, CODE_STOPPED, Outcome, ReceiveTransfer, Received, SendTransfer, Source, TransferError,
 };
 use crate::udp::{Gso, UdpConfig};
 use nix::sys::socket::{getsockopt, sockopt};
 use sparelane_core::{Dur, Rate};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -60,6 +61,8 @@ pub struct WireConfig {
     pub connect_timeout: Duration,
     /// An association is over when nothing has come for so long.
     pub idle_timeout: Duration,
+    /// A transfer of which nothing moves for so long is ended, although the peer is there.
+    pub stall_timeout: Duration,
     /// Time series are kept, with so much time between samples.
     pub sample_interval: Option<Dur>,
     /// A qlog of all flows is written to this file, of so many events at most.
@@ -80,9 +83,19 @@ impl WireConfig {
             waits: Waiting::default(),
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
+            stall_timeout: Duration::from_nanos(STALL_TIMEOUT.as_ps() / 1000),
             sample_interval: None,
             qlog: None,
         }
+    }
+
+    fn stall_timeout(&self) -> Dur {
+        Dur::from_ns(self.stall_timeout.as_nanos().min(u128::from(u64::MAX / 1001)) as u64)
+    }
+
+    /// How often a transfer is asked whether anything moves.
+    fn stall_pause(&self) -> Duration {
+        (self.stall_timeout / 8).clamp(Duration::from_millis(10), Duration::from_secs(1))
     }
 
     pub(crate) fn bind(&self, at: SocketAddr, listens: bool) -> Result<Host, WireError> {
@@ -126,6 +139,30 @@ pub(crate) fn any_address(to: SocketAddr) -> SocketAddr {
     if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() }
 }
 
+/// A host that begins an association with the first of these addresses to which there is a route; it and those before it are taken
+/// from them.
+fn reach_any(
+    config: &WireConfig,
+    addresses: &mut VecDeque<SocketAddr>,
+) -> Result<(Host, SocketAddr, AssociationId), WireError> {
+    let mut failed = WireError::NoAddress;
+    while let Some(to) = addresses.pop_front() {
+        match reach(config, to) {
+            Ok((host, association)) => return Ok((host, to, association)),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+fn reach(config: &WireConfig, to: SocketAddr) -> Result<(Host, AssociationId), WireError> {
+    let udp_payload_bytes = config.udp_payload_bytes.min(fitting_route(to)?);
+    let mut host = WireConfig { udp_payload_bytes, ..config.clone() }.bind(any_address(to), false)?;
+    let now = host.now();
+    let association = host.node_mut().connect(now, to).map_err(HostError::from)?;
+    Ok((host, association))
+}
+
 /// The UDP payload that fits the route which this host has to an address now, as far as the kernel knows it: what the interface
 /// carries, or less, where a router has said so within the last minutes.
 pub(crate) fn fitting_route(to: SocketAddr) -> Result<u16, HostError> {
@@ -156,6 +193,9 @@ pub enum WireError {
         /// How long this host waited.
         after: Duration,
     },
+    /// There is nobody to send to.
+    #[error("the peer has no address")]
+    NoAddress,
     /// The system has no thread left for the disk.
     #[error("a thread for the disk: {0}")]
     Disk(io::Error),
@@ -194,11 +234,38 @@ pub struct Progress {
     pub done: bool,
 }
 
+/// When transfers are asked whether anything moves.
+#[derive(Debug)]
+struct Stall {
+    timeout: Dur,
+    pause: Duration,
+    next: Instant,
+}
+
+impl Stall {
+    fn of(config: &WireConfig) -> Stall {
+        Stall { timeout: config.stall_timeout(), pause: config.stall_pause(), next: Instant::now() }
+    }
+
+    /// Whether it is time, which comes again after the pause.
+    fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        let is_due = now >= self.next;
+        if is_due {
+            self.next = now + self.pause;
+        }
+        is_due
+    }
+}
+
 /// Sends files to one host.
 #[derive(Debug)]
 pub struct FileSender {
     host: Host,
+    config: WireConfig,
     to: SocketAddr,
+    /// Where the peer may be, too.
+    others: VecDeque<SocketAddr>,
     association: AssociationId,
     peer: Option<Fingerprint>,
     sources: Vec<Source>,
@@ -212,6 +279,7 @@ pub struct FileSender {
     /// What was known of the path by then.
     last_path: (Vec<Mark>, Option<Rate>),
     connect_timeout: Duration,
+    stall: Stall,
     black_hole: BlackHole,
     /// Bytes and segments of earlier associations.
     before: (u64, [u64; MAX_CLASSES]),
@@ -223,13 +291,28 @@ impl FileSender {
     /// # Errors
     /// This host cannot begin, or has no route to the other.
     pub fn begin(config: &WireConfig, to: SocketAddr, sources: Vec<Source>) -> Result<FileSender, WireError> {
-        let mut host = config.on_route(to)?.bind(any_address(to), false)?;
-        let now = host.now();
-        let association = host.node_mut().connect(now, to).map_err(HostError::from)?;
-        let (connect_timeout, began) = (config.connect_timeout, Instant::now());
+        FileSender::begin_at_any(config, &[to], sources)
+    }
+
+    /// Begins to send `sources` to a host that has all of these addresses. They are tried one after another, and take as long
+    /// together as one would alone.
+    ///
+    /// # Errors
+    /// This host cannot begin, or has no route to any of them.
+    pub fn begin_at_any(
+        config: &WireConfig,
+        addresses: &[SocketAddr],
+        sources: Vec<Source>,
+    ) -> Result<FileSender, WireError> {
+        let connect_timeout = config.connect_timeout / addresses.len().max(1) as u32;
+        let mut others: VecDeque<SocketAddr> = addresses.iter().copied().collect();
+        let (host, to, association) = reach_any(config, &mut others)?;
+        let (now, began) = (host.now(), Instant::now());
         Ok(FileSender {
             host,
+            config: config.clone(),
             to,
+            others,
             association,
             peer: None,
             sources,
@@ -241,6 +324,7 @@ impl FileSender {
             last_sent: None,
             last_path: Default::default(),
             connect_timeout,
+            stall: Stall::of(config),
             black_hole: BlackHole::new(now),
             before: (0, [0; MAX_CLASSES]),
         })
@@ -255,15 +339,21 @@ impl FileSender {
         let mut outcomes = vec![];
         while outcomes.is_empty() && self.ended.is_none() {
             let left = until.saturating_duration_since(Instant::now());
-            if let Some(event) = self.host.next_event_beside(left, Some(self.disk.news()))? {
+            let at_most = left.min(self.stall.pause);
+            if let Some(event) = self.host.next_event_beside(at_most, Some(self.disk.news()))? {
                 self.handle(&event)?;
             }
             if self.disk.take_news() {
                 self.advance()?;
             }
-            let (to, after) = (self.to, self.connect_timeout);
-            if self.transfer.is_none() && self.began.elapsed() > after {
-                return Err(WireError::NoAnswer { to, after });
+            if self.stall.is_due()
+                && let Some(transfer) = &mut self.transfer
+            {
+                let checked = transfer.check_patience(self.host.now(), self.host.node());
+                self.end_at(checked)?;
+            }
+            if self.transfer.is_none() && self.began.elapsed() > self.connect_timeout {
+                self.try_next()?;
             }
             if let Some(transfer) = &mut self.transfer {
                 outcomes.extend(std::iter::from_fn(|| transfer.poll_outcome()));
@@ -278,6 +368,17 @@ impl FileSender {
             }
         }
         Ok(outcomes)
+    }
+
+    /// The peer does not answer here: perhaps at another of its addresses.
+    fn try_next(&mut self) -> Result<(), WireError> {
+        let (to, after) = (self.to, self.connect_timeout);
+        if self.others.is_empty() || self.opened.is_some() {
+            return Err(WireError::NoAnswer { to, after });
+        }
+        (self.host, self.to, self.association) = reach_any(&self.config, &mut self.others)?;
+        (self.began, self.black_hole) = (Instant::now(), BlackHole::new(self.host.now()));
+        Ok(())
     }
 
     /// Where a router says that full packets are too large, the transfer goes on in another association with such as fit.
@@ -339,7 +440,8 @@ impl FileSender {
                 self.peer = Some(*peer);
                 self.opened.get_or_insert(Instant::now());
                 let sources = std::mem::take(&mut self.sources);
-                let transfer = SendTransfer::new(self.association, sources, self.host.node(), Some(&self.disk));
+                let mut transfer = SendTransfer::new(self.association, sources, self.host.node(), Some(&self.disk));
+                transfer.set_stall_timeout(self.stall.timeout);
                 self.transfer = Some(transfer);
             }
             NodeEvent::Closed { association, reason }
@@ -366,7 +468,7 @@ impl FileSender {
     fn end_at(&mut self, result: Result<(), TransferError>) -> Result<(), WireError> {
         if let Err(error) = result {
             if !matches!(error, TransferError::Closed(_)) {
-                self.close(CODE_RULES, &error.to_string())?;
+                self.close(error.code(), &error.to_string())?;
             }
             return Err(error.into());
         }
@@ -454,6 +556,10 @@ pub enum ReceiverEvent {
         peer: Fingerprint,
         /// Why, if it had not said that all is sent.
         error: Option<String>,
+        /// Files and folders that it had offered: none where it had come for the path alone.
+        offered: u64,
+        /// Whether another connection has taken the place of this one.
+        replaced: bool,
     },
 }
 
@@ -466,20 +572,27 @@ pub struct FileReceiver {
     transfers: BTreeMap<AssociationId, (Fingerprint, ReceiveTransfer)>,
     disk: Disk,
     busy: Busy,
+    stall: Stall,
     stops: bool,
 }
 
 impl FileReceiver {
-    /// Listens at this address. Where it `replaces`, files that are there already are replaced.
+    /// Listens at this address. The folder is made where there is none, in one that is there. Where it `replaces`, files that are
+    /// there already are replaced.
     ///
     /// # Errors
     /// The address cannot be had, or the folder cannot be used.
     pub fn bind(config: &WireConfig, at: SocketAddr, folder: &Path, replaces: bool) -> Result<FileReceiver, WireError> {
         let failed = |error| WireError::Folder { path: folder.to_owned(), error };
+        let host = config.bind(at, true)?;
+        match std::fs::create_dir(folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+            _ => {}
+        }
         let folder = Arc::new(Folder::open(folder).map_err(failed)?);
-        let (host, disk) = (config.bind(at, true)?, Disk::start().map_err(WireError::Disk)?);
-        let (transfers, busy) = (BTreeMap::new(), Busy::default());
-        Ok(FileReceiver { host, folder, replaces, transfers, disk, busy, stops: false })
+        let disk = Disk::start().map_err(WireError::Disk)?;
+        let (transfers, busy, stall) = (BTreeMap::new(), Busy::default(), Stall::of(config));
+        Ok(FileReceiver { host, folder, replaces, transfers, disk, busy, stall, stops: false })
     }
 
     /// Where it listens.
@@ -507,9 +620,9 @@ impl FileReceiver {
         self.stops = true;
     }
 
-    /// How many peers are connected.
+    /// How many peers are connected that have offered something.
     pub fn running(&self) -> usize {
-        self.transfers.len()
+        self.transfers.values().filter(|(_, transfer)| transfer.offered() > 0).count()
     }
 
     /// Goes on for so long at most, or until something has happened. Returns what has.
@@ -521,11 +634,15 @@ impl FileReceiver {
         let mut events = vec![];
         while events.is_empty() {
             let left = until.saturating_duration_since(Instant::now());
-            if let Some(event) = self.host.next_event_beside(left, Some(self.disk.news()))? {
+            let at_most = left.min(self.stall.pause);
+            if let Some(event) = self.host.next_event_beside(at_most, Some(self.disk.news()))? {
                 self.handle(&event, &mut events);
             }
             if self.disk.take_news() {
                 self.handle_answers(&mut events);
+            }
+            if self.stall.is_due() {
+                self.look_for_stalls(&mut events);
             }
             if left.is_zero() {
                 break;
@@ -541,7 +658,10 @@ impl FileReceiver {
                 return self.host.node_mut().close(now, *association, CODE_STOPPED, "the receiver is stopping");
             }
             NodeEvent::Opened { association, peer, address } => {
-                let transfer = ReceiveTransfer::new(*association, &self.folder, self.replaces, Some(&self.disk));
+                let mut transfer = ReceiveTransfer::new(*association, &self.folder, self.replaces, Some(&self.disk));
+                transfer.set_stall_timeout(self.stall.timeout);
+                // What cannot be said is not needed: the association is over then.
+                let _ = self.host.node_mut().write_control(*association, Service::Files.greeting());
                 self.transfers.insert(*association, (*peer, transfer));
                 events.push(ReceiverEvent::Connected { peer: *peer, address: *address });
                 return;
@@ -556,7 +676,7 @@ impl FileReceiver {
         let mut has_replaced = false;
         while let Some(replaced) = self.busy.poll_replaced() {
             self.host.node_mut().close(now, replaced, CODE_STOPPED, REPLACED);
-            self.end(replaced, Some(REPLACED.to_owned()), events);
+            self.end(replaced, Some(REPLACED.to_owned()), true, events);
             has_replaced = true;
         }
         if let Some((_, transfer)) = self.transfers.get_mut(&association).filter(|_| has_replaced) {
@@ -571,6 +691,17 @@ impl FileReceiver {
             let Some((_, transfer)) = self.transfers.get_mut(&association) else { continue };
             let result = transfer.handle_answers(self.host.node_mut(), &mut self.busy);
             self.conclude(association, result, events);
+        }
+    }
+
+    /// Ends the transfers of which nothing moves.
+    fn look_for_stalls(&mut self, events: &mut Vec<ReceiverEvent>) {
+        let now = self.host.now();
+        let check = |(&id, (_, transfer)): (&AssociationId, &mut (Fingerprint, ReceiveTransfer))| {
+            transfer.check_patience(now).err().map(|error| (id, error))
+        };
+        for (association, error) in self.transfers.iter_mut().filter_map(check).collect::<Vec<_>>() {
+            self.conclude(association, Err(error), events);
         }
     }
 
@@ -591,11 +722,11 @@ impl FileReceiver {
                 }
             }
             Err(TransferError::Closed(CloseReason::Peer { code, .. })) if code == u64::from(CODE_DONE) => {
-                self.end(association, None, events);
+                self.end(association, None, false, events);
             }
             Err(error) => {
-                self.host.node_mut().close(now, association, CODE_RULES, &error.to_string());
-                self.end(association, Some(error.to_string()), events);
+                self.host.node_mut().close(now, association, error.code(), &error.to_string());
+                self.end(association, Some(error.to_string()), false, events);
             }
         }
     }
@@ -608,13 +739,20 @@ impl FileReceiver {
         }
     }
 
-    fn end(&mut self, association: AssociationId, error: Option<String>, events: &mut Vec<ReceiverEvent>) {
+    fn end(
+        &mut self,
+        association: AssociationId,
+        error: Option<String>,
+        replaced: bool,
+        events: &mut Vec<ReceiverEvent>,
+    ) {
         if let Some((_, transfer)) = self.transfers.get_mut(&association) {
             transfer.release(&mut self.busy);
         }
         self.tell(association, events);
-        if let Some((peer, _)) = self.transfers.remove(&association) {
-            events.push(ReceiverEvent::Disconnected { peer, error });
+        if let Some((peer, transfer)) = self.transfers.remove(&association) {
+            let offered = transfer.offered();
+            events.push(ReceiverEvent::Disconnected { peer, error, offered, replaced });
         }
     }
 

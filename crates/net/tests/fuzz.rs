@@ -1,25 +1,44 @@
-//! The fuzz target of whole nodes on random inputs: from a fresh seed, which is printed where one fails, or from `EXPLORE_SEED`.
+//! The fuzz targets of whole nodes and of transfers on random inputs: from a fresh seed, which is printed where one fails, or from `EXPLORE_SEED`.
 
 #[path = "../../../fuzz/src/bytes.rs"]
 #[allow(dead_code)]
 mod input;
 #[path = "../../../fuzz/src/node.rs"]
 mod node;
+#[path = "../../../fuzz/src/puppet.rs"]
+mod puppet;
+#[path = "../../../fuzz/src/transfer.rs"]
+mod transfer;
 
 use sparelane_core::{Domain, Stream};
 use std::hash::{BuildHasher, RandomState};
 
-#[test]
-fn a_peer_that_says_anything_never_makes_a_node_panic_or_hold_too_much() {
+/// A fresh seed, or the one that is asked for.
+fn seeded() -> Stream {
     let asked = std::env::var("EXPLORE_SEED").ok().and_then(|text| text.parse().ok());
     let seed = asked.unwrap_or_else(|| RandomState::new().hash_one("fuzz") >> 1);
     eprintln!("EXPLORE_SEED={seed}");
-    let mut rng = Stream::new(seed, Domain::Test, 0);
-    let mut crossed = 0;
+    Stream::new(seed, Domain::Test, 0)
+}
+
+#[test]
+fn a_peer_that_says_anything_never_makes_a_node_panic_or_hold_too_much() {
+    let (mut rng, mut crossed) = (seeded(), 0);
     for _ in 0..500 {
         let input: Vec<u8> = (0..2_000 + rng.below(20_000)).map(|_| rng.next_u64() as u8).collect();
         crossed += node::check(&input);
     }
     eprintln!("{crossed} frames");
     assert!(crossed > 50_000, "{crossed} frames in 500 conversations");
+}
+
+#[test]
+fn a_peer_that_says_anything_gets_no_file_a_wrong_name_or_a_wrong_content() {
+    let (mut rng, mut stored) = (seeded(), 0);
+    for _ in 0..400 {
+        let input: Vec<u8> = (0..20_000 + rng.below(20_000)).map(|_| rng.next_u64() as u8).collect();
+        stored += transfer::check(&input);
+    }
+    eprintln!("{stored} items");
+    assert!(stored > 200, "{stored} items in 400 conversations");
 }

@@ -14,6 +14,7 @@ mod run;
 mod traces;
 mod walk;
 mod wire;
+mod wire_controller;
 mod wire_path;
 
 /// The wire allocates a buffer a packet, which this allocator does in a tenth of the time: transfers take a fifth less of the
@@ -51,7 +52,7 @@ mod _native {
     #[pymodule_export]
     use crate::walk::walk;
     #[pymodule_export]
-    use crate::wire::{PyReceiver, PySender, PyTunnel, new_key, show_keys, trust};
+    use crate::wire::{PyReceiver, PySender, PyTunnel, new_key, show_keys, trust, untrust};
     #[pymodule_export]
     use crate::wire_path::measure_path;
 

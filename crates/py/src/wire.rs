@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sparelane_cc::Registry;
 use sparelane_core::Dur;
-use sparelane_net::host::Host;
+use sparelane_net::host::{Host, Waiting};
 use sparelane_net::identity::{Fingerprint, Identity, Trusted};
 use sparelane_net::metrics::exposition;
 use sparelane_net::node::{ControllerChoice, choice};
@@ -50,6 +50,12 @@ pub fn trust(folder: PathBuf, fingerprint: &str, remark: &str) -> PyResult<()> {
     Trusted::append(&folder, fingerprint.parse().map_err(failed)?, remark).map_err(failed)
 }
 
+/// Trusts a peer no more, from now on; returns whether it was trusted.
+#[pyfunction]
+pub fn untrust(folder: PathBuf, fingerprint: &str) -> PyResult<bool> {
+    Trusted::remove(&folder, fingerprint.parse().map_err(failed)?).map_err(failed)
+}
+
 /// What both sides can set.
 #[derive(FromPyObject)]
 pub struct Settings {
@@ -74,6 +80,10 @@ pub struct Settings {
     #[pyo3(item)]
     dscp: Vec<u8>,
     #[pyo3(item)]
+    busy_wait: bool,
+    #[pyo3(item)]
+    line_rate: Option<String>,
+    #[pyo3(item)]
     offload: bool,
     #[pyo3(item)]
     gso: String,
@@ -81,6 +91,8 @@ pub struct Settings {
     connect_timeout_s: f64,
     #[pyo3(item)]
     idle_timeout_s: f64,
+    #[pyo3(item)]
+    stall_timeout_s: f64,
     #[pyo3(item)]
     first_contact: bool,
     #[pyo3(item)]
@@ -124,6 +136,10 @@ impl Settings {
         if let Some(text) = &self.window {
             config.node.window_bytes = choice::window(text).map_err(failed)?;
         }
+        if let Some(text) = &self.line_rate {
+            config.line_rate = Some(choice::line_rate(text).map_err(failed)?);
+        }
+        config.waits = if self.busy_wait { Waiting::Busy } else { Waiting::Sleep };
         config.first_contact = self.first_contact;
         let gso = match self.gso.as_str() {
             "auto" => Gso::Auto,
@@ -136,6 +152,7 @@ impl Settings {
         config.sample_interval = interval.map(|interval| Dur::from_ns(interval.as_nanos() as u64));
         config.qlog = self.qlog.clone().map(|path| (path, self.qlog_events));
         (config.connect_timeout, config.idle_timeout) = (span(self.connect_timeout_s)?, span(self.idle_timeout_s)?);
+        config.stall_timeout = span(self.stall_timeout_s)?;
         Ok(config)
     }
 }
@@ -152,63 +169,79 @@ pub(crate) fn address(text: &str) -> PyResult<SocketAddr> {
     text.parse().map_err(|_| failed(format!("\"{text}\" is no address and port")))
 }
 
+fn addresses(texts: &[String]) -> PyResult<Vec<SocketAddr>> {
+    texts.iter().map(|text| address(text)).collect()
+}
+
 /// Sends files to one host.
 #[pyclass(name = "FileSender", unsendable)]
-pub struct PySender(FileSender);
+pub struct PySender {
+    sender: FileSender,
+    /// What lies in a folder that is sent, and cannot be sent: its path, and why.
+    left_out: Vec<(String, String)>,
+}
 
 #[pymethods]
 impl PySender {
     #[new]
-    fn new(settings: Settings, paths: Vec<PathBuf>, to: &str) -> PyResult<PySender> {
-        let (config, to) = (settings.config()?, address(to)?);
-        let sources = collect(&paths).map_err(failed)?;
-        Ok(PySender(FileSender::begin(&config, to, sources).map_err(failed)?))
+    fn new(settings: Settings, paths: Vec<PathBuf>, to: Vec<String>) -> PyResult<PySender> {
+        let (config, to) = (settings.config()?, addresses(&to)?);
+        let collected = collect(&paths).map_err(failed)?;
+        let left_out = collected.left_out.iter().map(|error| (error.path(), error.reason())).collect();
+        Ok(PySender { sender: FileSender::begin_at_any(&config, &to, collected.sources).map_err(failed)?, left_out })
+    }
+
+    /// What lies in a folder that is sent, and cannot be sent: its path, and why.
+    #[getter]
+    fn left_out(&self) -> Vec<(String, String)> {
+        self.left_out.clone()
     }
 
     /// Goes on for so many seconds at most, or until something has become of an item. Returns what has.
     fn step(&mut self, py: Python<'_>, seconds: f64) -> PyResult<Vec<Item>> {
         let at_most = span(seconds)?;
-        let sender = &mut self.0;
+        let sender = &mut self.sender;
         let outcomes = py.detach(|| sender.step(at_most)).map_err(failed)?;
         Ok(outcomes.into_iter().map(|outcome| (outcome.name, outcome.size, outcome.resumed, outcome.error)).collect())
     }
 
     /// How far it is.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let progress = self.0.progress();
+        let progress = self.sender.progress();
         let told = PyDict::new(py);
         told.set_item("connected", progress.connected)?;
         told.set_item("bytes", progress.bytes)?;
         told.set_item("total_bytes", progress.total_bytes)?;
         told.set_item("elapsed_s", progress.elapsed.as_secs_f64())?;
         told.set_item("sent", progress.sent.to_vec())?;
-        let (marks, tail_rate) = self.0.path();
+        let (marks, tail_rate) = self.sender.path();
         told.set_item("marks", marks.into_iter().map(crate::wire_path::mark_name).collect::<Vec<_>>())?;
         told.set_item("tail_bps", tail_rate.map(|rate| rate.as_bps()))?;
-        told.set_item("udp_payload_bytes", self.0.udp_payload_bytes())?;
+        told.set_item("udp_payload_bytes", self.sender.udp_payload_bytes())?;
+        crate::wire_controller::tell(&told, self.sender.host().node())?;
         told.set_item("done", progress.done)?;
         Ok(told)
     }
 
     /// The time series since they were taken last, how many rows had no room, and why the qlog ended early, if it did, once.
     fn take_samples<'py>(&mut self, py: Python<'py>) -> PyResult<Samples<'py>> {
-        take_samples(py, self.0.host_mut())
+        take_samples(py, self.sender.host_mut())
     }
 
     /// What a Prometheus server is told.
     fn exposition(&self) -> String {
-        exposition(self.0.host())
+        exposition(self.sender.host())
     }
 
     /// The peer's key, once it is there.
     #[getter]
     fn peer(&self) -> Option<String> {
-        self.0.peer().map(|peer| peer.to_string())
+        self.sender.peer().map(|peer| peer.to_string())
     }
 
     /// Ends the transfer; what the receiver has of it stays there.
     fn close(&mut self, reason: &str) -> PyResult<()> {
-        self.0.close(sparelane_net::transfer::CODE_STOPPED, reason).map_err(failed)
+        self.sender.close(sparelane_net::transfer::CODE_STOPPED, reason).map_err(failed)
     }
 }
 
@@ -302,7 +335,7 @@ impl PyReceiver {
         exposition(self.0.host())
     }
 
-    /// How many peers are connected.
+    /// How many peers are connected that have offered something.
     #[getter]
     fn running(&self) -> usize {
         self.0.running()
@@ -330,10 +363,12 @@ fn told(py: Python<'_>, event: ReceiverEvent) -> PyResult<Bound<'_, PyDict>> {
             told.set_item("resumed_bytes", received.resumed)?;
             told.set_item("error", received.error)?;
         }
-        ReceiverEvent::Disconnected { peer, error } => {
+        ReceiverEvent::Disconnected { peer, error, offered, replaced } => {
             told.set_item("event", "disconnected")?;
             told.set_item("peer", peer.to_string())?;
             told.set_item("error", error)?;
+            told.set_item("offered", offered)?;
+            told.set_item("replaced", replaced)?;
         }
     }
     Ok(told)
@@ -390,17 +425,17 @@ impl PyTunnel {
         Ok(PyTunnel(Tunnel::serve(config, address(at)?, targets(allowed)?).map_err(failed)?))
     }
 
-    /// The site that dials: each forward is an address here, and a target there.
+    /// The site that dials one that has these addresses: each forward is an address here, and a target there.
     #[staticmethod]
     fn dial(
         settings: Settings,
         tunnel: TunnelSettings,
-        to: &str,
+        to: Vec<String>,
         forwards: Vec<(String, String)>,
     ) -> PyResult<PyTunnel> {
         let config = tunnel.config(&settings)?;
         let forwards = forwards.iter().map(|(at, text)| Ok((address(at)?, target(text)?))).collect::<PyResult<_>>()?;
-        Ok(PyTunnel(Tunnel::dial(config, address(to)?, forwards).map_err(failed)?))
+        Ok(PyTunnel(Tunnel::dial(config, &addresses(&to)?, forwards).map_err(failed)?))
     }
 
     /// Where its UDP socket is.

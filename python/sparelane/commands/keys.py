@@ -7,6 +7,7 @@ import json
 import click
 
 from sparelane import _native
+from sparelane.cli import Mistake
 
 FOLDER = click.option("--dir", "folder", required=True, metavar="D", help="The folder of the keys.")
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -56,3 +57,15 @@ def trust(folder: str, fingerprint: str, remark: str, as_json: bool) -> None:
     _native.trust(folder, fingerprint, remark)
     if as_json:
         click.echo(json.dumps({"trusted": fingerprint, "remark": remark}))
+
+
+@command.command("untrust")
+@FOLDER
+@click.argument("fingerprint")
+@AS_JSON
+def untrust(folder: str, fingerprint: str, as_json: bool) -> None:
+    """Trust the peer with this FINGERPRINT no more; what runs learns it from a SIGHUP."""
+    if not _native.untrust(folder, fingerprint):
+        raise Mistake(f'{folder} does not trust "{fingerprint}"; `sparelane keys show` prints whom it trusts')
+    if as_json:
+        click.echo(json.dumps({"untrusted": fingerprint}))

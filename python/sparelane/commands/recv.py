@@ -15,13 +15,47 @@ import click
 from sparelane import wire
 from sparelane.cli import Incomplete
 from sparelane.commands.long_lived import Log, Signals, long_lived
-from sparelane.commands.wire_options import IDLE_TIMEOUT, FirstContact, common, options_of, telemetry
+from sparelane.commands.wire_options import (
+    IDLE_TIMEOUT,
+    STALL_TIMEOUT,
+    FirstContact,
+    common,
+    options_of,
+    telemetry,
+)
+
+
+class Once:
+    """What becomes of the first transfer, and of those beside it.
+
+    Whoever offers nothing has come to measure the path, and a connection whose place another one of its peer has taken
+    goes on in that: neither is a transfer that is over.
+    """
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self.stored: list[str] = []
+        # By peer: what went wrong with it, as long as it has not come again.
+        self.errors: dict[str, str] = {}
+
+    def note(self, event: dict[str, Any]) -> None:
+        """Something has happened."""
+        if event["event"] == "item" and event["error"] is None:
+            self.stored.append(event["name"])
+        if event.get("error"):
+            self.errors[event["peer"]] = event["error"]
+        if event["event"] == "disconnected":
+            if event["replaced"] or not event["offered"]:
+                self.errors.pop(event["peer"], None)
+            else:
+                self.is_over = True
 
 
 @click.command("recv")
 @common
 @telemetry
 @IDLE_TIMEOUT
+@STALL_TIMEOUT
 @long_lived
 @click.option("--listen", required=True, metavar="ADDR:PORT", help="Where to listen; port 0 is any free one.")
 @click.option(
@@ -30,9 +64,9 @@ from sparelane.commands.wire_options import IDLE_TIMEOUT, FirstContact, common, 
     "folder",
     required=True,
     metavar="FOLDER",
-    help="Where files are put; - is standard output, with --once, once a file is whole and right.",
+    help="Where files are put, made where its parent is there; - is standard output, with --once, once all is right.",
 )
-@click.option("--once", is_flag=True, help="End after the first transfer.")
+@click.option("--once", is_flag=True, help="End after the first transfer, and those beside it.")
 @click.option("--force", is_flag=True, help="Replace files that are there already.")
 def command(
     keys: str,
@@ -57,8 +91,7 @@ def command(
     log = Log(log_level)
     signals = Signals(log, grace)
     first_contact = FirstContact(keys, trust, given["first_contact"])
-    error: str | None = None
-    stored: list[str] = []
+    once_over = Once()
     with ExitStack() as stack:
         into = stack.enter_context(TemporaryDirectory(prefix="sparelane-")) if to_output else folder
         options = options_of(given)
@@ -69,27 +102,26 @@ def command(
             listening["metrics"] = receiver.metrics_address
             log("info", f"metrics at http://{receiver.metrics_address}/metrics")
         _say(as_json, to_output, listening)
-        is_over = False
-        while not is_over and not signals.is_over(receiver):
+        while not (once_over.is_over and receiver.running == 0) and not signals.is_over(receiver):
             if (stranger := receiver.take_stranger()) is not None:
                 log("warning", f"a stranger was refused, whose key is {stranger}")
             for event in receiver.step():
                 _say(as_json, to_output, event)
                 if event["event"] == "connected":
                     first_contact.meet(event["peer"])
-                if event["event"] == "item" and event["error"] is None:
-                    stored.append(event["name"])
                 if event.get("error"):
-                    error = event["error"]
-                    log("warning", f"{event.get('name', event['peer'][:16])}: {error}")
-                is_over |= once and event["event"] == "disconnected"
+                    log("warning", f"{event.get('name', event['peer'][:16])}: {event['error']}")
+                if once:
+                    once_over.note(event)
+                    if once_over.is_over:
+                        receiver.stop()
         # The sender does not wait for whoever reads this.
         if to_output:
             receiver.close()
-            for name in stored:
+            for name in once_over.stored:
                 _put_out(Path(into, name))
-    if once and error is not None:
-        raise Incomplete(error)
+    if once_over.errors:
+        raise Incomplete(next(iter(once_over.errors.values())))
 
 
 def _put_out(path: Path) -> None:

@@ -16,7 +16,17 @@ import click
 
 from sparelane import terminal, wire
 from sparelane.cli import Incomplete
-from sparelane.commands.wire_options import CONNECT_TIMEOUT, IDLE_TIMEOUT, FirstContact, common, options_of, telemetry
+from sparelane.commands.stopping import terminated_as_interrupted
+from sparelane.commands.wire_options import (
+    CONNECT_TIMEOUT,
+    IDLE_TIMEOUT,
+    STALL_TIMEOUT,
+    FirstContact,
+    common,
+    options_of,
+    telemetry,
+)
+from sparelane.wire_controller import Remarks
 
 
 @contextmanager
@@ -36,6 +46,7 @@ def _standard_input(name: str) -> Iterator[str]:
 @telemetry
 @CONNECT_TIMEOUT
 @IDLE_TIMEOUT
+@STALL_TIMEOUT
 @click.option("--name", help="What the receiver calls standard input, which is the file -.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.argument("to", metavar="HOST:PORT")
@@ -50,28 +61,34 @@ def command(
 ) -> None:
     """Send files and folders to the receiver at HOST:PORT.
 
-    What is cut off goes on where it stopped when the command is given again. The file - is standard input, which is
-    read to its end first, and kept in a folder for temporary files until it is sent.
+    What is cut off goes on where it stopped when the command is given again; what is there already, and the same,
+    counts as sent. What lies in a folder and cannot be sent is told, and the rest is sent. The file - is standard
+    input, which is read to its end first, and kept in a folder for temporary files until it is sent.
     """
     options = options_of(given)
     first_contact = FirstContact(keys, trust, given["first_contact"])
     if ("-" in files) != (name is not None) or files.count("-") > 1:
         raise click.UsageError("standard input is the file - and has a --name: both, once, or neither")
     with ExitStack() as stack:
+        # The peer is told of either.
+        stack.enter_context(terminated_as_interrupted())
         if name is not None:
             files = tuple(stack.enter_context(_standard_input(name)) if file == "-" else file for file in files)
         meter = stack.enter_context(terminal.progress("sending"))
 
+        remarks = Remarks(lambda remark: click.echo(f"sparelane: {remark}", err=True))
+
         def show(progress: wire.Progress) -> None:
+            remarks(progress.remarks)
             meter(progress.bytes / max(progress.total_bytes, 1))
 
         report = wire.send(files, to, keys=keys, trust=trust, options=options, progress=show)
     first_contact.meet(report.peer)
     progress = report.progress
     failed = [item for item in report.items if item.error is not None]
+    sent = sum(item.bytes - item.resumed_bytes for item in report.items if item.error is None)
     if as_json:
         items = [asdict(item) for item in report.items]
-        sent = sum(item.bytes - item.resumed_bytes for item in report.items if item.error is None)
         told = {
             "items": items,
             "seconds": progress.elapsed_s,
@@ -80,16 +97,27 @@ def command(
             "marks": progress.marks,
             "tail_bps": progress.tail_bps,
             "udp_payload_bytes": progress.udp_payload_bytes,
+            "gaps": progress.gaps and asdict(progress.gaps),
+            "line_rate_bps": progress.line_rate_bps,
+            "line_rate_source": progress.line_rate_source,
         }
         click.echo(json.dumps(told))
     else:
-        rate = progress.bytes * 8e-6 / max(progress.elapsed_s, 1e-9)
         count = len(report.items)
         lost = [str(at) for at, mark in enumerate(progress.marks) if mark == "changed"]
         if lost:
             click.echo(f"the path does not keep the marks of class {', '.join(lost)}", err=True)
-        click.echo(f"{count - len(failed)} of {count} sent, {progress.elapsed_s:.3f} s, {rate:.0f} Mb/s")
+        click.echo(
+            f"{count - len(failed)} of {count} sent, {progress.elapsed_s:.3f} s{_rate(sent, progress.elapsed_s)}"
+        )
+        if progress.gaps is not None:
+            click.echo(str(progress.gaps))
     if failed:
         first = failed[0]
         others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
         raise Incomplete(f"{first.name}: {first.error}{others}")
+
+
+def _rate(sent_bytes: int, elapsed_s: float) -> str:
+    """The rate of what crossed the path; of nothing, or of what was over at once, there is none."""
+    return f", {sent_bytes * 8e-6 / elapsed_s:.0f} Mb/s" if sent_bytes > 0 and elapsed_s >= 1e-3 else ""

@@ -84,6 +84,8 @@ _OPTIONS = (
         is_flag=True,
         help="Where no peer is trusted yet, trust the first one, and remember it.",
     ),
+    click.option("--line-rate", metavar="RATE", help="The rate of this host's line; what the interface says without."),
+    click.option("--busy-wait", is_flag=True, help="Wait for gaps of RAPID without sleep: exact, at a processor's cost."),
     click.option("--no-offload", is_flag=True, help="Send and receive each datagram by itself."),
     click.option(
         "--gso",
@@ -112,6 +114,15 @@ IDLE_TIMEOUT = click.option(
     show_default=True,
     metavar="SECONDS",
     help="A peer of whom nothing comes for so long is gone.",
+)
+
+STALL_TIMEOUT = click.option(
+    "--stall-timeout",
+    type=click.FloatRange(1, 86_400),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="A peer that is there, and does nothing for so long, is cut off.",
 )
 
 
@@ -173,10 +184,13 @@ def options_of(given: dict[str, Any]) -> Options:
         mtu=given["mtu"],
         window=given["window"],
         dscp=given["dscp"],
+        busy_wait=given["busy_wait"],
+        line_rate=given["line_rate"],
         offload=not given["no_offload"],
         gso=given["gso"],
         connect_timeout_s=given.get("connect_timeout", 10.0),
         idle_timeout_s=given.get("idle_timeout", 30.0),
+        stall_timeout_s=given.get("stall_timeout", 300.0),
         first_contact=given["first_contact"],
         telemetry=given.get("telemetry"),
         sample_interval_s=given.get("sample_interval", 0.01),

@@ -28,7 +28,7 @@ use settings::Settings;
 use sparelane_core::{Dur, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 /// A connection that has not said within so long to which association it belongs is closed.
@@ -36,6 +36,9 @@ const HELLO_PATIENCE: Dur = Dur::from_secs(30);
 
 /// The most connections at a time that have not said so.
 const MAX_STRANGERS: usize = 256;
+
+/// And the most of one address, by IPv6 of one network: whoever begins connections without end keeps nobody else out.
+const MAX_STRANGERS_OF_ADDRESS: usize = 96;
 
 /// The most bytes that are read at once from the control stream.
 const CONTROL_CHUNK: usize = 64 << 10;
@@ -70,6 +73,8 @@ struct Channel {
     /// The code point of the latest datagram, and the class whose that is.
     dscp: Option<u8>,
     came_in: u8,
+    /// When it came.
+    came: Time,
     /// The first bytes of its stream.
     greeting: Vec<u8>,
     hello: Option<Hello>,
@@ -84,6 +89,19 @@ struct Association {
     peer: Option<Fingerprint>,
     secret: Option<Secret>,
     is_open: bool,
+    /// Where the peer has begun it, what is known of its silence.
+    silence: Option<Silence>,
+}
+
+/// How long nothing has come from a peer. QUIC has no such limit here, as a connection's class is not known when it begins, and the
+/// lower ones may be silent.
+#[derive(Clone, Copy)]
+struct Silence {
+    /// Frames of class 0 that had come when it was looked at last, and when the latest did: only a peer's own packets have frames.
+    frames: u64,
+    heard: Time,
+    /// When it is looked at next.
+    next: Time,
 }
 
 /// The carrier.
@@ -100,6 +118,8 @@ pub struct Quic {
     timers: BTreeSet<(Time, usize)>,
     /// Connections of nobody yet, with the time at which patience ends.
     strangers: BTreeMap<usize, Time>,
+    /// Associations by when their silence is looked at.
+    silent: BTreeSet<(Time, AssociationId)>,
     /// Connections that may have something to say.
     dirty: BTreeSet<usize>,
     events: VecDeque<CarrierEvent>,
@@ -133,6 +153,7 @@ impl Quic {
             next_association: 1,
             timers: BTreeSet::new(),
             strangers: BTreeMap::new(),
+            silent: BTreeSet::new(),
             dirty: BTreeSet::new(),
             events: VecDeque::new(),
             out: VecDeque::new(),
@@ -206,6 +227,7 @@ impl Quic {
             stream: None,
             dscp: None,
             came_in: 0,
+            came: Time::ZERO,
             greeting: Vec::new(),
             hello: None,
             timer: Time::NEVER,
@@ -225,7 +247,12 @@ impl Quic {
             return;
         }
         let most = self.config.max_associations * usize::from(self.config.classes) + MAX_STRANGERS;
-        if self.strangers.len() >= MAX_STRANGERS || self.channels.len() >= most {
+        let from = network(incoming.remote_address().ip());
+        let of_address = |at: &&usize| {
+            self.channels.get(at).is_some_and(|channel| network(channel.quic.remote_address().ip()) == from)
+        };
+        let is_flood = self.strangers.keys().filter(of_address).count() >= MAX_STRANGERS_OF_ADDRESS;
+        if is_flood || self.strangers.len() >= MAX_STRANGERS || self.channels.len() >= most {
             let transmit = self.endpoint.refuse(incoming, &mut answer);
             self.put(transmit, class, answer);
             return;
@@ -234,7 +261,7 @@ impl Quic {
             Ok((handle, quic)) => {
                 self.add(handle, quic, None);
                 if let Some(channel) = self.channels.get_mut(&handle.0) {
-                    channel.came_in = class;
+                    (channel.came_in, channel.came) = (class, now);
                 }
                 self.strangers.insert(handle.0, now + HELLO_PATIENCE);
             }
@@ -393,9 +420,12 @@ impl Quic {
             let mut channels = [None; MAX_CLASSES];
             channels[0] = Some(at);
             let secret = Secret::of(&channel.quic);
-            self.associations.insert(id, Association { channels, peer: Some(peer), secret, is_open: false });
+            let silence = Silence { frames: 0, heard: now, next: Time::NEVER };
+            let (peer, silence) = (Some(peer), Some(silence));
+            self.associations.insert(id, Association { channels, peer, secret, is_open: false, silence });
             channel.place = Some((id, 0));
             self.strangers.remove(&at);
+            self.look_at_silence(now, id);
             self.open(now, id);
             self.events.push_back(CarrierEvent::Control { association: id });
             // Lower classes may have come first.
@@ -455,8 +485,43 @@ impl Quic {
         }
     }
 
+    /// Ends an association of which nothing has come for too long; before, asks whether the peer is there.
+    fn look_at_silence(&mut self, now: Time, id: AssociationId) {
+        let idle = Dur::from_ns(self.config.idle_timeout.as_nanos().min(u128::from(u64::MAX / 4000)) as u64);
+        let Some(association) = self.associations.get_mut(&id) else { return };
+        let Some(silence) = &mut association.silence else { return };
+        let channel = association.channels[0].and_then(|at| Some((at, self.channels.get_mut(&at)?)));
+        let Some((at, channel)) = channel else { return };
+        let frames = frames_of(&channel.quic);
+        if frames != silence.frames {
+            (silence.frames, silence.heard) = (frames, channel.came);
+        }
+        let since = now.saturating_since(silence.heard);
+        self.silent.remove(&(silence.next, id));
+        if since >= idle {
+            let reason = Bytes::from_static(b"nothing came for too long");
+            channel.quic.close(
+                self.epoch + Duration::from_nanos(now.as_ps() / 1000),
+                VarInt::from_u32(CODE_PROTOCOL),
+                reason,
+            );
+            return self.end(now, id, CloseReason::Silence);
+        }
+        // A peer that is there says so by itself before, unless it may be silent for longer than this host waits.
+        let quarters = (since.as_ps() / (idle.as_ps() / 4).max(1)).max(1);
+        if quarters >= 2 {
+            channel.quic.ping();
+            self.dirty.insert(at);
+        }
+        silence.next = (silence.heard + idle.scaled((quarters + 1) as f64 / 4.0)).max(now + Dur::from_ms(1));
+        self.silent.insert((silence.next, id));
+    }
+
     fn end(&mut self, now: Time, id: AssociationId, reason: CloseReason) {
         let Some(association) = self.associations.remove(&id) else { return };
+        if let Some(silence) = association.silence {
+            self.silent.remove(&(silence.next, id));
+        }
         let now = self.instant(now);
         for at in association.channels.into_iter().flatten() {
             if let Some(channel) = self.channels.get_mut(&at) {
@@ -485,6 +550,20 @@ impl Quic {
             drain(&mut self.out, &mut self.spare, channel, now, most, self.config.udp_payload_bytes);
         }
     }
+}
+
+/// What of an address is one user's, most likely: by IPv6 a host has a network of addresses.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        address => address,
+    }
+}
+
+/// Frames of packets that were authentic.
+fn frames_of(quic: &Connection) -> u64 {
+    let came = quic.stats().frame_rx;
+    came.acks + came.datagram + came.ping + came.stream + came.crypto + came.path_challenge + came.path_response
 }
 
 fn time_since(epoch: Instant, at: Instant) -> Time {
@@ -538,6 +617,8 @@ fn peer_of(quic: &Connection) -> Option<Fingerprint> {
 fn close_reason(error: ConnectionError, settings: &Settings, config: &QuicConfig) -> CloseReason {
     /// TLS alerts that refuse a certificate (RFC 8446 section 6.2), as QUIC carries them.
     const REFUSED_KEY: std::ops::RangeInclusive<u64> = 0x100 + 42..=0x100 + 49;
+    /// The alert of a peer that speaks no protocol of this name and version.
+    const NO_COMMON_PROTOCOL: u64 = 0x100 + 120;
     let own = config.identity.fingerprint();
     match error {
         ConnectionError::LocallyClosed => CloseReason::Here,
@@ -548,6 +629,12 @@ fn close_reason(error: ConnectionError, settings: &Settings, config: &QuicConfig
         }
         ConnectionError::ConnectionClosed(close) if REFUSED_KEY.contains(&u64::from(close.error_code)) => {
             CloseReason::NotTrusted(own)
+        }
+        ConnectionError::ConnectionClosed(close) if u64::from(close.error_code) == NO_COMMON_PROTOCOL => {
+            CloseReason::Failed("the peer speaks another version of this protocol".to_owned())
+        }
+        ConnectionError::TransportError(error) if u64::from(error.code) == NO_COMMON_PROTOCOL => {
+            CloseReason::Failed("the peer speaks another version of this protocol".to_owned())
         }
         ConnectionError::TransportError(error) => match settings.pins.last_refused() {
             Some(peer) => CloseReason::Untrusted(peer),
@@ -573,7 +660,8 @@ impl Carrier for Quic {
             self.add(handle, quic, Some((id, class)));
             channels[usize::from(class)] = Some(handle.0);
         }
-        self.associations.insert(id, Association { channels, peer: None, secret: None, is_open: false });
+        let (peer, secret, silence) = (None, None, None);
+        self.associations.insert(id, Association { channels, peer, secret, is_open: false, silence });
         Ok(id)
     }
 
@@ -586,7 +674,7 @@ impl Carrier for Quic {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 let Some(channel) = self.channels.get_mut(&handle.0) else { return };
                 channel.quic.handle_event(event);
-                (channel.dscp, channel.came_in) = (Some(arrival.dscp), class);
+                (channel.dscp, channel.came_in, channel.came) = (Some(arrival.dscp), class, now);
                 let is_settled = channel.connected && channel.place.is_some();
                 self.take_frames(handle.0, arrival.ecn == 3, arrival.received_ns);
                 self.dirty.insert(handle.0);
@@ -614,11 +702,16 @@ impl Carrier for Quic {
         }
         let late: Vec<usize> = self.strangers.iter().filter(|(_, until)| **until <= now).map(|(at, _)| *at).collect();
         late.into_iter().for_each(|at| self.expel(now, at, "no hello in time"));
+        while let Some(&(at, id)) = self.silent.first().filter(|(at, _)| *at <= now) {
+            self.silent.remove(&(at, id));
+            self.look_at_silence(now, id);
+        }
     }
 
     fn next_timer(&self) -> Time {
         let strangers = self.strangers.values().min().copied().unwrap_or(Time::NEVER);
-        self.timers.first().map_or(Time::NEVER, |(at, _)| *at).min(strangers)
+        let silent = self.silent.first().map_or(Time::NEVER, |(at, _)| *at);
+        self.timers.first().map_or(Time::NEVER, |(at, _)| *at).min(strangers).min(silent)
     }
 
     fn poll_event(&mut self) -> Option<CarrierEvent> {
@@ -710,3 +803,6 @@ impl Carrier for Quic {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

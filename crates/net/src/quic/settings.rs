@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The name of this protocol and its version, in TLS.
-const PROTOCOL: &[u8] = b"sparelane/1";
+const PROTOCOL: &[u8] = b"sparelane/2";
 
 /// UDP payload that every IPv6 path carries (RFC 9000 section 14), and that of Ethernet.
 pub(crate) const UDP_PAYLOAD_BYTES: std::ops::RangeInclusive<u16> = 1200..=9000;
@@ -186,7 +186,7 @@ fn server(
     tls.send_tls13_tickets = 0;
     let tls = QuicServerConfig::try_from(tls).map_err(|error| rustls::Error::General(error.to_string()))?;
     let mut server = ServerConfig::with_crypto(Arc::new(tls));
-    // The client says how long class 0 may be silent.
+    // How long class 0 may be silent is seen to by the carrier: which connection that is, is not known when it begins.
     server.transport_config(Arc::new(transport(config, None)));
     server.max_incoming(64).incoming_buffer_size(64 << 10).incoming_buffer_size_total(1 << 20);
     Ok(Arc::new(server))

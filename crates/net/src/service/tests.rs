@@ -23,7 +23,7 @@ fn carried(sender: WireConfig, receiver: WireConfig, at: &str, bytes: usize) -> 
     let folder = scratch.path().join("to");
     fs::create_dir(&folder).expect("a folder");
     fs::write(scratch.path().join("file"), content(bytes)).expect("a file");
-    let sources = collect(&[scratch.path().join("file")]).expect("a file");
+    let sources = collect(&[scratch.path().join("file")]).expect("a file").sources;
     let mut receiver =
         FileReceiver::bind(&receiver, at.parse().expect("an address"), &folder, false).expect("a receiver");
     let to = receiver.local_address();
@@ -91,7 +91,7 @@ fn a_file_arrives_over_ipv6() {
 fn whoever_does_not_answer_or_is_not_trusted_is_told() {
     let scratch = Scratch::new("service-errors");
     fs::write(scratch.path().join("file"), "x").expect("a file");
-    let sources = collect(&[scratch.path().join("file")]).expect("a file");
+    let sources = collect(&[scratch.path().join("file")]).expect("a file").sources;
     let [mut sender, receiver] = configs();
     sender.connect_timeout = Duration::from_millis(300);
     let ends = |config: &WireConfig, to: SocketAddr, mut answers: Option<FileReceiver>| {
@@ -132,7 +132,7 @@ fn a_sender_that_comes_again_takes_the_place_of_the_one_that_fell_silent() {
     let folder = scratch.path().join("to");
     fs::create_dir(&folder).expect("a folder");
     fs::write(scratch.path().join("file"), content(30_000_000)).expect("a file");
-    let sources = collect(&[scratch.path().join("file")]).expect("a file");
+    let sources = collect(&[scratch.path().join("file")]).expect("a file").sources;
     let [sender, receiver] = configs();
     let at = "127.0.0.1:0".parse().expect("an address");
     let mut receiver = FileReceiver::bind(&receiver, at, &folder, false).expect("a receiver");

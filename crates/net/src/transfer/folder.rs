@@ -4,7 +4,7 @@
 use super::name::Name;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, Flock, FlockArg, OFlag, RenameFlags, openat, renameat, renameat2};
-use nix::sys::stat::{Mode, fstat, fstatat, mkdirat};
+use nix::sys::stat::{Mode, SFlag, fstat, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, fsync, unlinkat};
 use std::fs::{File, FileTimes, Permissions};
 use std::io;
@@ -32,6 +32,14 @@ pub struct Partial {
     name: Name,
     file: Flock<File>,
     had_bytes: u64,
+}
+
+/// What has the name of a file already.
+#[derive(Debug)]
+pub struct Present {
+    /// Where it is a file that can be read.
+    file: Option<File>,
+    size: u64,
 }
 
 impl Folder {
@@ -70,16 +78,42 @@ impl Folder {
         folder.set_permissions(Permissions::from_mode(mode & 0o777 | 0o700))
     }
 
-    /// Whether there is something of this name.
+    /// Gives a folder its time, where it is there.
     ///
     /// # Errors
-    /// A folder of the name is none.
-    pub fn has(&self, name: &Name) -> io::Result<bool> {
+    /// It is not, or the system refuses.
+    pub fn set_time(&self, name: &Name, modified_ns: i64) -> io::Result<()> {
+        let mut at = self.root.try_clone()?;
+        for part in name.parts() {
+            at = openat(&at, part.as_str(), FOLDER, Mode::empty())?;
+        }
+        set_time(&File::from(at), modified_ns)
+    }
+
+    /// What has this name already.
+    ///
+    /// # Errors
+    /// A folder of the name is none, or what is there cannot be read.
+    pub fn present(&self, name: &Name) -> io::Result<Option<Present>> {
         let (folders, last) = name.split();
         let parent = self.enter(folders)?;
-        match fstatat(&parent, last, AtFlags::AT_SYMLINK_NOFOLLOW) {
-            Ok(_) => Ok(true),
-            Err(Errno::ENOENT) => Ok(false),
+        let is_file = match fstatat(&parent, last, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(there) => SFlag::from_bits_truncate(there.st_mode) & SFlag::S_IFMT == SFlag::S_IFREG,
+            Err(Errno::ENOENT) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        if !is_file {
+            return Ok(Some(Present { file: None, size: 0 }));
+        }
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
+        match openat(&parent, last, flags, Mode::empty()) {
+            Ok(file) => {
+                let file = File::from(file);
+                let metadata = file.metadata()?;
+                Ok(Some(Present { size: metadata.len(), file: metadata.is_file().then_some(file) }))
+            }
+            // What this user may not read is there all the same.
+            Err(Errno::EACCES) => Ok(Some(Present { file: None, size: 0 })),
             Err(error) => Err(error.into()),
         }
     }
@@ -111,6 +145,37 @@ impl Folder {
         }
         Err(is_taken())
     }
+}
+
+impl Present {
+    /// Bytes of the file, if it is one that can be read.
+    pub fn size(&self) -> Option<u64> {
+        self.file.as_ref().map(|_| self.size)
+    }
+
+    /// The file, to be read.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn reader(&mut self) -> io::Result<&mut File> {
+        self.file.as_mut().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
+    }
+
+    /// Gives the file these rights, and this time.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn set_attributes(&self, mode: u32, modified_ns: i64) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        file.set_permissions(Permissions::from_mode(mode & 0o777))?;
+        set_time(file, modified_ns)
+    }
+}
+
+fn set_time(file: &File, modified_ns: i64) -> io::Result<()> {
+    let (distance, epoch) = (Duration::from_nanos(modified_ns.unsigned_abs()), SystemTime::UNIX_EPOCH);
+    let modified = if modified_ns < 0 { epoch.checked_sub(distance) } else { epoch.checked_add(distance) };
+    modified.map_or(Ok(()), |modified| file.set_times(FileTimes::new().set_modified(modified)))
 }
 
 /// The error of a file that somebody else is receiving.
@@ -147,12 +212,7 @@ impl Partial {
     pub fn finish(self, size: u64, mode: u32, modified_ns: i64, replaces: bool) -> io::Result<()> {
         self.file.set_len(size)?;
         self.file.set_permissions(Permissions::from_mode(mode & 0o777))?;
-        let distance = Duration::from_nanos(modified_ns.unsigned_abs());
-        let epoch = SystemTime::UNIX_EPOCH;
-        let modified = if modified_ns < 0 { epoch.checked_sub(distance) } else { epoch.checked_add(distance) };
-        if let Some(modified) = modified {
-            self.file.set_times(FileTimes::new().set_modified(modified))?;
-        }
+        set_time(&self.file, modified_ns)?;
         self.file.sync_all()?;
         if !self.is_at_its_place()? {
             return Err(io::Error::other("somebody has removed or replaced it before it was whole"));
@@ -198,7 +258,7 @@ mod tests {
         drop(partial);
         let mut partial = folder.begin(&name("a/b/file")).expect("a file");
         assert_eq!(partial.had_bytes(), 4, "what is there stays for the next attempt");
-        assert!(!folder.has(&name("a/b/file")).expect("folders"));
+        assert!(!folder.present(&name("a/b/file")).expect("folders").is_some());
         partial.file().set_len(0).expect("room");
         partial.file().write_all(b"whole").expect("room");
         partial.finish(5, 0o640, 1_500_000_000_000_000_001, false).expect("a free name");
@@ -265,7 +325,9 @@ mod tests {
         assert!(folder.begin(&name("link/file")).is_err() && folder.make(&name("link/sub"), 0o755).is_err());
         assert!(folder.begin(&name("target")).is_err(), "the file that is not whole would be a link");
         let partial = folder.begin(&name("name")).expect("a file");
-        assert!(folder.has(&name("name")).expect("a link is something"));
+        assert!(
+            folder.present(&name("name")).expect("a link is something").is_some_and(|there| there.size().is_none())
+        );
         partial.finish(0, 0o600, 0, true).expect("the link is replaced, and not followed");
         assert_eq!(std::fs::read_to_string(outside.join("victim")).expect("a file"), "unharmed");
         assert_eq!(std::fs::read_dir(&outside).expect("a folder").count(), 1);

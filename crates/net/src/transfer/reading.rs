@@ -1,18 +1,21 @@
 //! What the sending side of a transfer does on the disk: files, read once from where they begin to their end.
 
-use super::message::Digest;
+use super::chunks::{Chunks, Digest};
 use super::source::{Source, changed};
 use crate::disk::Work;
 use bytes::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 
 /// What is to be done.
 #[derive(Debug)]
 pub enum Job {
-    /// A file is to be read, behind its first `have` bytes if these have this digest, or else from its beginning.
-    Open { item: u32, source: Box<Source>, have: u64, digest: Digest },
+    /// A file is to be read, behind its first `have` bytes as far as their chunks have these digests.
+    Open { item: u32, source: Box<Source>, have: u64, chunks: Vec<Digest> },
+    /// The digest of all of a file is wanted.
+    Digest { item: u32, source: Box<Source> },
     /// So many bytes at most are wanted next.
     Read { item: u32, most: u64 },
     /// Nothing more is.
@@ -31,8 +34,13 @@ pub struct Answer {
 /// How far a file is.
 #[derive(Debug)]
 pub enum Step {
-    /// It is open, and is read from here on. Where it ends here, that has been all of it.
-    Opened { from: u64, whole: Option<Digest> },
+    /// So many bytes of what is there already were hashed.
+    Checked(u64),
+    /// The digest of all of it.
+    Digest(Digest),
+    /// It is open, and is read from here on, so many bytes. Behind its end come chunks which are not right at the receiver. Where
+    /// nothing is to be read, that has been all of it.
+    Opened { from: u64, again: Vec<u16>, left: u64, whole: Option<Digest> },
     /// These come next, and are the last where there is the digest of all of it.
     Piece { bytes: Bytes, whole: Option<Digest> },
 }
@@ -41,9 +49,9 @@ pub enum Step {
 struct Open {
     source: Source,
     file: File,
-    /// Bytes of it that are not read.
-    left: u64,
-    hasher: blake3::Hasher,
+    /// What of it is not read yet, in the order in which it is.
+    ranges: VecDeque<Range<u64>>,
+    chunks: Chunks,
 }
 
 /// The files of one transfer.
@@ -58,27 +66,33 @@ impl Work for Reading {
 
     fn work(&mut self, job: Job, tell: &mut dyn FnMut(Answer)) {
         match job {
-            Job::Open { item, source, have, digest } => {
-                let result = Open::behind(*source, have, digest).and_then(|open| {
-                    let from = open.source.size - open.left;
-                    let whole = open.whole()?;
+            Job::Open { item, source, have, chunks } => {
+                let mut checked = |bytes| tell(Answer { item, result: Ok(Step::Checked(bytes)) });
+                let opened = Open::behind(*source, have, &chunks, &mut checked);
+                let result = opened.and_then(|(open, from, again)| {
+                    let (left, whole) = (open.left(), open.whole()?);
                     self.open.insert(item, open);
-                    Ok(Step::Opened { from, whole })
+                    Ok(Step::Opened { from, again, left, whole })
                 });
+                tell(Answer { item, result });
+            }
+            Job::Digest { item, source } => {
+                let mut checked = |bytes| tell(Answer { item, result: Ok(Step::Checked(bytes)) });
+                let result = digest(&source, &mut checked).map(Step::Digest);
                 tell(Answer { item, result });
             }
             Job::Read { item, most } => {
                 let Some(open) = self.open.get_mut(&item) else { return };
-                let bytes = match open.read(most) {
-                    Ok(bytes) => bytes,
+                let (at, bytes) = match open.read(most) {
+                    Ok(read) => read,
                     Err(error) => return tell(Answer { item, result: Err(error) }),
                 };
-                if open.left > 0 {
+                if open.left() > 0 {
                     // The piece can leave while its digest is taken.
                     tell(Answer { item, result: Ok(Step::Piece { bytes: bytes.clone(), whole: None }) });
-                    open.hasher.update(&bytes);
+                    open.take_digest(at, &bytes);
                 } else {
-                    open.hasher.update(&bytes);
+                    open.take_digest(at, &bytes);
                     let result = open.whole().map(|whole| Step::Piece { bytes, whole });
                     self.open.remove(&item);
                     tell(Answer { item, result });
@@ -89,40 +103,76 @@ impl Work for Reading {
     }
 }
 
+/// The digest of all of a file.
+fn digest(source: &Source, checked: &mut dyn FnMut(u64)) -> io::Result<Digest> {
+    let (file, mut chunks) = (source.open()?, Chunks::new(source.size));
+    chunks.read(&file, source.size, checked)?;
+    if source.is_unchanged(&file)? { Ok(chunks.whole()) } else { Err(changed()) }
+}
+
 impl Open {
-    /// The file, behind its first `have` bytes if these have this digest, or else at its beginning.
-    fn behind(source: Source, have: u64, digest: Digest) -> io::Result<Open> {
-        let file = source.open()?;
-        let (left, mut hasher) = (source.size, blake3::Hasher::new());
-        if have > 0 {
-            hasher.update_reader(&mut (&file).take(have))?;
-            if *hasher.finalize().as_bytes() == digest {
-                return Ok(Open { source, file, left: left - have, hasher });
-            }
+    /// The file, what of its first `have` bytes has these digests, and the chunks among them that have not.
+    fn behind(
+        source: Source,
+        have: u64,
+        theirs: &[Digest],
+        checked: &mut dyn FnMut(u64),
+    ) -> io::Result<(Open, u64, Vec<u16>)> {
+        let (file, mut chunks) = (source.open()?, Chunks::new(source.size));
+        chunks.read(&file, have, checked)?;
+        let (ours, chunk_bytes) = (chunks.digests(), chunks.chunk_bytes());
+        let is_right: Vec<bool> = ours.iter().zip(theirs).map(|(ours, theirs)| ours == theirs).collect();
+        // What is wrong at the end of it comes in its place.
+        let kept = is_right.iter().rposition(|&right| right).map_or(0, |last| last + 1);
+        let from = if kept == ours.len() { have } else { kept as u64 * chunk_bytes };
+        if from < have {
+            chunks.go_back(kept);
         }
-        let file = source.open()?;
-        Ok(Open { source, file, left, hasher: blake3::Hasher::new() })
+        let again: Vec<usize> = (0..kept).filter(|&chunk| !is_right[chunk]).collect();
+        let chunk = |&chunk: &usize| chunk as u64 * chunk_bytes..(chunk as u64 + 1) * chunk_bytes;
+        let rest = (from < source.size).then_some(from..source.size);
+        let ranges = rest.into_iter().chain(again.iter().map(chunk)).collect();
+        let again = again.into_iter().map(|chunk| chunk as u16).collect();
+        Ok((Open { source, file, ranges, chunks }, from, again))
     }
 
-    fn read(&mut self, most: u64) -> io::Result<Bytes> {
-        let most = self.left.min(most);
+    /// Bytes that are not read.
+    fn left(&self) -> u64 {
+        self.ranges.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// The next bytes, and where in the file they are.
+    fn read(&mut self, most: u64) -> io::Result<(u64, Bytes)> {
+        let Some(range) = self.ranges.front_mut() else { return Err(changed()) };
+        let (at, most) = (range.start, most.min(range.end - range.start));
         let mut piece = Vec::with_capacity(most as usize);
+        self.file.seek(SeekFrom::Start(at))?;
         (&self.file).take(most).read_to_end(&mut piece)?;
         if piece.is_empty() {
             return Err(changed());
         }
-        self.left -= piece.len() as u64;
-        Ok(Bytes::from(piece))
+        range.start += piece.len() as u64;
+        if range.start == range.end {
+            self.ranges.pop_front();
+        }
+        Ok((at, Bytes::from(piece)))
+    }
+
+    /// What comes again was hashed when the file was opened.
+    fn take_digest(&mut self, at: u64, bytes: &[u8]) {
+        if at == self.chunks.position() {
+            self.chunks.update(bytes);
+        }
     }
 
     /// The digest of all of it, where all has been read and the file is as it was.
     fn whole(&self) -> io::Result<Option<Digest>> {
-        if self.left > 0 {
+        if !self.ranges.is_empty() {
             return Ok(None);
         }
         if !self.source.is_unchanged(&self.file)? {
             return Err(changed());
         }
-        Ok(Some(*self.hasher.finalize().as_bytes()))
+        Ok(Some(self.chunks.whole()))
     }
 }

@@ -1,15 +1,18 @@
 //! The receiving side of a transfer.
 
 use super::TransferError;
+use super::chunks::{Digest, chunk_bytes};
 use super::folder::Folder;
-use super::message::{Digest, Message, Offer};
+use super::message::{Kind, Message, Offer};
 use super::name::Name;
-use super::writing::{Answer, Job, Opening, Writing};
+use super::patience::{Patience, STALL_TIMEOUT};
+use super::writing::{Answer, Attributes, Job, Opening, Writing};
 use crate::carrier::{AssociationId, Carrier};
 use crate::control::{Coded, Inbox};
 use crate::disk::{Desk, Disk};
 use crate::identity::Fingerprint;
 use crate::node::{FlowId, Node, NodeEvent};
+use sparelane_core::{Dur, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -72,20 +75,33 @@ pub struct Received {
     pub error: Option<String>,
 }
 
+/// How far a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The disk is asked for it.
+    Asked,
+    /// A file of its name and size is there, and the sender is asked for the digest of its own.
+    There,
+    /// It is accepted, with so many bytes that are here.
+    Accepted(u64),
+    /// It comes in a flow.
+    Begun,
+    /// All of it is there or on its way to the disk, which will say how it went.
+    Finishing,
+}
+
 #[derive(Debug)]
 struct Item {
     opening: Opening,
     name: Name,
     offer: Offer,
-    /// Whether it was accepted: the disk has said what there is of it.
-    accepted: bool,
-    /// Bytes that are there or on their way to the disk.
-    have: u64,
+    state: State,
+    /// Bytes that its flow still brings.
+    left: u64,
     resumed: u64,
-    flow: Option<FlowId>,
     whole: Option<Digest>,
-    /// All of it is there or on its way to the disk, which will say how it went.
-    finishing: bool,
+    /// Bytes that the sender has hashed, as far as it has told.
+    checked_bytes: u64,
 }
 
 /// A transfer from a peer into a folder.
@@ -106,6 +122,11 @@ pub struct ReceiveTransfer {
     received: VecDeque<Received>,
     ended: bool,
     received_bytes: u64,
+    /// Items that were offered until now.
+    offered: u64,
+    /// What the sender has said until now that brings the transfer on.
+    messages: u64,
+    patience: Patience,
 }
 
 impl ReceiveTransfer {
@@ -134,7 +155,34 @@ impl ReceiveTransfer {
             received: VecDeque::new(),
             ended: false,
             received_bytes: 0,
+            offered: 0,
+            messages: 0,
+            patience: Patience::new(STALL_TIMEOUT),
         }
+    }
+
+    /// Sets for how long it waits for a sender of which nothing comes, although it is there.
+    pub fn set_stall_timeout(&mut self, most: Dur) {
+        self.patience = Patience::new(most);
+    }
+
+    /// Whether the sender has nothing more to be waited for; to be asked now and then.
+    ///
+    /// # Errors
+    /// It is there, and does nothing.
+    pub fn check_patience(&mut self, now: Time) -> Result<(), TransferError> {
+        let works = |item: &Item| matches!(item.state, State::Asked | State::Finishing);
+        // Whoever has offered nothing keeps nobody waiting: so the path is measured.
+        let works = self.offered == 0 || self.desk.is_busy() || self.items.values().any(works);
+        if self.patience.is_over(now, self.messages + self.received_bytes, works) {
+            return Err(TransferError::Stalled(self.patience.most()));
+        }
+        Ok(())
+    }
+
+    /// Items that were offered until now.
+    pub fn offered(&self) -> u64 {
+        self.offered
     }
 
     /// Whether the sender has nothing more, and all of it has been dealt with.
@@ -228,14 +276,25 @@ impl ReceiveTransfer {
                 };
                 node.write_control(self.association, said.encode())?;
             }
+            Answer::There { opening } => {
+                let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
+                if let Some(open) = self.items.get_mut(&item) {
+                    (open.state, open.resumed) = (State::There, open.offer.size);
+                }
+                node.write_control(self.association, Message::There { item }.encode())?;
+            }
+            Answer::Checked { opening, bytes } => {
+                let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
+                node.write_control(self.association, Message::Checked { item, bytes }.encode())?;
+            }
             Answer::Opened { opening, result } => {
                 let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
                 let said = match result {
-                    Ok((have, digest)) => {
+                    Ok((have, chunks)) => {
                         if let Some(open) = self.items.get_mut(&item) {
-                            (open.accepted, open.have, open.resumed) = (true, have, have);
+                            (open.state, open.whole) = (State::Accepted(have), None);
                         }
-                        Message::Accept { item, have, digest }
+                        Message::Accept { item, have, chunks }
                     }
                     Err(reason) => {
                         self.settle(busy, item, Some(reason.clone()));
@@ -265,7 +324,7 @@ impl ReceiveTransfer {
 
     /// The transfer is over: its names are free for others.
     pub fn release(&mut self, busy: &mut Busy) {
-        if self.items.values().any(|item| item.finishing) {
+        if self.items.values().any(|item| item.state == State::Finishing) {
             // A file that is whole may have its name already.
             self.desk.settle();
             while let Some(answer) = self.desk.poll() {
@@ -288,8 +347,11 @@ impl ReceiveTransfer {
         busy: &mut Busy,
         message: Message,
     ) -> Result<(), TransferError> {
+        // Of hashing, only more of it is something new.
+        self.messages += u64::from(!matches!(message, Message::Checked { .. }));
         match message {
             Message::Offer(offer) => {
+                self.offered += u64::from(offer.kind != Kind::FolderTime);
                 if self.ended || self.items.contains_key(&offer.item) || self.items.len() >= MOST_OPEN {
                     return Err(TransferError::Peer("offers an item twice, too many, or after the end"));
                 }
@@ -299,20 +361,14 @@ impl ReceiveTransfer {
                     node.write_control(self.association, Message::Refuse { item, reason }.encode())?;
                 }
             }
-            Message::Begin { item, flow, from } => {
+            Message::Begin { item, flow, from, again } => {
                 let id = FlowId { association: self.association, flow };
-                let may_begin = |item: &&mut Item| {
-                    item.accepted && item.flow.is_none() && (from == item.have || from == 0) && !item.offer.folder
-                };
-                let open = self.items.get_mut(&item).filter(may_begin);
-                let Some(open) = open.filter(|_| !self.by_flow.contains_key(&id)) else {
+                let is_free = !self.by_flow.contains_key(&id);
+                let begun = self.items.get_mut(&item).filter(|_| is_free).and_then(|open| open.begin(from, &again));
+                let Some(opening) = begun else {
                     return Err(TransferError::Peer("begins an item that it may not begin, or not there"));
                 };
-                open.flow = Some(id);
-                if from == 0 {
-                    (open.have, open.resumed) = (0, 0);
-                }
-                self.desk.submit(Job::Begin { opening: open.opening, from }, 0);
+                self.desk.submit(Job::Begin { opening, from, again }, 0);
                 self.by_flow.insert(id, item);
                 self.read(node, id)?;
             }
@@ -323,8 +379,18 @@ impl ReceiveTransfer {
                     self.conclude(item);
                 }
             }
+            Message::Checked { item, bytes } => {
+                if let Some(open) = self.items.get_mut(&item)
+                    && bytes > open.checked_bytes
+                    && bytes <= open.offer.size
+                {
+                    open.checked_bytes = bytes;
+                    self.messages += 1;
+                }
+            }
             // What is whole has its name, or will.
-            Message::Abort { item, .. } if self.items.get(&item).is_some_and(|item| item.finishing) => {}
+            Message::Abort { item, .. } if self.items.get(&item).is_some_and(|item| item.state == State::Finishing) => {
+            }
             Message::Abort { item, reason } => self.settle(busy, item, Some(reason)),
             Message::End => self.ended = true,
             _ => return Err(TransferError::Peer("sends what only a receiver says")),
@@ -337,14 +403,16 @@ impl ReceiveTransfer {
         let name = Name::new(offer.name.clone()).map_err(|error| error.to_string())?;
         let (item, opening) = (offer.item, self.openings);
         let mut takes_place = false;
-        let job = if offer.folder {
-            Job::Make { opening, name: name.clone(), mode: offer.mode }
-        } else {
-            if busy.is_taken(&name, self.association, peer) {
-                return Err("another transfer is receiving a file of this name".to_owned());
+        let job = match offer.kind {
+            Kind::Folder => Job::Make { opening, name: name.clone(), mode: offer.mode },
+            Kind::FolderTime => Job::Date { opening, name: name.clone(), modified_ns: offer.modified_ns },
+            Kind::File => {
+                if busy.is_taken(&name, self.association, peer) {
+                    return Err("another transfer is receiving a file of this name".to_owned());
+                }
+                takes_place = busy.take(name.clone(), self.association, peer);
+                Job::Open { opening, name: name.clone(), size: offer.size }
             }
-            takes_place = busy.take(name.clone(), self.association, peer);
-            Job::Open { opening, name: name.clone(), size: offer.size }
         };
         self.openings += 1;
         if takes_place {
@@ -352,9 +420,9 @@ impl ReceiveTransfer {
         } else {
             self.desk.submit(job, 0);
         }
-        let (accepted, have, resumed, flow, whole, finishing) = (false, 0, 0, None, None, false);
         self.by_opening.insert(opening, item);
-        self.items.insert(item, Item { opening, name, offer, accepted, have, resumed, flow, whole, finishing });
+        let (state, left, resumed, whole, checked_bytes) = (State::Asked, 0, 0, None, 0);
+        self.items.insert(item, Item { opening, name, offer, state, left, resumed, whole, checked_bytes });
         Ok(())
     }
 
@@ -374,10 +442,10 @@ impl ReceiveTransfer {
                 self.received_bytes += bytes.len() as u64;
                 // What comes after a failure is read and thrown away.
                 let Some(open) = &mut open else { continue };
-                open.have += bytes.len() as u64;
-                if open.have > open.offer.size {
+                let Some(left) = open.left.checked_sub(bytes.len() as u64) else {
                     return Err(TransferError::Peer("sends more of a file than it has offered"));
-                }
+                };
+                open.left = left;
                 pieces_bytes += bytes.len() as u64;
                 pieces.push(bytes);
             }
@@ -388,19 +456,25 @@ impl ReceiveTransfer {
         Ok(())
     }
 
-    /// Has a file get its name, if all of it has come.
+    /// Has a file get its name, if all of it has come, or compares the one that has it.
     fn conclude(&mut self, item: u32) {
-        let Some(open) = self.items.get_mut(&item).filter(|open| !open.finishing) else { return };
-        let Some(digest) = open.whole.filter(|_| open.flow.is_some() && open.have == open.offer.size) else { return };
-        open.finishing = true;
+        let Some(open) = self.items.get_mut(&item) else { return };
+        let Some(digest) = open.whole else { return };
         let (opening, &Offer { size, mode, modified_ns, .. }) = (open.opening, &open.offer);
-        self.desk.submit(Job::Finish { opening, digest, size, mode, modified_ns }, 0);
+        let attributes = Attributes { mode, modified_ns };
+        let job = match open.state {
+            State::There => Job::Compare { opening, digest, attributes },
+            State::Begun if open.left == 0 => Job::Finish { opening, digest, size, attributes },
+            _ => return,
+        };
+        open.state = State::Finishing;
+        self.desk.submit(job, 0);
     }
 
     /// An item is over, and its name free for others.
     fn forget(&mut self, busy: &mut Busy, item: u32) -> Option<Item> {
         let open = self.items.remove(&item)?;
-        if !open.offer.folder {
+        if open.offer.kind == Kind::File {
             busy.free(&open.name, self.association);
         }
         self.by_opening.remove(&open.opening);
@@ -410,8 +484,28 @@ impl ReceiveTransfer {
 
     fn settle(&mut self, busy: &mut Busy, item: u32, error: Option<String>) {
         if let Some(open) = self.forget(busy, item) {
+            if open.offer.kind == Kind::FolderTime && error.is_none() {
+                return;
+            }
             let (name, size, resumed) = (open.name.to_string(), open.offer.size, open.resumed);
             self.received.push_back(Received { name, size, resumed, error });
         }
+    }
+}
+
+impl Item {
+    /// It comes, as *begin* says. Returns its opening, or `None` where it may not come so.
+    fn begin(&mut self, from: u64, again: &[u16]) -> Option<Opening> {
+        let State::Accepted(have) = self.state else { return None };
+        let (size, chunk_bytes) = (self.offer.size, chunk_bytes(self.offer.size));
+        let is_place = from == have || (from < have && from % chunk_bytes == 0);
+        let are_chunks = again.is_sorted_by(|one, next| one < next)
+            && again.last().is_none_or(|&last| (u64::from(last) + 1).saturating_mul(chunk_bytes) <= from);
+        if !is_place || !are_chunks {
+            return None;
+        }
+        let again_bytes = again.len() as u64 * chunk_bytes;
+        (self.state, self.left, self.resumed) = (State::Begun, size - from + again_bytes, from - again_bytes);
+        Some(self.opening)
     }
 }

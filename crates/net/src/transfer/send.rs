@@ -1,14 +1,16 @@
 //! The sending side of a transfer.
 
 use super::TransferError;
-use super::message::{Digest, Message, Offer};
+use super::chunks::{Digest, chunk_bytes};
+use super::message::{Kind, Message, Offer};
+use super::patience::{Patience, STALL_TIMEOUT};
 use super::reading::{Answer, Job, Reading, Step};
 use super::source::Source;
 use crate::carrier::{AssociationId, Carrier};
-use crate::control::{Coded, Inbox};
+use crate::control::{Coded, Inbox, Service};
 use crate::disk::{Desk, Disk};
 use crate::node::{FlowId, Node, NodeEvent};
-use sparelane_core::Time;
+use sparelane_core::{Dur, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 
@@ -34,12 +36,22 @@ pub struct Outcome {
     pub error: Option<String>,
 }
 
+/// What the receiver wants of an item.
+#[derive(Debug)]
+enum Wanted {
+    /// What of it is not here, or not right, with these digests.
+    Rest { have: u64, chunks: Vec<Digest> },
+    /// The digest of all of it: a file of its name is there.
+    Digest,
+}
+
 #[derive(Debug)]
 struct Active {
     flow: FlowId,
     /// Bytes of it that the disk has not given.
     left: u64,
-    from: u64,
+    /// Bytes that had not to be sent.
+    resumed: u64,
     /// The disk has been asked for more.
     is_asked: bool,
 }
@@ -51,11 +63,15 @@ pub struct SendTransfer {
     desk: Desk<Reading>,
     sources: Vec<Source>,
     next_offer: usize,
-    /// Items that are wanted, with what is there.
-    wanted: VecDeque<(u32, u64, Digest)>,
+    /// Items of which something is wanted.
+    wanted: VecDeque<(u32, Wanted)>,
     /// Items that the disk is opening.
     opening: BTreeSet<u32>,
     active: BTreeMap<u32, Active>,
+    /// Items of which the receiver knows the digest, and has not said whether its file has it.
+    compared: BTreeSet<u32>,
+    /// Bytes that the receiver has hashed of items, as far as it has told.
+    checked: BTreeMap<u32, u64>,
     /// Items of which nothing has come back, and those of which all is sent.
     open: usize,
     settled: Vec<bool>,
@@ -63,8 +79,13 @@ pub struct SendTransfer {
     outcomes: VecDeque<Outcome>,
     resumed: BTreeMap<u32, u64>,
     ended: bool,
+    /// The times of folders are offered: everything else is settled.
+    sets_times: bool,
     sent_bytes: u64,
     window_bytes: u64,
+    /// What the receiver has said until now that brings the transfer on.
+    messages: u64,
+    patience: Patience,
 }
 
 impl SendTransfer {
@@ -87,15 +108,39 @@ impl SendTransfer {
             wanted: VecDeque::new(),
             opening: BTreeSet::new(),
             active: BTreeMap::new(),
+            compared: BTreeSet::new(),
+            checked: BTreeMap::new(),
             open: 0,
             settled,
             inbox: Inbox::default(),
             outcomes: VecDeque::new(),
             resumed: BTreeMap::new(),
             ended: false,
+            sets_times: false,
             sent_bytes: 0,
             window_bytes: node.config().window_bytes,
+            messages: 0,
+            patience: Patience::new(STALL_TIMEOUT),
         }
+    }
+
+    /// Sets for how long it waits for a receiver that takes nothing, although it is there.
+    pub fn set_stall_timeout(&mut self, most: Dur) {
+        self.patience = Patience::new(most);
+    }
+
+    /// Whether the receiver has nothing more to be waited for; to be asked now and then.
+    ///
+    /// # Errors
+    /// It is there, and does nothing.
+    pub fn check_patience<C: Carrier>(&mut self, now: Time, node: &Node<C>) -> Result<(), TransferError> {
+        let works = !self.opening.is_empty() || self.active.values().any(|active| active.is_asked);
+        let acknowledged = |active: &Active| node.sending(active.flow).map_or(0, |flow| flow.acknowledged_bytes());
+        let taken: u64 = self.active.values().map(acknowledged).sum();
+        if self.patience.is_over(now, self.messages + self.sent_bytes + taken, works) {
+            return Err(TransferError::Stalled(self.patience.most()));
+        }
+        Ok(())
     }
 
     /// Whether every item is there, or is known not to be.
@@ -123,7 +168,7 @@ impl SendTransfer {
         let under_way: u64 = self
             .active
             .values()
-            .map(|active| active.from + node.sending(active.flow).map_or(0, |flow| flow.acknowledged_bytes()))
+            .map(|active| active.resumed + node.sending(active.flow).map_or(0, |flow| flow.acknowledged_bytes()))
             .sum();
         (self.sent_bytes + under_way, self.sources.iter().map(|source| source.size).sum())
     }
@@ -144,10 +189,14 @@ impl SendTransfer {
                     self.inbox.push(&bytes);
                 }
                 while let Some(message) = self.inbox.pop()? {
-                    self.handle_message(message)?;
+                    self.handle_message(node, message)?;
+                }
+                if self.inbox.peer_serves() == Some(Service::Tunnel) {
+                    return Err(TransferError::Peer("serves a tunnel, and receives no files"));
                 }
             }
-            NodeEvent::SendFailed(flow) if flow.association == self.association => {
+            // A flow that this side has reset is nobody's any more.
+            NodeEvent::SendFailed(flow) if self.active.values().any(|active| active.flow == *flow) => {
                 return Err(TransferError::Stuck);
             }
             NodeEvent::Closed { association, reason } if *association == self.association => {
@@ -158,20 +207,41 @@ impl SendTransfer {
         self.advance(now, node)
     }
 
-    fn handle_message(&mut self, message: Message) -> Result<(), TransferError> {
+    fn handle_message<C: Carrier>(&mut self, node: &mut Node<C>, message: Message) -> Result<(), TransferError> {
+        self.messages += u64::from(!matches!(message, Message::Checked { .. }));
         match message {
-            Message::Accept { item, have, digest } => {
+            Message::Accept { item, have, chunks } => {
                 self.check(item)?;
                 let source = &self.sources[item as usize];
-                if have > source.size || self.is_under_way(item) || source.folder {
+                let count = have.div_ceil(chunk_bytes(source.size));
+                if have > source.size || chunks.len() as u64 != count || !self.may_want(item) {
                     return Err(TransferError::Peer("accepts an item in a way that cannot be"));
                 }
-                self.wanted.push_back((item, have, digest));
+                self.compared.remove(&item);
+                self.wanted.push_back((item, Wanted::Rest { have, chunks }));
+            }
+            Message::There { item } => {
+                self.check(item)?;
+                if !self.may_want(item) || self.compared.contains(&item) {
+                    return Err(TransferError::Peer("asks for the digest of an item that it has accepted, or twice"));
+                }
+                self.wanted.push_back((item, Wanted::Digest));
+            }
+            Message::Checked { item, bytes } => {
+                self.check(item)?;
+                let checked = self.checked.entry(item).or_default();
+                if bytes > *checked && bytes <= self.sources[item as usize].size {
+                    *checked = bytes;
+                    self.messages += 1;
+                }
             }
             Message::Stored { item } => {
                 self.check(item)?;
                 let is_sent = self.active.get(&item).is_some_and(|active| active.left == 0);
-                if !is_sent && !self.sources[item as usize].folder {
+                let source = &self.sources[item as usize];
+                if self.compared.contains(&item) {
+                    self.resumed.insert(item, source.size);
+                } else if !is_sent && source.kind == Kind::File {
                     return Err(TransferError::Peer("has stored an item that was not sent"));
                 }
                 self.settle(item, None);
@@ -179,6 +249,10 @@ impl SendTransfer {
             Message::Refuse { item, reason } | Message::Failed { item, reason } => {
                 self.check(item)?;
                 self.wanted.retain(|wanted| wanted.0 != item);
+                if let Some(active) = self.active.get(&item) {
+                    // What is not sent yet would be thrown away.
+                    node.reset(active.flow);
+                }
                 self.settle(item, Some(reason));
             }
             _ => return Err(TransferError::Peer("sends what only a sender says")),
@@ -186,10 +260,11 @@ impl SendTransfer {
         Ok(())
     }
 
-    /// Whether an item was accepted.
-    fn is_under_way(&self, item: u32) -> bool {
+    /// Whether something of an item may be wanted: it is a file, and nothing is yet.
+    fn may_want(&self, item: u32) -> bool {
         let is_wanted = || self.wanted.iter().any(|wanted| wanted.0 == item);
-        self.active.contains_key(&item) || self.opening.contains(&item) || is_wanted()
+        let is_under_way = self.active.contains_key(&item) || self.opening.contains(&item) || is_wanted();
+        !is_under_way && self.sources[item as usize].kind == Kind::File
     }
 
     /// The item was offered and is not settled.
@@ -202,13 +277,17 @@ impl SendTransfer {
         let source = &self.sources[item as usize];
         self.settled[item as usize] = true;
         self.open -= 1;
+        self.compared.remove(&item);
+        self.checked.remove(&item);
         if self.active.remove(&item).is_some() | self.opening.remove(&item) {
             self.desk.submit(Job::Close { item }, 0);
         }
         self.sent_bytes += source.size;
         let resumed = self.resumed.remove(&item).unwrap_or(0);
         let (name, size) = (source.name.to_string(), source.size);
-        self.outcomes.push_back(Outcome { name, size, resumed, error });
+        if source.kind != Kind::FolderTime || error.is_some() {
+            self.outcomes.push_back(Outcome { name, size, resumed, error });
+        }
     }
 
     /// Offers, begins and sends what can be; to be called where the disk has news.
@@ -218,9 +297,15 @@ impl SendTransfer {
     pub fn advance<C: Carrier>(&mut self, now: Time, node: &mut Node<C>) -> Result<(), TransferError> {
         while self.next_offer < self.sources.len() && self.open < MOST_OFFERED {
             let source = &self.sources[self.next_offer];
-            let Source { folder, size, mode, modified_ns, .. } = *source;
+            let Source { kind, size, mode, modified_ns, .. } = *source;
+            if kind == Kind::FolderTime && !self.sets_times {
+                if self.open > 0 {
+                    break;
+                }
+                self.sets_times = true;
+            }
             let (item, name) = (self.next_offer as u32, source.name.parts().to_vec());
-            let offer = Message::Offer(Offer { item, folder, size, mode, modified_ns, name });
+            let offer = Message::Offer(Offer { item, kind, size, mode, modified_ns, name });
             node.write_control(self.association, offer.encode())?;
             self.next_offer += 1;
             self.open += 1;
@@ -248,11 +333,15 @@ impl SendTransfer {
     /// Has the disk open what is wanted, as far as so many files may be on their way.
     fn open_wanted(&mut self) {
         while self.active.len() + self.opening.len() < MOST_ACTIVE
-            && let Some((item, have, digest)) = self.wanted.pop_front()
+            && let Some((item, wanted)) = self.wanted.pop_front()
         {
             self.opening.insert(item);
             let source = Box::new(self.sources[item as usize].clone());
-            self.desk.submit(Job::Open { item, source, have, digest }, 0);
+            let job = match wanted {
+                Wanted::Rest { have, chunks } => Job::Open { item, source, have, chunks },
+                Wanted::Digest => Job::Digest { item, source },
+            };
+            self.desk.submit(job, 0);
         }
     }
 
@@ -285,13 +374,23 @@ impl SendTransfer {
                 }
                 self.abort(node, item, &error)
             }
-            Ok(Step::Opened { from, whole }) => {
+            Ok(Step::Checked(bytes)) => {
+                node.write_control(self.association, Message::Checked { item, bytes }.encode())?;
+                Ok(())
+            }
+            Ok(Step::Digest(digest)) => {
                 self.opening.remove(&item);
-                let left = self.sources[item as usize].size - from;
+                self.compared.insert(item);
+                node.write_control(self.association, Message::Whole { item, digest }.encode())?;
+                Ok(())
+            }
+            Ok(Step::Opened { from, again, left, whole }) => {
+                self.opening.remove(&item);
                 let flow = node.open_flow(now, self.association, Some(left))?;
-                node.write_control(self.association, Message::Begin { item, flow: flow.flow, from }.encode())?;
-                self.resumed.insert(item, from);
-                self.active.insert(item, Active { flow, left, from, is_asked: false });
+                node.write_control(self.association, Message::Begin { item, flow: flow.flow, from, again }.encode())?;
+                let resumed = self.sources[item as usize].size - left;
+                self.resumed.insert(item, resumed);
+                self.active.insert(item, Active { flow, left, resumed, is_asked: false });
                 self.finish(node, item, whole)
             }
             Ok(Step::Piece { bytes, whole }) => {

@@ -1,5 +1,6 @@
 //! What is sent: files and folders of this host, as they are when the transfer begins.
 
+use super::message::Kind;
 use super::name::{Name, NameError};
 use std::fs::{File, Metadata};
 use std::io;
@@ -17,8 +18,8 @@ pub struct Source {
     pub path: PathBuf,
     /// What it is called at the receiver.
     pub name: Name,
-    /// A folder; otherwise a file.
-    pub folder: bool,
+    /// What it is.
+    pub kind: Kind,
     /// Bytes of a file.
     pub size: u64,
     /// Permission bits.
@@ -65,6 +66,25 @@ pub enum SourceError {
     TooMany,
 }
 
+impl SourceError {
+    /// What cannot be sent.
+    pub fn path(&self) -> String {
+        match self {
+            SourceError::File { path, .. } | SourceError::Name { path, .. } | SourceError::Twice { path, .. } => {
+                path.display().to_string()
+            }
+            SourceError::Kind(path) | SourceError::NoText(path) => path.display().to_string(),
+            SourceError::TooMany => String::new(),
+        }
+    }
+
+    /// Why, without saying what.
+    pub fn reason(&self) -> String {
+        let text = self.to_string();
+        text.strip_prefix(&format!("{}: ", self.path())).map_or(text.clone(), str::to_owned)
+    }
+}
+
 impl Source {
     fn of(path: &Path, parts: &[String], metadata: &Metadata) -> Result<Source, SourceError> {
         if !metadata.is_file() && !metadata.is_dir() {
@@ -75,7 +95,7 @@ impl Source {
         Ok(Source {
             path: path.to_owned(),
             name,
-            folder: metadata.is_dir(),
+            kind: if metadata.is_dir() { Kind::Folder } else { Kind::File },
             size: if metadata.is_dir() { 0 } else { metadata.len() },
             mode: metadata.mode() & 0o777,
             modified_ns: seconds.saturating_add(metadata.mtime_nsec()),
@@ -101,12 +121,21 @@ pub(super) fn changed() -> io::Error {
     io::Error::other("it has changed since the transfer began")
 }
 
-/// Everything below `paths`, folders before what is in them, in order of name. What is named is sent under its last name.
+/// What is to be sent.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// Files and folders, folders before what is in them, in order of name; then the time of each folder, the innermost first.
+    pub sources: Vec<Source>,
+    /// What lies in a folder that is sent, and cannot be sent itself.
+    pub left_out: Vec<SourceError>,
+}
+
+/// Everything below `paths`. What is named is sent under its last name.
 ///
 /// # Errors
-/// Something cannot be sent; nothing is, then.
-pub fn collect(paths: &[PathBuf]) -> Result<Vec<Source>, SourceError> {
-    let mut sources = vec![];
+/// Something that is named cannot be sent; nothing is, then.
+pub fn collect(paths: &[PathBuf]) -> Result<Collected, SourceError> {
+    let mut collected = Collected::default();
     for path in paths {
         let failed = |error| SourceError::File { path: path.clone(), error };
         // A named link is followed: the user means what it leads to.
@@ -114,33 +143,49 @@ pub fn collect(paths: &[PathBuf]) -> Result<Vec<Source>, SourceError> {
         let shown = if path.file_name().is_some() { path.as_path() } else { real.as_path() };
         let last = shown.file_name().ok_or_else(|| SourceError::Kind(path.clone()))?;
         let last = last.to_str().ok_or_else(|| SourceError::NoText(path.clone()))?.to_owned();
-        walk(&real, &mut vec![last], &mut sources)?;
+        walk(&real, &mut vec![last], &mut collected)?;
     }
+    let sources = &mut collected.sources;
     let mut names: Vec<_> = sources.iter().map(|source| (&source.name, &source.path)).collect();
     names.sort();
-    match names.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        Some(pair) => Err(SourceError::Twice { path: pair[1].1.clone(), name: pair[1].0.clone() }),
-        None => Ok(sources),
+    if let Some(pair) = names.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(SourceError::Twice { path: pair[1].1.clone(), name: pair[1].0.clone() });
     }
+    let folders = sources.iter().rev().filter(|source| source.kind == Kind::Folder);
+    let times: Vec<Source> = folders.map(|folder| Source { kind: Kind::FolderTime, ..folder.clone() }).collect();
+    sources.extend(times);
+    Ok(collected)
 }
 
-fn walk(path: &Path, parts: &mut Vec<String>, sources: &mut Vec<Source>) -> Result<(), SourceError> {
+/// Collects a file, or a folder and what is in it as far as that can be sent. The error is of `path` itself, or ends all.
+fn walk(path: &Path, parts: &mut Vec<String>, collected: &mut Collected) -> Result<(), SourceError> {
     let failed = |error| SourceError::File { path: path.to_owned(), error };
     let metadata = path.symlink_metadata().map_err(failed)?;
-    sources.push(Source::of(path, parts, &metadata)?);
-    if sources.len() > MAX_ITEMS {
-        return Err(SourceError::TooMany);
-    }
-    if metadata.is_dir() {
-        let mut entries: Vec<_> =
-            path.read_dir().and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect()).map_err(failed)?;
+    let source = Source::of(path, parts, &metadata)?;
+    let entries = if metadata.is_dir() {
+        let entries = path.read_dir().and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+        let mut entries: Vec<PathBuf> = entries.map_err(failed)?;
         entries.sort();
-        for entry in entries {
-            let last = entry.file_name().and_then(|last| last.to_str());
-            parts.push(last.ok_or_else(|| SourceError::NoText(entry.clone()))?.to_owned());
-            walk(&entry, parts, sources)?;
-            parts.pop();
+        entries
+    } else {
+        vec![]
+    };
+    collected.sources.push(source);
+    for entry in entries {
+        if collected.sources.len() + collected.left_out.len() >= MAX_ITEMS {
+            return Err(SourceError::TooMany);
         }
+        let Some(last) = entry.file_name().and_then(|last| last.to_str()) else {
+            collected.left_out.push(SourceError::NoText(entry));
+            continue;
+        };
+        parts.push(last.to_owned());
+        match walk(&entry, parts, collected) {
+            Ok(()) => {}
+            Err(SourceError::TooMany) => return Err(SourceError::TooMany),
+            Err(error) => collected.left_out.push(error),
+        }
+        parts.pop();
     }
     Ok(())
 }

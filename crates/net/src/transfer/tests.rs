@@ -1,5 +1,6 @@
+use super::chunks::chunk_bytes;
 use super::folder::Folder;
-use super::message::{Message, Offer};
+use super::message::{Kind, Message, Offer};
 use super::*;
 use crate::control::Coded;
 use crate::disk::{Disk, Work};
@@ -42,7 +43,7 @@ fn run_on_changing_path(
     let mut net = Virtual::new(path, config, 1).expect("settings that fit");
     net.connect().expect("a peer");
     let folder = Arc::new(Folder::open(folder).expect("a folder"));
-    let mut sources = Some(collect(paths).expect("sources"));
+    let mut sources = Some(collect(paths).expect("sources").sources);
     let (mut sender, mut receiver, mut busy) = (None, None, Busy::default());
     let mut run = Run { sent: vec![], received: vec![], errors: [None, None] };
     let mut limit = Time::ZERO + change.map_or(Dur::from_secs(300), |(after, _)| after);
@@ -114,7 +115,10 @@ fn a_tree_arrives_with_contents_rights_and_times_whatever_is_lost() {
         let [was, is] = [from.join(name), there].map(|path| fs::metadata(path).expect("a file"));
         assert_eq!((was.mode(), was.mtime(), was.mtime_nsec()), (is.mode(), is.mtime(), is.mtime_nsec()), "{name}");
     }
-    assert!(to.join("tree/sub/empty").is_dir());
+    for name in ["", "sub", "sub/empty"] {
+        let [was, is] = [from.join(name), to.join("tree").join(name)].map(|path| fs::metadata(path).expect("a folder"));
+        assert_eq!((was.mode(), was.mtime(), was.mtime_nsec()), (is.mode(), is.mtime(), is.mtime_nsec()), "{name}");
+    }
     assert!(fs::read_dir(to.join("tree")).expect("a folder").count() == 4, "nothing is left over");
 }
 
@@ -126,11 +130,73 @@ fn what_is_there_is_kept_unless_it_is_to_be_replaced() {
     fs::write(&from, "new").expect("a file");
     fs::write(to.join("file"), "old").expect("a file");
     let kept = run(std::slice::from_ref(&from), &to, Path::default(), false, None);
-    assert_eq!(errors(&kept.sent), [("file", Some("it is there already"))]);
+    assert_eq!(errors(&kept.sent), [("file", Some("it is there already, with other contents"))]);
+    assert_eq!(errors(&kept.sent)[0].1, kept.received[0].error.as_deref());
     assert_eq!(fs::read_to_string(to.join("file")).expect("a file"), "old");
+    fs::write(to.join("file"), "longer").expect("a file");
+    let kept = run(std::slice::from_ref(&from), &to, Path::default(), false, None);
+    assert_eq!(errors(&kept.sent), [("file", Some("it is there already"))]);
+    fs::write(to.join("file"), "old").expect("a file");
     let replaced = run(&[from], &to, Path::default(), true, None);
     assert_eq!(errors(&replaced.sent), [("file", None)]);
     assert_eq!(fs::read_to_string(to.join("file")).expect("a file"), "new");
+}
+
+/// Some of a folder has arrived when the path is cut: what has its name there already is not sent again, and no error.
+#[test]
+fn a_folder_that_is_sent_again_after_a_cut_is_completed_without_an_error() {
+    let scratch = Scratch::new("transfer-again");
+    let (from, to) = (scratch.path().join("tree"), scratch.path().join("to"));
+    fs::create_dir_all(from.join("sub")).expect("folders");
+    fs::create_dir(&to).expect("a folder");
+    for (at, (name, size)) in [("a", 50_000), ("b", 3_000_000), ("sub/c", 0), ("z", 3_000_000)].into_iter().enumerate()
+    {
+        fs::write(from.join(name), content(size, at as u64)).expect("a file");
+    }
+    let cut = run(std::slice::from_ref(&from), &to, Path::default(), false, Some(Dur::from_ms(330)));
+    assert!(cut.errors.iter().all(Option::is_some), "{:?}", cut.errors);
+    assert!(to.join("tree/a").exists() && !to.join("tree/z").exists());
+    let before = fs::metadata(to.join("tree/a")).expect("a file").ino();
+    for replaces in [false, true] {
+        let again = run(std::slice::from_ref(&from), &to, Path::default(), replaces, None);
+        assert!(again.sent.iter().all(|outcome| outcome.error.is_none()), "{:?}", again.sent);
+        assert!(again.received.iter().all(|received| received.error.is_none()), "{:?}", again.received);
+        for outcome in again.sent.iter().filter(|outcome| outcome.name == "tree/a" || replaces) {
+            assert_eq!(outcome.resumed, outcome.size, "{outcome:?} is there");
+        }
+    }
+    assert_eq!(fs::metadata(to.join("tree/a")).expect("a file").ino(), before, "it was not written again");
+    for name in ["a", "b", "sub/c", "z"] {
+        assert!(fs::read(from.join(name)).expect("a file") == fs::read(to.join("tree").join(name)).expect(name));
+    }
+}
+
+/// What is left of an earlier attempt is wrong in two chunks of six, in one of them where the file has zeros.
+#[test]
+fn what_is_wrong_in_a_chunk_costs_this_chunk() {
+    let chunk = chunk_bytes(6_000_000) as usize;
+    let scratch = Scratch::new("transfer-chunks");
+    let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
+    fs::create_dir(&to).expect("a folder");
+    let mut right = content(6_000_000, 1);
+    right[3 * chunk..4 * chunk].fill(0);
+    fs::write(&from, &right).expect("a file");
+    for (left_bytes, spoilt, resumed) in [
+        (6_000_000, vec![chunk + 5, 4 * chunk - 1], 6_000_000 - 2 * chunk),
+        (4 * chunk + 77, vec![0], 3 * chunk + 77),
+        (4 * chunk + 77, vec![4 * chunk + 1], 4 * chunk),
+        (4 * chunk, vec![2 * chunk, 3 * chunk], 2 * chunk),
+        (6_000_000, (0..6).map(|number| number * chunk).collect(), 0),
+    ] {
+        let mut left = right[..left_bytes].to_vec();
+        spoilt.iter().for_each(|&at| left[at] ^= 1);
+        fs::write(to.join(".file.sparelane-part"), &left).expect("a file");
+        let run = run(std::slice::from_ref(&from), &to, Path { loss: 0.01, ..Path::default() }, true, None);
+        assert_eq!((errors(&run.sent), run.sent[0].resumed), (vec![("file", None)], resumed as u64), "{spoilt:?}");
+        assert_eq!(run.received[0].resumed, resumed as u64);
+        assert!(fs::read(to.join("file")).expect("a file") == right, "{spoilt:?} of {left_bytes}");
+        fs::remove_file(to.join("file")).expect("a file");
+    }
 }
 
 /// The path is cut at different instants; each time the next attempt goes on where the last one stopped.
@@ -162,6 +228,7 @@ fn what_is_left_of_another_file_is_not_built_upon() {
     for left in [1000, 500_000, 600_000] {
         fs::write(&from, content(500_000, 1)).expect("a file");
         fs::write(to.join(".file.sparelane-part"), content(left, 2)).expect("a file");
+        let _ = fs::remove_file(to.join("file"));
         let run = run(std::slice::from_ref(&from), &to, Path::default(), true, None);
         assert_eq!((errors(&run.sent), run.sent[0].resumed), (vec![("file", None)], 0));
         assert!(fs::read(to.join("file")).expect("a file") == content(500_000, 1), "{left}");
@@ -173,7 +240,7 @@ fn what_is_left_of_another_file_is_not_built_upon() {
 fn a_hostile_sender_is_cut_off_or_refused_and_writes_nothing() {
     let offer = |name: &[&str], size| {
         let name = name.iter().map(|part| (*part).to_owned()).collect();
-        Message::Offer(Offer { item: 0, folder: false, size, mode: 0o7777, modified_ns: 0, name })
+        Message::Offer(Offer { item: 0, kind: Kind::File, size, mode: 0o7777, modified_ns: 0, name })
     };
     let said = |messages: &[Message]| {
         let scratch = Scratch::new("transfer-hostile");
@@ -206,7 +273,7 @@ fn a_hostile_sender_is_cut_off_or_refused_and_writes_nothing() {
             fs::read_dir(scratch.path()).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
         format!("{left:?}")
     };
-    let begin = Message::Begin { item: 0, flow: 0, from: 0 };
+    let begin = Message::Begin { item: 0, flow: 0, from: 0, again: vec![] };
     let cases = [
         (vec![offer(&["..", "x"], 5)], "[]"),
         (vec![offer(&["/etc/x"], 5)], "[]"),
@@ -216,10 +283,17 @@ fn a_hostile_sender_is_cut_off_or_refused_and_writes_nothing() {
         (vec![Message::End, offer(&["x"], 9)], "the peer offers an item twice, too many, or after the end"),
         (vec![Message::Stored { item: 0 }], "the peer sends what only a receiver says"),
         (
-            vec![offer(&["x"], 9), Message::Begin { item: 0, flow: 0, from: 5 }],
+            vec![offer(&["x"], 9), Message::Begin { item: 0, flow: 0, from: 5, again: vec![] }],
             "the peer begins an item that it may not begin, or not there",
         ),
-        (vec![offer(&["x"], 5_000), begin.clone(), Message::Whole { item: 0, digest: [0; 32] }], "[]"),
+        (
+            vec![offer(&["x"], 9), Message::Begin { item: 0, flow: 0, from: 0, again: vec![0] }],
+            "the peer begins an item that it may not begin, or not there",
+        ),
+        (
+            vec![offer(&["x"], 5_000), begin.clone(), Message::Whole { item: 0, digest: [0; 32] }],
+            "[\".x.sparelane-part\"]",
+        ),
         (vec![offer(&["x"], u64::MAX), begin], "[\".x.sparelane-part\"]"),
     ];
     for (messages, outcome) in cases {
@@ -238,12 +312,19 @@ fn what_cannot_be_sent_is_told_before_anything_is() {
     fs::create_dir(at("links")).expect("a folder");
     std::os::unix::fs::symlink("/etc", at("links/out")).expect("a link");
     fs::write(at("bad\n"), "").expect("a file");
-    let told = |paths: &[PathBuf]| collect(paths).map(|sources| sources.len()).map_err(|error| error.to_string());
-    assert_eq!(told(&[at("one"), at("two/file")]), Ok(4));
+    let told = |paths: &[PathBuf]| {
+        let collected = collect(paths).map_err(|error| error.to_string())?;
+        Ok::<_, String>((
+            collected.sources.len(),
+            collected.left_out.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ))
+    };
+    // Three items, a file, and the times of two folders.
+    assert_eq!(told(&[at("one"), at("two/file")]), Ok((6, vec![])));
     for (paths, part) in [
         (vec![at("none")], "No such file"),
         (vec![at("one/file"), at("two/file")], "another item has the name file, too"),
-        (vec![at("links")], "links, devices and sockets are not sent"),
+        (vec!["/dev/null".into()], "links, devices and sockets are not sent"),
         (vec![at("bad\n")], "a part has a control character"),
     ] {
         let refused = told(&paths).expect_err(part);
@@ -290,7 +371,9 @@ fn a_source_that_has_changed_since_the_cut_arrives_as_it_is_now() {
     changed[50_000] ^= 1;
     fs::write(&from, &changed).expect("a file");
     let again = run(&[from], &to, Path::default(), false, None);
-    assert_eq!((errors(&again.sent), again.sent[0].resumed), (vec![("file", None)], 0));
+    assert_eq!(errors(&again.sent), [("file", None)]);
+    let chunk = chunk_bytes(5_000_000);
+    assert_eq!(again.sent[0].resumed, had - chunk.min(had), "all but the first chunk stays");
     assert!(fs::read(to.join("file")).expect("a file") == changed);
 }
 
@@ -370,7 +453,7 @@ fn a_disk_that_stalls_holds_its_transfer_back_in_bounded_memory_and_the_peer_sta
         };
         match (at, &event) {
             (0, Some(NodeEvent::Opened { association, .. })) => {
-                let sources = collect(std::slice::from_ref(&from)).expect("a file");
+                let sources = collect(std::slice::from_ref(&from)).expect("a file").sources;
                 sender = Some(SendTransfer::new(*association, sources, net.node(0), None));
             }
             (1, Some(NodeEvent::Opened { association, .. })) => {
@@ -405,4 +488,100 @@ fn a_disk_that_stalls_holds_its_transfer_back_in_bounded_memory_and_the_peer_sta
         }
     }
     assert!(is_free && fs::read(to.join("file")).expect("a file") == content(SIZE, 1));
+}
+
+/// Who of the two falls silent, although its connection lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Idler {
+    Sender,
+    Receiver,
+    Nobody,
+}
+
+/// A transfer of which one side does nothing from some time on; returns the error of the other, when it came, and what the idler heard.
+fn stalled(idler: Idler, timeout: Dur) -> (Option<TransferError>, Dur, Option<CloseReason>) {
+    let scratch = Scratch::new(&format!("transfer-stalled-{idler:?}"));
+    let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
+    fs::create_dir(&to).expect("a folder");
+    fs::write(&from, content(10_000_000, 1)).expect("a file");
+    let folder = Arc::new(Folder::open(&to).expect("a folder"));
+    let config = NodeConfig { window_bytes: 1 << 20, ..NodeConfig::default() };
+    let mut net = Virtual::new(Path::default(), config, 1).expect("settings that fit");
+    net.connect().expect("a peer");
+    let mut sources = Some(collect(std::slice::from_ref(&from)).expect("a file").sources);
+    let (mut sender, mut receiver, mut busy) = (None, None, Busy::default());
+    let (mut idle_from, mut failed, mut heard) = (None, (None, Dur::ZERO), None);
+    let mut limit = Time::ZERO;
+    let id = crate::carrier::AssociationId(1);
+    while heard.is_none() && limit < Time::ZERO + Dur::from_secs(1000) {
+        let event = net.next_event(limit);
+        let now = net.now();
+        let is_idle = idle_from.is_some();
+        let Some((at, event)) = event else {
+            limit += Dur::from_ms(100);
+            // As whoever runs it does now and then.
+            if let Some(sender) = sender.as_mut().filter(|_| !(is_idle && idler == Idler::Sender)) {
+                let sender: &mut SendTransfer = sender;
+                if let Err(error) = sender.check_patience(now, net.node(0)) {
+                    net.node(0).close(now, id, error.code(), &error.to_string());
+                    failed = (Some(error), now - idle_from.unwrap_or(now));
+                }
+            }
+            if let Some(receiver) = receiver.as_mut().filter(|_| !(is_idle && idler == Idler::Receiver)) {
+                let receiver: &mut ReceiveTransfer = receiver;
+                if let Err(error) = receiver.check_patience(now) {
+                    net.node(1).close(now, id, error.code(), &error.to_string());
+                    failed = (Some(error), now - idle_from.unwrap_or(now));
+                }
+            }
+            if sender.as_ref().is_some_and(SendTransfer::is_done) {
+                break;
+            }
+            continue;
+        };
+        match &event {
+            NodeEvent::Opened { association, .. } if at == 0 => {
+                let sources = sources.take().expect("one association");
+                let mut fresh = SendTransfer::new(*association, sources, net.node(0), None);
+                fresh.set_stall_timeout(timeout);
+                sender = Some(fresh);
+            }
+            NodeEvent::Opened { association, .. } => {
+                let mut fresh = ReceiveTransfer::new(*association, &folder, false, None);
+                fresh.set_stall_timeout(timeout);
+                receiver = Some(fresh);
+            }
+            NodeEvent::Closed { reason, .. } if failed.0.is_some() && *reason != CloseReason::Here => {
+                heard = Some(reason.clone());
+            }
+            _ => {}
+        }
+        if let (0, Some(sender), false) = (at, &mut sender, is_idle && idler == Idler::Sender) {
+            let _ = sender.handle_event(now, net.node(0), &event);
+        }
+        if let (1, Some(receiver), false) = (at, &mut receiver, is_idle && idler == Idler::Receiver) {
+            let _ = receiver.handle_event(net.node(1), &mut busy, &event);
+            if idle_from.is_none() && idler != Idler::Nobody && receiver.received_bytes() > 2_000_000 {
+                idle_from = Some(now);
+            }
+        }
+    }
+    (failed.0, failed.1, heard)
+}
+
+#[test]
+fn a_peer_that_is_there_and_does_nothing_is_cut_off_after_the_time_that_is_set() {
+    for (idler, seconds) in [(Idler::Sender, 40), (Idler::Receiver, 40), (Idler::Receiver, 100)] {
+        let timeout = Dur::from_secs(seconds);
+        let (error, took, heard) = stalled(idler, timeout);
+        assert_eq!(error, Some(TransferError::Stalled(timeout)), "{idler:?}");
+        assert!(took >= timeout && took < timeout + Dur::from_secs(5), "{took} for {timeout}, {idler:?}");
+        let Some(CloseReason::Peer { code, reason }) = heard else { panic!("{heard:?}") };
+        assert_eq!(code, CODE_STALLED.into());
+        assert_eq!(
+            reason,
+            format!("nothing of the transfer has moved for {seconds} s, while the peer was there (--stall-timeout)")
+        );
+    }
+    assert_eq!(stalled(Idler::Nobody, Dur::from_secs(1)).0, None, "what moves is not cut off");
 }

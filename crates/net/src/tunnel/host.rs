@@ -4,13 +4,14 @@
 use super::socket::{Accepting, Local, connect};
 use super::{Link, LinkConfig, LinkEvent, Target, TunnelError};
 use crate::carrier::{AssociationId, CloseReason};
+use crate::control::Service;
 use crate::host::{Host, HostError};
 use crate::identity::Fingerprint;
 use crate::node::{NodeConfig, NodeEvent};
 use crate::service::{LAST_WORDS, WireConfig, WireError, any_address};
 use crate::transfer::{CODE_DONE, CODE_RULES, CODE_STOPPED};
 use nix::poll::{PollFd, PollFlags};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -98,6 +99,10 @@ pub enum TunnelEvent {
 #[derive(Debug)]
 struct Dial {
     to: SocketAddr,
+    /// Where the site may be, too, in the order in which that is tried.
+    others: VecDeque<SocketAddr>,
+    /// Addresses at which nobody was, one after another.
+    missed: usize,
     association: Option<AssociationId>,
     began: Instant,
     next: Instant,
@@ -149,21 +154,24 @@ impl Tunnel {
     }
 
     /// The site that dials: it listens for TCP connections at each of these addresses, and carries them to the target beside it,
-    /// over the site at `to`.
+    /// over the site that has the addresses of `to`, which are tried in turn.
     ///
     /// # Errors
     /// A port cannot be had.
     pub fn dial(
         config: TunnelConfig,
-        to: SocketAddr,
+        to: &[SocketAddr],
         forwards: Vec<(SocketAddr, Target)>,
     ) -> Result<Tunnel, WireError> {
         let listeners = forwards.into_iter().map(|(at, target)| {
             Accepting::bind(at, target).map_err(|error| HostError::Socket { address: at, error }.into())
         });
         let listeners = listeners.collect::<Result<Vec<_>, WireError>>()?;
-        let (began, pause) = (Instant::now(), FIRST_PAUSE);
-        let dial = Dial { to, association: None, began, next: began, pause, is_open: false, was_good: false };
+        let mut others: VecDeque<SocketAddr> = to.iter().copied().collect();
+        let to = others.pop_front().ok_or(WireError::NoAddress)?;
+        let (began, pause, missed) = (Instant::now(), FIRST_PAUSE, 0);
+        let (association, is_open, was_good) = (None, false, false);
+        let dial = Dial { to, others, missed, association, began, next: began, pause, is_open, was_good };
         Tunnel::new(config, any_address(to), BTreeMap::new(), listeners, Some(dial))
     }
 
@@ -270,6 +278,10 @@ impl Tunnel {
         let Some(dial) = &mut self.dial else { return Ok(()) };
         match dial.association {
             None if instant >= dial.next && !self.stops => {
+                if dial.to.is_ipv4() != self.host.socket().local_address().is_ipv4() {
+                    // Without an association, nothing is lost with the socket of the other family.
+                    self.host = self.config.wire().bind(any_address(dial.to), false)?;
+                }
                 // Packets of connections that there are stay as large, in fragments.
                 if let Some(bytes) = self.host.poll_fitting_payload(dial.to) {
                     self.host.set_udp_payload_bytes(bytes)?;
@@ -277,7 +289,7 @@ impl Tunnel {
                 dial.association = Some(self.host.node_mut().connect(now, dial.to).map_err(HostError::from)?);
                 dial.began = instant;
             }
-            Some(association) if !dial.is_open && dial.began.elapsed() > self.config.wire.connect_timeout => {
+            Some(association) if !dial.is_open && dial.began.elapsed() > dial.patience(&self.config.wire) => {
                 self.host.node_mut().close(now, association, CODE_STOPPED, "no answer");
                 let error = format!("{} does not answer", dial.to);
                 dial.pause(self.config.longest_pause);
@@ -335,7 +347,11 @@ impl Tunnel {
                 dial.is_open = true;
                 Link::dialing(id, self.config.link())
             }
-            None => Link::serving(id, self.config.link()),
+            None => {
+                // What cannot be said is not needed: the association is over then.
+                let _ = self.host.node_mut().write_control(id, Service::Tunnel.greeting());
+                Link::serving(id, self.config.link())
+            }
         };
         self.sites.insert(id, Site { peer, link });
         events.push(TunnelEvent::Connected { peer, address });
@@ -533,7 +549,7 @@ impl Tunnel {
         }
         let redial = self.dial.as_ref().map_or(at_most, |dial| match dial.association {
             None => dial.next.saturating_duration_since(Instant::now()),
-            Some(_) if !dial.is_open => self.config.wire.connect_timeout.saturating_sub(dial.began.elapsed()),
+            Some(_) if !dial.is_open => dial.patience(&self.config.wire).saturating_sub(dial.began.elapsed()),
             Some(_) => at_most,
         });
         self.host.wait_beside(at_most.min(redial.max(Duration::from_millis(1))), &mut polls)?;
@@ -543,8 +559,22 @@ impl Tunnel {
 }
 
 impl Dial {
-    /// The association is over; the next attempt comes later.
+    /// How long an answer from the address is waited for: all of them together take as long as one would alone.
+    fn patience(&self, wire: &WireConfig) -> Duration {
+        wire.connect_timeout / (self.others.len() + 1) as u32
+    }
+
+    /// The association is over; the next attempt comes later, or at once where there is another address.
     fn pause(&mut self, longest: Duration) {
+        self.missed = if self.is_open { 0 } else { self.missed + 1 };
+        if !self.is_open && !self.others.is_empty() {
+            self.others.push_back(self.to);
+            self.to = self.others.pop_front().unwrap_or(self.to);
+        }
+        if self.missed % (self.others.len() + 1) != 0 {
+            (self.association, self.next) = (None, Instant::now());
+            return;
+        }
         if self.is_open && self.began.elapsed() > longest {
             self.pause = FIRST_PAUSE;
         }

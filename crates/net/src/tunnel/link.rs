@@ -5,7 +5,7 @@
 use super::message::Message;
 use super::{Target, TunnelError};
 use crate::carrier::{AssociationId, Carrier};
-use crate::control::{Coded, Inbox};
+use crate::control::{Coded, Inbox, Service};
 use crate::node::{FlowId, Node, NodeError, NodeEvent};
 use bytes::Bytes;
 use sparelane_core::Time;
@@ -150,6 +150,9 @@ impl Link {
                 }
                 while let Some(message) = self.inbox.pop()? {
                     self.handle_message(now, node, message)?;
+                }
+                if self.inbox.peer_serves() == Some(Service::Files) {
+                    return Err(TunnelError::Peer("receives files (`sparelane recv`), and serves no tunnel"));
                 }
             }
             NodeEvent::Incoming(flow) | NodeEvent::Readable(flow) => {

@@ -1,0 +1,245 @@
+//! What strangers and liars get of the carrier: an answer to each address that is tried, and nothing more.
+
+use super::*;
+use crate::node::{CODE_VIOLATION, NodeConfig, NodeEvent};
+use crate::virt::{Path, Virtual, address_of};
+use std::net::Ipv4Addr;
+
+fn keys<const COUNT: usize>() -> [Identity; COUNT] {
+    std::array::from_fn(|_| Identity::generate().expect("a key"))
+}
+
+fn trust(peers: &[&Identity]) -> Trusted {
+    peers.iter().map(|peer| peer.fingerprint()).collect()
+}
+
+fn after(ms: u64) -> Time {
+    Time::ZERO + Dur::from_ms(ms)
+}
+
+fn quic(own: &Identity, peers: &[&Identity], listens: bool) -> Quic {
+    let config = QuicConfig { listens, ..QuicConfig::new(own.clone(), trust(peers)) };
+    Quic::new(config, Instant::now()).expect("settings that fit")
+}
+
+/// Gives `to` what `from` has to send, as if it came from `address`, as far as it `passes`.
+fn carry(from: &mut Quic, to: &mut Quic, address: SocketAddr, now: Time, passes: impl Fn(&Datagram) -> bool) -> usize {
+    let mut carried = 0;
+    while let Some(datagram) = from.poll_transmit(now) {
+        let received_ns = now.as_ps() / 1000;
+        let arrival = Arrival { from: address, dscp: DSCP[usize::from(datagram.class)], ecn: 0, received_ns };
+        for bytes in datagram.segments().filter(|_| passes(&datagram)) {
+            to.handle_datagram(now, arrival, bytes);
+            carried += 1;
+        }
+    }
+    carried
+}
+
+const DSCP: [u8; 4] = crate::carrier::DEFAULT_DSCP;
+
+/// The long header of a Retry (RFC 9000 section 17.2.5).
+fn is_retry(datagram: &Datagram) -> bool {
+    datagram.bytes.first().is_some_and(|byte| byte & 0xf0 == 0xf0)
+}
+
+#[test]
+fn a_stranger_gets_one_retry_for_each_try_and_nothing_is_kept() {
+    let [one, two] = keys();
+    let (mut client, mut server) = (quic(&one, &[&two], false), quic(&two, &[&one], true));
+    client.connect(after(0), address_of(1)).expect("room");
+    let mut tries = vec![];
+    while let Some(datagram) = client.poll_transmit(after(0)) {
+        tries.extend(datagram.segments().map(<[u8]>::to_vec));
+    }
+    assert_eq!(tries.len(), 4, "a connection a class");
+    let noise = [vec![0; 1200], vec![0xff; 1200], vec![0x40; 60], vec![]];
+    for turn in 0..200_u16 {
+        let from = SocketAddr::from((Ipv4Addr::new(192, 0, 2, turn as u8), 1000 + turn));
+        let arrival = Arrival { from, dscp: 0, ecn: 0, received_ns: 0 };
+        let bytes = &tries[usize::from(turn) % 4];
+        server.handle_datagram(after(turn.into()), arrival, bytes);
+        let answer = server.poll_transmit(after(turn.into())).expect("a Retry");
+        assert!(is_retry(&answer) && answer.to == from && answer.bytes.len() < bytes.len() / 3, "{answer:?}");
+        for bytes in &noise {
+            server.handle_datagram(after(turn.into()), arrival, bytes);
+        }
+        // QUIC of another version is told of this one, and a few packets of connections that are none are told so (RFC 9000 sections
+        // 6 and 10.3): with less than what came, and from no memory of who asks.
+        while let Some(more) = server.poll_transmit(after(turn.into())) {
+            assert!(!is_retry(&more) && more.bytes.len() < 1200, "{} bytes", more.bytes.len());
+        }
+    }
+    assert!(server.channels.is_empty() && server.associations.is_empty() && server.strangers.is_empty());
+    assert_eq!((server.poll_event(), server.next_timer()), (None, Time::NEVER));
+}
+
+/// Somebody answers each Retry, so that its address is its own, and goes no further.
+#[test]
+fn handshakes_that_one_address_leaves_half_open_keep_no_other_out() {
+    let [one, two] = keys();
+    let mut server = quic(&two, &[&one], true);
+    let begin = |server: &mut Quic, address: SocketAddr| {
+        let mut client = quic(&one, &[&two], false);
+        client.connect(after(0), address_of(1)).expect("room");
+        carry(&mut client, server, address, after(0), |_| true);
+        carry(server, &mut client, address_of(1), after(0), is_retry);
+        carry(&mut client, server, address, after(0), |_| true);
+        client
+    };
+    for port in 0..80 {
+        let client = begin(&mut server, SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), 1000 + port)));
+        assert_eq!(client.association_count(), 1);
+    }
+    assert_eq!(server.strangers.len(), MAX_STRANGERS_OF_ADDRESS);
+    let other = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 2), 1000));
+    let mut client = begin(&mut server, other);
+    for _ in 0..5 {
+        carry(&mut server, &mut client, address_of(1), after(0), |datagram| datagram.to == other);
+        carry(&mut client, &mut server, other, after(0), |_| true);
+    }
+    assert_eq!(server.association_count(), 1);
+    // By IPv6 it is a network that one user has.
+    let of = |text: &str| network(text.parse().expect("an address"));
+    assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:0:0:2"));
+    assert_ne!(of("2001:db8:0:1::1"), of("2001:db8::1"));
+    assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+}
+
+/// Has the lower classes of `liar` claim to belong to the association whose secret is given; returns what the server has bound.
+fn claimed(server: &mut Quic, liar: &mut Quic, address: SocketAddr, secret: Secret) -> Vec<(AssociationId, u8)> {
+    let id = liar.connect(after(0), address_of(1)).expect("room");
+    let pump = |server: &mut Quic, liar: &mut Quic, now: Time, most_class: u8| {
+        for _ in 0..6 {
+            carry(liar, server, address, now, |datagram| datagram.class <= most_class);
+            carry(server, liar, address_of(1), now, |datagram| datagram.to == address);
+        }
+    };
+    pump(server, liar, after(0), 0);
+    liar.associations.get_mut(&id).expect("it is open").secret = Some(secret);
+    // What was held back comes again.
+    for ms in (0..10_000).step_by(500) {
+        liar.handle_timer(after(ms));
+        server.handle_timer(after(ms));
+        pump(server, liar, after(ms), 3);
+    }
+    let events = std::iter::from_fn(|| server.poll_event());
+    let bound = events.filter_map(|event| match event {
+        CarrierEvent::Class { association, class, open: true } => Some((association, class)),
+        _ => None,
+    });
+    bound.collect()
+}
+
+#[test]
+fn a_lower_class_belongs_to_no_association_whose_secret_and_key_it_does_not_have() {
+    let [one, two, listening] = keys();
+    let [at_one, at_two] = [1, 2].map(|host| SocketAddr::from((Ipv4Addr::new(192, 0, 2, host), 1000)));
+    let mut server = quic(&listening, &[&one, &two], true);
+    let mut honest = quic(&one, &[&listening], false);
+    let first = honest.connect(after(0), address_of(1)).expect("room");
+    for _ in 0..6 {
+        carry(&mut honest, &mut server, at_one, after(0), |datagram| datagram.class == 0);
+        carry(&mut server, &mut honest, address_of(1), after(0), |_| true);
+    }
+    let stolen = honest.associations[&first].secret.expect("it is open");
+    while server.poll_event().is_some() {}
+    // With the secret of another peer's association, and with one of an association elsewhere.
+    let mut liar = quic(&two, &[&listening], false);
+    let bound = claimed(&mut server, &mut liar, at_two, stolen);
+    assert_eq!(bound, [(AssociationId(2), 0)], "its own class 0, and nothing else");
+    let mut elsewhere = quic(&listening, &[&one], true);
+    let mut other = quic(&one, &[&listening], false);
+    let id = other.connect(after(0), address_of(1)).expect("room");
+    for _ in 0..6 {
+        carry(&mut other, &mut elsewhere, at_one, after(0), |datagram| datagram.class == 0);
+        carry(&mut elsewhere, &mut other, address_of(1), after(0), |_| true);
+    }
+    let foreign = other.associations[&id].secret.expect("it is open");
+    let mut same_key = quic(&one, &[&listening], false);
+    let bound = claimed(&mut server, &mut same_key, at_one, foreign);
+    assert_eq!(bound, [(AssociationId(3), 0)], "its own class 0, and nothing else");
+    // The same steps with the right secret bind all classes.
+    let mut honest_again = quic(&one, &[&listening], false);
+    let bound = claimed_honestly(&mut server, &mut honest_again, at_one);
+    assert_eq!(bound.len(), 4, "{bound:?}");
+}
+
+fn claimed_honestly(server: &mut Quic, client: &mut Quic, address: SocketAddr) -> Vec<(AssociationId, u8)> {
+    client.connect(after(0), address_of(1)).expect("room");
+    for _ in 0..8 {
+        carry(client, server, address, after(0), |_| true);
+        carry(server, client, address_of(1), after(0), |datagram| datagram.to == address);
+    }
+    let events = std::iter::from_fn(|| server.poll_event());
+    let bound = events.filter_map(|event| match event {
+        CarrierEvent::Class { association, class, open: true } => Some((association, class)),
+        _ => None,
+    });
+    bound.collect()
+}
+
+#[test]
+fn a_peer_whose_frames_are_wrong_a_hundred_times_is_cut_off_with_the_reason() {
+    let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1).expect("settings that fit");
+    let association = net.connect().expect("a peer");
+    let (mut sent, mut told) = (0, None);
+    while let Some((at, event)) = net.next_event(after(10_000)) {
+        let now = net.now();
+        match (at, event) {
+            (0, NodeEvent::Opened { .. }) => {
+                let wrong = (0..99).map(|_| vec![0xee; 20]);
+                net.node(0).carrier_mut().send(now, association, 0, &mut wrong.into_iter());
+                sent = 99;
+                // An honest sign that what came before was no reason yet.
+                net.node(0).echo(now, association, 0, 100).expect("an open association");
+            }
+            (0, NodeEvent::Path(_)) if sent == 99 => {
+                assert_eq!(net.node(1).undecoded(), 99);
+                net.node(0).carrier_mut().send(now, association, 0, &mut std::iter::once(vec![0xee; 20]));
+                sent = 100;
+            }
+            (0, NodeEvent::Closed { reason, .. }) => told = Some(reason),
+            _ => {}
+        }
+    }
+    let Some(CloseReason::Peer { code, reason }) = told else { panic!("{told:?} after {sent}") };
+    assert_eq!((sent, code), (100, CODE_VIOLATION.into()));
+    assert!(reason.starts_with("100 frames were wrong; the last: "), "{reason}");
+}
+
+/// A listening side with this patience, and a client that would be silent for half a minute; returns when the server has given it up.
+fn given_up(idle: Duration, path_ends: bool) -> Option<Dur> {
+    let [one, two] = keys();
+    let client = QuicConfig::new(one.clone(), trust(&[&two]));
+    let server = QuicConfig { listens: true, idle_timeout: idle, ..QuicConfig::new(two, trust(&[&one])) };
+    let mut net =
+        Virtual::with_carriers(Path::default(), NodeConfig::default(), client, server, 1).expect("settings that fit");
+    net.connect().expect("a peer");
+    let mut limit = after(5_000);
+    loop {
+        match net.next_event(limit) {
+            Some((1, NodeEvent::Closed { reason, .. })) => {
+                assert_eq!(reason, CloseReason::Silence);
+                return Some(net.now() - after(5_000));
+            }
+            Some(_) => {}
+            None if limit == after(5_000) => {
+                limit = after(120_000);
+                if path_ends {
+                    net.path_mut().loss = 1.0;
+                }
+            }
+            None => return None,
+        }
+    }
+}
+
+#[test]
+fn the_side_that_listens_gives_a_silent_peer_up_after_its_own_time() {
+    for seconds in [2, 3, 20] {
+        let took = given_up(Duration::from_secs(seconds), true).expect("the peer is gone");
+        assert!(took <= Dur::from_secs(seconds), "{took}");
+        assert_eq!(given_up(Duration::from_secs(seconds), false), None, "it is there, and answers when it is asked");
+    }
+}

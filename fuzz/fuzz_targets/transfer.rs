@@ -1,0 +1,12 @@
+#![no_main]
+
+#[path = "../src/bytes.rs"]
+mod input;
+#[path = "../src/puppet.rs"]
+mod puppet;
+#[path = "../src/transfer.rs"]
+mod transfer;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    transfer::check(bytes);
+});

@@ -1,0 +1,183 @@
+//! Both sides of a transfer of files, on a carrier that drops, repeats, changes and invents frames, and changes what they say, or
+//! says something else: the whole of what a peer can do to whoever receives its files, or sends it some.
+
+use super::input::Bytes as Input;
+use super::puppet::{ASSOCIATION, Puppet, cross, opened, turn};
+use sparelane_core::{Dur, Time};
+use sparelane_net::carrier::CarrierEvent;
+use sparelane_net::control::Coded;
+use sparelane_net::node::{Node, NodeConfig, NodeEvent};
+use sparelane_net::transfer::folder::Folder;
+use sparelane_net::transfer::message::{Kind, Message, Offer};
+use sparelane_net::transfer::{Busy, ReceiveTransfer, SendTransfer, collect};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Turns of one conversation.
+const MOST_TURNS: usize = 300;
+
+/// Bytes of each file that is sent.
+const SIZES: [usize; 4] = [0, 1, 3_000, 40_000];
+
+/// What lies beside the folder that receives, and is never to be touched.
+const OUTSIDE: &str = "outside";
+
+/// Folders of one conversation, which go with it.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> std::io::Result<Place> {
+        let number = std::sync::atomic::AtomicU64::fetch_add(&NEXT, 1, std::sync::atomic::Ordering::Relaxed);
+        let at = std::env::temp_dir().join(format!("sparelane-fuzz-{}-{number}", std::process::id()));
+        let place = Place(at);
+        fs::create_dir_all(place.0.join("from/sub"))?;
+        fs::create_dir_all(place.0.join("to"))?;
+        fs::write(place.0.join(OUTSIDE), OUTSIDE)?;
+        for (number, size) in SIZES.into_iter().enumerate() {
+            fs::write(place.0.join("from").join(["a", "b", "sub/c", "sub/d"][number]), vec![number as u8 + 1; size])?;
+        }
+        Ok(place)
+    }
+}
+
+static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Something that may be said, and makes little sense.
+fn invented(input: &mut Input<'_>) -> Vec<u8> {
+    let item = u32::from(input.byte() % 8);
+    let number = |input: &mut Input<'_>| match input.byte() % 6 {
+        0 => 0,
+        1 => 1,
+        2 => 1 << 20,
+        3 => u64::MAX,
+        4 => 40_000,
+        _ => u64::from(input.byte()) << 12,
+    };
+    let names: [&[&str]; 6] = [&["x"], &["..", "x"], &["from", "a"], &["a", "b"], &["/etc", "x"], &["from"]];
+    let message = match input.byte() % 11 {
+        0 => {
+            let kind = [Kind::File, Kind::Folder, Kind::FolderTime][usize::from(input.byte() % 3)];
+            let name = names[usize::from(input.byte()) % names.len()].iter().map(|part| (*part).to_owned()).collect();
+            let (size, modified_ns) = (number(input), number(input) as i64);
+            Message::Offer(Offer { item, kind, size, mode: u32::from(input.byte()) << 4, modified_ns, name })
+        }
+        1 => {
+            let chunks = vec![[input.byte(); 32]; usize::from(input.byte() % 4)];
+            Message::Accept { item, have: number(input), chunks }
+        }
+        2 => Message::Refuse { item, reason: "no".to_owned() },
+        3 => {
+            let again = (0..input.byte() % 3).map(|_| u16::from(input.byte() % 4)).collect();
+            Message::Begin { item, flow: u32::from(input.byte() % 4), from: number(input), again }
+        }
+        4 => Message::Whole { item, digest: [input.byte(); 32] },
+        5 => Message::Abort { item, reason: "over".to_owned() },
+        6 => Message::Stored { item },
+        7 => Message::Failed { item, reason: "failed".to_owned() },
+        8 => Message::There { item },
+        9 => Message::Checked { item, bytes: number(input) },
+        _ => Message::End,
+    };
+    message.encode().to_vec()
+}
+
+/// What has become of a side: it goes on, or its peer is cut off.
+fn lives(node: &mut Node<Puppet>, now: Time, result: Result<(), impl ToString>) -> bool {
+    if let Err(error) = &result {
+        node.close(now, ASSOCIATION, 3, &error.to_string());
+    }
+    result.is_ok()
+}
+
+/// Runs one conversation; returns how many files have got their names.
+///
+/// # Panics
+/// A side panics, something outside of the folder is touched, or a file that has its name is not what was sent.
+pub fn check(bytes: &[u8]) -> usize {
+    let Ok(place) = Place::new() else { return 0 };
+    let mut input = Input(bytes);
+    let config = NodeConfig {
+        window_bytes: 30_000,
+        held_bytes: 100_000,
+        max_flows: 16,
+        classes: 1 + input.byte() % 4,
+        ..NodeConfig::default()
+    };
+    let replaces = input.byte() % 2 == 0;
+    if input.byte() % 2 == 0 {
+        // Of an earlier attempt.
+        let left = usize::from(input.byte()) * 200;
+        let _ = fs::create_dir_all(place.0.join("to/from/sub"));
+        let _ = fs::write(place.0.join("to/from/sub/.d.sparelane-part"), vec![4; left]);
+        let _ = fs::write(place.0.join("to/from/b"), [2 + input.byte() % 2]);
+    }
+    // How often each side says what it should not: seldom enough that most conversations come to something.
+    let rude = input.byte() % 24;
+    let mut nodes = [opened(&config), opened(&config)];
+    let sources = collect(&[place.0.join("from")]).expect("files that are there").sources;
+    let folder = Arc::new(Folder::open(&place.0.join("to")).expect("a folder"));
+    let mut sender = SendTransfer::new(ASSOCIATION, sources, &nodes[0], None);
+    let mut receiver = ReceiveTransfer::new(ASSOCIATION, &folder, replaces, None);
+    let (mut busy, mut now, mut stored, mut live) = (Busy::default(), Time::ZERO, 0, [true; 2]);
+    for _ in 0..MOST_TURNS {
+        now += Dur::from_us(1 + (input.scaled() >> 46));
+        for at in 0..2 {
+            turn(&mut nodes[at], now);
+            while let Some(event) = nodes[at].poll_event() {
+                let result = match (at, live[at]) {
+                    (_, false) => continue,
+                    (0, _) => sender.handle_event(now, &mut nodes[0], &event),
+                    _ => receiver.handle_event(&mut nodes[1], &mut busy, &event),
+                };
+                live[at] = lives(&mut nodes[at], now, result) && !matches!(event, NodeEvent::Closed { .. });
+            }
+            if live[0] && at == 0 {
+                let checked = sender.check_patience(now, &nodes[0]);
+                live[0] = lives(&mut nodes[0], now, checked);
+            }
+            if live[1] && at == 1 {
+                let checked = receiver.check_patience(now);
+                live[1] = lives(&mut nodes[1], now, checked);
+                assert!(busy.poll_replaced().is_none(), "there is no other transfer");
+            }
+            assert!(nodes[at].poll_transmit(now).is_none());
+            let [one, two] = &mut nodes;
+            let (from, to) = if at == 0 { (one, two) } else { (two, one) };
+            cross(&mut input, now, from.carrier_mut(), to.carrier_mut());
+            if input.byte() < rude {
+                to.carrier_mut().heard.push_back(invented(&mut input).into());
+                to.carrier_mut().events.push_back(CarrierEvent::Control { association: ASSOCIATION });
+            }
+        }
+        while let Some(received) = receiver.poll_received() {
+            stored += usize::from(received.error.is_none());
+        }
+        while sender.poll_outcome().is_some() {}
+        if !live[0] && !live[1] || sender.is_done() || input.is_over() {
+            break;
+        }
+    }
+    receiver.release(&mut busy);
+    assert!(busy.is_empty(), "{busy:?}");
+    check_place(&place.0, rude == 0);
+    stored
+}
+
+/// Nothing was touched outside; and where nobody has invented an offer, what has a name is what was sent.
+fn check_place(place: &Path, is_honest: bool) {
+    let entries = fs::read_dir(place).expect("a folder").flatten().count();
+    assert_eq!(entries, 3, "something lies outside of the folder");
+    assert_eq!(fs::read(place.join(OUTSIDE)).expect("a file"), OUTSIDE.as_bytes());
+    for name in ["a", "sub/c", "sub/d"].into_iter().filter(|_| is_honest) {
+        if let Ok(there) = fs::read(place.join("to/from").join(name)) {
+            assert!(there == fs::read(place.join("from").join(name)).expect("a file"), "{name} is not what was sent");
+        }
+    }
+}
