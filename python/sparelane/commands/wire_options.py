@@ -85,7 +85,7 @@ _OPTIONS = (
         help="Where no peer is trusted yet, trust the first one, and remember it.",
     ),
     click.option("--line-rate", metavar="RATE", help="The rate of this host's line; what the interface says without."),
-    click.option("--busy-wait", is_flag=True, help="Wait for gaps of RAPID without sleep: exact, at a processor's cost."),
+    click.option("--busy-wait", is_flag=True, help="Wait for RAPID's gaps without sleep: exact, and costly."),
     click.option("--no-offload", is_flag=True, help="Send and receive each datagram by itself."),
     click.option(
         "--gso",
