@@ -1,7 +1,11 @@
 """RC3 in the kernel: what its patches change, and what they leave as it was."""
 
 import itertools
+import os
+import re
+import shutil
 import struct
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -58,9 +62,95 @@ def test_the_series_is_short_and_its_patches_explain_themselves() -> None:
     added = sum(line.startswith("+") and not line.startswith("+++") for text in texts for line in text.splitlines())
     assert len(PATCHES) == 6
     assert 300 < added < 800
-    for path, text in zip(PATCHES, texts, strict=True):
+    for number, (path, text) in enumerate(zip(PATCHES, texts, strict=True), start=1):
         message = text.split("\n---\n")[0].split("\n\n", 1)[1]
         assert len(message) > 100, path.name
+        assert f"\nSubject: [PATCH {number}/6] " in text, path.name
+        # Who has made a patch is who signs it off.
+        author = re.search(r"^From: (.*(?:\n .*)*)$", text, re.MULTILINE)
+        assert author is not None
+        assert message.splitlines()[-1] == f"Signed-off-by: {' '.join(author[1].split())}", path.name
+
+
+with_source = pytest.mark.skipif(
+    not kernel.ARCHIVE.is_file() or shutil.which("perl") is None, reason=f"no {kernel.ARCHIVE}, or no perl"
+)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The distribution's source of the kernel, unpacked: 1.5 GB, for as long as these tests last."""
+    place = tmp_path_factory.mktemp("linux")
+    subprocess.run(["tar", "xf", str(kernel.ARCHIVE)], cwd=place, check=True)
+    yield place / kernel.ARCHIVE.name.removesuffix(".tar.xz")
+    shutil.rmtree(place)
+
+
+@with_source
+def test_checkpatch_finds_nothing_in_any_patch(source: Path) -> None:
+    for patch in PATCHES:
+        words = ["perl", "scripts/checkpatch.pl", "--strict", "--no-summary", str(patch)]
+        found = subprocess.run(words, cwd=source, capture_output=True, text=True, check=False)
+        complaints = re.findall(r"^(?:ERROR|WARNING|CHECK): .*$", found.stdout, re.MULTILINE)
+        assert (found.returncode, complaints) == (0, []), patch.name
+    # It does look: without the line that signs it off, it complains.
+    unsigned = re.sub(r"^Signed-off-by: .*\n", "", PATCHES[0].read_text(), flags=re.MULTILINE)
+    words = ["perl", "scripts/checkpatch.pl", "--strict", "-"]
+    found = subprocess.run(words, cwd=source, input=unsigned, capture_output=True, text=True, check=False)
+    assert "ERROR: Missing Signed-off-by" in found.stdout
+
+
+@with_source
+def test_the_series_goes_onto_the_distributions_source_by_git_am_and_back(source: Path, tmp_path: Path) -> None:
+    changed = sorted(set(re.findall(r"^diff --git a/(\S+) ", "".join(map(Path.read_text, PATCHES)), re.MULTILINE)))
+    for name in changed:
+        if (source / name).exists():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / name, tmp_path / name)
+    environment = {
+        **os.environ,
+        **{f"GIT_{who}_{what}": what for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+    }
+
+    def git(*words: str) -> str:
+        done = subprocess.run(
+            ["git", *words], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "the distribution's")
+    git("am", "-q", *map(str, PATCHES))
+    assert git("log", "--format=%s").count("\n") == 7
+    assert git("diff", "--stat", "HEAD~6").splitlines()[-1].startswith(f" {len(changed)} files changed")
+
+
+# The files of the kernel that the series changes, and that are compiled.
+OBJECTS = [
+    f"net/ipv4/{name}.o" for name in ("proc", "sysctl_net_ipv4", "tcp", "tcp_input", "tcp_offload", "tcp_output")
+]
+
+
+@with_source
+@pytest.mark.skipif(any(shutil.which(tool) is None for tool in kernel.TOOLS), reason="no compiler for a kernel")
+@pytest.mark.parametrize(
+    "options", ["", "CONFIG_IPV6=y\n", "CONFIG_TCP_RC3=y\n"], ids=["off", "off-ipv6", "without-ipv6"]
+)
+def test_the_patched_sources_compile_without_a_warning_with_the_option_off_and_on(source: Path, options: str) -> None:
+    if not (source / "Documentation" / "networking" / "tcp_rc3.rst").exists():
+        for patch in PATCHES:
+            subprocess.run(["patch", "-p1", "--forward", "--silent", "-i", str(patch)], cwd=source, check=True)
+    wanted = source / "wanted.config"
+    wanted.write_text((kernel.FILES / "kernel.config").read_text() + options)
+    make = ["make", "ARCH=um", "KCFLAGS=-Werror"]
+    subprocess.run([*make, "allnoconfig", f"KCONFIG_ALLCONFIG={wanted}"], cwd=source, capture_output=True, check=True)
+    has_option = "CONFIG_TCP_RC3=y" in (source / ".config").read_text().splitlines()
+    assert has_option == ("RC3" in options)
+    built = subprocess.run([*make, "-j2", *OBJECTS], cwd=source, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr[-2000:]
+    names = subprocess.run(["nm", "net/ipv4/tcp_output.o"], cwd=source, capture_output=True, text=True, check=True)
+    assert ("tcp_rc3_send_tail" in names.stdout) == has_option
 
 
 @pytest.mark.parametrize(
@@ -119,25 +209,35 @@ def test_equal_runs_are_identical_packets() -> None:
     assert runs[0].packets == runs[1].packets
 
 
+# A queue that marks what is ECN-capable long before it is full.
+MARKS = ["transport.ecn='classic'", "queue={kind='fifo', limit='100packets', mark_at='40packets'}"]
+
+
 @with_both
+@pytest.mark.parametrize("marks", [[], MARKS], ids=["drops", "marks"])
 @pytest.mark.parametrize("controller", ["newreno", "cubic"])
 @pytest.mark.parametrize("batches", [1, 44])
 def test_where_nobody_asks_the_patched_kernel_sends_the_bytes_of_the_stock_one(
-    monkeypatch: pytest.MonkeyPatch, controller: str, batches: int
+    monkeypatch: pytest.MonkeyPatch, controller: str, batches: int, marks: list[str]
 ) -> None:
     """Each at the same nanosecond, losses and all: the captures are the same file."""
     settings = [f"scheme.tcp.controller={controller}", "workload.size=2000packets", "queue.limit=100packets"]
     settings += ["topology.bottleneck_rate=400Mbps"]
-    settings += ["workload.scheme=tcp", f"transport.send_batch={batches}", f"transport.receive_batch={batches}"]
+    settings += ["workload.scheme=tcp", f"transport.send_batch={batches}", f"transport.receive_batch={batches}", *marks]
     captures = [("left0", "eth"), ("west", "east"), ("right0", "eth")]
     done = []
     for one in (stock, patched):
         monkeypatch.setattr(kernel, "find", lambda rc3=False, one=one: one)
         done.append(running.run(SCENARIO, set=settings, captures=captures))
-    assert all(capture.count(b"E\0") > 1000 for capture in done[0].captures[:2])
+    # The first two bytes of packets that are not ECN-capable, that are, and that were marked.
+    starts = (b"E\0", b"E\2", b"E\3")
+    assert all(sum(map(capture.count, starts)) > 1000 for capture in done[0].captures[:2])
     assert [first == second for first, second in zip(*(run.captures for run in done), strict=True)] == [True] * 3
     assert done[0].packet_digest == done[1].packet_digest
-    assert done[0].counters["left0"]["Tcp.RetransSegs"] > 0
+    if marks:
+        assert done[0].counters["right0"]["IpExt.InCEPkts"] > 0
+    else:
+        assert done[0].counters["left0"]["Tcp.RetransSegs"] > 0
 
 
 @with_rc3
