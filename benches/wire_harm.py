@@ -1,9 +1,9 @@
 """What a transfer costs TCP flows of the kernel beside it, beside what one more TCP flow costs them.
 
-The head of a transfer is a flow like any other and takes a share. So each setting is measured under RC3, and under the
-controller of its head alone: what the tail adds is the difference. What two flows share is by chance to a few percent,
-more than a tail may cost; a head with a constant window leaves chance out, and it is this pair that is judged. The
-other one tells what people will see.
+The head of a transfer is a flow like any other and takes a share. So `sparelane harm` measures each setting beside the
+transfer and beside its head alone, by turns: what the tail adds is the difference. What two flows share is by chance to
+a few percent, more than a tail may cost; a head with a constant window leaves chance out, and it is this transfer that
+is judged. The other one tells what people will see.
 """
 
 import itertools
@@ -22,14 +22,11 @@ MBPS, ROUND_TRIP_MS = 50, 20
 
 QUEUES = {"priorities": [], "one queue": ["--fifo"]}
 FLOWS = ("cubic", "bbr")
-# A transfer, and the head of it alone: how each is asked for.
+# How each transfer is asked for.
 TRANSFERS = {
     "rc3": ["--cc", "rc3"],
-    "cubic": ["--cc", "cubic"],
     "rc3, 4 segments": ["--cc", "rc3", "--set", "inner=constant", "--set", "inner.window=4"],
-    "4 segments": ["--cc", "constant", "--set", "window=4"],
 }
-HEADS = {"rc3": "cubic", "rc3, 4 segments": "4 segments"}
 JUDGED = "rc3, 4 segments"
 
 # What a tail may cost where the path has priorities: percent of throughput, and milliseconds of the 99th percentile.
@@ -43,6 +40,8 @@ HEADINGS = (
     "p99",
     "beside CUBIC",
     "p99",
+    "beside its head",
+    "p99",
     "beside it",
     "p99",
     "it moves",
@@ -55,7 +54,7 @@ def one(queue: str, flow: str, transfer: str, seconds: float, rounds: int) -> di
     line = ["harm", "--local", "--json", "--rate", str(MBPS), "--round-trip", str(ROUND_TRIP_MS), "--tcp-cc", flow]
     line += ["--other-cc", "cubic", "--seconds", str(seconds), "--rounds", str(rounds)]
     line += [*TRANSFERS[transfer], *QUEUES[queue]]
-    limit_s = 60 + rounds * (20 + 6 * seconds)
+    limit_s = 60 + rounds * (25 + 8 * seconds)
     done = subprocess.run([*SPARELANE, *line], capture_output=True, text=True, timeout=limit_s, check=False)
     if done.returncode != 0:
         raise WireError(done.stderr.strip())
@@ -66,19 +65,18 @@ def one(queue: str, flow: str, transfer: str, seconds: float, rounds: int) -> di
 def cells(row: dict[str, Any]) -> list[str]:
     """A line of the table."""
     line = [row["queue"], row["flow"], row["transfer"]]
-    for turn in ("alone", "beside_tcp", "beside"):
+    for turn in ("alone", "beside_tcp", "beside_head", "beside"):
         line += [f"{row[turn]['bps'] / 1e6:.2f} Mb/s", f"{row[turn]['rtt_p99_s'] * 1e3:.1f} ms"]
     return [*line, f"{row['transfer_bps'] / 1e6:.2f} Mb/s", f"{row['lost_share']:.1%}"]
 
 
-def of_tail(with_tail: dict[str, Any], without: dict[str, Any]) -> str:
+def of_tail(row: dict[str, Any]) -> str:
     """What the tail adds to what its head costs: of the throughput the flow has alone, and at its 99th percentile."""
-    lost = 100 * (without["beside"]["bps"] - with_tail["beside"]["bps"]) / with_tail["alone"]["bps"]
-    added_ms = 1e3 * (with_tail["beside"]["rtt_p99_s"] - without["beside"]["rtt_p99_s"])
-    queue, flow, transfer = (with_tail[key] for key in ("queue", "flow", "transfer"))
+    lost, added_ms = 100 * row["tail_lost_share"], 1e3 * row["tail_added_p99_s"]
+    queue, flow, transfer = (row[key] for key in ("queue", "flow", "transfer"))
     told = f"{queue}, {flow}, {transfer}: the tail costs {lost:.1f} % of the throughput, {added_ms:.1f} ms"
     if queue != "priorities":
-        one_more, beside = (with_tail[turn]["bps"] / 1e6 for turn in ("beside_tcp", "beside"))
+        one_more, beside = (row[turn]["bps"] / 1e6 for turn in ("beside_tcp", "beside"))
         left = f"it leaves {beside:.1f} Mb/s, and is to leave what one more CUBIC flow does, {one_more:.1f}"
         return f"{told}; {left}: {'met' if beside >= one_more else 'MISSED'}"
     if transfer != JUDGED:
@@ -106,7 +104,6 @@ def measure(seconds: float, rounds: int) -> list[dict[str, Any]]:
     widths = [max(len(line[at]) for line in table) for at in range(len(HEADINGS))]
     for line in table:
         say("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
-    by_setting = {(row["queue"], row["flow"], row["transfer"]): row for row in rows}
-    for queue, flow, (transfer, head) in itertools.product(QUEUES, flows, HEADS.items()):
-        say(of_tail(by_setting[queue, flow, transfer], by_setting[queue, flow, head]))
+    for row in rows:
+        say(of_tail(row))
     return rows

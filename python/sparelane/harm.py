@@ -1,8 +1,9 @@
 """What a transfer does to a TCP flow of the kernel beside it.
 
-The flow runs alone, beside one more TCP flow, and beside the transfer, by turns. What it moved and how long its
-round trips were is what the kernel says of it (`TCP_INFO`), sampled a hundred times a second; the first second of each
-turn, its start, does not count.
+The flow runs alone, beside one more TCP flow, beside the head of the transfer alone, and beside the transfer, by
+turns. The head is a flow like any other, and takes a share; what the tail costs is the difference to it. What the TCP
+flow moved and how long its round trips were is what the kernel says of it (`TCP_INFO`), sampled a hundred times a
+second; the first second of each turn, its start, does not count.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -47,10 +48,19 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """A TCP flow alone, beside one more TCP flow, and beside the transfer, and what the transfer moved meanwhile."""
+    """A TCP flow beside others.
+
+    Attributes:
+        alone: the flow without any.
+        beside_tcp: beside one more TCP flow.
+        beside_head: beside the transfer without its tail; none where it has no tail.
+        beside: beside the transfer.
+        transfer_bps: what the transfer moved meanwhile.
+    """
 
     alone: Beside
     beside_tcp: Beside
+    beside_head: Beside | None
     beside: Beside
     transfer_bps: float
 
@@ -68,6 +78,34 @@ class Harm:
     def added_p99_s(self) -> float:
         """By how much the 99th percentile of its round trips grows."""
         return self.beside.rtt_p99_s - self.alone.rtt_p99_s
+
+    @property
+    def tail_lost_share(self) -> float | None:
+        """The share of its throughput that the flow loses by the tail, beyond what the head takes."""
+        return None if self.beside_head is None else (self.beside_head.bps - self.beside.bps) / self.alone.bps
+
+    @property
+    def tail_added_p99_s(self) -> float | None:
+        """By how much the 99th percentile grows by the tail, beyond what it is beside the head."""
+        return None if self.beside_head is None else self.beside.rtt_p99_s - self.beside_head.rtt_p99_s
+
+    @property
+    def judged(self) -> tuple[float, float]:
+        """The share of the throughput and the seconds that the tail costs, which are judged; without one, the transfer."""
+        lost, added = self.tail_lost_share, self.tail_added_p99_s
+        return self.lost_share if lost is None else lost, self.added_p99_s if added is None else added
+
+
+def head_of(options: wire.Options) -> wire.Options | None:
+    """The settings of a transfer without its tail: the controller inside of RC3, in class 0 alone.
+
+    None where there is no tail, since the controller has none, or there is one class.
+    """
+    if options.controller != "rc3" or len(options.dscp) < 2:
+        return None
+    of_inner = {key.removeprefix("inner."): text for key, text in options.settings.items() if key.startswith("inner.")}
+    inner = options.settings.get("inner", "cubic")
+    return replace(options, controller=inner, settings=of_inner, dscp=options.dscp[:1])
 
 
 def sink(address: str, ready: Callable[[str], object]) -> None:
@@ -217,9 +255,9 @@ def measure(
     """Measures what a transfer to the receiver at `to` does to a TCP flow to the sink at `tcp`.
 
     The kernel's congestion control of the flow is `controller`, that of the other TCP flow `other`, or the same.
-    Each of `rounds` has a turn of the flow alone, one beside another TCP flow, and one beside the transfer, of
-    `seconds` each. The transfer is a sparse file of so many megabytes, under a name of its own each time; it ends
-    early, and the receiver keeps what came of it.
+    Each of `rounds` has a turn of the flow alone, one beside another TCP flow, one beside the transfer without its
+    tail, where it has one, and one beside the transfer, of `seconds` each. A transfer is a sparse file of so many
+    megabytes, under a name of its own each time; it ends early, and the receiver keeps what came of it.
 
     Raises:
         WireError: there is no connection to either, the transfer ends before the flow does, or the flow moves nothing
@@ -228,7 +266,9 @@ def measure(
     for name in {controller, other or controller}:
         with socket.socket() as flow:
             _choose(flow, name)
-    alone, beside_tcp, beside, moved, moving_s = _Turns(), _Turns(), _Turns(), 0, 0.0
+    options = options or wire.Options()
+    head = head_of(options)
+    alone, beside_tcp, beside_head, beside, moved, moving_s = _Turns(), _Turns(), _Turns(), _Turns(), 0, 0.0
     with tempfile.TemporaryDirectory() as folder:
         for number in range(rounds):
             _tcp(tcp, controller, seconds, alone)
@@ -238,21 +278,26 @@ def measure(
             time.sleep(WARM_UP_S / 2)
             _tcp(tcp, controller, seconds, beside_tcp)
             one_more.join()
-            file = Path(folder, f"harm-{os.getpid()}-{number}")
-            with file.open("wb") as content:
-                content.truncate(megabytes * 1_000_000)
-            send = partial(wire.send, [file], to, keys=keys, trust=trust, options=options)
-            transfer = _Transfer(partial(_sending, send))
-            try:
-                if transfer.connected.wait(30) and transfer.failure is None:
-                    _tcp(tcp, controller, seconds, beside)
-            finally:
-                transfer.stop()
-            moved, moving_s = moved + transfer.bytes, moving_s + transfer.seconds
+            for which, sums in ((head, beside_head), (options, beside)):
+                if which is None:
+                    continue
+                file = Path(folder, f"harm-{os.getpid()}-{number}{'-head' if which is head else ''}")
+                with file.open("wb") as content:
+                    content.truncate(megabytes * 1_000_000)
+                send = partial(wire.send, [file], to, keys=keys, trust=trust, options=which)
+                transfer = _Transfer(partial(_sending, send))
+                try:
+                    if transfer.connected.wait(30) and transfer.failure is None:
+                        _tcp(tcp, controller, seconds, sums)
+                finally:
+                    transfer.stop()
+                if which is options:
+                    moved, moving_s = moved + transfer.bytes, moving_s + transfer.seconds
     for turns, where in ((alone, "alone"), (beside_tcp, "beside another one")):
         if turns.acked == 0:
             raise WireError(f"the TCP flow moved nothing {where}: turns of more seconds are needed")
-    return Harm(alone.total(), beside_tcp.total(), beside.total(), moved * 8 / max(moving_s, 1e-9))
+    of_head = None if head is None else beside_head.total()
+    return Harm(alone.total(), beside_tcp.total(), of_head, beside.total(), moved * 8 / max(moving_s, 1e-9))
 
 
 def _sending(send: Callable[..., object], note: Callable[[wire.Progress], bool]) -> object:
