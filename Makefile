@@ -133,12 +133,9 @@ bench-windows: build
 
 # The wire beside a plain QUIC stream: times in virtual time, and beside the simulator's; processor time over loopback. Then, as
 # root, between network namespaces: beside the kernel's TCP, too, and what a transfer costs TCP flows beside it.
+# All is measured, whatever is missed; what was is told at the end, and fails.
 bench-wire: build
-	cargo run --quiet --release -p sparelane-net --example wire -- virtual
-	cargo test --quiet -p sparelane-net --test prediction -- --nocapture
-	cargo run --quiet --release -p sparelane-net --example wire -- loopback
-	cargo run --quiet --release -p sparelane-net --example associations -- 1000
-	$(BIN)/python benches/wire.py
+	$(BIN)/python benches/wire_report.py
 
 clean:
 	rm -rf target $(VENV) $(OUT) benches/work

@@ -6,7 +6,8 @@ Needs root, iproute2, the kernel's htb and TUN devices; for the transfers and th
 (`cargo build --release -p sparelane-net --example wire`). Where something is missing this says what, and is done.
 
 The queue of the path is the kernel's, htb with a pfifo for each class; delay and loss come behind it. Times of a busy
-machine differ by tens of percents, so nothing here fails: what has a target is judged in virtual time.
+machine differ by tens of percents: a target that is missed here is told, and that is all; `benches/wire_report.py`
+gathers what is told.
 """
 
 import argparse

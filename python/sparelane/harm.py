@@ -91,7 +91,7 @@ class Harm:
 
     @property
     def judged(self) -> tuple[float, float]:
-        """The share of the throughput and the seconds that the tail costs, which are judged; without one, the transfer."""
+        """What is judged: the share of the throughput and the seconds that the tail costs, or the transfer."""
         lost, added = self.tail_lost_share, self.tail_added_p99_s
         return self.lost_share if lost is None else lost, self.added_p99_s if added is None else added
 

@@ -1,0 +1,35 @@
+"""`make bench-wire` measures all, whatever is missed on the way."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+REPORT = Path(__file__).parent.parent / "benches" / "wire_report.py"
+
+
+def report(*commands: str) -> tuple[int, str]:
+    line = [sys.executable, str(REPORT), *commands]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout
+
+
+def test_what_comes_behind_a_missed_target_is_measured_and_all_that_was_missed_is_told() -> None:
+    commands = [
+        "sh -c 'echo first: 2, at most 1: MISSED; exit 1'",
+        "echo second: MISSED",
+        "sh -c 'exit 7'",
+        "echo last",
+    ]
+    status, text = report(*commands)
+    measured, _, missed = text.partition("\nmissed:\n")
+    assert status == 1
+    assert measured.splitlines() == ["first: 2, at most 1: MISSED", "second: MISSED", "last"]
+    assert missed.splitlines() == [
+        "  first: 2, at most 1: MISSED",
+        "  second: MISSED",
+        "  `sh -c 'exit 7'` ended with 7",
+    ]
+
+
+def test_where_all_is_met_the_report_says_so() -> None:
+    assert report("echo a target: 1, at most 2: met") == (0, "a target: 1, at most 2: met\n\nall targets are met\n")
