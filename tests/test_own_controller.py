@@ -535,8 +535,8 @@ def test_a_run_keeps_its_plugin_and_says_so_where_it_is_repeated_without(tmp_pat
 @pytest.mark.parametrize(
     ("verb", "line"),
     [
-        ("run", "sparelane run scenario.toml --seed 3 --plugin mine.py"),
-        ("sweep", "sparelane sweep own.toml --set 'workload.0.flows=[1, 2]' --seeds 2 --plugin mine.py"),
+        ("run", "sparelane run scenario.toml --seed 3 --plugin inputs/mine.py"),
+        ("sweep", "sparelane sweep own.toml --set 'workload.0.flows=[1, 2]' --seeds 2 --plugin inputs/mine.py"),
     ],
 )
 def test_a_report_says_how_to_repeat_it_with_its_plugin_and_no_path_of_the_senders(

@@ -96,7 +96,7 @@ def listing(summary: str, text: str, *, is_open: bool = False) -> str:
 def kept_file(folder: Path, kept: Mapping[str, str]) -> str:
     """A file that results were made from, of which there is a copy beside them, with its fingerprint."""
     path = folder / kept["file"]
-    name = f"{path.name} (SHA-256 {kept['sha256']})"
+    name = f"{kept['file']} (SHA-256 {kept['sha256']})"
     try:
         text = path.read_text(encoding="utf-8") if path.stat().st_size <= MOST_SHOWN_BYTES else None
     except (OSError, UnicodeDecodeError):

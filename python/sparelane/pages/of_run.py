@@ -118,12 +118,10 @@ def _stopped(about: Mapping[str, Any], scenario: Mapping[str, Any]) -> str:
 
 def _command(about: Mapping[str, Any]) -> list[str]:
     """What makes the run again, from the files below it in the page."""
-    plugins = "".join(f" --plugin {shlex.quote(Path(one['file']).name)}" for one in about.get("plugins", []))
+    plugins = "".join(f" --plugin {shlex.quote(one['file'])}" for one in about.get("plugins", []))
     words = "with the scenario below in scenario.toml: it holds the overrides of this run."
     if about.get("files") or plugins:
-        words += (
-            " The other files come after it. The folder of the run has copies of them, and a run.json that finds them."
-        )
+        words += " The other files come after it, under the names that it says. The folder of the run has them, too."
     if about.get("interrupted"):
         words += " The command goes to the end, where this run was interrupted: its digest will be another."
     return [command(f"sparelane run {SCENARIO} --seed {about['seed']}{plugins}"), paragraph(words)]

@@ -184,7 +184,11 @@ def _command(plan: Plan, folder: Path | None) -> str:
     overrides = plan.fixed if verb == "run" else [*plan.fixed, *plan.seed_overrides]
     settings = "".join(f" --set {shlex.quote(one)}" for one in overrides)
     first = f" --seed {plan.seeds[0]}" if verb == "run" else ""
-    names = [name for name, _ in inputs.plugins()] if folder is None else [path for path, _ in sources()]
+    names = (
+        [f"{inputs.FOLDER}/{name}" for name, _ in inputs.plugins()]
+        if folder is None
+        else [path for path, _ in sources()]
+    )
     plugins = "".join(f" --plugin {shlex.quote(name)}" for name in names)
     file, place = (Path(plan.file).name, "") if folder is None else (plan.file, f" -o {shlex.quote(str(folder))}")
     return f"sparelane {verb} {shlex.quote(file)}{settings}{first}{seeds}{plugins}{place}"
