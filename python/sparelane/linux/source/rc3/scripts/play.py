@@ -12,6 +12,7 @@ bytes from the first byte of data, each way. One command a line:
     connect [ecn] [window N] [mss BYTES]   with a round trip of 10 ms, and a window of N segments, 65 at most
     write N                     so many segments at once
     read N
+    batches N                   so many segments leave the kernel as one, at most
     hold                        from now on packets at low priority wait in the kernel's own queue
     wait MS
     < LEVEL [ack N] [sack A-B]... [data N] [window N] [ece] [cwr] [ect] [ce]     a segment to the kernel
@@ -272,11 +273,14 @@ class Play:
         if len(self._socket.recv(int(count) * UNIT)) != int(count) * UNIT:
             raise OtherwiseError("there is less")
 
+    def _do_batches(self, count: str) -> None:
+        subprocess.run(["ip", "link", "set", "eth", "gso_max_segs", count], check=True)
+
     def _do_hold(self) -> None:
         bands = " ".join(["0", *"1" * 15])
         for words in (
             f"add dev eth root handle 1: prio bands 2 priomap {bands}",
-            "add dev eth parent 1:2 netem delay 60s",
+            "add dev eth parent 1:2 netem slot 60s 60s",
         ):
             subprocess.run(["tc", "qdisc", *words.split()], check=True)
 
