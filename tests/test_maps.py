@@ -120,7 +120,9 @@ def test_every_map_of_a_folder_runs(tmp_path: Path) -> None:
         copy = tmp_path / path.name
         copy.write_bytes(path.read_bytes())
         try:
-            notices.update(re.sub(r"\d+", "N", notice.split(" (")[0]) for notice in run(copy).notices)
+            # What else there is to note is of the run: some of these cables carry no flow in so short a time.
+            of_the_map = (notice for notice in run(copy).notices if " map" in notice)
+            notices.update(re.sub(r"\d+", "N", notice.split(" (")[0]) for notice in of_the_map)
         except sparelane.ScenarioError as error:
             failed[path.name] = str(error)
     print(f"{len(maps) - len(failed)} of {len(maps)} run; {dict(notices)}")
