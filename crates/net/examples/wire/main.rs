@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Names are `rc3`, `rc3/bbr`, any controller, `stream-cubic` and `stream-bbr`; with a number behind, as in `rc3/1`, a batch has so many
-//! datagrams at most. A target that is missed is told, and ends the program with an error.
+//! datagrams at most, and with `+busy` behind, as in `rapid/1+busy`, the sender waits for gaps without sleep. A target that is missed is told, and ends the program with an error.
 //!
 //! `namespaces` sends between two network namespaces (benches/wire.py makes them). It prints a name and seconds a line, and of our
 //! frames the segments by class and the measured rate of the tail in bit/s. There, `tcp-cubic` and any other `tcp-NAME` is the
@@ -20,6 +20,8 @@ mod virtual_time;
 
 use place::Setup;
 use sparelane_cc::Registry;
+use sparelane_core::Dur;
+use sparelane_net::host::Waiting;
 use sparelane_net::node::{ControllerChoice, NodeConfig};
 use sparelane_net::quic::DEFAULT_BATCH;
 use sparelane_net::quic::plain::PlainController;
@@ -181,13 +183,18 @@ fn over_loopback(megabytes: usize, names: &[String]) -> Result<u32, Failure> {
     let mut least: BTreeMap<&str, sockets::Measured> = BTreeMap::new();
     for _ in 0..ROUNDS {
         for name in names {
-            let (bare, batch) = batch_of(name);
+            let (bare, waits) =
+                name.strip_suffix("+busy").map_or((name.as_str(), Waiting::Sleep), |bare| (bare, Waiting::Busy));
+            let (bare, batch) = batch_of(bare);
             let measured = match plain(bare) {
                 Some(controller) => {
                     let setup = Setup::loopback(ControllerChoice::named("rc3"), batch);
                     sockets::stream(&setup, controller, megabytes * 1_000_000)?
                 }
-                None => sockets::frames(&Setup::loopback(choice(bare)?, batch), megabytes * 1_000_000)?,
+                None => {
+                    let setup = Setup { waits, ..Setup::loopback(choice(bare)?, batch) };
+                    sockets::frames(&setup, megabytes * 1_000_000)?
+                }
             };
             if least.get(name.as_str()).is_none_or(|least| measured.us_each() < least.us_each()) {
                 least.insert(name, measured);
@@ -205,6 +212,17 @@ fn over_loopback(megabytes: usize, names: &[String]) -> Result<u32, Failure> {
             best.gbps_a_core(),
             best.gbps()
         ))?;
+        if let Some(gaps) = best.gaps {
+            let us = |time: Dur| time.as_secs_f64() * 1e6;
+            say(&format!(
+                "{:>14}  {} gaps, half of them below {:.1} us; off by {:.1} us in the median, {:.1} us at the 99th percentile",
+                "",
+                gaps.gaps,
+                us(gaps.median_gap),
+                us(gaps.median_error),
+                us(gaps.p99_error)
+            ))?;
+        }
     }
     let mut missed = 0;
     for name in ["cubic", "rc3"] {

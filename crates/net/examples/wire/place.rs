@@ -2,6 +2,7 @@
 
 use nix::sched::{CloneFlags, setns};
 use sparelane_core::Rate;
+use sparelane_net::host::Waiting;
 use sparelane_net::node::{ControllerChoice, NodeConfig};
 use sparelane_net::quic::DEFAULT_BATCH;
 use std::fs::File;
@@ -52,6 +53,8 @@ pub struct Setup {
     pub node: NodeConfig,
     /// The kernel gets so many datagrams at a time.
     pub batch: usize,
+    /// How the sender waits for what is due.
+    pub waits: Waiting,
     /// A flow is opened once nothing has happened for so long: what a path is found to do takes some round trips.
     pub settle: Duration,
 }
@@ -61,7 +64,14 @@ impl Setup {
     pub fn loopback(controller: ControllerChoice, batch: usize) -> Setup {
         let mut node = NodeConfig { controller, line_rate: Rate::from_gbps(10), ..NodeConfig::default() };
         node.tail.rate = Rate::from_gbps(10);
-        Setup { sender: Place::loopback(), receiver: Place::loopback(), node, batch, settle: Duration::ZERO }
+        Setup {
+            sender: Place::loopback(),
+            receiver: Place::loopback(),
+            node,
+            batch,
+            waits: Waiting::Sleep,
+            settle: Duration::ZERO,
+        }
     }
 
     /// Between two namespaces, as hosts send.
@@ -71,6 +81,7 @@ impl Setup {
             receiver: Place::in_namespace(receiver, address),
             node: NodeConfig { controller, ..NodeConfig::default() },
             batch: DEFAULT_BATCH,
+            waits: Waiting::Sleep,
             settle: Duration::from_millis(200),
         }
     }

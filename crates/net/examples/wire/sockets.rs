@@ -8,7 +8,7 @@ use sparelane_core::{Rate, Time};
 use sparelane_net::carrier::{Arrival, Datagram};
 use sparelane_net::host::Host;
 use sparelane_net::identity::{Identity, Trusted};
-use sparelane_net::node::NodeEvent;
+use sparelane_net::node::{GapAccuracy, NodeEvent};
 use sparelane_net::quic::QuicConfig;
 use sparelane_net::quic::plain::{PlainController, PlainEvent, PlainStream};
 use sparelane_net::udp::{Sending, UdpConfig, UdpSocket};
@@ -38,6 +38,8 @@ pub struct Measured {
     pub segments: Vec<u64>,
     /// The rate at which the tail began, if it was measured.
     pub tail: Option<Rate>,
+    /// How exact gaps were, where a controller sets them.
+    pub gaps: Option<GapAccuracy>,
 }
 
 impl Measured {
@@ -118,6 +120,7 @@ pub fn frames(setup: &Setup, bytes: usize) -> Result<Measured, Failure> {
     setup.sender.enter()?;
     let Ok(to) = address.recv() else { return Err(why(receiving).into()) };
     let mut sender = Host::bind(setup.sender.address, udp, client, setup.node.clone())?;
+    sender.set_waiting(setup.waits);
     let now = sender.now();
     let association = sender.node_mut().connect(now, to)?;
     let content = Bytes::from(vec![7; bytes]);
@@ -149,6 +152,7 @@ pub fn frames(setup: &Setup, bytes: usize) -> Result<Measured, Failure> {
         calls: [calls(sender.socket()), used.calls],
         segments: sender.node().sent_segments(association).to_vec(),
         tail: sender.node().path(association).and_then(|path| path.tail_rate()),
+        gaps: sender.node().gap_accuracy(),
     })
 }
 
@@ -206,6 +210,7 @@ pub fn stream(setup: &Setup, controller: PlainController, bytes: usize) -> Resul
         calls: [calls(&sender.socket), used.calls],
         segments: vec![],
         tail: None,
+        gaps: None,
     })
 }
 
