@@ -13,6 +13,9 @@
 //! where the queue is short. Slow start doubles the window in every round trip, as in Linux, and not in every second. The
 //! paper's own timeouts and its retransmissions after one duplicate are the transport's matter, and left out.
 //!
+//! With `like = "linux"` it counts as Linux 6.12 does: round-trip times in whole microseconds and one, and the packets in
+//! queues in whole ones, cwnd (RTT - BaseRTT) / BaseRTT rounded down: slow start ends with two of them, not with more than one.
+//!
 //! ns-3 (TcpVegas) is told the smoothed round-trip time (3.44), and at a loss goes to the threshold of slow start,
 //! which it keeps at three quarters of the window.
 
@@ -50,19 +53,28 @@ const GAMMA: Param = Param {
     source: "Linux, ns-2",
 };
 
+const LIKE: Param = Param {
+    name: "like",
+    kind: Kind::Choice(&["exact", "linux"]),
+    default: DefaultValue::Word("exact"),
+    meaning: "whether packets in queues are counted exactly and by the rate that there is, or as in Linux 6.12",
+    source: "Linux tcp_vegas.c",
+};
+
 /// What the catalogue says of it.
 pub const CONTROLLER: Controller = Controller {
     name: "vegas",
     summary: "a few packets in the queue, as the round-trip time tells",
     source: "Brakmo and Peterson, IEEE JSAC 1995",
-    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, ALPHA, BETA, GAMMA],
+    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, ALPHA, BETA, GAMMA, LIKE],
     make: &|values, plan| {
         let [alpha, beta, gamma] = [&ALPHA, &BETA, &GAMMA].map(|param| values.number(param));
         if beta < alpha {
             let allowed = format!("{alpha} or more, which is alpha");
             return Err(BuildError::Param(ParamError { name: BETA.name, given: beta.to_string(), allowed }));
         }
-        Ok(windowed(Vegas::new(alpha, beta, gamma), values, plan))
+        let like_linux = values.word(&LIKE) == "linux";
+        Ok(windowed(Vegas { like_linux, ..Vegas::new(alpha, beta, gamma) }, values, plan))
     },
 };
 
@@ -80,6 +92,7 @@ pub struct Vegas {
     alpha: f64,
     beta: f64,
     gamma: f64,
+    like_linux: bool,
     base_rtt: Dur,
     round: Round,
     /// Of this window of data.
@@ -98,6 +111,7 @@ impl Vegas {
             alpha,
             beta,
             gamma,
+            like_linux: false,
             base_rtt: Dur::MAX,
             round: Round::default(),
             least_rtt: Dur::MAX,
@@ -108,18 +122,29 @@ impl Vegas {
         }
     }
 
+    /// Takes how many packets this window has in queues, and gives what fills the path without, in whole segments.
+    fn compare(&mut self, cwnd_bytes: u64, mss_bytes: u64) -> u64 {
+        if self.like_linux {
+            let (cwnd, base, least) = (cwnd_bytes / mss_bytes, ticks(self.base_rtt), ticks(self.least_rtt));
+            self.diff = (cwnd * (least - base) / base) as f64;
+            return cwnd * base / least;
+        }
+        let cwnd = cwnd_bytes as f64 / mss_bytes as f64;
+        let path = cwnd * (self.base_rtt.as_secs_f64() / self.least_rtt.as_secs_f64());
+        self.diff = cwnd - path;
+        path as u64
+    }
+
     /// A window of data is complete.
     fn judge(&mut self, window: &mut Window, mss_bytes: u64) {
         if self.samples <= 2 {
             self.step = Step::AsNewReno;
             return;
         }
-        let cwnd = window.cwnd as f64 / mss_bytes as f64;
-        let path = cwnd * (self.base_rtt.as_secs_f64() / self.least_rtt.as_secs_f64());
-        self.diff = cwnd - path;
+        let path = self.compare(window.cwnd, mss_bytes);
         if window.cwnd < window.ssthresh {
             if self.diff > self.gamma {
-                shrink(window, (path as u64 + 1) * mss_bytes, mss_bytes);
+                shrink(window, (path + 1) * mss_bytes, mss_bytes);
             }
         } else if self.diff > self.beta {
             shrink(window, window.cwnd.saturating_sub(mss_bytes), mss_bytes);
@@ -127,6 +152,11 @@ impl Vegas {
             self.step = Step::OneSegment;
         }
     }
+}
+
+/// A round-trip time as Linux counts it: never zero.
+fn ticks(rtt: Dur) -> u64 {
+    rtt.as_ps() / Dur::from_us(1).as_ps() + 1
 }
 
 /// Shrinks `window` to `cwnd`, though not below two segments, and beyond slow start.
@@ -187,6 +217,10 @@ mod tests {
     /// Acknowledges windows of 20 segments, each with one of these round-trip times in milliseconds, and gives the window
     /// after each, in segments. The last acknowledgment of each begins the next.
     fn windows(initial_ssthresh: u64, rtts_ms: &[u64]) -> Vec<u64> {
+        windows_of(Vegas::new(2.0, 4.0, 1.0), initial_ssthresh, rtts_ms)
+    }
+
+    fn windows_of(law: Vegas, initial_ssthresh: u64, rtts_ms: &[u64]) -> Vec<u64> {
         let config = WindowConfig {
             initial_window: 20,
             initial_ssthresh,
@@ -194,7 +228,7 @@ mod tests {
             growth_limit: UNBOUNDED,
             ..WindowConfig::default()
         };
-        let mut controller = Windowed::new(Vegas::new(2.0, 4.0, 1.0), config, MSS);
+        let mut controller = Windowed::new(law, config, MSS);
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut acknowledge = |rtt_ms: u64| {
             let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
@@ -222,6 +256,25 @@ mod tests {
         let grown = windows(UNBOUNDED, &[100, 101, 111, 111]);
         assert_eq!(grown[..2], [41, 61]);
         assert_eq!(grown[2..], [73, 72], "80 * 100 / 111 and one, and then one at a time");
+    }
+
+    /// Of 60 segments 1.2 are queued at 102 ms, which is one in Linux; of 80 then 2.4 at 103 ms, which is two.
+    #[test]
+    fn linux_counts_whole_packets_so_that_slow_start_goes_on_with_more_than_one() {
+        let rounds = [100, 102, 103];
+        assert_eq!(windows(UNBOUNDED, &rounds)[..2], [41, 59], "60 * 100 / 102 and one");
+        assert_eq!(windows_of(like_linux(), UNBOUNDED, &rounds), [41, 61, 78], "80 * 100 / 103 and one");
+    }
+
+    /// 20 segments have 1.98 queued at 111 ms by the rate that there is, and 2.2 by that of an empty path.
+    #[test]
+    fn linux_divides_by_the_round_trip_of_an_empty_path() {
+        assert_eq!(windows(2, &[111]), [21]);
+        assert_eq!(windows_of(like_linux(), 2, &[111]), [20]);
+    }
+
+    fn like_linux() -> Vegas {
+        Vegas { like_linux: true, ..Vegas::new(2.0, 4.0, 1.0) }
     }
 
     #[test]

@@ -17,7 +17,8 @@
 //! (rate halving).
 //!
 //! With `like = "linux"` it is that of Linux 6.12: time in ticks of 1 ms, round-trip times up to the next one and as the
-//! acknowledgment before told them, bandwidth in whole bytes a tick, and the window after recovery in whole segments.
+//! acknowledgment before told them, bandwidth in whole bytes a tick, and the window after recovery in whole segments. Kernels
+//! tick 100 to 1000 times a second (`tick`): with 10 ms, a round trip of 10.1 ms counts as 20.
 //! Recovery goes to half the window (the transport's proportional rate reduction, RFC 9937), whatever the bandwidth is,
 //! and ends with bandwidth x least RTT.
 //!
@@ -54,6 +55,14 @@ const LIKE: Param = Param {
     source: "Linux tcp_westwood.c",
 };
 
+const TICK: Param = Param {
+    name: "tick",
+    kind: Kind::Span { min: Dur::from_us(1), max: Dur::from_ms(10) },
+    default: DefaultValue::Span(Dur::from_ms(1)),
+    meaning: "the kernel's clock with like = \"linux\": of 1, 4 or 10 ms",
+    source: "Linux CONFIG_HZ",
+};
+
 /// What the catalogue says of it.
 pub const CONTROLLER: Controller = Controller {
     name: "westwood",
@@ -68,15 +77,14 @@ pub const CONTROLLER: Controller = Controller {
         WINDOW_VALIDATION,
         SAMPLING_WINDOW,
         LIKE,
+        TICK,
     ],
     make: &|values, plan| {
-        let law = Westwood::new(values.span(&SAMPLING_WINDOW), values.word(&LIKE) == "linux");
-        Ok(windowed(law, values, plan))
+        let like_linux = values.word(&LIKE) == "linux";
+        let tick = like_linux.then(|| values.span(&TICK));
+        Ok(windowed(Westwood::new(values.span(&SAMPLING_WINDOW), tick), values, plan))
     },
 };
-
-/// Linux's clock.
-const TICK: Dur = Dur::from_ms(1);
 
 /// 7/8 of the old value and 1/8 of the new one.
 fn filtered(old: Rate, new: Rate) -> Rate {
@@ -87,7 +95,8 @@ fn filtered(old: Rate, new: Rate) -> Rate {
 #[derive(Clone, Debug)]
 pub struct Westwood {
     sampling_window: Dur,
-    like_linux: bool,
+    /// Linux's clock, where it is as in Linux.
+    tick: Option<Dur>,
     /// When this sampling window began.
     sampling_since: Option<Time>,
     /// Delivered in it.
@@ -102,11 +111,11 @@ pub struct Westwood {
 }
 
 impl Westwood {
-    /// A law that samples the bandwidth over this time at least, exactly or as Linux does.
-    pub fn new(sampling_window: Dur, like_linux: bool) -> Westwood {
+    /// A law that samples the bandwidth over this time at least, exactly or as Linux does with a clock of this tick.
+    pub fn new(sampling_window: Dur, tick: Option<Dur>) -> Westwood {
         Westwood {
             sampling_window,
-            like_linux,
+            tick,
             sampling_since: None,
             delivered_bytes: 0,
             bandwidth: None,
@@ -138,20 +147,16 @@ impl Westwood {
 
     /// In Linux whole bytes a tick.
     fn rounded(&self, rate: Rate) -> Rate {
-        if !self.like_linux {
-            return rate;
-        }
-        let one = Rate::of(1, TICK).as_bps();
+        let Some(tick) = self.tick else { return rate };
+        let one = Rate::of(1, tick).as_bps();
         Rate::from_bps(rate.as_bps() / one * one)
     }
 
     /// What the clock shows, and a round-trip time by it.
     fn read(&self, now: Time, rtt: Option<Dur>) -> (Time, Option<Dur>) {
-        if !self.like_linux {
-            return (now, rtt);
-        }
-        let tick = TICK.as_ps();
-        (Time::from_ps(now.as_ps() / tick * tick), rtt.map(|rtt| TICK * rtt.as_ps().div_ceil(tick)))
+        let Some(whole) = self.tick else { return (now, rtt) };
+        let tick = whole.as_ps();
+        (Time::from_ps(now.as_ps() / tick * tick), rtt.map(|rtt| whole * rtt.as_ps().div_ceil(tick)))
     }
 
     /// What the bandwidth fills an empty path with, bytes; in Linux whole segments.
@@ -160,18 +165,19 @@ impl Westwood {
             (Some((_, bandwidth)), Some(min_rtt)) => bandwidth.bytes_in(min_rtt),
             _ => 0,
         };
-        if self.like_linux { bytes / mss_bytes * mss_bytes } else { bytes }
+        if self.tick.is_some() { bytes / mss_bytes * mss_bytes } else { bytes }
     }
 }
 
 impl WindowLaw for Westwood {
     fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         let (now, rtt) = self.read(cx.now, ack.rtt);
-        if let (None, Some(rtt)) = (self.sampling_since, rtt) {
-            self.sampling_since = Some(Time::from_ps(now.as_ps().saturating_sub(rtt.as_ps())));
+        if let (None, Some(exact)) = (self.sampling_since, ack.rtt) {
+            let sent = Time::from_ps(cx.now.as_ps().saturating_sub(exact.as_ps()));
+            self.sampling_since = Some(self.read(sent, None).0);
         }
         // Linux takes the round-trip time of an acknowledgment when it has taken the rest.
-        if !self.like_linux {
+        if self.tick.is_none() {
             self.rtt = rtt.or(self.rtt);
         }
         if let Some(rtt) = self.rtt {
@@ -187,7 +193,7 @@ impl WindowLaw for Westwood {
         if ack.phase == Phase::Open {
             self.is_repairing = false;
             (window.cwnd, window.ssthresh) = (aim, aim);
-        } else if !self.like_linux {
+        } else if self.tick.is_none() {
             window.cwnd = window.cwnd.saturating_sub(ack.delivered_bytes / 2).max(aim).min(window.cwnd);
         }
     }
@@ -200,7 +206,7 @@ impl WindowLaw for Westwood {
         let path_bytes = self.path_bytes(cx.mss_bytes);
         self.is_repairing = matches!(event, Congestion::Loss { .. });
         match event {
-            Congestion::Loss { .. } if self.like_linux => window.cwnd / cx.mss_bytes / 2 * cx.mss_bytes,
+            Congestion::Loss { .. } if self.tick.is_some() => window.cwnd / cx.mss_bytes / 2 * cx.mss_bytes,
             Congestion::Loss { .. } => path_bytes.max(window.cwnd / 2),
             Congestion::Timeout { .. } => {
                 self.min_rtt = None;
@@ -237,10 +243,10 @@ mod tests {
 
     impl Life {
         fn new(initial_window: u64) -> Life {
-            Life::of(initial_window, false)
+            Life::of(initial_window, None)
         }
 
-        fn of(initial_window: u64, like_linux: bool) -> Life {
+        fn of(initial_window: u64, tick: Option<Dur>) -> Life {
             let config = WindowConfig {
                 initial_window,
                 initial_ssthresh: 2,
@@ -248,7 +254,7 @@ mod tests {
                 growth_limit: UNBOUNDED,
                 ..WindowConfig::default()
             };
-            let controller = Windowed::new(Westwood::new(Dur::from_ms(50), like_linux), config, MSS);
+            let controller = Windowed::new(Westwood::new(Dur::from_ms(50), tick), config, MSS);
             Life { controller, rng: Stream::new(1, Domain::Test, 0) }
         }
 
@@ -392,11 +398,11 @@ mod tests {
         assert_eq!(life.window(), 2 * MSS);
     }
     /// Linux 6.12 at 1000 ticks a second. The first acknowledgment brings a round-trip time of 40.2 ms, which counts as 41 and
-    /// from the second on; the sampling window began that long before it. More than 50 ms are over at 113 ms: 33 segments in
-    /// 54 ms are 611 whole bytes a tick. 22 in the next 51 are 431: (7 * 611 + 431) / 8 = 588, and (7 * 611 + 588) / 8 = 608.
+    /// from the second on; the sampling window began as its segment was sent. More than 50 ms are over at 113 ms: 33 segments
+    /// in 53 ms are 622 whole bytes a tick. 22 in the next 51 are 431: (7 * 622 + 431) / 8 = 598, and (7 * 622 + 598) / 8 = 619.
     #[test]
     fn linux_counts_whole_ticks_and_whole_bytes_a_tick() {
-        let mut life = Life::of(100, true);
+        let mut life = Life::of(100, Some(Dur::from_ms(1)));
         let deliver = |life: &mut Life, at_us: u64, rtt_us: u64, segments: u64| {
             let mut cx = Cx {
                 now: Time::ZERO + Dur::from_us(at_us),
@@ -416,15 +422,15 @@ mod tests {
             bandwidth
         };
         assert_eq!(deliver(&mut life, 100_300, 40_200, 3), 0);
-        assert_eq!(deliver(&mut life, 100_900, 40_200, 30), 0, "the sampling window began at 59 ms");
-        assert_eq!(deliver(&mut life, 113_500, 40_200, 21), 611);
-        assert_eq!(deliver(&mut life, 163_900, 40_200, 1), 611, "50 ms are not enough");
-        assert_eq!(deliver(&mut life, 164_100, 40_200, 1), 608);
-        // Half of 100 segments, and when all is repaired 608 bytes in each of 41 ms, in whole segments.
+        assert_eq!(deliver(&mut life, 100_900, 40_200, 30), 0, "the sampling window began at 60 ms");
+        assert_eq!(deliver(&mut life, 113_500, 40_200, 21), 622);
+        assert_eq!(deliver(&mut life, 163_900, 40_200, 1), 622, "50 ms are not enough");
+        assert_eq!(deliver(&mut life, 164_100, 40_200, 1), 619);
+        // Half of 100 segments, and when all is repaired 619 bytes in each of 41 ms, in whole segments.
         assert_eq!(life.suffer(165, Congestion::Loss { flight_bytes: 0 }), 50 * MSS);
         life.deliver(166, 41, 10, Phase::Recovery);
         assert_eq!(life.window(), 50 * MSS);
         life.deliver(167, 41, 1, Phase::Open);
-        assert_eq!((life.window(), life.ssthresh()), (24 * MSS, 24 * MSS));
+        assert_eq!((life.window(), life.ssthresh()), (25 * MSS, 25 * MSS));
     }
 }

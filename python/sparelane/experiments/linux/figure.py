@@ -1,4 +1,4 @@
-"""Differences between Linux and us by controller, and windows and a queue over time."""
+"""Differences between Linux and us by controller, and what is in flight over time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sparelane.experiments.linux.rows import FCT
 from sparelane.experiments.rows import Evaluation
 from sparelane.linux.parameters import CONTROLLERS
 
-# Whose windows are drawn.
+# Whose flows are drawn.
 SHOWN = ("bbr", "westwood", "cdg", "vegas", "cubic")
 LOOKS = {"linux": ("Linux", plots.TCP), "simulator": ("ours", plots.RC3)}
 
@@ -44,9 +44,9 @@ def _differences(panel: Axes, evaluation: Evaluation) -> None:
 def _over_time(panel: Axes, evaluation: Evaluation, controller: str) -> None:
     table = evaluation.curves["series"]
     for side, (label, look) in LOOKS.items():
-        chosen = table.filter(controller=controller, side=side, quantity="cwnd_bytes")
+        chosen = table.filter(controller=controller, side=side, quantity="in_flight_bytes")
         panel.plot(chosen["time_s"], chosen["value"] / 1000, label=label, color=look.ink, linestyle=look.line)
     panel.set_xlabel("time (s)")
-    panel.set_ylabel("window (kB)")
+    panel.set_ylabel("in flight (kB)")
     plots.legend_above(panel, 2)
     panel.set_title(controller, loc="left", fontsize=7)

@@ -1,4 +1,4 @@
-"""What is kept of a run: a row a flow, and how the window and the queue of the largest went while it lasted."""
+"""What is kept of a run: a row a flow, and how the largest went and the queue while it lasted."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from sparelane.experiments.linux.paths import Path, Run, Side
 SCHEMA = {
     "path": pl.String,
     "controller": pl.String,
+    "variant": pl.String,
     "size": pl.String,
     "seed": pl.Int64,
     "side": pl.String,
     "completion_s": pl.Float64,
     "retransmissions": pl.Int64,
-    "mean_window_bytes": pl.Float64,
+    "mean_in_flight_bytes": pl.Float64,
     "mean_queue_bytes": pl.Float64,
     "link_use": pl.Float64,
 }
@@ -33,15 +34,15 @@ def rows(run: Run, seed: int, side: Side, outcome: Outcome) -> pl.DataFrame:
         averages: tuple[float | None, ...] = (None, None, None)
         if number == LARGEST and lasted_s is not None and lasted_s >= LEAST_SAMPLED_S:
             averages = _averages(run.path, outcome)
-        names = (run.path.name, run.controller, size, seed, side)
+        names = (run.path.name, run.controller, run.variant, size, seed, side)
         found.append((*names, lasted_s, flow["retransmissions"], *averages))
     return pl.DataFrame(found, schema=SCHEMA, orient="row")
 
 
 def series(run: Run, side: Side, outcome: Outcome) -> pl.DataFrame:
-    """The window of the largest flow and the queue, with time from the flow's start."""
+    """What the largest flow has in flight, and the queue, with time from the flow's start."""
     chosen = _during(outcome).filter(
-        ((pl.col("probe") == f"flow {LARGEST}") & (pl.col("quantity") == "cwnd_bytes"))
+        ((pl.col("probe") == f"flow {LARGEST}") & (pl.col("quantity") == "in_flight_bytes"))
         | ((pl.col("probe") == BOTTLENECK) & (pl.col("quantity") == "backlog_bytes"))
     )
     return chosen.select(
@@ -61,14 +62,14 @@ def _during(outcome: Outcome) -> pl.DataFrame:
 
 
 def _averages(path: Path, outcome: Outcome) -> tuple[float | None, ...]:
-    """Mean window and queue, bytes, and the share of the link that was used, of whole intervals."""
+    """Mean bytes in flight and in the queue, and the share of the link that was used, of whole intervals."""
     during = _during(outcome)
     sent = during.filter(probe=BOTTLENECK, quantity="sent_bytes")
     used = None
     if sent.height > 1:
         span_s = sent["time_s"][-1] - sent["time_s"][0]
         used = 8 * sent["value"][1:].sum() / span_s / _bits(path.rate)
-    return _mean(during, f"flow {LARGEST}", "cwnd_bytes"), _mean(during, BOTTLENECK, "backlog_bytes"), used
+    return _mean(during, f"flow {LARGEST}", "in_flight_bytes"), _mean(during, BOTTLENECK, "backlog_bytes"), used
 
 
 def _bits(rate: str) -> float:

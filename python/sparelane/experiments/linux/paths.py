@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sparelane.experiments.base import Simulation
+from sparelane.experiments.rows import joined
 from sparelane.linux.parameters import CONTROLLERS
 
 SCENARIO = "linux-controllers"
@@ -19,10 +20,14 @@ MSS_BYTES = 1448
 
 Side = Literal["simulator", "linux"]
 SIDES: tuple[Side, ...] = ("simulator", "linux")
-# Hosts of Linux acknowledge nearly every packet here, since the receiving program reads each at once; TCP-LP has other
-# rules with exact clocks, and CDG begins with the first full packet unless it is Linux's.
+# Hosts of Linux acknowledge nearly every packet here, since the receiving program reads each at once.
 OURS = ("transport.delayed_ack=false",)
-LIKE = dict.fromkeys(RANDOM, ("scheme.flow.like=linux",))
+# TCP-LP has other rules with exact clocks, and CDG begins with the first full packet unless it is Linux's. The clock of
+# User-Mode Linux ticks every 10 ms (CONFIG_HZ=100), by which Westwood measures.
+LIKE: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(RANDOM, ("scheme.flow.like=linux",)),
+    "westwood": ("scheme.flow.tick=10ms",),
+}
 # The receiver of DCTCP echoes every mark.
 ASKS: Mapping[str, tuple[str, ...]] = {"dctcp": ("transport.ecn=dctcp",)}
 
@@ -90,14 +95,24 @@ PATHS = (
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One controller's flows over a path."""
+    """One controller's flows over a path.
+
+    Attributes:
+        path: where.
+        controller: whose.
+        variant: what is set of the controller, in words; empty where nothing is.
+        overrides: the same, `key=value` each.
+    """
 
     path: Path
     controller: str
+    variant: str = ""
+    overrides: tuple[str, ...] = ()
 
     def seeds(self, wanted: Sequence[int]) -> Sequence[int]:
         """Those under which anything differs: where nothing is drawn, the first is enough."""
-        return wanted if self.path.loss or self.controller in RANDOM else wanted[:1]
+        draws = self.controller in RANDOM and not self.variant
+        return wanted if self.path.loss or draws else wanted[:1]
 
     def simulation(self, seed: int, side: Side) -> Simulation:
         """The run under a seed. Losses are lists, so that only what draws has need of the seed itself."""
@@ -112,17 +127,23 @@ class Run:
             settings=(
                 f"scheme.flow.controller={self.controller}",
                 *ASKS.get(self.controller, ()),
+                *self.overrides,
                 *self.path.settings,
                 *([f"drop=[{drops}]"] if drops else []),
                 *own,
             ),
             seed=seed if self.controller in RANDOM else 1,
-            label=f"{self.path.name}, {self.controller}, seed {seed}, {side}",
+            label=f"{self.path.name}, {joined(self.controller, self.variant)}, seed {seed}, {side}",
             cost=1.0 if side == "linux" else 0.01,
             on=side,
         )
 
 
-RUNS = tuple(Run(path, controller) for path in PATHS for controller in CONTROLLERS)
+# What draws, where nothing is drawn: CDG that never gives way to delays.
+WITHOUT_DRAWING = "no backoff for delays"
+RUNS = (
+    *(Run(path, controller) for path in PATHS for controller in CONTROLLERS),
+    *(Run(path, "cdg", WITHOUT_DRAWING, ("scheme.flow.backoff_factor=0",)) for path in PATHS if not path.loss),
+)
 # What a quick run does: two paths, one of which loses.
-QUICK_RUNS = tuple(run for run in RUNS if run.path in (PATHS[0], PATHS[-1]))
+QUICK_RUNS = tuple(run for run in RUNS if run.path in (PATHS[0], PATHS[-1]) and not run.variant)

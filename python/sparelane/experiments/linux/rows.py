@@ -6,13 +6,13 @@ from sparelane.experiments.linux.paths import Path
 from sparelane.experiments.rows import Key, Metric
 
 FCT = Metric("completion time", "s")
-WINDOW = Metric("mean window", "kB")
+FLIGHT = Metric("mean in flight", "kB")
 QUEUE = Metric("mean queue", "kB")
 USE = Metric("use of the link", "%")
 # Each with its column of what is measured, and the factor from there to its unit.
 METRICS = (
     (FCT, "completion_s", 1.0),
-    (WINDOW, "mean_window_bytes", 1e-3),
+    (FLIGHT, "mean_in_flight_bytes", 1e-3),
     (QUEUE, "mean_queue_bytes", 1e-3),
     (USE, "link_use", 100.0),
 )

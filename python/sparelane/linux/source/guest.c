@@ -388,6 +388,12 @@ static void write_hosts(void)
 		fail("cannot write", "hosts");
 }
 
+/* Segments that are under way as far as the sender knows: not those that are reported to be there, or taken for lost. */
+static uint32_t in_flight(const struct tcp_info *info)
+{
+	return info->tcpi_unacked - info->tcpi_sacked - info->tcpi_lost + info->tcpi_retrans;
+}
+
 static void write_samples(FILE *out, uint64_t time)
 {
 	for (struct flow *f = flows; f < flows + flow_count; f++) {
@@ -396,7 +402,7 @@ static void write_samples(FILE *out, uint64_t time)
 		note(f);
 		fprintf(out, "%lu,%d,%lu,%lu,%u,%lu\n", time, (int)(f - flows),
 			(uint64_t)f->info.tcpi_snd_cwnd * f->info.tcpi_snd_mss,
-			(uint64_t)f->info.tcpi_unacked * f->info.tcpi_snd_mss, f->info.tcpi_rtt, f->delivered);
+			(uint64_t)in_flight(&f->info) * f->info.tcpi_snd_mss, f->info.tcpi_rtt, f->delivered);
 	}
 }
 
