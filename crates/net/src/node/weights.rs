@@ -81,10 +81,13 @@ impl Weighing {
 
 #[cfg(test)]
 mod tests {
-    use crate::node::ControllerChoice;
     use crate::node::config::FlowFacts;
-    use sparelane_cc::{Ack, Cx, Phase, Registry};
+    use crate::node::{ControllerChoice, FlowKind, NodeConfig};
+    use crate::virt::{Path, Virtual, address_of};
+    use sparelane_cc::algos::newreno;
+    use sparelane_cc::{Ack, BuildError, Controller, Cx, Phase, Registry};
     use sparelane_core::{Domain, Dur, Rate, Stream, Time};
+    use std::sync::Arc;
 
     fn parsed(settings: &[(&str, &str)]) -> Result<ControllerChoice, String> {
         let settings: Vec<_> = settings.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect();
@@ -135,6 +138,35 @@ mod tests {
         assert_eq!(weight(&by_port, Some(1), &[22, 7777]), 5_000.0);
         assert_eq!(weight(&by_port, None, &[22, 23]), 1_000.0);
         assert_eq!(weight(&[], None, &[443]), 24_000.0);
+    }
+
+    /// NewReno, but it says of a flow of a class of traffic which that is.
+    const TELLING: Controller = Controller {
+        name: "telling",
+        make: &|values, plan| match plan.traffic_class {
+            Some(class) => Err(BuildError::Refused(class.to_owned())),
+            None => (newreno::CONTROLLER.make)(values, plan),
+        },
+        ..newreno::CONTROLLER
+    };
+
+    #[test]
+    fn a_flow_is_told_by_the_port_of_its_application_then_by_the_peers_and_then_by_this_hosts() {
+        let peers = address_of(1).port();
+        for (listed, told) in
+            [(vec![443, peers, 9], Some(443)), (vec![9, peers], Some(peers)), (vec![9], Some(9)), (vec![8], None)]
+        {
+            let controller = ControllerChoice { ports: listed, ..ControllerChoice::named("telling") };
+            let registry = Arc::new(Registry::clone(&Registry::built_in()).with(TELLING).expect("a name of its own"));
+            let config = NodeConfig { controller, registry, port: Some(9), ..NodeConfig::default() };
+            let mut net = Virtual::new(Path::default(), config, 1).expect("settings that fit");
+            let association = net.connect().expect("a peer");
+            while net.next_event(Time::ZERO + Dur::from_secs(1)).is_some() {}
+            let now = net.now();
+            let opened =
+                net.node(0).open_flow(now, association, FlowKind::of_port(443)).map_err(|error| error.to_string());
+            assert_eq!(opened.err(), told.map(|port| port.to_string()));
+        }
     }
 
     #[test]

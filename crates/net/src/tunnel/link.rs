@@ -6,7 +6,7 @@ use super::message::Message;
 use super::{Target, TunnelError};
 use crate::carrier::{AssociationId, Carrier};
 use crate::control::{Coded, Inbox, Service};
-use crate::node::{FlowId, Node, NodeError, NodeEvent};
+use crate::node::{FlowId, FlowKind, Node, NodeError, NodeEvent};
 use bytes::Bytes;
 use sparelane_core::Time;
 use std::collections::{BTreeMap, VecDeque};
@@ -68,6 +68,8 @@ pub enum Taken {
 
 #[derive(Debug, Default)]
 struct Connection {
+    /// What is known of it: the port of its target.
+    kind: FlowKind,
     /// The flow to the peer, and whether its end is known to have arrived.
     outgoing: Option<FlowId>,
     is_sent: bool,
@@ -195,7 +197,8 @@ impl Link {
                     return Err(TunnelError::Peer("opens a connection twice, or out of order"));
                 }
                 self.next += 1;
-                self.connections.insert(connection, Connection::default());
+                let kind = FlowKind::of_port(target.port);
+                self.connections.insert(connection, Connection { kind, ..Connection::default() });
                 self.bind(node, connection, flow);
                 if self.connections.len() > self.config.max_connections {
                     let reason = format!("there are {} connections already, the limit", self.config.max_connections);
@@ -250,12 +253,13 @@ impl Link {
         if self.connections.len() >= self.config.max_connections {
             return Err(NodeError::TooManyFlows(self.config.max_connections));
         }
-        let flow = node.open_flow(now, self.association, None)?;
+        let kind = FlowKind::of_port(target.port);
+        let flow = node.open_flow(now, self.association, kind)?;
         let connection = self.next;
         node.write_control(self.association, Message::Open { connection, flow: flow.flow, target }.encode())?;
         self.next += 1;
         self.by_outgoing.insert(flow.flow, connection);
-        self.connections.insert(connection, Connection { outgoing: Some(flow), ..Connection::default() });
+        self.connections.insert(connection, Connection { kind, outgoing: Some(flow), ..Connection::default() });
         Ok(connection)
     }
 
@@ -270,7 +274,7 @@ impl Link {
         connection: u32,
     ) -> Result<(), TunnelError> {
         let Some(open) = self.connections.get_mut(&connection) else { return Ok(()) };
-        let flow = node.open_flow(now, self.association, None)?;
+        let flow = node.open_flow(now, self.association, open.kind)?;
         open.outgoing = Some(flow);
         self.by_outgoing.insert(flow.flow, connection);
         node.write_control(self.association, Message::Opened { connection, flow: flow.flow }.encode())?;
