@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -110,3 +111,32 @@ def test_keys_are_shown_and_trusted(keys: dict[str, tuple[str, str]]) -> None:
     assert json.loads(call("keys", "show", "--dir", folder, "--json")) == {"fingerprint": own, "trusted": [other]}
     assert "there is a key already" in call("keys", "new", "--dir", folder, code=2)
     assert "is no fingerprint" in call("keys", "trust", "--dir", folder, "abc", code=2)
+    call("keys", "untrust", "--dir", folder, other)
+    assert json.loads(call("keys", "show", "--dir", folder, "--json"))["trusted"] == []
+    assert "does not trust" in call("keys", "untrust", "--dir", folder, other, code=2)
+
+
+def test_all_addresses_of_a_name_are_tried(
+    keys: dict[str, tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("x")
+    with socket.socket(type=socket.SOCK_DGRAM) as silent, receiver(keys, tmp_path / "to", "--once") as running:
+        silent.bind(("127.0.0.1", 0))
+        port = int(running.address.rpartition(":")[2])
+        # A network that is not routed, one where nobody answers, and the one where the receiver is.
+        found = [("203.0.113.1", port), silent.getsockname(), ("127.0.0.1", port)]
+        answer = [(socket.AF_INET, socket.SOCK_DGRAM, 17, "", at) for at in found]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answer)
+        assert sl.wire.resolve_all("name:1") == [f"{host}:{number}" for host, number in found]
+        own, trusted = keys["sender"][0], [keys["receiver"][1]]
+        options = sl.wire.Options(connect_timeout_s=3)
+        report = sl.wire.send([file], "name:1", keys=own, trust=trusted, options=options)
+        running.rest()
+    assert [item.error for item in report.items] == [None]
+
+
+def test_an_address_of_one_link_keeps_its_interface() -> None:
+    loopback = socket.if_nametoindex("lo")
+    assert sl.wire.resolve("[fe80::1%lo]:5") == f"[fe80::1%{loopback}]:5"
+    assert sl.wire.resolve("[::1]:5") == "[::1]:5"

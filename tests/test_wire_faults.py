@@ -49,6 +49,8 @@ def wait_for(part: Path, sender: subprocess.Popen[str]) -> None:
 
 # A megabyte in some 160 ms: what is killed is on its way.
 SLOW = ("--cc", "constant", "--set", "pace=50Mbps")
+# And one in two seconds: other commands begin and end meanwhile.
+SLOWER = ("--cc", "constant", "--set", "pace=4Mbps")
 
 
 @pytest.mark.parametrize("killed", ["sender", "receiver"])
@@ -233,3 +235,103 @@ def test_a_new_key_counts_from_a_sighup_on(keys: Keys, tmp_path: Path) -> None:
         _, errors = receiver.rest()
         assert "keys are not read anew" in errors
         assert f"this host is {fresh}, and trusts 1 peers" in errors
+
+
+def test_once_ends_after_a_transfer_and_not_with_a_connection_that_another_replaces(keys: Keys, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(os.urandom(4_000_000))
+    part = tmp_path / "to" / ".file.sparelane-part"
+    with running(*receiving(keys, tmp_path / "to", "--once")) as receiver:
+        address = receiver.until("listening")["address"]
+        # Whoever measures the path offers nothing.
+        call("path", *keys.of("sender"), "--load", "0.1", address)
+        assert receiver.until("disconnected")["offered"] == 0
+        sender = spawn_send(keys, *SLOW, str(file), address)
+        while not part.exists() or part.stat().st_size < 100_000:
+            assert sender.poll() is None
+            time.sleep(0.01)
+        sender.kill()
+        sender.communicate(timeout=20)
+        told = json.loads(call("send", *keys.of("sender"), "--json", str(file), address))
+        said, _ = receiver.rest(code=(0,))
+    assert told["items"][0]["error"] is None
+    ends = [event["replaced"] for event in said if event["event"] == "disconnected"]
+    assert ends == [True, False]
+    assert (tmp_path / "to" / "file").read_bytes() == file.read_bytes()
+
+
+def test_once_lets_the_transfers_beside_the_first_finish(keys: Keys, tmp_path: Path) -> None:
+    for name, size in (("small", 1_000), ("large", 3_000_000)):
+        (tmp_path / name).write_bytes(os.urandom(size))
+    part = tmp_path / "to" / ".large.sparelane-part"
+    with running(*receiving(keys, tmp_path / "to", "--once")) as receiver:
+        address = receiver.until("listening")["address"]
+        sender = spawn_send(keys, *SLOWER, str(tmp_path / "large"), address)
+        while not part.exists():
+            assert sender.poll() is None
+            time.sleep(0.01)
+        call("send", *keys.of("sender"), str(tmp_path / "small"), address)
+        receiver.rest(code=(0,))
+        assert sender.wait(timeout=30) == 0
+    for name in ("small", "large"):
+        assert (tmp_path / "to" / name).read_bytes() == (tmp_path / name).read_bytes()
+
+
+def test_the_side_that_listens_gives_up_a_silent_peer_after_its_own_idle_timeout(keys: Keys, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(os.urandom(4_000_000))
+    part = tmp_path / "to" / ".file.sparelane-part"
+    with running(*receiving(keys, tmp_path / "to", "--once", "--idle-timeout", "2")) as receiver:
+        address = receiver.until("listening")["address"]
+        sender = spawn_send(keys, *SLOW, str(file), address)
+        while not part.exists():
+            assert sender.poll() is None
+            time.sleep(0.01)
+        sender.kill()
+        began = time.monotonic()
+        sender.communicate(timeout=20)
+        _, errors = receiver.rest(timeout=15, code=(3,))
+    assert time.monotonic() - began < 15
+    assert "nothing came from the peer for too long" in errors
+
+
+def test_a_sender_that_is_terminated_tells_its_peer(keys: Keys, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(os.urandom(4_000_000))
+    part = tmp_path / "to" / ".file.sparelane-part"
+    with running(*receiving(keys, tmp_path / "to", "--once")) as receiver:
+        address = receiver.until("listening")["address"]
+        sender = spawn_send(keys, *SLOW, str(file), address)
+        while not part.exists():
+            assert sender.poll() is None
+            time.sleep(0.01)
+        sender.terminate()
+        began = time.monotonic()
+        sender.communicate(timeout=20)
+        assert sender.returncode == 130
+        _, errors = receiver.rest(timeout=15, code=(3,))
+    assert time.monotonic() - began < 15
+    assert "the sender was stopped" in errors
+
+
+def test_two_receivers_on_one_folder_never_mix_their_files(keys: Keys, tmp_path: Path) -> None:
+    contents = [os.urandom(3_000_000) for _ in range(2)]
+    for number, content in enumerate(contents):
+        (tmp_path / f"from{number}").mkdir()
+        (tmp_path / f"from{number}" / "file").write_bytes(content)
+    part = tmp_path / "to" / ".file.sparelane-part"
+    more = ("--force",)
+    with (
+        running(*receiving(keys, tmp_path / "to", *more)) as one,
+        running(*receiving(keys, tmp_path / "to", *more)) as two,
+    ):
+        addresses = [receiver.until("listening")["address"] for receiver in (one, two)]
+        sender = spawn_send(keys, *SLOWER, str(tmp_path / "from0" / "file"), addresses[0])
+        while not part.exists() or part.stat().st_size < 50_000:
+            assert sender.poll() is None
+            time.sleep(0.01)
+        told = call("send", *keys.of("sender"), str(tmp_path / "from1" / "file"), addresses[1], code=3)
+        assert "another receiver is writing it" in told
+        sender.communicate(timeout=30)
+        assert sender.returncode == 0
+    assert (tmp_path / "to" / "file").read_bytes() == contents[0]

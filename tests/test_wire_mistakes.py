@@ -1,5 +1,6 @@
 """Mistakes with commands that talk to other hosts: one clear error each, and the exit code that is documented."""
 
+import json
 import os
 import shutil
 import socket
@@ -98,6 +99,50 @@ def test_a_target_that_exists_is_kept_unless_the_receiver_is_told_otherwise(keys
         assert (tmp_path / "to" / "file").read_text() == left
 
 
+def test_what_is_there_already_and_the_same_counts_as_sent(keys: Keys, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for name in ("one", "two"):
+        (tree / name).write_text(name)
+    # The folder is made, as the one in which it lies is there.
+    recv = ("recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path / "to"))
+    with running(*recv) as receiver:
+        address = receiver.until("listening")["address"]
+        call("send", *keys.of("sender"), str(tree), address)
+        (tmp_path / "to" / "tree" / "two").unlink()
+        told = json.loads(call("send", *keys.of("sender"), "--json", str(tree), address))
+        assert [(item["name"], item["resumed_bytes"], item["error"]) for item in told["items"]] == [
+            ("tree", 0, None),
+            ("tree/one", 3, None),
+            ("tree/two", 0, None),
+        ]
+        # Nothing has crossed the path: there is no rate to tell of.
+        assert "Mb/s" not in call("send", *keys.of("sender"), str(tree), address)
+    assert (tmp_path / "to" / "tree" / "two").read_text() == "two"
+
+
+def test_what_cannot_be_sent_of_a_folder_is_told_and_the_rest_is_sent(keys: Keys, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "plain").write_text("x")
+    (tree / "10:30.log").write_text("x")
+    (tree / "link").symlink_to("/etc")
+    Path(os.fsdecode(os.fsencode(tree) + b"/not-\xff")).write_text("x")
+    with running("recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path / "to")) as receiver:
+        address = receiver.until("listening")["address"]
+        line = [*SPARELANE, "send", *keys.of("sender"), "--json", str(tree), address]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == INCOMPLETE, done
+    items = {Path(item["name"]).name: item["error"] for item in json.loads(done.stdout)["items"]}
+    assert len(items) == 5
+    assert (items["tree"], items["plain"]) == (None, None)
+    assert "separator" in items["10:30.log"]
+    assert "links" in items["link"]
+    assert sum("UTF-8" in (error or "") for error in items.values()) == 1
+    assert "and 2 more" in done.stderr
+    assert [path.name for path in (tmp_path / "to" / "tree").iterdir()] == ["plain"]
+
+
 def test_what_a_receiver_cannot_have_is_told(keys: Keys, tmp_path: Path) -> None:
     (tmp_path / "plain").write_text("x")
     with socket.socket(type=socket.SOCK_DGRAM) as taken:
@@ -105,7 +150,7 @@ def test_what_a_receiver_cannot_have_is_told(keys: Keys, tmp_path: Path) -> None
         cases = [
             (f"127.0.0.1:{taken.getsockname()[1]}", tmp_path, "in use"),
             ("192.0.2.1:7777", tmp_path, "Cannot assign requested address"),
-            ("127.0.0.1:0", tmp_path / "none", "No such file"),
+            ("127.0.0.1:0", tmp_path / "none" / "inbox", "No such file"),
             ("127.0.0.1:0", tmp_path / "plain", "Not a directory"),
             ("nowhere", tmp_path, "is no address"),
         ]

@@ -13,9 +13,11 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import sparelane as sl
 from wire_processes import Keys, Running, call, running
 
 TIMEOUT_S = 30
@@ -274,6 +276,67 @@ def test_sighup_reads_the_trusted_peers_anew(keys: Keys, tmp_path: Path) -> None
                 with connect(port) as stream:
                     stream.sendall(b"1")
                     assert stream.recv(1) == b"1"
+
+
+def test_a_tunnel_tries_all_addresses_of_a_name(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = socket.getaddrinfo
+
+    def found(host: str, port: int, *more: int, **named: int) -> list[Any]:
+        if host != "name":
+            return real(host, port, *more, **named)
+        # By IPv6 there is nobody.
+        v6 = (socket.AF_INET6, socket.SOCK_DGRAM, 17, "", ("::1", port, 0, 0))
+        return [v6, (socket.AF_INET, socket.SOCK_DGRAM, 17, "", ("127.0.0.1", port))]
+
+    with running("tunnel", *keys.of("receiver"), "--listen", "127.0.0.1:0", "--allow", "127.0.0.1:22") as server:
+        port = server.until("listening")["address"].rpartition(":")[2]
+        monkeypatch.setattr(socket, "getaddrinfo", found)
+        options = sl.wire.Options(connect_timeout_s=2)
+        trust = [keys.fingerprint["receiver"]]
+        forwards = [("127.0.0.1:0", "127.0.0.1:22")]
+        dialled = sl.wire.Tunnel.dial(
+            f"name:{port}", forwards, keys=keys.folder["sender"], trust=trust, options=options
+        )
+        with dialled as tunnel:
+            kinds = []
+            for event in tunnel.events(for_s=20):
+                kinds.append(event["event"])
+                if event["event"] == "connected":
+                    break
+    assert kinds == ["disconnected", "connected"]
+
+
+def test_a_tunnel_that_is_dialled_to_a_receiver_of_files_says_what_it_met(keys: Keys, tmp_path: Path) -> None:
+    recv = ("recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path))
+    forward = ("--forward", "127.0.0.1:0=127.0.0.1:22")
+    with running(*recv) as receiver:
+        address = receiver.until("listening")["address"]
+        with running("tunnel", *keys.of("sender"), *forward, address) as client:
+            assert "receives files (`sparelane recv`)" in client.until("disconnected")["error"]
+
+
+def test_a_site_that_listens_gives_up_a_silent_one_after_its_own_idle_timeout(keys: Keys) -> None:
+    serve = (
+        "tunnel",
+        *keys.of("receiver"),
+        "--listen",
+        "127.0.0.1:0",
+        "--allow",
+        "127.0.0.1:22",
+        "--idle-timeout",
+        "2",
+    )
+    with running(*serve) as server:
+        address = server.until("listening")["address"]
+        # The one that dials would be silent for three times as long: it is asked, and stays.
+        dial = ("tunnel", *keys.of("sender"), "--forward", "127.0.0.1:0=127.0.0.1:22", address)
+        with running(*dial) as client:
+            server.until("connected")
+            time.sleep(4)
+            client.process.kill()
+            began = time.monotonic()
+            assert "nothing came" in server.until("disconnected")["error"]
+            assert time.monotonic() - began < 15
 
 
 def test_what_is_wrong_with_a_tunnel_is_one_clear_error(keys: Keys) -> None:

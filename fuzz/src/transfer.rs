@@ -160,7 +160,7 @@ pub fn check(bytes: &[u8]) -> usize {
             stored += usize::from(received.error.is_none());
         }
         while sender.poll_outcome().is_some() {}
-        if !live[0] && !live[1] || sender.is_done() || input.is_over() {
+        if live == [false; 2] || sender.is_done() || input.is_over() {
             break;
         }
     }

@@ -34,14 +34,11 @@ class Once:
 
     def __init__(self) -> None:
         self.is_over = False
-        self.stored: list[str] = []
         # By peer: what went wrong with it, as long as it has not come again.
         self.errors: dict[str, str] = {}
 
     def note(self, event: dict[str, Any]) -> None:
         """Something has happened."""
-        if event["event"] == "item" and event["error"] is None:
-            self.stored.append(event["name"])
         if event.get("error"):
             self.errors[event["peer"]] = event["error"]
         if event["event"] == "disconnected":
@@ -92,6 +89,8 @@ def command(
     signals = Signals(log, grace)
     first_contact = FirstContact(keys, trust, given["first_contact"])
     once_over = Once()
+    # For standard output; a receiver that runs for ever keeps no names.
+    stored: list[str] = []
     with ExitStack() as stack:
         into = stack.enter_context(TemporaryDirectory(prefix="sparelane-")) if to_output else folder
         options = options_of(given)
@@ -111,6 +110,8 @@ def command(
                     first_contact.meet(event["peer"])
                 if event.get("error"):
                     log("warning", f"{event.get('name', event['peer'][:16])}: {event['error']}")
+                if to_output and event["event"] == "item" and event["error"] is None:
+                    stored.append(event["name"])
                 if once:
                     once_over.note(event)
                     if once_over.is_over:
@@ -118,7 +119,7 @@ def command(
         # The sender does not wait for whoever reads this.
         if to_output:
             receiver.close()
-            for name in once_over.stored:
+            for name in stored:
                 _put_out(Path(into, name))
     if once_over.errors:
         raise Incomplete(next(iter(once_over.errors.values())))

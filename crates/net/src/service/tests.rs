@@ -1,9 +1,11 @@
 //! Two hosts in one process, over sockets of the loopback interface.
 
 use super::*;
+use crate::control::Coded;
 use crate::node::ControllerChoice;
 use crate::scratch::Scratch;
-use crate::transfer::collect;
+use crate::transfer::message::{Kind, Message, Offer};
+use crate::transfer::{CODE_STALLED, collect};
 use std::fs;
 
 fn content(bytes: usize) -> Vec<u8> {
@@ -162,4 +164,76 @@ fn a_sender_that_comes_again_takes_the_place_of_the_one_that_fell_silent() {
         }
     };
     assert!(told.contains(REPLACED), "{told}");
+}
+
+/// A host that answers for its connection, and does nothing else.
+fn idler(config: &WireConfig, listens: bool) -> Host {
+    config.bind("127.0.0.1:0".parse().expect("an address"), listens).expect("a socket")
+}
+
+fn told_at(host: &mut Host, step: Duration) -> Option<CloseReason> {
+    match host.next_event(step).expect("a socket") {
+        Some(NodeEvent::Closed { reason, .. }) => Some(reason),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_receiver_that_is_there_and_takes_nothing_is_given_up_and_told() {
+    let scratch = Scratch::new("service-idle-receiver");
+    fs::write(scratch.path().join("file"), content(1000)).expect("a file");
+    let sources = collect(&[scratch.path().join("file")]).expect("a file").sources;
+    let [mut sender, receiver] = configs();
+    sender.stall_timeout = Duration::from_millis(300);
+    let mut host = idler(&receiver, true);
+    let mut sender = FileSender::begin(&sender, host.socket().local_address(), sources).expect("a socket");
+    let (step, began, mut told) = (Duration::from_millis(5), Instant::now(), None);
+    let error = loop {
+        if let Err(error) = sender.step(step) {
+            break error.to_string();
+        }
+        told = told.or(told_at(&mut host, step));
+        assert!(began.elapsed() < Duration::from_secs(20), "it waits for ever");
+    };
+    assert_eq!(error, "nothing of the transfer has moved for 0.3 s, while the peer was there (--stall-timeout)");
+    while told.is_none() {
+        told = told_at(&mut host, step);
+        assert!(began.elapsed() < Duration::from_secs(20), "it is not told");
+    }
+    assert!(matches!(told, Some(CloseReason::Peer { code, .. }) if code == u64::from(CODE_STALLED)), "{told:?}");
+}
+
+#[test]
+fn a_sender_that_offers_and_sends_nothing_is_cut_off_and_its_name_is_free() {
+    let scratch = Scratch::new("service-idle-sender");
+    let folder = scratch.path().join("made");
+    let [sender, mut receiver] = configs();
+    receiver.stall_timeout = Duration::from_millis(300);
+    let at = "127.0.0.1:0".parse().expect("an address");
+    let mut receiver = FileReceiver::bind(&receiver, at, &folder, false).expect("the folder is made");
+    let mut host = idler(&sender, false);
+    let now = host.now();
+    host.node_mut().connect(now, receiver.local_address()).expect("room");
+    let (step, began) = (Duration::from_millis(5), Instant::now());
+    let (mut events, mut told) = (vec![], None);
+    while told.is_none() {
+        match host.next_event(step).expect("a socket") {
+            Some(NodeEvent::Opened { association, .. }) => {
+                let name = vec!["file".to_owned()];
+                let offer = Offer { item: 0, kind: Kind::File, size: 9, mode: 0o600, modified_ns: 0, name };
+                host.node_mut().write_control(association, Message::Offer(offer).encode()).expect("room");
+            }
+            Some(NodeEvent::Closed { reason, .. }) => told = Some(reason),
+            _ => {}
+        }
+        events.extend(receiver.step(step).expect("a socket"));
+        assert!(began.elapsed() < Duration::from_secs(20), "{events:?}");
+    }
+    assert!(matches!(told, Some(CloseReason::Peer { code, .. }) if code == u64::from(CODE_STALLED)), "{told:?}");
+    let Some(ReceiverEvent::Disconnected { error: Some(error), offered: 1, replaced: false, .. }) = events.last()
+    else {
+        panic!("{events:?}")
+    };
+    assert!(error.starts_with("nothing of the transfer has moved"), "{error}");
+    assert!(receiver.busy.is_empty() && receiver.running() == 0);
 }

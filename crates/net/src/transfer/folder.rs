@@ -258,7 +258,7 @@ mod tests {
         drop(partial);
         let mut partial = folder.begin(&name("a/b/file")).expect("a file");
         assert_eq!(partial.had_bytes(), 4, "what is there stays for the next attempt");
-        assert!(!folder.present(&name("a/b/file")).expect("folders").is_some());
+        assert!(folder.present(&name("a/b/file")).expect("folders").is_none());
         partial.file().set_len(0).expect("room");
         partial.file().write_all(b"whole").expect("room");
         partial.finish(5, 0o640, 1_500_000_000_000_000_001, false).expect("a free name");

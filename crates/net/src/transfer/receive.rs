@@ -498,7 +498,7 @@ impl Item {
     fn begin(&mut self, from: u64, again: &[u16]) -> Option<Opening> {
         let State::Accepted(have) = self.state else { return None };
         let (size, chunk_bytes) = (self.offer.size, chunk_bytes(self.offer.size));
-        let is_place = from == have || (from < have && from % chunk_bytes == 0);
+        let is_place = from == have || (from < have && from.is_multiple_of(chunk_bytes));
         let are_chunks = again.is_sorted_by(|one, next| one < next)
             && again.last().is_none_or(|&last| (u64::from(last) + 1).saturating_mul(chunk_bytes) <= from);
         if !is_place || !are_chunks {

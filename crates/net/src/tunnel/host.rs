@@ -571,7 +571,7 @@ impl Dial {
             self.others.push_back(self.to);
             self.to = self.others.pop_front().unwrap_or(self.to);
         }
-        if self.missed % (self.others.len() + 1) != 0 {
+        if !self.missed.is_multiple_of(self.others.len() + 1) {
             (self.association, self.next) = (None, Instant::now());
             return;
         }
