@@ -42,6 +42,7 @@ CHECKED: Mapping[str, float] = {
     "rc3/no-sack": 1.9,
     "rc3/partial": 4.5,
     "rc3/small-buffers": 4.6,
+    "rtcp/coexistence": 2.5,
     "rtcp/example": 1.0,
     "rtcp/incast-95": 0.3,
     "rtcp/incast-testbed": 0.9,

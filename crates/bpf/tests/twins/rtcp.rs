@@ -63,6 +63,8 @@ fn kernel(settings: &[(&str, &str)], events: &[Event]) -> Vec<State> {
 fn simulator(settings: &[(&'static str, Value)], events: &[Event]) -> Vec<State> {
     let mut values = Values::default();
     values.set("interface", Value::Word("delay".to_owned()));
+    // The kernel's does not learn for how many segments a receiver answers at once.
+    values.set("min_window", Value::Whole(1));
     settings.iter().for_each(|(name, value)| values.set(name, value.clone()));
     let inner = Values::default();
     let plan = Blueprint { line_rate: LINE, ..Blueprint::of_any(MSS, &inner) };

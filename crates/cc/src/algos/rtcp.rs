@@ -25,6 +25,11 @@
 //!   the least round trip, so that x_max bounds the window at x_max times the line's bandwidth-delay product (before the first
 //!   sample of the round trip, at the initial window). Doubling per acknowledgment does without end wherever the congestion is
 //!   not felt for a round trip, so that every result depends on it.
+//! - A coarse clock may show a round trip that is shorter than what the segment waited at its own interface: such a sample says
+//!   nothing of the path. No path is taken to be faster than the line takes for a segment, so that x_max always leaves one.
+//! - With a receiver that answers for several segments at once, a window of fewer waits for the receiver's timer, which would count
+//!   as congestion, and hold the window there for good: the least window is then of as many, though no more than the first one,
+//!   unless `min_window` says how many.
 //! - A loss halves the window, which then holds until it is repaired; a timeout leaves one segment: TCP's own rules,
 //!   which the paper "leaves unchanged".
 //! - A flow's weight is that of its class of traffic, or by its size (`classify`), or `weight`.
@@ -107,7 +112,7 @@ const MIN_WINDOW: Param = Param {
     name: "min_window",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(1),
-    meaning: "least window",
+    meaning: "least window; if not given, also as many segments as the receiver answers for at once",
     source: "sparelane: the paper names none",
 };
 const X_MAX: Param = Param {
@@ -180,6 +185,7 @@ fn config(values: &Values, plan: &Blueprint<'_>) -> Result<RtcpConfig, BuildErro
         weight_bytes: weight(values, plan)?,
         initial_window_bytes: initial.max(min_window_bytes),
         min_window_bytes,
+        heeds_receiver: values.given(MIN_WINDOW.name).is_none(),
         x_max: plan.line_rate.scaled(values.number(&X_MAX)),
         max_rate,
         unit_rate: values.rate(&UNIT_RATE).unwrap_or(max_rate),
@@ -226,6 +232,8 @@ pub struct RtcpConfig {
     pub initial_window_bytes: u64,
     /// The least window.
     pub min_window_bytes: u64,
+    /// Whether the least window is also of as many segments as the receiver answers for at once.
+    pub heeds_receiver: bool,
     /// The largest rate.
     pub x_max: Rate,
     /// The largest target rate.
@@ -263,6 +271,10 @@ pub struct Rtcp {
     base_rtt: Dur,
     /// What segments waited at the own interface, where that counts apart.
     own_queue: OwnQueue,
+    /// What the last acknowledgment in sequence answered for.
+    answered_bytes: u64,
+    /// The least window: of as many segments as the receiver answers for at once.
+    least_bytes: u64,
     /// When the counter was last brought up to date; none before the connection is open.
     updated: Option<Time>,
     cwnd_bytes: u64,
@@ -278,6 +290,8 @@ impl Rtcp {
             delay_ms: 0.0,
             base_rtt: Dur::MAX,
             own_queue: OwnQueue::new(config.line_rate),
+            answered_bytes: 0,
+            least_bytes: config.min_window_bytes,
             updated: None,
             cwnd_bytes: config.initial_window_bytes,
         }
@@ -296,9 +310,11 @@ impl Rtcp {
         let is_apart = self.config.interface == Interface::Apart;
         if let Some(rtt) = ack.rtt {
             let own_wait = if is_apart { self.own_queue.wait_of(cx.now, rtt, cx.mss_bytes) } else { Dur::ZERO };
-            let path_rtt = rtt.saturating_sub(own_wait);
-            self.base_rtt = self.base_rtt.min(path_rtt);
-            self.delay_ms = path_rtt.saturating_sub(self.base_rtt).as_secs_f64() * 1e3;
+            if own_wait < rtt {
+                let path_rtt = rtt.saturating_sub(own_wait);
+                self.base_rtt = self.base_rtt.min(path_rtt.max(self.config.line_rate.time_for(cx.mss_bytes)));
+                self.delay_ms = path_rtt.saturating_sub(self.base_rtt).as_secs_f64() * 1e3;
+            }
         }
         if is_apart {
             self.own_queue.hear(cx.now, ack.nic_backlog_bytes);
@@ -306,6 +322,16 @@ impl Rtcp {
         let queue_kb = ack.nic_backlog_bytes as f64 / 1e3;
         let now_kb = queue_kb + self.config.delta * self.delay_ms;
         self.congestion_kb = self.config.g * self.congestion_kb + (1.0 - self.config.g) * now_kb;
+    }
+
+    /// Learns for how many segments the receiver answers at once. Twice in a row, since an acknowledgment that is lost makes the
+    /// next one look so.
+    fn learn(&mut self, ack: &Ack) {
+        if self.config.heeds_receiver && ack.phase == Phase::Open && ack.acked_bytes == ack.delivered_bytes {
+            let both = ack.acked_bytes.min(self.answered_bytes);
+            self.answered_bytes = ack.acked_bytes;
+            self.least_bytes = self.least_bytes.max(both.min(self.config.initial_window_bytes));
+        }
     }
 
     /// The window of x_max.
@@ -318,7 +344,7 @@ impl Rtcp {
     }
 
     fn set_window(&mut self, cwnd_bytes: u64) {
-        self.cwnd_bytes = cwnd_bytes.min(self.max_window_bytes()).max(self.config.min_window_bytes);
+        self.cwnd_bytes = cwnd_bytes.min(self.max_window_bytes()).max(self.least_bytes);
     }
 }
 
@@ -333,6 +359,7 @@ impl CongestionControl for Rtcp {
     }
 
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        self.learn(ack);
         self.estimate(ack, cx);
         self.count(ack.delivered_bytes, cx.now);
         if ack.phase == Phase::Recovery {
@@ -490,6 +517,43 @@ mod tests {
             acknowledge(&mut rtcp, 1020 + at, 9_000_000, 0);
         }
         assert_eq!(rtcp.cwnd_bytes, 2 * MSS);
+    }
+
+    #[test]
+    fn a_round_trip_that_a_coarse_clock_makes_shorter_than_the_wait_does_not_stop_a_flow_for_good() {
+        let mut rtcp = rtcp(&[("x_max", Value::Number(4.0))]);
+        // 50,000 bytes wait for 400 us at 1 Gb/s; a clock of 1 ms shows 1 us.
+        for at in 0..50 {
+            acknowledge(&mut rtcp, 1_000 + 10 * at, 1, 50_000);
+        }
+        assert_eq!(rtcp.base_rtt, LINE.time_for(MSS), "no path is faster than the line");
+        for at in 0..50 {
+            acknowledge(&mut rtcp, 10_000 + 100 * at, 1, 0);
+        }
+        assert_eq!(rtcp.base_rtt, LINE.time_for(MSS));
+        assert_eq!(rtcp.cwnd_bytes, 4 * MSS);
+    }
+
+    #[test]
+    fn a_receiver_that_answers_for_two_segments_does_not_hold_the_window_at_one() {
+        let acknowledge_both = |rtcp: &mut Rtcp, at_us: u64, rtt_us: u64| {
+            let ack = Ack { rtt: Some(Dur::from_us(rtt_us)), ..Ack::in_sequence(2 * MSS) };
+            with_cx(at_us, |cx| rtcp.on_ack(&ack, cx));
+        };
+        let mut rtcp = rtcp(&[]);
+        acknowledge_both(&mut rtcp, 1_000, 200);
+        acknowledge(&mut rtcp, 1_010, 200, 0);
+        acknowledge_both(&mut rtcp, 1_020, 200);
+        (0..20).for_each(|at| acknowledge(&mut rtcp, 1_030 + at, 40_000, 0));
+        assert_eq!(rtcp.cwnd_bytes, MSS, "an acknowledgment that was lost is no sign of such a receiver");
+        acknowledge_both(&mut rtcp, 50_000, 40_000);
+        acknowledge_both(&mut rtcp, 50_010, 40_000);
+        assert_eq!(rtcp.cwnd_bytes, 2 * MSS);
+        (0..20).for_each(|at| acknowledge(&mut rtcp, 60_000 + at, 40_000, 0));
+        assert_eq!(rtcp.cwnd_bytes, 2 * MSS);
+        let mut to_the_letter = self::rtcp(&[("min_window", Value::Whole(1))]);
+        (0..20).for_each(|at| acknowledge_both(&mut to_the_letter, 1_000 + at, if at == 0 { 200 } else { 40_000 }));
+        assert_eq!(to_the_letter.cwnd_bytes, MSS);
     }
 
     #[test]

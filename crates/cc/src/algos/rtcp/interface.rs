@@ -8,6 +8,10 @@
 use sparelane_core::{Dur, Rate, Time};
 use std::collections::VecDeque;
 
+/// So many moments are kept at most: those of one round trip. More come together only where there are no samples of the round
+/// trip, as in a long recovery without time stamps.
+const MOST_MOMENTS: usize = 1 << 16;
+
 /// Moments at which segments may have been sent, and what waited then.
 #[derive(Clone, Debug)]
 pub struct OwnQueue {
@@ -30,6 +34,9 @@ impl OwnQueue {
 
     /// At `now` so much waits, before the segments of this moment join it.
     pub fn hear(&mut self, now: Time, backlog_bytes: u64) {
+        if self.moments.len() == MOST_MOMENTS {
+            self.moments.pop_front();
+        }
         self.moments.push_back(Moment { at: now, ahead_bytes: backlog_bytes });
     }
 
@@ -87,6 +94,13 @@ mod tests {
         assert_eq!(wait(&mut queue, 300, 200), 40);
         assert_eq!(wait(&mut queue, 320, 200), 20);
         assert_eq!((wait(&mut queue, 600, 200), queue.moments.len()), (0, 1));
+    }
+
+    #[test]
+    fn acknowledgments_without_samples_of_the_round_trip_do_not_pile_up() {
+        let mut queue = OwnQueue::new(Rate::from_gbps(1));
+        (0..3 * MOST_MOMENTS as u64).for_each(|at| queue.hear(us(at), 0));
+        assert_eq!(queue.moments.len(), MOST_MOMENTS);
     }
 
     #[test]
