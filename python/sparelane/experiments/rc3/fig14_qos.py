@@ -87,7 +87,7 @@ THE_PATHS = (
     "high; which paths and which flows the authors had here is not known"
 )
 
-REASONS = dict.fromkeys(each([CRITICAL], REDUCTION, "higher class", AVERAGES), THE_PATHS)
+REASONS = {Key(CRITICAL, REDUCTION, "higher class", FLOWS): THE_PATHS}
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
