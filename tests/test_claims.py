@@ -1,6 +1,7 @@
 """Claims of the papers, judged on made-up numbers."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -17,14 +18,19 @@ from sparelane.experiments.claims import (
     largest_difference,
     largest_factor,
     least,
+    least_over,
     less_paper,
     ours,
+    over_largest,
+    over_least,
+    over_median,
     over_paper,
     ratio,
     rows_in_band,
+    spread,
     within_factor,
 )
-from sparelane.experiments.rows import Evaluation, Key, Metric, Row, each
+from sparelane.experiments.rows import NOT_EXPLAINED, Evaluation, Key, Metric, Row, each
 
 FULL, BRIEF = Effort("full", seeds=10), Effort("quick", seeds=1)
 FCT, REDUCTION = Metric("FCT", "s"), Metric("reduction", "%")
@@ -69,6 +75,11 @@ def check(value: Value, full: tuple[float, float] = (-math.inf, math.inf)) -> Ve
         (least([fct("RC3"), fct("TCP")]), 0.1),
         (largest([fct("RC3"), fct("TCP")]), 0.2),
         (inside([fct("RC3"), fct("none")]), 0.02),
+        (over_largest(fct("RC3"), [fct("TCP"), fct("RCP")]), 0.25),
+        (over_least(fct("RC3"), [fct("TCP"), fct("RCP")]), 0.5),
+        (least_over([fct("TCP"), fct("RCP")], fct("RC3")), 2.0),
+        (over_median(fct("RCP"), [fct("RC3"), fct("TCP"), fct("RCP")]), 2.0),
+        (spread([fct("RC3"), fct("TCP"), fct("RCP")]), 4.0),
         (rows_in_band(), 60.0),
         (rows_in_band(REDUCTION), 100.0),
     ],
@@ -113,6 +124,14 @@ def test_a_claim_without_its_number_fails_and_says_why(value: Value, problem: st
 )
 def test_a_claim_holds_within_its_band_and_on_its_bounds(band: tuple[float, float], holds: bool) -> None:
     assert check(ours(cut("RC3")), band).holds is holds
+
+
+def test_a_claim_that_fails_says_why_or_that_it_is_not_explained() -> None:
+    failing = Claim("made up", ours(cut("RC3")), full=at_least(50.0), quick=at_least(50.0))
+    assert failing.check(FULL, ROWS).reason == NOT_EXPLAINED
+    assert failing.check(BRIEF, ROWS).reason == ""
+    assert replace(failing, reason="because").check(FULL, ROWS).reason == "because"
+    assert replace(failing, full=at_least(40.0)).check(FULL, ROWS).reason == ""
 
 
 def test_a_factor_counts_both_ways() -> None:

@@ -11,7 +11,7 @@ from sparelane.experiments.base import Effort, Experiment
 from sparelane.experiments.rapid import testbed
 from sparelane.experiments.rc3 import internet2
 from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES
-from sparelane.experiments.rc3.completion import BY_THE_TIMES
+from sparelane.experiments.rc3.completion import BY_THE_TIMES, Reading
 from sparelane.experiments.rc3.deployments import GROUPS
 from sparelane.experiments.rc3.internet2 import BASELINE, FLOWS, REDUCTION, TCP_LONGER
 from sparelane.experiments.rows import Key, MissingRowError
@@ -117,6 +117,14 @@ def test_a_longer_run_of_tcp_holds_the_shorter_one() -> None:
     assert both[0].equals(both[1])
     longer = internet2.pairs(BASELINE, 1, effort, done.outcomes, TCP_LONGER)
     assert longer.height > both[0].height
+
+
+def test_rows_by_the_rule_that_the_papers_numbers_follow_count_and_the_others_are_varied() -> None:
+    far = Reading(TCP_LONGER)
+    assert [far.variant(of, {"", "TCP to 10 s"}) for of in ("", "TCP to 10 s")] == ["both by the end", ""]
+    # A quick run has no other rule.
+    assert far.variant("", {""}) == ""
+    assert Reading(aside="another delay").variant("", {""}) == "another delay"
 
 
 def test_jains_index_is_one_for_equals_and_one_in_n_for_one_who_has_all() -> None:
