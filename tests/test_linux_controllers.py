@@ -118,7 +118,7 @@ def test_a_median_of_five_per_cent_fails_its_claim_and_is_said() -> None:
 
 def test_what_lies_between_five_and_ten_per_cent_is_named() -> None:
     found = evaluation(slower(1 / 1.07, "vegas"))
-    assert "vegas completion time of 15kB +7.0 %: not explained" in found.notes[1]
+    assert "15kB: vegas completion time +7.0 %: not explained" in found.notes[1]
 
 
 def test_a_flow_that_did_not_finish_is_a_row_without_a_number_and_fails() -> None:

@@ -93,7 +93,7 @@ def _notes(rows: Sequence[Row]) -> tuple[str, ...]:
     between = [row for row in rows if NAMED < _share(row) <= 2 * NAMED]
     if between:
         listed = "; ".join(
-            f"{row.key.words} of {row.key.traffic} {100 * (row.value / row.paper - 1):+.1f} %: "  # type: ignore[operator]
+            f"{row.key.words} {100 * (row.value / row.paper - 1):+.1f} %: "  # type: ignore[operator]
             f"{SMALLER.get(row.key, NOT_EXPLAINED)}"
             for row in between
         )
