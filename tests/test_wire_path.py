@@ -69,3 +69,34 @@ def test_one_queue_is_told_from_priorities(keys: tuple[Path, str, Path, str], tm
     told = measured(keys, tmp_path / "to", priorities=False)
     assert [row["mark"] for row in told["classes"]] == ["kept"] * 4
     assert told["verdict"] == "one queue", told
+
+
+def test_a_receiver_for_both_families_keeps_the_marks_of_an_ipv4_sender(
+    keys: tuple[Path, str, Path, str], tmp_path: Path
+) -> None:
+    (tmp_path / "to").mkdir()
+    listen = ["--listen", "[::]:0", "-o", str(tmp_path / "to"), "--json"]
+    line = ["recv", "--keys", str(keys[2]), "--trust", keys[1], *listen]
+    with subprocess.Popen([*SPARELANE, *line], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            text = process.stdout.readline()
+            if not text:
+                pytest.skip("this machine has no IPv6")
+            port = json.loads(text)["address"].rpartition(":")[2]
+            for to in (f"127.0.0.1:{port}", f"[::ffff:127.0.0.1]:{port}"):
+                line = ["path", "--keys", str(keys[0]), "--trust", keys[3], "--json", "--load", "0", to]
+                done = subprocess.run([*SPARELANE, *line], capture_output=True, text=True, timeout=60, check=False)
+                assert done.returncode == 0, done.stderr
+                assert [row["mark"] for row in json.loads(done.stdout)["classes"]] == ["kept"] * 4, to
+        finally:
+            process.kill()
+
+
+@needs_namespaces
+def test_where_there_is_no_route_the_path_says_so_at_once(keys: tuple[Path, str, Path, str]) -> None:
+    line = ["path", "--keys", str(keys[0]), "--trust", keys[3], "--connect-timeout", "50", "192.0.2.1:7777"]
+    alone = ["unshare", "-n", *SPARELANE, *line]
+    done = subprocess.run(alone, capture_output=True, text=True, timeout=40, check=False)
+    assert done.returncode == 2
+    assert "192.0.2.1:7777: Network is unreachable" in done.stderr

@@ -84,6 +84,49 @@ def test_a_transfer_is_told_by_both_sides(keys: Keys, tmp_path: Path) -> None:
     assert received_counts["transport:packet_received"] >= BYTES // 1500
 
 
+def test_a_receiver_tells_how_much_has_come_while_it_comes(keys: Keys, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(os.urandom(BYTES))
+    (tmp_path / "to").mkdir()
+    own, trusted = keys.folder["receiver"], keys.fingerprint["sender"]
+    seen: list[int] = []
+    made = sl.wire.Receiver("127.0.0.1:0", tmp_path / "to", keys=own, trust=[trusted], progress=seen.append)
+    slow = ["--cc", "constant", "--set", "window=200", "--set", "pace=20Mbps"]
+    with made as receiver:
+        line = ("send", *keys.of("sender"), "--json", *slow, str(file), receiver.address)
+        sending = threading.Thread(target=call, args=line)
+        sending.start()
+        for event in receiver.events(30):
+            if event["event"] == "disconnected":
+                break
+        sending.join()
+    assert seen
+    assert any(0 < count < BYTES for count in seen), seen
+
+
+def test_the_accuracy_of_gaps_is_told_at_the_end_in_json_and_in_the_series(keys: Keys, tmp_path: Path) -> None:
+    files = [str(tmp_path / name) for name in ("one", "two", "three")]
+    for name in files:
+        Path(name).write_bytes(os.urandom(400_000))
+    listen = ["--listen", "127.0.0.1:0", "-o", str(tmp_path / "to")]
+    (tmp_path / "to").mkdir()
+    with running("recv", *keys.of("receiver"), *listen) as receiver:
+        at = receiver.until("listening")["address"]
+        series = ["--telemetry", str(tmp_path / "series.parquet"), "--sample-interval", "0.005"]
+        line = ["send", *keys.of("sender"), "--cc", "rapid", "--busy-wait", "--line-rate", "100Mbps"]
+        told = json.loads(call(*line, *series, "--json", files[0], at))
+        said = call(*line, files[1], at)
+        without = json.loads(call("send", *keys.of("sender"), "--cc", "cubic", "--json", files[2], at))
+    gaps = told["gaps"]
+    assert gaps["count"] >= 400_000 // 1452
+    assert 0 < gaps["median_error_s"] <= gaps["p99_error_s"]
+    assert re.search(r"gaps, half of them below \d+ us: off by [\d.]+ us in the median", said)
+    assert (told["line_rate_bps"], told["line_rate_source"]) == (100_000_000, "set")
+    assert (without["gaps"], without["line_rate_source"]) == (None, "assumed")
+    quantities = set(pl.read_parquet(tmp_path / "series.parquet")["quantity"])
+    assert {"gap_s", "gap_error_s", "rate_bps"} <= quantities
+
+
 # A line of the text format: a comment, or a name with labels, and a number.
 COMMENT = re.compile(r"# (HELP \w+ .+|TYPE \w+ (counter|gauge))")
 SAMPLE = re.compile(r'(?P<name>[a-z_][a-z0-9_]*)(\{class="\d"\})? (?P<value>[0-9.e+-]+)')

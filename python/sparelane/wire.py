@@ -366,7 +366,10 @@ class LongLived(ABC, Generic[Native]):
 
 
 class Receiver(LongLived[_native.FileReceiver]):
-    """Receives files from any number of trusted hosts into one folder."""
+    """Receives files from any number of trusted hosts into one folder.
+
+    `progress` is called with `received_bytes` about ten times a second while somebody waits for what happens.
+    """
 
     def __init__(
         self,
@@ -377,10 +380,11 @@ class Receiver(LongLived[_native.FileReceiver]):
         trust: Sequence[str] = (),
         force: bool = False,
         options: Options | None = None,
+        progress: Callable[[int], object] | None = None,
     ) -> None:
         options = options or Options()
         native = options.native(keys, trust)
-        self._keys, self._trust = str(keys), list(trust)
+        self._keys, self._trust, self._progress = str(keys), list(trust), progress
         self._native = _native.FileReceiver(native, resolve(listen), str(folder), force)
         self._watch = Watch(options.telemetry, options.metrics)
 
@@ -388,6 +392,13 @@ class Receiver(LongLived[_native.FileReceiver]):
     def received_bytes(self) -> int:
         """What has come in transfers that are under way."""
         return self._native.received_bytes
+
+    def step(self, seconds: float = STEP_S) -> list[dict[str, Any]]:
+        """What has happened in so many seconds at most, by `event`: `connected`, `item` or `disconnected`."""
+        told = super().step(seconds)
+        if self._progress is not None:
+            self._progress(self.received_bytes)
+        return told
 
     def reload(self) -> tuple[str, int]:
         """Reads the key and the trusted peers of the folder anew; connections that are open stay.
