@@ -133,7 +133,7 @@ def test_parameters_are_those_of_the_kernels_modules() -> None:
 
 
 def test_flows_that_are_drawn_are_those_of_the_simulator() -> None:
-    tables = mapping.with_settings(SCENARIO, ['workload.0={ kind = "requests", load = 0.5, sizes = "1MB" }'])
+    tables = mapping.with_settings(SCENARIO, ['workload={ kind = "requests", load = 0.5, sizes = "1MB" }'])
     assert mapping.draws_flows(tables)
     row = {"scheme": "flow", "src": "left0", "dst": "right0", "size_bytes": 7, "start_s": 1.5}
     drawn = [row | {"request": 4, "traffic_class": "urgent"}]

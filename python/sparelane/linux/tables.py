@@ -183,7 +183,8 @@ def _texts(values: Sequence[str]) -> Column:
 
 
 def _some_texts(values: Sequence[str | None]) -> Column:
-    places, names = _texts([value or "" for value in values])
+    names = sorted({value or "" for value in values})
+    places = np.array([names.index(value or "") for value in values], dtype=np.uint32)
     return places, names, np.array([value is not None for value in values], dtype=np.bool_)
 
 
