@@ -6,12 +6,14 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sparelane as sl
+from sparelane.commands.send import believed_tail_bps
 from wire_processes import SPARELANE, call
 
 
@@ -101,6 +103,10 @@ def test_python_sends_and_receives(keys: dict[str, tuple[str, str]], tmp_path: P
     assert report.progress.bytes == report.progress.total_bytes == 2_000_000
     assert seen
     assert sum(report.progress.sent) >= 2_000_000 // 1_500
+    # A train that seems faster than the interface that it left by says nothing of the path.
+    measured = replace(report.progress, tail_bps=2_000_000_000, line_rate_bps=1_000_000_000)
+    assert believed_tail_bps(replace(measured, line_rate_source="interface eth0")) is None
+    assert believed_tail_bps(replace(measured, line_rate_source="assumed")) == 2_000_000_000
     assert (tmp_path / "to" / "file").read_bytes() == file.read_bytes()
 
 

@@ -95,7 +95,7 @@ def command(
             "sent_bytes": sent,
             "segments_by_class": progress.sent,
             "marks": progress.marks,
-            "tail_bps": progress.tail_bps,
+            "tail_bps": believed_tail_bps(progress),
             "udp_payload_bytes": progress.udp_payload_bytes,
             "gaps": progress.gaps and asdict(progress.gaps),
             "line_rate_bps": progress.line_rate_bps,
@@ -121,3 +121,14 @@ def command(
 def _rate(sent_bytes: int, elapsed_s: float) -> str:
     """The rate of what crossed the path; of nothing, or of what was over at once, there is none."""
     return f", {sent_bytes * 8e-6 / elapsed_s:.0f} Mb/s" if sent_bytes > 0 and elapsed_s >= 1e-3 else ""
+
+
+def believed_tail_bps(progress: wire.Progress) -> int | None:
+    """The rate of the train by which the tail's was measured, unless it is more than this host's interface has.
+
+    A train that was held up and came at once looks so: that is no rate of the path.
+    """
+    is_known = progress.line_rate_source.startswith("interface")
+    if progress.tail_bps is None or (is_known and progress.tail_bps > progress.line_rate_bps):
+        return None
+    return progress.tail_bps
