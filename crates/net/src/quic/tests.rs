@@ -208,6 +208,21 @@ fn a_peer_whose_frames_are_wrong_a_hundred_times_is_cut_off_with_the_reason() {
     assert!(reason.starts_with("100 frames were wrong; the last: "), "{reason}");
 }
 
+#[test]
+fn a_peer_of_another_version_is_told_from_other_failures() {
+    let [one, two] = keys();
+    let quic = quic(&one, &[&two], false);
+    let told = |alert: u8| {
+        let error_code = quinn_proto::TransportErrorCode::crypto(alert);
+        let close = quinn_proto::ConnectionClose { error_code, frame_type: None, reason: Bytes::new() };
+        close_reason(ConnectionError::ConnectionClosed(close), &quic.settings, &quic.config).to_string()
+    };
+    // The alert no_application_protocol (RFC 7301), and two others.
+    assert_eq!(told(120), "the connection failed: the peer speaks another version of this protocol");
+    assert!(!told(80).contains("version"), "{}", told(80));
+    assert_eq!(told(42), CloseReason::NotTrusted(one.fingerprint()).to_string());
+}
+
 /// A listening side with this patience, and a client that would be silent for half a minute; returns when the server has given it up.
 fn given_up(idle: Duration, path_ends: bool) -> Option<Dur> {
     let [one, two] = keys();
