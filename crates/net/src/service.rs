@@ -17,7 +17,7 @@ use crate::transfer::patience::STALL_TIMEOUT;
 use crate::transfer::{
     Busy, CODE_AGAIN, CODE_DONE, CODE_STOPPED, Outcome, ReceiveTransfer, Received, SendTransfer, Source, TransferError,
 };
-use crate::udp::{Gso, UdpConfig};
+use crate::udp::{Gso, UdpConfig, goes_by_ipv4};
 use nix::sys::socket::{getsockopt, sockopt};
 use sparelane_core::{Dur, Rate};
 use std::collections::{BTreeMap, VecDeque};
@@ -169,7 +169,7 @@ pub(crate) fn fitting_route(to: SocketAddr) -> Result<u16, HostError> {
     let connected = UdpSocket::bind(any_address(to)).and_then(|socket| socket.connect(to).map(|()| socket));
     let socket = connected.map_err(|error| HostError::Socket { address: to, error })?;
     // By IPv6 the socket does not tell.
-    let mtu_bytes = getsockopt(&socket, sockopt::IpMtu).ok().filter(|_| to.is_ipv4());
+    let mtu_bytes = getsockopt(&socket, sockopt::IpMtu).ok().filter(|_| goes_by_ipv4(to));
     Ok(mtu_bytes.map_or(u16::MAX, |bytes| fitting_payload(to, bytes.max(0) as u32)))
 }
 
