@@ -67,11 +67,13 @@ LINUX_BPF ?= results/linux/bpf
 linux-bpf: build
 	$(BIN)/python -m sparelane.experiments.linux.bpf $(LINUX_BPF)
 
-# RC3 in the kernel: builds that kernel, and the one without, and runs its tests, Figs. 15 to 18 of the paper among them.
+# RC3 in the kernel: builds that kernel, and the one without, and runs its tests, Figs. 15 to 18 of the paper and scripts of
+# segments among them.
 test-linux-rc3: build
 	$(BIN)/sparelane linux build
 	$(BIN)/sparelane linux build --rc3
 	$(BIN)/python -m pytest -q tests/test_linux_rc3.py --least-passed 25
+	$(BIN)/python -m pytest -q tests/test_linux_rc3_scripts.py --least-passed 35
 
 # Compiles the BPF programs anew (clang, llvm), and notes of which sources they are.
 bpf-objects:
