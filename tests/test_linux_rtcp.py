@@ -201,7 +201,9 @@ def test_the_testbed_compares_both_sides_and_says_where_the_papers_order_holds()
     assert [verdict.value for verdict in EXPERIMENT.check(EXPERIMENT.full, equal)] == [0, missing]
     rows = [row for row in slow.rows if row.key.scheme == "RTCP" and row.key.metric.name == "FCT" and row.paper]
     assert all(row.value == pytest.approx((row.paper or 0) / 1000) for row in rows)
-    assert EXPERIMENT.check(EXPERIMENT.full, slow)[1].value == missing + sum(row.deviates for row in slow.rows) > missing
+    assert (
+        EXPERIMENT.check(EXPERIMENT.full, slow)[1].value == missing + sum(row.deviates for row in slow.rows) > missing
+    )
     urgent = next(note for note in slow.notes if "urgent" in note)
     assert "on Linux in 0 of 5 (not in Fig. 4" in urgent
     with plots.style():
