@@ -139,33 +139,37 @@ def test_a_row_of_times_has_median_and_range_and_ratios_are_of_medians() -> None
     assert wire_transfers.ratios(rows[1:]) == "no transfer by rc3"
 
 
-def row_of_harm(queue: str, transfer: str, bps: float, p99_s: float) -> dict[str, Any]:
-    turn = {"bps": bps, "rtt_p99_s": p99_s}
-    alone = {"bps": 40e6, "rtt_p99_s": 0.06}
-    more = {"alone": alone, "beside_tcp": turn, "beside": turn, "transfer_bps": 9e6, "lost_share": 0.5}
-    return {"queue": queue, "flow": "bbr", "transfer": transfer, **more}
+def row_of_harm(queue: str, transfer: str, beside: tuple[float, float], head: tuple[float, float]) -> dict[str, Any]:
+    """A row with the Mb/s and the milliseconds of the 99th percentile beside a transfer, and beside its head alone."""
+
+    def turn(mbps: float, ms: float) -> dict[str, float]:
+        return {"bps": mbps * 1e6, "rtt_p99_s": ms * 1e-3}
+
+    more: dict[str, Any] = {"alone": turn(40, 60), "beside_tcp": turn(*beside), "transfer_bps": 9e6, "lost_share": 0.5}
+    tail = {"tail_lost_share": (head[0] - beside[0]) / 40, "tail_added_p99_s": (beside[1] - head[1]) * 1e-3}
+    turns = {"beside": turn(*beside), "beside_head": turn(*head)}
+    return {"queue": queue, "flow": "bbr", "transfer": transfer, **more, **tail, **turns}
 
 
 def test_what_a_tail_costs_is_the_difference_to_its_head_alone() -> None:
-    judged = wire_harm.JUDGED
-    head = row_of_harm("priorities", wire_harm.HEADS[judged], 20e6, 0.070)
-    told = wire_harm.of_tail(row_of_harm("priorities", judged, 19.8e6, 0.0705), head)
+    judged, head = wire_harm.JUDGED, (20.0, 70.0)
+    row = row_of_harm("priorities", judged, (19.8, 70.5), head)
+    told = wire_harm.of_tail(row)
     assert told.startswith("priorities, bbr, rc3, 4 segments: the tail costs 0.5 % of the throughput, 0.5 ms")
     assert told.endswith("met")
-    assert wire_harm.of_tail(row_of_harm("priorities", judged, 19.8e6, 0.0715), head).endswith("MISSED")
-    assert wire_harm.of_tail(row_of_harm("priorities", judged, 19e6, 0.070), head).endswith("MISSED")
+    assert wire_harm.of_tail(row_of_harm("priorities", judged, (19.8, 71.5), head)).endswith("MISSED")
+    assert wire_harm.of_tail(row_of_harm("priorities", judged, (19.0, 70.0), head)).endswith("MISSED")
     # What two flows share by chance is told and not judged.
-    by_chance = wire_harm.of_tail(row_of_harm("priorities", "rc3", 10e6, 0.08), head)
+    by_chance = wire_harm.of_tail(row_of_harm("priorities", "rc3", (10.0, 80.0), head))
     assert by_chance == "priorities, bbr, rc3: the tail costs 25.0 % of the throughput, 10.0 ms"
-    assert len(wire_harm.cells(head)) == len(wire_harm.HEADINGS)
+    assert len(wire_harm.cells(row)) == len(wire_harm.HEADINGS)
 
 
 def test_with_one_queue_a_transfer_is_held_against_one_more_flow() -> None:
-    head = row_of_harm("one queue", "cubic", 20e6, 0.07)
-    row = row_of_harm("one queue", "rc3", 10e6, 0.08)
+    row = row_of_harm("one queue", "rc3", (10.0, 80.0), (20.0, 70.0))
     for one_more_bps, verdict in ((10e6, "met"), (12e6, "MISSED")):
         beside = row["beside_tcp"] | {"bps": one_more_bps}
-        told = wire_harm.of_tail(row | {"beside_tcp": beside}, head)
+        told = wire_harm.of_tail(row | {"beside_tcp": beside})
         assert told.startswith(
             "one queue, bbr, rc3: the tail costs 25.0 % of the throughput, 10.0 ms; it leaves 10.0 Mb/s"
         )
