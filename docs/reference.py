@@ -73,15 +73,16 @@ def _page(entry: Entry) -> str:
 def _write_results(folder: Path) -> None:
     """The pages of the last full results, with their figures."""
     for path in RESULTS.rglob("*"):
-        if path.name in {"README.md", "figure.png"}:
+        if path.name in {"README.md", "claims.md", "figure.png"}:
             target = folder / path.relative_to(RESULTS)
             target = target.with_name("index.md") if path.name == "README.md" else target
             target.parent.mkdir(parents=True, exist_ok=True)
-            if path.name == "README.md":
+            if path.suffix == ".md":
                 target.write_text(_local_links(path.read_text(encoding="utf-8")), encoding="utf-8")
             else:
                 shutil.copyfile(path, target)
-    pages = sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.glob("*/*/index.md"))
+    found = [*folder.glob("claims.md"), *folder.glob("*/*/index.md")]
+    pages = sorted(path.relative_to(folder).with_suffix("").as_posix() for path in found)
     with (folder / "index.md").open("a", encoding="utf-8") as index:
         index.write("\n" + _contents(pages))
 

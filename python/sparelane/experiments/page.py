@@ -24,8 +24,9 @@ from sparelane.experiments.statistics import (
 )
 from sparelane.experiments.text import CLAIM_HEADINGS, NOTHING, claim_cells, effort_words, heading, table
 
-# The name of every page.
+# The name of every page but that of the claims that fail, and of that.
 PAGE = "README.md"
+CLAIMS = "claims.md"
 # What the page of all experiments says of another one.
 SEE = "How fast the simulator is, and how it stands beside ns-3"
 
@@ -102,15 +103,23 @@ def index(saved: Sequence[Saved], *, see: str | None = None, unfinished: Sequenc
         unfinished: ids of experiments that were asked for and have no results.
     """
     parts = [_introduction(saved, see), _table(INDEX_HEADINGS, _index_lines(saved)), *_nothing_differs(saved)]
-    failed = [(one, verdict) for one in saved for verdict in one.verdicts if verdict.holds is False]
-    if failed:
-        lines = [
-            (_link(one), *cells, _at_most(why)) for one, verdict in failed for *cells, why in [claim_cells(verdict)]
-        ]
-        parts.append("Claims that fail:\n\n" + _table(("experiment", *CLAIM_HEADINGS), lines))
+    tally = Tally.of(saved)
+    if tally.failed:
+        are = f"{tally.failed} fail" if tally.failed > 1 else "1 fails"
+        parts.append(f"Of {tally.claims} claims {are}, each with what was found: [the claims that fail]({CLAIMS}).\n")
     if unfinished:
         parts.append("## Not finished\n\n" + "".join(f"- {id}\n" for id in unfinished))
     return "\n".join(parts)
+
+
+def failed_claims(saved: Sequence[Saved]) -> str | None:
+    """The page of the claims that fail, of all experiments; `None` where all hold."""
+    failed = [(one, verdict) for one in saved for verdict in one.verdicts if verdict.holds is False]
+    if not failed:
+        return None
+    lines = [(_link(one), *claim_cells(verdict)) for one, verdict in failed]
+    table = _table(("experiment", *CLAIM_HEADINGS), lines)
+    return f"# Claims of the papers that fail here\n\n{table}\n[All experiments]({PAGE})\n"
 
 
 def _index_lines(saved: Sequence[Saved]) -> list[tuple[str, ...]]:

@@ -103,7 +103,9 @@ def unfinished(folder: Path, results: Sequence[Saved]) -> list[str]:
 def save_pages(
     results: Sequence[Saved], folder: Path, *, see: str | None = None, unfinished: Sequence[str] = ()
 ) -> Path:
-    """Writes the page of all results of the folder, and one beside the rows of each; gives the first.
+    """Writes the page of all results of the folder and one beside the rows of each; gives the first.
+
+    Claims that fail have a page of their own.
 
     Reasons beside the rows become those that the experiments have now. Without another page to see, the first page goes
     on naming the one that it has named.
@@ -117,6 +119,11 @@ def save_pages(
     target = folder / page.PAGE
     see = see or page.seen(target)
     target.write_text(page.index(results, see=see, unfinished=unfinished), encoding="utf-8")
+    claims = page.failed_claims(results)
+    if claims is None:
+        (folder / page.CLAIMS).unlink(missing_ok=True)
+    else:
+        (folder / page.CLAIMS).write_text(claims, encoding="utf-8")
     return target
 
 
