@@ -24,6 +24,17 @@ pub fn head(title: &str, vantage: &str, group: &str, protocol: &str) -> String {
 /// Takes the name and the value of what is traced.
 pub type Put<'a> = &'a mut dyn FnMut(&'static str, f64);
 
+/// Where a segment lies in its stream, and how large it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Bytes of the stream before it.
+    pub offset_bytes: u64,
+    /// Its own bytes of the stream.
+    pub payload_bytes: u32,
+    /// With headers.
+    pub wire_bytes: u32,
+}
+
 /// A segment that is not acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
@@ -62,13 +73,13 @@ impl Events {
         put(&format!("{RECORD}{{\"time\":{time_ms},\"name\":\"{name}\",\"data\":{{{data}}}{group}}}\n"));
     }
 
-    /// A segment of so many bytes on the wire leaves.
+    /// A segment leaves.
     pub fn on_sent(
         &mut self,
         now: Time,
         segment: u32,
         is_retransmission: bool,
-        wire_bytes: u32,
+        extent: Extent,
         put: &mut dyn FnMut(&str),
     ) {
         if is_retransmission && let Some(lost) = self.outstanding.get(&segment).copied() {
@@ -76,10 +87,10 @@ impl Events {
             let data = format!("{},\"raw\":{{\"length\":{wire_bytes}}}", header(number));
             self.event(now, "recovery:packet_lost", &data, put);
         }
-        let (number, stream) = (self.sent, self.stream);
+        let (number, wire_bytes) = (self.sent, extent.wire_bytes);
         self.sent += 1;
         self.outstanding.insert(segment, Outstanding { number, wire_bytes });
-        let (header, frame) = (header(number), stream_frame(stream, wire_bytes));
+        let (header, frame) = (header(number), stream_frame(self.stream, extent));
         let data = format!("{header},\"raw\":{{\"length\":{wire_bytes}}},\"frames\":[{frame}]");
         self.event(now, "transport:packet_sent", &data, put);
     }
@@ -108,11 +119,11 @@ impl Events {
         }
     }
 
-    /// A segment of so many bytes on the wire came to the receiving end.
-    pub fn on_received(&mut self, now: Time, wire_bytes: u32, put: &mut dyn FnMut(&str)) {
-        let (number, stream) = (self.received, self.stream);
+    /// A segment came to the receiving end.
+    pub fn on_received(&mut self, now: Time, extent: Extent, put: &mut dyn FnMut(&str)) {
+        let (number, wire_bytes) = (self.received, extent.wire_bytes);
         self.received += 1;
-        let (header, frame) = (header(number), stream_frame(stream, wire_bytes));
+        let (header, frame) = (header(number), stream_frame(self.stream, extent));
         let data = format!("{header},\"raw\":{{\"length\":{wire_bytes}}},\"frames\":[{frame}]");
         self.event(now, "transport:packet_received", &data, put);
     }
@@ -145,8 +156,8 @@ fn header(number: u64) -> String {
     format!("\"header\":{{\"packet_type\":\"1RTT\",\"packet_number\":{number}}}")
 }
 
-fn stream_frame(stream: u32, wire_bytes: u32) -> String {
-    format!("{{\"frame_type\":\"stream\",\"stream_id\":{stream},\"length\":{wire_bytes}}}")
+fn stream_frame(stream: u32, Extent { offset_bytes, payload_bytes, .. }: Extent) -> String {
+    format!("{{\"frame_type\":\"stream\",\"stream_id\":{stream},\"offset\":{offset_bytes},\"length\":{payload_bytes}}}")
 }
 
 #[cfg(test)]
@@ -173,14 +184,15 @@ mod tests {
     #[test]
     fn what_comes_to_either_end_is_numbered_from_zero() {
         let records = records(|events, put| {
-            events.on_received(Time::from_ns(1_500_000), 1400, put);
+            let extent = Extent { offset_bytes: 2760, payload_bytes: 1380, wire_bytes: 1400 };
+            events.on_received(Time::from_ns(1_500_000), extent, put);
             events.on_acknowledged(Time::from_ns(2_000_000), 1, 0, 52, put);
         });
         assert_eq!(
             records[0],
             "\u{1e}{\"time\":1.5,\"name\":\"transport:packet_received\",\"data\":{\"header\":{\"packet_type\":\"1RTT\",\
              \"packet_number\":0},\"raw\":{\"length\":1400},\"frames\":[{\"frame_type\":\"stream\",\"stream_id\":7,\
-             \"length\":1400}]},\"group_id\":\"1.0\"}\n"
+             \"offset\":2760,\"length\":1380}]},\"group_id\":\"1.0\"}\n"
         );
         // Of a segment that is not known, it names no range.
         assert!(records[1].contains("\"packet_number\":1},\"raw\":{\"length\":52}}"), "{}", records[1]);
@@ -189,8 +201,8 @@ mod tests {
     #[test]
     fn a_segment_that_is_sent_again_counts_its_first_copy_as_lost() {
         let records = records(|events, put| {
-            events.on_sent(Time::ZERO, 3, false, 1000, put);
-            events.on_sent(Time::ZERO, 3, true, 1000, put);
+            events.on_sent(Time::ZERO, 3, false, Extent::default(), put);
+            events.on_sent(Time::ZERO, 3, true, Extent::default(), put);
             events.on_acknowledged(Time::ZERO, 4, 3, 50, put);
         });
         assert_eq!(records.len(), 4);
@@ -204,7 +216,7 @@ mod tests {
     fn what_is_acknowledged_is_forgotten_across_the_end_of_the_numbers() {
         let mut events = Events::new();
         for segment in [u32::MAX - 1, u32::MAX, 0, 1] {
-            events.on_sent(Time::ZERO, segment, false, 1000, &mut |_| {});
+            events.on_sent(Time::ZERO, segment, false, Extent::default(), &mut |_| {});
         }
         events.on_acknowledged(Time::ZERO, 1, 0, 50, &mut |_| {});
         assert!(!events.outstanding.contains_key(&0) && events.outstanding.contains_key(&1));

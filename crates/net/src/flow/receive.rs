@@ -7,6 +7,7 @@ use super::{Log, MAX_CLASSES, WIRE_HEADER_BYTES};
 use crate::frame::{Data, Entry, encode_acks};
 use bytes::Bytes;
 use sparelane_core::{Seq, Time, widen};
+use sparelane_transport::qlog::Extent;
 use sparelane_transport::{AckSegment, Receiver, SackBlock, Segment, TransportConfig};
 use std::collections::VecDeque;
 use thiserror::Error;
@@ -39,6 +40,7 @@ pub enum Refused {
 #[derive(Debug)]
 pub struct ReceiveFlow {
     id: u32,
+    mss_bytes: u64,
     receiver: Receiver,
     /// What is held from the first segment on that is not read.
     held: VecDeque<Option<Bytes>>,
@@ -65,6 +67,7 @@ impl ReceiveFlow {
         receiver.set_window(places as u32);
         ReceiveFlow {
             id,
+            mss_bytes: config.mss_bytes,
             receiver,
             held: VecDeque::new(),
             held_bytes: 0,
@@ -136,7 +139,11 @@ impl ReceiveFlow {
         }
         self.received[usize::from(class)] += 1;
         if let Some(log) = &mut self.log {
-            log.on_received(now, data.payload.len() as u32 + WIRE_HEADER_BYTES as u32);
+            let payload_bytes = data.payload.len() as u32;
+            // Where it lies is known for certain once all before it is here; until then those are taken for full ones.
+            let offset_bytes = seq * self.mss_bytes;
+            let wire_bytes = payload_bytes + WIRE_HEADER_BYTES as u32;
+            log.on_received(now, Extent { offset_bytes, payload_bytes, wire_bytes });
         }
         if data.last {
             self.last = Some(seq);

@@ -6,6 +6,7 @@ use crate::node::Gap;
 use bytes::Bytes;
 use sparelane_cc::CongestionControl;
 use sparelane_core::{Domain, Dur, Rate, Seq, Stream, Time, widen};
+use sparelane_transport::qlog::Extent;
 use sparelane_transport::{
     AckError, AckSegment, Acknowledgment, Ending, Extras, MAX_SACK_BLOCKS, SackBlock, Segment, Sender, SenderCounts,
     Transmit, TransportConfig,
@@ -343,7 +344,9 @@ impl SendFlow {
             self.departures.push((due, payload_bytes));
         }
         if let Some(watch) = &mut self.watch {
-            watch.on_sent(now, class, seq, retransmission, payload_bytes + WIRE_HEADER_BYTES as u32);
+            let offset_bytes = self.sender.bytes_of(seq).map_or(0, |bytes| bytes.start);
+            let extent = Extent { offset_bytes, payload_bytes, wire_bytes: payload_bytes + WIRE_HEADER_BYTES as u32 };
+            watch.on_sent(now, class, seq, retransmission, extent);
         }
         if let Some(sent_at) = self.sent_at.as_mut().filter(|_| class == 0) {
             sent_at.insert(seq, now);

@@ -4,7 +4,7 @@
 use super::MAX_CLASSES;
 use sparelane_core::{Seq, Time};
 use sparelane_transport::Sender;
-use sparelane_transport::qlog::Events;
+use sparelane_transport::qlog::{Events, Extent};
 use std::collections::VecDeque;
 
 /// The most segments of one class of which is known that they are under way; the oldest are forgotten, as if they had arrived.
@@ -72,9 +72,9 @@ impl Log {
         Log { events: Events::grouped(group, stream), text: String::new() }
     }
 
-    pub(crate) fn on_received(&mut self, now: Time, wire_bytes: u32) {
+    pub(crate) fn on_received(&mut self, now: Time, extent: Extent) {
         let text = &mut self.text;
-        self.events.on_received(now, wire_bytes, &mut |record| text.push_str(record));
+        self.events.on_received(now, extent, &mut |record| text.push_str(record));
     }
 
     pub(crate) fn take(&mut self, into: &mut String) {
@@ -88,12 +88,12 @@ impl Watch {
         Watch { classes: Default::default(), log }
     }
 
-    pub(crate) fn on_sent(&mut self, now: Time, class: u8, segment: Seq, resent: bool, wire_bytes: u32) {
+    pub(crate) fn on_sent(&mut self, now: Time, class: u8, segment: Seq, resent: bool, extent: Extent) {
         if class > 0 {
-            self.classes[usize::from(class)].on_sent(segment, wire_bytes);
+            self.classes[usize::from(class)].on_sent(segment, extent.wire_bytes);
         }
         if let Some(Log { events, text }) = &mut self.log {
-            events.on_sent(now, segment as u32, resent, wire_bytes, &mut |record| text.push_str(record));
+            events.on_sent(now, segment as u32, resent, extent, &mut |record| text.push_str(record));
         }
     }
 
@@ -146,7 +146,7 @@ mod tests {
     fn what_is_overtaken_within_its_class_counts_as_lost_and_is_no_longer_under_way() {
         let mut watch = Watch::new(None);
         for segment in (90..100).rev() {
-            watch.on_sent(Time::ZERO, 2, segment, false, 1000);
+            watch.on_sent(Time::ZERO, 2, segment, false, Extent { wire_bytes: 1000, ..Extent::default() });
         }
         watch.on_acknowledged(Time::ZERO, 2, 0, 99, 0);
         assert_eq!(watch.class(2), (9000, 0));

@@ -577,7 +577,7 @@ fn a_peer_that_is_there_and_does_nothing_is_cut_off_after_the_time_that_is_set()
         assert_eq!(error, Some(TransferError::Stalled(timeout)), "{idler:?}");
         assert!(took >= timeout && took < timeout + Dur::from_secs(5), "{took} for {timeout}, {idler:?}");
         let Some(CloseReason::Peer { code, reason }) = heard else { panic!("{heard:?}") };
-        assert_eq!(code, CODE_STALLED.into());
+        assert_eq!(code, u64::from(CODE_STALLED));
         assert_eq!(
             reason,
             format!("nothing of the transfer has moved for {seconds} s, while the peer was there (--stall-timeout)")

@@ -3,7 +3,9 @@
 use super::*;
 use crate::telemetry::{Rows, TelemetryConfig};
 use bytes::Bytes;
-use std::io::{self, Write};
+use qlog::reader::{Event, QlogSeqReader};
+use sparelane_transport::qlog::head;
+use std::io::{self, Cursor, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 #[derive(Clone, Default)]
@@ -110,4 +112,22 @@ fn a_qlog_has_each_segment_that_left_and_that_came() {
     let (left, came) = (count(&sender, "transport:packet_sent"), count(&receiver, "transport:packet_received"));
     assert!(came <= left && came * 100 > left * 97, "{came} of {left}");
     assert!(sender.split_terminator('\n').all(|line| line.starts_with('\u{1e}') && line.ends_with('}')));
+}
+
+/// The crate *qlog* is another project's: its types are those of the drafts.
+#[test]
+fn another_reader_of_qlog_knows_the_type_of_every_record() {
+    let Watched { logs, .. } = transfer(true);
+    for log in logs {
+        let records = log.matches('\u{1e}').count();
+        let text = if log.contains("qlog_version") { log } else { head("a test", "client", "1", "UDP") + &log };
+        let reader = QlogSeqReader::new(Box::new(Cursor::new(text.into_bytes())));
+        let events: Vec<Event> = reader.map(Iterator::collect).unwrap_or_default();
+        let unknown = events.iter().find_map(|event| match event {
+            Event::Qlog(_) => None,
+            Event::Json(record) => Some(record),
+        });
+        assert!(unknown.is_none(), "{unknown:?}");
+        assert!(records > 1000 && records.abs_diff(events.len()) <= 1, "{} of {records} records", events.len());
+    }
 }
