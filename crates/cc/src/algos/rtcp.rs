@@ -110,9 +110,9 @@ const URGENT_BELOW: Param = Param {
 };
 const MIN_WINDOW: Param = Param {
     name: "min_window",
-    kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
-    default: DefaultValue::Whole(1),
-    meaning: "least window; if not given, also as many segments as the receiver answers for at once",
+    kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::Segments },
+    default: DefaultValue::Whole(0),
+    meaning: "least window; with 0, as many segments as the receiver answers for at once, one at least",
     source: "sparelane: the paper names none",
 };
 const X_MAX: Param = Param {
@@ -175,7 +175,8 @@ pub const CONTROLLER: Controller = Controller {
 
 fn config(values: &Values, plan: &Blueprint<'_>) -> Result<RtcpConfig, BuildError> {
     let mss_bytes = plan.mss_bytes;
-    let min_window_bytes = values.whole(&MIN_WINDOW).saturating_mul(mss_bytes);
+    let min_window = values.whole(&MIN_WINDOW);
+    let min_window_bytes = min_window.max(1).saturating_mul(mss_bytes);
     let initial = values.whole(&INITIAL_WINDOW).saturating_mul(mss_bytes);
     let max_rate = values.rate(&MAX_RATE).unwrap_or(plan.line_rate);
     Ok(RtcpConfig {
@@ -185,7 +186,7 @@ fn config(values: &Values, plan: &Blueprint<'_>) -> Result<RtcpConfig, BuildErro
         weight_bytes: weight(values, plan)?,
         initial_window_bytes: initial.max(min_window_bytes),
         min_window_bytes,
-        heeds_receiver: values.given(MIN_WINDOW.name).is_none(),
+        heeds_receiver: min_window == 0,
         x_max: plan.line_rate.scaled(values.number(&X_MAX)),
         max_rate,
         unit_rate: values.rate(&UNIT_RATE).unwrap_or(max_rate),
