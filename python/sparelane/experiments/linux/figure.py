@@ -47,6 +47,5 @@ def _over_time(panel: Axes, evaluation: Evaluation, controller: str) -> None:
         chosen = table.filter(controller=controller, side=side, quantity="in_flight_bytes")
         panel.plot(chosen["time_s"], chosen["value"] / 1000, label=label, color=look.ink, linestyle=look.line)
     panel.set_xlabel("time (s)")
-    panel.set_ylabel("in flight (kB)")
+    panel.set_ylabel(f"{controller}: in flight (kB)")
     plots.legend_above(panel, 2)
-    panel.set_title(controller, loc="left", fontsize=7)
