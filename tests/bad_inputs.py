@@ -566,7 +566,7 @@ WIRE: list[Line] = [
     Line(["send", "--keys", "keys", "--trust", "xyz", "s.toml", "127.0.0.1:9"], '"xyz" is no fingerprint', _RUN),
     Line(["recv", *_KEYS], "--listen"),
     Line(["recv", *_KEYS, "--listen", "nowhere", "-o", "to"], "is no address", {"to/": ""}),
-    Line(["recv", *_KEYS, "--listen", "127.0.0.1:0", "-o", "none"], "none"),
+    Line(["recv", *_KEYS, "--listen", "127.0.0.1:0", "-o", "none/inside"], "none/inside"),
     Line(["recv", *_KEYS, "--listen", "192.0.2.1:7777", "-o", "to"], "192.0.2.1:7777", {"to/": ""}),
     Line(["recv", *_KEYS, "--listen", "127.0.0.1:0", "-o", "s.toml"], "s.toml", _RUN),
     Line(["tunnel", *_KEYS], "--listen"),

@@ -192,7 +192,9 @@ def test_pages_hold_batches_run_at_different_times_and_sum_up_how_they_stand(
         ["3 seeds", "1 of 4", "1 of 2", "because the moon was full, as the varied rows show (2); not explained (1) |"],
     ]
     assert "| [rc3/two](rc3/two/README.md) | quick, 1 seed | 1 of 4 | 1 of 1 |  |" in text
-    assert "RC3 gains much (section 6) | 45 % | at least 60 | fails: not explained |" in text
+    claims = (tmp_path / "results" / "claims.md").read_text(encoding="utf-8")
+    assert "RC3 gains much (section 6) | 45 % | at least 60 | fails: not explained |" in claims
+    assert "[the claims that fail](claims.md)" in text
     links = re.findall(r"\]\((rc3[^)]+)\)", text)
     assert {"rc3/one/README.md", "rc3/two/README.md"} == set(links)
     one, two = ((index.parent / id / "README.md").read_text(encoding="utf-8") for id in ("rc3/one", "rc3/two"))
