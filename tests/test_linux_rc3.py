@@ -415,7 +415,7 @@ def test_claims_of_the_paper_hold_on_the_kernel(experiment: Experiment, tmp_path
     keys = [row.key for row in done.evaluation.rows]
     assert len(set(keys)) == len(keys)
     assert done.verdicts
-    assert [verdict.text for verdict in done.verdicts if not verdict.holds] == []
+    assert [verdict.text for verdict in done.verdicts if verdict.holds is False] == []
     report.save_experiment(done, tmp_path)
     assert (tmp_path / experiment.id / "figure.png").stat().st_size > 0
 
