@@ -9,30 +9,11 @@ mod rtcp;
 mod scavenger;
 
 use sparelane_bpf::programs;
-use sparelane_cc::{Ack, Phase};
 use sparelane_core::Rate;
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-
-/// So many bytes acknowledged in sequence, with nothing out of the ordinary.
-fn in_sequence(bytes: u64) -> Ack {
-    Ack {
-        acked_bytes: bytes,
-        delivered_bytes: bytes,
-        rtt: None,
-        in_flight_bytes: 0,
-        cwnd_limited: true,
-        phase: Phase::Open,
-        ecn_echo: false,
-        explicit_rate: None,
-        delivery: None,
-        one_way_delay: None,
-        received: None,
-        nic_backlog_bytes: 0,
-    }
-}
 
 /// A twin, compiled.
 struct Twin(PathBuf);

@@ -3,7 +3,7 @@
 //! What the kernel rounds: times to a microsecond (those of TCP's stamps), averages of gaps to a nanosecond, shares and
 //! multiples to 2^-16.
 
-use super::{Conversation, Twin, constants, in_sequence};
+use super::{Conversation, Twin, constants};
 use sparelane_cc::algos::rapid::{Bass, Estimator, Excursion, Pair, Sample};
 use sparelane_cc::contract::{Ack, Congestion, CongestionControl, Cx, Departure, Received};
 use sparelane_cc::param::{Value, Values};
@@ -177,7 +177,7 @@ impl Sender for Simulator {
 
     fn acknowledged(&mut self, now: Time, segment: u64, _: Time, received: Time) {
         let received = Some(Received { segment, at: received });
-        self.with(now, |rapid, cx| rapid.on_ack(&Ack { received, ..in_sequence(MSS) }, cx));
+        self.with(now, |rapid, cx| rapid.on_ack(&Ack { received, ..Ack::in_sequence(MSS) }, cx));
     }
 
     fn rate_bps(&mut self) -> u64 {

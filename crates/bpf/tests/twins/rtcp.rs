@@ -2,7 +2,7 @@
 //!
 //! What the numbers of the kernel round: H and S to 2^-16, and what is missing to the weight to 2^-32.
 
-use super::{Twin, constants, in_sequence};
+use super::{Twin, constants};
 use sparelane_cc::contract::{Ack, Congestion, CongestionControl, Cx, Phase};
 use sparelane_cc::param::{Value, Values};
 use sparelane_cc::registry::{Blueprint, build};
@@ -80,7 +80,7 @@ fn simulator(settings: &[(&'static str, Value)], events: &[Event]) -> Vec<State>
         match *event {
             Event::Ack { at, rtt, segments } => {
                 now = Time::ZERO + Dur::from_us(at);
-                let ack = Ack { rtt: Some(Dur::from_us(rtt)), phase, ..in_sequence(segments * MSS) };
+                let ack = Ack { rtt: Some(Dur::from_us(rtt)), phase, ..Ack::in_sequence(segments * MSS) };
                 with(&mut *rtcp, now, &|rtcp, cx| rtcp.on_ack(&ack, cx));
             }
             Event::Loss => {

@@ -2,7 +2,7 @@
 //!
 //! What the kernel rounds: changes of the window to 2^-16 of a segment a round trip, a third and a seventh among them.
 
-use super::{Twin, constants, in_sequence};
+use super::{Twin, constants};
 use sparelane_cc::contract::{Ack, Congestion, Cx, Phase};
 use sparelane_cc::param::{Value, Values};
 use sparelane_cc::registry::{Blueprint, build};
@@ -43,7 +43,7 @@ fn simulator(initial_window: u64, events: &Events) -> Vec<(u64, u64, bool)> {
         if rtt == 0 {
             law.on_congestion(Congestion::Loss { flight_bytes: 0 }, &mut cx);
         } else {
-            law.on_ack(&Ack { rtt: Some(span), phase: Phase::Open, ..in_sequence(MSS) }, &mut cx);
+            law.on_ack(&Ack { rtt: Some(span), phase: Phase::Open, ..Ack::in_sequence(MSS) }, &mut cx);
         }
         let mut found = (law.limits().cwnd_bytes, 0, false);
         law.trace(&mut |name, value| match name {

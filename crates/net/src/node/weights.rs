@@ -85,7 +85,7 @@ mod tests {
     use crate::node::{ControllerChoice, FlowKind, NodeConfig};
     use crate::virt::{Path, Virtual, address_of};
     use sparelane_cc::algos::newreno;
-    use sparelane_cc::{Ack, BuildError, Controller, Cx, Phase, Registry};
+    use sparelane_cc::{Ack, BuildError, Controller, Cx, Registry};
     use sparelane_core::{Domain, Dur, Rate, Stream, Time};
     use std::sync::Arc;
 
@@ -103,20 +103,7 @@ mod tests {
         let mut cx = Cx { now: Time::ZERO, mss_bytes: 1400, srtt: None, min_rtt: None, rng: &mut rng };
         cc.on_established(None, &mut cx);
         cx.now = Time::ZERO + Dur::from_secs(1000);
-        let ack = Ack {
-            acked_bytes: 1400,
-            delivered_bytes: 0,
-            rtt: None,
-            in_flight_bytes: 0,
-            cwnd_limited: true,
-            phase: Phase::Open,
-            ecn_echo: false,
-            explicit_rate: None,
-            delivery: None,
-            one_way_delay: None,
-            received: None,
-            nic_backlog_bytes: 0,
-        };
+        let ack = Ack { delivered_bytes: 0, ..Ack::in_sequence(1400) };
         cc.on_ack(&ack, &mut cx);
         let mut weight = 0.0;
         cc.trace(&mut |name, value| weight = if name == "counter_bytes" { value } else { weight });
