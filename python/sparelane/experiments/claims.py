@@ -99,6 +99,22 @@ def difference(larger: Key, smaller: Key) -> Value:
     return lambda evaluation: evaluation.ours(larger) - evaluation.ours(smaller)
 
 
+@_in(lambda keys: _apart(keys[0]))
+def lead_of_difference(keys: Sequence[Key]) -> Value:
+    """By how much the first of several pairs of rows is farther apart than any other: above 0, it is farthest.
+
+    Args:
+        keys: of the first row and the second of a pair, of the first row and the second of the next, and so on.
+    """
+    pairs = list(zip(keys[::2], keys[1::2], strict=True))
+
+    def lead(evaluation: Evaluation) -> float:
+        first, *others = (evaluation.ours(one) - evaluation.ours(other) for one, other in pairs)
+        return first - max(others)
+
+    return lead
+
+
 @_in(FACTOR)
 def over_largest(upper: Key, others: Sequence[Key]) -> Value:
     """Our number in one row as a multiple of the largest among others."""

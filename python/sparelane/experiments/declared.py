@@ -39,6 +39,7 @@ OF_MANY: Mapping[str, Callable[[Sequence[Key]], Value]] = {
     "least": claims.least,
     "largest": claims.largest,
     "spread": claims.spread,
+    "lead_of_difference": claims.lead_of_difference,
     "over_largest": lambda keys: claims.over_largest(keys[0], keys[1:]),
     "over_median": lambda keys: claims.over_median(keys[0], keys[1:]),
     "inside": claims.inside,

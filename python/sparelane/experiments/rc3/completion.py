@@ -89,6 +89,7 @@ class Plan:
         restated: rows that appear once more as another metric, and the paper's number of that.
         changes: pairs of settings whose times are compared.
         redundant: whether what is sent twice is a row, too.
+        by_size: whether the reductions of short, medium and long flows are rows, too.
         stop_s: of the full effort.
         readings: how the rows of settings are read that are not compared as they are measured.
     """
@@ -102,6 +103,7 @@ class Plan:
     restated: Mapping[Key, tuple[Metric, float]]
     changes: tuple[tuple[Setting, Setting], ...]
     redundant: bool
+    by_size: bool
     stop_s: float
     readings: Mapping[str, Reading]
 
@@ -155,6 +157,8 @@ class Plan:
             if row.key in self.restated:
                 metric, paper = self.restated[row.key]
                 yield replace(row, key=replace(row.key, metric=metric), paper=paper)
+        if self.by_size and not setting.variant:
+            yield from internet2.reductions_by_group(setting.name, frames, variant)
         if self.redundant:
             for scheme, run in ((TCP, internet2.tcp_run), (RC3, internet2.rc3_run)):
                 shares = [redundant(outcomes[run(setting, seed, effort)]) for seed in effort.seed_numbers()]
@@ -222,6 +226,7 @@ def experiment(declared: Declaration) -> Experiment:
         },
         tuple(_change(part, by_name) for part in rest.sections("change")),
         rest.flag("redundant"),
+        rest.flag("by_size"),
         declared.full.stop_s,
         readings,
     )

@@ -272,6 +272,29 @@ def reductions_by_size(flows: pl.DataFrame) -> dict[int, float]:
     return {size: reduction(regular_s, other_s) for size, regular_s, other_s in means.iter_rows()}
 
 
+# Flows by what they are to slow start, and the largest of each in bytes: those that the first window of four segments
+# holds, those that take some round trips of it, and those that fill the pipe.
+SIZES: Mapping[str, tuple[int, int]] = {
+    "flows up to 4 KB": (0, 4_380),
+    "flows of 7 to 390 KB": (4_381, 389_820),
+    "flows of 1.7 and 3 MB": (389_821, 2**62),
+}
+
+
+def reductions_by_group(setting: str, frames: Sequence[pl.DataFrame], variant: str = "") -> Iterable[Row]:
+    """RC3's reduction of the mean completion time of `matched` flows, a row for each of `SIZES`.
+
+    Args:
+        setting: how rows call it.
+        frames: one for each seed.
+        variant: of all rows.
+    """
+    for name, (least, most) in SIZES.items():
+        groups = (frame.filter(pl.col("size_bytes").is_between(least, most)) for frame in frames)
+        cuts = [reduction(*times) for times in all_mean_times(list(groups), FLOWS)]
+        yield measured(Key(setting, REDUCTION, RC3, name, variant=variant), None, cuts)
+
+
 def all_pairs(setting: Setting, effort: Effort, outcomes: Outcomes, rule: Rule = BOTH_BY_THE_END) -> list[pl.DataFrame]:
     """`pairs` of every seed."""
     return [pairs(setting, seed, effort, outcomes, rule) for seed in effort.seed_numbers()]
