@@ -19,7 +19,7 @@ SEED ?=
 TARGET ?= acknowledgments
 SECONDS ?= 600
 
-.PHONY: run test test-bpf test-linux test-linux-rc3 linux-controllers linux-rtcp linux-bpf bpf-objects explore fuzz build check \
+.PHONY: run test test-bpf test-linux test-linux-rc3 linux-controllers linux-rtcp linux-rc3-off linux-bpf bpf-objects explore fuzz build check \
 	results goldens docs bench bench-peers bench-controllers bench-windows bench-wire clean
 
 run: build
@@ -60,6 +60,11 @@ LEAST_BPF ?= $(shell $(BIN)/sparelane linux doctor >/dev/null 2>&1 && echo 40 ||
 linux-controllers linux-rtcp: build
 	$(BIN)/sparelane linux build
 	$(BIN)/sparelane reproduce $(if $(findstring rtcp,$@),rtcp/testbed,linux/controllers) --check -o results
+
+# RC3's patches without their option beside the stock kernel, packet by packet; builds both, some eight minutes of a processor
+# each.
+linux-rc3-off: build
+	$(BIN)/python -m sparelane.experiments.linux.rc3_off results/linux/rc3-off
 
 # RTCP and RAPID in the kernel that runs, beside the simulator: windows, gaps and their cost. Needs root, and `perf` for the
 # cost of the kernel's own controllers.

@@ -68,6 +68,7 @@ def network(*settings: str) -> Network:
         ("drop=[{ from = 'west', to = 'east', flow = 1, segments = [3] }]", "drop.0.flow = 1"),
         ('scheme.flow.transport={ min_rto = "1s" }', "scheme.flow.transport.min_rto"),
         ("transport.sack=false", "transport.sack"),
+        ("transport.delayed_ack={ every = 3 }", "transport.delayed_ack"),
         ('sample.queues=[["left0", "west"]]', "sample.queues"),
         ('sample.links="core"', "sample.links"),
         ("measure.delays=true", "measure"),
@@ -88,6 +89,15 @@ def test_rates_delays_and_limits_are_those_of_the_scenario() -> None:
     assert delayed in lines
     assert any("dev right0 root netem" in line and "loss 1.000000000%" in line for line in lines)
     assert "flow cubic left0 right0 10.2.0.1 2000000000 5000000 0 0" in lines
+
+
+def test_hosts_delay_acknowledgments_as_they_see_fit_unless_the_scenario_says_that_they_do_not() -> None:
+    for settings, words in (
+        ([], ""),
+        (["transport.delayed_ack=true"], ""),
+        (["transport.delayed_ack=false"], " quickack 1"),
+    ):
+        assert f"run ip -n right0 route add default via 10.2.0.2{words}" in list(plan.lines(network(*settings)))
 
 
 def test_batches_are_split_by_the_host_before_the_delay() -> None:
@@ -236,6 +246,18 @@ def test_captures_of_equal_runs_are_equal_files_of_each_packet() -> None:
     while at < len(capture):
         at, count = at + 16 + int.from_bytes(capture[at + 8 : at + 12], "little"), count + 1
     assert count == first.packets
+
+
+@with_kernel
+def test_without_delayed_acknowledgments_each_segment_has_its_own() -> None:
+    fast = ["topology.bottleneck_rate=1Gbps", "workload.size=10MB"]
+    each, some = (
+        running.run(SCENARIO, set=[*fast, f"transport.delayed_ack={delayed}"]).counters["right0"]
+        for delayed in ("false", "true")
+    )
+    # All that comes is data, but for the end of the handshake.
+    assert each["Tcp.OutSegs"] >= each["Tcp.InSegs"] - 2
+    assert some["Tcp.OutSegs"] < 0.95 * some["Tcp.InSegs"]
 
 
 @with_kernel

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +18,7 @@ from sparelane._native import LinuxError, ScenarioError
 from sparelane.commands import reproduce
 from sparelane.experiments import registry, report, runner, select
 from sparelane.experiments.base import Experiment
+from sparelane.experiments.linux import rc3_off
 from sparelane.linux import kernel, mapping, plan, running
 
 PATCHES = sorted((kernel.FILES / "rc3").glob("*.patch"))
@@ -45,7 +47,7 @@ pairs = [["left0", "right0"]]
 size = "100packets"
 """
 
-stock, patched = kernel.find(), kernel.find(rc3=True)
+stock, patched = kernel.find(), kernel.find("on")
 with_rc3 = pytest.mark.skipif(patched is None, reason="no kernel with RC3: sparelane linux build --rc3")
 with_both = pytest.mark.skipif(patched is None or stock is None, reason="it takes both: sparelane linux build [--rc3]")
 
@@ -209,35 +211,44 @@ def test_equal_runs_are_identical_packets() -> None:
     assert runs[0].packets == runs[1].packets
 
 
-# A queue that marks what is ECN-capable long before it is full.
-MARKS = ["transport.ecn='classic'", "queue={kind='fifo', limit='100packets', mark_at='40packets'}"]
-
-
 @with_both
-@pytest.mark.parametrize("marks", [[], MARKS], ids=["drops", "marks"])
-@pytest.mark.parametrize("controller", ["newreno", "cubic"])
-@pytest.mark.parametrize("batches", [1, 44])
-def test_where_nobody_asks_the_patched_kernel_sends_the_bytes_of_the_stock_one(
-    monkeypatch: pytest.MonkeyPatch, controller: str, batches: int, marks: list[str]
-) -> None:
-    """Each at the same nanosecond, losses and all: the captures are the same file."""
-    settings = [f"scheme.tcp.controller={controller}", "workload.size=2000packets", "queue.limit=100packets"]
-    settings += ["topology.bottleneck_rate=400Mbps"]
-    settings += ["workload.scheme=tcp", f"transport.send_batch={batches}", f"transport.receive_batch={batches}", *marks]
-    captures = [("left0", "eth"), ("west", "east"), ("right0", "eth")]
-    done = []
-    for one in (stock, patched):
-        monkeypatch.setattr(kernel, "find", lambda rc3=False, one=one: one)
-        done.append(running.run(SCENARIO, set=settings, captures=captures))
-    # The first two bytes of packets that are not ECN-capable, that are, and that were marked.
-    starts = (b"E\0", b"E\2", b"E\3")
-    assert all(sum(map(capture.count, starts)) > 1000 for capture in done[0].captures[:2])
-    assert [first == second for first, second in zip(*(run.captures for run in done), strict=True)] == [True] * 3
-    assert done[0].packet_digest == done[1].packet_digest
-    if marks:
-        assert done[0].counters["right0"]["IpExt.InCEPkts"] > 0
-    else:
-        assert done[0].counters["left0"]["Tcp.RetransSegs"] > 0
+@pytest.mark.parametrize("case", rc3_off.CASES, ids=str)
+def test_where_nobody_asks_the_patched_kernel_sends_the_bytes_of_the_stock_one(case: rc3_off.Case) -> None:
+    """Each at the same nanosecond, losses and all."""
+    assert stock is not None
+    assert patched is not None
+    found = rc3_off.compare(case, (stock, patched))
+    assert (found.differing, found.counters) == (0, 0)
+    assert found.packets[0] == found.packets[1] > 4000
+    assert found.digests[0] == found.digests[1]
+    assert (found.marked if case.queue == "marks" else found.retransmitted) > 0
+
+
+def capture(*packets: tuple[int, bytes]) -> bytes:
+    """A pcap file of packets, each with its time in nanoseconds."""
+    return bytes(24) + b"".join(struct.pack("<4I", 0, at, len(data), 1500) + data for at, data in packets)
+
+
+def test_packets_that_differ_or_are_missing_and_counters_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    both, late, other = (7, b"as it was"), (8, b"as it was"), (7, b"as it is!")
+    known = {"Tcp.RetransSegs": 3, "IpExt.InCEPkts": 4}
+
+    def compared(captures: list[bytes], counted: dict[str, int]) -> rc3_off.Compared:
+        def run(*_: object, on: object, **__: object) -> SimpleNamespace:
+            files = [capture(both, both)] * 3 if on == "stock" else captures
+            return SimpleNamespace(
+                captures=files, counters=dict.fromkeys(("left0", "right0"), known if on == "stock" else counted)
+            )
+
+        monkeypatch.setattr(running, "run", run)
+        return rc3_off.compare(rc3_off.CASES[0], ("stock", "off"))  # type: ignore[arg-type]
+
+    same = compared([capture(both, both)] * 3, known | {"TcpExt.TCPRc3Sent": 0})
+    assert (same.packets, same.differing, same.counters) == ((6, 6), 0, 0)
+    assert (same.retransmitted, same.marked) == (3, 4)
+    differs = compared([capture(both, late), capture(other, both), capture(both)], known | {"TcpExt.TCPRc3Sent": 1})
+    assert (differs.packets, differs.differing, differs.counters) == ((6, 5), 3, 2)
+    assert differs.digests[0] == same.digests[0] == same.digests[1] != differs.digests[1]
 
 
 @with_rc3
@@ -399,7 +410,7 @@ NEED_KERNEL = [one for one in registry().values() if one.needs_kernel == "rc3"]
 def test_an_experiment_without_its_kernel_is_left_out_with_a_word_or_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(kernel, "find", lambda rc3=False: None)
+    monkeypatch.setattr(kernel, "find", lambda rc3="none": None)
     [experiment] = select(["rc3/fig18"])
     with pytest.raises(LinuxError, match="rc3/fig18 needs the Linux kernel with RC3: sparelane linux build --rc3"):
         reproduce.is_ready(experiment, ["rc3/fig18"])

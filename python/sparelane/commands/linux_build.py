@@ -21,8 +21,9 @@ from sparelane.linux import kernel
 @click.option("rc3", "--rc3", is_flag=True, help="The kernel with RC3, for schemes with that controller.")
 def command(jobs: int, rc3: bool) -> None:
     """Build the kernel that `run --on linux` runs, once; some eight minutes of a processor."""
-    built = kernel.find(rc3)
+    wanted: kernel.Rc3 = "on" if rc3 else "none"
+    built = kernel.find(wanted)
     if built is None:
         with terminal.progress("the kernel") as meter:
-            built = kernel.build(meter, jobs, rc3)
+            built = kernel.build(meter, jobs, wanted)
     terminal.output().print(f"kernel in {built.binary.parent}", soft_wrap=True)

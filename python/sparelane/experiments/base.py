@@ -218,7 +218,7 @@ class Experiment:
             return ""
         from sparelane.linux import kernel
 
-        if kernel.find(rc3=self.needs_kernel == "rc3") is not None:
+        if kernel.find("on" if self.needs_kernel == "rc3" else "none") is not None:
             return ""
         which, option = (" with RC3", " --rc3") if self.needs_kernel == "rc3" else ("", "")
         return f"{self.id} needs the Linux kernel{which}: sparelane linux build{option}"

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from sparelane._native import LinuxError
 
@@ -29,6 +30,8 @@ SAME_EACH_TIME = (
     "KBUILD_BUILD_USER=sparelane",
     "KBUILD_BUILD_HOST=sparelane",
 )
+# What a kernel has of RC3: nothing; its patches and the option; or its patches without the option.
+Rc3 = Literal["none", "on", "off"]
 # What the unpacked source and its objects take, bytes.
 BUILD_BYTES = 2_500_000_000
 # How many files the build compiles, about; for progress only.
@@ -56,20 +59,20 @@ def cache_folder() -> Path:
     return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "sparelane" / "linux"
 
 
-def find(rc3: bool = False) -> Kernel | None:
-    """The kernel of this version of the package, or that with RC3, if it has been built."""
+def find(rc3: Rc3 = "none") -> Kernel | None:
+    """The kernel of this version of the package with as much of RC3, if it has been built."""
     place = cache_folder() / _key(rc3)
     kernel = Kernel(place / "linux", place / _guest_name(), place.name)
     return kernel if kernel.binary.is_file() and kernel.guest.is_file() else None
 
 
-def build(progress: Callable[[float], object], jobs: int, rc3: bool = False) -> Kernel:
+def build(progress: Callable[[float], object], jobs: int, rc3: Rc3 = "none") -> Kernel:
     """Builds the kernel, unless there is one already; some eight minutes of a processor.
 
     Args:
         progress: called with the share of the work that is done, 0 to 1, about.
         jobs: how many compilers run at once.
-        rc3: with the patches that add RC3.
+        rc3: what it has of RC3.
 
     Raises:
         LinuxError: a tool, the source package or room is missing, or the build failed; nothing of it is kept.
@@ -104,7 +107,7 @@ def build(progress: Callable[[float], object], jobs: int, rc3: bool = False) -> 
     return _built(cache / key, rc3)
 
 
-def _built(place: Path, rc3: bool) -> Kernel:
+def _built(place: Path, rc3: Rc3) -> Kernel:
     if (built := find(rc3)) is None:
         raise LinuxError(f"{place}: the kernel was built, and is not there; allowed: a cache that keeps files")
     return built
@@ -119,11 +122,11 @@ def _require_tools() -> None:
         raise LinuxError(f"the kernel cannot be built without {', '.join(missing)}: {MEND}")
 
 
-def _made_of(rc3: bool) -> tuple[list[Path], list[Path]]:
+def _made_of(rc3: Rc3) -> tuple[list[Path], list[Path]]:
     """The files of the kernel's configuration, and its patches in their order."""
-    folders = [FILES / "patches", FILES / "rc3"] if rc3 else [FILES / "patches"]
+    folders = [FILES / "patches", *([] if rc3 == "none" else [FILES / "rc3"])]
     patches = [patch for folder in folders for patch in sorted(folder.glob("*.patch"))]
-    return [FILES / "kernel.config", *([FILES / "rc3" / "kernel.config"] if rc3 else [])], patches
+    return [FILES / "kernel.config", *([FILES / "rc3" / "kernel.config"] if rc3 == "on" else [])], patches
 
 
 def _controllers() -> list[Path]:
@@ -140,7 +143,7 @@ def _add_controllers(tree: Path) -> None:
         makefile.write(f"obj-y += {CONTROLLERS.name}/\n")
 
 
-def _key(rc3: bool) -> str:
+def _key(rc3: Rc3) -> str:
     """A fingerprint of everything that the kernel is made of; its first program is not part of it."""
     mixed = hashlib.sha256()
     configurations, patches = _made_of(rc3)
@@ -170,7 +173,7 @@ def _compile_guest(target: Path) -> None:
     _call(["gcc", "-static", "-O2", "-Wall", "-Wextra", "-o", str(target), *sources], target.parent)
 
 
-def _compile_kernel(work: Path, target: Path, progress: Callable[[float], object], jobs: int, rc3: bool) -> None:
+def _compile_kernel(work: Path, target: Path, progress: Callable[[float], object], jobs: int, rc3: Rc3) -> None:
     _call(["tar", "xf", str(ARCHIVE)], work)
     tree = work / ARCHIVE.name.removesuffix(".tar.xz")
     configurations, patches = _made_of(rc3)

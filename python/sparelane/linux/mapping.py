@@ -124,9 +124,11 @@ def network(tables: dict[str, Any], file: str, drawn: Sequence[Drawn] = ()) -> N
     slowest = min(access, *(cable.rate_bps for cable in cables))
     bdp = slowest / 8 * _mean_round_trip_s(hosts, cables)
     transport = tables.get("transport", {})
-    read.only(transport, "transport", ("preset", "ecn", "mss", "header", *BATCHES))
+    read.only(transport, "transport", ("preset", "ecn", "mss", "header", "delayed_ack", *BATCHES))
     if transport.get("preset", "linux") != "linux":
         raise read.refuse(f"transport.preset = {transport['preset']!r}", "linux")
+    if not isinstance(transport.get("delayed_ack", True), bool):
+        raise read.refuse("a table in transport.delayed_ack", "true, or false")
     sizes = tuple(
         _bytes(read, transport.get(key, f"{plain}B"), f"transport.{key}", MSS, bdp)
         for key, plain in (("mss", MSS), ("header", PACKET - MSS))
@@ -177,6 +179,7 @@ def network(tables: dict[str, Any], file: str, drawn: Sequence[Drawn] = ()) -> N
         offload=offload,
         is_ipv6=sizes in IPV6,
         losses=losses,
+        acks_each=not transport.get("delayed_ack", True),
     )
 
 

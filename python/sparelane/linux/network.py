@@ -99,6 +99,7 @@ class Network:
         offload: of all hosts.
         is_ipv6: whether addresses are those of IPv6, not of IPv4.
         losses: those that are planned.
+        acks_each: whether hosts acknowledge each segment at once, and not as they see fit.
         queues: pairs of neighbouring routers, of whose output queue there are time series.
         links: the same, of what the cable carries.
     """
@@ -120,6 +121,7 @@ class Network:
     offload: Offload = Offload()
     is_ipv6: bool = False
     losses: tuple[Loss, ...] = ()
+    acks_each: bool = False
 
     @property
     def has_rc3(self) -> bool:

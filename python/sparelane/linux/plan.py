@@ -31,7 +31,7 @@ def lines(network: Network, captures: Sequence[tuple[str, str]] = ()) -> Iterato
             yield from _carried(plan, host.name, own, router, gateway)
         else:
             yield from _cable(plan, host.name, "eth", own, router, host.name, gateway)
-        yield f"run ip -n {host.name} route add default via {gateway}"
+        yield f"run ip -n {host.name} route add default via {gateway}{' quickack 1' * network.acks_each}"
         yield from _offload(network.offload, host.name, router)
     yield from _access(network)
     yield from _queues(network)

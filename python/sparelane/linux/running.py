@@ -57,6 +57,7 @@ def run(
     waiting: Callable[[float], object] | None = None,
     longest_s: float = LONGEST_S,
     captures: Sequence[tuple[str, str]] = (),
+    on: kernel.Kernel | None = None,
 ) -> Outcome:
     """Runs a scenario on the TCP of Linux, with the kernel that `sparelane linux build` has built.
 
@@ -68,6 +69,7 @@ def run(
         longest_s: how long the run may last by the wall clock.
         captures: devices whose packets to capture, each after the name of its node, as ("left0", "eth") for a host or
             ("west", "east") for a router.
+        on: the kernel; `None` takes the one that the scenario needs.
 
     Raises:
         ScenarioError: the scenario is wrong, or Linux cannot do it.
@@ -82,7 +84,7 @@ def run(
         content["seed"] = seed
     network = mapping.network(content, name, _drawn(scenario, content, seed, settings))
     # The kernel with RC3 sends the same bytes as the other one where no socket asks for it.
-    found = kernel.find(network.needs_rc3_kernel) or kernel.find(rc3=True)
+    found = on or kernel.find("on" if network.needs_rc3_kernel else "none") or kernel.find("on")
     if found is None:
         asked = "sparelane linux build" + " --rc3" * network.needs_rc3_kernel
         raise LinuxError(f"there is no kernel to run it yet: {asked}")
