@@ -8,7 +8,7 @@ import struct
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -249,6 +249,20 @@ def test_packets_that_differ_or_are_missing_and_counters_are_counted(monkeypatch
     differs = compared([capture(both, late), capture(other, both), capture(both)], known | {"TcpExt.TCPRc3Sent": 1})
     assert (differs.packets, differs.differing, differs.counters) == ((6, 5), 3, 2)
     assert differs.digests[0] == same.digests[0] == same.digests[1] != differs.digests[1]
+
+
+def test_the_page_of_the_comparison_has_a_line_for_each_transfer_and_says_what_differs(tmp_path: Path) -> None:
+    (tmp_path / "linux").write_bytes(b"a kernel")
+    kernels = (
+        kernel.Kernel(tmp_path / "linux", tmp_path, "6.12-one"),
+        kernel.Kernel(tmp_path / "linux", tmp_path, "6.12-two"),
+    )
+    same = rc3_off.Compared((5, 5), 0, 0, ("abc", "abc"), 2, 0)
+    done = [(case, same) for case in rc3_off.CASES[1:]]
+    page = rc3_off.page([*done, (rc3_off.CASES[0], replace(same, differing=3, counters=1))], kernels)
+    assert f"of {5 * len(rc3_off.CASES)} captured packets 3 differ" in page
+    assert page.count("\n| newreno |") == page.count("\n| cubic |") == 4
+    assert "6.12-two" in page
 
 
 @with_rc3
