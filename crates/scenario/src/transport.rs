@@ -75,6 +75,13 @@ pub static TRANSPORT: &[Key] = &[
     )
     .from("RFC 8985; RFC 6675 without"),
     Key::new(
+        "detect_lost_retransmissions",
+        Kind::Flag,
+        Fallback::Value("false"),
+        "a retransmission is lost where data arrives that was first sent after it; needs SACK",
+    )
+    .from("Linux before RACK, with FACK; RFC 6675 leaves it to the timeout"),
+    Key::new(
         "adaptive_reordering",
         Kind::Flag,
         Fallback::Value("false"),
@@ -229,6 +236,7 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
     config.flight_size = section.maybe("flight_size", flight_size)?.unwrap_or(base.flight_size);
     config.prr = flag("prr", base.prr)?;
     config.rack_tlp = flag("rack_tlp", base.rack_tlp)?;
+    config.detect_lost_retransmissions = flag("detect_lost_retransmissions", base.detect_lost_retransmissions)?;
     config.adaptive_reordering = flag("adaptive_reordering", base.adaptive_reordering)?;
     config.timestamps = flag("timestamps", base.timestamps)?;
     config.delayed_ack = section.maybe("delayed_ack", delayed_ack)?.unwrap_or(base.delayed_ack);
@@ -258,8 +266,12 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
             return Err(field.error(format!("{name} is {value}, above max_rto, {}", rto.max)));
         }
     }
-    let needing_sack =
-        [("prr", config.prr), ("rack_tlp", config.rack_tlp), ("adaptive_reordering", config.adaptive_reordering)];
+    let needing_sack = [
+        ("prr", config.prr),
+        ("rack_tlp", config.rack_tlp),
+        ("detect_lost_retransmissions", config.detect_lost_retransmissions),
+        ("adaptive_reordering", config.adaptive_reordering),
+    ];
     for (name, on) in needing_sack {
         if let (true, false, Some(field)) = (on, config.sack, section.given(name).or_else(|| section.given("sack"))) {
             return Err(field.error(format!("{name} needs sack = true")));

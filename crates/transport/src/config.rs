@@ -86,6 +86,9 @@ pub struct TransportConfig {
     pub prr: bool,
     /// Loss detection by time and the tail loss probe (RFC 8985, RACK-TLP) in place of three later arrivals (RFC 6675).
     pub rack_tlp: bool,
+    /// A retransmission is taken for lost where data has arrived that was sent for the first time after it, as in Linux before
+    /// RACK (with forward acknowledgment, FACK). Needs SACK; losses by time include those of retransmissions anyway.
+    pub detect_lost_retransmissions: bool,
     /// Loss detection follows the reordering that the path shows: by order, more than three later arrivals may be waited for, as in
     /// Linux; by time, the margin grows (RFC 8985 section 6.2, step 4). Needs SACK.
     pub adaptive_reordering: bool,
@@ -168,6 +171,7 @@ impl Default for TransportConfig {
             flight_size: FlightSize::Clipped,
             prr: false,
             rack_tlp: false,
+            detect_lost_retransmissions: false,
             adaptive_reordering: false,
             delayed_ack: None,
             rto: RtoConfig::default(),

@@ -159,6 +159,11 @@ impl Scoreboard {
         self.gone
     }
 
+    /// The highest segment whose class-0 copy is known to have arrived since the last timeout, if one has.
+    pub fn highest_arrival(&self) -> Option<Seq> {
+        (self.top_len > 0).then(|| self.top[0])
+    }
+
     /// RFC 6675's pipe: class-0 segments in flight, of the `sent` between the cumulative
     /// acknowledgment and the next new segment.
     #[inline(always)]

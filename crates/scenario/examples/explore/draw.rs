@@ -300,9 +300,9 @@ fn transport(rng: &mut Stream, table: &str) -> String {
     }
     let sack = !one_in(rng, 6);
     if !sack {
-        text += "sack = false\nprr = false\nrack_tlp = false\nadaptive_reordering = false\n";
+        text += "sack = false\nprr = false\nrack_tlp = false\ndetect_lost_retransmissions = false\nadaptive_reordering = false\n";
     } else {
-        for key in ["prr", "rack_tlp", "adaptive_reordering"] {
+        for key in ["prr", "rack_tlp", "detect_lost_retransmissions", "adaptive_reordering"] {
             if one_in(rng, 3) {
                 let _ = writeln!(text, "{key} = {}", !one_in(rng, 3));
             }

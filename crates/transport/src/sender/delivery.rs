@@ -167,12 +167,17 @@ impl Sender {
             if !(is_this_copy && self.board.is_resent(seq) && self.board.is_lost(seq)) {
                 continue;
             }
-            self.board.lose(seq);
-            if seq == self.una {
-                self.timers.rto_deadline = now + self.rtt.rto();
-            }
-            self.tell_loss(now, seq);
+            self.lose_resend(now, seq);
         }
+    }
+
+    /// The retransmission of `seq` was lost: it goes once more, and where it is the first outstanding segment the timer starts anew.
+    pub(super) fn lose_resend(&mut self, now: Time, seq: Seq) {
+        self.board.lose(seq);
+        if seq == self.una {
+            self.timers.rto_deadline = now + self.rtt.rto();
+        }
+        self.tell_loss(now, seq);
     }
 
     /// Tells the controller of every segment that came to be presumed lost.

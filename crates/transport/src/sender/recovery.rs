@@ -8,6 +8,7 @@ use crate::scoreboard::DUP_THRESH;
 use crate::segment::AckSegment;
 use sparelane_cc::{Congestion, Cx, Phase};
 use sparelane_core::{Seq, Time};
+use std::collections::VecDeque;
 
 /// Where the repair of losses stands.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub(super) struct Repair {
     /// The reduction of the window that is under way, where it is to be in proportion to what arrives.
     pub(super) reduction: Option<Reduction>,
     pub(super) resends: Resends,
+    /// Retransmissions whose loss is looked for, in the order in which they were sent, and what was new then.
+    watched: VecDeque<(Seq, Seq)>,
     /// Retransmissions before this episode.
     resent_before: u64,
 }
@@ -51,6 +54,7 @@ impl Default for Repair {
             answered_at: None,
             reduction: None,
             resends: Resends::default(),
+            watched: VecDeque::new(),
             resent_before: 0,
         }
     }
@@ -118,12 +122,37 @@ impl Sender {
         if self.deliveries.is_some() {
             self.detect_lost_resends(now);
         }
+        if !self.repair.watched.is_empty() {
+            self.detect_overtaken_resends(now);
+        }
         if self.board.arrived_out_of_order() > 0 {
             match self.repair.dup_thresh {
                 DUP_THRESH => _ = self.board.detect_losses(),
                 more => _ = self.board.detect_losses_overtaken_by(more),
             }
             self.tell_losses(now);
+        }
+    }
+
+    /// Segment `seq` was sent again: its loss is looked for, where that is set.
+    pub(super) fn watch_resend(&mut self, seq: Seq) {
+        if self.config.detect_lost_retransmissions && !self.kind.detects_by_time {
+            self.repair.watched.push_back((seq, self.nxt));
+        }
+    }
+
+    /// Finds retransmissions that were lost: something has arrived that was sent for the first time after them, as Linux before
+    /// RACK takes them for lost (`tcp_mark_lost_retrans`).
+    #[cold]
+    fn detect_overtaken_resends(&mut self, now: Time) {
+        let Some(highest) = self.board.highest_arrival() else { return };
+        while let Some(&(seq, new)) = self.repair.watched.front()
+            && new < highest
+        {
+            self.repair.watched.pop_front();
+            if seq >= self.una && self.board.is_resent(seq) && self.board.is_lost(seq) {
+                self.lose_resend(now, seq);
+            }
         }
     }
 
@@ -236,6 +265,7 @@ impl Sender {
         }
         self.board.time_out(self.nxt, forget);
         self.forget_reordering();
+        self.repair.watched.clear();
         if self.kind.detects_by_time {
             self.cancel_probe();
             self.keep_recent_in_flight(now);

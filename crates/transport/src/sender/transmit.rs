@@ -279,6 +279,7 @@ impl Sender {
     #[inline(never)]
     fn resend(&mut self, now: Time, seq: Seq) {
         self.repair.resends.note(self.una, seq, now);
+        self.watch_resend(seq);
         if self.kind.detects_by_time && self.probe_is_due() {
             self.board.rescue(seq);
         } else if self.board.waiting_to_be_resent() || self.board.next_doubtful() == Some(seq) {

@@ -35,6 +35,7 @@ impl Story {
                 [pick(&[0, 1, 2, 3]) as usize],
             prr: pick(&[0, 1]) == 1,
             rack_tlp: pick(&[0, 0, 1]) == 1,
+            detect_lost_retransmissions: pick(&[0, 0, 1]) == 1,
             adaptive_reordering: pick(&[0, 0, 1]) == 1,
             timestamps: pick(&[0, 1]) == 1,
             delayed_ack: (pick(&[0, 1, 2]) == 0).then(|| DelayedAck { every_segments: 2, timeout: Dur::from_ms(40) }),

@@ -31,6 +31,19 @@ fn a_lost_retransmission_waits_for_the_timer() {
     }
 }
 
+/// Linux before RACK (`tcp_mark_lost_retrans`, with forward acknowledgment): what was sent for the first time after the retransmission
+/// has arrived, so that this is lost. A retransmission that arrives is left alone.
+#[test]
+fn a_lost_retransmission_is_found_by_what_was_sent_after_it_where_that_is_set() {
+    let config = TransportConfig { detect_lost_retransmissions: true, ..with_sack() };
+    let wire = Wire::transfer(config, newreno(20), 200, lose(&[3, 3, 3]));
+    // New data goes right after the first retransmission, and is known to have arrived a round trip later. After the second the
+    // window has room for new data only at 400 ms.
+    assert_eq!((times_of(&wire, 3), wire.sender.counts().timeouts), (vec![100, 200, 300, 500], 0));
+    let once = Wire::transfer(config, newreno(20), 200, lose(&[3, 7]));
+    assert_eq!(once.resent().len(), 2);
+}
+
 /// RFC 6298 rules 5.4 to 5.6; the first sample gives a timeout of three round trips.
 #[test]
 fn every_timeout_doubles_the_next() {

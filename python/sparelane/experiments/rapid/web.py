@@ -72,6 +72,7 @@ class Run:
         setting: how rows call what is done.
         called: how rows call the scheme.
         variant: what is other than in the paper, as we read it.
+        start_up_s: what RAPID's start takes at most.
     """
 
     scheme: str | None
@@ -79,6 +80,11 @@ class Run:
     setting: str
     called: str
     variant: str = ""
+    start_up_s: float = testbed.START_UP_S
+
+    def span(self, effort: Effort) -> tuple[float, float]:
+        """When the run ends and from when on it counts, seconds."""
+        return testbed.span(self.scheme, effort, WARM_UP_SHARE, self.start_up_s)
 
     def key(self, metric: Metric, average: str = "") -> Key:
         """Which number of it a row has."""
@@ -86,7 +92,7 @@ class Run:
 
     def simulation(self, seed: int, effort: Effort) -> Simulation:
         """One run under `seed`."""
-        stop_s, from_s = testbed.span(self.scheme, effort, WARM_UP_SHARE)
+        stop_s, from_s = self.span(effort)
         return Simulation(
             scenario=testbed.SCENARIO,
             settings=(
@@ -113,7 +119,7 @@ class Run:
         """Throughput and loss of the transfer, and durations of web flows, beside the paper's numbers."""
         found = [outcomes[self.simulation(seed, effort)] for seed in effort.seed_numbers()]
         if self.scheme is not None:
-            stop_s, from_s = testbed.span(self.scheme, effort, WARM_UP_SHARE)
+            stop_s, from_s = self.span(effort)
             rates = [transfers.gbps(outcome, stop_s - from_s) for outcome in found]
             yield measured(self.key(THROUGHPUT), printed.get(self.key(THROUGHPUT)), rates)
             losses = [transfers.loss_percent(outcome) for outcome in found]
@@ -125,7 +131,7 @@ class Run:
 
     def durations(self, outcome: Outcome, effort: Effort) -> pl.Series:
         """How long the web flows took that began while the transfer counts and are done, milliseconds."""
-        _, from_s = testbed.span(self.scheme, effort, WARM_UP_SHARE)
+        _, from_s = self.span(effort)
         flows = outcome.flows.filter((pl.col("scheme") == "web") & (pl.col("start_s") >= from_s))
         return flows["completion_s"].drop_nulls() * 1e3
 
