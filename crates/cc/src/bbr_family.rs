@@ -71,6 +71,11 @@ impl Pacer {
         self.set(Rate::of(cwnd_bytes, rtt), gain);
     }
 
+    /// How long a full packet takes at the pace.
+    pub(crate) fn interval(&self) -> Dur {
+        self.pace.time_for(self.packets.wire_bytes())
+    }
+
     /// Paces packets so that their payload has `gain` times this bandwidth, but for the margin.
     pub(crate) fn set(&mut self, bandwidth: Rate, gain: f64) {
         self.pace = self.of(bandwidth, gain);

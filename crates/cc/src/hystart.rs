@@ -16,6 +16,9 @@
 //! a cushion for chunks (TSO, LRO), which is what four chunks of 64 kB take at twice the window per smoothed round-trip time, and
 //! 1 ms at most; samples beyond the eighth still lower the delay of a round; and the acknowledgment with which a round begins
 //! is its first.
+//!
+//! CDG of Linux has a version of its own ([`Version::Cdg`]): the train begins with the acknowledgment after the one that ends a
+//! round, and must be longer than half of the least round-trip time; and the delay of a round is the least until now.
 
 use crate::contract::{Ack, Cx, Phase};
 use crate::param::{DefaultValue, Kind, Param, Unit, Values};
@@ -55,6 +58,17 @@ const MOST_RISE: Dur = Dur::from_ms(16);
 /// So many samples of a round show its delay.
 const SAMPLES: u32 = 8;
 
+/// Which one of Linux's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// Before 2019.
+    Before,
+    /// CUBIC's of 6.12.
+    Today,
+    /// CDG's of 6.12.
+    Cdg,
+}
+
 /// Constants.
 #[derive(Clone, Copy, Debug)]
 pub struct HyStartConfig {
@@ -70,14 +84,14 @@ pub struct HyStartConfig {
     pub most_rise: Dur,
     /// Trains and round-trip times that are shorter than this are no signs.
     pub floor: Dur,
-    /// As in today's Linux.
-    pub is_todays: bool,
+    /// Which rules hold.
+    pub version: Version,
 }
 
 impl HyStartConfig {
     /// As the values of a controller that declares these parameters say, with the other constants of Linux's CUBIC.
     pub fn of(values: &Values) -> Option<HyStartConfig> {
-        values.flag(&HYSTART).then(|| HyStartConfig { is_todays: false, ..HyStartConfig::of_today(values) })
+        values.flag(&HYSTART).then(|| HyStartConfig { version: Version::Before, ..HyStartConfig::of_today(values) })
     }
 
     /// As in Linux 6.12, where the values say nothing else.
@@ -89,7 +103,7 @@ impl HyStartConfig {
             least_rise: values.span(&HYSTART_LEAST_RISE),
             most_rise: MOST_RISE,
             floor: Dur::ZERO,
-            is_todays: true,
+            version: Version::Today,
         }
     }
 }
@@ -115,6 +129,8 @@ pub struct HyStart {
     round: Round,
     train_began: Time,
     last_ack: Time,
+    /// The next acknowledgment begins a train.
+    awaits_train: bool,
     /// Of this round.
     samples: u32,
     least_rtt: Dur,
@@ -130,6 +146,7 @@ impl HyStart {
             round: Round::default(),
             train_began: Time::ZERO,
             last_ack: Time::ZERO,
+            awaits_train: false,
             samples: 0,
             least_rtt: Dur::MAX,
         }
@@ -142,7 +159,7 @@ impl HyStart {
 
     /// A train begins at `now` at the earliest.
     pub fn break_train(&mut self, now: Time) {
-        (self.train_began, self.last_ack) = (now, now);
+        (self.train_began, self.last_ack, self.awaits_train) = (now, now, false);
     }
 
     /// Takes one acknowledgment, with the round-trip time that it shows; ends slow start where that is due.
@@ -151,7 +168,8 @@ impl HyStart {
             return;
         }
         let round_is_over = self.round.is_over(ack);
-        if round_is_over && self.config.is_todays {
+        let is_todays = self.config.version == Version::Today;
+        if round_is_over && is_todays {
             self.begin_round(cx.now);
         }
         if let Some(rtt) = rtt {
@@ -161,32 +179,36 @@ impl HyStart {
                 self.is_over = true;
             }
         }
-        if round_is_over && !self.config.is_todays {
+        if round_is_over && !is_todays {
             self.begin_round(cx.now);
         }
     }
 
     fn begin_round(&mut self, now: Time) {
         self.break_train(now);
+        self.awaits_train = self.config.version == Version::Cdg;
         (self.samples, self.least_rtt) = (0, Dur::MAX);
     }
 
     fn sees_full_path(&mut self, rtt: Dur, window: &Window, cx: &Cx<'_>) -> bool {
-        let HyStartConfig { ack_delta, divisor, least_rise, most_rise, floor, is_todays, .. } = self.config;
+        let HyStartConfig { ack_delta, divisor, least_rise, most_rise, floor, version, .. } = self.config;
         let now = cx.now;
+        if self.awaits_train {
+            self.break_train(now);
+        }
         if now - self.last_ack <= ack_delta {
             self.last_ack = now;
             let lasted = now - self.train_began;
-            let is_long = if is_todays {
-                lasted > (self.min_rtt + cushion(window, cx)) / 2
-            } else {
-                lasted >= (self.min_rtt / 2).max(floor)
+            let is_long = match version {
+                Version::Before => lasted >= (self.min_rtt / 2).max(floor),
+                Version::Today => lasted > (self.min_rtt + cushion(window, cx)) / 2,
+                Version::Cdg => lasted > (self.min_rtt / 2).max(floor),
             };
             if is_long {
                 return true;
             }
         }
-        if self.samples < SAMPLES || is_todays {
+        if self.samples < SAMPLES || version != Version::Before {
             self.least_rtt = self.least_rtt.min(rtt);
         }
         if self.samples < SAMPLES {
@@ -350,5 +372,20 @@ mod tests {
         assert_eq!([112_500, 112_501].map(|us| ends_after(100, us)), [None, Some(8)]);
         assert_eq!([24_000, 24_001].map(|us| ends_after(20, us)), [None, Some(8)]);
         assert_eq!([416_000, 416_001].map(|us| ends_after(400, us)), [None, Some(8)]);
+    }
+
+    /// The first acknowledgment ends a round; from the second on, 1.2 ms apart, a train lasts more than half of 10 ms with the
+    /// seventh, as in Linux. And delay is the least of a round until now: after a short sample the ninth says nothing.
+    #[test]
+    fn cdgs_train_begins_with_the_acknowledgment_after_a_round() {
+        let rtt = Dur::from_ms(10);
+        let config = |version| HyStartConfig { version, low_window: 0, ack_delta: Dur::from_ms(3), ..linux() };
+        let ends_after = |version| SlowStart::new(config(version), 100, rtt).ends_after(Dur::from_us(1_200), rtt);
+        assert_eq!([Version::Before, Version::Cdg].map(ends_after), [Some(5), Some(6)], "after the first");
+        let mut start = SlowStart::new(config(Version::Cdg), 100, RTT);
+        let long = Dur::from_ms(150);
+        (0..8).for_each(|_| assert!(start.acknowledge(Dur::from_ms(4), long)));
+        assert!(start.acknowledge(Dur::from_ms(4), RTT));
+        assert!(start.acknowledge(Dur::from_ms(4), long));
     }
 }

@@ -18,6 +18,8 @@
 //!
 //! With `like = "linux"` the window has the kernel's room: three chunks of up to 64 kB whether or not the host sends chunks, the
 //! allowance for aggregated acknowledgments, and an even number of segments. On a short path that is many bandwidth-delay products.
+//! PROBE_BW and DRAIN then look at what will be in the network when the next segment goes: probing for more ends two segments or a
+//! chunk earlier, and with it the queue that it makes.
 
 mod aggregation;
 mod config;
@@ -87,6 +89,9 @@ pub struct Bbr {
     probe_rtt: ProbeRtt,
     idle_restart: bool,
 
+    /// When the pace lets the next segment go: the kernel's earliest departure time.
+    departs_at: Time,
+
     // Loss recovery.
     phase: Phase,
     prior_cwnd_bytes: u64,
@@ -118,6 +123,7 @@ impl Bbr {
             phase_began: Time::ZERO,
             probe_rtt: ProbeRtt::default(),
             idle_restart: false,
+            departs_at: Time::ZERO,
             phase: Phase::Open,
             prior_cwnd_bytes: 0,
             packet_conservation: false,
@@ -209,15 +215,28 @@ impl Bbr {
         self.phase_began = cx.now;
     }
 
+    /// What will be in the network when the pace lets the next segment go, as the kernel reckons (`bbr_packets_in_net_at_edt`): what
+    /// is in flight less what is delivered until then, and with the chunk that goes then where the flight is to rise. Others
+    /// look at what is in flight now.
+    fn in_network_bytes(&self, in_flight_bytes: u64, now: Time) -> u64 {
+        if self.config.quantum != Quantum::Kernel {
+            return in_flight_bytes;
+        }
+        let chunk_bytes = if self.pacing_gain() > 1.0 { self.quantum_segments() * self.mss_bytes } else { 0 };
+        let delivered_bytes = self.bandwidth().bytes_in(self.departs_at.saturating_since(now));
+        (in_flight_bytes + chunk_bytes).saturating_sub(delivered_bytes / self.mss_bytes * self.mss_bytes)
+    }
+
     /// Section 4.3.4.3: the next phase of the cycle, where this one has done its work.
     fn advance_cycle(&mut self, prior_in_flight_bytes: u64, now: Time) {
         let lasted_round_trip = self.min_rtt.is_none_or(|min_rtt| now - self.phase_began > min_rtt);
         let gain = self.pacing_gain();
+        let in_network_bytes = self.in_network_bytes(prior_in_flight_bytes, now);
         let is_over = if gain > 1.0 {
-            let has_filled = prior_in_flight_bytes >= self.inflight_bytes(gain);
+            let has_filled = in_network_bytes >= self.inflight_bytes(gain);
             lasted_round_trip && (self.lost_since_ack_bytes > 0 || has_filled)
         } else {
-            lasted_round_trip || (gain < 1.0 && prior_in_flight_bytes <= self.inflight_bytes(1.0))
+            lasted_round_trip || (gain < 1.0 && in_network_bytes <= self.inflight_bytes(1.0))
         };
         if is_over {
             self.cycle_at = (self.cycle_at + 1) % CYCLE.len();
@@ -229,7 +248,7 @@ impl Bbr {
         if self.state == State::Startup && self.pipe_is_full {
             self.state = State::Drain;
         }
-        if self.state == State::Drain && in_flight_bytes <= self.inflight_bytes(1.0) {
+        if self.state == State::Drain && self.in_network_bytes(in_flight_bytes, cx.now) <= self.inflight_bytes(1.0) {
             self.enter_probe_bw(cx);
         }
     }
@@ -374,6 +393,7 @@ impl CongestionControl for Bbr {
     }
 
     fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
+        self.departs_at = self.departs_at.max(cx.now) + self.pacer.interval();
         // Section 4.3.4.4: a restart from idle paces at the bandwidth, which needs no probing of what a pause left.
         if sent.in_flight_bytes > sent.bytes.max(cx.mss_bytes) || !sent.app_limited {
             return;

@@ -25,20 +25,29 @@
 //! eight samples of a round, and not at all so far; and its train begins with the acknowledgment that ends a round, not
 //! with the next.
 //!
-//! With `like = "linux"` the handshake's round-trip time is the first of all. It is shorter than those of full packets, so that
+//! With `like = "linux"` all of that is as in Linux but for the microseconds: the window falls over a round trip, in whole segments,
+//! and grows by whole segments; HyStart's delay is the least of a round until now, and its train begins one acknowledgment later.
+//! What is sent while the window falls sees the queue of before, so that the round after a backoff shows how it drained; where the
+//! window falls at once, the backoff's own round has seen that, and the sums do not fall: backoffs come more often, on smaller
+//! windows.
+//!
+//! With `like = "linux"` the handshake's round-trip time is the first of all, too. It is shorter than those of full packets, so that
 //! the sum of the least ones is above zero from the first round on, and counts in place of the largest ones': slow start, in
 //! which only the largest rise, hardly ever ends by a backoff then.
 
 mod gradients;
+mod reduction;
 
 use super::newreno::NewReno;
 use crate::contract::{Ack, Congestion, Cx, Phase};
-use crate::hystart::{HYSTART, HyStart, HyStartConfig};
+use crate::hystart::{HYSTART, HyStart, HyStartConfig, Version};
+use crate::increase::Increase;
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use crate::round::Round;
 use crate::window::{GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowLaw, windowed};
 use gradients::{Gradients, Queue};
+use reduction::Proportional;
 use sparelane_core::Dur;
 
 const WINDOW: Param = Param {
@@ -93,7 +102,8 @@ const LIKE: Param = Param {
     name: "like",
     kind: Kind::Choice(&["data", "linux"]),
     default: DefaultValue::Word("data"),
-    meaning: "whether rounds begin with the first data, or the handshake's round-trip time counts, too (linux)",
+    meaning: "whether rounds begin with the first data and a backoff takes effect at once, or the handshake's round-trip time counts, \
+              too, and the window falls over a round trip, in whole segments (linux)",
     source: "Linux tcp_cdg.c",
 };
 
@@ -107,7 +117,7 @@ const ITS_HYSTART: HyStartConfig = HyStartConfig {
     least_rise: Dur::ZERO,
     most_rise: Dur::MAX,
     floor: Dur::from_us(125),
-    is_todays: false,
+    version: Version::Before,
 };
 
 /// What the catalogue says of it.
@@ -161,7 +171,7 @@ pub struct CdgConfig {
     pub use_tolerance: bool,
     /// End slow start by HyStart.
     pub hystart: bool,
-    /// The handshake's round-trip time is the first of all.
+    /// The handshake's round-trip time is the first of all, windows are of whole segments, and fall over a round trip.
     pub like_linux: bool,
 }
 
@@ -183,9 +193,13 @@ pub struct Cdg {
     config: CdgConfig,
     hystart: Option<HyStart>,
     newreno: NewReno,
+    /// Growth in whole segments, where it is as in Linux.
+    increase: Increase,
     round: Round,
     gradients: Gradients,
     reduction: Reduction,
+    /// How the window falls in the round trip of a backoff, where that is as in Linux.
+    falling: Option<Proportional>,
     backoffs: u64,
     shadow_bytes: u64,
 }
@@ -193,13 +207,17 @@ pub struct Cdg {
 impl Cdg {
     /// A law with these constants.
     pub fn new(config: CdgConfig) -> Cdg {
+        let version = if config.like_linux { Version::Cdg } else { Version::Before };
+        let hystart = HyStartConfig { version, ..ITS_HYSTART };
         Cdg {
             config,
-            hystart: config.hystart.then(|| HyStart::new(ITS_HYSTART)),
+            hystart: config.hystart.then(|| HyStart::new(hystart)),
             newreno: NewReno::default(),
+            increase: Increase::default(),
             round: Round::default(),
             gradients: Gradients::over(config.window),
             reduction: Reduction::None,
+            falling: None,
             backoffs: 0,
             shadow_bytes: 0,
         }
@@ -217,17 +235,26 @@ impl Cdg {
 
     fn back_off(&mut self, window: &mut Window, ack: &Ack, mss_bytes: u64) {
         self.shadow_bytes = self.shadow_bytes.max(window.cwnd);
-        let left = (window.cwnd as f64 * self.config.backoff_beta) as u64;
-        window.ssthresh = left.max(2 * mss_bytes);
-        window.cwnd = window.cwnd.min(window.ssthresh);
+        if self.config.like_linux {
+            let before = window.cwnd / mss_bytes;
+            let left = ((before as f64 * self.config.backoff_beta) as u64).max(2);
+            window.ssthresh = left * mss_bytes;
+            self.increase.forget();
+            self.falling = Some(Proportional::new(before, left, ack, mss_bytes));
+        } else {
+            let left = (window.cwnd as f64 * self.config.backoff_beta) as u64;
+            window.ssthresh = left.max(2 * mss_bytes);
+            window.cwnd = window.cwnd.min(window.ssthresh);
+        }
         self.reduction = Reduction::RoundTrip;
         self.round.restart(ack);
     }
 
     /// Goes on with a reduction of the window, the round of which has no gradient.
-    fn reduce(&mut self, ack: &Ack) {
+    fn reduce(&mut self, window: &mut Window, ack: &Ack, mss_bytes: u64) {
         if ack.phase == Phase::Recovery {
             self.reduction = Reduction::Recovery;
+            self.end_fall(window);
             return;
         }
         match self.reduction {
@@ -236,12 +263,25 @@ impl Cdg {
                 self.round.restart(ack);
                 return;
             }
-            Reduction::RoundTrip if !self.round.is_over(ack) => return,
+            Reduction::RoundTrip if !self.round.is_over(ack) => {
+                if let Some(falling) = &mut self.falling {
+                    window.cwnd = falling.window(ack, mss_bytes).max(1) * mss_bytes;
+                }
+                return;
+            }
             _ => {}
         }
+        self.end_fall(window);
         self.reduction = Reduction::None;
         self.round.restart(ack);
         self.gradients.skip_round();
+    }
+
+    /// The window has fallen as far as it is to.
+    fn end_fall(&mut self, window: &mut Window) {
+        if self.falling.take().is_some() {
+            window.cwnd = window.ssthresh;
+        }
     }
 
     /// A round is complete; whether its end makes the flow back off.
@@ -264,7 +304,7 @@ impl WindowLaw for Cdg {
         }
         self.gradients.sample(ack, cx.mss_bytes);
         if self.reduction != Reduction::None || ack.phase == Phase::Recovery {
-            self.reduce(ack);
+            self.reduce(window, ack, cx.mss_bytes);
             return;
         }
         if let Some(hystart) = &mut self.hystart {
@@ -291,7 +331,11 @@ impl WindowLaw for Cdg {
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         if self.reduction == Reduction::None {
             let before = window.cwnd;
-            self.newreno.grow(window, ack, cx);
+            if self.config.like_linux {
+                self.increase.grow(window, ack.acked_bytes, before, u64::MAX, cx.mss_bytes);
+            } else {
+                self.newreno.grow(window, ack, cx);
+            }
             self.shadow_bytes += window.cwnd - before;
         }
     }
@@ -304,6 +348,7 @@ impl WindowLaw for Cdg {
             // This congestion has its answer.
             return window.ssthresh;
         }
+        self.increase.forget();
         if let Congestion::Marked { .. } = event {
             self.reduction = Reduction::Begun;
         }
@@ -397,6 +442,16 @@ mod tests {
         fn window(&self) -> u64 {
             self.controller.limits().cwnd_bytes
         }
+
+        fn ssthresh(&self) -> u64 {
+            let mut ssthresh = 0;
+            self.controller.trace(&mut |name, value| {
+                if name == "ssthresh_bytes" {
+                    ssthresh = value as u64;
+                }
+            });
+            ssthresh
+        }
     }
 
     /// A rise of 1 ms, times 8 as the only gradient: 1 - exp(-42 * 0.008) = 0.2854.
@@ -423,13 +478,45 @@ mod tests {
                 let mut flow = Flow::silent(config, *seed);
                 flow.handshake = Some(Dur::from_ms(99));
                 flow.acknowledges(100_000);
-                flow.after_round(100_000, 120_000) < 100_000
+                flow.after_round(100_000, 120_000);
+                // Of 100 segments.
+                flow.ssthresh() / MSS == 70
             };
             (0..1000).filter(backoffs).count()
         };
         // 1 - exp(-42 * 8 * 0.001) = 0.285 of 1000, and 1 - exp(-42 * 8 * 0.020) = 0.999.
         assert!((235..335).contains(&after_slow_start(true)), "{}", after_slow_start(true));
         assert!(after_slow_start(false) > 990);
+    }
+
+    /// The windows that Linux 6.12 has where each rise of delays is answered: 16 segments fall to 11 (`16 * 724 >> 10`) while those
+    /// in flight arrive, grow to 12 with the eleventh of a round, and fall to 8.
+    #[test]
+    fn like_linux_a_backoff_takes_a_round_trip_and_leaves_whole_segments() {
+        let config = WindowConfig {
+            initial_window: 15,
+            initial_ssthresh: 2,
+            slow_start_limit: 1,
+            growth_limit: UNBOUNDED,
+            ..WindowConfig::default()
+        };
+        let mut controller = Windowed::new(Cdg::new(CdgConfig { like_linux: true, ..SURE }), config, MSS);
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let (mut flight, mut windows) = (15, Vec::new());
+        for arrival in 0..55 {
+            let rtt = Some(Dur::from_us(100_000 + 1000 * arrival));
+            let ack = Ack { rtt, in_flight_bytes: (flight - 1) * MSS, ..Ack::in_sequence(MSS) };
+            let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: rtt, rng: &mut rng };
+            controller.on_ack(&ack, &mut cx);
+            let window = controller.limits().cwnd_bytes / MSS;
+            flight = window.max(flight - 1);
+            windows.push(window);
+        }
+        let until = |window: u64, from: usize, to: usize| windows[from..=to].iter().all(|&other| other == window);
+        assert!(until(15, 0, 13) && until(16, 14, 15), "a round of 15: {windows:?}");
+        assert_eq!(windows[16..27], [15, 15, 15, 14, 14, 14, 13, 13, 13, 12, 11], "{windows:?}");
+        assert!(until(11, 27, 40) && until(12, 41, 42), "the eleventh: {windows:?}");
+        assert_eq!(windows[54], 8, "{windows:?}");
     }
 
     /// The round after a backoff is compared with that of the backoff, and not with the one before.

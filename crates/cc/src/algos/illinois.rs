@@ -12,7 +12,7 @@
 //!
 //! Where we differ: Linux 2.6.32 counts alpha in 1/128 (0.3 is 0.297) and beta in 1/64, rounded down, and grows by
 //! whole segments, forgetting what is left over; ours are fractions. It bounds round-trip times to 3.3 s. Today's Linux
-//! has the same law. In the paper dm is the largest *mean* delay of a window; in Linux, and here, that of a single
+//! has the same law; with `like = "linux"` ours rounds as it does. In the paper dm is the largest *mean* delay of a window; in Linux, and here, that of a single
 //! packet. Losses cut the window, not what is in flight.
 //!
 //! ns-3 (TcpIllinois) cuts what is in flight; takes delays in whole milliseconds, which makes da and dm zero on short
@@ -78,6 +78,31 @@ const THETA: Param = Param {
     source: "Linux (module parameter theta)",
 };
 
+const LIKE: Param = Param {
+    name: "like",
+    kind: Kind::Choice(&["exact", "linux"]),
+    default: DefaultValue::Word("exact"),
+    meaning: "whether growth and cuts are fractions, or in whole segments, by alpha in 1/128 and beta in 1/64 (linux)",
+    source: "Linux tcp_illinois.c",
+};
+
+/// In which parts of one Linux counts alpha and beta.
+const ALPHA_PARTS: f64 = 128.0;
+const BETA_PARTS: f64 = 64.0;
+
+/// Whole parts of one, of which there are `parts`.
+fn in_parts(number: f64, parts: f64) -> f64 {
+    (number * parts) as u64 as f64 / parts
+}
+
+/// Alpha in whole parts with delays in whole microseconds, each division rounded down.
+fn linux_alpha(mean: f64, max: f64, alpha: [f64; 2]) -> f64 {
+    let [least, largest] = alpha.map(|alpha| ((alpha * ALPHA_PARTS) as u64).max(1));
+    let [mean, max] = [mean, max].map(|delay| (delay * 1e6) as u64);
+    let parts = max * largest / (max + mean * (largest - least) / least).max(1);
+    parts as f64 / ALPHA_PARTS
+}
+
 /// NewReno's growth and cut.
 const ALPHA_BASE: f64 = 1.0;
 const BETA_BASE: f64 = 0.5;
@@ -100,6 +125,7 @@ pub const CONTROLLER: Controller = Controller {
         BETA_MAX,
         WIN_THRESH,
         THETA,
+        LIKE,
     ],
     make: &|values, plan| {
         let config = IllinoisConfig {
@@ -107,6 +133,7 @@ pub const CONTROLLER: Controller = Controller {
             beta: [&BETA_MIN, &BETA_MAX].map(|param| values.number(param)),
             win_thresh: values.whole(&WIN_THRESH),
             theta: values.whole(&THETA),
+            like_linux: values.word(&LIKE) == "linux",
         };
         in_order(&ALPHA_MIN, &ALPHA_MAX, config.alpha)?;
         in_order(&BETA_MIN, &BETA_MAX, config.beta)?;
@@ -134,6 +161,8 @@ pub struct IllinoisConfig {
     pub win_thresh: u64,
     /// Windows of data without delay until alpha is at its largest again.
     pub theta: u64,
+    /// Rounds as Linux does.
+    pub like_linux: bool,
 }
 
 /// The law.
@@ -157,11 +186,17 @@ pub struct Illinois {
     good_windows: u64,
     /// Growth of less than a byte that the window has yet to get, bytes.
     fraction: f64,
+    /// Segments that were acknowledged since the window last grew, where it grows by whole segments.
+    counted: u64,
 }
 
 impl Illinois {
     /// A law with these constants.
-    pub fn new(config: IllinoisConfig) -> Illinois {
+    pub fn new(mut config: IllinoisConfig) -> Illinois {
+        if config.like_linux {
+            config.alpha = config.alpha.map(|alpha| in_parts(alpha, ALPHA_PARTS));
+            config.beta = config.beta.map(|beta| in_parts(beta, BETA_PARTS));
+        }
         Illinois {
             config,
             alpha: config.alpha[1],
@@ -175,6 +210,7 @@ impl Illinois {
             was_above: false,
             good_windows: 0,
             fraction: 0.0,
+            counted: 0,
         }
     }
 
@@ -187,6 +223,9 @@ impl Illinois {
             let max = self.max_rtt.saturating_sub(self.base_rtt).as_secs_f64();
             self.alpha = self.alpha_at(mean, max);
             self.beta = self.beta_at(mean, max);
+            if self.config.like_linux {
+                self.beta = in_parts(self.beta, BETA_PARTS);
+            }
         }
     }
 
@@ -207,6 +246,9 @@ impl Illinois {
         }
         self.was_above = true;
         let (mean, max) = (mean - d1, max - d1);
+        if self.config.like_linux {
+            return linux_alpha(mean, max, self.config.alpha);
+        }
         max * largest / (max + mean * (largest - least) / least)
     }
 
@@ -220,6 +262,17 @@ impl Illinois {
             largest
         } else {
             least + (largest - least) * (mean - d2) / (d3 - d2)
+        }
+    }
+
+    /// As Linux grows: a segment once alpha times what was acknowledged is a window, and what exceeds that is forgotten.
+    fn grow_by_segments(&mut self, window: &mut Window, acked: u64, mss_bytes: u64) {
+        self.counted += acked;
+        let segments = window.cwnd / mss_bytes;
+        let grown = (self.counted as f64 * self.alpha) as u64 / segments;
+        if grown > 0 {
+            window.cwnd += grown * mss_bytes;
+            self.counted = 0;
         }
     }
 
@@ -246,20 +299,30 @@ impl WindowLaw for Illinois {
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        if self.config.like_linux {
+            self.grow_by_segments(window, ack.acked_bytes / cx.mss_bytes, cx.mss_bytes);
+            return;
+        }
         let share = ack.acked_bytes as f64 / window.cwnd as f64;
         let bytes = self.alpha * share * cx.mss_bytes as f64 + self.fraction;
         window.cwnd += bytes as u64;
         self.fraction = bytes.fract();
     }
 
-    fn cut(&mut self, window: &Window, _flight_bytes: u64, event: Congestion, _cx: &mut Cx<'_>) -> u64 {
-        let left = window.cwnd as f64 * (1.0 - self.beta);
+    fn cut(&mut self, window: &Window, _flight_bytes: u64, event: Congestion, cx: &mut Cx<'_>) -> u64 {
+        let left = if self.config.like_linux {
+            let segments = window.cwnd / cx.mss_bytes;
+            self.counted = 0;
+            (segments - (segments as f64 * self.beta) as u64) * cx.mss_bytes
+        } else {
+            (window.cwnd as f64 * (1.0 - self.beta)) as u64
+        };
         if let Congestion::Timeout { .. } = event {
             (self.alpha, self.beta) = (ALPHA_BASE, BETA_BASE);
             (self.good_windows, self.was_above) = (0, false);
             self.forget_samples();
         }
-        left as u64
+        left
     }
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
@@ -278,7 +341,8 @@ mod tests {
     use sparelane_core::{Domain, Stream, Time};
 
     const MSS: u64 = 8948;
-    const CONFIG: IllinoisConfig = IllinoisConfig { alpha: [0.3, 10.0], beta: [0.125, 0.5], win_thresh: 15, theta: 5 };
+    const CONFIG: IllinoisConfig =
+        IllinoisConfig { alpha: [0.3, 10.0], beta: [0.125, 0.5], win_thresh: 15, theta: 5, like_linux: false };
 
     fn with_context<T>(run: impl FnOnce(&mut Cx<'_>) -> T) -> T {
         let mut rng = Stream::new(1, Domain::Test, 0);
@@ -398,5 +462,25 @@ mod tests {
         let error =
             build("illinois", &values, &Blueprint::of_any(MSS, &Values::default())).expect_err("below beta_min");
         assert_eq!(error.to_string(), "`beta_max` is 0.1; allowed: 0.125 or more, which is beta_min");
+    }
+
+    /// Linux 6.12 with 219 segments and beta = 29 / 64, of 0.459: 219 - (219 * 29 >> 6) = 120. At the largest delay alpha is
+    /// 38 / 128, and a window of ten grows with the 34th segment (34 * 38 >> 7 = 10); exactly it would be 0.3.
+    #[test]
+    fn like_linux_cuts_and_growth_are_of_whole_segments() {
+        let config = IllinoisConfig { like_linux: true, ..CONFIG };
+        let mut law = Illinois { base_rtt: Dur::from_ms(100), max_rtt: Dur::from_ms(200), ..Illinois::new(config) };
+        law.beta = in_parts(0.459, BETA_PARTS);
+        let window = Window { cwnd: 219 * MSS, ssthresh: 0 };
+        let left = with_context(|cx| law.cut(&window, 0, Congestion::Loss { flight_bytes: 0 }, cx));
+        assert_eq!(left, 120 * MSS);
+        is_near(judge(&mut law, 100, 200), (38.0 / 128.0, 0.5));
+        let mut window = Window { cwnd: 10 * MSS, ssthresh: 0 };
+        let grows = |window: &mut Window, law: &mut Illinois| {
+            with_context(|cx| law.grow(window, &Ack::in_sequence(MSS), cx));
+            window.cwnd / MSS
+        };
+        assert!((0..33).all(|_| grows(&mut window, &mut law) == 10));
+        assert_eq!(grows(&mut window, &mut law), 11);
     }
 }

@@ -156,3 +156,32 @@ fn the_window_has_room_for_three_chunks_as_the_quantum_says() {
     assert_eq!(room(Quantum::Kernel, Rate::from_mbps(4)), 6);
     assert_eq!(room(Quantum::Kernel, Rate::from_mbps(1)), 4);
 }
+
+/// 80 segments a round trip, and three chunks of two: probing for more is over in Linux with 1.25 * 80 + 6, rounded to an even number,
+/// and two, of which the chunk that goes next is two; others wait until as many are in flight.
+#[test]
+fn like_linux_probing_counts_the_chunk_that_goes_next() {
+    let is_over_with = |quantum, in_flight_segments: u64| {
+        let mut path = Path::with(quantum);
+        path.bbr.bandwidth.update(0, Rate::of(80 * MSS, RTT));
+        (path.bbr.state, path.bbr.cycle_at) = (State::ProbeBw, 0);
+        path.bbr.pacer.set(path.bbr.bandwidth(), 1.25);
+        let target = path.bbr.inflight_bytes(1.25) / MSS;
+        path.bbr.advance_cycle(in_flight_segments * MSS, Time::ZERO + RTT * 2);
+        (target, path.bbr.cycle_at == 1)
+    };
+    assert_eq!([105, 106].map(|flight| is_over_with(Quantum::Kernel, flight)), [(108, false), (108, true)]);
+    assert_eq!([104, 105].map(|flight| is_over_with(Quantum::Segments(1), flight)), [(105, false), (105, true)]);
+}
+
+/// Draining is over in Linux by what will be left when the pace lets the next segment go.
+#[test]
+fn like_linux_what_is_delivered_before_the_next_departure_is_not_in_the_network() {
+    let mut path = Path::with(Quantum::Kernel);
+    path.bbr.bandwidth.update(0, Rate::of(80 * MSS, RTT));
+    path.bbr.state = State::Drain;
+    let now = Time::ZERO + RTT;
+    // A segment takes 1.25 ms.
+    path.bbr.departs_at = now + Dur::from_us(2_600);
+    assert_eq!(path.bbr.in_network_bytes(90 * MSS, now), 88 * MSS);
+}
