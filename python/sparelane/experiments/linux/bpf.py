@@ -7,12 +7,13 @@ packets beside those that were set; and what the programs cost for each acknowle
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,6 +82,8 @@ c, _ = l.accept()
 while c.recv(1 << 20):
     pass
 """
+# A mean of exponential times of which the median is 1.
+MEAN_OVER_MEDIAN = 1 / math.log(2)
 # What may differ between the two paths, one thing at a time, in virtual time.
 SEEDS = range(1, 6)
 BURST = """\
@@ -96,16 +99,24 @@ scheme = "burst"
 size = "200packets"
 start = "1s"
 """
-VARIED = {
+Settings = dict[str, str]
+
+
+def late_departures(late_us: float) -> tuple[str, Settings]:
+    """Packets leave late, by so much on average."""
+    return f"departures late by {late_us:.0f} us on average", {"host.timer_error": f"{late_us:.1f}us"}
+
+
+def late_stamps(late_us: float) -> tuple[str, Settings]:
+    """Packets are stamped late at the receiver, by so much on average, and their acknowledgments leave then."""
+    what = f"acknowledgments late by {late_us:.0f} us on average, and stamped as they leave"
+    return what, {"host.timestamp_at": "acknowledgment", "host.ack_cost": f"{late_us:.1f}us"}
+
+
+VARIED: dict[str, Settings | None] = {
     "nothing": {},
-    **{f"departures late by {late} us on average": {"host.timer_error": f"{late}us"} for late in (50, 100, 200)},
-    **{
-        f"acknowledgments late by {late} us on average, and stamped as they leave": {
-            "host.timestamp_at": "acknowledgment",
-            "host.ack_cost": f"{late}us",
-        }
-        for late in (20, 50, 100)
-    },
+    **dict(late_departures(late_us) for late_us in (50, 100, 200)),
+    **dict(late_stamps(late_us) for late_us in (20, 50, 100)),
     "interrupts 200 us apart": {"host.interrupt_after": "200us"},
     "200 packets of another flow at 1 s": None,
 }
@@ -116,8 +127,11 @@ GAPS_US = (386, 193, 77, 40, 20, 10)
 GAP_BYTES = 1448 + 40
 
 
-def in_kernel(program: str) -> pl.DataFrame:
-    """What the program tells of one connection, in the columns of the simulator's series."""
+def in_kernel(program: str) -> tuple[pl.DataFrame, float]:
+    """What the program tells of one connection, in the columns of the simulator's series; and how late the path was.
+
+    The latter is the median over the packets that the path delivered, microseconds.
+    """
     name = f"x{program}"
     with emulation.network(SCENARIO + SCHEMES[program]) as net, _loaded(net, program, name):
         receiver = net.start("right0", [sys.executable, "-c", RECEIVE], stdout=subprocess.PIPE, text=True)
@@ -126,7 +140,8 @@ def in_kernel(program: str) -> pl.DataFrame:
         words = [sys.executable, "-c", SEND, name, net.address("right0"), str(LASTS_S)]
         samples = _watched(name, net.start("left0", words))
         receiver.kill()
-    return kernel.to_frame(samples).with_columns(pl.col("probe", "quantity").cast(pl.String))
+    told = kernel.to_frame(samples).with_columns(pl.col("probe", "quantity").cast(pl.String))
+    return told, 1e6 * net.outcome().counts["late_median_s"]
 
 
 def _watched(name: str, sender: subprocess.Popen[str]) -> list[KernelSample]:
@@ -175,10 +190,20 @@ def simulated(program: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     return series, result.packets
 
 
-def varied() -> pl.DataFrame:
+def as_measured(departures_us: float, path_us: float) -> dict[str, Settings | None]:
+    """What differs in the kernel's run, as far as it was measured: how late its sender was, and the path."""
+    (departures, first), (path, second) = late_departures(departures_us), late_stamps(path_us)
+    return {
+        f"as measured: {departures}": first,
+        f"as measured: {path}": second,
+        "as measured: both": first | second,
+    }
+
+
+def varied(cases: Mapping[str, Settings | None]) -> pl.DataFrame:
     """RAPID in virtual time, with one thing after the other that may differ in the kernel's run; means of seeds."""
     rows = []
-    for what, settings in VARIED.items():
+    for what, settings in cases.items():
         text = SCENARIO if settings is not None else SCENARIO.replace('[workload]\nkind = "bulk"\n', BURST)
         for seed in SEEDS:
             series = api.run(text + SCHEMES["rapid"], set=settings or {}, seed=seed).series
@@ -190,14 +215,15 @@ def varied() -> pl.DataFrame:
 def main(folder: Path) -> None:
     """Measures everything and writes tables, page and figure."""
     folder.mkdir(parents=True, exist_ok=True)
-    varied().write_csv(folder / "varied.csv", float_precision=4)
-    parts, gaps = [], []
+    parts, gaps, measured = [], [], {}
     for program in SCHEMES:
         series, packets = simulated(program)
-        told = in_kernel(program)
+        told, path_late_us = in_kernel(program)
         parts += [bpf_page.kept(program, "simulator", series), bpf_page.kept(program, "kernel", told)]
         if program == "rapid":
             gaps = [bpf_page.gaps_of_packets(packets), bpf_page.gaps_told(told)]
+            measured = as_measured(bpf_page.late_departures_us(told), MEAN_OVER_MEDIAN * path_late_us)
+    varied(VARIED | measured).write_csv(folder / "varied.csv", float_precision=4)
     pl.concat(parts).write_csv(folder / "series.csv", float_precision=6)
     pl.concat(gaps).write_csv(folder / "gaps.csv", float_precision=3)
     accuracy, costs = bpf_cost.accuracy(GAPS_US, GAP_BYTES), bpf_cost.costs()

@@ -18,7 +18,7 @@ import polars as pl
 
 from sparelane import _native, kernel
 
-SEND_FOR_S = 2.0
+SEND_FOR_S = 20.0
 STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 # Samples of all processors, so many in a second.
 SAMPLES_HZ = 10_000
