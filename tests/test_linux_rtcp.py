@@ -14,7 +14,7 @@ from sparelane._native import ScenarioError
 from sparelane.experiments import plots, registry, runner
 from sparelane.experiments.base import Effort, Outcome
 from sparelane.experiments.rows import Evaluation
-from sparelane.experiments.rtcp import testbed
+from sparelane.experiments.rtcp import testbed_runs
 from sparelane.linux import kernel, mapping, plan, running
 from sparelane.linux.network import Network
 
@@ -100,12 +100,12 @@ def test_a_queue_marks_what_has_waited_for_as_long_as_its_threshold_takes() -> N
     assert any("codel limit 300 target 1000s interval 1000s noecn ce_threshold 4800us" in line for line in lines)
 
 
-def runs() -> list[testbed.Run]:
-    return [testbed.Run(setting, scheme) for setting in testbed.SETTINGS for scheme in setting.schemes]
+def runs() -> list[testbed_runs.Run]:
+    return [testbed_runs.Run(setting, scheme) for setting in testbed_runs.SETTINGS for scheme in setting.schemes]
 
 
 @pytest.mark.parametrize("run", runs(), ids=lambda run: f"{run.setting.name}, {run.scheme}")
-def test_the_testbeds_flows_are_the_same_on_both_sides(run: testbed.Run) -> None:
+def test_the_testbeds_flows_are_the_same_on_both_sides(run: testbed_runs.Run) -> None:
     ours, linux = (run.simulation(1, side, BRIEF) for side in ("simulator", "linux"))
     simulated = api.run("rtcp-linux", seed=1, set=list(ours.settings)).flows
     text = library.find("rtcp-linux").read_text(encoding="utf-8")
@@ -117,7 +117,7 @@ def test_the_testbeds_flows_are_the_same_on_both_sides(run: testbed.Run) -> None
     assert [flow.traffic_class for flow in flows] == list(simulated["traffic_class"].cast(pl.String))
     assert [flow.request for flow in flows] == list(simulated["request"])
     assert {flow.target for flow in flows} == {"right0"}
-    assert len({flow.source for flow in flows}) == (1 if run.setting is testbed.FIG_4 else 4)
+    assert len({flow.source for flow in flows}) == (1 if run.setting is testbed_runs.FIG_4 else 4)
 
 
 @with_kernel
@@ -189,7 +189,13 @@ def evaluation(factor: float, *schemes: str) -> Evaluation:
             ours = run.simulation(seed, "simulator", BRIEF)
             outcome = runner.simulate(ours)
             flows = outcome.flows.with_columns(pl.col("completion_s") * (factor if run.scheme in schemes else 1.0))
-            outcomes |= {ours: outcome, run.simulation(seed, "linux", BRIEF): replace(outcome, flows=flows)}
+            counted = {"right0": {"Tcp.InSegs": 100, "Tcp.OutSegs": 80}}
+            linux = replace(outcome, flows=flows, counters=counted)
+            outcomes |= {ours: outcome, run.simulation(seed, "linux", BRIEF): linux}
+            # Where each segment is acknowledged, they are the same.
+            outcomes |= {run.simulation(seed, "linux", BRIEF, *testbed_runs.EACH): outcome}
+            outcomes |= dict.fromkeys(run.in_other_orders(seed, BRIEF), outcome)
+    assert set(EXPERIMENT.plan(BRIEF)) <= set(outcomes)
     return EXPERIMENT.explain(EXPERIMENT.full, EXPERIMENT.evaluate(BRIEF, outcomes))  # type: ignore[arg-type]
 
 
@@ -197,22 +203,28 @@ def test_the_testbed_compares_both_sides_and_says_where_the_papers_order_holds()
     equal, slow = evaluation(1.0), evaluation(1000.0, "RTCP")
     assert all(row.value == row.paper for row in equal.rows)
     # So brief a run has no urgent flow in some settings.
-    missing = sum(row.value is None for row in equal.rows)
-    assert [verdict.value for verdict in EXPERIMENT.check(EXPERIMENT.full, equal)] == [0, missing]
-    rows = [row for row in slow.rows if row.key.scheme == "RTCP" and row.key.metric.name == "FCT" and row.paper]
+    missing = sum(row.value is None for row in equal.rows if row.counts)
+    assert [verdict.value for verdict in EXPERIMENT.check(EXPERIMENT.full, equal)][:2] == [0, missing]
+    counted = [row for row in slow.rows if row.counts]
+    rows = [row for row in counted if row.key.scheme == "RTCP" and row.key.metric.name == "FCT" and row.paper]
     assert all(row.value == pytest.approx((row.paper or 0) / 1000) for row in rows)
-    assert (
-        EXPERIMENT.check(EXPERIMENT.full, slow)[1].value == missing + sum(row.deviates for row in slow.rows) > missing
-    )
-    urgent = next(note for note in slow.notes if "urgent" in note)
-    assert "on Linux in 0 of 5 (not in Fig. 4" in urgent
+    off = [row for row in counted if row.deviates and not row.is_explained]
+    assert EXPERIMENT.check(EXPERIMENT.full, slow)[1].value == len(off) > missing
+    # Where Linux acknowledges each segment, it is not slow here.
+    assert all(row.value == row.paper for row in slow.rows if row.key.variant == testbed_runs.EACH_ON_BOTH)
+    claims = [
+        verdict for verdict in EXPERIMENT.check(EXPERIMENT.full, slow) if "on Linux: RTCP's urgent" in verdict.text
+    ]
+    assert len(claims) == len(testbed_runs.SETTINGS)
+    assert not any(verdict.holds for verdict in claims)
+    assert any("Cubic 80 %" in note for note in slow.notes)
     with plots.style():
         assert len(EXPERIMENT.draw(slow).axes) == 15
 
 
 @with_kernel
 def test_the_testbed_runs_on_the_kernel_and_its_cubic_is_the_simulators() -> None:
-    run = testbed.Run(testbed.FIG_4, "Cubic")
+    run = testbed_runs.Run(testbed_runs.FIG_4, "Cubic")
     ours, linux = (runner.simulate(run.simulation(1, side, BRIEF)) for side in ("simulator", "linux"))
     assert ours.flows.height > 3
     assert list(ours.flows["size_bytes"]) == list(linux.flows["size_bytes"])

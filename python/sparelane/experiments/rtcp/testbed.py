@@ -2,147 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from sparelane.experiments import plots
-from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.experiments.claims import at_most
-from sparelane.experiments.rows import Evaluation, Key, Metric, MissingNumberError, Row
-from sparelane.experiments.rtcp.clients import CLASSES, FCT, GOODPUT, RCT, SCHEMES, SIZES, Sample, sample
+from sparelane.experiments.base import Effort, Experiment, Outcome, Outcomes, Simulation
+from sparelane.experiments.rows import Evaluation, Key, Row
+from sparelane.experiments.rtcp import testbed_claims, testbed_reasons
+from sparelane.experiments.rtcp.clients import CLASSES, Sample, sample
+from sparelane.experiments.rtcp.testbed_figure import draw
+from sparelane.experiments.rtcp.testbed_runs import (
+    EACH,
+    EACH_ON_BOTH,
+    LARGEST,
+    LEAST,
+    SIDES,
+    Run,
+    Side,
+    is_varied,
+    runs,
+)
 from sparelane.experiments.statistics import estimate
 
-SCENARIO = "rtcp-linux"
-Side = Literal["simulator", "linux"]
-SIDES: tuple[Side, ...] = ("simulator", "linux")
-# What runs go on for beyond the requests' time, so that what was asked for can arrive, in lengths of that.
-LONG_RUN = 6
-# Hosts of Linux acknowledge nearly every packet, since the receiving program reads each at once.
-OURS = ("transport.delayed_ack=false",)
-# The switch marks for DCTCP alone, since others would ask for marks as well.
-ASKS: Mapping[str, tuple[str, ...]] = {"DCTCP": ("queue.mark_at=20packets",)}
 SHARES = (50, 99)
 Samples = Mapping[Side, Sequence[Sample]]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What a figure shows: what is asked for, and how.
-
-    Attributes:
-        name: of the rows.
-        sizes: of flows, as the paper calls them.
-        load: of the client's link.
-        alpha: RTCP's.
-        schemes: those of the figure that Linux has.
-        overrides: `key=value` each.
-    """
-
-    name: str
-    sizes: str
-    load: float
-    alpha: float
-    schemes: tuple[str, ...] = ("Cubic", "DCTCP", "BBR", "RTCP")
-    overrides: tuple[str, ...] = ()
-
-
-ONE_SERVER = ('workload.servers=["left0"]',)
-FAN_OUT = ("workload.fan_out=[{ flows = 1, share = 0.5 }, { flows = 2, share = 0.3 }, { flows = 8, share = 0.2 }]",)
-FIG_4 = Setting("Fig. 4, web search, load 0.11", "web search", 0.11, 500, ("Cubic", "DCTCP", "RTCP"), ONE_SERVER)
-FIG_5 = Setting("Figs. 5 and 6, web search, load 0.8", "web search", 0.8, 800)
-FIG_5_LESS = Setting("Figs. 5 and 6, web search, load 0.6", "web search", 0.6, 800)
-FIG_6 = Setting("Figs. 5 and 6, data mining, load 0.8", "data mining", 0.8, 15)
-FIG_7 = Setting("Fig. 7, incast, load 0.8", "web search", 0.8, 1000, overrides=FAN_OUT)
-SETTINGS = (FIG_4, FIG_5, FIG_5_LESS, FIG_6, FIG_7)
-QUICK_SETTINGS = (FIG_4,)
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A scheme in a setting."""
-
-    setting: Setting
-    scheme: str
-
-    def simulation(self, seed: int, side: Side, effort: Effort) -> Simulation:
-        """One run under a seed; both sides send the flows that the simulator draws with it."""
-        setting = self.setting
-        return Simulation(
-            scenario=SCENARIO,
-            settings=(
-                f"workload.sizes.kind={SIZES[setting.sizes]}",
-                f"workload.load={setting.load:g}",
-                f"workload.scheme={SCHEMES[self.scheme]}",
-                f"workload.end={effort.stop_s:g}s",
-                f"duration={LONG_RUN * effort.stop_s:g}s",
-                *((f"scheme.rtcp.alpha={setting.alpha:g}",) if self.scheme == "RTCP" else ()),
-                *ASKS.get(self.scheme, ()),
-                *setting.overrides,
-                *(OURS if side == "simulator" else ()),
-            ),
-            seed=seed,
-            on=side,
-            label=f"{setting.name}, {self.scheme}, seed {seed}, {side}",
-            cost=10.0 * setting.load * effort.stop_s if side == "linux" else 0.03 * setting.load * effort.stop_s,
-        )
-
-    def key(self, metric: Metric, average: str = "", traffic: str = "") -> Key:
-        """The row of one quantity."""
-        return Key(self.setting.name, metric, self.scheme, average, traffic)
-
-
-def _runs(effort: Effort) -> list[Run]:
-    settings = QUICK_SETTINGS if effort.name == "quick" else SETTINGS
-    return [Run(setting, scheme) for setting in settings for scheme in setting.schemes]
-
-
 def plan(effort: Effort) -> Sequence[Simulation]:
-    """Both sides of each run, under each seed."""
-    return [
-        run.simulation(seed, side, effort) for run in _runs(effort) for seed in effort.seed_numbers() for side in SIDES
-    ]
+    """Both sides of each run, and what is varied, under each seed."""
+    return [one for run in runs(effort) for seed in effort.seed_numbers() for one in _simulations(run, seed, effort)]
 
 
-def _times(setting: Setting) -> Metric:
-    """What is timed: flows, or where a request asks for several, requests, which end with the last of theirs."""
-    return RCT if setting is FIG_7 else FCT
+def _simulations(run: Run, seed: int, effort: Effort) -> list[Simulation]:
+    found = [run.simulation(seed, side, effort) for side in SIDES]
+    if is_varied(run, effort):
+        found += [run.simulation(seed, "linux", effort, *EACH), *run.in_other_orders(seed, effort)]
+    return found
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     """Ours beside Linux's: percentiles over the flows of all seeds together."""
+
+    def samples(simulations: Iterable[Simulation]) -> list[Sample]:
+        return [sample(outcomes[one], effort) for one in simulations]
+
     rows: list[Row] = []
     left = dict.fromkeys(SIDES, 0)
-    for run in _runs(effort):
-        samples = {
-            side: [sample(outcomes[run.simulation(seed, side, effort)], effort) for seed in effort.seed_numbers()]
-            for side in SIDES
-        }
-        rows += _rows(run, samples)
+    for run in runs(effort):
+        seeds = effort.seed_numbers()
+        plain: Samples = {side: samples(run.simulation(seed, side, effort) for seed in seeds) for side in SIDES}
+        rows += _rows(run, plain)
         for side in SIDES:
-            left[side] += sum(one.unfinished for one in samples[side])
+            left[side] += sum(one.unfinished for one in plain[side])
+        if is_varied(run, effort):
+            each = samples(run.simulation(seed, "linux", effort, *EACH) for seed in seeds)
+            rows += _rows(run, {**plain, "linux": each}, EACH_ON_BOTH)
+            by_seed = [samples(run.in_other_orders(seed, effort)) for seed in seeds]
+            rows += _spread(run, [plain["simulator"], *map(list, zip(*by_seed, strict=True))], rows)
     return Evaluation(
         tuple(rows),
         (
             f"Flows that did not finish: on Linux {left['linux']}, in the simulator {left['simulator']}.",
-            *_statements(rows),
+            _acknowledged(effort, outcomes),
         ),
     )
 
 
-def _rows(run: Run, samples: Samples) -> list[Row]:
-    metric, rows = _times(run.setting), []
-    for name in CLASSES:
-        of = f"{name} {metric.name}"
-        for share in SHARES:
-            key = run.key(metric, f"{share}th percentile", name)
-            rows.append(_row(key, samples, of, partial(_percentile, share)))
-    rows.append(_row(run.key(GOODPUT.metric), samples, "goodput", _mean))
-    return rows
+def _rows(run: Run, samples: Samples, variant: str = "") -> list[Row]:
+    return [_row(replace(key, variant=variant), samples, of, reduce) for key, of, reduce in _quantities(run)]
+
+
+def _quantities(run: Run) -> list[tuple[Key, str, Callable[[np.ndarray], float]]]:
+    """What is measured of a run: its row, of which values of a `Sample` it is, and how it follows from them."""
+    times = [
+        (run.percentile(name, share), f"{name} {run.setting.times.name}", partial(_percentile, share))
+        for name in CLASSES
+        for share in SHARES
+    ]
+    return [*times, (run.goodput, "goodput", _mean)]
+
+
+def _spread(run: Run, orders: Sequence[Sequence[Sample]], rows: Sequence[Row]) -> list[Row]:
+    """The least and the largest of ours over all orders of the servers, where Linux's number differs."""
+    found = {row.key: row for row in rows}
+    spread = []
+    for key, of, reduce in _quantities(run):
+        if key in testbed_reasons.REASONS:
+            values = [_together(samples, of, reduce) for samples in orders]
+            ends = {LEAST: min, LARGEST: max}
+            known = [value for value in values if value is not None]
+            for variant, end in ends.items():
+                spread.append(Row(replace(key, variant=variant), found[key].paper, end(known) if known else None))
+    return spread
+
+
+def _together(samples: Sequence[Sample], of: str, reduce: Callable[[np.ndarray], float]) -> float | None:
+    """A number of the flows of all seeds; `None` where there are none."""
+    together = np.concatenate([one.values[of] for one in samples])
+    return reduce(together) if together.size else None
 
 
 def _percentile(share: int, values: np.ndarray) -> float:
@@ -157,8 +116,7 @@ def _row(key: Key, samples: Samples, of: str, reduce: Callable[[np.ndarray], flo
     """Ours beside Linux's, with the interval of their difference: both sides have the same flows under a seed."""
 
     def over(side: Side, seeds: Sequence[int]) -> float | None:
-        together = np.concatenate([samples[side][at].values[of] for at in seeds])
-        return reduce(together) if together.size else None
+        return _together([samples[side][at] for at in seeds], of, reduce)
 
     every = list(range(len(samples["linux"])))
     ours, linux = (over(side, every) for side in SIDES)
@@ -169,97 +127,28 @@ def _row(key: Key, samples: Samples, of: str, reduce: Callable[[np.ndarray], flo
         less = [over(side, [at for at in every if at != out]) for side in SIDES]
         if less[0] is not None and less[1] is not None:
             parts.append(len(every) * (ours - linux) - (len(every) - 1) * (less[0] - less[1]))
-    return Row(key, linux, ours, estimate(parts).ci95 if len(parts) > 1 else None)
+    # Where all seeds have the same difference, it is what rounding leaves.
+    return Row(key, linux, ours, round(estimate(parts).ci95 or 0.0, 12) if len(parts) > 1 else None)
 
 
-def _statements(rows: Sequence[Row]) -> list[str]:
-    """What the paper says of RTCP's place among the schemes, and where it holds on Linux and in the simulator."""
-    found = {row.key: row for row in rows}
-    notes = []
-    for name, words, others in (
-        ("urgent", "RTCP's 99th percentile of urgent flows is the least", ("Cubic", "DCTCP", "BBR")),
-        ("high-volume", "RTCP's 99th percentile of high-volume flows is above Cubic's", ("Cubic",)),
-        ("high-volume", "RTCP's 99th percentile of high-volume requests is below Cubic's", ("Cubic",)),
-    ):
-        is_above, is_of_requests = "above" in words, "requests" in words
-        held: dict[Side, list[str]] = {side: [] for side in SIDES}
-        asked = [one for one in SETTINGS if name == "urgent" or (one is FIG_7) == is_of_requests]
-        asked = [one for one in asked if any(key.setting == one.name for key in found)]
-        for setting in asked:
-            average = f"{SHARES[1]}th percentile"
-            own, *theirs = (
-                found.get(Run(setting, scheme).key(_times(setting), average, name)) for scheme in ("RTCP", *others)
-            )
-            for side in SIDES:
-                number = _number(own, side)
-                there = [other for row in theirs if (other := _number(row, side)) is not None]
-                if number is not None and there and (number > min(there)) == is_above:
-                    held[side].append(setting.name)
-        if asked:
-            on_linux, simulated = (
-                f"{len(names)} of {len(asked)}{_but(asked, names)}" for names in (held["linux"], held["simulator"])
-            )
-            notes.append(f"{words}, as the paper says: on Linux in {on_linux}; in the simulator in {simulated}.")
-    return notes
+def _acknowledged(effort: Effort, outcomes: Outcomes) -> str:
+    """How many segments the client of Linux acknowledges."""
+    shares: dict[str, list[float]] = {}
+    for run in runs(effort):
+        for seed in effort.seed_numbers():
+            share = _acknowledgments(outcomes[run.simulation(seed, "linux", effort)])
+            shares.setdefault(run.scheme, []).extend([] if share is None else [share])
+    listed = "; ".join(f"{scheme} {100 * np.mean(found):.0f} %" for scheme, found in shares.items() if found)
+    return (
+        f"What Linux's client sends of acknowledgments, in shares of the segments that it receives: {listed or 'none'}."
+    )
 
 
-def _but(asked: Sequence[Setting], held: Sequence[str]) -> str:
-    left = [setting.name for setting in asked if setting.name not in held]
-    return f" (not in {'; '.join(left)})" if left else ""
+def _acknowledgments(outcome: Outcome) -> float | None:
+    counted = outcome.counters.get("right0", {})
+    came = counted.get("Tcp.InSegs", 0)
+    return counted["Tcp.OutSegs"] / came if came else None
 
-
-def _number(row: Row | None, side: Side) -> float | None:
-    return None if row is None else row.paper if side == "linux" else row.value
-
-
-def _median(evaluation: Evaluation) -> float:
-    shares = [abs(row.value / row.paper - 1) for row in evaluation.rows if row.value is not None and row.paper]
-    if not shares:
-        raise MissingNumberError("a number on both sides")
-    return 100 * float(np.median(shares))
-
-
-def _unexplained(evaluation: Evaluation) -> float:
-    return sum((row.value is None or row.deviates) and not row.is_explained for row in evaluation.rows)
-
-
-def draw(evaluation: Evaluation) -> Figure:
-    """Times of both classes and goodput: for each setting, each scheme on Linux and here."""
-    settings = [one for one in SETTINGS if any(row.key.setting == one.name for row in evaluation.rows)]
-    shown = (("urgent", SHARES[1]), ("high-volume", SHARES[1]), ("", 0))
-    drawing, panels = plots.figure(len(shown), width_inches=1.4 * plots.PAGE_INCHES, rows=len(settings))
-    for at, setting in enumerate(settings):
-        for axes, (name, share) in zip(panels[len(shown) * at :], shown, strict=False):
-            bars = []
-            keys = [_shown_key(Run(setting, scheme), name, share) for scheme in setting.schemes]
-            for words, look, side in SHOWN_SIDES:
-                numbers = [_number(evaluation.find(key), side) for key in keys]
-                bars.append(
-                    plots.Bars.of_rows(
-                        words, look, [Row(key, None, value) for key, value in zip(keys, numbers, strict=True)]
-                    )
-                )
-            plots.grouped_bars(axes, list(setting.schemes), bars)
-            if name == "urgent":
-                axes.set_yscale("log")
-            axes.set_xlabel(setting.name)
-            unit = keys[0].metric.unit
-            axes.set_ylabel(f"{name} {share}th {keys[0].metric.name} ({unit})" if name else f"goodput ({unit})")
-            plots.legend_above(axes, 2)
-    return drawing
-
-
-SHOWN_SIDES: tuple[tuple[str, plots.Look, Side], ...] = (
-    ("Linux", plots.TCP, "linux"),
-    ("simulator", plots.RC3, "simulator"),
-)
-
-
-def _shown_key(run: Run, name: str, share: int) -> Key:
-    return run.key(_times(run.setting), f"{share}th percentile", name) if name else run.key(GOODPUT.metric)
-
-
-REASONS: Mapping[Key, str] = {}
 
 EXPERIMENT = Experiment(
     id="rtcp/testbed",
@@ -276,23 +165,23 @@ EXPERIMENT = Experiment(
         "each figure; the least window is two segments.",
         "The switch's queue holds 4.5 MB, half of its memory, and marks for DCTCP what is behind 20 packets (on Linux "
         "what has waited for as long as 20 packets take).",
-        "Hosts have no bound on the receive window, and acknowledge nearly every packet.",
+        "Hosts have no bound on the receive window. Those of the simulator acknowledge each segment, those of Linux as "
+        f'they see fit; in rows with "{EACH_ON_BOTH}", these do, too (routes with `quickack`).',
         "Requests come during the simulated time that an effort names; flows that start in the first tenth of it do "
         "not count. Percentiles are over the flows of all seeds together; requests of Fig. 7 take as long as the last "
         "of their flows.",
         "What stands behind ± is the interval of the difference, not of our number: the jackknife's, by leaving out "
-        "one seed at a time on both sides.",
+        "one seed at a time on both sides. So it is in the figure.",
+        f'Rows with "{LEAST}" and "{LARGEST}" show how much hangs on which packet is first where two come at once: the '
+        "servers are alike, and their order in the scenario decides it in the simulator.",
     ),
     full=Effort("full", seeds=5, stop_s=2.0),
     quick=Effort("quick", seeds=1, stop_s=1.0),
     plan=plan,
     evaluate=evaluate,
     draw=draw,
-    reasons=REASONS,
-    claims=(
-        Claim("The median difference from Linux is under 3 %", _median, full=at_most(3.0)),
-        Claim("No number differs by more than 10 % without a reason: how many do", _unexplained, full=at_most(0.0)),
-    ),
+    reasons=testbed_reasons.REASONS,
+    claims=(*testbed_claims.OF_THE_SIMULATOR, *testbed_claims.of_the_paper(testbed_reasons.WORDS)),
     needs_kernel="linux",
     witness="Linux",
 )
