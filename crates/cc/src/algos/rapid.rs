@@ -15,8 +15,10 @@
 //! # Losses
 //! RAPID has no answer of its own to a loss. Losses cost throughput because TCP, with nothing acknowledged beyond the first hole,
 //! runs out of window (and of the receiver's buffer) while the retransmission passes the queue of the scheduler: the path is idle
-//! for a round trip, whatever the rate. P-streams with a lost packet say nothing, as the authors' logs have it. Nor is there an answer to
-//! congestion marks: the paper has none.
+//! for a round trip, whatever the rate. P-streams with a lost packet say nothing, as the authors' logs have it; with `lossy_streams =
+//! "until-repaired"` they are judged when all of their acknowledgments have returned, as section II says of any p-stream, and count as
+//! slow as that: a reaction to losses that follows from estimates alone. Nor is there an answer to congestion marks: the paper has
+//! none.
 //!
 //! # What the paper leaves open, and the choices taken
 //! - **Timeout**: R_avg starts again from `initial_rate`, the 100 kb/s of a new connection: what the path gave is no longer known.
@@ -45,8 +47,9 @@ use crate::pace::PacketSize;
 use crate::registry::Controller;
 use adaptor::Adaptor;
 use config::Config;
-use probes::{Judged, Probes};
-use sparelane_core::{Dur, Rate, Time};
+use probes::{Judged, Lossy, Probes};
+use sparelane_core::{Dur, Rate, Seq, Time};
+use std::collections::VecDeque;
 
 pub use bass::{Bass, Pair};
 pub use estimator::{Estimator, Excursion, Sample};
@@ -88,6 +91,10 @@ pub struct Rapid {
     judged: u64,
     skipped: u64,
     samples: Vec<Sample>,
+    /// Segments that are acknowledged in sequence.
+    acknowledged: Seq,
+    /// P-streams with missing packets, in order, until all of theirs are acknowledged; where those are judged.
+    unrepaired: VecDeque<Lossy>,
 }
 
 impl Rapid {
@@ -111,6 +118,8 @@ impl Rapid {
             judged: 0,
             skipped: 0,
             samples: Vec::new(),
+            acknowledged: 0,
+            unrepaired: VecDeque::new(),
             config,
         }
     }
@@ -119,6 +128,20 @@ impl Rapid {
     fn begin_stream(&mut self) {
         self.index = 0;
         self.probes.begin();
+    }
+
+    /// P-streams whose missing packets have all been acknowledged: the path had their packets over all the time that this took, a round
+    /// trip aside.
+    fn judge_repaired(&mut self, cx: &Cx<'_>) {
+        while let Some(&lossy) = self.unrepaired.front()
+            && lossy.end <= self.acknowledged
+        {
+            self.unrepaired.pop_front();
+            let since_sent = cx.now.saturating_since(lossy.due);
+            let took = since_sent.saturating_sub(cx.min_rtt.unwrap_or_default()).max(lossy.duration);
+            let bits = (lossy.packets * self.wire_bytes * 8) as f64;
+            self.adaptor.take(Rate::from_bps((bits / took.as_secs_f64().max(1e-9)) as u64), lossy.duration);
+        }
     }
 
     /// Sets the gap before the next packet.
@@ -133,7 +156,9 @@ impl CongestionControl for Rapid {
         Needs { receive_time: true, ..Needs::default() }
     }
 
-    fn on_ack(&mut self, ack: &Ack, _cx: &mut Cx<'_>) {
+    fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        self.acknowledged += ack.acked_bytes / cx.mss_bytes;
+        self.judge_repaired(cx);
         let Some(received) = ack.received else { return };
         if ack.acked_bytes == 0 {
             self.probes.missing_before(received.segment);
@@ -143,6 +168,9 @@ impl CongestionControl for Rapid {
             let Judged::Whole { duration } = judged else {
                 self.skipped += 1;
                 self.estimator.forget();
+                if let (Judged::Lossy(lossy), true) = (judged, self.config.judges_lossy_streams) {
+                    self.unrepaired.push_back(lossy);
+                }
                 continue;
             };
             if let Some(estimate) = self.estimator.estimate(&self.samples) {
@@ -159,6 +187,7 @@ impl CongestionControl for Rapid {
                 self.rate_before_timeout = self.adaptor.rate();
                 self.adaptor.set(self.config.initial_rate);
                 self.probes.break_all();
+                self.unrepaired.clear();
                 self.estimator.forget();
             }
             Congestion::Spurious => self.adaptor.set(self.rate_before_timeout.max(self.adaptor.rate())),

@@ -137,6 +137,15 @@ const AFTER_TIMEOUT: Param = Param {
     source: "open in the paper",
 };
 
+const LOSSY_STREAMS: Param = Param {
+    name: "lossy_streams",
+    kind: Kind::Choice(&["skipped", "until-repaired"]),
+    default: DefaultValue::Word("skipped"),
+    meaning: "a p-stream with a lost packet says nothing (skipped), or that the path had its packets over all the time until the last \
+              of them was acknowledged (until-repaired)",
+    source: "the authors' development logs skip it; section II judges a p-stream once its acknowledgments have all returned",
+};
+
 const MOST_LATENESS: Param = Param {
     name: "most_lateness",
     kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(10) },
@@ -163,6 +172,7 @@ pub(super) const PARAMS: &[Param] = &[
     WINDOW,
     INITIAL_RATE,
     AFTER_TIMEOUT,
+    LOSSY_STREAMS,
     MOST_LATENESS,
 ];
 
@@ -179,6 +189,7 @@ pub(super) struct Config {
     pub(super) window: u64,
     pub(super) initial_rate: Rate,
     pub(super) starts_after_timeout: bool,
+    pub(super) judges_lossy_streams: bool,
     pub(super) most_lateness: Dur,
 }
 
@@ -214,6 +225,7 @@ impl Config {
             window: values.whole(&WINDOW),
             initial_rate,
             starts_after_timeout: values.word(&AFTER_TIMEOUT) == "start",
+            judges_lossy_streams: values.word(&LOSSY_STREAMS) == "until-repaired",
             most_lateness: values.span(&MOST_LATENESS),
         })
     }

@@ -19,10 +19,14 @@ struct Stream {
     /// Its segments: the first, and one past the last so far.
     first: Seq,
     end: Seq,
+    /// When its first packet was due.
+    due: Time,
     /// How long its gaps are in all.
     duration: Dur,
     /// A packet of it was lost, or something came between its packets.
     is_broken: bool,
+    /// A packet of it is missing.
+    is_lossy: bool,
     /// Its last packet was sent.
     is_whole: bool,
 }
@@ -35,8 +39,23 @@ pub enum Judged {
         /// How long it lasted when it was sent (l).
         duration: Dur,
     },
-    /// It says nothing about the path.
+    /// Its gaps say nothing about the path.
     Broken,
+    /// Its gaps say nothing about the path, since packets of it are missing.
+    Lossy(Lossy),
+}
+
+/// A p-stream of which packets are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lossy {
+    /// One past its last segment.
+    pub end: Seq,
+    /// Its packets.
+    pub packets: u64,
+    /// When the first of them was due.
+    pub due: Time,
+    /// How long it lasted when it was sent (l).
+    pub duration: Dur,
 }
 
 /// The books.
@@ -56,8 +75,15 @@ impl Probes {
     /// A p-stream begins with the segment that is sent next.
     pub fn begin(&mut self) {
         let first = self.next();
-        let stream = Stream { first, end: first, duration: Dur::ZERO, is_broken: false, is_whole: false };
-        self.streams.push_back(stream);
+        self.streams.push_back(Stream {
+            first,
+            end: first,
+            due: Time::ZERO,
+            duration: Dur::ZERO,
+            is_broken: false,
+            is_lossy: false,
+            is_whole: false,
+        });
     }
 
     /// `segment` was sent as due at `due`, with `gap` before it, as a probe of `rate`; `is_last` of its p-stream.
@@ -69,6 +95,9 @@ impl Probes {
         self.probes.push_back(Probe { due, rate });
         let end = self.next();
         if let Some(stream) = self.streams.back_mut() {
+            if stream.first == segment {
+                stream.due = due;
+            }
             (stream.end, stream.is_whole) = (end, is_last);
             stream.duration += gap;
         }
@@ -100,7 +129,7 @@ impl Probes {
         let from = self.base;
         let of_missing = |stream: &&mut Stream| stream.first < segment && stream.end > from;
         if from < segment {
-            self.streams.iter_mut().filter(of_missing).for_each(|stream| stream.is_broken = true);
+            self.streams.iter_mut().filter(of_missing).for_each(|stream| stream.is_lossy = true);
         }
     }
 
@@ -121,7 +150,7 @@ impl Probes {
     /// The next p-stream that can be judged, if there is one, with its samples in `samples`.
     pub fn judge(&mut self, samples: &mut Vec<Sample>) -> Option<Judged> {
         let (last, ..) = self.last?;
-        let &Stream { end, duration, is_broken, is_whole, .. } = self.streams.front()?;
+        let &Stream { first, end, due, duration, is_broken, is_lossy, is_whole } = self.streams.front()?;
         // A p-stream that was cut short is over when the next has begun.
         let is_over = is_whole || self.streams.len() > 1;
         if !is_over || last + 1 < end {
@@ -131,7 +160,11 @@ impl Probes {
         let count = self.samples.partition_point(|&(segment, _)| segment < end);
         samples.clear();
         samples.extend(self.samples.drain(..count).map(|(_, sample)| sample));
-        Some(if is_broken { Judged::Broken } else { Judged::Whole { duration } })
+        Some(match (is_broken, is_lossy) {
+            (true, _) => Judged::Broken,
+            (false, true) => Judged::Lossy(Lossy { end, packets: end - first, due, duration }),
+            (false, false) => Judged::Whole { duration },
+        })
     }
 
     /// The number of the next segment.
@@ -177,7 +210,7 @@ mod tests {
         for &segment in segments {
             probes.arrived(Received { segment, at: us(1000 + segment * 12) });
             while let Some(answer) = probes.judge(&mut samples) {
-                judged.push((samples.len(), answer != Judged::Broken));
+                judged.push((samples.len(), matches!(answer, Judged::Whole { .. })));
             }
         }
         judged
