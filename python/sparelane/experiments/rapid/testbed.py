@@ -36,6 +36,8 @@ QUICK_START = "scheme.rapid.initial_rate=1Gbps"
 # TCP finds lost retransmissions, as that of Linux 2.6.32 does with forward acknowledgment (FACK); RFC 6675 waits for
 # the timer.
 LOST_RETRANSMISSIONS_FOUND = "transport.detect_lost_retransmissions=true"
+# A p-stream with a lost packet is judged once all of its acknowledgments have returned, and is as slow as that.
+LOSSY_STREAMS_JUDGED = 'scheme.rapid.lossy_streams="until-repaired"'
 NO_START_AFTER_TIMEOUTS = 'scheme.rapid.after_timeout="continue"'
 
 # The noise of hosts turned off.
