@@ -23,8 +23,10 @@ METRICS = {THROUGHPUT.name: THROUGHPUT}
 # as long.
 FREQUENT = 1e-4
 LONGER = 5
-# From this loss on RAPID's throughput differs much between seeds: a full effort has so many of it.
+# From this loss on RAPID's throughput differs much between seeds: a full effort has so many of it, if it has not fewer
+# seeds than usual.
 UNSTEADY = 1e-5
+USUAL_SEEDS = 3
 RAPID_SEEDS = 10
 QUICK_SCHEMES = ("rapid", "newreno", "cubic", "scalable")
 
@@ -69,7 +71,8 @@ class Cell:
 
     def seeds(self, effort: Effort) -> range:
         """The seeds of its runs."""
-        if self.scheme == "rapid" and not self.what and effort.name == "full" and self.loss >= UNSTEADY:
+        is_unsteady = self.scheme == "rapid" and not self.what and self.loss >= UNSTEADY
+        if is_unsteady and effort.name == "full" and effort.seeds >= USUAL_SEEDS:
             return replace(effort, seeds=max(effort.seeds, RAPID_SEEDS)).seed_numbers()
         return effort.seed_numbers()
 
