@@ -63,7 +63,7 @@ def main() -> int:
 
 def measure(jobs: int) -> dict[str, list[list[Change]]]:
     """For each experiment and each of its runs, what undoing each point does. Equal runs are made once."""
-    plans = {name: list(one.plan(one.quick)) for name, one in registry().items() if one.needs_kernel is None}
+    plans = {name: list(one.plan(one.quick)) for name, one in registry().items() if not one.needs_kernel}
     plans = {name: [run for run in plan if run.on != "linux"] for name, plan in plans.items()}
     distinct = list(dict.fromkeys(run for plan in plans.values() for run in plan))
     with ThreadPoolExecutor(jobs) as pool:
