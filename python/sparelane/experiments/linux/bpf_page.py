@@ -192,8 +192,9 @@ def _varied(means: pl.DataFrame) -> list[str]:
         *lines,
         "",
         "A queue alone does not last: after the burst of another flow it drains, as the rate is below that of the",
-        "link. What is measured of the kernel's run is how late its packets left, by the gaps that its sender kept, and",
-        "by how much the emulated path was late (the mean of exponential times with the median that the path counted).",
+        "link. What is measured of the kernel's run is how late its packets left, by the gaps that its sender kept,",
+        "and by how much the emulated path was late (the mean of exponential times with the median that the path",
+        "counted).",
     ]
 
 
