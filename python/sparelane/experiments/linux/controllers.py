@@ -151,7 +151,7 @@ EXPERIMENT = Experiment(
         'guesses, and CDG draws when it gives way; ours do the same with `like = "linux"`. They run under each seed on '
         "all paths; others, where nothing is lost, once.",
         "What is in flight, queues and the use of the link are means over the largest flow of a path, where that lasts "
-        "half a second, sampled 3.7 times in a round trip.",
+        "half a second, sampled every 7.3 ms.",
         "The kernel's tcp_nv has no counterpart here and is left out: its authors recommend it within a data centre "
         "only, where all flows are of it.",
         "The clock of User-Mode Linux ticks every 10 ms (CONFIG_HZ=100; distributions have 1 or 4 ms). Westwood "

@@ -15,6 +15,10 @@ from sparelane.linux.parameters import CONTROLLERS
 SCENARIO = "linux-controllers"
 # Controllers that draw random numbers: TCP-LP for the beginnings of timestamps, CDG for when it gives way.
 RANDOM = ("lp", "cdg")
+# Samples at multiples of the round trip would be at the very instants at which windows grow. Long intervals would leave
+# out what the last one of a flow holds, and see a queue that fills and drains at other times than on Linux, which has
+# the path's delay before the queue.
+SAMPLED_EVERY = "7307us"
 # Payload of a full segment with timestamps, bytes.
 MSS_BYTES = 1448
 
@@ -55,15 +59,13 @@ class Path:
     @property
     def settings(self) -> tuple[str, ...]:
         """What is set of the scenario."""
-        # Samples at multiples of the round trip would be at the very instants at which windows grow.
-        interval_us = round(self.round_trip_ms * 1000 / 3.7)
         return (
             f"topology.access_delay={self.round_trip_ms / 20:g}ms",
             f"topology.bottleneck_rate={self.rate}",
             f"topology.bottleneck_delay={self.round_trip_ms * 0.4:g}ms",
             f"queue.limit={self.limit}",
             *(f"workload.{number}.size={size}" for number, size in enumerate(self.sizes)),
-            f'sample={{ interval = "{interval_us}us", flows = [2], queues = [["west", "east"]], '
+            f'sample={{ interval = "{SAMPLED_EVERY}", flows = [2], queues = [["west", "east"]], '
             'links = [["west", "east"]] }',
         )
 
@@ -139,11 +141,21 @@ class Run:
         )
 
 
-# What draws, where nothing is drawn: CDG that never gives way to delays.
+# What draws, where nothing is drawn: CDG that never gives way to delays, and CDG that gives way to all but the smallest
+# rises.
 WITHOUT_DRAWING = "no backoff for delays"
-RUNS = (
-    *(Run(path, controller) for path in PATHS for controller in CONTROLLERS),
+AT_EACH_RISE = "a backoff for each rise of delays"
+# Without timestamps Linux knows no round-trip time of what was sent again.
+WITHOUT_TIMESTAMPS = "no timestamps"
+# Where three packets arrive within a quarter of the round-trip time, the timer for reordering finds no losses.
+LONGER = Path("10 Mb/s, 20 ms, deep", "10Mbps", 20, 0.0, "100packets", ("15kB", "150kB", "1.5MB"))
+PLAIN_SEGMENTS = ("transport.mss=1460B", "transport.header=40B")
+VARIED_RUNS = (
     *(Run(path, "cdg", WITHOUT_DRAWING, ("scheme.flow.backoff_factor=0",)) for path in PATHS if not path.loss),
+    Run(PATHS[0], "cdg", AT_EACH_RISE, ("scheme.flow.backoff_factor=10000",)),
+    *(Run(path, "westwood", WITHOUT_TIMESTAMPS, PLAIN_SEGMENTS) for path in (PATHS[2], PATHS[6])),
+    Run(LONGER, "illinois"),
 )
+RUNS = (*(Run(path, controller) for path in PATHS for controller in CONTROLLERS), *VARIED_RUNS)
 # What a quick run does: two paths, one of which loses.
 QUICK_RUNS = tuple(run for run in RUNS if run.path in (PATHS[0], PATHS[-1]) and not run.variant)
