@@ -184,7 +184,7 @@ def draw(evaluation: Evaluation) -> Figure:
 STOPPED = (
     "not explained: a rate above what is free costs so many losses that retransmissions are lost, too; each such is a "
     "timeout, and start-up from 100 kb/s takes 47 s. Where TCP finds lost retransmissions, as Linux 2.6.32 did, and "
-    'RAPID goes on after timeouts (rows "lost retransmissions found"), V2 and V4 come within a quarter of the printed '
+    'RAPID goes on after timeouts (rows "lost retransmissions found"), V2 and V4 come to some 75 % of the printed '
     'throughput; where p-streams with losses count, too, as slow as their repair (rows "judged when repaired"), they '
     'lose about as much as printed. They stay below full RAPID, whose signs only rows "TCP never stops" have: there '
     "TCP never runs out of window, and they have more than the paper's, with some fifty times its losses"
