@@ -122,10 +122,10 @@ impl Sender {
         if self.deliveries.is_some() {
             self.detect_lost_resends(now);
         }
-        if !self.repair.watched.is_empty() {
-            self.detect_overtaken_resends(now);
-        }
         if self.board.arrived_out_of_order() > 0 {
+            if !self.repair.watched.is_empty() {
+                self.detect_overtaken_resends(now);
+            }
             match self.repair.dup_thresh {
                 DUP_THRESH => _ = self.board.detect_losses(),
                 more => _ = self.board.detect_losses_overtaken_by(more),
