@@ -1,6 +1,6 @@
 """List what the papers' experiments owe to each point in which TCP is as in today's stacks, and not as it was before.
 
-Usage: python benches/tcp_mends.py [--jobs N] [--markdown FILE]
+Usage: python benches/tcp_mends.py [--jobs N] [--markdown FILE] [EXPERIMENT ...]
 
 Each run of the experiments' quick efforts is made as it is and once more with each of these points undone, by the key
 that there is for it. Where the digest is the same, nothing hangs on the point; where it differs, the table has by how
@@ -20,8 +20,8 @@ from pathlib import Path
 import polars as pl
 
 from sparelane import ScenarioError
-from sparelane.experiments import registry
-from sparelane.experiments.base import Outcome, Simulation
+from sparelane.experiments import select
+from sparelane.experiments.base import Experiment, Outcome, Simulation
 from sparelane.experiments.runner import simulate
 
 # Each point, and what undoes it.
@@ -53,17 +53,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="What the experiments owe to TCP as in today's stacks.")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table to this file")
+    parser.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="all without any")
     arguments = parser.parse_args()
-    text = show(measure(arguments.jobs))
+    text = show(measure(select(arguments.experiments), arguments.jobs))
     print(text)
     if arguments.markdown:
         arguments.markdown.write_text(text + "\n")
     return 0
 
 
-def measure(jobs: int) -> dict[str, list[list[Change]]]:
+def measure(experiments: Sequence[Experiment], jobs: int) -> dict[str, list[list[Change]]]:
     """For each experiment and each of its runs, what undoing each point does. Equal runs are made once."""
-    plans = {name: list(one.plan(one.quick)) for name, one in registry().items() if not one.needs_kernel}
+    plans = {one.id: list(one.plan(one.quick)) for one in experiments if not one.needs_kernel}
     plans = {name: [run for run in plan if run.on != "linux"] for name, plan in plans.items()}
     distinct = list(dict.fromkeys(run for plan in plans.values() for run in plan))
     with ThreadPoolExecutor(jobs) as pool:
