@@ -88,6 +88,22 @@ class Setting:
         return replace(self, variant=variant, overrides=(*self.overrides, *overrides))
 
 
+def asks(sizes: str, load: float, scheme: str, end_s: float, long_run: int) -> tuple[str, ...]:
+    """What a client asks for: flows of `sizes` under a scheme until `end_s`, in a run of `long_run` times that."""
+    return (
+        f"workload.sizes.kind={SIZES[sizes]}",
+        f"workload.load={load:g}",
+        f"workload.scheme={SCHEMES[scheme]}",
+        f"workload.end={end_s:g}s",
+        f"duration={long_run * end_s:g}s",
+    )
+
+
+def prices(scheme: str, alpha: float) -> tuple[str, ...]:
+    """RTCP's alpha, which others have not."""
+    return (f"scheme.rtcp.alpha={alpha:g}",) if scheme == "RTCP" else ()
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """A scheme in a setting."""
@@ -98,16 +114,11 @@ class Run:
     def simulation(self, seed: int, effort: Effort) -> Simulation:
         """One run under `seed`."""
         setting = self.setting
-        alpha = (f"scheme.rtcp.alpha={setting.alpha:g}",) if self.scheme == "RTCP" else ()
         return Simulation(
             scenario=SCENARIO,
             settings=(
-                *alpha,
-                f"workload.sizes.kind={SIZES[setting.sizes]}",
-                f"workload.load={setting.load:g}",
-                f"workload.scheme={SCHEMES[self.scheme]}",
-                f"workload.end={effort.stop_s:g}s",
-                f"duration={LONG_RUN * effort.stop_s:g}s",
+                *prices(self.scheme, setting.alpha),
+                *asks(setting.sizes, setting.load, self.scheme, effort.stop_s, LONG_RUN),
                 *setting.overrides,
             ),
             seed=seed,

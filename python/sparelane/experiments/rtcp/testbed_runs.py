@@ -9,7 +9,7 @@ from typing import Literal
 
 from sparelane.experiments.base import Effort, Simulation
 from sparelane.experiments.rows import Key, Metric
-from sparelane.experiments.rtcp.clients import FCT, GOODPUT, RCT, SCHEMES, SIZES
+from sparelane.experiments.rtcp.clients import FCT, GOODPUT, RCT, asks, prices
 
 SCENARIO = "rtcp-linux"
 Side = Literal["simulator", "linux"]
@@ -85,12 +85,8 @@ class Run:
         return Simulation(
             scenario=SCENARIO,
             settings=(
-                f"workload.sizes.kind={SIZES[setting.sizes]}",
-                f"workload.load={setting.load:g}",
-                f"workload.scheme={SCHEMES[self.scheme]}",
-                f"workload.end={effort.stop_s:g}s",
-                f"duration={LONG_RUN * effort.stop_s:g}s",
-                *((f"scheme.rtcp.alpha={setting.alpha:g}",) if self.scheme == "RTCP" else ()),
+                *asks(setting.sizes, setting.load, self.scheme, effort.stop_s, LONG_RUN),
+                *prices(self.scheme, setting.alpha),
                 *ASKS.get(self.scheme, ()),
                 *setting.overrides,
                 *(EACH if side == "simulator" else ()),
