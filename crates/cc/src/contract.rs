@@ -429,3 +429,15 @@ pub fn permit_by_window(limits: Limits, offer: &Offer) -> Permit {
         _ => Permit::Blocked,
     }
 }
+
+/// What a controller tells of one of its quantities when it is traced; NaN where it has none of that name.
+#[cfg(test)]
+pub(crate) fn traced(controller: &dyn CongestionControl, wanted: &str) -> f64 {
+    let mut found = f64::NAN;
+    controller.trace(&mut |name, value| {
+        if name == wanted {
+            found = value;
+        }
+    });
+    found
+}

@@ -369,7 +369,7 @@ impl WindowLaw for Cdg {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::CongestionControl;
+    use crate::contract::{CongestionControl, traced};
     use crate::param::UNBOUNDED;
     use crate::window::{WindowConfig, Windowed};
     use sparelane_core::{Domain, Stream, Time};
@@ -444,13 +444,7 @@ mod tests {
         }
 
         fn ssthresh(&self) -> u64 {
-            let mut ssthresh = 0;
-            self.controller.trace(&mut |name, value| {
-                if name == "ssthresh_bytes" {
-                    ssthresh = value as u64;
-                }
-            });
-            ssthresh
+            traced(&self.controller, "ssthresh_bytes") as u64
         }
     }
 
@@ -603,14 +597,8 @@ mod tests {
                 let rtt = Some(Dur::from_us(rtt_us));
                 controller.on_ack(&Ack { rtt, in_flight_bytes: 999 * MSS, ..Ack::in_sequence(MSS) }, &mut cx);
             }
-            let mut ssthresh = 0;
-            controller.trace(&mut |name, value| {
-                if name == "ssthresh_bytes" {
-                    ssthresh = value as u64;
-                }
-            });
             // Two segments, one for the acknowledgment at the start, and one for each of the train but the last.
-            ssthresh / MSS - 2
+            traced(&controller, "ssthresh_bytes") as u64 / MSS - 2
         };
         assert_eq!((ends_at(1000), ends_at(100)), (50, 13));
     }

@@ -228,7 +228,7 @@ impl WindowLaw for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::CongestionControl;
+    use crate::contract::{CongestionControl, traced};
     use crate::param::UNBOUNDED;
     use crate::window::{WindowConfig, Windowed};
     use sparelane_core::{Domain, Stream};
@@ -289,13 +289,7 @@ mod tests {
         }
 
         fn ssthresh(&self) -> u64 {
-            let mut ssthresh = 0;
-            self.controller.trace(&mut |name, value| {
-                if name == "ssthresh_bytes" {
-                    ssthresh = value as u64;
-                }
-            });
-            ssthresh
+            traced(&self.controller, "ssthresh_bytes") as u64
         }
     }
 

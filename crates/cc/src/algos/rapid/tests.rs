@@ -1,4 +1,5 @@
 use super::*;
+use crate::contract::traced;
 use crate::param::{Value, Values};
 use crate::registry::{Blueprint, build};
 use sparelane_core::{Domain, Seq, Stream};
@@ -99,13 +100,7 @@ impl Path {
     }
 
     fn traced(&self, wanted: &str) -> f64 {
-        let mut found = f64::NAN;
-        self.rapid.trace(&mut |name, value| {
-            if name == wanted {
-                found = value;
-            }
-        });
-        found
+        traced(&*self.rapid, wanted)
     }
 
     /// R_avg.
