@@ -23,6 +23,7 @@ from sparelane import ScenarioError
 from sparelane.experiments import select
 from sparelane.experiments.base import Experiment, Outcome, Simulation
 from sparelane.experiments.runner import simulate
+from sparelane.names import UnknownNameError
 
 # Each point, and what undoes it.
 UNDONE: Mapping[str, tuple[str, ...]] = {
@@ -55,7 +56,11 @@ def main() -> int:
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table to this file")
     parser.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="all without any")
     arguments = parser.parse_args()
-    text = show(measure(select(arguments.experiments), arguments.jobs))
+    try:
+        chosen = select(arguments.experiments)
+    except UnknownNameError as error:
+        parser.error(str(error))
+    text = show(measure(chosen, arguments.jobs))
     print(text)
     if arguments.markdown:
         arguments.markdown.write_text(text + "\n")
