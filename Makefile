@@ -7,6 +7,11 @@ BIN := $(VENV)/bin
 # Where `make run` puts figures and data.
 OUT ?= out
 
+# libbpf, which loads programs into the kernel, is built in where the libraries are that it needs.
+LIBBPF := $(shell test "$$(uname)" = Linux && $${PKG_CONFIG:-pkg-config} --exists libelf zlib 2>/dev/null && echo libbpf)
+# Whether it was when the package was last built: where the libraries have come or gone, it is built again.
+BUILT_HOW := $(VENV)/.$(if $(LIBBPF),with,without)-libbpf
+
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.bpf.o') Cargo.toml Cargo.lock .cargo/config.toml
 
 # Where full results are saved, by any number of runs of `sparelane reproduce -o`, for `make results`.
@@ -26,7 +31,7 @@ run: build
 	$(BIN)/sparelane reproduce rc3/fig8-load --quick -o $(OUT)
 
 test: build
-	cargo test --workspace --quiet
+	cargo test --workspace --quiet $(if $(LIBBPF),--features sparelane-py/libbpf)
 	$(BIN)/python -m pytest -q -m 'not machine' --numprocesses auto --dist loadgroup tests
 	$(BIN)/python -m pytest -q -m machine tests
 
@@ -38,8 +43,8 @@ explore:
 fuzz:
 	cd fuzz && cargo +nightly fuzz run -s none $(TARGET) -- -max_total_time=$(SECONDS)
 
-# Kernel tests of the BPF programs, in network namespaces of their own. Needs root and a kernel with BTF (`sparelane linux
-# doctor`); fails where all of them were skipped.
+# Kernel tests of the BPF programs, in network namespaces of their own. Needs root, a kernel with BTF and a build with libbpf
+# (`sparelane linux doctor`); fails where all of them were skipped.
 test-bpf: build
 	$(BIN)/python -m pytest -v -m kernel tests/test_linux_bpf.py --least-passed 1
 
@@ -94,13 +99,18 @@ $(VENV)/.environment: pyproject.toml
 	$(BIN)/pip install --quiet 'maturin>=1.9,<2'
 	touch $@
 
-$(VENV)/.built: $(VENV)/.environment $(RUST_SOURCES) pyproject.toml
-	$(BIN)/maturin develop --release --quiet --extras dev,gym
+$(BUILT_HOW): $(VENV)/.environment
+	rm -f $(VENV)/.with-libbpf $(VENV)/.without-libbpf
+	touch $@
+
+$(VENV)/.built: $(VENV)/.environment $(BUILT_HOW) $(RUST_SOURCES) pyproject.toml
+	$(BIN)/maturin develop --release --quiet --extras dev,gym $(if $(LIBBPF),--features libbpf)
 	touch $@
 
 check: build
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(if $(LIBBPF),cargo clippy -p sparelane-bpf --features libbpf --all-targets --quiet -- -D warnings)
 	$(BIN)/ruff format --check python tests benches docs
 	$(BIN)/ruff check python tests benches docs
 	$(BIN)/mypy

@@ -1,6 +1,7 @@
 """Controllers inside the kernel that runs, between two network namespaces that are made for it.
 
-They need root and a kernel with BTF, and are skipped elsewhere, each by its name. `make test-bpf` fails where all were.
+They need root, a kernel with BTF and a build with libbpf, and are skipped elsewhere, each by its name. `make test-bpf`
+fails where all were.
 """
 
 from __future__ import annotations
@@ -92,6 +93,11 @@ def lacking() -> str | None:
 
 
 LACKING = lacking()
+
+# Whether the package was built with what loads programs.
+CAN_LOAD = sys.platform == "linux" and any(
+    finding.what == "loader of programs (libbpf)" and finding.is_well for finding in kernel.examine()
+)
 
 
 def needs_kernel(test: Callable[..., None]) -> Callable[..., None]:
@@ -747,6 +753,20 @@ def test_mistakes_are_one_clear_error_each(words: list[str], message: str) -> No
     assert available() == before
 
 
+@pytest.mark.skipif(CAN_LOAD, reason="needs a build without libbpf")
+@pytest.mark.parametrize("words", [["load", "rtcp", "--set", "line_rate=1Gbps"], ["unload", "rtcp"], ["watch", "rtcp"]])
+def test_a_build_without_libbpf_says_in_one_line_what_is_missing_and_how_to_build_it(words: list[str]) -> None:
+    answer = run(*words)
+    assert answer.returncode == 2
+    assert len(answer.stderr.strip().splitlines()) == 1
+    assert "built without libbpf" in answer.stderr
+    assert "install libelf-dev, zlib1g-dev and pkg-config, and build it again by `make build`" in answer.stderr
+    doctor = run("doctor")
+    assert (doctor.returncode, "loader of programs (libbpf)" in doctor.stderr) == (3, True)
+    assert "built without libbpf" in run("list").stderr
+
+
+@pytest.mark.skipif(not CAN_LOAD, reason="needs a build with libbpf")
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root, to do without it")
 def test_without_privileges_the_error_says_which_are_needed() -> None:
     without = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *COMMAND, "load", "rtcp", "--foreground"]

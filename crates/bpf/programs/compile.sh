@@ -7,7 +7,10 @@ for tool in clang llvm-objcopy; do
 done
 case $2 in /*) output=$2 ;; *) output=$PWD/$2 ;; esac
 cd "$(dirname "$0")"
+# A controller is compiled with the table of its operations.
+source=$1.table.c
+[ -e "$source" ] || source=$1.bpf.c
 clang --target=bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -fdebug-compilation-dir=programs \
-    -c "$1.bpf.c" -o "$output"
-# The loader needs types and the list of accesses, and no other debug information.
+    -c "$source" -o "$output"
+# libbpf needs types and the list of accesses, and no other debug information.
 llvm-objcopy -g -x --remove-section=.rel.BTF --remove-section=.rel.BTF.ext --remove-section=.llvm_addrsig "$output"

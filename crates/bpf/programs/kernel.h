@@ -124,6 +124,31 @@ static long (*bpf_setsockopt)(void *socket, int level, int name, void *value, in
 static long (*bpf_map_push_elem)(void *map, const void *value, u64 flags) = (void *)87;
 static void *(*bpf_sk_storage_get)(void *map, void *socket, void *value, u64 flags) = (void *)107;
 
+/*
+ * The operations of a controller, as far as there are any here. libbpf finds by their names where they are in the kernel's own
+ * structure. The name comes first: there it is set when the program is loaded (`src/libbpf/objects.rs`).
+ */
+struct tcp_congestion_ops {
+	char name[16];
+	u32 flags;
+	void (*init)(u64 *given);
+	void (*release)(u64 *given);
+	void (*cong_control)(u64 *given);
+	void (*set_state)(u64 *given);
+	u32 (*ssthresh)(u64 *given);
+	u32 (*undo_cwnd)(u64 *given);
+	u32 (*min_tso_segs)(u64 *given);
+};
+
+/* Anyone may choose the controller, as `net.ipv4.tcp_allowed_congestion_control` has it. */
+enum { TCP_CONG_NON_RESTRICTED = 1 };
+
+/*
+ * The table of a program's operations, registered by a link. By its name whoever looks at the kernel's maps knows the program.
+ * It has a file of its own, since the programs are also compiled for twins, and into kernels, which need no such table.
+ */
+#define CONTROLLER(program) SEC(".struct_ops.link") struct tcp_congestion_ops sl_##program
+
 /* A map is declared by the types of its members; the loader reads them. */
 #define MAP_NUMBER(name, number) int(*name)[number]
 #define MAP_TYPE(name, kind) kind *name

@@ -13,7 +13,7 @@ enum { AF_INET = 2, SAMPLE_VALUES = 6, SAMPLES_KEPT = 65536 };
 /* What a sample is of. */
 enum { ON_ACKNOWLEDGMENT = 0, ON_DEPARTURE = 1, ON_CONGESTION = 2, ON_END = 3 };
 
-/* The loader reads samples by this layout (`telemetry.rs`). */
+/* Samples are read by this layout (`telemetry.rs`). */
 struct sample {
 	u64 time_ns;
 	u32 connection;

@@ -1,13 +1,13 @@
 //! Cgroups of version 2: their folders and identities, and a program that chooses the controller of their connections.
 
 use crate::error::BpfError;
-use crate::object::Object;
+use crate::libbpf::{self, Held};
 use std::fs::{File, Metadata};
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-const OBJECT: &[u8] = include_bytes!("../objects/choose.bpf.o");
+/// As long as the name of a controller can be, with the zero at its end.
+const NAME_BYTES: usize = 16;
 
 /// The folder of a cgroup, named from the root of cgroups or of all files.
 ///
@@ -32,24 +32,29 @@ pub fn identity(path: &str) -> Result<u64, BpfError> {
     found.ok_or_else(|| BpfError::Setting(format!("there is no cgroup \"{path}\" (of version 2)")))
 }
 
-/// The title of the program that chooses a controller; the kernel keeps 15 bytes of it.
-pub fn title(name: &str) -> String {
-    let mut title = format!("c_{name}");
-    title.truncate(15);
-    title
+/// The constants of the program that has connections use the controller of this name.
+fn settings(name: &str) -> [u8; NAME_BYTES] {
+    let mut settings = [0; NAME_BYTES];
+    settings.iter_mut().zip(name.bytes().take(NAME_BYTES - 1)).for_each(|(place, byte)| *place = byte);
+    settings
 }
 
-/// Has the connections of a cgroup use a controller, as long as the link is open.
+/// Has the connections of a cgroup use a controller, as long as what is returned is held.
 ///
 /// # Errors
 /// There is no such cgroup, or the kernel refuses.
-pub fn choose(path: &str, name: &str) -> Result<OwnedFd, BpfError> {
+pub fn choose(path: &str, name: &str) -> Result<Held, BpfError> {
     let folder = folder(path)?;
     let opened =
         File::open(&folder).map_err(|error| BpfError::system(format!("opening {}", folder.display()), error))?;
-    let mut object = Object::parse("choose", OBJECT)?;
-    for (at, &byte) in name.as_bytes().iter().take(15).enumerate() {
-        object.set(&format!("name[{at}]"), u64::from(byte))?;
-    }
-    object.attach_to_cgroup(&title(name), opened.as_fd())
+    libbpf::choose(&settings(name), &opened)
+}
+
+/// Ends all choices of a controller, whoever made them.
+///
+/// # Errors
+/// What the kernel refuses.
+pub fn choose_no_more(name: &str) -> Result<(), BpfError> {
+    libbpf::choosers(&settings(name))?.into_iter().for_each(libbpf::detach);
+    Ok(())
 }

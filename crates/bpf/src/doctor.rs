@@ -1,7 +1,7 @@
 //! What a kernel and its settings lack for these controllers, and the command that mends it.
 
-use crate::error::BpfError;
-use crate::kernel::{Kernel, release};
+use crate::error::{BpfError, REBUILD};
+use crate::libbpf::Kernel;
 use crate::pins::check_pins;
 
 /// One thing that was looked at.
@@ -19,6 +19,9 @@ pub struct Finding {
     pub is_needed: bool,
 }
 
+/// Whether anything here could load a program.
+pub const CAN_LOAD: bool = cfg!(feature = "libbpf");
+
 /// CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF, and CAP_SYS_ADMIN, which stands for the last two.
 const NET_ADMIN: u64 = 1 << 12;
 const SYS_ADMIN: u64 = 1 << 21;
@@ -29,6 +32,11 @@ fn capabilities() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or_default()
+}
+
+/// What `uname -r` says.
+pub(crate) fn release() -> String {
+    nix::sys::utsname::uname().map(|name| name.release().to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Whether this process may load programs, as far as its capabilities tell.
@@ -45,8 +53,12 @@ fn finding(what: &'static str, is_well: bool, is: impl Into<String>, remedy: &st
 /// Looks at everything, whatever is missing.
 pub fn examine() -> Vec<Finding> {
     let mut findings = vec![finding("kernel", true, format!("Linux {}", release()), "")];
+    let is = if CAN_LOAD { "built in" } else { "not built in, as libelf or zlib was missing" };
+    findings.push(finding("loader of programs (libbpf)", CAN_LOAD, is, REBUILD));
     match Kernel::running() {
         Ok(kernel) => examine_kernel(&kernel, &mut findings),
+        // Without the loader nothing can read the kernel's types.
+        Err(BpfError::NotBuilt) => {}
         Err(error) => findings.push(finding(
             "type information (BTF)",
             false,

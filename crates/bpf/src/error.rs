@@ -4,6 +4,10 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
+/// What brings libbpf into a build that lacks it.
+pub const REBUILD: &str = "install libelf-dev, zlib1g-dev and pkg-config, and build it again by `make build`, or by \
+                           `MATURIN_PEP517_ARGS='--features libbpf' pip install .`";
+
 /// Why a controller could not be loaded, found or removed. Nothing stays half-loaded: whatever the kernel held for it is gone.
 #[derive(Debug, Error)]
 pub enum BpfError {
@@ -13,6 +17,9 @@ pub enum BpfError {
         /// What was asked for.
         what: String,
     },
+    /// There is nothing here that could load a program.
+    #[error("this sparelane was built without libbpf, which loads programs into the kernel: {REBUILD}")]
+    NotBuilt,
     /// The kernel has no type information.
     #[error(
         "this kernel has no BTF ({path}): it must be built with CONFIG_DEBUG_INFO_BTF=y, as those of distributions are"

@@ -4,16 +4,14 @@ use crate::cgroup;
 use crate::changes::{Changes, Turn};
 use crate::doctor;
 use crate::error::BpfError;
-use crate::kernel::Kernel;
+use crate::libbpf::{self, Held};
 use crate::link::Link;
-use crate::loaded::{Loaded, all, detach, is_attached, registered_names};
-use crate::object::Registered;
+use crate::loaded::{Loaded, all, registered_names};
 use crate::pins::{check_pins, pin, pin_of, pin_of_chooser, remove_pins};
 use crate::programs;
 use crate::route::Route;
 use crate::settings;
 use sparelane_core::Rate;
-use std::os::fd::{AsFd, OwnedFd};
 
 /// What to load, and for whom.
 #[derive(Clone, Debug, Default)]
@@ -44,9 +42,9 @@ pub struct Holding {
     /// As the controller's note has it.
     process: Option<u32>,
     remarks: Vec<String>,
-    registered: Option<Registered>,
+    registered: Option<Held>,
     /// What chooses it for cgroups.
-    choosers: Vec<OwnedFd>,
+    choosers: Vec<Held>,
 }
 
 fn is_name(name: &str) -> bool {
@@ -59,6 +57,9 @@ fn is_name(name: &str) -> bool {
 /// # Errors
 /// Whatever is wrong with the request, or with the kernel. Nothing is left of it then.
 pub fn load(request: &Request) -> Result<Holding, BpfError> {
+    if !doctor::CAN_LOAD {
+        return Err(BpfError::NotBuilt);
+    }
     let program = programs::find(&request.program)?;
     if !is_name(&request.name) {
         return Err(BpfError::BadName { name: request.name.clone() });
@@ -76,14 +77,14 @@ pub fn load(request: &Request) -> Result<Holding, BpfError> {
         }
     }
     let (given, line_rate) = line_rate(request, &links, program.needs_line_rate)?;
-    let object = program.prepared(&given, line_rate)?;
+    let prepared = program.prepared(&given, line_rate)?;
     // Before what only those need to hear of who may load anything.
     if !doctor::may_load() {
         return Err(BpfError::NotPermitted { what: format!("loading {}", request.name) });
     }
-    let kernel = Kernel::running()?;
+    libbpf::Kernel::running()?.operations()?;
     if registered_names().contains(&request.name) {
-        let found = all(&kernel).unwrap_or_default().into_iter().find(|loaded| loaded.name == request.name);
+        let found = all().unwrap_or_default().into_iter().find(|loaded| loaded.name == request.name);
         let by = match found {
             Some(Loaded { program: Some(program), .. }) => format!(" (the program {program})"),
             _ => " by someone else".to_owned(),
@@ -95,7 +96,7 @@ pub fn load(request: &Request) -> Result<Holding, BpfError> {
     }
     // A process that was killed may have left a note: first everything as it was.
     let remarks = Changes::put_back(&request.name)?;
-    let registered = object.register(&request.name, &kernel)?;
+    let registered = libbpf::register(&prepared, &request.name)?;
     let process = (!request.is_pinned).then(std::process::id);
     let mut holding = Holding {
         name: request.name.clone(),
@@ -141,14 +142,14 @@ impl Holding {
         let _turn = Turn::wait()?;
         let mut changes = Changes::none(self.process);
         changes.write(&self.name)?;
-        if let (true, Some(registered)) = (request.is_pinned, &self.registered) {
+        if let (true, Some(registered)) = (request.is_pinned, &mut self.registered) {
             self.is_pinned = true;
-            pin(registered.link.as_fd(), &pin_of(&self.name))?;
+            pin(registered, &pin_of(&self.name))?;
         }
         for (at, path) in request.cgroups.iter().enumerate() {
-            let chooser = cgroup::choose(path, &self.name)?;
+            let mut chooser = cgroup::choose(path, &self.name)?;
             if request.is_pinned {
-                pin(chooser.as_fd(), &pin_of_chooser(&self.name, at))?;
+                pin(&mut chooser, &pin_of_chooser(&self.name, at))?;
             }
             self.choosers.push(chooser);
         }
@@ -178,7 +179,7 @@ impl Holding {
 
     /// Whether it is loaded still: another process may have unloaded it.
     pub fn is_registered(&self) -> bool {
-        self.registered.as_ref().is_some_and(|registered| is_attached(registered.link.as_fd()))
+        self.registered.as_ref().is_some_and(Held::is_registered)
     }
 
     /// Leaves a pinned controller to itself.
@@ -205,10 +206,10 @@ impl Holding {
         let is_ours = Changes::noted(&self.name).is_some_and(|noted| noted.process == self.process);
         // First what chooses the controller, then the controller.
         let put_back = if is_ours { Changes::put_back(&self.name) } else { Ok(Vec::new()) };
-        self.choosers.drain(..).for_each(|chooser| detach(chooser.as_fd()));
+        self.choosers.drain(..).for_each(|chooser| chooser.detach());
         let unpinned = if self.is_pinned { remove_pins(&self.name) } else { Ok(()) };
         if let Some(registered) = self.registered.take() {
-            detach(registered.link.as_fd());
+            registered.detach();
         }
         self.name.clear();
         put_back.and_then(|remarks| unpinned.map(|()| remarks))

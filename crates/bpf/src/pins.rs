@@ -1,10 +1,8 @@
 //! Pins: what the kernel holds for nobody but a file.
 
 use crate::error::BpfError;
-use crate::sys::{Attributes, Command};
+use crate::libbpf::Held;
 use std::io::ErrorKind;
-use std::os::fd::BorrowedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Where what outlives a command is kept.
@@ -34,11 +32,10 @@ pub fn check_pins() -> Result<(), BpfError> {
 ///
 /// # Errors
 /// The kernel says no.
-pub fn pin(fd: BorrowedFd<'_>, pin: &Path) -> Result<(), BpfError> {
+pub(crate) fn pin(held: &mut Held, pin: &Path) -> Result<(), BpfError> {
     let failed = |error| BpfError::system(format!("pinning {}", pin.display()), error);
     std::fs::create_dir_all(pin.parent().unwrap_or(Path::new(PINS))).map_err(failed)?;
-    let path = [pin.as_os_str().as_bytes(), &[0]].concat();
-    Attributes::new().input(0, &path).fd(8, fd).run(Command::Pin).map_err(failed)
+    held.pin(pin).map_err(failed)
 }
 
 /// Removes the pins of a controller and of what chooses it.

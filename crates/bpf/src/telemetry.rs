@@ -1,15 +1,11 @@
 //! What programs tell while somebody watches.
 
 use crate::error::BpfError;
-use crate::kernel::Kernel;
+use crate::libbpf::Samples;
 use crate::loaded;
-use crate::object::{WATCH_PREFIX, write};
 use crate::programs::{self, Program};
-use crate::sys::{Attributes, Command};
 use nix::time::{ClockId, clock_gettime};
-use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 /// As long as `struct sample` in `programs/watch.h`.
@@ -64,15 +60,7 @@ pub struct Sample {
 #[derive(Debug)]
 pub struct Watch {
     program: &'static Program,
-    samples: OwnedFd,
-    /// Until when watchers are told.
-    watched: OwnedFd,
-}
-
-impl std::fmt::Debug for Program {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Program").field("name", &self.name).finish_non_exhaustive()
-    }
+    samples: Samples,
 }
 
 impl Watch {
@@ -81,7 +69,7 @@ impl Watch {
     /// # Errors
     /// [`BpfError::NotLoaded`] where there is none.
     pub fn of(name: &str) -> Result<Watch, BpfError> {
-        let all = loaded::all(&Kernel::running()?)?;
+        let all = loaded::all()?;
         let ours = |one: &&loaded::Loaded| one.program.is_some() && one.is_registered;
         let names: Vec<String> = all.iter().filter(ours).map(|one| one.name.clone()).collect();
         let not_loaded = || BpfError::NotLoaded {
@@ -90,16 +78,7 @@ impl Watch {
         };
         let found = all.into_iter().find(|one| one.name == name && one.is_registered).ok_or_else(not_loaded)?;
         let program = programs::find(found.program.ok_or_else(not_loaded)?)?;
-        let (mut samples, mut watched) = (None, None);
-        for (map, fd) in found.maps {
-            if map == "samples" {
-                samples = Some(fd);
-            } else if map.starts_with(WATCH_PREFIX) {
-                watched = Some(fd);
-            }
-        }
-        let (samples, watched) = samples.zip(watched).ok_or_else(not_loaded)?;
-        let watch = Watch { program, samples, watched };
+        let watch = Watch { program, samples: Samples::among(&found.maps).ok_or_else(not_loaded)? };
         // What was told to others does not belong to this watch.
         for _ in 0..SAMPLES_KEPT {
             if watch.take()?.is_none() {
@@ -115,16 +94,11 @@ impl Watch {
         let failed = |error| BpfError::system("reading the clock", error);
         // The clock that the program reads.
         let now = Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC).map_err(failed)?);
-        write(self.watched.as_fd(), &((now + lease).as_nanos() as u64).to_le_bytes())
+        self.samples.tell_until((now + lease).as_nanos() as u64)
     }
 
     fn take(&self) -> Result<Option<Sample>, BpfError> {
-        let mut bytes = [0; SAMPLE_BYTES];
-        match Attributes::new().fd(0, self.samples.as_fd()).output(16, &mut bytes).run(Command::MapTake) {
-            Ok(()) => Ok(Some(self.sample(&bytes))),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(BpfError::system("reading samples", error)),
-        }
+        Ok(self.samples.take()?.and_then(|bytes| bytes.first_chunk().map(|bytes| self.sample(bytes))))
     }
 
     /// What was told since the last call, at most so many samples.
@@ -143,8 +117,8 @@ impl Watch {
     }
 
     fn sample(&self, bytes: &[u8; SAMPLE_BYTES]) -> Sample {
-        let word = |at: usize| crate::elf::u32_at(bytes, at).unwrap_or_default();
-        let long = |at: usize| crate::elf::u64_at(bytes, at).unwrap_or_default();
+        let word = |at: usize| bytes[at..].first_chunk().copied().map(u32::from_le_bytes).unwrap_or_default();
+        let long = |at: usize| bytes[at..].first_chunk().copied().map(u64::from_le_bytes).unwrap_or_default();
         let octets: [u8; 16] = bytes[16..32].try_into().unwrap_or_default();
         let v4 = [octets[0], octets[1], octets[2], octets[3]];
         let event = match word(36) {

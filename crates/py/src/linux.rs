@@ -2,7 +2,6 @@
 
 use crate::errors::LinuxError;
 use pyo3::prelude::*;
-use sparelane_bpf::kernel::Kernel;
 use sparelane_bpf::load::{self, Holding, Request};
 use sparelane_bpf::loaded;
 use sparelane_bpf::programs::{PROGRAMS, find};
@@ -40,8 +39,7 @@ pub fn linux_programs() -> Vec<(&'static str, &'static str, Vec<Setting>)> {
 pub fn linux_constants(program: &str, settings: Vec<(String, String)>, line_rate_bps: u64) -> PyResult<Vec<u64>> {
     let program = find(program).map_err(failed)?;
     let prepared = program.prepared(&settings, Rate::from_bps(line_rate_bps)).map_err(failed)?;
-    let (numbers, _) = prepared.settings().as_chunks::<8>();
-    Ok(numbers.iter().map(|number| u64::from_le_bytes(*number)).collect())
+    Ok(prepared.constants.into_iter().map(|(_, number)| number).collect())
 }
 
 /// What is asked for.
@@ -116,8 +114,7 @@ type Row = (String, Option<&'static str>, bool, Option<u32>, Vec<String>, bool, 
 /// What is loaded.
 #[pyfunction]
 pub fn linux_loaded() -> PyResult<Vec<Row>> {
-    let kernel = Kernel::running().map_err(failed)?;
-    let rows = loaded::all(&kernel).map_err(failed)?.into_iter().map(|one| {
+    let rows = loaded::all().map_err(failed)?.into_iter().map(|one| {
         let cost = one.cost.into_iter().map(|cost| (cost.operation, cost.run_time_ns, cost.calls)).collect();
         (one.name, one.program, one.is_pinned, one.process, one.changed, one.is_registered, cost)
     });

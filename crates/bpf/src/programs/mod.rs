@@ -5,7 +5,6 @@ pub mod rtcp;
 pub mod scavenger;
 
 use crate::error::BpfError;
-use crate::object::Object;
 use crate::settings::Settings;
 use sparelane_cc::{Param, Registry};
 use sparelane_core::Rate;
@@ -31,8 +30,24 @@ pub struct Program {
     pub needs_line_rate: bool,
 }
 
-/// Constants of a program, by their paths in its `settings`.
+/// The constants of a program: the paths of all numbers in its `settings`, in their order there, and what they are.
 pub type Constants = Vec<(String, u64)>;
+
+/// A program with its constants, ready to be loaded.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// Which one.
+    pub program: Program,
+    /// Its constants.
+    pub constants: Constants,
+}
+
+impl Prepared {
+    /// The constants as the program holds them, byte for byte.
+    pub fn settings(&self) -> Vec<u8> {
+        self.constants.iter().flat_map(|(_, value)| value.to_le_bytes()).collect()
+    }
+}
 
 /// A value of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,18 +82,20 @@ pub fn find(name: &str) -> Result<&'static Program, BpfError> {
     })
 }
 
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Program").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
 impl Program {
     /// The program with its constants, ready to be loaded.
     ///
     /// # Errors
     /// A setting that does not exist or is not allowed.
-    pub fn prepared(&self, given: &[(String, String)], line_rate: Rate) -> Result<Object<'static>, BpfError> {
+    pub fn prepared(&self, given: &[(String, String)], line_rate: Rate) -> Result<Prepared, BpfError> {
         let settings = Settings::parse(self.name, &(self.params)(), given)?;
-        let mut object = Object::parse(self.name, self.object)?;
-        for (path, value) in (self.constants)(&settings, line_rate)? {
-            object.set(&path, value)?;
-        }
-        Ok(object)
+        Ok(Prepared { program: *self, constants: (self.constants)(&settings, line_rate)? })
     }
 }
 

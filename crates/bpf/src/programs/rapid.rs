@@ -67,9 +67,8 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
     }
     let shape = Shape::new(rates as u32, per_rate as u32, number("spread")?);
     let average = Rate::from_gbps(100);
-    let mut constants: Constants = [
-        ("packets", rates * per_rate),
-        ("packets_per_rate", per_rate),
+    let before = [("packets", rates * per_rate), ("packets_per_rate", per_rate)];
+    let after = [
         ("tau_us", ns(values.span(&param(&all, "tau")?)) / 1000),
         ("eta_q16", fixed(number("eta")?, 16)),
         ("gamma", whole("gamma")?),
@@ -84,12 +83,12 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
         ("estimator.excursion_share_q16", fixed(number("excursion_share")?, 16)),
         ("estimator.excursion_persistence_q16", fixed(number("excursion_persistence")?, 16)),
         ("estimator.excursion_samples", whole("excursion_samples")?),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into();
-    for at in 0..rates {
-        let multiple = shape.rate((at * per_rate) as u32, average).as_bps() as f64 / average.as_bps() as f64;
-        constants.push((format!("multiples_q16[{at}]"), fixed(multiple, 16)));
-    }
-    Ok(constants)
+    ];
+    let multiple = |at: u64| shape.rate((at * per_rate) as u32, average).as_bps() as f64 / average.as_bps() as f64;
+    let multiples = (0..MOST_RATES).map(|at| {
+        let value = if at < rates { fixed(multiple(at), 16) } else { 0 };
+        (format!("multiples_q16[{at}]"), value)
+    });
+    let owned = |(name, value): (&str, u64)| (name.to_owned(), value);
+    Ok(before.map(owned).into_iter().chain(multiples).chain(after.map(owned)).collect())
 }

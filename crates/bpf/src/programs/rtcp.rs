@@ -64,6 +64,8 @@ fn params() -> Vec<Param> {
 
 /// So many weights have room, with that of flows of no class.
 const MOST_WEIGHTS: usize = 16;
+/// What the program has of each.
+const WEIGHT_MEMBERS: [&str; 5] = ["of", "bytes_q16", "straight_q16", "fall_us_q48", "horizon_us"];
 /// M / U at most, for the integers' sake.
 const MOST_RATIO: f64 = 1024.0;
 const MOST_BPS: f64 = 500e9;
@@ -110,19 +112,18 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
-    for (at, &(of, weight)) in weights.iter().enumerate() {
+    for at in 0..MOST_WEIGHTS {
+        let Some(&(of, weight)) = weights.get(at) else {
+            constants.extend(WEIGHT_MEMBERS.map(|name| (format!("weights[{at}].{name}"), 0)));
+            continue;
+        };
         let (unit_bytes_us, max_bytes_us) = (unit_bps / 8e6, max_bps / 8e6);
         let straight = weight * unit_bps / (unit_bps + max_bps);
         let horizon_us = straight / max_bytes_us + HORIZON * weight / unit_bytes_us;
-        for (name, value) in [
-            ("of", of),
-            ("bytes_q16", fixed(weight, 16)),
-            ("straight_q16", fixed(straight, 16)),
-            ("fall_us_q48", fixed(unit_bytes_us / weight, 48)),
-            ("horizon_us", libm::ceil(horizon_us) as u64),
-        ] {
-            constants.push((format!("weights[{at}].{name}"), value));
-        }
+        let fall_us_q48 = fixed(unit_bytes_us / weight, 48);
+        let values = [of, fixed(weight, 16), fixed(straight, 16), fall_us_q48, libm::ceil(horizon_us) as u64];
+        let members = WEIGHT_MEMBERS.iter().zip(values);
+        constants.extend(members.map(|(name, value)| (format!("weights[{at}].{name}"), value)));
     }
     Ok(constants)
 }

@@ -1,0 +1,81 @@
+//! What stands in for `libbpf` where that is not built: it gives nothing, and says what is missing.
+
+use crate::error::BpfError;
+use crate::loaded::Found;
+use crate::programs::Prepared;
+use std::convert::Infallible;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// A kernel whose types can be read: none.
+#[derive(Debug)]
+pub struct Kernel(Infallible);
+
+impl Kernel {
+    pub fn running() -> Result<Kernel, BpfError> {
+        Err(BpfError::NotBuilt)
+    }
+
+    pub fn operations(&self) -> Result<(), BpfError> {
+        match self.0 {}
+    }
+
+    pub fn has_member(&self, _structure: &str, _name: &str) -> bool {
+        match self.0 {}
+    }
+}
+
+/// What the kernel holds for this process: nothing.
+#[derive(Debug)]
+pub struct Held(Infallible);
+
+impl Held {
+    pub fn detach(&self) {
+        match self.0 {}
+    }
+
+    pub fn is_registered(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub fn pin(&mut self, _path: &Path) -> io::Result<()> {
+        match self.0 {}
+    }
+}
+
+pub fn register(_prepared: &Prepared, _name: &str) -> Result<Held, BpfError> {
+    Err(BpfError::NotBuilt)
+}
+
+pub fn choose(_settings: &[u8], _cgroup: &File) -> Result<Held, BpfError> {
+    Err(BpfError::NotBuilt)
+}
+
+pub fn controllers() -> Result<Vec<Found>, BpfError> {
+    Err(BpfError::NotBuilt)
+}
+
+pub fn choosers(_settings: &[u8]) -> Result<Vec<u32>, BpfError> {
+    Err(BpfError::NotBuilt)
+}
+
+pub fn detach(_link: u32) {}
+
+/// What a program tells: nothing.
+#[derive(Debug)]
+pub struct Samples(Infallible);
+
+impl Samples {
+    pub fn among(_maps: &[u32]) -> Option<Samples> {
+        None
+    }
+
+    pub fn take(&self) -> Result<Option<Vec<u8>>, BpfError> {
+        match self.0 {}
+    }
+
+    pub fn tell_until(&self, _ns: u64) -> Result<(), BpfError> {
+        match self.0 {}
+    }
+}
