@@ -37,6 +37,9 @@ COMMAND = [sys.executable, "-c", "from sparelane.cli import main; main()", "linu
 # The controllers that connections can ask for.
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
+# The state of a connection that is over, in /proc/net/tcp.
+TIME_WAIT = "06"
+
 # Payload of a segment over an interface with an MTU of 1500 bytes, with time stamps.
 MSS = 1448
 
@@ -219,6 +222,20 @@ def transfer(end: str, name: str, seconds: float) -> tuple[int, str, list[Kernel
         samples += watcher.poll(65_536)
         sent, used = sender.communicate()[0].split()
     return int(sent), used, samples
+
+
+def send_all(end: str, name: str) -> None:
+    """Sends for a moment, and waits until the kernel has sent the rest, which it does without the process."""
+    enter = ["nsenter", f"--net=/run/netns/{end}"]
+    subprocess.run([*enter, sys.executable, "-c", SEND, name, "0.2"], check=True, capture_output=True)
+    end_s = time.monotonic() + 10
+    while True:
+        shown = subprocess.run([*enter, "cat", "/proc/net/tcp"], check=True, capture_output=True, text=True).stdout
+        connections = [line.split()[2:4] for line in shown.splitlines()[1:]]
+        if not any(remote.endswith(":1388") and state != TIME_WAIT for remote, state in connections):
+            return
+        assert time.monotonic() < end_s, "the connection ends"
+        time.sleep(0.01)
 
 
 def told(samples: list[KernelSample], quantity: str) -> list[float]:
@@ -637,12 +654,11 @@ def test_a_program_is_loaded_whatever_signals_come_while_the_kernel_checks_it(na
 def test_a_watcher_that_fetches_nothing_any_more_is_told_nothing(ends: tuple[str, str], name: str) -> None:
     holding = hold("rtcp", name, line_rate="1Gbps")
     watcher = _native.Watch(name)
-    send = ["nsenter", f"--net=/run/netns/{ends[0]}", sys.executable, "-c", SEND, name, "0.2"]
     time.sleep(5.5)
-    subprocess.run(send, check=True, capture_output=True)
+    send_all(ends[0], name)
     assert watcher.poll(65_536) == []
     # To have fetched something is to watch again.
-    subprocess.run(send, check=True, capture_output=True)
+    send_all(ends[0], name)
     assert watcher.poll(65_536) != []
     holding.unload()
 
@@ -653,8 +669,7 @@ def test_with_a_watcher_that_goes_in_good_order_samples_end_at_once(ends: tuple[
     watcher, other = _native.Watch(name), _native.Watch(name)
     del other
     time.sleep(0.3)
-    send = ["nsenter", f"--net=/run/netns/{ends[0]}", sys.executable, "-c", SEND, name, "0.2"]
-    subprocess.run(send, check=True, capture_output=True)
+    send_all(ends[0], name)
     assert watcher.poll(65_536) == []
     holding.unload()
 
