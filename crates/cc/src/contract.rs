@@ -147,6 +147,9 @@ pub struct Ack {
     pub delivered_bytes: u64,
     /// The round-trip time of the segment that caused this acknowledgment, where unambiguous.
     pub rtt: Option<Dur>,
+    /// The round-trip time of the retransmission that caused this acknowledgment in its place, by timestamps in whole ticks of their
+    /// clock, where the transport is set to tell it, as that of Linux.
+    pub resent_rtt: Option<Dur>,
     /// Class-0 bytes still in flight after this acknowledgment.
     pub in_flight_bytes: u64,
     /// Whether the window, and not a lack of data, was what last stopped the sender.
@@ -179,6 +182,7 @@ impl Ack {
             acked_bytes: bytes,
             delivered_bytes: bytes,
             rtt: None,
+            resent_rtt: None,
             in_flight_bytes: 0,
             cwnd_limited: true,
             phase: Phase::Open,

@@ -3,7 +3,7 @@
 
 use crate::algos::{
     bbr, bbr3, bic, cdg, compound, constant, cubic, dctcp, fast, highspeed, htcp, hybla, illinois, ledbat,
-    ledbat_plus_plus, lp, newreno, pcc_allegro, pcc_vivace, rapid, rc3, rcp, rtcp, scalable, timely, vegas, veno,
+    ledbat_plus_plus, lp, newreno, nv, pcc_allegro, pcc_vivace, rapid, rc3, rcp, rtcp, scalable, timely, vegas, veno,
     westwood, yeah,
 };
 use crate::contract::CongestionControl;
@@ -137,7 +137,7 @@ pub enum BuildError {
 }
 
 /// The controllers of this crate, in the order in which people meet them.
-const BUILT_IN: [Controller; 29] = [
+const BUILT_IN: [Controller; 30] = [
     newreno::CONTROLLER,
     cubic::CONTROLLER,
     bic::CONTROLLER,
@@ -150,6 +150,7 @@ const BUILT_IN: [Controller; 29] = [
     bbr3::CONTROLLER,
     timely::CONTROLLER,
     vegas::CONTROLLER,
+    nv::CONTROLLER,
     fast::CONTROLLER,
     illinois::CONTROLLER,
     westwood::CONTROLLER,

@@ -167,6 +167,9 @@ pub trait WindowLaw: Debug + Send {
     /// The last cut was mistaken and the window is restored.
     fn undo(&mut self) {}
 
+    /// After [`cut`](Self::cut) at a timeout, the timer fired again for the same data.
+    fn timed_out_again(&mut self) {}
+
     /// As [`CongestionControl::on_sent`].
     fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
         let _ = (sent, cx);
@@ -293,6 +296,7 @@ impl<L: WindowLaw + 'static> CongestionControl for Windowed<L> {
             Congestion::Loss { flight_bytes } | Congestion::Marked { flight_bytes } => (flight_bytes, false),
             Congestion::Timeout { flight_bytes, first } => {
                 if !first {
+                    self.law.timed_out_again();
                     self.window.cwnd = cx.mss_bytes;
                     return;
                 }

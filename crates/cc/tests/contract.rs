@@ -128,10 +128,12 @@ impl Life {
 
     fn acknowledge(&mut self) {
         let acked_bytes = self.some(100) * MSS;
+        let rtt = self.coin().then(|| Dur::from_ps(1 + self.now.as_ps() % 500_000_000_000));
         let ack = Ack {
             acked_bytes,
             delivered_bytes: acked_bytes,
-            rtt: self.coin().then(|| Dur::from_ps(1 + self.now.as_ps() % 500_000_000_000)),
+            rtt,
+            resent_rtt: rtt.is_none().then(|| Dur::from_ms(1 + self.now.as_ps() % 100)),
             in_flight_bytes: self.some(10_000) * MSS,
             cwnd_limited: self.coin(),
             phase: self.phase,

@@ -60,6 +60,10 @@ impl Preset {
                 flight_size: FlightSize::Window,
                 prr: true,
                 rack_tlp: true,
+                // TCP_TIMEOUT_MIN_US.
+                rack_timer_delay: Dur::from_ms(2),
+                // TCP_TS_HZ, by which tcp_ack_update_rtt measures what was sent again.
+                resent_rtt_tick: Some(Dur::from_ms(1)),
                 adaptive_reordering: true,
                 // The least of TCP_DELACK_MIN.
                 delayed_ack: Some(DelayedAck { every_segments: 2, timeout: Dur::from_ms(40) }),

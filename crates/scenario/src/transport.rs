@@ -24,6 +24,11 @@ pub const TICK: Kind = Kind::Special(
     "a time such as \"1ms\", from 1ns to 10s, or \"exact\"",
     &Shape::Either(&[Shape::Of(Kind::SPAN), Shape::Of(Kind::Choice(&["exact"]))]),
 );
+const TICK_TIME: Kind = Kind::Time { min: Dur::from_ns(1), max: Dur::from_secs(10) };
+const RESENT_TICK: Kind = Kind::Special(
+    "a time such as \"1ms\", from 1ns to 10s, or \"untold\"",
+    &Shape::Either(&[Shape::Of(Kind::SPAN), Shape::Of(Kind::Choice(&["untold"]))]),
+);
 const BUFFER: Kind = Kind::Size { min: 1, max: 1 << 50 };
 const BUFFER_OR_NOT: Kind = Kind::Special(
     "a size such as \"64KiB\", or \"unlimited\"",
@@ -74,6 +79,13 @@ pub static TRANSPORT: &[Key] = &[
         "losses found by time, those of retransmissions too, and tails that are probed; needs SACK",
     )
     .from("RFC 8985; RFC 6675 without"),
+    Key::new(
+        "rack_timer_delay",
+        Kind::Time { min: Dur::ZERO, max: Dur::from_secs(1) },
+        Fallback::Value("0s"),
+        "by how much the timers of rack_tlp are late, for what was overtaken and for a tail of more than one segment",
+    )
+    .from("RFC 8985; 2ms in Linux"),
     Key::new(
         "detect_lost_retransmissions",
         Kind::Flag,
@@ -147,6 +159,13 @@ pub static TRANSPORT: &[Key] = &[
         "tick of the timestamps that round-trip times are measured by; less than a tick counts as 1us, as in ns-3",
     )
     .from("none; 1ms in ns-3 and in the Linux of before 2024"),
+    Key::new(
+        "resent_rtt_tick",
+        RESENT_TICK,
+        Fallback::Value("untold"),
+        "controllers hear the round-trip time of a retransmission, too, by timestamps of this tick; untold: the timer alone",
+    )
+    .from("none; 1ms in Linux"),
     Key::new("receive_window", BUFFER_OR_NOT, Fallback::Value("unlimited"), "the receiver's window"),
     Key::new(
         "send_buffer",
@@ -236,6 +255,7 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
     config.flight_size = section.maybe("flight_size", flight_size)?.unwrap_or(base.flight_size);
     config.prr = flag("prr", base.prr)?;
     config.rack_tlp = flag("rack_tlp", base.rack_tlp)?;
+    config.rack_timer_delay = time("rack_timer_delay", base.rack_timer_delay)?;
     config.detect_lost_retransmissions = flag("detect_lost_retransmissions", base.detect_lost_retransmissions)?;
     config.adaptive_reordering = flag("adaptive_reordering", base.adaptive_reordering)?;
     config.timestamps = flag("timestamps", base.timestamps)?;
@@ -250,6 +270,7 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
     config.undo_spurious = flag("undo_spurious", base.undo_spurious)?;
     config.syn_loss_resets_window = flag("syn_loss_resets_window", base.syn_loss_resets_window)?;
     config.rtt_granularity = section.maybe("rtt_granularity", granularity)?.unwrap_or(base.rtt_granularity);
+    config.resent_rtt_tick = section.maybe("resent_rtt_tick", resent_tick)?.unwrap_or(base.resent_rtt_tick);
     config.receive_window_bytes = section.maybe("receive_window", buffer)?.unwrap_or(base.receive_window_bytes);
     config.send_buffer_bytes = section.maybe("send_buffer", buffer)?.unwrap_or(base.send_buffer_bytes);
     config.pacing_catch_up = time("pacing_catch_up", base.pacing_catch_up)?;
@@ -334,8 +355,14 @@ pub fn granularity(field: &Field<'_>) -> Result<Option<Dur>, ScenarioError> {
     if field.is_text("exact") {
         return Ok(None);
     }
-    let kind = Kind::Time { min: Dur::from_ns(1), max: Dur::from_secs(10) };
-    field.clone().with_kind(kind).time().map(Some)
+    field.clone().with_kind(TICK_TIME).time().map(Some)
+}
+
+fn resent_tick(field: &Field<'_>) -> Result<Option<Dur>, ScenarioError> {
+    if field.is_text("untold") {
+        return Ok(None);
+    }
+    field.clone().with_kind(TICK_TIME).time().map(Some)
 }
 
 fn buffer(field: &Field<'_>) -> Result<Option<u64>, ScenarioError> {
@@ -375,7 +402,7 @@ mod tests {
              min_rto = \"1s\"\nmax_rto = \"9s\"\nrto_variance_floor = \"9ms\"\nsyn_timeout = \"3s\"\n\
              rtt_from_handshake = false\n\
              sack_survives_timeout = false\nundo_spurious = true\nsyn_loss_resets_window = false\nreceive_window = \"1MB\"\n\
-             pacing_catch_up = \"1ms\"\nrtt_granularity = \"1ms\"\nsend_buffer = \"1MB\"\necn = true\nsend_batch = 3\n\
+             pacing_catch_up = \"1ms\"\nrtt_granularity = \"1ms\"\nresent_rtt_tick = \"1ms\"\nrack_timer_delay = \"1ms\"\nsend_buffer = \"1MB\"\necn = true\nsend_batch = 3\n\
              receive_batch = 3\nreceive_batch_timeout = \"5us\"\n",
         )
         .expect("valid settings");

@@ -5,8 +5,9 @@ use sparelane_cc::Registry;
 use sparelane_scenario::{Scenario, Source};
 use std::path::Path;
 
-/// Not alone on a link by their nature: a constant window, controllers that need routers or receivers which help, or weights.
-const OTHERS: [&str; 6] = ["constant", "dctcp", "rcp", "rapid", "rtcp", "rc3"];
+/// Not alone on a link by their nature: a constant window, controllers that need routers or receivers which help, or weights. And NV,
+/// whose author warns of chunks: segments of one chunk have different delays, which it takes for a queue.
+const OTHERS: [&str; 7] = ["constant", "dctcp", "rcp", "rapid", "rtcp", "rc3", "nv"];
 
 /// Give way on a path of 20 ms whatever chunks are: TIMELY to delays beyond a data centre's, TCP-LP to its own queue.
 const GIVE_WAY: [&str; 2] = ["timely", "lp"];

@@ -86,6 +86,9 @@ pub struct TransportConfig {
     pub prr: bool,
     /// Loss detection by time and the tail loss probe (RFC 8985, RACK-TLP) in place of three later arrivals (RFC 6675).
     pub rack_tlp: bool,
+    /// By how much the timers of [`rack_tlp`](Self::rack_tlp) are later than RFC 8985 has them, as in Linux: the one that judges what was
+    /// overtaken, where no acknowledgment does so before, and that of a probe of more than one segment.
+    pub rack_timer_delay: Dur,
     /// A retransmission is taken for lost where data has arrived that was sent for the first time after it, as in Linux before
     /// RACK (with forward acknowledgment, FACK). Needs SACK; losses by time include those of retransmissions anyway.
     pub detect_lost_retransmissions: bool,
@@ -108,6 +111,9 @@ pub struct TransportConfig {
     /// The clock of timestamps by which round-trip times are measured: a sample is a difference of whole ticks, and one of
     /// none counts as a microsecond, as in ns-3. `None` measures exactly.
     pub rtt_granularity: Option<Dur>,
+    /// The clock of timestamps, where controllers hear of the round-trip time of a retransmission that is acknowledged in sequence, as
+    /// in Linux: in whole ticks, though one at least, for the timer, too. `None` measures it for the timer alone. Needs timestamps.
+    pub resent_rtt_tick: Option<Dur>,
     /// Receive window in bytes; `None` never binds.
     pub receive_window_bytes: Option<u64>,
     /// The most separate ranges that a receiver holds out of order. What would make one more is not taken, so that a sender who
@@ -171,6 +177,7 @@ impl Default for TransportConfig {
             flight_size: FlightSize::Clipped,
             prr: false,
             rack_tlp: false,
+            rack_timer_delay: Dur::ZERO,
             detect_lost_retransmissions: false,
             adaptive_reordering: false,
             delayed_ack: None,
@@ -180,6 +187,7 @@ impl Default for TransportConfig {
             undo_spurious: false,
             syn_loss_resets_window: true,
             rtt_granularity: None,
+            resent_rtt_tick: None,
             receive_window_bytes: None,
             held_ranges: 65_536,
             send_buffer_bytes: None,

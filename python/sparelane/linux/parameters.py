@@ -22,6 +22,7 @@ CONTROLLERS = {
     "yeah": "yeah",
     "lp": "lp",
     "cdg": "cdg",
+    "nv": "nv",
 }
 # What a value of a scenario is as one of the kernel's; none where the kernel has no such value.
 Mapped = Callable[[float], int | None]
@@ -69,6 +70,11 @@ PARAMETERS: dict[tuple[str, str], tuple[str, Mapped]] = {
     ("cdg", "use_shadow"): ("use_shadow", _whole),
     ("cdg", "use_ineff"): ("use_ineff", _whole),
     ("cdg", "use_tolerance"): ("use_tolerance", _whole),
+    # The others of tcp_nv are constants of its source.
+    ("nv", "nv_pad"): ("nv_pad", _whole),
+    ("nv", "nv_min_cwnd"): ("nv_min_cwnd", _whole),
+    # A span, in seconds, as the kernel's.
+    ("nv", "nv_reset_period"): ("nv_reset_period", _whole),
 }
 
 

@@ -17,6 +17,7 @@ pub mod ledbat;
 pub mod ledbat_plus_plus;
 pub mod lp;
 pub mod newreno;
+pub mod nv;
 pub mod pcc_allegro;
 pub mod pcc_vivace;
 pub mod rapid;

@@ -17,7 +17,8 @@
 //! (rate halving).
 //!
 //! With `like = "linux"` it is that of Linux 6.12: time in ticks of 1 ms, round-trip times up to the next one and as the
-//! acknowledgment before told them, bandwidth in whole bytes a tick, and the window after recovery in whole segments. Kernels
+//! acknowledgment before told them (those of retransmissions in whole milliseconds, as timestamps tell them, where the transport passes
+//! them on), bandwidth in whole bytes a tick, and windows in whole segments. Kernels
 //! tick 100 to 1000 times a second (`tick`): with 10 ms, a round trip of 10.1 ms counts as 20.
 //! Recovery goes to half the window (the transport's proportional rate reduction, RFC 9937), whatever the bandwidth is,
 //! and ends with bandwidth x least RTT.
@@ -31,6 +32,7 @@
 
 use super::newreno::NewReno;
 use crate::contract::{Ack, Congestion, Cx, Phase};
+use crate::increase::Increase;
 use crate::param::{DefaultValue, Kind, Param};
 use crate::registry::Controller;
 use crate::window::{
@@ -108,6 +110,8 @@ pub struct Westwood {
     /// A loss is being repaired.
     is_repairing: bool,
     newreno: NewReno,
+    /// Growth in whole segments, where it is as in Linux.
+    increase: Increase,
 }
 
 impl Westwood {
@@ -123,6 +127,7 @@ impl Westwood {
             min_rtt: None,
             is_repairing: false,
             newreno: NewReno::default(),
+            increase: Increase::default(),
         }
     }
 
@@ -171,7 +176,9 @@ impl Westwood {
 
 impl WindowLaw for Westwood {
     fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
-        let (now, rtt) = self.read(cx.now, ack.rtt);
+        // Linux takes that of a retransmission, too, as timestamps tell it.
+        let told = if self.tick.is_some() { ack.rtt.or(ack.resent_rtt) } else { ack.rtt };
+        let (now, rtt) = self.read(cx.now, told);
         if let (None, Some(exact)) = (self.sampling_since, ack.rtt) {
             let sent = Time::from_ps(cx.now.as_ps().saturating_sub(exact.as_ps()));
             self.sampling_since = Some(self.read(sent, None).0);
@@ -199,10 +206,15 @@ impl WindowLaw for Westwood {
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
-        self.newreno.grow(window, ack, cx);
+        if self.tick.is_some() {
+            self.increase.grow(window, ack.acked_bytes, window.cwnd, u64::MAX, cx.mss_bytes);
+        } else {
+            self.newreno.grow(window, ack, cx);
+        }
     }
 
     fn cut(&mut self, window: &Window, _flight_bytes: u64, event: Congestion, cx: &mut Cx<'_>) -> u64 {
+        self.increase.forget();
         let path_bytes = self.path_bytes(cx.mss_bytes);
         self.is_repairing = matches!(event, Congestion::Loss { .. });
         match event {
@@ -426,5 +438,25 @@ mod tests {
         assert_eq!(life.window(), 50 * MSS);
         life.deliver(167, 41, 1, Phase::Open);
         assert_eq!((life.window(), life.ssthresh()), (25 * MSS, 25 * MSS));
+    }
+
+    /// 100 segments in the 60 ms until the sample are 1666 bytes a millisecond. A retransmission is acknowledged after 18 ms, and from
+    /// the next acknowledgment on that is the least round-trip time: 29,988 bytes, where 20 ms gave 33,320.
+    #[test]
+    fn linux_hears_the_round_trip_of_a_retransmission() {
+        let window_after = |tick| {
+            let mut life = Life::of(200, tick);
+            life.deliver(30, 30, 100, Phase::Open);
+            life.deliver(60, 20, 0, Phase::Open);
+            life.deliver(61, 20, 0, Phase::Open);
+            life.suffer(65, Congestion::Loss { flight_bytes: 200 * MSS });
+            let (controller, mut cx) = life.cx(70);
+            let resent = Ack { resent_rtt: Some(Dur::from_ms(18)), phase: Phase::Recovery, ..Ack::in_sequence(MSS) };
+            controller.on_ack(&resent, &mut cx);
+            life.deliver(71, 20, 0, Phase::Recovery);
+            life.deliver(72, 20, 0, Phase::Open);
+            life.window() / MSS
+        };
+        assert_eq!((window_after(Some(Dur::from_ms(1))), window_after(None)), (29, 33));
     }
 }

@@ -349,6 +349,12 @@ fn transport(rng: &mut Stream, table: &str) -> String {
     if one_in(rng, 6) {
         let _ = writeln!(text, "rtt_granularity = \"{}\"", one_of(rng, &["exact", "1ms", "1us", "10ms"]));
     }
+    if one_in(rng, 6) {
+        let _ = writeln!(text, "resent_rtt_tick = \"{}\"", one_of(rng, &["untold", "1ms", "10ms"]));
+    }
+    if one_in(rng, 6) {
+        let _ = writeln!(text, "rack_timer_delay = {}", span(rng, Dur::from_us(1), Dur::from_ms(50)));
+    }
     if one_in(rng, 4) {
         let _ = writeln!(text, "ecn = \"{}\"", one_of(rng, &["off", "classic", "dctcp"]));
     }

@@ -93,11 +93,10 @@ impl Sender {
         let spurious = self.kind.undoes && self.is_needless_resend(&ack);
         let flight_before = self.flight();
         let missing_before = self.missing();
-        let rtt = if ack.trigger_retransmitted {
-            self.sample_retransmission(now, &ack);
-            None
+        let (rtt, resent_rtt) = if ack.trigger_retransmitted {
+            (None, self.sample_retransmission(now, &ack))
         } else {
-            self.take_rtt_sample(now, &ack, self.config.rtt_granularity)
+            (self.take_rtt_sample(now, &ack, self.config.rtt_granularity), None)
         };
         if self.kind.notes_arrivals {
             self.note_arrival(now, &ack, rtt);
@@ -133,6 +132,7 @@ impl Sender {
             acked_bytes: u64::from(acked) * self.mss_bytes,
             delivered_bytes,
             rtt,
+            resent_rtt,
             in_flight_bytes: self.in_flight_bytes(),
             cwnd_limited: self.cwnd_limited,
             phase: self.phase,
@@ -171,20 +171,35 @@ impl Sender {
         Some(rtt)
     }
 
-    /// A retransmission caused `ack`: where timestamps tell of which copy it is, that is a sample for the timer, though none for
-    /// the controller; and progress shows that the timer need not wait longer and longer.
+    /// A retransmission caused `ack`: where timestamps tell of which copy it is, that is a sample for the timer; and progress shows
+    /// that the timer need not wait longer and longer. The sample for the controller, where it is to have one.
     #[cold]
     #[inline(never)]
-    fn sample_retransmission(&mut self, now: Time, ack: &AckSegment) {
+    fn sample_retransmission(&mut self, now: Time, ack: &AckSegment) -> Option<Dur> {
         if !self.config.timestamps {
-            return;
+            return None;
         }
-        if let Some(at) = self.resending_time(now, ack.trigger) {
-            self.rtt.sample(round_trip(now, at, self.config.rtt_granularity));
-        }
-        if ack.cumulative > self.una {
+        let is_progress = ack.cumulative > self.una;
+        let sent_at = self.resending_time(now, ack.trigger);
+        let told = match self.config.resent_rtt_tick {
+            None => {
+                if let Some(at) = sent_at {
+                    self.rtt.sample(round_trip(now, at, self.config.rtt_granularity));
+                }
+                None
+            }
+            Some(tick) => {
+                let told = sent_at.filter(|_| is_progress).map(|at| whole_ticks(now, at, tick).max(tick));
+                if let Some(rtt) = told {
+                    self.rtt.sample(rtt);
+                }
+                told
+            }
+        };
+        if is_progress {
             self.rtt.end_backoff();
         }
+        told
     }
 
     /// When segment `seq` was sent again, if it is outstanding and was. An answer within less than the least round trip is that of

@@ -159,6 +159,7 @@ impl Sender {
     pub(super) fn detect_losses_by_time(&mut self, now: Time) -> bool {
         let Some(reordering_seen) = self.rack.as_ref().map(|rack| rack.reordering_seen) else { return false };
         let margin = self.reordering_window(reordering_seen);
+        let timer_delay = self.config.rack_timer_delay;
         let mut found = false;
         while let Some(rack) = &mut self.rack {
             rack.judge_at = Time::NEVER;
@@ -173,7 +174,7 @@ impl Sender {
                 }
                 let late_at = at + rack.rtt + margin;
                 if late_at > now {
-                    rack.judge_at = late_at;
+                    rack.judge_at = late_at + timer_delay;
                     break;
                 }
             }
@@ -205,13 +206,16 @@ impl Sender {
     /// Sets or clears the time of the probe (RFC 8985 section 7.2): with nothing reported out of order, outside of recovery, and
     /// while no other probe is out.
     pub(super) fn schedule_probe(&mut self, now: Time) {
-        let applies = self.phase == Phase::Open && self.flight() > 0 && self.board.arrived_out_of_order() == 0;
+        // What waits in a scheduler below TCP is not missing.
+        let waits = self.scheduler.as_ref().is_some_and(|scheduler| !scheduler.is_empty());
+        let nothing_missing = self.flight() > 0 && self.board.arrived_out_of_order() == 0;
+        let applies = self.phase == Phase::Open && nothing_missing && !waits;
         let alone = self.flight() == 1;
+        let more = if alone { DELAYED_ACK_WAIT } else { self.config.rack_timer_delay };
         let (srtt, rto_deadline) = (self.rtt.srtt(), self.timers.rto_deadline);
         let Some(rack) = &mut self.rack else { return };
         rack.probe_at = if applies && rack.probe.is_none() && !rack.probe_is_due {
-            let wait =
-                srtt.map_or(UNKNOWN_PROBE_WAIT, |srtt| srtt * 2 + if alone { DELAYED_ACK_WAIT } else { Dur::ZERO });
+            let wait = srtt.map_or(UNKNOWN_PROBE_WAIT, |srtt| srtt * 2 + more);
             (now + wait).min(rto_deadline)
         } else {
             Time::NEVER

@@ -36,6 +36,7 @@ impl Sender {
             acked_bytes,
             delivered_bytes: acked_bytes,
             rtt: Some(rtt),
+            resent_rtt: None,
             in_flight_bytes: u64::from(self.outstanding()) * self.mss_bytes,
             cwnd_limited: self.cwnd_limited,
             phase: Phase::Open,

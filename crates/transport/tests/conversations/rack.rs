@@ -4,7 +4,7 @@ use crate::alone::Alone;
 use crate::wire::*;
 use sparelane_cc::Congestion;
 use sparelane_core::{Dur, Time};
-use sparelane_transport::TransportConfig;
+use sparelane_transport::{RtoConfig, TransportConfig};
 
 fn by_time() -> TransportConfig {
     TransportConfig { rack_tlp: true, prr: true, ..with_sack() }
@@ -30,8 +30,39 @@ fn a_loss_with_one_arrival_behind_it_is_found_after_a_quarter_of_a_round_trip() 
 
 #[test]
 fn three_arrivals_behind_a_loss_show_it_at_once() {
-    let wire = Wire::transfer(by_time(), newreno(10), 60, lose(&[3]));
-    assert_eq!(wire.resent(), [(200, 3)]);
+    for config in [by_time(), as_linux()] {
+        let wire = Wire::transfer(config, newreno(10), 60, lose(&[3]));
+        assert_eq!(wire.resent(), [(200, 3)]);
+    }
+}
+
+/// With Linux's 2 ms at its timers (TCP_TIMEOUT_MIN_US), and its retransmission timer, which leaves room for them.
+fn as_linux() -> TransportConfig {
+    let rto = RtoConfig { variance_min: Dur::from_ms(200), ..RtoConfig::default() };
+    TransportConfig { rack_timer_delay: Dur::from_ms(2), rto, ..by_time() }
+}
+
+/// Of one segment alone a probe waits for a delayed acknowledgment instead, 200 ms; of two, at 300 ms, for two round trips.
+#[test]
+fn timers_of_linux_are_two_milliseconds_late_where_no_acknowledgment_comes_before() {
+    let wire = Wire::transfer(as_linux(), newreno(10), 3, lose(&[1]));
+    assert_eq!(wire.resent(), [(227, 1)]);
+    let tail = |segments: u64| Wire::transfer(as_linux(), newreno(10), 20, lose_first(move |seq| seq >= 20 - segments));
+    assert_eq!(tail(2).resent()[0], (502, 19));
+    assert_eq!(tail(1).resent()[0], (600, 19), "which is also when the retransmission timer would fire");
+}
+
+/// An acknowledgment 1 ms after the margin judges by itself: the timer would do so 1 ms later.
+#[test]
+fn an_acknowledgment_judges_before_a_late_timer() {
+    let mut alone = Alone::new(as_linux(), constant(10), 400);
+    assert_eq!(alone.sends().len(), 10);
+    alone.wait(100);
+    assert!(!alone.hears(0, 1, &[(1, 2)]).contains(&0));
+    alone.wait(26);
+    alone.sender.handle_timer(alone.now);
+    assert!(!alone.sends().contains(&0), "the timer is set to 227 ms");
+    assert!(alone.hears(0, 1, &[(1, 2)]).contains(&0), "at 226 ms");
 }
 
 /// RFC 8985 section 3.3: a segment that is late by less than the margin is no loss.

@@ -25,7 +25,9 @@ struct Story {
 }
 
 impl Story {
-    fn draw(rng: &mut Stream, sack: bool) -> Story {
+    /// Those of odd seeds have the timers and timestamps of Linux.
+    fn draw(seed: u64, rng: &mut Stream, sack: bool) -> Story {
+        let is_linux = seed % 2 == 1;
         let mut pick = |choices: &[u64]| choices[rng.below(choices.len() as u64) as usize];
         let config = TransportConfig {
             mss_bytes: MSS,
@@ -43,6 +45,8 @@ impl Story {
             undo_spurious: pick(&[0, 1]) == 1,
             receive_window_bytes: Some(pick(&[u64::from(u32::MAX) * MSS, 7 * MSS, 40 * MSS])),
             send_buffer_bytes: Some(pick(&[u64::from(u32::MAX) * MSS, 5 * MSS, 60 * MSS])),
+            rack_timer_delay: if is_linux { Dur::from_ms(2) } else { Dur::ZERO },
+            resent_rtt_tick: is_linux.then_some(Dur::from_ms(1)),
             ecn: [Ecn::Off, Ecn::Classic, Ecn::Dctcp][pick(&[0, 1, 2]) as usize],
             ..TransportConfig::default()
         };
@@ -107,7 +111,7 @@ impl Known {
 
 fn converse(seed: u64, sack: bool, cc: Box<dyn CongestionControl>, shortens: bool) -> Wire {
     let mut rng = Stream::new(seed, Domain::Test, 0);
-    let story = Story::draw(&mut rng, sack);
+    let story = Story::draw(seed, &mut rng, sack);
     // What waits in a scheduler below TCP leaves even where an acknowledgment has come meanwhile.
     let (is_tail_user, is_scheduled) = (cc.uses_tail(), cc.schedules_departures());
     let mut wire = Wire::new(story.config, cc, story.script(rng));

@@ -152,8 +152,8 @@ EXPERIMENT = Experiment(
         "all paths; others, where nothing is lost, once.",
         "What is in flight, queues and the use of the link are means over the largest flow of a path, where that lasts "
         "half a second, sampled every 7.3 ms.",
-        "The kernel's tcp_nv has no counterpart here and is left out: its authors recommend it within a data centre "
-        "only, where all flows are of it.",
+        "The kernel's tcp_nv is recommended by its author within a data centre only, where all flows are of it. On "
+        "these paths its window seldom fills the link.",
         "The clock of User-Mode Linux ticks every 10 ms (CONFIG_HZ=100; distributions have 1 or 4 ms). Westwood "
         'measures by that clock, and ours has `tick = "10ms"` here in place of 1 ms. A probe of the tail waits two '
         "ticks longer there than two round trips.",
