@@ -134,9 +134,11 @@ impl Sender {
         }
     }
 
-    /// Segment `seq` was sent again: its loss is looked for, where that is set.
+    /// Segment `seq` was sent again: its loss is looked for, where that is set, and where nothing else finds it: by time, or by the
+    /// order of all that was sent, as for controllers that hear of single segments.
     pub(super) fn watch_resend(&mut self, seq: Seq) {
-        if self.config.detect_lost_retransmissions && !self.kind.detects_by_time {
+        let is_found_otherwise = self.kind.detects_by_time || self.deliveries.is_some();
+        if self.config.detect_lost_retransmissions && !is_found_otherwise {
             self.repair.watched.push_back((seq, self.nxt));
         }
     }
