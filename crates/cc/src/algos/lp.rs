@@ -211,7 +211,8 @@ impl TcpLp {
     /// As [`hear`](Self::hear), by Linux's clocks.
     fn hear_as_linux(&mut self, ack: &Ack, cx: &mut Cx<'_>) -> bool {
         let clocks = self.clocks.get_or_insert_with(|| Box::new(Clocks::drawn(cx.rng)));
-        if let (Some(delay), Some(rtt)) = (ack.one_way_delay, ack.rtt) {
+        // That of a retransmission is in whole ticks, and so is the time when it was sent then.
+        if let (Some(delay), Some(rtt)) = (ack.one_way_delay, ack.rtt.or(ack.resent_rtt)) {
             let sent = Time::from_ps(cx.now.as_ps().saturating_sub(rtt.as_ps()));
             clocks.hear(sent, sent + delay);
             if let whole @ 1.. = linux::ticks(cx.now).wrapping_sub(linux::ticks(sent)) {
@@ -385,6 +386,21 @@ mod tests {
         let mut flow = Flow::new(LpConfig { clock_offset: Dur::from_secs(3600), ..EXACT }, 2);
         assert_eq!(flow.hears(0, 10_000), 20);
         assert!((0..100).all(|_| flow.hears(400, 4_000_000) >= 20));
+    }
+
+    #[test]
+    fn in_linux_retransmissions_tell_of_delays_too() {
+        let mut law = TcpLp::new(LpConfig { like: Like::Linux, ..EXACT });
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let mut inference_after = |resent_rtt| {
+            let now = Time::ZERO + Dur::from_secs(1);
+            let mut cx = Cx { now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
+            let ack = Ack { one_way_delay: Some(Dur::from_ms(50)), resent_rtt, ..Ack::in_sequence(MSS) };
+            law.hear_as_linux(&ack, &mut cx);
+            law.inference
+        };
+        assert_eq!(inference_after(None), Dur::ZERO);
+        assert_eq!(inference_after(Some(Dur::from_ms(100))), Dur::from_ms(300));
     }
 
     /// 10.4 ms from 1000.7 ms on are 11 readings of a clock of milliseconds, and from 1000.0 ms on 10.

@@ -41,7 +41,7 @@ TIMESTAMPS = (
 # Of differences above 10 %, which stand beside the rows.
 REASONS: Mapping[Key, str] = {
     **{fct(path, "cdg", 2): DRAWN for path in (FAST, LONG, LOSSY)},
-    **{over_time(path, "nv", QUEUE): EMPTY for path in (FAST, SHALLOW, LONG, FASTEST, LOSSY, LOSSY_SHALLOW)},
+    **{over_time(path, "nv", QUEUE): EMPTY for path in (FAST, SHALLOW, LONG, FASTEST, LOSSY)},
 }
 # Of those between 5 and 10 %, which are named in a note.
 SMALLER: Mapping[Key, str] = {
