@@ -167,6 +167,7 @@ EXPERIMENT = Experiment(
         "what has waited for as long as 20 packets take).",
         "Hosts have no bound on the receive window. Those of the simulator acknowledge each segment, those of Linux as "
         f'they see fit; in rows with "{EACH_ON_BOTH}", these do, too (routes with `quickack`).',
+        "The simulator's timers of loss recovery are those of RFC 8985, and not 2 ms late as Linux's.",
         "Requests come during the simulated time that an effort names; flows that start in the first tenth of it do "
         "not count. Percentiles are over the flows of all seeds together; requests of Fig. 7 take as long as the last "
         "of their flows.",
