@@ -17,7 +17,9 @@
 //! runs out of window (and of the receiver's buffer) while the retransmission passes the queue of the scheduler: the path is idle
 //! for a round trip, whatever the rate. P-streams with a lost packet say nothing, as the authors' logs have it; with `lossy_streams =
 //! "until-repaired"` they are judged when all of their acknowledgments have returned, as section II says of any p-stream, and count as
-//! slow as that: a reaction to losses that follows from estimates alone. Nor is there an answer to congestion marks: the paper has
+//! slow as that: a reaction to losses that follows from estimates alone. Such a p-stream has lasted (l) until it was repaired, mostly for
+//! more than tau, and so R_avg is updated at once. This gives what the paper has under random loss (Table III), whatever TCP does to
+//! repair; the scenario `rapid-testbed` has it. Nor is there an answer to congestion marks: the paper has
 //! none.
 //!
 //! # What the paper leaves open, and the choices taken
@@ -140,7 +142,7 @@ impl Rapid {
             let since_sent = cx.now.saturating_since(lossy.due);
             let took = since_sent.saturating_sub(cx.min_rtt.unwrap_or_default()).max(lossy.duration);
             let bits = (lossy.packets * self.wire_bytes * 8) as f64;
-            self.adaptor.take(Rate::from_bps((bits / took.as_secs_f64().max(1e-9)) as u64), lossy.duration);
+            self.adaptor.take(Rate::from_bps((bits / took.as_secs_f64().max(1e-9)) as u64), took);
         }
     }
 

@@ -19,20 +19,12 @@ from sparelane.experiments.sections import Section
 WARM_UP_SHARE = 1 / 3
 LOSS_RATES = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 METRICS = {THROUGHPUT.name: THROUGHPUT}
-# From this loss on RAPID has timeouts, each of which costs most of a minute: its full runs count for so many times
-# as long; those of what is varied do not.
-FREQUENT = 1e-4
-LONGER = 5
-# From this loss on RAPID's throughput differs much between seeds.
-UNSTEADY = 1e-5
 QUICK_SCHEMES = ("rapid", "newreno", "cubic", "scalable")
 
 ASSUMPTIONS = (
     "Data segments are lost at random on the sender's cable, each with the same probability; the paper drops them in "
     "the receiving host (RAPID) or in the sending one (netem). Acknowledgments are not lost.",
-    "Throughput is payload, counted in the last two thirds of a run, and of RAPID's after its start-up, for five "
-    "times as long where losses are 1e-4 or more (not so where something is varied): after a timeout it takes most of "
-    "a minute to start.",
+    "Throughput is payload, counted in the last two thirds of a run, and of RAPID's after its start-up.",
     "FAST has alpha = 200 packets; the paper tuned its own port, and gives no numbers.",
 )
 
@@ -60,10 +52,7 @@ class Cell:
 
     def span(self, effort: Effort) -> tuple[float, float]:
         """When a run ends and from when on it counts, seconds."""
-        stop_s, from_s = testbed.span(self.scheme, effort, WARM_UP_SHARE)
-        if self.scheme == "rapid" and not self.what and effort.name == "full" and self.loss >= FREQUENT:
-            return from_s + LONGER * (stop_s - from_s), from_s
-        return stop_s, from_s
+        return testbed.span(self.scheme, effort, WARM_UP_SHARE)
 
 
 def setting(loss: float) -> str:
@@ -80,23 +69,12 @@ class LossTable:
         settings: overrides of the scenario, besides the loss.
         lossy_settings: further ones, where there is loss.
         varied: what a full run has besides.
-        full_seeds: of the full effort.
-        rapid_seeds: of RAPID's own rows there, where losses make it unsteady.
     """
 
     printed: Mapping[Key, float]
     settings: tuple[str, ...]
     lossy_settings: tuple[str, ...]
     varied: Sequence[Cell]
-    full_seeds: int
-    rapid_seeds: int
-
-    def seeds(self, cell: Cell, effort: Effort) -> range:
-        """The seeds of a cell's runs; who asks for fewer than the full effort has gets fewer."""
-        is_unsteady = cell.scheme == "rapid" and not cell.what and cell.loss >= UNSTEADY
-        if is_unsteady and effort.name == "full" and effort.seeds >= self.full_seeds:
-            return replace(effort, seeds=max(effort.seeds, self.rapid_seeds)).seed_numbers()
-        return effort.seed_numbers()
 
     def schemes(self, effort: Effort) -> list[str]:
         """All, or a few in a quick run."""
@@ -127,14 +105,14 @@ class LossTable:
 
     def plan(self, effort: Effort) -> list[Simulation]:
         """Every cell with every seed."""
-        return [self.simulation(cell, seed, effort) for cell in self.cells(effort) for seed in self.seeds(cell, effort)]
+        return [self.simulation(cell, seed, effort) for cell in self.cells(effort) for seed in effort.seed_numbers()]
 
     def evaluate(self, effort: Effort, outcomes: Outcomes) -> Evaluation:
         """A row for each cell, and the order of schemes at 1e-5."""
         rows = []
         for cell in self.cells(effort):
             stop_s, from_s = cell.span(effort)
-            runs = [outcomes[self.simulation(cell, seed, effort)] for seed in self.seeds(cell, effort)]
+            runs = [outcomes[self.simulation(cell, seed, effort)] for seed in effort.seed_numbers()]
             # What is varied is held against the same number.
             paper = self.printed[_usual(cell)]
             rows.append(measured(cell.key, paper, [transfers.gbps(run, stop_s - from_s) for run in runs]))
@@ -199,11 +177,7 @@ def experiment(declared: Declaration) -> Experiment:
     """
     rest = declared.rest
     varied = [cell for part in rest.sections("varied") for cell in _varied(part)]
-    seeds = declared.full.seeds
-    rapid_seeds = rest.whole("rapid_seeds") if "rapid_seeds" in rest else seeds
-    table = LossTable(
-        declared.printed, rest.texts("settings"), rest.texts("lossy_settings"), varied, seeds, rapid_seeds
-    )
+    table = LossTable(declared.printed, rest.texts("settings"), rest.texts("lossy_settings"), varied)
     assumptions = declared.assume({"testbed": testbed.ASSUMPTIONS, "losses": ASSUMPTIONS})
     missing = next((key for key in map(_usual, table.cells(declared.full)) if key not in declared.printed), None)
     if missing is not None:

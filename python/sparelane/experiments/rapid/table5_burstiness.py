@@ -33,7 +33,7 @@ LEVELS = {"UDP": "CBR", "SCT": "SCT", "BCT": "BCT"}
 BURSTINESS = {"UDP": 0.49, "SCT": 1.40, "BCT": 2.62}
 WARM_UP_SHARE = 0.1
 # The buffer of the switch, varied for RAPID and New Reno; what the paper's has is not known.
-BUFFERS = ("500KB", "1.5MB", "300packets", "700packets")
+BUFFERS = ("500KB", "1.5MB", "500packets", "700packets")
 STALLING = ("host_at.0.ring=512", "host_at.0.stall_every=1s", "host_at.0.stall_length=1ms")
 LINK_USE = Metric("use of what the cross traffic leaves", "%")
 RANGE = Metric("5-95 % range at 1 ms", "Gb/s")
@@ -237,6 +237,10 @@ def _all_fall(evaluation: Evaluation) -> float:
     )
 
 
+SCALABLE_HAS_MORE = (
+    "not explained: Scalable has more here than in the paper, all the more where TCP finds lost retransmissions, as "
+    "that of Linux 2.6.32"
+)
 CLAIMS = (
     *(
         Claim(
@@ -258,6 +262,7 @@ CLAIMS = (
             ratio(Case("rapid", level).key(LINK_USE), Case("scalable", level).key(LINK_USE)),
             full=at_least(1.05),
             quick=at_least(1.0),
+            reason=SCALABLE_HAS_MORE,
         )
         for level in LEVELS
     ),
@@ -290,7 +295,7 @@ CLAIMS = (
         "beside BCT RAPID has 1.8 Gb/s more than Scalable (section V-C)",
         difference(Case("rapid", "BCT").key(THROUGHPUT), Case("scalable", "BCT").key(THROUGHPUT)),
         full=about(1.8, 0.18),
-        reason="not explained: Scalable has more here than in the paper",
+        reason=SCALABLE_HAS_MORE,
     ),
     Claim(
         "... but a higher loss rate (section V-C): over Scalable's",
@@ -303,6 +308,7 @@ CLAIMS = (
         "a factor of 2",
         ratio(GENTLE.key(LOSS), Case("rapid", "BCT").key(LOSS)),
         full=(0.108, 0.433),
+        reason="not explained: it loses less than in the paper, and three runs of it differ",
     ),
 )
 
