@@ -49,13 +49,6 @@ ASSUMPTIONS = (
     "say what their percentages are of.",
 )
 
-GROWS = (
-    "grows with the run, since the links that carry more than their share are still filling up at 5 s: the rows of "
-    "runs of 10 s are nearer to the slides, whose runs may have been longer still"
-)
-
-REASONS = {Key("30%", HIGH, RC3): GROWS}
-
 
 def plan(effort: Effort) -> Sequence[Simulation]:
     """Both schemes at the three loads, and for twice as long and on even paths."""
@@ -174,6 +167,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     evaluate=evaluate,
     draw=draw,
-    reasons=REASONS,
     claims=CLAIMS,
 )
