@@ -75,7 +75,7 @@ FITTED = (
     "0.001 %). It is a fit on RAPID alone: with 500 and 700 packets it loses several times as much beside BCT; over "
     "all tables at once, other protocols agree no better with fewer (benches/rapid_buffers.md).",
     "The hosts' buffers of 39 MB are from New Reno's 9.75 Gb/s without loss (Table III); RAPID's throughput at a loss "
-    "of 1e-4 hangs on them (rows of Table III).",
+    "of 1e-3 hangs on them (rows of Table III).",
     "What RAPID makes of p-streams with losses and of timeouts is open in the paper. That such p-streams are judged, "
     "how long they have lasted then, and that it goes on after timeouts was chosen by its throughput under random "
     "loss of 1e-4 and 1e-3 (Table III) and beside BCT (Table V); rows of Tables II and III have the other choices.",
