@@ -352,14 +352,16 @@ fn ecn(field: &Field<'_>) -> Result<Ecn, ScenarioError> {
 
 /// Reads a [`TICK`].
 pub fn granularity(field: &Field<'_>) -> Result<Option<Dur>, ScenarioError> {
-    if field.is_text("exact") {
-        return Ok(None);
-    }
-    field.clone().with_kind(TICK_TIME).time().map(Some)
+    tick_or(field, "exact")
 }
 
 fn resent_tick(field: &Field<'_>) -> Result<Option<Dur>, ScenarioError> {
-    if field.is_text("untold") {
+    tick_or(field, "untold")
+}
+
+/// A tick, or the word for none.
+fn tick_or(field: &Field<'_>, none: &str) -> Result<Option<Dur>, ScenarioError> {
+    if field.is_text(none) {
         return Ok(None);
     }
     field.clone().with_kind(TICK_TIME).time().map(Some)

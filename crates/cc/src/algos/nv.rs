@@ -795,18 +795,14 @@ mod tests {
     /// One acknowledgment a round trip, of all that is in flight: where it is of three segments, growth is allowed without a decision.
     #[test]
     fn one_sample_in_a_round_trip_is_of_a_small_window() {
-        let mut flow = Flow::new(LINUX, 100, UNBOUNDED);
-        flow.suffers(LOSS);
-        flow.in_flight = 0;
-        flow.hears(1, 3);
-        flow.hears(1, 2);
-        assert_eq!(flow.told("allows_growth"), 0.0);
-        let mut flow = Flow::new(LINUX, 100, UNBOUNDED);
-        flow.suffers(LOSS);
-        flow.in_flight = 0;
-        flow.hears(1, 3);
-        flow.hears(1, 3);
-        assert_eq!(flow.told("allows_growth"), 1.0);
+        for (segments, allows_growth) in [(2, 0.0), (3, 1.0)] {
+            let mut flow = Flow::new(LINUX, 100, UNBOUNDED);
+            flow.suffers(LOSS);
+            flow.in_flight = 0;
+            flow.hears(1, 3);
+            flow.hears(1, segments);
+            assert_eq!(flow.told("allows_growth"), allows_growth);
+        }
     }
 
     /// Windows of 100 with a bound of 60, and four samples in each of ten round trips: too few to cut, and in the eleventh growth ends.

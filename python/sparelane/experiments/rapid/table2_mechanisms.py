@@ -276,8 +276,8 @@ EXPERIMENT = Experiment(
         *web.ASSUMPTIONS,
         "tau = 10 ms and eta = 3: the paper's number for full RAPID is that of this setting and not of the gentler "
         "one of its web tables.",
-        'In rows "start-up after timeouts" RAPID begins anew after each, p-streams with losses say nothing, and TCP finds '
-        "lost retransmissions by the timer alone.",
+        'In rows "start-up after timeouts" RAPID begins anew after each, p-streams with losses say nothing, and TCP '
+        "finds lost retransmissions by the timer alone.",
         f"V1's timers are late by {testbed.TIMER_ERROR} on average, exponentially; the paper's Fig. 6 has no numbers. "
         "V2 stamps by a clock of 1 ms when the acknowledgment leaves, V3 by one of 1 us.",
     ),
