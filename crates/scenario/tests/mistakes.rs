@@ -361,7 +361,7 @@ fn mistakes_in_queues() {
         (
             "[queue]",
             "[queue]\nkind = \"fiffo\"",
-            "x.toml:5: queue.kind = \"fiffo\": unknown; allowed: fifo, priority, red, codel, fq-codel, pie, cells; did you mean \"fifo\"?",
+            "x.toml:5: queue.kind = \"fiffo\": unknown; allowed: fifo, priority, red, codel, fq-codel, pie, cells, weighted-tail-drop; did you mean \"fifo\"?",
         ),
         (
             "[queue]",
@@ -523,7 +523,7 @@ fn mistakes_in_active_queues() {
         ),
         (
             "kind = \"cdoel\"",
-            "x.toml:5: queue.kind = \"cdoel\": unknown; allowed: fifo, priority, red, codel, fq-codel, pie, cells; did you mean \"codel\"?",
+            "x.toml:5: queue.kind = \"cdoel\": unknown; allowed: fifo, priority, red, codel, fq-codel, pie, cells, weighted-tail-drop; did you mean \"codel\"?",
         ),
     ];
     for (table, expected) in cases {
@@ -539,6 +539,25 @@ fn mistakes_in_active_queues() {
     ];
     for (rest, expected) in cells {
         let message = changed("[queue]", &format!("[queue]\nkind = \"cells\"{rest}"));
+        assert_eq!(message, expected, "{rest}");
+    }
+    let weighted = [
+        ("", "x.toml:4: queue.class_shares: missing; allowed: a list of 1 to 8 shares of the limit, as in [1.0, 0.5]"),
+        (
+            "\nclass_shares = []",
+            "x.toml:6: queue.class_shares = []: 0 shares; allowed: a list of 1 to 8 shares of the limit, as in [1.0, 0.5]",
+        ),
+        (
+            "\nclass_shares = [1, 1, 1, 1, 1, 1, 1, 1, 1]",
+            "x.toml:6: queue.class_shares = [1, 1, 1, 1, 1, 1, 1, 1, 1]: 9 shares; allowed: a list of 1 to 8 shares of the limit, as in [1.0, 0.5]",
+        ),
+        (
+            "\nclass_shares = [\"100%\", 1.5]",
+            "x.toml:6: queue.class_shares.1 = 1.5: out of range; allowed: a number from 0 to 1, or a percentage such as \"30%\"",
+        ),
+    ];
+    for (rest, expected) in weighted {
+        let message = changed("[queue]", &format!("[queue]\nkind = \"weighted-tail-drop\"{rest}"));
         assert_eq!(message, expected, "{rest}");
     }
     for kind in ["codel", "pie", "fq-codel", "red\"\nmin = \"5packets\"\nmax = \"15packets"] {
@@ -564,7 +583,7 @@ fn mistakes_in_queues_that_differ() {
         ("kind = \"fifo\"", "x.toml:4: queue_at.0: names no queue; allowed: routers or share"),
         (
             "routers = [\"west\"]",
-            "x.toml:4: queue_at.0: changes nothing; allowed: kind, limit, mark_at, low_priority, push_out, room, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, cell",
+            "x.toml:4: queue_at.0: changes nothing; allowed: kind, limit, mark_at, low_priority, push_out, room, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, cell, class_shares",
         ),
         (
             "routers = [\"west\"]\nshare = 0.5\nkind = \"fifo\"",
@@ -626,7 +645,7 @@ fn mistakes_in_queues_that_differ() {
         ),
         (
             "share = 0.5\nkinds = \"fifo\"",
-            "x.toml:6: queue_at.0.kinds: unknown key; allowed: routers, share, of, kind, limit, mark_at, low_priority, push_out, room, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, cell; did you mean \"kind\"?",
+            "x.toml:6: queue_at.0.kinds: unknown key; allowed: routers, share, of, kind, limit, mark_at, low_priority, push_out, room, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, cell, class_shares; did you mean \"kind\"?",
         ),
         (
             "routers = [\"east\"]\nkind = \"fifo\"\nmark_at = \"9kB\"\n[[link]]\nselect = \"core\"\nlimit = \"8kB\"",
@@ -643,7 +662,7 @@ fn mistakes_in_queues_that_differ() {
     );
     assert_eq!(
         changed("[nic]", "[nic]\nlow_priority = \"drop\""),
-        "x.toml:6: nic.low_priority: unknown key; allowed: full, kind, limit, mark_at, room, rcp, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, cell"
+        "x.toml:6: nic.low_priority: unknown key; allowed: full, kind, limit, mark_at, room, rcp, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, cell, class_shares"
     );
 }
 

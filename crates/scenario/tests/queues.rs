@@ -102,6 +102,28 @@ fn a_queue_of_cells_holds_whole_cells() {
     assert_eq!(in_cells.flows, run(&["queue.kind=fifo", "queue.limit=30kB"]).flows);
 }
 
+/// Two flows in two classes: both lose in the one queue, and the lower one, refused from half of it on, hardly has anything of
+/// the link. Where all classes have all of it, it is the plain queue.
+#[test]
+fn a_class_that_is_refused_earlier_yields_to_the_other() {
+    let mixed = [
+        "queue.limit=40packets",
+        "scheme.low={controller=\"newreno\", class=1}",
+        "workload=[{kind=\"bulk\", scheme=\"tcp\", pairs=[[\"left0\", \"right0\"]]}, \
+         {kind=\"bulk\", scheme=\"low\", pairs=[[\"left1\", \"right1\"]]}]",
+    ];
+    let with = |more: &[&str]| run(&[&mixed[..], more].concat());
+    let weighted = |shares| with(&["queue.kind=weighted-tail-drop", shares]);
+    let plain = with(&["queue.kind=fifo"]);
+    assert_eq!(plain.flows, weighted("queue.class_shares=[1.0]").flows);
+    let lesser = |records: &Records| {
+        let bytes = &records.flows.delivered_bytes;
+        bytes[1] as f64 / bytes.iter().sum::<u64>() as f64
+    };
+    let (even, late) = (lesser(&plain), lesser(&weighted("queue.class_shares=[\"100%\", \"50%\"]")));
+    assert!((0.3..0.7).contains(&even) && late < 0.1, "{even}, {late}");
+}
+
 /// One congested output may have alpha / (1 + alpha) of the memory, and the packet that was admitted just below.
 #[test]
 fn a_queue_alone_grows_to_its_share_of_the_memory() {

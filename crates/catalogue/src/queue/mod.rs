@@ -7,12 +7,14 @@ mod codel;
 mod fq_codel;
 mod pie;
 mod red;
+mod weighted_tail_drop;
 
 pub use cells::CellsSpec;
 pub use codel::CoDelSpec;
 pub use fq_codel::FqCoDelSpec;
 pub use pie::PieSpec;
 pub use red::RedSpec;
+pub use weighted_tail_drop::WeightedTailDropSpec;
 
 use crate::schema::{Fallback, Form, Key, Kind, ScenarioError, Section};
 use sparelane_sim::Discipline;
@@ -21,7 +23,8 @@ use sparelane_sim::Discipline;
 pub type QueueForm = Form<fn(&Section<'_>, u64) -> Result<Discipline, ScenarioError>>;
 
 /// The orders of service that the engine has without a law, and the laws.
-pub static QUEUES: &[QueueForm] = &[FIFO, PRIORITY, red::FORM, codel::FORM, fq_codel::FORM, pie::FORM, cells::FORM];
+pub static QUEUES: &[QueueForm] =
+    &[FIFO, PRIORITY, red::FORM, codel::FORM, fq_codel::FORM, pie::FORM, cells::FORM, weighted_tail_drop::FORM];
 
 const FIFO: QueueForm = Form {
     name: "fifo",

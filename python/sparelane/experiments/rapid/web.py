@@ -29,6 +29,13 @@ QUANTILES = {
 # The paper's rate-adaptation parameters for web traffic.
 GENTLE = ("scheme.rapid.tau=50ms", "scheme.rapid.eta=4")
 
+# A switch that refuses packets of web users where nine tenths of its queue are full, and those of the transfer where all is.
+REFUSING_USERS = (
+    "queue.kind=weighted-tail-drop",
+    "queue.class_shares=[1.0, 0.9]",
+    "scheme.web.class=1",
+)
+
 ASSUMPTIONS = (
     "Users of the web behind ten pairs of hosts of 1 Gb/s, as in the scenario rapid-web: 2.4 Gb/s when alone, in a "
     "closed loop, with SURGE's parameters (unverified) and files of up to 100 MB; round trips of 0.125 to 0.575 ms; "

@@ -178,6 +178,12 @@ impl Packet {
         Packet::new(Fields { flow, seq, trigger, route, blocks: NO_BLOCKS, wire_bytes, flags, class })
     }
 
+    /// The same packet in a class that is lower by `classes`.
+    pub fn lowered(mut self, classes: u8) -> Packet {
+        self.lower(classes);
+        self
+    }
+
     /// The same packet on its way from the receiver.
     pub fn going_back(mut self) -> Packet {
         self.set(Flags::ACK);
