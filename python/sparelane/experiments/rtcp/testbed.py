@@ -38,7 +38,8 @@ def plan(effort: Effort) -> Sequence[Simulation]:
 def _simulations(run: Run, seed: int, effort: Effort) -> list[Simulation]:
     found = [run.simulation(seed, side, effort) for side in SIDES]
     if is_varied(run, effort):
-        found += [run.simulation(seed, "linux", effort, *EACH), *run.in_other_orders(seed, effort)]
+        found.append(run.simulation(seed, "linux", effort, *EACH))
+        found += run.in_other_orders(seed, effort) if _hangs_on_order(run) else []
     return found
 
 
@@ -59,8 +60,9 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
         if is_varied(run, effort):
             each = samples(run.simulation(seed, "linux", effort, *EACH) for seed in seeds)
             rows += _rows(run, {**plain, "linux": each}, EACH_ON_BOTH)
-            by_seed = [samples(run.in_other_orders(seed, effort)) for seed in seeds]
-            rows += _spread(run, [plain["simulator"], *map(list, zip(*by_seed, strict=True))], rows)
+            if _hangs_on_order(run):
+                by_seed = [samples(run.in_other_orders(seed, effort)) for seed in seeds]
+                rows += _spread(run, [plain["simulator"], *map(list, zip(*by_seed, strict=True))], rows)
     return Evaluation(
         tuple(rows),
         (
@@ -85,17 +87,22 @@ def _quantities(run: Run) -> list[tuple[Key, str, Callable[[np.ndarray], float]]
 
 
 def _spread(run: Run, orders: Sequence[Sequence[Sample]], rows: Sequence[Row]) -> list[Row]:
-    """The least and the largest of ours over all orders of the servers, where Linux's number differs."""
+    """The least and the largest of ours over all orders of the servers, where Linux's number differs for their sake."""
     found = {row.key: row for row in rows}
     spread = []
     for key, of, reduce in _quantities(run):
-        if key in testbed_reasons.REASONS:
+        if key in testbed_reasons.OF_ORDER:
             values = [_together(samples, of, reduce) for samples in orders]
             ends = {LEAST: min, LARGEST: max}
             known = [value for value in values if value is not None]
             for variant, end in ends.items():
                 spread.append(Row(replace(key, variant=variant), found[key].paper, end(known) if known else None))
     return spread
+
+
+def _hangs_on_order(run: Run) -> bool:
+    """Whether a number of the run differs for the sake of the servers' order, so that rows of the others are beside it."""
+    return any(key in testbed_reasons.OF_ORDER for key, _, _ in _quantities(run))
 
 
 def _together(samples: Sequence[Sample], of: str, reduce: Callable[[np.ndarray], float]) -> float | None:
@@ -167,7 +174,6 @@ EXPERIMENT = Experiment(
         "what has waited for as long as 20 packets take).",
         "Hosts have no bound on the receive window. Those of the simulator acknowledge each segment, those of Linux as "
         f'they see fit; in rows with "{EACH_ON_BOTH}", these do, too (routes with `quickack`).',
-        "The simulator's timers of loss recovery are those of RFC 8985, and not 2 ms late as Linux's.",
         "Requests come during the simulated time that an effort names; flows that start in the first tenth of it do "
         "not count. Percentiles are over the flows of all seeds together; requests of Fig. 7 take as long as the last "
         "of their flows.",

@@ -18,8 +18,6 @@ SIDES: tuple[Side, ...] = ("simulator", "linux")
 LONG_RUN = 6
 # Hosts that acknowledge each segment at once: ours always do.
 EACH = ("transport.delayed_ack=false",)
-# The timers of loss recovery by the RFCs, and not as late as Linux's.
-RFC_TIMERS = ("transport.rack_timer_delay=0s", "transport.resent_rtt_tick=untold")
 # The switch marks for DCTCP alone, since others would ask for marks as well.
 ASKS: Mapping[str, tuple[str, ...]] = {"DCTCP": ("queue.mark_at=20packets",)}
 
@@ -91,7 +89,7 @@ class Run:
                 *prices(self.scheme, setting.alpha),
                 *ASKS.get(self.scheme, ()),
                 *setting.overrides,
-                *((*EACH, *RFC_TIMERS) if side == "simulator" else ()),
+                *(EACH if side == "simulator" else ()),
                 *varied,
             ),
             seed=seed,
