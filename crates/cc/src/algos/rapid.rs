@@ -170,7 +170,9 @@ impl CongestionControl for Rapid {
             let Judged::Whole { duration } = judged else {
                 self.skipped += 1;
                 self.estimator.forget();
-                if let (Judged::Lossy(lossy), true) = (judged, self.config.judges_lossy_streams) {
+                if let Judged::Lossy(lossy) = judged
+                    && lossy.missing <= self.config.judged_missing
+                {
                     self.unrepaired.push_back(lossy);
                 }
                 continue;

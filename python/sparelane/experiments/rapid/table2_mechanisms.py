@@ -97,6 +97,12 @@ VARIANTS: Mapping[str, Variant] = {
     "full RAPID, lossy p-streams say nothing": Variant((testbed.LOSSY_STREAMS_SKIPPED,)),
     "V2, lossy p-streams say nothing": Variant((testbed.LOSSY_STREAMS_SKIPPED, *V2)),
     "V4, lossy p-streams say nothing": Variant((testbed.LOSSY_STREAMS_SKIPPED, *V4)),
+    **{
+        f"{name}, p-streams with any losses are judged": Variant(
+            (testbed.LOSSY_STREAMS["p-streams with any losses are judged"], *settings)
+        )
+        for name, settings in (("full RAPID", ()), ("V2", V2), ("V4", V4))
+    },
     "full RAPID, start-up after timeouts": Variant(STARTING),
     "V2, start-up after timeouts": Variant((*STARTING, *V2)),
     "V4, start-up after timeouts": Variant((*STARTING, *V4)),

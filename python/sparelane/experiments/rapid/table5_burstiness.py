@@ -33,7 +33,7 @@ LEVELS = {"UDP": "CBR", "SCT": "SCT", "BCT": "BCT"}
 BURSTINESS = {"UDP": 0.49, "SCT": 1.40, "BCT": 2.62}
 WARM_UP_SHARE = 0.1
 # The buffer of the switch, varied for RAPID and New Reno; what the paper's has is not known.
-BUFFERS = ("500KB", "1.5MB", "500packets", "700packets")
+BUFFERS = {"1.5 MB": "1.5MB", "1000 packets": "1000packets"}
 STALLING = ("host_at.0.ring=512", "host_at.0.stall_every=1s", "host_at.0.stall_length=1ms")
 LINK_USE = Metric("use of what the cross traffic leaves", "%")
 RANGE = Metric("5-95 % range at 1 ms", "Gb/s")
@@ -102,7 +102,7 @@ HYPOTHESES = (
     ("stalls of 1 ms each second, rings of 512", STALLING),
     ("netem's queue of 1000 packets", ("nic.limit=1000packets", "nic.full=drop")),
     ("programs that write 30 packets at once", BURSTS),
-    # What a receiver's PAUSE frames hold back waits in the switch, which has room for 1000 packets: a longer ring.
+    # What a receiver's PAUSE frames hold back waits in the switch, which has room for 400 packets: a longer ring.
     ("PAUSE frames for 10 ms each second", transfers.PAUSES),
     ("9 MB of memory that all ports share", ('switch={memory="9MB"}', "queue.limit=9MB")),
 )
@@ -114,13 +114,14 @@ def cases(effort: Effort) -> list[Case]:
     if effort.name == "quick":
         return [*usual, GENTLE]
     buffers = [
-        Case(scheme, level, f"a buffer of {buffer}", (f"queue.limit={buffer}",))
-        for buffer in BUFFERS
+        Case(scheme, level, f"a buffer of {buffer}", (f"queue.limit={limit}",))
+        for buffer, limit in BUFFERS.items()
         for scheme in ("rapid", "newreno")
         for level in LEVELS
     ]
+    losses = [Case("rapid", "BCT", what, (setting,)) for what, setting in testbed.LOSSY_STREAMS.items()]
     tried = [Case(scheme, "UDP", what, settings) for what, settings in HYPOTHESES for scheme in ("rapid", "newreno")]
-    return [*usual, GENTLE, *buffers, *tried]
+    return [*usual, GENTLE, *buffers, *losses, *tried]
 
 
 def alone(level: str, seed: int, effort: Effort, settings: tuple[str, ...] = ()) -> Simulation:

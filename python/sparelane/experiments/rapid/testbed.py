@@ -35,6 +35,10 @@ QUICK_START = "scheme.rapid.initial_rate=1Gbps"
 
 # RAPID's answers to losses that the paper leaves open, each as it could be, too.
 LOSSY_STREAMS_SKIPPED = 'scheme.rapid.lossy_streams="skipped"'
+LOSSY_STREAMS = {
+    "lossy p-streams say nothing": LOSSY_STREAMS_SKIPPED,
+    "p-streams with any losses are judged": "scheme.rapid.most_missing=65536",
+}
 START_AFTER_TIMEOUTS = 'scheme.rapid.after_timeout="start"'
 
 # The noise of hosts turned off.
@@ -44,16 +48,16 @@ ASSUMPTIONS = (
     "Two switches with 10 Gb/s between them; the pairs of hosts that are measured have 10 Gb/s, those of the cross "
     "traffic 1 Gb/s. The round trip of 30 ms is propagation at the hosts that are measured; the paper delays their "
     "acknowledgments.",
-    'The switches hold 1000 packets behind each port, drop-tail. The paper says "fairly shallow-buffered".',
+    'The switches hold 400 packets behind each port, drop-tail. The paper says "fairly shallow-buffered".',
     "Segments of 8948 bytes (jumbo frames), which is what makes Table III's New Reno follow its response function. The "
     "simulator's packets have 40 bytes of headers, and none of Ethernet's 38.",
     "Delayed acknowledgments, one for two segments; timeouts of at least 200 ms; initial windows of 2 segments; "
     "windows grow by acknowledgments and not by bytes, as in Linux 2.6.32. RAPID by its defaults: N = 64, tau = 10 ms, "
     "eta = 3, gamma = 3, a window of 16,000 segments, of which the buffers of the hosts, 39 MB for every "
     "protocol, let 4358 be "
-    "outstanding. A p-stream with a lost packet is judged when all of its acknowledgments have returned, as section II "
-    "says of any p-stream, and counts as slow as that; losses, timeouts and marks change nothing else. TCP finds lost "
-    "retransmissions by what was sent later, as Linux 2.6.32 with FACK.",
+    "outstanding. A p-stream with one lost packet is judged when all of its acknowledgments have returned, as section II "
+    "says of any p-stream, and counts as slow as that; one with more says nothing; losses, timeouts and marks change "
+    "nothing else. TCP finds lost retransmissions by what was sent later, as Linux 2.6.32 with FACK.",
     "RAPID's start from 100 kb/s takes some 47 s, in which nothing counts: its full runs are longer by a minute "
     "than those of "
     "the others. Quick runs start from 1 Gb/s.",

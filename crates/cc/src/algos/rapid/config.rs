@@ -146,6 +146,15 @@ const LOSSY_STREAMS: Param = Param {
     source: "the authors' development logs skip it; section II judges a p-stream once its acknowledgments have all returned",
 };
 
+const MOST_MISSING: Param = Param {
+    name: "most_missing",
+    kind: Kind::Whole { min: 1, max: 65_536, unit: Unit::Named("packets") },
+    default: DefaultValue::Whole(1),
+    meaning: "with lossy_streams = until-repaired: up to how many packets may be missing from a p-stream that is judged; one with more \
+              says nothing",
+    source: "open in the paper",
+};
+
 const MOST_LATENESS: Param = Param {
     name: "most_lateness",
     kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(10) },
@@ -173,6 +182,7 @@ pub(super) const PARAMS: &[Param] = &[
     INITIAL_RATE,
     AFTER_TIMEOUT,
     LOSSY_STREAMS,
+    MOST_MISSING,
     MOST_LATENESS,
 ];
 
@@ -189,7 +199,8 @@ pub(super) struct Config {
     pub(super) window: u64,
     pub(super) initial_rate: Rate,
     pub(super) starts_after_timeout: bool,
-    pub(super) judges_lossy_streams: bool,
+    /// Up to how many packets may be missing from a p-stream that is judged once it is repaired: with 0, none is.
+    pub(super) judged_missing: u64,
     pub(super) most_lateness: Dur,
 }
 
@@ -225,7 +236,10 @@ impl Config {
             window: values.whole(&WINDOW),
             initial_rate,
             starts_after_timeout: values.word(&AFTER_TIMEOUT) == "start",
-            judges_lossy_streams: values.word(&LOSSY_STREAMS) == "until-repaired",
+            judged_missing: match values.word(&LOSSY_STREAMS) {
+                "until-repaired" => values.whole(&MOST_MISSING),
+                _ => 0,
+            },
             most_lateness: values.span(&MOST_LATENESS),
         })
     }

@@ -25,8 +25,8 @@ struct Stream {
     duration: Dur,
     /// A packet of it was lost, or something came between its packets.
     is_broken: bool,
-    /// A packet of it is missing.
-    is_lossy: bool,
+    /// How many of its packets are missing.
+    missing: u64,
     /// Its last packet was sent.
     is_whole: bool,
 }
@@ -50,8 +50,9 @@ pub enum Judged {
 pub struct Lossy {
     /// One past its last segment.
     pub end: Seq,
-    /// Its packets.
+    /// Its packets, and how many of them are missing.
     pub packets: u64,
+    pub missing: u64,
     /// When the first of them was due.
     pub due: Time,
     /// How long it lasted when it was sent (l).
@@ -81,7 +82,7 @@ impl Probes {
             due: Time::ZERO,
             duration: Dur::ZERO,
             is_broken: false,
-            is_lossy: false,
+            missing: 0,
             is_whole: false,
         });
     }
@@ -124,12 +125,14 @@ impl Probes {
         }
     }
 
-    /// `segment` has arrived out of order, and what is between the last arrival and it has not: p-streams with any of that are broken.
+    /// `segment` has arrived out of order, and what is between the last arrival and it has not: p-streams with any of that are lossy.
     pub fn missing_before(&mut self, segment: Seq) {
         let from = self.base;
         let of_missing = |stream: &&mut Stream| stream.first < segment && stream.end > from;
         if from < segment {
-            self.streams.iter_mut().filter(of_missing).for_each(|stream| stream.is_lossy = true);
+            for stream in self.streams.iter_mut().filter(of_missing) {
+                stream.missing += stream.end.min(segment) - stream.first.max(from);
+            }
         }
     }
 
@@ -150,7 +153,7 @@ impl Probes {
     /// The next p-stream that can be judged, if there is one, with its samples in `samples`.
     pub fn judge(&mut self, samples: &mut Vec<Sample>) -> Option<Judged> {
         let (last, ..) = self.last?;
-        let &Stream { first, end, due, duration, is_broken, is_lossy, is_whole } = self.streams.front()?;
+        let &Stream { first, end, due, duration, is_broken, missing, is_whole } = self.streams.front()?;
         // A p-stream that was cut short is over when the next has begun.
         let is_over = is_whole || self.streams.len() > 1;
         if !is_over || last + 1 < end {
@@ -160,10 +163,10 @@ impl Probes {
         let count = self.samples.partition_point(|&(segment, _)| segment < end);
         samples.clear();
         samples.extend(self.samples.drain(..count).map(|(_, sample)| sample));
-        Some(match (is_broken, is_lossy) {
+        Some(match (is_broken, missing) {
             (true, _) => Judged::Broken,
-            (false, true) => Judged::Lossy(Lossy { end, packets: end - first, due, duration }),
-            (false, false) => Judged::Whole { duration },
+            (false, 0) => Judged::Whole { duration },
+            (false, _) => Judged::Lossy(Lossy { end, packets: end - first, missing, due, duration }),
         })
     }
 
