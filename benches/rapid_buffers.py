@@ -35,7 +35,7 @@ WORK = Path(__file__).parent / "work" / "rapid_buffers.json"
 
 # What a switch holds behind each port, as settings of the scenario.
 QUEUES: Mapping[str, tuple[str, ...]] = {
-    **{f"{packets} packets": (f"queue.limit={packets}packets",) for packets in (170, 300, 500, 700, 1000, 2000)},
+    **{f"{packets} packets": (f"queue.limit={packets}packets",) for packets in (170, 300, 400, 500, 700, 1000, 2000)},
     **{size: (f"queue.limit={size}",) for size in ("500KB", "1.5MB", "3MB")},
     **{
         f"{size} in cells of 2048 bytes": ("queue.kind=cells", "queue.cell=2048B", f"queue.limit={size}")

@@ -16,11 +16,12 @@
 //! RAPID has no answer of its own to a loss. Losses cost throughput because TCP, with nothing acknowledged beyond the first hole,
 //! runs out of window (and of the receiver's buffer) while the retransmission passes the queue of the scheduler: the path is idle
 //! for a round trip, whatever the rate. P-streams with a lost packet say nothing, as the authors' logs have it; with `lossy_streams =
-//! "until-repaired"` they are judged when all of their acknowledgments have returned, as section II says of any p-stream, and count as
-//! slow as that: a reaction to losses that follows from estimates alone. Such a p-stream has lasted (l) until it was repaired, mostly for
-//! more than tau, and so R_avg is updated at once. This gives what the paper has under random loss (Table III), whatever TCP does to
-//! repair; the scenario `rapid-testbed` has it. Nor is there an answer to congestion marks: the paper has
-//! none.
+//! "until-repaired"` those with up to `most_missing` lost packets are judged when all of their acknowledgments have returned, as section
+//! II says of any p-stream, and count as slow as that: a reaction to losses that follows from estimates alone. Such a p-stream has lasted
+//! (l) until it was repaired, mostly for more than tau, and so R_avg is updated at once. With one lost packet this gives what the
+//! paper has under random loss (Table III), whatever TCP does to repair, and leaves alone what full queues lose, which is mostly
+//! several packets of a p-stream (Table V); the scenario `rapid-testbed` has it. It is a fit. Nor is there an answer to congestion
+//! marks: the paper has none.
 //!
 //! # What the paper leaves open, and the choices taken
 //! - **Timeout**: R_avg starts again from `initial_rate`, the 100 kb/s of a new connection: what the path gave is no longer known.

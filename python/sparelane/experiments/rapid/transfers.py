@@ -45,11 +45,11 @@ SLOW_GROWERS = ("newreno", "hybla", "lp", "westwood", "veno", "vegas", "cubic", 
 
 # Why those have more than in the paper beside cross traffic.
 SHALLOW = (
-    "not explained: the paper's have losses that ours do not. Tried, each at 120 s: smaller buffers, memory that ports "
-    "share, stalls with finite rings, PAUSE frames, netem's queue, and programs that write 30 packets at once (which "
-    "make the cross traffic four times as bursty as the paper's). None brings New Reno beside UDP within a factor of "
-    "1.5 of the paper's; 500 KB in the switch comes nearest (40 %), and there RAPID has less than the paper's (80 and "
-    "34 % beside SCT and BCT): see the varied rows of Table V"
+    "not explained: the paper's have losses that ours do not. Tried, each at 120 s: other buffers (all in "
+    "benches/rapid_buffers.md), memory that ports share, stalls with finite rings, netem's queue, and programs that "
+    "write 30 packets at once (which make the cross traffic four times as bursty as the paper's); none brings New Reno "
+    "beside UDP within a factor of 1.5 of the paper's. PAUSE frames for 10 ms each second do (19 % for 24), but with "
+    "them RAPID loses packets, too, 0.2 % for none: see the varied rows of Table V"
 )
 
 # A receiver that stalls for 10 ms each second and pauses the switch meanwhile, so that nothing is lost behind it.

@@ -29,7 +29,7 @@ QUANTILES = {
 # The paper's rate-adaptation parameters for web traffic.
 GENTLE = ("scheme.rapid.tau=50ms", "scheme.rapid.eta=4")
 
-# A switch that refuses packets of web users where nine tenths of its queue are full, and those of the transfer where all is.
+# A switch that refuses web users' packets where nine tenths of its queue are full, and the transfer's where all is.
 REFUSING_USERS = (
     "queue.kind=weighted-tail-drop",
     "queue.class_shares=[1.0, 0.9]",

@@ -101,7 +101,7 @@ def _spread(run: Run, orders: Sequence[Sequence[Sample]], rows: Sequence[Row]) -
 
 
 def _hangs_on_order(run: Run) -> bool:
-    """Whether a number of the run differs for the sake of the servers' order, so that rows of the others are beside it."""
+    """Whether a number of the run differs for the sake of the servers' order: rows of the others are beside it."""
     return any(key in testbed_reasons.OF_ORDER for key, _, _ in _quantities(run))
 
 
