@@ -40,6 +40,27 @@ def _masked(name: str, values: NDArray[np.generic], mask: NDArray[np.bool_]) -> 
     return pl.select(pl.when(pl.Series(mask)).then(pl.Series(name, values)).alias(name)).to_series()
 
 
+def to_columns(frame: pl.DataFrame) -> dict[str, Column]:
+    """The columns of a table in the form that the simulator gives them; the inverse of `to_frame`."""
+    return {series.name: _to_column(series) for series in frame}
+
+
+def _to_column(series: pl.Series) -> Column:
+    mask = None if not series.null_count() else series.is_not_null().to_numpy()
+    if series.dtype in (pl.Categorical, pl.String):
+        texts = series.cast(pl.String)
+        names = texts.drop_nulls().unique(maintain_order=True)
+        codes = texts.cast(pl.Enum(names)).to_physical().cast(pl.UInt32).fill_null(0).to_numpy()
+        return (codes, names.to_list()) if mask is None else (codes, names.to_list(), mask)
+    values = series.fill_null(False if series.dtype == pl.Boolean else 0).to_numpy()
+    return values if mask is None else (values, mask)
+
+
+def types_of(frame: pl.DataFrame) -> dict[str, str]:
+    """The type of each column by name, as `run.json` keeps it for the formats that carry none."""
+    return {name: type(kind).__name__ for name, kind in frame.schema.items()}
+
+
 def write_parquet(frame: pl.DataFrame, path: Path) -> None:
     """The table as Parquet, compressed."""
     frame.write_parquet(path, compression="zstd")
@@ -59,6 +80,65 @@ WRITERS: Mapping[str, Callable[[pl.DataFrame, Path], None]] = {
     "parquet": write_parquet,
     "csv": write_csv,
     "json": write_json,
+}
+
+
+# The types that columns of results have, under the names that `types_of` gives them.
+TYPES: Mapping[str, type[pl.DataType]] = {
+    kind.__name__: kind
+    for kind in (pl.UInt32, pl.UInt64, pl.Int32, pl.Int64, pl.Float64, pl.Boolean, pl.Categorical, pl.String)
+}
+
+
+def read_parquet(path: Path, types: Mapping[str, str] | None) -> pl.DataFrame:
+    """A table in Parquet, which carries its types."""
+    return pl.read_parquet(path)
+
+
+def read_csv(path: Path, types: Mapping[str, str] | None) -> pl.DataFrame:
+    """A table in CSV; an empty cell is null.
+
+    Args:
+        path: the file.
+        types: the type of each column, as `types_of` gave it.
+
+    Raises:
+        ValueError: the types are not known.
+        polars.exceptions.PolarsError: the file is malformed, or its columns are others.
+    """
+    known = _known(types)
+    # The file of a table without columns is empty, which Polars refuses.
+    return _as_declared(pl.read_csv(path, schema_overrides=_plain(known)), known) if known else pl.DataFrame()
+
+
+def read_json(path: Path, types: Mapping[str, str] | None) -> pl.DataFrame:
+    """A table in JSON, a list of rows. Arguments and errors are those of `read_csv`."""
+    known = _known(types)
+    return _as_declared(pl.read_json(path, schema=_plain(known)), known) if known else pl.DataFrame()
+
+
+def _plain(types: Mapping[str, type[pl.DataType]]) -> dict[str, type[pl.DataType]]:
+    """The types as a reader of text takes them: categories are text at first."""
+    return {name: pl.String if kind == pl.Categorical else kind for name, kind in types.items()}
+
+
+def _known(types: Mapping[str, str] | None) -> dict[str, type[pl.DataType]]:
+    if types is None:
+        raise ValueError("run.json does not state the types of its columns; `sparelane run` on it makes the run again")
+    return {name: TYPES[kind] for name, kind in types.items()}
+
+
+def _as_declared(frame: pl.DataFrame, types: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+    if frame.columns != list(types):
+        raise ValueError(f"its columns are {', '.join(frame.columns)}; run.json states {', '.join(types)}")
+    return frame.with_columns(pl.col(name).cast(kind) for name, kind in types.items())
+
+
+# Readers in the order in which they are tried: the format that carries types is first.
+READERS: Mapping[str, Callable[[Path, Mapping[str, str] | None], pl.DataFrame]] = {
+    "parquet": read_parquet,
+    "csv": read_csv,
+    "json": read_json,
 }
 
 

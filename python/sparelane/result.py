@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import html
+import shutil
 from collections.abc import Sequence
 from functools import cached_property, partial
+from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, cast
 
 from sparelane import _native, stored
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from sparelane.charts.plot import Plot
+    from sparelane.inputs import Kept
     from sparelane.summary import Summary
 
 FORMATS = ("parquet", "csv", "json")
@@ -129,7 +133,8 @@ class Result:
         """What the reader should know, though it is no mistake: what means leave out, what did not happen."""
         from sparelane.notices import notices
 
-        return [notice.text for notice in notices(self._native)]
+        told = self._native.told if isinstance(self._native, stored.Stored) else None
+        return [notice.text for notice in notices(self._native)] if told is None else told
 
     @property
     def early_notices(self) -> list[str]:
@@ -153,6 +158,7 @@ class Result:
         """Writes every table in every format, and `run.json` with what is needed to run it again.
 
         Files that the scenario names, and plugin files, are copied beside it, so that the folder can be moved.
+        `load` reads the folder again, whichever the formats.
 
         Args:
             folder: made if there is none.
@@ -162,34 +168,36 @@ class Result:
             ValueError: there is no such format.
             OSError: the folder cannot be written.
         """
-        from sparelane import inputs
+        from sparelane import frames, inputs
         from sparelane.folders import replaced
-        from sparelane.frames import WRITERS, write_json_value
 
-        unknown = [name for name in formats if name not in WRITERS]
+        unknown = [name for name in formats if name not in FORMATS]
         if unknown:
             raise ValueError(f"there is no format {unknown[0]!r}; there are: {', '.join(FORMATS)}")
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
-        tables = {
-            "flows": self.flows,
-            "links": self.links,
-            "drops": self.drops,
-            "series": self.series,
-            "delays": self.delays,
-            "packets": self.packets,
-            "cross_traffic": self.cross_traffic,
-        }
-        # Each file is whole or is not there; what an earlier run has left does not stay beside this one's.
-        (place / "run.json").unlink(missing_ok=True)
-        for name, table in tables.items():
-            for suffix in FORMATS:
+        tables: dict[str, pl.DataFrame] = {name: getattr(self, name) for name in stored.TABLES}
+        order = [name for name in FORMATS if name in formats]
+        # If the disk is full, what an earlier run left in the folder stays whole.
+        with TemporaryDirectory(prefix=".partial-", dir=place) as scratch:
+            for suffix, (name, table) in product(order[:1], tables.items()):
+                frames.WRITERS[suffix](table, Path(scratch, name))
+            facts = self._facts(inputs.keep(self.scenario, self._folder, place))
+            (place / stored.FILE).unlink(missing_ok=True)
+            for suffix, name in product(FORMATS, tables):
                 path = place / f"{name}.{suffix}"
-                if suffix in formats:
-                    replaced(path, partial(WRITERS[suffix], table))
+                if suffix in order[:1]:
+                    replaced(path, partial(shutil.move, Path(scratch, name)))
                 else:
                     path.unlink(missing_ok=True)
-        kept = inputs.keep(self.scenario, self._folder, place)
+        facts["tables"] = {name: frames.types_of(table) for name, table in tables.items()}
+        replaced(place / stored.FILE, partial(frames.write_json_value, facts))
+        # From here on the folder holds the run; another format that cannot be written takes nothing from it.
+        for suffix, (name, table) in product(order[1:], tables.items()):
+            replaced(place / f"{name}.{suffix}", partial(frames.WRITERS[suffix], table))
+
+    def _facts(self, kept: Kept) -> dict[str, object]:
+        """What `run.json` states beside the types of columns."""
         content: dict[str, object] = {
             "version": self.version,
             "seed": self.seed,
@@ -206,8 +214,20 @@ class Result:
             content["files"] = kept.files
         if kept.plugins:
             content["plugins"] = kept.plugins
-        write = partial(write_json_value, content)
-        replaced(place / "run.json", write)
+        return content
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Result:
+        """Reads the run that `save` or `sparelane run` left in a folder, in whichever formats.
+
+        Each table is read when it is first asked for.
+
+        Raises:
+            SavedResultsError: the folder holds no run, or another version wrote it; a table that is missing or
+                malformed raises it when it is asked for.
+        """
+        saved = stored.Saved(Path(folder))
+        return cls(saved, saved.base)
 
     def plot(self, *panels: str) -> Plot:
         """The run drawn: what was sampled over time, completion times and slowdowns by size, and distributions.

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from sparelane import stored
 from sparelane.charts.panel import Line, Panel, thinned
-from sparelane.folders import SavedResultsError
-from sparelane.results import manifest
 from sparelane.units import scale
 
 if TYPE_CHECKING:
     from sparelane.result import Result
 
-FILE = "run.json"
-READERS: Mapping[str, Callable[[Path], pl.DataFrame]] = {
-    "parquet": pl.read_parquet,
-    "csv": pl.read_csv,
-    "json": pl.read_json,
-}
 # Flows of so many different sizes, or fewer, are drawn size by size; more, in three ranges a decade.
 SEPARATE_SIZES = 15
 RANGES_A_DECADE = 3
@@ -56,43 +48,15 @@ def of_result(result: Result, name: str = "") -> Tables:
     return Tables(name, result.flows, result.links, result.drops, result.series, result.totals["end_s"])
 
 
-def about(folder: Path) -> dict[str, Any]:
-    """What `run.json` says.
-
-    Raises:
-        SavedResultsError: it cannot be read, or another version wrote it.
-    """
-    path = folder / FILE
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        version = str(content["version"])
-        float(content["totals"]["end_s"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SavedResultsError(f'"{path}" does not say what a run is, as this version writes it: {error}') from error
-    manifest.refuse_other_version(folder, version)
-    return content
-
-
 def read(folder: Path, name: str = "") -> Tables:
-    """The tables that `sparelane run -o` saved in a folder.
+    """The tables that `sparelane run -o` saved in a folder, in any of its formats.
 
     Raises:
-        SavedResultsError: they cannot be read, or another version wrote them.
+        SavedResultsError: a table is missing, is malformed, or was written by another version.
     """
-    content = about(folder)
-    flows, links, drops, series = (_table(folder, table) for table in ("flows", "links", "drops", "series"))
+    content = stored.about(folder)
+    flows, links, drops, series = (stored.table(folder, table) for table in ("flows", "links", "drops", "series"))
     return Tables(name, flows, links, drops, series, float(content["totals"]["end_s"]))
-
-
-def _table(folder: Path, name: str) -> pl.DataFrame:
-    for ending, reader in READERS.items():
-        path = folder / f"{name}.{ending}"
-        if path.exists():
-            try:
-                return reader(path)
-            except (OSError, pl.exceptions.PolarsError) as error:
-                raise SavedResultsError(f'cannot read "{path}": {error}') from error
-    raise SavedResultsError(f'"{folder}" lacks the table "{name}" in any format')
 
 
 def panels(runs: Sequence[Tables]) -> list[Panel]:

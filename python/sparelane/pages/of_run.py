@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from sparelane import summary
+from sparelane import stored, summary
 from sparelane.charts import of_run as charts
 from sparelane.charts.panel import with_looks
 from sparelane.folders import SavedResultsError
@@ -64,7 +64,7 @@ def page(folder: Path) -> str:
     Raises:
         SavedResultsError: the run cannot be read.
     """
-    about, tables = charts.about(folder), charts.read(folder)
+    about, tables = stored.about(folder), charts.read(folder)
     panels = with_looks(charts.panels([tables]))
     try:
         scenario = str(about["scenario"])
