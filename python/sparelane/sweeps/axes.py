@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sparelane._native import ScenarioError
+from sparelane.results.rows import AxisValue
 from sparelane.sweeps import keys
 from sparelane.sweeps.keys import Path
-from sparelane.sweeps.values import ValuesError, several
+from sparelane.sweeps.labels import NAME, labels, without_names
+from sparelane.sweeps.values import ValuesError, distinct, plain, several
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Axis:
     """A key that varies.
 
     Attributes:
         key: dotted, as `--set` takes it.
         paths: the places in the scenario that take the value; several only for the scheme of several workloads.
-        values: as TOML gives them.
+        values: as a scenario takes them.
+        names: the name that each value gives itself with a key `name`; empty strings for the others.
         chooses: whether its values are schemes: "scheme" or "mix" of a workload, or "controller" of a scheme; else "".
         scheme: the scheme whose setting it is; empty for all others.
     """
@@ -31,8 +35,19 @@ class Axis:
     key: str
     paths: tuple[Path, ...]
     values: tuple[Any, ...]
+    names: tuple[str, ...]
     chooses: str = ""
     scheme: str = ""
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """A short label for each value, as people read it; no two are equal."""
+        return labels(self.values, self.names)
+
+    def column(self, place: int) -> AxisValue:
+        """The value as a column of a table holds it: a number, or its label."""
+        value = plain(self.values[place])
+        return value if isinstance(value, int | float) and not isinstance(value, bool) else self.labels[place]
 
 
 def find(scenario: Mapping[str, Any], file: str, text: str) -> list[Axis]:
@@ -41,16 +56,24 @@ def find(scenario: Mapping[str, Any], file: str, text: str) -> list[Axis]:
     Raises:
         ScenarioError: what stands for several values is not as it should be.
     """
-    found = [_axis(path, values) for path, values in _varying(scenario, (), scenario, file, text)]
+    found = [_axis(path, *values) for path, values in _varying(scenario, (), scenario, file, text)]
     unnamed = _workloads_without_scheme(scenario, found)
     schemes = scenario.get("scheme")
     if unnamed and isinstance(schemes, Mapping) and len(schemes) > 1:
         paths = tuple((*path, "scheme") for path in unnamed)
-        found.append(Axis(dotted(paths[0]) if len(paths) == 1 else "workload.scheme", paths, tuple(schemes), "scheme"))
+        found.append(
+            Axis(
+                dotted(paths[0]) if len(paths) == 1 else "workload.scheme",
+                paths,
+                tuple(schemes),
+                ("",) * len(schemes),
+                "scheme",
+            )
+        )
     return found
 
 
-def _axis(path: Path, values: list[Any]) -> Axis:
+def _axis(path: Path, values: tuple[Any, ...], given: tuple[str, ...]) -> Axis:
     names = [part for part in path if isinstance(part, str)]
     chooses, scheme = "", ""
     if names[0] == "workload" and names[1:] in (["scheme"], ["mix"]):
@@ -58,21 +81,36 @@ def _axis(path: Path, values: list[Any]) -> Axis:
     elif names[0] == "scheme" and len(names) > 2:
         scheme = names[1]
         chooses = "controller" if names[2:] == ["controller"] else ""
-    return Axis(dotted(path), (path,), tuple(values), chooses, scheme)
+    return Axis(dotted(path), (path,), values, given, chooses, scheme)
+
+
+def _named(path: Path, values: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """The values without the key `name` that only labels them, and the names.
+
+    Raises:
+        ValuesError: a name is not a text or comes twice, or two values differ in the name alone.
+    """
+    if any(keys.declares(path, value, NAME) for value in values if isinstance(value, Mapping)):
+        return tuple(values), ("",) * len(values)
+    stripped, names = without_names(values)
+    distinct(stripped)
+    labels(stripped, names)
+    return stripped, names
 
 
 def _varying(
     table: Mapping[str, Any], prefix: Path, scenario: Mapping[str, Any], file: str, text: str
-) -> Iterator[tuple[Path, list[Any]]]:
+) -> Iterator[tuple[Path, tuple[tuple[Any, ...], tuple[str, ...]]]]:
     for key, value in table.items():
         path = (*prefix, key)
         is_list, is_table = keys.takes_list(path, scenario), keys.takes_table(path, scenario)
         try:
             values = several(value, is_list=is_list, is_table=is_table)
+            named = None if values is None else _named(path, values)
         except ValuesError as error:
             raise mistake(file, text, path, str(error)) from error
-        if values is not None:
-            yield path, values
+        if named is not None:
+            yield path, named
         elif isinstance(value, Mapping):
             yield from _varying(value, path, scenario, file, text)
         elif isinstance(value, list):

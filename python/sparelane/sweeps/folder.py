@@ -140,7 +140,7 @@ def _manifest(
     done = [kept[run.name] for run in plan.runs if run.name in kept]
     details = {
         "file": plan.file,
-        "axes": [{"key": axis.key, "values": [*map(str, axis.values)], "chooses": axis.chooses} for axis in plan.axes],
+        "axes": [{"key": axis.key, "values": [*axis.labels], "chooses": axis.chooses} for axis in plan.axes],
         "settings": len(plan.settings),
         "schemes": list(dict.fromkeys(setting.scheme for setting in plan.settings)),
         "paired": _is_paired(plan, kept),

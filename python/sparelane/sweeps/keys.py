@@ -28,22 +28,31 @@ def takes_table(path: Path, scenario: Mapping[str, Any]) -> bool:
     return any(is_table for _, is_table in _taken(path, scenario))
 
 
+def declares(path: Path, table: Mapping[str, Any], key: str) -> bool:
+    """Whether a table at this path has a key of this name among those that a scenario may set there."""
+    names = [part for part in path if isinstance(part, str)]
+    # The keys of a mix are the names of schemes, and their values are numbers.
+    if names[-1] == "mix":
+        return key in table and not isinstance(table[key], str)
+    return any(key in _catalogue().get(entry, {}) for entry in _entries_of(names, table))
+
+
 def _taken(path: Path, scenario: Mapping[str, Any]) -> Iterator[tuple[bool, bool]]:
     """Whether values at a path are lists, and whether they are tables, for each form that its table may have there."""
     names = [part for part in path if isinstance(part, str)]
     key, where = names[-1], names[:-1]
-    for kind, entry in _entries_of(where, path[:-1], scenario):
+    for kind, entry in _entries_of(where, _find(path[:-1], scenario)):
         takes = _catalogue().get((kind, entry), {}).get(key)
         if takes is not None:
             yield takes
 
 
-def _entries_of(where: list[str], path: Path, scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The entries of the catalogue that say which keys a table has; by kind and name."""
+def _entries_of(where: list[str], table: Any) -> Iterator[tuple[str, str]]:
+    """The entries of the catalogue that list the keys of a table, by kind and name."""
     if not where:
         yield ("table", "(top level)")
         return
-    last, table = where[-1], _find(path, scenario)
+    last = where[-1]
     if where[0] == "scheme" and len(where) == 2:
         yield ("table", "[scheme.NAME]")
         yield from (("controller", name) for name in _words(table, "controller"))

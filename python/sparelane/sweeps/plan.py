@@ -156,7 +156,7 @@ class Plan:
         """The schemes that send something in a setting; all where that cannot be told."""
         named = self._scenario.get("scheme")
         schemes = set(named) if isinstance(named, Mapping) else set()
-        chosen = {value for axis, value in self._chosen(places) for value in _names(axis, value)}
+        chosen = {name for axis, place in self._chosen(places) for name in _names(axis, axis.values[place])}
         workload = self._scenario.get("workload")
         tables = workload if isinstance(workload, list) else [workload]
         for table in tables:
@@ -168,11 +168,11 @@ class Plan:
             chosen |= set(mix) if isinstance(mix, Mapping) else set()
         return chosen & schemes or schemes
 
-    def _chosen(self, places: Sequence[int]) -> Iterator[tuple[Axis, Any]]:
-        """What the axes that choose schemes of workloads take."""
+    def _chosen(self, places: Sequence[int]) -> Iterator[tuple[Axis, int]]:
+        """The axes that choose schemes of workloads, each with the number of its value."""
         for axis, place in zip(self.axes, places, strict=True):
             if axis.chooses in ("scheme", "mix"):
-                yield axis, axis.values[place]
+                yield axis, place
 
     def _scheme(self, places: Sequence[int], applies: Sequence[bool]) -> tuple[str, frozenset[str]]:
         """The scheme that is compared in a setting: its name for people, and names in the scenario."""
@@ -182,9 +182,12 @@ class Plan:
             if axis.chooses == "controller" and does
         }
         parts, compared = [], set(varied)
-        for axis, value in self._chosen(places):
+        for axis, place in self._chosen(places):
+            value = axis.values[place]
             compared |= _names(axis, value)
-            if axis.chooses == "mix" and isinstance(value, Mapping):
+            if axis.names[place]:
+                parts.append(axis.names[place])
+            elif axis.chooses == "mix" and isinstance(value, Mapping):
                 parts.append(", ".join(f"{varied.pop(name, name)} {label(share)}" for name, share in value.items()))
             else:
                 parts.append(varied.pop(str(value), label(value)))
@@ -200,7 +203,7 @@ class Plan:
         found: dict[str, AxisValue] = {}
         for axis, place, does in zip(self.axes, setting.places, setting.applies, strict=True):
             if not axis.chooses:
-                found[axis.key] = _axis_value(axis.values[place]) if does else None
+                found[axis.key] = axis.column(place) if does else None
         return found
 
     def words(self, setting: Setting) -> str:
@@ -313,12 +316,6 @@ def _parse(text: str, file: str) -> dict[str, Any]:
 
 def _names(axis: Axis, value: Any) -> set[str]:
     return set(value) if axis.chooses == "mix" and isinstance(value, Mapping) else {str(value)}
-
-
-def _axis_value(value: Any) -> AxisValue:
-    """A value as a column holds it: what is neither number, text nor flag becomes text."""
-    value = plain(value)
-    return value if isinstance(value, int | float | str) else label(value)
 
 
 def _place(content: Any, path: keys.Path, value: Any) -> None:

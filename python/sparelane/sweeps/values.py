@@ -72,19 +72,24 @@ def several(value: Any, *, is_list: bool, is_table: bool) -> list[Any] | None:
         ValuesError: there are none, too many, two that are equal, or the range is none.
     """
     if isinstance(value, list) and not is_list:
-        return _distinct(value)
+        return distinct(value)
     if not isinstance(value, Mapping):
         return None
     if EACH in value:
         if len(value) > 1 or not isinstance(value[EACH], list):
             raise ValuesError("each stands alone; allowed: a list of the values, as in { each = [...] }")
-        return _distinct(value[EACH])
+        return distinct(value[EACH])
     if not is_table and {"from", "to"} <= set(value):
-        return _distinct(_range(value))
+        return distinct(_range(value))
     return None
 
 
-def _distinct(values: Sequence[Any]) -> list[Any]:
+def distinct(values: Sequence[Any]) -> list[Any]:
+    """The values as a list.
+
+    Raises:
+        ValuesError: there are none, too many, or two that are equal.
+    """
     if not values:
         raise ValuesError("an empty list; allowed: one value or more")
     if len(values) > MAX_VALUES:
@@ -170,5 +175,5 @@ def plain(value: Any) -> Any:
 
 
 def label(value: object) -> str:
-    """A value for people: text without quotes."""
+    """A single value for people: text without quotes. `labels.labels` names the values of a key."""
     return value if isinstance(value, str) else shown(value)

@@ -1,0 +1,127 @@
+"""Short names of the values that a key takes in a sweep.
+
+A table such as `{ kind = "fifo", limit = "0.25bdp" }` is called `fifo 0.25bdp` in tables, figures, messages and
+columns. A key `name` in the table replaces that name. Every label of a setting is made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sparelane.sweeps.values import ValuesError, label, plain, shown
+
+Form = Callable[[Mapping[str, str]], list[str]]
+
+NAME = "name"
+# Keys that say what a table is, in the order of preference.
+CHOOSERS = ("kind", "controller")
+# A longer name leaves out what all tables of the same kind have in common.
+LONG = 32
+
+
+def without_names(values: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """The values as a scenario takes them, and the name that each table gives itself, or an empty string.
+
+    Raises:
+        ValuesError: a name is not a text, is empty, or is that of another value.
+    """
+    stripped, names = [], []
+    for value in values:
+        name = ""
+        if isinstance(value, Mapping) and NAME in value:
+            name = value[NAME]
+            if not isinstance(name, str) or not name.strip():
+                raise ValuesError(f"name = {shown(name)}; allowed: a text that is not empty")
+            if name in names:
+                raise ValuesError(f'the name "{name}" comes twice; allowed: each name once')
+            value = {key: item for key, item in value.items() if key != NAME}
+        stripped.append(value)
+        names.append(name)
+    return tuple(stripped), tuple(names)
+
+
+def labels(values: Sequence[Any], names: Sequence[str] = ()) -> tuple[str, ...]:
+    """A short label for each value, no two of them equal.
+
+    Args:
+        values: as TOML gives them.
+        names: the label that is given to each value; an empty string asks for one made from the value.
+
+    Raises:
+        ValuesError: a given name is the label of another value.
+    """
+    given = names or [""] * len(values)
+    tables = [value for value in values if isinstance(value, Mapping)]
+    common = {kind: _common([dict(_flat(one)) for one in tables if _kind(one) == kind]) for kind in map(_kind, tables)}
+    # The shortest form comes first; a longer one is for values that the shorter one would not tell apart.
+    for form in (_brief, _with_keys, _whole):
+        found = tuple(name or _label(value, common, form) for value, name in zip(values, given, strict=True))
+        if len(set(found)) == len(found):
+            return found
+    twice = next(text for text in found if found.count(text) > 1)
+    raise ValuesError(f'two values are called "{twice}"; allowed: a name that no other value has')
+
+
+def _label(value: Any, common: Mapping[str, frozenset[str]], form: Form) -> str:
+    if isinstance(value, Mapping):
+        pairs = dict(_flat(value))
+        kind = _kind(value)
+        text = _joined(kind, pairs, form)
+        if len(text) > LONG and form is not _whole:
+            text = _joined(kind, {key: one for key, one in pairs.items() if key not in common[kind]}, _with_keys)
+        return text
+    if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
+        return " + ".join(labels(value)) if len({shown(item) for item in value}) == len(value) else label(value)
+    return label(value)
+
+
+def _joined(kind: str, pairs: Mapping[str, str], form: Form) -> str:
+    return " ".join([kind, *form(pairs)] if kind else form(pairs)) or "{}"
+
+
+def _brief(pairs: Mapping[str, str]) -> list[str]:
+    """A single quantity stands alone, since its unit says what it is; other values follow their keys."""
+    if len(pairs) == 1:
+        ((key, text),) = pairs.items()
+        is_quantity = text[:1].isdigit() and not text[-1:].isdigit()
+        return [text if is_quantity else key if text == "true" else f"{key}={text}"]
+    return _with_keys(pairs)
+
+
+def _with_keys(pairs: Mapping[str, str]) -> list[str]:
+    return [f"{key}={text}" for key, text in pairs.items()]
+
+
+def _whole(pairs: Mapping[str, str]) -> list[str]:
+    """As `_with_keys`; it marks that no key may be left out."""
+    return _with_keys(pairs)
+
+
+def _kind(table: Mapping[str, Any]) -> str:
+    """What a table is, by its key `kind` or `controller`; empty without one."""
+    return next((table[key] for key in CHOOSERS if isinstance(table.get(key), str)), "")
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """The keys of a table and of the tables in it, dotted, with their values as text; the kind is left out."""
+    chooser = next((key for key in CHOOSERS if isinstance(table.get(key), str)), "")
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _inner(f"{prefix}{key}", value)
+        elif key != chooser:
+            yield f"{prefix}{key}", label(plain(value))
+
+
+def _inner(key: str, table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    kind = _kind(table)
+    if kind:
+        yield key, kind
+    yield from _flat(table, f"{key}.")
+
+
+def _common(tables: Sequence[Mapping[str, str]]) -> frozenset[str]:
+    """The keys that have one value in all of several tables."""
+    if len(tables) < 2:
+        return frozenset()
+    return frozenset(key for key, text in tables[0].items() if all(one.get(key) == text for one in tables))
