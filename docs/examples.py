@@ -9,7 +9,7 @@ script writes the outputs and the figures again after an intended change:
 
 Three kinds of fenced code blocks take part:
 
-- `toml`, `python` and `csv` blocks that start with a comment `# NAME.toml`, `# NAME.py` or `# NAME.csv` are written to
+- `toml`, `python` and `text` blocks that start with a comment `# NAME.toml`, `# NAME.py` or `# NAME.csv` are written to
   that file.
 - Other `python` blocks are executed; all blocks of a page share their variables.
 - In `console` blocks, lines that start with `$ ` are commands. The lines that follow a command are its output. A line
