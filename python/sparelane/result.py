@@ -11,7 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, cast
 
-from sparelane import _native, stored
+from sparelane import _native, columns, stored
+from sparelane.columns import documented
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,9 +26,11 @@ DEFAULT_FORMATS = ("parquet", "csv")
 
 
 class Result:
-    """Everything that a run leaves behind. Tables are made when they are first asked for.
+    """The results of a run: tables as Polars data frames, and facts about the run.
 
-    Times are in seconds, sizes in bytes, rates in bits per second; a missing number is null.
+    Each table is built when it is first used. The docstring of its attribute lists its columns with type and unit, as
+    `help(sparelane.Result.flows)` shows. Times are in seconds, sizes in bytes and rates in bits per second, and a
+    missing value is null.
     """
 
     def __init__(self, native: _native.Results | stored.Stored, folder: Path | None = None) -> None:
@@ -37,95 +40,102 @@ class Result:
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether somebody stopped the run: what is here ends at `totals["end_s"]`, before its time."""
+        """Whether the run was stopped early; the results then end at `totals["end_s"]`."""
         return self._native.is_interrupted
 
     @cached_property
+    @documented(columns.FLOWS)
     def flows(self) -> pl.DataFrame:
         """One row per flow, in order of start."""
         return _frame(self._native.flows())
 
     @cached_property
+    @documented(columns.REQUESTS)
     def requests(self) -> pl.DataFrame:
-        """One row per request, in order of start, for workloads of requests: a request ends with its last flow.
+        """One row per request, in order of start; empty unless a workload makes requests.
 
-        Columns: `request`, `scheme`, `client`, `flows`, `size_bytes`, `largest_bytes`, `start_s`, `finish_s` and
-        `completion_s`.
+        A request is a group of flows that a client asked for together. It ends when its last flow does.
         """
         from sparelane.requests import request_table
 
         return request_table(self.flows)
 
     @cached_property
+    @documented(columns.LINKS)
     def links(self) -> pl.DataFrame:
         """One row per direction of a cable."""
         return _frame(self._native.links())
 
     @cached_property
+    @documented(columns.DROPS)
     def drops(self) -> pl.DataFrame:
-        """One row per direction of a cable and class of packets: how many came and how many were dropped."""
+        """Arrivals and drops at queues, one row per direction of a cable and priority of packets.
+
+        A priority at which no packet arrived has no row.
+        """
         return _frame(self._native.drops())
 
     @cached_property
+    @documented(columns.CROSS_TRAFFIC)
     def cross_traffic(self) -> pl.DataFrame:
-        """One row per source of cross traffic, in the order of the scenario; empty unless it has any.
-
-        Columns: `from`, `to`, `kind`, and packets and bytes on the wire that were `offered` to the host's interface,
-        `delivered` to the other host, and `dropped` by a queue or lost on a wire.
-        """
+        """One row per source of cross traffic, in the order of the scenario; empty without any."""
         return _frame(self._native.cross_traffic())
 
     @cached_property
+    @documented(columns.DELAYS)
     def delays(self) -> pl.DataFrame:
-        """How long data packets were under way, one way: a histogram for each scheme and class of traffic.
+        """A histogram of the one-way delays of data packets; empty without `[measure] delays = true`.
 
-        One row per bin that is not empty: `delay_s` is its middle, less than 1 % from its ends, and `packets` how many
-        are in it. Empty unless the scenario asks for delays.
+        One row per scheme, class of traffic and bin that is not empty.
         """
         return _frame(self._native.delays())
 
     @cached_property
+    @documented(columns.PACKETS)
     def packets(self) -> pl.DataFrame:
-        """The data packets of one flow, in order of sending; empty unless the scenario asks for a log with `[packets]`.
-
-        Columns: `segment` and `is_retransmission`; `due_s`, by a pace or the controller's clock; `sent_s`, when it was
-        handed to the interface; `departed_s`, when its last bit left that; `arrived_s` at the interface of the
-        receiving host; and `stamped_s`, when it arrived as its acknowledgment says. Times that there is none of are
-        null: a packet that was lost has no `arrived_s`, and few have a `stamped_s` where acknowledgments are delayed.
-        """
+        """The data packets of one flow, one row per transmission in order of sending; empty without `[packets]`."""
         return _frame(self._native.packets())
 
     @cached_property
+    @documented(columns.SERIES)
     def series(self) -> pl.DataFrame:
-        """Time series in long form: one row per probe, quantity and sample; empty unless the scenario asks for any."""
+        """Time series in long form, one row per time, probe and quantity; empty without `[sample]`.
+
+        The wide form, for one probe:
+        `series.filter(pl.col("probe") == "flow 0").pivot("quantity", index="time_s", values="value")`.
+        """
         return _frame(self._native.series())
 
     @property
     def totals(self) -> _native.Totals:
-        """Totals of the run, such as events handled and flows finished."""
+        """Totals of the run, a dictionary.
+
+        `events` that the engine handled, `packet_hops` (packets times links crossed), `flows` that started,
+        `finished_flows`, `end_s` (the simulated time at the end, seconds) and `peak_open_flows`.
+        """
         return self._native.totals
 
     @property
     def traces(self) -> list[tuple[Path, int, OSError | None]]:
-        """Files of traces: how many packets or events each has, and the error that ended it early, if one did."""
+        """The trace files of the run: path, number of packets or events, and the error that ended it, if any."""
         return self._native.traces
 
     @property
     def digest(self) -> str:
-        """A fingerprint of all results: runs with equal digests went the same way. The scenario's text is not in it."""
+        """A fingerprint of all results: equal digests mean equal runs. The scenario's text is not part of it."""
         return self._native.digest
 
     @property
     def scenario(self) -> str:
-        """The scenario as it ran, overrides and seed included, as TOML.
+        """The scenario that ran, as TOML, overrides and seed included.
 
-        Defaults stay unsaid: the same version fills them in.
+        Keys at their defaults are left out. The same version of sparelane repeats the run from this text.
         """
         return self._native.scenario
 
     @property
     def seed(self) -> int:
-        """The seed of every random draw."""
+        """The seed of the random draws."""
         return self._native.seed
 
     @cached_property

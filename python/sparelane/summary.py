@@ -1,4 +1,4 @@
-"""A run in a few small tables, and what its reader should be told."""
+"""A run in a few small tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from sparelane import columns
+from sparelane.columns import documented_tables
 from sparelane.service import goodput_bps, jain, open_rates_bps
 
 if TYPE_CHECKING:
@@ -19,22 +21,16 @@ BUSIEST = 5
 SERVED = ("start_s", "finish_s", "delivered_bytes")
 
 
+@documented_tables(columns.SUMMARY)
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What most readers look at first.
+    """A run in four small tables.
 
     Attributes:
-        schemes: per scheme `flows`, `finished`, and of the finished ones `mean_s`, `median_s` and `p99_s`, the
-            completion times in seconds, and `slowdown` and `p99_slowdown`, the same divided by the least time that the
-            flow's path allows.
-        service: per scheme `goodput_bps`, the payload that its receivers held in sequence, in bits per second from the
-            start of its first flow to the end of its last, or the run's; `retransmitted`, segments sent again as a
-            share of the data packets of class 0 (0 to 1); `timeouts`; `rtt_s`, the mean over flows of the smoothed
-            round-trip time at their end; `queueing_s`, of that less the least sample; and `jain`, Jain's index of the
-            throughputs of its flows that were open at the run's end, where there are two or more.
-        links: the directions of cables with the most traffic: `from`, `to`, `utilisation` (0 to 1), and
-            `peak_backlog_bytes`.
-        drops: per class `arrived`, `dropped`, and `share` of the arrived (0 to 1), over all queues.
+        schemes: Flows and completion times, one row per scheme.
+        service: Goodput, repair and delay, one row per scheme.
+        links: The directions of cables with the most traffic, the busiest first.
+        drops: Packets over all queues, one row per priority.
     """
 
     schemes: pl.DataFrame

@@ -1,0 +1,344 @@
+"""The columns of the tables that a run leaves: their types, units and meanings.
+
+This is the only place that describes them. The docstrings of `Result` and `Summary` and the reference page of the
+documentation are made from it, and a test compares it with the tables of real runs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+Class = TypeVar("Class", bound=type)
+
+# Width of a docstring's lines, in characters, and of one more level of indentation.
+WIDTH = 110
+INDENT = "    "
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    Attributes:
+        name: The name; `N` at the end stands for a number from 0.
+        dtype: The Polars type, as `str` prints it.
+        meaning: One sentence or noun phrase.
+        unit: The unit of a number; empty for names, flags and numbers without one.
+        is_optional: Whether a row may have null.
+    """
+
+    name: str
+    dtype: str
+    meaning: str
+    unit: str = ""
+    is_optional: bool = False
+
+    def matches(self, name: str) -> bool:
+        """Whether this describes the column called `name`."""
+        pattern = re.escape(self.name[:-1]) + r"\d+" if self.name.endswith("_N") else re.escape(self.name)
+        return re.fullmatch(pattern, name) is not None
+
+    @property
+    def kind(self) -> str:
+        """The type, then the unit, then "or null" for an optional column."""
+        return ", ".join(filter(None, (self.dtype, self.unit, "or null" if self.is_optional else "")))
+
+
+Columns = tuple[Column, ...]
+
+_SCHEME = Column("scheme", "Categorical", "The name of the scheme.")
+_CLASS = Column("traffic_class", "Categorical", "The class of traffic, if the workload names one.", is_optional=True)
+_FROM = Column("from", "Categorical", "The node that sends.")
+_TO = Column("to", "Categorical", "The node that receives.")
+_SCHEME_TEXT = Column("scheme", "String", "The name of the scheme.")
+
+FLOWS: Columns = (
+    Column("id", "UInt32", "The number of the flow, in order of start, from 0."),
+    _SCHEME,
+    _CLASS,
+    Column("request", "UInt64", "The number of the request that the flow belongs to.", is_optional=True),
+    Column("src", "Categorical", "The host that sends."),
+    Column("dst", "Categorical", "The host that receives."),
+    Column("size_bytes", "UInt64", "Payload; null for a flow without end.", "bytes", is_optional=True),
+    Column("start_s", "Float64", "When the flow started, with its SYN.", "s"),
+    Column(
+        "finish_s",
+        "Float64",
+        "When the receiver held the last byte; null if it never did.",
+        "s",
+        is_optional=True,
+    ),
+    Column("completion_s", "Float64", "`finish_s` less `start_s`.", "s", is_optional=True),
+    Column(
+        "ideal_s",
+        "Float64",
+        "The least completion time on the path: handshake, propagation, and every byte at the slowest link's rate.",
+        "s",
+        is_optional=True,
+    ),
+    Column(
+        "first_write_s",
+        "Float64",
+        "From the start until the receiver held the whole first write; null for flows written at once.",
+        "s",
+        is_optional=True,
+    ),
+    Column("delivered_bytes", "UInt64", "Payload that the receiver holds in sequence.", "bytes"),
+    Column(
+        "sent_packets_N",
+        "UInt64",
+        "Data packets sent at priority N, from 0 (the highest) to the lowest that any flow used.",
+        "packets",
+    ),
+    Column("lost_packets", "UInt64", "Data packets dropped by a queue or lost on a wire.", "packets"),
+    Column("retransmissions", "UInt64", "Segments sent again; those of RC3's tail are not counted.", "segments"),
+    Column("timeouts", "UInt64", "Retransmission timeouts, those of the SYN included."),
+    Column(
+        "srtt_s",
+        "Float64",
+        "The smoothed round-trip time at the end of the flow or of the run.",
+        "s",
+        is_optional=True,
+    ),
+    Column("min_rtt_s", "Float64", "The least sample of the round-trip time.", "s", is_optional=True),
+    Column(
+        "measured_bytes",
+        "UInt64",
+        "Payload that arrived since `[measure]` began, each byte counted once; null without `[measure]`.",
+        "bytes",
+        is_optional=True,
+    ),
+    Column(
+        "mean_delay_s",
+        "Float64",
+        "The mean one-way delay of its data packets; null without `[measure] delays`.",
+        "s",
+        is_optional=True,
+    ),
+    Column("max_delay_s", "Float64", "The largest of these delays.", "s", is_optional=True),
+)
+
+REQUESTS: Columns = (
+    Column("request", "UInt64", "The number of the request."),
+    _SCHEME,
+    Column("client", "Categorical", "The host that receives."),
+    Column("flows", "UInt32", "The number of its flows."),
+    Column("size_bytes", "UInt64", "Payload of all its flows together.", "bytes"),
+    Column("largest_bytes", "UInt64", "Payload of the largest flow.", "bytes", is_optional=True),
+    Column("start_s", "Float64", "When the first flow started.", "s"),
+    Column("finish_s", "Float64", "When the last flow ended; null if one did not.", "s", is_optional=True),
+    Column("completion_s", "Float64", "`finish_s` less `start_s`.", "s", is_optional=True),
+)
+
+LINKS: Columns = (
+    _FROM,
+    _TO,
+    Column("rate_bps", "UInt64", "The line rate.", "bit/s"),
+    Column(
+        "sent_packets",
+        "UInt64",
+        "Packets transmitted by the end of the run, those lost on the wire included.",
+        "packets",
+    ),
+    Column("sent_bytes", "UInt64", "Bytes of these packets, headers included.", "bytes"),
+    Column("arrived_packets", "UInt64", "Packets that arrived at the queue.", "packets"),
+    Column("dropped_packets", "UInt64", "Packets that the queue dropped.", "packets"),
+    Column("lost_packets", "UInt64", "Packets lost on the wire.", "packets"),
+    Column("marked_packets", "UInt64", "Packets marked with congestion experienced (ECN).", "packets"),
+    Column("peak_backlog_bytes", "UInt64", "The most bytes ever queued or in transmission.", "bytes"),
+)
+
+DROPS: Columns = (
+    _FROM,
+    _TO,
+    Column("class", "UInt32", "The priority of the packets; 0 is the highest."),
+    Column("arrived_packets", "UInt64", "Packets that arrived at the queue.", "packets"),
+    Column("dropped_packets", "UInt64", "Packets that the queue dropped.", "packets"),
+)
+
+CROSS_TRAFFIC: Columns = (
+    _FROM,
+    _TO,
+    Column("kind", "Categorical", "The pattern of the source, as in `[[cross_traffic]]`."),
+    Column("offered_packets", "UInt64", "Packets handed to the sending host's interface.", "packets"),
+    Column("offered_bytes", "UInt64", "Their bytes on the wire.", "bytes"),
+    Column("delivered_packets", "UInt64", "Packets that reached the receiving host.", "packets"),
+    Column("delivered_bytes", "UInt64", "Their bytes on the wire.", "bytes"),
+    Column("dropped_packets", "UInt64", "Packets dropped by a queue or lost on a wire.", "packets"),
+    Column("dropped_bytes", "UInt64", "Their bytes on the wire.", "bytes"),
+)
+
+DELAYS: Columns = (
+    _SCHEME,
+    _CLASS,
+    Column("delay_s", "Float64", "The middle of the bin, less than 1 % from its ends.", "s"),
+    Column("packets", "UInt64", "The packets in the bin.", "packets"),
+)
+
+PACKETS: Columns = (
+    Column("segment", "UInt32", "The number of the segment, from 0."),
+    Column("is_retransmission", "Boolean", "Whether the segment had been sent before."),
+    Column("due_s", "Float64", "When the pace or the controller's clock allowed it.", "s", is_optional=True),
+    Column("sent_s", "Float64", "When it was handed to the sending host's interface.", "s"),
+    Column(
+        "departed_s",
+        "Float64",
+        "When its last bit left that interface; null unless the queue there is a FIFO.",
+        "s",
+        is_optional=True,
+    ),
+    Column(
+        "arrived_s",
+        "Float64",
+        "When its last bit reached the receiving host; null if it was lost, or under way for 4.29 s or more.",
+        "s",
+        is_optional=True,
+    ),
+    Column(
+        "stamped_s",
+        "Float64",
+        "The arrival time that its acknowledgment reports; null if none does, as with delayed acknowledgments.",
+        "s",
+        is_optional=True,
+    ),
+)
+
+SERIES: Columns = (
+    Column("time_s", "Float64", "When the sample was taken.", "s"),
+    Column(
+        "probe",
+        "Categorical",
+        "What was sampled: `flow 0`, or the queue or link from one node to another, `west->east`.",
+    ),
+    Column(
+        "quantity",
+        "Categorical",
+        "The name of the quantity, with its unit as the ending: `cwnd_bytes`, `srtt_s`, `backlog_bytes`, ...",
+    ),
+    Column(
+        "value",
+        "Float64",
+        "The value in that unit; null for no bound, such as a slow-start threshold before the first loss.",
+        is_optional=True,
+    ),
+)
+
+SUMMARY_SCHEMES: Columns = (
+    _SCHEME_TEXT,
+    Column("flows", "UInt32", "Flows that started."),
+    Column("finished", "UInt32", "Flows that finished."),
+    Column("mean_s", "Float64", "The mean completion time of the finished flows.", "s", is_optional=True),
+    Column("median_s", "Float64", "The median.", "s", is_optional=True),
+    Column("p99_s", "Float64", "The 99th percentile.", "s", is_optional=True),
+    Column(
+        "slowdown",
+        "Float64",
+        "The mean of the completion time divided by the least that the path allows (`ideal_s`).",
+        is_optional=True,
+    ),
+    Column("p99_slowdown", "Float64", "The 99th percentile of that ratio.", is_optional=True),
+)
+
+SUMMARY_SERVICE: Columns = (
+    _SCHEME_TEXT,
+    Column(
+        "goodput_bps",
+        "Float64",
+        "Payload held in sequence by all receivers, divided by the time from the first start to the last end.",
+        "bit/s",
+        is_optional=True,
+    ),
+    Column(
+        "retransmitted",
+        "Float64",
+        "Segments sent again, as a share of the data packets of priority 0.",
+        "0 to 1",
+        is_optional=True,
+    ),
+    Column("timeouts", "Int64", "Retransmission timeouts of all flows."),
+    Column(
+        "rtt_s",
+        "Float64",
+        "The mean over flows of the smoothed round-trip time at their end.",
+        "s",
+        is_optional=True,
+    ),
+    Column("queueing_s", "Float64", "The mean of that less the least sample.", "s", is_optional=True),
+    Column(
+        "jain",
+        "Float64",
+        "Jain's index of the throughputs of flows open at the end; null for fewer than two.",
+        "0 to 1",
+        is_optional=True,
+    ),
+)
+
+SUMMARY_LINKS: Columns = (
+    Column("from", "String", "The node that sends."),
+    Column("to", "String", "The node that receives."),
+    Column("utilisation", "Float64", "Bits sent, divided by those that the line rate allows.", "0 to 1"),
+    Column("peak_backlog_bytes", "UInt64", "The most bytes ever queued or in transmission.", "bytes"),
+)
+
+SUMMARY_DROPS: Columns = (
+    Column("class", "UInt32", "The priority of the packets; 0 is the highest."),
+    Column("arrived", "UInt64", "Packets that arrived at a queue, counted at each.", "packets"),
+    Column("dropped", "UInt64", "Packets that a queue dropped.", "packets"),
+    Column("share", "Float64", "`dropped` divided by `arrived`.", "0 to 1"),
+)
+
+# The tables of `Result`, by attribute.
+RESULT: Mapping[str, Columns] = {
+    "flows": FLOWS,
+    "requests": REQUESTS,
+    "links": LINKS,
+    "drops": DROPS,
+    "cross_traffic": CROSS_TRAFFIC,
+    "delays": DELAYS,
+    "packets": PACKETS,
+    "series": SERIES,
+}
+
+# The tables of `Summary`, by attribute.
+SUMMARY: Mapping[str, Columns] = {
+    "schemes": SUMMARY_SCHEMES,
+    "service": SUMMARY_SERVICE,
+    "links": SUMMARY_LINKS,
+    "drops": SUMMARY_DROPS,
+}
+
+
+def documented(columns: Columns) -> Callable[[Method], Method]:
+    """Appends a description of the columns to the docstring of the property that returns the table."""
+
+    def document(method: Method) -> Method:
+        if method.__doc__ is not None:  # `python -OO` removes docstrings.
+            method.__doc__ = f"{inspect.cleandoc(method.__doc__)}\n\n{docstring_section(columns)}"
+        return method
+
+    return document
+
+
+def docstring_section(columns: Columns) -> str:
+    """The columns as a section of a docstring: `name (type, unit): meaning`, one entry a column."""
+    entries = (f"{column.name} ({column.kind}): {column.meaning}" for column in columns)
+    lines = [textwrap.fill(entry, WIDTH, initial_indent=INDENT, subsequent_indent=2 * INDENT) for entry in entries]
+    return "\n".join(["Columns:", *lines])
+
+
+def documented_tables(tables: Mapping[str, Columns]) -> Callable[[Class], Class]:
+    """Appends a description of the columns of several tables to the docstring of the class that holds them."""
+
+    def document(class_: Class) -> Class:
+        if class_.__doc__ is not None:
+            sections = (f"Columns of `{name}`{docstring_section(columns)[7:]}" for name, columns in tables.items())
+            class_.__doc__ = "\n\n".join((inspect.cleandoc(class_.__doc__), *sections))
+        return class_
+
+    return document
