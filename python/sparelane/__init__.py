@@ -1,17 +1,39 @@
-"""sparelane: a packet simulator for congestion control.
+"""sparelane: a network simulator and toolkit for congestion control.
 
-`run` simulates a scenario and returns its results as tables. The command line, `sparelane`, does the same and redoes
-the papers' experiments.
+- `run` simulates a scenario and returns a `Result`; `check` only validates the scenario.
+- `sweep` simulates a scenario in many settings and returns a `Sweep`; `compare` says how its schemes differ.
+- `load` reads what `Result.save`, `sweep` or the command line saved.
+- `controller`, `workload` and `sizes` register controllers and traffic of your own; `param` declares their parameters.
+- `sparelane.gym` has environments for reinforcement learning, `sparelane.wire` transfers between real hosts, and
+  `sparelane.plugins` loads plugin files.
+
+Names are imported when they are first used, so that `import sparelane` itself takes a few milliseconds.
 """
 
-from sparelane import wire
-from sparelane._native import Ack, Cancelled, Congestion, Controller, PhysicsError, Run, ScenarioError, __version__
-from sparelane.api import check, run
-from sparelane.extras import MissingExtraError
-from sparelane.names import UnknownNameError
-from sparelane.plugins import Flow, PluginError, controller, param, sizes, workload
-from sparelane.result import Result
-from sparelane.traces import TraceError
+from __future__ import annotations
+
+# Type checkers take this as true, and see the imports below. `typing` itself would take longer than the rest.
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from sparelane import gym, plugins, wire
+    from sparelane._native import (
+        Ack,
+        Cancelled,
+        Congestion,
+        Controller,
+        PhysicsError,
+        Run,
+        ScenarioError,
+        __version__,
+    )
+    from sparelane.api import check, prepare, run
+    from sparelane.extras import MissingExtraError
+    from sparelane.folders import OutputError, SavedResultsError
+    from sparelane.names import UnknownNameError
+    from sparelane.plugins import Flow, PluginError, controller, param, sizes, workload
+    from sparelane.result import Result
+    from sparelane.traces import TraceError
 
 __all__ = [
     "Ack",
@@ -20,19 +42,62 @@ __all__ = [
     "Controller",
     "Flow",
     "MissingExtraError",
+    "OutputError",
     "PhysicsError",
     "PluginError",
     "Result",
     "Run",
+    "SavedResultsError",
     "ScenarioError",
     "TraceError",
     "UnknownNameError",
     "__version__",
     "check",
     "controller",
+    "gym",
     "param",
+    "plugins",
+    "prepare",
     "run",
     "sizes",
     "wire",
     "workload",
 ]
+
+# The module that defines each public name; `None` for a module of that name.
+_HOMES = {
+    **dict.fromkeys(
+        ("Ack", "Cancelled", "Congestion", "Controller", "PhysicsError", "Run", "ScenarioError", "__version__"),
+        "_native",
+    ),
+    **dict.fromkeys(("check", "prepare", "run"), "api"),
+    **dict.fromkeys(("OutputError", "SavedResultsError"), "folders"),
+    **dict.fromkeys(("Flow", "PluginError", "controller", "param", "sizes", "workload"), "plugins"),
+    "MissingExtraError": "extras",
+    "Result": "result",
+    "TraceError": "traces",
+    "UnknownNameError": "names",
+}
+# Modules that are reached as attributes of the package without an import of their own.
+_MODULES = ("api", "gym", "plugins", "wire")
+
+
+if not TYPE_CHECKING:
+    # Type checkers must not see this function, which would make every name valid to them.
+    def __getattr__(name: str) -> object:
+        """Imports a public name when it is first used."""
+        import importlib
+        import sys
+
+        if name in _MODULES:
+            return importlib.import_module(f"{__name__}.{name}")
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+        value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

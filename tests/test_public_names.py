@@ -1,0 +1,55 @@
+"""What `import sparelane` offers: the public names, and quickly."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+
+import pytest
+
+import sparelane as sl
+
+
+def run_python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
+
+
+def test_dir_has_the_public_names_only_whatever_has_been_imported() -> None:
+    import sparelane.sweeps.plan  # noqa: F401
+
+    assert dir(sl) == sorted(sl.__all__)
+    modules = {name for name in dir(sl) if isinstance(getattr(sl, name), types.ModuleType)}
+    assert modules == {"gym", "plugins", "wire"}
+
+
+def test_every_public_name_exists_and_has_a_docstring() -> None:
+    for name in sl.__all__:
+        value = getattr(sl, name)
+        assert name == "__version__" or (value.__doc__ or "").strip(), name
+
+
+def test_a_star_import_brings_the_public_names() -> None:
+    found = run_python("before = set(dir()); from sparelane import *; print(*sorted(set(dir()) - before))")
+    assert set(found.split()) - {"before"} == set(sl.__all__)
+
+
+def test_a_mistyped_name_is_an_attribute_error_that_python_can_mend() -> None:
+    with pytest.raises(AttributeError, match="module 'sparelane' has no attribute 'rnu'") as caught:
+        sl.rnu  # type: ignore[attr-defined]  # noqa: B018
+    assert caught.value.name == "rnu"
+    assert "run" in dir(caught.value.obj)
+
+
+def test_importing_the_package_loads_none_of_its_libraries() -> None:
+    heavy = ("numpy", "polars", "matplotlib", "rich", "click", "gymnasium", "sparelane._native")
+    code = f"import sys, sparelane; dir(sparelane); print(*(name for name in {heavy!r} if name in sys.modules))"
+    assert run_python(code).split() == []
+
+
+def test_modules_are_reached_as_attributes_without_an_import_of_their_own() -> None:
+    assert run_python("import sparelane as sl; print(sl.plugins.load.__name__, sl.wire.__name__)").split() == [
+        "load",
+        "sparelane.wire",
+    ]
