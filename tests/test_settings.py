@@ -18,7 +18,7 @@ from sparelane.settings import Value, override_texts, toml_value
         ('a "b"', '"a \\"b\\""'),
         ([40, 440], "[40, 440]"),
         (["x", 1.5], '["x", 1.5]'),
-        ({"tcp": 0.9, "rc3": 0.1}, '{"tcp" = 0.9, "rc3" = 0.1}'),
+        ({"tcp": 0.9, "rc3": 0.1}, "{tcp = 0.9, rc3 = 0.1}"),
     ],
 )
 def test_values_are_written_as_toml(value: Value, text: str) -> None:

@@ -37,8 +37,15 @@ create_exception!(
     "A scenario that cannot be emulated here, or an emulation that had to end."
 );
 
+/// The name of a scenario that was given as a dictionary. Its lines are those of a text that the caller never saw.
+const DICTIONARY: &str = "<dict>";
+
 /// A mistake in a scenario, with its place as attributes.
 pub fn scenario_error(py: Python<'_>, error: &sparelane_scenario::ScenarioError) -> PyErr {
+    let mut error = error.clone();
+    if error.file == DICTIONARY {
+        error.line = None;
+    }
     let raised = ScenarioError::new_err(error.to_string());
     let value = raised.value(py);
     let attributes =
