@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import math
+import re
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +16,12 @@ import pytest
 pytest.importorskip("gymnasium", reason="gymnasium is not installed")
 pytest.importorskip("pettingzoo", reason="pettingzoo is not installed")
 
+import gymnasium
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 import sparelane as sl
-from sparelane.gym import OBSERVED, CongestionEnv, CongestionParallelEnv, Reward
+from sparelane.gym import OBSERVED, REGISTERED, CongestionEnv, CongestionParallelEnv, Reward
 
 SCENARIO = """
 duration = "4s"
@@ -39,8 +44,13 @@ loss = 0.002
 """
 
 
-def env(**more: object) -> CongestionEnv:
-    return CongestionEnv(SCENARIO, set={"workload.flows": 1}, **more)  # type: ignore[arg-type]
+def steps(env: Any, count: int, action: float = 0.0) -> list[float]:
+    """Numbers of the observations of some steps."""
+    return [float(number) for _ in range(count) for number in env.step(np.array([action], dtype=np.float32))[0]]
+
+
+def env(more: Mapping[str, object] | None = None, **arguments: Any) -> CongestionEnv:
+    return CongestionEnv(SCENARIO, set={"workload.flows": 1, **(more or {})}, **arguments)
 
 
 def episode(env: CongestionEnv, seed: int, action: float) -> list[float]:
@@ -126,9 +136,189 @@ def test_an_agent_whose_flow_ends_leaves() -> None:
         ({"flow": 9}, "flow 9 is not open"),
     ],
 )
-def test_what_cannot_be_says_why(change: dict[str, object], expected: str) -> None:
+def test_what_cannot_be_says_why(change: dict[str, Any], expected: str) -> None:
     with pytest.raises(ValueError, match=expected):
         env(**change).reset(seed=1)
+
+
+@pytest.mark.parametrize("name", REGISTERED)
+@pytest.mark.parametrize("form", ["{}", "sparelane.gym:{}"])
+def test_gymnasium_makes_the_registered_environments_by_name(form: str, name: str) -> None:
+    made = gymnasium.make(form.format(name))
+    assert made.spec is not None
+    assert made.spec.id == name
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*spec.*")
+        check_env(made.unwrapped, skip_render_check=True)
+
+
+def test_the_arguments_of_make_are_those_of_the_environment() -> None:
+    made = gymnasium.make("sparelane/Pace-v0", scenario=SCENARIO, set={"scheme.agent.pace": "5Mbps"}, step_s=0.5)
+    _, info = made.reset(seed=1)
+    assert info["now_s"] == 0.5
+    assert made.step(np.zeros(1, dtype=np.float32))[0][5] == pytest.approx(0.25)
+
+
+def test_an_agent_can_fill_the_link_of_each_registered_environment() -> None:
+    for name in REGISTERED:
+        made = gymnasium.make(name)
+        made.reset(seed=2)
+        for _ in range(60):
+            made.step(np.array([0.3], dtype=np.float32))
+        assert max(steps(made, 20)[::7]) > 0.9, name
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_environments_of_a_vector_have_networks_of_their_own(mode: str) -> None:
+    vector = gymnasium.make_vec("sparelane/VariedWindow-v0", num_envs=3, vectorization_mode=mode)
+    _, info = vector.reset(seed=5)
+    assert len(set(info["drawn"]["topology.bottleneck_rate"])) == 3
+    observations, rewards, *_ = vector.step(vector.action_space.sample())
+    assert observations.shape == (3, len(OBSERVED))
+    assert len(set(rewards.tolist())) == 3
+    vector.close()
+
+
+def test_options_of_reset_change_the_network_of_one_episode() -> None:
+    course = env()
+
+    def first(options: dict[str, Any] | None) -> list[float]:
+        course.reset(seed=1, options=options)
+        return steps(course, 10)
+
+    usual = first(None)
+    slow = first({"set": {"topology.bottleneck_rate": "5Mbps"}})
+    assert slow != usual
+    assert slow[-7] > 3 * usual[-7], "the rate is a share of the slowest cable"
+    assert first({}) == usual
+    made_slow = env(more={"topology.bottleneck_rate": "5Mbps"})
+    made_slow.reset(seed=1)
+    assert steps(made_slow, 10) == slow
+
+
+def test_options_of_reset_reach_every_agent_of_a_parallel_environment() -> None:
+    course = CongestionParallelEnv(SCENARIO, flows=[0, 2])
+
+    def rates(options: dict[str, Any] | None) -> list[float]:
+        _, infos = course.reset(seed=1, options=options)
+        assert set(infos) == {"flow_0", "flow_2"}
+        for _ in range(10):
+            observations, *_ = course.step({agent: np.zeros(1, dtype=np.float32) for agent in course.agents})
+        return [float(observation[0]) for observation in observations.values()]
+
+    assert max(rates({"set": {"topology.bottleneck_rate": "200Mbps"}})) < min(rates(None)) / 5
+
+
+def test_a_list_or_a_range_in_the_scenario_is_drawn_anew_for_each_episode_under_the_seed() -> None:
+    varied = {
+        "topology.bottleneck_rate": {"from": "5Mbps", "to": "50Mbps", "log": True},
+        "topology.bottleneck_delay": {"from": "5ms", "to": "25ms", "step": "10ms"},
+        "queue.limit": {"from": "10packets", "to": "99packets"},
+        "link.0.loss": [0.0, 0.001],
+    }
+
+    def episodes(course: CongestionEnv) -> list[dict[str, Any]]:
+        return [course.reset(seed=3)[1]["drawn"], *(course.reset()[1]["drawn"] for _ in range(40))]
+
+    drawn = episodes(env(more=varied))
+    assert drawn == episodes(env(more=varied))
+    assert all(set(one) == set(varied) for one in drawn)
+    rates = [float(one["topology.bottleneck_rate"].removesuffix("Mbps")) for one in drawn]
+    assert len(set(rates)) == 41
+    assert 5 <= min(rates) < 10 < 25 < max(rates) <= 50
+    assert {one["topology.bottleneck_delay"] for one in drawn} == {"5ms", "15ms", "25ms"}
+    limits = [int(one["queue.limit"].removesuffix("packets")) for one in drawn]
+    assert 10 <= min(limits) < 30 < 80 < max(limits) <= 99
+    assert {one["link.0.loss"] for one in drawn} == {0.0, 0.001}
+
+
+def test_the_drawn_network_is_the_one_that_runs() -> None:
+    course = env(more={"topology.bottleneck_rate": ["5Mbps", "40Mbps"]})
+    _, info = course.reset(seed=1)
+    fixed = env(more=info["drawn"])
+    fixed.reset(seed=1)
+    assert steps(course, 20) == steps(fixed, 20)
+
+
+def test_a_fixed_network_runs_as_it_did_without_draws() -> None:
+    _, info = env().reset(seed=1)
+    assert info["drawn"] == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"bandwidth": 3}, "options has 'bandwidth', which reset does not know; allowed: 'set'"),
+        ({"set": {}, "seed": 3}, "options has 'seed'"),
+        ({"set": 3}, r"options\['set'\] is 3; allowed: a dictionary"),
+        ([1], r"options is \[1\]; allowed: a dictionary"),
+        ({"set": {"topology.pairz": 3}}, 'topology.pairz: unknown key.*did you mean "pairs"'),
+        ({"set": {"queue.limit": []}}, "--set queue.limit: an empty list"),
+        (
+            {"set": {"topology.bottleneck_rate": {"from": "5Mbps", "to": "3Mbps"}}},
+            "--set topology.bottleneck_rate: to = .* is not above from",
+        ),
+        ({"set": {"topology.bottleneck_rate": {"from": "0Mbps", "to": "3Mbps", "log": True}}}, "from above 0"),
+        ({"set": {"scheme.agent.controller": "cubic"}}, 'flow 0 has another controller; allowed: flows under "agent"'),
+    ],
+)
+def test_options_that_reset_does_not_understand_are_refused(options: Any, expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
+        env().reset(seed=1, options=options)
+    with pytest.raises(ValueError, match=expected):
+        CongestionParallelEnv(SCENARIO, flows=[0, 1]).reset(seed=1, options=options)
+
+
+@pytest.mark.parametrize("action", [math.nan, math.inf, -math.inf, [math.nan], [0.1, 0.2], [], None, "up", {"a": 1}])
+def test_an_action_that_is_not_one_finite_number_is_refused_by_agent_and_flow(action: Any) -> None:
+    course, several = env(), CongestionParallelEnv(SCENARIO, flows=[0, 2])
+    refused = re.escape(f"{action!r}; allowed: one finite number")
+    course.reset(seed=1)
+    with pytest.raises(ValueError, match=rf"the action of flow 0 \(agent flow_0\) is {refused}"):
+        course.step(action)
+    several.reset(seed=1)
+    with pytest.raises(ValueError, match=rf"the action of flow 2 \(agent flow_2\) is {refused}"):
+        several.step({"flow_0": np.zeros(1), "flow_2": action})  # type: ignore[dict-item]
+    fresh = env()
+    fresh.reset(seed=1)
+    assert steps(course, 5) == steps(fresh, 5), "a refused action changes nothing"
+
+
+def test_actions_beyond_the_space_are_limited_to_it() -> None:
+    def after(action: float) -> list[float]:
+        course = env()
+        course.reset(seed=1)
+        return steps(course, 5, action)
+
+    assert after(7.0) == after(1.0)
+    assert after(-7.0) == after(-1.0)
+
+
+@pytest.mark.parametrize(
+    ("actions", "expected"),
+    [({"flow_0": [0.0]}, "no action of agent flow_1"), ({"flow_0": [0], "flow_1": [0], "flow_7": [0]}, "'flow_7'")],
+)
+def test_a_parallel_step_names_the_agent_whose_action_is_missing_or_unknown(actions: Any, expected: str) -> None:
+    course = CongestionParallelEnv(SCENARIO, flows=[0, 1])
+    course.reset(seed=1)
+    with pytest.raises(ValueError, match=expected):
+        course.step(actions)
+
+
+def test_a_step_outside_of_an_episode_is_refused() -> None:
+    course = env(step_s=1.0)
+    with pytest.raises(RuntimeError, match="no episode is under way; allowed: reset"):
+        course.step(np.zeros(1, dtype=np.float32))
+    course.reset(seed=1)
+    while not course.step(np.zeros(1, dtype=np.float32))[3]:
+        pass
+    with pytest.raises(RuntimeError, match="the episode is over; allowed: reset"):
+        course.step(np.zeros(1, dtype=np.float32))
+    course.reset()
+    course.close()
+    with pytest.raises(RuntimeError, match="no episode is under way"):
+        course.step(np.zeros(1, dtype=np.float32))
 
 
 def test_a_scenario_without_agents_is_refused() -> None:

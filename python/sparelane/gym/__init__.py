@@ -1,6 +1,8 @@
-"""Environments for learning controllers: `pip install sparelane[gym]`.
+"""Environments for learning controllers: `pip install 'sparelane[gym]'`.
 
-`CongestionEnv` is a Gymnasium environment with one agent, `CongestionParallelEnv` a PettingZoo one with several.
+`CongestionEnv` is a Gymnasium environment with one agent, and `CongestionParallelEnv` a PettingZoo one with several.
+Importing this module registers the environments of `REGISTERED`, so that `gymnasium.make("sparelane/Window-v0")` finds
+them. `gymnasium.make("sparelane.gym:sparelane/Window-v0")` imports the module by itself.
 """
 
 from __future__ import annotations
@@ -13,14 +15,22 @@ if TYPE_CHECKING:
     from sparelane.gym.several import CongestionParallelEnv
     from sparelane.gym.single import CongestionEnv
 
-__all__ = ["OBSERVED", "CongestionEnv", "CongestionParallelEnv", "Reward"]
+__all__ = ["OBSERVED", "REGISTERED", "CongestionEnv", "CongestionParallelEnv", "Reward"]
 
-# Where each environment is, and what it needs.
+# The module of each environment.
 ENVIRONMENTS = {"CongestionEnv": "sparelane.gym.single", "CongestionParallelEnv": "sparelane.gym.several"}
+
+# The ids that Gymnasium knows: what the agent sets, and the scenario, a file in `tasks`.
+REGISTERED = {
+    "sparelane/Window-v0": ("window", "window.toml"),
+    "sparelane/Pace-v0": ("pace", "pace.toml"),
+    "sparelane/VariedWindow-v0": ("window", "varied-window.toml"),
+    "sparelane/VariedPace-v0": ("pace", "varied-pace.toml"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Loads an environment when it is asked for: each needs a library of its own."""
+    """Loads an environment when it is first used, because each needs a library of its own."""
     if name not in ENVIRONMENTS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
@@ -33,3 +43,24 @@ def __getattr__(name: str) -> Any:
         raise ModuleNotFoundError(
             f"{name} needs {error.name}: pip install 'sparelane[gym]'", name=error.name
         ) from error
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def _register() -> None:
+    """Registers the environments with Gymnasium, if that is installed."""
+    try:
+        from gymnasium import register, registry
+    except ModuleNotFoundError:
+        return
+    from sparelane.gym.course import TASKS
+
+    for name, (sets, task) in REGISTERED.items():
+        if name not in registry:
+            entry_point = f"{ENVIRONMENTS['CongestionEnv']}:CongestionEnv"
+            register(name, entry_point, kwargs={"scenario": str(TASKS / task), "sets": sets})
+
+
+_register()

@@ -1,11 +1,15 @@
-"""The run behind an environment: a scenario with flows under the controller "agent", advanced in steps."""
+"""The runs behind an environment: a scenario with flows under the controller "agent", advanced in steps."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from sparelane import _native, api
+from sparelane.gym import networks
 from sparelane.gym.flow import FlowAgent, Observation, Reward, Sets
 from sparelane.plugins.registry import REGISTRY
 from sparelane.settings import Settings, override_texts
@@ -13,25 +17,37 @@ from sparelane.settings import Settings, override_texts
 # Seeds of runs are drawn below this.
 SEEDS = 2**31 - 1
 
-# How long a run may wait for its agents' flows to open, as a share of its duration.
+# The agents' flows must be open within this share of the run's duration.
 LONGEST_WAIT = 0.5
+
+# The only option of `reset`: values that replace the scenario's in one episode.
+SET = "set"
+
+# The task of an environment that is given no scenario.
+TASKS = Path(__file__).parent / "tasks"
+TASK = TASKS / "window.toml"
 
 
 class Course:
-    """A scenario and how it is gone through; `begin` starts a run, `step` advances it.
+    """A scenario and its current run: `begin` starts a run, `step` advances it.
 
     Args:
-        scenario: as for `sparelane.run`; the flows of agents are under a scheme with `controller = "agent"`.
-        step_s: the simulated time of a step.
-        flows: the numbers of the agents' flows, in order of start.
-        sets: whether agents set the window, or the pace; for a pace, the scheme has a `pace` to begin with.
-        reward: what a step is worth.
-        settings: values that replace the scenario's.
+        scenario: As for `sparelane.run`; the flows of agents belong to a scheme with `controller = "agent"`. A list
+            or a range in place of a value is drawn anew for each run: see `sparelane.gym.networks`.
+        step_s: The simulated time of a step, seconds.
+        flows: The numbers of the agents' flows, in order of start.
+        sets: Whether agents set the window or the pace. To set the pace, the scheme needs an initial `pace`.
+        reward: How a step is rewarded.
+        settings: Values that replace the scenario's; lists and ranges, too.
+
+    Raises:
+        ValueError: An argument is out of range.
+        ScenarioError: A list or a range is not valid.
     """
 
     def __init__(
         self,
-        scenario: str | Path,
+        scenario: api.Scenario,
         *,
         step_s: float,
         flows: Sequence[int],
@@ -51,20 +67,35 @@ class Course:
         self.sets: Sets = sets
         self.reward = reward
         self.overrides = override_texts(settings)
+        self.draws = networks.draws(self.text, self.name, self.overrides)
+        self.drawn: dict[str, Any] = {}
+        self.is_over = False
         self.run: _native.Stepper | None = None
         self.agents: dict[int, FlowAgent] = {}
         self.now_s = 0.0
 
-    def begin(self, seed: int) -> dict[int, Observation]:
-        """Starts a run under this seed and goes on until all agents' flows are open; gives what each sees then.
+    def begin(self, random: np.random.Generator, options: Mapping[str, Any] | None = None) -> dict[int, Observation]:
+        """Starts a run and advances it until all agents' flows are open; returns what each agent observes then.
+
+        Args:
+            random: Draws the seed of the run, and then one value for each key with a list or a range.
+            options: `{"set": {...}}` replaces values of the scenario in this run alone.
 
         Raises:
-            ScenarioError: the scenario cannot be run.
-            ValueError: a flow is under another controller, does not open in the first half of the run, or has no pace
-                to set.
+            ScenarioError: The scenario cannot be run.
+            ValueError: An option is unknown; or a flow has another controller, does not open in the first half of the
+                run, or has no pace to set.
         """
-        overrides = [*self.overrides, f"seed={seed}"]
-        self.run = _native.Stepper(self.text, self.name, str(self.folder), overrides, REGISTRY.catalogue())
+        settings = settings_of(options)
+        draws = self.draws
+        if settings:
+            draws = networks.draws(self.text, self.name, [*self.overrides, *settings])
+        seed = int(random.integers(SEEDS))
+        drawn = {draw.key: draw.draw(random) for draw in draws}
+        overrides = [*self.overrides, *settings, *networks.texts(drawn), f"seed={seed}"]
+        self.run = None
+        run = _native.Stepper(self.text, self.name, str(self.folder), overrides, REGISTRY.catalogue())
+        self.run, self.drawn, self.is_over = run, drawn, False
         self.now_s = 0.0
         waiting = list(self.flows)
         while waiting:
@@ -82,11 +113,53 @@ class Course:
         return {flow: agent.observe(self.run, self.now_s) for flow, agent in self.agents.items()}
 
     def step(self, actions: Mapping[int, float]) -> tuple[dict[int, Observation], bool]:
-        """Acts, goes on for a step, and gives what each agent that acted sees then, and whether the run is over."""
+        """Applies the actions and advances the run by a step.
+
+        Args:
+            actions: A finite number for each agent's flow.
+
+        Returns:
+            what each agent that acted observes, and whether the run is over.
+
+        Raises:
+            RuntimeError: No run is under way.
+        """
         if self.run is None:
-            raise RuntimeError("reset comes before step")
+            raise RuntimeError("no episode is under way; allowed: reset, then step")
+        if self.is_over:
+            raise RuntimeError("the episode is over; allowed: reset, which starts the next one")
         for flow, action in actions.items():
             self.agents[flow].act(self.run, self.sets, action)
         self.now_s += self.step_s
-        is_over = self.run.advance(self.now_s)
-        return {flow: self.agents[flow].observe(self.run, self.step_s) for flow in actions}, is_over
+        self.is_over = self.run.advance(self.now_s)
+        return {flow: self.agents[flow].observe(self.run, self.step_s) for flow in actions}, self.is_over
+
+    def close(self) -> None:
+        """Ends the current run and frees its memory."""
+        self.run = None
+
+    def facts(self) -> dict[str, Any]:
+        """The `info` beside an observation: the simulated time, and the values that were drawn for this run."""
+        return {"now_s": self.now_s, "drawn": dict(self.drawn)}
+
+
+def settings_of(options: Mapping[str, Any] | None) -> list[str]:
+    """The overrides that the options of `reset` ask for, each `KEY=VALUE`.
+
+    Raises:
+        ValueError: An option is unknown, or its value has the wrong type.
+    """
+    if options is None:
+        return []
+    if not isinstance(options, Mapping):
+        raise ValueError(f"options is {options!r}; allowed: a dictionary, as in {{'{SET}': {{'queue.limit': '1bdp'}}}}")
+    unknown = next((key for key in options if key != SET), None)
+    if unknown is not None:
+        raise ValueError(
+            f"options has {unknown!r}, which reset does not know; allowed: {SET!r}, a dictionary of keys of the "
+            f"scenario, as in {{'{SET}': {{'topology.bottleneck_rate': '5Mbps'}}}}"
+        )
+    settings = options.get(SET)
+    if settings is not None and not isinstance(settings, Mapping):
+        raise ValueError(f"options[{SET!r}] is {settings!r}; allowed: a dictionary of keys of the scenario")
+    return override_texts(settings)

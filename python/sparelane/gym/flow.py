@@ -25,7 +25,7 @@ OBSERVED = (
     "in flight: bytes in flight as a share of the window",
 )
 
-# Observations are cut off at these, so that a space has bounds.
+# An observation is limited to this magnitude, so that its space has bounds.
 LARGEST = 10.0
 
 # A window has so many segments at least, and at most.
@@ -35,13 +35,35 @@ WINDOW_SEGMENTS = (2.0, 1e5)
 PACE_SHARES = (1e-3, 2.0)
 
 
+def number_of(action: object, flow: int) -> float:
+    """The number of an action.
+
+    Args:
+        action: A number, or an array with one number.
+        flow: The number of the agent's flow, for the message.
+
+    Raises:
+        ValueError: It is not one finite number.
+    """
+    try:
+        numbers = np.asarray(action, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.size != 1 or not math.isfinite(numbers[0]):
+        raise ValueError(
+            f"the action of flow {flow} (agent flow_{flow}) is {action!r}; allowed: one finite number, which is "
+            "limited to -1 to 1"
+        )
+    return float(numbers[0])
+
+
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """What a step is worth: rate - delay_weight * delay - loss_weight * loss, each as an observation has it.
+    """The reward of a step: rate - delay_weight * delay - loss_weight * loss, each as in the observation.
 
     Attributes:
-        delay_weight: what a queueing delay of one least round-trip time costs, in shares of the slowest cable.
-        loss_weight: what losing everything costs.
+        delay_weight: The cost of a queueing delay of one least round-trip time, in shares of the slowest cable.
+        loss_weight: The cost of losing every packet.
     """
 
     delay_weight: float = 0.5
@@ -97,7 +119,7 @@ class FlowAgent:
         return np.clip(np.array(values, dtype=np.float32), -LARGEST, LARGEST)
 
     def act(self, run: _native.Stepper, sets: Sets, action: float) -> None:
-        """Multiplies the window or the pace by 2 to the power of the action, which is from -1 to 1."""
+        """Multiplies the window or the pace by 2 to the power of the action, after limiting the action to -1 to 1."""
         if self.before is None or self.is_over:
             return
         factor = 2.0 ** min(max(action, -1.0), 1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,31 +10,39 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from pettingzoo import ParallelEnv
 
-from sparelane.gym.course import SEEDS, Course
-from sparelane.gym.flow import LARGEST, OBSERVED, Observation, Reward, Sets
+from sparelane.api import Scenario
+from sparelane.gym.course import Course
+from sparelane.gym.flow import LARGEST, OBSERVED, Observation, Reward, Sets, number_of
 from sparelane.settings import Settings
+
+# The options with which PettingZoo's API test resets any environment.
+PLACEHOLDER = {"options": 1}
 
 
 class CongestionParallelEnv(ParallelEnv):  # type: ignore[misc]
-    """Several flows of a scenario, each with an agent as that of `CongestionEnv`.
+    """Several flows of a scenario, each with an agent like that of `CongestionEnv`.
 
     Agents are called `flow_0`, `flow_1` and so on, by the numbers of their flows. An agent leaves when its flow is
     complete.
 
     Args:
-        scenario: as for `CongestionEnv`.
-        step_s: the simulated time of a step, seconds.
-        flows: the numbers of the agents' flows, in order of start.
+        scenario: As for `CongestionEnv`.
+        step_s: The simulated time of a step, seconds.
+        flows: The numbers of the agents' flows, in order of start.
         sets: `"window"` or `"pace"`.
-        reward: what a step is worth.
-        set: values that replace the scenario's.
+        reward: How a step is rewarded.
+        set: Values that replace the scenario's.
+
+    Raises:
+        ValueError: An argument is out of range.
+        ScenarioError: The scenario is not valid.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"name": "sparelane_congestion_v0", "render_modes": []}
 
     def __init__(
         self,
-        scenario: str | Path,
+        scenario: Scenario,
         *,
         step_s: float = 0.05,
         flows: Sequence[int] = (0, 1),
@@ -64,26 +71,53 @@ class CongestionParallelEnv(ParallelEnv):  # type: ignore[misc]
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Observation], dict[str, dict[str, Any]]]:
-        """Starts a run under a seed drawn from the environment's generator, which `seed` sets."""
+        """Starts an episode, as `CongestionEnv.reset` does; `seed` and `options` have the same meaning.
+
+        Returns:
+            the first observation of each agent, and `now_s` and `drawn` for each agent.
+
+        Raises:
+            ValueError: An option is unknown, or a flow cannot be steered.
+            ScenarioError: The scenario cannot be run with these values.
+        """
         if seed is not None:
             self.random, _ = seeding.np_random(seed)
-        observations = self.course.begin(int(self.random.integers(SEEDS)))
+        observations = self.course.begin(self.random, None if options == PLACEHOLDER else options)
         self.agents = list(self.possible_agents)
-        return self._named(observations), {agent: {} for agent in self.agents}
+        return self._named(observations), {agent: self.course.facts() for agent in self.agents}
 
     def step(
         self, actions: dict[str, np.ndarray[Any, np.dtype[np.float32]]]
     ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        """Sets all agents' windows or paces, and goes on for a step."""
-        acting = {self.flow_of[agent]: float(np.asarray(actions[agent]).reshape(-1)[0]) for agent in self.agents}
+        """Sets all agents' windows or paces, and advances the run by a step.
+
+        Args:
+            actions: One number for each agent in `agents`. Actions of agents that have left are ignored.
+
+        Raises:
+            ValueError: An action is missing, of an unknown agent, or not one finite number. The run is then where it
+                was.
+            RuntimeError: The episode is over, or none has begun.
+        """
+        missing = next((agent for agent in self.agents if agent not in actions), None)
+        if missing is not None:
+            raise ValueError(f"no action of agent {missing}; allowed: one for each of {', '.join(self.agents)}")
+        unknown = next((agent for agent in actions if agent not in self.flow_of), None)
+        if unknown is not None:
+            raise ValueError(f"an action of {unknown!r}; allowed: agents {', '.join(self.possible_agents)}")
+        acting = {self.flow_of[agent]: number_of(actions[agent], self.flow_of[agent]) for agent in self.agents}
         seen, is_over = self.course.step(acting)
         observations = self._named(seen)
         rewards = {agent: self.course.reward.of(observation) for agent, observation in observations.items()}
         terminated = {agent: self.course.agents[self.flow_of[agent]].is_over for agent in self.agents}
         truncated = dict.fromkeys(self.agents, is_over)
-        infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
+        infos = {agent: self.course.facts() for agent in self.agents}
         self.agents = [agent for agent in self.agents if not (terminated[agent] or is_over)]
         return observations, rewards, terminated, truncated, infos
+
+    def close(self) -> None:
+        """Ends the current run and frees its memory."""
+        self.course.close()
 
     def _named(self, by_flow: dict[int, Observation]) -> dict[str, Observation]:
         return {f"flow_{flow}": observation for flow, observation in by_flow.items()}

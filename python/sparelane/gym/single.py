@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from sparelane.gym.course import SEEDS, Course
-from sparelane.gym.flow import LARGEST, OBSERVED, Observation, Reward, Sets
+from sparelane.api import Scenario
+from sparelane.gym.course import TASK, Course
+from sparelane.gym.flow import LARGEST, OBSERVED, Observation, Reward, Sets, number_of
 from sparelane.settings import Settings
 
 
 class CongestionEnv(gymnasium.Env[Observation, np.ndarray[Any, np.dtype[np.float32]]]):
-    """One flow of a scenario, step by step.
+    """An agent that sets the window, or the pace, of one flow.
 
-    An observation has seven numbers (`sparelane.gym.OBSERVED`). An action is one number from -1 to 1: the window, or
-    the pace, is multiplied by two to its power. The reward is `Reward`'s. An episode is truncated where the run ends,
-    and terminated where the flow does.
+    An observation is an array of seven `float32` (`sparelane.gym.OBSERVED`). An action is an array of one number: the
+    window, or the pace, is multiplied by two to its power. An action outside of -1 to 1 is limited to that range. The
+    reward is that of `Reward`. An episode is truncated when the run ends, and terminated when the flow does.
 
     Args:
-        scenario: as for `sparelane.run`, with the agent's flow under a scheme with `controller = "agent"`.
-        step_s: the simulated time of a step, seconds.
-        flow: the number of the agent's flow, in order of start.
+        scenario: As for `sparelane.run`, with the agent's flow under a scheme with `controller = "agent"`. A list or
+            a range in place of a value is drawn anew for each episode. The default is one flow on a link of 20 Mb/s.
+        step_s: The simulated time of a step, seconds.
+        flow: The number of the agent's flow, in order of start.
         sets: `"window"` or `"pace"`.
-        reward: what a step is worth.
-        set: values that replace the scenario's: `{"scheme.agent.law": "newreno"}` lets NewReno decide, to compare with.
+        reward: How a step is rewarded.
+        set: Values that replace the scenario's: `{"scheme.agent.law": "newreno"}` lets NewReno decide, for comparison.
+
+    Raises:
+        ValueError: An argument is out of range.
+        ScenarioError: The scenario is not valid.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 
     def __init__(
         self,
-        scenario: str | Path,
+        scenario: Scenario = TASK,
         *,
         step_s: float = 0.05,
         flow: int = 0,
@@ -50,16 +55,38 @@ class CongestionEnv(gymnasium.Env[Observation, np.ndarray[Any, np.dtype[np.float
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Starts a run under a seed drawn from the environment's generator, which `seed` sets."""
+        """Starts an episode: a run under a new seed, with newly drawn values of the keys that vary.
+
+        Args:
+            seed: Sets the environment's generator, which draws the run's seed and values. `None` draws the next ones.
+            options: `{"set": {"topology.bottleneck_rate": "5Mbps"}}` replaces values of the scenario in this episode
+                alone. Lists and ranges are drawn from.
+
+        Returns:
+            the first observation, and `now_s` and `drawn`, the values of the keys that vary.
+
+        Raises:
+            ValueError: An option is unknown, or the agent's flow cannot be steered.
+            ScenarioError: The scenario cannot be run with these values.
+        """
         super().reset(seed=seed)
-        observations = self.course.begin(int(self.np_random.integers(SEEDS)))
-        return observations[self.flow], {"now_s": self.course.now_s}
+        observations = self.course.begin(self.np_random, options)
+        return observations[self.flow], self.course.facts()
 
     def step(
         self, action: np.ndarray[Any, np.dtype[np.float32]]
     ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Sets the window or the pace, and goes on for a step."""
-        observations, is_over = self.course.step({self.flow: float(np.asarray(action).reshape(-1)[0])})
+        """Sets the window or the pace, and advances the run by a step.
+
+        Raises:
+            ValueError: The action is not one finite number. The run is then where it was.
+            RuntimeError: The episode is over, or none has begun.
+        """
+        observations, is_over = self.course.step({self.flow: number_of(action, self.flow)})
         observation = observations[self.flow]
         terminated = self.course.agents[self.flow].is_over
-        return observation, self.course.reward.of(observation), terminated, is_over, {"now_s": self.course.now_s}
+        return observation, self.course.reward.of(observation), terminated, is_over, self.course.facts()
+
+    def close(self) -> None:
+        """Ends the current run and frees its memory."""
+        self.course.close()
