@@ -6,6 +6,8 @@ import sysconfig
 import traceback
 from pathlib import Path
 
+from sparelane.plugins.attributes import MistypedAttributeError, meant
+
 PACKAGE = Path(__file__).parents[1]
 STANDARD_LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 
@@ -42,8 +44,10 @@ def failure(plugin: str, at_s: float | None, cause: BaseException) -> PluginErro
         cause: what it raised.
     """
     what = str(cause) or type(cause).__name__
-    if not isinstance(cause, ValueError | PluginError | OverLimitError):
+    if not isinstance(cause, ValueError | PluginError | OverLimitError | MistypedAttributeError):
         what = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
+    if isinstance(cause, AttributeError):
+        what += meant(cause)
     when = "" if at_s is None else f" at {at_s:.6f} s of the run"
     file, line, where = place(cause)
     at = "" if file is None else f" ({file}, line {line}, in {where})"
@@ -54,6 +58,8 @@ def failure(plugin: str, at_s: float | None, cause: BaseException) -> PluginErro
 
 def place(cause: BaseException) -> tuple[str | None, int | None, str]:
     """Where in somebody's own code an exception arose: file, line and function of the innermost frame of no library."""
+    if isinstance(cause, MistypedAttributeError):
+        return cause.place
     if isinstance(cause, SyntaxError) and cause.filename:
         return cause.filename, cause.lineno, "the file"
     frames = traceback.extract_tb(cause.__traceback__)

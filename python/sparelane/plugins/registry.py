@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from sparelane import _native
+from sparelane.plugins.attributes import check_class
 from sparelane.plugins.params import Declaration, Flow
 
 ControllerClass = TypeVar("ControllerClass", bound=type[_native.Controller])
@@ -94,11 +95,13 @@ def controller(
         source: where the law is defined.
 
     Raises:
-        TypeError: the class does not inherit from `sparelane.Controller`, or has no `on_ack` or `on_congestion`.
-        ValueError: the name or a parameter is taken or contradicts itself.
+        TypeError: The class does not inherit from `sparelane.Controller`, has no `on_ack` or `on_congestion`, or has
+            one that cannot be called with the arguments that the simulator passes.
+        ValueError: The name is taken, a parameter contradicts itself, or a name in the class has no effect.
     """
 
     def register(class_: ControllerClass) -> ControllerClass:
+        check_class(class_)
         names = [name for base in reversed(class_.__mro__) for name in vars(base)]
         declared = {
             name: value for name in names if isinstance(value := inspect.getattr_static(class_, name), Declaration)

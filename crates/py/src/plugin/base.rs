@@ -1,7 +1,9 @@
 //! The class that controllers in Python inherit from: what they know of their connection, and what they allow.
 
-use pyo3::exceptions::{PyNotImplementedError, PyValueError};
+use super::controller::told;
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyBool;
 use sparelane_cc::{Blueprint, Limits};
 use sparelane_core::Rate;
 use std::sync::OnceLock;
@@ -100,6 +102,11 @@ pub fn checked_pace(bps: f64) -> PyResult<f64> {
     )))
 }
 
+/// A number of Python's or NumPy's; `None` for anything else, true and false included.
+fn number(value: &Bound<'_, PyAny>) -> Option<f64> {
+    if value.is_instance_of::<PyBool>() { None } else { value.extract().ok() }
+}
+
 #[pymethods]
 impl Base {
     #[new]
@@ -135,7 +142,10 @@ impl Base {
     }
 
     #[setter]
-    fn set_cwnd_bytes(&self, bytes: f64) -> PyResult<()> {
+    fn set_cwnd_bytes(&self, bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+        let bytes = number(bytes).ok_or_else(|| {
+            PyTypeError::new_err(format!("cwnd_bytes is {}; allowed: a number of bytes", told(bytes)))
+        })?;
         self.cwnd_bytes.store(checked_window(bytes, self.mss_bytes())?);
         Ok(())
     }
@@ -147,8 +157,15 @@ impl Base {
     }
 
     #[setter]
-    fn set_pacing_bps(&self, bps: Option<f64>) -> PyResult<()> {
-        self.pacing_bps.store(bps.map_or(Ok(f64::NAN), checked_pace)?);
+    fn set_pacing_bps(&self, bps: &Bound<'_, PyAny>) -> PyResult<()> {
+        if bps.is_none() {
+            self.pacing_bps.store(f64::NAN);
+            return Ok(());
+        }
+        let bps = number(bps).ok_or_else(|| {
+            PyTypeError::new_err(format!("pacing_bps is {}; allowed: bits per second, or None", told(bps)))
+        })?;
+        self.pacing_bps.store(checked_pace(bps)?);
         Ok(())
     }
 

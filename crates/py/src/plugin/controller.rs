@@ -7,13 +7,14 @@ use super::params::{self, Declared, stays};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyDict, PySet, PyType};
 use sparelane_cc::registry::BuildError;
 use sparelane_cc::{
     Ack, Blueprint, Congestion, CongestionControl, Controller, Cx, Limits, Needs, Param, Registry, Values,
 };
 use sparelane_core::Rate;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A class of controllers that is registered under a name. It stays: scenarios may use it as long as the process lives.
 #[pyclass(frozen, module = "sparelane._native")]
@@ -29,6 +30,10 @@ struct Class {
     has_limits: bool,
     /// Attributes that time series record.
     traced: Vec<&'static str>,
+    /// Names of attributes that have been checked and may be assigned.
+    known: Py<PySet>,
+    /// Whether the first object has been checked.
+    is_tried: AtomicBool,
 }
 
 #[pymethods]
@@ -48,11 +53,6 @@ impl ControllerKind {
         if !class.is_subclass(&base)? {
             return Err(PyTypeError::new_err("a controller is a class that inherits from sparelane.Controller"));
         }
-        for method in ["on_ack", "on_congestion"] {
-            if !is_own(method)? {
-                return Err(PyTypeError::new_err(format!("the controller has no {method}(self, news)")));
-            }
-        }
         let (name, params) = (stays(name), params::params(params)?);
         let shared: &'static Class = Box::leak(Box::new(Class {
             name,
@@ -61,6 +61,8 @@ impl ControllerKind {
             needs: needs_of(&needs)?,
             has_limits: is_own("limits")?,
             traced: traced.into_iter().map(stays).collect(),
+            known: PySet::empty(class.py())?.unbind(),
+            is_tried: AtomicBool::new(false),
         }));
         let make = Box::leak(Box::new(move |values: &Values, plan: &Blueprint<'_>| {
             match Python::attach(|py| Law::new(py, shared, values, plan)) {
@@ -97,9 +99,53 @@ fn needs_of(words: &[String]) -> PyResult<Needs> {
     Ok(needs)
 }
 
+/// The module that judges names of attributes.
+const JUDGE: &str = "sparelane.plugins.attributes";
+
 impl Class {
     fn whose(&self) -> String {
         format!("controller \"{}\"", self.name)
+    }
+
+    /// Checks the attributes of an object after `__init__`. Each name is checked once, for the first object that has it.
+    fn accept_made(&self, object: &Bound<'_, Base>, attributes: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+        let py = object.py();
+        let names = self.unknown(py, attributes)?;
+        if self.is_tried.load(Ordering::Relaxed) && names.is_empty() {
+            return Ok(());
+        }
+        py.import(JUDGE)?.call_method1("check_made", (object, names.clone(), self.traced.clone()))?;
+        names.into_iter().try_for_each(|name| self.known.bind(py).add(name))?;
+        self.is_tried.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Checks attributes that were assigned after `__init__`.
+    ///
+    /// # Errors
+    /// One of them is not known: it is probably mistyped, since a controller declares its attributes.
+    fn check_late(&self, object: &Bound<'_, Base>, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
+        let py = object.py();
+        match self.unknown(py, Some(attributes))?.into_iter().next() {
+            Some(name) => py.import(JUDGE)?.call_method1("refuse_late", (object, name)).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Names of attributes that have not been checked.
+    fn unknown<'py>(
+        &self,
+        py: Python<'py>,
+        attributes: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let known = self.known.bind(py);
+        let mut names = Vec::new();
+        for (name, _) in attributes.into_iter().flatten() {
+            if !known.contains(&name)? {
+                names.push(name);
+            }
+        }
+        Ok(names)
     }
 }
 
@@ -111,6 +157,10 @@ struct Law {
     on_ack: Py<PyAny>,
     on_congestion: Py<PyAny>,
     own_limits: Option<Py<PyAny>>,
+    /// Its attributes; `None` for a class with `__slots__`, for which Python itself refuses unknown ones.
+    attributes: Option<Py<PyDict>>,
+    /// How many it had after the last call.
+    attribute_count: usize,
     limits: Limits,
     mss_bytes: u64,
 }
@@ -123,6 +173,9 @@ impl Law {
         object.get().connect(plan);
         params::for_each(class.params, values, |name, value| object.setattr(name, value))?;
         object.call_method0(intern!(py, "__init__"))?;
+        let attributes = object.getattr_opt(intern!(py, "__dict__"))?;
+        let attributes = attributes.map(|attributes| attributes.cast_into::<PyDict>()).transpose()?;
+        class.accept_made(&object, attributes.as_ref())?;
         let method = |name: &str| object.getattr(name).map(Bound::unbind);
         let mut law = Law {
             class,
@@ -131,6 +184,8 @@ impl Law {
             own_limits: if class.has_limits { Some(method("limits")?) } else { None },
             limits: object.get().limits(),
             object: object.clone().unbind(),
+            attribute_count: attributes.as_ref().map_or(0, |attributes| attributes.len()),
+            attributes: attributes.map(Bound::unbind),
             mss_bytes: plan.mss_bytes,
         };
         law.limits = law.read_limits(py)?;
@@ -149,6 +204,14 @@ impl Law {
 
     /// Takes over what the controller allows after news.
     fn follow(&mut self, py: Python<'_>) -> PyResult<()> {
+        if let Some(attributes) = &self.attributes {
+            let attributes = attributes.bind(py);
+            // The count alone is compared on the fast path; it changes only if an attribute is new.
+            if attributes.len() != self.attribute_count {
+                self.class.check_late(self.object.bind(py), attributes)?;
+                self.attribute_count = attributes.len();
+            }
+        }
         let limits = self.read_limits(py)?;
         if limits.pacing.is_some() != self.limits.pacing.is_some() {
             let had = if self.limits.pacing.is_some() { "had a pace" } else { "had none" };
@@ -185,6 +248,23 @@ fn no_limits(said: &Bound<'_, PyAny>) -> PyErr {
     PyValueError::new_err(message)
 }
 
+/// The value of a traced attribute; NaN, which becomes null, for `None`.
+fn traced_value(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    if value.is_none() {
+        return Ok(f64::NAN);
+    }
+    value.extract().map_err(|_| {
+        PyTypeError::new_err(format!("the traced attribute {name} is {}; allowed: a number or None", told(value)))
+    })
+}
+
+/// A value and its type, for messages.
+pub fn told(value: &Bound<'_, PyAny>) -> String {
+    let text = value.repr().map_or_else(|_| "something".to_owned(), |text| text.to_string());
+    let kind = value.get_type().name().map_or_else(|_| "unknown type".to_owned(), |name| name.to_string());
+    format!("{text} ({kind})")
+}
+
 impl fmt::Debug for Law {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Law").field("name", &self.class.name).field("limits", &self.limits).finish_non_exhaustive()
@@ -219,7 +299,7 @@ impl CongestionControl for Law {
         }
         Python::attach(|py| {
             for name in &self.class.traced {
-                match self.object.bind(py).getattr(*name).and_then(|value| value.extract()) {
+                match self.object.bind(py).getattr(*name).and_then(|value| traced_value(name, &value)) {
                     Ok(value) => put(name, value),
                     Err(error) => fault::keep(self.class.whose(), None, error),
                 }

@@ -1,0 +1,265 @@
+"""Checks the names that a controller's class uses, so that a mistyped one is an error and not without effect.
+
+Python lets any code assign any attribute. A controller that assigns `cwnd_byte` would run to its end with its first
+window, and one that defines `on_loss` would never be called. The rules:
+
+- A class declares its attributes: in its body, with a value or an annotation, or by assigning them in `__init__`. An
+  attribute that is new after `__init__` is refused.
+- A name that is nearly `cwnd_bytes` or `pacing_bps` is refused in `__init__`, too, unless the body declares it.
+- The methods that the simulator calls exist, and can be called with the arguments that it passes.
+- A method whose name begins with `on_` is one of these, or is called by the class itself.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+from collections.abc import Iterator, Sequence, Set
+from difflib import SequenceMatcher
+from types import CodeType
+from typing import Any
+
+from sparelane import _native
+from sparelane.names import near
+
+# The attributes that a controller sets.
+SETTABLE = ("cwnd_bytes", "pacing_bps")
+# The attributes that it reads.
+READ_ONLY = ("mss_bytes", "flow_bytes", "traffic_class", "line_rate_bps", "seed")
+# The methods that the simulator calls, with their arguments after `self`.
+METHODS = {"on_ack": ("ack",), "on_congestion": ("event",), "limits": ()}
+# The names in a class's body that the simulator reads.
+WORDS = ("needs", "traced")
+# Other tools' names for the window and the pace. They are refused if the class sets neither of ours.
+ELSEWHERE = {
+    "cwnd": "cwnd_bytes",
+    "cwnd_packets": "cwnd_bytes",
+    "cwnd_segments": "cwnd_bytes",
+    "window": "cwnd_bytes",
+    "pace": "pacing_bps",
+    "pacing_rate": "pacing_bps",
+    "pacing_rate_bps": "pacing_bps",
+}
+# From this likeness on, of 1, a name is taken for a mistyped one.
+MISTYPED = 0.85
+
+
+class MistypedAttributeError(AttributeError):
+    """An attribute that the class does not declare.
+
+    Attributes:
+        place: file, line and function of the assignment, as far as they are known.
+    """
+
+    def __init__(self, message: str, place: tuple[str | None, int | None, str] = (None, None, "")) -> None:
+        super().__init__(message)
+        self.place = place
+
+
+def check_class(class_: type[Any]) -> None:
+    """Checks a class of controllers where it is registered.
+
+    Raises:
+        TypeError: A method is missing, or cannot be called with the arguments that the simulator passes.
+        ValueError: A name in its body has no effect, or hides an attribute of `sparelane.Controller`.
+    """
+    if not (isinstance(class_, type) and issubclass(class_, _native.Controller)):
+        raise TypeError("a controller is a class that inherits from sparelane.Controller")
+    own = {name: value for base in reversed(_bases(class_)) for name, value in vars(base).items()}
+    for name in (*SETTABLE, *READ_ONLY):
+        if name in own:
+            raise ValueError(
+                f"the class hides the attribute {name} of sparelane.Controller; allowed: to set it in __init__"
+                if name in SETTABLE
+                else f"the class hides the attribute {name} of sparelane.Controller; allowed: another name"
+            )
+    _check_methods(class_, own)
+    _check_words(own)
+    _check_signatures(class_, own)
+
+
+def _check_methods(class_: type[Any], own: dict[str, Any]) -> None:
+    """Refuses a method that nothing calls, and names a missing one."""
+    called = {name for code in _codes(class_) for name in code.co_names}
+    for name, value in own.items():
+        if name in METHODS or name in called or not callable(value):
+            continue
+        found = near(name, METHODS)
+        if name.startswith("on_") or any(_is_mistyped(name, method) for method in METHODS):
+            hint = f'; did you mean "{found[0]}"?' if found else ""
+            raise ValueError(
+                f"nothing calls the method {name}; allowed: on_ack and on_congestion, which the simulator calls, or "
+                f"one that the class calls itself{hint}"
+            )
+    for name in ("on_ack", "on_congestion"):
+        if name not in own:
+            raise TypeError(f"the controller has no {name}(self, {METHODS[name][0]})")
+
+
+def _check_words(own: dict[str, Any]) -> None:
+    """Refuses `needs` and `traced` in another form, and names that are nearly these."""
+    for word in WORDS:
+        value = own.get(word, ())
+        is_group = isinstance(value, Sequence | Set) and not isinstance(value, str)
+        if not is_group or any(type(one) is not str for one in value):
+            raise ValueError(f'{word} is {value!r}; allowed: a tuple of names, as in {word} = ("name",)')
+    for name, value in own.items():
+        if isinstance(value, Sequence) and name not in WORDS:
+            found = next((word for word in WORDS if _is_mistyped(name, word)), None)
+            if found is not None:
+                raise ValueError(f'nothing reads {name} in the class; did you mean "{found}"?')
+
+
+def _check_signatures(class_: type[Any], own: dict[str, Any]) -> None:
+    """Refuses methods that cannot be called as the simulator calls them."""
+    for name, arguments in {**METHODS, "__init__": ()}.items():
+        if name not in own:
+            continue
+        method = inspect.getattr_static(class_, name)
+        form = f"{name}({', '.join(('self', *arguments))})"
+        if not callable(method) and not isinstance(method, staticmethod | classmethod):
+            raise TypeError(f"{name} is {method!r}; allowed: a method {form}")
+        if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method):
+            raise TypeError(f"{name} is a coroutine or a generator, which a call does not run; allowed: def {form}")
+        try:
+            signature = inspect.signature(method)
+        except (TypeError, ValueError):
+            # Some callables of C have none.
+            continue
+        passed = arguments if isinstance(method, staticmethod | classmethod) else ("self", *arguments)
+        if isinstance(method, classmethod):
+            passed = ("class", *arguments)
+        try:
+            signature.bind(*passed)
+        except TypeError as error:
+            more = "; parameters are declared with sparelane.param" if name == "__init__" else ""
+            raise TypeError(f"{name}{signature} cannot be called as {form}: {error}{more}") from error
+
+
+def check_made(controller: _native.Controller, names: Sequence[str], traced: Sequence[str]) -> None:
+    """Checks the attributes that an object has after `__init__`.
+
+    Args:
+        controller: The object.
+        names: The names to check.
+        traced: The names that time series record.
+
+    Raises:
+        MistypedAttributeError: One is nearly `cwnd_bytes` or `pacing_bps`, or another tool's name for these in a class
+            that sets neither; or a traced one does not exist.
+    """
+    class_ = type(controller)
+    declared = _declared(class_)
+    is_foreign = not _sets_limits(class_)
+    for name in names:
+        if name in declared:
+            continue
+        known = next((known for known in SETTABLE if _is_mistyped(name, known)), None)
+        known = known or (ELSEWHERE.get(name) if is_foreign else None)
+        if known is not None:
+            raise MistypedAttributeError(
+                f"the attribute {name} has no effect; allowed: a name that the class declares, as in {name}: float; "
+                f'did you mean "{known}"?',
+                _place(class_, name),
+            )
+    for name in traced:
+        if not hasattr(controller, name):
+            raise MistypedAttributeError(
+                f"traced names {name}, which is not an attribute after __init__; allowed: one that __init__ assigns"
+                f"{_meant(name, [*names, *declared, *SETTABLE])}"
+            )
+
+
+def refuse_late(controller: _native.Controller, name: str) -> None:
+    """Refuses an attribute that is new after `__init__`.
+
+    Raises:
+        MistypedAttributeError: Unless the class declares it.
+    """
+    class_ = type(controller)
+    if name in _declared(class_):
+        return
+    others = [one for one in (*vars(controller), *_declared(class_), *SETTABLE) if one != name]
+    raise MistypedAttributeError(
+        f"{name} is not an attribute of the controller; allowed: one that __init__ assigns, or that the class "
+        f"declares, as in {name}: float{_meant(name, others)}",
+        _place(class_, name),
+    )
+
+
+def meant(error: AttributeError) -> str:
+    """A hint for an attribute that was read and does not exist; empty if no other has a similar name."""
+    if not isinstance(error.name, str) or isinstance(error, MistypedAttributeError):
+        return ""
+    return _meant(error.name, [name for name in dir(error.obj) if not name.startswith("_")])
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    found = near(name, known)
+    return f'; did you mean "{found[0]}"?' if found else ""
+
+
+def _sets_limits(class_: type[Any]) -> bool:
+    """Whether the code of a class sets the window or the pace, or has a `limits` of its own."""
+    stored = {name for code in _codes(class_) for name, _ in _stored(code)}
+    return "limits" in _declared(class_) or not stored.isdisjoint(SETTABLE)
+
+
+def _is_mistyped(name: str, known: str) -> bool:
+    """Whether a name is probably meant to be `known`; `max_cwnd_bytes` and `cwnd_bytes_2` are names of their own."""
+    if name == known:
+        return False
+    rest = name.replace(known, "", 1) if known in name else ""
+    if any(one == "_" or one.isdigit() for one in rest):
+        return False
+    return SequenceMatcher(None, _bare(name), _bare(known)).ratio() >= MISTYPED
+
+
+def _bare(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def _bases(class_: type[Any]) -> list[type[Any]]:
+    """The class and its bases up to `sparelane.Controller`, which is left out."""
+    return [base for base in class_.__mro__ if base not in (_native.Controller, object)]
+
+
+def _declared(class_: type[Any]) -> set[str]:
+    """The names that the bodies of the class and its bases declare, with a value or an annotation."""
+    return {name for base in _bases(class_) for name in (*vars(base), *inspect.get_annotations(base, eval_str=False))}
+
+
+def _codes(class_: type[Any]) -> Iterator[CodeType]:
+    """The code of the methods of a class, and of the functions inside of them."""
+    for base in _bases(class_):
+        for value in vars(base).values():
+            function = inspect.unwrap(getattr(value, "fget", None) or getattr(value, "__func__", value))
+            code = getattr(function, "__code__", None)
+            if isinstance(code, CodeType):
+                yield from _inside(code)
+
+
+def _inside(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _inside(constant)
+
+
+def _stored(code: CodeType) -> Iterator[tuple[str, int | None]]:
+    """Names of attributes that code assigns, each with the line."""
+    line = code.co_firstlineno
+    for instruction in dis.get_instructions(code):
+        positions = instruction.positions
+        line = (positions.lineno if positions else None) or line
+        if instruction.opname == "STORE_ATTR":
+            yield instruction.argval, line
+
+
+def _place(class_: type[Any], name: str) -> tuple[str | None, int | None, str]:
+    """Where a class assigns an attribute: file, line and function."""
+    for code in _codes(class_):
+        for stored, line in _stored(code):
+            if stored == name:
+                return code.co_filename, line, code.co_name
+    return None, None, ""
