@@ -71,6 +71,18 @@ flows = 1
 [packets]
 flow = 0
 """,
+    "a thousand flows, for percentiles of tails": """
+duration = "300ms"
+[topology]
+kind = "dumbbell"
+pairs = 2
+[scheme.tcp]
+controller = "newreno"
+[workload]
+kind = "poisson"
+load = 0.3
+sizes = { kind = "fixed", size = "1kB" }
+""",
 }
 
 

@@ -11,11 +11,14 @@ from click.testing import CliRunner, Result
 
 from small_sweeps import BASE, LOADS, do, file
 from sparelane.cli import main
-from sparelane.results.rows import ALL, TidyRow, to_frame
-from sparelane.sweeps import verdict
-from sparelane.sweeps.differences import QUESTIONS, Comparison, all_questions, compare
+from sparelane.results.rows import ALL, AxisValue, TidyRow, to_frame
+from sparelane.sweeps import comparison, verdict
+from sparelane.sweeps.differences import Comparison, Outcome, Thresholds, judge
+from sparelane.sweeps.differences import compare as compare_pair
+from sparelane.sweeps.metrics import HEADLINES, Metric
 
-MEAN = QUESTIONS[0]
+MEAN = HEADLINES[0]
+LIMITS = Thresholds()
 
 
 def invoke(*arguments: object) -> Result:
@@ -34,10 +37,15 @@ def rows(
     return to_frame(made, {"load": pl.Float64()})
 
 
-def between(runs: pl.DataFrame) -> Comparison:
-    found = compare(runs, "tcp", "rc3", MEAN)
+def between(runs: pl.DataFrame, metric: Metric = MEAN) -> Comparison:
+    found = compare_pair(runs, "tcp", "rc3", metric)
     assert found is not None
-    return found
+    [judged] = judge([found], LIMITS)
+    return judged
+
+
+def said_of(runs: pl.DataFrame) -> str:
+    return verdict.headline(between(runs), LIMITS)
 
 
 def test_differences_are_paired_so_that_what_seeds_have_in_common_goes_away() -> None:
@@ -53,7 +61,7 @@ def test_only_seeds_that_both_have_count() -> None:
 
 
 def test_nothing_in_common_is_no_comparison() -> None:
-    assert compare(rows({("tcp", 0.1): [1.0], ("rc3", 0.2): [1.0]}), "tcp", "rc3", MEAN) is None
+    assert compare_pair(rows({("tcp", 0.1): [1.0], ("rc3", 0.2): [1.0]}), "tcp", "rc3", MEAN) is None
 
 
 def test_settings_of_one_scheme_alone_are_each_compared() -> None:
@@ -76,26 +84,29 @@ def test_a_verdict_says_by_how_much_how_surely_and_where() -> None:
     for load, cut in ((0.1, 0.55), (0.5, 0.75)):
         tcp = draw.uniform(1.0, 2.0, 10)
         numbers |= {("tcp", load): list(tcp), ("rc3", load): list(tcp * cut * draw.uniform(0.97, 1.03, 10))}
-    [said] = verdict.sentences([between(rows(numbers))])
-    assert said.startswith("rc3 finishes flows 3")
-    assert "sooner on average than tcp; it helps at every load: most with load = 0.1 (−4" in said
+    said = said_of(rows(numbers))
+    assert said.startswith("Mean completion time is 3")
+    assert "lower under rc3 than under tcp; better at every load: most with load = 0.1 (−4" in said
     assert "least with load = 0.5 (−2" in said
 
 
 def test_a_verdict_without_a_difference_says_that_it_is_none() -> None:
     numbers = {("tcp", 0.1): [1.0, 2.0, 3.0, 4.0], ("rc3", 0.1): [2.0, 1.0, 4.0, 3.0]}
-    [said] = verdict.sentences([between(rows(numbers))])
-    assert said.startswith("rc3 beside tcp: no clear difference of the completion time")
+    assert said_of(rows(numbers)).startswith("No clear difference in mean completion time between rc3 and tcp: 0 %")
 
 
-def test_one_seed_has_no_interval_and_the_verdict_says_so() -> None:
-    found = between(rows({("tcp", 0.1): [2.0], ("rc3", 0.1): [1.0]}))
+@pytest.mark.parametrize(("seeds", "words"), [(1, "one seed"), (2, "two seeds")])
+def test_one_seed_and_two_have_no_interval_and_the_verdict_says_so(seeds: int, words: str) -> None:
+    runs = rows({("tcp", 0.1): [2.0, 2.2][:seeds], ("rc3", 0.1): [1.0, 1.1][:seeds]})
+    found = between(runs)
     assert (found.overall.low, found.overall.high) == (None, None)
-    [said] = verdict.sentences([found])
-    assert said == "rc3 beside tcp: finishes flows 50 % sooner on average, by one seed, which has no interval."
+    assert said_of(runs) == (
+        f"Mean completion time is 50 % lower under rc3 than under tcp; {words} cannot support an interval."
+    )
+    assert comparison.table(found)[0][-2:] == ("−50 %", words)
 
 
-def test_mixed_outcomes_are_counted() -> None:
+def test_opposite_effects_are_never_averaged() -> None:
     steady = [1.0, 1.01, 0.99, 1.0]
     numbers = {
         ("tcp", 0.1): steady,
@@ -103,8 +114,57 @@ def test_mixed_outcomes_are_counted() -> None:
         ("tcp", 0.9): steady,
         ("rc3", 0.9): [1.2 * one for one in steady],
     }
-    [said] = verdict.sentences([between(rows(numbers))])
-    assert "it helps in 1 of 2 settings (load = 0.1: −50 %), harms in 1 (load = 0.9: +20 %)" in said
+    found = between(rows(numbers))
+    assert (found.is_split, found.depends_on) == (True, ("load",))
+    said = said_of(rows(numbers))
+    assert said == (
+        "Mean completion time under rc3, compared with tcp, depends on load: 50 % lower in every seed with load = 0.1; "
+        "20 % higher in every seed with load = 0.9."
+    )
+    content = comparison.to_json(found)
+    assert (content["change"], content["low"], content["depends_on"]) == (None, None, ["load"])
+    assert comparison.overall_cells(found, LIMITS)[1:] == ("−50 % to +20 %", "depends on load")
+
+
+def test_a_contradiction_that_two_seeds_cannot_establish_has_no_common_number_either() -> None:
+    numbers = {
+        ("tcp", 0.1): [1.0, 1.1],
+        ("rc3", 0.1): [0.5, 0.5],
+        ("tcp", 0.9): [1.0, 1.1],
+        ("rc3", 0.9): [2.0, 2.1],
+    }
+    said = said_of(rows(numbers))
+    assert "ranges from −52 % with load = 0.1 to +95 % with load = 0.9; two seeds cannot support an interval" in said
+    assert "depends" not in said
+
+
+def test_a_scatter_around_no_change_is_no_contradiction() -> None:
+    draw = np.random.default_rng(11)
+    numbers: dict[tuple[str, float], list[float]] = {}
+    for load in range(12):
+        numbers |= {(name, load): draw.normal(10, 1, 5).tolist() for name in ("tcp", "rc3")}
+    found = between(rows(numbers))
+    assert {one.change.sign for one in found.differences} == {-1, 1}
+    assert not found.is_split
+
+
+def test_the_key_that_tells_contradicting_settings_apart_is_named() -> None:
+    steady = [1.0, 1.01, 0.99, 1.0]
+    made = [
+        TidyRow("x", str(axes), scheme, ALL, MEAN.metric, MEAN.average, value, "s", [seed], axes=axes)
+        for kind, factor in (("fifo", 0.5), ("codel", 3.0))
+        for load in (0.1, 0.9)
+        for axes in [dict[str, AxisValue]({"queue.kind": kind, "workload.load": load})]
+        for scheme, factors in (("tcp", 1.0), ("rc3", factor))
+        for seed, value in enumerate([factors * one * (1 + load) for one in steady], 1)
+    ]
+    runs = to_frame(made, {"queue.kind": pl.String(), "workload.load": pl.Float64()})
+    assert between(runs).depends_on == ("queue.kind",)
+    assert "depends on queue.kind: 50 % lower" in said_of(runs)
+    by_kind = compare_pair(runs, "tcp", "rc3", MEAN, by=["queue.kind"])
+    assert by_kind is not None
+    assert [one.setting for one in by_kind.differences] == ["queue.kind = fifo", "queue.kind = codel"]
+    assert [one.change.value for one in by_kind.differences] == pytest.approx([-0.5, 2.0])
 
 
 def test_a_verdict_names_only_settings_in_which_the_change_is_clear() -> None:
@@ -113,29 +173,73 @@ def test_a_verdict_names_only_settings_in_which_the_change_is_clear() -> None:
         ("tcp", 0.1): steady,
         ("rc3", 0.1): [0.4 * one for one in reversed(wild)],
         ("tcp", 0.5): steady,
-        ("rc3", 0.5): [1.6 * one for one in wild],
+        ("rc3", 0.5): [0.6 * one for one in wild],
         ("tcp", 0.9): steady,
         ("rc3", 0.9): [0.8 * one for one in steady],
     }
     found = between(rows(numbers))
-    assert [verdict.outcome(one, found) for one in found.differences] == [*["no clear difference"] * 2, "better"]
-    [said] = verdict.sentences([found])
-    assert said.endswith("; it helps in 1 of 3 settings (load = 0.9: −20 %), makes no clear difference in 2.")
+    assert [one.outcome for one in found.differences] == [*[Outcome.UNCLEAR] * 2, Outcome.BETTER]
+    assert said_of(rows(numbers)).endswith("; better in 1 of 3 settings (load = 0.9: −20 %), not clear in 2.")
+
+
+def test_what_is_clear_by_itself_alone_is_not_called_clear_among_many() -> None:
+    draw = np.random.default_rng(4)
+    numbers: dict[tuple[str, float], list[float]] = {}
+    for load in range(40):
+        numbers |= {(name, load): draw.normal(10, 1, 5).tolist() for name in ("tcp", "rc3")}
+    found = between(rows(numbers))
+    alone = [one for one in found.differences if one.change.p is not None and one.change.p <= 0.05]
+    assert alone
+    assert {one.outcome for one in alone} == {Outcome.CROWDED}
+    assert found.compared == 40
+
+
+def test_a_difference_below_the_threshold_is_negligible_and_the_threshold_can_be_set() -> None:
+    steady = np.array([1.0, 1.01, 0.99, 1.0, 1.02])
+    apart = 1 + np.array([0.003, 0.005, 0.004, 0.003, 0.004])
+    runs = rows({("tcp", 0.1): list(steady), ("rc3", 0.1): list(steady * apart)})
+    found = compare_pair(runs, "tcp", "rc3", MEAN)
+    assert found is not None
+    [usual], [strict] = judge([found], LIMITS), judge([found], Thresholds(relative=0.001))
+    assert (usual.outcome, strict.outcome) == (Outcome.NEGLIGIBLE, Outcome.WORSE)
+    assert verdict.headline(usual, LIMITS).startswith("Mean completion time differs negligibly between rc3 and tcp")
+
+
+def test_noise_around_nothing_is_unclear_and_not_negligible() -> None:
+    runs = rows({("tcp", 0.1): [1.0, 1.2, 0.8, 1.1], ("rc3", 0.1): [1.1, 0.9, 1.1, 1.0]})
+    assert between(runs).outcome is Outcome.UNCLEAR
 
 
 def test_shares_are_compared_in_points() -> None:
-    question = next(one for one in QUESTIONS if one.metric == "retransmissions")
-    numbers = {("tcp", 0.1): [4.0, 6.0], ("rc3", 0.1): [1.0, 3.0]}
-    found = compare(rows(numbers, question.metric, question.average), "tcp", "rc3", question)
-    assert found is not None
-    assert (found.overall.value, verdict.size(found.overall, found)) == (-3.0, "3.0 points (3.0 to 3.0)")
+    metric = next(one for one in HEADLINES if one.metric == "retransmissions")
+    numbers = {("tcp", 0.1): [4.0, 6.0, 5.0], ("rc3", 0.1): [1.0, 3.0, 2.0]}
+    found = between(rows(numbers, metric.metric, metric.average), metric)
+    assert found.overall.value == -3.0
+    assert verdict.size(found.overall, metric) == "3.0 points lower in every seed"
 
 
-def test_every_question_is_about_something_that_is_measured(tmp_path: Path) -> None:
+def test_ends_of_an_interval_are_told_apart() -> None:
+    steady = np.array([1.0, 1.01, 0.99, 1.0])
+    runs = rows({("tcp", 0.1): list(steady), ("rc3", 0.1): list(steady * [0.62, 0.6202, 0.6199, 0.6201])})
+    assert re.fullmatch(r"−37\.99 % \(−38\.0\d to −37\.9\d\)", verdict.change_text(between(runs).overall, MEAN))
+
+
+def test_a_scheme_that_seems_better_because_fewer_flows_finish_is_doubtful() -> None:
+    times = {("tcp", 0.1): [4.0, 4.1, 3.9], ("rc3", 0.1): [2.0, 2.1, 1.9]}
+    shares = {("tcp", 0.1): [100.0, 100.0, 100.0], ("rc3", 0.1): [60.0, 61.0, 59.0]}
+    runs = pl.concat([rows(times), rows(shares, "finished flows", "total")])
+    assert between(runs).outcome is Outcome.DOUBTFUL
+    assert "60.0 % finished under rc3" in said_of(runs) or "60.0 % under rc3" in said_of(runs)
+    # A scheme that finishes more flows has the slow ones in its mean: it is better for certain.
+    shares = {("rc3", 0.1): [100.0, 100.0, 100.0], ("tcp", 0.1): [60.0, 61.0, 59.0]}
+    runs = pl.concat([rows(times), rows(shares, "finished flows", "total")])
+    assert between(runs).outcome is Outcome.BETTER
+
+
+def test_the_usual_metrics_are_measured(tmp_path: Path) -> None:
     do(LOADS, tmp_path, seeds=2)
-    runs = pl.read_parquet(tmp_path / "runs.parquet")
-    asked = {one.question.metric for one in all_questions(runs, "tcp", "rc3")}
-    assert {"completion time", "slowdown", "goodput", "finished flows", "timeouts"} <= asked
+    [found] = comparison.compare(tmp_path).comparisons
+    assert {"completion", "slowdown", "goodput", "finished", "timeouts"} <= {one.metric.name for one in found}
 
 
 def test_compare_of_a_sweep_prints_a_table_and_a_verdict(tmp_path: Path) -> None:
@@ -155,7 +259,7 @@ def test_seeds_that_change_nothing_are_told(tmp_path: Path) -> None:
     alike = LOADS[: LOADS.index("[workload]")] + '[workload]\nkind = "bulk"\nsize = "100kB"\n'
     do(alike, tmp_path / "out", seeds=3)
     told = " ".join(invoke("compare", tmp_path / "out").output.split())
-    assert "Every seed gives the same numbers: nothing here is random, and all numbers are exact." in told
+    assert "Every seed gives the same numbers: nothing here is random, one seed suffices, and all numbers are" in told
 
 
 def test_where_nothing_is_random_a_difference_is_exact_and_has_neither_interval_nor_chance(tmp_path: Path) -> None:
@@ -166,17 +270,19 @@ def test_where_nothing_is_random_a_difference_is_exact_and_has_neither_interval_
     assert invoke("report", tmp_path / "out").exit_code == 0
     page = (tmp_path / "out" / "report.html").read_text()
     for text in (told, page):
-        assert "exactly, nothing is random" in text
-        assert re.search(r"rc3 finishes flows [\d.]+ % sooner on average than tcp, exactly: nothing is random", text)
-        for words in ("better", "No clear difference", "no clear difference", "Intervals hold", " to −"):
+        assert "better (exact: nothing is random)" in text
+        assert re.search(
+            r"completion time is [\d.]+ % lower under rc3 than under tcp, exactly: nothing is random", text
+        )
+        for words in ("No clear difference", "no clear difference", "Intervals cover", " to −", "seed cannot"):
             assert words not in text, words
     assert {(one["exact"], one["low"]) for one in json.loads(json_file.read_text())} == {(True, None)}
 
 
 def test_equal_numbers_of_one_metric_are_not_taken_for_runs_without_chance(tmp_path: Path) -> None:
     do(LOADS.replace('"100ms"', '"1s"'), tmp_path, seeds=3)
-    runs = pl.read_parquet(tmp_path / "runs.parquet")
-    finished = next(one for one in all_questions(runs, "tcp", "rc3") if one.question.metric == "finished flows")
+    [found] = comparison.compare(tmp_path).comparisons
+    finished = next(one for one in found if one.metric.name == "finished")
     assert not finished.overall.is_exact
 
 
@@ -222,16 +328,28 @@ def test_what_cannot_be_compared_is_one_clear_error(tmp_path: Path) -> None:
 
 
 def test_what_may_be_zero_is_compared_by_its_difference() -> None:
-    question = next(one for one in QUESTIONS if one.metric == "timeouts")
-    numbers = {("tcp", 0.1): [0.2, 0.4], ("rc3", 0.1): [0.0, 0.0], ("tcp", 0.9): [0.3, 0.5], ("rc3", 0.9): [0.1, 0.1]}
-    found = compare(rows(numbers, question.metric, question.average), "tcp", "rc3", question)
-    assert found is not None
+    metric = next(one for one in HEADLINES if one.metric == "timeouts")
+    numbers = {
+        ("tcp", 0.1): [0.2, 0.4, 0.3],
+        ("rc3", 0.1): [0.0, 0.0, 0.0],
+        ("tcp", 0.9): [0.3, 0.5, 0.4],
+        ("rc3", 0.9): [0.1, 0.1, 0.1],
+    }
+    found = between(rows(numbers, metric.metric, metric.average), metric)
     assert found.overall.value == pytest.approx(-0.3)
-    assert (found.overall.sign, verdict.unit(found)) == (-1, "per flow")
+    assert (found.outcome, verdict.change_text(found.overall, metric)) == (
+        Outcome.BETTER,
+        "−0.3 per flow (−0.5 to −0.1)",
+    )
 
 
 def test_a_setting_without_a_ratio_does_not_spoil_the_others() -> None:
-    numbers = {("tcp", 0.1): [2.0, 4.0], ("rc3", 0.1): [0.0, 0.0], ("tcp", 0.9): [2.0, 4.0], ("rc3", 0.9): [1.0, 2.0]}
+    numbers = {
+        ("tcp", 0.1): [2.0, 4.0, 3.0],
+        ("rc3", 0.1): [0.0, 0.0, 0.0],
+        ("tcp", 0.9): [2.0, 4.0, 3.0],
+        ("rc3", 0.9): [1.0, 2.0, 1.5],
+    }
     found = between(rows(numbers))
     assert (found.overall.value, found.overall.low) == pytest.approx((-0.5, -0.5))
-    assert verdict.outcome(found.differences[0], found) == "no interval"
+    assert comparison.table(found)[0][3:] == ("−100 %", "better")

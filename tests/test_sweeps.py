@@ -24,7 +24,6 @@ from sparelane import _native, library
 from sparelane.cli import main
 from sparelane.results import manifest, rows
 from sparelane.sweeps import folder
-from sparelane.sweeps.bootstrap import distribution, ends, mean_intervals
 from sparelane.sweeps.journal import Journal
 from sparelane.sweeps.plan import Plan
 
@@ -332,7 +331,9 @@ def test_a_runs_numbers_are_those_of_the_same_scenario_run_alone(tmp_path: Path)
     flows = alone.flows
     assert number("flows", "total") == flows.height
     assert number("completion time", "mean over flows") == pytest.approx(flows["completion_s"].mean())
-    assert number("completion time", "99th percentile") == pytest.approx(flows["completion_s"].quantile(0.99, "linear"))
+    assert flows["completion_s"].count() < 20
+    with pytest.raises(ValueError, match="not enough values"):
+        number("completion time", "95th percentile")
     assert number("slowdown", "median") == pytest.approx((flows["completion_s"] / flows["ideal_s"]).median())
     service = alone.summary().service.row(0, named=True)
     assert number("goodput", "total") == pytest.approx(service["goodput_bps"])
@@ -705,28 +706,6 @@ def test_workers_that_never_answer_end_the_sweep(tmp_path: Path, monkeypatch: py
     result = invoke("sweep", file(tmp_path, LOADS), "-o", tmp_path / "out", "--jobs", "1")
     assert result.exit_code == 2
     assert "no worker process stays alive: its worker ended with exit code 1" in result.stderr
-
-
-def test_intervals_hold_the_mean_nineteen_times_in_twenty() -> None:
-    import numpy as np
-
-    draw = np.random.default_rng(1)
-    for seeds in (5, 20):
-        groups = draw.normal(10.0, 2.0, size=(600, seeds)).tolist()
-        inside = sum(
-            low <= 10.0 <= high for low, high in mean_intervals(groups) if low is not None and high is not None
-        )
-        assert 0.89 <= inside / 600 <= 0.99, seeds
-
-
-def test_intervals_of_one_seed_are_none_and_of_equal_values_are_that_value() -> None:
-    import numpy as np
-
-    assert mean_intervals([[1.0], [2.0, 2.0]]) == [(None, None), (2.0, 2.0)]
-    assert distribution(np.array([[1.0], [2.0]]), lambda means: means[0]) is None
-    found = distribution(np.array([[1.0, 1.0], [2.0, 2.0]]), lambda means: means[1] / means[0])
-    assert found is not None
-    assert ends(found, 2) == (2.0, 2.0)
 
 
 def test_the_example_of_the_documentation_is_a_sweep_of_sixty_runs() -> None:

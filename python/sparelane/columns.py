@@ -235,14 +235,16 @@ SUMMARY_SCHEMES: Columns = (
     Column("finished", "UInt32", "Flows that finished."),
     Column("mean_s", "Float64", "The mean completion time of the finished flows.", "s", is_optional=True),
     Column("median_s", "Float64", "The median.", "s", is_optional=True),
-    Column("p99_s", "Float64", "The 99th percentile.", "s", is_optional=True),
+    Column("p95_s", "Float64", "The 95th percentile; null for fewer than 20 finished flows.", "s", is_optional=True),
+    Column("p99_s", "Float64", "The 99th percentile; null for fewer than 100.", "s", is_optional=True),
+    Column("p999_s", "Float64", "The 99.9th percentile; null for fewer than 1,000.", "s", is_optional=True),
     Column(
         "slowdown",
         "Float64",
         "The mean of the completion time divided by the least that the path allows (`ideal_s`).",
         is_optional=True,
     ),
-    Column("p99_slowdown", "Float64", "The 99th percentile of that ratio.", is_optional=True),
+    Column("p99_slowdown", "Float64", "The 99th percentile of that ratio; null for fewer than 100.", is_optional=True),
 )
 
 SUMMARY_SERVICE: Columns = (

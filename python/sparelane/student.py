@@ -1,4 +1,8 @@
-"""Student's t distribution for whole degrees of freedom, in closed form: Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+"""Student's t distribution for whole degrees of freedom, in closed form.
+
+Source: Abramowitz and Stegun, 26.7.3 and 26.7.4. SciPy has the same functions, but it is part of the extra `papers`,
+and sweeps must work without it. A test compares both functions with SciPy's.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +36,17 @@ def quantile(share: float, degrees_of_freedom: int) -> float:
         if abs(step) <= PRECISION * angle:
             break
     return root * math.tan(angle)
+
+
+def two_sided(t: float, degrees_of_freedom: int) -> float:
+    """The probability of a value at least as far from 0 as `t`: the p-value of a two-sided test.
+
+    Raises:
+        ValueError: `degrees_of_freedom` is below 1.
+    """
+    if degrees_of_freedom < 1:
+        raise ValueError(f"Student's distribution has no {degrees_of_freedom} degrees of freedom")
+    return min(1.0, max(0.0, 1.0 - _within(math.atan(abs(t) / math.sqrt(degrees_of_freedom)), degrees_of_freedom)))
 
 
 def _within(angle: float, degrees_of_freedom: int) -> float:

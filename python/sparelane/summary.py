@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sparelane import columns
+from sparelane import columns, percentiles
 from sparelane.columns import documented_tables
 from sparelane.service import goodput_bps, jain, open_rates_bps
 
@@ -31,12 +32,14 @@ class Summary:
         service: Goodput, repair and delay, one row per scheme.
         links: The directions of cables with the most traffic, the busiest first.
         drops: Packets over all queues, one row per priority.
+        remarks: Sentences about the tables, such as percentiles for which there are too few flows.
     """
 
     schemes: pl.DataFrame
     service: pl.DataFrame
     links: pl.DataFrame
     drops: pl.DataFrame
+    remarks: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
         """The tables, for notebooks."""
@@ -46,7 +49,8 @@ class Summary:
             ("Busiest links", self.links),
             ("Packets by class, over all queues", self.drops),
         )
-        return "".join(f"<h4>{title}</h4>{table._repr_html_()}" for title, table in titles)
+        remarks = "".join(f"<p>note: {html.escape(remark)}</p>" for remark in self.remarks)
+        return "".join(f"<h4>{title}</h4>{table._repr_html_()}" for title, table in titles) + remarks
 
 
 def summarise(result: Result) -> Summary:
@@ -56,25 +60,51 @@ def summarise(result: Result) -> Summary:
 
 def of_tables(flows: pl.DataFrame, links: pl.DataFrame, drops: pl.DataFrame, end_s: float) -> Summary:
     """The summary of the tables of a run, also of those that were saved."""
-    return Summary(_schemes(flows), _service(flows, end_s), _links(links, end_s), _drops(drops))
+    schemes = _schemes(flows)
+    return Summary(schemes, _service(flows, end_s), _links(links, end_s), _drops(drops), _remarks(schemes))
+
+
+SCHEMES: Mapping[str, type[pl.DataType]] = {
+    "scheme": pl.String,
+    "flows": pl.UInt32,
+    "finished": pl.UInt32,
+    "mean_s": pl.Float64,
+    "median_s": pl.Float64,
+    "p95_s": pl.Float64,
+    "p99_s": pl.Float64,
+    "p999_s": pl.Float64,
+    "slowdown": pl.Float64,
+    "p99_slowdown": pl.Float64,
+}
 
 
 def _schemes(flows: pl.DataFrame) -> pl.DataFrame:
-    completion = pl.col("completion_s")
-    slowdown = completion / pl.col("ideal_s")
+    rows = [_completed(str(scheme), own) for (scheme, *_), own in flows.group_by("scheme", maintain_order=True)]
+    return pl.DataFrame(rows, schema=SCHEMES, orient="row")
+
+
+def _completed(scheme: str, flows: pl.DataFrame) -> tuple[object, ...]:
+    """A row of the table of schemes."""
+    times = flows["completion_s"].cast(pl.Float64).drop_nulls()
+    slowdowns = (flows["completion_s"].cast(pl.Float64) / flows["ideal_s"].cast(pl.Float64)).drop_nulls()
+    slowdowns = slowdowns.filter(slowdowns.is_finite())
     return (
-        flows.group_by("scheme", maintain_order=True)
-        .agg(
-            flows=pl.len(),
-            finished=completion.count(),
-            mean_s=completion.mean(),
-            median_s=completion.median(),
-            p99_s=completion.quantile(0.99, "linear"),
-            slowdown=slowdown.mean(),
-            p99_slowdown=slowdown.quantile(0.99, "linear"),
-        )
-        .with_columns(pl.col("scheme").cast(pl.String))
+        scheme,
+        flows.height,
+        len(times),
+        times.mean(),
+        times.median(),
+        *(percentiles.percentile(times.to_numpy(), share) for share in percentiles.TAILS),
+        slowdowns.mean(),
+        percentiles.percentile(slowdowns.to_numpy(), 0.99),
     )
+
+
+def _remarks(schemes: pl.DataFrame) -> tuple[str, ...]:
+    """That there are too few finished flows for the 99th percentile."""
+    counts = [(name, count) for name, count in schemes.select("scheme", "finished").rows() if count]
+    remark = percentiles.remark(0.99, "finished flows", counts)
+    return () if remark is None else (remark,)
 
 
 SERVICE: Mapping[str, type[pl.DataType]] = {

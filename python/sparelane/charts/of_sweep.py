@@ -11,8 +11,8 @@ from sparelane.charts.panel import Line, Panel
 from sparelane.names import UnknownNameError
 from sparelane.results.rows import ALL, NETWORK
 from sparelane.sweeps import measure
+from sparelane.sweeps.axes import VAGUE
 from sparelane.sweeps.folder import SavedSweep
-from sparelane.sweeps.plan import VAGUE
 from sparelane.units import read as read_quantity
 from sparelane.units import scale
 

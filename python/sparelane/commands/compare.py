@@ -10,58 +10,62 @@ import click
 
 from sparelane import completion, terminal
 from sparelane.commands import sweep as sweep_command
+from sparelane.commands.compare_options import comparison_options, thresholds_of
 from sparelane.commands.options import jobs_option, json_file_option, output_option, seeds_option
 from sparelane.commands.plugin_option import plugin_option
 
 if TYPE_CHECKING:
-    from sparelane.sweeps.differences import Comparison
+    from sparelane.sweeps.comparison import Answer
+    from sparelane.sweeps.differences import Comparison, Thresholds
     from sparelane.sweeps.plan import Plan
 
 
 @click.command("compare")
 @click.argument("what", metavar="WHAT...", nargs=-1, required=True, shell_complete=completion.scenario_files)
-@click.option(
-    "baseline", "--baseline", metavar="SCHEME", help="What the others are compared with.  [default: the first]"
-)
+@click.option("baseline", "--baseline", metavar="SCHEME", help="Compare the others with this.  [default: the first]")
 @click.option(
     "schemes", "--scheme", metavar="SCHEME", multiple=True, help="Compare this one; repeatable.  [default: all]"
 )
-@seeds_option("Seeds of each scenario file; of no matter to folders.", default=5)
+@comparison_options
+@seeds_option("Seeds of each scenario file; ignored for folders.", default=5)
 @jobs_option("Worker processes, for scenario files.")
 @output_option("Folder for the runs of scenario files.  [default: out/compare/NAMES]")
-@json_file_option("Write all numbers there.")
+@json_file_option("Write all numbers to this file.")
 @plugin_option
 def command(
     what: tuple[str, ...],
     baseline: str | None,
     schemes: tuple[str, ...],
+    metric: str | None,
+    by: tuple[str, ...],
+    thresholds: tuple[str, ...],
     seeds: int,
     jobs: int,
     folder: Path | None,
     json_file: Path | None,
 ) -> None:
-    """Say how schemes differ, setting by setting and in words, with 95 % intervals.
+    """Rank schemes and say how they differ, with 95 % intervals.
 
     WHAT is the folder of a sweep, whose schemes are compared; or several such folders; or several scenario files (or
-    names), which are run with the same seeds. Differences are paired by seed; intervals are by bootstrap over seeds.
+    names), which are run with the same seeds. Differences are paired by seed and have Student's intervals from three
+    seeds on. Schemes that share a run are not compared: their shares and fairness are printed.
     """
     from sparelane import folders
     from sparelane.frames import write_json_value
-    from sparelane.sweeps import against
+    from sparelane.sweeps import coexistence, comparison
 
+    limits = thresholds_of(thresholds)
     if json_file is not None:
         folders.ready_file(json_file)
     if all(Path(one).is_dir() for one in what):
-        subject = against.of_folders([Path(one) for one in what])
+        subject = comparison.of_folders([Path(one) for one in what])
     else:
-        subject = against.of_files(what, seeds, folder, lambda plan, place: _run(plan, place, jobs))
-    found = subject.compare(baseline, schemes)
-    for comparisons in found:
-        show(comparisons)
-    for note in subject.notes:
-        sweep_command.print_line(note)
+        subject = comparison.of_files(what, seeds, folder, lambda plan, place: _run(plan, place, jobs))
+    answer = subject.compare(baseline, schemes, metric=metric, by=by, thresholds=limits)
     if json_file is not None:
-        write_json_value([against.to_json(one) for comparisons in found for one in comparisons], json_file)
+        shares = [coexistence.to_json(one) for _, portions in answer.portions for one in portions]
+        write_json_value([*answer.to_json(), *shares], json_file)
+    show(answer)
 
 
 def _run(plan: Plan, place: Path, jobs: int) -> None:
@@ -73,18 +77,47 @@ def _run(plan: Plan, place: Path, jobs: int) -> None:
     sweep_command.refuse_failures(plan, progress)
 
 
-def show(comparisons: Sequence[Comparison]) -> None:
-    """Prints the differences of the headline setting by setting, and what all questions amount to."""
-    from sparelane.sweeps import against, verdict
+def show(answer: Answer) -> None:
+    """Prints the ranking, then each scheme beside the baseline, or all in one table if there are many."""
+    from sparelane.sweeps import coexistence, comparison
 
-    first = comparisons[0]
-    headings = ("setting", first.baseline, first.other, "change", "verdict")
-    terminal.show_table(
-        f"{first.other} beside {first.baseline}: {verdict.name(first)}",
-        headings,
-        ("setting", "verdict"),
-        against.table(first),
-    )
-    for sentence in verdict.sentences(comparisons):
-        sweep_command.print_line(sentence)
+    for group, portions in answer.portions:
+        headings, rows = coexistence.table(portions)
+        terminal.show_table("Shares", headings, ("setting", "scheme"), rows)
+        for sentence in coexistence.sentences(group, portions):
+            sweep_command.print_line(sentence)
+        sweep_command.print_line("")
+    if answer.ranking is not None and answer.metric is not None:
+        headings, rows = answer.ranking.table()
+        terminal.show_table(f"Ranking by {answer.metric.label}", headings, ("place", "scheme", "setting"), rows)
+    if len(answer.comparisons) <= comparison.DETAILED:
+        for comparisons in answer.comparisons:
+            show_pair(comparisons, answer.thresholds)
+    elif answer.metric is not None:
+        headings, rows = comparison.matrix(answer)
+        terminal.show_table(f"{answer.metric.label}, change from {answer.baseline}", headings, ("scheme",), rows)
+        sweep_command.print_line(
+            f"--scheme {answer.comparisons[0][0].other} prints one scheme beside {answer.baseline} with intervals and "
+            "all metrics."
+        )
+    for note in (*answer.methods, *answer.notes):
+        sweep_command.print_line(note)
+
+
+def show_pair(comparisons: Sequence[Comparison], thresholds: Thresholds) -> None:
+    """Prints a scheme beside the baseline: the main metric setting by setting, and the others over all settings."""
+    from sparelane.sweeps import comparison, verdict
+
+    first, *others = comparisons
+    title = f"{first.other} beside {first.baseline}: {first.metric.label}"
+    left = ("setting", "verdict")
+    terminal.show_table(title, comparison.headings(first), left, comparison.table(first))
+    sweep_command.print_line(verdict.headline(first, thresholds))
+    if others:
+        where = "over all settings" if len(first.differences) > 1 else "change"
+        cells = [comparison.overall_cells(one, thresholds) for one in others]
+        terminal.show_table("", ("other metrics", where, "verdict"), ("other metrics", "verdict"), cells)
+    for one in others:
+        if one.is_split:
+            sweep_command.print_line(verdict.headline(one, thresholds))
     sweep_command.print_line("")

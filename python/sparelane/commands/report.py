@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sparelane import extras, folders, terminal
+from sparelane.commands.compare_options import comparison_options, thresholds_of
 from sparelane.commands.reproduce import DEFAULT_FOLDER
 from sparelane.commands.verdicts import FAILED, show_claims, show_unneeded
 
@@ -34,18 +35,30 @@ LISTED = 12
 @click.option("see", "--see", type=click.Path(path_type=Path), help="Another page, to be named in the Markdown pages.")
 @click.option("redraw", "--redraw", is_flag=True, help="Draw the figures of experiments again, too.")
 @click.option("check", "--check", is_flag=True, help="Exit with 1 if a claim of an experiment fails.")
-def command(folder: Path, target: Path | None, see: Path | None, redraw: bool, check: bool) -> None:
+@comparison_options
+def command(
+    folder: Path,
+    target: Path | None,
+    see: Path | None,
+    redraw: bool,
+    check: bool,
+    metric: str | None,
+    by: tuple[str, ...],
+    thresholds: tuple[str, ...],
+) -> None:
     """Write what FOLDER holds as one HTML file, which opens offline: question, answer, figures, how to repeat it.
 
     FOLDER is what `sparelane sweep`, `run` or `reproduce` left. Of experiments that `sparelane reproduce` saved, in any
     number of runs, Markdown pages are written too, into FOLDER, unless -o says where the report goes. Their numbers are
     the saved ones, and figures unless they are drawn again; reasons, claims and assumptions are those of the
-    experiments as they are now.
+    experiments as they are now. --metric, --by and --threshold are for sweeps.
     """
     from sparelane.results.kinds import Kind, kind_of
 
     kind = kind_of(folder)
     place = target or folder / PAGE
+    if kind is not Kind.SWEEP and (metric is not None or by or thresholds):
+        raise click.UsageError(f'--metric, --by and --threshold are for sweeps, and "{folder}" holds other results')
     if kind is Kind.REPRODUCTION:
         if see is not None and target is not None:
             raise click.UsageError("--see goes into the Markdown pages; allowed: without -o, which leaves them alone")
@@ -55,7 +68,7 @@ def command(folder: Path, target: Path | None, see: Path | None, redraw: bool, c
         from sparelane.pages import of_sweep
         from sparelane.sweeps import folder as sweeps
 
-        text = of_sweep.page(sweeps.read(folder))
+        text = of_sweep.page(sweeps.read(folder), metric=metric, by=by, thresholds=thresholds_of(thresholds))
     else:
         from sparelane.pages import of_run
 

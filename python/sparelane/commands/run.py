@@ -189,12 +189,9 @@ def run_on_linux(
     with terminal.waiting("running on Linux") as waiting:
         outcome = running.run(found.scenario, seed=seed, set=settings, waiting=waiting)
     result = outcome.result
-    print_table(
-        "Flows and completion times",
-        result.summary().schemes,
-        {"mean_s": seconds, "median_s": seconds, "p99_s": seconds},
-    )
-    for notice in result.notices:
+    summary = result.summary()
+    print_completions(summary.schemes.drop(SLOWDOWNS))
+    for notice in (*summary.remarks, *result.notices):
         terminal.output().print(f"note: {notice}", soft_wrap=True, markup=False)
     terminal.output().print(f"{outcome.packets} packets, their digest {outcome.packet_digest}", soft_wrap=True)
     terminal.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
@@ -238,12 +235,11 @@ def several(
 ) -> None:
     """Simulates a scenario with several seeds, prints the means, and leaves the folder of a sweep."""
     from sparelane.commands import sweep
-    from sparelane.sweeps import against
+    from sparelane.sweeps import comparison
     from sparelane.sweeps import folder as saved
     from sparelane.sweeps.differences import undrawn
     from sparelane.sweeps.plan import Plan
     from sparelane.sweeps.sweep import local
-    from sparelane.sweeps.verdict import EXACT
     from sparelane.units import quantity
 
     plan = Plan(found.text, found.file, found.folder, seeds=seeds, settings=settings, needs_variation=False)
@@ -251,7 +247,7 @@ def several(
     sweep.finish(plan, place, sweep.run(plan, place, local(jobs), limits))
     means = saved.read(place)
     exact = undrawn(means.runs)
-    for doubt in against.doubts(means.runs):
+    for doubt in comparison.doubts(means.runs):
         sweep.print_line(f"note: {doubt}")
     rows = [*means.rows.iter_rows(named=True)]
     shown = rows if is_all else foremost(rows)
@@ -259,11 +255,7 @@ def several(
         (
             *(row[name] for name in ("setting", "scheme", "traffic", "metric", "average")),
             quantity(row["value"], row["unit"]),
-            ""
-            if row["low"] is None
-            else EXACT
-            if (row["setting"], row["scheme"]) in exact
-            else f"{quantity(row['low'], row['unit'])} to {quantity(row['high'], row['unit'])}",
+            comparison.interval_text(row, exact),
         )
         for row in shown
     ]
@@ -279,9 +271,9 @@ def several(
 def foremost(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The rows that answer most questions, so many at the most, in their order."""
     from sparelane.results.rows import ALL
-    from sparelane.sweeps.differences import QUESTIONS
+    from sparelane.sweeps.metrics import HEADLINES
 
-    ranks = {(question.metric, question.average): rank for rank, question in enumerate(QUESTIONS)}
+    ranks = {(metric.metric, metric.average): rank for rank, metric in enumerate(HEADLINES)}
 
     def rank(place: int) -> tuple[bool, int, int]:
         row = rows[place]
@@ -326,11 +318,7 @@ def whole(value: float) -> str:
 def show(result: Result) -> None:
     """Prints what a run amounts to."""
     summary = result.summary()
-    print_table(
-        "Flows and completion times",
-        summary.schemes,
-        {"mean_s": seconds, "median_s": seconds, "p99_s": seconds, "slowdown": ratio, "p99_slowdown": ratio},
-    )
+    print_completions(summary.schemes)
     print_table(
         "Goodput, repair and delay",
         summary.service,
@@ -338,8 +326,30 @@ def show(result: Result) -> None:
     )
     print_table("Busiest links", summary.links, {"utilisation": percent, "peak_backlog_bytes": whole})
     print_table("Packets by class, over all queues", summary.drops, {"share": percent})
-    for notice in result.notices:
+    for notice in (*summary.remarks, *result.notices):
         terminal.output().print(f"note: {notice}", soft_wrap=True, markup=False)
+
+
+SLOWDOWNS = ("slowdown", "p99_slowdown")
+# Percentiles that are printed only if a scheme has enough flows.
+RARE = ("p95_s", "p999_s")
+
+
+def print_completions(schemes: pl.DataFrame) -> None:
+    """Prints completion times, and slowdowns if there are any, in tables that fit into 80 columns."""
+    times = [name for name in schemes.columns if name.endswith("_s")]
+    absent = [name for name in RARE if schemes[name].null_count() == schemes.height]
+    print_table(
+        "Flows and completion times",
+        schemes.drop([*absent, *(name for name in SLOWDOWNS if name in schemes.columns)]),
+        dict.fromkeys(times, seconds),
+    )
+    if "slowdown" in schemes.columns and schemes["slowdown"].count():
+        print_table(
+            "Slowdown",
+            schemes.select("scheme", *SLOWDOWNS),
+            dict.fromkeys(SLOWDOWNS, ratio),
+        )
 
 
 def print_table(title: str, frame: pl.DataFrame, formats: dict[str, Callable[[float], str]]) -> None:

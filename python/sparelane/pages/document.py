@@ -93,6 +93,11 @@ def listing(summary: str, text: str, *, is_open: bool = False) -> str:
     )
 
 
+def details(summary: str, *content: str) -> str:
+    """Parts of a page, folded away under a few words."""
+    return f"<details><summary>{escape(summary)}</summary>\n" + "\n".join(content) + "\n</details>"
+
+
 def kept_file(folder: Path, kept: Mapping[str, str]) -> str:
     """A file that results were made from, of which there is a copy beside them, with its fingerprint."""
     path = folder / kept["file"]

@@ -37,9 +37,11 @@ SCHEMES = {
     "finished": ("finished", None),
     "mean_s": ("mean", "s"),
     "median_s": ("median", "s"),
-    "p99_s": ("99th percentile", "s"),
+    "p95_s": ("p95", "s"),
+    "p99_s": ("p99", "s"),
+    "p999_s": ("p99.9", "s"),
     "slowdown": ("mean slowdown", ""),
-    "p99_slowdown": ("99th percentile of slowdowns", ""),
+    "p99_slowdown": ("p99 slowdown", ""),
 }
 SERVICE = {
     "scheme": ("scheme", None),
@@ -96,7 +98,7 @@ def page(folder: Path) -> str:
                 paragraph(stopped, "warning"),
                 _table(found.schemes, SCHEMES, "Flows and completion times"),
                 _table(found.service, SERVICE, "Goodput, repair and delay"),
-                items([f"note: {notice}" for notice in about.get("notices", [])]),
+                items([f"note: {notice}" for notice in (*found.remarks, *about.get("notices", []))]),
                 _links(tables),
                 _table(found.drops, DROPS, "Packets by class, over all queues"),
             ),

@@ -10,8 +10,10 @@ import polars as pl
 
 from sparelane.charts import of_sweep as charts
 from sparelane.charts.panel import with_looks
+from sparelane.folders import SavedResultsError
 from sparelane.pages.document import (
     command,
+    details,
     document,
     facts,
     figures,
@@ -22,28 +24,42 @@ from sparelane.pages.document import (
     section,
     table,
 )
-from sparelane.results.rows import ALL
-from sparelane.sweeps import against, differences, verdict
-from sparelane.sweeps.differences import Comparison
+from sparelane.results.rows import ALL, NETWORK
+from sparelane.sweeps import coexistence, comparison, differences, metrics, verdict
+from sparelane.sweeps.comparison import Answer
+from sparelane.sweeps.differences import Comparison, Thresholds
 from sparelane.sweeps.folder import SWEEP, SavedSweep
 from sparelane.units import quantity
 
+# The most settings, or schemes, that a table has as columns.
+SETTINGS = 8
 # Values of a key that are listed one by one.
 LISTED = 8
 # Failed runs that are listed one by one.
 FAILURES = 20
 
 
-def page(saved: SavedSweep) -> str:
-    """The report as one HTML file."""
+def page(
+    saved: SavedSweep, *, metric: str | None = None, by: Sequence[str] = (), thresholds: Thresholds | None = None
+) -> str:
+    """The report as one HTML file.
+
+    Args:
+        saved: the sweep.
+        metric: the main metric, such as "p99-completion"; the first usual one of which there are numbers without it.
+        by: the keys whose values are told apart, as for `comparison.compare`.
+        thresholds: changes below these are called negligible.
+
+    Raises:
+        UnknownNameError: no metric or key has this name.
+    """
     title = saved.manifest.title or saved.manifest.name
-    compared = _comparisons(saved)
     panels = with_looks(charts.panels(saved))
     return document(
         title,
         [
             section("Question", *_question(saved)),
-            section("Answer", *_answer(saved, compared)),
+            section("Answer", *_answer(saved, metric, by, thresholds or Thresholds())),
             section("Figures", _how_to_read(), figures(panels)) if panels else "",
             section("How to repeat it", *_repeat(saved)),
         ],
@@ -89,79 +105,94 @@ def _comment(text: str) -> str:
     return " ".join(line.lstrip("# ").rstrip() for line in lines).strip()
 
 
-def _comparisons(saved: SavedSweep) -> list[list[Comparison]]:
-    known = differences.schemes_of(saved.runs)
-    found = [differences.all_questions(saved.runs, known[0], name) for name in known[1:]]
-    return [one for one in found if one]
+def _answer(saved: SavedSweep, metric: str | None, by: Sequence[str], thresholds: Thresholds) -> list[str]:
+    subject = comparison.of_sweep(saved)
+    try:
+        answer = subject.compare(metric=metric, by=by, thresholds=thresholds)
+    except SavedResultsError:
+        # One scheme, or none with numbers: there is nothing to compare.
+        return [*_numbers(saved, metric), *_doubts(saved)]
+    parts = []
+    for group, portions in answer.portions:
+        parts += [paragraph(text, "answer" if not place else "") for place, text in _numbered(group, portions)]
+        headings, rows = coexistence.table(portions)
+        parts.append(table(headings, rows, left=("setting", "scheme"), caption="Shares"))
+    parts += _compared(answer)
+    return [*parts, items(answer.methods), *_doubts(saved)]
 
 
-def _answer(saved: SavedSweep, compared: Sequence[Sequence[Comparison]]) -> list[str]:
-    parts = _doubts(saved)
-    if not compared:
-        return [*_numbers(saved), *parts]
-    found: list[str] = []
-    for comparisons in compared:
-        first, *rest = verdict.sentences(comparisons)
-        found += [paragraph(first, "answer"), *map(paragraph, rest)]
-    for comparisons in compared:
-        first_one = comparisons[0]
-        headings = ("setting", first_one.baseline, first_one.other, "change", "verdict")
-        title = f"{first_one.other} beside {first_one.baseline}: {verdict.name(first_one)}"
-        found.append(table(headings, against.table(first_one), left=("setting", "verdict"), caption=title))
-        overall = [(verdict.name(one), verdict.change(one.overall, one), _word(one)) for one in comparisons]
-        found.append(table(("over all settings", "change", "verdict"), overall, left=("over all settings", "verdict")))
-    return [*found, *parts]
+def _numbered(group: coexistence.Group, portions: Sequence[coexistence.Portion]) -> list[tuple[int, str]]:
+    return [*enumerate(coexistence.sentences(group, portions))]
 
 
-def _word(one: Comparison) -> str:
-    whole = differences.Difference("", {}, 0.0, 0.0, one.overall, ())
-    return verdict.outcome(whole, one)
+def _compared(answer: Answer) -> list[str]:
+    """The ranking, then each scheme beside the baseline; many of them are folded away under one table."""
+    if answer.ranking is None or answer.metric is None:
+        return []
+    headings, rows = answer.ranking.table(SETTINGS)
+    ranked = table(
+        headings, rows, left=("place", "scheme", "setting"), caption=f"Ranking by {answer.metric.label}, best first"
+    )
+    pairs = [(comparisons, _pair(comparisons, answer.thresholds)) for comparisons in answer.comparisons]
+    said = [verdict.headline(comparisons[0], answer.thresholds) for comparisons, _ in pairs]
+    if len(pairs) <= comparison.DETAILED:
+        return [*(paragraph(text, "answer") for text in said), ranked, *(part for _, pair in pairs for part in pair)]
+    headings, rows = comparison.matrix(answer, SETTINGS)
+    changes = f"{answer.metric.label}, change from {answer.baseline}"
+    folded = [
+        details(comparisons[0].other, paragraph(text), *pair)
+        for (comparisons, pair), text in zip(pairs, said, strict=True)
+    ]
+    return [ranked, table(headings, rows, left=("scheme",), caption=changes[:1].upper() + changes[1:]), *folded]
 
 
-def _numbers(saved: SavedSweep) -> list[str]:
-    """Where there is nothing to compare: the headline's number in each setting."""
+def _pair(comparisons: Sequence[Comparison], thresholds: Thresholds) -> list[str]:
+    """A scheme beside the baseline: the main metric setting by setting, and the others over all settings."""
+    first, *others = comparisons
+    title = f"{first.other} beside {first.baseline}: {first.metric.label}"
+    found = [table(comparison.headings(first), comparison.table(first), left=("setting", "verdict"), caption=title)]
+    if others:
+        where = "over all settings" if len(first.differences) > 1 else "change"
+        cells = [comparison.overall_cells(one, thresholds) for one in others]
+        left = ("other metrics", "verdict")
+        found.append(table(("other metrics", where, "verdict"), cells, left=left))
+        found += [paragraph(verdict.headline(one, thresholds)) for one in others if one.is_split]
+    return found
+
+
+def _numbers(saved: SavedSweep, name: str | None) -> list[str]:
+    """The main metric in each setting, if there is nothing to compare."""
+    known = metrics.known(saved.runs)
+    if name is not None:
+        chosen = metrics.find(name, known)
+    elif any(one in metrics.HEADLINES for one in known):
+        chosen = known[0]
+    else:
+        return [paragraph("No run gave a number.")]
     exact = differences.undrawn(saved.runs)
-    for question in differences.QUESTIONS:
-        rows = saved.rows.filter(
-            (pl.col("metric") == question.metric) & (pl.col("average") == question.average) & (pl.col("traffic") == ALL)
+    rows = saved.rows.filter(
+        (pl.col("metric") == chosen.metric)
+        & (pl.col("average") == chosen.average)
+        & pl.col("traffic").is_in((ALL, NETWORK))
+    )
+    cells = [
+        (
+            one["setting"] or "all",
+            one["scheme"],
+            quantity(one["value"], one["unit"]),
+            comparison.interval_text(one, exact),
         )
-        if not rows.is_empty():
-            cells = [
-                (
-                    one["setting"] or "all",
-                    one["scheme"],
-                    quantity(one["value"], one["unit"]),
-                    ""
-                    if one["low"] is None
-                    else verdict.EXACT
-                    if (one["setting"], one["scheme"]) in exact
-                    else f"{quantity(one['low'], one['unit'])} to {quantity(one['high'], one['unit'])}",
-                )
-                for one in rows.to_dicts()
-            ]
-            name = f"{question.metric} ({question.average})"
-            return [table(("setting", "scheme", name, "95 % interval"), cells, left=("setting", "scheme"))]
-    return [paragraph("No run gave a number.")]
+        for one in rows.to_dicts()
+    ]
+    return [table(("setting", "scheme", chosen.label, "95 % interval"), cells, left=("setting", "scheme"))]
 
 
 def _doubts(saved: SavedSweep) -> list[str]:
-    details, found = saved.manifest.details, against.notes(saved)
-    if len(saved.manifest.seeds) == 1:
-        found.append("There is one seed, so that nothing says how far chance reaches; --seeds N asks for more.")
-    elif differences.undrawn(saved.runs) != frozenset(saved.runs.select("setting", "scheme").rows()):
-        found.append("Intervals hold 95 %: a bootstrap over the seeds.")
-    parts = [items(found)]
-    failed = details.get("failed", [])
-    missing = saved.manifest.missing
-    if missing:
-        words = f"{missing} of {missing + saved.manifest.runs} runs are missing"
-        parts.append(paragraph(f"{words}: {len(failed)} failed, {missing - len(failed)} were not reached.", "warning"))
-        parts.append(
-            items(
-                [f"{one['setting']}, {one['scheme']}, seed {one['seed']}: {one['error']}" for one in failed[:FAILURES]]
-            )
-        )
-    return parts
+    failed = saved.manifest.details.get("failed", [])
+    told = [f"{one['setting']}, {one['scheme']}, seed {one['seed']}: {one['error']}" for one in failed[:FAILURES]]
+    missing = [paragraph(text, "warning") for text in comparison.missing(saved.manifest)]
+    others = [note for note in comparison.notes(saved) if note not in comparison.missing(saved.manifest)]
+    return [items(others), *missing, items(told)]
 
 
 def _repeat(saved: SavedSweep) -> list[str]:

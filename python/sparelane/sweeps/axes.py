@@ -16,6 +16,8 @@ from sparelane.sweeps.keys import Path
 from sparelane.sweeps.labels import NAME, labels, without_names
 from sparelane.sweeps.values import ValuesError, distinct, plain, several
 
+# Last parts of keys that say too little alone.
+VAGUE = ("kind",)
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -71,6 +73,17 @@ def find(scenario: Mapping[str, Any], file: str, text: str) -> list[Axis]:
             )
         )
     return found
+
+
+def short_key(key: str, keys: Sequence[str]) -> str:
+    """The last part of a dotted key, or as many more parts as tell it from the other keys."""
+    parts = key.split(".")
+    for count in range(1, len(parts)):
+        ending = ".".join(parts[-count:])
+        is_shared = any(f".{other}".endswith(f".{ending}") for other in keys if other != key)
+        if not ending.isdigit() and ending not in VAGUE and not is_shared:
+            return ending
+    return key
 
 
 def _axis(path: Path, values: tuple[Any, ...], given: tuple[str, ...]) -> Axis:

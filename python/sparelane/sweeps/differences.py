@@ -1,10 +1,20 @@
-"""Differences between two schemes: setting by setting, paired by seed, with intervals by bootstrap over the seeds."""
+"""Differences between two schemes: setting by setting, paired by seed, with Student's intervals over the seeds.
+
+The change of a metric is the ratio of the two schemes' means over the seeds, or their difference for shares and other
+numbers that may be 0. Over several settings it is the geometric mean of the ratios, or the mean of the differences. The
+intervals come from the delete-one jackknife of the logarithm of the ratio, or of the difference (`intervals`).
+
+Settings whose changes have opposite signs by more than noise have no common number: the change "depends on" the keys
+that tell these settings apart.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
 import polars as pl
@@ -12,132 +22,120 @@ from numpy.typing import NDArray
 
 from sparelane.results.rows import ALL, NETWORK, axis_names
 from sparelane.sweeps import measure
-from sparelane.sweeps.bootstrap import distribution, ends
+from sparelane.sweeps.axes import short_key
+from sparelane.sweeps.intervals import FEWEST_SEEDS, Estimated, adjusted, jackknife
+from sparelane.sweeps.metrics import Metric
 
 Numbers = NDArray[np.float64]
 
+# A difference is clear if its p-value, adjusted for the number of comparisons, is at most this.
+LEVEL = 0.05
+# The name under which ranges of flow sizes are grouped like the values of a key.
+SIZE = "size"
+# Means of finished flows are doubtful if the shares of flows that finished differ by more points than this.
+DOUBTFUL_POINTS = 1.0
+
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What can be compared, and in which words.
+class Thresholds:
+    """Changes below these are negligible.
 
     Attributes:
-        metric: what is measured.
-        average: of the flows.
-        is_less_better: whether small numbers are good; `None` where neither is.
-        less: what a scheme does whose number is smaller, with `{}` for by how much.
-        more: the same for larger.
+        relative: a share of the baseline's number.
+        points: percentage points.
+        per_flow: a difference of counts per flow.
     """
 
-    metric: str
-    average: str
-    is_less_better: bool | None
-    less: str
-    more: str
+    relative: float = 0.01
+    points: float = 0.1
+    per_flow: float = 0.01
 
-    @property
-    def unit(self) -> str:
-        """The unit of the numbers."""
-        return measure.unit(self.metric)
-
-    @property
-    def told_in(self) -> str:
-        """What changes are told in: "%" of the baseline, or the unit of a difference, where numbers may well be 0."""
-        return {"%": "points", "per flow": "per flow"}.get(self.unit, "%")
-
-    @property
-    def is_difference(self) -> bool:
-        """Whether a change is a difference, and not relative to the baseline."""
-        return self.told_in != "%"
+    def of(self, metric: Metric) -> float:
+        """The threshold for changes of a metric, in the unit of `Change.value`."""
+        return {"%": self.relative, "points": self.points, "per flow": self.per_flow}[metric.change_unit]
 
 
-# The first of which there are numbers is the headline.
-QUESTIONS = (
-    Question(
-        "completion time",
-        measure.MEAN,
-        True,
-        "finishes flows {} sooner on average",
-        "finishes flows {} later on average",
-    ),
-    Question(
-        "completion time of requests",
-        "mean over requests",
-        True,
-        "finishes requests {} sooner",
-        "finishes requests {} later",
-    ),
-    Question("throughput of a flow", measure.MEAN, False, "gives a flow {} less", "gives a flow {} more"),
-    Question("completion time", measure.BYTES, True, "over bytes, it is {} sooner", "over bytes, it is {} later"),
-    Question(
-        "completion time",
-        measure.P99,
-        True,
-        "the slowest flow in a hundred ends {} sooner",
-        "the slowest flow in a hundred ends {} later",
-    ),
-    Question("slowdown", measure.MEAN, True, "the mean slowdown is {} lower", "the mean slowdown is {} higher"),
-    Question("finished flows", measure.TOTAL, False, "{} fewer flows finish", "{} more flows finish"),
-    Question("goodput", measure.TOTAL, False, "it delivers {} less in all", "it delivers {} more in all"),
-    Question("fairness", "Jain's index", False, "Jain's index is {} lower", "Jain's index is {} higher"),
-    Question(
-        "retransmissions",
-        measure.TOTAL,
-        True,
-        "it retransmits {} less of its packets",
-        "it retransmits {} more of its packets",
-    ),
-    Question("timeouts", measure.MEAN, True, "timeouts are fewer by {}", "timeouts are more by {}"),
-    Question(
-        "queueing delay",
-        measure.MEAN,
-        True,
-        "round trips wait {} shorter in queues",
-        "round trips wait {} longer in queues",
-    ),
-    Question(
-        "one-way delay", measure.MEAN, True, "packets are under way {} shorter", "packets are under way {} longer"
-    ),
-)
+class Outcome(StrEnum):
+    """What can be said of a change."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    LOWER = "lower"
+    HIGHER = "higher"
+    NEGLIGIBLE = "negligible"
+    EQUAL = "equal"
+    UNCLEAR = "no clear difference"
+    # Its own interval excludes no change, but not after adjustment for the number of comparisons.
+    CROWDED = "not clear among so many"
+    # The scheme that seems better left clearly more flows unfinished.
+    DOUBTFUL = "doubtful: fewer flows finish"
+    ONE_SEED = "one seed"
+    TWO_SEEDS = "two seeds"
+    NO_INTERVAL = "no interval"
+
+
+# Outcomes of which the sign is established, and those about which the numbers say nothing.
+DIRECTED = frozenset((Outcome.BETTER, Outcome.WORSE, Outcome.LOWER, Outcome.HIGHER))
+SMALL = frozenset((Outcome.NEGLIGIBLE, Outcome.EQUAL))
+UNKNOWN = frozenset((Outcome.ONE_SEED, Outcome.TWO_SEEDS, Outcome.NO_INTERVAL))
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How the number of a scheme differs from the baseline's, relative to it or in points.
+    """How the number of a scheme differs from the baseline's.
 
     Attributes:
-        value: below 0 where the scheme's is smaller; a share of one, or a difference.
-        low: the lower end of the 95 % interval; `None` for one seed, and where nothing is random.
+        value: a share of the baseline's number (-0.2 is 20 % less), or a difference in `Metric.change_unit`.
+        low: the lower end of the 95 % interval; `None` for fewer than three seeds, and if nothing is random.
         high: the upper end.
-        is_exact: whether no number of the runs differs from seed to seed: chance has no part in it.
+        p: the p-value of no change; `None` without an interval.
+        is_exact: whether no number of the runs differs from seed to seed, so that chance has no part in it.
     """
 
     value: float
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
     is_exact: bool = False
 
     @property
     def sign(self) -> int:
-        """-1 or 1 where the interval is on one side of no change, or an exact value is; 0 where not, or unknown."""
-        if self.is_exact:
-            return (self.value > 0) - (self.value < 0)
-        if self.low is None or self.high is None:
-            return 0
-        return 1 if self.low > 0 else -1 if self.high < 0 else 0
+        """-1, 0 or 1."""
+        return (self.value > 0) - (self.value < 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two schemes in one setting.
+
+    Attributes:
+        setting: in words; empty if nothing but the scheme varies.
+        axes: the values of the keys that vary.
+        samples: the numbers of the baseline and of the other scheme, by seed.
+        is_exact: whether nothing is random in either.
+        finished: the shares of the flows that finished under each, in percent; `None` without flows that can finish.
+    """
+
+    setting: str
+    axes: Mapping[str, object]
+    samples: Mapping[int, tuple[float, float]]
+    is_exact: bool
+    finished: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two schemes in one setting.
+    """Two schemes in one setting, or in all settings that share the values of some keys.
 
     Attributes:
-        setting: in words; empty where nothing but the scheme varies.
+        setting: in words; empty if nothing but the scheme varies.
         axes: the values of the keys that vary.
-        baseline: the mean over the seeds that both have.
+        baseline: the mean over the seeds that both schemes have; over several settings, the geometric mean of these.
         other: the same of the other scheme.
         change: of the other one from the baseline.
-        seeds: that both have.
+        seeds: the seeds that both schemes have.
+        pairs: the settings.
+        outcome: what can be said of the change.
     """
 
     setting: str
@@ -146,31 +144,45 @@ class Difference:
     other: float
     change: Change
     seeds: tuple[int, ...]
+    pairs: tuple[Pair, ...]
+    outcome: Outcome = Outcome.NO_INTERVAL
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A scheme beside the baseline.
+    """A scheme beside the baseline, by one metric.
 
     Attributes:
-        question: what is compared.
+        metric: what is compared.
         baseline: the name of the one.
         other: the name of the other.
         differences: setting by setting.
-        overall: the change over all settings: each counts alike, and shares are averaged as ratios.
+        overall: the change over all settings, each of which counts alike. It is meaningless if `is_split`.
+        outcome: what can be said of it.
+        is_split: whether settings contradict each other by more than noise, or the noise is unknown.
+        depends_on: the keys that tell such settings apart, if exactly one choice of keys does.
+        compared: how many differences the adjusted p-values allow for.
     """
 
-    question: Question
+    metric: Metric
     baseline: str
     other: str
     differences: tuple[Difference, ...]
     overall: Change
+    outcome: Outcome = Outcome.NO_INTERVAL
+    is_split: bool = False
+    depends_on: tuple[str, ...] = ()
+    compared: int = 1
 
     @property
-    def better(self) -> int | None:
-        """The sign of a change for the better."""
-        less = self.question.is_less_better
-        return None if less is None else -1 if less else 1
+    def is_certain(self) -> bool:
+        """Whether any setting has an interval or is exact, so that a contradiction is more than noise."""
+        return any(one.outcome not in UNKNOWN for one in self.differences)
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """Every setting."""
+        return [pair for one in self.differences for pair in one.pairs]
 
 
 def schemes_of(runs: pl.DataFrame) -> list[str]:
@@ -186,108 +198,300 @@ def undrawn(runs: pl.DataFrame) -> frozenset[tuple[str, str]]:
     return frozenset(whole.filter((pl.col("len") > 1) & (pl.col("values") == 1)).select("setting", "scheme").rows())
 
 
-def compare(
+def paired(
     runs: pl.DataFrame,
     baseline: str,
     other: str,
-    question: Question,
+    metric: Metric,
     exact: frozenset[tuple[str, str]] = frozenset(),
-) -> Comparison | None:
-    """Two schemes by the rows of their runs; `None` without numbers of both in any setting and seed.
+) -> list[Pair]:
+    """Every setting in which both schemes have numbers of a metric with the same seed.
 
     Args:
-        runs: the rows.
+        runs: the rows, one for each number of each run.
         baseline: one scheme.
         other: the other.
-        question: what is compared.
+        metric: what is compared.
         exact: settings and schemes in which nothing is random, as `undrawn` finds them.
     """
-    traffic = (ALL, NETWORK)
+    joined = _joined(runs, baseline, other, metric)
+    if joined.is_empty():
+        return []
+    keys = axis_names(runs)
+    finished: dict[tuple[object, ...], tuple[float, float]] = {}
+    if metric.covers_finished:
+        shares = _joined(runs, baseline, other, Metric("finished flows", measure.TOTAL))
+        of_setting = shares.group_by(["setting", *keys]).agg(pl.col("value", "value other").mean())
+        finished = {tuple(rest): (ours, theirs) for *rest, ours, theirs in of_setting.rows()}
+    found = []
+    for (setting, *values), group in joined.group_by(["setting", *keys], maintain_order=True):
+        samples = {seed: (one, two) for seed, one, two in group.select("seed", "value", "value other").rows()}
+        names = ((group["setting before"][0], baseline), (group["setting other"][0], other))
+        axes = dict(zip(keys, values, strict=True))
+        is_exact = all(one in exact for one in names)
+        found.append(Pair(str(setting), axes, samples, is_exact, finished.get((setting, *values))))
+    return found
+
+
+def _joined(runs: pl.DataFrame, baseline: str, other: str, metric: Metric) -> pl.DataFrame:
+    """The numbers of both schemes, one row for each setting and seed that both have."""
+    traffic = (ALL, NETWORK) if metric.traffic == ALL else (metric.traffic,)
     some = runs.filter(
-        (pl.col("metric") == question.metric)
-        & (pl.col("average") == question.average)
+        (pl.col("metric") == metric.metric)
+        & (pl.col("average") == metric.average)
         & pl.col("traffic").is_in(traffic)
+        & pl.col("value").is_finite()
     ).with_columns(seed=pl.col("seeds").list.first())
     keys = axis_names(runs)
     ours, theirs = (_of_scheme(some, name, keys) for name in (other, baseline))
     # A key that is a setting of one of the two alone does not pair them.
     shared = [key for key in keys if not ours[key].is_null().all() and not theirs[key].is_null().all()]
-    joined = theirs.join(ours, on=[*shared, "seed"], suffix=" other", maintain_order="left")
-    if joined.is_empty():
-        return None
+    joined = theirs.join(ours, on=[*shared, "seed"], suffix=" other", maintain_order="left", nulls_equal=True)
     for key in keys:
         if key not in shared:
             joined = joined.with_columns(pl.coalesce(key, f"{key} other").alias(key))
-    joined = joined.with_columns(
+    longer = pl.col("setting other").str.len_chars() > pl.col("setting").str.len_chars()
+    return joined.with_columns(
         pl.col("setting").alias("setting before"),
-        setting=pl.when(pl.col("setting other").str.len_chars() > pl.col("setting").str.len_chars())
-        .then("setting other")
-        .otherwise("setting"),
+        setting=pl.when(longer).then("setting other").otherwise("setting"),
     )
-    pairs: list[Numbers] = []
-    found = []
-    for (setting, *_), group in joined.group_by(["setting", *keys], maintain_order=True):
-        both = group.sort("seed").select("value", "value other").to_numpy().T.astype(np.float64)
-        pairs.append(both)
-        axes = {key: group[key][0] for key in keys}
-        means = both.mean(axis=1)
-        seeds = tuple(group["seed"].sort().to_list())
-        names = ((group["setting before"][0], baseline), (group["setting other"][0], other))
-        change = _exact(_change([both], question), is_exact=all(one in exact for one in names))
-        found.append(Difference(str(setting), axes, float(means[0]), float(means[1]), change, seeds))
-    overall = _exact(_change(pairs, question), is_exact=all(one.change.is_exact for one in found))
-    return Comparison(question, baseline, other, tuple(found), overall)
-
-
-def _exact(change: Change, *, is_exact: bool) -> Change:
-    """A change without its interval, where nothing is random."""
-    return Change(change.value, None, None, is_exact=True) if is_exact else change
 
 
 def _of_scheme(rows: pl.DataFrame, scheme: str, keys: Sequence[str]) -> pl.DataFrame:
     return rows.filter(pl.col("scheme") == scheme).select("setting", "seed", "value", *keys)
 
 
-def _change(pairs: Sequence[Numbers], question: Question) -> Change:
-    """The change over some settings, each with baseline and other by seed.
+def compare(
+    runs: pl.DataFrame,
+    baseline: str,
+    other: str,
+    metric: Metric,
+    exact: frozenset[tuple[str, str]] = frozenset(),
+    by: Sequence[str] = (),
+) -> Comparison | None:
+    """Two schemes by one metric, not yet judged; `None` without numbers of both in any setting and seed.
 
-    Where settings have equally many seeds, the same are drawn in all of them: they had them in common.
+    Args:
+        runs: the rows, one for each number of each run.
+        baseline: one scheme.
+        other: the other.
+        metric: what is compared.
+        exact: settings and schemes in which nothing is random, as `undrawn` finds them.
+        by: the keys whose values are told apart, with `SIZE` for ranges of flow sizes; settings that differ in other
+            keys are taken together. Without any, each setting is by itself.
     """
-    values = [float(_one(both.mean(axis=-1), question)) for both in pairs]
-    if len(pairs) > 1:
-        # Where a mean is 0, there is no ratio; the other settings tell the change over all.
-        pairs = [both for both, one in zip(pairs, values, strict=True) if math.isfinite(one)]
-        values = [one for one in values if math.isfinite(one)]
-    if not values:
-        return Change(math.nan, None, None)
-    value = float(np.mean(values))
-    parts = [distribution(both, lambda means: _one(means, question)) for both in pairs]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return Change(_as_told(value, question), None, None)
-    low, high = ends(np.mean(known, axis=0), min(both.shape[-1] for both in pairs)) or (None, None)
-    if low is None or high is None:
-        return Change(_as_told(value, question), None, None)
-    return Change(_as_told(value, question), _as_told(low, question), _as_told(high, question))
+    pairs = []
+    for one in sized(runs, metric) if SIZE in by else [metric]:
+        found = paired(runs, baseline, other, one, exact)
+        pairs += [replace(pair, axes={**pair.axes, SIZE: one.traffic}) if SIZE in by else pair for pair in found]
+    if not pairs:
+        return None
+    groups = grouped(pairs, by)
+    differences = tuple(_difference(words, axes, group, metric) for words, axes, group in groups)
+    return Comparison(metric, baseline, other, differences, effect(pairs, metric))
 
 
-def _one(means: Numbers, question: Question) -> Numbers:
-    """The change as it can be averaged: the logarithm of a ratio, or points."""
-    if question.is_difference:
-        return np.asarray(means[1] - means[0])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        equal = (means[1] == 0) & (means[0] == 0)
-        return np.where(equal, 0.0, np.log(means[1] / means[0]))
+def sized(runs: pl.DataFrame, metric: Metric) -> list[Metric]:
+    """The metric of the flows in each range of sizes of which there are numbers."""
+    of_it = (pl.col("metric") == metric.metric) & (pl.col("average") == metric.average)
+    there = set(runs.filter(of_it)["traffic"])
+    return [replace(metric, traffic=name) for name in measure.SIZE_RANGES if name in there]
 
 
-def _as_told(value: float, question: Question) -> float:
-    if question.is_difference:
-        return float(value)
+def grouped(pairs: Sequence[Pair], by: Sequence[str]) -> list[tuple[str, Mapping[str, object], list[Pair]]]:
+    """Pairs that share the values of some keys: in words, the values, and the pairs."""
+    if not by:
+        return [(pair.setting, pair.axes, [pair]) for pair in pairs]
+    groups: dict[tuple[object, ...], list[Pair]] = {}
+    for pair in pairs:
+        groups.setdefault(tuple(pair.axes[key] for key in by), []).append(pair)
+    return [(_words(by, values), dict(zip(by, values, strict=True)), group) for values, group in groups.items()]
+
+
+def _words(by: Sequence[str], values: Sequence[object]) -> str:
+    return ", ".join(
+        str(value) if key == SIZE else value_words(key, value, by)
+        for key, value in zip(by, values, strict=True)
+        if value is not None
+    )
+
+
+def value_words(key: str, value: object, keys: Sequence[str]) -> str:
+    """A value of a key for people, such as "limit = 1bdp"."""
+    shown = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{short_key(key, keys)} = {shown}"
+
+
+def _difference(words: str, axes: Mapping[str, object], pairs: Sequence[Pair], metric: Metric) -> Difference:
+    means = np.array([_means(pair) for pair in pairs])
+    seeds = tuple(sorted(set.intersection(*(set(pair.samples) for pair in pairs))))
+    one, other = (central(column, metric) for column in means.T)
+    return Difference(words, axes, one, other, effect(pairs, metric), seeds, tuple(pairs))
+
+
+def _means(pair: Pair) -> Numbers:
+    means: Numbers = np.array([*pair.samples.values()], dtype=np.float64).mean(axis=0)
+    return means
+
+
+def central(means: Numbers, metric: Metric) -> float:
+    """A mean over settings: of ratios, the one whose ratios are the mean ratios."""
+    if len(means) == 1 or metric.is_difference or (means <= 0).any():
+        return float(means.mean())
+    return float(np.exp(np.log(means).mean()))
+
+
+def effect(pairs: Sequence[Pair], metric: Metric) -> Change:
+    """The change over some settings, each of which counts alike.
+
+    Settings without a ratio, because a mean is 0, are left out if others have one.
+    """
+    with_ratio = [pair for pair in pairs if math.isfinite(_one(_means(pair), metric))]
+    used = with_ratio or list(pairs)
+    if all(pair.is_exact for pair in used):
+        value = float(np.mean([_one(_means(pair), metric) for pair in used]))
+        return Change(_stated(value, metric), is_exact=True)
+    found = jackknife([pair.samples for pair in used], lambda means: _mean_change(means, metric))
+    if not math.isfinite(found.value):
+        # From nothing to something there is no ratio, but the difference can be clear.
+        plain = jackknife([pair.samples for pair in used], lambda means: float(np.mean([m[1] - m[0] for m in means])))
+        return Change(_stated(found.value, metric), p=plain.p)
+    return _change(found, metric)
+
+
+def _change(found: Estimated, metric: Metric) -> Change:
+    low, high = found.interval
+    ends = [None if end is None else _stated(end, metric) for end in (low, high)]
+    return Change(_stated(found.value, metric), ends[0], ends[1], found.p)
+
+
+def _mean_change(means: Iterable[Numbers], metric: Metric) -> float:
+    return float(np.mean([_one(one, metric) for one in means]))
+
+
+def _one(means: Numbers, metric: Metric) -> float:
+    """A change as it can be averaged: the logarithm of a ratio, or a difference."""
+    baseline, other = float(means[0]), float(means[1])
+    if metric.is_difference:
+        return other - baseline
+    if baseline == other:
+        return 0.0
+    if baseline <= 0 or other < 0:
+        return math.inf if other > baseline else -math.inf
+    return math.log(other / baseline) if other > 0 else -math.inf
+
+
+def _stated(value: float, metric: Metric) -> float:
+    if metric.is_difference or math.isnan(value):
+        return value
     return math.inf if value > 700 else math.exp(value) - 1.0
 
 
-def all_questions(runs: pl.DataFrame, baseline: str, other: str) -> list[Comparison]:
-    """Every question of which both schemes have numbers, the headline first."""
-    exact = undrawn(runs)
-    found = (compare(runs, baseline, other, question, exact) for question in QUESTIONS)
-    return [one for one in found if one is not None and not math.isnan(one.overall.value)]
+def judge(comparisons: Sequence[Comparison], thresholds: Thresholds) -> list[Comparison]:
+    """The same comparisons, of one metric, with outcomes; p-values are adjusted for all of them together."""
+    if not comparisons:
+        return []
+    least = thresholds.of(comparisons[0].metric)
+    of_settings = [one.change.p for comparison in comparisons for one in comparison.differences]
+    inner, overall = iter(adjusted(of_settings)), iter(adjusted([one.overall.p for one in comparisons]))
+    compared = sum(p is not None for p in of_settings)
+    found = []
+    for comparison in comparisons:
+        metric, pairs = comparison.metric, comparison.pairs
+        differences = tuple(
+            replace(one, outcome=outcome(one.change, next(inner), metric, least, one.pairs))
+            for one in comparison.differences
+        )
+        whole = outcome(comparison.overall, next(overall), metric, least, pairs)
+        judged = replace(comparison, differences=differences, outcome=whole, compared=compared)
+        signs = _contradictions(judged, least)
+        found.append(replace(judged, is_split=bool(signs), depends_on=_telling_keys(judged, signs)))
+    return found
+
+
+def outcome(change: Change, p: float | None, metric: Metric, least: float, pairs: Sequence[Pair]) -> Outcome:
+    """What can be said of a change, given its adjusted p-value and the threshold of relevance."""
+    if all(one == other for pair in pairs for one, other in pair.samples.values()):
+        fewest = min(len(pair.samples) for pair in pairs)
+        if change.is_exact or fewest >= FEWEST_SEEDS:
+            return Outcome.EQUAL
+    if change.is_exact:
+        return _directed(change, metric, pairs) if abs(change.value) >= least else Outcome.NEGLIGIBLE
+    if p is None or change.p is None:
+        seeds = min(len(pair.samples) for pair in pairs)
+        return {1: Outcome.ONE_SEED, 2: Outcome.TWO_SEEDS}.get(seeds, Outcome.NO_INTERVAL)
+    if p <= LEVEL:
+        return _directed(change, metric, pairs) if abs(change.value) >= least else Outcome.NEGLIGIBLE
+    if change.low is not None and change.high is not None and -least < change.low and change.high < least:
+        return Outcome.NEGLIGIBLE
+    return Outcome.CROWDED if change.p <= LEVEL else Outcome.UNCLEAR
+
+
+def _directed(change: Change, metric: Metric, pairs: Sequence[Pair]) -> Outcome:
+    if not metric.better:
+        return Outcome.LOWER if change.sign < 0 else Outcome.HIGHER
+    is_better = change.sign == metric.better
+    shares = [pair.finished for pair in pairs if pair.finished is not None]
+    if metric.covers_finished and shares:
+        baseline, other = np.mean(shares, axis=0)
+        # The slow flows are those that do not finish: leaving out more of them makes a mean look better.
+        if (baseline - other if is_better else other - baseline) > DOUBTFUL_POINTS:
+            return Outcome.DOUBTFUL
+    return Outcome.BETTER if is_better else Outcome.WORSE
+
+
+def _contradictions(one: Comparison, least: float) -> dict[int, int]:
+    """The signs of differences that contradict each other by more than noise, by place; empty if none do."""
+    established = DIRECTED | {Outcome.DOUBTFUL}
+    relevant = {
+        place: found.change.sign for place, found in enumerate(one.differences) if abs(found.change.value) >= least
+    }
+    if len(set(relevant.values()) - {0}) < 2:
+        return {}
+    known = {place: sign for place, sign in relevant.items() if one.differences[place].outcome in established}
+    if len(set(known.values())) > 1:
+        return known
+    if all(found.outcome in UNKNOWN for found in one.differences):
+        return relevant
+    candidates = [*known] or [place for place in relevant if one.differences[place].change.p is not None]
+    if not candidates:
+        return {}
+    # The best established change against those of the opposite sign, each of which may be noise.
+    anchor = min(candidates, key=lambda place: one.differences[place].change.p or 0.0)
+    opposed = [place for place, sign in relevant.items() if sign == -relevant[anchor]]
+    far = [place for place in opposed if _differ(one, anchor, place, len(opposed))]
+    return {**known, anchor: relevant[anchor], **{place: relevant[place] for place in far}} if far else {}
+
+
+def _differ(one: Comparison, place: int, other: int, tests: int) -> bool:
+    """Whether the changes in two groups of settings differ by more than noise."""
+    first, second = one.differences[place], one.differences[other]
+    if first.change.is_exact and second.change.is_exact:
+        return True
+    count, samples = len(first.pairs), [pair.samples for pair in (*first.pairs, *second.pairs)]
+    found = jackknife(
+        samples,
+        lambda means: _mean_change(means[:count], one.metric) - _mean_change(means[count:], one.metric),
+    )
+    return found.p is not None and found.p * tests <= LEVEL
+
+
+def _telling_keys(one: Comparison, signs: Mapping[int, int]) -> tuple[str, ...]:
+    """The keys on which the sign depends: the smallest set whose values determine it; empty if several sets do."""
+    if not signs:
+        return ()
+    places = [one.differences[place].axes for place in signs]
+    keys = [key for key in places[0] if len({str(axes.get(key)) for axes in places}) > 1]
+    for size in range(1, len(keys) + 1):
+        telling = [some for some in itertools.combinations(keys, size) if _determine(some, places, [*signs.values()])]
+        if telling:
+            return telling[0] if len(telling) == 1 else ()
+    return ()
+
+
+def _determine(keys: Sequence[str], places: Sequence[Mapping[str, object]], signs: Sequence[int]) -> bool:
+    seen: dict[tuple[str, ...], int] = {}
+    return all(
+        seen.setdefault(tuple(str(axes.get(key)) for key in keys), sign) == sign
+        for axes, sign in zip(places, signs, strict=True)
+    )

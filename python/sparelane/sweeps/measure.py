@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparelane import _native, notices
+from sparelane import _native, notices, percentiles
 from sparelane.results.rows import ALL, NETWORK
 from sparelane.service import Numbers, floats, goodput_bps, jain, open_rates_bps
 
@@ -21,9 +21,13 @@ from sparelane.service import Numbers, floats, goodput_bps, jain, open_rates_bps
 MEAN = "mean over flows"
 BYTES = "mean over bytes"
 MEDIAN = "median"
-P99 = "99th percentile"
+P95, P99, P999 = map(percentiles.long, percentiles.TAILS)
+TAILS = tuple(zip((P95, P99, P999), percentiles.TAILS, strict=True))
 TOTAL = "total"
 TIME = "mean over time"
+REQUESTS = "mean over requests"
+# The traffic of numbers that cover the flows of all schemes of a run.
+TOGETHER = "flows of all schemes"
 
 # The unit of each metric; series have those of `SERIES_UNITS`.
 UNITS: Mapping[str, str] = {
@@ -32,6 +36,7 @@ UNITS: Mapping[str, str] = {
     "completion time": "s",
     "slowdown": "",
     "goodput": "bit/s",
+    "share of goodput": "%",
     "throughput of a flow": "bit/s",
     "fairness": "",
     "retransmissions": "%",
@@ -41,6 +46,7 @@ UNITS: Mapping[str, str] = {
     "queueing delay": "s",
     "one-way delay": "s",
     "completion time of requests": "s",
+    "finished flows of this size": "flows",
     "use of the busiest link": "%",
     "dropped packets": "%",
     "largest backlog": "B",
@@ -93,10 +99,13 @@ def measure(results: _native.Results) -> dict[str, Any]:
     end_s = results.totals["end_s"]
     numbers: list[list[Any]] = []
     curves: list[list[Any]] = []
-    for code in np.unique(codes):
+    present = np.unique(codes)
+    for code in present:
         name, flows = names[code], columns.where(codes == code)
         numbers += [[name, *one] for one in _of_scheme(flows, end_s)]
         curves += [[name, curve, values] for curve, values in _curves(flows)]
+    if len(present) > 1:
+        numbers += [[names[code], *one] for code, one in _of_coexistence(columns, codes, end_s)]
     numbers += [["", NETWORK, *one] for one in _of_network(links, end_s)]
     numbers += [["", NETWORK, *one] for one in _of_series(results)]
     said = [notice.of_many for notice in notices.of_tables(results, table, links)]
@@ -180,30 +189,54 @@ def _of_sending(flows: Columns, end_s: float) -> Iterator[tuple[str, str, str, f
         yield (ALL, "one-way delay", "largest", float(flows.max_delay[measured].max()))
 
 
+def _of_coexistence(flows: Columns, codes: Any, end_s: float) -> Iterator[tuple[int, tuple[str, str, str, float]]]:
+    """What schemes that share a run get of it: each one's share, and the fairness among the flows of all of them."""
+    delivered = flows.delivered.sum()
+    for code in np.unique(codes):
+        if delivered > 0:
+            share = 100.0 * float(flows.delivered[codes == code].sum() / delivered)
+            yield int(code), (ALL, "share of goodput", TOTAL, share)
+    endless = flows.where(np.isnan(flows.size))
+    index = jain(open_rates_bps(endless.start, endless.finish, endless.delivered, end_s))
+    if index is not None:
+        for code in np.unique(codes):
+            yield int(code), (TOGETHER, "fairness", "Jain's index", index)
+
+
 def _averages(metric: str, values: Numbers, sizes: Numbers | None) -> Iterator[tuple[str, str, str, float]]:
     if not len(values):
         return
     yield (ALL, metric, MEAN, float(values.mean()))
     if sizes is not None and sizes.sum() > 0:
         yield (ALL, metric, BYTES, float((values * sizes).sum() / sizes.sum()))
-    median, p99 = np.quantile(values, (0.5, 0.99))
-    yield (ALL, metric, MEDIAN, float(median))
-    yield (ALL, metric, P99, float(p99))
+    yield from ((ALL, metric, *one) for one in _positions(values))
+
+
+def _positions(values: Numbers) -> Iterator[tuple[str, float]]:
+    """The median, and the percentiles for which there are enough values."""
+    yield MEDIAN, float(np.median(values))
+    for name, share in TAILS:
+        found = percentiles.percentile(values, share)
+        if found is not None:
+            yield name, found
 
 
 def _by_size(done: Columns, slowdown: Numbers) -> Iterator[tuple[str, str, str, float]]:
-    """Means over flows of about one size, where there are several sizes."""
+    """Numbers of the flows in each range of sizes, if there are several ranges."""
     ranges = np.searchsorted(SIZE_EDGES, done.size, side="right")
     found = np.unique(ranges)
     if len(found) < 2:
         return
     for place in found:
         mask = ranges == place
-        yield (size_range(int(place)), "completion time", MEAN, float(done.completion[mask].mean()))
         ratios = slowdown[mask]
         ratios = ratios[np.isfinite(ratios)]
-        if len(ratios):
-            yield (size_range(int(place)), "slowdown", MEAN, float(ratios.mean()))
+        name = size_range(int(place))
+        yield (name, "finished flows of this size", TOTAL, float(mask.sum()))
+        for metric, values in (("completion time", done.completion[mask]), ("slowdown", ratios)):
+            if len(values):
+                yield (name, metric, MEAN, float(values.mean()))
+                yield from ((name, metric, *one) for one in _positions(values))
 
 
 def size_range(place: int) -> str:
@@ -228,8 +261,8 @@ def _of_requests(flows: Columns) -> Iterator[tuple[str, str, str, float]]:
     lasted = finish - start
     lasted = lasted[np.isfinite(lasted)]
     if len(lasted):
-        yield (ALL, "completion time of requests", "mean over requests", float(lasted.mean()))
-        yield (ALL, "completion time of requests", P99, float(np.quantile(lasted, 0.99)))
+        yield (ALL, "completion time of requests", REQUESTS, float(lasted.mean()))
+        yield from ((ALL, "completion time of requests", *one) for one in _positions(lasted))
 
 
 def _of_network(links: Any, end_s: float) -> Iterator[tuple[str, str, float]]:
@@ -243,7 +276,7 @@ def _of_network(links: Any, end_s: float) -> Iterator[tuple[str, str, float]]:
 
 
 def _of_series(results: _native.Results) -> Iterator[tuple[str, str, float]]:
-    """The mean and the 99th percentile of each quantity that was sampled."""
+    """The mean, and from 100 samples on the 99th percentile, of each quantity that was sampled."""
     series: Any = results.series()
     values = floats(series["value"])
     if not len(values):
@@ -256,7 +289,9 @@ def _of_series(results: _native.Results) -> Iterator[tuple[str, str, float]]:
             if len(some):
                 metric = f"{quantity_names[quantity]} of {probe_names[probe]}"
                 yield (metric, TIME, float(some.mean()))
-                yield (metric, P99, float(np.quantile(some, 0.99)))
+                found = percentiles.percentile(some, 0.99)
+                if found is not None:
+                    yield (metric, P99, found)
 
 
 def unit(metric: str) -> str:

@@ -29,12 +29,10 @@ from sparelane.sweeps.values import ValuesError, label, plain, several
 # The most runs of one sweep.
 MAX_RUNS = 1_000_000
 # It rises when what is measured of a run, and so what is stored of it, would now be another.
-MEASURES = 3
+MEASURES = 4
 # Words about a scenario that change no run.
 WORDS = ("title", "source")
 OVERRIDE_ORIGIN = "--set "
-# Last parts of keys that say too little alone.
-VAGUE = ("kind",)
 # Where a mistake of form is.
 LINE = re.compile(r"at line (\d+)")
 
@@ -213,17 +211,7 @@ class Plan:
 
     def short(self, key: str) -> str:
         """The last part of a key, or as many more as tell it from the other keys."""
-        parts = key.split(".")
-        others = [axis.key for axis in self.axes if axis.key != key]
-        for count in range(1, len(parts)):
-            ending = ".".join(parts[-count:])
-            if (
-                not ending.isdigit()
-                and ending not in VAGUE
-                and not any(f".{other}".endswith(f".{ending}") for other in others)
-            ):
-                return ending
-        return key
+        return axes.short_key(key, [axis.key for axis in self.axes])
 
     def overrides(self, setting: Setting) -> list[str]:
         """What makes the file a scenario of this setting."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from sparelane.results.rows import ALL, SCHEMA, axis_kind
-from sparelane.sweeps.bootstrap import mean_intervals
+from sparelane.sweeps.intervals import Interval, mean_intervals
 from sparelane.sweeps.journal import Kept
 from sparelane.sweeps.measure import QUANTILES, unit
 from sparelane.sweeps.plan import Plan, Setting
+
+# The largest possible value of a metric, or of a unit.
+MOST = {"fairness": 1.0, "%": 100.0}
 
 CURVES: Mapping[str, pl.DataType] = {
     "setting": pl.String(),
@@ -75,16 +79,31 @@ def of_runs(plan: Plan, kept: Mapping[str, Kept]) -> pl.DataFrame:
 
 
 def of_settings(runs: pl.DataFrame) -> pl.DataFrame:
-    """One row for each number of each setting: the mean over its runs, with an interval."""
+    """One row for each number of each setting: the mean over its runs, with Student's 95 % interval.
+
+    Ends of intervals stay within what the metric can be: a share between 0 and 100 %, a time not below 0.
+    """
     told_by = [name for name in runs.columns if name not in ("value", "low", "high", "seeds")]
     gathered = runs.group_by(told_by, maintain_order=True).agg("value", pl.col("seeds").list.first())
     values: list[list[float]] = gathered["value"].to_list()
-    intervals = mean_intervals(values)
+    intervals = [
+        _possible(interval, metric, group)
+        for interval, metric, group in zip(mean_intervals(values), gathered["metric"], values, strict=True)
+    ]
     return gathered.with_columns(
         value=pl.col("value").list.mean(),
         low=pl.Series([low for low, _ in intervals], dtype=pl.Float64),
         high=pl.Series([high for _, high in intervals], dtype=pl.Float64),
     ).select(runs.columns)
+
+
+def _possible(interval: Interval, metric: str, values: Sequence[float]) -> Interval:
+    """An interval without what its metric cannot be."""
+    low, high = interval
+    if low is None or high is None or not values or min(values) < 0:
+        return interval
+    most = MOST.get(metric, MOST.get(unit(metric), math.inf))
+    return max(low, 0.0), min(high, max(most, *values))
 
 
 def _only_scheme(kept: Kept) -> str:

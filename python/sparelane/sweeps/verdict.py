@@ -1,169 +1,271 @@
-"""A comparison in words."""
+"""Comparisons in words."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from sparelane.sweeps.differences import Change, Comparison, Difference
+from sparelane.sweeps.axes import short_key
+from sparelane.sweeps.differences import (
+    DIRECTED,
+    SIZE,
+    SMALL,
+    UNKNOWN,
+    Change,
+    Comparison,
+    Difference,
+    Outcome,
+    Thresholds,
+    effect,
+    grouped,
+    outcome,
+)
+from sparelane.sweeps.intervals import adjusted
+from sparelane.sweeps.metrics import Metric
 
-# A change below this is none, whatever the interval says: a share of one, or a difference in its unit.
-NEGLIGIBLE = 0.005
-# What is said where no number differs from seed to seed.
-EXACTLY = "exactly: nothing is random"
-EXACT = "exactly, nothing is random"
-NEGLIGIBLE_DIFFERENCES = {"points": 0.05, "per flow": 0.001}
+# What is said if no number differs from seed to seed.
+EXACT = "exact: nothing is random"
+# Values of a key that a sentence lists one by one.
+LISTED = 4
+# The most decimals that tell the ends of an interval apart.
+MOST_DECIMALS = 3
 
 
-def sentences(comparisons: Sequence[Comparison]) -> list[str]:
-    """What can be said of a scheme beside the baseline; the first sentence is the headline."""
-    if not comparisons:
-        return []
-    said = [headline(comparisons[0])]
-    rest = [clause(one) for one in comparisons[1:] if _matters(one.overall, one)]
-    if rest:
-        said.append(f"{_upper('; '.join(rest))}.")
-    same = [one for one in comparisons[1:] if not _matters(one.overall, one)]
-    for words, is_exact in (("No clear difference", False), ("Hardly any difference, exactly", True)):
-        names = [name(one) for one in same if one.overall.is_exact is is_exact]
-        if names:
-            said.append(f"{words}: {', '.join(names)}.")
-    return said
+def headline(one: Comparison, thresholds: Thresholds) -> str:
+    """What can be said of a scheme beside the baseline by one metric, as one or two sentences.
 
-
-def headline(one: Comparison) -> str:
-    """The change over all settings, and in how many of them it is one."""
-    subject, overall = f"{one.other} beside {one.baseline}", one.overall
-    if overall.is_exact and not _matters(overall, one):
-        words = f"{subject}: hardly any difference of the {name(one)} ({change(overall, one)})"
-    elif _matters(overall, one):
-        words = f"{one.other} {clause(one)}{_than(one)}"
-    elif overall.low is None:
-        words = f"{subject}: {clause(one)}, by one seed, which has no interval"
+    There is a number for all settings together only if the settings do not contradict each other by more than noise.
+    """
+    if one.is_split:
+        return f"{_split(one, thresholds)}{_unfinished(one)}"
+    metric, change = one.metric, one.overall
+    beside = f"under {one.other} than under {one.baseline}"
+    between = f"between {one.other} and {one.baseline}"
+    if one.outcome in DIRECTED or one.outcome is Outcome.DOUBTFUL:
+        words = f"{_upper(metric.label)} is {size(change, metric)} {beside}{_exactly(change)}"
+    elif one.outcome is Outcome.EQUAL:
+        words = f"{_upper(metric.label)} is equal {between} in every seed{_exactly(change)}"
+    elif one.outcome is Outcome.NEGLIGIBLE:
+        words = f"{_upper(metric.label)} differs negligibly {between}: {change_text(change, metric)}{_exactly(change)}"
+    elif one.outcome in UNKNOWN:
+        found = "equal" if change.value == 0 else size(change, metric)
+        words = f"{_upper(metric.label)} is {found} {beside if change.value else between}; {_why(one.outcome)}"
     else:
-        words = f"{subject}: no clear difference of the {name(one)} ({change(overall, one)})"
-    return f"{words}{f', {EXACTLY}' if overall.is_exact else ''}{_settings(one)}."
+        among = f", allowing for {one.compared} comparisons" if one.outcome is Outcome.CROWDED else ""
+        words = f"No clear difference in {metric.label} {between}: {change_text(change, metric)}{among}"
+    return f"{words}{_settings(one)}.{_unfinished(one)}"
 
 
-def _than(one: Comparison) -> str:
-    return f" than {one.baseline}" if not one.question.less.startswith("{}") else f", beside {one.baseline}"
+def _exactly(change: Change) -> str:
+    return ", exactly: nothing is random" if change.is_exact else ""
 
 
-def clause(one: Comparison) -> str:
-    """The change over all settings as a clause, with its interval."""
-    words = one.question.less if one.overall.value < 0 else one.question.more
-    return words.format(size(one.overall, one))
+def _unfinished(one: Comparison) -> str:
+    """That means leave out flows, if the schemes left different shares of them unfinished."""
+    found = [pair.finished for pair in one.pairs if pair.finished is not None]
+    if all(outcome is not Outcome.DOUBTFUL for outcome in (one.outcome, *(each.outcome for each in one.differences))):
+        return ""
+    baseline, other = (sum(shares) / len(found) for shares in zip(*found, strict=True))
+    return (
+        f" This covers finished flows alone: {baseline:.1f} % finished under {one.baseline} and {other:.1f} % under "
+        f"{one.other}, so that the slow flows of the latter may be missing."
+        if other < baseline
+        else f" This covers finished flows alone: {other:.1f} % finished under {one.other} and {baseline:.1f} % under "
+        f"{one.baseline}, so that the slow flows of the latter may be missing."
+    )
 
 
-def name(one: Comparison) -> str:
-    """What is compared: "completion time (mean over flows)"."""
-    average = one.question.average
-    return one.question.metric if average in ("total", "Jain's index") else f"{one.question.metric} ({average})"
+def _split(one: Comparison, thresholds: Thresholds) -> str:
+    """Settings that contradict each other, by the key on which the sign depends."""
+    subject = f"{_upper(one.metric.label)} under {one.other}, compared with {one.baseline},"
+    if not one.is_certain:
+        least, most = (choose(one.differences, key=_value) for choose in (min, max))
+        ends = " to ".join(f"{_bare(each.change, one.metric)} with {each.setting}" for each in (least, most))
+        return f"{subject} ranges from {ends}; {_why(one.differences[0].outcome)}, so that the signs are not certain."
+    if one.depends_on:
+        on = " and ".join("flow size" if key == SIZE else key for key in one.depends_on)
+        values = by_values(one, one.depends_on, thresholds)
+        if len(values) <= LISTED:
+            return f"{subject} depends on {on}: {'; '.join(_of_value(value, one.metric) for value in values)}."
+    else:
+        on = "the setting"
+    count = len(one.differences)
+    parts = []
+    for sign, word in ((-1, "lower"), (1, "higher")):
+        some = [each for each in one.differences if _sign(each) == sign]
+        if some:
+            parts.append(f"{word} in {len(some)} of {count} settings{_where(some, one)}")
+    rest = count - sum(_sign(each) != 0 for each in one.differences)
+    if parts and rest:
+        parts.append(f"not clearly different in {rest}")
+    if not parts:
+        least, most = (choose(one.differences, key=_value) for choose in (min, max))
+        parts = [f"{_bare(each.change, one.metric)} with {each.setting}" for each in (least, most)]
+    return f"{subject} depends on {on}: {', '.join(parts)}."
 
 
-def size(found: Change, one: Comparison) -> str:
-    """How large a change is, without its sign: "43 % (41 to 45)"."""
-    ends = [end for end in (found.low, found.high) if end is not None]
-    sign = -1 if found.value < 0 else 1
-    text = f"{_number(abs(found.value), one)} {unit(one)}"
-    if not ends:
-        return text
-    low, high = sorted(sign * end for end in ends)
-    return f"{text} ({_number(low, one)} to {_number(high, one)})"
+def _why(outcome: Outcome) -> str:
+    """Why there is no interval."""
+    return {
+        Outcome.ONE_SEED: "one seed cannot support an interval",
+        Outcome.TWO_SEEDS: "two seeds cannot support an interval",
+    }.get(outcome, "there is no interval")
 
 
-def change(found: Change, one: Comparison) -> str:
+def by_values(one: Comparison, keys: Sequence[str], thresholds: Thresholds) -> list[Difference]:
+    """The settings of a comparison taken together by the values of some keys, each with an outcome."""
+    groups = [(words, axes, pairs, effect(pairs, one.metric)) for words, axes, pairs in grouped(one.pairs, keys)]
+    ps = adjusted([change.p for *_, change in groups])
+    least = thresholds.of(one.metric)
+    return [
+        Difference(
+            words, axes, math.nan, math.nan, change, (), tuple(pairs), outcome(change, p, one.metric, least, pairs)
+        )
+        for (words, axes, pairs, change), p in zip(groups, ps, strict=True)
+    ]
+
+
+def _of_value(found: Difference, metric: Metric) -> str:
+    if found.outcome in DIRECTED or found.outcome is Outcome.DOUBTFUL:
+        return f"{size(found.change, metric)} with {found.setting}{_exactly(found.change)}"
+    word = {Outcome.CROWDED: Outcome.UNCLEAR}.get(found.outcome, found.outcome)
+    return f"{word} with {found.setting} ({change_text(found.change, metric)})"
+
+
+def _value(found: Difference) -> float:
+    return found.change.value
+
+
+def _sign(found: Difference) -> int:
+    """The sign of a difference that is established; 0 for any other."""
+    return found.change.sign if found.outcome in DIRECTED else 0
+
+
+def size(found: Change, metric: Metric) -> str:
+    """How large a change is, and in which direction: "43 % (41 to 45) lower"."""
+    word = "lower" if found.sign < 0 else "higher"
+    if math.isinf(found.value):
+        return f"{word} (from 0)"
+    sign = found.sign or 1
+    decimals = _decimals(found, metric)
+    text = f"{_number(abs(found.value), metric, decimals)} {metric.change_unit}"
+    if found.low is None or found.high is None:
+        return f"{text} {word}"
+    if found.low == found.high:
+        return f"{text} {word} in every seed"
+    low, high = sorted((sign * found.low, sign * found.high))
+    return f"{text} ({_number(low, metric, decimals)} to {_number(high, metric, decimals)}) {word}"
+
+
+def change_text(found: Change, metric: Metric) -> str:
     """A change with its sign, and its interval in parentheses."""
-    text = f"{signed(found.value, one)} {unit(one)}"
+    if math.isinf(found.value):
+        return "from 0" if found.value > 0 else "to 0"
+    decimals = _decimals(found, metric)
+    text = f"{signed(found.value, metric, decimals)} {metric.change_unit}"
     if found.low is None or found.high is None:
         return text
-    return f"{text} ({signed(found.low, one)} to {signed(found.high, one)})"
+    if found.low == found.high:
+        return f"{text} in every seed"
+    return f"{text} ({signed(found.low, metric, decimals)} to {signed(found.high, metric, decimals)})"
 
 
-def unit(one: Comparison) -> str:
-    """What changes are told in."""
-    return one.question.told_in
-
-
-def signed(value: float, one: Comparison) -> str:
-    """A change with a proper sign."""
-    text = _number(abs(value), one)
+def signed(value: float, metric: Metric, decimals: int | None = None) -> str:
+    """The number of a change with a proper sign."""
+    text = _number(abs(value), metric, decimals)
     return text if not text.strip("0.") else f"{'−' if value < 0 else '+'}{text}"
 
 
-def _number(value: float, one: Comparison) -> str:
+def _decimals(found: Change, metric: Metric) -> int | None:
+    """As many decimals as tell the ends of the interval from the value."""
+    if found.low is None or found.high is None or not math.isfinite(found.low + found.high):
+        return None
+    factor = 1 if metric.is_difference else 100
+    shown = max(abs(found.low), abs(found.high)) * factor
+    fewest = 0 if shown >= 9.95 else 1
+    for decimals in range(fewest, MOST_DECIMALS):
+        texts = {f"{factor * value:.{decimals}f}" for value in (found.low, found.value, found.high)}
+        if len(texts) == 3 or found.low == found.high:
+            return decimals
+    return MOST_DECIMALS
+
+
+def _number(value: float, metric: Metric, decimals: int | None = None) -> str:
     if math.isinf(value):
         return "∞"
-    shown = value if one.question.is_difference else 100 * value
+    shown = value if metric.is_difference else 100 * value
     sign = "−" if shown < 0 else ""
     shown = abs(shown)
-    text = f"{shown:.0f}" if shown >= 9.95 else f"{shown:.1f}" if shown >= 0.095 else f"{shown:.2g}" if shown else "0"
-    return f"{sign}{text}"
+    if decimals is not None:
+        text = f"{shown:.{decimals}f}"
+    else:
+        text = (
+            f"{shown:.0f}" if shown >= 9.95 else f"{shown:.1f}" if shown >= 0.095 else f"{shown:.2g}" if shown else "0"
+        )
+    return text if not text.strip("0.") else f"{sign}{text}"
 
 
-def outcome(found: Difference, one: Comparison) -> str:
-    """One setting in a word."""
-    if found.change.is_exact:
-        return EXACT
-    if found.change.low is None:
-        return "one seed" if len(found.seeds) == 1 else "no interval"
-    if not _matters(found.change, one):
-        return "no clear difference"
-    if one.better is None:
-        return "less" if found.change.value < 0 else "more"
-    return "better" if found.change.sign == one.better else "worse"
-
-
-def _matters(found: Change, one: Comparison) -> bool:
-    least = NEGLIGIBLE_DIFFERENCES.get(one.question.told_in, NEGLIGIBLE)
-    return found.sign != 0 and abs(found.value) >= least
+def outcome_text(found: Difference | Comparison) -> str:
+    """The outcome of one setting, or of all, in a few words."""
+    if isinstance(found, Comparison) and found.is_split:
+        if not found.is_certain:
+            return str(found.differences[0].outcome)
+        on = " and ".join(found.depends_on) or "the setting"
+        return f"depends on {on}"
+    change = found.overall if isinstance(found, Comparison) else found.change
+    return f"{found.outcome} ({EXACT})" if change.is_exact else str(found.outcome)
 
 
 def _settings(one: Comparison) -> str:
-    """In how many of the settings it helps, and where most and least: of those in which it clearly does."""
-    if len(one.differences) < 2:
-        return ""
-    signs = [_clearly(found, one) * (one.better or 0) for found in one.differences]
-    better, worse = (
-        [found for found, sign in zip(one.differences, signs, strict=True) if sign == way] for way in (1, -1)
-    )
+    """In how many of the settings the metric is better and worse, and where most and least."""
     count = len(one.differences)
-    if not better and not worse:
+    if count < 2:
         return ""
-    if len(better) == count or len(worse) == count:
-        most, *least = [f"with {where} ({change})" for where, change in _most_and_least(better or worse, one)]
-        return f"; it {'helps' if better else 'harms'} {_every(one)}: most {most}, least {least[0]}"
-    none = count - len(better) - len(worse)
-    parts = [
-        f"helps in {len(better)} of {count} settings{_where(better, one)}" if better else "",
-        f"harms in {len(worse)}{_where(worse, one)}" if worse else "",
-        f"makes no clear difference in {none}" if none else "",
-    ]
-    return f"; it {', '.join(part for part in parts if part)}"
-
-
-def _clearly(found: Difference, one: Comparison) -> int:
-    """The sign of a difference that is clear; 0 for any other."""
-    return found.change.sign if _matters(found.change, one) else 0
+    rising, falling = ([each for each in one.differences if _sign(each) == sign] for sign in (1, -1))
+    small = [each for each in one.differences if each.outcome in SMALL]
+    if not rising and not falling:
+        return "" if len(small) < count or one.outcome in SMALL else "; negligible in every setting"
+    words = {1: "higher", -1: "lower"}
+    if one.metric.better:
+        words = {one.metric.better: "better", -one.metric.better: "worse"}
+    if count in (len(rising), len(falling)):
+        most, *rest = _most_and_least(rising or falling, one)
+        least = f", least with {rest[0][0]} ({rest[0][1]})" if rest else ""
+        return f"; {words[1 if rising else -1]} {_every(one)}: most with {most[0]} ({most[1]}){least}"
+    first = one.metric.better or 1
+    ways = [(sign, rising if sign == 1 else falling) for sign in (first, -first)]
+    parts = [f"{words[sign]} in {len(some)} of {count} settings{_where(some, one)}" for sign, some in ways if some]
+    unclear = count - len(rising) - len(falling) - len(small)
+    parts += [f"negligible in {len(small)}"] if small else []
+    parts += [f"not clear in {unclear}"] if unclear else []
+    return f"; {', '.join(parts)}"
 
 
 def _where(found: Sequence[Difference], one: Comparison) -> str:
     """Where differences with the same sign are, in parentheses."""
-    (most, most_change), (least, least_change) = _most_and_least(found, one)
-    if len(found) == 1:
+    (most, most_change), *rest = _most_and_least(found, one)
+    if not rest:
         return f" ({most}: {most_change})"
+    (least, least_change), *_ = rest
     return f" (most with {most}: {most_change}, least with {least}: {least_change})"
 
 
 def _most_and_least(found: Sequence[Difference], one: Comparison) -> list[tuple[str, str]]:
-    """The settings with the largest and the smallest change, and how large it is."""
+    """The settings with the largest and the smallest change, and how large it is; one if there is only one."""
     ranked = sorted(found, key=lambda difference: abs(difference.change.value))
-    return [(each.setting, f"{signed(each.change.value, one)} {unit(one)}") for each in (ranked[-1], ranked[0])]
+    chosen = [ranked[-1], ranked[0]] if len(ranked) > 1 else ranked
+    return [(each.setting, _bare(each.change, one.metric)) for each in chosen]
+
+
+def _bare(change: Change, metric: Metric) -> str:
+    """A change without its interval."""
+    return change_text(Change(change.value), metric)
 
 
 def _every(one: Comparison) -> str:
-    keys = [key for key in one.differences[0].axes if len({str(found.axes[key]) for found in one.differences}) > 1]
-    return f"at every {keys[0].rpartition('.')[2]}" if len(keys) == 1 else "in every setting"
+    axes = [found.axes for found in one.differences]
+    keys = [key for key in axes[0] if len({str(values.get(key)) for values in axes}) > 1]
+    return f"at every {short_key(keys[0], keys)}" if len(keys) == 1 else "in every setting"
 
 
 def _upper(text: str) -> str:

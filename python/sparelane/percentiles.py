@@ -1,0 +1,65 @@
+"""Percentiles of samples, and how many values a percentile needs.
+
+The percentile of a share `p` of fewer than `1 / (1 - p)` values is the largest value or lies between the two largest:
+it says nothing about the tail. Such a percentile is therefore missing everywhere: in the summary of a run, in sweeps,
+in comparisons and in reports. The percentile itself is the nearest rank, which is a value that was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+
+# The percentiles of tails that are reported, as shares of one.
+TAILS = (0.95, 0.99, 0.999)
+
+
+def fewest(share: float) -> int:
+    """The fewest values of which there is a percentile: 20 for p95, 100 for p99, 1,000 for p99.9."""
+    return math.ceil(1 / (1 - share) - 1e-6)
+
+
+def percentile(values: Numbers | Sequence[float], share: float) -> float | None:
+    """The smallest value that at least `share` of the values do not exceed.
+
+    Args:
+        values: the sample; none of them is missing.
+        share: 0.99 for the 99th percentile; between 0 and 1, both excluded.
+
+    Returns:
+        `None` if there are fewer values than `fewest(share)`.
+    """
+    sample = np.asarray(values, dtype=np.float64)
+    if len(sample) < fewest(share):
+        return None
+    return float(np.quantile(sample, share, method="inverted_cdf"))
+
+
+def short(share: float) -> str:
+    """The usual short name, such as "p99.9"."""
+    return f"p{100 * share:g}"
+
+
+def long(share: float) -> str:
+    """The name in words, such as "99.9th percentile"."""
+    return f"{100 * share:g}th percentile"
+
+
+def remark(share: float, what: str, counts: Sequence[tuple[str, int]]) -> str | None:
+    """A sentence about samples that are too small for a percentile; `None` if all are large enough.
+
+    Args:
+        share: of the percentile.
+        what: the values, such as "finished flows".
+        counts: the name of each sample, which may be empty, and how many values it has.
+    """
+    few = [(name, count) for name, count in counts if count < fewest(share)]
+    if not few:
+        return None
+    told = ", ".join(f"{name} has {count}" if name else f"there are {count}" for name, count in few)
+    return f"{short(share)} needs at least {fewest(share):,} {what}: {told}"

@@ -1,0 +1,299 @@
+"""Schemes in order, setting by setting, best first; schemes that are not clearly apart share a place."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from sparelane.results.rows import ALL, NETWORK, axis_names
+from sparelane.sweeps import measure
+from sparelane.sweeps.differences import (
+    DOUBTFUL_POINTS,
+    LEVEL,
+    SIZE,
+    Pair,
+    Thresholds,
+    central,
+    effect,
+    sized,
+    value_words,
+)
+from sparelane.sweeps.intervals import adjusted
+from sparelane.sweeps.metrics import Metric
+from sparelane.units import quantity
+
+# The most settings, or schemes, that a table has as columns.
+COLUMNS = 4
+UNFINISHED = "†"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A scheme in a setting.
+
+    Attributes:
+        value: the mean over the seeds; over several settings, the geometric mean of these.
+        place: 1 for the best, or for the least if neither direction is better.
+        is_tied: whether another scheme shares the place.
+        leaves_out: whether clearly fewer flows finished than under the scheme under which most did.
+    """
+
+    value: float
+    place: int
+    is_tied: bool
+    leaves_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Schemes by settings.
+
+    Attributes:
+        metric: by what they are ranked.
+        settings: the columns; one without a name if nothing but the scheme varies.
+        cells: for each scheme, the best first, its cell in each setting; `None` if no run gave a number.
+        has_ties: whether ties can be told, because there are three seeds or more, or nothing is random.
+        compared: the most schemes of one setting that were compared with each other.
+    """
+
+    metric: Metric
+    settings: tuple[str, ...]
+    cells: Mapping[str, tuple[Cell | None, ...]]
+    has_ties: bool
+    compared: int
+
+    def mean_place(self, scheme: str) -> float:
+        """The mean place of a scheme over the settings in which it has a number."""
+        places = [cell.place for cell in self.cells[scheme] if cell is not None]
+        return sum(places) / len(places) if places else math.inf
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether a cell covers clearly fewer flows than others of its setting."""
+        return any(cell is not None and cell.leaves_out for cells in self.cells.values() for cell in cells)
+
+    def cell_text(self, cell: Cell | None, *, is_alone: bool = False) -> str:
+        """A cell such as "2= 12.3 ms"; without the place if it stands alone."""
+        if cell is None:
+            return "–"
+        mark = UNFINISHED if cell.leaves_out else ""
+        text = f"{quantity(cell.value, self.metric.unit)}{mark}"
+        return text if is_alone else f"{place_text(cell)} {text}"
+
+    def table(self, columns: int = COLUMNS) -> tuple[list[str], list[list[str]]]:
+        """Headings and rows of texts, with at most about so many columns of numbers.
+
+        Settings are columns if there are few of them, else schemes are; if there are many of both, a row says how often
+        the scheme is first and last.
+        """
+        schemes = list(self.cells)
+        if len(self.settings) <= columns:
+            names = [name or self.metric.label for name in self.settings]
+            rows = [[name, *map(self.cell_text, self.cells[name])] for name in schemes]
+            if len(names) == 1:
+                rows = [
+                    [place_text(cells[0]) if cells[0] else "–", name, self.cell_text(cells[0], is_alone=True)]
+                    for name, cells in self.cells.items()
+                ]
+                return ["place", "scheme", *names], rows
+            return ["scheme", *names], rows
+        if len(schemes) <= columns:
+            return ["setting", *schemes], [
+                [setting, *(self.cell_text(self.cells[name][place]) for name in schemes)]
+                for place, setting in enumerate(self.settings)
+            ]
+        headings = ["scheme", "mean place", "first in", "last in", "least", "largest"]
+        return headings, [self._summary(name) for name in schemes]
+
+    def _summary(self, name: str) -> list[str]:
+        last = [
+            max((cells[place].place for cells in self.cells.values() if cells[place]), default=0)  # type: ignore[union-attr]
+            for place in range(len(self.settings))
+        ]
+        known = [(cell, most) for cell, most in zip(self.cells[name], last, strict=True) if cell is not None]
+        if not known:
+            return [name, *["–"] * 5]
+        values = [cell.value for cell, _ in known]
+        return [
+            name,
+            f"{self.mean_place(name):.1f}",
+            f"{sum(cell.place == 1 for cell, _ in known)} of {len(known)}",
+            f"{sum(cell.place == most and most > 1 for cell, most in known)} of {len(known)}",
+            quantity(min(values), self.metric.unit),
+            quantity(max(values), self.metric.unit),
+        ]
+
+
+def place_text(cell: Cell) -> str:
+    """The place, with "=" if it is shared."""
+    return f"{cell.place}{'=' if cell.is_tied else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """The numbers of a scheme in a column: for each setting, by seed."""
+
+    settings: Mapping[tuple[object, ...], Mapping[int, float]]
+    exact: frozenset[tuple[object, ...]]
+
+
+def rank(
+    runs: pl.DataFrame,
+    schemes: Sequence[str],
+    metric: Metric,
+    thresholds: Thresholds,
+    exact: frozenset[tuple[str, str]] = frozenset(),
+    by: Sequence[str] = (),
+) -> Ranking | None:
+    """Ranks the schemes by their means in each setting; `None` without numbers of any.
+
+    From the best on, a scheme shares the place of the one that leads its group if the two do not differ clearly, or
+    differ negligibly. P-values allow for all pairs of schemes in a setting.
+
+    Args:
+        runs: the rows, one for each number of each run.
+        schemes: those to rank.
+        metric: by what.
+        thresholds: below these, differences are negligible.
+        exact: settings and schemes in which nothing is random.
+        by: the keys whose values are told apart; all without any.
+    """
+    rows = _rows(runs, schemes, metric, by)
+    if rows.is_empty():
+        return None
+    keys = [key for key in [*axis_names(runs), *([SIZE] if SIZE in by else [])] if not rows[key].is_null().all()]
+    # A key that only some schemes have tells entries of the ranking apart, not settings.
+    own = [key for key in keys if any(rows.filter(pl.col("scheme") == name)[key].is_null().all() for name in schemes)]
+    shared = [key for key in keys if key not in own]
+    columns = [key for key in by if key in shared] if by else shared
+    entries: dict[tuple[object, ...], dict[str, _Entry]] = {}
+    for values, group in rows.group_by([*columns, "scheme", *own], maintain_order=True):
+        column, (scheme, *rest) = values[: len(columns)], values[len(columns) :]
+        words = [value_words(key, value, keys) for key, value in zip(own, rest, strict=True) if value is not None]
+        entries.setdefault(column, {})[", ".join([str(scheme), *words])] = _entry(group, shared, exact)
+    names = list(dict.fromkeys(name for found in entries.values() for name in found))
+    finished = _finished(runs, schemes, columns, own, keys) if metric.covers_finished and SIZE not in by else {}
+    ranked = {column: _ranked(found, metric, thresholds, finished.get(column, {})) for column, found in entries.items()}
+    cells = {name: tuple(ranked[column].get(name) for column in ranked) for name in names}
+    counts = [len(numbers) for found in entries.values() for one in found.values() for numbers in one.settings.values()]
+    is_exact = all(one.exact >= set(one.settings) for found in entries.values() for one in found.values())
+    settings = tuple(
+        ", ".join(
+            str(value) if key == SIZE else value_words(key, value, keys)
+            for key, value in zip(columns, column, strict=True)
+            if value is not None
+        )
+        for column in ranked
+    )
+    made = Ranking(metric, settings, cells, min(counts) >= 3 or is_exact, max(map(len, entries.values())))
+    order = sorted(names, key=lambda name: (made.mean_place(name), _first_value(made, name)))
+    return replace(made, cells={name: cells[name] for name in order})
+
+
+def _first_value(made: Ranking, name: str) -> float:
+    values = [cell.value for cell in made.cells[name] if cell is not None]
+    return (-1 if made.metric.better > 0 else 1) * sum(values) / len(values)
+
+
+def _rows(runs: pl.DataFrame, schemes: Sequence[str], metric: Metric, by: Sequence[str]) -> pl.DataFrame:
+    chosen = sized(runs, metric) if SIZE in by else [metric]
+    frames = []
+    for one in chosen:
+        traffic = (ALL, NETWORK) if one.traffic == ALL else (one.traffic,)
+        some = runs.filter(
+            (pl.col("metric") == one.metric)
+            & (pl.col("average") == one.average)
+            & pl.col("traffic").is_in(traffic)
+            & pl.col("scheme").is_in(schemes)
+            & pl.col("value").is_finite()
+        )
+        frames.append(some.with_columns(pl.lit(one.traffic).alias(SIZE)) if SIZE in by else some)
+    return pl.concat(frames) if frames else runs.head(0)
+
+
+def _entry(group: pl.DataFrame, shared: Sequence[str], exact: frozenset[tuple[str, str]]) -> _Entry:
+    settings: dict[tuple[object, ...], dict[int, float]] = {}
+    certain = set()
+    columns = ["setting", "scheme", "value", "seeds", *shared]
+    for setting, scheme, value, seeds, *values in group.select(columns).iter_rows():
+        settings.setdefault(tuple(values), {})[seeds[0]] = value
+        if (setting, scheme) in exact:
+            certain.add(tuple(values))
+    return _Entry(settings, frozenset(certain))
+
+
+def _finished(
+    runs: pl.DataFrame, schemes: Sequence[str], columns: Sequence[str], own: Sequence[str], keys: Sequence[str]
+) -> dict[tuple[object, ...], dict[str, float]]:
+    """The share of flows that finished, in percent, by column and entry."""
+    rows = _rows(runs, schemes, Metric("finished flows", measure.TOTAL), ())
+    found: dict[tuple[object, ...], dict[str, float]] = {}
+    for values, group in rows.group_by([*columns, "scheme", *own], maintain_order=True):
+        column, (scheme, *rest) = values[: len(columns)], values[len(columns) :]
+        words = [value_words(key, value, keys) for key, value in zip(own, rest, strict=True) if value is not None]
+        mean = float(np.mean(group["value"].to_numpy()))
+        found.setdefault(column, {})[", ".join([str(scheme), *words])] = mean
+    return found
+
+
+def _ranked(
+    found: Mapping[str, _Entry], metric: Metric, thresholds: Thresholds, finished: Mapping[str, float]
+) -> dict[str, Cell]:
+    """The cells of one column."""
+    means = {
+        name: central(np.array([np.mean([*numbers.values()]) for numbers in entry.settings.values()]), metric)
+        for name, entry in found.items()
+    }
+    order = sorted(means, key=lambda name: -means[name] if metric.better > 0 else means[name])
+    apart = _apart(found, order, metric, thresholds)
+    groups: list[list[str]] = []
+    for name in order:
+        if groups and (groups[-1][0], name) not in apart:
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    most = max(finished.values(), default=0.0)
+    cells, place = {}, 1
+    for group in groups:
+        for name in group:
+            leaves_out = name in finished and most - finished[name] > DOUBTFUL_POINTS
+            cells[name] = Cell(means[name], place, len(group) > 1, leaves_out)
+        place += len(group)
+    return cells
+
+
+def _apart(
+    found: Mapping[str, _Entry], order: Sequence[str], metric: Metric, thresholds: Thresholds
+) -> set[tuple[str, str]]:
+    """Pairs of schemes, in order, that differ clearly and by more than the threshold.
+
+    Without intervals, any difference counts.
+    """
+    couples = [*itertools.combinations(order, 2)]
+    changes = []
+    for first, second in couples:
+        one, other = found[first], found[second]
+        pairs = []
+        for setting, numbers in one.settings.items():
+            theirs = other.settings.get(setting, {})
+            samples = {seed: (value, theirs[seed]) for seed, value in numbers.items() if seed in theirs}
+            if samples:
+                is_exact = setting in one.exact and setting in other.exact
+                pairs.append(Pair("", {}, samples, is_exact))
+        changes.append(effect(pairs, metric) if pairs else None)
+    ps = adjusted([None if change is None else change.p for change in changes])
+    least = thresholds.of(metric)
+    apart = set()
+    for couple, change, p in zip(couples, changes, ps, strict=True):
+        if change is None:
+            continue
+        if (p is None or p <= LEVEL) and (
+            abs(change.value) >= least if p is not None or change.is_exact else change.value
+        ):
+            apart.add(couple)
+    return apart

@@ -1,0 +1,91 @@
+"""Percentiles: nearest ranks, and none for samples that are too small."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import sparelane as sl
+from small_sweeps import LOADS, do
+from sparelane import percentiles
+from sparelane.cli import main
+
+THREE = """
+duration = "5s"
+[topology]
+kind = "dumbbell"
+pairs = 3
+bottleneck_rate = "100Mbps"
+[scheme.c]
+controller = "newreno"
+[workload]
+kind = "bulk"
+size = "100kB"
+"""
+
+
+@pytest.mark.parametrize(("share", "fewest"), [(0.95, 20), (0.99, 100), (0.999, 1000), (0.5, 2)])
+def test_a_percentile_needs_enough_values(share: float, fewest: int) -> None:
+    assert percentiles.fewest(share) == fewest
+    assert percentiles.percentile(np.arange(fewest - 1.0), share) is None
+    assert percentiles.percentile(np.arange(float(fewest)), share) is not None
+
+
+def test_a_percentile_is_a_value_of_the_sample_that_the_share_does_not_exceed() -> None:
+    values = np.random.default_rng(3).lognormal(size=357)
+    for share in percentiles.TAILS[:2]:
+        found = percentiles.percentile(values, share)
+        assert found is not None
+        assert found in values
+        assert np.mean(values <= found) >= share > np.mean(values < found)
+
+
+def test_the_summary_of_three_flows_has_no_p99_and_says_why(tmp_path: Path) -> None:
+    result = sl.run(THREE)
+    [row] = result.summary().schemes.to_dicts()
+    assert row["finished"] == 3
+    assert [row[name] for name in ("p95_s", "p99_s", "p999_s", "p99_slowdown")] == [None] * 4
+    file = tmp_path / "three.toml"
+    file.write_text(THREE)
+    told = CliRunner().invoke(main, ["run", str(file), "-o", str(tmp_path / "out")])
+    assert "note: p99 needs at least 100 finished flows: c has 3" in told.output
+    assert CliRunner().invoke(main, ["report", str(tmp_path / "out")]).exit_code == 0
+    assert "p99 needs at least 100 finished flows: c has 3" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_the_summary_of_many_flows_has_the_percentiles_that_their_number_allows() -> None:
+    result = sl.run(LOADS.replace("[0.3, 0.6]", "0.6"), set={"workload.scheme": "tcp", "duration": "3s"})
+    [row] = result.summary().schemes.to_dicts()
+    assert 100 <= row["finished"] < 1000
+    times = result.flows["completion_s"].drop_nulls().sort()
+    assert row["p99_s"] == times[int(np.ceil(0.99 * len(times))) - 1]
+    assert row["p999_s"] is None
+    assert result.summary().remarks == ()
+
+
+def test_sweeps_keep_percentiles_of_flows_by_size_where_there_are_enough(tmp_path: Path) -> None:
+    mixed = LOADS.replace('{ kind = "fixed", size = "10kB" }', '{ kind = "rc3" }').replace('"100ms"', '"5s"')
+    do(mixed, tmp_path, seeds=3)
+    runs = pl.read_parquet(tmp_path / "runs.parquet")
+    counts = runs.filter(metric="finished flows of this size")
+    assert counts["traffic"].n_unique() > 2
+    for name, share in ((percentiles.long(share), share) for share in percentiles.TAILS):
+        there = runs.filter((pl.col("average") == name) & (pl.col("metric") == "completion time"))
+        for one in there.filter(pl.col("traffic") != "all flows").to_dicts():
+            same = counts.filter(
+                setting=one["setting"], scheme=one["scheme"], traffic=one["traffic"], seeds=one["seeds"]
+            )
+            assert same["value"][0] >= percentiles.fewest(share)
+    told = CliRunner().invoke(main, ["compare", str(tmp_path), "--metric", "p95-completion", "--by", "size"])
+    assert told.exit_code == 0, told.output
+    assert "p95 completion time" in told.output
+    assert "flows of 1 kB to 10 kB" in told.output
+
+
+def test_a_percentile_that_no_run_has_is_refused_with_the_reason(tmp_path: Path) -> None:
+    do(LOADS, tmp_path, seeds=3)
+    told = CliRunner().invoke(main, ["compare", str(tmp_path), "--metric", "p99.9-completion"])
+    assert told.exit_code == 2
+    assert "p99.9 needs at least 1,000 values in a run, and no run has as many" in told.stderr
