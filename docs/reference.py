@@ -5,12 +5,15 @@ They are written before the documentation is built, into a folder of their own t
 
 from __future__ import annotations
 
+import inspect
 import re
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from sparelane import Result, Sweep, columns
 from sparelane.commands.list import KINDS, Entry, catalogue
+from sparelane.summary import Summary
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -29,10 +32,34 @@ def generate(folder: Path) -> None:
     entries = catalogue()
     for kind in PAGES:
         _write_kind(folder / kind, kind, [entry for entry in entries if entry.kind == kind])
+    (folder / "tables.md").write_text(_tables_page(), encoding="utf-8")
     _write_results(folder / "results")
     for name, file in CHAPTERS.items():
         text = (ROOT / file).read_text(encoding="utf-8")
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def _tables_page() -> str:
+    """The columns of all tables that runs and sweeps leave."""
+    parts = [
+        "# Tables of results\n",
+        "The tables of `Result`, `Sweep` and `Summary` are Polars data frames. The saved tables of a run have the same "
+        "columns.\n",
+    ]
+    for owner, tables in ((Result, columns.RESULT), (Sweep, columns.SWEEP), (Summary, columns.SUMMARY)):
+        for name, declared in tables.items():
+            text = inspect.getdoc(inspect.getattr_static(owner, name)) or ""
+            rows = [
+                (f"`{one.name}`", one.dtype, one.unit, "yes" if one.is_optional else "", one.meaning)
+                for one in declared
+            ]
+            summary = text.partition("\n\nColumns:")[0] if owner is not Summary else ""
+            parts += [
+                f"## {owner.__name__}.{name}\n",
+                summary,
+                _table(("column", "type", "unit", "null", "meaning"), rows),
+            ]
+    return "\n".join(parts)
 
 
 def _write_kind(folder: Path, kind: str, entries: Sequence[Entry]) -> None:

@@ -37,7 +37,7 @@ def _own_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[No
             del sys.modules[name]
 
 
-@pytest.mark.parametrize("name", ["own-controller.md", "traces.md", "learning.md"])
+@pytest.mark.parametrize("name", ["own-controller.md", "traces.md", "learning.md", "python.md"])
 def test_what_a_document_shows_works(name: str, tmp_path: Path) -> None:
     for module in NEEDS.get(name, ()):
         pytest.importorskip(module)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sparelane.names import UnknownNameError
     from sparelane.plugins import Flow, PluginError, controller, param, sizes, workload
     from sparelane.result import Result
+    from sparelane.sweeping import Sweep, compare, load, sweep
     from sparelane.traces import TraceError
 
 __all__ = [
@@ -49,17 +50,21 @@ __all__ = [
     "Run",
     "SavedResultsError",
     "ScenarioError",
+    "Sweep",
     "TraceError",
     "UnknownNameError",
     "__version__",
     "check",
+    "compare",
     "controller",
     "gym",
+    "load",
     "param",
     "plugins",
     "prepare",
     "run",
     "sizes",
+    "sweep",
     "wire",
     "workload",
 ]
@@ -75,6 +80,7 @@ _HOMES = {
     **dict.fromkeys(("Flow", "PluginError", "controller", "param", "sizes", "workload"), "plugins"),
     "MissingExtraError": "extras",
     "Result": "result",
+    **dict.fromkeys(("Sweep", "compare", "load", "sweep"), "sweeping"),
     "TraceError": "traces",
     "UnknownNameError": "names",
 }

@@ -295,6 +295,40 @@ SUMMARY_DROPS: Columns = (
     Column("share", "Float64", "`dropped` divided by `arrived`.", "0 to 1"),
 )
 
+SWEEP_ROWS: Columns = (
+    Column("experiment", "String", "The name of the sweep."),
+    Column("setting", "String", "The keys that vary, with their values; empty if only the scheme varies."),
+    Column("scheme", "String", "The scheme; empty for a number of the network."),
+    Column("traffic", "String", "The flows that the number covers: `all flows`, a range of sizes, or `network`."),
+    Column("metric", "String", "The quantity, such as `completion time`."),
+    Column("average", "String", "The kind of mean or percentile over flows, such as `mean over flows`."),
+    Column("value", "Float64", "The mean over the seeds, in `unit`.", is_optional=True),
+    Column("low", "Float64", "The lower end of its 95 % interval; null with too few seeds.", is_optional=True),
+    Column("high", "Float64", "The upper end.", is_optional=True),
+    Column("paper", "Float64", "A number of a paper, in experiments; null in a sweep.", is_optional=True),
+    Column("unit", "String", "The unit of these numbers, such as `s`, `bit/s` or `%`."),
+    Column("reason", "String", "Why the number differs from the paper's, in experiments; empty in a sweep."),
+    Column("check", "String", "The outcome of a claim, in experiments; empty in a sweep."),
+    Column("seeds", "List(UInt64)", "The seeds of the runs."),
+)
+
+SWEEP_CURVES: Columns = (
+    Column("setting", "String", "The keys that vary, with their values; empty if only the scheme varies."),
+    Column("scheme", "String", "The scheme."),
+    Column("traffic", "String", "The flows that the curve covers."),
+    Column("seed", "UInt64", "The seed of the run."),
+    Column("curve", "String", "`completion time`, in seconds, or `slowdown`."),
+    Column("share", "Float64", "The share of the flows that have at most this value.", "0 to 1"),
+    Column("value", "Float64", "The quantile."),
+)
+
+SWEEP_FAILED: Columns = (
+    Column("setting", "String", "The keys that vary, with their values."),
+    Column("scheme", "String", "The scheme."),
+    Column("seed", "UInt64", "The seed of the run."),
+    Column("error", "String", "The message."),
+)
+
 # The tables of `Result`, by attribute.
 RESULT: Mapping[str, Columns] = {
     "flows": FLOWS,
@@ -305,6 +339,14 @@ RESULT: Mapping[str, Columns] = {
     "delays": DELAYS,
     "packets": PACKETS,
     "series": SERIES,
+}
+
+# The tables of `Sweep`, by attribute. One column for each key that varies follows those of the first three.
+SWEEP: Mapping[str, Columns] = {
+    "rows": SWEEP_ROWS,
+    "runs": SWEEP_ROWS,
+    "curves": SWEEP_CURVES,
+    "failed": SWEEP_FAILED,
 }
 
 # The tables of `Summary`, by attribute.

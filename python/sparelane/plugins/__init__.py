@@ -1,7 +1,7 @@
 """Controllers, workloads and flow sizes of one's own, in Python."""
 
 from sparelane.plugins.failure import PluginError
-from sparelane.plugins.loading import Loaded, fingerprint, load, load_sources, sources
+from sparelane.plugins.loading import Loaded, fingerprint, load, load_sources, of_this_session, sources
 from sparelane.plugins.params import Flow, param
 from sparelane.plugins.registry import REGISTRY, controller, sizes, workload
 
@@ -14,6 +14,7 @@ __all__ = [
     "fingerprint",
     "load",
     "load_sources",
+    "of_this_session",
     "param",
     "sizes",
     "sources",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 import types
 from collections.abc import Iterable, Sequence
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparelane.plugins.failure import PluginError, failure
-from sparelane.plugins.registry import REGISTRY
+from sparelane.plugins.registry import REGISTRY, Registered
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,9 @@ class Loaded:
 
 
 LOADED: dict[str, Loaded] = {}
+
+# The names of modules that are made of plugin files begin so.
+MODULE_PREFIX = "sparelane_plugin_"
 
 
 def load(path: str | os.PathLike[str]) -> Loaded:
@@ -77,7 +81,7 @@ def execute(plugin: Loaded) -> None:
         PluginError: it fails, or registers nothing.
     """
     whose = f'plugin "{plugin.path}"'
-    module = types.ModuleType(f"sparelane_plugin_{plugin.sha256[:12]}_{Path(plugin.path).stem}")
+    module = types.ModuleType(f"{MODULE_PREFIX}{plugin.sha256[:12]}_{Path(plugin.path).stem}")
     module.__file__ = plugin.path
     sys.modules[module.__name__] = module
     kinds = {kind: dict(registered) for kind, registered in REGISTRY.kinds.items()}
@@ -118,7 +122,29 @@ def load_sources(plugins: Iterable[Sequence[str]]) -> None:
         load_text(Loaded(path, text))
 
 
-def fingerprint() -> str:
-    """Of all that is loaded, for names of results; empty where nothing is."""
-    texts = [plugin.sha256 for plugin in LOADED.values()]
-    return hashlib.sha256("".join(texts).encode()).hexdigest() if texts else ""
+def fingerprint(text: str = "") -> str:
+    """A fingerprint of the code that results depend on, for their names; empty without plugins.
+
+    It covers all plugin files, and the registrations of this session that `text` may name. The source of these does not
+    tell whether a function that they call has changed, so every registration counts as new code.
+
+    Args:
+        text: A scenario with its overrides.
+    """
+    parts = [plugin.sha256 for plugin in LOADED.values()]
+    parts += [registered.token for registered in of_this_session(text)]
+    return hashlib.sha256("".join(parts).encode()).hexdigest() if parts else ""
+
+
+def of_this_session(text: str) -> list[Registered]:
+    """The controllers, workloads and distributions that a text may name and that no plugin file has registered.
+
+    Worker processes do not know them.
+    """
+    return [
+        registered
+        for kind in REGISTRY.kinds.values()
+        for name, registered in kind.items()
+        if not registered.origin[0].startswith(MODULE_PREFIX)
+        and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)
+    ]

@@ -6,6 +6,7 @@ The decorators here put classes and functions into this process's catalogue, whe
 from __future__ import annotations
 
 import inspect
+import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -24,16 +25,19 @@ class Registered:
     """One registration.
 
     Attributes:
-        native: what the catalogue takes.
-        origin: module and qualified name: who registers the same again, as a notebook's cell does, replaces it.
-        file: where it is written, if in a file.
-        line: the line there.
+        native: The form that the catalogue takes.
+        origin: Module and qualified name. A later registration of the same origin, as by a notebook's cell, replaces
+            this one.
+        file: The file of the code, if it is in one.
+        line: The line there.
+        token: Differs from that of every other registration.
     """
 
     native: Any
     origin: tuple[str, str]
     file: str | None
     line: int | None
+    token: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
     def place(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sparelane._native import ScenarioError
 from sparelane.results.rows import AxisValue
+from sparelane.settings import DICTIONARY
 from sparelane.sweeps import keys
 from sparelane.sweeps.keys import Path
 from sparelane.sweeps.labels import NAME, labels, without_names
@@ -146,12 +147,12 @@ def _workloads_without_scheme(scenario: Mapping[str, Any], found: list[Axis]) ->
 
 
 def mistake(file: str, text: str, path: Path, message: str) -> ScenarioError:
-    """A mistake at a key of the file, with its line where that is certain."""
+    """A mistake at a key of the file, with its line if that is certain. A dictionary has no lines."""
     key = dotted(path)
     name = next(part for part in reversed(path) if isinstance(part, str))
     pattern = re.compile(rf'\s*(?:\w+\.)*"?{re.escape(name)}"?\s*=|.*[{{,]\s*"?{re.escape(name)}"?\s*=')
     lines = [number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)]
-    line = lines[0] if len(lines) == 1 else None
+    line = lines[0] if len(lines) == 1 and file != DICTIONARY else None
     error = ScenarioError(f"{file}{'' if line is None else f':{line}'}: {key}: {message}")
     error.file, error.line, error.key = file, line, key
     return error

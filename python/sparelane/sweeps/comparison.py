@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +50,7 @@ DETAILED = 3
 PAIRED = "All schemes had the same flows: differences are paired by seed."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """What a comparison found.
 
@@ -96,6 +97,24 @@ class Answer:
     def __str__(self) -> str:
         """The headlines and notes, one a line."""
         return "\n".join([*self.headlines, *self.notes])
+
+    # Shells show an object by this, and its fields would be pages of numbers.
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The headlines, the ranking and the notes, for notebooks."""
+        words = "".join(f"<p>{html.escape(line)}</p>" for line in self.headlines)
+        notes = "".join(f"<p>note: {html.escape(note)}</p>" for note in (*self.methods, *self.notes))
+        return f"{words}{self._ranking_html()}{notes}"
+
+    def _ranking_html(self) -> str:
+        if self.ranking is None or self.metric is None:
+            return ""
+        names, rows = self.ranking.table()
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        title = f"<caption>Ranking by {html.escape(self.metric.label)}</caption>"
+        return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 FRAME: dict[str, pl.DataType] = {
@@ -210,6 +229,9 @@ class Subject:
         for name in (*others, *([baseline] if baseline is not None else [])):
             if name not in known:
                 raise UnknownNameError("scheme", name, known)
+        if baseline is None and len(set(others)) == 1:
+            # A single scheme is compared with the usual baseline, or with the next one if it is that itself.
+            baseline = next((name for name in known if name not in others), None)
         limits = thresholds or Thresholds()
         chosen = [name for name in known if name in others or name == baseline] if others else known
         first = baseline if baseline is not None else chosen[0] if chosen else ""

@@ -14,12 +14,13 @@ from typing import Any
 
 import polars as pl
 
-from sparelane import _native, inputs, notices
+from sparelane import _native, api, inputs, notices
 from sparelane.folders import OutputError, SavedResultsError, ready_folder, replaced
 from sparelane.frames import write_parquet
 from sparelane.plugins import sources
 from sparelane.results import manifest, rows
 from sparelane.results.manifest import Manifest
+from sparelane.settings import DICTIONARY
 from sparelane.sweeps import tables
 from sparelane.sweeps.journal import Kept
 from sparelane.sweeps.plan import Plan
@@ -190,7 +191,11 @@ def _command(plan: Plan, folder: Path | None) -> str:
         else [path for path, _ in sources()]
     )
     plugins = "".join(f" --plugin {shlex.quote(name)}" for name in names)
-    file, place = (Path(plan.file).name, "") if folder is None else (plan.file, f" -o {shlex.quote(str(folder))}")
+    given = plan.file
+    if given in (api.TEXT_NAME, DICTIONARY):
+        # The folder holds the only file of a scenario that was a text or a dictionary.
+        given = str((folder or Path()) / SWEEP)
+    file, place = (Path(given).name, "") if folder is None else (given, f" -o {shlex.quote(str(folder))}")
     return f"sparelane {verb} {shlex.quote(file)}{settings}{first}{seeds}{plugins}{place}"
 
 

@@ -236,7 +236,7 @@ class Plan:
     def runs(self) -> list[Run]:
         """Every run: the settings in order, each with all seeds."""
         parts = [manifest.LAYOUT, MEASURES, _native.__version__, manifest.engine(), *self.fixed]
-        if plugins := fingerprint():
+        if plugins := fingerprint("\n".join((self.text, *self.fixed))):
             parts.append(plugins)
         made_by = json.dumps(parts).encode()
         files: dict[str, str] = {}
