@@ -95,7 +95,8 @@ def show(answer: Answer) -> None:
             show_pair(comparisons, answer.thresholds)
     elif answer.metric is not None:
         headings, rows = comparison.matrix(answer)
-        terminal.show_table(f"{answer.metric.label}, change from {answer.baseline}", headings, ("scheme",), rows)
+        terminal.show_table(f"Change of {answer.metric.label} from {answer.baseline}", headings, ("scheme",), rows)
+        sweep_command.print_line(comparison.overview(answer))
         sweep_command.print_line(
             f"--scheme {answer.comparisons[0][0].other} prints one scheme beside {answer.baseline} with intervals and "
             "all metrics."

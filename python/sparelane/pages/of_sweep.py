@@ -138,12 +138,13 @@ def _compared(answer: Answer) -> list[str]:
     if len(pairs) <= comparison.DETAILED:
         return [*(paragraph(text, "answer") for text in said), ranked, *(part for _, pair in pairs for part in pair)]
     headings, rows = comparison.matrix(answer, SETTINGS)
-    changes = f"{answer.metric.label}, change from {answer.baseline}"
+    caption = f"Change of {answer.metric.label} from {answer.baseline}"
     folded = [
         details(comparisons[0].other, paragraph(text), *pair)
         for (comparisons, pair), text in zip(pairs, said, strict=True)
     ]
-    return [ranked, table(headings, rows, left=("scheme",), caption=changes[:1].upper() + changes[1:]), *folded]
+    told = paragraph(comparison.overview(answer), "answer")
+    return [told, ranked, table(headings, rows, left=("scheme",), caption=caption), *folded]
 
 
 def _pair(comparisons: Sequence[Comparison], thresholds: Thresholds) -> list[str]:

@@ -27,8 +27,10 @@ from sparelane.sweeps import coexistence, differences, metrics, ranking, verdict
 from sparelane.sweeps import folder as folders
 from sparelane.sweeps.coexistence import Group, Portion
 from sparelane.sweeps.differences import (
+    DIRECTED,
     DOUBTFUL_POINTS,
     SIZE,
+    SMALL,
     Change,
     Comparison,
     Difference,
@@ -344,7 +346,7 @@ def methods(comparisons: Sequence[Sequence[Comparison]], order: Ranking | None, 
         and order.has_ties
         and any(cell is not None and cell.is_tied for cells in order.cells.values() for cell in cells)
     ):
-        said.append('Places with "=" are shared: no clear difference, or a negligible one.')
+        said.append('Places with "=" are shared: no clear difference from the first of the group, or a negligible one.')
     if order is not None and not order.has_ties:
         said.append("Places follow the means alone: ties take three seeds or more.")
     if order is not None and order.leaves_out:
@@ -561,6 +563,43 @@ def overall_cells(one: Comparison, thresholds: Thresholds) -> tuple[str, str, st
     least, most = (choose(values, key=lambda each: each.change.value) for choose in (min, max))
     ends = [f"{verdict.signed(each.change.value, one.metric)} {one.metric.change_unit}" for each in (least, most)]
     return one.metric.label, " to ".join(ends), verdict.outcome_text(one)
+
+
+def overview(answer: Answer) -> str:
+    """Many schemes beside the baseline by the main metric, in one sentence: those of which the same can be said."""
+    mains = [comparisons[0] for comparisons in answer.comparisons]
+    if answer.metric is None or not mains:
+        return ""
+    words = {-answer.metric.better: "worse", answer.metric.better: "better"} if answer.metric.better else SIGNS
+    found: dict[str, list[str]] = {}
+    for one in mains:
+        found.setdefault(_kind(one, words), []).append(one.other)
+    good = words[answer.metric.better or 1]
+    kinds = sorted(found, key=lambda kind: (kind in (NOT_CLEAR, NEGLIGIBLE), not kind.startswith(good)))
+    told = [f"{kind}: {', '.join(found[kind])}" for kind in kinds]
+    label = answer.metric.label
+    return f"{label[:1].upper() + label[1:]}, compared with {answer.baseline}: {'; '.join(told)}."
+
+
+SIGNS = {-1: "lower", 1: "higher"}
+NOT_CLEAR, NEGLIGIBLE = "no clear difference", "negligible difference"
+
+
+def _kind(one: Comparison, words: Mapping[int, str]) -> str:
+    """The settings in which a scheme differs from the baseline, in words that are the same for similar schemes."""
+    if one.is_split:
+        on = " and ".join(one.depends_on) or "the setting"
+        return f"depends on {on}" if one.is_certain else "the sign is not certain"
+    signs = [found.change.sign for found in one.differences if found.outcome in DIRECTED]
+    every = "" if len(one.differences) == 1 else " in every setting"
+    if signs:
+        # Contradicting signs are a split; these are equal.
+        return f"{words[signs[0]]}{every if len(signs) == len(one.differences) else ' in some settings'}"
+    if all(found.outcome in SMALL for found in one.differences):
+        return NEGLIGIBLE
+    if any(found.outcome is Outcome.DOUBTFUL for found in one.differences):
+        return "doubtful, because fewer flows finish"
+    return NOT_CLEAR if one.is_certain else "no interval"
 
 
 def interval_text(row: Mapping[str, Any], exact: frozenset[tuple[str, str]]) -> str:

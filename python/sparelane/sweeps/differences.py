@@ -1,8 +1,9 @@
 """Differences between two schemes: setting by setting, paired by seed, with Student's intervals over the seeds.
 
-The change of a metric is the ratio of the two schemes' means over the seeds, or their difference for shares and other
-numbers that may be 0. Over several settings it is the geometric mean of the ratios, or the mean of the differences. The
-intervals come from the delete-one jackknife of the logarithm of the ratio, or of the difference (`intervals`).
+The change of a metric is the geometric mean of the ratios seed by seed, or the mean difference for shares and other
+numbers that may be 0. Over several settings it is the mean of theirs. Intervals and tests are Student's, of the
+logarithms of the ratios or of the differences, paired by seed. Under equal schemes these are symmetric around 0, so
+that the test holds its level even for skewed numbers.
 
 Settings whose changes have opposite signs by more than noise have no common number: the change "depends on" the keys
 that tell these settings apart.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -344,19 +345,42 @@ def central(means: Numbers, metric: Metric) -> float:
 def effect(pairs: Sequence[Pair], metric: Metric) -> Change:
     """The change over some settings, each of which counts alike.
 
-    Settings without a ratio, because a mean is 0, are left out if others have one.
+    Settings without ratios, because a number is 0, are left out if others have ratios.
     """
-    with_ratio = [pair for pair in pairs if math.isfinite(_one(_means(pair), metric))]
-    used = with_ratio or list(pairs)
-    if all(pair.is_exact for pair in used):
-        value = float(np.mean([_one(_means(pair), metric) for pair in used]))
+    of_pairs = [_by_seed(pair, metric) for pair in pairs]
+    with_ratio = [place for place, changes in enumerate(of_pairs) if changes is not None]
+    if not with_ratio:
+        return _without_ratio(pairs)
+    changes = [changes for changes in of_pairs if changes is not None]
+    if all(pairs[place].is_exact for place in with_ratio):
+        value = float(np.mean([np.mean([*of_one.values()]) for of_one in changes]))
         return Change(_stated(value, metric), is_exact=True)
-    found = jackknife([pair.samples for pair in used], lambda means: _mean_change(means, metric))
-    if not math.isfinite(found.value):
-        # From nothing to something there is no ratio, but the difference can be clear.
-        plain = jackknife([pair.samples for pair in used], lambda means: float(np.mean([m[1] - m[0] for m in means])))
-        return Change(_stated(found.value, metric), p=plain.p)
-    return _change(found, metric)
+    return _change(jackknife([_columns(of_one) for of_one in changes], _mean_change), metric)
+
+
+def _by_seed(pair: Pair, metric: Metric) -> dict[int, float] | None:
+    """The change in each seed as it can be averaged: a difference, or the logarithm of a ratio if all have one."""
+    if metric.is_difference:
+        return {seed: other - baseline for seed, (baseline, other) in pair.samples.items()}
+    if all(baseline == other for baseline, other in pair.samples.values()):
+        return dict.fromkeys(pair.samples, 0.0)
+    if any(baseline <= 0 or other <= 0 for baseline, other in pair.samples.values()):
+        return None
+    return {seed: math.log(other / baseline) for seed, (baseline, other) in pair.samples.items()}
+
+
+def _without_ratio(pairs: Sequence[Pair]) -> Change:
+    """The change if numbers are 0: the ratio of the means without an interval, and the test of their difference."""
+    baseline, other = np.mean([_means(pair) for pair in pairs], axis=0)
+    value = math.inf if baseline <= 0 else float(other / baseline) - 1.0
+    if all(pair.is_exact for pair in pairs):
+        return Change(value, is_exact=True)
+    differences = [{seed: (theirs - ours,) for seed, (ours, theirs) in pair.samples.items()} for pair in pairs]
+    return Change(value, p=jackknife(differences, _mean_change).p)
+
+
+def _columns(changes: Mapping[int, float]) -> dict[int, tuple[float]]:
+    return {seed: (change,) for seed, change in changes.items()}
 
 
 def _change(found: Estimated, metric: Metric) -> Change:
@@ -365,20 +389,8 @@ def _change(found: Estimated, metric: Metric) -> Change:
     return Change(_stated(found.value, metric), ends[0], ends[1], found.p)
 
 
-def _mean_change(means: Iterable[Numbers], metric: Metric) -> float:
-    return float(np.mean([_one(one, metric) for one in means]))
-
-
-def _one(means: Numbers, metric: Metric) -> float:
-    """A change as it can be averaged: the logarithm of a ratio, or a difference."""
-    baseline, other = float(means[0]), float(means[1])
-    if metric.is_difference:
-        return other - baseline
-    if baseline == other:
-        return 0.0
-    if baseline <= 0 or other < 0:
-        return math.inf if other > baseline else -math.inf
-    return math.log(other / baseline) if other > 0 else -math.inf
+def _mean_change(means: Sequence[Numbers]) -> float:
+    return float(np.mean([one[0] for one in means]))
 
 
 def _stated(value: float, metric: Metric) -> float:
@@ -420,11 +432,20 @@ def outcome(change: Change, p: float | None, metric: Metric, least: float, pairs
     if p is None or change.p is None:
         seeds = min(len(pair.samples) for pair in pairs)
         return {1: Outcome.ONE_SEED, 2: Outcome.TWO_SEEDS}.get(seeds, Outcome.NO_INTERVAL)
+    if p <= LEVEL and change.sign != _sign_of_means(pairs, metric):
+        # Ratios that rise while the means fall: one seed outweighs the others.
+        return Outcome.UNCLEAR
     if p <= LEVEL:
         return _directed(change, metric, pairs) if abs(change.value) >= least else Outcome.NEGLIGIBLE
     if change.low is not None and change.high is not None and -least < change.low and change.high < least:
         return Outcome.NEGLIGIBLE
     return Outcome.CROWDED if change.p <= LEVEL else Outcome.UNCLEAR
+
+
+def _sign_of_means(pairs: Sequence[Pair], metric: Metric) -> int:
+    """The sign of the change of the means over the seeds."""
+    baseline, other = (central(column, metric) for column in np.array([_means(pair) for pair in pairs]).T)
+    return (other > baseline) - (other < baseline)
 
 
 def _directed(change: Change, metric: Metric, pairs: Sequence[Pair]) -> Outcome:
@@ -453,14 +474,13 @@ def _contradictions(one: Comparison, least: float) -> dict[int, int]:
         return known
     if all(found.outcome in UNKNOWN for found in one.differences):
         return relevant
-    candidates = [*known] or [place for place in relevant if one.differences[place].change.p is not None]
-    if not candidates:
+    if not known:
         return {}
     # The best established change against those of the opposite sign, each of which may be noise.
-    anchor = min(candidates, key=lambda place: one.differences[place].change.p or 0.0)
+    anchor = min(known, key=lambda place: one.differences[place].change.p or 0.0)
     opposed = [place for place, sign in relevant.items() if sign == -relevant[anchor]]
     far = [place for place in opposed if _differ(one, anchor, place, len(opposed))]
-    return {**known, anchor: relevant[anchor], **{place: relevant[place] for place in far}} if far else {}
+    return {**known, **{place: relevant[place] for place in far}} if far else {}
 
 
 def _differ(one: Comparison, place: int, other: int, tests: int) -> bool:
@@ -468,11 +488,14 @@ def _differ(one: Comparison, place: int, other: int, tests: int) -> bool:
     first, second = one.differences[place], one.differences[other]
     if first.change.is_exact and second.change.is_exact:
         return True
-    count, samples = len(first.pairs), [pair.samples for pair in (*first.pairs, *second.pairs)]
-    found = jackknife(
-        samples,
-        lambda means: _mean_change(means[:count], one.metric) - _mean_change(means[count:], one.metric),
+    ours, theirs = (
+        [_columns(changes) for pair in each.pairs if (changes := _by_seed(pair, one.metric)) is not None]
+        for each in (first, second)
     )
+    if not ours or not theirs:
+        return False
+    count = len(ours)
+    found = jackknife([*ours, *theirs], lambda means: _mean_change(means[:count]) - _mean_change(means[count:]))
     return found.p is not None and found.p * tests <= LEVEL
 
 

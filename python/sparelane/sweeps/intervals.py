@@ -6,9 +6,9 @@ normally distributed; means over many flows usually are. For skewed numbers it c
 five lognormal values with sigma = 1. A bootstrap would not help, because it covers less than Student's interval for so
 few values (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015).
 
-Statistics of several means, such as the ratio of two schemes, have the delete-one jackknife: the statistic is computed
-without each seed in turn, and its standard error follows from the spread of these numbers. For a plain mean, and for a
-difference of two, that is exactly Student's interval, paired by seed.
+Statistics over several settings, some of which may lack a seed, have the delete-one jackknife: the statistic is
+computed without each seed in turn, and its standard error follows from the spread of these numbers. For a mean, that is
+exactly Student's interval.
 
 Two seeds have one degree of freedom. Their interval would be thirteen standard errors long on each side and rests
 entirely on the normal assumption, so there is none.

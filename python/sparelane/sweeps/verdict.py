@@ -199,9 +199,7 @@ def _number(value: float, metric: Metric, decimals: int | None = None) -> str:
     if decimals is not None:
         text = f"{shown:.{decimals}f}"
     else:
-        text = (
-            f"{shown:.0f}" if shown >= 9.95 else f"{shown:.1f}" if shown >= 0.095 else f"{shown:.2g}" if shown else "0"
-        )
+        text = f"{shown:.0f}" if shown >= 9.95 else f"{shown:.1f}" if shown >= 0.095 else f"{shown:.2f}"
     return text if not text.strip("0.") else f"{sign}{text}"
 
 
