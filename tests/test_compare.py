@@ -221,7 +221,7 @@ def test_shares_are_compared_in_points() -> None:
 def test_ends_of_an_interval_are_told_apart() -> None:
     steady = np.array([1.0, 1.01, 0.99, 1.0])
     runs = rows({("tcp", 0.1): list(steady), ("rc3", 0.1): list(steady * [0.62, 0.6202, 0.6199, 0.6201])})
-    assert re.fullmatch(r"−37\.99 % \(−38\.0\d to −37\.9\d\)", verdict.change_text(between(runs).overall, MEAN))
+    assert re.fullmatch(r"−38\.00 % \(−38\.0\d to −37\.9\d\)", verdict.change_text(between(runs).overall, MEAN))
 
 
 def test_a_scheme_that_seems_better_because_fewer_flows_finish_is_doubtful() -> None:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     "schemes", "--scheme", metavar="SCHEME", multiple=True, help="Compare this one; repeatable.  [default: all]"
 )
 @comparison_options
+@click.option(
+    "harm", "--harm", is_flag=True, help="For schemes that share runs: run each alone, too, and print the harm to it."
+)
 @seeds_option("Seeds of each scenario file; ignored for folders.", default=5)
 @jobs_option("Worker processes, for scenario files.")
 @output_option("Folder for the runs of scenario files.  [default: out/compare/NAMES]")
@@ -39,6 +42,7 @@ def command(
     metric: str | None,
     by: tuple[str, ...],
     thresholds: tuple[str, ...],
+    harm: bool,
     seeds: int,
     jobs: int,
     folder: Path | None,
@@ -66,6 +70,35 @@ def command(
         shares = [coexistence.to_json(one) for _, portions in answer.portions for one in portions]
         write_json_value([*answer.to_json(), *shares], json_file)
     show(answer)
+    if harm:
+        show_harm(what, answer, jobs)
+    elif any(not group.name for group, _ in answer.portions):
+        sweep_command.print_line("--harm runs each of these schemes alone, too, and prints the harm to it.")
+
+
+def show_harm(what: Sequence[str], answer: Answer, jobs: int) -> None:
+    """Prints the harm to schemes that share the runs of a folder.
+
+    Raises:
+        SavedResultsError: there is no such folder, or its schemes cannot be run alone.
+    """
+    from sparelane.folders import SavedResultsError
+    from sparelane.sweeps import coexistence, harm
+    from sparelane.sweeps import folder as sweeps
+
+    if len(what) != 1 or not Path(what[0]).is_dir() or not answer.portions:
+        raise SavedResultsError("--harm takes the folder of one sweep in which schemes share runs")
+    saved = sweeps.read(Path(what[0]))
+    for group, _ in answer.portions:
+        found = harm.of_sweep(saved, group, lambda plan, place: _run(plan, place, jobs))
+        headings, rows = harm.table(found)
+        terminal.show_table("Harm", headings, ("setting", "scheme", "metric"), rows)
+        for sentence in harm.sentences(found, coexistence.others(group)):
+            sweep_command.print_line(sentence)
+        sweep_command.print_line(
+            f"Harm is the share by which a number is worse than alone (Ware et al., HotNets 2019). The runs are in "
+            f"{saved.place / harm.FOLDER}."
+        )
 
 
 def _run(plan: Plan, place: Path, jobs: int) -> None:

@@ -25,7 +25,7 @@ from sparelane.pages.document import (
     table,
 )
 from sparelane.results.rows import ALL, NETWORK
-from sparelane.sweeps import coexistence, comparison, differences, metrics, verdict
+from sparelane.sweeps import coexistence, comparison, differences, harm, metrics, verdict
 from sparelane.sweeps.comparison import Answer
 from sparelane.sweeps.differences import Comparison, Thresholds
 from sparelane.sweeps.folder import SWEEP, SavedSweep
@@ -117,8 +117,23 @@ def _answer(saved: SavedSweep, metric: str | None, by: Sequence[str], thresholds
         parts += [paragraph(text, "answer" if not place else "") for place, text in _numbered(group, portions)]
         headings, rows = coexistence.table(portions)
         parts.append(table(headings, rows, left=("setting", "scheme"), caption="Shares"))
+        parts += _harm(saved, group)
     parts += _compared(answer)
     return [*parts, items(answer.methods), *_doubts(saved)]
+
+
+def _harm(saved: SavedSweep, group: coexistence.Group) -> list[str]:
+    """The harm to schemes that share runs, if `compare --harm` has run each of them alone."""
+    if not (saved.place / harm.FOLDER).is_dir():
+        return []
+    try:
+        found = harm.of_sweep(saved, group, lambda plan, place: None)
+    except SavedResultsError:
+        return []
+    headings, rows = harm.table(found)
+    caption = "Harm: the share by which a number is worse than alone (Ware et al., HotNets 2019)"
+    told = harm.sentences(found, coexistence.others(group))
+    return [*map(paragraph, told), table(headings, rows, left=("setting", "scheme", "metric"), caption=caption)]
 
 
 def _numbered(group: coexistence.Group, portions: Sequence[coexistence.Portion]) -> list[tuple[int, str]]:

@@ -166,6 +166,12 @@ def sentences(group: Group, found: Sequence[Portion]) -> list[str]:
     return said
 
 
+def others(group: Group) -> dict[str, str]:
+    """For each scheme of a group, the names of those beside it."""
+    names = list(group.members)
+    return {name: " and ".join(other for other in names if other != name) for name in names}
+
+
 def _range(own: Sequence[Portion]) -> str:
     least, most = (choose(own, key=lambda one: one.goodput_percent) for choose in (min, max))
     flows = f"with {least.flows_percent:.0f} % of the flows"

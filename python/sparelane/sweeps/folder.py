@@ -146,6 +146,7 @@ def _manifest(
         "schemes": list(dict.fromkeys(setting.scheme for setting in plan.settings)),
         "paired": _is_paired(plan, kept),
         "plan": plan.key,
+        "overrides": plan.fixed,
         "repeat": _command(plan, None),
         "plugins": [{"file": f"{inputs.FOLDER}/{name}", "sha256": sha256} for name, sha256 in inputs.plugins()],
         "notices": notices.counted(one.get("notices", ()) for one in done),

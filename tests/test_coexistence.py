@@ -1,0 +1,154 @@
+"""Schemes that share a run: shares, fairness and harm, and never a winner."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+import sparelane as sl
+from small_sweeps import do
+from sparelane.cli import main
+from sparelane.sweeps import coexistence, folder
+
+SHARED = """
+duration = "3s"
+[topology]
+kind = "dumbbell"
+pairs = 4
+access_rate = "1Gbps"
+bottleneck_rate = "20Mbps"
+bottleneck_delay = "10ms"
+[queue]
+kind = ["fifo", "codel"]
+limit = "200packets"
+[scheme.cubic]
+controller = "cubic"
+[scheme.vegas]
+controller = "vegas"
+"""
+APART = f"""{SHARED}
+[[workload]]
+kind = "bulk"
+scheme = "vegas"
+size = "unlimited"
+spread = "100ms"
+[[workload]]
+kind = "bulk"
+scheme = "cubic"
+size = "unlimited"
+spread = "100ms"
+"""
+MIXED = f"""{SHARED}
+[workload]
+kind = "bulk"
+size = "unlimited"
+spread = "100ms"
+mix = {{ cubic = 0.5, vegas = 0.5 }}
+mix_by = "flow"
+"""
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("shared") / "out"
+    do(APART, place, seeds=3)
+    return place
+
+
+def test_schemes_that_share_runs_are_not_ranked_or_called_better(shared: Path) -> None:
+    told = invoke("compare", shared)
+    assert told.exit_code == 0, told.output
+    assert "cubic and vegas share each run: they are not alternatives" in told.output
+    for words in ("Ranking", "better", "worse", " than under ", "beside cubic:"):
+        assert words not in told.output, words
+    assert invoke("report", shared).exit_code == 0
+    page = (shared / "report.html").read_text()
+    assert "share each run" in page
+    assert "Ranking" not in page
+
+
+def test_shares_and_fairness_are_those_of_the_runs(shared: Path) -> None:
+    saved = folder.read(shared)
+    [group] = coexistence.groups(saved.runs)
+    found = {(one.setting, one.scheme): one for one in coexistence.portions(saved.runs, group)}
+    shares, indices = [], []
+    for seed in saved.manifest.seeds:
+        flows = sl.run(APART.replace('["fifo", "codel"]', '"codel"'), seed=seed).flows
+        by_scheme = flows.group_by(pl.col("scheme").cast(pl.String)).agg(pl.col("delivered_bytes").sum())
+        delivered = {str(scheme): float(count) for scheme, count in by_scheme.iter_rows()}
+        shares.append(100 * delivered["vegas"] / sum(delivered.values()))
+        rates = flows["delivered_bytes"] / (3.0 - flows["start_s"])
+        indices.append(float(rates.sum()) ** 2 / (len(rates) * float((rates * rates).sum())))
+    vegas = found["queue.kind = codel", "vegas"]
+    assert vegas.goodput_percent == pytest.approx(sum(shares) / 3)
+    assert vegas.flows_percent == 50.0
+    assert vegas.jain == pytest.approx(sum(indices) / 3)
+    for setting in ("queue.kind = fifo", "queue.kind = codel"):
+        both = [found[setting, scheme].goodput_percent for scheme in ("cubic", "vegas")]
+        assert sum(both) == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize("mix", [MIXED, MIXED.replace("mix = {", "mix = [{").replace("0.5 }", "0.5 }, { cubic = 1 }]")])
+def test_a_mix_shares_its_runs_too(mix: str, tmp_path: Path) -> None:
+    do(mix, tmp_path, seeds=3)
+    told = invoke("compare", tmp_path)
+    assert told.exit_code == 0, told.output
+    assert "cubic and vegas share each run" in told.output
+    assert "better" not in told.output
+
+
+def test_harm_runs_each_scheme_alone_and_beside_its_own_kind(shared: Path) -> None:
+    told = invoke("compare", shared, "--harm")
+    assert told.exit_code == 0, told.output
+    assert (
+        "Beside cubic, the mean throughput of a flow of vegas suffers clearly more than beside its own kind"
+        in told.output
+    )
+    # Four flows of the other scheme take at least half of what four flows had alone, whichever scheme they use.
+    alone = pl.read_parquet(shared / "harm" / "alone-vegas" / "runs.parquet")
+    own = pl.read_parquet(shared / "harm" / "own-kind-vegas" / "runs.parquet")
+    count = [frame.filter(metric="flows", traffic="all flows")["value"].unique().to_list() for frame in (alone, own)]
+    assert count == [[4.0], [8.0]]
+    assert "Harm: the share" in _report(shared)
+    # The runs are there, so that a second call needs none.
+    before = (shared / "harm" / "alone-vegas" / "results.jsonl").read_bytes()
+    assert invoke("compare", shared, "--harm").output == told.output
+    assert (shared / "harm" / "alone-vegas" / "results.jsonl").read_bytes() == before
+
+
+def _report(place: Path) -> str:
+    assert invoke("report", place).exit_code == 0
+    return (place / "report.html").read_text()
+
+
+def test_harm_of_what_cannot_run_alone_is_refused_with_the_reason(tmp_path: Path) -> None:
+    do(MIXED, tmp_path, seeds=2)
+    told = invoke("compare", tmp_path, "--harm")
+    assert told.exit_code == 2
+    assert "harm needs one scheme in each [[workload]]" in told.stderr
+
+
+def test_shares_are_in_the_file_of_numbers(shared: Path, tmp_path: Path) -> None:
+    assert invoke("compare", shared, "--json", tmp_path / "c.json").exit_code == 0
+    content = json.loads((tmp_path / "c.json").read_text())
+    assert {one["scheme"] for one in content} == {"cubic", "vegas"}
+    assert all(0 <= one["goodput_percent"] <= 100 for one in content)
+
+
+def test_alternatives_beside_a_fixed_scheme_are_compared(tmp_path: Path) -> None:
+    text = APART.replace('scheme = "vegas"', 'scheme = ["vegas", "newreno"]').replace(
+        "[scheme.vegas]", '[scheme.newreno]\ncontroller = "newreno"\n[scheme.vegas]'
+    )
+    do(text, tmp_path, seeds=3)
+    told = invoke("compare", tmp_path)
+    assert told.exit_code == 0, told.output
+    assert "Ranking by mean throughput of a flow" in told.output
+    assert "newreno beside vegas: mean throughput of a flow" in told.output
+    for one in ("vegas", "newreno"):
+        assert f"{one} and cubic share each run" in told.output or f"cubic and {one} share each run" in told.output
