@@ -1,6 +1,7 @@
 """Figures of runs and sweeps, results in notebooks, and results that are pickled."""
 
 import json
+import os
 import pickle
 from pathlib import Path
 
@@ -11,7 +12,6 @@ import sparelane as sl
 from small_sweeps import BASE, LOADS, do
 from sparelane import api
 from sparelane.charts import draw, of_run, of_sweep
-from sparelane.charts.looks import look
 from sparelane.charts.panel import Line, Panel, own_ticks, thinned, with_looks
 from sparelane.cli import main
 from sparelane.folders import OutputError, SavedResultsError
@@ -50,8 +50,7 @@ def test_a_run_shows_what_was_sampled_and_how_long_flows_took(run_folder: Path) 
     assert {"window", "rtt", "queue", "links", "cdf"} <= set(panels)
     assert [line.label for line in panels["window"].lines] == ["flow 0 (rc3)", "flow 1 (rc3)"]
     assert [line.label for line in panels["queue"].lines] == ["west→east"]
-    # Samples of 5 ms see whole packets: one more or less is a packet of 12.5 kB.
-    assert max(panels["links"].lines[0].y) <= 100 * (1 + 1500 / 12500)
+    assert 50 < max(panels["links"].lines[0].y) <= 100
     assert panels["cdf"].lines[0].y[-1] == 1.0
 
 
@@ -87,7 +86,7 @@ def test_plot_draws_several_runs_together(run_folder: Path, tmp_path: Path) -> N
     result = invoke("plot", run_folder, other, "-o", tmp_path / "both.svg", "--only", "cdf")
     assert result.exit_code == 0, result.output
     text = (tmp_path / "both.svg").read_text()
-    assert f"{other}: tcp" in text
+    assert f"{os.path.relpath(other, tmp_path.parent)}: tcp" in text
 
 
 @pytest.mark.parametrize("format", ["parquet", "csv", "json"])
@@ -101,10 +100,10 @@ def test_every_panel_has_a_legend_and_looks_that_differ_without_colour(sweep_fol
     panels = with_looks(of_sweep.panels(folder.read(sweep_folder)))
     drawing = draw.figure(panels)
     assert len(panels) >= 8
-    for axes in drawing.axes[: len(panels)]:
-        assert axes.get_legend() is not None
+    [legend] = drawing.legends
+    assert {text.get_text() for text in legend.get_texts()} == {line.label for one in panels for line in one.lines}
     for panel in panels:
-        styles = [(look(line.look).marker, look(line.look).dashes) for line in panel.lines]
+        styles = [(line.look.marker, line.look.dashes) for line in panel.lines]
         assert len(set(styles)) == len(styles)
     looks = {(line.label, line.look) for panel in panels for line in panel.lines}
     assert len(looks) == len({label for label, _ in looks})

@@ -40,6 +40,15 @@ def percentile(values: Numbers | Sequence[float], share: float) -> float | None:
     return float(np.quantile(sample, share, method="inverted_cdf"))
 
 
+def weighted(values: Numbers, counts: Numbers, share: float) -> float | None:
+    """As `percentile`, of a sample in which each value occurs `counts` times."""
+    if counts.sum() < fewest(share):
+        return None
+    order = np.argsort(values)
+    up_to = np.cumsum(counts[order])
+    return float(values[order][np.searchsorted(up_to, share * up_to[-1])])
+
+
 def short(share: float) -> str:
     """The usual short name, such as "p99.9"."""
     return f"p{100 * share:g}"

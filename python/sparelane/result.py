@@ -240,10 +240,10 @@ class Result:
         return cls(saved, saved.base)
 
     def plot(self, *panels: str) -> Plot:
-        """The run drawn: what was sampled over time, completion times and slowdowns by size, and distributions.
+        """The run as a figure: time series, completion times, distributions, and throughput against delay.
 
         Args:
-            panels: the names of those to draw, such as `window`, `rtt`, `queue` or `cdf`; all without any.
+            panels: the names of the panels, such as `window`, `throughput-time` or `cdf`; all panels if none is given.
 
         Returns:
             A plot, which notebooks show; `save` writes it as PNG, SVG or PDF.

@@ -1,6 +1,6 @@
-"""How lines are told apart: by colour, by dashes and by markers at once, for paper and for all eyes.
+"""Looks of lines, which differ by colour, dashes and markers at once, on paper and for colour-blind readers.
 
-The colours are those of Okabe and Ito ("Color Universal Design", 2008) without the yellow, which vanishes on white.
+The colours are those of Okabe and Ito ("Color Universal Design", 2008) without yellow, which is too pale on white.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How one line looks.
+    """The look of one line.
 
     Attributes:
         colour: as in HTML.
-        dashes: lengths of strokes and gaps, in widths of the line; empty for a whole line.
-        marker: as Matplotlib names it.
+        dashes: lengths of strokes and gaps, in widths of the line; empty for a solid line.
+        marker: Matplotlib's name of the marker.
     """
 
     colour: str
@@ -28,6 +28,14 @@ DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2), (1.2, 1.6), (6, 2, 1.2, 2),
 MARKERS = ("o", "s", "^", "D", "v", "X", "P", "*")
 
 
-def look(number: int) -> Look:
-    """The look of a line by its number; no two of the first 280 are alike."""
-    return Look(COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)], MARKERS[number % len(MARKERS)])
+def look(group: int, variant: int = 0, dashes: int | None = None) -> Look:
+    """The look of a line.
+
+    Args:
+        group: the number of the group, such as a scheme, which sets the colour. The first 56 groups differ in colour or
+            marker.
+        variant: the number of the line within its group, which changes the marker.
+        dashes: the number of the dashes; `None` takes that of the group.
+    """
+    stroke = group if dashes is None else dashes
+    return Look(COLOURS[group % len(COLOURS)], DASHES[stroke % len(DASHES)], MARKERS[(group + variant) % len(MARKERS)])

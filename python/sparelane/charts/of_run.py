@@ -1,7 +1,8 @@
-"""What can be drawn of a single run: what was sampled over time, and the completion times of flows."""
+"""The panels of a single run, or of several together."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,25 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from sparelane import stored
+from sparelane import percentiles, stored
+from sparelane.charts import over_time, scatter
 from sparelane.charts.panel import Line, Panel, thinned
 from sparelane.units import scale
 
 if TYPE_CHECKING:
     from sparelane.result import Result
 
-# Flows of so many different sizes, or fewer, are drawn size by size; more, in three ranges a decade.
+# Flows of at most this many sizes are drawn size by size; others in ranges of sizes.
 SEPARATE_SIZES = 15
 RANGES_A_DECADE = 3
-# Of more flows than this, throughputs are drawn as a distribution.
+# The throughputs of more flows than this are drawn as a distribution.
 SEPARATE_FLOWS = 12
-
-# Quantities over time: name of the panel, the quantity, the title, and the axis.
-OVER_TIME = (
-    ("window", "cwnd_bytes", "Congestion window", "congestion window", "B"),
-    ("rtt", "srtt_s", "Round trip", "smoothed round-trip time", "s"),
-    ("queue", "backlog_bytes", "Queue", "backlog", "B"),
-)
+P95 = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +36,18 @@ class Tables:
     links: pl.DataFrame
     drops: pl.DataFrame
     series: pl.DataFrame
+    delays: pl.DataFrame
     end_s: float
+
+    def label(self, what: str) -> str:
+        """The name of something of this run in a legend."""
+        return ": ".join(part for part in (self.name, what) if part)
 
 
 def of_result(result: Result, name: str = "") -> Tables:
     """The tables of a result."""
-    return Tables(name, result.flows, result.links, result.drops, result.series, result.totals["end_s"])
+    tables = (result.flows, result.links, result.drops, result.series, result.delays)
+    return Tables(name, *tables, result.totals["end_s"])
 
 
 def read(folder: Path, name: str = "") -> Tables:
@@ -55,57 +57,21 @@ def read(folder: Path, name: str = "") -> Tables:
         SavedResultsError: a table is missing, is malformed, or was written by another version.
     """
     content = stored.about(folder)
-    flows, links, drops, series = (stored.table(folder, table) for table in ("flows", "links", "drops", "series"))
-    return Tables(name, flows, links, drops, series, float(content["totals"]["end_s"]))
+    names = ("flows", "links", "drops", "series", "delays")
+    flows, links, drops, series, delays = (stored.table(folder, table) for table in names)
+    return Tables(name, flows, links, drops, series, delays, float(content["totals"]["end_s"]))
 
 
 def panels(runs: Sequence[Tables]) -> list[Panel]:
     """Every panel of which the runs have something to show."""
-    found = [*_over_time(runs), *_link_use(runs), *_by_size(runs), *_distributions(runs), *_throughputs(runs)]
+    found = [
+        *over_time.panels(runs),
+        *_by_size(runs),
+        *_distributions(runs),
+        *_throughputs(runs),
+        *_against_delay(runs),
+    ]
     return [panel for panel in found if panel.lines]
-
-
-def _label(run: Tables, what: str) -> str:
-    return ": ".join(part for part in (run.name, what) if part)
-
-
-def _over_time(runs: Sequence[Tables]) -> Iterator[Panel]:
-    for name, quantity, title, axis, unit in OVER_TIME:
-        lines = []
-        for run in runs:
-            some = run.series.filter((pl.col("quantity") == quantity) & pl.col("value").is_not_null())
-            for (probe, *_), samples in some.group_by("probe", maintain_order=True):
-                lines.append((_label(run, _probe(run, str(probe))), samples["time_s"], samples["value"]))
-        if lines:
-            largest = max(float(values.max() or 0.0) for _, _, values in lines)  # type: ignore[arg-type]
-            size, told = scale(largest, unit)
-            drawn = [
-                Line(label, *thinned(time.to_numpy(), (values / size).to_numpy()), is_step=True)
-                for label, time, values in lines
-            ]
-            yield Panel(name, title, "time (s)", f"{axis} ({told})", drawn)
-
-
-def _probe(run: Tables, probe: str) -> str:
-    """A probe's name, with the scheme of a flow."""
-    if not probe.startswith("flow "):
-        return probe.replace("->", "→")
-    schemes = run.flows.filter(pl.col("id") == int(probe.removeprefix("flow ")))["scheme"]
-    return f"{probe} ({schemes[0]})" if len(schemes) else probe
-
-
-def _link_use(runs: Sequence[Tables]) -> Iterator[Panel]:
-    lines = []
-    for run in runs:
-        sent = run.series.filter(pl.col("quantity") == "sent_bytes")
-        rates = {f"{one['from']}->{one['to']}": one["rate_bps"] for one in run.links.iter_rows(named=True)}
-        for (probe, *_), samples in sent.group_by("probe", maintain_order=True):
-            time = samples["time_s"].to_numpy()
-            rate = rates.get(str(probe))
-            if len(time) > 1 and rate:
-                use = 100 * 8 * samples["value"].to_numpy()[1:] / (np.diff(time) * rate)
-                lines.append(Line(_label(run, _probe(run, str(probe))), *thinned(time[1:], use), is_step=True))
-    yield Panel("links", "Use of links", "time (s)", "share of the link's rate (%)", lines)
 
 
 def _finished(run: Tables) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -138,7 +104,7 @@ def _by_size(runs: Sequence[Tables]) -> Iterator[Panel]:
                 grouped = grouped.filter(pl.col("y").is_not_null()).sort("x")
                 if grouped.height > 1:
                     x, y, low, high = (grouped[key].to_list() for key in ("x", "y", "low", "high"))
-                    lines.append(Line(_label(run, scheme), x, y, low, high, is_marked=True))
+                    lines.append(Line(run.label(scheme), x, y, low, high, is_marked=True))
         yield Panel(name, title, "size (kB)", axis, lines, is_x_log=True, is_y_log=True, note=note)
 
 
@@ -160,7 +126,7 @@ def _distributions(runs: Sequence[Tables]) -> Iterator[Panel]:
                 values = flows[column].drop_nulls().sort().to_numpy()
                 if len(values) > 1:
                     share = np.arange(1, len(values) + 1) / len(values)
-                    lines.append(Line(_label(run, scheme), *thinned(values, share), is_step=True))
+                    lines.append(Line(run.label(scheme), *thinned(values, share), is_step=True))
         title = f"Distribution of {'completion times' if column == 'completion_s' else 'slowdowns'}"
         yield Panel(name, title, axis, "share of finished flows", lines, is_x_log=True)
 
@@ -170,12 +136,9 @@ def _throughputs(runs: Sequence[Tables]) -> Iterator[Panel]:
     lines = []
     largest = 0.0
     for run in runs:
-        lasted = pl.when(pl.col("finish_s").is_null()).then(run.end_s).otherwise(pl.col("finish_s")) - pl.col("start_s")
-        endless = run.flows.filter(pl.col("size_bytes").is_null()).with_columns(
-            pl.col("scheme").cast(pl.String), rate=8 * pl.col("delivered_bytes") / lasted
-        )
+        endless = _with_rates(run).filter(pl.col("size_bytes").is_null())
         for (scheme, *_), flows in endless.group_by("scheme", maintain_order=True):
-            lines.append((_label(run, str(scheme)), flows["id"].to_numpy(), flows["rate"].to_numpy()))
+            lines.append((run.label(str(scheme)), flows["id"].to_numpy(), flows["rate"].to_numpy()))
             largest = max(largest, float(flows["rate"].max() or 0.0))  # type: ignore[arg-type]
     size, unit = scale(largest, "bit/s")
     if sum(len(ids) for _, ids, _ in lines) <= SEPARATE_FLOWS:
@@ -194,3 +157,39 @@ def _throughputs(runs: Sequence[Tables]) -> Iterator[Panel]:
         values = np.sort(rates / size)
         drawn.append(Line(label, *thinned(values, np.arange(1, len(values) + 1) / len(values)), is_step=True))
     yield Panel("throughput", "Throughput of flows without end", f"throughput ({unit})", "share of flows", drawn)
+
+
+def _with_rates(run: Tables) -> pl.DataFrame:
+    """The flows with `rate`, the mean throughput of each from its start to its end, bits per second."""
+    lasted = pl.col("finish_s").fill_null(run.end_s) - pl.col("start_s")
+    return run.flows.filter(lasted > 0).with_columns(
+        pl.col("scheme").cast(pl.String), rate=8 * pl.col("delivered_bytes") / lasted
+    )
+
+
+def _against_delay(runs: Sequence[Tables]) -> Iterator[Panel]:
+    """Throughput against the mean delay of each flow, and against the 95th percentile of the packets of each scheme."""
+    is_measured = any(not run.delays.is_empty() for run in runs)
+    delay = pl.col("mean_delay_s") if is_measured else pl.col("srtt_s") - pl.col("min_rtt_s")
+    means, tails = [], []
+    for run in runs:
+        if is_measured and "mean_delay_s" not in run.flows.columns:
+            continue
+        flows = _with_rates(run).with_columns(delay=delay)
+        for (scheme, *_), own in flows.group_by("scheme", maintain_order=True):
+            label = run.label(str(scheme))
+            numbers = (own[name].cast(pl.Float64).fill_null(math.nan).to_numpy() for name in ("delay", "rate"))
+            means.append(scatter.Cloud(label, label, "", *numbers))
+            bins = run.delays.filter(pl.col("scheme").cast(pl.String) == str(scheme))
+            if not bins.is_empty():
+                tail = percentiles.weighted(bins["delay_s"].to_numpy(), bins["packets"].to_numpy(), P95)
+                rate = float(own["rate"].mean() or 0.0)  # type: ignore[arg-type]
+                tails.append(
+                    scatter.Cloud(label, label, "", np.array([math.nan if tail is None else tail]), np.array([rate]))
+                )
+    name, words, note = ("mean one-way delay", "mean delay", "") if is_measured else scatter.UNMEASURED
+    title, rate_words = f"Throughput against {words}", "throughput of a flow"
+    yield scatter.panel("throughput-delay", title, name, rate_words, means, "flows", note)
+    title = "Throughput against 95th percentile of delay"
+    name = "95th percentile of one-way delay"
+    yield scatter.panel("throughput-delay-p95", title, name, f"mean {rate_words}", tails, "schemes", "")

@@ -1,13 +1,18 @@
-"""What can be drawn of a sweep: numbers along a key that varies, by sizes of flows, and distributions."""
+"""The panels of a sweep: numbers along a key that varies, by sizes of flows, distributions, and against delay."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 import polars as pl
 
+from sparelane.charts import scatter
 from sparelane.charts.panel import Line, Panel
+from sparelane.folders import SavedResultsError
 from sparelane.names import UnknownNameError
 from sparelane.results.rows import ALL, NETWORK
 from sparelane.sweeps import measure
@@ -16,7 +21,7 @@ from sparelane.sweeps.folder import SavedSweep
 from sparelane.units import read as read_quantity
 from sparelane.units import scale
 
-# What is drawn along the key that varies: panel, metric, average, title.
+# The metrics along the key that varies: panel, metric, average, title.
 METRICS = (
     ("completion", "completion time", measure.MEAN, "Completion time, mean over flows"),
     ("completion-bytes", "completion time", measure.BYTES, "Completion time, mean over bytes"),
@@ -33,9 +38,21 @@ METRICS = (
     ("links", "use of the busiest link", measure.TIME, "Use of the busiest link"),
     ("dropped", "dropped packets", measure.TOTAL, "Dropped packets"),
 )
-# Combinations of the other keys that have panels or lines of their own; more are left out, and that is said.
+# The most combinations of the other keys with lines of their own, the most lines of a panel, and the most schemes of
+# a panel with lines; the note names the rest.
 MOST_OTHERS = 4
+MOST_LINES = 12
+MOST_SCHEMES = 16
+# More schemes than this without a key that varies are rows, each behind its name.
+MOST_SIDE_BY_SIDE = 6
 INTERVALS = "Bars are 95 % intervals over seeds."
+# Along a logarithmic axis, values that differ by this factor have a logarithmic axis, too.
+FAR_APART = 20.0
+SCHEME = "scheme"
+# The rate in the scatter of throughput against delay, by preference, and the delays.
+RATES = (("throughput of a flow", measure.MEAN), ("goodput", measure.TOTAL))
+DELAY = "one-way delay"
+TAIL = (DELAY, measure.P95_PACKETS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +60,11 @@ class Axis:
     """The key along which numbers are drawn.
 
     Attributes:
-        key: dotted; empty where only schemes differ.
+        key: dotted; empty if only schemes differ.
         label: of the axis.
-        at: where each value of the column lies.
-        places: names, where the values are no numbers.
-        is_log: whether values are far apart.
+        at: the place of each value of the column along the axis.
+        places: names of the places, if the values are not numbers of one unit.
+        is_log: whether the axis is logarithmic, because the values are far apart.
     """
 
     key: str
@@ -57,34 +74,107 @@ class Axis:
     is_log: bool
 
 
-def panels(saved: SavedSweep, key: str | None = None) -> list[Panel]:
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The rows of one line: one scheme in one combination of the other keys.
+
+    Attributes:
+        scheme: its name.
+        words: the other keys with their values; empty if there is one combination.
+        rows: its rows.
+    """
+
+    scheme: str
+    words: str
+    rows: pl.DataFrame
+
+    @property
+    def label(self) -> str:
+        """The name in the legend."""
+        return ", ".join(part for part in (self.scheme, self.words) if part) or "all"
+
+    def line(self, x: Sequence[float], y: Sequence[float], **details: Any) -> Line:
+        """A line of this scheme and combination."""
+        return Line(self.label, x, y, group=self.scheme, variant=self.words, **details)
+
+
+def panels(saved: SavedSweep, key: str | None = None, where: Sequence[str] = ()) -> list[Panel]:
     """Every panel of which the sweep has numbers.
 
     Args:
         saved: the sweep.
-        key: what to draw along; `None` takes the key with the most values that are numbers.
+        key: the key to draw along; `None` takes the one with the most values that are numbers.
+        where: `KEY=VALUE` each; only these values of the key are drawn. `scheme=NAME` chooses schemes.
 
     Raises:
-        UnknownNameError: no such key varies.
+        UnknownNameError: no such key varies, or it never has this value.
+        SavedResultsError: a condition is not of the form `KEY=VALUE`.
     """
+    saved = _where(saved, where)
     if saved.rows.is_empty():
         return []
     axis = _axis(saved, key)
     others = [name for name in saved.axes if name != axis.key]
     found = [_along(saved, axis, others, *metric) for metric in METRICS]
-    found += [*_by_size(saved, axis, others), *_distributions(saved, axis, others)]
-    return [panel for panel in found if panel.lines]
+    found += [
+        *_by_size(saved, axis, others),
+        *_distributions(saved, axis, others),
+        *_against_delay(saved, axis, others),
+    ]
+    # A scheme keeps its colour whichever panel comes first.
+    order = {scheme: number for number, scheme in enumerate(saved.schemes)}
+    return [
+        replace(panel, lines=sorted(panel.lines, key=lambda line: order.get(line.group, len(order))))
+        for panel in found
+        if panel.lines
+    ]
+
+
+def _where(saved: SavedSweep, where: Sequence[str]) -> SavedSweep:
+    """The sweep with the rows that fulfil all conditions; rows to which a key does not apply stay."""
+    wanted: dict[str, list[str]] = {}
+    for text in where:
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not value:
+            raise SavedResultsError(f'"{text}" is not a condition; allowed: KEY=VALUE, as in --where queue.limit=1bdp')
+        key = key if key == SCHEME else _key(saved, key)
+        values = saved.rows[key].drop_nulls().unique(maintain_order=True).to_list()
+        known = [_text(one) for one in values if one != ""]
+        if value not in known:
+            raise UnknownNameError(f"value of {key}", value, known)
+        wanted.setdefault(key, []).append(value)
+    tables = [saved.rows, saved.runs, saved.curves]
+    for key, texts in wanted.items():
+        values = [one for one in saved.rows[key].drop_nulls().unique().to_list() if _text(one) in texts]
+        # Numbers of the network belong to a scheme, too, unless the file fixes it.
+        tables = [table.filter(pl.col(key).is_in(values) | pl.col(key).is_null()) for table in tables]
+    return replace(saved, rows=tables[0], runs=tables[1], curves=tables[2])
+
+
+def _key(saved: SavedSweep, key: str) -> str:
+    """The full name of a key of which the last parts are given.
+
+    Raises:
+        UnknownNameError: no such key varies, or several end so.
+    """
+    matches = [name for name in saved.axes if f".{name}".endswith(f".{key}")]
+    if len(matches) != 1:
+        raise UnknownNameError("key that varies", key, saved.axes)
+    return matches[0]
+
+
+def _text(value: object) -> str:
+    """A value of a key as people type it."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _axis(saved: SavedSweep, key: str | None) -> Axis:
-    keys = saved.axes
-    matches = [name for name in keys if key is not None and f".{name}".endswith(f".{key}")]
-    if key is not None and len(matches) != 1:
-        raise UnknownNameError("key that varies", key, keys)
-    if not keys:
+    keys = [_key(saved, key)] if key is not None else saved.axes
+    found = [_axis_of(saved.rows, name) for name in keys]
+    varied = [axis for axis in found if key is not None or len(axis.at) > 1]
+    if not varied:
         return Axis("", "", {}, ("",), is_log=False)
-    found = [_axis_of(saved.rows, name) for name in (matches or keys)]
-    return max(found, key=lambda axis: (not axis.places, len(axis.at)))
+    return max(varied, key=lambda axis: (not axis.places, len(axis.at)))
 
 
 def _axis_of(rows: pl.DataFrame, key: str) -> Axis:
@@ -95,7 +185,7 @@ def _axis_of(rows: pl.DataFrame, key: str) -> Axis:
     units = {unit for _, unit in known}
     if len(known) < len(values) or len(units) > 1 or len(values) < 2:
         at = {value: float(place) for place, value in enumerate(values)}
-        return Axis(key, short, at, tuple(map(str, values)), is_log=False)
+        return Axis(key, short, at, tuple(map(_text, values)), is_log=False)
     size, unit = scale(max(number for number, _ in known), units.pop())
     at = {value: number / size for value, (number, _) in zip(values, known, strict=True)}
     label = f"{short.replace('_', ' ')} ({unit})" if unit else short.replace("_", " ")
@@ -109,34 +199,52 @@ def _short(key: str) -> str:
     return ".".join(parts[-2:] if parts[-1] in VAGUE else parts[-1:])
 
 
-def _groups(rows: pl.DataFrame, others: Sequence[str]) -> Iterator[tuple[str, str, pl.DataFrame]]:
-    """Scheme, the other keys in words, and their rows."""
-    seen: list[str] = []
-    for values, group in rows.group_by(["scheme", *others], maintain_order=True):
-        scheme, *rest = values
-        words = ", ".join(
-            f"{_short(key)} = {value:g}" if isinstance(value, float) else f"{_short(key)} = {value}"
-            for key, value in zip(others, rest, strict=True)
-            if value is not None
-        )
-        if words not in seen:
-            seen.append(words)
-        if len(set(seen)) <= MOST_OTHERS:
-            yield str(scheme), words, group
+def _groups(rows: pl.DataFrame, others: Sequence[str]) -> tuple[list[Group], str, str]:
+    """The rows of each line, what all lines have in common, and what is left out so that lines can be told apart."""
+    schemes = rows["scheme"].unique(maintain_order=True).to_list()
+    notes = []
+    if len(schemes) > MOST_SCHEMES:
+        notes.append(f"Shown are {MOST_SCHEMES} of {len(schemes)} schemes; `plot --where scheme=NAME` chooses others.")
+        schemes = schemes[:MOST_SCHEMES]
+        rows = rows.filter(pl.col("scheme").is_in(schemes))
+    varied = [key for key in others if rows[key].n_unique() > 1]
+    # Keys that apply to every scheme, and those that are settings of some schemes.
+    shared = [key for key in varied if rows[key].null_count() == 0]
+    own = [key for key in varied if key not in shared]
+    settings = rows.select(shared).unique(maintain_order=True) if shared else pl.DataFrame()
+    of_scheme = {
+        scheme: table.select(own).unique(maintain_order=True)
+        for (scheme,), table in rows.group_by(["scheme"], maintain_order=True)
+    }
+    most = max(1, min(MOST_OTHERS, MOST_LINES // max(1, len(schemes))))
+    most_own = min(most, max((table.height for table in of_scheme.values()), default=1)) if own else 1
+    shown = settings.head(most // most_own)
+    # Keys that have one value in all lines are in the title, not in every label.
+    single = [key for key in others if key not in varied or (key in shared and shown[key].n_unique() == 1)]
+    labelled = [key for key in varied if key not in single]
+    found, count = [], 0
+    for (scheme, *rest), group in rows.group_by(["scheme", *varied], maintain_order=True):
+        values = dict(zip(varied, rest, strict=True))
+        count += 1
+        is_shown = not shared or tuple(values[key] for key in shared) in shown.rows()
+        if is_shown and (not own or tuple(values[key] for key in own) in of_scheme[scheme].head(most_own).rows()):
+            found.append(Group(str(scheme), _words({key: values[key] for key in labelled}), group))
+    if len(found) < count:
+        keys = ", ".join(map(_short, varied))
+        notes.append(f"Shown are {len(found)} of {count} lines; `plot --where KEY=VALUE` chooses others, by {keys}.")
+    common = _fixed(pl.concat([group.rows for group in found]), single) if found else ""
+    return found, common, " ".join(notes)
 
 
-def _label(scheme: str, words: str, is_alone: bool) -> str:
-    parts = [part for part in (scheme, "" if is_alone else words) if part]
-    return ", ".join(parts) or "all"
+def _words(values: Mapping[str, object]) -> str:
+    """Keys with their values; keys that do not apply are left out."""
+    return ", ".join(f"{_short(key)} = {_text(value)}" for key, value in values.items() if value is not None)
 
 
-def _is_alone(rows: pl.DataFrame, others: Sequence[str]) -> bool:
-    return rows.select(others).n_unique() <= 1 if others else True
-
-
-def _left_out(rows: pl.DataFrame, others: Sequence[str]) -> str:
-    count = rows.select(others).n_unique() if others else 1
-    return "" if count <= MOST_OTHERS else f" Drawn are {MOST_OTHERS} of {count} combinations of the other keys."
+def _fixed(rows: pl.DataFrame, others: Sequence[str]) -> str:
+    """The other keys that have one value in all rows, in words."""
+    single = {key: rows[key].drop_nulls().unique().to_list() for key in others}
+    return _words({key: values[0] for key, values in single.items() if len(values) == 1})
 
 
 def _along(
@@ -146,11 +254,8 @@ def _along(
     rows = saved.rows.filter(of_it & pl.col("value").is_not_null())
     unit = measure.unit(metric)
     size, told = scale(float(rows["value"].max() or 0.0), unit)  # type: ignore[arg-type]
-    is_alone = _is_alone(rows, others)
-    lines = []
-    for scheme, words, group in _groups(rows, others):
-        points = _points(group, axis, size)
-        lines.append(Line(_label(scheme, words, is_alone), *points, is_marked=True))
+    groups, common, left_out = _groups(rows, others)
+    lines = [line for group in groups for line in _lines(group, axis, size)]
     if metric != "flows" and all(not any(line.y) for line in lines):
         lines = []
     places, label = axis.places, axis.label
@@ -158,51 +263,75 @@ def _along(
         lines, places = _side_by_side(lines)
     return Panel(
         name,
-        title,
+        _titled(title, common),
         label,
         f"{metric} ({told})" if told else metric,
         lines,
         is_x_log=axis.is_log,
+        is_y_log=axis.is_log and bool(unit) and unit != "%" and _is_far_apart(lines),
         places=places,
-        note=_note(lines) + _left_out(rows, others),
+        note=_notes(_intervals(lines), left_out),
+        is_sideways=not axis.key and len(places) > MOST_SIDE_BY_SIDE,
     )
 
 
-def _note(lines: Sequence[Line]) -> str:
-    """What bars are, where there are any: one seed has none."""
-    return INTERVALS if any(len(line.low) for line in lines) else ""
+def _is_far_apart(lines: Sequence[Line]) -> bool:
+    """True if small values would lie on the floor of an axis from zero."""
+    values = [value for line in lines for value in (*line.y, *line.low)]
+    return bool(values) and min(values) > 0 and max(values) / min(values) >= FAR_APART
 
 
-def _points(group: pl.DataFrame, axis: Axis, size: float) -> tuple[list[float], list[float], list[float], list[float]]:
-    rows = [(axis.at.get(one.get(axis.key), 0.0), one["value"], one["low"], one["high"]) for one in group.to_dicts()]
-    rows.sort(key=lambda row: row[0])
-    has_interval = all(low is not None for _, _, low, _ in rows)
-    return (
-        [x for x, *_ in rows],
-        [y / size for _, y, *_ in rows],
-        [low / size for *_, low, _ in rows] if has_interval else [],
-        [high / size for *_, high in rows] if has_interval else [],
-    )
+def _notes(*texts: str, between: str = " ") -> str:
+    return between.join(text for text in texts if text)
+
+
+def _intervals(lines: Sequence[Line]) -> str:
+    """The explanation of the bars, if any can be seen: one seed has none, and equal numbers have no width."""
+    is_wide = any(high > low for line in lines for low, high in zip(line.low, line.high, strict=True))
+    return INTERVALS if is_wide else ""
+
+
+def _lines(group: Group, axis: Axis, size: float) -> Iterator[Line]:
+    """The line of a group along the axis; a reference line if the key does not apply to its scheme."""
+    rows = group.rows.to_dicts()
+    if not axis.key:
+        yield from _line(group, [(0.0, one) for one in rows], size, is_marked=True, is_joined=False)
+        return
+    placed = [(axis.at[one[axis.key]], one) for one in rows if one[axis.key] is not None]
+    # Places have no order, so that a line between them would show values that nothing has.
+    yield from _line(group, placed, size, is_marked=True, is_joined=not axis.places)
+    level = [(math.nan, one) for one in rows if one[axis.key] is None]
+    yield from _line(group, level, size, is_marked=True, is_level=True)
+
+
+def _line(
+    group: Group, placed: Sequence[tuple[float, Mapping[str, Any]]], size: float, **details: Any
+) -> Iterator[Line]:
+    if placed:
+        ordered = sorted(placed, key=lambda one: one[0])
+        has_interval = all(row["low"] is not None for _, row in ordered)
+        yield group.line(
+            [x for x, _ in ordered],
+            [row["value"] / size for _, row in ordered],
+            low=[row["low"] / size for _, row in ordered] if has_interval else [],
+            high=[row["high"] / size for _, row in ordered] if has_interval else [],
+            **details,
+        )
 
 
 def _side_by_side(lines: Sequence[Line]) -> tuple[list[Line], tuple[str, ...]]:
-    """Where only schemes differ, each has a place of its own."""
-    placed = [
-        Line(line.label, [float(place)], line.y, line.low, line.high, is_marked=True, is_joined=False)
-        for place, line in enumerate(lines)
-    ]
+    """The lines with a place of its own for each scheme, for sweeps without another key."""
+    placed = [replace(line, x=[float(place)]) for place, line in enumerate(lines)]
     return placed, tuple(line.label for line in lines)
 
 
 def _at_one_place(rows: pl.DataFrame, axis: Axis, which: float) -> tuple[pl.DataFrame, str]:
-    """The rows of one value of the key, by how far along it lies, 0 to 1; and which that is."""
+    """The rows of one value of the key, by its position along the axis from 0 to 1, and the value in words."""
     if not axis.key:
         return rows, ""
     values = sorted(axis.at, key=lambda value: axis.at[value])
     value = values[round(which * (len(values) - 1))]
-    short = _short(axis.key)
-    words = f"{short} = {value:g}" if isinstance(value, float) else f"{short} = {value}"
-    return rows.filter((pl.col(axis.key) == value) | pl.col(axis.key).is_null()), words
+    return rows.filter((pl.col(axis.key) == value) | pl.col(axis.key).is_null()), _words({axis.key: value})
 
 
 def _by_size(saved: SavedSweep, axis: Axis, others: Sequence[str]) -> Iterator[Panel]:
@@ -213,35 +342,29 @@ def _by_size(saved: SavedSweep, axis: Axis, others: Sequence[str]) -> Iterator[P
         ("completion-by-size", "completion time", "Completion time by size"),
         ("slowdown-by-size", "slowdown", "Slowdown by size"),
     ):
-        rows = saved.rows.filter((pl.col("metric") == metric) & pl.col("traffic").is_in(names))
-        rows, words = _at_one_place(rows, axis, 0.5)
-        is_alone = _is_alone(rows, others)
+        of_it = (pl.col("metric") == metric) & (pl.col("average") == measure.MEAN) & pl.col("traffic").is_in(names)
+        rows, words = _at_one_place(saved.rows.filter(of_it), axis, 0.5)
+        groups, common, left_out = _groups(rows, others)
         lines = []
-        for scheme, told, group in _groups(rows, others):
-            found = {one["traffic"]: one for one in group.to_dicts()}
-            some = [(place, found[traffic]) for place, traffic in enumerate(names) if traffic in found]
-            has_interval = all(one["low"] is not None for _, one in some)
-            lines.append(
-                Line(
-                    _label(scheme, told, is_alone),
-                    [float(place) for place, _ in some],
-                    [one["value"] for _, one in some],
-                    [one["low"] for _, one in some] if has_interval else [],
-                    [one["high"] for _, one in some] if has_interval else [],
-                    is_marked=True,
-                )
-            )
+        for group in groups:
+            found = {one["traffic"]: one for one in group.rows.to_dicts()}
+            placed = [(float(place), found[traffic]) for place, traffic in enumerate(names) if traffic in found]
+            lines += list(_line(group, placed, 1.0, is_marked=True))
         unit = measure.unit(metric)
         yield Panel(
             name,
-            f"{title}{f', {words}' if words else ''}",
+            _titled(title, words, common),
             "size of the flows",
             f"{metric} ({unit})" if unit else metric,
             lines,
             is_y_log=True,
             places=places,
-            note=_note(lines) + _left_out(rows, others),
+            note=_notes(_intervals(lines), left_out),
         )
+
+
+def _titled(title: str, *words: str) -> str:
+    return _notes(title, *words, between=", ")
 
 
 def _distributions(saved: SavedSweep, axis: Axis, others: Sequence[str]) -> Iterator[Panel]:
@@ -252,18 +375,47 @@ def _distributions(saved: SavedSweep, axis: Axis, others: Sequence[str]) -> Iter
     ):
         rows = saved.curves.filter((pl.col("curve") == curve) & (pl.col("traffic") == ALL))
         rows, words = _at_one_place(rows, axis, 0.5)
-        is_alone = _is_alone(rows, others)
+        groups, common, left_out = _groups(rows, others)
         lines = []
-        for scheme, told, group in _groups(rows, others):
-            mean = group.group_by("share", maintain_order=True).agg(pl.col("value").mean()).sort("share")
-            lines.append(Line(_label(scheme, told, is_alone), mean["value"].to_list(), mean["share"].to_list()))
+        for group in groups:
+            mean = group.rows.group_by("share", maintain_order=True).agg(pl.col("value").mean()).sort("share")
+            lines.append(group.line(mean["value"].to_list(), mean["share"].to_list()))
         unit = " (s)" if curve == "completion time" else " (completion / least possible)"
         yield Panel(
             name,
-            f"{title}{f', {words}' if words else ''}",
+            _titled(title, words, common),
             f"{curve}{unit}",
             "share of finished flows",
             lines,
             is_x_log=True,
-            note="Means of the quantiles over seeds." + _left_out(rows, others),
+            note=_notes("Distributions are means of the quantiles over seeds.", left_out),
         )
+
+
+def _against_delay(saved: SavedSweep, axis: Axis, others: Sequence[str]) -> Iterator[Panel]:
+    """Throughput against delay, a point for each seed, at the middle of the key."""
+    rows, words = _at_one_place(saved.runs.filter(pl.col("traffic") == ALL), axis, 0.5)
+    known = set(rows.select("metric", "average").unique().rows())
+    rate = next((one for one in RATES if one in known), None)
+    is_measured = (DELAY, measure.MEAN) in known
+    name, short, note = ("mean one-way delay", "mean delay", "") if is_measured else scatter.UNMEASURED
+    delays = [("throughput-delay", name, short, (DELAY if is_measured else "queueing delay", measure.MEAN), note)]
+    delays.append(("throughput-delay-p95", "95th percentile of one-way delay", "95th percentile of delay", TAIL, ""))
+    if rate is None:
+        return
+    groups, common, left_out = _groups(rows, others)
+    for panel, name, short, delay, note in delays:
+        clouds = [_cloud(group, rate, delay) for group in groups]
+        title = _titled(f"Throughput against {short}", words, common)
+        yield scatter.panel(panel, title, name, rate[0], clouds, "seeds", _notes(note, left_out))
+
+
+def _cloud(group: Group, rate: tuple[str, str], delay: tuple[str, str]) -> scatter.Cloud:
+    """The points of a line: its delay and throughput in the run of each seed."""
+    found = []
+    for metric, average in (delay, rate):
+        own = group.rows.filter((pl.col("metric") == metric) & (pl.col("average") == average))
+        found.append(dict(zip(own["seeds"].list.first().to_list(), own["value"].to_list(), strict=True)))
+    seeds = [seed for seed in found[0] if seed in found[1]]
+    delays, rates = (np.array([one[seed] for seed in seeds], dtype=np.float64) for one in found)
+    return scatter.Cloud(group.label, group.scheme, group.words, delays, rates)

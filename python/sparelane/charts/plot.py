@@ -19,9 +19,18 @@ if TYPE_CHECKING:
     from sparelane.result import Result
 
 NOTHING = (
-    "there is nothing to draw: no flow has finished, and nothing was sampled over time, which [sample] in the scenario "
-    "asks for"
+    "there is nothing to draw: no flow has finished, and nothing was sampled over time; `[sample]` in the scenario "
+    "records time series"
 )
+# What a scenario needs for the panels that not every result has.
+NEEDS = {
+    **dict.fromkeys(("window", "rtt", "throughput-time"), "`[sample]` with `flows`"),
+    "queue": "`[sample]` with `queues`",
+    "links": "`[sample]` with `links`",
+    "throughput-delay-p95": "`[measure]` with `delays = true`",
+    **dict.fromkeys(("completion", "slowdown", "cdf", "cdf-slowdown"), "flows that finish"),
+    "throughput": "flows without end",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +83,11 @@ def choose(panels: Sequence[Panel], names: Sequence[str]) -> list[Panel]:
         raise SavedResultsError(NOTHING)
     known = [panel.name for panel in panels]
     unknown = next((name for name in names if name not in known), None)
+    if unknown in NEEDS:
+        raise SavedResultsError(
+            f'there is no panel "{unknown}" of these results: it needs {NEEDS[unknown]} in the scenario; '
+            f"allowed: {', '.join(known)}"
+        )
     if unknown is not None:
         raise UnknownNameError("panel", unknown, known)
     return [panel for panel in with_looks(panels) if not names or panel.name in names]

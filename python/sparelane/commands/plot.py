@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,18 +24,27 @@ NAME = "plot.png"
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help=f"The figure, ending in .png, .svg or .pdf.  [default: {NAME} in the first folder]",
+    help=f"The figure, a file that ends in .png, .svg or .pdf.  [default: {NAME} in the first folder]",
 )
 @click.option(
-    "only", "--only", metavar="PANEL", multiple=True, help="Draw this panel alone; repeatable.  [default: all]"
+    "only", "--only", metavar="PANEL", multiple=True, help="Draw only this panel; repeatable.  [default: all]"
 )
 @click.option("key", "--x", metavar="KEY", help="Draw a sweep along this key.  [default: the one with the most values]")
-def command(what: tuple[Path, ...], target: Path | None, only: tuple[str, ...], key: str | None) -> None:
+@click.option(
+    "where",
+    "--where",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Draw only these values of a key of a sweep, or scheme=NAME; repeatable.",
+)
+def command(
+    what: tuple[Path, ...], target: Path | None, only: tuple[str, ...], key: str | None, where: tuple[str, ...]
+) -> None:
     """Draw runs or sweeps.
 
-    WHAT is a folder of `sparelane run`, or several, which are drawn together; or the folder of a sweep. Of a run are
-    drawn windows, round trips, queues and use of links over time, where the scenario samples them, completion times
-    and slowdowns by size, and distributions; of a sweep, its numbers along a key, with intervals.
+    WHAT is the folder of a sweep, or one or more folders of `sparelane run`, which are drawn together. A run shows
+    windows, round trips, throughputs, queues and use of links over time, if the scenario samples them; completion times
+    and slowdowns by size; distributions; and throughput against delay. A sweep shows its metrics along a key.
     """
     from sparelane.charts import draw
     from sparelane.charts.plot import choose
@@ -42,13 +52,23 @@ def command(what: tuple[Path, ...], target: Path | None, only: tuple[str, ...], 
     extras.require("figures")
     target = target or what[0] / NAME
     draw.refuse_other_formats(target)
-    panels = choose(_panels(what, key), only)
+    panels = choose(_panels(what, key, where), only)
     folders.ready_file(target)
     draw.save(draw.figure(panels), target)
     terminal.output().print(f"{', '.join(panel.name for panel in panels)} in {target}", soft_wrap=True, markup=False)
 
 
-def _panels(what: Sequence[Path], key: str | None) -> list[Panel]:
+def _names(what: Sequence[Path]) -> list[str]:
+    """The shortest names that tell the folders apart; empty for one alone."""
+    if len(what) < 2:
+        return [""]
+    full = [place.resolve() for place in what]
+    common = os.path.commonpath(full)
+    names = [os.path.relpath(place, common) for place in full]
+    return [str(place) if name == "." else name for name, place in zip(names, what, strict=True)]
+
+
+def _panels(what: Sequence[Path], key: str | None, where: Sequence[str]) -> list[Panel]:
     from sparelane.charts import of_run, of_sweep
     from sparelane.folders import SavedResultsError
     from sparelane.results.kinds import Kind, kind_of
@@ -56,12 +76,13 @@ def _panels(what: Sequence[Path], key: str | None) -> list[Panel]:
 
     kinds = [kind_of(place) for place in what]
     if all(kind is Kind.RUN for kind in kinds):
-        if key is not None:
-            raise SavedResultsError("--x is for sweeps: a run has no key that varies")
-        names = [str(place) if len(what) > 1 else "" for place in what]
+        if key is not None or where:
+            option = "--where" if key is None else "--x"
+            raise SavedResultsError(f"{option} is for sweeps: a run has no key that varies")
+        names = _names(what)
         found = of_run.panels([of_run.read(place, name) for place, name in zip(what, names, strict=True)])
     elif kinds == [Kind.SWEEP]:
-        found = of_sweep.panels(sweeps.read(what[0]), key)
+        found = of_sweep.panels(sweeps.read(what[0]), key, where)
     elif Kind.REPRODUCTION in kinds:
         raise SavedResultsError(f'"{what[kinds.index(Kind.REPRODUCTION)]}" holds experiments, whose figures are there')
     else:

@@ -1,4 +1,4 @@
-"""Where numbers lie along an axis of a drawing, and where its ticks are."""
+"""Axes of a drawing: the positions of numbers, and ticks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Scale:
     is_log: bool = False
 
     def at(self, value: float) -> float:
-        """Where a number lies."""
+        """The position of a number."""
         if self.is_log:
             share = math.log(max(value, 1e-300) / self.low) / math.log(self.high / self.low)
         else:
@@ -39,7 +39,7 @@ class Scale:
         return self.begin + share * (self.end - self.begin)
 
     def ticks(self, count: int = 5) -> list[float]:
-        """Round numbers along the axis, about so many."""
+        """About `count` round numbers along the axis."""
         if not self.is_log:
             step = _step((self.high - self.low) / count)
             first = math.ceil(self.low / step - 1e-9)

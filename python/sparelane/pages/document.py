@@ -44,7 +44,7 @@ def paragraph(text: str, kind: str = "") -> str:
 
 # A file that results were made from is in the page where it is text of no more than this, bytes.
 MOST_SHOWN_BYTES = 100_000
-# A text of so many characters stands in one line of its cell.
+# The longest text that stays in one line of its cell, characters.
 SHORT = 24
 
 
@@ -112,7 +112,7 @@ def kept_file(folder: Path, kept: Mapping[str, str]) -> str:
 
 
 def command(text: str) -> str:
-    """What to type."""
+    """A command as people type it."""
     return f'<pre class="command">{escape(text)}</pre>'
 
 

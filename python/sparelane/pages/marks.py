@@ -1,29 +1,36 @@
-"""What drawings in a page are made of: markers, strokes, and points in words."""
+"""Parts of the drawings in a page: markers, strokes, and points in words."""
 
 from __future__ import annotations
 
-from sparelane.charts.looks import look
+import math
+
 from sparelane.charts.panel import Line, Panel
 from sparelane.pages.axis import shown
 
 
 def key(line: Line) -> str:
     """The sample of a line in the legend."""
-    mine = look(line.look)
+    mine = line.look
     path = f'<path d="M1 7H31" {stroke(line)}/>' if line.is_joined else ""
-    return f'<svg width="32" height="14" aria-hidden="true">{path}{marker(mine.marker, 16, 7, mine.colour)}</svg>'
+    mark = "" if line.is_level else marker(mine.marker, 16, 7, mine.colour)
+    return f'<svg width="32" height="14" aria-hidden="true">{path}{mark}</svg>'
 
 
 def stroke(line: Line) -> str:
-    """How the path of a line is drawn, as attributes."""
-    mine = look(line.look)
+    """The attributes of a line's path."""
+    mine = line.look
     dashes = f' stroke-dasharray="{" ".join(f"{1.8 * one:g}" for one in mine.dashes)}"' if mine.dashes else ""
     return f'fill="none" stroke="{mine.colour}" stroke-width="1.8"{dashes}'
 
 
-def marker(name: str, x: float, y: float, colour: str) -> str:
-    """A marker of Matplotlib's name, about seven wide, white inside."""
-    style = f'fill="#fff" stroke="{colour}" stroke-width="1.4"'
+def band(line: Line) -> str:
+    """The attributes of a filled area that belongs to a line."""
+    return f'fill="{line.look.colour}" fill-opacity="0.14" stroke="none"'
+
+
+def marker(name: str, x: float, y: float, colour: str, *, is_faint: bool = False) -> str:
+    """A marker of Matplotlib's name, about seven wide, white inside; a faint one is for a point of many."""
+    style = f'fill="#fff" stroke="{colour}" stroke-width="1.4"' + (' opacity="0.5"' if is_faint else "")
     if name == "o":
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" {style}/>'
     shapes = {
@@ -40,7 +47,15 @@ def marker(name: str, x: float, y: float, colour: str) -> str:
 
 def told(panel: Panel, line: Line, which: int) -> str:
     """A point in words."""
-    x, y = line.x[which], line.y[which]
-    where = panel.places[int(x)] if panel.places else f"{panel.x_label}: {shown(x)}"
     interval = f" ({shown(line.low[which])} to {shown(line.high[which])})" if len(line.low) else ""
-    return f"{where}; {panel.y_label}: {shown(y)}{interval}"
+    return f"{where(panel, line, which)}; {panel.y_label}: {shown(line.y[which])}{interval}"
+
+
+def where(panel: Panel, line: Line, which: int, *, has_label: bool = True) -> str:
+    """The place of a point along the horizontal axis, in words."""
+    x = line.x[which]
+    if line.is_level or math.isnan(x):
+        return f"any {panel.x_label}" if has_label else "any"
+    if panel.places:
+        return panel.places[int(x)]
+    return f"{panel.x_label}: {shown(x)}" if has_label else shown(x)

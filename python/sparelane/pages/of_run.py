@@ -119,7 +119,7 @@ def _stopped(about: Mapping[str, Any], scenario: Mapping[str, Any]) -> str:
 
 
 def _command(about: Mapping[str, Any]) -> list[str]:
-    """What makes the run again, from the files below it in the page."""
+    """The command that repeats the run from the files below it in the page."""
     plugins = "".join(f" --plugin {shlex.quote(one['file'])}" for one in about.get("plugins", []))
     words = "with the scenario below in scenario.toml: it holds the overrides of this run."
     if about.get("files") or plugins:

@@ -1,4 +1,4 @@
-"""A panel whose places are rows, with their names before them: for names that are long, or many."""
+"""A panel whose places are rows, each behind its name: for names that are long or many."""
 
 from __future__ import annotations
 
@@ -6,32 +6,36 @@ import math
 from collections.abc import Iterator
 from html import escape
 
-from sparelane.charts.looks import look
-from sparelane.charts.panel import Line, Panel
+from sparelane.charts.panel import Line, Panel, offsets
 from sparelane.pages.axis import Scale, fitting, shown
-from sparelane.pages.marks import marker, told
+from sparelane.pages.marks import band, marker, stroke, told
 
 WIDTH = 960
 TOP, RIGHT, BOTTOM = 8, 16, 46
-ROW = 24
-# How wide a character of a name is, about; names take no more room than this.
+# The least height of a row, and the height that each line adds.
+ROW, APART = 24, 14.0
+# The width of a character of a name, about, and the widest column of names.
 CHARACTER, MOST_LEFT = 6.4, 460
-# How far apart the points of one row stand.
-APART = 9.0
 
 
 def drawing(panel: Panel, number: int) -> tuple[str, list[dict[str, object]]]:
     """The drawing, and where its points are, with their words."""
     left = min(MOST_LEFT, 16 + CHARACTER * max(map(len, panel.places)))
-    floor = TOP + ROW * len(panel.places)
+    beside = offsets(panel)
+    row = max(ROW, APART * (sum(map(bool, beside)) or 1))
+    floor = TOP + row * len(panel.places)
     values = [value for line in panel.lines for value in (*line.y, *line.low, *line.high)]
     along = fitting(values, left, WIDTH - RIGHT, is_log=panel.is_y_log, from_zero=panel.begins_at_zero)
-    parts = [*_grid(panel, along, left, floor)]
+    parts = [*_grid(panel, along, left, floor, row)]
     points: list[dict[str, object]] = []
-    for place, line in enumerate(panel.lines):
-        shift = (place - (len(panel.lines) - 1) / 2) * APART
-        at = [(along.at(y), _row(x) + shift) for x, y in zip(line.x, line.y, strict=True)]
-        parts.append(f'<g class="line" data-line="{place}">{"".join(_line(line, at, along))}</g>')
+    for place, (line, shift) in enumerate(zip(panel.lines, beside, strict=True)):
+        if line.is_level:
+            at = [(along.at(line.y[0]), (TOP + floor) / 2)]
+            drawn = _level(line, along, floor)
+        else:
+            at = [(along.at(y), _middle(x + shift, row)) for x, y in zip(line.x, line.y, strict=True)]
+            drawn = _line(line, at, along)
+        parts.append(f'<g class="line" data-line="{place}">{"".join(drawn)}</g>')
         texts = [told(panel, line, which) for which in range(len(line.x))]
         points.append({"label": line.label, "at": [[round(x, 1), round(y, 1)] for x, y in at], "texts": texts})
     label = escape(f"{panel.title}: {panel.y_label}")
@@ -42,20 +46,27 @@ def drawing(panel: Panel, number: int) -> tuple[str, list[dict[str, object]]]:
     )
 
 
-def _row(place: float) -> float:
+def _middle(place: float, row: float) -> float:
     """The middle of a row."""
-    return TOP + ROW * (place + 0.5)
+    return TOP + row * (place + 0.5)
 
 
-def _grid(panel: Panel, along: Scale, left: float, floor: float) -> Iterator[str]:
+def _level(line: Line, along: Scale, floor: float) -> Iterator[str]:
+    """A reference line for the one value of a line, with its interval as a band."""
+    if len(line.low):
+        yield f'<path d="M{along.at(line.low[0]):.1f} {TOP}V{floor}H{along.at(line.high[0]):.1f}V{TOP}z" {band(line)}/>'
+    yield f'<path d="M{along.at(line.y[0]):.1f} {TOP}V{floor}" {stroke(line)}/>'
+
+
+def _grid(panel: Panel, along: Scale, left: float, floor: float, row: float) -> Iterator[str]:
     """Axes, ticks, and the names of the rows."""
     for tick in along.ticks(8):
         x = along.at(tick)
         yield f'<path class="grid" d="M{x:.1f} {TOP}V{floor}"/>'
         yield f'<text x="{x:.1f}" y="{floor + 15}" text-anchor="middle">{shown(tick)}</text>'
     for place, name in enumerate(panel.places):
-        y = _row(place)
-        yield f'<path class="grid" d="M{left:.1f} {y + ROW / 2:.1f}H{WIDTH - RIGHT}"/>'
+        y = _middle(place, row)
+        yield f'<path class="grid" d="M{left:.1f} {y + row / 2:.1f}H{WIDTH - RIGHT}"/>'
         yield f'<text x="{left - 8:.1f}" y="{y + 3.5:.1f}" text-anchor="end">{escape(name)}</text>'
     yield f'<path class="axis" d="M{left:.1f} {TOP}V{floor}H{WIDTH - RIGHT}"/>'
     middle = (left + WIDTH - RIGHT) / 2
@@ -63,7 +74,7 @@ def _grid(panel: Panel, along: Scale, left: float, floor: float) -> Iterator[str
 
 
 def _line(line: Line, at: list[tuple[float, float]], along: Scale) -> Iterator[str]:
-    mine = look(line.look)
+    mine = line.look
     for (_, y), low, high in zip(at, line.low, line.high, strict=False):
         if math.isfinite(low) and math.isfinite(high):
             begin, end = along.at(low), along.at(high)

@@ -7,23 +7,22 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from sparelane.charts.looks import look
-from sparelane.charts.panel import Line, Panel, own_ticks
+from sparelane.charts.panel import Line, Panel, offsets, own_ticks
 from sparelane.pages import sideways
 from sparelane.pages.axis import Scale, fitting, shown
-from sparelane.pages.marks import key, marker, stroke, told
+from sparelane.pages.marks import band, key, marker, stroke, told, where
 
 WIDTH, HEIGHT = 460, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 12, 12, 46
-# Room below for names of places that are set aslant.
-ASLANT = 40
+# The height of a panel over time, which lies above others with the same axis.
+TIME_HEIGHT = 220
+# Room below for names of places that are turned.
+TURNED = 46
 LONG_NAMES = 44
-# A line that is not marked point by point has so many markers, at the most.
+# The most markers of a line that is not marked point by point.
 MARKERS = 10
-# A table of numbers is given where a panel has no more than this.
+# A panel with at most this many points has a table of its numbers.
 TABLE_POINTS = 120
-# How far apart points at one place are drawn that have intervals.
-APART = 4.0
 
 
 def figure(panel: Panel, number: int) -> str:
@@ -35,11 +34,12 @@ def figure(panel: Panel, number: int) -> str:
         f"<span>{escape(line.label)}</span></button>"
         for place, line in enumerate(panel.lines)
     )
+    legend = f'<div class="legend">{legend}</div>' if panel.needs_legend else ""
     note = f'<p class="note">{escape(panel.note)}</p>' if panel.note else ""
     data = json.dumps(points, separators=(",", ":")).replace("<", "\\u003c")
     return (
         f'<figure id="figure-{number}"{kind}><figcaption>{escape(panel.title)}</figcaption>'
-        f'<div class="legend">{legend}</div>'
+        f"{legend}"
         f'<div class="plot" tabindex="0" role="group" aria-label="{escape(panel.title)}: arrow keys walk along it">'
         f'{drawing}<div class="tip" role="status" hidden></div></div>'
         f'<script type="application/json">{data}</script>{note}{_table(panel)}</figure>'
@@ -47,19 +47,23 @@ def figure(panel: Panel, number: int) -> str:
 
 
 def _drawing(panel: Panel, number: int) -> tuple[str, list[dict[str, object]]]:
-    is_aslant = sum(map(len, panel.places)) > LONG_NAMES
-    bottom = BOTTOM + (ASLANT if is_aslant else 0)
-    height = HEIGHT + (ASLANT if is_aslant else 0)
+    is_turned = sum(map(len, panel.places)) > LONG_NAMES
+    bottom = BOTTOM + (TURNED if is_turned else 0)
+    height = (TIME_HEIGHT if panel.is_over_time else HEIGHT) + (TURNED if is_turned else 0)
     across, up = _scales(panel, height - bottom)
-    parts = [*_grid(panel, across, up, height, bottom, is_aslant=is_aslant)]
+    parts = [*_grid(panel, across, up, height, bottom, is_turned=is_turned)]
     points: list[dict[str, object]] = []
-    with_intervals = sum(len(line.low) > 0 for line in panel.lines)
-    for place, line in enumerate(panel.lines):
-        shift = (place - (len(panel.lines) - 1) / 2) * APART if with_intervals > 1 else 0.0
-        at = [(across.at(x) + shift, up.at(y)) for x, y in zip(line.x, line.y, strict=True)]
-        parts.append(f'<g class="line" data-line="{place}">{"".join(_line(line, at, up))}</g>')
+    for place, (line, beside) in enumerate(zip(panel.lines, offsets(panel), strict=True)):
+        if line.is_level:
+            at = [((LEFT + WIDTH - RIGHT) / 2, up.at(line.y[0]))]
+            drawn = _level(line, up)
+        else:
+            at = [(across.at(x + beside), up.at(y)) for x, y in zip(line.x, line.y, strict=True)]
+            drawn = _line(line, at, across, up)
+        parts.append(f'<g class="line" data-line="{place}">{"".join(drawn)}</g>')
         texts = [told(panel, line, which) for which in range(len(line.x))]
-        points.append({"label": line.label, "at": [[round(x, 1), round(y, 1)] for x, y in at], "texts": texts})
+        rounded = [[round(x, 1), round(y, 1) if math.isfinite(y) else None] for x, y in at]
+        points.append({"label": line.label, "at": rounded, "texts": texts})
     label = escape(f"{panel.title}: {panel.y_label} by {panel.x_label}")
     return (
         f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{label}" data-figure="{number}">'
@@ -69,17 +73,22 @@ def _drawing(panel: Panel, number: int) -> tuple[str, list[dict[str, object]]]:
 
 
 def _scales(panel: Panel, floor: float) -> tuple[Scale, Scale]:
-    right = WIDTH - RIGHT
+    left, right = (WIDTH - RIGHT, LEFT) if panel.is_x_inverted else (LEFT, WIDTH - RIGHT)
+    outlines = [point for line in panel.lines for point in line.outline]
     if panel.places:
-        across = Scale(-0.5, len(panel.places) - 0.5, LEFT, right)
+        across = Scale(-0.5, len(panel.places) - 0.5, left, right)
+    elif panel.x_range is not None:
+        across = Scale(*panel.x_range, left, right, is_log=panel.is_x_log)
     else:
-        values = [x for line in panel.lines for x in line.x]
-        across = fitting(values, LEFT, right, is_log=panel.is_x_log, from_zero=False, room=0.04)
-    heights = [y for line in panel.lines for y in (*line.y, *line.low, *line.high)]
+        values = [x for line in panel.lines for x in line.x] + [x for x, _ in outlines]
+        across = fitting(values, left, right, is_log=panel.is_x_log, from_zero=False, room=0.04)
+    heights = [y for line in panel.lines for y in (*line.y, *line.low, *line.high)] + [y for _, y in outlines]
+    if panel.y_range is not None:
+        return across, Scale(*panel.y_range, floor, TOP)
     return across, fitting(heights, floor, TOP, is_log=panel.is_y_log, from_zero=panel.begins_at_zero)
 
 
-def _grid(panel: Panel, across: Scale, up: Scale, height: float, bottom: float, *, is_aslant: bool) -> Iterator[str]:
+def _grid(panel: Panel, across: Scale, up: Scale, height: float, bottom: float, *, is_turned: bool) -> Iterator[str]:
     """Axes, ticks, and what they are."""
     floor, right = height - bottom, WIDTH - RIGHT
     for tick in up.ticks():
@@ -89,7 +98,7 @@ def _grid(panel: Panel, across: Scale, up: Scale, height: float, bottom: float, 
     if panel.places:
         for place, name in enumerate(panel.places):
             x = across.at(place)
-            if is_aslant:
+            if is_turned:
                 turned = f'transform="rotate(-28 {x:.1f} {floor + 14})" text-anchor="end"'
             else:
                 turned = 'text-anchor="middle"'
@@ -107,11 +116,24 @@ def _grid(panel: Panel, across: Scale, up: Scale, height: float, bottom: float, 
     yield f'<text class="name" x="14" y="{y}" {turned}>{escape(panel.y_label)}</text>'
 
 
-def _line(line: Line, at: Sequence[tuple[float, float]], up: Scale) -> Iterator[str]:
-    mine = look(line.look)
+def _level(line: Line, up: Scale) -> Iterator[str]:
+    """A reference line for the one value of a line, with its interval as a band."""
+    right = WIDTH - RIGHT
+    if len(line.low):
+        yield f'<path d="M{LEFT} {up.at(line.low[0]):.1f}H{right}V{up.at(line.high[0]):.1f}H{LEFT}z" {band(line)}/>'
+    yield f'<path d="M{LEFT} {up.at(line.y[0]):.1f}H{right}" {stroke(line)}/>'
+
+
+def _line(line: Line, at: Sequence[tuple[float, float]], across: Scale, up: Scale) -> Iterator[str]:
+    mine = line.look
+    if line.outline:
+        around = _path([(across.at(x), up.at(y)) for x, y in line.outline], is_step=False)
+        yield f'<path d="{around}z" {band(line)}/><path d="{around}z" {stroke(line)}/>'
+    if len(line.low) and not line.is_marked:
+        yield from _band(line, at, up)
     if line.is_joined and len(at) > 1:
         yield f'<path d="{_path(at, is_step=line.is_step)}" {stroke(line)}/>'
-    for (x, _), low, high in zip(at, line.low, line.high, strict=False):
+    for (x, _), low, high in zip(at, line.low, line.high, strict=False) if line.is_marked else ():
         if math.isfinite(low) and math.isfinite(high):
             below, above = up.at(low), up.at(high)
             ends = f"M{x - 3:.1f} {below:.1f}h6M{x - 3:.1f} {above:.1f}h6"
@@ -119,7 +141,25 @@ def _line(line: Line, at: Sequence[tuple[float, float]], up: Scale) -> Iterator[
     every = 1 if line.is_marked else max(1, len(at) // MARKERS)
     for x, y in at[::every]:
         if math.isfinite(y):
-            yield marker(mine.marker, x, y, mine.colour)
+            yield marker(mine.marker, x, y, mine.colour, is_faint=bool(line.outline))
+    if line.centre is not None:
+        yield marker(mine.marker, across.at(line.centre[0]), up.at(line.centre[1]), mine.colour)
+
+
+def _band(line: Line, at: Sequence[tuple[float, float]], up: Scale) -> Iterator[str]:
+    """The area between the ends of the intervals, in a part for each stretch of points that have them."""
+    ends = [
+        (x, up.at(low), up.at(high))
+        for (x, _), low, high in zip(at, line.low, line.high, strict=True)
+        if math.isfinite(low) and math.isfinite(high)
+    ]
+    if len(ends) > 1:
+        lower = _path([(x, low) for x, low, _ in ends], is_step=line.is_step)
+        # Backwards, a step rises before it moves.
+        upper = "".join(
+            f"V{high:.1f}H{x:.1f}" if line.is_step else f"L{x:.1f} {high:.1f}" for x, _, high in reversed(ends)
+        )
+        yield f'<path d="{lower}{upper}z" {band(line)}/>'
 
 
 def _path(at: Sequence[tuple[float, float]], *, is_step: bool) -> str:
@@ -141,10 +181,10 @@ def _table(panel: Panel) -> str:
     if not all(line.is_marked for line in panel.lines) or sum(len(line.x) for line in panel.lines) > TABLE_POINTS:
         return ""
     rows = "".join(
-        f"<tr><td>{escape(line.label)}</td><td>{escape(panel.places[int(x)] if panel.places else shown(x))}</td>"
+        f"<tr><td>{escape(line.label)}</td><td>{escape(where(panel, line, which, has_label=False))}</td>"
         f'<td class="number">{shown(line.y[which])}</td><td class="number">{_interval(line, which)}</td></tr>'
         for line in panel.lines
-        for which, x in enumerate(line.x)
+        for which in range(len(line.x))
     )
     heads = "".join(f"<th>{escape(text)}</th>" for text in ("", panel.x_label, panel.y_label, "interval"))
     return f"<details><summary>numbers</summary><table><tr>{heads}</tr>{rows}</table></details>"

@@ -134,7 +134,7 @@ def _varying(
 
 
 def _workloads_without_scheme(scenario: Mapping[str, Any], found: list[Axis]) -> list[Path]:
-    """Where the workloads are that name neither a scheme nor a mix."""
+    """The paths of the workloads that name neither a scheme nor a mix."""
     workload = scenario.get("workload")
     tables = enumerate(workload) if isinstance(workload, list) else [(None, workload)]
     named = {path[:-1] for axis in found if axis.chooses in ("scheme", "mix") for path in axis.paths}

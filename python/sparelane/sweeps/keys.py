@@ -1,4 +1,4 @@
-"""Which keys of a scenario take a list, or a table, as their value: there, a list does not mean a sweep."""
+"""Keys of a scenario that take a list or a table as one value, so that a list there does not mean a sweep."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Path = tuple[str | int, ...]
 
 
 def takes_list(path: Path, scenario: Mapping[str, Any]) -> bool:
-    """Whether the key at this path of the scenario has lists for values."""
+    """True if the key at this path of the scenario has lists for values."""
     return any(is_list for is_list, _ in _taken(path, scenario))
 
 
 def takes_table(path: Path, scenario: Mapping[str, Any]) -> bool:
-    """Whether the key at this path has tables for values."""
+    """True if the key at this path has tables for values."""
     return any(is_table for _, is_table in _taken(path, scenario))
 
 
 def declares(path: Path, table: Mapping[str, Any], key: str) -> bool:
-    """Whether a table at this path has a key of this name among those that a scenario may set there."""
+    """True if a table at this path has a key of this name among those that a scenario may set there."""
     names = [part for part in path if isinstance(part, str)]
     # The keys of a mix are the names of schemes, and their values are numbers.
     if names[-1] == "mix":
@@ -38,7 +38,7 @@ def declares(path: Path, table: Mapping[str, Any], key: str) -> bool:
 
 
 def _taken(path: Path, scenario: Mapping[str, Any]) -> Iterator[tuple[bool, bool]]:
-    """Whether values at a path are lists, and whether they are tables, for each form that its table may have there."""
+    """For each form that the table of a path may have: if values at the path are lists, and if they are tables."""
     names = [part for part in path if isinstance(part, str)]
     key, where = names[-1], names[:-1]
     for kind, entry in _entries_of(where, _find(path[:-1], scenario)):
@@ -82,7 +82,7 @@ def _find(path: Path, scenario: Mapping[str, Any]) -> Any:
 
 
 def _catalogue() -> Mapping[tuple[str, str], Mapping[str, tuple[bool, bool]]]:
-    """What each key of each entry takes."""
+    """For each key of each entry: if it takes lists, and if it takes tables."""
     return _keys_of(REGISTRY.catalogue())
 
 

@@ -99,7 +99,7 @@ def _whole(pairs: Mapping[str, str]) -> list[str]:
 
 
 def _kind(table: Mapping[str, Any]) -> str:
-    """What a table is, by its key `kind` or `controller`; empty without one."""
+    """The value of the key `kind` or `controller` of a table; empty without one."""
     return next((table[key] for key in CHOOSERS if isinstance(table.get(key), str)), "")
 
 

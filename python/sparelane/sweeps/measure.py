@@ -23,6 +23,7 @@ BYTES = "mean over bytes"
 MEDIAN = "median"
 P95, P99, P999 = map(percentiles.long, percentiles.TAILS)
 TAILS = tuple(zip((P95, P99, P999), percentiles.TAILS, strict=True))
+P95_PACKETS = "95th percentile of packets"
 TOTAL = "total"
 TIME = "mean over time"
 REQUESTS = "mean over requests"
@@ -106,6 +107,7 @@ def measure(results: _native.Results) -> dict[str, Any]:
         curves += [[name, curve, values] for curve, values in _curves(flows)]
     if len(present) > 1:
         numbers += [[names[code], *one] for code, one in _of_coexistence(columns, codes, end_s)]
+    numbers += [list(one) for one in _of_delays(results)]
     numbers += [["", NETWORK, *one] for one in _of_network(links, end_s)]
     numbers += [["", NETWORK, *one] for one in _of_series(results)]
     said = [notice.of_many for notice in notices.of_tables(results, table, links)]
@@ -201,6 +203,20 @@ def _of_coexistence(flows: Columns, codes: Any, end_s: float) -> Iterator[tuple[
     if index is not None:
         for code in np.unique(codes):
             yield int(code), (TOGETHER, "fairness", "Jain's index", index)
+
+
+def _of_delays(results: _native.Results) -> Iterator[tuple[str, str, str, str, float]]:
+    """The 95th percentile of the one-way delay over all packets of each scheme, if the scenario measures delays."""
+    bins: Any = results.delays()
+    packets = floats(bins["packets"])
+    if not len(packets):
+        return
+    delays, (codes, names) = floats(bins["delay_s"]), bins["scheme"]
+    for code in np.unique(codes):
+        mask = codes == code
+        found = percentiles.weighted(delays[mask], packets[mask], 0.95)
+        if found is not None:
+            yield (names[code], ALL, "one-way delay", P95_PACKETS, found)
 
 
 def _averages(metric: str, values: Numbers, sizes: Numbers | None) -> Iterator[tuple[str, str, str, float]]:

@@ -1,0 +1,328 @@
+"""Figures show the data where it is: positions, reference lines, colours, and what is left out."""
+
+import math
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+import sparelane as sl
+from small_sweeps import do, with_lines
+from sparelane import percentiles
+from sparelane.charts import draw, of_run, of_sweep, over_time, scatter
+from sparelane.charts.panel import MOST_POINTS, Line, Panel, offsets, with_looks
+from sparelane.cli import main
+from sparelane.folders import SavedResultsError
+from sparelane.names import UnknownNameError
+from sparelane.pages import sideways, svg
+from sparelane.sweeps import folder
+
+ENDLESS = with_lines(
+    (
+        'kind = "poisson"\nload = 0.5\nload_on = "busiest-core"\nsizes = { kind = "fixed", size = "10kB" }',
+        'kind = "bulk"',
+    ),
+    ('duration = "100ms"', 'duration = "1s"'),
+    ("[scheme.rc3]", '[scheme.vegas]\ncontroller = "vegas"\n\n[scheme.rc3]'),
+    ('controller = "rc3"', 'controller = "cubic"\nbeta = [0.5, 0.7]'),
+)
+SAMPLED = with_lines(
+    (
+        'kind = "poisson"\nload = 0.5\nload_on = "busiest-core"\nsizes = { kind = "fixed", size = "10kB" }',
+        'kind = "bulk"',
+    ),
+    ('duration = "100ms"', 'duration = "1s"'),
+    ("[workload]", "[workload]\nmix = { tcp = 0.5, rc3 = 0.5 }"),
+    (
+        "[queue]",
+        '[sample]\ninterval = "5ms"\nflows = [0, 1, 2]\nqueues = [["west", "east"]]\nlinks = [["west", "east"]]\n\n'
+        "[measure]\ndelays = true\n\n[queue]",
+    ),
+)
+
+
+def named(panels: list[Panel]) -> dict[str, Panel]:
+    return {panel.name: panel for panel in panels}
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def own_keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep with a key of one scheme, a key of all, and seeds."""
+    place = tmp_path_factory.mktemp("own")
+    text = ENDLESS.replace('kind = "priority"', 'kind = ["priority", "codel"]').replace('limit = "1bdp"\n', "")
+    do(text, place, seeds=3)
+    return place
+
+
+def five_lines(**details: object) -> Panel:
+    lines = [
+        Line(f"scheme {number}", [1.0, 4.0, 16.0, 64.0], [1, 2, 3, 4], [0.5, 1, 2, 3], [2, 3, 4, 5], is_marked=True)
+        for number in range(5)
+    ]
+    return with_looks([Panel("x", "X", "rate", "y", lines, **details)])[0]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("is_log", [True, False])
+def test_markers_along_numbers_stand_at_their_numbers_and_within_the_axes(is_log: bool) -> None:
+    drawing = draw.figure([five_lines(is_x_log=is_log)])
+    axes = drawing.axes[0]
+    drawing.draw_without_rendering()
+    frame = axes.get_window_extent()
+    marked = [one for one in axes.lines if one.get_marker() in tuple("os^Dv")]
+    assert len(marked) == 5
+    for one in marked:
+        at = one.get_transform().transform(one.get_xydata())
+        assert at == pytest.approx(axes.transData.transform([(1, 1), (4, 2), (16, 3), (64, 4)]))
+        assert ((frame.x0 <= at[:, 0]) & (at[:, 0] <= frame.x1)).all()
+
+
+def test_markers_in_a_page_stand_at_their_numbers() -> None:
+    _, points = svg._drawing(five_lines(is_x_log=True), 1)
+    assert len({str([x for x, _ in line["at"]]) for line in points}) == 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("count", [2, 5, 14])
+def test_markers_beside_each_other_stay_within_their_place(count: int) -> None:
+    lines = [Line(f"{one}", [0.0, 1.0], [1.0, 2.0], is_marked=True, is_joined=False) for one in range(count)]
+    panel = Panel("x", "X", "queue", "y", lines, places=("fifo", "codel"))
+    found = offsets(panel)
+    assert len(set(found)) == count
+    assert max(map(abs, found)) < 0.5
+    assert draw.figure([panel]).axes[0].get_xlim() == (-0.5, 1.5)
+
+
+def test_a_scheme_alone_in_its_row_stands_in_the_middle_of_it() -> None:
+    names = tuple(f"scheme {number}" for number in range(14))
+    lines = [Line(name, [float(place)], [1.0], is_marked=True) for place, name in enumerate(names)]
+    panel = Panel("x", "X", "", "y", lines, places=names, is_sideways=True)
+    assert offsets(panel) == [0.0] * 14
+    heights = [line["at"][0][1] for line in sideways.drawing(panel, 1)[1]]  # type: ignore[index]
+    assert np.diff(heights) == pytest.approx(np.full(13, sideways.ROW))
+    axes = draw.figure([panel]).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(names)
+
+
+def test_a_scheme_without_the_swept_key_is_a_reference_line(own_keys: Path) -> None:
+    panel = named(of_sweep.panels(folder.read(own_keys), "beta"))["throughput"]
+    assert panel.x_label == "beta"
+    levels = [line for line in panel.lines if line.is_level]
+    assert {line.group for line in levels} == {"tcp", "vegas"}
+    for line in panel.lines:
+        assert line.is_level == math.isnan(line.x[0])
+        assert line.is_level or list(line.x) == [0.5, 0.7]
+    axes = draw.figure([panel]).axes[0]
+    low, high = axes.get_xlim()
+    assert low > 0.4
+    assert high < 0.8
+    _, points = svg._drawing(panel, 1)
+    texts = {text for line, one in zip(points, panel.lines, strict=True) if one.is_level for text in line["texts"]}  # type: ignore[attr-defined]
+    assert all(text.startswith("any beta; ") for text in texts)
+
+
+def test_nominal_settings_are_not_joined(own_keys: Path) -> None:
+    panel = named(of_sweep.panels(folder.read(own_keys), "queue.kind"))["throughput"]
+    assert panel.places == ("priority", "codel")
+    assert not any(line.is_joined for line in panel.lines)
+
+
+def test_a_scheme_has_one_colour_in_all_panels(own_keys: Path) -> None:
+    saved = folder.read(own_keys)
+    colours = defaultdict(set)
+    for key in ("beta", "queue.kind"):
+        for panel in with_looks(of_sweep.panels(saved, key)):
+            for line in panel.lines:
+                colours[line.group].add(line.look.colour)
+    assert set(colours) == {"tcp", "vegas", "rc3"}
+    assert all(len(some) == 1 for some in colours.values())
+    assert len(set.union(*colours.values())) == 3
+
+
+def test_lines_differ_in_every_panel_though_schemes_repeat(own_keys: Path) -> None:
+    for panel in with_looks(of_sweep.panels(folder.read(own_keys), "beta")):
+        looks = [line.look for line in panel.lines]
+        assert len(set(looks)) == len(looks), panel.name
+
+
+def test_where_chooses_lines_and_refuses_what_never_varies(own_keys: Path, tmp_path: Path) -> None:
+    saved = folder.read(own_keys)
+    panels = of_sweep.panels(saved, "beta", ("queue.kind=codel", "scheme=rc3", "scheme=tcp"))
+    assert [line.label for line in named(panels)["throughput"].lines] == ["tcp", "rc3"]
+    assert "codel" in panels[0].title
+    for condition, error in (
+        ("kind=red", UnknownNameError),
+        ("limit=1bdp", UnknownNameError),
+        ("scheme=bbr", UnknownNameError),
+        ("queue.kind", SavedResultsError),
+        ("queue.kind=", SavedResultsError),
+    ):
+        with pytest.raises(error):
+            of_sweep.panels(saved, None, (condition,))
+    result = invoke("plot", own_keys, "--where", "kind=codel", "-o", tmp_path / "x.svg")
+    assert result.exit_code == 0, result.output
+
+
+def test_what_a_panel_leaves_out_is_in_its_note(tmp_path: Path) -> None:
+    loads = ", ".join(f"0.{number}" for number in range(1, 8))
+    delays = ", ".join(f'"{number}ms"' for number in range(1, 7))
+    text = with_lines(("load = 0.5", f"load = [{loads}]"), ('access_delay = "1ms"', f"access_delay = [{delays}]"))
+    do(text, tmp_path)
+    panel = named(of_sweep.panels(folder.read(tmp_path)))["completion"]
+    assert len(panel.lines) == 8
+    assert "Shown are 8 of 12 lines" in panel.note
+    assert "access_delay" in panel.note
+
+
+def test_panels_over_time_share_their_axis() -> None:
+    panels = named(of_run.panels([of_run.of_result(sl.run(SAMPLED))]))
+    over = [panel for panel in panels.values() if panel.is_over_time]
+    assert [panel.name for panel in over] == ["window", "rtt", "queue", "throughput-time", "links"]
+    assert {panel.x_range for panel in over} == {(0.0, 1.0)}
+    axes = draw.figure(list(panels.values())).axes[:5]
+    assert {one.get_xlim() for one in axes} == {(0.0, 1.0)}
+    assert {round(one.get_position().x0, 6) for one in axes} == {round(axes[0].get_position().x0, 6)}
+
+
+@pytest.mark.parametrize("interval", ["50us", "700us", "5ms", "100ms"])
+def test_links_are_never_used_beyond_their_rate(interval: str) -> None:
+    run = of_run.of_result(sl.run(SAMPLED, set={"sample.interval": interval}))
+    [line] = named(of_run.panels([run]))["links"].lines
+    assert 0 <= min(line.y) <= max(line.y) <= 100
+    # All bytes are still there: a link is used as much as the table of links says.
+    sent = run.links.filter((pl.col("from") == "west") & (pl.col("to") == "east"))["sent_bytes"][0]
+    if len(line.x) <= MOST_POINTS:
+        used = np.sum(np.diff(line.x) * np.array(line.y[:-1])) / 100 * 20e6 / 8
+        until = run.series.filter(pl.col("quantity") == "sent_bytes")["value"].sum()
+        assert used == pytest.approx(until)
+        assert until <= sent
+
+
+def test_a_packet_is_counted_while_it_was_sent() -> None:
+    # 1500 bytes at 12 Mbit/s take 1 ms; samples every 0.25 ms see each packet at once, at its end.
+    time = np.linspace(0.0, 25e-3, 101)
+    arrived = np.zeros(101)
+    arrived[4::4] = 1500.0
+    edges, use = over_time.link_use(time, arrived, 12e6, 1500.0)
+    assert use == pytest.approx(np.ones(len(use)))
+    assert (edges[0], edges[-1]) == (0.0, time[-1])
+
+
+def test_a_link_that_is_faster_than_its_table_says_is_shown_so() -> None:
+    time = np.linspace(0.0, 10.0, 101)
+    arrived = np.full(101, 2 * 12e6 / 8 * 0.1)
+    arrived[0] = 0.0
+    _, use = over_time.link_use(time, arrived, 12e6, 1500.0)
+    assert use == pytest.approx(np.full(len(use), 2.0))
+
+
+def test_throughput_over_time_holds_every_byte_that_arrived() -> None:
+    run = of_run.of_result(sl.run(SAMPLED))
+    panel = named(of_run.panels([run]))["throughput-time"]
+    assert panel.y_label == "throughput (Mbit/s)"
+    held = run.series.filter(pl.col("quantity") == "held_bytes").group_by("probe", maintain_order=True).last()
+    for line, last in zip(panel.lines, held["value"], strict=True):
+        rates = np.array(line.y[:-1])
+        received = np.nansum(np.diff(line.x) * rates) * 1e6 / 8
+        assert received == pytest.approx(last)
+        assert np.nanmax(rates) <= 20.0
+
+
+def test_a_flow_has_no_throughput_before_its_start_and_after_its_end() -> None:
+    text = SAMPLED.replace('kind = "bulk"\n', 'kind = "bulk"\nsize = "100kB"\n')
+    run = of_run.of_result(sl.run(text))
+    assert run.flows["finish_s"].max() < 0.9  # type: ignore[operator]
+    panel = named(of_run.panels([run]))["throughput-time"]
+    for line, flow in zip(panel.lines, run.flows.iter_rows(named=True), strict=True):
+        known = [x for x, y in zip(line.x, line.y, strict=True) if not math.isnan(y)]
+        assert max(known) <= flow["finish_s"]
+        assert np.nansum(np.diff(line.x) * np.array(line.y[:-1])) * 1e6 / 8 == pytest.approx(100_000)
+
+
+def test_flows_that_are_many_are_medians_with_a_band() -> None:
+    flows = list(range(30))
+    run = of_run.of_result(sl.run(SAMPLED, set={"topology.pairs": 30, "sample.flows": flows, "duration": "300ms"}))
+    for name in ("window", "rtt", "throughput-time"):
+        panel = named(of_run.panels([run]))[name]
+        assert [line.group for line in panel.lines] == ["rc3", "tcp"] or [line.group for line in panel.lines] == [
+            "tcp",
+            "rc3",
+        ]
+        assert "medians over 30 sampled flows" in panel.note
+        for line in panel.lines:
+            assert all(low <= y <= high for low, y, high in zip(line.low, line.y, line.high, strict=True))
+    assert draw.figure(list(named(of_run.panels([run])).values())).axes
+
+
+def test_the_outline_is_the_one_sigma_contour_of_the_points() -> None:
+    draws = np.random.default_rng(1).multivariate_normal((3.0, 5.0), ((0.4, 0.3), (0.3, 0.5)), 4000)
+    x, y = draws.T
+    around = np.array(scatter.ellipse(x, y))
+    inverse = np.linalg.inv(np.cov(x, y))
+    away = around - draws.mean(axis=0)
+    assert np.einsum("ij,jk,ik->i", away, inverse, away) == pytest.approx(np.ones(len(away)))
+    inside = np.einsum("ij,jk,ik->i", draws - draws.mean(axis=0), inverse, draws - draws.mean(axis=0)) <= 1
+    assert inside.mean() == pytest.approx(1 - math.exp(-0.5), abs=0.03)
+
+
+def test_points_on_a_line_have_a_flat_ellipse() -> None:
+    around = scatter.ellipse(np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0]))
+    assert {round(y, 9) for _, y in around} == {2.0}
+    assert max(x for x, _ in around) == pytest.approx(3.0)
+
+
+def test_throughput_against_delay_has_a_point_for_each_seed_and_better_to_the_upper_right(own_keys: Path) -> None:
+    panel = named(of_sweep.panels(folder.read(own_keys), None, ("queue.kind=codel",)))["throughput-delay"]
+    assert all(len(line.x) == 3 and line.outline and line.centre for line in panel.lines)
+    assert panel.is_x_inverted
+    low, high = panel.x_range or (0.0, 0.0)
+    assert all(low <= x <= high for line in panel.lines for x in line.x)
+    axes = draw.figure([panel]).axes[0]
+    assert axes.get_xlim() == pytest.approx((high, low))
+    _, points = svg._drawing(panel, 1)
+    line = panel.lines[0]
+    places = [x for x, _ in points[0]["at"]]  # type: ignore[attr-defined]
+    assert np.argsort(places).tolist() == np.argsort([-x for x in line.x]).tolist()
+    assert "`delays = true`" in panel.note
+
+
+def test_delays_that_are_measured_give_their_95th_percentile(tmp_path: Path) -> None:
+    do(
+        ENDLESS.replace("[queue]", "[measure]\ndelays = true\n\n[queue]").replace("beta = [0.5, 0.7]", ""),
+        tmp_path,
+        seeds=3,
+    )
+    panels = named(of_sweep.panels(folder.read(tmp_path)))
+    assert panels["throughput-delay"].x_label == "mean one-way delay (ms)"
+    tail, mean = panels["throughput-delay-p95"], panels["throughput-delay"]
+    assert tail.x_label == "95th percentile of one-way delay (ms)"
+    for slow, usual in zip(tail.lines, mean.lines, strict=True):
+        assert slow.label == usual.label
+        assert all(one > other for one, other in zip(slow.x, usual.x, strict=True))
+
+
+def test_a_run_shows_throughput_against_delay_of_its_flows() -> None:
+    panels = named(of_run.panels([of_run.of_result(sl.run(SAMPLED))]))
+    assert sum(len(line.x) for line in panels["throughput-delay"].lines) == 3
+    assert all(len(line.x) == 1 for line in panels["throughput-delay-p95"].lines)
+
+
+def test_a_panel_that_needs_a_key_says_which(tmp_path: Path) -> None:
+    sl.run(SAMPLED.replace("delays = true", "delays = false")).save(tmp_path)
+    result = invoke("plot", tmp_path, "--only", "throughput-delay-p95", "-o", tmp_path / "x.png")
+    assert result.exit_code == 2
+    assert "it needs `[measure]` with `delays = true`" in result.stderr
+
+
+def test_a_weighted_percentile_is_that_of_the_repeated_values() -> None:
+    values, counts = np.array([3.0, 1.0, 2.0, 9.0]), np.array([5, 70, 20, 5])
+    repeated = np.repeat(values, counts)
+    for share in (0.05, 0.5, 0.9, 0.95, 0.99):
+        expected = np.quantile(repeated, share, method="inverted_cdf")
+        assert percentiles.weighted(values, counts.astype(float), share) == expected
+    assert percentiles.weighted(values, np.full(4, 4.0), 0.95) is None
