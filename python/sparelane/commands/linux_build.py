@@ -7,7 +7,8 @@ import os
 import click
 
 from sparelane import terminal
-from sparelane.linux import kernel
+from sparelane._native import LinuxError
+from sparelane.linux import kernel, running
 
 
 @click.command("build")
@@ -20,10 +21,25 @@ from sparelane.linux import kernel
 )
 @click.option("rc3", "--rc3", is_flag=True, help="The kernel with RC3, for schemes with that controller.")
 def command(jobs: int, rc3: bool) -> None:
-    """Build the kernel that `run --on linux` runs, once; some eight minutes of a processor."""
+    r"""Build the kernel that `run --on linux` runs, once, and try it.
+
+    The build takes some eight minutes of a processor. Each call ends with a run of one simulated second, also
+    if the kernel has been built before.
+
+    \b
+    Example:
+      sparelane linux build && sparelane run dumbbell-cubic --on linux
+    """
     wanted: kernel.Rc3 = "on" if rc3 else "none"
     built = kernel.find(wanted)
     if built is None:
         with terminal.progress("the kernel") as meter:
             built = kernel.build(meter, jobs, wanted)
     terminal.output().print(f"kernel in {built.binary.parent}", soft_wrap=True)
+    try:
+        tried = running.trial(built)
+    except LinuxError as error:
+        raise LinuxError(f"the kernel is built, but does not run on this host: {error}") from error
+    terminal.output().print(
+        f"one simulated second with {tried.packets} packets took {tried.seconds:.1f} s", soft_wrap=True
+    )

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 from sparelane import api
 from sparelane._native import LinuxError
-from sparelane.linux import kernel, mapping, plan, tables
+from sparelane.linux import console, kernel, mapping, plan, tables
 from sparelane.result import Result
 from sparelane.settings import Settings, override_texts, toml_value
 
@@ -28,6 +29,35 @@ SEED_VARIABLE = "SPARELANE_SEED"
 FILES = ("flows.csv", "samples.csv", "packets", "counts.csv", "queues.csv")
 # What the kernel has counted for each host, which is no part of the result.
 HOSTS = "hosts"
+# What a new kernel runs first: both directions of the bottleneck, a full queue with losses, and samples.
+TRIAL = """
+title = "One second of two flows"
+duration = "1s"
+
+[topology]
+kind = "dumbbell"
+pairs = 2
+bottleneck_rate = "100Mbps"
+bottleneck_delay = "3ms"
+
+[queue]
+limit = "50packets"
+
+[scheme.cubic]
+controller = "cubic"
+
+[[workload]]
+kind = "bulk"
+scheme = "cubic"
+pairs = [["left0", "right0"], ["left1", "right1"]]
+
+[sample]
+interval = "50ms"
+flows = [0, 1]
+queues = [["west", "east"]]
+"""
+# How long that may last by the wall clock, seconds: a slow host takes some twenty.
+LONGEST_TRIAL_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +140,33 @@ def run(
     return Outcome(tables.result(stored), int(packets), packet_digest, counters, captured)
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How a kernel did in a short run.
+
+    Attributes:
+        packets: how many packets crossed the bottleneck, both ways.
+        seconds: how long the run lasted by the wall clock, with its boot.
+    """
+
+    packets: int
+    seconds: float
+
+
+def trial(on: kernel.Kernel) -> Trial:
+    """Runs one simulated second of two flows, to see whether and how fast a kernel runs on this host.
+
+    Raises:
+        LinuxError: the kernel does not boot here, or its run failed.
+    """
+    begun = time.monotonic()
+    outcome = run(TRIAL, on=on, longest_s=LONGEST_TRIAL_S)
+    delivered = outcome.result.flows["delivered_bytes"].sum()
+    if not delivered:
+        raise LinuxError("the kernel ran one simulated second, in which its flows delivered no byte")
+    return Trial(outcome.packets, time.monotonic() - begun)
+
+
 def _drawn(
     scenario: str | Path, content: dict[str, Any], seed: int | None, settings: Sequence[str]
 ) -> list[dict[str, Any]]:
@@ -119,17 +176,19 @@ def _drawn(
     return api.run(scenario, seed=seed, set=settings).flows.sort("start_s", maintain_order=True).to_dicts()
 
 
-def _boot(
-    found: kernel.Kernel,
-    place: Path,
-    parameters: Sequence[str],
-    seed: int,
-    waiting: Callable[[float], object],
-    longest_s: float,
-) -> None:
-    words: Sequence[str] = [
-        str(found.binary),
-        f"mem={MEMORY}",
+def command(binary: Path, init: Path, *words: str, memory: str = MEMORY, parameters: Sequence[str] = ()) -> list[str]:
+    """The command that boots a kernel in virtual time.
+
+    Args:
+        binary: the kernel.
+        init: its first program, a file of this host.
+        words: what the program is given.
+        memory: of the kernel, as `mem=` takes it.
+        parameters: of the kernel, beside those that every run has.
+    """
+    return [
+        str(binary),
+        f"mem={memory}",
         "time-travel=inf-cpu",
         "time-travel-start=1000000000000000000",
         "root=/dev/root",
@@ -140,21 +199,40 @@ def _boot(
         "con=null",
         "con0=fd:0,fd:1",
         *parameters,
-        f"init={found.guest}",
+        f"init={init}",
         "--",
-        # The folder of the run, as the kernel's process on the host sees it.
-        "/proc/self/cwd",
+        *words,
     ]
-    # A small environment, the same each time: a kernel's memory begins with it.
-    environment = {"PATH": os.defpath, "HOME": str(place), "TMPDIR": str(place), SEED_VARIABLE: str(seed)}
+
+
+def environment(place: Path, seed: int) -> dict[str, str]:
+    """The environment of a kernel: small, and the same each time, since the kernel's memory begins with it.
+
+    Args:
+        place: the folder of the run, which also holds the kernel's memory while it runs.
+        seed: of all that the kernel draws.
+    """
+    return {"PATH": os.defpath, "HOME": str(place), "TMPDIR": str(place), SEED_VARIABLE: str(seed)}
+
+
+def _boot(
+    found: kernel.Kernel,
+    place: Path,
+    parameters: Sequence[str],
+    seed: int,
+    waiting: Callable[[float], object],
+    longest_s: float,
+) -> None:
+    # The folder of the run, as the kernel's process on the host sees it.
+    words = command(found.binary, found.guest, "/proc/self/cwd", parameters=parameters)
     log = place / "console"
-    with log.open("w") as console:
+    with log.open("w") as written:
         process = subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,
-            stdout=console,
-            stderr=console,
-            env=environment,
+            stdout=written,
+            stderr=written,
+            env=environment(place, seed),
             cwd=place,
             start_new_session=True,
         )
@@ -177,5 +255,4 @@ def _boot(
         raise LinuxError(f"inside the kernel: {(place / 'error').read_text().strip()}")
     missing = [name for name in (*FILES, HOSTS) if not (place / name).exists()]
     if missing:
-        said = log.read_text(errors="replace").strip().splitlines()
-        raise LinuxError(f"the kernel ended without results: {said[-1].strip() if said else 'it said nothing'}")
+        raise LinuxError(console.explain(log.read_text(errors="replace"), process.returncode))
