@@ -1,0 +1,71 @@
+"""Vector registers of programs in User-Mode Linux, on hosts whose processor state has any size.
+
+The tests boot a kernel with a program that fills all registers, has the kernel switch between processes and threads,
+deliver signals and handle page faults, and compares. A library that is loaded into the kernel's process makes the host
+look like one with a larger state, such as one with AMX.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from sparelane.linux import kernel, running
+
+SOURCES = Path(__file__).parent / "linux_guests"
+CHECKS = ("processes", "threads", "fork", "faults", "signals", "frames", "roomy", "tight")
+LONGEST_S = 300
+
+found = kernel.find()
+pytestmark = [
+    pytest.mark.skipif(found is None, reason="there is no kernel: sparelane linux build"),
+    pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc"),
+]
+
+
+@cache
+def compiled(folder: Path, name: str, *options: str) -> Path:
+    target = folder / Path(name).stem
+    subprocess.run(
+        ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", *options, "-o", target, SOURCES / name], check=True, timeout=60
+    )
+    return target
+
+
+def booted(place: Path, state_bytes: int | None) -> tuple[str, str]:
+    """The outcome and the console of a kernel on a host whose processor state has so many bytes; `None`: its own."""
+    assert found is not None
+    program = compiled(place, "vectors.c", "-static", "-pthread")
+    environment = running.environment(place, 1)
+    if state_bytes is not None:
+        library = compiled(place, "larger_state.c", "-shared", "-fPIC")
+        environment |= {"LD_PRELOAD": str(library), "STATE_BYTES": str(state_bytes)}
+    done = subprocess.run(
+        running.command(found.binary, program, str(place), memory="256M"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment,
+        cwd=place,
+        timeout=LONGEST_S,
+        start_new_session=True,
+        check=False,
+    )
+    outcome = place / "outcome"
+    return outcome.read_text() if outcome.exists() else "", done.stdout.decode(errors="replace")
+
+
+# The host's own size; that of processors with AMX, of which User-Mode Linux 6.12 saves a quarter; and one that is
+# larger than the first buffer in which the kernel asks for it.
+@pytest.mark.parametrize("state_bytes", [None, 11_008, 70_000])
+def test_vector_registers_survive_switches_faults_and_signals(state_bytes: int | None, tmp_path: Path) -> None:
+    outcome, console = booted(tmp_path, state_bytes)
+    said = dict(line.split(": ", 1) for line in outcome.splitlines()[1:])
+    assert said == dict.fromkeys(CHECKS, "ok"), console[-2000:]
+    frame = int(outcome.splitlines()[0].rsplit(" ", 1)[1])
+    assert frame > (state_bytes or 512)
+    assert "errno" not in console
