@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 from pathlib import Path
 
@@ -40,6 +41,8 @@ size = "5MB"
 # The least and the most that is allowed.
 Band = tuple[float, float]
 
+# Left out on hosts where a kernel runs slowly (`linux_suite.py`).
+long_on_linux = pytest.mark.long_on_linux
 with_kernel = pytest.mark.skipif(kernel.find() is None, reason="there is no kernel: sparelane linux build")
 
 
@@ -224,8 +227,18 @@ def test_a_short_lossless_transfer_lasts_as_long_as_arithmetic_says() -> None:
     assert outcome.result.flows["completion_s"][0] == pytest.approx(expected, abs=5e-5)
 
 
+# A window law, one with pacing, one with marks of its own, and one that is no part of Linux.
+OF_EACH_KIND = {"cubic", "bbr", "dctcp", "rtcp"}
+
+
 @with_kernel
-@pytest.mark.parametrize("controller", sorted(parameters.CONTROLLERS))
+@pytest.mark.parametrize(
+    "controller",
+    [
+        pytest.param(name, marks=[] if name in OF_EACH_KIND else [long_on_linux])
+        for name in sorted(parameters.CONTROLLERS)
+    ],
+)
 def test_a_run_with_one_seed_sends_identical_packets_twice(controller: str) -> None:
     settings = [f'scheme.flow.controller="{controller}"', "workload.size=2MB", 'queue.limit="40packets"']
     settings += ['transport.ecn="dctcp"'] if controller == "dctcp" else []
@@ -273,10 +286,27 @@ def test_offload_changes_how_many_packets_go_as_one_and_hardly_the_time() -> Non
 
 
 @with_kernel
+@long_on_linux
 def test_another_seed_loses_other_packets() -> None:
     settings = ["workload.size=2MB", "link={select = 'core', loss = 0.01}"]
     first, second = (running.run(SCENARIO, set=settings, seed=seed) for seed in (1, 2))
     assert first.packet_digest != second.packet_digest
+
+
+def switches(duration: str) -> tuple[int, int]:
+    """How often the host switched away from processes of a run, and the number of its packets."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw
+    text = SCENARIO.replace('size = "5MB"\n', "")
+    packets = running.run(text, set=[f"duration='{duration}'", "queue.limit=60packets"]).packets
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw - before, packets
+
+
+@with_kernel
+def test_the_kernel_serves_flows_without_switches_between_processes_of_the_host() -> None:
+    (few, begun), (more, packets) = switches("100ms"), switches("1s")
+    assert packets - begun > 10_000
+    # There were 13 a packet when the guest's program read and wrote the sockets itself.
+    assert (more - few) / (packets - begun) < 0.2
 
 
 RED = '{kind = "red", limit = "300packets", min = "20packets", max = "60packets", gentle = false}'
@@ -378,7 +408,7 @@ def test_losses_of_a_cable_are_counted_there() -> None:
 
 
 @with_kernel
-@pytest.mark.parametrize("copies", [1, 2])
+@pytest.mark.parametrize("copies", [pytest.param(1, marks=long_on_linux), 2])
 def test_planned_losses_hit_the_same_segments_as_in_the_simulator(copies: int) -> None:
     plan = f"drop=[{{ from = 'west', to = 'east', segments = [40, 300, 301], copies = {copies} }}]"
     settings = ["workload.size=2MB", plan]
@@ -436,6 +466,7 @@ def test_a_parameter_reaches_the_kernel() -> None:
 
 
 @with_kernel
+@long_on_linux
 def test_a_flow_that_starts_late_starts_on_time() -> None:
     outcome = running.run(SCENARIO, set=["workload.size=14600B", "workload.start='20s'"])
     expected = 0.030 + 10 * 1500 * 8 / 100e6 + 2 * 1500 * 8 / 1e9

@@ -139,6 +139,7 @@ def test_a_flow_of_rtcp_has_the_bounds_of_the_simulators_and_sends_identical_pac
 
 
 @with_kernel
+@pytest.mark.long_on_linux
 def test_a_heavier_flow_of_rtcp_gets_more_of_the_link_in_the_kernel() -> None:
     flows = (
         'classify="by-size"',
@@ -167,8 +168,8 @@ def test_the_kernel_is_built_with_the_source_of_the_bpf_program(tmp_path: Path) 
     folder = tmp_path / "net" / "ipv4"
     folder.mkdir(parents=True)
     (folder / "Makefile").write_text("obj-y := tcp.o\n")
-    kernel._add_controllers(tmp_path)
-    assert (folder / "Makefile").read_text() == "obj-y := tcp.o\nobj-y += rtcp/\n"
+    kernel._add_own_parts(tmp_path)
+    assert (folder / "Makefile").read_text() == "obj-y := tcp.o\nobj-y += rtcp/\nobj-y += traffic/\n"
     programs = Path(__file__).parents[1] / "crates" / "bpf" / "programs"
     for name in ("rtcp.bpf.c", "fixed.h"):
         copy = folder / "rtcp" / name
@@ -223,6 +224,7 @@ def test_the_testbed_compares_both_sides_and_says_where_the_papers_order_holds()
 
 
 @with_kernel
+@pytest.mark.long_on_linux
 def test_the_testbed_runs_on_the_kernel_and_its_cubic_is_the_simulators() -> None:
     run = testbed_runs.Run(testbed_runs.FIG_4, "Cubic")
     ours, linux = (runner.simulate(run.simulation(1, side, BRIEF)) for side in ("simulator", "linux"))

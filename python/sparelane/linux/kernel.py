@@ -21,8 +21,8 @@ ARCHIVE = Path(f"/usr/src/linux-source-{RELEASE}.tar.xz")
 PACKAGES = f"linux-source-{RELEASE} gcc make flex bison bc libelf-dev xz-utils patch iproute2"
 MEND = f"sudo apt-get install -y {PACKAGES}"
 TOOLS = ("gcc", "make", "flex", "bison", "bc", "xz", "patch", "ip", "tc")
-# Our own controllers, built in: a folder of the kernel's source, below net/ipv4.
-CONTROLLERS = FILES / "rtcp"
+# Our own parts of the kernel, each a folder below net/ipv4: a controller, and what serves the sockets of flows.
+OWN_PARTS = (FILES / "rtcp", FILES / "traffic")
 # A kernel is the same, bit for bit, whenever and by whomever it is built.
 SAME_EACH_TIME = (
     "KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970",
@@ -129,25 +129,27 @@ def _made_of(rc3: Rc3) -> tuple[list[Path], list[Path]]:
     return [FILES / "kernel.config", *([FILES / "rc3" / "kernel.config"] if rc3 == "on" else [])], patches
 
 
-def _controllers() -> list[Path]:
-    """The sources of our own controllers, and how they are built."""
-    return sorted(path for path in CONTROLLERS.iterdir() if path.is_file())
+def _own_files(part: Path) -> list[Path]:
+    """The sources of a part of our own, and how they are built."""
+    return sorted(path for path in part.iterdir() if path.is_file())
 
 
-def _add_controllers(tree: Path) -> None:
-    folder = tree / "net" / "ipv4" / CONTROLLERS.name
-    folder.mkdir()
-    for path in _controllers():
-        shutil.copyfile(path, folder / path.name)
-    with (folder.parent / "Makefile").open("a") as makefile:
-        makefile.write(f"obj-y += {CONTROLLERS.name}/\n")
+def _add_own_parts(tree: Path) -> None:
+    ipv4 = tree / "net" / "ipv4"
+    for part in OWN_PARTS:
+        (ipv4 / part.name).mkdir()
+        for path in _own_files(part):
+            shutil.copyfile(path, ipv4 / part.name / path.name)
+        with (ipv4 / "Makefile").open("a") as makefile:
+            makefile.write(f"obj-y += {part.name}/\n")
 
 
 def _key(rc3: Rc3) -> str:
     """A fingerprint of everything that the kernel is made of; its first program is not part of it."""
     mixed = hashlib.sha256()
     configurations, patches = _made_of(rc3)
-    for path in (*configurations, *patches, *_controllers()):
+    own = (path for part in OWN_PARTS for path in _own_files(part))
+    for path in (*configurations, *patches, *own):
         mixed.update(path.name.encode() + b"\0" + path.read_bytes())
     mixed.update("\0".join(SAME_EACH_TIME).encode())
     # The version of the package, where dpkg is; the archive's size tells versions apart elsewhere.
@@ -163,7 +165,7 @@ def _key(rc3: Rc3) -> str:
 def _guest_name() -> str:
     """The file of the guest's program, which takes a second to compile, and no kernel."""
     mixed = hashlib.sha256()
-    for path in sorted(FILES.glob("*.[ch]")):
+    for path in (*sorted(FILES.glob("*.[ch]")), FILES / "traffic" / "traffic.h"):
         mixed.update(path.name.encode() + b"\0" + path.read_bytes())
     return f"guest-{mixed.hexdigest()[:16]}"
 
@@ -179,7 +181,7 @@ def _compile_kernel(work: Path, target: Path, progress: Callable[[float], object
     configurations, patches = _made_of(rc3)
     for patch in patches:
         _call(["patch", "-p1", "--forward", "--silent", "-i", str(patch)], tree)
-    _add_controllers(tree)
+    _add_own_parts(tree)
     wanted = work / "kernel.config"
     wanted.write_text("".join(path.read_text() for path in configurations))
     _call(["make", "ARCH=um", "allnoconfig", f"KCONFIG_ALLCONFIG={wanted}"], tree)

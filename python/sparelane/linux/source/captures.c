@@ -1,7 +1,9 @@
 /*
- * Packets that leave or enter devices, by packet sockets.
+ * Packet sockets at devices: for the digest and for packets that are carried on, which the kernel reads (traffic.h),
+ * and for captures, which are read here.
  */
 #include "captures.h"
+#include "traffic/traffic.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_packet.h>
@@ -10,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -24,7 +27,6 @@ static const struct {
 
 static struct { int fd; FILE *out; } watched[MAX_WATCHED];
 static int count, file_count;
-static uint64_t packets, digest = 0xcbf29ce484222325ULL;
 
 static int open_socket(const char *device)
 {
@@ -65,15 +67,25 @@ int captures_write(const char *device)
 	return number;
 }
 
+/* Sums that are left to the device stay so: a header before each packet says which. */
+int captures_carry(const char *device)
+{
+	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(ETH_P_ALL));
+	int one = 1, room = 1 << 28;
+
+	at.sll_ifindex = if_nametoindex(device);
+	if (fd < 0 || !at.sll_ifindex || setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof one) ||
+	    setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one) || bind(fd, (void *)&at, sizeof at))
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
+	return fd;
+}
+
 int captures_socket(int number)
 {
 	return watched[number].fd;
-}
-
-static void mix(const void *data, size_t length)
-{
-	for (const unsigned char *p = data; length; length--, p++)
-		digest = (digest ^ *p) * 0x100000001b3ULL;
 }
 
 void captures_read(int number)
@@ -94,31 +106,30 @@ void captures_read(int number)
 		for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
 			if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPNS)
 				memcpy(&t, CMSG_DATA(c), sizeof t);
-		if (out) {
-			uint32_t record[4] = { t.tv_sec, t.tv_nsec, kept, length };
-			fwrite(record, sizeof record, 1, out);
-			fwrite(bytes, kept, 1, out);
-			continue;
-		}
-		uint64_t time = t.tv_sec * 1000000000ULL + t.tv_nsec;
-		mix(&time, sizeof time);
-		mix(&length, sizeof length);
-		mix(bytes, kept);
-		packets++;
+		uint32_t record[4] = { t.tv_sec, t.tv_nsec, kept, length };
+		fwrite(record, sizeof record, 1, out);
+		fwrite(bytes, kept, 1, out);
 	}
 }
 
-int captures_finish(const char *path)
+int captures_finish(const char *path, int traffic)
 {
-	FILE *out;
+	struct traffic_digest all;
+	FILE *file;
 
 	for (int number = 0; number < count; number++) {
-		captures_read(number);
-		if (watched[number].out && (ferror(watched[number].out) || fclose(watched[number].out)))
+		FILE *out = watched[number].out;
+
+		if (!out && ioctl(traffic, TRAFFIC_DRAIN, &watched[number].fd))
+			return -1;
+		if (out)
+			captures_read(number);
+		if (out && (ferror(out) || fclose(out)))
 			return -1;
 	}
-	out = fopen(path, "w");
-	if (!out || fprintf(out, "%lu %016lx\n", packets, digest) < 0)
+	file = fopen(path, "w");
+	if (!file || ioctl(traffic, TRAFFIC_DIGEST, &all) ||
+	    fprintf(file, "%llu %016llx\n", all.packets, all.digest) < 0)
 		return -1;
-	return fclose(out);
+	return fclose(file);
 }

@@ -18,13 +18,14 @@
  *     count NAMESPACE                         writes what its queues have counted, at the end
  *     end NS                                  when to stop
  *
- * A flow starts with its SYN, and is done when the receiving program has its last byte.
+ * A flow starts with its SYN, and is done when the receiver has read its last byte. The kernel serves the sockets
+ * (traffic/traffic.h): this program wakes up for samples, starts of flows, connections, and captures.
  */
 #define _GNU_SOURCE
 #include "captures.h"
 #include "features.h"
-#include "losses.h"
 #include "queues.h"
+#include "traffic/traffic.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +37,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/socket.h>
@@ -46,29 +47,27 @@
 #include <unistd.h>
 
 enum {
-	MAX_FLOWS = 1000,
+	MAX_FLOWS = TRAFFIC_MAX_FLOWS,
 	MAX_HOSTS = 400,
 	MAX_COUNTED = 200,
 	FIRST_PORT = 10000,
-	CHUNK = 1 << 16,
-	CARRIED = MAX_FLOWS * 3,	/* The numbers of events: of flows, of captures, and of what is carried */
 	RC3 = 64,	/* The socket option of linux/rc3 */
 };
 #define NONE UINT64_MAX
 
 struct flow {
 	char controller[24], from[24], to[24], address[40];
-	uint64_t start, bytes, written, delivered, finish;
-	int tos, sender, receiver, is_started, is_accepted, levels;
-	char *data;
+	uint64_t start, bytes, delivered, finish;
+	int tos, sender, receiver, is_started, levels;
 	struct tcp_info info;
 };
 
 static struct flow flows[MAX_FLOWS];
 static char counted[MAX_COUNTED][24], hosts[MAX_HOSTS][24];
-static int flow_count, counted_count, host_count, poll_fd;
+/* The file by which the kernel is given sockets to serve */
+static int traffic;
+static int flow_count, counted_count, host_count;
 static uint64_t zero, sample_every, end = NONE;
-static char chunk[CHUNK];
 
 static void stop(void)
 {
@@ -89,6 +88,12 @@ static void fail(const char *what, const char *which)
 	printf("%s %s: %s\n", what, which, strerror(errno));
 	fflush(stdout);
 	stop();
+}
+
+static void ask(unsigned long what, void *with, const char *of)
+{
+	if (ioctl(traffic, what, with))
+		fail("the kernel does not serve", of);
 }
 
 static uint64_t now(void)
@@ -119,7 +124,7 @@ static void run(char *line)
 	for (char *w = strtok(line, " "); w && count < 63; w = strtok(NULL, " "))
 		words[count++] = w;
 	words[count] = NULL;
-	pid_t child = fork();
+	pid_t child = vfork();
 	if (child == 0) {
 		execvp(words[0], words);
 		_exit(127);
@@ -153,30 +158,31 @@ static void set(const char *namespace, const char *path, const char *value)
 /* Watches a device; into a file, where it is a capture. */
 static void watch(const char *namespace, const char *device, int is_capture)
 {
-	struct epoll_event event = { .events = EPOLLIN };
-	int number, fd;
+	struct traffic_watch own;
+	int number;
 
 	enter(namespace);
 	number = is_capture ? captures_write(device) : captures_watch(device);
 	if (number < 0)
 		fail("cannot watch", device);
-	event.data.u64 = MAX_FLOWS * 2 + number;
-	fd = captures_socket(number);
-	epoll_ctl(poll_fd, EPOLL_CTL_ADD, fd, &event);
+	own = (struct traffic_watch){ .fd = captures_socket(number), .name = MAX_FLOWS + number };
+	if (is_capture)
+		ask(TRAFFIC_WATCH, &own, device);
+	else
+		ask(TRAFFIC_HASH, &own.fd, device);
 }
 
 /* One way from a device to another. */
 static void carry(const char *namespace, const char *from, const char *to)
 {
-	struct epoll_event event = { .events = EPOLLIN };
-	int number;
+	struct traffic_way way;
 
 	enter(namespace);
-	number = losses_carry(from, to);
-	if (number < 0)
+	way.in = captures_carry(from);
+	way.out = captures_carry(to);
+	if (way.in < 0 || way.out < 0)
 		fail("cannot carry from", from);
-	event.data.u64 = CARRIED + number;
-	epoll_ctl(poll_fd, EPOLL_CTL_ADD, losses_socket(number), &event);
+	ask(TRAFFIC_CARRY, &way, from);
 }
 
 static void feature(const char *namespace, const char *device, const char *name, int is_on)
@@ -193,7 +199,7 @@ static void follow(const char *namespace, const char *device)
 		fail("no queue at", device);
 }
 
-/* The tail is that of what is written: all of it is, at once, into a buffer that is large enough. */
+/* The tail is the end of the bytes written: all are written at once, into a buffer that is large enough. */
 static void ask_for_rc3(struct flow *f)
 {
 	int room = 1 << 30;
@@ -201,9 +207,6 @@ static void ask_for_rc3(struct flow *f)
 	if (setsockopt(f->sender, IPPROTO_TCP, RC3, &f->levels, sizeof f->levels))
 		fail("the kernel has no", "RC3");
 	setsockopt(f->sender, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
-	f->data = calloc(1, f->bytes);
-	if (!f->data)
-		fail("no memory for a flow from", f->from);
 }
 
 /* The address of a flow's receiver, or, to listen, any; returns its length. */
@@ -243,7 +246,7 @@ static void open_flow(int index)
 	struct flow *f = &flows[index];
 	struct sockaddr_storage at;
 	socklen_t length = address_of(f, 1, &at);
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = index * 2 + 1 };
+	struct traffic_watch listener;
 	int one = 1;
 
 	enter(f->to);
@@ -254,7 +257,8 @@ static void open_flow(int index)
 	if (!strcmp(f->controller, "dctcp") &&
 	    setsockopt(f->receiver, IPPROTO_TCP, TCP_CONGESTION, f->controller, strlen(f->controller)))
 		fail("the kernel has no controller", f->controller);
-	epoll_ctl(poll_fd, EPOLL_CTL_ADD, f->receiver, &event);
+	listener = (struct traffic_watch){ .fd = f->receiver, .name = index };
+	ask(TRAFFIC_WATCH, &listener, f->to);
 	enter(f->from);
 	f->sender = socket_of(f, at.ss_family);
 	if (setsockopt(f->sender, IPPROTO_TCP, TCP_CONGESTION, f->controller, strlen(f->controller)))
@@ -267,15 +271,15 @@ static void open_flow(int index)
 /* Takes the connection that the listener of a flow has, in place of the listener. */
 static void accept_flow(struct flow *f)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (f - flows) * 2 + 1 };
+	struct traffic_end end = { .flow = f - flows, .bytes = f->bytes };
 	int connection = accept4(f->receiver, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (connection < 0)
 		return;
+	ask(TRAFFIC_FORGET, &f->receiver, f->to);
 	close(f->receiver);
-	f->receiver = connection;
-	f->is_accepted = 1;
-	epoll_ctl(poll_fd, EPOLL_CTL_ADD, connection, &event);
+	f->receiver = end.fd = connection;
+	ask(TRAFFIC_RECEIVE, &end, f->to);
 }
 
 static void note(struct flow *f)
@@ -285,49 +289,17 @@ static void note(struct flow *f)
 	getsockopt(f->sender, IPPROTO_TCP, TCP_INFO, &f->info, &length);
 }
 
-static void send_flow(struct flow *f)
-{
-	struct epoll_event event = { .events = 0, .data.u64 = (f - flows) * 2 };
-
-	while (!f->bytes || f->written < f->bytes) {
-		uint64_t left = f->bytes - f->written;
-		size_t want = f->levels || (f->bytes && left < CHUNK) ? left : CHUNK;
-		ssize_t sent = send(f->sender, f->levels ? f->data : chunk, want, MSG_NOSIGNAL);
-		if (sent < 0) {
-			if (errno != EAGAIN)
-				fail("a flow broke off:", f->from);
-			return;
-		}
-		f->written += sent;
-	}
-	epoll_ctl(poll_fd, EPOLL_CTL_MOD, f->sender, &event);
-}
-
 static void start_flow(int index)
 {
 	struct flow *f = &flows[index];
 	struct sockaddr_storage at;
 	socklen_t length = address_of(f, 0, &at);
-	struct epoll_event event = { .events = EPOLLOUT, .data.u64 = index * 2 };
+	struct traffic_end end = { .fd = f->sender, .flow = index, .bytes = f->bytes, .is_one_write = f->levels > 0 };
 
 	f->is_started = 1;
 	if (connect(f->sender, (void *)&at, length) && errno != EINPROGRESS)
 		fail("cannot connect to", f->address);
-	epoll_ctl(poll_fd, EPOLL_CTL_ADD, f->sender, &event);
-}
-
-static void receive_flow(struct flow *f)
-{
-	ssize_t got;
-
-	if (!f->is_accepted) {
-		accept_flow(f);
-		return;
-	}
-	while ((got = recv(f->receiver, NULL, 1 << 24, MSG_TRUNC)) > 0)
-		f->delivered += got;
-	if (f->bytes && f->delivered >= f->bytes && f->finish == NONE)
-		f->finish = now();
+	ask(TRAFFIC_SEND, &end, f->from);
 }
 
 static void write_flows(void)
@@ -347,7 +319,7 @@ static void write_flows(void)
 	}
 	if (fclose(out))
 		fail("cannot write", "flows.csv");
-	if (captures_finish("/run/place/packets"))
+	if (captures_finish("/run/place/packets", traffic))
 		fail("cannot write", "packets");
 }
 
@@ -406,13 +378,44 @@ static void write_samples(FILE *out, uint64_t time)
 	}
 }
 
+static void read_counts(void)
+{
+	static struct traffic_count counts[MAX_FLOWS];
+	struct traffic_counts all = { .flows = flow_count, .count = counts };
+
+	ask(TRAFFIC_COUNTS, &all, "the flows");
+	for (int i = 0; i < flow_count; i++) {
+		flows[i].delivered = counts[i].delivered;
+		flows[i].finish = counts[i].finish == TRAFFIC_NEVER ? NONE : counts[i].finish - zero;
+	}
+}
+
+/* Leaves the flows to the kernel until a time, or until one of them ends. Returns the time that it is then. */
+static uint64_t serve_until(uint64_t until, uint64_t time)
+{
+	struct traffic_wait wait = { .until = until == NONE ? TRAFFIC_NEVER : zero + until, .time = zero + time };
+
+	do {
+		ask(TRAFFIC_WAIT, &wait, "the flows");
+		if (wait.reason == TRAFFIC_BROKEN) {
+			errno = wait.error;
+			fail("a flow broke off:", flows[wait.name].from);
+		}
+		if (wait.reason == TRAFFIC_READ && wait.name >= MAX_FLOWS)
+			captures_read(wait.name - MAX_FLOWS);
+		else if (wait.reason == TRAFFIC_READ)
+			accept_flow(&flows[wait.name]);
+	} while (wait.reason != TRAFFIC_TIME);
+	read_counts();
+	return wait.time - zero;
+}
+
 static void run_flows(FILE *samples, FILE *queues)
 {
-	struct epoll_event events[64];
-	uint64_t next_sample = sample_every ? 0 : NONE;
+	uint64_t next_sample = sample_every ? 0 : NONE, time = now();
 
 	for (;;) {
-		uint64_t time = now(), next = end;
+		uint64_t next = end;
 		int open = 0;
 
 		for (int i = 0; i < flow_count; i++) {
@@ -430,22 +433,7 @@ static void run_flows(FILE *samples, FILE *queues)
 		}
 		if (time >= end || !open)
 			return;
-		if (next_sample < next)
-			next = next_sample;
-		struct timespec wait = { (next - time) / 1000000000, (next - time) % 1000000000 };
-		int count = epoll_pwait2(poll_fd, events, 64, &wait, NULL);
-		for (int i = 0; i < count; i++) {
-			uint64_t which = events[i].data.u64;
-			if (which >= CARRIED) {
-				if (losses_read(which - CARRIED))
-					fail("cannot carry", "a packet");
-			} else if (which >= MAX_FLOWS * 2)
-				captures_read(which - MAX_FLOWS * 2);
-			else if (which % 2)
-				receive_flow(&flows[which / 2]);
-			else
-				send_flow(&flows[which / 2]);
-		}
+		time = serve_until(next_sample < next ? next_sample : next, time);
 	}
 }
 
@@ -481,8 +469,8 @@ static void read_plan(void)
 			carry(a, c, b);
 			carry(a, b, c);
 		} else if (sscanf(line, "lose %d %u %u", &flow, &byte, &copies) == 3) {
-			if (losses_plan(FIRST_PORT + flow, byte, copies))
-				fail("cannot plan a loss:", line);
+			struct traffic_loss loss = { .port = FIRST_PORT + flow, .byte = byte, .copies = copies };
+			ask(TRAFFIC_LOSE, &loss, line);
 		} else if (host_count < MAX_HOSTS && sscanf(line, "host %23s", hosts[host_count]) == 1)
 			host_count++;
 		else if (sscanf(line, "queue %23s %99s", a, c) == 2)
@@ -510,7 +498,9 @@ int main(int count, char **words)
 	mkdir("/run/netns", 0755);
 	if (count < 2 || mount("none", "/run/place", "hostfs", 0, words[1]))
 		fail("cannot reach the folder of the plan", count < 2 ? "" : words[1]);
-	poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	traffic = open("/proc/traffic", O_RDWR | O_CLOEXEC);
+	if (traffic < 0)
+		fail("the kernel has no", "/proc/traffic");
 	read_plan();
 	for (int i = 0; i < flow_count; i++)
 		open_flow(i);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/*
+ * The interface of /proc/traffic, by which a program hands its sockets over to the kernel's event loop.
+ *
+ * Times are nanoseconds of CLOCK_MONOTONIC. Descriptors stay the program's: TRAFFIC_FORGET comes before close().
+ */
+#ifndef TRAFFIC_H
+#define TRAFFIC_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define TRAFFIC_MAX_FLOWS 1000
+#define TRAFFIC_NEVER (~0ULL)
+
+/* One end of a flow. The sender writes zeros, in blocks of 64 KiB or all of them at once; the receiver discards them. */
+struct traffic_end {
+	__s32 fd;
+	__u32 flow;		/* Number of the flow, from 0 */
+	__u64 bytes;		/* Size of the flow; 0 for one that does not end */
+	__u32 is_one_write;
+	__u32 pad;
+};
+
+/* A descriptor that the program reads itself when TRAFFIC_WAIT names it. */
+struct traffic_watch {
+	__s32 fd;
+	__u32 name;
+};
+
+/* One way between two packet sockets with PACKET_VNET_HDR. */
+struct traffic_way {
+	__s32 in, out;
+};
+
+/* The segment to this port that has this byte of its flow is lost a number of times. */
+struct traffic_loss {
+	__u32 port, byte, copies, pad;
+};
+
+/* What TRAFFIC_WAIT returned for. */
+enum traffic_reason {
+	TRAFFIC_TIME,		/* The time has come, or a flow has ended: `time` is set */
+	TRAFFIC_READ,		/* The program is to read the descriptor `name`, and to continue with TRAFFIC_WAIT */
+	TRAFFIC_BROKEN,		/* A sender's connection failed: `name` is the flow, `error` an errno */
+};
+
+struct traffic_wait {
+	__u64 until;
+	__u64 time;		/* In and out: the program's time, from which the wait is counted */
+	__u32 reason;		/* Out: of enum traffic_reason */
+	__u32 name;
+	__s32 error;
+	__u32 pad;
+};
+
+struct traffic_count {
+	__u64 delivered;	/* Bytes that the receiver has read */
+	__u64 finish;		/* When it had all of them, or TRAFFIC_NEVER */
+};
+
+struct traffic_counts {
+	__u32 flows, pad;
+	struct traffic_count *count;
+};
+
+/* The fingerprint of all packets that hashed packet sockets have read: FNV-1a of times, lengths and first bytes. */
+struct traffic_digest {
+	__u64 packets, digest;
+};
+
+#define TRAFFIC_SEND _IOW('T', 1, struct traffic_end)
+#define TRAFFIC_RECEIVE _IOW('T', 2, struct traffic_end)
+#define TRAFFIC_HASH _IOW('T', 3, __s32)
+#define TRAFFIC_CARRY _IOW('T', 4, struct traffic_way)
+#define TRAFFIC_LOSE _IOW('T', 5, struct traffic_loss)
+#define TRAFFIC_WATCH _IOW('T', 6, struct traffic_watch)
+#define TRAFFIC_FORGET _IOW('T', 7, __s32)
+#define TRAFFIC_WAIT _IOWR('T', 8, struct traffic_wait)
+#define TRAFFIC_COUNTS _IOW('T', 9, struct traffic_counts)
+/* Reads what waits at one hashed socket. */
+#define TRAFFIC_DRAIN _IOW('T', 10, __s32)
+#define TRAFFIC_DIGEST _IOR('T', 11, struct traffic_digest)
+
+#endif
