@@ -167,6 +167,7 @@ def test_the_figure_shows_flights_where_there_are_any() -> None:
 
 
 @with_kernel
+@pytest.mark.long_on_linux
 def test_claims_hold_in_a_quick_run_on_the_kernel() -> None:
     [done] = runner.reproduce([runner.Task(EXPERIMENT, QUICK)], 2, lambda share: None)
     assert [verdict.text for verdict in done.verdicts if verdict.holds is False] == []
