@@ -34,7 +34,7 @@ autodoc_typehints = "description"
 # The sections of docstrings that list the columns of tables.
 _TABLES = ("schemes", "service", "links", "drops")
 napoleon_custom_sections = [
-    (name, "params_style") for name in ("Columns", *(f"Columns of `{table}`" for table in _TABLES))
+    (name, "params_style") for name in ("Columns", *(f"Columns of {table}" for table in _TABLES))
 ]
 autodoc_member_order = "bysource"
 # Pages that the repository shows, too, name files of the repository.

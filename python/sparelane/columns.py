@@ -40,7 +40,7 @@ class Column:
     is_optional: bool = False
 
     def matches(self, name: str) -> bool:
-        """Whether this describes the column called `name`."""
+        """Returns `True` for the name of the column that this describes."""
         pattern = re.escape(self.name[:-1]) + r"\d+" if self.name.endswith("_N") else re.escape(self.name)
         return re.fullmatch(pattern, name) is not None
 
@@ -381,7 +381,7 @@ def documented_tables(tables: Mapping[str, Columns]) -> Callable[[Class], Class]
 
     def document(class_: Class) -> Class:
         if class_.__doc__ is not None:
-            sections = (f"Columns of `{name}`{docstring_section(columns)[7:]}" for name, columns in tables.items())
+            sections = (f"Columns of {name}{docstring_section(columns)[7:]}" for name, columns in tables.items())
             class_.__doc__ = "\n\n".join((inspect.cleandoc(class_.__doc__), *sections))
         return class_
 

@@ -40,7 +40,7 @@ class Result:
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether the run was stopped early; the results then end at `totals["end_s"]`."""
+        """True if the run was stopped early; the results then end at `totals["end_s"]`."""
         return self._native.is_interrupted
 
     @cached_property

@@ -209,7 +209,7 @@ def _lines(table: Mapping[str, Any], header: tuple[str, ...], path: Path) -> lis
 
 
 def _is_section(value: Any, header: tuple[str, ...]) -> bool:
-    """Whether a value is written under a header of its own."""
+    """Returns `True` for a value that gets a header of its own."""
     is_list = isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
     return len(header) < SECTION_DEPTH and (isinstance(value, dict) or is_list)
 

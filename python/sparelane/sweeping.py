@@ -219,7 +219,7 @@ class Sweep:
         return f"<Sweep {found.digest[:12]}: {found.runs} runs{varied}{schemes}, {len(found.seeds)} seeds{missing}>"
 
     def _repr_html_(self) -> str:
-        """What the sweep is, and its answer if it compares schemes, for notebooks."""
+        """A summary of the sweep and the conclusions about its schemes, for notebooks."""
         try:
             answer = self.compare()
         except SavedResultsError:
@@ -320,8 +320,8 @@ def compare(
             which are simulated with the same seeds.
         metric: The main metric, such as `"p99-completion"` or `"goodput"`; `None` for the mean completion time, if
             flows finish.
-        by: Keys, such as `"queue"` or `"queue.kind"`, whose values are told apart; other settings are taken together.
-            `"size"` tells ranges of flow sizes apart. Without any, each setting is by itself.
+        by: Keys, such as `"queue"` or `"queue.kind"`, whose values are kept separate; other settings are taken
+            together. `"size"` separates ranges of flow sizes. Without any key, each setting is by itself.
         baseline: The scheme that the others are compared with; `None` for the first.
         schemes: Compare only these; all without any.
         threshold: Changes below this share of the baseline's number are negligible; `None` for 0.01.
@@ -458,7 +458,11 @@ def _run_plan(plan: Plan, place: Path) -> None:
 
 
 def _saved(what: Saved) -> SavedSweep:
-    """The sweep in a folder, which may be a run's, with an error that says so."""
+    """The sweep, or the one in a folder.
+
+    Raises:
+        SavedResultsError: The folder holds something else.
+    """
     if isinstance(what, Sweep):
         return what._saved
     found = load(what)

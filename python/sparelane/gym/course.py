@@ -33,7 +33,7 @@ class Course:
 
     Args:
         scenario: As for `sparelane.run`; the flows of agents belong to a scheme with `controller = "agent"`. A list
-            or a range in place of a value is drawn anew for each run: see `sparelane.gym.networks`.
+            or a range in place of a value gets a new value in each run: see `sparelane.gym.networks`.
         step_s: The simulated time of a step, seconds.
         flows: The numbers of the agents' flows, in order of start.
         sets: Whether agents set the window or the pace. To set the pace, the scheme needs an initial `pace`.

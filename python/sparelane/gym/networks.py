@@ -71,7 +71,7 @@ class Interval:
 
     @property
     def is_whole(self) -> bool:
-        """Whether only whole numbers are drawn."""
+        """True if only whole numbers are drawn."""
         return self.low.unit in COUNTS and all(not str(one.number).count(".") for one in (self.low, self.high))
 
 
@@ -79,7 +79,7 @@ Draw = Choice | Interval
 
 
 def draws(text: str, file: str, settings: Sequence[str]) -> list[Draw]:
-    """What is drawn anew for each episode of a scenario, in the order of the file.
+    """The keys of a scenario that get a new value in each episode, in the order of the file.
 
     Args:
         text: The scenario, as TOML.

@@ -23,7 +23,7 @@ class CongestionEnv(gymnasium.Env[Observation, np.ndarray[Any, np.dtype[np.float
 
     Args:
         scenario: As for `sparelane.run`, with the agent's flow under a scheme with `controller = "agent"`. A list or
-            a range in place of a value is drawn anew for each episode. The default is one flow on a link of 20 Mb/s.
+            a range in place of a value gets a new value in each episode. The default is one flow on a link of 20 Mb/s.
         step_s: The simulated time of a step, seconds.
         flow: The number of the agent's flow, in order of start.
         sets: `"window"` or `"pace"`.

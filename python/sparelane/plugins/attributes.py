@@ -200,13 +200,13 @@ def _meant(name: str, known: Sequence[str]) -> str:
 
 
 def _sets_limits(class_: type[Any]) -> bool:
-    """Whether the code of a class sets the window or the pace, or has a `limits` of its own."""
+    """Returns `True` if the code of a class sets the window or the pace, or defines `limits`."""
     stored = {name for code in _codes(class_) for name, _ in _stored(code)}
     return "limits" in _declared(class_) or not stored.isdisjoint(SETTABLE)
 
 
 def _is_mistyped(name: str, known: str) -> bool:
-    """Whether a name is probably meant to be `known`; `max_cwnd_bytes` and `cwnd_bytes_2` are names of their own."""
+    """Returns `True` if a name is probably a mistyped `known`; `max_cwnd_bytes` and `cwnd_bytes_2` are not."""
     if name == known:
         return False
     rest = name.replace(known, "", 1) if known in name else ""
@@ -257,7 +257,7 @@ def _stored(code: CodeType) -> Iterator[tuple[str, int | None]]:
 
 
 def _place(class_: type[Any], name: str) -> tuple[str | None, int | None, str]:
-    """Where a class assigns an attribute: file, line and function."""
+    """The file, line and function in which a class assigns an attribute."""
     for code in _codes(class_):
         for stored, line in _stored(code):
             if stored == name:

@@ -32,7 +32,7 @@ struct Class {
     traced: Vec<&'static str>,
     /// Names of attributes that have been checked and may be assigned.
     known: Py<PySet>,
-    /// Whether the first object has been checked.
+    /// Set once the first object has been checked.
     is_tried: AtomicBool,
 }
 
@@ -159,7 +159,7 @@ struct Law {
     own_limits: Option<Py<PyAny>>,
     /// Its attributes; `None` for a class with `__slots__`, for which Python itself refuses unknown ones.
     attributes: Option<Py<PyDict>>,
-    /// How many it had after the last call.
+    /// The number of its attributes after the last call.
     attribute_count: usize,
     limits: Limits,
     mss_bytes: u64,
