@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from sparelane.plugins.loading import LOADED
 from sparelane.plugins.registry import REGISTRY
 
 DOCS = Path(__file__).parents[1] / "docs"
-BLOCK = re.compile(r"^```(python|toml|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|toml|bash|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# (\S+\.(?:py|toml))\n")
 NEEDS = {"learning.md": ("gymnasium", "pettingzoo")}
 
@@ -44,12 +46,17 @@ def test_what_a_document_shows_works(name: str, tmp_path: Path) -> None:
     blocks = BLOCK.findall((DOCS / name).read_text(encoding="utf-8"))
     assert len(blocks) >= 2
     shared: dict[str, Any] = {"__name__": "__tutorial__"}
+    printed = io.StringIO()
     for language, text in blocks:
         file = FILE.match(text)
         if file is not None:
             (tmp_path / file[1]).write_text(text, encoding="utf-8")
         elif language == "python":
-            exec(compile(text, f"<{name}>", "exec"), shared)
+            printed = io.StringIO()
+            with redirect_stdout(printed):
+                exec(compile(text, f"<{name}>", "exec"), shared)
+        elif language == "text":
+            assert text.split() == printed.getvalue().split(), "the output of the block before it"
         else:
             for line in text.splitlines():
                 run(line, tmp_path)
