@@ -115,7 +115,7 @@ def test_harm_runs_each_scheme_alone_and_beside_its_own_kind(shared: Path) -> No
     own = pl.read_parquet(shared / "harm" / "own-kind-vegas" / "runs.parquet")
     count = [frame.filter(metric="flows", traffic="all flows")["value"].unique().to_list() for frame in (alone, own)]
     assert count == [[4.0], [8.0]]
-    assert "Harm: the share" in _report(shared)
+    assert "Harm is the share" in _report(shared)
     # The runs are there, so that a second call needs none.
     before = (shared / "harm" / "alone-vegas" / "results.jsonl").read_bytes()
     assert invoke("compare", shared, "--harm").output == told.output

@@ -73,7 +73,7 @@ def command(
     if harm:
         show_harm(what, answer, jobs)
     elif any(not group.name for group, _ in answer.portions):
-        sweep_command.print_line("--harm runs each of these schemes alone, too, and prints the harm to it.")
+        say("--harm runs each of these schemes alone, too, and prints the harm to it.")
 
 
 def show_harm(what: Sequence[str], answer: Answer, jobs: int) -> None:
@@ -91,11 +91,11 @@ def show_harm(what: Sequence[str], answer: Answer, jobs: int) -> None:
     saved = sweeps.read(Path(what[0]))
     for group, _ in answer.portions:
         found = harm.of_sweep(saved, group, lambda plan, place: _run(plan, place, jobs))
-        headings, rows = harm.table(found)
-        terminal.show_table("Harm", headings, ("setting", "scheme", "metric"), rows)
+        for title, headings, rows in harm.tables(found):
+            terminal.show_table(title, headings, headings[: headings.index("alone")], rows)
         for sentence in harm.sentences(found, coexistence.others(group)):
-            sweep_command.print_line(sentence)
-        sweep_command.print_line(
+            say(sentence)
+        say(
             f"Harm is the share by which a number is worse than alone (Ware et al., HotNets 2019). The runs are in "
             f"{saved.place / harm.FOLDER}."
         )
@@ -116,26 +116,36 @@ def show(answer: Answer) -> None:
 
     for group, portions in answer.portions:
         headings, rows = coexistence.table(portions)
-        terminal.show_table("Shares", headings, ("setting", "scheme"), rows)
+        terminal.show_table("Shares", headings, headings[: headings.index("goodput")], rows)
         for sentence in coexistence.sentences(group, portions):
-            sweep_command.print_line(sentence)
-        sweep_command.print_line("")
+            say(sentence)
+        say("")
     if answer.ranking is not None and answer.metric is not None:
         headings, rows = answer.ranking.table()
-        terminal.show_table(f"Ranking by {answer.metric.label}", headings, ("place", "scheme", "setting"), rows)
+        terminal.show_table(answer.ranking.title, headings, left_of(headings), rows)
     if len(answer.comparisons) <= comparison.DETAILED:
         for comparisons in answer.comparisons:
             show_pair(comparisons, answer.thresholds)
     elif answer.metric is not None:
         headings, rows = comparison.matrix(answer)
         terminal.show_table(f"Change of {answer.metric.label} from {answer.baseline}", headings, ("scheme",), rows)
-        sweep_command.print_line(comparison.overview(answer))
-        sweep_command.print_line(
+        say(comparison.overview(answer))
+        say(
             f"--scheme {answer.comparisons[0][0].other} prints one scheme beside {answer.baseline} with intervals and "
             "all metrics."
         )
     for note in (*answer.methods, *answer.notes):
-        sweep_command.print_line(note)
+        say(note)
+
+
+def left_of(headings: Sequence[str]) -> Sequence[str]:
+    """The columns of a ranking that hold words."""
+    return headings[:2] if headings[0] == "place" else headings[:1]
+
+
+def say(text: str) -> None:
+    """Prints a sentence; a terminal gets lines that end between words."""
+    terminal.output().print(text, soft_wrap=not terminal.output().is_terminal, markup=False)
 
 
 def show_pair(comparisons: Sequence[Comparison], thresholds: Thresholds) -> None:
@@ -144,14 +154,14 @@ def show_pair(comparisons: Sequence[Comparison], thresholds: Thresholds) -> None
 
     first, *others = comparisons
     title = f"{first.other} beside {first.baseline}: {first.metric.label}"
-    left = ("setting", "verdict")
-    terminal.show_table(title, comparison.headings(first), left, comparison.table(first))
-    sweep_command.print_line(verdict.headline(first, thresholds))
+    headings, rows = comparison.table(first)
+    terminal.show_table(title, headings, (headings[0], "verdict"), rows)
+    say(verdict.headline(first, thresholds))
     if others:
         where = "over all settings" if len(first.differences) > 1 else "change"
         cells = [comparison.overall_cells(one, thresholds) for one in others]
         terminal.show_table("", ("other metrics", where, "verdict"), ("other metrics", "verdict"), cells)
     for one in others:
         if one.is_split:
-            sweep_command.print_line(verdict.headline(one, thresholds))
-    sweep_command.print_line("")
+            say(verdict.headline(one, thresholds))
+    say("")

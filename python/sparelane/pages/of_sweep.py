@@ -116,7 +116,7 @@ def _answer(saved: SavedSweep, metric: str | None, by: Sequence[str], thresholds
     for group, portions in answer.portions:
         parts += [paragraph(text, "answer" if not place else "") for place, text in _numbered(group, portions)]
         headings, rows = coexistence.table(portions)
-        parts.append(table(headings, rows, left=("setting", "scheme"), caption="Shares"))
+        parts.append(table(headings, rows, left=headings[: headings.index("goodput")], caption="Shares"))
         parts += _harm(saved, group)
     parts += _compared(answer)
     return [*parts, items(answer.methods), *_doubts(saved)]
@@ -130,10 +130,13 @@ def _harm(saved: SavedSweep, group: coexistence.Group) -> list[str]:
         found = harm.of_sweep(saved, group, lambda plan, place: None)
     except SavedResultsError:
         return []
-    headings, rows = harm.table(found)
-    caption = "Harm: the share by which a number is worse than alone (Ware et al., HotNets 2019)"
-    told = harm.sentences(found, coexistence.others(group))
-    return [*map(paragraph, told), table(headings, rows, left=("setting", "scheme", "metric"), caption=caption)]
+    told = [paragraph(text) for text in harm.sentences(found, coexistence.others(group))]
+    made = [
+        table(headings, rows, left=headings[: headings.index("alone")], caption=title)
+        for title, headings, rows in harm.tables(found)
+    ]
+    meaning = "Harm is the share by which a number is worse than alone (Ware et al., HotNets 2019)."
+    return [*told, *made, paragraph(meaning, "note")]
 
 
 def _numbered(group: coexistence.Group, portions: Sequence[coexistence.Portion]) -> list[tuple[int, str]]:
@@ -145,9 +148,8 @@ def _compared(answer: Answer) -> list[str]:
     if answer.ranking is None or answer.metric is None:
         return []
     headings, rows = answer.ranking.table(SETTINGS)
-    ranked = table(
-        headings, rows, left=("place", "scheme", "setting"), caption=f"Ranking by {answer.metric.label}, best first"
-    )
+    left = headings[:2] if headings[0] == "place" else headings[:1]
+    ranked = table(headings, rows, left=left, caption=answer.ranking.title)
     pairs = [(comparisons, _pair(comparisons, answer.thresholds)) for comparisons in answer.comparisons]
     said = [verdict.headline(comparisons[0], answer.thresholds) for comparisons, _ in pairs]
     if len(pairs) <= comparison.DETAILED:
@@ -166,7 +168,8 @@ def _pair(comparisons: Sequence[Comparison], thresholds: Thresholds) -> list[str
     """A scheme beside the baseline: the main metric setting by setting, and the others over all settings."""
     first, *others = comparisons
     title = f"{first.other} beside {first.baseline}: {first.metric.label}"
-    found = [table(comparison.headings(first), comparison.table(first), left=("setting", "verdict"), caption=title)]
+    headings, rows = comparison.table(first)
+    found = [table(headings, rows, left=(headings[0], "verdict"), caption=title)]
     if others:
         where = "over all settings" if len(first.differences) > 1 else "change"
         cells = [comparison.overall_cells(one, thresholds) for one in others]

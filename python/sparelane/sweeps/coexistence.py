@@ -20,6 +20,7 @@ import polars as pl
 
 from sparelane.results.rows import ALL, axis_names
 from sparelane.sweeps import measure
+from sparelane.sweeps.differences import without_key
 from sparelane.sweeps.intervals import Interval, mean_intervals
 from sparelane.units import quantity
 
@@ -117,24 +118,30 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-HEADINGS = ("setting", "scheme", "of the goodput", "of the flows", "throughput of a flow", "Jain's index")
+HEADINGS = ("setting", "scheme", "goodput", "flows", "per flow", "Jain")
 
 
 def table(found: Sequence[Portion]) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows of texts; columns without any number are left out."""
+    """Headings and rows of texts; columns without any number are left out.
+
+    `goodput` and `flows` are shares, `per flow` is the mean throughput of a lasting flow.
+    """
+    heading, settings = without_key([one.setting for one in found])
     rows = [
         [
-            one.setting,
+            setting,
             one.scheme,
             _percent(one.goodput_percent, one.interval),
             f"{one.flows_percent:.1f} %",
             "" if one.throughput_bps is None else quantity(one.throughput_bps, "bit/s"),
             "" if one.jain is None else f"{one.jain:.3f}",
         ]
-        for one in found
+        for setting, one in zip(settings, found, strict=True)
     ]
     kept = [place for place in range(len(HEADINGS)) if any(row[place] for row in rows)]
-    return [HEADINGS[place] for place in kept], [[row[place] for place in kept] for row in rows]
+    return [heading if not place else HEADINGS[place] for place in kept], [
+        [row[place] for place in kept] for row in rows
+    ]
 
 
 def _percent(value: float, interval: Interval) -> str:

@@ -39,6 +39,7 @@ from sparelane.sweeps.differences import (
     judge,
     schemes_of,
     undrawn,
+    without_key,
 )
 from sparelane.sweeps.folder import SavedSweep
 from sparelane.sweeps.journal import Journal
@@ -535,23 +536,19 @@ def _undrawn(runs: pl.DataFrame) -> list[str]:
     return [f"In {len(exact)} of {len(every)} settings of schemes every seed gives the same numbers: they are exact."]
 
 
-def headings(one: Comparison) -> tuple[str, ...]:
-    """What the cells of `table` are."""
-    return ("setting", one.baseline, one.other, "change", "verdict")
-
-
-def table(one: Comparison) -> list[tuple[str, ...]]:
-    """The cells of each setting: its name, both numbers, the change and the outcome."""
+def table(one: Comparison) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Headings and rows of texts: each setting, both numbers, the change and the outcome."""
     unit = one.metric.unit
-    return [
+    heading, names = without_key([found.setting or "all" for found in one.differences])
+    return (heading, one.baseline, one.other, "change", "verdict"), [
         (
-            found.setting or "all",
+            name,
             quantity(found.baseline, unit),
             quantity(found.other, unit),
             verdict.change_text(found.change, one.metric),
             verdict.outcome_text(found),
         )
-        for found in one.differences
+        for name, found in zip(names, one.differences, strict=True)
     ]
 
 
@@ -625,7 +622,7 @@ def matrix(answer: Answer, columns: int = ranking.COLUMNS) -> tuple[list[str], l
         for name in order:
             cells = {found.setting: found for found in mains[name].differences}
             rows.append([name, *(_short(cells.get(setting), mains[name]) for setting in settings)])
-        return ["scheme", *(setting or "change" for setting in settings)], rows
+        return ["scheme", *without_key([setting or "change" for setting in settings])[1]], rows
     words = [(Outcome.BETTER, Outcome.WORSE), (Outcome.LOWER, Outcome.HIGHER)][
         not answer.metric or not answer.metric.better
     ]

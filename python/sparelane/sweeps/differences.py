@@ -309,6 +309,14 @@ def grouped(pairs: Sequence[Pair], by: Sequence[str]) -> list[tuple[str, Mapping
     return [(_words(by, values), dict(zip(by, values, strict=True)), group) for values, group in groups.items()]
 
 
+def without_key(settings: Sequence[str]) -> tuple[str, list[str]]:
+    """A heading for settings, and the settings without the key that all of them begin with, if it is their only one."""
+    keys = {setting.partition(" = ")[0] for setting in settings}
+    if len(keys) == 1 and all(" = " in setting and ", " not in setting for setting in settings):
+        return keys.pop(), [setting.partition(" = ")[2] for setting in settings]
+    return "setting", [*settings]
+
+
 def _words(by: Sequence[str], values: Sequence[object]) -> str:
     return ", ".join(
         str(value) if key == SIZE else value_words(key, value, by)

@@ -29,7 +29,7 @@ from sparelane.results.rows import ALL, NETWORK
 from sparelane.settings import toml_value
 from sparelane.sweeps import differences, folder, measure, overrides
 from sparelane.sweeps.coexistence import Group
-from sparelane.sweeps.differences import Change, Difference
+from sparelane.sweeps.differences import Change, Difference, without_key
 from sparelane.sweeps.folder import SWEEP, SavedSweep
 from sparelane.sweeps.metrics import Metric
 from sparelane.sweeps.plan import Plan
@@ -206,25 +206,32 @@ def _harm(change: Change, metric: Metric) -> Change:
     return Change(value, min(ends, default=None), max(ends, default=None), change.p, change.is_exact)
 
 
-HEADINGS = ("setting", "scheme", "metric", "alone", "together", "harm", "harm by its own kind")
+HEADINGS = ("setting", "scheme", "alone", "together", "harm", "own kind")
 
 
-def table(found: Sequence[Harmed]) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows of texts."""
+def tables(found: Sequence[Harmed]) -> list[tuple[str, list[str], list[list[str]]]]:
+    """For each metric a title, headings and rows of texts."""
+    listed = dict.fromkeys(one.metric for one in found)
+    return [(f"Harm by {metric.label}", *_table([one for one in found if one.metric == metric])) for metric in listed]
+
+
+def _table(found: Sequence[Harmed]) -> tuple[list[str], list[list[str]]]:
+    heading, settings = without_key([one.setting for one in found])
     rows = [
         [
-            one.setting,
+            setting,
             one.scheme,
-            one.metric.label,
             quantity(one.alone, one.metric.unit),
             quantity(one.together, one.metric.unit),
             harm_text(one.harm),
             "–" if one.own_harm is None else harm_text(one.own_harm),
         ]
-        for one in found
+        for setting, one in zip(settings, found, strict=True)
     ]
     kept = [place for place in range(len(HEADINGS)) if any(row[place] for row in rows)]
-    return [HEADINGS[place] for place in kept], [[row[place] for place in kept] for row in rows]
+    return [heading if not place else HEADINGS[place] for place in kept], [
+        [row[place] for place in kept] for row in rows
+    ]
 
 
 def harm_text(harm: Change) -> str:

@@ -22,6 +22,7 @@ from sparelane.sweeps.differences import (
     effect,
     sized,
     value_words,
+    without_key,
 )
 from sparelane.sweeps.intervals import adjusted
 from sparelane.sweeps.metrics import Metric
@@ -77,6 +78,13 @@ class Ranking:
         """Whether a cell covers clearly fewer flows than others of its setting."""
         return any(cell is not None and cell.leaves_out for cells in self.cells.values() for cell in cells)
 
+    @property
+    def title(self) -> str:
+        """The title of its table."""
+        heading, _ = without_key(self.settings)
+        by = f", by {heading}" if heading != "setting" and len(self.settings) > 1 else ""
+        return f"Ranking by {self.metric.label}{by}, best first"
+
     def cell_text(self, cell: Cell | None, *, is_alone: bool = False) -> str:
         """A cell such as "2= 12.3 ms"; without the place if it stands alone."""
         if cell is None:
@@ -92,8 +100,9 @@ class Ranking:
         the scheme is first and last.
         """
         schemes = list(self.cells)
+        heading, settings = without_key(self.settings)
         if len(self.settings) <= columns:
-            names = [name or self.metric.label for name in self.settings]
+            names = [name or self.metric.label for name in settings]
             rows = [[name, *map(self.cell_text, self.cells[name])] for name in schemes]
             if len(names) == 1:
                 rows = [
@@ -103,9 +112,9 @@ class Ranking:
                 return ["place", "scheme", *names], rows
             return ["scheme", *names], rows
         if len(schemes) <= columns:
-            return ["setting", *schemes], [
+            return [heading, *schemes], [
                 [setting, *(self.cell_text(self.cells[name][place]) for name in schemes)]
-                for place, setting in enumerate(self.settings)
+                for place, setting in enumerate(settings)
             ]
         headings = ["scheme", "mean place", "first in", "last in", "least", "largest"]
         return headings, [self._summary(name) for name in schemes]
