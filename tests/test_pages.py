@@ -98,7 +98,7 @@ def test_the_report_of_a_sweep_says_question_answer_and_how_to_repeat_it(reports
         "Does RC3 still help with little room in queues?",
         "How do tcp and rc3 differ",
         "workload.load",
-        "Ranking by mean completion time, best first",
+        "Ranking by mean completion time, by load, best first",
         "rc3 beside tcp: mean completion time",
         "All schemes had the same flows",
         "sparelane sweep s.toml --seeds 3",
@@ -451,3 +451,26 @@ def test_numbers_on_axes_are_short() -> None:
         "1.23·10^6",
         "1·10^-7".replace("-", "−"),
     ]
+
+
+def test_the_report_of_many_schemes_ranks_them_and_folds_the_details_away(tmp_path: Path) -> None:
+    names = ["newreno", "cubic", "bbr", "vegas", "westwood", "illinois"]
+    many = QUESTION.replace('[scheme.rc3]\ncontroller = "rc3"\n', "").replace(
+        'controller = "newreno"', f"controller = {json.dumps(names)}"
+    )
+    do(many.replace('"2s"', '"500ms"'), tmp_path, seeds=3)
+    assert invoke("report", tmp_path, "--metric", "p95-slowdown", "--by", "load").exit_code in (0, 2)
+    assert invoke("report", tmp_path, "--metric", "goodput", "--by", "load").exit_code == 0
+    text = (tmp_path / "report.html").read_text()
+    assert "Ranking by goodput, by load, best first" in text
+    assert text.count("<details>\n") + text.count("<details><summary>") >= len(names) - 1
+    # What is read first: one sentence, the ranking and one table of changes.
+    assert text.index("Goodput, compared with newreno") < text.index("Ranking by goodput") < text.index("<details")
+    # The chosen metric is the first figure.
+    assert re.search(r"<figcaption[^>]*>Goodput of all flows", text)
+    assert text.index("Goodput of all flows") < text.index("Completion time, mean over flows")
+
+
+def test_metric_and_key_are_refused_for_results_that_are_no_sweep(reports: dict[str, Path]) -> None:
+    refused = invoke("report", reports["run"].parent, "--metric", "goodput")
+    assert (refused.exit_code, "are for sweeps" in refused.stderr) == (2, True)

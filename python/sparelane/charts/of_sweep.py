@@ -18,6 +18,7 @@ from sparelane.results.rows import ALL, NETWORK
 from sparelane.sweeps import measure
 from sparelane.sweeps.axes import VAGUE
 from sparelane.sweeps.folder import SavedSweep
+from sparelane.sweeps.metrics import Metric
 from sparelane.units import read as read_quantity
 from sparelane.units import scale
 
@@ -98,13 +99,16 @@ class Group:
         return Line(self.label, x, y, group=self.scheme, variant=self.words, **details)
 
 
-def panels(saved: SavedSweep, key: str | None = None, where: Sequence[str] = ()) -> list[Panel]:
+def panels(
+    saved: SavedSweep, key: str | None = None, where: Sequence[str] = (), first: Metric | None = None
+) -> list[Panel]:
     """Every panel of which the sweep has numbers.
 
     Args:
         saved: the sweep.
         key: the key to draw along; `None` takes the one with the most values that are numbers.
         where: `KEY=VALUE` each; only these values of the key are drawn. `scheme=NAME` chooses schemes.
+        first: the metric of the first panel; without it, the panels have their usual order.
 
     Raises:
         UnknownNameError: no such key varies, or it never has this value.
@@ -115,7 +119,7 @@ def panels(saved: SavedSweep, key: str | None = None, where: Sequence[str] = ())
         return []
     axis = _axis(saved, key)
     others = [name for name in saved.axes if name != axis.key]
-    found = [_along(saved, axis, others, *metric) for metric in METRICS]
+    found = [_along(saved, axis, others, *metric) for metric in _ordered(first)]
     found += [
         *_by_size(saved, axis, others),
         *_distributions(saved, axis, others),
@@ -128,6 +132,16 @@ def panels(saved: SavedSweep, key: str | None = None, where: Sequence[str] = ())
         for panel in found
         if panel.lines
     ]
+
+
+def _ordered(first: Metric | None) -> list[tuple[str, str, str, str]]:
+    """The metrics along the key that varies, with one of them first, which need not be a usual one."""
+    if first is None:
+        return [*METRICS]
+    mine = [one for one in METRICS if one[1:3] == (first.metric, first.average)]
+    title = first.label[:1].upper() + first.label[1:]
+    chosen = mine[0] if mine else (first.name, first.metric, first.average, title)
+    return [chosen, *(one for one in METRICS if one != chosen)]
 
 
 def _where(saved: SavedSweep, where: Sequence[str]) -> SavedSweep:

@@ -54,7 +54,8 @@ def page(
         UnknownNameError: no metric or key has this name.
     """
     title = saved.manifest.title or saved.manifest.name
-    panels = with_looks(charts.panels(saved))
+    chosen = None if metric is None else metrics.find(metric, metrics.known(saved.runs))
+    panels = with_looks(charts.panels(saved, first=chosen))
     return document(
         title,
         [
@@ -85,9 +86,12 @@ def _question(saved: SavedSweep) -> list[str]:
     seeds = saved.manifest.seeds
     count = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
     who = " and ".join([", ".join(schemes[:-1]), schemes[-1]] if len(schemes) > 1 else schemes)
-    what = (
-        f"How do {who} differ" if len(schemes) > 1 else f"How does {who} do" if any(schemes) else "How do the flows do"
-    )
+    if any(not group.name for group in coexistence.groups(saved.runs)):
+        what = f"How do {who} share each run"
+    elif len(schemes) > 1:
+        what = f"How do {who} differ"
+    else:
+        what = f"How does {who} do" if any(schemes) else "How do the flows do"
     where = " in every combination of what varies below" if varied else ""
     sentence = f"{what}{where}? Each setting was simulated with {count}."
     return [paragraph(_comment(_text(saved))), paragraph(sentence), facts(varied)]
