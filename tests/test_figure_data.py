@@ -1,6 +1,7 @@
 """Figures show the data where it is: positions, reference lines, colours, and what is left out."""
 
 import math
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
+import browser
 import sparelane as sl
 from small_sweeps import do, with_lines
 from sparelane import percentiles
@@ -18,6 +20,7 @@ from sparelane.cli import main
 from sparelane.folders import SavedResultsError
 from sparelane.names import UnknownNameError
 from sparelane.pages import sideways, svg
+from sparelane.pages.document import document, figures
 from sparelane.sweeps import folder
 
 ENDLESS = with_lines(
@@ -326,3 +329,42 @@ def test_a_weighted_percentile_is_that_of_the_repeated_values() -> None:
         expected = np.quantile(repeated, share, method="inverted_cdf")
         assert percentiles.weighted(values, counts.astype(float), share) == expected
     assert percentiles.weighted(values, np.full(4, 4.0), 0.95) is None
+
+
+@pytest.mark.parametrize("details", [{}, {"is_y_log": True}, {"places": ("a", "b"), "is_sideways": True}])
+def test_an_interval_that_reaches_below_zero_ends_at_the_axis(details: dict[str, object]) -> None:
+    line = Line("x", [0.0, 1.0], [1.0, 2.0], [-3.0, 1.5], [5.0, 2.5], is_marked=True)
+    panel = Panel("x", "X", "load", "completion time (s)", [line], **details)  # type: ignore[arg-type]
+    _, _, drawing = svg.figure(panel, 1).partition('class="plot"')
+    paths = re.findall(r'd="M([\d.-]+) ([\d.-]+)([HV])([\d.-]+)[^"]*" fill="none" stroke="#', drawing)
+    assert len(paths) == 2
+    ends = [float(end) for x, y, way, end in paths for end in ((x, end) if way == "H" else (y, end))]
+    left, floor = 16 + sideways.CHARACTER, svg.HEIGHT - svg.BOTTOM
+    low, high = (left, sideways.NARROW - sideways.RIGHT) if panel.is_sideways else (svg.TOP, floor)
+    assert low <= min(ends) + 0.05
+    assert max(ends) <= high
+    assert ">−" not in drawing.split("<script")[0]
+    assert draw.figure([panel]).axes
+
+
+@pytest.mark.skipif(browser.executable() is None, reason="needs chromium")
+@pytest.mark.parametrize("width", [400, 1280])
+def test_no_text_of_a_figure_is_cut_off(own_keys: Path, tmp_path: Path, width: int) -> None:
+    names = ("highspeed", "westwood", "newreno", "illinois", "scalable", "pcc-vivace", "ledbat-plus-plus")
+    lines = [Line(name, [float(place)], [place + 1.0], is_marked=True) for place, name in enumerate(names)]
+    alone = Panel("x", "X", "", "throughput of a flow (Mbit/s)", lines, places=names, is_sideways=True)
+    panels = [alone, *of_sweep.panels(folder.read(own_keys), "beta")]
+    path = tmp_path / "page.html"
+    path.write_text(document("figures", [figures(with_looks(panels))]))
+    with browser.Browser() as page:
+        page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        page.open(path)
+        cut = page.evaluate(
+            "[...document.querySelectorAll('.plot > svg')].flatMap(svg => { const frame = svg.getBoundingClientRect();"
+            " return [...svg.querySelectorAll('text')].filter(one => { const box = one.getBoundingClientRect();"
+            " return box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1"
+            " || box.top < frame.top - 1; }).map(one => one.textContent); })"
+        )
+        assert cut == []
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        assert page.evaluate("window.innerWidth") == width

@@ -121,6 +121,17 @@ def offsets(panel: Panel) -> list[float]:
     return [0.0 if line.is_level else next(beside) for line in panel.lines]
 
 
+def valued(panel: Panel) -> list[float]:
+    """The numbers that the axis of values has to show.
+
+    On an axis from zero, the parts of intervals below zero are left out if no value is below zero.
+    """
+    values = [y for line in panel.lines for y in line.y]
+    ends = [end for line in panel.lines for end in (*line.low, *line.high)]
+    is_above = panel.begins_at_zero and all(value >= 0 for value in values if not math.isnan(value))
+    return [*values, *(max(0.0, end) if is_above else end for end in ends)]
+
+
 def own_ticks(panel: Panel) -> list[float]:
     """The values along the horizontal axis, if they are few and far enough apart to be its ticks; else none."""
     lines = [line for line in panel.lines if not line.is_level]

@@ -38,6 +38,11 @@ class Scale:
             share = (value - self.low) / (self.high - self.low)
         return self.begin + share * (self.end - self.begin)
 
+    def within(self, value: float) -> float:
+        """The position of a number, or the end of the axis beyond which it lies."""
+        low, high = sorted((self.begin, self.end))
+        return min(max(self.at(value), low), high)
+
     def ticks(self, count: int = 5) -> list[float]:
         """About `count` round numbers along the axis."""
         if not self.is_log:

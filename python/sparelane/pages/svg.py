@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from sparelane.charts.panel import Line, Panel, offsets, own_ticks
+from sparelane.charts.panel import Line, Panel, offsets, own_ticks, valued
 from sparelane.pages import sideways
 from sparelane.pages.axis import Scale, fitting, shown
 from sparelane.pages.marks import band, key, marker, stroke, told, where
@@ -28,7 +28,7 @@ TABLE_POINTS = 120
 def figure(panel: Panel, number: int) -> str:
     """A panel with its legend, its drawing, and its numbers."""
     drawing, points = sideways.drawing(panel, number) if panel.is_sideways else _drawing(panel, number)
-    kind = ' class="sideways"' if panel.is_sideways else ""
+    kind = ' class="sideways"' if panel.is_sideways and sideways.is_wide(panel) else ""
     legend = "".join(
         f'<button type="button" class="key" data-line="{place}" aria-pressed="true">{key(line)}'
         f"<span>{escape(line.label)}</span></button>"
@@ -82,7 +82,7 @@ def _scales(panel: Panel, floor: float) -> tuple[Scale, Scale]:
     else:
         values = [x for line in panel.lines for x in line.x] + [x for x, _ in outlines]
         across = fitting(values, left, right, is_log=panel.is_x_log, from_zero=False, room=0.04)
-    heights = [y for line in panel.lines for y in (*line.y, *line.low, *line.high)] + [y for _, y in outlines]
+    heights = [*valued(panel), *(y for _, y in outlines)]
     if panel.y_range is not None:
         return across, Scale(*panel.y_range, floor, TOP)
     return across, fitting(heights, floor, TOP, is_log=panel.is_y_log, from_zero=panel.begins_at_zero)
@@ -120,7 +120,8 @@ def _level(line: Line, up: Scale) -> Iterator[str]:
     """A reference line for the one value of a line, with its interval as a band."""
     right = WIDTH - RIGHT
     if len(line.low):
-        yield f'<path d="M{LEFT} {up.at(line.low[0]):.1f}H{right}V{up.at(line.high[0]):.1f}H{LEFT}z" {band(line)}/>'
+        low, high = up.within(line.low[0]), up.within(line.high[0])
+        yield f'<path d="M{LEFT} {low:.1f}H{right}V{high:.1f}H{LEFT}z" {band(line)}/>'
     yield f'<path d="M{LEFT} {up.at(line.y[0]):.1f}H{right}" {stroke(line)}/>'
 
 
@@ -135,8 +136,11 @@ def _line(line: Line, at: Sequence[tuple[float, float]], across: Scale, up: Scal
         yield f'<path d="{_path(at, is_step=line.is_step)}" {stroke(line)}/>'
     for (x, _), low, high in zip(at, line.low, line.high, strict=False) if line.is_marked else ():
         if math.isfinite(low) and math.isfinite(high):
-            below, above = up.at(low), up.at(high)
-            ends = f"M{x - 3:.1f} {below:.1f}h6M{x - 3:.1f} {above:.1f}h6"
+            below, above = up.within(low), up.within(high)
+            # An interval that goes on beyond the axis has no cap there.
+            ends = "".join(
+                f"M{x - 3:.1f} {end:.1f}h6" for end, value in ((below, low), (above, high)) if end == up.at(value)
+            )
             yield f'<path d="M{x:.1f} {below:.1f}V{above:.1f}{ends}" fill="none" stroke="{mine.colour}"/>'
     every = 1 if line.is_marked else max(1, len(at) // MARKERS)
     for x, y in at[::every]:
@@ -149,7 +153,7 @@ def _line(line: Line, at: Sequence[tuple[float, float]], across: Scale, up: Scal
 def _band(line: Line, at: Sequence[tuple[float, float]], up: Scale) -> Iterator[str]:
     """The area between the ends of the intervals, in a part for each stretch of points that have them."""
     ends = [
-        (x, up.at(low), up.at(high))
+        (x, up.within(low), up.within(high))
         for (x, _), low, high in zip(at, line.low, line.high, strict=True)
         if math.isfinite(low) and math.isfinite(high)
     ]
