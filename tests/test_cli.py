@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sparelane
-from sparelane import bench, folders, terminal
+from sparelane import api, bench, folders, terminal
 from sparelane.cli import main
 from sparelane.commands import reproduce
 from sparelane.experiments import runner
 from sparelane.experiments.rows import COLUMNS
+from sparelane.streams import INCOMPLETE_OUTPUT
 
 SMALL = """\
 title = "two flows"
@@ -252,7 +254,8 @@ def test_a_run_that_is_stopped_keeps_what_was_done(here: Path, number: signal.Si
     kept = json.loads((here / "out" / "run.json").read_text(encoding="utf-8"))
     assert kept["interrupted"] is True
     assert 0 < kept["totals"]["end_s"] < 50_000
-    assert f"interrupted: all of this ends at {kept['totals']['end_s']:.6g} s of simulated time" in errors
+    reached = f"interrupted: {kept['totals']['end_s']:.6g} s of 50000s were simulated"
+    assert f"{reached}, and the results until then are in {here / 'out'}" in errors
     assert "Goodput" in told
     flows = pl.read_parquet(here / "out" / "flows.parquet")
     assert flows["delivered_bytes"].sum() > 0
@@ -463,8 +466,9 @@ def test_a_locale_without_the_characters_of_a_table_prints_others(here: Path) ->
 def test_a_full_standard_output_is_said_once_and_the_rest_is_done(here: Path) -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = program("reproduce", "rc3/example-7", "rc3/model", here=here, stdout=full, stderr=subprocess.PIPE)
-    assert done.returncode == 2
-    assert done.stderr.strip() == "sparelane: cannot print to standard output: no space left on device"
+    assert done.returncode == INCOMPLETE_OUTPUT
+    [told] = done.stderr.splitlines()
+    assert told.startswith("sparelane: cannot write to standard output: no space left on device; the results are saved")
     saved = here / "out" / "reproduce" / "rc3"
     assert all((saved / name / "figure.png").is_file() for name in ("example-7", "model"))
 
@@ -473,6 +477,68 @@ def test_a_closed_standard_output_is_no_reason_to_fail(here: Path) -> None:
     command = f'"{Path(sys.executable).with_name("sparelane")}" list >&-'
     done = subprocess.run(command, shell=True, cwd=here, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_run_over_its_limit_names_the_limit_and_keeps_what_was_done(here: Path) -> None:
+    line = ["run", "dumbbell-cubic", "--set", "duration=50000s", "--run-limit", "0.5", "-o", "out"]
+    result = sparelane_cli(*line)
+    assert result.exit_code == 124
+    kept = json.loads((here / "out" / "run.json").read_text(encoding="utf-8"))
+    assert kept["interrupted"] is True
+    assert f"reached its limit, --run-limit 0.5 (seconds): {kept['totals']['end_s']:.6g} s of 50000s" in result.stderr
+    assert "the results until then are in out" in result.stderr
+
+
+def test_a_limit_that_ends_while_the_network_is_built_says_that_nothing_was_simulated(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: Any, waiting: Any, **__: Any) -> None:
+        for seconds in range(100):
+            waiting(float(seconds))
+            time.sleep(0.05)
+
+    monkeypatch.setattr(api, "prepare", never)
+    result = sparelane_cli("run", "small.toml", "--run-limit", "0.2", "-o", "out")
+    assert result.exit_code == 124
+    assert "--run-limit 0.2 (seconds), while its network was built: nothing was simulated" in result.stderr
+    assert not (here / "out").exists()
+
+
+def test_a_limit_that_has_no_effect_is_refused(here: Path) -> None:
+    result = sparelane_cli("run", "small.toml", "--on", "linux", "--run-limit", "5")
+    assert result.exit_code == 2
+    assert "--run-limit" in result.stderr
+
+
+def test_ctrl_c_keeps_the_results_of_a_run_with_a_plugin(here: Path) -> None:
+    law = """
+        import sparelane as sl
+
+        @sl.controller("steady")
+        class Steady(sl.Controller):
+            def on_ack(self, ack):
+                self.cwnd_bytes = 20_000
+
+            def on_congestion(self, event):
+                pass
+    """
+    (here / "law.py").write_text(textwrap.dedent(law), encoding="utf-8")
+    text = SMALL.replace('"newreno"', '"steady"').replace("1s", "50000s").replace('size = "100kB"', "")
+    (here / "long.toml").write_text(text, encoding="utf-8")
+    program = [str(Path(sys.executable).with_name("sparelane")), "run", "long.toml", "--plugin", "law.py", "-o", "out"]
+    # Where standard error is no terminal, nothing tells that the run has begun; its folder does.
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        while not (here / "out").exists():
+            time.sleep(0.05)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, errors
+    assert "the results until then are in out" in errors
+    assert json.loads((here / "out" / "run.json").read_text(encoding="utf-8"))["interrupted"] is True
 
 
 def test_a_run_is_repeated_from_what_it_left(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

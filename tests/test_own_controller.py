@@ -378,7 +378,7 @@ def test_the_command_line_ends_at_once_with_ctrl_c(where: str, tmp_path: Path) -
     _, said = process.communicate(timeout=10)
     places = [f"in wait ({tmp_path / 'slow.py'}, line {line})" for line in (7, 8)]
     assert process.returncode == 130
-    assert said.strip() in [f"sparelane: interrupted {place}" for place in places]
+    assert said.strip() in [f"sparelane: interrupted {place}; nothing is saved" for place in places]
 
 
 SLOW = """

@@ -9,12 +9,12 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from sparelane import terminal
 from sparelane._native import EmulationError, LinuxError, PhysicsError, ScenarioError, WireError, __version__
 from sparelane.extras import MissingExtraError
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError, near
 from sparelane.plugins.failure import PluginError
+from sparelane.streams import STREAMS
 from sparelane.sweeps.crew import CrewError
 from sparelane.traces import TraceError
 
@@ -80,16 +80,26 @@ class Interruption(Failure):
     exit_code = 130
 
 
+class LimitReachedError(Failure):
+    """A limit that the user set has ended the work; the exit code is that of timeout(1)."""
+
+    exit_code = 124
+
+
 class Commands(click.Group):
     """Loads commands late, so that each pays only for what it uses, and turns exceptions into messages."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Runs the program, whatever its standard streams are."""
-        terminal.ready_streams()
+        """Runs the program, whatever its standard streams are, and says what became of them."""
+        STREAMS.guard()
         if COMPLETING in os.environ:
             # It teaches click what bash does with equals signs.
             importlib.import_module("sparelane.completion")
-        return super().main(*args, **extra)
+        try:
+            return super().main(*args, **extra)
+        except SystemExit as ended:
+            ended.code = STREAMS.finish(ended.code)
+            raise
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Commands, without loading them for their summaries."""

@@ -139,8 +139,14 @@ def stops() -> Iterator[Callable[[], signal.Signals | None]]:
             signal.signal(number, handler)
 
 
-def watch(name: str, seconds: float | None, show: Callable[[Sequence[KernelSample]], None]) -> list[KernelSample]:
-    """Gathers what a controller tells, for so long or until it is asked to stop; `show` hears of each look."""
+def watch(name: str, seconds: float | None, show: Callable[[Sequence[KernelSample]], bool]) -> list[KernelSample]:
+    """Gathers the samples of a controller.
+
+    Args:
+        name: the controller.
+        seconds: for how long; `None` until a signal.
+        show: called with the new samples ten times a second; returns `False` to end.
+    """
     gathered: list[KernelSample] = []
     watcher = _native.Watch(name)
     end_s = None if seconds is None else time.monotonic() + seconds
@@ -148,7 +154,8 @@ def watch(name: str, seconds: float | None, show: Callable[[Sequence[KernelSampl
         while not asked() and (end_s is None or time.monotonic() < end_s):
             samples = watcher.poll(SAMPLES_AT_ONCE)
             gathered += samples
-            show(samples)
+            if not show(samples):
+                break
             time.sleep(LOOK_EVERY_S)
         gathered += watcher.poll(SAMPLES_AT_ONCE)
     return gathered

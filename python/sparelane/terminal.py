@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
+
+from sparelane.streams import STREAMS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,37 +26,23 @@ LINE_EVERY_S = 10.0
 PIPE_WIDTH = 160
 
 
-def ready_streams() -> None:
-    """Makes standard output and standard error such that printing fails for nothing but a full or closed pipe.
-
-    A character that the locale's encoding lacks is printed as a question mark; a stream that was closed before the
-    program began swallows what it is given.
-    """
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, _nowhere())
-        elif hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
-
-
-def _nowhere() -> TextIO:
-    # It is open for as long as the program runs.
-    return Path(os.devnull).open("w", encoding="utf-8")
-
-
-def silence() -> None:
-    """Whatever is printed to standard output from now on is lost: nobody reads it any more."""
-    sys.stdout = _nowhere()
-    output.cache_clear()
-
-
 @cache
 def output() -> Console:
     """Where results go."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False)
+
+
+def saved(words: str, clause: str) -> None:
+    """Prints where results are; call it once they are saved.
+
+    Args:
+        words: what is printed, as in "results in out/a".
+        clause: the same for the command's last message, in case the words cannot be printed: see `Streams.saved`.
+    """
+    STREAMS.saved(clause)
+    output().print(words, soft_wrap=True, markup=False)
 
 
 def show_table(title: str, headings: Sequence[str], left: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -114,7 +100,8 @@ class Meter:
 def progress(what: str) -> Iterator[Meter]:
     """A bar on standard error after the first two seconds; where that is not a terminal, a line every ten."""
     if not sys.stderr.isatty():
-        yield Meter(None, what)
+        with STREAMS.in_background(only_errors=True):
+            yield Meter(None, what)
         return
 
     from rich.console import Console
@@ -122,10 +109,12 @@ def progress(what: str) -> Iterator[Meter]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
-    try:
-        yield Meter(bar, what)
-    finally:
-        bar.stop()
+    # A terminal that is stopped must not stop the work.
+    with STREAMS.in_background(only_errors=True):
+        try:
+            yield Meter(bar, what)
+        finally:
+            bar.stop()
 
 
 class Waiting:
@@ -153,16 +142,18 @@ class Waiting:
 def waiting(what: str) -> Iterator[Waiting]:
     """A spinner on standard error after the first two seconds; where that is not a terminal, a line every ten."""
     if not sys.stderr.isatty():
-        yield Waiting(None, what)
+        with STREAMS.in_background(only_errors=True):
+            yield Waiting(None, what)
         return
 
     from rich.console import Console
 
     status = Console(stderr=True).status(what)
-    try:
-        yield Waiting(status, what)
-    finally:
-        status.stop()
+    with STREAMS.in_background(only_errors=True):
+        try:
+            yield Waiting(status, what)
+        finally:
+            status.stop()
 
 
 def duration(seconds: float) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from sparelane import bench, folders
+from sparelane.streams import STREAMS
 
 
 @click.command("bench")
@@ -46,9 +47,10 @@ def command(
     with tempfile.TemporaryDirectory(prefix="sparelane-") as scratch:
         for topology in workloads or bench.standard_workloads(Path(scratch)):
             timings.append(_measure(topology, duration, ssthresh))
+            _keep(timings, json_file)
             _print(timings[-1])
-    if json_file is not None:
-        _write(timings, json_file)
+            if STREAMS.is_unread and json_file is None:
+                break
 
 
 def _climb(duration: str | None, json_file: Path | None) -> None:
@@ -57,14 +59,15 @@ def _climb(duration: str | None, json_file: Path | None) -> None:
     for ports, usual in bench.LADDER.items():
         rung = bench.climb(ports, usual if duration is None else duration)
         rungs.append(rung)
+        _keep(rungs, json_file)
         timing = rung.timing
         per_hop_ns = 1e9 * timing.cpu_s / timing.packet_hops if timing.packet_hops else 0.0
         click.echo(
             f"{rung.ports:>5} {rung.hosts:>8,} {rung.links:>9,} {rung.flows:>9,} {timing.packet_hops:>12,} "
             f"{rung.build_s:>9.2f} {timing.cpu_s:>9.2f} {per_hop_ns:>9.1f} {timing.peak_rss_mb:>10.1f}"
         )
-    if json_file is not None:
-        _write(rungs, json_file)
+        if STREAMS.is_unread and json_file is None:
+            break
 
 
 def _measure(topology: Path, duration: str | None, ssthresh: int | None) -> bench.Timing:
@@ -87,6 +90,10 @@ def _print(timing: bench.Timing) -> None:
     )
 
 
-def _write(timings: Sequence[bench.Timing | bench.Rung], path: Path) -> None:
+def _keep(timings: Sequence[bench.Timing | bench.Rung], path: Path | None) -> None:
+    """Writes what there is so far, if a file is asked for."""
+    if path is None:
+        return
+    STREAMS.saved(f"the timings are saved in {path}")
     text = json.dumps([timing.to_json() for timing in timings], indent=2)
-    path.write_text(text + "\n", encoding="utf-8")
+    folders.replaced(path, lambda place: place.write_text(text + "\n", encoding="utf-8"))

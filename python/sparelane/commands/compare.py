@@ -13,6 +13,7 @@ from sparelane.commands import sweep as sweep_command
 from sparelane.commands.compare_options import comparison_options, thresholds_of
 from sparelane.commands.options import jobs_option, json_file_option, output_option, seeds_option
 from sparelane.commands.plugin_option import plugin_option
+from sparelane.streams import STREAMS
 
 if TYPE_CHECKING:
     from sparelane.sweeps.comparison import Answer
@@ -69,6 +70,7 @@ def command(
     if json_file is not None:
         shares = [coexistence.to_json(one) for _, portions in answer.portions for one in portions]
         write_json_value([*answer.to_json(), *shares], json_file)
+        STREAMS.saved(f"all numbers are saved in {json_file}")
     show(answer)
     if harm:
         show_harm(what, answer, jobs)

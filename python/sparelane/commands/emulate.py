@@ -21,6 +21,7 @@ from sparelane.commands import given
 from sparelane.commands.emulate_output import Asked, say_outcome, say_ready
 from sparelane.commands.options import settings_option
 from sparelane.emulated_hosts import program_exists
+from sparelane.streams import STREAMS
 
 if TYPE_CHECKING:
     from sparelane.emulation import Network
@@ -124,8 +125,10 @@ def command(
     signals = Signals()
     with signals.heard():
         try:
-            with network:
+            with STREAMS.in_background(as_json=as_json), network:
                 say_ready(network, commands, as_json=as_json)
+                # Commands print to the same places.
+                STREAMS.settle()
                 codes = _run(network, commands, addresses, signals, for_s, stagger_s, as_json=as_json)
         except EmulationError:
             # Ctrl-C goes to the programs that make the network, too, which then fail.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import click
 
 from sparelane import _native
 from sparelane.cli import Mistake
+from sparelane.streams import STREAMS
 
 FOLDER = click.option("--dir", "folder", required=True, metavar="D", help="The folder of the keys.")
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -25,6 +27,7 @@ def command() -> None:
 def new(folder: str, quiet: bool, as_json: bool) -> None:
     """Make a key pair, for its owner alone, and print its fingerprint."""
     fingerprint = _native.new_key(folder)
+    STREAMS.saved(f"the key is saved in {folder}; `sparelane keys show --dir {shlex.quote(folder)}` prints it")
     if as_json:
         click.echo(json.dumps({"fingerprint": fingerprint, "dir": folder}))
     elif quiet:

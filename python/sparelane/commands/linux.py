@@ -18,6 +18,7 @@ import click
 
 from sparelane import terminal
 from sparelane.cli import Incomplete, Mistake
+from sparelane.streams import STREAMS
 
 if TYPE_CHECKING:
     from sparelane._native import Holding, KernelSample
@@ -281,7 +282,7 @@ def watch(name: str | None, seconds: float | None, output: Path | None) -> None:
         latest.clear()
         shown_s = time.monotonic()
 
-    def show(samples: Sequence[KernelSample]) -> None:
+    def show(samples: Sequence[KernelSample]) -> bool:
         for sample in samples:
             quantities = latest.setdefault(sample[1], {})
             quantities.update(sample[8], cwnd_segments=float(sample[6]))
@@ -289,10 +290,14 @@ def watch(name: str | None, seconds: float | None, output: Path | None) -> None:
                 quantities["rtt_ms"] = sample[7] / 1e3
         if latest and time.monotonic() - shown_s >= SHOW_EVERY_S:
             tell()
+        return output is not None or not STREAMS.is_unread
 
-    samples = kernel.watch(name, seconds, show)
-    tell()
-    if output is not None:
-        frame = kernel.to_frame(samples)
-        writers[output.suffix](frame, output)
-        click.echo(f"{len(samples)} samples in {output}", err=True)
+    # A reader who stalls must not cost samples.
+    with STREAMS.in_background():
+        samples = kernel.watch(name, seconds, show)
+        if output is not None:
+            frame = kernel.to_frame(samples)
+            writers[output.suffix](frame, output)
+            STREAMS.saved(f"{len(samples)} samples are saved in {output}")
+            click.echo(f"{len(samples)} samples in {output}", err=True)
+        tell()

@@ -78,4 +78,4 @@ def command(file: Path, is_sweep: bool) -> None:
     target.write_text(SCENARIO.format(**(OF_SWEEP if is_sweep else OF_RUN)), encoding="utf-8")
     verb = "sweep" if is_sweep else "run"
     more = " --seeds 5" if is_sweep else ""
-    terminal.output().print(f"{target}: `sparelane {verb} {target}{more}` runs it", soft_wrap=True, markup=False)
+    terminal.saved(f"{target}: `sparelane {verb} {target}{more}` runs it", f"the scenario is saved in {target}")

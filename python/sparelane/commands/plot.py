@@ -55,7 +55,8 @@ def command(
     panels = choose(_panels(what, key, where), only)
     folders.ready_file(target)
     draw.save(draw.figure(panels), target)
-    terminal.output().print(f"{', '.join(panel.name for panel in panels)} in {target}", soft_wrap=True, markup=False)
+    names = ", ".join(panel.name for panel in panels)
+    terminal.saved(f"{names} in {target}", f"the figure is saved in {target}")
 
 
 def _names(what: Sequence[Path]) -> list[str]:

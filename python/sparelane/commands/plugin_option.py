@@ -50,7 +50,7 @@ def limit_options(command: Command) -> Command:
         metavar="SECONDS",
         type=click.FloatRange(0, MAX_LIMIT_S),
         default=0.0,
-        help="How long a run may take, before it is given up.  [default: any time]",
+        help="Seconds that a run may take; what it did until then is kept.  [default: any time]",
     )
     return call(run(command))
 

@@ -23,6 +23,7 @@ from sparelane.commands.wire_options import (
     options_of,
     telemetry,
 )
+from sparelane.streams import STREAMS
 
 
 class Once:
@@ -91,7 +92,9 @@ def command(
     once_over = Once()
     # For standard output; a receiver that runs for ever keeps no names.
     stored: list[str] = []
-    with ExitStack() as stack:
+    with ExitStack() as background, ExitStack() as stack:
+        # A reader who stalls must not stall the peers.
+        background.enter_context(STREAMS.in_background(as_json=as_json))
         into = stack.enter_context(TemporaryDirectory(prefix="sparelane-")) if to_output else folder
         options = options_of(given)
         made = wire.Receiver(listen, into, keys=keys, trust=trust, force=force, options=options)
@@ -116,9 +119,10 @@ def command(
                     once_over.note(event)
                     if once_over.is_over:
                         receiver.stop()
-        # The sender does not wait for whoever reads this.
         if to_output:
             receiver.close()
+            # The files themselves go out whole, however long their reader takes. No peer waits for it any more.
+            background.close()
             for name in stored:
                 _put_out(Path(into, name))
     if once_over.errors:

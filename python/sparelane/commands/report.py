@@ -79,7 +79,7 @@ def command(
 def _write(text: str, target: Path) -> None:
     """Writes the HTML file, whole or not at all."""
     folders.replaced(folders.ready_file(target), lambda path: path.write_text(text, encoding="utf-8"))
-    terminal.output().print(f"report in {target}", soft_wrap=True, markup=False)
+    terminal.saved(f"report in {target}", f"the report is saved in {target}")
 
 
 def _report_experiments(
@@ -99,12 +99,13 @@ def _report_experiments(
         report.redraw(results)
     folders.ready_file(target)
     unfinished = report.unfinished(folder, results)
+    folders.replaced(target, lambda path: path.write_text(of_experiments.page(results, unfinished), encoding="utf-8"))
     # Pages link to each other from the folder of all results on.
     if has_pages and next(folder.glob(f"*/*/{manifest.FILE}"), None):
         beside = None if see is None else Path(os.path.relpath(see, folder)).as_posix()
         pages = report.save_pages(results, folders.ready_folder(folder), see=beside, unfinished=unfinished)
         _say(results, unknown, pages)
-    _write(of_experiments.page(results, unfinished), target)
+    terminal.saved(f"report in {target}", f"the report is saved in {target}")
     if not show_claims([(one.experiment.id, one.verdicts) for one in results]) and check:
         raise SystemExit(FAILED)
 
@@ -127,4 +128,4 @@ def _say(results: Sequence[Saved], unknown: Sequence[str], target: Path) -> None
             told = ", ".join(ids) if len(ids) <= LISTED else f"{len(ids)} experiments"
             terminal.output().print(f"{words}: {told}", soft_wrap=True, markup=False)
     show_unneeded((one.experiment.id, one.unneeded_reasons) for one in results)
-    terminal.output().print(f"pages from {target} on", soft_wrap=True, markup=False)
+    terminal.saved(f"pages from {target} on", f"the pages are saved from {target} on")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,10 +75,8 @@ def command(
     kept = [done.task.experiment.id for done in finished]
     missing = [task.experiment.id for task in tasks if task.experiment.id not in kept]
     _write_reports(finished, missing, folder, json_file, problems)
-    holds = True
-    with _printing(problems):
-        show_unneeded((done.task.experiment.id, done.unneeded_reasons) for done in finished)
-        holds = show_claims([(done.task.experiment.id, done.verdicts) for done in finished]) if check else True
+    show_unneeded((done.task.experiment.id, done.unneeded_reasons) for done in finished)
+    holds = show_claims([(done.task.experiment.id, done.verdicts) for done in finished]) if check else True
     if missing:
         names_done = f'Finished, and kept in "{folder}": {", ".join(kept)}' if kept else "Finished: none"
         click.echo(f"sparelane: interrupted. {names_done}. Not finished: {', '.join(missing)}", err=True)
@@ -148,7 +145,7 @@ def _work_through(
                 with _noting(problems, f"the results of {done.task.experiment.id}"):
                     report.save_experiment(done, folder)
                 finished.append(done.without_tables())
-                with meter.aside(), _printing(problems):
+                with meter.aside():
                     show(done)
     except KeyboardInterrupt:
         pass
@@ -164,11 +161,10 @@ def _write_reports(
 
     with _noting(problems, "the report"):
         report.save_report(folder, missing)
-    with _printing(problems):
-        terminal.output().print(f"pages from {folder / 'README.md'} on", soft_wrap=True)
     if json_file is not None:
         with _noting(problems, f'"{json_file}"'):
             write_json_value(report.rows_json(finished), json_file)
+    terminal.saved(f"pages from {folder / 'README.md'} on", f"the results are saved in {folder}")
 
 
 @contextmanager
@@ -178,17 +174,6 @@ def _noting(problems: list[str], what: str) -> Iterator[None]:
         yield
     except (OSError, folders.SavedResultsError) as error:
         problems.append(f"cannot write {what}: {error}")
-
-
-@contextmanager
-def _printing(problems: list[str]) -> Iterator[None]:
-    """Where standard output is full or closed, says so once and goes on without it."""
-    try:
-        yield
-        sys.stdout.flush()
-    except OSError as error:
-        problems.append(f"cannot print to standard output: {(error.strerror or str(error)).lower()}")
-        terminal.silence()
 
 
 def show(done: Finished) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import time
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparelane import api, folders, terminal, traces
-from sparelane._native import ScenarioError
-from sparelane.cli import Incomplete, Interruption
+from sparelane._native import Cancelled, ScenarioError
+from sparelane.cli import Incomplete, Interruption, LimitReachedError
 from sparelane.commands import given
 from sparelane.commands.options import jobs_option, output_option, scenario_argument, seeds_option, settings_option
 from sparelane.commands.plugin_option import limit_options, limits_of, plugin_option, tell
 from sparelane.commands.stopping import heard
 from sparelane.plugins import failure
 from sparelane.plugins.registry import REGISTRY
-from sparelane.plugins.watch import Limits, watched
+from sparelane.plugins.watch import Limits, plugin_call, watched
 from sparelane.result import DEFAULT_FORMATS, FORMATS
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from sparelane.linux.running import Outcome
     from sparelane.result import Result
 
 # Of the means over seeds, so many are printed.
@@ -86,6 +87,8 @@ def command(
 
     FILE is a scenario file, the name of a ready-made scenario (see `sparelane list`), or - for standard input;
     the `run.json` of a run repeats it.
+
+    Exits with 124 if --run-limit ended the run, and with 130 if it was interrupted. The results until then are saved.
     """
     limits = limits_of(call_limit_s, run_limit_s)
     found = given.read(scenario)
@@ -94,6 +97,8 @@ def command(
     if on == "linux":
         if seeds is not None or trace is not None:
             raise click.UsageError("--on linux takes neither --seeds nor --trace; allowed: one seed, no trace")
+        if limits.run_s is not None:
+            raise click.UsageError("--run-limit ends runs in the simulator; allowed: --on linux without it")
         run_on_linux(found, settings, seed, folder or Path("out") / found.name, formats)
         return
     if seeds is not None:
@@ -108,46 +113,91 @@ def command(
         traces.parse(trace)
         folders.ready_folder(place)
     try:
-        result = simulate(found, seed, settings, trace, place, limits)
+        result, is_over_limit = simulate(found, seed, settings, trace, place, limits)
     except ScenarioError as error:
         raise with_hint(error, found, settings, before) from error
+    except failure.PluginError as error:
+        if isinstance(error.__cause__, failure.RunOverLimitError):
+            raise LimitReachedError(f"{error}; nothing is saved") from error
+        raise
     except KeyboardInterrupt as error:
-        raise Interruption(f"interrupted{failure.where(error)}") from None
-    show(result)
-    terminal.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
+        raise Interruption(f"interrupted{failure.where(error)}; nothing is saved") from None
+    try:
+        result.save(place, formats)
+    finally:
+        # If the disk is full, the summary is all that is left of the run.
+        show(result)
+        terminal.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
     if found.is_saved and not result.is_interrupted:
         show_repetition(result, before)
-    result.save(place, formats)
-    terminal.output().print(f"results in {place}", soft_wrap=True)
+    terminal.saved(f"results in {place}", f"the results are saved in {place}")
     show_traces(result)
     if result.is_interrupted:
-        raise Interruption(f"interrupted: all of this ends at {result.totals['end_s']:.6g} s of simulated time")
+        refuse_part(result, limits, place, is_over_limit=is_over_limit)
+
+
+def refuse_part(result: Result, limits: Limits, place: Path, *, is_over_limit: bool) -> None:
+    """Ends a command whose run was stopped before its time.
+
+    Raises:
+        LimitReachedError: the run was over its limit.
+        Interruption: the user stopped it.
+    """
+    reached = f"{result.totals['end_s']:.6g} s of {tomllib.loads(result.scenario)['duration']} were simulated"
+    kept = f"{reached}, and the results until then are in {place}"
+    if is_over_limit:
+        raise LimitReachedError(f"the run reached its limit, --run-limit {limits.run_s:g} (seconds): {kept}")
+    raise Interruption(f"interrupted: {kept}")
 
 
 def simulate(
     found: given.Given, seed: int | None, settings: Sequence[str], trace: str | None, place: Path, limits: Limits
-) -> Result:
-    """Builds the network and runs the scenario, and says meanwhile how far it is, and which call takes long.
+) -> tuple[Result, bool]:
+    """Builds the network and runs the scenario. Shows progress and slow calls into plugins meanwhile.
+
+    Returns:
+        The result, and whether the limit of the run ended it.
 
     Raises:
-        ScenarioError: it cannot be run.
-        PluginError: somebody's own code failed, or took too long.
+        ScenarioError: the scenario cannot be run.
+        LimitReachedError: the limit ended the building of the network.
+        PluginError: plugin code failed, or took longer than a limit.
     """
+    began_s = time.monotonic()
+
+    def is_over_limit() -> bool:
+        return limits.run_s is not None and time.monotonic() - began_s >= limits.run_s
+
     with watched(limits, tell):
         with terminal.waiting("building the network") as waiting:
-            prepared = api.prepare(
-                found.scenario, seed=seed, set=settings, waiting=waiting, trace=trace, trace_folder=place
-            )
+
+            def wait(seconds: float) -> None:
+                waiting(seconds)
+                if is_over_limit():
+                    raise Cancelled
+
+            try:
+                prepared = api.prepare(
+                    found.scenario, seed=seed, set=settings, waiting=wait, trace=trace, trace_folder=place
+                )
+            except Cancelled:
+                raise LimitReachedError(
+                    f"the run reached its limit, --run-limit {limits.run_s:g} (seconds), while its network was built: "
+                    "nothing was simulated"
+                ) from None
         folders.ready_folder(place)
-        began_s = time.monotonic()
-        # Code of one's own may take for ever, and asks nobody.
-        with terminal.progress(found.name) as meter, heard(at_once=REGISTRY.catalogue() is not None) as wish:
+        # A call into a plugin may never return to the simulator, which notices the wish only there.
+        call = None if REGISTRY.catalogue() is None else plugin_call
+        with terminal.progress(found.name) as meter, heard(call) as wish:
+            was_over_limit = False
 
             def go_on(fraction: float) -> bool:
+                nonlocal was_over_limit
                 meter(fraction)
-                return not wish.is_to_stop and time.monotonic() - began_s < (limits.run_s or math.inf)
+                was_over_limit = is_over_limit()
+                return not wish.is_to_stop and not was_over_limit
 
-            return prepared.run(go_on, keep=True)
+            return prepared.run(go_on, keep=True), was_over_limit
 
 
 def with_hint(
@@ -189,14 +239,21 @@ def run_on_linux(
     with terminal.waiting("running on Linux") as waiting:
         outcome = running.run(found.scenario, seed=seed, set=settings, waiting=waiting)
     result = outcome.result
+    try:
+        result.save(place, formats)
+    finally:
+        show_linux(result, outcome)
+    terminal.saved(f"results in {place}", f"the results are saved in {place}")
+
+
+def show_linux(result: Result, outcome: Outcome) -> None:
+    """Prints what a run on Linux amounts to."""
     summary = result.summary()
     print_completions(summary.schemes.drop(SLOWDOWNS))
     for notice in (*summary.remarks, *result.notices):
         terminal.output().print(f"note: {notice}", soft_wrap=True, markup=False)
     terminal.output().print(f"{outcome.packets} packets, their digest {outcome.packet_digest}", soft_wrap=True)
     terminal.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
-    result.save(place, formats)
-    terminal.output().print(f"results in {place}", soft_wrap=True)
 
 
 def show_repetition(result: Result, before: Mapping[str, object]) -> None:

@@ -26,6 +26,7 @@ from sparelane.commands.wire_options import (
     options_of,
     telemetry,
 )
+from sparelane.streams import STREAMS
 from sparelane.wire_controller import Remarks
 
 
@@ -70,6 +71,8 @@ def command(
     if ("-" in files) != (name is not None) or files.count("-") > 1:
         raise click.UsageError("standard input is the file - and has a --name: both, once, or neither")
     with ExitStack() as stack:
+        # A terminal that is stopped must not stop the transfer.
+        stack.enter_context(STREAMS.in_background())
         # The peer is told of either.
         stack.enter_context(terminated_as_interrupted())
         if name is not None:
@@ -86,6 +89,7 @@ def command(
     first_contact.meet(report.peer)
     progress = report.progress
     failed = [item for item in report.items if item.error is not None]
+    STREAMS.saved(f"{len(report.items) - len(failed)} of {len(report.items)} items were sent")
     sent = sum(item.bytes - item.resumed_bytes for item in report.items if item.error is None)
     if as_json:
         items = [asdict(item) for item in report.items]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
+
+# A call that still lasts so long after a first Ctrl-C, seconds, is stuck.
+PATIENCE_S = 1.0
 
 
 @dataclass(slots=True)
@@ -29,19 +33,38 @@ def terminated_as_interrupted() -> Iterator[None]:
 
 
 @contextmanager
-def heard(*, at_once: bool) -> Iterator[Wish]:
-    """Hears the first Ctrl-C or SIGTERM as a wish, and the second as an interruption; `at_once` the first as well."""
+def heard(call: Callable[[int], object | None] | None = None) -> Iterator[Wish]:
+    """Hears the first Ctrl-C or SIGTERM as a wish to stop, and the second as an interruption.
+
+    Args:
+        call: gives the call that a thread is in and that may last for ever, or `None`. If the thread is still in the
+            same call `PATIENCE_S` after the first signal, that one interrupts it, too.
+    """
     wish = Wish()
+    main, ended = threading.get_ident(), threading.Event()
+
+    def interrupt_if_stuck(number: signal.Signals) -> None:
+        now = call(main) if call is not None else None
+        while call is not None and not ended.wait(PATIENCE_S):
+            before, now = now, call(main)
+            if now is not None and now is before:
+                # Only a signal ends a call that sleeps.
+                signal.pthread_kill(main, number)
+                return
 
     def note(number: int, frame: FrameType | None) -> None:
-        if wish.is_to_stop or at_once:
+        if wish.is_to_stop:
             raise KeyboardInterrupt
         wish.is_to_stop = True
+        threading.Thread(target=interrupt_if_stuck, args=(signal.Signals(number),), daemon=True).start()
 
-    # Whoever runs this in the background may have it ignore Ctrl-C: so it stays.
+    # A shell that starts this in the background may have it ignore Ctrl-C.
     numbers = [one for one in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) is not signal.SIG_IGN]
     with _handled(numbers, note):
-        yield wish
+        try:
+            yield wish
+        finally:
+            ended.set()
 
 
 @contextmanager

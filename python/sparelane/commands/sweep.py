@@ -104,7 +104,10 @@ def run(
         print_line(f"note: {notice}")
     if progress.kept_apart is not None:
         print_line(f"other results that were in the folder are in {progress.kept_apart}")
-    print_line(f"results in {place}: rows.parquet; `sparelane report {place}` makes a page of them")
+    terminal.saved(
+        f"results in {place}: rows.parquet; `sparelane report {place}` makes a page of them",
+        f"the results are saved in {place}",
+    )
     return progress
 
 

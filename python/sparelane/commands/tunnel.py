@@ -10,6 +10,7 @@ import click
 from sparelane import wire
 from sparelane.commands.long_lived import Log, Signals, long_lived
 from sparelane.commands.wire_options import CONNECT_TIMEOUT, IDLE_TIMEOUT, FirstContact, common, options_of, telemetry
+from sparelane.streams import STREAMS
 
 
 def _forwards(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -99,7 +100,8 @@ def command(
         made = wire.Tunnel.serve(listen, allow, keys=keys, trust=trust, options=options, tunnel=settings)
     else:
         made = wire.Tunnel.dial(to or "", forwards, keys=keys, trust=trust, options=options, tunnel=settings)
-    with made as tunnel:
+    # A reader who stalls must not stall the connections.
+    with STREAMS.in_background(as_json=as_json), made as tunnel:
         if tunnel.metrics_address is not None:
             at = f"metrics at http://{tunnel.metrics_address}/metrics"
             _say(as_json, {"event": "metrics", "address": tunnel.metrics_address}, at)

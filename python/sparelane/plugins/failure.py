@@ -16,6 +16,10 @@ class OverLimitError(BaseException):
     """A call takes longer than it may. It is no `Exception`, so that no `except Exception` of a plugin holds it up."""
 
 
+class RunOverLimitError(OverLimitError):
+    """A whole run takes longer than it may, and is in a call of a plugin."""
+
+
 class PluginError(RuntimeError):
     """Python code of a plugin failed, or gave what cannot be; the cause is in `__cause__`, with its traceback.
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from sparelane.plugins.failure import PACKAGE, OverLimitError, is_foreign
+from sparelane.plugins.failure import PACKAGE, OverLimitError, RunOverLimitError, is_foreign
 from sparelane.plugins.registry import REGISTRY
 
 # How often to look, seconds.
@@ -82,6 +82,11 @@ def called(frame: FrameType | None) -> FrameType | None:
     return outermost if is_own else None
 
 
+def plugin_call(thread: int) -> FrameType | None:
+    """The call into a plugin that a thread is in: its outermost frame, or `None`."""
+    return called(sys._current_frames().get(thread))
+
+
 def _is_ours(frame: FrameType) -> bool:
     return PACKAGE in Path(frame.f_code.co_filename).parents
 
@@ -97,7 +102,7 @@ class Watch:
         self._began_s = time.monotonic()
         self._call: Call | None = None
         self._told_s = 0.0
-        self._verdict = ""
+        self._verdict = OverLimitError()
         self._thread = threading.Thread(target=self._look, name="watch", daemon=True)
 
     @contextmanager
@@ -116,7 +121,7 @@ class Watch:
 
     def _look(self) -> None:
         while not self._ended.wait(LOOK_S):
-            frame = called(sys._current_frames().get(self._watched))
+            frame = plugin_call(self._watched)
             now_s = time.monotonic()
             if frame is None or self._call is None or frame is not self._call.frame:
                 self._call, self._told_s = None if frame is None else Call(frame, now_s), TOLD_S
@@ -132,11 +137,15 @@ class Watch:
             self._say(f"{call.whose} has been in {call.name} for {lasted_s:.0f} s{place}")
         call_s, run_s = self._limits.call_s, self._limits.run_s
         if call_s is not None and lasted_s >= call_s:
-            self._end(f"{call.name} takes longer than {call_s:g} s; allowed: less, or another --call-limit")
+            self._end(
+                OverLimitError(f"{call.name} takes longer than {call_s:g} s; allowed: less, or another --call-limit")
+            )
         elif run_s is not None and now_s - self._began_s >= run_s:
-            self._end(f"the run takes longer than {run_s:g} s; allowed: less, or another --run-limit")
+            self._end(
+                RunOverLimitError(f"the run takes longer than {run_s:g} s; allowed: less, or another --run-limit")
+            )
 
-    def _end(self, verdict: str) -> None:
+    def _end(self, verdict: OverLimitError) -> None:
         self._verdict = verdict
         if self._is_main:
             # It may have ended meanwhile: whoever hears the signal looks.
@@ -144,13 +153,13 @@ class Watch:
                 signal.pthread_kill(self._watched, SIGNAL)
         else:
             # Such an exception is made of its class alone, which therefore knows the words.
-            told = type("OverLimitError", (OverLimitError,), {"__str__": lambda _: verdict})
+            told = type("OverLimitError", (type(verdict),), {"__str__": lambda _: str(verdict)})
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._watched), ctypes.py_object(told))
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         call = self._call
         if call is not None and called(frame) is call.frame:
-            raise OverLimitError(self._verdict)
+            raise self._verdict
 
 
 def innermost(frame: FrameType | None) -> str:
