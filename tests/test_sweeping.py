@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -78,6 +80,7 @@ def test_seeds_are_a_number_or_a_list_and_follow_the_scenario_by_default() -> No
     assert plan_of(from_seven, None, None).seeds == (7,)
     assert plan_of(from_seven, 2, None).seeds == (7, 8)
     assert plan_of(from_seven, [3, 9], None).seeds == (3, 9)
+    assert plan_of(from_seven, np.arange(3), None).seeds == (0, 1, 2)
     assert plan_of(from_seven, 2, {"seed": 5}).seeds == (5, 6)
 
 
@@ -89,6 +92,7 @@ def test_seeds_are_a_number_or_a_list_and_follow_the_scenario_by_default() -> No
         ({"seeds": [1, -2]}, sl.ScenarioError, "seed = -2: out of range"),
         ({"seeds": 2.5}, sl.ScenarioError, "seed = 2.5: not a whole number"),
         ({"seeds": "3"}, sl.ScenarioError, "seed = '3': not a whole number"),
+        ({"progress": 3}, TypeError, "progress is 3; allowed: True, False, None or a function"),
         ({"workers": 0}, ValueError, "workers is 0; allowed: a whole number from 1 on, or None"),
         ({"set": {"queue.kindd": ["fifo", "codel"]}}, sl.ScenarioError, 'queue.kindd.* did you mean "kind"'),
         ({"set": {"queue.kind": []}}, sl.ScenarioError, "queue.kind: an empty list"),
@@ -141,9 +145,10 @@ def test_a_sweep_without_a_folder_is_kept_as_long_as_the_object_and_can_be_saved
     assert some.save(tmp_path / "copy") == tmp_path / "copy"
     with pytest.raises(sl.OutputError, match="is not empty"):
         some.save(tmp_path / "copy")
-    rows = some.rows
+    rows, copy = some.rows, pickle.loads(pickle.dumps(some))
     del some
     assert not place.exists()
+    assert copy.rows.equals(rows), "a copy has the tables, and no folder"
     saved = sl.load(tmp_path / "copy")
     assert isinstance(saved, sl.Sweep)
     assert saved.rows.equals(rows)
@@ -244,6 +249,7 @@ def test_compare_of_a_single_run_says_what_it_takes(tmp_path: Path) -> None:
         ({"by": "queues.kind"}, sl.UnknownNameError, "queue.kind"),
         ({"baseline": "renoo"}, sl.UnknownNameError, "reno"),
         ({"schemes": "cubics"}, sl.UnknownNameError, "cubic"),
+        ({"metric": 3}, TypeError, "metric is 3; allowed: a name"),
         ({"threshold": 5}, ValueError, "threshold is 5; allowed: a share from 0 to 1"),
     ],
 )

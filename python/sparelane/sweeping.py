@@ -132,9 +132,9 @@ class Sweep:
         self,
         *,
         metric: str | None = None,
-        by: str | Sequence[str] = (),
+        by: str | Iterable[str] | None = None,
         baseline: str | None = None,
-        schemes: str | Sequence[str] = (),
+        schemes: str | Iterable[str] | None = None,
         threshold: float | None = None,
     ) -> Answer:
         """Compares the schemes of this sweep. Arguments and errors are those of `sparelane.compare`."""
@@ -145,7 +145,7 @@ class Sweep:
         path: str | os.PathLike[str],
         *,
         metric: str | None = None,
-        by: str | Sequence[str] = (),
+        by: str | Iterable[str] | None = None,
         threshold: float | None = None,
     ) -> Path:
         """Writes the sweep as one HTML file that opens offline: question, answer, figures and how to repeat it.
@@ -214,9 +214,17 @@ class Sweep:
     def __repr__(self) -> str:
         found = self._saved.manifest
         varied = f" over {', '.join(self.axes)}" if self.axes else ""
-        schemes = f", schemes {', '.join(self.schemes)}" if self.schemes else ""
+        schemes = f", scheme{_s(self.schemes)} {', '.join(self.schemes)}" if self.schemes else ""
         missing = f", {found.missing} missing" if found.missing else ""
-        return f"<Sweep {found.digest[:12]}: {found.runs} runs{varied}{schemes}, {len(found.seeds)} seeds{missing}>"
+        runs, seeds = f"{found.runs} run{'' if found.runs == 1 else 's'}", f"{len(found.seeds)} seed{_s(found.seeds)}"
+        return f"<Sweep {found.digest[:12]}: {runs}{varied}{schemes}, {seeds}{missing}>"
+
+    def __getstate__(self) -> SavedSweep:
+        """The tables. A copy does not keep a temporary folder."""
+        return self._saved
+
+    def __setstate__(self, saved: SavedSweep) -> None:
+        self._saved, self._owner = saved, None
 
     def _repr_html_(self) -> str:
         """A summary of the sweep and the conclusions about its schemes, for notebooks."""
@@ -232,7 +240,7 @@ class Sweep:
 def sweep(
     scenario: Scenario,
     *,
-    seeds: int | Sequence[int] | None = None,
+    seeds: int | Iterable[int] | None = None,
     set: Settings | None = None,
     workers: int | None = None,
     output: str | os.PathLike[str] | None = None,
@@ -273,6 +281,8 @@ def sweep(
         Cancelled: `progress` returned `False`. What is done is in `output`.
         KeyboardInterrupt: The user pressed Ctrl-C. What is done is in `output`.
     """
+    if not (isinstance(progress, bool | None) or callable(progress)):
+        raise TypeError(f"progress is {progress!r}; allowed: True, False, None or a function")
     plan = plan_of(scenario, seeds, set)
     owner = tempfile.TemporaryDirectory(prefix="sparelane-sweep-") if output is None else None
     place = Path(owner.name) if owner is not None else Path(os.fspath(output or ""))
@@ -294,6 +304,8 @@ def load(folder: str | os.PathLike[str]) -> Result | Sweep:
     """
     from sparelane.results.kinds import Kind, kind_of
 
+    if not isinstance(folder, str | os.PathLike):
+        raise TypeError(f"folder is {folder!r}; allowed: the path of a folder")
     place = Path(folder)
     match kind_of(place):
         case Kind.RUN:
@@ -307,9 +319,9 @@ def compare(
     what: Saved | Sequence[Saved],
     *,
     metric: str | None = None,
-    by: str | Sequence[str] = (),
+    by: str | Iterable[str] | None = None,
     baseline: str | None = None,
-    schemes: str | Sequence[str] = (),
+    schemes: str | Iterable[str] | None = None,
     threshold: float | None = None,
     seeds: int = COMPARED_SEEDS,
 ) -> Answer:
@@ -336,6 +348,8 @@ def compare(
         SavedResultsError: There is nothing to compare.
         TypeError: It is something else, such as a single `Result`, which has no repetitions.
     """
+    if not isinstance(metric, str | None):
+        raise TypeError(f"metric is {metric!r}; allowed: a name such as 'p99-completion', or None")
     thresholds = _thresholds(threshold)
     chosen, keys = _listed(schemes), _listed(by)
     if isinstance(what, Sweep | str | os.PathLike):
@@ -358,7 +372,7 @@ def compare(
     return subject.compare(baseline, chosen, metric=metric, by=keys, thresholds=thresholds)
 
 
-def plan_of(scenario: Scenario, seeds: int | Sequence[int] | None, set: Settings | None) -> Plan:
+def plan_of(scenario: Scenario, seeds: int | Iterable[int] | None, set: Settings | None) -> Plan:
     """The runs that the arguments of `sweep` ask for.
 
     Raises:
@@ -367,7 +381,7 @@ def plan_of(scenario: Scenario, seeds: int | Sequence[int] | None, set: Settings
     text, name, folder = api.read(scenario)
     settings = override_texts(set)
     count: int | None = None
-    if isinstance(seeds, Sequence) and not isinstance(seeds, str):
+    if isinstance(seeds, Iterable) and not isinstance(seeds, str):
         settings.append(f"seed={[checked_seed(seed) for seed in seeds]}")
     elif seeds is not None:
         count = checked_seed(seeds)
@@ -471,8 +485,14 @@ def _saved(what: Saved) -> SavedSweep:
     raise SavedResultsError(f'"{os.fspath(what)}" holds a single run; compare takes sweeps, or scenario files')
 
 
-def _listed(names: str | Sequence[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
+def _listed(names: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Names that may be given as a single one."""
+    return () if names is None else (names,) if isinstance(names, str) else tuple(names)
+
+
+def _s(things: Sequence[object]) -> str:
+    """The ending of a plural."""
+    return "" if len(things) == 1 else "s"
 
 
 def _thresholds(threshold: float | None) -> Thresholds:
