@@ -9,8 +9,9 @@ from click.testing import CliRunner
 
 import sparelane as sl
 from small_sweeps import LOADS, do
-from sparelane import percentiles
+from sparelane import harm, percentiles, wire_path
 from sparelane.cli import main
+from sparelane.wire_controller import Gaps
 
 THREE = """
 duration = "5s"
@@ -89,3 +90,22 @@ def test_a_percentile_that_no_run_has_is_refused_with_the_reason(tmp_path: Path)
     told = CliRunner().invoke(main, ["compare", str(tmp_path), "--metric", "p99.9-completion"])
     assert told.exit_code == 2
     assert "p99.9 needs at least 1,000 values in a run, and no run has as many" in told.stderr
+
+
+def test_gaps_and_round_trips_of_transfers_have_percentiles_of_enough_values_alone() -> None:
+    told = {"count": 99, "median_gap_s": 1e-3, "median_error_s": 1e-6, "p99_error_s": 5e-6}
+    few, many = Gaps.of(told), Gaps.of({**told, "count": 100})
+    assert few is not None
+    assert many is not None
+    assert (few.p99_error_s, many.p99_error_s) == (None, 5e-6)
+    assert "99th" not in str(few)
+    assert "5.0 us at the 99th percentile" in str(many)
+    turns = harm._Turns(seconds=1.0, acked=10, rtts_us=[*range(1, 100)])
+    assert turns.total().rtt_p99_s is None
+    assert turns.total().rtt_median_s == pytest.approx(50e-6)
+    turns.rtts_us = [*range(1, 201)]
+    assert turns.total().rtt_p99_s == pytest.approx(198e-6)
+    told_delays = {"sent": 50, "loss": 0.1, "min_s": 1e-3, "median_s": 2e-3, "p90_s": 3e-3, "p99_s": 4e-3}
+    delays = wire_path._delays(told_delays)
+    assert delays is not None
+    assert (delays.p90_s, delays.p99_s) == (3e-3, None)

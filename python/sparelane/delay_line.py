@@ -24,6 +24,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from sparelane import percentiles
+
 DEVICE = "/dev/net/tun"
 
 # Of linux/if_tun.h: the request that attaches to a device, and a device of bare IP packets.
@@ -41,14 +43,14 @@ class Carried:
         packets: how many went through.
         lost: how many were dropped on purpose.
         refused: how many the kernel did not take back.
-        late_median_s, late_p99_s: by how much packets left late.
+        late_median_s, late_p99_s: by how much packets left late; the percentile is `None` for fewer than 100 packets.
     """
 
     packets: int
     lost: int
     refused: int
     late_median_s: float
-    late_p99_s: float
+    late_p99_s: float | None
 
 
 class Lateness:
@@ -121,8 +123,9 @@ class DelayLine:
 
     def carried(self) -> Carried:
         """What was done so far."""
-        late = [self._late.percentile(share) for share in (0.5, 0.99)]
-        return Carried(self._packets, self._lost, self._refused, late[0], late[1])
+        median_s, p99_s = (self._late.percentile(share) for share in (0.5, 0.99))
+        p99 = percentiles.if_enough(p99_s, 0.99, self._packets)
+        return Carried(self._packets, self._lost, self._refused, median_s, p99)
 
 
 def missing() -> str | None:

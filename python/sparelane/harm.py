@@ -18,8 +18,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from statistics import median
 
-from sparelane import wire
+from sparelane import percentiles, wire
 from sparelane._native import WireError
 
 # Of struct tcp_info (linux/tcp.h): the smoothed round trip in microseconds, segments sent again, bytes acknowledged.
@@ -36,13 +37,13 @@ class Beside:
 
     Attributes:
         bps: bytes acknowledged, as a rate.
-        rtt_median_s, rtt_p99_s: of its smoothed round trips.
+        rtt_median_s, rtt_p99_s: of its smoothed round trips; the percentile is `None` for fewer than 100 samples.
         retransmitted: segments sent again.
     """
 
     bps: float
     rtt_median_s: float
-    rtt_p99_s: float
+    rtt_p99_s: float | None
     retransmitted: int
 
 
@@ -75,9 +76,9 @@ class Harm:
         return 1 - self.beside.bps / self.beside_tcp.bps
 
     @property
-    def added_p99_s(self) -> float:
-        """By how much the 99th percentile of its round trips grows."""
-        return self.beside.rtt_p99_s - self.alone.rtt_p99_s
+    def added_p99_s(self) -> float | None:
+        """By how much the 99th percentile of its round trips grows; `None` if there were too few samples."""
+        return _growth(self.beside, self.alone)
 
     @property
     def tail_lost_share(self) -> float | None:
@@ -87,13 +88,19 @@ class Harm:
     @property
     def tail_added_p99_s(self) -> float | None:
         """By how much the 99th percentile grows by the tail, beyond what it is beside the head."""
-        return None if self.beside_head is None else self.beside.rtt_p99_s - self.beside_head.rtt_p99_s
+        return None if self.beside_head is None else _growth(self.beside, self.beside_head)
 
     @property
-    def judged(self) -> tuple[float, float]:
-        """What is judged: the share of the throughput and the seconds that the tail costs, or the transfer."""
-        lost, added = self.tail_lost_share, self.tail_added_p99_s
-        return self.lost_share if lost is None else lost, self.added_p99_s if added is None else added
+    def judged(self) -> tuple[float, float | None]:
+        """The share of the throughput and the seconds that the tail costs, or the whole transfer without a tail."""
+        lost = self.tail_lost_share
+        return (self.lost_share, self.added_p99_s) if lost is None else (lost, self.tail_added_p99_s)
+
+
+def _growth(later: Beside, earlier: Beside) -> float | None:
+    if later.rtt_p99_s is None or earlier.rtt_p99_s is None:
+        return None
+    return later.rtt_p99_s - earlier.rtt_p99_s
 
 
 def head_of(options: wire.Options) -> wire.Options | None:
@@ -141,9 +148,9 @@ class _Turns:
     rtts_us: list[int] | None = None
 
     def total(self) -> Beside:
-        rtts = sorted(self.rtts_us or [0])
-        at = [rtts[round((len(rtts) - 1) * share)] * 1e-6 for share in (0.5, 0.99)]
-        return Beside(self.acked * 8 / max(self.seconds, 1e-9), at[0], at[1], self.retransmitted)
+        rtts_s = [one * 1e-6 for one in self.rtts_us or [0]]
+        p99_s = percentiles.percentile(rtts_s, 0.99)
+        return Beside(self.acked * 8 / max(self.seconds, 1e-9), median(rtts_s), p99_s, self.retransmitted)
 
 
 def _tcp(to: str, controller: str, seconds: float, sums: _Turns) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-Numbers = NDArray[np.float64]
+    Numbers = NDArray[np.float64]
 
 # The percentiles of tails that are reported, as shares of one.
 TAILS = (0.95, 0.99, 0.999)
@@ -34,6 +36,9 @@ def percentile(values: Numbers | Sequence[float], share: float) -> float | None:
     Returns:
         `None` if there are fewer values than `fewest(share)`.
     """
+    # Helper processes that only need `fewest` start faster without NumPy.
+    import numpy as np
+
     sample = np.asarray(values, dtype=np.float64)
     if len(sample) < fewest(share):
         return None
@@ -47,6 +52,11 @@ def weighted(values: Numbers, counts: Numbers, share: float) -> float | None:
     order = np.argsort(values)
     up_to = np.cumsum(counts[order])
     return float(values[order][np.searchsorted(up_to, share * up_to[-1])])
+
+
+def if_enough(value: float | None, share: float, count: int) -> float | None:
+    """A percentile that was computed elsewhere; `None` if it is of too few values."""
+    return value if count >= fewest(share) else None
 
 
 def short(share: float) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sparelane import percentiles
+
 __all__ = ["Gaps", "Remarks"]
 
 
@@ -16,24 +18,27 @@ class Gaps:
     Attributes:
         count: gaps that were measured.
         median_gap_s: the median of those that were set.
-        median_error_s, p99_error_s: by how much gaps were longer or shorter: the median, and the 99th percentile.
+        median_error_s, p99_error_s: by how much gaps were longer or shorter: the median, and the 99th percentile, which
+            is `None` for fewer than 100 gaps.
     """
 
     count: int
     median_gap_s: float
     median_error_s: float
-    p99_error_s: float
+    p99_error_s: float | None
 
     @classmethod
     def of(cls, told: dict[str, Any] | None) -> Gaps | None:
         """As Rust tells them; none where no controller sets any."""
-        return None if told is None else cls(**told)
+        if told is None:
+            return None
+        return cls(**{**told, "p99_error_s": percentiles.if_enough(told["p99_error_s"], 0.99, told["count"])})
 
     def __str__(self) -> str:
         return (
             f"{self.count:,} gaps, half of them below {self.median_gap_s * 1e6:.0f} us: "
-            f"off by {self.median_error_s * 1e6:.1f} us in the median, {self.p99_error_s * 1e6:.1f} us at the 99th "
-            "percentile"
+            f"off by {self.median_error_s * 1e6:.1f} us in the median"
+            + ("" if self.p99_error_s is None else f", {self.p99_error_s * 1e6:.1f} us at the 99th percentile")
         )
 
 

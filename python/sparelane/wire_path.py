@@ -11,11 +11,11 @@ print(report.rate_bps, [row.served for row in report.classes])
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sparelane import _native
+from sparelane import _native, percentiles
 from sparelane.wire import Options, resolve
 
 __all__ = ["ClassReport", "Delays", "PathReport", "measure"]
@@ -28,7 +28,8 @@ class Delays:
     Attributes:
         sent: so many were sent.
         loss: the share of these without an answer.
-        min_s, median_s, p90_s, p99_s: the least round trip and percentiles, where there were answers.
+        min_s, median_s: the least round trip and the median; `None` without answers.
+        p90_s, p99_s: percentiles; `None` for fewer than 10 and 100 answers.
     """
 
     sent: int
@@ -101,7 +102,15 @@ class PathReport:
 
 
 def _delays(told: dict[str, Any] | None) -> Delays | None:
-    return None if told is None else Delays(**told)
+    if told is None:
+        return None
+    found = Delays(**told)
+    answers = round(found.sent * (1 - found.loss))
+    return replace(
+        found,
+        p90_s=percentiles.if_enough(found.p90_s, 0.9, answers),
+        p99_s=percentiles.if_enough(found.p99_s, 0.99, answers),
+    )
 
 
 def measure(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import click
 
+from sparelane import percentiles
 from sparelane._native import EmulationError
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def say_outcome(outcome: Outcome, commands: Sequence[Asked], codes: Sequence[int
     click.echo(
         f"{counts['packets_from_hosts']:,} packets came from hosts, {counts['packets_to_hosts']:,} went to hosts, "
         f"{counts['dropped_packets']:,} were dropped or lost; they were late by {_us(counts['late_median_s'])} "
-        f"(median), {_us(counts['late_p99_s'])} (99th percentile), {_us(counts['late_max_s'])} (most)"
+        f"(median), {_p99(counts)} (99th percentile), {_us(counts['late_max_s'])} (most)"
     )
     for name, text in (
         ("missed_packets", "were lost before the network saw them: programs sent faster than this machine carries"),
@@ -81,6 +82,12 @@ def say_outcome(outcome: Outcome, commands: Sequence[Asked], codes: Sequence[int
     ):
         if counts[name]:
             click.echo(f"note: {counts[name]:,} packets {text}", err=True)
+
+
+def _p99(counts: Mapping[str, float]) -> str:
+    """The 99th percentile of lateness, or a dash for too few packets."""
+    found = percentiles.if_enough(counts["late_p99_s"], 0.99, int(counts["packets_to_hosts"]))
+    return "–" if found is None else _us(found)
 
 
 def _say_table(table: pl.DataFrame) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from sparelane import _native, harm, namespaces
+from sparelane import _native, harm, namespaces, percentiles
 from sparelane._native import WireError
 from sparelane.cli import Incomplete
 from sparelane.commands.wire_options import common, options_of
@@ -106,6 +106,11 @@ def command(
     lost, added_s = told["judged"]
     if most_loss is not None and lost * 100 > most_loss:
         raise Incomplete(f"the {who} costs {lost:.1%} of the TCP flow's throughput, more than {most_loss} %")
+    if most_delay is not None and added_s is None:
+        raise Incomplete(
+            f"--most-delay needs {percentiles.fewest(0.99)} samples for a 99th percentile, and there were fewer: "
+            "--seconds or --rounds of more"
+        )
     if most_delay is not None and added_s * 1e3 > most_delay:
         raise Incomplete(f"the {who} adds {added_s * 1e3:.1f} ms at the 99th percentile, more than {most_delay} ms")
 
@@ -135,20 +140,29 @@ def _show(told: dict[str, Any]) -> None:
             continue
         click.echo(
             f"{name:>21}  {row['bps'] / 1e6:9.2f} Mb/s  {row['rtt_median_s'] * 1e3:7.2f} ms"
-            f"  {row['rtt_p99_s'] * 1e3:7.2f} ms  {row['retransmitted']:10}"
+            f"  {_ms(row['rtt_p99_s']):>10}  {row['retransmitted']:10}"
         )
     click.echo(f"the transfer moved {told['transfer_bps'] / 1e6:.2f} Mb/s")
     click.echo(
-        f"beside it the flow loses {told['lost_share']:.1%} of its throughput, "
-        f"and its 99th percentile grows by {told['added_p99_s'] * 1e3:.2f} ms"
+        f"beside it the flow loses {told['lost_share']:.1%} of its throughput"
+        + (
+            f", and its 99th percentile grows by {_ms(told['added_p99_s'])}"
+            if told["added_p99_s"] is not None
+            else f"; the 99th percentile needs {percentiles.fewest(0.99)} samples: --seconds or --rounds of more"
+        )
     )
     share = told["more_than_tcp"]
     click.echo(f"that is {abs(share):.1%} {'less' if share > 0 else 'more'} than one more TCP flow leaves it")
     if told["beside_head"] is not None:
         click.echo(
             f"of the flow's throughput alone the tail costs {told['tail_lost_share']:.1%}, and "
-            f"{told['tail_added_p99_s'] * 1e3:.2f} ms at the 99th percentile, beside what its head does"
+            f"{_ms(told['tail_added_p99_s'])} at the 99th percentile, beside what its head does"
         )
+
+
+def _ms(seconds: float | None) -> str:
+    """A time in milliseconds, or a dash."""
+    return "–" if seconds is None else f"{seconds * 1e3:.2f} ms"
 
 
 def _locally(
