@@ -26,7 +26,8 @@ COLUMNS = 100
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_lines_are_not_too_long(path: Path) -> None:
     # Pictures, tables, commands and their output cannot be broken.
-    text = re.sub(r"^```console\n.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    outputs = re.compile(r"^```(?:console|text)\n.*?^```$", re.MULTILINE | re.DOTALL)
+    text = outputs.sub("", path.read_text(encoding="utf-8"))
     prose = (line for line in text.splitlines() if not line.startswith(("|", "    ", "!")))
     assert [line for line in prose if len(line) > COLUMNS] == []
 
