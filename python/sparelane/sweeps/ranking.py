@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from sparelane.sweeps.differences import (
     DOUBTFUL_POINTS,
     LEVEL,
     SIZE,
+    Change,
     Pair,
     Thresholds,
     central,
@@ -31,6 +32,9 @@ from sparelane.units import quantity
 # The most settings, or schemes, that a table has as columns.
 COLUMNS = 4
 UNFINISHED = "†"
+
+# The values of the keys that tell columns apart.
+_Column = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +166,7 @@ def rank(
     """Ranks the schemes by their means in each setting; `None` without numbers of any.
 
     From the best on, a scheme shares the place of the one that leads its group if the two do not differ clearly, or
-    differ negligibly. P-values allow for all pairs of schemes in a setting.
+    differ negligibly. P-values allow for all pairs of schemes in all settings.
 
     Args:
         runs: the rows, one for each number of each run.
@@ -187,7 +191,13 @@ def rank(
         entries.setdefault(column, {})[", ".join([str(scheme), *words])] = _entry(group, shared, exact)
     names = list(dict.fromkeys(name for found in entries.values() for name in found))
     finished = _finished(runs, schemes, columns, own, keys) if metric.covers_finished and SIZE not in by else {}
-    ranked = {column: _ranked(found, metric, thresholds, finished.get(column, {})) for column, found in entries.items()}
+    means = {column: {name: _mean(one, metric) for name, one in found.items()} for column, found in entries.items()}
+    changes = {column: _changes(found, metric) for column, found in entries.items()}
+    apart = _apart(changes, thresholds.of(metric))
+    ranked = {
+        column: _cells(means[column], apart[column], finished.get(column, {}), is_falling=metric.better > 0)
+        for column in entries
+    }
     cells = {name: tuple(ranked[column].get(name) for column in ranked) for name in names}
     counts = [len(numbers) for found in entries.values() for one in found.values() for numbers in one.settings.values()]
     is_exact = all(one.exact >= set(one.settings) for found in entries.values() for one in found.values())
@@ -250,19 +260,18 @@ def _finished(
     return found
 
 
-def _ranked(
-    found: Mapping[str, _Entry], metric: Metric, thresholds: Thresholds, finished: Mapping[str, float]
+def _mean(entry: _Entry, metric: Metric) -> float:
+    """The mean over the seeds, and over the settings of a column."""
+    return central(np.array([np.mean([*numbers.values()]) for numbers in entry.settings.values()]), metric)
+
+
+def _cells(
+    means: Mapping[str, float], apart: Set[frozenset[str]], finished: Mapping[str, float], *, is_falling: bool
 ) -> dict[str, Cell]:
     """The cells of one column."""
-    means = {
-        name: central(np.array([np.mean([*numbers.values()]) for numbers in entry.settings.values()]), metric)
-        for name, entry in found.items()
-    }
-    order = sorted(means, key=lambda name: -means[name] if metric.better > 0 else means[name])
-    apart = _apart(found, order, metric, thresholds)
     groups: list[list[str]] = []
-    for name in order:
-        if groups and (groups[-1][0], name) not in apart:
+    for name in sorted(means, key=lambda name: -means[name] if is_falling else means[name]):
+        if groups and frozenset((groups[-1][0], name)) not in apart:
             groups[-1].append(name)
         else:
             groups.append([name])
@@ -276,33 +285,35 @@ def _ranked(
     return cells
 
 
-def _apart(
-    found: Mapping[str, _Entry], order: Sequence[str], metric: Metric, thresholds: Thresholds
-) -> set[tuple[str, str]]:
-    """Pairs of schemes, in order, that differ clearly and by more than the threshold.
-
-    Without intervals, any difference counts.
-    """
-    couples = [*itertools.combinations(order, 2)]
-    changes = []
-    for first, second in couples:
+def _changes(found: Mapping[str, _Entry], metric: Metric) -> dict[frozenset[str], Change]:
+    """The change between each two schemes of one column, if they have seeds in common."""
+    changes = {}
+    for first, second in itertools.combinations(found, 2):
         one, other = found[first], found[second]
         pairs = []
         for setting, numbers in one.settings.items():
             theirs = other.settings.get(setting, {})
             samples = {seed: (value, theirs[seed]) for seed, value in numbers.items() if seed in theirs}
             if samples:
-                is_exact = setting in one.exact and setting in other.exact
-                pairs.append(Pair("", {}, samples, is_exact))
-        changes.append(effect(pairs, metric) if pairs else None)
-    ps = adjusted([None if change is None else change.p for change in changes])
-    least = thresholds.of(metric)
-    apart = set()
-    for couple, change, p in zip(couples, changes, ps, strict=True):
-        if change is None:
-            continue
-        if (p is None or p <= LEVEL) and (
-            abs(change.value) >= least if p is not None or change.is_exact else change.value
-        ):
-            apart.add(couple)
+                pairs.append(Pair("", {}, samples, setting in one.exact and setting in other.exact))
+        if pairs:
+            changes[frozenset((first, second))] = effect(pairs, metric)
+    return changes
+
+
+def _apart(
+    changes: Mapping[_Column, Mapping[frozenset[str], Change]], least: float
+) -> dict[_Column, set[frozenset[str]]]:
+    """For each column, the pairs of schemes that differ clearly and by at least the threshold.
+
+    P-values are adjusted for all pairs of all columns. Without intervals, any difference counts.
+    """
+    every = [(column, pair, change) for column, found in changes.items() for pair, change in found.items()]
+    ps = adjusted([change.p for *_, change in every])
+    apart: dict[_Column, set[frozenset[str]]] = {column: set() for column in changes}
+    for (column, pair, change), p in zip(every, ps, strict=True):
+        is_known = p is not None or change.is_exact
+        is_large = abs(change.value) >= least if is_known else change.value != 0
+        if is_large and (p is None or p <= LEVEL):
+            apart[column].add(pair)
     return apart
