@@ -27,7 +27,7 @@ LEAST_PASSED = {"full": 140, "short": 120}
 
 
 def measured_s() -> float:
-    """How long this host takes for a trial."""
+    """The time that this host takes for a trial, seconds."""
     found = kernel.find()
     if found is None:
         raise LinuxError("there is no kernel to test: sparelane linux build")

@@ -218,6 +218,15 @@ def test_a_disk_without_room_is_named_before_anything_is_unpacked(
         kernel.build(lambda _: None, 1)
 
 
+def test_a_folder_without_room_for_the_kernels_memory_is_named_before_it_boots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=20_000_000))
+    with pytest.raises(LinuxError, match=r"20 MB are free.* 60 MB at least; TMPDIR="):
+        running.run(SCENARIO, on=kernel.Kernel(tmp_path / "linux", tmp_path / "guest", "key"))
+
+
 @with_kernel
 def test_a_short_lossless_transfer_lasts_as_long_as_arithmetic_says() -> None:
     # Ten full segments are the first window: a handshake of one round trip of 20 ms, half a round trip for the data,

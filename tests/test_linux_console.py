@@ -37,6 +37,15 @@ def test_a_panic_is_reported_with_its_line_and_its_cause_and_not_with_the_end_of
     ("text", "status", "expected"),
     [
         ("", -9, "ended by SIGKILL; likely cause: this host has no memory left"),
+        (
+            "Warning: tempdir /tmp/x is not on tmpfs",
+            -6,
+            "ended by SIGABRT; likely cause: no room for the kernel's memory",
+        ),
+        ("Warning: tempdir /tmp/x is not on tmpfs", -25, "ulimit -f"),
+        ("/tmp/x must be not mounted noexec", 1, "set TMPDIR"),
+        ("setup_physmem - mapping 2135396352 bytes of memory at 0x1 failed - errno = -12", 1, "ulimit -v"),
+        ("<5>Linux version 6.12\n<0>Kernel panic - not syncing: Segfault with no mm\n<4> [<6000>] ? x", -6, "no mm"),
         ("", 3, "with status 3, and it wrote nothing"),
         ("", -40, "ended by signal 40"),
         ("check_ptrace : ptrace failed: Operation not permitted", 1, "forbids ptrace"),
@@ -49,7 +58,7 @@ def test_a_panic_is_reported_with_its_line_and_its_cause_and_not_with_the_end_of
             1,
             "nothing was left to happen",
         ),
-        ("Kernel panic - not syncing: System is deadlocked on memory", 1, 'its last line was "Kernel panic'),
+        ("Kernel panic - not syncing: System is deadlocked on memory", 1, "panicked: System is deadlocked on memory"),
         ("one\n [<60103b40>] ? copy_strings_kernel\n\n 60239a3c 00000000\n", 1, 'its last line was "one"'),
     ],
 )

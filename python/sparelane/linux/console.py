@@ -6,7 +6,7 @@ import re
 import signal
 
 PANIC = re.compile(r"Kernel panic - not syncing: (.*)")
-# Lines of the kernel's console, and what they mean to somebody who runs scenarios; the first that matches counts.
+# Lines of the kernel's console, and their meaning to users of scenarios; the first pattern that matches counts.
 CAUSES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), cause)
     for pattern, cause in (
@@ -19,14 +19,17 @@ CAUSES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "this host forbids ptrace, as containers may; allowed: a host or container where `strace true` works",
         ),
         (
-            r"PROT_EXEC.*(Operation not permitted|failed)",
+            r"PROT_EXEC.*(Operation not permitted|failed)|not mounted noexec",
             "the folder for temporary files is mounted noexec: set TMPDIR",
         ),
         (
             r"No space left on device|Disk quota exceeded",
             "there is no room for the kernel's memory in the folder for temporary files: set TMPDIR",
         ),
-        (r"Cannot allocate memory|mmap.*failed.*errno = 12", "this host has no memory left for the kernel"),
+        (
+            r"Cannot allocate memory|failed.*errno = -?12\b",
+            "this host has no memory left for the kernel, or a limit (ulimit -v)",
+        ),
         (r"Out of memory|oom-kill", "the kernel's own memory is used up: too many hosts, flows or bytes in flight"),
         (r"Requested init .* failed|No working init found", "the kernel cannot start the program of the run"),
         (r"Unable to mount root fs|Cannot open root device", "the kernel cannot read the files of this host"),
@@ -34,13 +37,21 @@ CAUSES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"Attempted to kill init", "the program of the run was ended by a signal"),
     )
 )
-# Lines of a trace, which say nothing to those who do not know the kernel's source.
+# Likely causes of signals that end the kernel's process without a line on its console.
+NO_ROOM = "no room for the kernel's memory in the folder for temporary files (set TMPDIR)"
+SIGNALS: dict[int, str] = {
+    signal.SIGKILL: "this host has no memory left",
+    signal.SIGABRT: NO_ROOM,
+    signal.SIGBUS: NO_ROOM,
+    signal.SIGXFSZ: "files of this process may not be as large as the kernel's memory (ulimit -f)",
+}
+# Lines of a trace, which are of use only to readers of the kernel's source.
 TRACE = re.compile(
     r"^\s*(\[<|\? |Call Trace|Stack:|Modules linked in|Pid: |CPU: |RIP: |RSP: |RAX: |RDX: |RBP: |R\d+: |EFLAGS|"
     r"Code: |---\[|Kernel Offset|[0-9a-f]{8,16}( [0-9a-f]{8,16})*\s*$)"
 )
-# Where a line begins with the kernel's time.
-STAMP = re.compile(r"^\[\s*\d+\.\d+\]\s*")
+# The level and the time with which the kernel may begin a line.
+STAMP = re.compile(r"^(<\d>)?(\[\s*\d+\.\d+\]\s*)?")
 
 
 def explain(console: str, status: int) -> str:
@@ -59,8 +70,10 @@ def explain(console: str, status: int) -> str:
             if pattern.search(line):
                 shown = "" if panic is not None and panic in line else f' ("{line}")'
                 return f"{ended}; likely cause: {cause}{shown}"
-    if panic is None and status == -signal.SIGKILL:
-        return f"{ended}; likely cause: this host has no memory left"
+    if panic is not None:
+        return ended
+    if -status in SIGNALS:
+        return f"{ended}; likely cause: {SIGNALS[-status]}"
     return f'{ended}; its last line was "{lines[-1]}"' if lines else f"{ended}, and it wrote nothing"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -21,6 +22,8 @@ from sparelane.result import Result
 from sparelane.settings import Settings, override_texts, toml_value
 
 MEMORY = "2048M"
+# Memory that every kernel uses, bytes; it is a file of this host.
+LEAST_ROOM_BYTES = 60_000_000
 # A kernel in virtual time hangs where a program in it spins: no run lasts longer by the wall clock, seconds.
 LONGEST_S = 3600.0
 # Kernels that have IPv6 send no packet of it where scenarios do not ask for it; others ignore this.
@@ -29,7 +32,7 @@ SEED_VARIABLE = "SPARELANE_SEED"
 FILES = ("flows.csv", "samples.csv", "packets", "counts.csv", "queues.csv")
 # What the kernel has counted for each host, which is no part of the result.
 HOSTS = "hosts"
-# What a new kernel runs first: both directions of the bottleneck, a full queue with losses, and samples.
+# The first run of a new kernel: both directions of the bottleneck, a full queue with losses, and samples.
 TRIAL = """
 title = "One second of two flows"
 duration = "1s"
@@ -121,6 +124,7 @@ def run(
     drawn_from = int(content.setdefault("seed", 1))
     with tempfile.TemporaryDirectory(prefix="sparelane-") as folder:
         place = Path(folder)
+        _require_room(place)
         (place / "plan").write_text("".join(f"{line}\n" for line in plan.lines(network, captures)))
         parameters = (*network.parameters, *(() if network.is_ipv6 else (WITHOUT_IPV6,)))
         _boot(found, place, parameters, drawn_from, waiting or (lambda _: None), longest_s)
@@ -142,7 +146,7 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How a kernel did in a short run.
+    """The outcome of a short run of a kernel.
 
     Attributes:
         packets: how many packets crossed the bottleneck, both ways.
@@ -213,6 +217,15 @@ def environment(place: Path, seed: int) -> dict[str, str]:
         seed: of all that the kernel draws.
     """
     return {"PATH": os.defpath, "HOME": str(place), "TMPDIR": str(place), SEED_VARIABLE: str(seed)}
+
+
+def _require_room(place: Path) -> None:
+    """Raises if the kernel's memory, a file in this folder, has no room: the kernel would end without a message."""
+    if (free := shutil.disk_usage(place).free) < LEAST_ROOM_BYTES:
+        raise LinuxError(
+            f"{place.parent}: {free / 1e6:.0f} MB are free, and the kernel's memory takes "
+            f"{LEAST_ROOM_BYTES / 1e6:.0f} MB at least; TMPDIR=/a/larger/disk chooses another place"
+        )
 
 
 def _boot(

@@ -3,15 +3,15 @@
  * Senders, receivers and packet sockets of a simulated network, served inside the kernel.
  *
  * In User-Mode Linux a system call costs two switches between processes of the host and six calls of ptrace. A
- * program that serves its sockets itself makes a dozen system calls for each packet, and most of a run's time goes
- * there. Here the program opens the sockets, hands them over by /proc/traffic, and sleeps in TRAFFIC_WAIT until it
- * has something to do that is no packet's work: a sample, a flow to start, a connection to accept.
+ * program that serves its sockets itself makes about six system calls for each packet, which take most of the time
+ * of a run. Here the program opens the sockets, hands them over through /proc/traffic, and sleeps in TRAFFIC_WAIT.
+ * It returns for work that does not belong to a packet: a sample, a flow to start, a connection to accept.
  *
- * The loop does what a program with epoll does, in the same order and at the same virtual times, so that moving it
- * changes no packet: sockets are served in the order in which they became ready, level-triggered and 64 at a time,
- * and a read or write that would block takes a microsecond, as handle_syscall() charges for failed system calls.
+ * The loop acts like a program with epoll, in the same order and at the same virtual times, so that every packet is
+ * the same as with such a program. Sockets are served in the order in which they became ready, level-triggered and
+ * 64 at a time. A read or write that would block takes a microsecond, as handle_syscall() charges for failed calls.
  *
- * One program uses it at a time, and its one thread makes all calls.
+ * Only one program can open the file, and all calls come from its one thread.
  */
 #include "traffic.h"
 #include <linux/delay.h>
@@ -36,8 +36,8 @@
 #include <net/sock.h>
 
 enum {
-	BLOCK = 1 << 16,	/* What a sender writes at once, and the largest packet that is carried */
-	BATCH = 64,		/* Sockets that are served between two looks at the clock */
+	BLOCK = 1 << 16,	/* Bytes that a sender writes at once; the largest packet that is carried */
+	BATCH = 64,		/* Sockets that are served between two readings of the clock */
 	SNAP = 128,		/* Bytes of a packet that enter the digest */
 	MAX_LOSSES = 10000,
 	PORTS = 1 << 16,
@@ -47,9 +47,9 @@ struct served {
 	struct list_head all, ready;
 	wait_queue_entry_t wait;
 	wait_queue_head_t *head;
-	struct file *file, *out;	/* `out` is where a way leads */
+	struct file *file, *out;	/* `out` is the other end of a way */
 	struct socket *socket;
-	/* Nonzero ends TRAFFIC_WAIT: the program is to see to this one, or a call failed */
+	/* Returns an enum traffic_reason to end TRAFFIC_WAIT, a negative errno, or 0 */
 	int (*serve)(struct served *s);
 	__poll_t events;
 	int fd;
@@ -63,16 +63,16 @@ static LIST_HEAD(all);
 static LIST_HEAD(ready);
 static DEFINE_SPINLOCK(ready_lock);
 static struct task_struct *waiter;
-/* What the last look at the ready sockets found, and how far it has been served */
+/* The sockets that were ready at the last look, and the number of those that have been served since */
 static struct served *batch[BATCH];
 static int batch_count, batch_next;
 static struct traffic_count counts[TRAFFIC_MAX_FLOWS];
 static struct traffic_digest seen;
 static struct { u32 port, byte, copies; } losses[MAX_LOSSES];
 static int loss_count;
-/* The number of the first byte of the flow to each port, as its SYN has it */
+/* The sequence number of the first byte of the flow to each port, from its SYN */
 static u32 first_byte[PORTS];
-/* Whether the batch at hand is to be finished before the next look at the clock, and whether a flow ended in it */
+/* True while a batch is being served; true if a flow ended in this batch */
 static bool is_serving, has_finished;
 static int broken_errno;
 static void *block;
@@ -85,7 +85,7 @@ static u64 now(void)
 	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
 }
 
-/* The virtual time of a call that would block. */
+/* Charges the virtual time of a system call that would block. */
 static void charge(void)
 {
 	udelay(1);
@@ -164,7 +164,7 @@ static void release(struct served *s)
 	kfree(s);
 }
 
-/* Serves a descriptor from now on; the rest of the fields are set before. Frees `s` where it fails. */
+/* Serves a descriptor from now on. The caller has set the other fields; `s` is freed if this fails. */
 static int serve(struct served *s, int fd, __poll_t events)
 {
 	struct joining joining = { .served = s };
@@ -269,7 +269,7 @@ static void mix(const void *data, size_t length)
 		seen.digest = (seen.digest ^ *p) * 0x100000001b3ULL;
 }
 
-/* When a packet came, which is the only control message of its socket. */
+/* Reads a packet's timestamp, the only control message of its socket. */
 static u64 time_of(const struct cmsghdr *control, size_t length)
 {
 	struct __kernel_old_timespec t;
@@ -303,7 +303,7 @@ static int serve_hash(struct served *s)
 	}
 }
 
-/* Whether this packet of IPv4 is one of those that are lost. */
+/* Tests whether a packet of IPv4 is to be lost, and counts it. */
 static bool is_lost(const u8 *packet, size_t length)
 {
 	struct iphdr ip;
@@ -364,7 +364,7 @@ static int serve_watch(struct served *s)
 	return TRAFFIC_READ;
 }
 
-/* Fills the batch with sockets that are ready still; they stay in the list, for the next look. */
+/* Fills the batch with sockets that are still ready. They stay in the list, since the next look checks them again. */
 static int look(void)
 {
 	struct served *s, *next;
@@ -392,7 +392,7 @@ static int look(void)
 	return batch_count;
 }
 
-/* Sleeps until a socket is ready, at most for so many nanoseconds. */
+/* Sleeps until a socket is ready, or until a number of nanoseconds has passed. */
 static int sleep_until_ready(u64 nanoseconds)
 {
 	bool has_timed_out = !nanoseconds;
@@ -417,7 +417,7 @@ static int sleep_until_ready(u64 nanoseconds)
 	}
 }
 
-/* Serves sockets until the time has come, a flow has ended, or the program is to read. */
+/* Serves sockets until `until`, the end of a flow, or an event that the program has to handle. */
 static int wait_and_serve(struct traffic_wait *w)
 {
 	int err;
@@ -529,7 +529,7 @@ static int drain(int fd)
 	return s ? s->serve(s) : -ENOENT;
 }
 
-/* What the program passes or gets, for each call */
+/* The argument of each call */
 union argument {
 	struct traffic_end end;
 	struct traffic_way way;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * The interface of /proc/traffic, by which a program hands its sockets over to the kernel's event loop.
+ * The interface of /proc/traffic, through which a program hands its sockets over to the kernel's event loop.
  *
  * Times are nanoseconds of CLOCK_MONOTONIC. Descriptors stay the program's: TRAFFIC_FORGET comes before close().
  */
@@ -38,10 +38,10 @@ struct traffic_loss {
 	__u32 port, byte, copies, pad;
 };
 
-/* What TRAFFIC_WAIT returned for. */
+/* The reasons for which TRAFFIC_WAIT returns. */
 enum traffic_reason {
-	TRAFFIC_TIME,		/* The time has come, or a flow has ended: `time` is set */
-	TRAFFIC_READ,		/* The program is to read the descriptor `name`, and to continue with TRAFFIC_WAIT */
+	TRAFFIC_TIME,		/* `until` is reached, or a flow has ended; `time` is the time now */
+	TRAFFIC_READ,		/* The program has to read the descriptor `name`, and then to call TRAFFIC_WAIT again */
 	TRAFFIC_BROKEN,		/* A sender's connection failed: `name` is the flow, `error` an errno */
 };
 
@@ -56,7 +56,7 @@ struct traffic_wait {
 
 struct traffic_count {
 	__u64 delivered;	/* Bytes that the receiver has read */
-	__u64 finish;		/* When it had all of them, or TRAFFIC_NEVER */
+	__u64 finish;		/* Time at which it had all of them, or TRAFFIC_NEVER */
 };
 
 struct traffic_counts {
@@ -78,7 +78,7 @@ struct traffic_digest {
 #define TRAFFIC_FORGET _IOW('T', 7, __s32)
 #define TRAFFIC_WAIT _IOWR('T', 8, struct traffic_wait)
 #define TRAFFIC_COUNTS _IOW('T', 9, struct traffic_counts)
-/* Reads what waits at one hashed socket. */
+/* Reads all packets that wait at one hashed socket. */
 #define TRAFFIC_DRAIN _IOW('T', 10, __s32)
 #define TRAFFIC_DIGEST _IOR('T', 11, struct traffic_digest)
 
