@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sparelane.linux import kernel
+from sparelane.linux import kernel, running
 
 FOLDER = kernel.FILES / "rc3" / "scripts"
 SCRIPTS = sorted(FOLDER.glob("*.script"))
@@ -26,15 +26,13 @@ def played(script: str, place: Path) -> str:
     """What becomes of a script: `as written`, or the first line that is not so."""
     assert patched is not None
     (place / "script").write_text(script)
-    words = [str(patched.binary), "mem=256M", "time-travel=inf-cpu", "time-travel-start=1000000000000000000"]
-    words += ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet", "con=null", "con0=fd:0,fd:1"]
-    words += [f"init={Path(sys.executable).resolve()}", "--", "-IS", str(FOLDER / "play.py"), str(place)]
+    python = Path(sys.executable).resolve()
     process = subprocess.Popen(
-        words,
+        running.command(patched.binary, python, "-IS", str(FOLDER / "play.py"), str(place), memory="256M"),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env={"PATH": os.defpath, "HOME": str(place), "TMPDIR": str(place), "SPARELANE_SEED": "1"},
+        env=running.environment(place, 1),
         cwd=place,
         start_new_session=True,
     )

@@ -470,7 +470,8 @@ static void read_plan(void)
 			carry(a, b, c);
 		} else if (sscanf(line, "lose %d %u %u", &flow, &byte, &copies) == 3) {
 			struct traffic_loss loss = { .port = FIRST_PORT + flow, .byte = byte, .copies = copies };
-			ask(TRAFFIC_LOSE, &loss, line);
+			if (ioctl(traffic, TRAFFIC_LOSE, &loss))
+				fail("cannot plan a loss:", line);
 		} else if (host_count < MAX_HOSTS && sscanf(line, "host %23s", hosts[host_count]) == 1)
 			host_count++;
 		else if (sscanf(line, "queue %23s %99s", a, c) == 2)
