@@ -1,6 +1,5 @@
 """Without the libraries of extras, everything else works, and what needs them says how to get them."""
 
-import json
 import os
 import subprocess
 import sys
@@ -87,13 +86,13 @@ def test_sweeps_runs_comparisons_and_reports_need_no_extra(bare: Path) -> None:
     ],
 )
 def test_what_needs_an_extra_names_it_before_any_work(bare: Path, arguments: list[str], extra: str) -> None:
-    (bare / "one").mkdir()
-    (bare / "one" / "run.json").write_text(json.dumps({"scenario": SWEEP}), encoding="utf-8")
+    sparelane.run("dctcp-two-flows", set={"duration": "100ms", "sample.interval": "10ms"}).save(bare / "one")
+    before = sorted(bare.rglob("*"))
     done = python(bare, "-m", "sparelane", *arguments)
     assert done.returncode == 2
     assert f"pip install 'sparelane[{extra}]'" in done.stderr
     assert "Traceback" not in done.stderr
-    assert not (bare / "out").exists()
+    assert [path for path in sorted(bare.rglob("*")) if "__pycache__" not in path.parts] == before
 
 
 def test_a_figure_from_python_names_the_extra(bare: Path) -> None:

@@ -464,8 +464,11 @@ class Tunnel:
     def stop(self) -> None: ...
     def close(self, reason: str) -> None: ...
 
-def measure_path(settings: WireSettings, to: str, load_s: float, most_rate: str) -> dict[str, Any]:
+def measure_path(settings: WireSettings, to: Callable[[], str], load_s: float, most_rate: str) -> dict[str, Any]:
     """What the path to a receiver does."""
+
+def check_wire(settings: WireSettings, has_keys: bool) -> None:
+    """Checks settings, and the keys if `has_keys`. Opens no socket and resolves no name."""
 
 def new_key(folder: str) -> str:
     """Makes a key pair in a folder; returns its fingerprint."""

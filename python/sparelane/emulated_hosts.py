@@ -81,6 +81,19 @@ def program_exists(words: Sequence[str]) -> None:
         raise EmulationError(f'there is no program "{words[0] if words else ""}" to run at a host')
 
 
+def check_prefix(prefix: str) -> None:
+    """Checks that names of namespaces can begin so.
+
+    Raises:
+        EmulationError: they cannot.
+    """
+    if re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,31}", prefix) is None:
+        raise EmulationError(
+            f'"{prefix}" cannot begin the name of a network namespace; allowed: 1 to 32 letters, digits and "_", "-" '
+            'or "." (which is not the first)'
+        )
+
+
 def namespaces(names: Sequence[str], prefix: str) -> list[str]:
     """Names of namespaces: those of hosts, as far as file names can be so, each once."""
     spaces: list[str] = []

@@ -34,6 +34,7 @@ from sparelane.emulated_hosts import (
     Host,
     Janitor,
     check,
+    check_prefix,
     go_first,
     ip,
     missed,
@@ -114,13 +115,16 @@ def network(
 
     Raises:
         ScenarioError: the scenario cannot be read.
-        EmulationError: it cannot be emulated.
+        EmulationError: it cannot be emulated, or the prefix cannot begin a namespace's name.
         FileNotFoundError: there is no such file.
         UnknownNameError: there is no ready-made scenario of that name.
     """
-    if not sys.platform.startswith("linux"):
-        raise EmulationError("an emulation needs Linux")
+    check_prefix(prefix)
     text, name, folder = api.read(scenario)
+    if not sys.platform.startswith("linux"):
+        # A scenario with a mistake is refused on any system.
+        api.prepare(scenario, seed=seed, set=set)
+        raise EmulationError("an emulation needs Linux")
     emulation = _native.Emulation(text, name, str(folder), override_texts(set), seed)
     return Network(emulation, prefix)
 

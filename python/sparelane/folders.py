@@ -30,6 +30,20 @@ def ready_folder(folder: Path) -> Path:
     return folder
 
 
+def check_folder(folder: Path) -> None:
+    """Checks that the folder could be made and written into, and leaves nothing behind.
+
+    Raises:
+        OutputError: it could not.
+    """
+    place = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        raise OutputError(f'cannot write into the folder "{folder}": {_cause(error)}') from error
+
+
 def ready_file(path: Path) -> Path:
     """Tries to open the file for writing; one that was not there is gone again afterwards.
 

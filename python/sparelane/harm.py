@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import sys
 import tempfile
 import threading
 import time
@@ -192,6 +193,19 @@ def _tcp(to: str, controller: str, seconds: float, sums: _Turns) -> None:
         filling.join()
 
 
+def check_controllers(*names: str) -> None:
+    """Checks that this kernel has these congestion controls, and that this process may use them.
+
+    Raises:
+        WireError: it has not, or this is not Linux.
+    """
+    if not sys.platform.startswith("linux"):
+        raise WireError("what a TCP flow loses is read from Linux's TCP_INFO: harm needs Linux")
+    for name in dict.fromkeys(names):
+        with socket.socket() as flow:
+            _choose(flow, name)
+
+
 def _choose(flow: socket.socket, controller: str) -> None:
     try:
         flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, controller.encode())
@@ -270,10 +284,11 @@ def measure(
         WireError: there is no connection to either, the transfer ends before the flow does, or the flow moves nothing
             even without it.
     """
-    for name in {controller, other or controller}:
-        with socket.socket() as flow:
-            _choose(flow, name)
     options = options or wire.Options()
+    options.native(keys, trust)
+    for address in (to, tcp):
+        wire.check_address(address)
+    check_controllers(controller, other or controller)
     head = head_of(options)
     alone, beside_tcp, beside_head, beside, moved, moving_s = _Turns(), _Turns(), _Turns(), _Turns(), 0, 0.0
     with tempfile.TemporaryDirectory() as folder:

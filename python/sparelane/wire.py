@@ -13,6 +13,7 @@ with sl.wire.Receiver("0.0.0.0:7777", "inbox", keys="keys", trust=[fingerprint])
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from abc import ABC, abstractmethod
@@ -92,7 +93,24 @@ class Options:
     metrics: str | None = None
 
     def native(self, keys: Path | str, trust: Sequence[str]) -> _native.WireSettings:
-        """As Rust takes them."""
+        """The settings as Rust takes them, checked before any name is resolved or any port is opened.
+
+        Raises:
+            WireError: a setting is wrong, a key cannot be read, or no peer is trusted.
+        """
+        settings = self._unchecked(keys, trust)
+        _native.check_wire(settings, has_keys=True)
+        return settings
+
+    def check(self) -> None:
+        """Checks the settings without keys.
+
+        Raises:
+            WireError: one is wrong.
+        """
+        _native.check_wire(self._unchecked("", ()), has_keys=False)
+
+    def _unchecked(self, keys: Path | str, trust: Sequence[str]) -> _native.WireSettings:
         if any(not 0 <= dscp <= 255 for dscp in self.dscp):
             raise WireError(f"DSCPs are from 0 to 63, not {', '.join(map(str, self.dscp))}")
         if not 1e-4 <= self.sample_interval_s <= 3600:
@@ -187,6 +205,18 @@ class Report:
     peer: str
 
 
+def check_address(address: str) -> tuple[str, int]:
+    """The name and the port of `HOST:PORT`; nothing is resolved.
+
+    Raises:
+        WireError: it has another form.
+    """
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isdigit() or not 0 <= int(port) <= 65535:
+        raise WireError(f'"{address}" is no address: HOST:PORT is one, with a port up to 65535')
+    return host, int(port)
+
+
 def resolve_all(address: str) -> list[str]:
     """The numeric addresses of `HOST:PORT`, in the order in which the system would try them.
 
@@ -195,12 +225,10 @@ def resolve_all(address: str) -> list[str]:
     Raises:
         WireError: it is none, or nobody has the name.
     """
-    host, colon, port = address.rpartition(":")
-    if not colon or not host or not port.isdigit() or not 0 <= int(port) <= 65535:
-        raise WireError(f'"{address}" is no address: HOST:PORT is one, with a port up to 65535')
+    host, port = check_address(address)
     name = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     try:
-        found = socket.getaddrinfo(name, int(port), type=socket.SOCK_DGRAM)
+        found = socket.getaddrinfo(name, port, type=socket.SOCK_DGRAM)
     except (OSError, UnicodeError) as error:
         raise WireError(f'"{host}": {getattr(error, "strerror", None) or error}') from error
     return list(dict.fromkeys(_text(family, tuple(at)) for family, _, _, _, at in found))
@@ -245,6 +273,12 @@ def send(
     """
     options = options or Options()
     native = options.native(keys, trust)
+    check_address(to)
+    for path in paths:
+        try:
+            os.lstat(path)
+        except OSError as error:
+            raise WireError(f"{path}: {error.strerror or error}") from error
     watch = Watch(options.telemetry, options.metrics)
     try:
         sender = _native.FileSender(native, [str(path) for path in paths], resolve_all(to))

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sparelane import _native, percentiles
-from sparelane.wire import Options, resolve
+from sparelane.wire import Options, check_address, resolve
 
 __all__ = ["ClassReport", "Delays", "PathReport", "measure"]
 
@@ -132,7 +133,8 @@ def measure(
         WireError: there is no connection, or one host does not trust the other.
     """
     native = (options or Options()).native(keys, trust)
-    told = _native.measure_path(native, resolve(to), load_s, most_rate)
+    check_address(to)
+    told = _native.measure_path(native, partial(resolve, to), load_s, most_rate)
     rows = []
     for row in told.pop("classes"):
         idle = _delays(row["idle"])

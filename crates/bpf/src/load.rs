@@ -6,7 +6,7 @@ use crate::doctor;
 use crate::error::BpfError;
 use crate::libbpf::{self, Held};
 use crate::link::Link;
-use crate::loaded::{Loaded, all, registered_names};
+use crate::loaded::{Loaded, all, check_name, registered_names};
 use crate::pins::{check_pins, pin, pin_of, pin_of_chooser, remove_pins};
 use crate::programs;
 use crate::route::Route;
@@ -47,23 +47,16 @@ pub struct Holding {
     choosers: Vec<Held>,
 }
 
-fn is_name(name: &str) -> bool {
-    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    (1..=15).contains(&name.len()) && name.bytes().all(is_fit)
-}
-
 /// Loads a controller.
 ///
+/// The request is validated first; then the build, the privileges and the kernel. A mistake in the request is therefore
+/// reported on any machine.
+///
 /// # Errors
-/// Whatever is wrong with the request, or with the kernel. Nothing is left of it then.
+/// The request is wrong, or this build, this process or the kernel lacks something. Nothing is left behind then.
 pub fn load(request: &Request) -> Result<Holding, BpfError> {
-    if !doctor::CAN_LOAD {
-        return Err(BpfError::NotBuilt);
-    }
     let program = programs::find(&request.program)?;
-    if !is_name(&request.name) {
-        return Err(BpfError::BadName { name: request.name.clone() });
-    }
+    check_name(&request.name)?;
     let mut links = Vec::new();
     for name in &request.interfaces {
         links.push(Link::named(name)?);
@@ -76,9 +69,13 @@ pub fn load(request: &Request) -> Result<Holding, BpfError> {
             links.push(Link::numbered(index)?);
         }
     }
-    let (given, line_rate) = line_rate(request, &links, program.needs_line_rate)?;
+    let (given, set_rate) = without_line_rate(&request.settings)?;
+    settings::Settings::parse(program.name, &(program.params)(), &given)?;
+    let line_rate = set_rate.map_or_else(|| line_rate(&links, program.needs_line_rate), Ok)?;
     let prepared = program.prepared(&given, line_rate)?;
-    // Before what only those need to hear of who may load anything.
+    if !doctor::CAN_LOAD {
+        return Err(BpfError::NotBuilt);
+    }
     if !doctor::may_load() {
         return Err(BpfError::NotPermitted { what: format!("loading {}", request.name) });
     }
@@ -115,14 +112,17 @@ pub fn load(request: &Request) -> Result<Holding, BpfError> {
     }
 }
 
-/// The settings without `line_rate`, and that rate: as set, or as the first interface says.
-fn line_rate(request: &Request, links: &[Link], is_needed: bool) -> Result<(Vec<(String, String)>, Rate), BpfError> {
-    let is_rate = |(key, _): &&(String, String)| key == "line_rate";
-    let given: Vec<_> = request.settings.iter().filter(|pair| !is_rate(pair)).cloned().collect();
-    if let Some((_, text)) = request.settings.iter().find(is_rate) {
-        let refused = || BpfError::Setting(format!("line_rate = \"{text}\": allowed is a rate such as 10Gbps"));
-        return Ok((given, settings::rate(text).filter(|rate| rate.as_bps() >= 100_000).ok_or_else(refused)?));
-    }
+/// The settings without `line_rate`, and that rate if it is set.
+fn without_line_rate(settings: &[(String, String)]) -> Result<(Vec<(String, String)>, Option<Rate>), BpfError> {
+    let (rates, given): (Vec<_>, Vec<_>) = settings.iter().cloned().partition(|(key, _)| key == "line_rate");
+    let Some((_, text)) = rates.first() else { return Ok((given, None)) };
+    let refused = || BpfError::Setting(format!("line_rate = \"{text}\": allowed is a rate such as 10Gbps"));
+    let rate = settings::rate(text).filter(|rate| rate.as_bps() >= 100_000).ok_or_else(refused)?;
+    Ok((given, Some(rate)))
+}
+
+/// The rate of the first interface that knows its own. A program that does not need it gets 1 Gb/s if none does.
+fn line_rate(links: &[Link], is_needed: bool) -> Result<Rate, BpfError> {
     let told = links.iter().find_map(Link::rate_bps).map(Rate::from_bps);
     let unknown = || {
         BpfError::Setting(
@@ -131,9 +131,9 @@ fn line_rate(request: &Request, links: &[Link], is_needed: bool) -> Result<(Vec<
         )
     };
     match told {
-        Some(rate) => Ok((given, rate)),
+        Some(rate) => Ok(rate),
         None if is_needed => Err(unknown()),
-        None => Ok((given, Rate::from_gbps(1))),
+        None => Ok(Rate::from_gbps(1)),
     }
 }
 

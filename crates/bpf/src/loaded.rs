@@ -58,6 +58,32 @@ pub(crate) fn registered_names() -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
+/// Checks that the kernel can hold a controller of this name.
+///
+/// # Errors
+/// [`BpfError::BadName`] if it cannot.
+pub(crate) fn check_name(name: &str) -> Result<(), BpfError> {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if (1..=15).contains(&name.len()) && name.bytes().all(is_fit) {
+        return Ok(());
+    }
+    Err(BpfError::BadName { name: name.to_owned() })
+}
+
+/// Checks that a controller of this name is loaded, or was and left a note of its changes. Needs no privileges.
+///
+/// # Errors
+/// [`BpfError::BadName`] or [`BpfError::NotLoaded`].
+pub(crate) fn check_is_known(name: &str) -> Result<(), BpfError> {
+    check_name(name)?;
+    if registered_names().iter().any(|other| other == name) || Changes::noted(name).is_some() {
+        return Ok(());
+    }
+    let noted = Changes::names();
+    let loaded = if noted.is_empty() { "none".to_owned() } else { noted.join(", ") };
+    Err(BpfError::NotLoaded { name: name.to_owned(), loaded })
+}
+
 /// Removes a controller that this process or another has loaded, and puts back what was changed for it. Returns what is worth a
 /// word.
 ///
@@ -65,6 +91,7 @@ pub(crate) fn registered_names() -> Vec<String> {
 /// There is none of that name, or it is somebody else's, or its changes are in another network namespace. Where something cannot
 /// be put back it is removed all the same.
 pub fn unload(name: &str) -> Result<Vec<String>, BpfError> {
+    check_is_known(name)?;
     let mut everything = all()?;
     let Some(at) = everything.iter().position(|loaded| loaded.name == name && loaded.program.is_some()) else {
         let ours = everything.iter().filter(|loaded| loaded.program.is_some());

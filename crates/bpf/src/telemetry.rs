@@ -67,8 +67,9 @@ impl Watch {
     /// Watches the controller of that name.
     ///
     /// # Errors
-    /// [`BpfError::NotLoaded`] where there is none.
+    /// [`BpfError::NotLoaded`] if there is none.
     pub fn of(name: &str) -> Result<Watch, BpfError> {
+        loaded::check_is_known(name)?;
         let all = loaded::all()?;
         let ours = |one: &&loaded::Loaded| one.program.is_some() && one.is_registered;
         let names: Vec<String> = all.iter().filter(ours).map(|one| one.name.clone()).collect();

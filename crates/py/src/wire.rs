@@ -119,7 +119,11 @@ impl Settings {
         if trusted.is_empty() && !self.first_contact {
             return Err(failed("no peer is trusted: name at least one fingerprint"));
         }
-        let mut config = WireConfig::new(identity, trusted);
+        self.applied_to(WireConfig::new(identity, trusted))
+    }
+
+    /// The configuration with everything but the keys.
+    fn applied_to(&self, mut config: WireConfig) -> PyResult<WireConfig> {
         let controller = ControllerChoice::parse(&self.controller, &self.set, &Registry::built_in());
         config.node.controller = controller.map_err(failed)?;
         if let Some(text) = &self.tail_rate {
@@ -148,6 +152,9 @@ impl Settings {
             other => return Err(failed(format!("gso is \"{other}\"; allowed: auto, require, off"))),
         };
         config.udp = UdpConfig { dscp: self.dscp.clone(), offload: self.offload, gso };
+        if let Some(fault) = config.udp.fault() {
+            return Err(failed(fault));
+        }
         let interval = self.sample_s.map(span).transpose()?;
         config.sample_interval = interval.map(|interval| Dur::from_ns(interval.as_nanos() as u64));
         config.qlog = self.qlog.clone().map(|path| (path, self.qlog_events));
@@ -155,6 +162,16 @@ impl Settings {
         config.stall_timeout = span(self.stall_timeout_s)?;
         Ok(config)
     }
+}
+
+/// Checks settings, and the keys if `has_keys`. Opens no socket and resolves no name.
+#[pyfunction]
+pub fn check_wire(settings: Settings, has_keys: bool) -> PyResult<()> {
+    if has_keys {
+        return settings.config().map(|_| ());
+    }
+    let identity = Identity::generate().map_err(failed)?;
+    settings.applied_to(WireConfig::new(identity, Trusted::default())).map(|_| ())
 }
 
 /// What became of one item: its name, its bytes, those that were there already, and why it is not there, if it is not.

@@ -9,19 +9,21 @@ use sparelane_net::node::path::Mark;
 use sparelane_net::probe::host::path_to;
 use sparelane_net::probe::{Delays, ProbePlan, Served};
 
-/// Measures the path to a receiver; a load lasts so many seconds, and has this rate at most.
+/// Measures the path to the receiver whose address `to()` returns, which is called once the rest is known to be right. A load lasts
+/// `load_s` seconds and has this rate at most.
 #[pyfunction]
 pub fn measure_path<'py>(
     py: Python<'py>,
     settings: Settings,
-    to: &str,
+    to: Bound<'py, PyAny>,
     load_s: f64,
     most_rate: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (config, to) = (settings.config()?, address(to)?);
+    let config = settings.config()?;
     let load = Dur::from_ps((span(load_s)?.as_nanos() as u64).saturating_mul(1000));
     let most_rate = choice::rate(most_rate).filter(|rate| rate.as_bps() > 0);
     let most_rate = most_rate.ok_or_else(|| failed("the load's rate: allowed is a rate such as \"100Mbps\""))?;
+    let to = address(&to.call0()?.extract::<String>()?)?;
     let mut signal = None;
     let mut goes_on = || {
         let checked = Python::attach(|py| py.check_signals());

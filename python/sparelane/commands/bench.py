@@ -45,8 +45,14 @@ def command(
         return
     timings: list[bench.Timing] = []
     with tempfile.TemporaryDirectory(prefix="sparelane-") as scratch:
-        for topology in workloads or bench.standard_workloads(Path(scratch)):
-            timings.append(_measure(topology, duration, ssthresh))
+        chosen = workloads or bench.standard_workloads(Path(scratch))
+        # All workloads are checked before the first is timed.
+        durations = [_duration(topology, duration) for topology in chosen]
+        for topology, length in zip(chosen, durations, strict=True):
+            standard = bench.STANDARDS.get(topology.stem, bench.Standard(None, None))
+            timings.append(
+                bench.measure(topology, length, standard.ssthresh_segments if ssthresh is None else ssthresh)
+            )
             _keep(timings, json_file)
             _print(timings[-1])
             if STREAMS.is_unread and json_file is None:
@@ -70,15 +76,17 @@ def _climb(duration: str | None, json_file: Path | None) -> None:
             break
 
 
-def _measure(topology: Path, duration: str | None, ssthresh: int | None) -> bench.Timing:
+def _duration(topology: Path, given: str | None) -> str:
+    """The simulated time of a workload, whose files are there."""
     for path in (topology, topology.with_suffix(".flows")):
         if not path.is_file():
             raise FileNotFoundError(f'there is no file "{path}"')
-    standard = bench.STANDARDS.get(topology.stem, bench.Standard(None, None))
-    duration = standard.duration if duration is None else duration
+    duration = given
+    if duration is None:
+        duration = bench.STANDARDS.get(topology.stem, bench.Standard(None, None)).duration
     if duration is None:
         raise click.UsageError(f'"{topology.stem}" has no standard length: say --duration, as in --duration 1s')
-    return bench.measure(topology, duration, standard.ssthresh_segments if ssthresh is None else ssthresh)
+    return duration
 
 
 def _print(timing: bench.Timing) -> None:

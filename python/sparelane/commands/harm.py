@@ -71,13 +71,15 @@ def command(
     """
     if serve is not None:
         harm.sink(serve, lambda address: click.echo(json.dumps({"event": "listening", "address": address})))
+    options = options_of(given)
     if local:
+        options.check()
+        harm.check_controllers(controller, other or controller)
         path = partial(namespaces.hosts, mbps, priorities=not fifo, round_trip_s=round_trip_ms * 1e-3)
         told = _locally(path, given=given, extra=_turns(controller, other, seconds, rounds))
     else:
         if to is None or tcp is None or keys is None:
             raise click.UsageError("HOST:PORT, --keys and --tcp are needed, or --local, or --serve")
-        options = options_of(given)
         measured = harm.measure(
             to,
             tcp,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -41,8 +42,24 @@ KILLED_AFTER_S = 10.0
 SHOW_EVERY_S = 1.0
 
 
+class OnLinux(click.Command):
+    """A command that needs Linux. Its arguments are parsed first, so that `--help` and usage errors work anywhere."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command.
+
+        Raises:
+            Mistake: this is another system.
+        """
+        if sys.platform != "linux":
+            raise Mistake("controllers inside the kernel need Linux")
+        return super().invoke(ctx)
+
+
 class LinuxCommands(click.Group):
     """The commands of this file, and those of the modules that are there."""
+
+    command_class = OnLinux
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All of them."""
@@ -61,11 +78,9 @@ class LinuxCommands(click.Group):
 @click.group("linux", cls=LinuxCommands)
 def command() -> None:
     """Run controllers inside the Linux kernel."""
-    if sys.platform != "linux":
-        raise Mistake("controllers inside the kernel need Linux")
 
 
-def _pairs(settings: Sequence[str]) -> list[tuple[str, str]]:
+def _pairs(_: click.Context, __: click.Parameter, settings: Sequence[str]) -> list[tuple[str, str]]:
     pairs = []
     for setting in settings:
         key, equals, text = setting.partition("=")
@@ -77,7 +92,9 @@ def _pairs(settings: Sequence[str]) -> list[tuple[str, str]]:
 
 @command.command("load", context_settings={"ignore_unknown_options": False})
 @click.argument("program")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting; `list` shows all.")
+@click.option(
+    "--set", "settings", multiple=True, callback=_pairs, metavar="KEY=VALUE", help="A setting; `list` shows all."
+)
 @click.option("--name", help="Register it under this name: two versions can stand side by side.")
 @click.option(
     "--route",
@@ -93,7 +110,7 @@ def _pairs(settings: Sequence[str]) -> list[tuple[str, str]]:
 @click.argument("process", nargs=-1, metavar="[-- COMMAND...]")
 def load(
     program: str,
-    settings: tuple[str, ...],
+    settings: list[tuple[str, str]],
     name: str | None,
     routes: tuple[str, ...],
     interfaces: tuple[str, ...],
@@ -109,8 +126,10 @@ def load(
     """
     from sparelane import kernel
 
+    if process and shutil.which(process[0]) is None:
+        raise Mistake(f'there is no command "{process[0]}"')
     is_pinned = not (foreground or process)
-    asked = kernel.Load(program, name or program, _pairs(settings), routes, interfaces, cgroups, is_default, is_pinned)
+    asked = kernel.Load(program, name or program, settings, routes, interfaces, cgroups, is_default, is_pinned)
     with kernel.stops() as asked_to_stop:
         holding = kernel.load(asked)
         remarks, code = holding.remarks(), 0
@@ -156,8 +175,6 @@ def _accompany(
         return 128 + stopped
     try:
         child = subprocess.Popen(process)
-    except FileNotFoundError:
-        raise Mistake(f'there is no command "{process[0]}"') from None
     except OSError as error:
         raise Mistake(f'cannot run "{process[0]}": {(error.strerror or str(error)).lower()}') from None
     is_there, killed_s = True, None
@@ -249,23 +266,35 @@ def doctor(as_json: bool) -> None:
         raise Incomplete(f"controllers cannot be loaded here: {', '.join(lacking)}")
 
 
+def _samples_file(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+    """The file for samples, tried before hours of them are gathered."""
+    if path is None:
+        return None
+    if path.suffix not in (".parquet", ".csv"):
+        raise Mistake(f'"{path}": allowed is a name that ends in .parquet or .csv')
+    from sparelane import folders
+
+    return folders.ready_file(path)
+
+
 @command.command("watch")
 @click.argument("name", required=False)
 @click.option("--seconds", type=click.FloatRange(min=0.0, min_open=True), help="How long; until Ctrl-C if not given.")
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="Save the samples: .parquet or .csv.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    callback=_samples_file,
+    help="Save the samples: .parquet or .csv.",
+)
 def watch(name: str | None, seconds: float | None, output: Path | None) -> None:
     """Show each connection's window, round trip, counter and gaps as they change.
 
     With -o, everything is saved in the columns of the simulator's series.
     """
-    from sparelane import folders, frames, kernel
+    from sparelane import frames, kernel
 
     writers = {".parquet": frames.write_parquet, ".csv": frames.write_csv}
-    if output is not None and output.suffix not in writers:
-        raise Mistake(f'"{output}": allowed is a name that ends in .parquet or .csv')
-    if output is not None:
-        # Hours of samples are lost where it turns out at the end that they cannot be saved.
-        folders.ready_file(output)
     if name is None:
         ours = [one.name for one in kernel.loaded() if one.program and one.is_registered]
         if len(ours) != 1:

@@ -8,10 +8,11 @@ import click
 
 from sparelane import terminal
 from sparelane._native import LinuxError
+from sparelane.commands.linux import OnLinux
 from sparelane.linux import kernel, running
 
 
-@click.command("build")
+@click.command("build", cls=OnLinux)
 @click.option(
     "jobs",
     "--jobs",

@@ -49,11 +49,11 @@ def command(
     from sparelane.charts import draw
     from sparelane.charts.plot import choose
 
-    extras.require("figures")
     target = target or what[0] / NAME
     draw.refuse_other_formats(target)
     panels = choose(_panels(what, key, where), only)
     folders.ready_file(target)
+    extras.require("figures")
     draw.save(draw.figure(panels), target)
     names = ", ".join(panel.name for panel in panels)
     terminal.saved(f"{names} in {target}", f"the figure is saved in {target}")

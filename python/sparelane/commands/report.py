@@ -85,6 +85,7 @@ def _write(text: str, target: Path) -> None:
 def _report_experiments(
     folder: Path, target: Path, see: Path | None, *, has_pages: bool, redraw: bool, check: bool
 ) -> None:
+    folders.ready_file(target)
     extras.require("papers")
     from sparelane.experiments import registry, report, saved
     from sparelane.pages import of_experiments
@@ -97,7 +98,6 @@ def _report_experiments(
         )
     if redraw:
         report.redraw(results)
-    folders.ready_file(target)
     unfinished = report.unfinished(folder, results)
     folders.replaced(target, lambda path: path.write_text(of_experiments.page(results, unfinished), encoding="utf-8"))
     # Pages link to each other from the folder of all results on.

@@ -61,17 +61,22 @@ def command(
     do is done first), and with 130 if interrupted: experiments that are finished by then are kept, and named.
     """
     ids = experiment_ids(names)
+    if json_file is not None:
+        folders.ready_file(json_file)
+    folders.check_folder(folder)
+    if dask is not None:
+        from sparelane.sweeps import cluster
+
+        cluster.check_address(dask)
     extras.require("papers")
     from sparelane.experiments import select
 
     chosen = [experiment for experiment in select(ids) if is_ready(experiment, names)]
-    if json_file is not None:
-        folders.ready_file(json_file)
     folders.ready_folder(folder)
     tasks = [_task(experiment, quick=quick, seeds=seeds) for experiment in chosen]
     problems: list[str] = []
-    cluster = None if dask is None else _cluster(dask)
-    finished = _work_through(tasks, jobs, cluster, folder, problems)
+    executor = None if dask is None else cluster.executor(dask)
+    finished = _work_through(tasks, jobs, executor, folder, problems)
     kept = [done.task.experiment.id for done in finished]
     missing = [task.experiment.id for task in tasks if task.experiment.id not in kept]
     _write_reports(finished, missing, folder, json_file, problems)
@@ -123,14 +128,8 @@ def _task(experiment: Experiment, *, quick: bool, seeds: int | None) -> Task:
     return Task(experiment, effort if seeds is None else replace(effort, seeds=seeds))
 
 
-def _cluster(address: str) -> Executor:
-    from sparelane.sweeps import cluster
-
-    return cluster.executor(address)
-
-
 def _work_through(
-    tasks: Sequence[Task], jobs: int, cluster: Executor | None, folder: Path, problems: list[str]
+    tasks: Sequence[Task], jobs: int, executor: Executor | None, folder: Path, problems: list[str]
 ) -> list[Finished]:
     """Does the tasks, prints and saves each when it is done; fewer than all if the user stopped it.
 
@@ -141,7 +140,7 @@ def _work_through(
     finished: list[Finished] = []
     try:
         with terminal.progress("simulating") as meter, terminated_as_interrupted():
-            for done in runner.reproduce(tasks, jobs, meter, cluster):
+            for done in runner.reproduce(tasks, jobs, meter, executor):
                 with _noting(problems, f"the results of {done.task.experiment.id}"):
                     report.save_experiment(done, folder)
                 finished.append(done.without_tables())

@@ -235,7 +235,7 @@ def run_on_linux(
     """Runs the scenario on the kernel, prints what became of its flows, and saves it."""
     from sparelane.linux import running
 
-    folders.ready_folder(place)
+    folders.check_folder(place)
     with terminal.waiting("running on Linux") as waiting:
         outcome = running.run(found.scenario, seed=seed, set=settings, waiting=waiting)
     result = outcome.result

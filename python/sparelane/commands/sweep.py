@@ -52,12 +52,19 @@ def command(
 
     Exits with 3 if some runs failed (the rest is done, and the failed ones are listed), with 130 if interrupted.
     """
+    from sparelane import folders
+    from sparelane.plugins.watch import watched
     from sparelane.sweeps.plan import Plan
 
     found = given.read(file)
     plan = Plan(found.text, found.file, found.folder, seeds=seeds, settings=settings)
-    place = folder or Path("out") / found.name
-    finish(plan, place, run(plan, place, _crew(jobs, dask), limits_of(call_limit_s, run_limit_s)))
+    place, limits = folder or Path("out") / found.name, limits_of(call_limit_s, run_limit_s)
+    if dask is not None:
+        # A mistake in the scenario is reported before a cluster is looked for.
+        folders.check_folder(place)
+        with watched(limits):
+            plan.check()
+    finish(plan, place, run(plan, place, _crew(jobs, dask), limits))
 
 
 def finish(plan: Plan, place: Path, progress: Progress | None) -> None:

@@ -101,14 +101,16 @@ def _client(address: str) -> Client:
     """A connection to a cluster that has workers.
 
     Raises:
-        CrewError: Dask is not installed, nothing answers there, or there are no workers.
+        CrewError: it is no address, Dask is not installed, nothing answers there, or there are no workers.
     """
+    place = check_address(address)
     if importlib.util.find_spec("distributed") is None:
         raise CrewError("--dask needs the package distributed: pip install 'sparelane[dask]'")
     from distributed import Client
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    _knock(address)
+    if place is not None:
+        _knock(address, *place)
     try:
         client = Client(address, timeout=PATIENCE_S, set_as_default=False)
     except Exception as error:
@@ -122,15 +124,24 @@ def _client(address: str) -> Client:
     return client
 
 
-def _knock(address: str) -> None:
-    """Finds out fast whether anything listens at an address of TCP; Dask would try for long."""
+def check_address(address: str) -> tuple[str, int] | None:
+    """The host and port of a scheduler's address; `None` if Dask checks it, as for any protocol but TCP and TLS.
+
+    Raises:
+        CrewError: it is no address.
+    """
     match = re.fullmatch(r"(?:(?:tcp|tls)://)?\[?([^\[\]/]+?)\]?:(\d+)", address)
-    if match is None:
-        if "://" in address and not address.startswith(("tcp://", "tls://")):
-            return
-        raise CrewError(f'"{address}" is no address of a Dask scheduler, as in tcp://10.0.0.1:8786')
+    if match is not None:
+        return match[1], int(match[2])
+    if "://" in address and not address.startswith(("tcp://", "tls://")):
+        return None
+    raise CrewError(f'"{address}" is no address of a Dask scheduler, as in tcp://10.0.0.1:8786')
+
+
+def _knock(address: str, host: str, port: int) -> None:
+    """Checks quickly whether anything listens at an address of TCP; Dask would try for long."""
     try:
-        with socket.create_connection((match[1], int(match[2])), timeout=KNOCK_S) as connection:
+        with socket.create_connection((host, port), timeout=KNOCK_S) as connection:
             if not address.startswith("tls://"):
                 _hear_greeting(connection)
     except (OSError, OverflowError) as error:

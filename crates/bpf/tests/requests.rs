@@ -1,0 +1,52 @@
+//! A request is validated before this build, this process and the kernel: the same mistakes are reported with and without
+//! libbpf, and with and without privileges.
+
+use sparelane_bpf::error::BpfError;
+use sparelane_bpf::load::{Request, load};
+use sparelane_bpf::loaded::unload;
+use sparelane_bpf::telemetry::Watch;
+
+fn request() -> Request {
+    Request {
+        program: "rtcp".to_owned(),
+        name: "rtcp".to_owned(),
+        settings: vec![("line_rate".to_owned(), "1Gbps".to_owned())],
+        ..Request::default()
+    }
+}
+
+fn set(key: &str, text: &str) -> Vec<(String, String)> {
+    vec![(key.to_owned(), text.to_owned())]
+}
+
+#[test]
+fn a_mistake_in_a_request_is_reported_whatever_was_built_in() {
+    let nonsense = || "nonsense".to_owned();
+    let wrong = [
+        (Request { program: nonsense(), ..request() }, "there is no program \"nonsense\""),
+        (Request { name: "a b".to_owned(), ..request() }, "\"a b\" is no name"),
+        (Request { settings: set("nonsense", "3"), ..request() }, "no setting \"nonsense\""),
+        (Request { settings: set("line_rate", "fast"), ..request() }, "line_rate = \"fast\""),
+        (Request { interfaces: vec![nonsense()], ..request() }, "no interface \"nonsense\""),
+        (Request { cgroups: vec![nonsense()], ..request() }, "no cgroup \"nonsense\""),
+        (Request { routes: vec![nonsense()], ..request() }, "no route to nonsense"),
+    ];
+    for (request, words) in wrong {
+        let error = load(&request).expect_err("a mistake").to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn what_is_not_loaded_is_named_whatever_was_built_in() {
+    for error in [unload("nonsense").expect_err("not loaded"), Watch::of("nonsense").expect_err("not loaded")] {
+        assert!(matches!(&error, BpfError::NotLoaded { name, .. } if name == "nonsense"), "{error}");
+    }
+    assert!(matches!(unload("a b"), Err(BpfError::BadName { .. })));
+}
+
+#[cfg(not(feature = "libbpf"))]
+#[test]
+fn a_build_without_libbpf_says_so_once_the_request_is_right() {
+    assert!(matches!(load(&request()), Err(BpfError::NotBuilt)));
+}

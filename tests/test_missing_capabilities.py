@@ -1,0 +1,193 @@
+"""Arguments are validated before capabilities: a mistake gets the same answer whatever this machine lacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bad_inputs
+import sparelane
+import without
+from sparelane import _native
+
+MISTAKE = 2
+
+RUN = bad_inputs.SWEEP.replace('["10packets", "20packets"]', '"10packets"').replace('"50ms"', '"2s"')
+FAR = "host.invalid:9"
+NOBODY = ["--dask", "tcp://127.0.0.1:1"]
+KEYS = ["--keys", "keys", "--trust", "0" * 64]
+
+# Wrong command lines, and what the answer says, by the capabilities that the command needs if nothing is wrong with it.
+NEEDS_EXTRAS = [
+    (["plot", "nowhere"], "nowhere"),
+    (["plot", "empty"], "empty"),
+    (["plot", "one", "-o", "x.jpg"], "x.jpg"),
+    (["plot", "one", "-o", "no/such.png"], "no/such.png"),
+    (["plot", "one", "--only", "nonsense"], "nonsense"),
+    (["plot", "one", "--x", "queue.limit"], "--x is for sweeps"),
+    (["report", "nowhere"], "nowhere"),
+    (["report", "experiments", "-o", "no/such.html"], "no/such.html"),
+    (["report", "experiments", "-o", "x.html", "--see", "y.md"], "--see"),
+    (["list", "newrno"], 'did you mean "newreno"?'),
+    (["list", "rc3/fig99"], "rc3/fig99"),
+    (["reproduce", "nonsense"], "nonsense"),
+    (["reproduce", "rc3/model", "--seeds", "0"], "--seeds"),
+    (["reproduce", "rc3/model", "--json", "no/such.json"], "no/such.json"),
+    (["reproduce", "rc3/model", "-o", "s.toml"], "s.toml"),
+    (["reproduce", "rc3/model", "--dask", "nonsense"], "nonsense"),
+    (["sweep", "nowhere.toml", *NOBODY], "nowhere.toml"),
+    (["sweep", "s.toml", *NOBODY], "nothing varies"),
+    (["sweep", "w.toml", *NOBODY, "--set", "workload.size=3sheep"], "sheep"),
+    (["sweep", "w.toml", *NOBODY, "-o", "w.toml"], "w.toml"),
+    (["sweep", "w.toml", "--dask", "nonsense"], "no address of a Dask scheduler"),
+]
+NEEDS_KERNEL = [
+    (["run", "nowhere.toml", "--on", "linux"], "nowhere.toml"),
+    (["run", "s.toml", "--on", "linux", "--set", "queue.limit=3sheep"], "sheep"),
+    (["run", "s.toml", "--on", "linux", "--set", "scheme.tcp.controller=cubik"], "cubik"),
+    (["run", "s.toml", "--on", "linux", "--seeds", "2"], "--seeds"),
+    (["run", "s.toml", "--on", "linux", "-o", "s.toml"], "s.toml"),
+    (["run", "rc3-internet2", "--on", "linux"], "--on linux cannot do it"),
+    (["reproduce", "linux/controllers", "--json", "no/such.json"], "no/such.json"),
+    (["reproduce", "linux/nonsense"], "linux/nonsense"),
+    (["linux", "build", "--jobs", "0"], "--jobs"),
+]
+NEEDS_ROOT = [
+    (["emulate", "nowhere.toml"], "nowhere.toml"),
+    (["emulate", "s.toml", "--set", "queue.limit=3sheep"], "sheep"),
+    (["emulate", "s.toml", "--prefix", "a/b"], "a/b"),
+    (["emulate", "s.toml", "--prefix", ""], "cannot begin the name"),
+    (["emulate", "s.toml", "--for", "0"], "--for"),
+    (["emulate", "s.toml", "--host", "left0", "true"], "--host NAME -- COMMAND"),
+    (["harm", "--local", "--cc", "cubik"], "cubik"),
+    (["harm", "--local", "--set", "levels=x"], "levels"),
+    (["harm", "--local", "--dscp", "0,99"], "99"),
+    (["harm", "--local", "--window", "32"], "window"),
+    (["harm", "--local", "--rate", "0"], "--rate"),
+    (["linux", "load"], "PROGRAM"),
+    (["linux", "load", "rtcp", "--set", "nonsense"], "allowed is KEY=VALUE"),
+    (["linux", "watch", "-o", "samples.txt"], ".parquet or .csv"),
+    (["linux", "watch", "-o", "no/such.csv"], "no/such.csv"),
+    (["linux", "watch", "--seconds", "0"], "--seconds"),
+    (["linux", "unload"], "NAME"),
+    (["linux", "frobnicate"], "frobnicate"),
+]
+NEEDS_NAMES = [
+    (["send", *KEYS, "--cc", "cubik", "s.toml", FAR], "cubik"),
+    (["send", *KEYS, "--dscp", "0,99", "s.toml", FAR], "99"),
+    (["send", *KEYS, "--dscp", "3,3", "s.toml", FAR], "for two classes"),
+    (["send", *KEYS, "nowhere.txt", FAR], "nowhere.txt"),
+    (["send", *KEYS, "s.toml", "host"], "HOST:PORT"),
+    (["send", "--keys", "nowhere", "s.toml", FAR], "nowhere"),
+    (["path", *KEYS, "--cc", "cubik", FAR], "cubik"),
+    (["path", *KEYS, "--load-rate", "fast", FAR], "rate"),
+    (["path", *KEYS, "host"], "HOST:PORT"),
+    (["recv", *KEYS, "--cc", "cubik", "--listen", FAR, "-o", "inbox"], "cubik"),
+    (["tunnel", *KEYS, "--cc", "cubik", "--listen", FAR, "--allow", FAR], "cubik"),
+    (["tunnel", *KEYS, "--cc", "cubik", "--forward", f"{FAR}={FAR}", FAR], "cubik"),
+    (["harm", *KEYS, "--cc", "cubik", "--tcp", FAR, FAR], "cubik"),
+    (["harm", *KEYS, "--tcp", "host", FAR], "HOST:PORT"),
+]
+# Only Linux knows the hosts of an emulation, the controls of its TCP, and the programs for its kernel.
+ON_LINUX = [
+    (["emulate", "s.toml", "--host", "nobody", "--", "true"], "nobody"),
+    (["emulate", "s.toml", "--host", "left0", "--", "no-such-program"], "no-such-program"),
+    (["harm", "--local", "--tcp-cc", "nonsense"], "nonsense"),
+    (["linux", "load", "nonsense"], "nonsense"),
+    (["linux", "load", "rtcp", "--set", "nonsense=3"], "nonsense"),
+    (["linux", "load", "rtcp", "--set", "line_rate=1Gbps", "--name", "a b"], '"a b"'),
+    (["linux", "load", "rtcp", "--set", "line_rate=fast"], "fast"),
+    (["linux", "load", "rtcp", "--interface", "nonsense"], "nonsense"),
+    (["linux", "load", "rtcp", "--cgroup", "no/such/group"], "no/such/group"),
+    (["linux", "load", "rtcp", "--route", "nonsense"], "nonsense"),
+    (["linux", "load", "rtcp", "--", "no-such-program"], "no-such-program"),
+    (["linux", "unload", "nonsense"], "no controller named nonsense is loaded"),
+    (["linux", "unload", "a b"], '"a b"'),
+    (["linux", "watch", "nonsense"], "no controller named nonsense is loaded"),
+]
+ANYWHERE = [*NEEDS_EXTRAS, *NEEDS_KERNEL, *NEEDS_ROOT, *NEEDS_NAMES]
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """A folder with a scenario, a sweep, a run, a reproduction, and keys."""
+    (tmp_path / "s.toml").write_text(RUN, encoding="utf-8")
+    (tmp_path / "w.toml").write_text(bad_inputs.SWEEP, encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    sparelane.run(tmp_path / "s.toml").save(tmp_path / "one")
+    experiment = tmp_path / "experiments" / "rc3" / "model"
+    experiment.mkdir(parents=True)
+    manifest = Path(__file__).parents[1] / "results" / "rc3" / "fig8-load" / "manifest.json"
+    (experiment / "manifest.json").write_bytes(manifest.read_bytes())
+    _native.new_key(str(tmp_path / "keys"))
+    return tmp_path
+
+
+def ask(here: Path, missing: list[str], lines: list[list[str]]) -> list[tuple[int, str]]:
+    """The answers of a process that lacks these capabilities."""
+    places = [str(Path(without.__file__).parent), str(Path(sparelane.__file__).parents[1])]
+    done = subprocess.run(
+        [sys.executable, without.__file__, *missing],
+        cwd=here,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
+        input=json.dumps(lines),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    return [(code, answer) for code, answer in json.loads(done.stdout)]
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [[], *([name] for name in without.CAPABILITIES), list(without.CAPABILITIES)],
+    ids=lambda missing: "all" if len(missing) > 1 else "".join(missing) or "none",
+)
+def test_a_mistake_is_reported_whatever_is_missing(here: Path, missing: list[str]) -> None:
+    lines = ANYWHERE if "linux" in missing or sys.platform != "linux" else [*ANYWHERE, *ON_LINUX]
+    before = sorted(here.rglob("*"))
+    answers = ask(here, missing, [words for words, _ in lines])
+    wrong = [
+        (" ".join(words), code, answer)
+        for (words, says), (code, answer) in zip(lines, answers, strict=True)
+        if code != MISTAKE or says not in answer or "Traceback" in answer
+    ]
+    assert wrong == []
+    assert sorted(here.rglob("*")) == before, "a refused command has left something behind"
+
+
+@pytest.mark.parametrize(
+    ("words", "missing", "says"),
+    [
+        (["plot", "one"], "extras", "pip install 'sparelane[figures]'"),
+        (["report", "experiments"], "extras", "pip install 'sparelane[papers]'"),
+        (["reproduce", "rc3/model"], "extras", "pip install 'sparelane[papers]'"),
+        (["sweep", "w.toml", *NOBODY], "extras", "pip install 'sparelane[dask]'"),
+        (["run", "s.toml", "--on", "linux", "-o", "out"], "kernel", "sparelane linux build"),
+        (["emulate", "s.toml"], "root", "needs root"),
+        (["harm", "--local"], "root", "needs root"),
+        (["emulate", "s.toml"], "linux", "needs Linux"),
+        (["linux", "doctor"], "linux", "need Linux"),
+        (["linux", "build"], "linux", "need Linux"),
+        (["harm", "--local"], "linux", "needs Linux"),
+        (["send", *KEYS, "s.toml", FAR], "names", "host.invalid"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value)[:30],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_what_is_missing_is_named_once_the_arguments_are_right(
+    here: Path, words: list[str], missing: str, says: str
+) -> None:
+    [(code, answer)] = ask(here, [missing], [words])
+    assert (code, says in answer) == (MISTAKE, True), answer
+
+
+def test_the_help_of_every_linux_command_can_be_read_on_other_systems(here: Path) -> None:
+    names = ["load", "unload", "list", "doctor", "watch", "build"]
+    assert [code for code, _ in ask(here, ["linux"], [["linux", name, "--help"] for name in names])] == [0] * len(names)
