@@ -185,7 +185,7 @@ def test_a_result_is_the_same_after_pickling() -> None:
     )
     for name in ("flows", "links", "drops", "series", "delays", "packets", "cross_traffic", "requests"):
         assert getattr(again, name).equals(getattr(result, name)), name
-    assert again.notices == result.notices
+    assert again.warnings == result.warnings
     assert pickle.loads(pickle.dumps(again)).flows.equals(result.flows)
 
 

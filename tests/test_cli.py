@@ -104,7 +104,7 @@ def test_run_writes_tables_and_what_is_needed_to_run_again(here: Path) -> None:
     ]
     assert names_in(here / "out" / "small") == sorted([*tables, "run.json"])
     about = json.loads((here / "out" / "small" / "run.json").read_text(encoding="utf-8"))
-    assert set(about) == {"version", "seed", "digest", "totals", "notices", "scenario", "tables"}
+    assert set(about) == {"version", "seed", "digest", "totals", "warnings", "scenario", "tables"}
     assert about["seed"] == 7
     assert about["digest"] in result.stdout
     again = sparelane.run(about["scenario"])

@@ -102,7 +102,7 @@ def test_a_map_with_everything_that_maps_have_runs_and_says_what_is_left_out(
     result = run(tmp_path / name)
     # Two hosts at each router of the largest part, each with a flow, and none of them stuck.
     assert result.totals["finished_flows"] == result.totals["flows"] == 10
-    loops, parts = result.notices
+    loops, parts = result.warnings
     assert loops.startswith("edges from a node to itself are left out of the map: 1 (line ")
     assert parts == "the map is not connected: its largest part has 5 of 8 nodes"
     rates = {(row["from"], row["to"]): row["rate_bps"] for row in result.links.iter_rows(named=True)}
@@ -121,7 +121,7 @@ def test_every_map_of_a_folder_runs(tmp_path: Path) -> None:
         copy.write_bytes(path.read_bytes())
         try:
             # What else there is to note is of the run: some of these cables carry no flow in so short a time.
-            of_the_map = (notice for notice in run(copy).notices if " map" in notice)
+            of_the_map = (notice for notice in run(copy).warnings if " map" in notice)
             notices.update(re.sub(r"\d+", "N", notice.split(" (")[0]) for notice in of_the_map)
         except sparelane.ScenarioError as error:
             failed[path.name] = str(error)

@@ -81,7 +81,7 @@ def test_a_saved_run_is_loaded_as_it_was(
             before, after = getattr(run, table), getattr(one, table)
             assert before.schema == after.schema
             assert before.equals(after), table
-        facts = ("digest", "seed", "version", "totals", "notices", "is_interrupted", "scenario")
+        facts = ("digest", "seed", "version", "totals", "warnings", "is_interrupted", "scenario")
         assert [getattr(one, fact) for fact in facts] == [getattr(run, fact) for fact in facts]
         assert one.summary().service.equals(run.summary().service)
 

@@ -1,6 +1,6 @@
 //! Any text as one of the files that a scenario names: a graph, a `.topo`, a list of flows.
 
-use sparelane_catalogue::schema::Notices;
+use sparelane_catalogue::schema::Warnings;
 use sparelane_catalogue::topology::map::{self, Component, Format};
 use sparelane_catalogue::topology::{MapDefaults, TopologyError, neutral};
 use sparelane_catalogue::workload::FlowList;
@@ -48,7 +48,7 @@ fn list<E: ToString>(parsed: Result<FlowList, E>) {
 fn drawn(text: &str, format: Format) -> Result<Network, TopologyError> {
     let defaults = MapDefaults { rate: Rate::from_mbps(100), delay: Dur::from_ms(1) };
     let component = if text.len().is_multiple_of(2) { Component::All } else { Component::Largest };
-    map::parse(text, format, &defaults, component, &Notices::default())
+    map::parse(text, format, &defaults, component, &Warnings::default())
 }
 
 /// Two hosts at one router, for lists of flows.

@@ -148,9 +148,9 @@ class Network:
         self._missed = 0
 
     @property
-    def notices(self) -> list[str]:
+    def warnings(self) -> list[str]:
         """What the author of the scenario should know."""
-        return self._native.notices
+        return self._native.warnings
 
     def address(self, host: str) -> str:
         """The address of a host.

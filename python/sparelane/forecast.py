@@ -28,14 +28,14 @@ class Forecast:
         seconds: of this machine's time, simulation alone.
         memory_bytes: at the peak, the interpreter included.
         tried: which share of the simulated time was tried, 0 to 1; at 1, the numbers are what the run was.
-        notices: what a reader of the run should know, as far as what was tried shows it.
+        warnings: the warnings about the run, as far as the trial shows them.
     """
 
     flows: int
     seconds: float
     memory_bytes: int
     tried: float
-    notices: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def forecast(scenario: str | Path, settings: Sequence[str] = (), *, seed: int | None = None) -> Forecast:
@@ -61,7 +61,7 @@ def forecast(scenario: str | Path, settings: Sequence[str] = (), *, seed: int | 
     except Cancelled:
         return _reckoned(scenario, settings, seed, reached)
     spent_s = time.monotonic() - began_s
-    return Forecast(result.totals["flows"], spent_s, memory.peak_bytes(), 1.0, tuple(result.notices))
+    return Forecast(result.totals["flows"], spent_s, memory.peak_bytes(), 1.0, tuple(result.warnings))
 
 
 def _reckoned(
@@ -80,7 +80,7 @@ def _reckoned(
     later = int((starts > until_s / 2).sum())
     flows = seen.totals["flows"] + round(later * (duration_s - until_s) / (until_s / 2)) if until_s else 0
     grown = FLOW_BYTES * max(0, flows - seen.totals["flows"])
-    return Forecast(flows, seconds, memory.peak_bytes() + grown, share, tuple(seen.early_notices))
+    return Forecast(flows, seconds, memory.peak_bytes() + grown, share, tuple(seen.early_warnings))
 
 
 def _result(scenario: str | Path, settings: Sequence[str], seed: int | None, duration_s: float) -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import shutil
+import warnings
 from collections.abc import Sequence
 from functools import cached_property, partial
 from itertools import product
@@ -139,19 +140,25 @@ class Result:
         return self._native.seed
 
     @cached_property
-    def notices(self) -> list[str]:
-        """What the reader should know, though it is no mistake: what means leave out, what did not happen."""
-        from sparelane.notices import notices
+    def warnings(self) -> list[str]:
+        """Warnings about the run, one sentence each: keys without effect, flows that means leave out, artefacts."""
+        from sparelane import run_warnings
 
         told = self._native.told if isinstance(self._native, stored.Stored) else None
-        return [notice.text for notice in notices(self._native)] if told is None else told
+        return [warning.text for warning in run_warnings.of_results(self._native)] if told is None else told
 
     @property
-    def early_notices(self) -> list[str]:
-        """Those of the notices that are true of a longer run, too, of which this one is the beginning."""
-        from sparelane.notices import notices
+    def early_warnings(self) -> list[str]:
+        """The warnings that also hold for a longer run of which this one is the beginning."""
+        from sparelane import run_warnings
 
-        return [notice.text for notice in notices(self._native) if notice.holds_early]
+        return [warning.text for warning in run_warnings.of_results(self._native) if warning.holds_early]
+
+    @property
+    def notices(self) -> list[str]:
+        """Deprecated: the former name of `warnings`."""
+        warnings.warn("Result.notices is now Result.warnings", DeprecationWarning, stacklevel=2)
+        return self.warnings
 
     @property
     def version(self) -> str:
@@ -213,7 +220,7 @@ class Result:
             "seed": self.seed,
             "digest": self.digest,
             "totals": self.totals,
-            "notices": self.notices,
+            "warnings": self.warnings,
             "scenario": kept.scenario,
         }
         if self.is_interrupted:
@@ -257,8 +264,8 @@ class Result:
         return of_result(self, panels)
 
     def _repr_html_(self) -> str:
-        """The summary, for notebooks, and what there is to note."""
-        notes = "".join(f"<p>note: {html.escape(notice)}</p>" for notice in self.notices)
+        """The summary and the warnings, for notebooks."""
+        notes = "".join(f"<p>warning: {html.escape(text)}</p>" for text in self.warnings)
         return f"<p><code>{html.escape(repr(self))}</code></p>{self.summary()._repr_html_()}{notes}"
 
     def __getstate__(self) -> dict[str, object]:
@@ -272,7 +279,8 @@ class Result:
 
     def __repr__(self) -> str:
         flows, finished = self.totals["flows"], self.totals["finished_flows"]
-        notes = f", {len(self.notices)} to note: see notices" if self.notices else ""
+        count = len(self.warnings)
+        notes = f", {count} warning{'s' if count > 1 else ''}: see warnings" if count else ""
         return f"<Result {self.digest[:12]}: {finished} of {flows} flows finished{notes}>"
 
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 FILE = "run.json"
 TABLES = ("flows", "links", "drops", "cross_traffic", "delays", "packets", "series")
-FACTS = ("digest", "seed", "version", "scenario", "totals", "notices", "traces", "is_interrupted")
+FACTS = ("digest", "seed", "version", "scenario", "totals", "warnings", "traces", "is_interrupted")
 
 
 class Stored:
     """The columns of a run and the facts about it, with the names that the simulator's results have.
 
     Attributes:
-        told: all notices about the run as they were saved; `None` if they follow from the tables.
+        told: all warnings about the run as they were saved; `None` if they follow from the tables.
     """
 
     def __init__(self, state: Mapping[str, object]) -> None:
@@ -38,7 +38,7 @@ class Stored:
         self.version = cast("str", state["version"])
         self.scenario = cast("str", state["scenario"])
         self.totals = cast("_native.Totals", state["totals"])
-        self.notices = cast("list[str]", state["notices"])
+        self.warnings = cast("list[str]", state["warnings"])
         self.traces = cast("list[tuple[Path, int, OSError | None]]", state["traces"])
         self.is_interrupted = cast("bool", state["is_interrupted"])
         self.told = cast("list[str] | None", state.get("told"))
@@ -86,8 +86,9 @@ class Saved(Stored):
         """
         content = about(folder)
         facts = {name: content.get(name) for name in ("digest", "seed", "version", "scenario", "totals")}
-        # The saved notices include those of the scenario.
-        kept = {"notices": [], "traces": [], "told": content.get("notices", [])}
+        # The saved warnings include those of the scenario. Older versions call them notices.
+        told = content.get("warnings", content.get("notices", []))
+        kept = {"warnings": [], "traces": [], "told": told}
         super().__init__({**facts, **kept, "is_interrupted": bool(content.get("interrupted"))})
         self._folder, self._types = folder, content.get("tables")
         #: The folder that paths in the scenario start from.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
-from sparelane import _native, api, columns, folders, notices, plugins
+from sparelane import _native, api, columns, folders, plugins, run_warnings
 from sparelane.api import Scenario, checked_seed
 from sparelane.columns import documented
 from sparelane.folders import OutputError, SavedResultsError
@@ -123,10 +123,10 @@ class Sweep:
         return self._saved.place
 
     @property
-    def notices(self) -> list[str]:
-        """Remarks about the runs that a reader of the results should know."""
+    def warnings(self) -> list[str]:
+        """The warnings about the runs, each with the number of runs that it concerns."""
         found = self._saved.manifest
-        return notices.told(found.details.get("notices", []), found.runs)
+        return run_warnings.sentences(found.details.get("warnings", found.details.get("notices", [])), found.runs)
 
     def compare(
         self,
@@ -233,7 +233,7 @@ class Sweep:
         except SavedResultsError:
             answer = None
         words = "" if answer is None else "".join(f"<p>{html.escape(line)}</p>" for line in answer.headlines)
-        notes = "".join(f"<p>note: {html.escape(notice)}</p>" for notice in self.notices)
+        notes = "".join(f"<p>warning: {html.escape(text)}</p>" for text in self.warnings)
         return f"<p><code>{html.escape(repr(self))}</code></p>{words}{notes}"
 
 

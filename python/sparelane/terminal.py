@@ -45,6 +45,12 @@ def saved(words: str, clause: str) -> None:
     output().print(words, soft_wrap=True, markup=False)
 
 
+def warn(texts: Iterable[str]) -> None:
+    """Prints warnings to standard error, one line each."""
+    for text in texts:
+        print(f"warning: {text}", file=sys.stderr)
+
+
 def show_table(title: str, headings: Sequence[str], left: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Prints a table; the columns that `left` names are aligned to the left, the others to the right."""
     from rich import box

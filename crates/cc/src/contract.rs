@@ -402,6 +402,11 @@ pub trait CongestionControl: Any + Debug + Send {
         let _ = (segments, cx);
     }
 
+    /// Returns true if segments can wait for a pace or a schedule of this controller, and so for timers of the host.
+    fn paces(&self) -> bool {
+        true
+    }
+
     /// The highest class number that this controller sends in. Asked once per connection.
     fn lowest_class(&self) -> u8 {
         0

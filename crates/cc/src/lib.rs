@@ -28,5 +28,5 @@ pub use contract::{
     Ack, Congestion, CongestionControl, Cx, Delivery, Departure, Limits, Lost, Needs, Offer, Permit, Phase, Plan,
     Received, Sent, TailOffer, WhichEnd,
 };
-pub use param::{DefaultValue, Kind, Param, ParamError, UNBOUNDED, Unit, Value, Values};
+pub use param::{DefaultValue, Kind, Param, ParamError, Reads, UNBOUNDED, Unit, Value, Values};
 pub use registry::{Blueprint, BuildError, Built, Controller, Registry, build};

@@ -1,7 +1,9 @@
 //! Parameters as data: the scenario file, Python, the command line and the docs learn them from here.
 
 use sparelane_core::{Dur, Rate};
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 use thiserror::Error;
 
 /// The unit of a number.
@@ -271,19 +273,59 @@ impl fmt::Display for Value {
 }
 
 /// Values by name. A missing name means the declared default.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Values(Vec<(&'static str, Value)>);
+#[derive(Clone, Debug, Default)]
+pub struct Values {
+    list: Vec<(&'static str, Value)>,
+    /// The names that were read, if they are recorded.
+    reads: Option<Reads>,
+}
+
+/// The names of the values that a controller has read: see [`Values::recorded`].
+#[derive(Clone, Debug, Default)]
+pub struct Reads(Arc<Mutex<BTreeSet<String>>>);
+
+impl Reads {
+    /// Returns true if the value of `name` was read.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
+    }
+
+    fn add(&self, name: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+    }
+}
+
+/// Two are the same if their values are.
+impl PartialEq for Values {
+    fn eq(&self, other: &Values) -> bool {
+        self.list == other.list
+    }
+}
 
 impl Values {
     /// Sets `name`, replacing an earlier value.
     pub fn set(&mut self, name: &'static str, value: Value) {
-        self.0.retain(|(other, _)| *other != name);
-        self.0.push((name, value));
+        self.list.retain(|(other, _)| *other != name);
+        self.list.push((name, value));
     }
 
     /// The value given for `name`, if any.
     pub fn given(&self, name: &str) -> Option<&Value> {
-        self.0.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
+        if let Some(reads) = &self.reads {
+            reads.add(name);
+        }
+        self.list.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
+    }
+
+    /// The names that are given, with their values.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.list.iter().map(|(name, value)| (*name, value))
+    }
+
+    /// A copy that records which names are read from it. A parameter that the controller never reads has no effect.
+    pub fn recorded(&self) -> (Values, Reads) {
+        let reads = Reads::default();
+        (Values { list: self.list.clone(), reads: Some(reads.clone()) }, reads)
     }
 
     /// The value of `param`: as given, or its default.

@@ -51,8 +51,8 @@ impl Controller {
     /// # Errors
     /// A value is outside its range, or the controller refuses the connection.
     pub fn build(&self, values: &Values, plan: &Blueprint<'_>) -> Built {
-        for param in self.params {
-            if let Some(value) = values.given(param.name) {
+        for (name, value) in values.iter() {
+            if let Some(param) = self.params.iter().find(|param| param.name == name) {
                 param.check(value)?;
             }
         }

@@ -210,6 +210,10 @@ impl<L: WindowLaw + 'static> CongestionControl for Validated<L> {
         self.windowed.on_lost(lost, cx);
     }
 
+    fn paces(&self) -> bool {
+        self.windowed.paces()
+    }
+
     fn next_timer(&self) -> Time {
         self.validation.next_timer()
     }

@@ -325,6 +325,10 @@ impl<L: WindowLaw + 'static> CongestionControl for Windowed<L> {
         Limits { cwnd_bytes: self.window.cwnd, pacing: None }
     }
 
+    fn paces(&self) -> bool {
+        false
+    }
+
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("cwnd_bytes", self.window.cwnd as f64);
         put("ssthresh_bytes", self.window.ssthresh as f64);

@@ -150,7 +150,7 @@ impl Plan {
 
 /// The scenario's run, without what real programs and real hosts take the place of.
 fn config_of(scenario: &Scenario) -> Result<RunConfig, ScenarioError> {
-    let mut config = scenario.build()?;
+    let mut config = scenario.build_unchanging()?;
     config.host = HostSpec::default();
     config.hosts_at.clear();
     config.cross_traffic.clear();

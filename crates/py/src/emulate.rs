@@ -82,8 +82,8 @@ impl PyEmulation {
 
     /// What the author of the scenario should know.
     #[getter]
-    fn notices(&self) -> Vec<String> {
-        self.scenario.notices().to_vec()
+    fn warnings(&self) -> Vec<String> {
+        self.scenario.emulation_warnings().to_vec()
     }
 
     /// The most that one host can send to another.

@@ -38,8 +38,8 @@ impl Results {
 
     /// What the scenario's author should know, though it is no mistake.
     #[getter]
-    fn notices(&self) -> Vec<String> {
-        self.results.notices.clone()
+    fn warnings(&self) -> Vec<String> {
+        self.results.warnings.clone()
     }
 
     /// The version of the simulator.

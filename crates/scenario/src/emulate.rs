@@ -1,4 +1,5 @@
-//! `[emulate]`: what `sparelane emulate` needs beyond what a simulation does. Simulations do not look at it.
+//! `[emulate]`: the keys that `sparelane emulate` needs beyond those of a simulation. Simulations refuse `[[emulate.change]]` and warn
+//! of the other keys.
 
 use sparelane_catalogue::schema::nodes;
 use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
@@ -110,6 +111,14 @@ pub fn read(field: Field<'_>, network: &Network) -> Result<EmulateSpec, Scenario
     let mut changes = changes.collect::<Result<Vec<_>, _>>()?.concat();
     changes.sort_by_key(|change| change.at);
     Ok(EmulateSpec { code_points, delay_error: section.need("delay_error")?.time()?, changes })
+}
+
+/// The refusal to simulate a scenario whose cables change. Ignoring the changes would give wrong results.
+pub fn refusal(table: &Field<'_>, spec: &EmulateSpec) -> Option<ScenarioError> {
+    let message = "a simulation cannot change cables yet; allowed: sparelane emulate, which changes them, or \
+                   --set 'emulate.change=[]', which simulates the cables as they begin";
+    let change = table.entry("change", EMULATE[2].kind).ok().filter(|_| !spec.changes.is_empty())?;
+    Some(ScenarioError { value: None, ..change.error(message) })
 }
 
 fn read_change(field: Field<'_>, network: &Network) -> Result<Vec<ScriptedChange>, ScenarioError> {

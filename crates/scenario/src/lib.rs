@@ -50,6 +50,7 @@ pub mod scenario;
 mod schemes;
 mod switch;
 mod transport;
+mod warnings;
 
 pub use columns::{Column, Data, Table};
 pub use digest::digest;

@@ -7,6 +7,7 @@ use sparelane_catalogue::schema::nodes;
 use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_catalogue::schema::{Field, Section};
 use sparelane_sim::{Loss, Network, NodeId, NodeKind};
+use std::collections::{BTreeMap, BTreeSet};
 
 const SENDING_END: Kind = Kind::Special(
     "with between, one of the two nodes; with select = \"access\", \"hosts\" or \"routers\"",
@@ -147,6 +148,35 @@ pub fn apply_limits(
         }
     }
     Ok(origins)
+}
+
+/// The rates, delays and losses among `fields` that later ones override for each of their cables and directions: the place of the
+/// override, and the key.
+pub fn overridden(fields: &[Field<'_>], network: &Network) -> Result<Vec<(usize, &'static str)>, ScenarioError> {
+    let mut found = Vec::new();
+    for (key, from) in [("rate", Some("rate_from")), ("loss", Some("loss_from")), ("delay", None)] {
+        let mut last = BTreeMap::new();
+        let mut given = BTreeSet::new();
+        for (place, field) in fields.iter().enumerate() {
+            let section = field.clone().section(&[LINK])?;
+            if section.given(key).is_none() {
+                continue;
+            }
+            given.insert(place);
+            let cables = selected(&section, network)?;
+            let only = match from {
+                Some(from) => section.maybe(from, |field| directions(field, &section, &cables, network))?,
+                None => None,
+            };
+            for (number, &cable) in cables.iter().enumerate() {
+                let own = only.as_ref().map_or([true; 2], |only| [only[number] == 0, only[number] == 1]);
+                last.extend([0, 1].into_iter().filter(|&way| own[way]).map(|way| ((cable, way), place)));
+            }
+        }
+        let deciding: BTreeSet<usize> = last.into_values().collect();
+        found.extend(given.difference(&deciding).map(|&place| (place, key)));
+    }
+    Ok(found)
 }
 
 /// The cables that an override is for, at least one.

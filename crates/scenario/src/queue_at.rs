@@ -125,16 +125,35 @@ fn routers(list: &Field<'_>, network: &Network) -> Result<BTreeSet<NodeId>, Scen
 impl Differing {
     /// The queues, under `seed`.
     pub fn queues(&self, network: &Network, seed: u64) -> Vec<QueueAt> {
+        let at = |(cable, from)| QueueAt { cable, from, queue: self.queue_of(network.cables[cable].limit) };
+        self.places(network, seed).into_iter().map(at).collect()
+    }
+
+    /// Their places under `seed`: each cable, by its index, and the router that sends.
+    pub fn places(&self, network: &Network, seed: u64) -> Vec<(usize, NodeId)> {
         let mut stream = Stream::new(seed, Domain::Queues, self.number);
-        let chosen = match &self.place {
+        match &self.place {
             Place::Routers(routers) => of_routers(routers, network),
             Place::ShareOfRouters(share) => {
                 of_routers(&drawn(all_routers(network), *share, &mut stream).into_iter().collect(), network)
             }
             Place::ShareOfQueues(share) => drawn(all_queues(network), *share, &mut stream),
-        };
-        let at = |(cable, from)| QueueAt { cable, from, queue: self.queue_of(network.cables[cable].limit) };
-        chosen.into_iter().map(at).collect()
+        }
+    }
+
+    /// Their settings, except for limits that cables give.
+    pub fn queue(&self) -> &QueueSpec {
+        &self.queue
+    }
+
+    /// Returns true if the table names a queue at all, which a share of 0 does not.
+    pub fn names_any(&self) -> bool {
+        !matches!(self.place, Place::ShareOfRouters(share) | Place::ShareOfQueues(share) if share <= 0.0)
+    }
+
+    /// Returns true if the table gives their limit.
+    pub fn has_limit(&self) -> bool {
+        self.limits
     }
 
     fn queue_of(&self, cables_limit: Option<Limit>) -> QueueSpec {

@@ -20,7 +20,7 @@ pub struct Results {
     /// The version of sparelane.
     pub version: String,
     /// What the scenario's author should know, though it is no mistake.
-    pub notices: Vec<String>,
+    pub warnings: Vec<String>,
     /// Names of the schemes, by index.
     pub schemes: Vec<String>,
     /// Names of the classes of traffic, by index.
@@ -40,7 +40,7 @@ impl Results {
             scenario: scenario.canonical(),
             seed: scenario.seed,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            notices: scenario.notices().to_vec(),
+            warnings: scenario.warnings().to_vec(),
             schemes: scenario.scheme_names(),
             traffic_classes: scenario.traffic_class_names(),
             nodes: scenario.node_names(),

@@ -5,6 +5,7 @@ use crate::queue_at::Differing;
 use crate::queues::{Queues, ROUTER_QUEUE};
 use crate::reach::{Distances, access_routers, bdp_bytes};
 use crate::schemes::Schemes;
+use crate::warnings::{self, Facts, Ports};
 use crate::{
     cross_traffic, drops, host, links, measure, packet_log, queue_at, rcp_rates, sampling, switch,
     transport::{self, Transport},
@@ -12,11 +13,11 @@ use crate::{
 use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::Source;
 use sparelane_catalogue::schema::document::{Document, Item, Node, Origin, Table, write_toml};
-use sparelane_catalogue::schema::{Fallback, Key, Kind, Notices, Shape};
+use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape, Warnings};
 use sparelane_catalogue::schema::{Field, Section};
 use sparelane_catalogue::schema::{overrides, read_text};
 use sparelane_catalogue::workload::Merge;
-use sparelane_catalogue::workload::{self, Context, Demand, Workload, WorkloadForm};
+use sparelane_catalogue::workload::{self, Context, Demand, Found, Workload, WorkloadForm};
 use sparelane_catalogue::{Catalogue, topology};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_sim::observe::{Delays, DelaysSpec, Observer, PacketLog, PacketLogSpec, Series, SeriesSpec};
@@ -141,7 +142,9 @@ pub struct Scenario {
     pub bdp_bytes: u64,
     file: String,
     text: Table,
-    notices: Vec<String>,
+    warnings: Vec<String>,
+    emulation_warnings: Vec<String>,
+    unsimulated: Option<ScenarioError>,
     routing: Routing,
     network: Network,
     queues: Queues,
@@ -201,8 +204,19 @@ impl Scenario {
     /// One run of this scenario.
     ///
     /// # Errors
-    /// None that [`Scenario::parse`] would not have found.
+    /// The scenario has `[[emulate.change]]`, which simulations cannot do.
     pub fn build(&self) -> Result<RunConfig, ScenarioError> {
+        match &self.unsimulated {
+            Some(error) => Err(error.clone()),
+            None => self.build_unchanging(),
+        }
+    }
+
+    /// One run of this scenario without its `[[emulate.change]]`, for a caller that makes these changes itself.
+    ///
+    /// # Errors
+    /// None that [`Scenario::parse`] would not have found.
+    pub fn build_unchanging(&self) -> Result<RunConfig, ScenarioError> {
         let flows = self.workloads.iter().map(|workload| workload.flows(&self.network, self.seed));
         let flows = flows.collect::<Result<Vec<_>, _>>();
         let flows = flows.map_err(|error| ScenarioError::in_file(&self.file, None, error.message))?;
@@ -282,9 +296,14 @@ impl Scenario {
         &self.emulate
     }
 
-    /// What the author should know, though it is no mistake.
-    pub fn notices(&self) -> &[String] {
-        &self.notices
+    /// Warnings about a simulation of this scenario: keys without effect, and settings that defeat each other.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Warnings about an emulation of this scenario.
+    pub fn emulation_warnings(&self) -> &[String] {
+        &self.emulation_warnings
     }
 
     /// Names of the probes of time series, by index.
@@ -302,8 +321,8 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let link = section.need("link")?;
     let overrides = link.tables()?;
 
-    let notices = Notices::default();
-    let place = topology::Context { source, seed, notices: &notices };
+    let [warnings, emulation_warnings] = [const { Warnings::new() }; 2];
+    let place = topology::Context { source, seed, warnings: &warnings };
     let mut network = topology::read(topology.clone(), &catalogue.topologies, &place)?;
     links::apply_wires(&overrides, &mut network)?;
     let distances = distances(&network, &topology)?;
@@ -325,7 +344,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         .map(|(number, field)| {
             queue_at::read(&field, number, (&queues, &table), &catalogue.queues, &network, &schemes, bdp_bytes)
         })
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<Vec<_>, _>>()?;
     let tables = [&section.need("queue")?, &section.need("nic")?, &section.need("scheme")?];
     rcp_rates::check(&queues, &schemes, &network, tables)?;
 
@@ -338,30 +357,54 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let context =
         Context { sizes, source, network: &network, routing, schemes: all_schemes, bdp_bytes, duration, seed };
     let mut traffic_classes = Vec::new();
-    let workloads = read_workloads(&section, &catalogue.workloads, context, &mut traffic_classes)?;
+    let found = read_workloads(&section, &catalogue.workloads, context, &mut traffic_classes)?;
     let cross_traffic = cross_traffic::read_all(&section.need("cross_traffic")?, &network, duration)?;
     let drops = section.need("drop")?;
     let drops = drops.tables()?.into_iter().map(|field| drops::read(field, &network)).collect::<Result<_, _>>()?;
     let sampling = section.given("sample").map(|field| sampling::read(field, &network, duration)).transpose()?;
     let measure = section.maybe("measure", |field| measure::read(field.clone(), &schemes, duration))?;
     let packets = section.given("packets").map(|field| packet_log::read(field, &schemes, duration)).transpose()?;
-    let emulate = emulate::read(section.need("emulate")?, &network)?;
+    let table = section.need("emulate")?;
+    let emulate = emulate::read(table.clone(), &network)?;
+    let unsimulated = emulate::refusal(&table, &emulate);
     let host = host::read(section.need("host")?)?;
     let host_at = section.need("host_at")?;
     let hosts_at = host_at.tables()?;
     let hosts_at = hosts_at.iter().map(|field| host::read_at(field, host, &network));
     let hosts_at = hosts_at.collect::<Result<Vec<_>, _>>()?.concat();
+    let text_keys = [section.need("title")?, section.need("source")?];
+    let [title, source] = [text_keys[0].text()?.to_owned(), text_keys[1].text()?.to_owned()];
+    let facts = Facts {
+        root: &section,
+        duration,
+        network: &network,
+        schemes: &schemes,
+        kinds: &catalogue.queues,
+        queues: &queues,
+        differing: &differing,
+        ports: Ports::of(&network, &differing, seed),
+        limits: &origins,
+        workloads: &found,
+        cross_traffic: &cross_traffic,
+    };
+    for warning in warnings.list() {
+        emulation_warnings.add(warning);
+    }
+    warnings::of_simulation(&facts, document, &warnings)?;
+    warnings::of_emulation(&facts, &emulation_warnings)?;
     let mut text = document.table().clone();
     *text.entry("seed") = Node { item: Item::Whole(i128::from(seed)), origin: Origin::Set };
     Ok(Scenario {
-        title: section.need("title")?.text()?.to_owned(),
-        source: section.need("source")?.text()?.to_owned(),
+        title,
+        source,
         seed,
         duration,
         bdp_bytes,
         file: document.file.clone(),
         text,
-        notices: notices.into_list(),
+        warnings: warnings.list(),
+        emulation_warnings: emulation_warnings.list(),
+        unsimulated,
         routing,
         network,
         queues,
@@ -370,7 +413,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         host,
         hosts_at,
         schemes,
-        workloads,
+        workloads: found.into_iter().map(|found| found.workload).collect(),
         cross_traffic,
         drops,
         sampling,
@@ -420,7 +463,7 @@ fn read_workloads(
     forms: &[&'static WorkloadForm],
     context: Context<'_>,
     classes: &mut Vec<String>,
-) -> Result<Vec<Arc<dyn Workload>>, ScenarioError> {
+) -> Result<Vec<Found>, ScenarioError> {
     let field = section.need("workload")?;
     let tables = field.tables()?;
     if tables.is_empty() {
@@ -428,7 +471,7 @@ fn read_workloads(
     }
     let all = (0..).zip(&tables).map(|(number, field)| workload::read(field, forms, number, context, classes));
     let all = all.collect::<Result<Vec<_>, _>>()?;
-    let demands = all.iter().map(|workload| workload.demand(context.network, context.duration));
+    let demands = all.iter().map(|found| found.workload.demand(context.network, context.duration));
     demands.fold(Demand::default(), Demand::and).check(&field)?;
     Ok(all)
 }

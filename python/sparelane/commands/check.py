@@ -30,7 +30,7 @@ def command(file: str, settings: tuple[str, ...], seeds: int | None, jobs: int) 
     FILE is a scenario or a sweep, a ready-made scenario's name, or - for standard input. The beginning is tried, for a
     second at the most (of a sweep, of its first and its last setting), and the rest is reckoned from it.
 
-    What a reader of its results should know is noted as far as the trial shows it.
+    Warnings name keys that have no effect and, as far as the trial shows them, doubts about the results.
 
     Exits with 2 where it cannot be run.
     """
@@ -41,7 +41,7 @@ def command(file: str, settings: tuple[str, ...], seeds: int | None, jobs: int) 
     if not plan.is_varied and len(plan.seeds) == 1:
         forecast = _forecasts(found, plan, [0])[0]
         _show(forecast, "")
-        _note([forecast])
+        _warn([forecast])
         return
     with watched(Limits(), tell):
         plan.check()
@@ -55,7 +55,7 @@ def command(file: str, settings: tuple[str, ...], seeds: int | None, jobs: int) 
     runs = len(plan.runs)
     shown = terminal.duration(mean_s * runs / min(jobs, runs))
     print_line(f"{runs} runs, {len(plan.settings)} settings: about {shown} with {jobs} processes")
-    _note(forecasts)
+    _warn(forecasts)
 
 
 def _forecasts(found: given.Given, plan: Plan, places: Sequence[int]) -> list[Forecast]:
@@ -71,10 +71,9 @@ def _forecasts(found: given.Given, plan: Plan, places: Sequence[int]) -> list[Fo
         raise ScenarioError(plan.told(str(error)) if plan.is_varied else str(error)) from error
 
 
-def _note(forecasts: Sequence[Forecast]) -> None:
-    """Prints what the trials have given to note, each thing once."""
-    for text in dict.fromkeys(text for one in forecasts for text in one.notices):
-        print_line(f"note: {text}")
+def _warn(forecasts: Sequence[Forecast]) -> None:
+    """Prints each warning of the trials once."""
+    terminal.warn(dict.fromkeys(text for one in forecasts for text in one.warnings))
 
 
 def _show(one: Forecast, where: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparelane import percentiles
+from sparelane import percentiles, terminal
 from sparelane._native import EmulationError
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ def say_ready(network: Network, commands: Sequence[Asked], *, as_json: bool) -> 
         hosts = [asdict(host) for host in network.hosts]
         click.echo(json.dumps({"event": "ready", "hosts": hosts, "self_test": asdict(test)}))
         return
-    for notice in network.notices:
-        click.echo(f"note: {notice}", err=True)
+    terminal.warn(network.warnings)
     click.echo(self_test_text(test))
     for host in network.hosts:
         click.echo(f"{host.name}: {host.address}, ip netns exec {host.namespace} COMMAND")

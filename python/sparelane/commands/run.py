@@ -250,8 +250,9 @@ def show_linux(result: Result, outcome: Outcome) -> None:
     """Prints what a run on Linux amounts to."""
     summary = result.summary()
     print_completions(summary.schemes.drop(SLOWDOWNS))
-    for notice in (*summary.remarks, *result.notices):
-        terminal.output().print(f"note: {notice}", soft_wrap=True, markup=False)
+    for remark in summary.remarks:
+        terminal.output().print(f"note: {remark}", soft_wrap=True, markup=False)
+    terminal.warn(result.warnings)
     terminal.output().print(f"{outcome.packets} packets, their digest {outcome.packet_digest}", soft_wrap=True)
     terminal.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
 
@@ -383,8 +384,9 @@ def show(result: Result) -> None:
     )
     print_table("Busiest links", summary.links, {"utilisation": percent, "peak_backlog_bytes": whole})
     print_table("Packets by class, over all queues", summary.drops, {"share": percent})
-    for notice in (*summary.remarks, *result.notices):
-        terminal.output().print(f"note: {notice}", soft_wrap=True, markup=False)
+    for remark in summary.remarks:
+        terminal.output().print(f"note: {remark}", soft_wrap=True, markup=False)
+    terminal.warn(result.warnings)
 
 
 SLOWDOWNS = ("slowdown", "p99_slowdown")

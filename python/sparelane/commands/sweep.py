@@ -89,7 +89,7 @@ def run(
     plan: Plan, place: Path, crew: Crew, limits: Limits | None = None, *, is_quiet: bool = False
 ) -> Progress | None:
     """Does the sweep and says what came of it; `None` or a part where the user stopped it."""
-    from sparelane import notices
+    from sparelane import run_warnings
     from sparelane.results import manifest
     from sparelane.sweeps import sweep as sweeps
 
@@ -107,8 +107,7 @@ def run(
     found = f" ({progress.found} of them from before)" if progress.found else ""
     left = manifest.read(place)
     print_line(f"{progress.done} of {progress.wanted} runs{found}, {settings}, digest {left.digest}")
-    for notice in notices.told(left.details["notices"], left.runs):
-        print_line(f"note: {notice}")
+    terminal.warn(run_warnings.sentences(left.details["warnings"], left.runs))
     if progress.kept_apart is not None:
         print_line(f"other results that were in the folder are in {progress.kept_apart}")
     terminal.saved(

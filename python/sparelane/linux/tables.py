@@ -54,7 +54,7 @@ def stored(network: Network, written: Written, *, digest: str, seed: int, scenar
             "seed": seed,
             "version": __version__,
             "scenario": scenario,
-            "notices": [],
+            "warnings": [],
             "traces": [],
             "is_interrupted": False,
             "totals": {

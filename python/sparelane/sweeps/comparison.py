@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from sparelane import api, library, notices, percentiles
+from sparelane import api, library, percentiles, run_warnings
 from sparelane.folders import SavedResultsError
 from sparelane.names import UnknownNameError
 from sparelane.results.manifest import Manifest
@@ -385,8 +385,9 @@ def of_folders(places: Sequence[Path]) -> Subject:
         return of_sweep(saved[0])
     names = [_distinct(one.place, places) for one in saved]
     runs = _together([(name, one.runs) for name, one in zip(names, saved, strict=True)])
-    said = [f"{name}: {notice}" for name, one in zip(names, saved, strict=True) for notice in noticed(one.manifest)]
-    said += [note for name, one in zip(names, saved, strict=True) for note in missing(one.manifest, f"{name}: ")]
+    named = [*zip(names, saved, strict=True)]
+    said = [f"{name}: {warning}" for name, one in named for warning in warnings_of(one.manifest)]
+    said += [note for name, one in named for note in missing(one.manifest, f"{name}: ")]
     return Subject(runs, ("Runs are paired by setting and seed.", *doubts(runs), *said), _groups(names, saved))
 
 
@@ -395,7 +396,7 @@ def notes(saved: SavedSweep) -> list[str]:
     share_runs = any(not group.name for group in coexistence.groups(saved.runs))
     is_pair = len(schemes_of(saved.runs)) > 1 and not share_runs
     pairing = [_pairing(saved.manifest.details.get("paired"))] if is_pair else []
-    return [*pairing, *doubts(saved.runs), *missing(saved.manifest), *noticed(saved.manifest)]
+    return [*pairing, *doubts(saved.runs), *missing(saved.manifest), *warnings_of(saved.manifest)]
 
 
 def missing(found: Manifest, whose: str = "") -> list[str]:
@@ -409,10 +410,11 @@ def missing(found: Manifest, whose: str = "") -> list[str]:
     ]
 
 
-def noticed(found: Manifest) -> list[str]:
-    """What there was to note of runs, with how many of them; that means leave out flows is among the doubts."""
-    counts = [one for one in found.details.get("notices", []) if one["text"] != notices.UNFINISHED]
-    return notices.told(counts, found.runs)
+def warnings_of(found: Manifest) -> list[str]:
+    """The warnings about the runs of a sweep, but for unfinished flows, which `doubts` reports."""
+    counts = found.details.get("warnings", found.details.get("notices", []))
+    kept = [one for one in counts if one["text"] != run_warnings.UNFINISHED]
+    return run_warnings.sentences(kept, found.runs)
 
 
 def _read(place: Path) -> SavedSweep:
@@ -444,7 +446,7 @@ def of_files(files: Sequence[str], seeds: int, place: Path | None, run: Callable
         run(plan, target)
         saved = folders.read(target)
         parts.append((name, saved.runs))
-        said += [f"{name}: {notice}" for notice in noticed(saved.manifest)]
+        said += [f"{name}: {warning}" for warning in warnings_of(saved.manifest)]
         with Journal(target) as journal:
             kept = journal.read({one.name for one in plan.runs})
         traffic.append([str(kept[one.name]["traffic"]) for one in plan.runs])

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from sparelane import _native, api, inputs, notices
+from sparelane import _native, api, inputs, run_warnings
 from sparelane.folders import OutputError, SavedResultsError, ready_folder, replaced
 from sparelane.frames import write_parquet
 from sparelane.plugins import sources
@@ -149,7 +149,7 @@ def _manifest(
         "overrides": plan.fixed,
         "repeat": _command(plan, None),
         "plugins": [{"file": f"{inputs.FOLDER}/{name}", "sha256": sha256} for name, sha256 in inputs.plugins()],
-        "notices": notices.counted(one.get("notices", ()) for one in done),
+        "warnings": run_warnings.counted(one.get("warnings", ()) for one in done),
         "failed": [
             {"setting": plan.words(setting), "scheme": setting.scheme, "seed": run.seed, "error": failed[run.name]}
             for run in plan.runs

@@ -65,7 +65,9 @@ def _entries_of(where: list[str], table: Any) -> Iterator[tuple[str, str]]:
         if last == "queue_at":
             yield ("table", "[queue]")
     else:
-        yield from (("table", name) for name in (last, f"[{last}]", f"[[{last}]]"))
+        # A table inside another is listed by its own name or by its whole path, as `[[emulate.change]]` is.
+        names = dict.fromkeys((last, ".".join(where)))
+        yield from (("table", text) for name in names for text in (name, f"[{name}]", f"[[{name}]]"))
 
 
 def _words(table: Any, chooser: str) -> list[str]:

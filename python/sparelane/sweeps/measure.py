@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparelane import _native, notices, percentiles
+from sparelane import _native, percentiles, run_warnings
 from sparelane.results.rows import ALL, NETWORK
 from sparelane.service import Numbers, floats, goodput_bps, jain, open_rates_bps
 
@@ -92,7 +92,7 @@ def measure(results: _native.Results) -> dict[str, Any]:
 
     `numbers` has a list `[scheme, traffic, metric, average, value]` each; `curves` a list `[scheme, curve, values]`,
     the quantiles of finished flows; `traffic` is a fingerprint of when which flows started, from where to where, and
-    how large they are: equal in two runs that had the same traffic. `notices` has what a reader should be told.
+    how large they are: equal in two runs that had the same traffic. `warnings` has the warnings about the run.
     """
     table, links = results.flows(), results.links()
     codes, names = table["scheme"][0], table["scheme"][1]
@@ -110,14 +110,14 @@ def measure(results: _native.Results) -> dict[str, Any]:
     numbers += [list(one) for one in _of_delays(results)]
     numbers += [["", NETWORK, *one] for one in _of_network(links, end_s)]
     numbers += [["", NETWORK, *one] for one in _of_series(results)]
-    said = [notice.of_many for notice in notices.of_tables(results, table, links)]
+    found = [warning.of_many for warning in run_warnings.of_tables(results, table, links)]
     return {
         "digest": results.digest,
         "traffic": _traffic(table, columns),
         "numbers": numbers,
         "curves": curves,
         "events": results.totals["events"],
-        **({"notices": said} if said else {}),
+        **({"warnings": found} if found else {}),
     }
 
 

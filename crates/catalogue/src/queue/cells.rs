@@ -52,6 +52,14 @@ impl ActiveSpec for CellsSpec {
         self.occupied_bytes(packet_bytes)
     }
 
+    fn separates_classes(&self) -> bool {
+        false
+    }
+
+    fn marks(&self) -> bool {
+        false
+    }
+
     fn equals(&self, other: &dyn ActiveSpec) -> bool {
         (other as &dyn Any).downcast_ref() == Some(self)
     }

@@ -74,6 +74,14 @@ impl ActiveSpec for CoDelSpec {
         Box::new(CoDel::new(*self, place.limit, place.largest_bytes))
     }
 
+    fn separates_classes(&self) -> bool {
+        false
+    }
+
+    fn marks(&self) -> bool {
+        self.ecn
+    }
+
     fn equals(&self, other: &dyn ActiveSpec) -> bool {
         (other as &dyn Any).downcast_ref() == Some(self)
     }

@@ -77,6 +77,14 @@ impl ActiveSpec for FqCoDelSpec {
         Box::new(FqCoDel::new(*self, place.limit, place.largest_bytes, place.seed, place.link))
     }
 
+    fn separates_classes(&self) -> bool {
+        false
+    }
+
+    fn marks(&self) -> bool {
+        self.codel.ecn
+    }
+
     fn equals(&self, other: &dyn ActiveSpec) -> bool {
         (other as &dyn Any).downcast_ref() == Some(self)
     }

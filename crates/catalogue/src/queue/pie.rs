@@ -99,6 +99,14 @@ impl ActiveSpec for PieSpec {
         Box::new(Pie::new(*self, place.limit, place.largest_bytes, place.seed, place.link))
     }
 
+    fn separates_classes(&self) -> bool {
+        false
+    }
+
+    fn marks(&self) -> bool {
+        self.ecn
+    }
+
     fn equals(&self, other: &dyn ActiveSpec) -> bool {
         (other as &dyn Any).downcast_ref() == Some(self)
     }

@@ -111,6 +111,14 @@ impl ActiveSpec for RedSpec {
         Box::new(Red::new(*self, place.limit, place.rate, place.seed, place.link))
     }
 
+    fn separates_classes(&self) -> bool {
+        false
+    }
+
+    fn marks(&self) -> bool {
+        self.ecn
+    }
+
     fn equals(&self, other: &dyn ActiveSpec) -> bool {
         (other as &dyn Any).downcast_ref() == Some(self)
     }

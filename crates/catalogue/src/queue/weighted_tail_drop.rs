@@ -62,6 +62,10 @@ impl ActiveSpec for WeightedTailDropSpec {
         Box::new(WeightedTailDrop::new(*self, place.limit))
     }
 
+    fn marks(&self) -> bool {
+        false
+    }
+
     fn equals(&self, other: &dyn ActiveSpec) -> bool {
         (other as &dyn Any).downcast_ref() == Some(self)
     }

@@ -1,6 +1,8 @@
 //! A scenario file as a tree that remembers where each value was written.
 
 use super::error::ScenarioError;
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::fmt::{self, Write};
 use toml::de::{DeTable, DeValue};
 
@@ -56,6 +58,8 @@ pub struct Document {
     pub file: String,
     /// The whole file, always a table.
     pub root: Node,
+    /// The dotted paths of the values that were read.
+    reads: RefCell<HashSet<String>>,
 }
 
 static NO_TABLE: Table = Table { entries: Vec::new() };
@@ -72,13 +76,51 @@ impl Document {
             ScenarioError::in_file(file, line, format!("not valid TOML: {message}"))
         })?;
         let item = Item::Table(Table::read(text, table.get_ref()));
-        Ok(Document { file: file.to_owned(), root: Node { item, origin: Origin::Nowhere } })
+        Ok(Document { file: file.to_owned(), root: Node { item, origin: Origin::Nowhere }, reads: RefCell::default() })
+    }
+
+    /// Records that the value at `path` was read. Elements of lists are not recorded: their list is.
+    pub(super) fn mark_read(&self, path: &str) {
+        let is_element = path.rsplit('.').next().is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+        if !is_element && !self.reads.borrow().contains(path) {
+            self.reads.borrow_mut().insert(path.to_owned());
+        }
+    }
+
+    /// The keys whose values nothing has read, by their dotted paths, in the order of the file.
+    pub fn unread(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        self.collect_unread(&self.root.item, "", &mut found);
+        found
+    }
+
+    fn collect_unread(&self, item: &Item, path: &str, found: &mut Vec<String>) {
+        match item {
+            Item::Table(table) => {
+                for (key, node) in table.iter() {
+                    self.collect_unread(&node.item, &joined(path, key), found);
+                }
+            }
+            Item::List(list) if item.is_list_of_tables() => {
+                for (place, node) in list.iter().enumerate() {
+                    self.collect_unread(&node.item, &joined(path, &place.to_string()), found);
+                }
+            }
+            _ if self.reads.borrow().contains(path) => {}
+            _ => found.push(path.to_owned()),
+        }
     }
 
     /// The whole file.
     pub fn table(&self) -> &Table {
         if let Item::Table(table) = &self.root.item { table } else { &NO_TABLE }
     }
+}
+
+/// The dotted path of `key` in the table at `path`.
+pub(super) fn joined(path: &str, key: &str) -> String {
+    let key = bare_or_quoted(key);
+    if path.is_empty() { key } else { format!("{path}.{key}") }
 }
 
 /// The line of a byte offset, from 1.

@@ -1,6 +1,6 @@
 //! Typed values out of the tree: each read by its key, each mistake told with its place.
 
-use super::document::{Document, Item, Node, Origin, Table, bare_or_quoted};
+use super::document::{Document, Item, Node, Origin, Table, joined};
 use super::error::{ScenarioError, did_you_mean};
 use super::keys::{Fallback, Form, Key, Kind, RATES, Shape};
 use super::overrides::parse_value;
@@ -8,6 +8,9 @@ use super::units::{self, Amount, UnitError};
 use sparelane_core::{Dur, Rate};
 use sparelane_sim::Limit;
 use std::borrow::Cow;
+
+/// The longest value that a warning quotes, in characters.
+const LONGEST_VALUE: usize = 60;
 
 /// One value, where it stands, and what it may be.
 #[derive(Clone, Debug)]
@@ -63,9 +66,7 @@ impl<'d> Field<'d> {
     where
         'd: 'n,
     {
-        let name = bare_or_quoted(name);
-        let path = if self.path.is_empty() { name } else { format!("{}.{name}", self.path) };
-        Field { document: self.document, path, node, kind }
+        Field { document: self.document, path: joined(&self.path, name), node, kind }
     }
 
     /// This value, read as something else.
@@ -73,9 +74,22 @@ impl<'d> Field<'d> {
         Field { kind, ..self }
     }
 
-    /// The value itself.
+    /// The value itself. The document records that it was read.
     pub fn item(&self) -> &Item {
+        self.document.mark_read(&self.path);
         &self.node.item
+    }
+
+    /// The warning that this value has no effect, for `reason`.
+    pub fn without_effect(&self, reason: &str) -> String {
+        match &self.node.item {
+            Item::Table(_) => format!("{} has no effect: {reason}", self.path),
+            item => {
+                let value = item.to_string();
+                let shown = if value.chars().count() > LONGEST_VALUE { "[...]" } else { &value };
+                format!("{} = {shown} has no effect: {reason}", self.path)
+            }
+        }
     }
 
     /// What this value may be.
@@ -334,6 +348,18 @@ impl<'d> Section<'d> {
     /// The value of `name` as given in this very table, if it is.
     pub fn own(&self, name: &str) -> Option<Field<'_>> {
         self.entry_of(&self.field, name)
+    }
+
+    /// The value of `name` as given in this very table, if it differs from the default.
+    pub fn changed(&self, name: &str) -> Option<Field<'_>> {
+        let field = self.own(name)?;
+        let given = field.node.item.to_string();
+        let is_default = match self.key(name).default {
+            Fallback::Value(text) => given.trim_matches('"') == text,
+            Fallback::Declared(value) => given.trim_matches('"') == value.to_string(),
+            Fallback::Required | Fallback::Nothing(_) => false,
+        };
+        (!is_default).then_some(field)
     }
 
     fn entry_of<'s>(&self, field: &'s Field<'d>, name: &str) -> Option<Field<'s>> {

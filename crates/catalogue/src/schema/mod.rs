@@ -9,14 +9,14 @@ pub mod files;
 pub mod json;
 mod keys;
 pub mod nodes;
-mod notices;
 pub mod overrides;
 pub mod units;
 pub mod volume;
+mod warnings;
 
 pub use document::Document;
 pub use error::{ScenarioError, did_you_mean};
 pub use field::{Field, Section};
 pub use files::{Input, Source, read_text};
 pub use keys::{Fallback, Form, Key, Kind, MAX_DELAY, MAX_DURATION, MAX_FLOW_BYTES, RATES, Shape};
-pub use notices::Notices;
+pub use warnings::Warnings;

@@ -72,7 +72,7 @@ fn from_map(
     let defaults =
         MapDefaults { rate: section.need("default_rate")?.rate()?, delay: section.need("default_delay")?.time()? };
     let component = if section.need("component")?.choice()? == "largest" { Component::Largest } else { Component::All };
-    let mut network = map::parse(&input.text, format, &defaults, component, context.notices)
+    let mut network = map::parse(&input.text, format, &defaults, component, context.warnings)
         .map_err(|error| in_file(input, error))?;
     let per_router = section.need("hosts_per_router")?.whole()? as u32;
     let access_rate = section.need("access_rate")?.rate()?;

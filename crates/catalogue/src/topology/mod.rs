@@ -30,7 +30,7 @@ pub use star::Star;
 
 pub(crate) use error::place;
 
-use crate::schema::{Fallback, Field, Form, Key, Kind, Notices, ScenarioError, Section, Source};
+use crate::schema::{Fallback, Field, Form, Key, Kind, ScenarioError, Section, Source, Warnings};
 use sparelane_sim::Network;
 
 /// What a topology is read against.
@@ -40,8 +40,8 @@ pub struct Context<'a> {
     pub source: &'a Source,
     /// The run's seed.
     pub seed: u64,
-    /// Where the author of the scenario is told what is no mistake, and no matter of course either.
-    pub notices: &'a Notices,
+    /// The list that takes warnings about the network.
+    pub warnings: &'a Warnings,
 }
 
 /// A topology as a scenario names it.

@@ -46,7 +46,7 @@ use self::mix::OfSeveral;
 use self::paced::InPieces;
 use self::reader::{at, host_pair};
 use crate::schema::{Fallback, Field, Form, Key, Kind, ScenarioError, Section, Shape, did_you_mean};
-use sparelane_core::Dur;
+use sparelane_core::{Dur, Time};
 use sparelane_sim::{FlowSource, Network, Scheme};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -129,7 +129,20 @@ const WRITES_KEY: Key = Key::new(
 const SIZES: Kind = Kind::Special("a table such as { kind = \"rc3\" }", &Shape::Table("sizes"));
 const START: Key = Key::new("start", Kind::MOMENT, Fallback::Value("0s"), "when the first flow may start");
 
-/// Reads workload number `number`, of one of these forms; `classes` are those of the run, which grow by this workload's.
+/// A workload that was read from its table.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The workload.
+    pub workload: Arc<dyn Workload>,
+    /// The schemes that its flows can have, by index.
+    pub schemes: BTreeSet<u16>,
+    /// The start of its first flow, if it has any.
+    pub first_start: Option<Time>,
+    /// True if it has no second flow that starts by itself.
+    pub is_single: bool,
+}
+
+/// Reads workload number `number`, of one of these forms. `classes` are the traffic classes of the run; those of this workload are added.
 ///
 /// # Errors
 /// The first mistake, with its place and with what is allowed.
@@ -139,7 +152,7 @@ pub fn read(
     number: u32,
     context: Context<'_>,
     classes: &mut Vec<String>,
-) -> Result<Arc<dyn Workload>, ScenarioError> {
+) -> Result<Found, ScenarioError> {
     let (form, section) = field.clone().form(WORKLOAD, forms)?;
     let mix = mix::read(&section, context.schemes)?;
     let (scheme, first_scheme) = match &mix {
@@ -158,6 +171,7 @@ pub fn read(
         None => [scheme].into(),
     };
     used.extend(workload.schemes().into_iter().filter(|&scheme| scheme != UNDECIDED));
+    let schemes = used.clone();
     if let Some(classes) = (ClassReader { names: classes, schemes: context.schemes, used }).read(&section)? {
         workload = Arc::new(WithClasses(workload, classes));
     }
@@ -165,12 +179,16 @@ pub fn read(
         workload = Arc::new(InPieces(workload, writes));
     }
     let tried = workload.flows(context.network, context.seed);
-    tried.map_err(|error| section.whole_table().error(error.message))?;
-    let (Some(mix), Some(field)) = (mix, section.given("mix")) else { return Ok(workload) };
+    let mut tried = tried.map_err(|error| section.whole_table().error(error.message))?;
+    let first_start = tried.next_flow().map(|flow| flow.start);
+    let is_single = tried.next_flow().is_none();
+    let (Some(mix), Some(field)) = (mix, section.given("mix")) else {
+        return Ok(Found { workload, schemes, first_start, is_single });
+    };
     let workload = OfSeveral(workload, mix, number);
     let tried = workload.flows(context.network, context.seed);
     tried.map_err(|error| field.error(error.message))?;
-    Ok(Arc::new(workload))
+    Ok(Found { workload: Arc::new(workload), schemes, first_start, is_single })
 }
 
 /// The scheme of a workload: the one it names, or the only one there is.

@@ -53,4 +53,8 @@ impl CongestionControl for Constant {
     fn limits(&self) -> Limits {
         self.limits
     }
+
+    fn paces(&self) -> bool {
+        self.limits.pacing.is_some()
+    }
 }

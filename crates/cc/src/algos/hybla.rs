@@ -24,7 +24,7 @@
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::increase::Increase;
-use crate::param::{DefaultValue, Kind, Param};
+use crate::param::{DefaultValue, Kind, Param, Values};
 use crate::registry::Controller;
 use crate::window::{GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowLaw, windowed};
 use sparelane_core::Dur;
@@ -53,15 +53,28 @@ const LIKE: Param = Param {
     source: "Linux tcp_hybla.c",
 };
 
+const PARAMS: &[Param] =
+    &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, REFERENCE_RTT, ROUNDING, LIKE];
+
 /// What the catalogue says of it.
 pub const CONTROLLER: Controller = Controller {
     name: "hybla",
     summary: "NewReno as on a path with a shorter round trip",
     source: "Caini and Firrincieli, 2004; Linux 2.6.32",
-    params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, REFERENCE_RTT, ROUNDING, LIKE],
+    params: PARAMS,
     make: &|values, plan| {
         let counts_acks = values.word(&LIKE) == "linux";
         let law = Hybla::new(values.span(&REFERENCE_RTT), values.word(&ROUNDING) == "linux", counts_acks);
+        if counts_acks {
+            // The first window is rho segments, whatever `initial_window` says.
+            let mut others = Values::default();
+            for param in PARAMS.iter().filter(|param| param.name != INITIAL_WINDOW.name) {
+                if let Some(value) = values.given(param.name) {
+                    others.set(param.name, value.clone());
+                }
+            }
+            return Ok(windowed(law, &others, plan));
+        }
         Ok(windowed(law, values, plan))
     },
 };

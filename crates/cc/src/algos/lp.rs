@@ -76,16 +76,17 @@ pub const CONTROLLER: Controller = Controller {
     source: "Kuzmanovic and Knightly, IEEE/ACM ToN 2006",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, THRESHOLD, LIKE, TICK, CLOCK_OFFSET],
     make: &|values, plan| {
-        let law = TcpLp::new(LpConfig {
-            threshold_percent: values.whole(&THRESHOLD),
-            like: match values.word(&LIKE) {
-                "ns-3" => Like::Ns3,
-                "linux" => Like::Linux,
-                _ => Like::Exact,
-            },
-            tick: values.span(&TICK),
-            clock_offset: values.span(&CLOCK_OFFSET),
-        });
+        let like = match values.word(&LIKE) {
+            "ns-3" => Like::Ns3,
+            "linux" => Like::Linux,
+            _ => Like::Exact,
+        };
+        // Linux brings its own clocks; these two are then unused.
+        let (tick, clock_offset) = match like {
+            Like::Linux => (Dur::from_ns(1), Dur::ZERO),
+            _ => (values.span(&TICK), values.span(&CLOCK_OFFSET)),
+        };
+        let law = TcpLp::new(LpConfig { threshold_percent: values.whole(&THRESHOLD), like, tick, clock_offset });
         Ok(windowed(law, values, plan))
     },
 };

@@ -25,7 +25,7 @@ mod gml;
 mod graphml;
 mod sndlib;
 
-use crate::schema::{Notices, units};
+use crate::schema::{Warnings, units};
 use crate::topology::names::Names;
 use crate::topology::{TopologyError, bounds};
 use sparelane_core::{Dur, Rate};
@@ -151,7 +151,7 @@ fn line(element: roxmltree::Node<'_, '_>) -> usize {
     element.document().text_pos_at(element.range().start).row as usize
 }
 
-/// The network that `text` describes. Nodes and cables are in the order of the file. What is left out is told to `notices`.
+/// The network that `text` describes. Nodes and cables are in the order of the file. `warnings` takes what is left out.
 ///
 /// # Errors
 /// No well-formed file of its format; an edge to an unknown node; a value that is not allowed; a host without edge.
@@ -160,7 +160,7 @@ pub fn parse(
     format: Format,
     defaults: &MapDefaults,
     component: Component,
-    notices: &Notices,
+    warnings: &Warnings,
 ) -> Result<Network, TopologyError> {
     let xml = || {
         roxmltree::Document::parse(text).map_err(|error| {
@@ -168,9 +168,9 @@ pub fn parse(
         })
     };
     match format {
-        Format::GraphMl => network_of(&graphml::read(&xml()?)?, defaults, component, notices),
-        Format::SndLib => network_of(&sndlib::read(&xml()?)?, defaults, component, notices),
-        Format::Gml => network_of(&gml::read(text)?, defaults, component, notices),
+        Format::GraphMl => network_of(&graphml::read(&xml()?)?, defaults, component, warnings),
+        Format::SndLib => network_of(&sndlib::read(&xml()?)?, defaults, component, warnings),
+        Format::Gml => network_of(&gml::read(text)?, defaults, component, warnings),
     }
 }
 
@@ -178,7 +178,7 @@ fn network_of(
     graph: &Graph<'_>,
     defaults: &MapDefaults,
     component: Component,
-    notices: &Notices,
+    warnings: &Warnings,
 ) -> Result<Network, TopologyError> {
     let default_rate = bounds::rate(None, "the default rate", defaults.rate)?;
     let default_delay = bounds::delay(None, "the default delay", defaults.delay)?;
@@ -189,7 +189,7 @@ fn network_of(
         let wanted = node.data.text("label").unwrap_or(node.id);
         network.add(names.claim(wanted), kind(&node.data)?);
     }
-    for bundle in bundles(graph, notices)? {
+    for bundle in bundles(graph, warnings)? {
         let [a, b] = bundle.ends;
         let rate = bundle.rate.unwrap_or(default_rate);
         let delay = bundle.delay.unwrap_or(default_delay);
@@ -205,7 +205,7 @@ fn network_of(
     if component == Component::Largest {
         let (all, gone) = (network.nodes.len(), component::keep_largest(&mut network));
         if gone > 0 {
-            notices.add(format!("the map is not connected: its largest part has {} of {all} nodes", all - gone));
+            warnings.add(format!("the map is not connected: its largest part has {} of {all} nodes", all - gone));
         }
     } else {
         check_hosts_have_edges(graph, &network)?;
@@ -226,7 +226,7 @@ fn positions<'a>(graph: &Graph<'a>) -> Result<BTreeMap<&'a str, usize>, Topology
 }
 
 /// The edges, parallel ones merged, in the order of the first of each.
-fn bundles(graph: &Graph<'_>, notices: &Notices) -> Result<Vec<Bundle>, TopologyError> {
+fn bundles(graph: &Graph<'_>, warnings: &Warnings) -> Result<Vec<Bundle>, TopologyError> {
     let ids = positions(graph)?;
     let places: Vec<_> = graph.nodes.iter().map(|node| place(&node.data)).collect::<Result<_, _>>()?;
     let mut bundles: Vec<Bundle> = Vec::new();
@@ -262,7 +262,7 @@ fn bundles(graph: &Graph<'_>, notices: &Notices) -> Result<Vec<Bundle>, Topology
     }
     if !loops.is_empty() {
         let (count, lines) = (loops.len(), loops.join(", "));
-        notices.add(format!("edges from a node to itself are left out of the map: {count} (line {lines})"));
+        warnings.add(format!("edges from a node to itself are left out of the map: {count} (line {lines})"));
     }
     Ok(bundles)
 }

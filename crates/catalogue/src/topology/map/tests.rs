@@ -45,7 +45,7 @@ const ZOO: &str = r#"<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
 </graphml>"#;
 
 fn read(text: &str) -> Result<Network, TopologyError> {
-    parse(text, Format::GraphMl, &DEFAULTS, Component::All, &Notices::default())
+    parse(text, Format::GraphMl, &DEFAULTS, Component::All, &Warnings::default())
 }
 
 fn error(text: &str) -> String {
@@ -152,19 +152,19 @@ fn an_edge_from_a_node_to_itself_is_left_out_and_told() {
         "<edge source=\"1\" target=\"2\" />",
         "<edge source=\"1\" target=\"2\" /><edge source=\"2\" target=\"2\"/>",
     );
-    let notices = Notices::default();
-    let network = parse(&text, Format::GraphMl, &DEFAULTS, Component::All, &notices).unwrap();
+    let warnings = Warnings::default();
+    let network = parse(&text, Format::GraphMl, &DEFAULTS, Component::All, &warnings).unwrap();
     assert_eq!(network.cables.len(), 2);
-    assert_eq!(notices.into_list(), ["edges from a node to itself are left out of the map: 1 (line 16)"]);
+    assert_eq!(warnings.list(), ["edges from a node to itself are left out of the map: 1 (line 16)"]);
 }
 
 #[test]
 fn the_largest_part_of_a_map_is_taken_where_asked_and_told() {
-    let notices = Notices::default();
-    let network = parse(ZOO, Format::GraphMl, &DEFAULTS, Component::Largest, &notices).unwrap();
+    let warnings = Warnings::default();
+    let network = parse(ZOO, Format::GraphMl, &DEFAULTS, Component::Largest, &warnings).unwrap();
     let names: Vec<_> = network.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["New York", "Chicago", "Chicago-2"]);
-    assert_eq!(notices.into_list(), ["the map is not connected: its largest part has 3 of 4 nodes"]);
+    assert_eq!(warnings.list(), ["the map is not connected: its largest part has 3 of 4 nodes"]);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_map_means_the_same_in_gml() {
         edge [ source 1 target 0 LinkSpeedRaw 10000000000 ]
         edge [ source 1 target 2 ]
         edge [ source 1 target 0 ] ]"#;
-    let parsed = parse(gml, Format::Gml, &DEFAULTS, Component::All, &Notices::default()).unwrap();
+    let parsed = parse(gml, Format::Gml, &DEFAULTS, Component::All, &Warnings::default()).unwrap();
     let same = read(ZOO).unwrap();
     let names = |network: &Network| network.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
     assert_eq!((names(&parsed), format!("{:?}", parsed.cables)), (names(&same), format!("{:?}", same.cables)));

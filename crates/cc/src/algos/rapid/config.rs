@@ -223,10 +223,10 @@ impl Config {
                 gamma: values.whole(&GAMMA) as u32,
                 spans_all: values.word(&UPDATE_SPAN) == "all",
             },
-            bass: Bass {
-                passes: values.whole(&BASS_PASSES) as u32,
-                factor: values.number(&SPIKE_FACTOR),
-                floor: values.span(&SPIKE_FLOOR),
+            bass: match values.whole(&BASS_PASSES) as u32 {
+                // Without a pass, no gap is compared.
+                0 => Bass { passes: 0, factor: 0.0, floor: Dur::ZERO },
+                passes => Bass { passes, factor: values.number(&SPIKE_FACTOR), floor: values.span(&SPIKE_FLOOR) },
             },
             excursion: Excursion {
                 share: values.number(&EXCURSION_SHARE),

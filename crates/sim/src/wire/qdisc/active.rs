@@ -41,6 +41,16 @@ pub trait ActiveSpec: Any + Debug + Send + Sync {
         packet_bytes
     }
 
+    /// Returns true if it treats packets of one class differently from those of another.
+    fn separates_classes(&self) -> bool {
+        true
+    }
+
+    /// Returns true if it ever marks ECN-capable packets.
+    fn marks(&self) -> bool {
+        true
+    }
+
     /// Whether `other` is the same law with the same settings.
     fn equals(&self, other: &dyn ActiveSpec) -> bool;
 }

@@ -1,0 +1,58 @@
+//! Periods and instants beyond the end of the run.
+
+use super::Facts;
+use crate::sampling::SAMPLE;
+use sparelane_catalogue::schema::{Field, Kind, ScenarioError, Warnings};
+use sparelane_core::{Dur, Time};
+
+pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
+    let end = facts.duration;
+    let field = facts.root.need("workload")?;
+    for (table, found) in field.tables()?.into_iter().zip(facts.workloads) {
+        match found.first_start.map(|start| start - Time::ZERO) {
+            None => warnings.add(format!("{} has no flows", table.path)),
+            Some(start) if start >= end => warnings.add(format!(
+                "{} starts no flow: its first one would start at {start}, and the run ends at {end}",
+                table.path
+            )),
+            Some(_) => {}
+        }
+        if found.is_single
+            && let Ok(gap) = table.entry("gap", Kind::MOMENT)
+        {
+            warnings.add(gap.without_effect("there is one flow"));
+        }
+        beyond(&table, "end", end, warnings);
+    }
+    let field = facts.root.need("cross_traffic")?;
+    for table in field.tables()? {
+        if moment(&table, "start").is_some_and(|start| start >= end) {
+            warnings.add(format!("{} sends nothing: it starts after the run, which ends at {end}", table.path));
+        }
+        beyond(&table, "stop", end, warnings);
+    }
+    if let Some(table) = facts.root.given("sample") {
+        let section = table.section(&[SAMPLE])?;
+        let interval = section.need("interval")?.time()?;
+        if interval >= end {
+            warnings.add(format!(
+                "sample.interval = {interval} is not shorter than the run, {end}: no series has a second sample"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Warns of the end of a period that is after the end of the run.
+fn beyond(table: &Field<'_>, key: &str, end: Dur, warnings: &Warnings) {
+    if moment(table, key).is_some_and(|moment| moment > end)
+        && let Ok(field) = table.entry(key, Kind::MOMENT)
+    {
+        warnings.add(field.without_effect(&format!("the run ends at {end}")));
+    }
+}
+
+/// The time that a key gives, if it does.
+fn moment(table: &Field<'_>, key: &str) -> Option<Dur> {
+    table.entry(key, Kind::MOMENT).ok()?.time().ok()
+}

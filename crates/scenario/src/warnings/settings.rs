@@ -1,0 +1,178 @@
+//! Settings of transport, queues and hosts that need another setting, which is off.
+
+use super::{Facts, each_queue_table, idle};
+use crate::emulate::EMULATE;
+use crate::host::{HOST, HOST_AT};
+use crate::rcp_rates::wants_rate;
+use crate::scenario::SCENARIO;
+use crate::transport::TRANSPORT;
+use sparelane_catalogue::schema::{Field, Kind, ScenarioError, Section, Warnings};
+use sparelane_sim::{Limit, Scheme};
+use sparelane_transport::Ecn;
+use std::collections::BTreeSet;
+
+pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
+    transport(facts, warnings)?;
+    marking(facts, warnings)?;
+    rates(facts, warnings)?;
+    hosts(facts, warnings)?;
+    buckets(facts, warnings)?;
+    byte_limits(facts, warnings)?;
+    // A connected network with one cable less than nodes is a tree.
+    if facts.network.cables.len() + 1 == facts.network.nodes.len() {
+        let root = facts.root.whole_table().clone().section(&[SCENARIO])?;
+        idle(&root, "routing", "there is one path between any two nodes", warnings);
+    }
+    let emulate = facts.root.need("emulate")?.section(&[EMULATE])?;
+    for key in ["classes", "delay_error"] {
+        idle(&emulate, key, "sparelane emulate alone uses it", warnings);
+    }
+    Ok(())
+}
+
+/// The reason why a setting of the transport has no effect for a scheme, if it has none.
+fn without_use(facts: &Facts<'_>, scheme: &Scheme, key: &str) -> Option<&'static str> {
+    let config = &scheme.transport;
+    let controller = scheme.any_controller().ok();
+    let needs = controller.as_ref().map(|cc| cc.needs()).unwrap_or_default();
+    let is_scheduled = controller.as_ref().is_some_and(|cc| cc.schedules_departures());
+    let is_own_clock = is_scheduled || controller.as_ref().is_some_and(|cc| cc.owns_send_clock());
+    let is_paced = controller.is_none_or(|cc| cc.paces());
+    match key {
+        "rack_timer_delay" if !config.rack_tlp => Some("rack_tlp is off"),
+        "limited_transmit" if config.rack_tlp => Some("rack_tlp finds losses by time"),
+        "detect_lost_retransmissions" if config.rack_tlp => Some("rack_tlp finds them"),
+        "detect_lost_retransmissions" if needs.segments => {
+            Some("the controller hears of every segment, which finds them")
+        }
+        "sack_survives_timeout" if !config.sack => Some("sack is off"),
+        "resent_rtt_tick" if !config.timestamps => Some("timestamps is off"),
+        "receive_batch_timeout" if config.receive_batch <= 1 => Some("receive_batch is 1"),
+        "pacing_catch_up" if !is_paced => Some("the controller does not pace"),
+        "pacing_catch_up" if is_own_clock => Some("the controller has a send clock of its own"),
+        "send_batch" if is_scheduled => Some("the controller schedules each segment"),
+        "ecn" if !facts.any_queue_marks() => Some("no queue marks packets"),
+        _ => None,
+    }
+}
+
+/// `[transport]`, and the transport of each scheme.
+fn transport(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
+    let field = facts.root.need("scheme")?;
+    let named = field.named()?;
+    let mut tables = Vec::new();
+    for ((_, table), scheme) in named.iter().zip(&facts.schemes.all) {
+        let own = table.entry("transport", Kind::TABLE).ok().map(|table| table.section(&[TRANSPORT])).transpose()?;
+        tables.push((scheme, own));
+    }
+    let overrides = |own: &Option<Section<'_>>, key: &str| {
+        own.as_ref().is_some_and(|own| own.own(key).is_some() || own.own("preset").is_some())
+    };
+    let used: BTreeSet<usize> = facts.used().map(|(place, _)| place).collect();
+    let all = facts.root.need("transport")?.section(&[TRANSPORT])?;
+    for key in TRANSPORT {
+        let mut inherit = tables.iter().filter(|(_, own)| !overrides(own, key.name)).peekable();
+        if inherit.peek().is_none() {
+            idle(&all, key.name, "each scheme has its own", warnings);
+        } else {
+            let reasons: Option<Vec<_>> = inherit.map(|(scheme, _)| without_use(facts, scheme, key.name)).collect();
+            if let Some(reason) = reasons.as_ref().and_then(|reasons| reasons.first()) {
+                idle(&all, key.name, reason, warnings);
+            }
+        }
+        for (place, (scheme, own)) in tables.iter().enumerate() {
+            if let (Some(own), true, Some(reason)) = (own, used.contains(&place), without_use(facts, scheme, key.name))
+            {
+                idle(own, key.name, reason, warnings);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Queues that mark while no flow is ECN-capable.
+fn marking(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
+    let is_capable = facts.schemes.all.iter().any(|scheme| scheme.transport.ecn != Ecn::Off);
+    each_queue_table(facts, |section| {
+        let marks = section.own("ecn").is_some_and(|field| field.flag() == Ok(true));
+        let reason = "no scheme is ECN-capable; transport.ecn makes one so";
+        if !is_capable {
+            idle(section, "mark_at", reason, warnings);
+            if marks {
+                idle(section, "ecn", reason, warnings);
+            }
+            idle(section, "mark_ecn_threshold", reason, warnings);
+        } else if section.given("ecn").is_none_or(|field| field.flag() == Ok(false)) {
+            idle(section, "mark_ecn_threshold", "ecn is off in this queue", warnings);
+        }
+    })
+}
+
+/// Rates for RCP that no scheme asks for.
+fn rates(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
+    if facts.schemes.all.iter().any(wants_rate) {
+        return Ok(());
+    }
+    for name in ["queue", "nic"] {
+        if let Ok(table) = facts.root.need(name)?.entry("rcp", Kind::TABLE) {
+            warnings.add(table.without_effect("no scheme asks for a rate"));
+        }
+    }
+    Ok(())
+}
+
+/// Settings about limits in bytes, if each limit of routers is in packets and they share no memory.
+fn byte_limits(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
+    let queues = facts.differing.iter().map(|differing| differing.queue()).chain([&facts.queues.router]);
+    let limits = queues.map(|queue| queue.limit).chain(facts.network.cables.iter().filter_map(|cable| cable.limit));
+    let counts_bytes = limits.into_iter().any(|limit| matches!(limit, Limit::Bytes(_)));
+    if counts_bytes || facts.root.given("switch").is_some() {
+        return Ok(());
+    }
+    each_queue_table(facts, |section| {
+        if section.whole_table().path != "nic" {
+            idle(section, "cell", "limits are in packets", warnings);
+            idle(section, "room", "limits are in packets", warnings);
+        }
+    })
+}
+
+/// Token buckets that never hold a packet back, as packets come one by one and no faster than tokens.
+fn buckets(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
+    let field = facts.root.need("cross_traffic")?;
+    for table in field.tables()? {
+        let varies = |key: &str, even: &[&str]| {
+            table.entry(key, Kind::TABLE).is_ok_and(|field| !even.contains(&field.item().to_string().as_str()))
+        };
+        let is_constant = table.entry("kind", Kind::TABLE).is_ok_and(|kind| kind.is_text("constant"));
+        let is_uneven = varies("burst", &["1"]) || varies("jitter", &["0", "0.0"]);
+        if let (Ok(bucket), true, false) = (table.entry("bucket", Kind::TABLE), is_constant, is_uneven) {
+            warnings.add(bucket.without_effect("packets at even intervals never wait for a token"));
+        }
+    }
+    Ok(())
+}
+
+/// Clocks and timers of hosts that no controller looks at.
+fn hosts(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
+    let controllers: Vec<_> = facts.schemes.all.iter().filter_map(|scheme| scheme.any_controller().ok()).collect();
+    let reads_clocks = controllers.iter().any(|cc| cc.needs().one_way_delay || cc.needs().receive_time);
+    let is_paced = controllers.iter().any(|cc| cc.paces());
+    let stamps = reads_clocks || facts.root.given("packets").is_some();
+    let check = |section: &Section<'_>| {
+        if !stamps {
+            let reason = "no controller uses receive times or one-way delays";
+            idle(section, "timestamp_at", reason, warnings);
+            idle(section, "timestamp_clock", reason, warnings);
+        }
+        if !is_paced {
+            idle(section, "timer_error", "no controller paces", warnings);
+        }
+    };
+    check(&facts.root.need("host")?.section(&[HOST])?);
+    let field = facts.root.need("host_at")?;
+    field.tables()?.into_iter().try_for_each(|table: Field<'_>| {
+        check(&table.section(&[HOST_AT, HOST])?);
+        Ok(())
+    })
+}

@@ -1,0 +1,806 @@
+"""Every key of a scenario has an effect in some scenario, and where it has none, a warning says so.
+
+The keys come from the catalogue, as `sparelane list` prints them, so that a new key fails here until somebody names a
+scenario in which it matters. Each is changed to values that follow from its declaration, until the digest of the run
+differs.
+"""
+
+from __future__ import annotations
+
+import atexit
+import re
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sparelane
+from sparelane import _native, units
+from sparelane.settings import toml_value
+
+# Losses, queueing, pauses and round trips of several lengths in two seconds.
+NETWORK = """\
+duration = "2s"
+[topology]
+kind = "dumbbell"
+pairs = 2
+access_rate = "100Mbps"
+bottleneck_rate = "20Mbps"
+bottleneck_delay = "10ms"
+[queue]
+limit = "20packets"
+[link]
+between = ["west", "east"]
+loss = 0.001
+"""
+SCHEME = """\
+[scheme.x]
+controller = "newreno"
+"""
+BULK = """\
+[[workload]]
+kind = "bulk"
+spread = "50ms"
+writes = { first = "400KB", then = "100KB", every = "500ms" }
+size = "50MB"
+[[workload]]
+kind = "bulk"
+flows = 40
+gap = "50ms"
+size = "30KB"
+"""
+BASE = NETWORK + SCHEME + BULK
+PATHS = """\
+duration = "100ms"
+[topology]
+kind = "{kind}"
+{keys}
+[queue]
+limit = "20packets"
+[scheme.x]
+controller = "newreno"
+[workload]
+kind = "poisson"
+load = 0.3
+destinations = "any"
+sizes = {{ kind = "fixed", size = "20KB" }}
+"""
+
+
+# Conditions that bring out different keys; each case is tried under one after the other.
+CONDITIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"transport.delayed_ack": True, "link.loss": 0},
+    {"queue.limit": "400packets", "link.loss": 0, "workload.0.writes.first": "30MB", "duration": "4s"},
+    {"link.loss": 0.08},
+    {
+        "topology.bottleneck_delay": "60ms",
+        "topology.bottleneck_rate": "100Mbps",
+        "queue.limit": "300packets",
+        "link.loss": 0.0001,
+        "workload.0.writes.first": "50MB",
+        "duration": "6s",
+    },
+    {
+        "topology.bottleneck_delay": "20us",
+        "topology.access_delay": "1us",
+        "topology.bottleneck_rate": "90Mbps",
+        "queue.limit": "60packets",
+        "workload.0.writes.first": "30MB",
+        "link.loss": 0,
+    },
+    {
+        "topology.bottleneck_rate": "1Mbps",
+        "queue.limit": "40packets",
+        "duration": "14s",
+        "workload.0.writes.first": "30MB",
+    },
+    {
+        "topology.access_rate": "1Gbps",
+        "topology.bottleneck_rate": "900Mbps",
+        "topology.bottleneck_delay": "20us",
+        "topology.access_delay": "1us",
+        "queue.limit": "60packets",
+        "duration": "200ms",
+        "link.loss": 0,
+        "workload.0.spread": "1ms",
+        "workload.0.writes.first": "30MB",
+    },
+    {
+        "topology.bottleneck_rate": "300kbps",
+        "queue.limit": "200packets",
+        "duration": "150s",
+        "workload.0.writes.first": "30MB",
+    },
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario in which the keys of a table matter.
+
+    Attributes:
+        text: the scenario.
+        path: the table that has the keys.
+        changes: what else the scenario needs.
+        conditions: what to try one after the other until a key has an effect.
+    """
+
+    text: str
+    path: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    conditions: tuple[Mapping[str, Any], ...] = ({},)
+
+
+def controller(name: str) -> Case:
+    """A case for the parameters of a controller."""
+    more: dict[str, Any] = {"scheme.x.controller": name}
+    match name:
+        case "dctcp":
+            more |= {"transport.ecn": "dctcp", "queue.mark_at": "5packets"}
+        case "rcp":
+            more |= {"queue.rcp": {}}
+        case "rapid":
+            more |= {"scheme.x.initial_rate": "2Mbps", "workload.1.flows": 1, "workload.1.size": "3MB"}
+            more |= {"scheme.x.most_lateness": "10ms"}
+    return Case(BASE, "scheme.x", more, CONDITIONS)
+
+
+def topology(kind: str, keys: str) -> Case:
+    """A case for the keys of a topology."""
+    return Case(PATHS.format(kind=kind, keys=keys), "topology")
+
+
+def other(default: str, allowed: str) -> Iterator[Any]:
+    """Values that differ from `default`, as far as the declaration tells."""
+    if allowed in {"true or false"} or default in {"true", "false"}:
+        yield default != "true"
+        return
+    words = allowed.removeprefix("one of ").split(", ")
+    if default in words:
+        yield from (word for word in words if word != default)
+        return
+    if re.fullmatch(r"\d+", default):
+        number = int(default)
+        yield from (value for value in (number * 2, number // 2, number + 1, number * 50, 1, 3, 0) if value != number)
+        yield from () if "whole" in allowed else (0.5, 0.3)
+        return
+    if re.fullmatch(r"[\d.]+(e-?\d+)?", default):
+        real = float(default)
+        yield from (value for value in (real * 2, real / 2, 0.5, 0.9, real * 100, real / 100) if value != real)
+        return
+    found = units.read(default.replace(" ", "").replace("b/s", "bps"))
+    if found is not None:
+        value, unit = found
+        write = {"s": lambda x: f"{round(x * 1e12)}ps", "bit/s": lambda x: f"{round(x)}bps"}.get(unit)
+        write = write or (lambda x: f"{round(x)}{unit}")
+        yield from (write(value * factor) for factor in (2, 0.5, 10, 0.1, 100) if value)
+    if "a time" in allowed:
+        yield from ("100us", "5ms", "50ms", "500ms")
+    if "a rate" in allowed or "rate such as" in allowed:
+        yield from ("5Mbps", "50Mbps")
+    if "packets" in allowed:
+        yield from ("5packets", "10packets")
+    if "a size" in allowed or "size such as" in allowed:
+        yield from ("10KB", "1KB", "100B")
+    if "unbounded" in allowed or "whole number" in allowed:
+        yield from (2, 10, 1)
+    if "number from 0" in allowed:
+        yield from (0.5, 0.1)
+
+
+def workload(table: str, changes: Mapping[str, Any] | None = None) -> Case:
+    """A case for the keys of a workload."""
+    text = NETWORK.replace("pairs = 2", "pairs = 4") + SCHEME + f"[workload]\n{table}"
+    return Case(text, "workload", changes or {})
+
+
+POISSON = 'kind = "poisson"\nload = 0.5\nsizes = { kind = "fixed", size = "20KB" }\n'
+WEB = 'kind = "web-users"\nusers = 40\nlargest_file = "10MB"\npairs = [["left0", "right0"]]\n'
+
+
+def sizes(table: str) -> Case:
+    """A case for the keys of a distribution of sizes."""
+    return Case(workload(f'kind = "poisson"\nload = 0.5\nsizes = {{ {table} }}\n').text, "workload.sizes")
+
+
+def queue(table: str, changes: Mapping[str, Any] | None = None) -> Case:
+    """A case for the keys of a kind of queue."""
+    return Case(BASE, "queue", {"queue": {"limit": "20packets"} | tomllib.loads(table), **(changes or {})}, CONDITIONS)
+
+
+def cross(table: str) -> Case:
+    """A case for the keys of cross traffic."""
+    hosts = 'from = ["left0"]\nto = ["right0"]\nrate = "5Mbps"\n'
+    return Case(BASE + f"[cross_traffic]\n{hosts}{table}", "cross_traffic")
+
+
+HOSTS = ["left0", "left1", "right0", "right1"]
+SMALL_PACKETS = {"kind": "constant", "from": ["left0"], "to": ["right0"], "rate": "1Mbps", "packet": "300B"}
+ECN = {"transport.ecn": "classic"}
+CLASSES = {"scheme.low": {"controller": "newreno", "class": 1}, "workload.0.scheme": "x", "workload.1.scheme": "low"}
+SAMPLED = {"sample.interval": "10ms"}
+
+# The cases of each table and of each thing with keys of its own, by kind and name.
+CASES: dict[tuple[str, str], Case] = {
+    ("topology", "dumbbell"): topology("dumbbell", 'pairs = 2\nbottleneck_rate = "20Mbps"'),
+    ("topology", "chain"): topology("chain", "routers = 3"),
+    ("topology", "fat-tree"): topology("fat-tree", 'rate = "50Mbps"'),
+    ("topology", "spine-leaf"): topology(
+        "spine-leaf", 'leaves = 2\nservers = 2\nserver_rate = "20Mbps"\nspine_rate = "20Mbps"'
+    ),
+    ("topology", "star"): topology("star", 'rate = "50Mbps"'),
+    ("topology", "internet2"): topology("internet2", 'hosts_per_router = 1\naccess_rate = "20Mbps"'),
+    ("workload", "poisson"): workload(POISSON),
+    ("workload", "bulk"): workload('kind = "bulk"\nflows = 5\nsize = "200KB"\n'),
+    ("workload", "requests"): workload(POISSON.replace("poisson", "requests")),
+    ("workload", "web-users"): workload(WEB, {"duration": "4s"}),
+    ("sizes", "fixed"): sizes('kind = "fixed", size = "20KB"'),
+    ("sizes", "points"): sizes('kind = "points", bytes = [1460, 29200], probability = [0.5, 0.5]'),
+    ("sizes", "cdf"): sizes('kind = "cdf", bytes = [1460, 29200], cumulative = [0.5, 1.0]'),
+    ("sizes", "lognormal"): sizes('kind = "lognormal", median = "20KB", sigma = 1.0, cap = "200KB"'),
+    ("cross_traffic", "constant"): cross('kind = "constant"'),
+    ("cross_traffic", "aggregate"): cross('kind = "aggregate"\npeak = "8Mbps"\nsmallest = "3KB"\nlargest = "100KB"\n'),
+    ("queue", "red"): queue('kind = "red"\nmin = "3packets"\nmax = "9packets"\n', ECN),
+    ("queue", "codel"): queue('kind = "codel"\n', ECN),
+    ("queue", "fq-codel"): queue('kind = "fq-codel"\n', ECN),
+    ("queue", "pie"): queue('kind = "pie"\n', ECN),
+    ("queue", "cells"): queue('kind = "cells"\ncell = "1000B"\n'),
+    ("queue", "weighted-tail-drop"): queue('kind = "weighted-tail-drop"\nclass_shares = [1.0, 0.5]\n', CLASSES),
+    ("topology", "file"): topology("file", 'path = "{folder}/map.gml"\ncomponent = "largest"\ndefault_rate = "50Mbps"'),
+    ("workload", "flows"): workload('kind = "flows"\npath = "{folder}/flows.csv"\n'),
+    ("table", "(top level)"): Case(PATHS.format(kind="fat-tree", keys='rate = "50Mbps"'), ""),
+    ("table", "[[link]]"): Case(BASE, "link"),
+    ("table", "[queue]"): Case(BASE, "queue", {"queue.kind": "priority"} | CLASSES),
+    ("table", "[[queue_at]]"): Case(
+        BASE, "queue_at", {"queue_at.routers": ["west"], "queue_at.kind": "priority"} | CLASSES
+    ),
+    ("table", "[nic]"): Case(BASE, "nic", {"nic.limit": "10packets"} | ECN, CONDITIONS),
+    ("table", "[switch]"): Case(BASE, "switch", {"switch.memory": "20KB"}),
+    ("table", "[queue.rcp]"): Case(BASE, "queue.rcp", {"queue.rcp": {}, "scheme.x.controller": "rcp"}, CONDITIONS),
+    ("table", "[host]"): Case(
+        BASE, "host", {"host.interrupt_after": "1ms", "scheme.x.controller": "lp", "transport.receive_batch": 4}
+    ),
+    ("table", "[[host_at]]"): Case(
+        BASE,
+        "host_at",
+        {
+            "host_at": {"hosts": ["right0"], "interrupt_after": "1ms"},
+            "scheme.x.controller": "lp",
+            "transport.receive_batch": 4,
+        },
+    ),
+    ("table", "[transport]"): Case(BASE, "transport", {}, CONDITIONS),
+    ("table", "delayed_ack"): Case(BASE, "transport.delayed_ack", {"transport.delayed_ack": {"timeout": "5ms"}}),
+    ("table", "[scheme.NAME]"): Case(BASE, "scheme.x"),
+    ("table", "inner"): Case(
+        BASE, "scheme.x.inner", {"scheme.x": {"controller": "rc3", "inner": {"controller": "newreno"}}}
+    ),
+    ("table", "[[workload]]"): workload(
+        'kind = "bulk"\nflows = 8\nsize = "200KB"\n', {"scheme.y.controller": "cubic", "workload.scheme": "x"}
+    ),
+    ("table", "fan_out"): workload(POISSON.replace("poisson", "requests") + "fan_out = [{ flows = 2, share = 1.0 }]\n"),
+    ("table", "writes"): Case(BASE, "workload.0.writes"),
+    ("table", "traffic_classes"): workload('kind = "bulk"\nsize = "20KB"\n'),
+    ("table", "[[cross_traffic]]"): cross('kind = "constant"\n'),
+    ("table", "bucket"): Case(
+        cross('kind = "constant"\nburst = 20\nbucket = { rate = "6Mbps", depth = "3KB" }\n').text,
+        "cross_traffic.bucket",
+    ),
+    ("table", "[[drop]]"): Case(BASE, "drop", {"drop": {"from": "west", "to": "east", "segments": [20]}}),
+    ("table", "[sample]"): Case(BASE, "sample", {"sample.flows": [0]}),
+    ("table", "[measure]"): Case(BASE, "measure", {"measure.from": "100ms"}),
+    ("table", "[packets]"): Case(BASE, "packets", {"packets.flow": 0}),
+}
+
+
+FILES = {
+    "map.gml": "graph [ node [ id 0 ] node [ id 1 ] node [ id 2 ] node [ id 3 ] "
+    "edge [ source 0 target 1 ] edge [ source 1 target 2 ] ]",
+    "other.gml": "graph [ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 ] ]",
+    "flows.csv": "start,src,dst,size\n0s,left0,right0,20kB\n",
+    "other.csv": "start,src,dst,size\n0s,left0,right0,40kB\n",
+    "sizes.csv": "bytes,cumulative\n1460,0.1\n29200,1.0\n",
+}
+
+
+@cache
+def files() -> str:
+    """A folder with the files that scenarios here name."""
+    folder = Path(tempfile.mkdtemp(prefix="sparelane-effects-"))
+    atexit.register(shutil.rmtree, folder)
+    for name, content in FILES.items():
+        (folder / name).write_text(content)
+    return str(folder)
+
+
+@cache
+def entries() -> dict[tuple[str, str], Mapping[str, Any]]:
+    """The catalogue, by kind and name."""
+    return {(entry["kind"], entry["name"]): entry for entry in _native.catalogue(None)}
+
+
+def keys() -> list[tuple[str, str, str]]:
+    """Every key of every entry: the entry's kind and name, and the key."""
+    return [(kind, name, param["name"]) for (kind, name), entry in entries().items() for param in entry["params"]]
+
+
+@cache
+def ran(text: str, changes: tuple[tuple[str, str], ...]) -> tuple[str, tuple[str, ...]]:
+    """The digest of a run and its warnings."""
+    result = sparelane.run(text.replace("{folder}", files()), set=[f"{key}={value}" for key, value in changes])
+    return result.digest, tuple(result._native.warnings)
+
+
+def settings(changes: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Changes as the command line has them."""
+    return tuple((key, toml_value(value).replace("{folder}", files())) for key, value in changes.items())
+
+
+# What a key needs besides, where its table alone does not bring it out.
+NEEDS: dict[str, dict[str, Any]] = {
+    "controller cubic: hystart_divisor": {"scheme.x.hystart": True},
+    "controller cubic: hystart_least_rise": {"scheme.x.hystart": True},
+    "controller westwood: tick": {"scheme.x.like": "linux"},
+    "controller rc3: tail_gain": {"scheme.x.tail_rate": "delivered"},
+    "controller rc3: tail_burst": {"scheme.x.tail_rate": "delivered"},
+    "controller nv: nv_stop_rtt_cnt": {"scheme.x.nv_dec_eval_min_calls": 255},
+    "controller yeah: zeta": {"scheme.x.alpha": 2, "scheme.x.delta": 1, "scheme.x.phy": 4},
+    "controller bic: growth_limit": {"scheme.x.slow_start_limit": 10},
+    "controller rapid: lossy_streams": {"scheme.x.most_missing": 50},
+    "controller rapid: most_missing": {"scheme.x.lossy_streams": "until-repaired"},
+    "controller rtcp: weights": {"scheme.x.classify": "by-size"},
+    "controller rtcp: urgent_below": {"scheme.x.classify": "by-size"},
+    "topology internet2: core_rate_min": {"topology.core_rate_max": "40Mbps", "topology.core_rate_min": "10Mbps"},
+    "topology internet2: core_rate_max": {"topology.core_rate_max": "40Mbps", "topology.core_rate_min": "10Mbps"},
+    "queue pie: mark_ecn_threshold": {"queue.ecn": True},
+    "table (top level): routing": {"topology.rate": "50Mbps"},
+    "table [queue]: mark_at": ECN,
+    "queue cells: cell": {"queue.limit": "30KB"},
+    "table [queue]: room": {"queue.limit": "20600B", "workload.1.size": "1KB"},
+    "table [[queue_at]]: mark_at": ECN,
+    "table [[queue_at]]: room": {"queue_at.limit": "20600B", "workload.1.size": "1KB"},
+    "table [nic]: room": {"nic.limit": "5000B", "cross_traffic": SMALL_PACKETS},
+    "table [[queue_at]]: routers": {"queue_at.limit": "3packets"},
+    "table [[queue_at]]: of": {"queue_at": {"share": 0.5, "limit": "3packets"}},
+    "table [[queue_at]]: share": {"queue_at": {"share": 0.5, "limit": "3packets"}},
+    "table [[link]]: rate_from": {"link.rate": "5Mbps"},
+    "table [host]: stall_every": {"host.stall_length": "5ms", "host.stall_every": "50ms"},
+    "table [host]: stall_length": {"host.stall_length": "5ms", "host.stall_every": "50ms"},
+    "table [host]: timer_error": {"scheme.x.controller": "bbr"},
+    "table [[host_at]]: stall_every": {"host_at.stall_length": "5ms", "host_at.stall_every": "50ms"},
+    "table [[host_at]]: stall_length": {"host_at.stall_length": "5ms", "host_at.stall_every": "50ms"},
+    "table [[host_at]]: timer_error": {"scheme.x.controller": "bbr", "host_at.hosts": ["left0"]},
+    "table [host]: timestamp_at": {"host.ack_cost": "1ms"},
+    "table [[host_at]]: timestamp_at": {"host_at.ack_cost": "1ms"},
+    "table [transport]: adaptive_reordering": {
+        "transport.rack_tlp": True,
+        "transport.undo_spurious": True,
+        "transport.min_rto": "5ms",
+    },
+    "table [transport]: rack_timer_delay": {"transport.rack_tlp": True},
+    "table [transport]: receive_batch_timeout": {"transport.receive_batch": 8},
+    "table [transport]: pacing_catch_up": {"scheme.x.controller": "bbr", "host.timer_error": "1ms"},
+    "table [transport]: ecn": {"queue.mark_at": "5packets"},
+    "table [[workload]]: mix_by": {"workload.mix": {"x": 0.5, "y": 0.5}},
+}
+
+# Values for keys whose declarations do not give any.
+VALUES: dict[str, tuple[Any, ...]] = {
+    "controller ledbat: base_history": (1,),
+    "controller ledbat-plus-plus: base_history": (1,),
+    "controller rtcp: weights": ({"urgent": 48000, "high-volume": 1000},),
+    "controller nv: nv_stop_rtt_cnt": (0,),
+    "controller yeah: zeta": (0,),
+    "controller rc3: inner": ("cubic",),
+    "controller rc3: levels": ([10],),
+    "topology internet2: core_rate_min": ("5Mbps",),
+    "topology file: capacity": ("internet2-rule",),
+    "topology internet2: core_rate_max": ("50Mbps",),
+    "workload bulk: pairs": ("all",),
+    "workload web-users: largest_file": ("150KB",),
+    "sizes points: bytes": ([1460, 14600],),
+    "sizes points: probability": ([0.1, 0.9],),
+    "sizes cdf: bytes": ([1460, 14600],),
+    "sizes cdf: cumulative": ([0.1, 1.0],),
+    "sizes lognormal: sigma": (2.0,),
+    "sizes lognormal: cap": ("25KB",),
+    "queue cells: cell": ("64B",),
+    "queue weighted-tail-drop: class_shares": ([1.0, 0.2],),
+    "table [[link]]: rate_from": ("west",),
+    "table [[link]]: loss_from": ("west",),
+    "table [queue]: kind": ("codel",),
+    "table [[queue_at]]: kind": ("codel",),
+    "table [[queue_at]]: routers": (["east"],),
+    "table [[queue_at]]: share": (0.0,),
+    "table [[queue_at]]: low_priority": ("drop",),
+    "table [[queue_at]]: push_out": (False,),
+    "table [[queue_at]]: room": ("full-packet",),
+    "table [nic]: kind": ("codel",),
+    "table [[host_at]]: hosts": (["left0"],),
+    "table [transport]: preset": ("linux",),
+    "table [transport]: ecn": ("classic",),
+    "table [scheme.NAME]: controller": ("cubic",),
+    "table inner: controller": ("cubic",),
+    "table [[workload]]: scheme": ("y",),
+    "table [[workload]]: mix_by": ("host",),
+    "table [[workload]]: traffic_class": ("urgent",),
+    "table [[cross_traffic]]: from": (["left1"],),
+    "table [[cross_traffic]]: to": (["right1"],),
+    "table [[drop]]: from": ("left0",),
+    "table [[drop]]: to": ("right0",),
+    "table [[drop]]: segments": ([30],),
+    "table [sample]: flows": ([1],),
+    "table [sample]: queues": ([["west", "east"]],),
+    "table [sample]: links": ([["west", "east"]],),
+}
+
+# Changes of several keys at once, for keys that exclude another or stand in a list.
+TOGETHER: dict[str, dict[str, Any]] = {
+    "workload poisson: flows_per_second": {
+        "workload": {"kind": "poisson", "flows_per_second": 40, "sizes": {"kind": "fixed", "size": "20KB"}}
+    },
+    "workload poisson: sizes": {"workload.sizes": {"kind": "fixed", "size": "40KB"}},
+    "workload poisson: sources": {"workload.sources": ["left0"]},
+    "topology file: component": {"topology.path": "{folder}/other.gml", "topology.component": "all"},
+    "topology file: path": {"topology.path": "{folder}/other.gml"},
+    "workload flows: path": {"workload.path": "{folder}/other.csv"},
+    "sizes cdf: path": {"workload.sizes": {"kind": "cdf", "path": "{folder}/sizes.csv"}},
+    "workload bulk: sizes": {"workload": {"kind": "bulk", "flows": 5, "sizes": {"kind": "fixed", "size": "40KB"}}},
+    "workload requests: sizes": {"workload.sizes": {"kind": "fixed", "size": "40KB"}},
+    "workload requests: clients": {"workload.clients": ["right0"]},
+    "workload requests: servers": {"workload.servers": ["right0"]},
+    "workload requests: fan_out": {"workload.fan_out": [{"flows": 2, "share": 1.0}]},
+    "workload web-users: pairs": {"workload.pairs": [["left1", "right0"]]},
+    "workload web-users: servers": {
+        "workload": tomllib.loads(
+            WEB.replace('pairs = [["left0", "right0"]]', 'servers = ["left1"]\nclients = ["right0"]')
+        )
+    },
+    "workload web-users: clients": {
+        "workload": tomllib.loads(
+            WEB.replace('pairs = [["left0", "right0"]]', 'servers = ["left0"]\nclients = ["right1"]')
+        )
+    },
+    "table [[link]]: select": {"link": {"select": "all", "loss": 0.001}},
+    "table [[link]]: between": {"link": {"between": ["left0", "west"], "loss": 0.001}},
+    "table [[link]]: loss_from": {"link.loss_from": "east"},
+    "table [[workload]]: writes": {"workload.writes": {"first": "1KB", "then": "1KB", "every": "5ms"}},
+    "table [[workload]]: traffic_classes": {
+        "workload.traffic_classes": [{"name": "urgent", "below": "30KB"}, {"name": "bulk"}]
+    },
+    "table [[cross_traffic]]: bucket": {
+        "cross_traffic.burst": 20,
+        "cross_traffic.bucket": {"rate": "6Mbps", "depth": "3KB"},
+    },
+    "table [[workload]]: mix": {"workload": {"kind": "bulk", "flows": 8, "size": "200KB", "mix": {"x": 0.5, "y": 0.5}}},
+    "table fan_out: flows": {"workload.fan_out": [{"flows": 3, "share": 1.0}]},
+    "table fan_out: share": {"workload.fan_out": [{"flows": 2, "share": 0.5}, {"flows": 1, "share": 0.5}]},
+    "table traffic_classes: name": {"workload.traffic_classes": [{"name": "urgent", "below": "1KB"}, {"name": "bulk"}]},
+    "table traffic_classes: below": {
+        "workload.traffic_classes": [{"name": "urgent", "below": "30KB"}, {"name": "bulk"}]
+    },
+    "table [[drop]]: from": {"drop": {"from": "left0", "to": "west", "segments": [20]}},
+    "table [[drop]]: to": {"drop": {"from": "east", "to": "right0", "segments": [20]}},
+}
+
+
+# Keys whose value is a table with an entry of its own, under which its keys are tried.
+INSIDE: dict[str, tuple[str, str]] = {
+    "table [queue]: rcp": ("table", "[queue.rcp]"),
+    "table [nic]: rcp": ("table", "[queue.rcp]"),
+    "table [scheme.NAME]: transport": ("table", "[transport]"),
+    "table (top level): scheme": ("table", "[scheme.NAME]"),
+}
+
+# Keys that change no simulation, and why.
+NOT_SIMULATED: dict[str, str] = {
+    "table (top level): title": "text for people",
+    "table (top level): source": "text for people",
+}
+
+
+def case_of(kind: str, name: str) -> Case:
+    """Where the keys of an entry matter."""
+    found = controller(name) if kind == "controller" else CASES.get((kind, name))
+    assert found is not None, f"name a scenario in CASES in which the keys of {kind} {name} matter"
+    return found
+
+
+def attempts(kind: str, name: str, key: str) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Scenarios to try for a key: a text, changes to it, and changes that also set the key to another value."""
+    label, case = f"{kind} {name}: {key}", case_of(kind, name)
+    param = next(param for param in entries()[kind, name]["params"] if param["name"] == key)
+    path = f"{case.path}.{key}" if case.path else key
+    given = [{path: value} for value in VALUES.get(label) or other(param["default"], param["allowed"])]
+    for condition in case.conditions:
+        before = {**case.changes, **NEEDS.get(label, {}), **condition}
+        yield from (
+            (case.text, before, before | change) for change in ([TOGETHER[label]] if label in TOGETHER else given)
+        )
+
+
+NO_EFFECT = " has no effect: "
+KEYS = [label for label in keys() if label[1] not in {"[emulate]", "[[emulate.change]]"}]
+
+
+@pytest.mark.parametrize(("kind", "name", "key"), KEYS, ids=[f"{kind} {name} {key}" for kind, name, key in KEYS])
+def test_every_key_has_an_effect(kind: str, name: str, key: str) -> None:
+    label = f"{kind} {name}: {key}"
+    if label in NOT_SIMULATED:
+        return
+    inside = INSIDE.get(label) or next(
+        (("table", text) for text in (f"[{key}]", f"[[{key}]]") if ("table", text) in entries()), None
+    )
+    if inside is not None and (name == "(top level)" or label in INSIDE):
+        assert inside in entries()
+        return
+    for text, before, after in attempts(kind, name, key):
+        try:
+            digest, _ = ran(text, settings(before))
+            other_digest, warnings = ran(text, settings(after))
+        except sparelane.ScenarioError:
+            # A value that does not go together with the others.
+            continue
+        if other_digest != digest:
+            changed = {path for path in after if after[path] != before.get(path)}
+            assert not [warning for warning in warnings if warning.split(" ")[0] in changed and NO_EFFECT in warning]
+            return
+    pytest.fail(f"no value of {label} changes a run: name a scenario or values here, or a reason in NOT_SIMULATED")
+
+
+# A change of a scenario in which a key has no effect, the key, and why.
+WITHOUT_EFFECT: tuple[tuple[dict[str, Any], str, str], ...] = (
+    ({"routing": "ecmp"}, "routing", "there is one path between any two nodes"),
+    ({"transport.rack_timer_delay": "2ms"}, "transport.rack_timer_delay", "rack_tlp is off"),
+    ({"transport.receive_batch_timeout": "1ms"}, "transport.receive_batch_timeout", "receive_batch is 1"),
+    (
+        {"transport.sack": False, "transport.sack_survives_timeout": False},
+        "transport.sack_survives_timeout",
+        "sack is off",
+    ),
+    (
+        {"transport.timestamps": False, "transport.resent_rtt_tick": "1ms"},
+        "transport.resent_rtt_tick",
+        "timestamps is off",
+    ),
+    (
+        {"transport.rack_tlp": True, "transport.limited_transmit": False},
+        "transport.limited_transmit",
+        "rack_tlp finds losses by time",
+    ),
+    (
+        {"transport.rack_tlp": True, "transport.detect_lost_retransmissions": True},
+        "transport.detect_lost_retransmissions",
+        "rack_tlp finds them",
+    ),
+    ({"transport.pacing_catch_up": "1ms"}, "transport.pacing_catch_up", "the controller does not pace"),
+    (
+        {"scheme.x.controller": "rapid", "transport.pacing_catch_up": "1ms"},
+        "transport.pacing_catch_up",
+        "the controller has a send clock of its own",
+    ),
+    (
+        {"scheme.x.controller": "rapid", "transport.send_batch": 4},
+        "transport.send_batch",
+        "the controller schedules each segment",
+    ),
+    ({"transport.ecn": "classic"}, "transport.ecn", "no queue marks packets"),
+    ({"scheme.x.transport": {"ecn": "classic"}}, "scheme.x.transport.ecn", "no queue marks packets"),
+    (
+        {"scheme.x.transport": {"mss": "1000B"}, "transport.mss": "500B"},
+        "transport.mss",
+        "each scheme has its own",
+    ),
+    ({"queue.mark_at": "5packets"}, "queue.mark_at", "no scheme is ECN-capable"),
+    ({"nic.mark_at": "5packets"}, "nic.mark_at", "no scheme is ECN-capable"),
+    ({"queue.kind": "codel", "queue.ecn": True}, "queue.ecn", "no scheme is ECN-capable"),
+    (
+        {"queue.kind": "pie", "queue.mark_ecn_threshold": 0.5, "transport.ecn": "classic"},
+        "queue.mark_ecn_threshold",
+        "ecn is off in this queue",
+    ),
+    ({"queue.rcp": {}}, "queue.rcp", "no scheme asks for a rate"),
+    ({"queue.low_priority": "drop"}, "queue.low_priority", "no packet is below class 0"),
+    ({"queue.kind": "priority", "queue.push_out": False}, "queue.push_out", "all packets are in class 0"),
+    ({"host.timestamp_clock": "1ms"}, "host.timestamp_clock", "no controller uses receive times"),
+    ({"host.timer_error": "1ms"}, "host.timer_error", "no controller paces"),
+    (
+        {"host.ack_cost": "1ms", "host_at": {"hosts": HOSTS, "ack_cost": "0s"}},
+        "host.ack_cost",
+        "[[host_at]] sets it for every host",
+    ),
+    (
+        {"host_at": [{"hosts": ["left0"], "ack_cost": "1ms"}, {"hosts": HOSTS, "ack_cost": "0s"}]},
+        "host_at.0",
+        "later [[host_at]] tables decide on each of its hosts",
+    ),
+    (
+        {"queue_at": [{"routers": ["west"], "limit": "3packets"}, {"share": 1.0, "limit": "20packets"}]},
+        "queue_at.0",
+        "later [[queue_at]] tables decide on each of its queues",
+    ),
+    (
+        {"queue.kind": "codel", "queue_at": {"share": 1.0, "kind": "fifo"}},
+        "queue.kind",
+        "[[queue_at]] sets it for each queue",
+    ),
+    (
+        {"queue.limit": "9packets", "queue_at": {"share": 1.0, "limit": "20packets"}},
+        "queue.limit",
+        "set the limit of each queue",
+    ),
+    (
+        {"nic.limit": "20packets", "link": {"select": "all", "limit": "50packets"}},
+        "nic.limit",
+        "set the limit of each queue",
+    ),
+    (
+        {"link": [{"select": "all", "rate": "3Mbps", "delay": "2ms"}, {"select": "all", "rate": "9Mbps"}]},
+        "link.0.rate",
+        "a later [[link]] sets the rate of each of its cables",
+    ),
+    ({"link": {"select": "core", "loss": 0.0, "loss_of": "data"}}, "link.loss_of", "loss is 0"),
+    ({"scheme.x.controller": "cubic", "scheme.x.hystart_divisor": 4}, "scheme.x.hystart_divisor", "hystart = true"),
+    (
+        {"scheme.x.controller": "cubic", "scheme.x.like": "linux", "scheme.x.beta": 0.5},
+        "scheme.x.beta",
+        'cubic uses it only with like = "rfc"',
+    ),
+    (
+        {"scheme.x": {"controller": "rc3", "tail_gain": 2.0}, "queue.kind": "priority"},
+        "scheme.x.tail_gain",
+        'tail_rate = "delivered"',
+    ),
+    (
+        {
+            "scheme.x": {"controller": "rc3", "inner": {"controller": "cubic", "hystart_divisor": 4}},
+            "queue.kind": "priority",
+        },
+        "scheme.x.inner.hystart_divisor",
+        "hystart = true",
+    ),
+    (
+        {"scheme.x.controller": "hybla", "scheme.x.like": "linux", "scheme.x.initial_window": 3},
+        "scheme.x.initial_window",
+        'like = "segments"',
+    ),
+    ({"scheme.x.controller": "lp", "scheme.x.like": "linux", "scheme.x.tick": "1ms"}, "scheme.x.tick", "like"),
+    (
+        {"scheme.x.controller": "rapid", "scheme.x.bass_passes": 0, "scheme.x.spike_factor": 2.0},
+        "scheme.x.spike_factor",
+        "does not use it with its other parameters",
+    ),
+    ({"workload": {"kind": "bulk", "flows": 1, "gap": "1ms"}}, "workload.gap", "there is one flow"),
+    (
+        {"workload": {"kind": "poisson", "load": 0.1, "sizes": {"kind": "rc3"}, "end": "5s"}},
+        "workload.end",
+        "the run ends at 2s",
+    ),
+    (
+        {"cross_traffic": {"kind": "constant", "from": ["left0"], "to": ["right0"], "rate": "1Mbps", "stop": "5s"}},
+        "cross_traffic.stop",
+        "the run ends at 2s",
+    ),
+    (
+        {
+            "cross_traffic": {
+                "kind": "constant",
+                "from": ["left0"],
+                "to": ["right0"],
+                "rate": "1Mbps",
+                "bucket": {"rate": "1Mbps", "depth": "3KB"},
+            }
+        },
+        "cross_traffic.bucket",
+        "packets at even intervals never wait for a token",
+    ),
+    ({"queue.room": "full-packet"}, "queue.room", "limits are in packets"),
+    ({"queue.kind": "cells", "queue.cell": "64B"}, "queue.cell", "limits are in packets"),
+    ({"emulate.classes": [0, 8]}, "emulate.classes", "sparelane emulate alone uses it"),
+    ({"emulate.delay_error": "2ms"}, "emulate.delay_error", "sparelane emulate alone uses it"),
+)
+
+
+def without(changes: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """The changes without a key, which may be inside one of the values."""
+    if path in changes:
+        return {key: value for key, value in changes.items() if key != path}
+    outer = next(key for key in changes if path.startswith(f"{key}."))
+    inner = changes[outer]
+    rest = path.removeprefix(f"{outer}.")
+    if isinstance(inner, Mapping):
+        return {**changes, outer: without(inner, rest)}
+    place, _, below = rest.partition(".")
+    row = [without(inner[int(place)], below)] if below else []
+    return {**changes, outer: [*inner[: int(place)], *row, *inner[int(place) + 1 :]]}
+
+
+@pytest.mark.parametrize(("changes", "path", "reason"), WITHOUT_EFFECT, ids=[path for _, path, _ in WITHOUT_EFFECT])
+def test_a_key_without_effect_is_named_once_with_the_reason_and_changes_nothing(
+    changes: dict[str, Any], path: str, reason: str
+) -> None:
+    digest, warnings = ran(BASE, settings(changes))
+    (found,) = (warning for warning in warnings if warning.split(" ")[0] == path)
+    assert NO_EFFECT in found
+    assert reason in found
+    assert "\n" not in found
+    # Required keys take another value instead.
+    rest = without(changes, path) if path != "queue.cell" else changes | {path: "1000B"}
+    assert ran(BASE, settings(rest))[0] == digest
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in Path("scenarios").glob("*.toml")))
+def test_a_ready_made_scenario_has_no_key_without_effect(name: str) -> None:
+    result = sparelane.run(name, set={"duration": "6ms"})
+    # Periods of a run of this length end early.
+    assert not [text for text in result._native.warnings if NO_EFFECT in text and "the run ends" not in text]
+
+
+RC3 = {"scheme.x": {"controller": "rc3", "inner": "newreno"}}
+
+
+def of_classes(changes: Mapping[str, Any]) -> list[str]:
+    """The warnings about priority classes."""
+    return [warning for warning in ran(BASE, settings(changes))[1] if "priority" in warning]
+
+
+def test_rc3_before_queues_that_treat_all_classes_alike_is_a_warning_that_names_the_routers() -> None:
+    (everywhere,) = of_classes(RC3 | {"queue.kind": "fifo"})
+    assert everywhere == (
+        "scheme x sends in priority classes down to 4, but the queues of all routers treat all classes alike (fifo), "
+        'so that low-priority packets delay and displace others; queue.kind = "priority" separates the classes'
+    )
+    partly = {"queue.kind": "priority", "queue_at": {"routers": ["west"], "kind": "fq-codel"}}
+    (at_west,) = of_classes(RC3 | partly)
+    assert "the queues of 1 of 2 routers (west) treat all classes alike (fq-codel)" in at_west
+    assert of_classes(RC3 | {"queue.kind": "priority"}) == []
+    assert of_classes(RC3 | {"queue.kind": "fifo", "queue.low_priority": "drop"}) == []
+    assert of_classes(RC3 | {"queue.kind": "weighted-tail-drop", "queue.class_shares": [1.0, 0.5]}) == []
+
+
+def test_a_class_that_all_packets_have_gives_no_priority() -> None:
+    assert of_classes({"scheme.x.class": 2}) == ["scheme.x.class = 2 gives no priority: all packets are in class 2"]
+    other = {"scheme.y.controller": "cubic", "workload.0.scheme": "x", "workload.1.scheme": "y"}
+    (mixed,) = of_classes(other | {"scheme.x.class": 2, "queue.kind": "fifo"})
+    assert mixed.startswith("scheme x sends in priority classes down to 2")
+
+
+def test_a_priority_queue_for_one_class_is_said_to_be_a_fifo_and_is_one() -> None:
+    priority, fifo = (sparelane.run(BASE, set={"queue.kind": kind}) for kind in ("priority", "fifo"))
+    assert priority.warnings[0] == 'queue.kind = "priority" serves packets like a fifo here: all packets are in class 0'
+    assert priority.flows.equals(fifo.flows)
+    assert priority.drops.equals(fifo.drops)
+
+
+def test_a_series_that_cannot_have_a_second_sample_is_told() -> None:
+    _, (warning,) = ran(BASE, settings({"sample": {"flows": [0], "interval": "5s"}}))
+    assert warning == "sample.interval = 5s is not shorter than the run, 2s: no series has a second sample"
+
+
+def test_schemes_without_flows_are_told_in_one_line() -> None:
+    more = {
+        "scheme.y.controller": "cubic",
+        "scheme.z.controller": "bic",
+        "workload.0.scheme": "x",
+        "workload.1.scheme": "x",
+    }
+    assert ran(BASE, settings(more))[1] == ("no workload has flows of scheme y, z",)
+
+
+def test_full_interfaces_that_are_never_full_are_told() -> None:
+    found = sparelane.run(BASE, set={"nic.full": "wait"}).warnings
+    assert "nic.full has no effect: no interface was ever full; nic.limit is 2.048GB unless it is given" in found
+    limited = sparelane.run(BASE, set={"nic.full": "wait", "nic.limit": "10packets"})
+    assert not [warning for warning in limited.warnings if "nic.full" in warning]
+
+
+def test_cross_traffic_that_starts_after_the_run_is_told() -> None:
+    late = {"cross_traffic": SMALL_PACKETS | {"start": "3s"}}
+    assert ran(BASE, settings(late))[1] == ("cross_traffic sends nothing: it starts after the run, which ends at 2s",)
