@@ -49,6 +49,8 @@ def weighted(values: Numbers, counts: Numbers, share: float) -> float | None:
     """As `percentile`, of a sample in which each value occurs `counts` times."""
     if counts.sum() < fewest(share):
         return None
+    import numpy as np
+
     order = np.argsort(values)
     up_to = np.cumsum(counts[order])
     return float(values[order][np.searchsorted(up_to, share * up_to[-1])])
