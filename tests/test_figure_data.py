@@ -3,6 +3,7 @@
 import math
 import re
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -368,3 +369,18 @@ def test_no_text_of_a_figure_is_cut_off(own_keys: Path, tmp_path: Path, width: i
         assert cut == []
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         assert page.evaluate("window.innerWidth") == width
+
+
+def test_a_sweep_of_schemes_alone_has_no_key_to_choose(tmp_path: Path) -> None:
+    do(with_lines(), tmp_path)
+    for arguments in (("--x", "load"), ("--where", "load=0.5")):
+        result = invoke("plot", tmp_path, *arguments, "-o", tmp_path / "x.png")
+        assert (result.exit_code, "only schemes and seeds vary" in result.stderr) == (2, True), result.output
+
+
+def test_what_linux_reports_as_delivered_gives_throughputs_too() -> None:
+    run = of_run.of_result(sl.run(SAMPLED))
+    quantity = pl.col("quantity").cast(pl.String).replace("held_bytes", "delivered_bytes")
+    of_linux = replace(run, series=run.series.with_columns(quantity))
+    [ours, theirs] = [named(of_run.panels([one]))["throughput-time"] for one in (run, of_linux)]
+    assert [list(line.y) for line in theirs.lines] == [list(line.y) for line in ours.lines]

@@ -170,7 +170,10 @@ def _key(saved: SavedSweep, key: str) -> str:
 
     Raises:
         UnknownNameError: no such key varies, or several end so.
+        SavedResultsError: no key varies at all.
     """
+    if not saved.axes:
+        raise SavedResultsError(f'there is no key "{key}" here: only schemes and seeds vary in this sweep')
     matches = [name for name in saved.axes if f".{name}".endswith(f".{key}")]
     if len(matches) != 1:
         raise UnknownNameError("key that varies", key, saved.axes)
