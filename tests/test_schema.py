@@ -198,6 +198,10 @@ def test_what_is_wrong_does_not_fit_and_is_refused_by_the_parser_too(key: str, v
         ("scheme.rc3.levels", {"each": [[4], [4, 44]]}),
         ("scheme.tcp.controller", ["newreno", "cubic"]),
         ("workload.sizes.size", ["1packets", "1bdp"]),
+        ("queue", [{"kind": "fifo", "limit": "0.25bdp"}, {"kind": "codel"}]),
+        ("queue", [{"name": "small", "kind": "fifo"}, {"name": "AQM", "kind": "codel"}]),
+        ("queue", {"each": [{"kind": "fifo"}, {"kind": "codel"}]}),
+        ("workload.sizes", [{"name": "web", "kind": "web-search"}, {"kind": "rc3"}]),
     ],
 )
 def test_lists_and_ranges_fit_sweeps_alone(key: str, value: Any) -> None:
@@ -216,6 +220,11 @@ def test_lists_and_ranges_fit_sweeps_alone(key: str, value: Any) -> None:
         ("workload.lod", [0.1, 0.2]),
         ("scheme.tcp.controller", ["newreno", "renoo"]),
         ("topology.kind", 3),
+        ("queue", []),
+        ("queue", [{"kind": "fifo"}, 3]),
+        ("queue", {"from": 1, "to": 2, "points": 2}),
+        ("queue", [{"name": "", "kind": "fifo"}, {"kind": "codel"}]),
+        ("queue", [{"name": 3, "kind": "fifo"}, {"kind": "codel"}]),
     ],
 )
 def test_what_is_no_sweep_does_not_fit(key: str, value: Any) -> None:

@@ -4,6 +4,7 @@ use crate::listing::{Entry, Forms, Parameter, catalogue};
 use crate::scenario::SCENARIO;
 use sparelane_catalogue::Catalogue;
 use sparelane_catalogue::schema::json::{Json, definitions};
+use sparelane_catalogue::schema::{Kind, Shape};
 
 /// What is said of the schema itself.
 const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
@@ -36,9 +37,11 @@ pub fn json_schema(in_catalogue: &Catalogue, document: Document) -> Json {
         Document::Sweep => "a sweep of sparelane: a scenario in which lists and ranges stand in place of values",
     };
     let properties = SCENARIO.iter().map(|key| {
-        let may_vary = document == Document::Sweep && key.kind.takes() == (false, false);
+        let takes = key.kind.takes();
+        // `[scheme.NAME]` holds tables by their names; a list of `[[workload]]` tables is one value.
+        let holds_tables = matches!(key.kind, Kind::Special(_, Shape::Named(_))) || takes.0;
         let schema = key.kind.json_schema();
-        let schema = if may_vary { several(schema, (false, false)) } else { schema };
+        let schema = if document == Document::Sweep && !holds_tables { several(schema, takes) } else { schema };
         (key.name.to_owned(), described(key.words(), schema))
     });
     let required = SCENARIO.iter().filter(|key| key.is_required()).map(|key| Json::text(key.name));
@@ -52,6 +55,9 @@ pub fn json_schema(in_catalogue: &Catalogue, document: Document) -> Json {
         ("definitions", Json::Object(definitions)),
     ])
 }
+
+/// The key by which a table in a sweep sets its label.
+const LABEL: &str = "name";
 
 /// The entry for keys outside of all tables.
 pub(crate) const TOP_LEVEL: &str = "(top level)";
@@ -110,6 +116,12 @@ fn keys_schema(entries: &[&Entry], document: Document) -> Json {
             properties.push((param.name.to_owned(), parameter_schema(param, document)));
             needed.extend(param.is_required.then_some(param.name));
         }
+    }
+    // A table in a list of several can set its own label.
+    if document == Document::Sweep && properties.iter().all(|(name, _)| name != LABEL) {
+        let text = Json::object([("type", Json::text("string")), ("pattern", Json::text("[^ ]"))]);
+        let words = "A label for this table, if it stands in a list of values. It changes no result.";
+        properties.push((LABEL.to_owned(), described(words.to_owned(), text)));
     }
     let schema = Json::object([("type", Json::text("object")), ("properties", Json::Object(properties))]);
     let schema = if needed.is_empty() { schema } else { schema.and(required(&needed)) };
