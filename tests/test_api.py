@@ -125,6 +125,12 @@ def test_saved_tables_read_back_equal(result: sparelane.Result, tmp_path: Path) 
     assert json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))["totals"] == dict(result.totals)
 
 
+def test_a_single_format_may_be_a_text(result: sparelane.Result, tmp_path: Path) -> None:
+    result.save(tmp_path, "csv")
+    assert (tmp_path / "flows.csv").exists()
+    assert not (tmp_path / "flows.parquet").exists()
+
+
 def test_an_unknown_format_is_refused_before_anything_is_written(result: sparelane.Result, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there is no format 'xls'"):
         result.save(tmp_path / "new", formats=("xls",))

@@ -162,32 +162,33 @@ class Result:
 
     @property
     def version(self) -> str:
-        """The version of the simulator."""
+        """The version of sparelane that simulated the run."""
         return self._native.version
 
     def summary(self) -> Summary:
-        """The run in three small tables: schemes, links, drops."""
+        """The run in four small tables: schemes, service, links and drops."""
         from sparelane.summary import summarise
 
         return summarise(self)
 
-    def save(self, folder: str | Path, formats: Sequence[str] = DEFAULT_FORMATS) -> None:
-        """Writes every table in every format, and `run.json` with what is needed to run it again.
+    def save(self, folder: str | Path, formats: str | Sequence[str] = DEFAULT_FORMATS) -> None:
+        """Writes every table in each format, and `run.json` with the facts that are needed to repeat the run.
 
-        Files that the scenario names, and plugin files, are copied beside it, so that the folder can be moved.
-        `load` reads the folder again, whichever the formats.
+        Files that the scenario names, and plugin files, are copied into the folder, so that it can be moved.
+        `sparelane.load` reads the folder.
 
         Args:
-            folder: made if there is none.
-            formats: some of `parquet`, `csv` and `json`.
+            folder: The folder, which is made if it does not exist.
+            formats: One or more of `parquet`, `csv` and `json`.
 
         Raises:
-            ValueError: there is no such format.
-            OSError: the folder cannot be written.
+            ValueError: A format is unknown.
+            OSError: The folder cannot be written.
         """
         from sparelane import frames, inputs
         from sparelane.folders import replaced
 
+        formats = [formats] if isinstance(formats, str) else list(formats)
         unknown = [name for name in formats if name not in FORMATS]
         if unknown:
             raise ValueError(f"there is no format {unknown[0]!r}; there are: {', '.join(FORMATS)}")
@@ -235,13 +236,13 @@ class Result:
 
     @classmethod
     def load(cls, folder: str | Path) -> Result:
-        """Reads the run that `save` or `sparelane run` left in a folder, in whichever formats.
+        """Reads the run that `save` or `sparelane run` left in a folder, in any format.
 
-        Each table is read when it is first asked for.
+        Each table is read when it is first used.
 
         Raises:
-            SavedResultsError: the folder holds no run, or another version wrote it; a table that is missing or
-                malformed raises it when it is asked for.
+            SavedResultsError: The folder holds no run, or another version wrote it. A table that is missing or
+                malformed raises this error when it is used.
         """
         saved = stored.Saved(Path(folder))
         return cls(saved, saved.base)
@@ -250,14 +251,14 @@ class Result:
         """The run as a figure: time series, completion times, distributions, and throughput against delay.
 
         Args:
-            panels: the names of the panels, such as `window`, `throughput-time` or `cdf`; all panels if none is given.
+            panels: The names of the panels, such as `window`, `throughput-time` or `cdf`; all panels if none is given.
 
         Returns:
             A plot, which notebooks show; `save` writes it as PNG, SVG or PDF.
 
         Raises:
-            UnknownNameError: there is no such panel.
-            SavedResultsError: there is nothing to draw.
+            UnknownNameError: No panel has this name.
+            SavedResultsError: There is nothing to draw.
         """
         from sparelane.charts.plot import of_result
 
@@ -269,11 +270,11 @@ class Result:
         return f"<p><code>{html.escape(repr(self))}</code></p>{self.summary()._repr_html_()}{notes}"
 
     def __getstate__(self) -> dict[str, object]:
-        """All tables, so that results can be pickled: sent to other processes, or kept."""
+        """All tables, so that results can be pickled."""
         return stored.state_of(self._native) | {"folder": self._folder}
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        """The same results, out of their tables."""
+        """Restores pickled results."""
         self._native = stored.Stored(state)
         self._folder = cast("Path | None", state["folder"])
 
