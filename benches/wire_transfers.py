@@ -122,10 +122,9 @@ def measure(rounds: int) -> list[dict[str, object]]:
             say(f"{row.name:>14}  {row.cell():>24}{row.failed()}")
         say(ratios(times))
         for carried in ends.carried:
-            late = (
-                f"{carried.late_median_s * 1e3:.2f} ms late in the median, {carried.late_p99_s * 1e3:.1f} at the 99th"
-            )
-            say(f"{carried.packets} packets were held, {late} percentile; {carried.refused} more were refused")
+            p99 = "–" if carried.late_p99_s is None else f"{carried.late_p99_s * 1e3:.1f}"
+            late = f"{carried.late_median_s * 1e3:.2f} ms late in the median, {p99} at the 99th percentile"
+            say(f"{carried.packets} packets were held, {late}; {carried.refused} more were refused")
         told.append({"bytes": size_bytes, "loss": loss, "times": [asdict(row) for row in times]})
     return told
 

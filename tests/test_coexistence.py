@@ -65,7 +65,7 @@ def test_schemes_that_share_runs_are_not_ranked_or_called_better(shared: Path) -
     told = invoke("compare", shared)
     assert told.exit_code == 0, told.output
     assert "cubic and vegas share each run: they are not alternatives" in told.output
-    for words in ("Ranking", "better", "worse", " than under ", "beside cubic:"):
+    for words in ("Ranking", "better", "worse", " than under ", "compared with cubic"):
         assert words not in told.output, words
     assert invoke("report", shared).exit_code == 0
     page = (shared / "report.html").read_text()
@@ -107,7 +107,7 @@ def test_harm_runs_each_scheme_alone_and_beside_its_own_kind(shared: Path) -> No
     told = invoke("compare", shared, "--harm")
     assert told.exit_code == 0, told.output
     assert (
-        "Beside cubic, the mean throughput of a flow of vegas suffers clearly more than beside its own kind"
+        "The mean throughput of a flow of vegas is clearly worse in competition with cubic than with its own kind"
         in told.output
     )
     # Four flows of the other scheme take at least half of what four flows had alone, whichever scheme they use.
@@ -115,7 +115,7 @@ def test_harm_runs_each_scheme_alone_and_beside_its_own_kind(shared: Path) -> No
     own = pl.read_parquet(shared / "harm" / "own-kind-vegas" / "runs.parquet")
     count = [frame.filter(metric="flows", traffic="all flows")["value"].unique().to_list() for frame in (alone, own)]
     assert count == [[4.0], [8.0]]
-    assert "Harm is the share" in _report(shared)
+    assert "Harm is the share by which" in _report(shared)
     # The runs are there, so that a second call needs none.
     before = (shared / "harm" / "alone-vegas" / "results.jsonl").read_bytes()
     assert invoke("compare", shared, "--harm").output == told.output
@@ -127,11 +127,19 @@ def _report(place: Path) -> str:
     return (place / "report.html").read_text()
 
 
-def test_harm_of_what_cannot_run_alone_is_refused_with_the_reason(tmp_path: Path) -> None:
-    do(MIXED, tmp_path, seeds=2)
+def test_the_harm_in_a_mix_is_measured_against_flows_of_the_same_kind(tmp_path: Path) -> None:
+    do(MIXED, tmp_path, seeds=3)
+    told = invoke("compare", tmp_path, "--harm")
+    assert told.exit_code == 0, told.output
+    assert "Harm by mean throughput of a flow, against its own kind" in told.output
+    assert "flow of vegas is clearly worse in competition with cubic than with its own kind" in told.output
+    assert not (tmp_path / "harm" / "alone-vegas").exists()
+
+
+def test_harm_without_competitors_is_refused_with_the_reason(tmp_path: Path) -> None:
+    do(APART.replace('scheme = "vegas"', 'scheme = "cubic"'), tmp_path, seeds=2)
     told = invoke("compare", tmp_path, "--harm")
     assert told.exit_code == 2
-    assert "harm needs one scheme in each [[workload]]" in told.stderr
 
 
 def test_shares_are_in_the_file_of_numbers(shared: Path, tmp_path: Path) -> None:
@@ -149,6 +157,6 @@ def test_alternatives_beside_a_fixed_scheme_are_compared(tmp_path: Path) -> None
     told = invoke("compare", tmp_path)
     assert told.exit_code == 0, told.output
     assert "Ranking by mean throughput of a flow" in told.output
-    assert "newreno beside vegas: mean throughput of a flow" in told.output
+    assert "newreno compared with vegas: mean throughput of a flow" in told.output
     for one in ("vegas", "newreno"):
         assert f"{one} and cubic share each run" in told.output or f"cubic and {one} share each run" in told.output

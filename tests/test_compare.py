@@ -252,7 +252,7 @@ def test_compare_of_a_sweep_prints_a_table_and_a_verdict(tmp_path: Path) -> None
     content = json.loads((tmp_path / "c.json").read_text())
     assert {(one["baseline"], one["scheme"]) for one in content} == {("tcp", "rc3")}
     other = invoke("compare", tmp_path / "out", "--baseline", "rc3")
-    assert "tcp beside rc3" in other.output
+    assert "tcp compared with rc3" in other.output
     assert "Every seed gives the same numbers" not in result.output
 
 
@@ -292,7 +292,7 @@ def test_compare_of_scenario_files_runs_them_with_the_same_seeds(tmp_path: Path)
     b = file(tmp_path, BASE.replace("load = 0.5", 'load = 0.5\nscheme = "rc3"'), "b.toml")
     result = invoke("compare", a, b, "--seeds", "3", "-o", tmp_path / "out", "--jobs", "2")
     assert result.exit_code == 0, result.output
-    assert "b beside a" in result.output
+    assert "b compared with a" in result.output
     assert "All schemes had the same flows" in result.output
     c = file(tmp_path, BASE.replace("load = 0.5", 'load = 0.7\nscheme = "rc3"'), "c.toml")
     assert "not the same" in invoke("compare", a, c, "--seeds", "2", "-o", tmp_path / "other").output
@@ -304,7 +304,7 @@ def test_compare_of_two_sweeps_calls_schemes_after_their_folders(tmp_path: Path)
     do(only.replace("1bdp", "2bdp"), tmp_path / "large", seeds=2)
     result = invoke("compare", tmp_path / "small", tmp_path / "large")
     assert result.exit_code == 0, result.output
-    assert "large beside small" in result.output
+    assert "large compared with small" in result.output
 
 
 def test_what_cannot_be_compared_is_one_clear_error(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_the_report_of_a_sweep_says_question_answer_and_how_to_repeat_it(reports
         "How do tcp and rc3 differ",
         "workload.load",
         "Ranking by mean completion time, by load, best first",
-        "rc3 beside tcp: mean completion time",
+        "rc3 compared with tcp: mean completion time",
         "All schemes had the same flows",
         "sparelane sweep s.toml --seeds 3",
         "digest",

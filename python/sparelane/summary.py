@@ -101,7 +101,7 @@ def _completed(scheme: str, flows: pl.DataFrame) -> tuple[object, ...]:
 
 
 def _remarks(schemes: pl.DataFrame) -> tuple[str, ...]:
-    """That there are too few finished flows for the 99th percentile."""
+    """A sentence if there are too few finished flows for the 99th percentile."""
     counts = [(name, count) for name, count in schemes.select("scheme", "finished").rows() if count]
     remark = percentiles.remark(0.99, "finished flows", counts)
     return () if remark is None else (remark,)

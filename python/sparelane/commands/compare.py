@@ -75,7 +75,7 @@ def command(
     if harm:
         show_harm(what, answer, jobs)
     elif any(not group.name for group, _ in answer.portions):
-        say("--harm runs each of these schemes alone, too, and prints the harm to it.")
+        say("--harm runs each of these schemes alone or with its own kind, too, and prints the harm to it.")
 
 
 def show_harm(what: Sequence[str], answer: Answer, jobs: int) -> None:
@@ -94,13 +94,10 @@ def show_harm(what: Sequence[str], answer: Answer, jobs: int) -> None:
     for group, _ in answer.portions:
         found = harm.of_sweep(saved, group, lambda plan, place: _run(plan, place, jobs))
         for title, headings, rows in harm.tables(found):
-            terminal.show_table(title, headings, headings[: headings.index("alone")], rows)
+            terminal.show_table(title, headings, headings[: headings.index("scheme") + 1], rows)
         for sentence in harm.sentences(found, coexistence.others(group)):
             say(sentence)
-        say(
-            f"Harm is the share by which a number is worse than alone (Ware et al., HotNets 2019). The runs are in "
-            f"{saved.place / harm.FOLDER}."
-        )
+        say(f"{harm.MEANING} The runs are in {saved.place / harm.FOLDER}.")
 
 
 def _run(plan: Plan, place: Path, jobs: int) -> None:
@@ -113,7 +110,7 @@ def _run(plan: Plan, place: Path, jobs: int) -> None:
 
 
 def show(answer: Answer) -> None:
-    """Prints the ranking, then each scheme beside the baseline, or all in one table if there are many."""
+    """Prints the ranking, then the comparison of each scheme, or one table if there are many."""
     from sparelane.sweeps import coexistence, comparison
 
     for group, portions in answer.portions:
@@ -133,7 +130,7 @@ def show(answer: Answer) -> None:
         terminal.show_table(f"Change of {answer.metric.label} from {answer.baseline}", headings, ("scheme",), rows)
         say(comparison.overview(answer))
         say(
-            f"--scheme {answer.comparisons[0][0].other} prints one scheme beside {answer.baseline} with intervals and "
+            f"--scheme {answer.comparisons[0][0].other} compares one scheme with {answer.baseline}, with intervals and "
             "all metrics."
         )
     for note in (*answer.methods, *answer.notes):
@@ -151,11 +148,11 @@ def say(text: str) -> None:
 
 
 def show_pair(comparisons: Sequence[Comparison], thresholds: Thresholds) -> None:
-    """Prints a scheme beside the baseline: the main metric setting by setting, and the others over all settings."""
+    """Prints the comparison of a scheme: the main metric setting by setting, the others over all settings."""
     from sparelane.sweeps import comparison, verdict
 
     first, *others = comparisons
-    title = f"{first.other} beside {first.baseline}: {first.metric.label}"
+    title = f"{first.other} compared with {first.baseline}: {first.metric.label}"
     headings, rows = comparison.table(first)
     terminal.show_table(title, headings, (headings[0], "verdict"), rows)
     say(verdict.headline(first, thresholds))

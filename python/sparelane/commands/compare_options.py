@@ -32,7 +32,7 @@ def comparison_options(function: Function) -> Function:
                 "--by",
                 metavar="KEY",
                 multiple=True,
-                help="Tell only the values of this key apart, such as queue or queue.kind; size for flow sizes; "
+                help="Keep only the values of this key separate, such as queue or queue.kind; size for flow sizes; "
                 "repeatable.  [default: every setting]",
             ),
             click.option(
@@ -47,7 +47,7 @@ def comparison_options(function: Function) -> Function:
 
 
 def thresholds_of(texts: tuple[str, ...]) -> Thresholds:
-    """What `--threshold` sets, over the defaults.
+    """The thresholds that `--threshold` sets, with the defaults for the others.
 
     Raises:
         click.BadParameter: one is not a size.

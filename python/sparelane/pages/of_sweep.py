@@ -47,7 +47,7 @@ def page(
     Args:
         saved: the sweep.
         metric: the main metric, such as "p99-completion"; the first usual one of which there are numbers without it.
-        by: the keys whose values are told apart, as for `comparison.compare`.
+        by: the keys whose values stay separate, as for `comparison.compare`.
         thresholds: changes below these are called negligible.
 
     Raises:
@@ -136,11 +136,10 @@ def _harm(saved: SavedSweep, group: coexistence.Group) -> list[str]:
         return []
     told = [paragraph(text) for text in harm.sentences(found, coexistence.others(group))]
     made = [
-        table(headings, rows, left=headings[: headings.index("alone")], caption=title)
+        table(headings, rows, left=headings[: headings.index("scheme") + 1], caption=title)
         for title, headings, rows in harm.tables(found)
     ]
-    meaning = "Harm is the share by which a number is worse than alone (Ware et al., HotNets 2019)."
-    return [*told, *made, paragraph(meaning, "note")]
+    return [*told, *made, paragraph(harm.MEANING, "note")]
 
 
 def _numbered(group: coexistence.Group, portions: Sequence[coexistence.Portion]) -> list[tuple[int, str]]:
@@ -148,7 +147,7 @@ def _numbered(group: coexistence.Group, portions: Sequence[coexistence.Portion])
 
 
 def _compared(answer: Answer) -> list[str]:
-    """The ranking, then each scheme beside the baseline; many of them are folded away under one table."""
+    """The ranking, then the comparison of each scheme; many of them are folded away under one table."""
     if answer.ranking is None or answer.metric is None:
         return []
     headings, rows = answer.ranking.table(SETTINGS)
@@ -169,9 +168,9 @@ def _compared(answer: Answer) -> list[str]:
 
 
 def _pair(comparisons: Sequence[Comparison], thresholds: Thresholds) -> list[str]:
-    """A scheme beside the baseline: the main metric setting by setting, and the others over all settings."""
+    """The comparison of a scheme: the main metric setting by setting, and the others over all settings."""
     first, *others = comparisons
-    title = f"{first.other} beside {first.baseline}: {first.metric.label}"
+    title = f"{first.other} compared with {first.baseline}: {first.metric.label}"
     headings, rows = comparison.table(first)
     found = [table(headings, rows, left=(headings[0], "verdict"), caption=title)]
     if others:

@@ -1,9 +1,9 @@
-"""Schemes that share a run: what each of them gets, how evenly, and what one does to the other.
+"""Schemes that share a run: their shares, the fairness between them, and the harm of one to the other.
 
 Such schemes are no alternatives. They compete for the same queues, so that a difference between their numbers says how
 they share, and not which one helps. Their answer has three parts:
 
-- the share of the goodput, beside the share of the flows;
+- the share of the goodput and the share of the flows;
 - Jain's index of fairness over the throughputs of all flows that last to the end of the run;
 - harm (Ware, Mukerjee, Seshan, Sherry: "Beyond Jain's Fairness Index", HotNets 2019). The harm to a scheme is how much
   worse its own number is than without the other scheme, as a share of one: (solo - together) / solo if more is better,
@@ -44,7 +44,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """What one scheme gets in one setting.
+    """The resources of one scheme in one setting.
 
     Attributes:
         setting: in words; empty if nothing varies.
@@ -82,7 +82,7 @@ def groups(runs: pl.DataFrame) -> list[Group]:
 
 
 def portions(runs: pl.DataFrame, group: Group) -> list[Portion]:
-    """What each scheme of a group gets, setting by setting."""
+    """The portions of each scheme of a group, setting by setting."""
     found = []
     settings = runs.filter(pl.col("scheme").is_in([scheme for scheme, _ in group.members.values()]))
     for (setting, *_), rows in settings.group_by(["setting", *axis_names(runs)], maintain_order=True):
@@ -152,7 +152,7 @@ def _percent(value: float, interval: Interval) -> str:
 
 
 def sentences(group: Group, found: Sequence[Portion]) -> list[str]:
-    """What can be said of a group: the range of each scheme's share, and of Jain's index."""
+    """Sentences about a group: the range of each scheme's share, and of Jain's index."""
     names = list(group.members)
     listed = " and ".join([", ".join(names[:-1]), names[-1]])
     where = f" ({group.name})" if group.name and group.name not in names else ""
@@ -174,7 +174,7 @@ def sentences(group: Group, found: Sequence[Portion]) -> list[str]:
 
 
 def others(group: Group) -> dict[str, str]:
-    """For each scheme of a group, the names of those beside it."""
+    """The names of the competitors of each scheme of a group."""
     names = list(group.members)
     return {name: " and ".join(other for other in names if other != name) for name in names}
 

@@ -48,14 +48,14 @@ from sparelane.sweeps.plan import Plan
 from sparelane.sweeps.ranking import Ranking
 from sparelane.units import quantity
 
-# As many schemes beside the baseline are described one by one; more have one table together.
+# The most schemes that are described one by one; more share one table.
 DETAILED = 3
 PAIRED = "All schemes had the same flows: differences are paired by seed."
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
-    """What a comparison found.
+    """The result of a comparison.
 
     Attributes:
         metric: the main metric: the one that was asked for, or the first usual one of which there are numbers.
@@ -179,7 +179,7 @@ def compare(
         baseline: the scheme that the others are compared with; the first one without it.
         schemes: compare these alone; all without any.
         metric: the main metric, such as "p99-completion"; the mean completion time without it, if flows finish.
-        by: keys, such as "queue" or "queue.kind", whose values are told apart, and "size" for ranges of flow sizes.
+        by: keys whose values stay separate, such as "queue" or "queue.kind", and "size" for ranges of flow sizes.
             Settings that differ in other keys are taken together. Without any, each setting is by itself.
         thresholds: changes below these are called negligible.
 
@@ -222,7 +222,7 @@ class Subject:
         by: Sequence[str] = (),
         thresholds: Thresholds | None = None,
     ) -> Answer:
-        """Each of the others beside the baseline, by every usual metric of which there are numbers.
+        """Compares each of the others with the baseline, by every usual metric of which there are numbers.
 
         Raises:
             UnknownNameError: no scheme, metric or key has this name.
@@ -269,7 +269,7 @@ class Subject:
         )
 
     def _share_runs(self, one: str, other: str) -> bool:
-        """Whether two schemes are in the same runs, so that a comparison would take competitors for alternatives."""
+        """Tests if two schemes are in the same runs: then they are competitors, and not alternatives."""
         return any(one in group.members and other in group.members and not group.name for group in self.groups)
 
     def _by_metric(
@@ -285,7 +285,7 @@ class Subject:
         return found
 
     def _missing(self, metric: Metric | None) -> list[str]:
-        """That runs have too few values for a percentile."""
+        """A sentence about runs that have too few values for a percentile."""
         share = next((share for name, share in _tails() if metric is not None and metric.average == name), None)
         if metric is None or share is None:
             return []
@@ -331,7 +331,7 @@ def keys_of(by: Sequence[str], keys: Sequence[str]) -> list[str]:
 
 
 def methods(comparisons: Sequence[Sequence[Comparison]], order: Ranking | None, thresholds: Thresholds) -> list[str]:
-    """How intervals, outcomes and places are determined."""
+    """Sentences about how intervals, outcomes and places are determined."""
     every = [one for listed in comparisons for one in listed]
     said = []
     if any(found.change.low is not None for one in every for found in one.differences):
@@ -392,7 +392,7 @@ def of_folders(places: Sequence[Path]) -> Subject:
 
 
 def notes(saved: SavedSweep) -> list[str]:
-    """What a reader of a sweep should know."""
+    """Sentences that a reader of a sweep should know."""
     share_runs = any(not group.name for group in coexistence.groups(saved.runs))
     is_pair = len(schemes_of(saved.runs)) > 1 and not share_runs
     pairing = [_pairing(saved.manifest.details.get("paired"))] if is_pair else []
@@ -400,7 +400,7 @@ def notes(saved: SavedSweep) -> list[str]:
 
 
 def missing(found: Manifest, whose: str = "") -> list[str]:
-    """How many runs failed or were not reached; they are in no number."""
+    """A sentence about runs that failed or were not reached; no number includes them."""
     if not found.missing:
         return []
     failed = len(found.details.get("failed", []))
@@ -496,12 +496,12 @@ def _pairing(is_paired: object) -> str:
 
 
 def doubts(runs: pl.DataFrame) -> list[str]:
-    """What limits the means: flows that they do not cover, too few seeds, and seeds that change nothing."""
+    """Limits of the means: flows that they do not cover, too few seeds, and seeds that change nothing."""
     return [*_uncovered(runs), *_few_seeds(runs), *_undrawn(runs)]
 
 
 def _few_seeds(runs: pl.DataFrame) -> list[str]:
-    """That one or two seeds cannot support an interval, if chance may play a part."""
+    """A sentence if there are too few seeds for an interval, unless nothing is random."""
     seeds = runs["seeds"].list.first().n_unique()
     if seeds == 1:
         return [
@@ -513,7 +513,7 @@ def _few_seeds(runs: pl.DataFrame) -> list[str]:
 
 
 def _uncovered(runs: pl.DataFrame) -> list[str]:
-    """That means cover finished flows alone, if some flows did not finish."""
+    """A sentence about means of finished flows, if some flows did not finish."""
     finished = runs.filter((pl.col("metric") == "finished flows") & (pl.col("traffic") == ALL))
     shares = finished.group_by("scheme", maintain_order=True).agg(pl.col("value").mean())
     if shares.is_empty() or float(shares["value"].min()) > 100 - 1e-9:  # type: ignore[arg-type]
@@ -526,7 +526,7 @@ def _uncovered(runs: pl.DataFrame) -> list[str]:
 
 
 def _undrawn(runs: pl.DataFrame) -> list[str]:
-    """That nothing is random, in all of the runs or in some."""
+    """A sentence about settings in which nothing is random."""
     exact = undrawn(runs)
     every = frozenset(runs.select("setting", "scheme").rows())
     if not exact:
@@ -565,7 +565,7 @@ def overall_cells(one: Comparison, thresholds: Thresholds) -> tuple[str, str, st
 
 
 def overview(answer: Answer) -> str:
-    """Many schemes beside the baseline by the main metric, in one sentence: those of which the same can be said."""
+    """One sentence about many schemes and the main metric: it groups those with the same outcome."""
     mains = [comparisons[0] for comparisons in answer.comparisons]
     if answer.metric is None or not mains:
         return ""
@@ -611,7 +611,7 @@ def interval_text(row: Mapping[str, Any], exact: frozenset[tuple[str, str]]) -> 
 
 
 def matrix(answer: Answer, columns: int = ranking.COLUMNS) -> tuple[list[str], list[list[str]]]:
-    """All schemes beside the baseline by the main metric, in the order of the ranking: headings and rows of texts.
+    """The changes of all schemes by the main metric, in the order of the ranking: headings and rows of texts.
 
     Few settings have a column each; of many, a row says in how many the scheme is better and worse.
     """

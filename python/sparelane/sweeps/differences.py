@@ -57,7 +57,7 @@ class Thresholds:
 
 
 class Outcome(StrEnum):
-    """What can be said of a change."""
+    """The conclusion about a change."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -83,7 +83,7 @@ UNKNOWN = frozenset((Outcome.ONE_SEED, Outcome.TWO_SEEDS, Outcome.NO_INTERVAL))
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How the number of a scheme differs from the baseline's.
+    """The difference between the number of a scheme and the baseline's.
 
     Attributes:
         value: a share of the baseline's number (-0.2 is 20 % less), or a difference in `Metric.change_unit`.
@@ -136,7 +136,7 @@ class Difference:
         change: of the other one from the baseline.
         seeds: the seeds that both schemes have.
         pairs: the settings.
-        outcome: what can be said of the change.
+        outcome: the conclusion.
     """
 
     setting: str
@@ -151,7 +151,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A scheme beside the baseline, by one metric.
+    """A scheme compared with the baseline by one metric.
 
     Attributes:
         metric: what is compared.
@@ -159,7 +159,7 @@ class Comparison:
         other: the name of the other.
         differences: setting by setting.
         overall: the change over all settings, each of which counts alike. It is meaningless if `is_split`.
-        outcome: what can be said of it.
+        outcome: the conclusion about it.
         is_split: whether settings contradict each other by more than noise, or the noise is unknown.
         depends_on: the keys that tell such settings apart, if exactly one choice of keys does.
         compared: how many differences the adjusted p-values allow for.
@@ -177,7 +177,7 @@ class Comparison:
 
     @property
     def is_certain(self) -> bool:
-        """Whether any setting has an interval or is exact, so that a contradiction is more than noise."""
+        """True if any setting has an interval or is exact, so that a contradiction is more than noise."""
         return any(one.outcome not in UNKNOWN for one in self.differences)
 
     @property
@@ -278,7 +278,7 @@ def compare(
         other: the other.
         metric: what is compared.
         exact: settings and schemes in which nothing is random, as `undrawn` finds them.
-        by: the keys whose values are told apart, with `SIZE` for ranges of flow sizes; settings that differ in other
+        by: the keys whose values stay separate, with `SIZE` for ranges of flow sizes; settings that differ in other
             keys are taken together. Without any, each setting is by itself.
     """
     pairs = []
@@ -430,7 +430,7 @@ def judge(comparisons: Sequence[Comparison], thresholds: Thresholds) -> list[Com
 
 
 def outcome(change: Change, p: float | None, metric: Metric, least: float, pairs: Sequence[Pair]) -> Outcome:
-    """What can be said of a change, given its adjusted p-value and the threshold of relevance."""
+    """The conclusion about a change, from its adjusted p-value and the threshold of relevance."""
     if all(one == other for pair in pairs for one, other in pair.samples.values()):
         fewest = min(len(pair.samples) for pair in pairs)
         if change.is_exact or fewest >= FEWEST_SEEDS:
@@ -492,7 +492,7 @@ def _contradictions(one: Comparison, least: float) -> dict[int, int]:
 
 
 def _differ(one: Comparison, place: int, other: int, tests: int) -> bool:
-    """Whether the changes in two groups of settings differ by more than noise."""
+    """Tests if the changes in two groups of settings differ by more than noise."""
     first, second = one.differences[place], one.differences[other]
     if first.change.is_exact and second.change.is_exact:
         return True

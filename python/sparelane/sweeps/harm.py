@@ -1,14 +1,14 @@
 """Harm between schemes that share runs: the further runs that it needs, and how it follows from them.
 
-The harm to a scheme is how much worse its own number is beside the others than alone, as a share of one (Ware,
+The harm to a scheme is how much worse its number is in competition than alone, as a share of one (Ware,
 Mukerjee, Seshan, Sherry: "Beyond Jain's Fairness Index", HotNets 2019):
 
     (alone - together) / alone      if more is better, such as throughput
     (together - alone) / together   if less is better, such as a delay
 
-A scheme is acceptable beside another one if it harms it no more than flows of the other one's own kind would in the
-same place. So each scheme has two further scenarios: one with its own workloads alone, and one in which all workloads
-use it.
+A competitor is acceptable if it harms a scheme no more than flows of the scheme's own kind would in the same place. So
+each scheme has two further scenarios: one with its own workloads alone, and one in which all workloads use it. A mix
+has only the second one, because its flows cannot be left out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sparelane.results.rows import ALL, NETWORK
 from sparelane.settings import toml_value
 from sparelane.sweeps import differences, folder, measure, overrides
 from sparelane.sweeps.coexistence import Group
-from sparelane.sweeps.differences import Change, Difference, without_key
+from sparelane.sweeps.differences import Change, Difference
 from sparelane.sweeps.folder import SWEEP, SavedSweep
 from sparelane.sweeps.metrics import Metric
 from sparelane.sweeps.plan import Plan
@@ -44,6 +44,10 @@ METRICS = (
     Metric("completion time", measure.MEAN),
     Metric("queueing delay", measure.MEAN),
 )
+MEANING = (
+    "Harm is the share by which a number is worse than alone, or than with flows of its own kind in the place of the "
+    "others (Ware et al., HotNets 2019)."
+)
 # Settings that a sentence lists one by one.
 LISTED = 3
 # Workloads that name the scheme of their flows in the scenario, and not in a file of flows.
@@ -52,26 +56,30 @@ NAMING = ("poisson", "bulk", "requests", "web-users")
 
 @dataclass(frozen=True, slots=True)
 class Harmed:
-    """What a scheme suffers in one setting.
+    """The harm to a scheme in one setting.
 
     Attributes:
         setting: in words; empty if nothing varies.
         scheme: the one that suffers.
         metric: by which number.
-        alone: the number without the other schemes.
-        together: the number beside them.
-        harm: a share of one; below 0 if the number is better beside them.
-        own_harm: the harm by flows of the scheme's own kind in the place of the others; `None` if unknown.
+        alone: the number without the other schemes; `None` for a mix, whose flows cannot be left out.
+        own: the number with flows of the scheme's own kind in the place of the others.
+        together: the number in competition with them.
+        harm: against `alone`, as a share of one; below 0 if the number is better in competition.
+        own_harm: the harm by flows of the scheme's own kind, against `alone`.
+        own_change: the harm against `own`.
         excess: 1 if the others clearly harm it more than its own kind would, -1 if clearly less, else 0.
     """
 
     setting: str
     scheme: str
     metric: Metric
-    alone: float
+    alone: float | None
+    own: float
     together: float
-    harm: Change
+    harm: Change | None
     own_harm: Change | None
+    own_change: Change
     excess: int
 
 
@@ -91,7 +99,10 @@ def of_sweep(saved: SavedSweep, group: Group, run: Callable[[Plan, Path], None])
     found = []
     for name, (scheme, traffic) in group.members.items():
         frames = [_labelled(saved.runs, scheme, traffic, TOGETHER)]
-        for label, content in ((ALONE, alone(scenario, name)), (OWN, of_own_kind(scenario, name))):
+        for label, make in ((ALONE, alone), (OWN, of_own_kind)):
+            content = make(scenario, name)
+            if content is None:
+                continue
             plan = _plan(saved.manifest, content, label, name)
             place = saved.place / FOLDER / f"{label}-{name}".replace(" ", "-")
             run(plan, place)
@@ -100,36 +111,41 @@ def of_sweep(saved: SavedSweep, group: Group, run: Callable[[Plan, Path], None])
     return found
 
 
-def alone(scenario: Mapping[str, Any], scheme: str) -> dict[str, Any]:
-    """The scenario with the workloads of one scheme.
+def alone(scenario: Mapping[str, Any], scheme: str) -> dict[str, Any] | None:
+    """The scenario with the workloads of one scheme; `None` if a workload has a mix.
 
     Raises:
-        SavedResultsError: a workload has no scheme of its own.
+        SavedResultsError: a workload does not name its schemes.
     """
-    content = copy.deepcopy(dict(scenario))
-    content["workload"] = [one for one in _workloads(scenario) if one["scheme"] == scheme]
-    return content
+    workloads = _workloads(scenario)
+    if any("mix" in one for one in workloads):
+        return None
+    return {**copy.deepcopy(dict(scenario)), "workload": [one for one in workloads if one["scheme"] == scheme]}
 
 
 def of_own_kind(scenario: Mapping[str, Any], scheme: str) -> dict[str, Any]:
     """The scenario in which all workloads use one scheme.
 
     Raises:
-        SavedResultsError: a workload has no scheme of its own.
+        SavedResultsError: a workload does not name its schemes.
     """
-    content = copy.deepcopy(dict(scenario))
-    content["workload"] = [{**one, "scheme": scheme} for one in _workloads(scenario)]
-    return content
+    workloads = [
+        {**{key: value for key, value in one.items() if key not in ("mix", "mix_by")}, "scheme": scheme}
+        for one in _workloads(scenario)
+    ]
+    return {**copy.deepcopy(dict(scenario)), "workload": workloads}
 
 
 def _workloads(scenario: Mapping[str, Any]) -> list[dict[str, Any]]:
     given = scenario.get("workload")
     tables = given if isinstance(given, list) else [given]
     for one in tables:
-        if not isinstance(one, dict) or one.get("kind") not in NAMING or not isinstance(one.get("scheme"), str):
+        content = one if isinstance(one, dict) else {}
+        is_named = isinstance(content.get("scheme"), str) or isinstance(content.get("mix"), dict)
+        if not is_named or content.get("kind") not in NAMING:
             raise SavedResultsError(
-                "harm needs one scheme in each [[workload]], so that each scheme can run alone; a mix and a file of "
-                "flows have several: write a [[workload]] for each scheme"
+                "harm needs workloads that name one scheme or one mix, so that they can run with other schemes; a file "
+                "of flows and a sweep of schemes do not"
             )
     return [dict(one) for one in tables if one is not None]
 
@@ -160,34 +176,35 @@ def _labelled(runs: pl.DataFrame, scheme: str, traffic: str, label: str) -> pl.D
 def _harmed(runs: pl.DataFrame, scheme: str) -> list[Harmed]:
     found = []
     for metric in METRICS:
-        together = differences.compare(runs, ALONE, TOGETHER, metric)
-        own = differences.compare(runs, ALONE, OWN, metric)
-        excess = differences.compare(runs, OWN, TOGETHER, metric)
-        if together is None:
+        beyond = differences.compare(runs, OWN, TOGETHER, metric)
+        if beyond is None:
             continue
-        of_own = {} if own is None else {str(one.axes): one.change for one in own.differences}
-        of_excess = {} if excess is None else {str(one.axes): one for one in excess.differences}
-        for one in together.differences:
-            key = str(one.axes)
-            own_change = of_own.get(key)
+        together, own = (differences.compare(runs, ALONE, name, metric) for name in (TOGETHER, OWN))
+        of_together, of_own = (
+            {} if one is None else {str(each.axes): each for each in one.differences} for one in (together, own)
+        )
+        for one in beyond.differences:
+            whole, mine = (found.get(str(one.axes)) for found in (of_together, of_own))
             found.append(
                 Harmed(
                     one.setting,
                     scheme,
                     metric,
+                    None if whole is None else whole.baseline,
                     one.baseline,
                     one.other,
+                    None if whole is None else _harm(whole.change, metric),
+                    None if mine is None else _harm(mine.change, metric),
                     _harm(one.change, metric),
-                    None if own_change is None else _harm(own_change, metric),
-                    _excess(of_excess.get(key), metric),
+                    _excess(one, metric),
                 )
             )
     return found
 
 
-def _excess(found: Difference | None, metric: Metric) -> int:
-    """Whether a scheme is clearly worse off beside the others (1) than beside its own kind, or better off (-1)."""
-    if found is None or found.change.p is None or found.change.p > differences.LEVEL:
+def _excess(found: Difference, metric: Metric) -> int:
+    """1 if a scheme is clearly worse off with the others than with its own kind, -1 if it is better off."""
+    if found.change.p is None or found.change.p > differences.LEVEL:
         return 0
     return -found.change.sign * metric.better
 
@@ -206,32 +223,28 @@ def _harm(change: Change, metric: Metric) -> Change:
     return Change(value, min(ends, default=None), max(ends, default=None), change.p, change.is_exact)
 
 
-HEADINGS = ("setting", "scheme", "alone", "together", "harm", "own kind")
-
-
 def tables(found: Sequence[Harmed]) -> list[tuple[str, list[str], list[list[str]]]]:
-    """For each metric a title, headings and rows of texts."""
+    """A title, headings and rows of texts for each metric."""
     listed = dict.fromkeys(one.metric for one in found)
-    return [(f"Harm by {metric.label}", *_table([one for one in found if one.metric == metric])) for metric in listed]
+    return [_table(metric, [one for one in found if one.metric == metric]) for metric in listed]
 
 
-def _table(found: Sequence[Harmed]) -> tuple[list[str], list[list[str]]]:
-    heading, settings = without_key([one.setting for one in found])
-    rows = [
-        [
-            setting,
-            one.scheme,
-            quantity(one.alone, one.metric.unit),
-            quantity(one.together, one.metric.unit),
-            harm_text(one.harm),
-            "–" if one.own_harm is None else harm_text(one.own_harm),
-        ]
-        for setting, one in zip(settings, found, strict=True)
-    ]
-    kept = [place for place in range(len(HEADINGS)) if any(row[place] for row in rows)]
-    return [heading if not place else HEADINGS[place] for place in kept], [
-        [row[place] for place in kept] for row in rows
-    ]
+def _table(metric: Metric, found: Sequence[Harmed]) -> tuple[str, list[str], list[list[str]]]:
+    heading, settings = differences.without_key([one.setting for one in found])
+    unit, is_alone = metric.unit, all(one.alone is not None for one in found)
+    rows = []
+    for setting, one in zip(settings, found, strict=True):
+        named = [setting, one.scheme] if any(settings) else [one.scheme]
+        if one.alone is not None and one.harm is not None and is_alone:
+            own = "–" if one.own_harm is None else harm_text(one.own_harm)
+            numbers = [quantity(one.alone, unit), quantity(one.together, unit), harm_text(one.harm), own]
+        else:
+            numbers = [quantity(one.own, unit), quantity(one.together, unit), harm_text(one.own_change)]
+        rows.append([*named, *numbers])
+    names = [heading, "scheme"] if any(settings) else ["scheme"]
+    if is_alone:
+        return f"Harm by {metric.label}", [*names, "alone", "together", "harm", "own kind"], rows
+    return f"Harm by {metric.label}, against its own kind", [*names, "own kind", "together", "harm"], rows
 
 
 def harm_text(harm: Change) -> str:
@@ -248,7 +261,7 @@ def _percent(share: float) -> str:
 
 
 def sentences(found: Sequence[Harmed], others: Mapping[str, str]) -> list[str]:
-    """Which schemes are harmed more than by their own kind, and where.
+    """Sentences about schemes that suffer clearly more, or less, than with their own kind.
 
     Args:
         found: the harm to each scheme in each setting.
@@ -258,15 +271,15 @@ def sentences(found: Sequence[Harmed], others: Mapping[str, str]) -> list[str]:
     for scheme in dict.fromkeys(one.scheme for one in found):
         for metric in dict.fromkeys(one.metric for one in found if one.scheme == scheme):
             own = [one for one in found if one.scheme == scheme and one.metric == metric]
-            for sign, words in ((1, "more"), (-1, "less")):
+            for sign, words in ((1, "worse"), (-1, "better")):
                 some = [one for one in own if one.excess == sign]
                 if some:
                     where = _where(some, len(own))
                     said.append(
-                        f"Beside {others[scheme]}, the {metric.label} of {scheme} suffers clearly {words} than beside "
-                        f"its own kind{where}."
+                        f"The {metric.label} of {scheme} is clearly {words} in competition with {others[scheme]} than "
+                        f"with its own kind{where}."
                     )
-    return said or ["No scheme clearly suffers more, or less, than beside its own kind."]
+    return said or ["No scheme is clearly worse or better off than in competition with its own kind."]
 
 
 def _where(some: Sequence[Harmed], count: int) -> str:

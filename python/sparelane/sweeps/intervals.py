@@ -10,8 +10,8 @@ Statistics over several settings, some of which may lack a seed, have the delete
 computed without each seed in turn, and its standard error follows from the spread of these numbers. For a mean, that is
 exactly Student's interval.
 
-Two seeds have one degree of freedom. Their interval would be thirteen standard errors long on each side and rests
-entirely on the normal assumption, so there is none.
+Two seeds have one degree of freedom. Their interval would extend thirteen standard errors to each side and rest
+entirely on the normal assumption, so that two seeds get no interval.
 """
 
 from __future__ import annotations
@@ -138,5 +138,5 @@ def adjusted(ps: Sequence[float | None]) -> list[float | None]:
 
 @cache
 def _t(degrees_of_freedom: int) -> float:
-    """How many standard errors an interval extends to each side."""
+    """Half the width of an interval in standard errors."""
     return student.quantile(0.5 + CONFIDENCE / 2, degrees_of_freedom)

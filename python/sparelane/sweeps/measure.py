@@ -192,7 +192,7 @@ def _of_sending(flows: Columns, end_s: float) -> Iterator[tuple[str, str, str, f
 
 
 def _of_coexistence(flows: Columns, codes: Any, end_s: float) -> Iterator[tuple[int, tuple[str, str, str, float]]]:
-    """What schemes that share a run get of it: each one's share, and the fairness among the flows of all of them."""
+    """The share of each scheme of a run, and the fairness among the flows of all of them."""
     delivered = flows.delivered.sum()
     for code in np.unique(codes):
         if delivered > 0:

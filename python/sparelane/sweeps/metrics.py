@@ -90,7 +90,7 @@ WORDS = re.compile(r"[\s_-]+")
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What is compared.
+    """A number by which schemes are compared.
 
     Attributes:
         metric: what is measured, as in the column `metric` of rows.
@@ -133,12 +133,12 @@ class Metric:
 
     @property
     def change_unit(self) -> str:
-        """What changes are stated in: "%" of the baseline, "points", or "per flow" for a difference."""
+        """The unit of changes: "%" of the baseline, "points", or "per flow" for a difference."""
         return {"%": "points", "per flow": "per flow"}.get(self.unit, "%")
 
     @property
     def is_difference(self) -> bool:
-        """Whether a change is a difference rather than a ratio, because numbers may well be 0."""
+        """True if a change is a difference rather than a ratio, because numbers may well be 0."""
         return self.change_unit != "%"
 
     @property
@@ -148,7 +148,7 @@ class Metric:
 
     @property
     def covers_finished(self) -> bool:
-        """Whether only flows that finished count."""
+        """True if only finished flows count."""
         return self.metric in OF_FINISHED
 
 
@@ -199,7 +199,7 @@ def find(name: str, metrics: Sequence[Metric]) -> Metric:
 
 
 def _why(wanted: frozenset[str], metrics: Sequence[Metric], listed: Sequence[str]) -> str:
-    """Why there are no numbers of a metric that there could be; empty for other names."""
+    """The reason why a metric has no numbers; empty for names of no metric."""
     for short, share in ((percentiles.short(share), share) for share in percentiles.TAILS):
         stems = wanted - {short}
         if short in wanted and any(_parts(one.name) == stems for one in metrics):

@@ -79,7 +79,7 @@ class Ranking:
 
     @property
     def leaves_out(self) -> bool:
-        """Whether a cell covers clearly fewer flows than others of its setting."""
+        """True if a cell covers clearly fewer flows than others of its setting."""
         return any(cell is not None and cell.leaves_out for cells in self.cells.values() for cell in cells)
 
     @property
@@ -98,7 +98,7 @@ class Ranking:
         return text if is_alone else f"{place_text(cell)} {text}"
 
     def table(self, columns: int = COLUMNS) -> tuple[list[str], list[list[str]]]:
-        """Headings and rows of texts, with at most about so many columns of numbers.
+        """Headings and rows of texts, with at most about `columns` columns of numbers.
 
         Settings are columns if there are few of them, else schemes are; if there are many of both, a row says how often
         the scheme is first and last.
@@ -174,7 +174,7 @@ def rank(
         metric: by what.
         thresholds: below these, differences are negligible.
         exact: settings and schemes in which nothing is random.
-        by: the keys whose values are told apart; all without any.
+        by: the keys whose values stay separate; all without any.
     """
     rows = _rows(runs, schemes, metric, by)
     if rows.is_empty():
@@ -304,7 +304,7 @@ def _changes(found: Mapping[str, _Entry], metric: Metric) -> dict[frozenset[str]
 def _apart(
     changes: Mapping[_Column, Mapping[frozenset[str], Change]], least: float
 ) -> dict[_Column, set[frozenset[str]]]:
-    """For each column, the pairs of schemes that differ clearly and by at least the threshold.
+    """The pairs of schemes that differ clearly and by at least the threshold, for each column.
 
     P-values are adjusted for all pairs of all columns. Without intervals, any difference counts.
     """

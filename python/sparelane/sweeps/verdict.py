@@ -23,7 +23,7 @@ from sparelane.sweeps.differences import (
 from sparelane.sweeps.intervals import adjusted
 from sparelane.sweeps.metrics import Metric
 
-# What is said if no number differs from seed to seed.
+# The outcome if no number differs from seed to seed.
 EXACT = "exact: nothing is random"
 # Values of a key that a sentence lists one by one.
 LISTED = 4
@@ -32,7 +32,7 @@ MOST_DECIMALS = 3
 
 
 def headline(one: Comparison, thresholds: Thresholds) -> str:
-    """What can be said of a scheme beside the baseline by one metric, as one or two sentences.
+    """The conclusion about a scheme and one metric, as one or two sentences.
 
     There is a number for all settings together only if the settings do not contradict each other by more than noise.
     """
@@ -61,7 +61,7 @@ def _exactly(change: Change) -> str:
 
 
 def _unfinished(one: Comparison) -> str:
-    """That means leave out flows, if the schemes left different shares of them unfinished."""
+    """A sentence about means of finished flows, if the schemes left different shares of flows unfinished."""
     found = [pair.finished for pair in one.pairs if pair.finished is not None]
     if all(outcome is not Outcome.DOUBTFUL for outcome in (one.outcome, *(each.outcome for each in one.differences))):
         return ""
@@ -105,7 +105,7 @@ def _split(one: Comparison, thresholds: Thresholds) -> str:
 
 
 def _why(outcome: Outcome) -> str:
-    """Why there is no interval."""
+    """The reason for a missing interval."""
     return {
         Outcome.ONE_SEED: "one seed cannot support an interval",
         Outcome.TWO_SEEDS: "two seeds cannot support an interval",
@@ -142,7 +142,7 @@ def _sign(found: Difference) -> int:
 
 
 def size(found: Change, metric: Metric) -> str:
-    """How large a change is, and in which direction: "43 % (41 to 45) lower"."""
+    """The size of a change and its direction: "43 % (41 to 45) lower"."""
     word = "lower" if found.sign < 0 else "higher"
     if math.isinf(found.value):
         return f"{word} (from 0)"
@@ -177,7 +177,7 @@ def signed(value: float, metric: Metric, decimals: int | None = None) -> str:
 
 
 def _decimals(found: Change, metric: Metric) -> int | None:
-    """As many decimals as tell the ends of the interval from the value."""
+    """The fewest decimals with which the ends of the interval differ from the value."""
     if found.low is None or found.high is None or not math.isfinite(found.low + found.high):
         return None
     factor = 1 if metric.is_difference else 100
@@ -215,7 +215,7 @@ def outcome_text(found: Difference | Comparison) -> str:
 
 
 def _settings(one: Comparison) -> str:
-    """In how many of the settings the metric is better and worse, and where most and least."""
+    """The numbers of settings in which the metric is better and worse, with the largest and smallest changes."""
     count = len(one.differences)
     if count < 2:
         return ""
@@ -240,7 +240,7 @@ def _settings(one: Comparison) -> str:
 
 
 def _where(found: Sequence[Difference], one: Comparison) -> str:
-    """Where differences with the same sign are, in parentheses."""
+    """The settings of differences with the same sign, in parentheses."""
     (most, most_change), *rest = _most_and_least(found, one)
     if not rest:
         return f" ({most}: {most_change})"
