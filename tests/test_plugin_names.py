@@ -211,3 +211,12 @@ def test_a_traced_attribute_that_is_none_is_null_in_the_series() -> None:
     names["Law"].on_ack = lambda self, ack: setattr(self, "level", "high")
     with pytest.raises(sl.PluginError, match=r"traced attribute level is 'high' \(str\); allowed: a number or None"):
         sl.run(scenario)
+
+
+@pytest.mark.parametrize("decorator", ["controller", "workload", "sizes"])
+def test_a_decorator_without_its_name_is_refused(decorator: str) -> None:
+    def decorated() -> None:
+        pass
+
+    with pytest.raises(TypeError, match=rf'@sparelane\.{decorator} takes a name, as in @sparelane\.{decorator}\("my-'):
+        getattr(sl, decorator)(decorated)

@@ -99,10 +99,11 @@ def controller(
         source: where the law is defined.
 
     Raises:
-        TypeError: The class does not inherit from `sparelane.Controller`, has no `on_ack` or `on_congestion`, or has
-            one that cannot be called with the arguments that the simulator passes.
+        TypeError: The name is missing; the class does not inherit from `sparelane.Controller`; or it has no `on_ack` or
+            `on_congestion` that can be called with the arguments that the simulator passes.
         ValueError: The name is taken, a parameter contradicts itself, or a name in the class has no effect.
     """
+    refuse_bare(name, "controller")
 
     def register(class_: ControllerClass) -> ControllerClass:
         check_class(class_)
@@ -137,8 +138,10 @@ def workload(name: str, *, summary: str = "", source: str = "a plugin") -> Calla
         source: where it is defined.
 
     Raises:
-        ValueError: the name or a parameter is taken or contradicts itself.
+        TypeError: The name is missing.
+        ValueError: The name is taken, or a parameter contradicts itself.
     """
+    refuse_bare(name, "workload")
 
     def register(function: FlowsOf) -> FlowsOf:
         _register(function, "workload", _native.WorkloadKind, name, summary or first_line(function, FLOWS), source)
@@ -159,8 +162,10 @@ def sizes(name: str, *, summary: str = "", source: str = "a plugin") -> Callable
         source: where it is defined.
 
     Raises:
-        ValueError: the name or a parameter is taken or contradicts itself.
+        TypeError: The name is missing.
+        ValueError: The name is taken, or a parameter contradicts itself.
     """
+    refuse_bare(name, "sizes")
 
     def register(function: SizesOf) -> SizesOf:
         _register(function, "sizes", _native.SizesKind, name, summary or first_line(function, SIZES), source)
@@ -189,11 +194,23 @@ def first_line(described: object, otherwise: str) -> str:
     return lines[0] if lines else otherwise
 
 
+def refuse_bare(name: object, decorator: str) -> None:
+    """Refuses a decorator that was written without its name, and so was given the class or function.
+
+    Raises:
+        TypeError: The name is not text.
+    """
+    if not isinstance(name, str):
+        raise TypeError(
+            f'@sparelane.{decorator} takes a name, as in @sparelane.{decorator}("my-{decorator}"); this is {name!r}'
+        )
+
+
 def checked(name: str) -> str:
     """A name that can stand in a scenario.
 
     Raises:
-        ValueError: it cannot.
+        ValueError: It cannot.
     """
     if not (name[:1].islower() and name.isascii() and all(c.islower() or c.isdigit() or c == "-" for c in name)):
         raise ValueError(f"{name!r} is no name; allowed: lower-case letters, digits and hyphens, a letter first")
