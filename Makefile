@@ -24,30 +24,54 @@ SEED ?=
 TARGET ?= acknowledgments
 SECONDS ?= 600
 
-.PHONY: run test test-bpf test-linux test-linux-rc3 linux-controllers linux-rtcp linux-rc3-off linux-bpf bpf-objects explore fuzz build check \
+.DEFAULT_GOAL := help
+
+.PHONY: help run test test-all test-bpf test-linux test-linux-rc3 linux-controllers linux-rtcp linux-rc3-off linux-bpf bpf-objects explore fuzz build check \
 	results goldens docs bench bench-peers bench-controllers bench-windows bench-wire clean
 
+## make help: list the targets
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+
+## make run: reproduce one figure of the RC3 paper into out/
 run: build
 	$(BIN)/sparelane reproduce rc3/fig8-load --quick -o $(OUT)
 
-test: build
-	cargo test --workspace --quiet $(if $(LIBBPF),--features sparelane-py/libbpf)
-	$(BIN)/python -m pytest -q -m 'not machine' --numprocesses auto --dist loadgroup tests
-	$(BIN)/python -m pytest -q -m machine tests
+# Tests that are marked `slow` belong to `make test-all` alone; all others belong to both. Those marked `machine` run one by
+# one, after the others.
+RUST_TESTS = cargo test --workspace --quiet $(if $(LIBBPF),--features sparelane-py/libbpf)
+PYTHON_TESTS = $(BIN)/python -m pytest -q tests
+PARALLEL = --numprocesses auto --dist loadgroup
 
+## make test: run the tests, without the slow ones
+test: build
+	$(RUST_TESTS)
+	$(PYTHON_TESTS) -m 'not machine and not slow' $(PARALLEL)
+	$(PYTHON_TESTS) -m 'machine and not slow'
+
+## make test-all: run all tests that need no kernel of their own
+test-all: build
+	$(RUST_TESTS)
+	$(PYTHON_TESTS) -m 'not machine' $(PARALLEL)
+	$(PYTHON_TESTS) -m machine
+
+## make explore: run random scenarios (N=10000 SEED=7)
 # Random scenarios; what fails is written to out/explore, as files for `sparelane run`.
 explore:
 	cargo run --quiet -p sparelane-scenario --example explore -- $(N) $(SEED)
 
+## make fuzz: fuzz one target (TARGET=segments SECONDS=600)
 # Needs the nightly toolchain and `cargo install cargo-fuzz --locked`.
 fuzz:
 	cd fuzz && cargo +nightly fuzz run -s none $(TARGET) -- -max_total_time=$(SECONDS)
 
+## make test-bpf: run the tests of the BPF programs in the running kernel (root)
 # Kernel tests of the BPF programs, in network namespaces of their own. Needs root, a kernel with BTF and a build with libbpf
 # (`sparelane linux doctor`); fails where all of them were skipped.
 test-bpf: build
 	$(BIN)/python -m pytest -v -m kernel tests/test_linux_bpf.py --least-passed 1
 
+## make test-linux: run scenarios on the real TCP of Linux; builds a kernel once
 # Scenarios on the real TCP of Linux in virtual time, RTCP and the comparison of controllers among them, and the BPF programs
 # in the running kernel. Builds a kernel of its own unless there is one, in some eight minutes of a processor; needs the packages
 # that docs/linux.md names. Measures the host first, and takes the short set of tests on a slow one: LINUX_SET=full or short
@@ -77,6 +101,7 @@ LINUX_BPF ?= results/linux/bpf
 linux-bpf: build
 	$(BIN)/python -m sparelane.experiments.linux.bpf $(LINUX_BPF)
 
+## make test-linux-rc3: run the tests of RC3 in the kernel; builds two kernels once
 # RC3 in the kernel: builds that kernel, and the one without, and runs its tests, Figs. 15 to 18 of the paper and scripts of
 # segments among them.
 test-linux-rc3: build
@@ -91,6 +116,7 @@ bpf-objects:
 		sh crates/bpf/programs/compile.sh $${program%.bpf.c} crates/bpf/objects/$${program%.c}.o || exit 1; done
 	SPARELANE_WRITE_OBJECTS=1 cargo test --quiet -p sparelane-bpf --test objects objects_are_of_these_sources
 
+## make build: set up .venv with the package and its development tools
 build: $(VENV)/.built
 
 $(VENV)/.environment: pyproject.toml
@@ -107,6 +133,7 @@ $(VENV)/.built: $(VENV)/.environment $(BUILT_HOW) $(RUST_SOURCES) pyproject.toml
 	$(BIN)/maturin develop --release --quiet --extras dev,gym $(if $(LIBBPF),--features libbpf)
 	touch $@
 
+## make check: run formatters, linters and type checks
 check: build
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
@@ -115,6 +142,7 @@ check: build
 	$(BIN)/ruff check python tests benches docs
 	$(BIN)/mypy
 
+## make results: take saved results into results/ and write its pages (FULL=out/full)
 # Takes rows, curves and figures of saved results into results/, and writes its pages; fails, once all is written, where a claim
 # fails.
 results: build
@@ -122,11 +150,13 @@ results: build
 	  tar cf - -T - | tar xf - -C $(CURDIR)/results
 	$(BIN)/sparelane report results --see docs/speed-and-ns3.md --check
 
+## make goldens: write the digests of short runs anew
 # Writes the digests of tests/goldens.json anew, and says which runs changed; and the index of the experiments.
 goldens: build
 	$(BIN)/python tests/test_goldens.py
 	$(BIN)/python -m sparelane.experiment_index
 
+## make docs: write the documentation to docs/_build/html
 # The documentation, into docs/_build/html; a warning is an error, and so is a link that leads nowhere.
 docs: build $(VENV)/.docs
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
@@ -136,6 +166,7 @@ $(VENV)/.docs: pyproject.toml $(VENV)/.environment
 	$(BIN)/pip install --quiet 'furo>=2024.8' 'myst-parser>=4.0' 'sphinx>=8.0'
 	touch $@
 
+## make bench: time the simulator
 bench: build
 	$(BIN)/sparelane bench
 
@@ -154,5 +185,6 @@ bench-windows: build
 bench-wire: build
 	$(BIN)/python benches/wire_report.py
 
+## make clean: remove .venv, target and out
 clean:
 	rm -rf target $(VENV) $(OUT) benches/work

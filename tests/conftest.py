@@ -1,6 +1,15 @@
-"""What tests share: workers, what `make test-bpf` asks of pytest beside passing, and Ctrl-C in the background."""
+"""What tests share: which sets they belong to, the summary of skipped tests, and Ctrl-C in the background.
 
+A test is part of `make test` unless it is marked `slow`: `@pytest.mark.slow`, or `pytestmark = pytest.mark.slow` for a
+whole file. Slow tests run in `make test-all`, which continuous integration calls.
+"""
+
+from __future__ import annotations
+
+import re
 import signal
+from collections import Counter
+from collections.abc import Iterable
 
 import pytest
 
@@ -30,6 +39,41 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.machine)
         elif item.path.stem in OF_SHARED_RUNS:
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+# The kinds of reasons for which tests are skipped, and what each kind needs. The first that matches counts.
+NEEDS = (
+    (r"--rc3", "the kernel with RC3: `make test-linux-rc3`"),
+    (r"sparelane linux build|no kernel to", "the kernel of `sparelane linux build`: `make test-linux`"),
+    (r"without libbpf", "a build without libbpf"),
+    (r"with libbpf|libelf|BTF|CAP_BPF|BPF", "a build with libbpf, root and BTF: `make test-bpf`"),
+    (r"needs \S*root|root, ", "root: `sudo make test-all`"),
+    (r"chromium", "chromium: `apt-get install chromium`"),
+    (r"tshark", "tshark: `apt-get install tshark`"),
+    (r'"ip"|\bip, tc|iproute2|network namespaces', "ip and tc: `apt-get install iproute2`"),
+    (r"SPARELANE_MAPS", "the maps of the Internet Topology Zoo: `.ci/maps`"),
+    (r"^needs Linux", "Linux"),
+)
+
+
+def summary_of(reasons: Iterable[str]) -> list[str]:
+    """One line for each thing that skipped tests need, with their number; the most frequent first."""
+    counts: Counter[str] = Counter()
+    for reason in reasons:
+        need = next((need for pattern, need in NEEDS if re.search(pattern, reason)), None)
+        counts[f"need {need}" if need else f"skipped: {reason}"] += 1
+    lines = []
+    for words, count in counts.most_common():
+        line = f"{count} tests {words}" if count > 1 else f"1 test {words.replace('need ', 'needs ', 1)}"
+        lines.append(line)
+    return lines
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = [report.longrepr[2].removeprefix("Skipped: ") for report in skipped if isinstance(report.longrepr, tuple)]
+    for line in summary_of(reasons):
+        terminalreporter.write_line(line)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,0 +1,54 @@
+"""The sets of tests, README's prerequisites and the targets of make agree with each other."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import conftest
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_skipped_tests_are_one_line_for_each_thing_that_they_need() -> None:
+    kernel = "there is no kernel: sparelane linux build"
+    reasons = [kernel] * 3 + ["needs chromium", "network namespaces: needs root", "others use the machine"]
+    assert conftest.summary_of(reasons) == [
+        "3 tests need the kernel of `sparelane linux build`: `make test-linux`",
+        "1 test needs chromium: `apt-get install chromium`",
+        "1 test needs root: `sudo make test-all`",
+        "1 test skipped: others use the machine",
+    ]
+
+
+def test_the_readme_names_the_versions_that_the_packages_need() -> None:
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    rust = re.search(r'^rust-version = "(.+)"$', (ROOT / "Cargo.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    python = re.search(r'^requires-python = ">=(.+)"$', (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
+    assert rust is not None
+    assert python is not None
+    assert f"You need Rust {rust[1]} or later, a C compiler, Python {python[1]} or later" in readme
+    assert {"make run", "make test"} <= set(
+        re.findall(r"^ {4}(make \w+)", (ROOT / "README.md").read_text("utf-8"), re.M)
+    )
+
+
+def test_the_bare_machine_has_a_package_for_each_prerequisite_of_the_readme() -> None:
+    script = (ROOT / ".ci" / "bare").read_text(encoding="utf-8")
+    functions = re.findall(r"^(?:prerequisites|packages_of)\(\) \{\n.*?^\}\n", script, re.MULTILINE | re.DOTALL)
+    line = '\nprerequisites | while IFS= read -r one; do packages_of "$one" || exit 1; done'
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(functions) + line], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["gcc", "libc6-dev", "python3", "python3-venv", "make"]
+
+
+def test_make_alone_lists_targets_that_exist() -> None:
+    listed = subprocess.run(
+        ["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    names = re.findall(r"^make (\S+): ", listed, re.MULTILINE)
+    targets = re.findall(r"^([\w-]+)(?: [\w-]+)*:(?!=)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {"run", "test", "test-all", "test-linux", "check", "docs"} <= set(names)
+    assert set(names) <= set(targets)
