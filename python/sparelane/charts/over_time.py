@@ -144,7 +144,7 @@ def _stretches(run: Tables, received: Sequence[Curve]) -> Numbers:
     interval_s = float(times[1] - times[0])
     fast = float(np.median(rates))
     enough = LEAST_PACKETS * PACKET_BYTES / fast / interval_s if fast > 0 else 1.0
-    return _edges(times, max(enough, len(times) / MOST_STRETCHES))
+    return _edges(times, max(enough, (len(times) - 1) / MOST_STRETCHES))
 
 
 def _edges(times: Numbers, samples: float) -> Numbers:
