@@ -124,7 +124,7 @@ static void run(char *line)
 	for (char *w = strtok(line, " "); w && count < 63; w = strtok(NULL, " "))
 		words[count++] = w;
 	words[count] = NULL;
-	pid_t child = vfork();
+	pid_t child = fork();
 	if (child == 0) {
 		execvp(words[0], words);
 		_exit(127);
