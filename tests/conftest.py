@@ -39,6 +39,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.machine)
         elif item.path.stem in OF_SHARED_RUNS:
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        if boots_kernels(item):
+            item.add_marker(pytest.mark.slow)
+
+
+def boots_kernels(item: pytest.Item) -> bool:
+    """Whether a test runs scenarios on a kernel that has been built; without one it is skipped and counted as such."""
+    return any(
+        mark.args and mark.args[0] is False and "sparelane linux build" in mark.kwargs.get("reason", "")
+        for mark in item.iter_markers("skipif")
+    )
 
 
 # The kinds of reasons for which tests are skipped, and what each kind needs. The first that matches counts.

@@ -110,6 +110,7 @@ def test_a_map_with_everything_that_maps_have_runs_and_says_what_is_left_out(
     assert rates["London-2", "2"] == rates["2", "?"] == 1_000_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("SPARELANE_MAPS" not in os.environ, reason="SPARELANE_MAPS names no folder of maps (see .ci/maps)")
 def test_every_map_of_a_folder_runs(tmp_path: Path) -> None:
     maps = sorted(path for path in Path(os.environ["SPARELANE_MAPS"]).rglob("*") if path.suffix in {".graphml", ".gml"})

@@ -55,20 +55,26 @@ CHECKED: Mapping[str, float] = {
 }
 
 BUDGET_S = 240.0
+# What takes longer is part of `make test-all` alone.
+QUICK_S = 2.0
 
 CLAIMS = [
-    pytest.param(id, index, id=f"{id}: {claim.text}")
-    for id in CHECKED
+    pytest.param(id, index, id=f"{id}: {claim.text}", marks=[pytest.mark.slow] if cost_s > QUICK_S else [])
+    for id, cost_s in CHECKED.items()
     for index, claim in enumerate(registry()[id].claims)
     if claim.quick is not None or not registry()[id].is_quick(registry()[id].quick)
 ]
 
 
 @pytest.fixture(scope="module")
-def quick() -> dict[str, Finished]:
-    """The checked experiments that claim something of quick runs, at the quick effort."""
-    wanted = [registry()[id] for id in CHECKED if any(param.values[0] == id for param in CLAIMS)]
-    tasks = [Task(experiment, experiment.quick) for experiment in wanted]
+def quick(request: pytest.FixtureRequest) -> dict[str, Finished]:
+    """The experiments that the selected tests ask about, at the quick effort."""
+    selected = {
+        item.callspec.params["id"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.path == request.path and hasattr(item, "callspec")
+    }
+    tasks = [Task(registry()[id], registry()[id].quick) for id in CHECKED if id in selected]
     return {done.task.experiment.id: done for done in runner.reproduce(tasks, 2, lambda share: None)}
 
 

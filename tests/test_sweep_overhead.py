@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SWEEP = """\
 duration = "20ms"
 [topology]
@@ -22,6 +24,9 @@ size = "20kB"
 """
 
 MOST_S = 0.005
+
+# A measurement in processor time, of 550 runs.
+pytestmark = pytest.mark.slow
 
 
 def processor_s(here: Path, seeds: int) -> tuple[int, float]:
