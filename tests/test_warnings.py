@@ -250,3 +250,13 @@ def test_a_sweep_names_only_schemes_that_no_run_has() -> None:
     unused = run_warnings.UNUSED_SCHEMES
     counts = run_warnings.counted([[f"{unused}a, c", "other"], [f"{unused}b, c"]])
     assert counts == [{"text": "other", "runs": 1}, {"text": f"{unused}c", "runs": 2}]
+
+
+def test_a_sweep_over_a_key_without_effect_has_one_warning(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(BULK.format(duration="1s", access="1Gbps", size="10kB", start="0s"))
+    values = 'queue.mark_at=["5packets", "9packets"]'
+    words = ["sweep", tmp_path / "s.toml", "--set", values, "--seeds", 2, "-o", tmp_path / "o"]
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    reason = "no scheme is ECN-capable; transport.ecn makes one so"
+    assert done.stderr.count("warning: ") == 1
+    assert f"warning: in all 4 runs: queue.mark_at has no effect: {reason}\n" in done.stderr

@@ -7,6 +7,7 @@ NumPy from their columns. `run`, `check`, notebooks, reports and sweeps all take
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from sparelane.stored import Stored
 
 Table = Mapping[str, Any]
+
+# The key and its value in the simulator's warnings: a sweep over the key has one warning, not one for each value.
+_WITH_VALUE = re.compile(r"^(\S+) = .*?( has no effect: | gives no priority: )")
 
 # A link this busy may be a bottleneck.
 BUSY = 0.9
@@ -61,7 +65,7 @@ def of_results(results: _native.Results | Stored) -> list[RunWarning]:
 
 def of_tables(results: _native.Results | Stored, flows: Table, links: Table) -> list[RunWarning]:
     """Returns the same as `of_results`, for a caller that already has the columns of flows and links."""
-    found = [RunWarning(text, text, holds_early=True) for text in results.warnings]
+    found = [RunWarning(text, _WITH_VALUE.sub(r"\1\2", text), holds_early=True) for text in results.warnings]
     scenario, end_s = tomllib.loads(results.scenario), results.totals["end_s"]
     if not len(flows["start_s"]):
         about = "no flow started by the end of the run"
