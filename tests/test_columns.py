@@ -1,4 +1,4 @@
-"""What docstrings and the reference say of a table is true of the tables of real runs."""
+"""Docstrings and the reference describe the tables of real runs."""
 
 from __future__ import annotations
 
