@@ -424,6 +424,7 @@ def test_planned_losses_hit_the_same_segments_as_in_the_simulator(copies: int) -
     ours = ["transport={preset = 'linux', mss = '1460B', header = '40B', delayed_ack = false}"]
     linux, simulated = running.run(SCENARIO, set=settings).result, api.run(SCENARIO, set=[*settings, *ours])
     assert list(linux.flows["delivered_bytes"]) == [2_000_000]
+    assert linux.warnings == []
     for result in (linux, simulated):
         assert result.flows["retransmissions"][0] >= 3 * copies
     assert linux.flows["completion_s"][0] == pytest.approx(simulated.flows["completion_s"][0], rel=0.1)
