@@ -34,10 +34,12 @@ impl Sender {
     }
 
     /// The window is cut: the congestion that anything met that was sent until now needs no other answer.
+    ///
+    /// The next new segment carries the CWR flag, whatever the reason for the cut (RFC 3168 section 6.1.2). RFC 8257 section 3.3
+    /// keeps that rule for DCTCP, whose own receivers ignore the flag.
     pub(super) fn note_answer(&mut self) {
         self.repair.answered_at = Some(self.nxt);
-        // No receiver waits for it where each mark is echoed once.
-        self.window_reduced = self.config.ecn == Ecn::Classic;
+        self.window_reduced = self.config.ecn != Ecn::Off;
     }
 
     /// The queue of the host's interface has no room for a packet. If a new segment of class 0 would go now, the controller is

@@ -87,6 +87,48 @@ fn marks_on_low_priority_segments_cut_nothing() {
     assert_eq!(echoes(&wire), 0);
 }
 
+/// RFC 3168 section 6.1.2, and RFC 8257 section 3.3: the first new segment after each cut carries CWR, whatever the reason for
+/// the cut, and no retransmission carries it.
+#[test]
+fn every_cut_is_announced_once_with_new_data_under_either_kind_of_ecn() {
+    let cases: [(&[u64], &[u64]); 4] = [(&[2], &[]), (&[], &[6]), (&[2, 40, 70], &[]), (&[6, 60], &[2, 61])];
+    for ecn in [Ecn::Classic, Ecn::Dctcp] {
+        for (marked, lost) in cases {
+            for name in ["newreno", "cubic", "dctcp", "h-tcp"] {
+                let (cc, log, _) = Noting::around(controller(name, &[]));
+                let config = TransportConfig { ecn, ..with_sack() };
+                let wire = Wire::transfer(config, cc, 200, mark_and_lose(marked, lost));
+                let data = wire.data();
+                let announced: Vec<_> = data.iter().filter(|(_, segment)| segment.window_reduced).collect();
+                let cuts = log.lock().expect("one thread").len();
+                let case = format!("{ecn:?}, {name}, marked {marked:?}, lost {lost:?}");
+                assert!(cuts > 0 && announced.len() == cuts, "{case}: {cuts} cuts, {announced:?}");
+                assert!(announced.iter().all(|(_, it)| !it.retransmission), "{case}: {announced:?}");
+            }
+        }
+    }
+}
+
+/// RC3's tail is new data of low priority: a cut of the head is announced by the head alone.
+#[test]
+fn what_rc3_sends_at_low_priority_announces_no_cut() {
+    for ecn in [Ecn::Classic, Ecn::Dctcp] {
+        let config = TransportConfig { ecn, ..with_sack() };
+        let wire = Wire::transfer(config, controller("rc3", &[]), 2000, mark_and_lose(&[2, 12], &[]));
+        let data = wire.data();
+        assert!(data.iter().any(|(_, segment)| segment.class > 0));
+        let announced: Vec<_> = data.iter().filter(|(_, segment)| segment.window_reduced).collect();
+        assert!(!announced.is_empty() && announced.iter().all(|(_, it)| it.class == 0), "{ecn:?}: {announced:?}");
+    }
+}
+
+#[test]
+fn without_ecn_no_cut_is_announced() {
+    let wire = Wire::transfer(with_sack(), newreno(10), 100, lose(&[6, 40]));
+    assert!(!wire.resent().is_empty());
+    assert!(wire.data().iter().all(|(_, segment)| !segment.window_reduced));
+}
+
 fn with_dctcp(delayed: bool) -> TransportConfig {
     let delayed_ack = delayed.then_some(DelayedAck { every_segments: 2, timeout: Dur::from_ms(40) });
     TransportConfig { ecn: Ecn::Dctcp, delayed_ack, ..with_sack() }
@@ -113,7 +155,6 @@ fn the_echo_covers_exactly_the_segments_that_were_marked() {
         let (cc, ..) = Noting::around(constant(7));
         let wire = Wire::transfer(with_dctcp(delayed), cc, 60, mark_and_lose(&marked, &[]));
         assert_eq!(covered(&wire, true), marked, "delayed: {delayed}");
-        assert!(wire.data().iter().all(|(_, segment)| !segment.window_reduced));
     }
 }
 
