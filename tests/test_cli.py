@@ -369,7 +369,7 @@ def test_commands_are_click_commands() -> None:
     ("content", "message"),
     [
         (b'title = "a"\n\xf1\x02', ":2: not text in UTF-8"),
-        ('title = "a"'.encode("utf-16"), ":1: not text in UTF-8"),
+        ('title = "a"'.encode("utf-16"), ": not a text file: this is text in UTF-16"),
         (b"# caf\xe9", ":1: not text in UTF-8"),
     ],
 )

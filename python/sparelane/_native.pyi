@@ -58,6 +58,19 @@ class ScenarioError(ValueError):
     line: int | None
     key: str
 
+class Alias(TypedDict):
+    """Other names of something.
+
+    `words` are in lower case without hyphens. `names` are those of the catalogue that they mean, or what comes nearest
+    if `is_here` is false. `keys` are keys of a scenario, as "TABLE KEY".
+    """
+
+    words: list[str]
+    names: list[str]
+    keys: list[str]
+    remark: str
+    is_here: bool
+
 class PhysicsError(RuntimeError):
     """A simulation that broke a law of its own: a defect of the simulator."""
 
@@ -114,6 +127,25 @@ def prepare(
     traces: list[AskedTrace] | None = None,
 ) -> Prepared: ...
 def catalogue(catalogue: Catalogue | None = None) -> list[CatalogueEntry]: ...
+def aliases(word: str | None = None) -> list[Alias]:
+    """Other names of what a scenario can name, and names of what is not built in: those for a word, or all."""
+
+def normalized(name: str) -> str:
+    """A name without case, hyphens, underscores, blanks and points, and without `tcp` before or behind it."""
+
+def name_advice(word: str, allowed: list[str]) -> str | None:
+    """What is told of another name or spelling of one of the allowed names: a text that begins with `; `."""
+
+def decoded(content: bytes, name: str) -> str:
+    """The text of a file's content in UTF-8, without a mark of byte order.
+
+    Raises:
+        ScenarioError: it is something else, which the message names if it is known.
+    """
+
+def recognized(text: str) -> str | None:
+    """What a text is that is no scenario, and what to do about it; `None` if that is not known."""
+
 def json_schema(catalogue: Catalogue | None = None, is_sweep: bool = False) -> str:
     """What scenarios, or sweeps, may say, as JSON Schema."""
 

@@ -231,8 +231,7 @@ def read_text(path: Path) -> str:
         raise ScenarioError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
     if len(content) > MAX_FILE_BYTES:
         raise ScenarioError(f"{path}: larger than {MAX_FILE_BYTES >> 20} MiB; a scenario is a text of some lines")
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ScenarioError(f"{path}:{line}: not text in UTF-8, as a scenario has to be") from error
+    text = _native.decoded(content, str(path))
+    if not text.strip():
+        raise ScenarioError(f"{path}: this file is empty; allowed: a scenario, as `sparelane new FILE` writes one")
+    return text

@@ -10,7 +10,8 @@ _SCALES = {
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
     "B": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
 }
-# What units of a scenario are in those of results.
+_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+# What units of a scenario are in those of results: each unit that the scenario's parser takes.
 _SIZES = {
     "ps": (1e-12, "s"),
     "ns": (1e-9, "s"),
@@ -18,11 +19,7 @@ _SIZES = {
     "ms": (1e-3, "s"),
     "s": (1.0, "s"),
     "min": (60.0, "s"),
-    "bps": (1.0, "bit/s"),
-    "kbps": (1e3, "bit/s"),
-    "Mbps": (1e6, "bit/s"),
-    "Gbps": (1e9, "bit/s"),
-    "Tbps": (1e12, "bit/s"),
+    **{f"{prefix}{end}": (size, "bit/s") for prefix, size in _PREFIXES.items() for end in ("bps", "b/s")},
     "B": (1.0, "B"),
     "kB": (1e3, "B"),
     "KB": (1e3, "B"),
@@ -32,6 +29,7 @@ _SIZES = {
     "MiB": (1024.0**2, "B"),
     "GiB": (1024.0**3, "B"),
     "packets": (1.0, "packets"),
+    "packet": (1.0, "packets"),
     "bdp": (1.0, "bdp"),
     "%": (0.01, ""),
 }
@@ -57,7 +55,8 @@ def quantity(value: float, unit: str) -> str:
 
 def read(text: str) -> tuple[float, str] | None:
     """A value of a scenario as a number in the unit of results, such as ("10Mbps" → 1e7, "bit/s"); else `None`."""
-    match = _TEXT.fullmatch(text)
+    # The sign for micro, in both of its characters, is a u here.
+    match = _TEXT.fullmatch(text.replace("\u00b5", "u").replace("\u03bc", "u"))
     if match is None or (match[2] and match[2] not in _SIZES):
         return None
     try:

@@ -5,6 +5,7 @@
 //! [`queue::QUEUES`]) adds it to what scenarios, the command line and the documentation know. A crate outside adds its own to a
 //! [`Catalogue`], without a line here.
 
+pub mod aliases;
 mod catalogue;
 pub mod queue;
 pub mod schema;

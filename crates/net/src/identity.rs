@@ -306,7 +306,8 @@ fn read_private(path: &Path) -> Result<String, IdentityError> {
     }
     let mut text = String::new();
     file.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(failed(path))?;
-    Ok(text)
+    // Some editors put a mark of byte order before UTF-8.
+    Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
 }
 
 /// Takes all rights on `path` but its owner's.

@@ -3,6 +3,7 @@
 use crate::plugin::PyCatalogue;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use sparelane_scenario::aliases::{self as other_names, Alias};
 use sparelane_scenario::{Catalogue, Document, Entry, Parameter};
 
 /// Everything that a scenario can name, with its parameters: what is built in, or what is in `catalogue`.
@@ -21,6 +22,38 @@ pub fn json_schema(catalogue: Option<&PyCatalogue>, is_sweep: bool) -> String {
     let catalogue = catalogue.map_or_else(Catalogue::built_in, |own| own.0.clone());
     let document = if is_sweep { Document::Sweep } else { Document::Scenario };
     sparelane_scenario::json_schema(&catalogue, document).to_string()
+}
+
+/// Other names of what a scenario can name, and names of what is not built in: those for `word`, or all.
+#[pyfunction]
+#[pyo3(signature = (word=None))]
+pub fn aliases<'py>(py: Python<'py>, word: Option<&str>) -> PyResult<Bound<'py, PyList>> {
+    let one = |alias: &Alias| {
+        let out = PyDict::new(py);
+        out.set_item("words", alias.words.to_vec())?;
+        out.set_item("names", alias.names.to_vec())?;
+        out.set_item("keys", alias.keys.to_vec())?;
+        out.set_item("remark", alias.remark)?;
+        out.set_item("is_here", alias.is_here)?;
+        Ok(out)
+    };
+    let found: Vec<&Alias> = match word {
+        Some(word) => other_names::of(word).collect(),
+        None => other_names::ALIASES.iter().collect(),
+    };
+    PyList::new(py, found.into_iter().map(one).collect::<PyResult<Vec<_>>>()?)
+}
+
+/// A name without case, hyphens, underscores, blanks and points, and without `tcp` before or behind it.
+#[pyfunction]
+pub fn normalized(name: &str) -> String {
+    other_names::normalized(name)
+}
+
+/// What is told of a word that is none of `allowed` but another name or spelling of one: a text that begins with `; `.
+#[pyfunction]
+pub fn name_advice(word: &str, allowed: Vec<String>) -> Option<String> {
+    other_names::advice(word, allowed.iter().map(String::as_str))
 }
 
 fn to_dict<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyDict>> {

@@ -11,6 +11,7 @@ mod plugin;
 mod rapid;
 mod results;
 mod run;
+mod text;
 mod traces;
 mod walk;
 mod wire;
@@ -28,7 +29,7 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::catalogue::{catalogue, json_schema};
+    use crate::catalogue::{aliases, catalogue, json_schema, name_advice, normalized};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::emulate::PyEmulation;
@@ -49,6 +50,8 @@ mod _native {
     use crate::results::Results;
     #[pymodule_export]
     use crate::run::{Prepared, prepare};
+    #[pymodule_export]
+    use crate::text::{decoded, recognized};
     #[pymodule_export]
     use crate::walk::walk;
     #[pymodule_export]

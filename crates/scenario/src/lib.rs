@@ -63,5 +63,5 @@ pub use results::{
     link_columns, packet_columns, series_columns,
 };
 pub use scenario::Scenario;
-pub use sparelane_catalogue::Catalogue;
-pub use sparelane_catalogue::schema::{ScenarioError, Source, units};
+pub use sparelane_catalogue::schema::{ScenarioError, Source, formats, units};
+pub use sparelane_catalogue::{Catalogue, aliases};

@@ -197,7 +197,7 @@ impl Scenario {
     /// The file cannot be read, or as [`Scenario::parse`].
     pub fn load(path: &Path, overrides: &[String]) -> Result<Scenario, ScenarioError> {
         let source = Source::at(path);
-        let text = read_text(path).map_err(|message| ScenarioError::in_file(&source.file, None, message))?;
+        let text = read_text(path).map_err(|error| ScenarioError::in_file(&source.file, error.line, error.message))?;
         Scenario::parse(&text, &source, overrides)
     }
 

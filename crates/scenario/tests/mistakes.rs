@@ -88,7 +88,7 @@ fn mistakes_of_form() {
         (
             "duration = \"5s\"",
             "duration = \"5 sec\"",
-            "x.toml:1: duration = \"5 sec\": unknown unit \"sec\" for a time, as in \"40ms\"; allowed: ps, ns, us, ms, s, min",
+            "x.toml:1: duration = \"5 sec\": unknown unit \"sec\" for a time: write \"5s\"; allowed: ps, ns, us, ms, s, min",
         ),
         (
             "duration = \"5s\"",

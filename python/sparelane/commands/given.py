@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparelane import api, library
+from sparelane import _native, api, library
 from sparelane._native import ScenarioError
 
 STDIN = "-"
@@ -57,11 +57,7 @@ def read(file: str) -> Given:
         raise ScenarioError(
             f"{STDIN_NAME}: larger than {api.MAX_FILE_BYTES >> 20} MiB; a scenario is a text of some lines"
         )
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ScenarioError(f"{STDIN_NAME}:{line}: not text in UTF-8, as a scenario has to be") from error
+    text = _native.decoded(content, STDIN_NAME)
     if not text.strip():
         raise ScenarioError(f"{STDIN_NAME}: empty; allowed: a scenario")
     return Given(text, STDIN_NAME, Path.cwd(), STDIN_NAME)

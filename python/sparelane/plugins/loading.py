@@ -52,7 +52,8 @@ def load(path: str | os.PathLike[str]) -> Loaded:
     if place.suffix != ".py":
         raise PluginError(f'plugin "{path}": not a file of Python; allowed: a name that ends in .py', file=str(place))
     try:
-        text = place.read_text(encoding="utf-8")
+        # Some editors put a mark of byte order before UTF-8.
+        text = place.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         cause = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
         raise PluginError(f'plugin "{path}": cannot be read: {(cause or str(error)).lower()}') from error

@@ -297,6 +297,8 @@ def _parse(text: str, file: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
+        if what := _native.recognized(text):
+            raise ScenarioError(f"{file}: {what}") from error
         place = LINE.search(str(error))
         line = f":{place[1]}" if place else ""
         raise ScenarioError(f"{file}{line}: not valid TOML: {error}") from error

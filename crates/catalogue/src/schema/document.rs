@@ -1,6 +1,7 @@
 //! A scenario file as a tree that remembers where each value was written.
 
 use super::error::ScenarioError;
+use super::formats::{self, Purpose};
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt::{self, Write};
@@ -65,12 +66,16 @@ pub struct Document {
 static NO_TABLE: Table = Table { entries: Vec::new() };
 
 impl Document {
-    /// Parses TOML.
+    /// Parses TOML, with or without a mark of byte order before it.
     ///
     /// # Errors
-    /// Names the line of a syntax error.
+    /// Names the line of a syntax error; or the format of the text, if it is another one that is known.
     pub fn parse(text: &str, file: &str) -> Result<Document, ScenarioError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let table = DeTable::parse(text).map_err(|error| {
+            if let Some(what) = formats::recognized(text, Purpose::Scenario, "") {
+                return ScenarioError::in_file(file, None, what);
+            }
             let line = error.span().map(|span| line_of(text, span.start));
             let message = error.message().lines().collect::<Vec<_>>().join("; ");
             ScenarioError::in_file(file, line, format!("not valid TOML: {message}"))

@@ -1,5 +1,6 @@
 //! What a user is told when a scenario cannot be run.
 
+use crate::aliases;
 use std::borrow::Cow;
 use std::fmt;
 use thiserror::Error;
@@ -57,6 +58,12 @@ fn shortened(value: &str) -> Cow<'_, str> {
         None => Cow::Borrowed(value),
         Some((end, _)) => Cow::Owned(format!("{}... ({} characters)", &value[..end], value.chars().count())),
     }
+}
+
+/// What is told of a word that is none of `allowed`: the precise name, if it is known under another one, else one that is
+/// close to it, else nothing.
+pub fn name_hint<'a>(given: &str, allowed: impl Iterator<Item = &'a str> + Clone) -> String {
+    aliases::advice(given, allowed.clone()).unwrap_or_else(|| did_you_mean(given, allowed))
 }
 
 /// `; did you mean "..."?` where one of `allowed` is close to `given`, else nothing.

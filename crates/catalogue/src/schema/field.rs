@@ -1,7 +1,7 @@
 //! Typed values out of the tree: each read by its key, each mistake told with its place.
 
 use super::document::{Document, Item, Node, Origin, Table, joined};
-use super::error::{ScenarioError, did_you_mean};
+use super::error::{ScenarioError, did_you_mean, name_hint};
 use super::keys::{Fallback, Form, Key, Kind, RATES, Shape};
 use super::overrides::parse_value;
 use super::units::{self, Amount, UnitError};
@@ -268,7 +268,7 @@ impl<'d> Field<'d> {
         if words.clone().any(|word| word == text) {
             return Ok(text);
         }
-        Err(self.error(format!("unknown; allowed: {allowed}{}", did_you_mean(text, words))))
+        Err(self.error(format!("unknown; allowed: {allowed}{}", name_hint(text, words))))
     }
 
     /// A table that has no other keys than these.

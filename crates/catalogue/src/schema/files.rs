@@ -2,6 +2,7 @@
 
 use super::error::ScenarioError;
 use super::field::Field;
+use super::formats::{self, NotText, Purpose};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -21,8 +22,10 @@ pub struct Input {
     pub name: String,
     /// Its extension in lower case.
     pub extension: String,
-    /// What it says.
+    /// What it says, without a mark of byte order.
     pub text: String,
+    /// What the scenario needs it for.
+    pub purpose: Purpose,
 }
 
 impl Source {
@@ -32,31 +35,51 @@ impl Source {
         Source { file: path.display().to_string(), folder }
     }
 
-    /// Reads the file that `field` names.
+    /// Reads the file that `field` names for this purpose.
     ///
     /// # Errors
-    /// There is no such file, or it is not text.
-    pub fn read(&self, field: &Field<'_>) -> Result<Input, ScenarioError> {
+    /// There is no such file, or it is not text; the message names what it is, if that is known.
+    pub fn read(&self, field: &Field<'_>, purpose: Purpose) -> Result<Input, ScenarioError> {
         let path = self.folder.join(field.text()?);
         let name = path.display().to_string();
-        let text = read_text(&path).map_err(|message| field.error(format!("{message}: {name}")))?;
+        let text = read_text(&path).map_err(|NotText { line, message }| {
+            let place = line.map_or_else(String::new, |line| format!(":{line}"));
+            field.error(format!("{message}: {name}{place}"))
+        })?;
         let extension = path.extension().map(|end| end.to_string_lossy().to_lowercase()).unwrap_or_default();
-        Ok(Input { name, extension, text })
+        Ok(Input { name, extension, text, purpose })
     }
 }
 
-/// The text of the file at `path`, or what is wrong with it.
-pub fn read_text(path: &Path) -> Result<String, String> {
-    std::fs::read_to_string(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => "file not found".to_owned(),
-        ErrorKind::InvalidData => "not a text file".to_owned(),
-        kind => format!("cannot be read ({kind}); allowed: a file of text"),
-    })
+/// The text of the file at `path`, without a mark of byte order.
+///
+/// # Errors
+/// What is wrong with it, and what is allowed.
+pub fn read_text(path: &Path) -> Result<String, NotText> {
+    let content = std::fs::read(path).map_err(|error| {
+        let message = match error.kind() {
+            ErrorKind::NotFound => "file not found".to_owned(),
+            ErrorKind::IsADirectory => "this is a directory; allowed: a file of text".to_owned(),
+            kind => format!("cannot be read ({kind}); allowed: a file of text"),
+        };
+        NotText { line: None, message }
+    })?;
+    formats::decoded(content)
 }
 
 impl Input {
-    /// A mistake in this file.
+    /// A mistake in this file; or that it is of another tool's format, if it is of one that is known.
     pub fn error(&self, line: Option<usize>, message: impl Into<String>) -> ScenarioError {
-        ScenarioError::in_file(&self.name, line.and_then(|line| u32::try_from(line).ok()), message)
+        match formats::recognized(&self.text, self.purpose, &self.extension) {
+            Some(what) => ScenarioError::in_file(&self.name, None, what),
+            None => ScenarioError::in_file(&self.name, line.and_then(|line| u32::try_from(line).ok()), message),
+        }
+    }
+
+    /// That the ending of this file's name is none of `allowed`: a mistake of `field`, which names it.
+    pub fn unknown_kind(&self, field: &Field<'_>, allowed: &str) -> ScenarioError {
+        let what = formats::recognized(&self.text, self.purpose, &self.extension)
+            .map_or_else(String::new, |what| format!("; {what}"));
+        field.error(format!("unknown kind of file; allowed: {allowed}{what}"))
     }
 }

@@ -1,17 +1,15 @@
-//! Numbers with units, read exactly: `"0.1ms"` and `"1e-4s"` are 100,000,000 ps, without a float on the way.
+//! Numbers with units: `"0.1ms"` and `"1e-4s"` are 100,000,000 ps, without a float on the way.
+//!
+//! A number is rounded to the nearest whole picosecond, bit per second, byte or packet if that changes it by at most 0.2 %, as
+//! scripts print 0.1 s + 0.2 s as `0.30000000000000004s`. Coarser rounding is an error, so that nothing becomes zero silently.
 
-use super::error::did_you_mean;
-use sparelane_core::maths::mul_div;
+use super::foreign_units;
+use super::number::{NumberError, StepError};
 use sparelane_core::{Dur, Rate};
 use std::fmt;
 use thiserror::Error;
 
-/// A decimal number of zero or more, exact: `digits / 10^scale`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Decimal {
-    digits: u64,
-    scale: u32,
-}
+pub use super::number::Decimal;
 
 /// How large a queue or a flow is, before the scenario's bandwidth-delay product is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,22 +29,26 @@ pub enum UnitError {
     #[error("{0} needs a unit, as in \"{example}\"; allowed: {allowed}", example = .0.example, allowed = .0.allowed())]
     Missing(&'static Measure),
     /// A number with a unit that is not one of this measure.
-    #[error("unknown unit \"{unit}\" for {measure}, as in \"{example}\"; allowed: {allowed}{hint}",
-        example = .measure.example, allowed = .measure.allowed(), hint = did_you_mean(.unit, .measure.names()))]
+    #[error("unknown unit \"{unit}\" for {measure}{hint}; allowed: {allowed}", allowed = .measure.allowed())]
     Unknown {
         /// What was expected.
         measure: &'static Measure,
         /// The unit that was given.
         unit: String,
+        /// What to write instead: `: write "10Mbps"`; or else an example.
+        hint: String,
     },
     /// No number in front.
     #[error("not {0}, as in \"{example}\"; allowed: {allowed}", example = .0.example, allowed = .0.allowed())]
     NotANumber(&'static Measure),
+    /// A comma, an apostrophe or a space between digits, or a point without a digit on one side.
+    #[error("not a number with a decimal point and nothing between its digits: write {0}")]
+    Separated(String),
     /// Below zero.
     #[error("{0} cannot be negative; allowed: 0 or more")]
     Negative(&'static Measure),
     /// Finer than the measure's smallest step.
-    #[error("not a whole number of {0}")]
+    #[error("not a whole number of {0}, nor within 0.2 % of one")]
     Fraction(&'static str),
     /// More than 64 bits hold.
     #[error("too large for {0}; allowed: up to {most}", most = .0.most())]
@@ -149,24 +151,69 @@ impl Measure {
         // The sign for micro, in both of its characters, is a u here.
         let ascii = unit.replace(['\u{b5}', '\u{3bc}'], "u");
         match self.units.iter().find(|(name, _)| *name == ascii) {
-            Some((_, size)) => number.times(*size, self),
-            None => Err(UnitError::Unknown { measure: self, unit: unit.to_owned() }),
+            Some((_, size)) => number.steps(*size).map_err(|error| self.refused(error)),
+            None => {
+                let hint = foreign_units::hint(self, number, unit, text.trim());
+                let hint = hint.map_or_else(|| format!(", as in \"{}\"", self.example), |hint| format!(": {hint}"));
+                Err(UnitError::Unknown { measure: self, unit: unit.to_owned(), hint })
+            }
+        }
+    }
+
+    fn refused(&'static self, error: StepError) -> UnitError {
+        match error {
+            StepError::TooFine => UnitError::Fraction(self.step),
+            StepError::TooLarge => UnitError::TooLarge(self),
         }
     }
 
     /// The number in front, and the unit behind it.
     fn split<'t>(&'static self, text: &'t str) -> Result<(Decimal, &'t str), UnitError> {
         let text = text.trim();
-        if text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+        if text.strip_prefix(['-', '\u{2212}']).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
             return Err(UnitError::Negative(self));
         }
+        if let Some(numbers) = without_separators(text) {
+            return Err(UnitError::Separated(numbers));
+        }
         let end = number_length(text);
-        let number = Decimal::parse(&text[..end]).ok_or(UnitError::NotANumber(self))?;
+        let number = Decimal::parse(&text[..end]).map_err(|error| match error {
+            NumberError::Malformed => UnitError::NotANumber(self),
+            NumberError::TooLarge => UnitError::TooLarge(self),
+        })?;
         match text[end..].trim_start() {
             "" => Err(UnitError::Missing(self)),
             unit => Ok((number, unit)),
         }
     }
+}
+
+/// What stands between digits in numbers of other languages.
+const SEPARATORS: [char; 7] = [',', '_', '\'', '\u{2019}', ' ', '\u{a0}', '\u{202f}'];
+
+/// What to write for a number with separators, such as `1,5Mbps` or `10 000B`: in quotes, and both of its meanings where
+/// it has two. `None` where there are none.
+fn without_separators(text: &str) -> Option<String> {
+    if let Some(fraction) = text.strip_prefix('.').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+        return Some(format!("\"0.{fraction}\""));
+    }
+    let is_part = |c: char| c.is_ascii_digit() || c == '.' || SEPARATORS.contains(&c);
+    let (number, unit) = text.split_at(text.find(|c: char| !is_part(c)).unwrap_or(text.len()));
+    let spaces = number.len() - number.trim_end().len();
+    let (number, unit) = (number.trim_end(), &text[text.len() - unit.len() - spaces..]);
+    let groups: Vec<&str> = number.split(SEPARATORS).collect();
+    let [first, .., last] = groups[..] else { return None };
+    if first.is_empty() || last.is_empty() {
+        return None;
+    }
+    let joined = format!("\"{}{unit}\"", groups.concat());
+    let is_comma = groups.len() == 2 && number.contains(',') && !number.contains('.');
+    let pointed = format!("\"{}{unit}\"", number.replace(',', "."));
+    Some(match last.len() {
+        3 if is_comma => format!("{joined} or {pointed}"),
+        _ if is_comma => pointed,
+        _ => joined,
+    })
 }
 
 /// How much of the front of `text` is a number: digits and points, and a power of ten, such as `e-5`, if one follows.
@@ -186,66 +233,6 @@ fn number_length(text: &str) -> usize {
 impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.what)
-    }
-}
-
-impl Decimal {
-    /// One.
-    pub const ONE: Decimal = Decimal { digits: 1, scale: 0 };
-
-    /// Reads digits with at most one point, and a power of ten if one follows; nothing else, and no more digits than 64 bits
-    /// hold.
-    fn parse(text: &str) -> Option<Decimal> {
-        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-            Some((mantissa, power)) => (mantissa, power.parse::<i32>().ok()?),
-            None => (text, 0),
-        };
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        if whole.is_empty() || fraction.contains('.') || (fraction.is_empty() && mantissa.contains('.')) {
-            return None;
-        }
-        let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-        if !is_number(whole) || !is_number(fraction) {
-            return None;
-        }
-        // As few digits as the number needs: those that count, and how far behind the point the last one is.
-        let digits = format!("{whole}{fraction}");
-        let significant = digits.trim_end_matches('0');
-        let places = i64::try_from(fraction.len()).ok()? - i64::try_from(digits.len() - significant.len()).ok()?;
-        let scale = places - i64::from(exponent);
-        if significant.trim_start_matches('0').is_empty() {
-            return Some(Decimal { digits: 0, scale: 0 });
-        }
-        let significant: u64 = significant.parse().ok()?;
-        match u32::try_from(scale) {
-            Ok(scale) if scale <= 18 => Some(Decimal { digits: significant, scale }),
-            Ok(_) => None,
-            Err(_) => {
-                let zeros = 10_u64.checked_pow(u32::try_from(-scale).ok()?)?;
-                Some(Decimal { digits: significant.checked_mul(zeros)?, scale: 0 })
-            }
-        }
-    }
-
-    /// `self * size`, which must be whole.
-    fn times(self, size: u64, measure: &'static Measure) -> Result<u64, UnitError> {
-        let product = u128::from(self.digits) * u128::from(size);
-        let divisor = 10u128.pow(self.scale);
-        if product % divisor != 0 {
-            return Err(UnitError::Fraction(measure.step));
-        }
-        u64::try_from(product / divisor).map_err(|_| UnitError::TooLarge(measure))
-    }
-
-    /// `self * value`, rounded down.
-    pub fn of(self, value: u64) -> u64 {
-        mul_div(value, self.digits, 10u64.pow(self.scale))
-    }
-
-    /// The float nearest to this number divided by `10^shift`.
-    fn nearest(self, shift: u32) -> f64 {
-        // The digits and a power of ten, read as one decimal literal, round only once.
-        format!("{}e-{}", self.digits, self.scale + shift).parse().unwrap_or(f64::NAN)
     }
 }
 
@@ -279,34 +266,47 @@ pub fn size(text: &str) -> Result<u64, UnitError> {
 /// Says what is missing, unknown, or out of range.
 pub fn amount(text: &str) -> Result<Amount, UnitError> {
     match AMOUNT.split(text)? {
-        (number, "packets" | "packet") if number.scale == 0 => Ok(Amount::Packets(number.digits)),
-        (_, "packets" | "packet") => Err(UnitError::Fraction("packets")),
+        (number, "packets" | "packet") => match number.steps(1) {
+            Ok(packets) => Ok(Amount::Packets(packets)),
+            Err(StepError::TooFine) => Err(UnitError::Fraction("packets")),
+            Err(StepError::TooLarge) => Err(UnitError::TooLarge(&AMOUNT)),
+        },
         (number, "bdp") => Ok(Amount::Bdp(number)),
         _ => AMOUNT.parse(text).map(Amount::Bytes),
     }
 }
 
-/// As [`rate`], for files other than scenarios: the error says what is allowed, as in `a rate such as "10Gbps"`.
+/// As [`rate`], for files other than scenarios: the error says what is allowed, as in `a rate such as "10Gbps"`, and what to
+/// write instead of a unit of another tool.
 pub fn rate_of(text: &str) -> Result<Rate, String> {
-    rate(text).map_err(|_| RATE.examples())
+    rate(text).map_err(|error| allowed(&RATE, error))
 }
 
 /// As [`rate_of`], for [`time`].
 pub fn time_of(text: &str) -> Result<Dur, String> {
-    time(text).map_err(|_| TIME.examples())
+    time(text).map_err(|error| allowed(&TIME, error))
 }
 
 /// As [`rate_of`], for [`size`].
 pub fn size_of(text: &str) -> Result<u64, String> {
-    size(text).map_err(|_| SIZE.examples())
+    size(text).map_err(|error| allowed(&SIZE, error))
+}
+
+fn allowed(measure: &Measure, error: UnitError) -> String {
+    let examples = measure.examples();
+    match error {
+        UnitError::Unknown { hint, .. } if hint.starts_with(':') => format!("{examples}{hint}"),
+        UnitError::Separated(numbers) => format!("{examples}: write {numbers}"),
+        _ => examples,
+    }
 }
 
 /// Reads a share: `"30%"`, or a plain number as text.
 pub fn share(text: &str) -> Option<f64> {
     let text = text.trim();
     match text.strip_suffix('%') {
-        Some(percent) => Decimal::parse(percent.trim_end()).map(|number| number.nearest(2)),
-        None => Decimal::parse(text).map(|number| number.nearest(0)),
+        Some(percent) => Decimal::parse(percent.trim_end()).ok().map(|number| number.nearest(2)),
+        None => Decimal::parse(text).ok().map(|number| number.nearest(0)),
     }
 }
 
@@ -350,9 +350,9 @@ mod tests {
         for (text, message) in [
             ("e5s", not_a_time.to_owned()),
             ("1.e5s", not_a_time.to_owned()),
-            ("1e99s", not_a_time.to_owned()),
-            ("1e-99s", not_a_time.to_owned()),
-            ("5e99999999999s", not_a_time.to_owned()),
+            ("1e99s", "too large for a time".to_owned()),
+            ("1e-99s", "not a whole number of picoseconds".to_owned()),
+            ("5e99999999999s", "too large for a time".to_owned()),
             ("5es", unknown("es")),
             ("5e-s", unknown("e-s")),
             ("5e--5s", unknown("e--5s")),
@@ -366,6 +366,35 @@ mod tests {
             assert!(error.starts_with(&message), "{text}: {error}");
         }
         assert_eq!((share("e5"), share("5e"), share("5e+%"), share("1e99")), (None, None, None, None));
+    }
+
+    #[test]
+    fn numbers_as_scripts_print_them_are_rounded_to_the_nearest_step() {
+        assert_eq!(time("0.30000000000000004s"), Ok(Dur::from_ms(300)));
+        assert_eq!(time("3.3333333333333335e-07s"), Ok(Dur::from_ps(333_333)));
+        assert_eq!(time("0.1000000000000000055511151231257827021181583404541015625s"), Ok(Dur::from_ms(100)));
+        assert_eq!(time("0.0020000000000000000001ms"), Ok(Dur::from_us(2)));
+        assert_eq!(rate("99999999.99999999bps"), Ok(Rate::from_mbps(100)));
+        assert_eq!(rate("33333333.333333332bps"), Ok(Rate::from_bps(33_333_333)));
+        assert_eq!(size("300000.00000000006B"), Ok(300_000));
+        assert_eq!(amount("29.999999999999996packets"), Ok(Amount::Packets(30)));
+        assert_eq!(share("30.000000000000004%"), Some(0.300_000_000_000_000_04));
+    }
+
+    #[test]
+    fn nothing_becomes_zero_or_differs_much_by_rounding() {
+        for text in ["1e-13s", "0.4ps", "0.6ps", "1.5ps", "0.0001ns", "1e-400s"] {
+            assert_eq!(time(text), Err(UnitError::Fraction("picoseconds")), "{text}");
+        }
+        assert_eq!(time("0.0s"), Ok(Dur::ZERO));
+        assert_eq!(
+            (rate("0.1bps"), size("0.9B")),
+            (Err(UnitError::Fraction("bits per second")), Err(UnitError::Fraction("bytes")))
+        );
+        assert_eq!(
+            (amount("100.5packets"), amount("1e-9packets")),
+            (Err(UnitError::Fraction("packets")), Err(UnitError::Fraction("packets")))
+        );
     }
 
     #[test]
@@ -392,27 +421,28 @@ mod tests {
             (time("40").map(|_| ()), format!("a time needs a unit, as in \"40ms\"; allowed: {times}")),
             (time("ms").map(|_| ()), format!("not a time, as in \"40ms\"; allowed: {times}")),
             (time("1.2.3s").map(|_| ()), format!("not a time, as in \"40ms\"; allowed: {times}")),
-            (
-                time("5mS").map(|_| ()),
-                format!("unknown unit \"mS\" for a time, as in \"40ms\"; allowed: {times}; did you mean \"ms\"?"),
-            ),
+            (time("5mS").map(|_| ()), format!("unknown unit \"mS\" for a time: write \"5ms\"; allowed: {times}")),
             (time("-5ms").map(|_| ()), "a time cannot be negative; allowed: 0 or more".to_owned()),
-            (time("0.5ps").map(|_| ()), "not a whole number of picoseconds".to_owned()),
+            (time("0.5ps").map(|_| ()), "not a whole number of picoseconds, nor within 0.2 % of one".to_owned()),
             (time("99999999s").map(|_| ()), "too large for a time; allowed: up to 307445min".to_owned()),
             (rate("99999999Tbps").map(|_| ()), "too large for a rate; allowed: up to 18446744Tb/s".to_owned()),
             (size("99999999999GB").map(|_| ()), "too large for a size; allowed: up to 17179869183GiB".to_owned()),
             (
                 rate("1mbps").map(|_| ()),
                 format!(
-                    "unknown unit \"mbps\" for a rate, as in \"100Mbps\"; allowed: {rates}; did you mean \"Mbps\"?"
+                    "unknown unit \"mbps\" for a rate: it has two meanings: write \"1Mbps\" for bits per second, or \
+                     \"8Mbps\" for bytes per second, as tc reads it; allowed: {rates}"
                 ),
             ),
-            (rate("1.5bps").map(|_| ()), "not a whole number of bits per second".to_owned()),
+            (rate("1.5bps").map(|_| ()), "not a whole number of bits per second, nor within 0.2 % of one".to_owned()),
             (
                 size("5M").map(|_| ()),
-                format!("unknown unit \"M\" for a size, as in \"5MB\"; allowed: {sizes}; did you mean \"MB\"?"),
+                format!(
+                    "unknown unit \"M\" for a size: it has two meanings: write \"5MB\" for powers of 1000, or \"5MiB\" for \
+                     powers of 1024; allowed: {sizes}"
+                ),
             ),
-            (amount("1.5packets").map(|_| ()), "not a whole number of packets".to_owned()),
+            (amount("1.5packets").map(|_| ()), "not a whole number of packets, nor within 0.2 % of one".to_owned()),
             (amount("7").map(|_| ()), format!("a size needs a unit, as in \"5MB\"; allowed: {sizes}, packets, bdp")),
         ];
         for (outcome, message) in cases {

@@ -5,7 +5,7 @@ use super::{
     ACCESS_DELAY, ACCESS_RATE, COUNT, Context, MapDefaults, TopologyError, TopologyForm, attach_hosts, balanced_rates,
     neutral,
 };
-use crate::schema::{Fallback, Form, Input, Key, Kind, ScenarioError, Section};
+use crate::schema::{Fallback, Form, Input, Key, Kind, Purpose, ScenarioError, Section};
 use sparelane_sim::{Network, NodeKind};
 
 /// What a scenario can say of it.
@@ -46,7 +46,7 @@ const HOST_KEYS: usize = 3;
 
 fn from_file(section: &Section<'_>, context: &Context<'_>) -> Result<Network, ScenarioError> {
     let path = section.need("path")?;
-    let input = context.source.read(&path)?;
+    let input = context.source.read(&path, Purpose::Topology)?;
     let network = match (input.extension.as_str(), Format::of(&input.extension)) {
         (_, Some(format)) => from_map(section, &input, format, context)?,
         ("topo", None) => {
@@ -55,7 +55,7 @@ fn from_file(section: &Section<'_>, context: &Context<'_>) -> Result<Network, Sc
             }
             neutral::parse(&input.text).map_err(|error| in_file(&input, error))?
         }
-        _ => return Err(path.error("unknown kind of file; allowed: .topo, .graphml, .gml, .xml")),
+        _ => return Err(input.unknown_kind(&path, ".topo, .graphml, .gml, .xml")),
     };
     if network.hosts().len() < 2 {
         return Err(input.error(None, "a network needs two hosts or more"));

@@ -7,7 +7,7 @@
 //! sizes carry units, `unlimited` is a flow without end, hosts go by name or number, and schemes by name.
 
 use super::{Reader, Workload, WorkloadForm};
-use crate::schema::{Fallback, Form, Key, Kind, ScenarioError, units, volume::max_flow_bytes};
+use crate::schema::{Fallback, Form, Key, Kind, Purpose, ScenarioError, units, volume::max_flow_bytes};
 use crate::workload::Demand;
 use crate::workload::{WorkloadError, ends};
 use sparelane_core::Dur;
@@ -28,7 +28,7 @@ pub static FORM: WorkloadForm = Form {
 
 fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {
     let path = reader.section.need("path")?;
-    let input = reader.context.source.read(&path)?;
+    let input = reader.context.source.read(&path, Purpose::Flows)?;
     let network = reader.context.network;
     let list = match input.extension.as_str() {
         "flows" => FlowList::from_neutral(&input.text, network, reader.scheme, max_flow_bytes(reader.mss_bytes())),
@@ -37,7 +37,7 @@ fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {
             let schemes = schemes.map(|scheme| (scheme.name.clone(), max_flow_bytes(scheme.transport.mss_bytes)));
             FlowList::from_csv(&input.text, network, &schemes.collect::<Vec<_>>(), reader.scheme)
         }
-        _ => return Err(path.error("unknown kind of file; allowed: .flows, .csv")),
+        _ => return Err(input.unknown_kind(&path, ".flows, .csv")),
     };
     let list = list.map_err(|error| input.error(error.line, error.message))?;
     Ok(Arc::new(list))

@@ -169,7 +169,7 @@ pub fn parse(
     };
     match format {
         Format::GraphMl => network_of(&graphml::read(&xml()?)?, defaults, component, warnings),
-        Format::SndLib => network_of(&sndlib::read(&xml()?)?, defaults, component, warnings),
+        Format::SndLib => network_of(&sndlib::read(&xml()?, warnings)?, defaults, component, warnings),
         Format::Gml => network_of(&gml::read(text)?, defaults, component, warnings),
     }
 }

@@ -1,15 +1,16 @@
 //! SNDlib's networks, in its XML format (sndlib.put.poznan.pl): nodes with coordinates, and links.
 //!
-//! Coordinates count where the file calls them geographical: x is the longitude, y the latitude. Capacities are passed over,
-//! as their unit differs from instance to instance and the files do not name it.
+//! Coordinates count where the file calls them geographical: x is the longitude, y the latitude. Capacities are left out, as
+//! their unit differs from instance to instance and the files do not name it, and so are demands. A warning says so.
 
 use super::{Data, DeclaredEdge, DeclaredNode, Graph, line};
+use crate::schema::Warnings;
 use crate::topology::TopologyError;
 use roxmltree::{Document, Node};
 use std::collections::BTreeMap;
 
-/// Reads the network of `tree`.
-pub(super) fn read<'a>(tree: &'a Document<'_>) -> Result<Graph<'a>, TopologyError> {
+/// Reads the network of `tree`, and tells `warnings` what of it is left out.
+pub(super) fn read<'a>(tree: &'a Document<'_>, warnings: &Warnings) -> Result<Graph<'a>, TopologyError> {
     let root = tree.root_element();
     let structure =
         child(root, "networkStructure").filter(|_| root.tag_name().name() == "network").ok_or_else(|| {
@@ -39,7 +40,24 @@ pub(super) fn read<'a>(tree: &'a Document<'_>) -> Result<Graph<'a>, TopologyErro
         let data = Data { line: line(link), values: BTreeMap::new() };
         Ok(DeclaredEdge { ends: [end("source")?, end("target")?], data })
     });
-    Ok(Graph { edges: edges.collect::<Result<_, TopologyError>>()?, nodes })
+    let edges = edges.collect::<Result<_, TopologyError>>()?;
+    tell_what_is_left_out(root, structure, warnings);
+    Ok(Graph { edges, nodes })
+}
+
+fn tell_what_is_left_out(root: Node<'_, '_>, structure: Node<'_, '_>, warnings: &Warnings) {
+    let has_capacity = |link: &Node<'_, '_>| link.descendants().any(|inside| inside.tag_name().name() == "capacity");
+    let capacities = elements(structure, "links", "link").filter(has_capacity).count();
+    if capacities > 0 {
+        warnings.add(format!(
+            "capacities of SNDlib's map are left out, as the file does not name their unit; links that have default_rate \
+             instead: {capacities}; [[link]] gives one a rate of its own"
+        ));
+    }
+    let demands = elements(root, "demands", "demand").count();
+    if demands > 0 {
+        warnings.add(format!("demands of SNDlib's map are left out: {demands}; a workload says which flows there are"));
+    }
 }
 
 fn child<'a, 'i>(parent: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
@@ -71,17 +89,37 @@ mod tests {
     #[test]
     fn nodes_have_places_and_links_have_ends() {
         let tree = Document::parse(TWO).unwrap();
-        let graph = read(&tree).unwrap();
+        let graph = read(&tree, &Warnings::default()).unwrap();
         assert_eq!(graph.nodes[1].data.text("latitude"), Some("48.4"));
         assert_eq!(graph.edges[0].ends, ["Berlin", "Ulm"]);
         let pixels = TWO.replace("geographical", "pixel");
         let tree = Document::parse(&pixels).unwrap();
-        assert_eq!(read(&tree).unwrap().nodes[1].data.text("latitude"), None);
+        assert_eq!(read(&tree, &Warnings::default()).unwrap().nodes[1].data.text("latitude"), None);
+    }
+
+    #[test]
+    fn capacities_and_demands_that_are_left_out_are_told() {
+        let told = |text: &str| {
+            let warnings = Warnings::default();
+            read(&Document::parse(text).unwrap(), &warnings).unwrap();
+            warnings.list()
+        };
+        assert!(told(TWO).is_empty());
+        let module = "<target>Ulm</target><preInstalledModule><capacity>9920.0</capacity></preInstalledModule>";
+        let text = TWO.replace("<target>Ulm</target>", module);
+        let warnings = told(&text.replace("<demands/>", "<demands><demand id=\"d\"/><demand id=\"e\"/></demands>"));
+        assert!(
+            warnings[0].starts_with("capacities") && warnings[0].contains("default_rate instead: 1;"),
+            "{warnings:?}"
+        );
+        assert!(warnings[1].starts_with("demands") && warnings[1].contains(": 2;"), "{warnings:?}");
     }
 
     #[test]
     fn what_is_no_network_is_refused() {
-        let refused = |text: &str| read(&Document::parse(text).unwrap()).err().map(|error| error.to_string()).unwrap();
+        let refused = |text: &str| {
+            read(&Document::parse(text).unwrap(), &Warnings::default()).err().map(|error| error.to_string()).unwrap()
+        };
         assert!(refused("<svg/>").starts_with("line 1: this is no network of SNDlib"));
         assert_eq!(refused(&TWO.replace("<target>Ulm</target>", "")), "line 6: <link> has no <target>; it needs one");
     }

@@ -2,7 +2,9 @@
 
 use super::{SizeDistribution, data_mining_flow_sizes, rc3_flow_sizes, w2000_flow_sizes, web_search_flow_sizes};
 use crate::schema::volume::{Volume, max_flow_bytes, volume};
-use crate::schema::{Fallback, Field, Form, Input, Key, Kind, MAX_FLOW_BYTES, ScenarioError, Section, Shape, Source};
+use crate::schema::{
+    Fallback, Field, Form, Input, Key, Kind, MAX_FLOW_BYTES, Purpose, ScenarioError, Section, Shape, Source,
+};
 use crate::workload::WorkloadError;
 
 const FLOW_SIZE: Kind = Kind::Size { min: 1, max: MAX_FLOW_BYTES };
@@ -158,7 +160,7 @@ fn read_cdf(section: &Section<'_>, source: &Source) -> Result<SizeDistribution, 
     if let Some(field) = section.given("bytes").or_else(|| section.given("cumulative")) {
         return Err(field.error("path is given too; allowed: path, or bytes and cumulative"));
     }
-    let input = source.read(&path)?;
+    let input = source.read(&path, Purpose::Sizes)?;
     let corners = rows(&input)?;
     SizeDistribution::cdf(&corners).map_err(|error| input.error(error.line, error.message))
 }

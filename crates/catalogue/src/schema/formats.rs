@@ -1,0 +1,743 @@
+//! Files of other tools, told by their content, so that a message can name the format and the way out.
+//!
+//! Nothing here is read for its meaning: a file is recognised only after our own reader has refused it.
+
+/// What a scenario names a file for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A scenario itself.
+    Scenario,
+    /// A network.
+    Topology,
+    /// A list of flows.
+    Flows,
+    /// A distribution of sizes.
+    Sizes,
+}
+
+/// A format of another tool, or one of ours in the wrong place.
+struct Format {
+    /// What the file is.
+    what: &'static str,
+    /// The ending under which sparelane reads it, if it does.
+    ending: &'static str,
+    /// What to do about it, by the purpose of the file.
+    advice: &'static [(Purpose, &'static str)],
+    /// Whether a file looks like that. Formats are tried in order.
+    is_it: fn(&Sample<'_>, Purpose) -> bool,
+}
+
+/// The beginning of a text, and its last line, without comments and empty lines.
+struct Sample<'t> {
+    text: &'t str,
+    lines: Vec<&'t str>,
+    last: &'t str,
+}
+
+use Purpose::{Flows, Scenario, Sizes, Topology};
+
+/// How many lines are looked at, besides the last.
+const LINES: usize = 40;
+/// How many bytes of a file without text are looked at.
+const PREFIX_BYTES: usize = 4096;
+
+const AS_TOPO: (Purpose, &str) = (
+    Topology,
+    "write it as a .topo file with the lines `host ID`, `router ID NAME` and \
+     `link ID ID RATE_IN_BPS DELAY_IN_NS QUEUE_IN_PACKETS`, or as GraphML",
+);
+const AS_FLOWS: (Purpose, &str) =
+    (Flows, "write it as a .flows file with one flow on each line: `START_IN_NS SOURCE DESTINATION BYTES`");
+const AS_SIZES: (Purpose, &str) =
+    (Sizes, "write it as CSV with two columns: whole bytes and cumulative probability, 0 to 1");
+const AS_SCENARIO: (Purpose, &str) =
+    (Scenario, "a scenario is a TOML file: `sparelane new FILE` writes one to begin with");
+const REWRITE: &[(Purpose, &str)] = &[AS_TOPO, AS_FLOWS, AS_SIZES, AS_SCENARIO];
+
+/// Every format of text that is known.
+static FORMATS: &[Format] = &[
+    Format {
+        what: "htsim's .topo format, which describes the tiers of a fat tree",
+        ending: "",
+        advice: &[
+            (
+                Topology,
+                "use kind = \"fat-tree\" or \"spine-leaf\", or list each host, router and link in a .topo file of ours",
+            ),
+            AS_FLOWS,
+            AS_SIZES,
+            AS_SCENARIO,
+        ],
+        is_it: |sample, _| sample.begins_with("nodes") && (sample.has_line("tiers") || sample.has_line("podsize")),
+    },
+    Format {
+        what: "htsim's connection matrix (.cm)",
+        ending: "",
+        advice: REWRITE,
+        is_it: |sample, _| {
+            let has_arrow = sample.lines.iter().any(|line| line.contains("->") && line.contains("size"));
+            has_arrow && (sample.begins_with("nodes") || sample.has_line("connections"))
+        },
+    },
+    Format {
+        what: "the topology format of the HPCC and ns-3 RDMA simulators",
+        ending: "",
+        advice: REWRITE,
+        is_it: |sample, _| {
+            let is_link = |line: &&&str| {
+                let words: Vec<_> = line.split_whitespace().collect();
+                words.len() >= 4 && words[2].ends_with("bps") && words[3].ends_with('s')
+            };
+            sample.numbers(0).is_some_and(|row| row.len() == 3) && sample.lines.iter().skip(1).find(is_link).is_some()
+        },
+    },
+    Format {
+        what: "the flow format of the HPCC and ns-3 RDMA simulators",
+        ending: "",
+        advice: &[
+            AS_TOPO,
+            (
+                Flows,
+                "write it as a .flows file, by `awk 'NR > 1 {printf \"%.0f %d %d %d\\n\", $NF * 1e9, $1, $2, $(NF - 1)}'`",
+            ),
+            AS_SIZES,
+            AS_SCENARIO,
+        ],
+        is_it: |sample, _| {
+            sample.numbers(0).is_some_and(|row| row.len() == 1)
+                && sample.numbers(1).is_some_and(|row| (5..=6).contains(&row.len()))
+        },
+    },
+    Format {
+        what: "a size distribution in per cent",
+        ending: "",
+        advice: &[
+            AS_TOPO,
+            AS_FLOWS,
+            (
+                Sizes,
+                "the second column is in per cent, and ours is a probability, 0 to 1, after a comma: divide it by 100, by \
+                 `awk -F'[ ,\\t]+' '{print $1 \",\" $2 / 100}'`",
+            ),
+            AS_SCENARIO,
+        ],
+        is_it: |sample, purpose| {
+            let ends_at_100 =
+                sample.last_numbers().is_some_and(|row| row.len() == 2 && (99.0..=100.5).contains(&row[1]));
+            purpose == Sizes && ends_at_100 && sample.columns(2)
+        },
+    },
+    Format {
+        what: "a size distribution with blanks between the columns",
+        ending: "",
+        advice: &[
+            AS_TOPO,
+            AS_FLOWS,
+            (
+                Sizes,
+                "ours has a comma between bytes and cumulative probability: write it so, by `awk '{print $1 \",\" $2}'`",
+            ),
+            AS_SCENARIO,
+        ],
+        is_it: |sample, purpose| {
+            let ends_at_1 = sample.last_numbers().is_some_and(|row| row.len() == 2 && (row[1] - 1.0).abs() < 0.01);
+            purpose == Sizes && ends_at_1 && sample.columns(2) && !sample.text.contains(',')
+        },
+    },
+    Format {
+        what: "a size distribution of ns-2's and pFabric's scripts, with three columns",
+        ending: "",
+        advice: &[
+            AS_TOPO,
+            AS_FLOWS,
+            (
+                Sizes,
+                "ours has two columns, bytes and cumulative probability: the first of theirs is in packets, so multiply it by \
+                 their payload, by `awk '{print $1 * 1460 \",\" $3}'`",
+            ),
+            AS_SCENARIO,
+        ],
+        is_it: |sample, purpose| {
+            let ends_at_1 = sample.last_numbers().is_some_and(|row| row.len() == 3 && (row[2] - 1.0).abs() < 0.01);
+            purpose == Sizes && ends_at_1 && sample.columns(3)
+        },
+    },
+    Format {
+        what: "a packet-delivery trace of Mahimahi: each line is a millisecond in which 1500 bytes may leave",
+        ending: "",
+        advice: &[
+            (
+                Topology,
+                "links here have a constant rate: give [[link]] the mean rate, 12 kbit times the lines over the last line's ms",
+            ),
+            AS_FLOWS,
+            AS_SIZES,
+            (
+                Scenario,
+                "links here have a constant rate: write a scenario whose [[link]] has the mean rate of the trace",
+            ),
+        ],
+        is_it: |sample, purpose| {
+            let rows: Vec<_> = (0..sample.lines.len()).filter_map(|line| sample.numbers(line)).collect();
+            let is_single =
+                rows.len() == sample.lines.len() && rows.iter().all(|row| row.len() == 1 && row[0].fract() == 0.0);
+            purpose != Sizes && is_single && rows.windows(2).all(|pair| pair[0][0] <= pair[1][0])
+        },
+    },
+    Format {
+        what: "a packet trace of ns-2",
+        ending: "",
+        advice: REWRITE,
+        is_it: |sample, _| {
+            let words: Vec<_> = sample.lines.first().map_or_else(Vec::new, |line| line.split_whitespace().collect());
+            words.len() >= 8 && ["+", "-", "r", "d"].contains(&words[0]) && words[1].parse::<f64>().is_ok()
+        },
+    },
+    Format {
+        what: "a Tcl script of ns-2",
+        ending: "",
+        advice: REWRITE,
+        is_it: |sample, _| sample.text.contains("new Simulator]") || sample.begins_with("set ns"),
+    },
+    Format {
+        what: "SNDlib's native format",
+        ending: "",
+        advice: &[
+            (Topology, "take the network as XML from sndlib.put.poznan.pl, and name it .xml"),
+            AS_FLOWS,
+            AS_SIZES,
+            AS_SCENARIO,
+        ],
+        is_it: |sample, _| sample.text.trim_start().starts_with("?SNDlib"),
+    },
+    Format {
+        what: "SNDlib's XML",
+        ending: "xml",
+        advice: &[(Topology, "give its file the ending .xml"), AS_FLOWS, AS_SIZES, AS_SCENARIO],
+        is_it: |sample, _| sample.element() == "network" && sample.text.contains("networkStructure"),
+    },
+    Format {
+        what: "GraphML",
+        ending: "graphml",
+        advice: &[
+            (Topology, "give its file the ending .graphml"),
+            AS_FLOWS,
+            AS_SIZES,
+            (Scenario, "name it in a scenario, by [topology] kind = \"file\" and path"),
+        ],
+        is_it: |sample, _| sample.element() == "graphml",
+    },
+    Format {
+        what: "an HTML page, perhaps in place of a download",
+        ending: "",
+        advice: &[
+            (Topology, "fetch the file itself"),
+            (Flows, "fetch the file itself"),
+            (Sizes, "fetch the file itself"),
+            AS_SCENARIO,
+        ],
+        is_it: |sample, _| {
+            sample.element().eq_ignore_ascii_case("html")
+                || sample.text.trim_start().to_ascii_lowercase().starts_with("<!doctype html")
+        },
+    },
+    Format {
+        what: "XML of another kind",
+        ending: "",
+        advice: &[
+            (Topology, "of XML, GraphML (.graphml) and SNDlib's networks (.xml) are read"),
+            AS_FLOWS,
+            AS_SIZES,
+            AS_SCENARIO,
+        ],
+        is_it: |sample, _| !sample.element().is_empty(),
+    },
+    Format {
+        what: "GML, the Graph Modelling Language",
+        ending: "gml",
+        advice: &[
+            (Topology, "give its file the ending .gml"),
+            AS_FLOWS,
+            AS_SIZES,
+            (Scenario, "name it in a scenario, by [topology] kind = \"file\" and path"),
+        ],
+        is_it: |sample, purpose| {
+            let begins = sample.lines.iter().any(|line| {
+                line.split_whitespace().collect::<Vec<_>>().starts_with(&["graph", "["]) || *line == "graph"
+            });
+            begins && (sample.has_line("node") || sample.text.contains("node [")) && purpose != Scenario
+        },
+    },
+    Format {
+        what: "Graphviz's DOT",
+        ending: "",
+        advice: &[
+            (
+                Topology,
+                "write it as GraphML, as by networkx: `nx.write_graphml(nx.nx_pydot.read_dot(FILE), \"map.graphml\")`",
+            ),
+            AS_FLOWS,
+            AS_SIZES,
+            AS_SCENARIO,
+        ],
+        is_it: |sample, _| {
+            ["graph", "digraph", "strict"].iter().any(|word| sample.begins_with(word)) && sample.text.contains('{')
+        },
+    },
+    Format {
+        what: "a topology of BRITE",
+        ending: "",
+        advice: &[
+            (
+                Topology,
+                "write it as GraphML, or as a .topo file with `host`, `router` and `link` lines; BRITE's delays are in ms, its rates in Mb/s",
+            ),
+            AS_FLOWS,
+            AS_SIZES,
+            AS_SCENARIO,
+        ],
+        is_it: |sample, _| {
+            sample.lines.first().is_some_and(|line| line.starts_with("Topology: (") && line.contains("Nodes"))
+        },
+    },
+    Format {
+        what: "a graph of GT-ITM",
+        ending: "",
+        advice: REWRITE,
+        is_it: |sample, _| sample.text.trim_start().starts_with("GRAPH (#nodes"),
+    },
+    Format {
+        what: "a map of Rocketfuel",
+        ending: "",
+        advice: REWRITE,
+        is_it: |sample, _| sample.lines.first().is_some_and(|line| line.contains(" @") && line.contains("->")),
+    },
+    Format {
+        what: "a relationship file of CAIDA",
+        ending: "",
+        advice: REWRITE,
+        is_it: |sample, _| {
+            let is_row = |line: &&str| line.split('|').count() >= 3 && line.starts_with(|c: char| c.is_ascii_digit());
+            sample.lines.first().is_some_and(is_row)
+        },
+    },
+    Format {
+        what: "a network of OMNeT++ (.ned)",
+        ending: "",
+        advice: REWRITE,
+        is_it: |sample, _| {
+            (sample.begins_with("network") || sample.begins_with("package") || sample.begins_with("import ned"))
+                && sample.text.contains("submodules:")
+        },
+    },
+    Format { what: "a Pajek network", ending: "", advice: REWRITE, is_it: |sample, _| sample.begins_with("*vertices") },
+    Format {
+        what: "a Python program",
+        ending: "",
+        advice: &[
+            AS_TOPO,
+            AS_FLOWS,
+            AS_SIZES,
+            (Scenario, "controllers and traffic in Python are given by --plugin FILE, beside a scenario"),
+        ],
+        is_it: |sample, _| {
+            let is_code = |line: &&str| {
+                let is_import = line.starts_with("import ") || (line.starts_with("from ") && line.contains(" import "));
+                is_import
+                    || line.starts_with("#!/usr/bin/env python")
+                    || (line.starts_with("def ") && line.ends_with(':'))
+            };
+            sample.lines.iter().any(is_code) && !sample.text.contains("submodules:")
+        },
+    },
+    Format {
+        what: "JSON",
+        ending: "",
+        advice: &[
+            (
+                Topology,
+                "write it as GraphML, as by networkx: `nx.write_graphml(nx.node_link_graph(json.load(open(FILE))), \"map.graphml\")`",
+            ),
+            AS_FLOWS,
+            AS_SIZES,
+            AS_SCENARIO,
+        ],
+        is_it: |sample, _| {
+            let text = sample.text.trim_start();
+            text.starts_with('{')
+                || (text.starts_with('[') && text[1..].trim_start().starts_with(['{', '[', '"']) && text.contains(':'))
+        },
+    },
+    Format {
+        what: "a scenario of sparelane",
+        ending: "",
+        advice: &[
+            (Topology, "name a file of nodes and links: .topo, .graphml, .gml or .xml"),
+            (Flows, "name a file of flows: .flows or .csv"),
+            (Sizes, "name a CSV file of bytes and cumulative probability"),
+        ],
+        is_it: |sample, purpose| {
+            let is_table = |line: &&str| ["[topology]", "[[workload]]", "[workload]", "[queue]"].contains(line);
+            purpose != Scenario && sample.lines.iter().any(is_table)
+        },
+    },
+    Format {
+        what: "a .topo file of sparelane",
+        ending: "topo",
+        advice: &[
+            (Topology, "give it the ending .topo"),
+            (Flows, "name it under [topology]: kind = \"file\" and path"),
+            (Sizes, "name it under [topology]: kind = \"file\" and path"),
+            (Scenario, "name it in a scenario, by [topology] kind = \"file\" and path"),
+        ],
+        is_it: |sample, _| {
+            let words = ["host", "router", "link"];
+            let is_ours = |line: &&str| {
+                line.split_whitespace().next().is_some_and(|word| words.contains(&word))
+                    && line.contains(|c: char| c.is_ascii_digit())
+                    && !line.contains('=')
+            };
+            !sample.lines.is_empty() && sample.lines.iter().all(is_ours)
+        },
+    },
+    Format {
+        what: "a .flows file of sparelane",
+        ending: "flows",
+        advice: &[
+            (Topology, "name it under [[workload]]: kind = \"flows\" and path"),
+            (Flows, "give it the ending .flows"),
+            (Sizes, "name it under [[workload]]: kind = \"flows\" and path"),
+            (Scenario, "name it in a scenario, by [[workload]] kind = \"flows\" and path"),
+        ],
+        is_it: |sample, purpose| {
+            purpose != Sizes && !sample.lines.is_empty() && sample.columns(4) && !sample.text.contains(',')
+        },
+    },
+    Format {
+        what: "CSV with semicolons between the columns",
+        ending: "",
+        advice: &[
+            AS_TOPO,
+            (Flows, "write it with commas"),
+            (Sizes, "write it with commas, and with points in numbers"),
+            AS_SCENARIO,
+        ],
+        is_it: |sample, _| {
+            !sample.lines.is_empty()
+                && sample
+                    .lines
+                    .iter()
+                    .all(|line| line.matches(';').count() == sample.lines[0].matches(';').count() && line.contains(';'))
+        },
+    },
+    Format {
+        what: "a table with tabs between the columns",
+        ending: "",
+        advice: &[
+            AS_TOPO,
+            (Flows, "write it as CSV, with commas"),
+            (Sizes, "write it as CSV, with commas"),
+            AS_SCENARIO,
+        ],
+        is_it: |sample, _| {
+            !sample.lines.is_empty()
+                && sample.lines.iter().all(|line| line.contains('\t'))
+                && !sample.text.contains(',')
+        },
+    },
+    Format {
+        what: "a list of edges, without rates and delays",
+        ending: "",
+        advice: REWRITE,
+        is_it: |sample, purpose| {
+            let is_whole = !sample.text.contains([',', '.']);
+            purpose == Topology && is_whole && sample.lines.len() > 1 && sample.columns(2)
+        },
+    },
+];
+
+/// The first bytes of files that are no text, what they are, and what to do.
+const NOT_TEXT: &[(&[u8], &str)] = &[
+    (b"\x1f\x8b", "gzip-compressed data; unpack it first, by `gunzip`"),
+    (b"BZh", "bzip2-compressed data; unpack it first, by `bunzip2`"),
+    (b"\xfd7zXZ", "xz-compressed data; unpack it first, by `unxz`"),
+    (b"\x28\xb5\x2f\xfd", "zstd-compressed data; unpack it first, by `unzstd`"),
+    (b"PK\x03\x04", "a zip archive (a spreadsheet is one, too); unpack it first, or save it as CSV"),
+    (b"7z\xbc\xaf", "a 7z archive; unpack it first"),
+    (b"\xd4\xc3\xb2\xa1", "a packet capture (pcap); captures are not read: flows come from a .flows or .csv file"),
+    (b"\xa1\xb2\xc3\xd4", "a packet capture (pcap); captures are not read: flows come from a .flows or .csv file"),
+    (b"\x4d\x3c\xb2\xa1", "a packet capture (pcap); captures are not read: flows come from a .flows or .csv file"),
+    (b"\xa1\xb2\x3c\x4d", "a packet capture (pcap); captures are not read: flows come from a .flows or .csv file"),
+    (b"\x0a\x0d\x0d\x0a", "a packet capture (pcapng); captures are not read: flows come from a .flows or .csv file"),
+    (b"PAR1", "a Parquet file; write it as CSV, as by `polars.read_parquet(FILE).write_csv(...)`"),
+    (b"ARROW1", "an Arrow file; write it as CSV, as by `polars.read_ipc(FILE).write_csv(...)`"),
+    (b"\x93NUMPY", "an array of NumPy; write it as CSV, as by `numpy.savetxt(..., delimiter=\",\")`"),
+    (b"\x89HDF", "an HDF5 file; write it as CSV"),
+    (b"SQLite format 3", "a SQLite database; write the table as CSV"),
+    (b"%PDF", "a PDF document"),
+    (b"\x89PNG", "a picture (PNG)"),
+    (b"\x7fELF", "a program (ELF)"),
+    (b"\xff\xfe\x00\x00", "text in UTF-32; write it in UTF-8, by `iconv -f UTF-32 -t UTF-8`"),
+    (b"\x00\x00\xfe\xff", "text in UTF-32; write it in UTF-8, by `iconv -f UTF-32 -t UTF-8`"),
+    (b"\xff\xfe", "text in UTF-16; write it in UTF-8, by `iconv -f UTF-16 -t UTF-8`"),
+    (b"\xfe\xff", "text in UTF-16; write it in UTF-8, by `iconv -f UTF-16 -t UTF-8`"),
+];
+
+/// The mark of byte order that some editors put before UTF-8.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Why a file's content is no text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotText {
+    /// The line where the text ends, from 1, if the file begins as text.
+    pub line: Option<u32>,
+    /// What the file is, and what to do about it.
+    pub message: String,
+}
+
+/// The text of a file's content, without a mark of byte order.
+///
+/// # Errors
+/// It is no text in UTF-8: what it is, and what to do about it.
+pub fn decoded(content: Vec<u8>) -> Result<String, NotText> {
+    let not_text = |what: &str| NotText { line: None, message: format!("not a text file: this is {what}") };
+    if let Some((_, what)) = NOT_TEXT.iter().find(|(magic, _)| content.starts_with(magic)) {
+        return Err(not_text(what));
+    }
+    let prefix = &content[..content.len().min(PREFIX_BYTES)];
+    if prefix.contains(&0) {
+        let zeros_at = |odd: usize| prefix.iter().skip(odd).step_by(2).all(|byte| *byte == 0);
+        let is_wide = prefix.len() > 1 && (zeros_at(0) || zeros_at(1));
+        return Err(not_text(if is_wide { "text in UTF-16; write it in UTF-8, by `iconv`" } else { "binary data" }));
+    }
+    let text = String::from_utf8(content).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let message = "not text in UTF-8; an older encoding is changed by `iconv -f LATIN1 -t UTF-8`".to_owned();
+        NotText { line: u32::try_from(line).ok(), message }
+    })?;
+    Ok(text.strip_prefix(BYTE_ORDER_MARK).map_or_else(|| text.clone(), str::to_owned))
+}
+
+/// What a text is that was refused as a file for `purpose`, and what to do about it: `this is GraphML: give its file the
+/// ending .graphml`. `None` for a format that is not known, or that a file with this extension should have.
+pub fn recognized(text: &str, purpose: Purpose, extension: &str) -> Option<String> {
+    if text.trim().is_empty() {
+        return Some("this file is empty".to_owned());
+    }
+    let sample = Sample::of(text);
+    let format = FORMATS.iter().find(|format| (format.is_it)(&sample, purpose))?;
+    let is_ours = !format.ending.is_empty() && format.ending == extension;
+    if is_ours && purpose == if extension == "flows" { Flows } else { Topology } {
+        return None;
+    }
+    let (_, advice) = format.advice.iter().find(|(other, _)| *other == purpose)?;
+    Some(format!("this is {}: {advice}", format.what))
+}
+
+impl<'t> Sample<'t> {
+    fn of(text: &'t str) -> Sample<'t> {
+        let says_something = |line: &&str| !line.is_empty() && !line.starts_with('#');
+        let lines: Vec<_> = text.lines().map(str::trim).filter(says_something).take(LINES).collect();
+        let last = text.lines().rev().map(str::trim).find(says_something).unwrap_or_default();
+        Sample { text, lines, last }
+    }
+
+    /// Whether the first line begins with this word, in any case.
+    fn begins_with(&self, word: &str) -> bool {
+        self.lines.first().is_some_and(|line| begins_with(line, word))
+    }
+
+    /// Whether a line begins with this word, in any case.
+    fn has_line(&self, word: &str) -> bool {
+        self.lines.iter().any(|line| begins_with(line, word))
+    }
+
+    /// The line of this number, as numbers alone, between blanks or commas.
+    fn numbers(&self, line: usize) -> Option<Vec<f64>> {
+        self.lines.get(line).and_then(|line| numbers(line))
+    }
+
+    fn last_numbers(&self) -> Option<Vec<f64>> {
+        numbers(self.last)
+    }
+
+    /// Whether all lines, but for a header, are as many numbers.
+    fn columns(&self, count: usize) -> bool {
+        let is_row = |line: &&str| numbers(line).is_some_and(|row| row.len() == count);
+        let header = usize::from(self.lines.first().is_some_and(|line| numbers(line).is_none()));
+        self.lines.len() > header && self.lines[header..].iter().all(is_row)
+    }
+
+    /// The name of the outermost element, if this looks like XML.
+    fn element(&self) -> &'t str {
+        let mut rest = self.text.trim_start();
+        while let Some(inside) = rest.strip_prefix("<?").or_else(|| rest.strip_prefix("<!")) {
+            let end = if inside.starts_with("--") { "-->" } else { ">" };
+            let Some(place) = inside.find(end) else { return "" };
+            rest = inside[place + end.len()..].trim_start();
+        }
+        let name = rest.strip_prefix('<').unwrap_or_default();
+        let end = name.find(|c: char| !(c.is_alphanumeric() || "_-.:".contains(c))).unwrap_or(name.len());
+        name[..end].rsplit(':').next().unwrap_or_default()
+    }
+}
+
+fn begins_with(line: &str, word: &str) -> bool {
+    let found = line.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    found && !line[word.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
+}
+
+fn numbers(line: &str) -> Option<Vec<f64>> {
+    let words = line.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+    words.map(|word| word.parse::<f64>().ok().filter(|number| number.is_finite())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOPO: &str =
+        "host 0\nhost 1\nrouter 2 west\nlink 0 2 1000000000 1000000 20\nlink 1 2 1000000000 1000000 20\n";
+    const GML: &str = "Creator \"Topology Zoo\"\ngraph [\n  directed 0\n  node [\n    id 0\n  ]\n]\n";
+
+    /// For each text: its purpose, the ending of its name, and words of the answer, in order.
+    #[test]
+    fn each_format_of_the_field_is_named_with_the_way_out() {
+        let cases: &[(Purpose, &str, &str, &[&str])] = &[
+            (
+                Topology,
+                "topo",
+                "Nodes 4\nTiers 2\nPodsize 4\nTier 0\nDownlink_speed_Gbps 100\n",
+                &["htsim's .topo", "fat-tree"],
+            ),
+            (Topology, "topo", "# comment\nnodes 16\ntiers 3\n", &["htsim's .topo"]),
+            (
+                Flows,
+                "cm",
+                "Nodes 4\nConnections 2\n0->3 start 0 size 2000000\n",
+                &["htsim's connection matrix", ".flows"],
+            ),
+            (
+                Flows,
+                "flows",
+                "Nodes 4\nConnections 1\n0->3 id 1 start 0 size 2000000\n",
+                &["htsim's connection matrix"],
+            ),
+            (
+                Topology,
+                "topo",
+                "4 1 3\n3\n0 3 100Gbps 1000ns 0\n1 3 100Gbps 1000ns 0\n",
+                &["topology format of the HPCC", "router ID NAME"],
+            ),
+            (Topology, "txt", "320 64 2\n256 257\n0 256 100Gbps 0.001ms 0.000000\n", &["topology format of the HPCC"]),
+            (Flows, "txt", "2\n1 0 3 100 100000 0.0\n2 0 3 100 100000 0.001\n", &["flow format of the HPCC", "awk"]),
+            (
+                Sizes,
+                "txt",
+                "0 0\n10000 15\n30000 30\n1000000 100\n",
+                &["size distribution in per cent", "0 to 1", "comma", "divide"],
+            ),
+            (Sizes, "csv", "100,1\n200,2\n1000,100\n", &["size distribution in per cent", "0 to 1"]),
+            (Sizes, "csv", "bytes,percent\n100,1\n1000,100\n", &["size distribution in per cent"]),
+            (Sizes, "csv", "0 0\n10000 0.15\n1000000 1\n", &["blanks between", "comma"]),
+            (Sizes, "tcl", "1 1 0\n6 1 0.15\n6667 1 1\n", &["ns-2", "three columns"]),
+            (Topology, "down", "1\n1\n2\n4\n10\n", &["Mahimahi", "1500 bytes", "constant rate"]),
+            (Flows, "tr", "+ 1.84 0 2 cbr 210 ------- 0 0.0 3.1 225 610\n", &["packet trace of ns-2"]),
+            (Topology, "tcl", "set ns [new Simulator]\nset n0 [$ns node]\n", &["Tcl script of ns-2"]),
+            (
+                Topology,
+                "txt",
+                "?SNDlib native format; type: network; version: 1.0\nNODES (\n",
+                &["SNDlib's native", ".xml"],
+            ),
+            (
+                Topology,
+                "graphml",
+                "<?xml version=\"1.0\"?>\n<!-- a -->\n<network><networkStructure/></network>",
+                &["SNDlib's XML", "ending .xml"],
+            ),
+            (Topology, "xml", "<graphml xmlns=\"x\"><graph/></graphml>", &["GraphML", "ending .graphml"]),
+            (Topology, "xml", GML, &["GML", "ending .gml"]),
+            (Topology, "gml", "<?xml version=\"1.0\"?><gml:FeatureCollection/>", &["XML of another kind", ".graphml"]),
+            (Topology, "graphml", "<!DOCTYPE html>\n<html><body>404</body></html>", &["HTML page", "fetch"]),
+            (Topology, "dot", "graph {\n a -- b;\n}\n", &["Graphviz", "GraphML"]),
+            (
+                Topology,
+                "brite",
+                "Topology: ( 10 Nodes, 20 Edges )\nModel (1 - RTWaxman): 10 1000\n",
+                &["BRITE", "Mb/s"],
+            ),
+            (Topology, "alt", "GRAPH (#nodes #edges id uu vv ww xx yy zz):\n", &["GT-ITM"]),
+            (Topology, "cch", "1 @Amsterdam,+Netherlands bb (3) &1 -> <2> =r0 r0\n", &["Rocketfuel"]),
+            (Topology, "txt", "# source\n1|11537|0|bgp\n", &["CAIDA"]),
+            (Topology, "ned", "network Tandem {\n submodules:\n}\n", &["OMNeT++"]),
+            (Topology, "net", "*Vertices 3\n1 \"a\"\n", &["Pajek"]),
+            (Topology, "json", "{\"nodes\": [], \"links\": []}", &["JSON", "GraphML"]),
+            (Topology, "py", "from mininet.topo import Topo\nclass T(Topo):\n", &["Python program"]),
+            (
+                Topology,
+                "toml",
+                "duration = \"1s\"\n[topology]\nkind = \"star\"\n",
+                &["scenario of sparelane", "graphml"],
+            ),
+            (Flows, "topo", TOPO, &[".topo file of sparelane", "[topology]"]),
+            (Topology, "flows", "0 0 1 1000\n5 1 0 1000\n", &[".flows file of sparelane", "[[workload]]"]),
+            (Flows, "csv", "start;src;dst;size\n0s;h0;h1;1kB\n", &["semicolons", "commas"]),
+            (Flows, "csv", "start\tsrc\tdst\tsize\n0s\th0\th1\t1kB\n", &["tabs", "commas"]),
+            (Topology, "txt", "0 1\n1 2\n", &["list of edges", "rates and delays"]),
+            (Topology, "topo", " \n\n", &["empty"]),
+            (Scenario, "topo", TOPO, &[".topo file of sparelane", "kind = \"file\""]),
+            (Scenario, "py", "import sparelane as sl\n", &["Python program", "--plugin"]),
+        ];
+        for (purpose, ending, text, words) in cases {
+            let answer = recognized(text, *purpose, ending).unwrap_or_default();
+            let mut rest = answer.as_str();
+            for word in *words {
+                let place = rest.find(word).unwrap_or_else(|| panic!("{text}: {answer}; wanted {word}"));
+                rest = &rest[place + word.len()..];
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_of_our_own_with_a_mistake_is_not_taken_for_another_format() {
+        for (purpose, ending, text) in [
+            (Topology, "topo", TOPO),
+            (Topology, "topo", "host 0\nhost 0\nswitch 3\n"),
+            (Topology, "gml", GML),
+            (Topology, "graphml", "<graphml><graph><node/></graph></graphml>"),
+            (Topology, "xml", "<network><networkStructure><nodes/></networkStructure></network>"),
+            (Flows, "flows", "0 0 1 1000\n5 1 1 1000\n"),
+            (Flows, "flows", "0 0 1\n"),
+            (Flows, "csv", "start,src,dst,size\n0s,h0,h1,1 kB\n"),
+            (Sizes, "csv", "0,0\n1000,0.5\n2000,1.2\n"),
+            (Sizes, "csv", "0,0\n1000,0.5\n900,1\n"),
+            (Scenario, "toml", "[[cross_traffic]]\nfrom = [\"left0\"]\nrate = = 1\n"),
+        ] {
+            assert_eq!(recognized(text, purpose, ending), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_text_is_named() {
+        for (content, words) in [
+            (&b"\x1f\x8b\x08\x00"[..], "gunzip"),
+            (b"\xd4\xc3\xb2\xa1\x02\x00", "packet capture (pcap)"),
+            (b"\x0a\x0d\x0d\x0a\x1c\x00", "packet capture (pcapng)"),
+            (b"PK\x03\x04\x14", "zip archive"),
+            (b"PAR1\x15", "Parquet"),
+            (b"\xff\xfeh\x00o\x00", "UTF-16"),
+            (b"h\x00o\x00s\x00t\x00", "UTF-16"),
+            (b"\x00h\x00o", "UTF-16"),
+            (b"host 0\x00\x01\x02", "binary data"),
+            (b"host 0\nrouter 1 M\xfcnchen\n", "not text in UTF-8"),
+        ] {
+            let error = decoded(content.to_vec()).expect_err(words);
+            assert!(error.message.contains(words), "{error:?}");
+        }
+        assert_eq!(decoded(b"\xef\xbb\xbfhost 0".to_vec()), Ok("host 0".to_owned()));
+        assert_eq!(decoded(Vec::new()), Ok(String::new()));
+        assert_eq!(decoded(b"a\nb\xfc".to_vec()).map_err(|error| error.line), Err(Some(2)));
+    }
+}
