@@ -6,12 +6,16 @@ whole file. Slow tests run in `make test-all`, which continuous integration call
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 from collections import Counter
 from collections.abc import Iterable
 
 import pytest
+
+# pytest-xdist sets it for its workers, and tables would be as narrow as that.
+os.environ.pop("COLUMNS", None)
 
 # Files whose tests need what a machine has once (network namespaces, programs in the kernel, real
 # time): `make test` runs them alone, after all others.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,16 +23,18 @@ PATIENCE_S = 2.0
 # Where there is no terminal, a line tells how far the work is, so often, seconds.
 LINE_EVERY_S = 10.0
 
-# How wide tables may be when they do not go to a terminal, characters.
+# How wide tables may be when they do not go to a terminal and COLUMNS is not set, characters.
 PIPE_WIDTH = 160
+# No table is laid out for less than this, characters.
+LEAST_WIDTH = 20
 
 
 @cache
 def output() -> Console:
-    """Where results go."""
+    """Where results go, as wide as COLUMNS says, else as the terminal is, else 160 characters."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False)
+    return Console(width=_width(), highlight=False)
 
 
 def saved(words: str, clause: str) -> None:
@@ -51,18 +54,40 @@ def warn(texts: Iterable[str]) -> None:
         print(f"warning: {text}", file=sys.stderr)
 
 
-def show_table(title: str, headings: Sequence[str], left: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Prints a table; the columns that `left` names are aligned to the left, the others to the right."""
-    from rich import box
-    from rich.table import Table
+def _width() -> int | None:
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given) > 0:
+        return max(int(given), LEAST_WIDTH)
+    return None if sys.stdout.isatty() else PIPE_WIDTH
+
+
+def show_table(
+    title: str,
+    headings: Sequence[str],
+    left: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    least: Sequence[str] = (),
+) -> None:
+    """Prints a table in which names and numbers are whole at any width.
+
+    Sentences wrap. Where that is not enough, the columns of `least` are left out; a table of numbers is then continued
+    below with its first columns again, and a table of sentences becomes a list.
+
+    Args:
+        title: printed above.
+        headings: one for each column.
+        left: the columns that are aligned to the left; the others are aligned to the right.
+        rows: the cells, as many in each row as there are headings.
+        least: columns that may be left out where the width does not suffice; a line says so.
+    """
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading in left else "right")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    output().print(table)
+    from sparelane.tables import layout
+
+    console = output()
+    for part in layout(title, headings, left, [list(row) for row in rows], console.width, least):
+        # A single name that is longer than a line stays in one piece.
+        console.print(part, soft_wrap=isinstance(part, Text))
 
 
 class Meter:
