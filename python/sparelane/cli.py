@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from sparelane._native import EmulationError, LinuxError, PhysicsError, ScenarioError, WireError, __version__
+from sparelane.commands.help import with_examples, write_commands
 from sparelane.extras import MissingExtraError
 from sparelane.folders import OutputError, SavedResultsError
 from sparelane.names import UnknownNameError, near
@@ -110,6 +111,10 @@ class Commands(click.Group):
         """The commands, in the order in which people meet them."""
         return list(COMMANDS)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the first sentence of each command's help, in full."""
+        write_commands(self, ctx, formatter)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command, loaded.
 
@@ -121,7 +126,7 @@ class Commands(click.Group):
                 raise Mistake(str(UnknownNameError("command", cmd_name, COMMANDS)))
             return None
         command = importlib.import_module(f"sparelane.commands.{cmd_name}").command
-        return command if isinstance(command, click.Command) else None
+        return with_examples(command, cmd_name) if isinstance(command, click.Command) else None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command; a mistake of the user exits with 2, a defect with 1, Ctrl-C with 130."""
@@ -157,3 +162,6 @@ class Commands(click.Group):
 @click.version_option(__version__, prog_name="sparelane")
 def main() -> None:
     """Simulate congestion control, packet by packet, and redo the papers that propose it."""
+
+
+with_examples(main, "")

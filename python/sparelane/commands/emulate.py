@@ -78,7 +78,11 @@ def commands_in(args: Sequence[str]) -> list[Asked]:
     "--seed", type=click.IntRange(0, api.MAX_SEED), help="Seed of every random draw.  [default: the scenario's]"
 )
 @click.option(
-    "for_s", "--for", type=click.FloatRange(0.1, 1e6), metavar="SECONDS", help="End after so long, whatever runs."
+    "for_s",
+    "--for",
+    type=click.FloatRange(0.1, 1e6),
+    metavar="SECONDS",
+    help="End after this many seconds, even if commands still run.",
 )
 @click.option(
     "stagger_s",
@@ -93,7 +97,7 @@ def commands_in(args: Sequence[str]) -> list[Asked]:
     "--prefix",
     default=emulation.DEFAULT_PREFIX,
     show_default=True,
-    help="What the names of network namespaces begin with.",
+    help="Prefix of the names of network namespaces.",
 )
 @click.option(
     "as_json", "--json", is_flag=True, help="Print events as lines of JSON; commands print to standard error."

@@ -26,23 +26,40 @@ SPARELANE = [sys.executable, "-c", "from sparelane.cli import main; main()"]
 @click.command("harm")
 @common
 @click.option("--serve", metavar="ADDR:PORT", help="Be the far end of the TCP flow, until stopped; needs no keys.")
-@click.option("--tcp", metavar="HOST:PORT", help="Where the far end of the TCP flow is.")
+@click.option("--tcp", metavar="HOST:PORT", help="Far end of the TCP flow.")
 @click.option("--local", is_flag=True, help="Measure on a path between two namespaces of this machine (as root).")
-@click.option("--rate", "mbps", type=click.IntRange(1, 1000), default=50, show_default=True, help="Mb/s of that path.")
+@click.option(
+    "--rate",
+    "mbps",
+    type=click.IntRange(1, 1000),
+    default=50,
+    show_default=True,
+    help="Rate of the path of --local, Mb/s.",
+)
 @click.option(
     "--round-trip",
     "round_trip_ms",
     type=click.FloatRange(0, 1000),
     default=0.0,
-    help="Delay of that path, ms; 0 without.",
+    help="Delay of the path of --local, ms.",
 )
-@click.option("--fifo", is_flag=True, help="That path has one queue, and no priorities.")
+@click.option("--fifo", is_flag=True, help="The path of --local has one queue without priorities.")
 @click.option("--tcp-cc", "controller", default="cubic", show_default=True, help="The TCP flow's congestion control.")
-@click.option("--other-cc", "other", help="That of the one more TCP flow; the same unless set.")
-@click.option("--seconds", type=click.FloatRange(0.5, 3600), default=5.0, show_default=True, help="Of each turn.")
-@click.option("--rounds", type=click.IntRange(1, 100), default=2, show_default=True, help="Alone and beside, so often.")
-@click.option("--most-loss", type=click.FloatRange(0, 100), help="Fail where the tail costs more percent.")
-@click.option("--most-delay", type=click.FloatRange(0), help="Fail where it adds more ms at the 99th percentile.")
+@click.option("--other-cc", "other", help="Congestion control of the second TCP flow.  [default: that of --tcp-cc]")
+@click.option(
+    "--seconds", type=click.FloatRange(0.5, 3600), default=5.0, show_default=True, help="Seconds per measurement."
+)
+@click.option("--rounds", type=click.IntRange(1, 100), default=2, show_default=True, help="Number of repetitions.")
+@click.option(
+    "--most-loss",
+    type=click.FloatRange(0, 100),
+    help="Exit with 1 if the tail costs TCP more than this many per cent of its throughput.",
+)
+@click.option(
+    "--most-delay",
+    type=click.FloatRange(0),
+    help="Exit with 1 if the tail adds more than this many ms to the p99 round-trip time.",
+)
 @click.argument("to", metavar="HOST:PORT", required=False)
 def command(
     to: str | None,

@@ -1,4 +1,4 @@
-"""`sparelane keys`: by what hosts know each other."""
+"""`sparelane keys`: the keys of hosts."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import click
 
 from sparelane import _native
 from sparelane.cli import Mistake
+from sparelane.commands.help import Group
 from sparelane.streams import STREAMS
 
 FOLDER = click.option("--dir", "folder", required=True, metavar="D", help="The folder of the keys.")
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.group("keys")
+@click.group("keys", cls=Group)
 def command() -> None:
-    """Make, show and trust the keys by which hosts know each other."""
+    """Make, show and trust the keys of hosts."""
 
 
 @command.command("new")
@@ -53,7 +54,7 @@ def show(folder: str, as_json: bool) -> None:
 @command.command("trust")
 @FOLDER
 @click.argument("fingerprint")
-@click.option("--remark", default="", help="Whose it is.")
+@click.option("--remark", default="", help="A note on the peer, such as its name.")
 @AS_JSON
 def trust(folder: str, fingerprint: str, remark: str, as_json: bool) -> None:
     """Trust the peer with this FINGERPRINT from now on."""
@@ -67,7 +68,7 @@ def trust(folder: str, fingerprint: str, remark: str, as_json: bool) -> None:
 @click.argument("fingerprint")
 @AS_JSON
 def untrust(folder: str, fingerprint: str, as_json: bool) -> None:
-    """Trust the peer with this FINGERPRINT no more; what runs learns it from a SIGHUP."""
+    """Stop trusting the peer with this FINGERPRINT; running programs learn it from a SIGHUP."""
     if not _native.untrust(folder, fingerprint):
         raise Mistake(f'{folder} does not trust "{fingerprint}"; `sparelane keys show` prints whom it trusts')
     if as_json:

@@ -19,6 +19,7 @@ import click
 
 from sparelane import terminal
 from sparelane.cli import Incomplete, Mistake
+from sparelane.commands.help import Group
 from sparelane.streams import STREAMS
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class OnLinux(click.Command):
         return super().invoke(ctx)
 
 
-class LinuxCommands(click.Group):
+class LinuxCommands(Group):
     """The commands of this file, and those of the modules that are there."""
 
     command_class = OnLinux
@@ -66,11 +67,11 @@ class LinuxCommands(click.Group):
         there = [name for name, module in MODULES.items() if importlib.util.find_spec(module)]
         return [*super().list_commands(ctx), *there]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def load(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command, loaded."""
         module = MODULES.get(cmd_name)
         if module is None or not importlib.util.find_spec(module):
-            return super().get_command(ctx, cmd_name)
+            return super().load(ctx, cmd_name)
         command = importlib.import_module(module).command
         return command if isinstance(command, click.Command) else None
 
@@ -93,20 +94,37 @@ def _pairs(_: click.Context, __: click.Parameter, settings: Sequence[str]) -> li
 @command.command("load", context_settings={"ignore_unknown_options": False})
 @click.argument("program")
 @click.option(
-    "--set", "settings", multiple=True, callback=_pairs, metavar="KEY=VALUE", help="A setting; `list` shows all."
+    "--set",
+    "settings",
+    multiple=True,
+    callback=_pairs,
+    metavar="KEY=VALUE",
+    help="Set a parameter; `sparelane linux list` shows all. Repeatable.",
 )
-@click.option("--name", help="Register it under this name: two versions can stand side by side.")
+@click.option("--name", help="Register the controller under this name, beside another version of it.")
 @click.option(
     "--route",
     "routes",
     multiple=True,
     metavar="PREFIX",
-    help="Connections over this route use it (default is IPv4's, ::/0 IPv6's).",
+    help="Use the controller for connections over this route; `default` is IPv4's, ::/0 IPv6's.",
 )
-@click.option("--interface", "interfaces", multiple=True, metavar="DEV", help="An interface that it is for.")
-@click.option("--cgroup", "cgroups", multiple=True, metavar="PATH", help="Connections of this cgroup use it.")
-@click.option("--default", "is_default", is_flag=True, help="Connections that ask for no controller use it.")
-@click.option("--foreground", is_flag=True, help="It goes with this command (Ctrl-C), and not only with `unload`.")
+@click.option(
+    "--interface",
+    "interfaces",
+    multiple=True,
+    metavar="DEV",
+    help="Prepare this interface for the controller; repeatable.",
+)
+@click.option(
+    "--cgroup",
+    "cgroups",
+    multiple=True,
+    metavar="PATH",
+    help="Use the controller for connections of this cgroup; repeatable.",
+)
+@click.option("--default", "is_default", is_flag=True, help="Use the controller for connections that request none.")
+@click.option("--foreground", is_flag=True, help="Unload the program when this command exits.")
 @click.argument("process", nargs=-1, metavar="[-- COMMAND...]")
 def load(
     program: str,
@@ -279,7 +297,11 @@ def _samples_file(_: click.Context, __: click.Parameter, path: Path | None) -> P
 
 @command.command("watch")
 @click.argument("name", required=False)
-@click.option("--seconds", type=click.FloatRange(min=0.0, min_open=True), help="How long; until Ctrl-C if not given.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0.0, min_open=True),
+    help="Stop after this many seconds.  [default: at Ctrl-C]",
+)
 @click.option(
     "--output",
     "-o",

@@ -18,7 +18,7 @@ from sparelane.linux import kernel, running
     "--jobs",
     type=click.IntRange(min=1),
     default=lambda: os.cpu_count() or 1,
-    help="Compilers at once.  [default: one a core]",
+    help="Number of parallel compilers.  [default: one a core]",
 )
 @click.option("rc3", "--rc3", is_flag=True, help="The kernel with RC3, for schemes with that controller.")
 def command(jobs: int, rc3: bool) -> None:

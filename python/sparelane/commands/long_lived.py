@@ -22,7 +22,7 @@ _OPTIONS = (
         type=click.Choice(LEVELS),
         default="info",
         show_default=True,
-        help="What is logged on standard error.",
+        help="Least severe messages to log on standard error.",
     ),
     click.option(
         "--grace",
@@ -30,7 +30,7 @@ _OPTIONS = (
         default=30.0,
         show_default=True,
         metavar="SECONDS",
-        help="What runs at a SIGTERM has so long to finish.",
+        help="Seconds that running transfers may take to finish after SIGTERM.",
     ),
 )
 

@@ -68,9 +68,11 @@ OF_SWEEP = {
 
 @click.command("new")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("is_sweep", "--sweep", is_flag=True, help="A question with several values, for `sparelane sweep`.")
+@click.option(
+    "is_sweep", "--sweep", is_flag=True, help="Write a sweep: a scenario in which some keys have several values."
+)
 def command(file: Path, is_sweep: bool) -> None:
-    """Write a commented scenario into FILE, to begin with; it can be run as it is."""
+    """Write a commented scenario into FILE, ready to run."""
     target = file if file.suffix else file.with_suffix(ENDING)
     if target.exists():
         raise OutputError(f'"{target}" is there already: use another name')

@@ -21,9 +21,15 @@ VERDICTS = {
 
 @click.command("path")
 @common
-@click.option("--connect-timeout", type=click.FloatRange(0.1, 3600), default=10.0, show_default=True, help="Seconds.")
+@click.option(
+    "--connect-timeout",
+    type=click.FloatRange(0.1, 3600),
+    default=10.0,
+    show_default=True,
+    help="Give up after this many seconds without an answer.",
+)
 @click.option("--load", "load_s", type=click.FloatRange(0, 60), default=1.0, show_default=True, help="Seconds of load.")
-@click.option("--load-rate", default="1Gbps", show_default=True, metavar="RATE", help="The load has no more than this.")
+@click.option("--load-rate", default="1Gbps", show_default=True, metavar="RATE", help="Highest rate of the load.")
 @click.argument("to", metavar="HOST:PORT")
 def command(
     to: str,

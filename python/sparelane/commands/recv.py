@@ -55,17 +55,17 @@ class Once:
 @IDLE_TIMEOUT
 @STALL_TIMEOUT
 @long_lived
-@click.option("--listen", required=True, metavar="ADDR:PORT", help="Where to listen; port 0 is any free one.")
+@click.option("--listen", required=True, metavar="ADDR:PORT", help="Address to listen on; port 0 takes any free one.")
 @click.option(
     "-o",
     "--output",
     "folder",
     required=True,
     metavar="FOLDER",
-    help="Where files are put, made where its parent is there; - is standard output, with --once, once all is right.",
+    help="Folder for the files, created if its parent exists; with --once, - is standard output, after the check.",
 )
-@click.option("--once", is_flag=True, help="End after the first transfer, and those beside it.")
-@click.option("--force", is_flag=True, help="Replace files that are there already.")
+@click.option("--once", is_flag=True, help="Exit after the first transfer and those that run beside it.")
+@click.option("--force", is_flag=True, help="Replace existing files.")
 def command(
     keys: str,
     trust: tuple[str, ...],

@@ -12,7 +12,10 @@ from sparelane.commands.plugin_option import plugin_option
 
 @click.command("schema")
 @click.option(
-    "is_sweep", "--sweep", is_flag=True, help="Of sweep files, where lists and ranges stand in place of values."
+    "is_sweep",
+    "--sweep",
+    is_flag=True,
+    help="Print the schema of sweep files, in which lists and ranges stand in place of values.",
 )
 @click.option(
     "file",
@@ -23,9 +26,9 @@ from sparelane.commands.plugin_option import plugin_option
 )
 @plugin_option
 def command(is_sweep: bool, file: Path | None) -> None:
-    """Print the JSON Schema of scenarios, by which editors complete and check them while one writes.
+    """Print the JSON Schema of scenarios, with which editors complete and check them.
 
-    It is made of what the program declares, plugins included. docs/editors.md says how editors take it.
+    It includes plugins. docs/editors.md describes the settings of editors.
     """
     text = schema.text(is_sweep=is_sweep)
     if file is None:

@@ -48,7 +48,7 @@ def _standard_input(name: str) -> Iterator[str]:
 @CONNECT_TIMEOUT
 @IDLE_TIMEOUT
 @STALL_TIMEOUT
-@click.option("--name", help="What the receiver calls standard input, which is the file -.")
+@click.option("--name", help="Name for standard input, which is given as the file -.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.argument("to", metavar="HOST:PORT")
 def command(

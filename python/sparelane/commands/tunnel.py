@@ -39,14 +39,14 @@ def _forwards(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> 
     multiple=True,
     callback=_forwards,
     metavar="ADDR:PORT=HOST:PORT",
-    help="Dial: a port to take connections at (TCP), and the other site's target.",
+    help="Dial: accept TCP connections at ADDR:PORT and carry them to the other site's HOST:PORT.",
 )
 @click.option(
     "--while-down",
     type=click.Choice(["wait", "refuse"]),
     default="wait",
     show_default=True,
-    help="Dial: what becomes of new connections while the other site is away.",
+    help="Dial: let new connections wait, or refuse them, while the other site is away.",
 )
 @click.option(
     "--retry-pause",
@@ -54,7 +54,7 @@ def _forwards(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> 
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="Dial: the longest pause before the other site is tried again.",
+    help="Dial: longest pause between two attempts to reach the other site.",
 )
 @click.option(
     "--max-connections",

@@ -36,7 +36,7 @@ def _dscp(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
 
 _OPTIONS = (
     click.option("--keys", required=True, metavar="D", help="The folder of this host's key."),
-    click.option("--trust", multiple=True, metavar="FINGERPRINT", help="A peer to trust, beside those of the folder."),
+    click.option("--trust", multiple=True, metavar="FINGERPRINT", help="Trust this peer, too; repeatable."),
     click.option(
         "--cc",
         default="rc3",
@@ -53,46 +53,46 @@ _OPTIONS = (
         metavar="KEY=VALUE",
         help="A parameter of the controller.",
     ),
-    click.option(
-        "--tail-rate", metavar="RATE", help="The most that the tail is sent at, such as 100Mbps; measured without."
-    ),
-    click.option("--tail-rate-cap", metavar="RATE", help="A measured rate of the tail counts as no more."),
+    click.option("--tail-rate", metavar="RATE", help="Highest rate of the tail, such as 100Mbps.  [default: measured]"),
+    click.option("--tail-rate-cap", metavar="RATE", help="Upper bound of the measured rate of the tail."),
     click.option(
         "--unmarked",
         type=click.Choice(["none", "scavenger", "ignore"]),
         default="none",
         show_default=True,
-        help="The tail where the path does not keep marks: none, one that yields to queues, or as if they were kept.",
+        help="The tail if the path clears the marks of classes: send none, yield to queues, or send it anyway.",
     ),
     click.option(
         "--mtu",
         type=click.IntRange(1280, 9048),
-        help="Bytes of the largest IP packet that is sent; 1500 without, and less where the path carries less.",
+        help="Largest IP packet, bytes.  [default: 1500, or less if the path carries less]",
     ),
-    click.option("--window", metavar="SIZE", help="Memory that a flow takes at most, such as 32MB."),
+    click.option("--window", metavar="SIZE", help="Most memory that a flow uses, such as 32MB."),
     click.option(
         "--dscp",
         default=",".join(map(str, DEFAULT_DSCP)),
         show_default=True,
         callback=_dscp,
         metavar="LIST",
-        help="The code point of each class; a single one has no lower classes.",
+        help="DSCP of each class, the highest first; a single value turns the lower classes off.",
     ),
     click.option(
         "--trust-on-first-contact",
         "first_contact",
         is_flag=True,
-        help="Where no peer is trusted yet, trust the first one, and remember it.",
+        help="If no peer is trusted yet, trust the first one and remember it.",
     ),
-    click.option("--line-rate", metavar="RATE", help="The rate of this host's line; what the interface says without."),
-    click.option("--busy-wait", is_flag=True, help="Wait for RAPID's gaps without sleep: exact, and costly."),
-    click.option("--no-offload", is_flag=True, help="Send and receive each datagram by itself."),
+    click.option("--line-rate", metavar="RATE", help="Rate of this host's line.  [default: the interface's]"),
+    click.option(
+        "--busy-wait", is_flag=True, help="Wait for RAPID's gaps in a busy loop: exact, but it occupies a core."
+    ),
+    click.option("--no-offload", is_flag=True, help="Send and receive each datagram with a system call of its own."),
     click.option(
         "--gso",
         type=click.Choice(["auto", "require", "off"]),
         default="auto",
         show_default=True,
-        help="Whether batches are sent: where kernel and interface can, or it is an error if not, or never.",
+        help="Send batches: if kernel and interface can, or fail if they cannot, or never.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line."),
 )
@@ -104,7 +104,7 @@ CONNECT_TIMEOUT = click.option(
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="Give up whom nobody answers.",
+    help="Give up after this many seconds without an answer.",
 )
 
 IDLE_TIMEOUT = click.option(
@@ -113,7 +113,7 @@ IDLE_TIMEOUT = click.option(
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="A peer of whom nothing comes for so long is gone.",
+    help="Disconnect a peer after this many seconds of silence.",
 )
 
 STALL_TIMEOUT = click.option(
@@ -122,7 +122,7 @@ STALL_TIMEOUT = click.option(
     default=300.0,
     show_default=True,
     metavar="SECONDS",
-    help="A peer that is there, and does nothing for so long, is cut off.",
+    help="Disconnect a peer that makes no progress for this many seconds.",
 )
 
 
@@ -136,7 +136,7 @@ _TELEMETRY = (
         "--telemetry",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
-        help="Time series of all flows, in the simulator's columns, as Parquet.",
+        help="Write time series of all flows as Parquet, with the simulator's columns.",
     ),
     click.option(
         "--sample-interval",
@@ -150,7 +150,7 @@ _TELEMETRY = (
         "--qlog",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
-        help="What all flows do, as qlog.",
+        help="Write the events of all flows as qlog.",
     ),
     click.option(
         "--qlog-events",
@@ -158,12 +158,12 @@ _TELEMETRY = (
         default=1_000_000,
         show_default=True,
         metavar="COUNT",
-        help="Events that --qlog writes at most.",
+        help="Most events that --qlog writes.",
     ),
     click.option(
         "--metrics",
         metavar="[ADDR:]PORT",
-        help="Where a Prometheus server finds /metrics; a port alone is for this host only.",
+        help="Serve /metrics for Prometheus here; a port alone serves this host only.",
     ),
 )
 

@@ -1,0 +1,131 @@
+"""Help texts: examples for every command, and summaries of commands in full."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import click
+
+# Command lines that a reader can try, by command. A command without examples has no help: a test insists.
+EXAMPLES: Mapping[str, Sequence[str]] = {
+    "": (
+        "sparelane run dumbbell-cubic -o out",
+        "sparelane new question.toml --sweep",
+        "sparelane sweep question.toml --seeds 5 -o results",
+        "sparelane compare results",
+    ),
+    "list": (
+        "sparelane list",
+        "sparelane list cubic",
+        "sparelane list '[[link]]'",
+        "sparelane list ecn",
+        "sparelane list droptail",
+        "sparelane list 'initial window' --json",
+    ),
+    "new": ("sparelane new first.toml", "sparelane new question.toml --sweep"),
+    "check": (
+        "sparelane check dumbbell-cubic",
+        "sparelane check question.toml --seeds 5",
+        "sparelane check rc3-internet2 --set duration=1s",
+    ),
+    "run": (
+        "sparelane run dumbbell-cubic",
+        "sparelane run first.toml --set queue.limit=100packets --seed 7 -o out",
+        "sparelane run dumbbell-cubic --seeds 5",
+        "sparelane run dumbbell-cubic --trace flow=0,port=west:east -o traced",
+    ),
+    "sweep": (
+        "sparelane sweep question.toml --seeds 5 -o results",
+        'sparelane sweep dumbbell-cubic --set \'queue.limit=["0.5bdp", "1bdp"]\' -o buffers',
+    ),
+    "compare": (
+        "sparelane compare results",
+        "sparelane compare results --baseline tcp --json differences.json",
+        "sparelane compare first.toml second.toml --seeds 10",
+    ),
+    "plot": ("sparelane plot out", "sparelane plot results --x queue.limit -o buffers.svg"),
+    "report": ("sparelane report results", "sparelane report out -o answer.html"),
+    "schema": ("sparelane schema -o scenario.schema.json", "sparelane schema --sweep"),
+    "reproduce": (
+        "sparelane reproduce rc3/fig8-load --quick",
+        "sparelane reproduce rc3 --quick --check -o out/rc3",
+        "sparelane reproduce rtcp --jobs 2 --json rows.json",
+    ),
+    "bench": ("sparelane bench", "sparelane bench --duration 50ms --json timings.json", "sparelane bench --ladder"),
+    "keys": ("sparelane keys new --dir ~/.sparelane", "sparelane keys show --dir ~/.sparelane"),
+    "keys new": ("sparelane keys new --dir ~/.sparelane",),
+    "keys show": ("sparelane keys show --dir ~/.sparelane", "sparelane keys show --dir ~/.sparelane --json"),
+    "keys trust": ("sparelane keys trust --dir ~/.sparelane FINGERPRINT --remark 'the server'",),
+    "keys untrust": ("sparelane keys untrust --dir ~/.sparelane FINGERPRINT",),
+    "recv": (
+        "sparelane recv --keys ~/.sparelane --listen 0.0.0.0:4747 -o received",
+        "sparelane recv --keys ~/.sparelane --listen 0.0.0.0:4747 -o received --cc cubic --metrics 9100",
+    ),
+    "send": (
+        "sparelane send --keys ~/.sparelane 192.0.2.7:4747 data.tar",
+        "tar c results | sparelane send --keys ~/.sparelane 192.0.2.7:4747 - --name results.tar",
+    ),
+    "tunnel": (
+        "sparelane tunnel --keys ~/.sparelane --listen 0.0.0.0:4748 --allow 127.0.0.1:22",
+        "sparelane tunnel --keys ~/.sparelane 192.0.2.7:4748 --forward 127.0.0.1:2222=127.0.0.1:22",
+    ),
+    "path": ("sparelane path --keys ~/.sparelane 192.0.2.7:4747",),
+    "linux": ("sparelane linux doctor", "sudo sparelane linux load rc3 --route 192.0.2.0/24"),
+    "linux load": (
+        "sudo sparelane linux load rtcp --default",
+        "sudo sparelane linux load rapid --interface eth0 -- iperf3 -c 192.0.2.7",
+    ),
+    "linux unload": ("sudo sparelane linux unload rtcp",),
+    "linux list": ("sparelane linux list", "sparelane linux list --json"),
+    "linux doctor": ("sparelane linux doctor",),
+    "linux watch": ("sudo sparelane linux watch rtcp --seconds 10 -o samples.parquet",),
+    "linux build": ("sparelane linux build", "sparelane linux build --rc3 --jobs 2"),
+    "harm": (
+        "sparelane harm --serve 0.0.0.0:4749",
+        "sparelane harm --keys ~/.sparelane 192.0.2.7:4747 --tcp 192.0.2.7:4749",
+        "sudo sparelane harm --local --rate 50 --seconds 5",
+    ),
+    "emulate": (
+        "sudo sparelane emulate dumbbell-cubic --for 60",
+        "sudo sparelane emulate dumbbell-cubic --host right0 -- iperf3 -s -1 --host left0 -- iperf3 -c {right0}",
+    ),
+}
+
+
+def with_examples(command: click.Command, path: str) -> click.Command:
+    """The command, whose help ends with the examples of `path`, such as `keys new`."""
+    if path in EXAMPLES:
+        text = "\n".join(("\b", "Examples:", *(f"  {line}" for line in EXAMPLES[path])))
+        before = command.epilog.split("\n\n\b")[0] if command.epilog and not command.epilog.startswith("\b") else ""
+        command.epilog = f"{before}\n\n{text}" if before else text
+    return command
+
+
+def write_commands(group: click.Group, context: click.Context, formatter: click.HelpFormatter) -> None:
+    """Lists the commands of a group with the whole first sentence of each, which wraps if it is long."""
+    commands = [(name, group.get_command(context, name)) for name in group.list_commands(context)]
+    rows = [
+        (name, command.get_short_help_str(limit=10_000))
+        for name, command in commands
+        if command is not None and not command.hidden
+    ]
+    if rows:
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class Group(click.Group):
+    """A group of commands whose summaries are never cut, and whose help texts have examples."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the summaries."""
+        write_commands(self, ctx, formatter)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, with its examples."""
+        command = self.load(ctx, cmd_name)
+        return command and with_examples(command, f"{self.name} {cmd_name}")
+
+    def load(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command alone: groups that load theirs late do so here."""
+        return super().get_command(ctx, cmd_name)
