@@ -61,7 +61,9 @@ def test_a_forecast_from_the_beginning_is_near_what_comes(monkeypatch: pytest.Mo
     assert found.tried < 1
     whole = sl.run(ONE, seed=1, set=settings)
     assert found.flows == pytest.approx(whole.totals["flows"], rel=0.25)
+    assert found.seconds is not None
     assert found.seconds > 0.05
+    assert found.memory_bytes is not None
     assert found.memory_bytes > 20e6
 
 

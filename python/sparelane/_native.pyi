@@ -126,6 +126,26 @@ def prepare(
     catalogue: Catalogue | None = None,
     traces: list[AskedTrace] | None = None,
 ) -> Prepared: ...
+
+class Size(TypedDict):
+    """The size of a run: counts, the memory of network and open flows (an estimate), and the scenario's warnings."""
+
+    nodes: int
+    cables: int
+    flows: float
+    open_flows: float
+    bytes: float
+    warnings: list[str]
+
+def size(
+    text: str,
+    source_name: str,
+    base_dir: str,
+    overrides: list[str],
+    seed: int | None = None,
+    waiting: Callable[[float], object] | None = None,
+    catalogue: Catalogue | None = None,
+) -> Size: ...
 def catalogue(catalogue: Catalogue | None = None) -> list[CatalogueEntry]: ...
 def aliases(word: str | None = None) -> list[Alias]:
     """Other names of what a scenario can name, and names of what is not built in: those for a word, or all."""

@@ -215,7 +215,7 @@ class Result:
             replaced(place / f"{name}.{suffix}", partial(frames.WRITERS[suffix], table))
 
     def _facts(self, kept: Kept) -> dict[str, object]:
-        """What `run.json` states beside the types of columns."""
+        """The content of `run.json`, without the types of columns."""
         content: dict[str, object] = {
             "version": self.version,
             "seed": self.seed,

@@ -1,7 +1,7 @@
 """Results outside of the simulator's memory: the state of a pickled result, and the folder of a saved run.
 
-`Result.save` writes each table in one or more formats, and beside them `run.json` with the facts about the run and the
-type of every column. CSV and JSON carry no types, so a reader that guessed would take a column without values for
+`Result.save` writes each table in one or more formats, and `run.json` with the facts about the run and the type of
+every column. CSV and JSON carry no types, so a reader that guessed would take a column without values for
 text. The types in `run.json` make a table the same whichever format it is read from.
 """
 

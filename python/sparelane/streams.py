@@ -1,13 +1,13 @@
 """Standard output and standard error of a command, whose readers cannot disturb its work.
 
 A summary is printed after hours of work, into a pipe whose reader may have left, onto a disk that may be full, or to a
-terminal that somebody has stopped. None of that may lose results or hold up a transfer. So both streams are guarded for
-the life of a command: a write that fails is noted, and the command goes on. At its end `finish` says what happened to
+stopped terminal. None of these may lose results or hold up a transfer. So both streams are guarded for the life of a
+command: a write that fails is noted, and the command goes on. At its end `finish` says what happened to
 standard output, where the results are, and which exit code tells so:
 
 - A reader that has seen enough, as `head` has, is no error: the exit code is the command's own.
 - Any other failure, such as a full disk, gives `INCOMPLETE_OUTPUT`, unless the command itself failed.
-- Failures of standard error change nothing: there is nobody left to tell.
+- Failures of standard error change nothing: they cannot be reported.
 
 Commands that serve peers print from `in_background`: a thread writes, and lines that it cannot write in time are
 dropped and counted.
@@ -60,7 +60,7 @@ class Guarded(io.RawIOBase):
         return self._number
 
     def isatty(self) -> bool:
-        """Whether it is a terminal."""
+        """Returns whether it is a terminal."""
         return os.isatty(self._number)
 
     def writable(self) -> bool:
@@ -90,7 +90,7 @@ class Guarded(io.RawIOBase):
 
     @property
     def is_in_background(self) -> bool:
-        """Whether a thread writes."""
+        """True while a thread writes."""
         return self._writer is not None
 
     def hand_over(self, writer: Writer | None) -> None:
@@ -114,7 +114,7 @@ class Writer:
         # What is being written.
         self._current: tuple[Guarded, bytes] | None = None
         self._changed = threading.Condition()
-        # It may hang in a write for ever, which must not keep the process.
+        # A write that hangs must not keep the process alive.
         threading.Thread(target=self._run, name="output", daemon=True).start()
 
     def put(self, file: Guarded, content: bytes) -> None:
@@ -136,7 +136,7 @@ class Writer:
             return self._changed.wait_for(lambda: not self._waiting and self._current is None, within_s)
 
     def close(self) -> None:
-        """Ends the thread once all is written. What is not after `DRAIN_S` is dropped and counted."""
+        """Ends the thread once all is written. Lines that still wait after `DRAIN_S` are dropped and counted."""
         self.settle(DRAIN_S)
         with self._changed:
             self._is_closed = True
@@ -199,7 +199,7 @@ class Streams:
 
     @property
     def is_unread(self) -> bool:
-        """Whether nothing more can be printed to standard output: commands that only print need not go on."""
+        """True once standard output has failed: a command that only prints need not go on."""
         return self.output is not None and self.output.error is not None
 
     def finish(self, code: int | str | None) -> int | str | None:
@@ -261,7 +261,7 @@ class Streams:
             self._writers = before
 
     def settle(self, within_s: float = 1.0) -> None:
-        """Waits until the background has written what was printed, before another program prints beside it."""
+        """Waits until all that was printed is written, so that another program can print after it."""
         sys.stdout.flush()
         for writer in self._writers:
             writer.settle(within_s)

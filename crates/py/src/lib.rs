@@ -49,7 +49,7 @@ mod _native {
     #[pymodule_export]
     use crate::results::Results;
     #[pymodule_export]
-    use crate::run::{Prepared, prepare};
+    use crate::run::{Prepared, prepare, size};
     #[pymodule_export]
     use crate::text::{decoded, recognized};
     #[pymodule_export]

@@ -6,8 +6,9 @@ use crate::results::Results;
 use crate::traces::{self, Asked, Traced};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use sparelane_core::Time;
-use sparelane_scenario::{Catalogue, Scenario, ScenarioError, Source, results};
+use sparelane_scenario::{Catalogue, Scenario, ScenarioError, Size, Source, results};
 use sparelane_sim::Simulation;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -50,19 +51,60 @@ pub fn prepare(
 ) -> PyResult<Prepared> {
     let traces = traces.unwrap_or_default();
     let source = Source { file: source_name, folder: base_dir };
+    let job = move |catalogue: &Catalogue| build(catalogue, &text, &source, &overrides, seed, &traces);
+    Ok(Prepared(Mutex::new(Some(aside(py, waiting, catalogue, job)?))))
+}
+
+/// The size of the run that [`prepare`] would build with the same arguments: a dictionary of `nodes`, `cables`, `flows`,
+/// `open_flows`, `bytes` and `warnings`. Nothing is built but the network.
+#[pyfunction]
+#[pyo3(signature = (text, source_name, base_dir, overrides, seed=None, waiting=None, catalogue=None))]
+#[expect(clippy::too_many_arguments, reason = "named in Python")]
+pub fn size<'py>(
+    py: Python<'py>,
+    text: String,
+    source_name: String,
+    base_dir: PathBuf,
+    overrides: Vec<String>,
+    seed: Option<u64>,
+    waiting: Option<Bound<'py, PyAny>>,
+    catalogue: Option<&PyCatalogue>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let source = Source { file: source_name, folder: base_dir };
+    let job = move |catalogue: &Catalogue| {
+        let scenario = Scenario::parse_with(catalogue, &text, &source, &with_seed(&overrides, seed))?;
+        Ok((Size::of(&scenario), scenario.warnings().to_vec()))
+    };
+    let (size, warnings) = aside(py, waiting, catalogue, job)?;
+    let out = PyDict::new(py);
+    out.set_item("nodes", size.nodes)?;
+    out.set_item("cables", size.cables)?;
+    out.set_item("flows", size.flows)?;
+    out.set_item("open_flows", size.open_flows)?;
+    out.set_item("bytes", size.bytes())?;
+    out.set_item("warnings", warnings)?;
+    Ok(out)
+}
+
+/// Runs `job` in a thread of its own, so that signals are handled meanwhile. `waiting` is called with the seconds that have
+/// passed; an exception of its ends the wait. With a `catalogue`, which has Python code in it, the job runs in this thread.
+fn aside<T: Send + 'static>(
+    py: Python<'_>,
+    waiting: Option<Bound<'_, PyAny>>,
+    catalogue: Option<&PyCatalogue>,
+    job: impl FnOnce(&Catalogue) -> Result<T, ScenarioError> + Send + 'static,
+) -> PyResult<T> {
     if let Some(own) = catalogue {
-        // Somebody's Python code may run meanwhile: in this thread it is interrupted as any is.
-        let built = py.detach(|| build(&own.0, &text, &source, &overrides, seed, &traces));
+        // Python code of a plugin may run meanwhile: in this thread signals interrupt it.
+        let done = py.detach(|| job(&own.0));
         fault::check(py)?;
         py.check_signals()?;
-        let built = built.map_err(|error| scenario_error(py, &error))?;
-        return Ok(Prepared(Mutex::new(Some(built))));
+        return done.map_err(|error| scenario_error(py, &error));
     }
     let (sender, mut receiver) = mpsc::channel();
-    // Nobody waits for this thread after Ctrl-C; it ends by itself, or with the process.
+    // Ctrl-C ends the wait below, not this thread, which then ends by itself or with the process.
     thread::spawn(move || {
-        // Whoever pressed Ctrl-C listens no more.
-        let _ = sender.send(build(&Catalogue::built_in(), &text, &source, &overrides, seed, &traces));
+        let _ = sender.send(job(&Catalogue::built_in()));
     });
     let began = Instant::now();
     loop {
@@ -72,10 +114,7 @@ pub fn prepare(
             (receiver, answer)
         });
         match answer {
-            Ok(built) => {
-                let built = built.map_err(|error| scenario_error(py, &error))?;
-                return Ok(Prepared(Mutex::new(Some(built))));
-            }
+            Ok(done) => return done.map_err(|error| scenario_error(py, &error)),
             Err(RecvTimeoutError::Timeout) => py.check_signals()?,
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(PyRuntimeError::new_err("the scenario could not be built: a defect of the simulator"));
@@ -95,10 +134,7 @@ fn build(
     seed: Option<u64>,
     traces: &[Asked],
 ) -> Result<Box<Built>, ScenarioError> {
-    // The seed is one override more: networks may be drawn with it.
-    let seed = seed.map(|seed| format!("seed={seed}"));
-    let overrides: Vec<_> = overrides.iter().cloned().chain(seed).collect();
-    let scenario = Scenario::parse_with(catalogue, text, source, &overrides)?;
+    let scenario = Scenario::parse_with(catalogue, text, source, &with_seed(overrides, seed))?;
     let mut config = scenario.build()?;
     let (observers, traced) = traces::observers(traces, &scenario)?;
     config.observers.extend(observers);
@@ -106,6 +142,11 @@ fn build(
     let simulation =
         Simulation::new(config).map_err(|error| ScenarioError::in_file(&source.file, None, error.to_string()))?;
     Ok(Box::new(Built { scenario, simulation, stop, traced }))
+}
+
+/// The overrides with the seed as one more: networks may be drawn with it.
+fn with_seed(overrides: &[String], seed: Option<u64>) -> Vec<String> {
+    overrides.iter().cloned().chain(seed.map(|seed| format!("seed={seed}"))).collect()
 }
 
 #[pymethods]

@@ -48,6 +48,7 @@ pub mod results;
 mod sampling;
 pub mod scenario;
 mod schemes;
+mod size;
 mod switch;
 mod transport;
 mod warnings;
@@ -63,5 +64,6 @@ pub use results::{
     link_columns, packet_columns, series_columns,
 };
 pub use scenario::Scenario;
+pub use size::Size;
 pub use sparelane_catalogue::schema::{ScenarioError, Source, formats, units};
 pub use sparelane_catalogue::{Catalogue, aliases};

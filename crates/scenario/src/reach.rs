@@ -64,15 +64,15 @@ impl Distances {
 
 /// The hosts by the node that their first cable leads to, and its delay. A host without cable stands alone at itself.
 fn groups(network: &Network) -> BTreeMap<Group, Vec<NodeId>> {
-    let mut first: BTreeMap<NodeId, Group> = BTreeMap::new();
+    let mut first: Vec<Option<Group>> = vec![None; network.nodes.len()];
     for cable in &network.cables {
         for (end, other) in [(cable.a, cable.b), (cable.b, cable.a)] {
-            first.entry(end).or_insert((other, cable.delay));
+            first[end.index()].get_or_insert((other, cable.delay));
         }
     }
     let mut groups: BTreeMap<Group, Vec<NodeId>> = BTreeMap::new();
     for host in network.hosts() {
-        let group = first.get(&host).copied().unwrap_or((host, Dur::ZERO));
+        let group = first[host.index()].unwrap_or((host, Dur::ZERO));
         groups.entry(group).or_default().push(host);
     }
     groups

@@ -154,6 +154,7 @@ pub struct Scenario {
     hosts_at: Vec<HostAt>,
     schemes: Schemes,
     workloads: Vec<Arc<dyn Workload>>,
+    demand: Demand,
     cross_traffic: Vec<CrossTraffic>,
     drops: Vec<Drop>,
     sampling: Option<SeriesSpec>,
@@ -291,6 +292,11 @@ impl Scenario {
         self.network.nodes.iter().map(|node| node.name.clone()).collect()
     }
 
+    /// The flows that the workloads are expected to start.
+    pub(crate) fn demand(&self) -> Demand {
+        self.demand
+    }
+
     /// What an emulation of this scenario needs.
     pub fn emulate(&self) -> &EmulateSpec {
         &self.emulate
@@ -357,7 +363,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let context =
         Context { sizes, source, network: &network, routing, schemes: all_schemes, bdp_bytes, duration, seed };
     let mut traffic_classes = Vec::new();
-    let found = read_workloads(&section, &catalogue.workloads, context, &mut traffic_classes)?;
+    let (found, demand) = read_workloads(&section, &catalogue.workloads, context, &mut traffic_classes)?;
     let cross_traffic = cross_traffic::read_all(&section.need("cross_traffic")?, &network, duration)?;
     let drops = section.need("drop")?;
     let drops = drops.tables()?.into_iter().map(|field| drops::read(field, &network)).collect::<Result<_, _>>()?;
@@ -414,6 +420,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         hosts_at,
         schemes,
         workloads: found.into_iter().map(|found| found.workload).collect(),
+        demand,
         cross_traffic,
         drops,
         sampling,
@@ -463,7 +470,7 @@ fn read_workloads(
     forms: &[&'static WorkloadForm],
     context: Context<'_>,
     classes: &mut Vec<String>,
-) -> Result<Vec<Found>, ScenarioError> {
+) -> Result<(Vec<Found>, Demand), ScenarioError> {
     let field = section.need("workload")?;
     let tables = field.tables()?;
     if tables.is_empty() {
@@ -472,6 +479,7 @@ fn read_workloads(
     let all = (0..).zip(&tables).map(|(number, field)| workload::read(field, forms, number, context, classes));
     let all = all.collect::<Result<Vec<_>, _>>()?;
     let demands = all.iter().map(|found| found.workload.demand(context.network, context.duration));
-    demands.fold(Demand::default(), Demand::and).check(&field)?;
-    Ok(all)
+    let demand = demands.fold(Demand::default(), Demand::and);
+    demand.check(&field)?;
+    Ok((all, demand))
 }

@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 def command(file: str, settings: tuple[str, ...], seeds: int | None, jobs: int) -> None:
     """Say whether a scenario can be run, and how many flows, how much time and memory to expect.
 
-    FILE is a scenario or a sweep, a ready-made scenario's name, or - for standard input. The beginning is tried, for a
-    second at the most (of a sweep, of its first and its last setting), and the rest is reckoned from it.
+    FILE is a scenario or a sweep, a ready-made scenario's name, or - for standard input. The command tries the
+    beginning of the run for one second and extrapolates; of a sweep it tries the first and the last setting. Numbers
+    after "about" are estimates. A scenario whose network and open flows need more than 500 MB is not tried: its flows
+    and its memory are estimated from its size.
 
     Warnings name keys that have no effect and, as far as the trial shows them, doubts about the results.
 
-    Exits with 2 where it cannot be run.
+    Exits with 2 if the scenario cannot be run.
     """
     from sparelane.sweeps.plan import Plan
 
@@ -40,21 +42,23 @@ def command(file: str, settings: tuple[str, ...], seeds: int | None, jobs: int) 
     plan = Plan(found.text, found.file, found.folder, seeds=seeds, settings=settings, needs_variation=False)
     if not plan.is_varied and len(plan.seeds) == 1:
         forecast = _forecasts(found, plan, [0])[0]
-        _show(forecast, "")
+        print_line(_words(forecast))
         _warn([forecast])
         return
-    with watched(Limits(), tell):
-        plan.check()
     ends = sorted({0, len(plan.settings) - 1})
     forecasts = _forecasts(found, plan, ends)
     for place, one in zip(ends, forecasts, strict=True):
         setting = plan.settings[place]
         where = ", ".join(text for text in (plan.words(setting), setting.scheme) if text)
-        _show(one, f"{where}: " if where else "")
-    mean_s = sum(one.seconds for one in forecasts) / len(forecasts)
-    runs = len(plan.runs)
-    shown = terminal.duration(mean_s * runs / min(jobs, runs))
-    print_line(f"{runs} runs, {len(plan.settings)} settings: about {shown} with {jobs} processes")
+        print_line(": ".join(text for text in (where, _words(one)) if text))
+    # The list of the runs has a fingerprint of each, which takes a minute for a million.
+    runs = len(plan.settings) * len(plan.seeds)
+    times = [one.seconds for one in forecasts if one.seconds is not None]
+    if len(times) == len(forecasts):
+        about = f"about {terminal.duration(sum(times) / len(times) * runs / min(jobs, runs))} with {jobs} processes"
+    else:
+        about = "the time is unknown"
+    print_line(f"{runs:,} runs, {len(plan.settings):,} settings: {about}")
     _warn(forecasts)
 
 
@@ -76,13 +80,20 @@ def _warn(forecasts: Sequence[Forecast]) -> None:
     terminal.warn(dict.fromkeys(text for one in forecasts for text in one.warnings))
 
 
-def _show(one: Forecast, where: str) -> None:
+def _words(one: Forecast) -> str:
+    """A forecast in a line."""
     from sparelane.units import quantity
 
-    tried = "" if one.tried >= 1 else f" (by the first {100 * one.tried:.2g} %)"
-    room = quantity(one.memory_bytes, "B")
+    if one.flows is None or one.memory_bytes is None:
+        return f"flows, time and memory are unknown: {one.untried}"
     about = "" if one.tried >= 1 else "about "
-    print_line(f"{where}{about}{one.flows:,} flows, {about}{terminal.duration(one.seconds)}, {about}{room}{tried}")
+    told = f"{about}{one.flows:,} flows, "
+    room = f"{about}{quantity(one.memory_bytes, 'B')}"
+    if one.seconds is None:
+        why = f"the time is unknown, as it was not tried: {one.untried}"
+        return f"{told}{room}, estimated from its size; {why}; `sparelane run --run-limit 60` runs it for a minute"
+    tried = "" if one.tried >= 1 else f" (by the first {100 * one.tried:.2g} %)"
+    return f"{told}{about}{terminal.duration(one.seconds)}, {room}{tried}"
 
 
 def print_line(text: str) -> None:

@@ -234,7 +234,7 @@ def list_command(as_json: bool) -> None:
     try:
         loaded = kernel.loaded()
     except _native.LinuxError as error:
-        # Whoever may not look may still see what there is to load.
+        # Programs can be listed without the rights to see which are loaded.
         loaded = []
         click.echo(f"sparelane: what is loaded cannot be seen: {error}", err=True)
     if as_json:

@@ -27,10 +27,10 @@ from sparelane.streams import STREAMS
 
 
 class Once:
-    """What becomes of the first transfer, and of those beside it.
+    """The state of the first transfer, and of others that run at the same time.
 
-    Whoever offers nothing has come to measure the path, and a connection whose place another one of its peer has taken
-    goes on in that: neither is a transfer that is over.
+    Two ends of a connection are not the end of a transfer: a peer that offered no file has measured the path, and a
+    connection that its peer has replaced goes on in the new one.
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ def command(
     signals = Signals(log, grace)
     first_contact = FirstContact(keys, trust, given["first_contact"])
     once_over = Once()
-    # For standard output; a receiver that runs for ever keeps no names.
+    # Only a receiver that ends keeps names: those for standard output.
     stored: list[str] = []
     with ExitStack() as background, ExitStack() as stack:
         # A reader who stalls must not stall the peers.

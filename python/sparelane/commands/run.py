@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sparelane.linux.running import Outcome
     from sparelane.result import Result
 
-# Of the means over seeds, so many are printed.
+# The number of means over seeds that are printed.
 MOST_ROWS = 15
 
 
@@ -327,7 +327,7 @@ def several(
 
 
 def foremost(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The rows that answer most questions, so many at the most, in their order."""
+    """The rows that answer most questions, at most `MOST_ROWS`, in their order."""
     from sparelane.results.rows import ALL
     from sparelane.sweeps.metrics import HEADLINES
 

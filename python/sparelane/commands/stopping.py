@@ -1,4 +1,4 @@
-"""How commands hear that they are to stop: Ctrl-C, and SIGTERM of a batch system."""
+"""Handlers of the signals that stop a command: Ctrl-C, and SIGTERM of a batch system."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-# A call that still lasts so long after a first Ctrl-C, seconds, is stuck.
+# A call is stuck if it still lasts this long after a first Ctrl-C, seconds.
 PATIENCE_S = 1.0
 
 
 @dataclass(slots=True)
 class Wish:
-    """Whether the user wants it to stop."""
+    """A stop flag, set by the first signal."""
 
     is_to_stop: bool = False
 
@@ -37,8 +37,8 @@ def heard(call: Callable[[int], object | None] | None = None) -> Iterator[Wish]:
     """Hears the first Ctrl-C or SIGTERM as a wish to stop, and the second as an interruption.
 
     Args:
-        call: gives the call that a thread is in and that may last for ever, or `None`. If the thread is still in the
-            same call `PATIENCE_S` after the first signal, that one interrupts it, too.
+        call: Returns the call into a plugin that a thread is in, or `None`. If the thread is still in the same call
+            `PATIENCE_S` after the first signal, the call is interrupted.
     """
     wish = Wish()
     main, ended = threading.get_ident(), threading.Event()

@@ -142,13 +142,22 @@ class Plan:
 
     def _settings(self) -> Iterator[Setting]:
         seen = set()
+        # Sweeps have up to a million settings, of few different schemes.
+        of_schemes = [number for number, axis in enumerate(self.axes) if axis.chooses or axis.scheme]
+        known: dict[tuple[int, ...], tuple[tuple[bool, ...], str, frozenset[str]]] = {}
         for places in itertools.product(*(range(len(axis.values)) for axis in self.axes)):
-            used = self._used(places)
-            applies = tuple(not axis.scheme or axis.scheme in used for axis in self.axes)
-            places = tuple(place if does else 0 for place, does in zip(places, applies, strict=True))
-            if places not in seen:
+            key = tuple([places[number] for number in of_schemes])
+            if key not in known:
+                used = self._used(places)
+                applies = tuple(not axis.scheme or axis.scheme in used for axis in self.axes)
+                known[key] = (applies, *self._scheme(_applying(places, applies), applies))
+            applies, scheme, compared = known[key]
+            if not all(applies):
+                places = _applying(places, applies)
+                if places in seen:
+                    continue
                 seen.add(places)
-                yield Setting(places, applies, *self._scheme(places, applies))
+            yield Setting(places, applies, scheme, compared)
 
     def _used(self, places: Sequence[int]) -> set[str]:
         """The schemes that send something in a setting; all where that cannot be told."""
@@ -302,6 +311,11 @@ def _parse(text: str, file: str) -> dict[str, Any]:
         place = LINE.search(str(error))
         line = f":{place[1]}" if place else ""
         raise ScenarioError(f"{file}{line}: not valid TOML: {error}") from error
+
+
+def _applying(places: Sequence[int], applies: Sequence[bool]) -> tuple[int, ...]:
+    """The numbers of values, with 0 for an axis that does not matter."""
+    return tuple(place if does else 0 for place, does in zip(places, applies, strict=True))
 
 
 def _names(axis: Axis, value: Any) -> set[str]:

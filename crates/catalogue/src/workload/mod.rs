@@ -16,6 +16,7 @@ mod paced;
 mod poisson;
 mod reader;
 mod receivers;
+mod repeated;
 mod requests;
 mod sizes;
 mod streams;

@@ -9,6 +9,7 @@ use crate::workload::Demand;
 use crate::workload::core_load::{Matrix, core_loads};
 use crate::workload::ends::check_host;
 use crate::workload::receivers::{Access, Destinations, Receivers};
+use crate::workload::repeated::Repeated;
 use crate::workload::streams::stream;
 use crate::workload::{SizeDistribution, WorkloadError};
 use sparelane_core::{Domain, Dur, Stream, Time};
@@ -16,7 +17,7 @@ use sparelane_sim::Routing;
 use sparelane_sim::{FlowSource, FlowSpec};
 use sparelane_sim::{Network, NodeId};
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -250,14 +251,14 @@ fn sources(
     for &host in &spec.sources {
         check_host(network, "a source", host).map_err(WorkloadError::new)?;
     }
-    let wanted: BTreeSet<_> = spec.sources.iter().copied().collect();
-    if wanted.len() < spec.sources.len() {
+    let mut is_wanted = vec![false; network.nodes.len()];
+    if spec.sources.iter().any(|host| std::mem::replace(&mut is_wanted[host.index()], true)) {
         return Err(WorkloadError::new("a source is listed twice; allowed: each host once"));
     }
-    if wanted.is_empty() {
+    if spec.sources.is_empty() {
         return Err(WorkloadError::new("the workload has no sources; allowed: one host or more"));
     }
-    let hosts = (0..).zip(network.hosts()).filter(|(_, host)| wanted.contains(host));
+    let hosts = (0..).zip(network.hosts()).filter(|(_, host)| is_wanted[host.index()]);
     let source = |(position, host): (u32, NodeId)| {
         let name = &network.nodes[host.index()].name;
         let access = receivers
@@ -329,11 +330,28 @@ fn loads_at_full_access(
     spec: &PoissonSpec,
     receivers: &Receivers,
 ) -> Result<Vec<f64>, WorkloadError> {
-    let mut matrix = Matrix::new();
+    let mut senders: BTreeMap<NodeId, Vec<Repeated>> = BTreeMap::new();
     for source in sources {
         let share_bps = source.access.rate.as_bps() as f64 / receivers.eligible(&source.excluded) as f64;
-        for router in receivers.eligible_routers(&source.excluded) {
-            *matrix.entry((source.access.router, router)).or_insert(0.0) += share_bps;
+        let terms = senders.entry(source.access.router).or_default();
+        match terms.last_mut().filter(|last| last.term == share_bps) {
+            Some(last) => last.times += 1,
+            None => terms.push(Repeated { term: share_bps, times: 1 }),
+        }
+    }
+    let mut matrix = Matrix::new();
+    for (&from, terms) in &senders {
+        for (to, hosts) in receivers.at_routers() {
+            // Each sender has a term for each host at `to` to which it sends.
+            let each = match (spec.destinations, from == to) {
+                (_, false) => hosts,
+                (Destinations::AnyOther, true) => hosts - 1,
+                (Destinations::BehindAnotherRouter, true) => 0,
+            };
+            if each > 0 {
+                let add = |sum, one: &Repeated| Repeated { times: one.times * each, ..*one }.added_to(sum);
+                matrix.insert((from, to), terms.iter().fold(0.0, add));
+            }
         }
     }
     core_loads(network, &matrix, spec.routing)

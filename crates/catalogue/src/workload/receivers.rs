@@ -1,8 +1,7 @@
 //! To whom a host sends under uniform traffic.
 
 use sparelane_core::{Rate, Stream};
-use sparelane_sim::{Network, NodeId};
-use std::collections::{BTreeMap, BTreeSet};
+use sparelane_sim::{Network, NodeId, NodeKind};
 use std::ops::Range;
 
 /// Who may receive a host's flows; each of them is as likely.
@@ -26,30 +25,32 @@ pub(super) struct Access {
 /// All hosts that have a cable, ordered by router, so that those a host may not send to are a range.
 #[derive(Clone, Debug)]
 pub(super) struct Receivers {
-    access: BTreeMap<NodeId, Access>,
+    /// Indexed by node; `None` for routers and for hosts without a cable.
+    access: Vec<Option<Access>>,
     /// Router and host, sorted.
     ordered: Vec<(NodeId, NodeId)>,
 }
 
 impl Receivers {
     pub(super) fn of(network: &Network) -> Receivers {
-        let mut access = BTreeMap::new();
-        let hosts: BTreeSet<_> = network.hosts().into_iter().collect();
+        let mut access: Vec<Option<Access>> = vec![None; network.nodes.len()];
         for cable in &network.cables {
             for (host, router) in [(cable.a, cable.b), (cable.b, cable.a)] {
-                if hosts.contains(&host) {
-                    access.entry(host).or_insert(Access { router, rate: cable.slowest() });
+                if network.nodes[host.index()].kind == NodeKind::Host {
+                    access[host.index()].get_or_insert(Access { router, rate: cable.slowest() });
                 }
             }
         }
-        let mut ordered: Vec<_> = access.iter().map(|(&host, access)| (access.router, host)).collect();
-        ordered.sort();
+        let with_cable =
+            (0..).map(NodeId).zip(&access).filter_map(|(host, access)| Some((access.as_ref()?.router, host)));
+        let mut ordered: Vec<_> = with_cable.collect();
+        ordered.sort_unstable();
         Receivers { access, ordered }
     }
 
     /// The first cable of `host`, if it has one.
     pub(super) fn access(&self, host: NodeId) -> Option<Access> {
-        self.access.get(&host).copied()
+        self.access.get(host.index()).copied().flatten()
     }
 
     /// The places of those to whom `host`, at `router`, may not send.
@@ -78,9 +79,9 @@ impl Receivers {
         self.ordered[place].1
     }
 
-    /// The routers of the hosts outside `excluded`, one entry per host.
-    pub(super) fn eligible_routers(&self, excluded: &Range<usize>) -> impl Iterator<Item = NodeId> {
-        self.ordered[..excluded.start].iter().chain(&self.ordered[excluded.end..]).map(|&(router, _)| router)
+    /// The routers that hosts are at, in order, each with the number of its hosts.
+    pub(super) fn at_routers(&self) -> impl Iterator<Item = (NodeId, u64)> {
+        self.ordered.chunk_by(|one, other| one.0 == other.0).map(|hosts| (hosts[0].0, hosts.len() as u64))
     }
 }
 
@@ -89,6 +90,7 @@ mod tests {
     use super::*;
     use crate::topology::Internet2;
     use sparelane_core::Domain;
+    use std::collections::BTreeMap;
 
     fn drawn(host: NodeId, destinations: Destinations) -> BTreeMap<NodeId, u32> {
         let receivers = Receivers::of(&Internet2::default().build().unwrap());

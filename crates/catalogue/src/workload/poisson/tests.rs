@@ -222,3 +222,37 @@ fn hosts_without_a_partner_or_core_are_refused() {
         "no flow crosses a link between routers, so no load on the core is defined"
     );
 }
+
+/// The loads with a term for each pair of hosts, one after the other.
+fn loads_pair_by_pair(network: &Network, spec: &PoissonSpec) -> Vec<f64> {
+    let receivers = Receivers::of(network);
+    let mut matrix = Matrix::new();
+    for source in sources(network, spec, &receivers, 1).unwrap() {
+        let others: Vec<_> = (network.hosts().into_iter().filter(|&host| host != source.host))
+            .filter_map(|host| receivers.access(host))
+            .filter(|access| spec.destinations == Destinations::AnyOther || access.router != source.access.router)
+            .collect();
+        let share_bps = source.access.rate.as_bps() as f64 / others.len() as f64;
+        for access in others {
+            *matrix.entry((source.access.router, access.router)).or_insert(0.0) += share_bps;
+        }
+    }
+    core_loads(network, &matrix, spec.routing).unwrap()
+}
+
+#[test]
+fn loads_of_the_core_are_to_the_bit_those_of_all_pairs_of_hosts() {
+    let mut network = internet2();
+    for (number, cable) in network.cables.iter_mut().enumerate().filter(|(number, _)| number % 7 > 3) {
+        cable.rates = [Rate::from_mbps(900 + number as u64); 2];
+    }
+    for destinations in [Destinations::AnyOther, Destinations::BehindAnotherRouter] {
+        for sources in [network.hosts(), network.hosts().into_iter().step_by(3).collect()] {
+            let spec = PoissonSpec { destinations, sources, ..paper(&network, 1) };
+            let receivers = Receivers::of(&network);
+            let found = super::sources(&network, &spec, &receivers, 1).unwrap();
+            let loads = loads_at_full_access(&found, &network, &spec, &receivers).unwrap();
+            assert_eq!(loads, loads_pair_by_pair(&network, &spec), "{destinations:?}");
+        }
+    }
+}
