@@ -468,7 +468,6 @@ LINES: list[Line] = [
     Line(["new", "no/such/s.toml"], "no/such/s.toml"),
     Line(["list", "newrno"], 'did you mean "newreno"?'),
     Line(["list", ""], "there is no entry"),
-    Line(["list", "fig8"], '"rapid/fig8-timescales" or "rc3/fig8-load"'),
     Line(["list", "a", "b"], "unexpected extra argument"),
     Line(["schema", "-o", "no/such.json"], "no/such.json"),
     Line(["schema", "x"], "unexpected extra argument"),

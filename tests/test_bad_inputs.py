@@ -32,7 +32,8 @@ FEWEST = 400
 
 # Words of an answer that say what would be right; where the machine refuses something, its own words do.
 RIGHT = re.compile(
-    r"allowed|as in|such as|did you mean|there (is|are) no|there are:|needs|is needed|missing|requires|is one\b|are\b"
+    r"allowed|this is |is empty|"
+    r"as in|such as|did you mean|there (is|are) no|there are:|needs|is needed|missing|requires|is one\b|are\b"
     r"|Usage|already|not in the range|whole number|larger than|well-formed|is not closed|takes the largest|line \d"
     r"|not found|no such file|not a file|file exists|not a directory|cannot (assign|contain)|not JSON|holds no|leaves",
     re.IGNORECASE,
