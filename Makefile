@@ -130,7 +130,7 @@ $(BUILT_HOW): $(VENV)/.environment
 	touch $@
 
 $(VENV)/.built: $(VENV)/.environment $(BUILT_HOW) $(RUST_SOURCES) pyproject.toml
-	$(BIN)/maturin develop --release --quiet --extras dev,gym $(if $(LIBBPF),--features libbpf)
+	PIP_QUIET=1 $(BIN)/maturin develop --release --quiet --extras dev,gym $(if $(LIBBPF),--features libbpf)
 	touch $@
 
 ## make check: run formatters, linters and type checks

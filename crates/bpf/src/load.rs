@@ -112,8 +112,11 @@ pub fn load(request: &Request) -> Result<Holding, BpfError> {
     }
 }
 
+/// A key and its value, both as text.
+type Setting = (String, String);
+
 /// The settings without `line_rate`, and that rate if it is set.
-fn without_line_rate(settings: &[(String, String)]) -> Result<(Vec<(String, String)>, Option<Rate>), BpfError> {
+fn without_line_rate(settings: &[Setting]) -> Result<(Vec<Setting>, Option<Rate>), BpfError> {
     let (rates, given): (Vec<_>, Vec<_>) = settings.iter().cloned().partition(|(key, _)| key == "line_rate");
     let Some((_, text)) = rates.first() else { return Ok((given, None)) };
     let refused = || BpfError::Setting(format!("line_rate = \"{text}\": allowed is a rate such as 10Gbps"));
