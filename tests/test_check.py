@@ -150,3 +150,18 @@ def test_what_no_run_has_room_for_is_refused(setting: str, scenario: str) -> Non
     done = check(scenario, "--set", setting)
     assert done.exit_code == 2
     assert "allowed" in done.stderr
+
+
+def test_a_scheme_that_another_run_of_the_sweep_uses_is_not_called_unused(tmp_path: Path) -> None:
+    file = tmp_path / "three.toml"
+    file.write_text(
+        'duration = "100ms"\n[topology]\nkind = "dumbbell"\n'
+        + "".join(f'[scheme.{name}]\ncontroller = "{name}"\n' for name in ("cubic", "newreno", "vegas", "bbr"))
+        + '[workload]\nkind = "bulk"\nscheme = ["cubic", "newreno", "vegas"]\n',
+        encoding="utf-8",
+    )
+    result = CliRunner().invoke(main, ["check", str(file)])
+    assert result.exit_code == 0, result.output
+    assert [line for line in result.stderr.splitlines() if "no workload has flows" in line] == [
+        "warning: no workload has flows of scheme bbr"
+    ]

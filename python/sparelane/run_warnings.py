@@ -10,7 +10,7 @@ import math
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -228,14 +228,20 @@ def _texts(column: Any) -> NDArray[np.str_]:
     return texts
 
 
-def counted(runs: Iterable[Sequence[str]]) -> list[dict[str, Any]]:
-    """Returns each warning once, with the number of runs that it concerns, as manifests keep it."""
+def counted(runs: Iterable[Sequence[str]], used_elsewhere: Collection[str] = ()) -> list[dict[str, Any]]:
+    """Returns each warning once, with the number of runs that it concerns, as manifests keep it.
+
+    Args:
+        runs: The warnings of each run.
+        used_elsewhere: Schemes that runs of the same sweep use which are not among these.
+    """
     kept = [[*dict.fromkeys(texts)] for texts in runs]
     counts = Counter(text for texts in kept for text in texts if not text.startswith(UNUSED_SCHEMES))
     found = [{"text": text, "runs": count} for text, count in counts.items()]
     # Schemes that some run leaves out are there to be chosen; those that every run leaves out are not.
     named = [_unused(texts) for texts in kept]
-    if unused := [name for name in (named[0] if named else []) if all(name in names for names in named)]:
+    candidates = [name for name in (named[0] if named else []) if name not in used_elsewhere]
+    if unused := [name for name in candidates if all(name in names for names in named)]:
         found.append({"text": UNUSED_SCHEMES + ", ".join(unused), "runs": len(kept)})
     return found
 

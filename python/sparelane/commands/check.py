@@ -36,6 +36,7 @@ def command(file: str, settings: tuple[str, ...], seeds: int | None, jobs: int) 
 
     Exits with 2 if the scenario cannot be run.
     """
+    from sparelane.run_warnings import counted
     from sparelane.sweeps.plan import Plan
 
     found = given.read(file)
@@ -43,7 +44,7 @@ def command(file: str, settings: tuple[str, ...], seeds: int | None, jobs: int) 
     if not plan.is_varied and len(plan.seeds) == 1:
         forecast = _forecasts(found, plan, [0])[0]
         print_line(_words(forecast))
-        _warn([forecast])
+        terminal.warn(dict.fromkeys(forecast.warnings))
         return
     ends = sorted({0, len(plan.settings) - 1})
     forecasts = _forecasts(found, plan, ends)
@@ -59,7 +60,8 @@ def command(file: str, settings: tuple[str, ...], seeds: int | None, jobs: int) 
     else:
         about = "the time is unknown"
     print_line(f"{runs:,} runs, {len(plan.settings):,} settings: {about}")
-    _warn(forecasts)
+    schemes = {setting.scheme for setting in plan.settings if setting.scheme}
+    terminal.warn(one["text"] for one in counted([one.warnings for one in forecasts], used_elsewhere=schemes))
 
 
 def _forecasts(found: given.Given, plan: Plan, places: Sequence[int]) -> list[Forecast]:
@@ -73,11 +75,6 @@ def _forecasts(found: given.Given, plan: Plan, places: Sequence[int]) -> list[Fo
             ]
     except ScenarioError as error:
         raise ScenarioError(plan.told(str(error)) if plan.is_varied else str(error)) from error
-
-
-def _warn(forecasts: Sequence[Forecast]) -> None:
-    """Prints each warning of the trials once."""
-    terminal.warn(dict.fromkeys(text for one in forecasts for text in one.warnings))
 
 
 def _words(one: Forecast) -> str:
