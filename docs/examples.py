@@ -90,7 +90,7 @@ class Command:
 def _pattern(shown: Sequence[str]) -> re.Pattern[str]:
     """Returns the expression that an output matches, where each omission stands for any lines."""
     text = "\n".join(re.escape(line) if line != OMITTED else OMITTED for line in shown)
-    # An omission takes the line break beside it along, so that it can stand for no lines at all.
+    # An omission includes one adjacent line break, so that it can stand for zero lines.
     for omission, expression in (
         (f"\n{OMITTED}\n", r"\n(?:.*\n)*?"),
         (f"{OMITTED}\n", r"(?:.*\n)*?"),

@@ -1,4 +1,4 @@
-"""What tests share: which sets they belong to, the summary of skipped tests, and Ctrl-C in the background.
+"""Shared parts of the tests: their sets, the summary of skipped tests, and Ctrl-C in the background.
 
 A test is part of `make test` unless it is marked `slow`: `@pytest.mark.slow`, or `pytestmark = pytest.mark.slow` for a
 whole file. Slow tests run in `make test-all`, which continuous integration calls.
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def boots_kernels(item: pytest.Item) -> bool:
-    """Whether a test runs scenarios on a kernel that has been built; without one it is skipped and counted as such."""
+    """Returns whether a test runs scenarios on a compiled kernel; without one it is skipped and counted."""
     return any(
         mark.args and mark.args[0] is False and "sparelane linux build" in mark.kwargs.get("reason", "")
         for mark in item.iter_markers("skipif")

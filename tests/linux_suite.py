@@ -36,12 +36,12 @@ def measured_s() -> float:
 
 
 def set_for(trial_s: float) -> str:
-    """The set of tests that a host runs that takes so long for a trial."""
+    """Returns the set of tests for a host by the duration of its trial run."""
     return "full" if trial_s <= FULL_UP_TO_S else "short"
 
 
 def main(words: list[str]) -> int:
-    """Measures, says so in one line, and runs the tests; returns what pytest returns."""
+    """Measures the host, prints one line, runs the tests, and returns pytest's exit code."""
     if len(words) > 1 or not set(words) <= set(LEAST_PASSED):
         print(f"{' '.join(words)}: allowed: full, short, or nothing", file=sys.stderr)
         return 2

@@ -1,4 +1,4 @@
-"""What a user is told who writes as other tools do: units, names, files, and marks of byte order."""
+"""Answers to the notation of other tools: units, names, files, and byte order marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every key of a scenario has an effect in some scenario, and where it has none, a warning says so.
+"""Every key of a scenario has an effect in some scenario; if it has none, a warning reports it.
 
 The keys come from the catalogue, as `sparelane list` prints them, so that a new key fails here until somebody names a
 scenario in which it matters. Each is changed to values that follow from its declaration, until the digest of the run

@@ -303,7 +303,7 @@ def test_another_seed_loses_other_packets() -> None:
 
 
 def switches(duration: str) -> tuple[int, int]:
-    """How often the host switched away from processes of a run, and the number of its packets."""
+    """Returns the host's task switches during a run and the number of packets."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw
     text = SCENARIO.replace('size = "5MB"\n', "")
     packets = running.run(text, set=[f"duration='{duration}'", "queue.limit=60packets"]).packets

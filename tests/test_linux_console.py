@@ -1,4 +1,4 @@
-"""Why a kernel of User-Mode Linux ended: what is made of its console, and of kernels that do not boot."""
+"""Explanations of kernels of User-Mode Linux that ended early or did not boot, from their console."""
 
 from __future__ import annotations
 

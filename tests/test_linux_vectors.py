@@ -37,7 +37,7 @@ def compiled(folder: Path, name: str, *options: str) -> Path:
 
 
 def booted(place: Path, state_bytes: int | None) -> tuple[str, str]:
-    """The outcome and the console of a kernel on a host whose processor state has so many bytes; `None`: its own."""
+    """Returns the outcome and the console of a kernel on a host with this size of processor state; `None`: its own."""
     assert found is not None
     program = compiled(place, "vectors.c", "-static", "-pthread")
     environment = running.environment(place, 1)

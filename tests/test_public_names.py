@@ -1,4 +1,4 @@
-"""What `import sparelane` offers: the public names, and quickly."""
+"""`import sparelane` is quick and offers the public names."""
 
 from __future__ import annotations
 

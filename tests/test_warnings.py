@@ -125,7 +125,7 @@ STEP = BULK.format(duration="20s", access="100Mbps", size="unlimited", start="0s
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What each way to simulate a scenario, or to look at its results, prints or writes."""
+    """Returns the output of each way to simulate a scenario or to show its results."""
     here = tmp_path_factory.mktemp("told")
     (here / "s.toml").write_text(STEP)
     schemes = STEP.replace("[workload]", '[scheme.reno]\ncontroller = "newreno"\n\n[workload]')

@@ -78,7 +78,7 @@ class Harm:
 
     @property
     def added_p99_s(self) -> float | None:
-        """By how much the 99th percentile of its round trips grows; `None` if there were too few samples."""
+        """The growth of the 99th percentile of its round trips; `None` if there were too few samples."""
         return _growth(self.beside, self.alone)
 
     @property

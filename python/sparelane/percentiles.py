@@ -46,7 +46,7 @@ def percentile(values: Numbers | Sequence[float], share: float) -> float | None:
 
 
 def weighted(values: Numbers, counts: Numbers, share: float) -> float | None:
-    """As `percentile`, of a sample in which each value occurs `counts` times."""
+    """Returns the percentile of a sample in which each value occurs `counts` times."""
     if counts.sum() < fewest(share):
         return None
     import numpy as np

@@ -36,7 +36,7 @@ class Column:
 
     @property
     def is_prose(self) -> bool:
-        """Whether it has sentences, which may wrap."""
+        """True if the cells are sentences, which may wrap."""
         return self.is_left and any(" " in cell.strip() for cell in self.cells)
 
     @property
@@ -62,7 +62,7 @@ def layout(
     width: int,
     least: Sequence[str] = (),
 ) -> Iterator[RenderableType]:
-    """What a console prints for a table; no line is longer than `width`, unless a single name is.
+    """Returns the lines of a table; no line is longer than `width`, unless a single name is.
 
     Args:
         title: printed above.
@@ -70,7 +70,7 @@ def layout(
         left: the columns that are aligned to the left; the others are aligned to the right.
         rows: the cells, as many in each row as there are headings.
         width: characters.
-        least: columns that are left out where the width does not suffice, the first of them first; a line says so.
+        least: columns that are left out if the width does not suffice, in this order; a line names them.
     """
     from rich.text import Text
 

@@ -31,7 +31,7 @@ LEAST_WIDTH = 20
 
 @cache
 def output() -> Console:
-    """Where results go, as wide as COLUMNS says, else as the terminal is, else 160 characters."""
+    """The console for results: as wide as COLUMNS, else as the terminal, else 160 characters."""
     from rich.console import Console
 
     return Console(width=_width(), highlight=False)
@@ -78,7 +78,7 @@ def show_table(
         headings: one for each column.
         left: the columns that are aligned to the left; the others are aligned to the right.
         rows: the cells, as many in each row as there are headings.
-        least: columns that may be left out where the width does not suffice; a line says so.
+        least: columns that may be left out if the width does not suffice; a line names them.
     """
     from rich.text import Text
 

@@ -67,7 +67,7 @@ impl Watch {
     /// Watches the controller of that name.
     ///
     /// # Errors
-    /// [`BpfError::NotLoaded`] if there is none.
+    /// [`BpfError::NotLoaded`] if no such controller is loaded.
     pub fn of(name: &str) -> Result<Watch, BpfError> {
         loaded::check_is_known(name)?;
         let all = loaded::all()?;

@@ -4,18 +4,18 @@
 //! catalogue alone, so that saved scenarios, sweeps and the JSON Schema have one name for one thing. Another name is refused, and
 //! the message gives the precise one. `sparelane list` finds both.
 
-/// What people call something, and what it is called here.
+/// A name from another tool or paper, and its name in the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alias {
     /// Other names, in the form of [`normalized`].
     pub words: &'static [&'static str],
-    /// What they mean in the catalogue; or, of something that is not there, what comes nearest.
+    /// The names in the catalogue. For something that is not built in, the nearest names.
     pub names: &'static [&'static str],
     /// Keys of a scenario that do this, as `TABLE KEY`.
     pub keys: &'static [&'static str],
-    /// One sentence for people, without its full stop; of something that is not there, it says so.
+    /// A sentence for users, without its full stop. It states if the thing is not built in.
     pub remark: &'static str,
-    /// Whether the catalogue has it.
+    /// True if the catalogue has it.
     pub is_here: bool,
 }
 
@@ -264,8 +264,8 @@ pub fn of(word: &str) -> impl Iterator<Item = &'static Alias> {
     ALIASES.iter().filter(move |alias| alias.words.iter().any(|other| *other == short || *other == long))
 }
 
-/// What to write in place of `word` where only `allowed` names are: a text that begins with `; `, or `None` if no alias
-/// and no other spelling is known.
+/// Returns the advice for `word` if only `allowed` names are accepted: a text that begins with `; `. Returns `None` if no
+/// alias and no other spelling is known.
 pub fn advice<'a>(word: &str, allowed: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
     let plain = normalized(word);
     if let Some(name) = allowed.clone().find(|name| normalized(name) == plain) {

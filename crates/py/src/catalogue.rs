@@ -24,7 +24,7 @@ pub fn json_schema(catalogue: Option<&PyCatalogue>, is_sweep: bool) -> String {
     sparelane_scenario::json_schema(&catalogue, document).to_string()
 }
 
-/// Other names of what a scenario can name, and names of what is not built in: those for `word`, or all.
+/// Returns the aliases of `word`, or all of them, including names of things that are not built in.
 #[pyfunction]
 #[pyo3(signature = (word=None))]
 pub fn aliases<'py>(py: Python<'py>, word: Option<&str>) -> PyResult<Bound<'py, PyList>> {
@@ -50,7 +50,7 @@ pub fn normalized(name: &str) -> String {
     other_names::normalized(name)
 }
 
-/// What is told of a word that is none of `allowed` but another name or spelling of one: a text that begins with `; `.
+/// Returns the advice for a word that is an alias or another spelling of a name in `allowed`: a text that begins with `; `.
 #[pyfunction]
 pub fn name_advice(word: &str, allowed: Vec<String>) -> Option<String> {
     other_names::advice(word, allowed.iter().map(String::as_str))

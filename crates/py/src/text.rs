@@ -14,7 +14,7 @@ pub fn decoded(py: Python<'_>, content: Vec<u8>, name: &str) -> PyResult<String>
         .map_err(|error| scenario_error(py, &ScenarioError::in_file(name, error.line, error.message)))
 }
 
-/// What a text is that is no scenario, and what to do about it; `None` where that is not known.
+/// Returns the format of a text that is not a scenario, with advice to the user, or `None` if the format is unknown.
 #[pyfunction]
 pub fn recognized(text: &str) -> Option<String> {
     formats::recognized(text, Purpose::Scenario, "")

@@ -66,7 +66,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a word finds.
+    """The results of a search for a word.
 
     Attributes:
         remarks: what the word means here, a sentence each.
@@ -114,7 +114,7 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def find(word: str, entries: Sequence[Entry]) -> Found:
-    """What `word` means or mentions.
+    """Returns the entries that `word` means or that mention it.
 
     An exact name, with or without brackets, finds the entries of that name alone. The beginning of an experiment's name
     finds the experiment, if it is the only one and no other tool uses the word.
@@ -178,7 +178,7 @@ def _keys(word: str, entries: Sequence[Entry], meant: Mapping[str, Sequence[str]
 
 
 def _matcher(word: str) -> Callable[..., bool]:
-    """Whether every part of `word` is the beginning of a word in one of some texts; a name may have it anywhere."""
+    """Returns a test: each part of `word` must begin a word of one of the texts; a name may contain it anywhere."""
     parts = [re.escape(part) for part in re.split(r"[\s_-]+", word.lower()) if part]
 
     def mentions(name: str, *texts: str) -> bool:

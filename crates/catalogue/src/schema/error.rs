@@ -60,8 +60,8 @@ fn shortened(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// What is told of a word that is none of `allowed`: the precise name, if it is known under another one, else one that is
-/// close to it, else nothing.
+/// Returns the hint for a word that is not in `allowed`: the precise name if the word is an alias, else a close name, else
+/// nothing.
 pub fn name_hint<'a>(given: &str, allowed: impl Iterator<Item = &'a str> + Clone) -> String {
     aliases::advice(given, allowed.clone()).unwrap_or_else(|| did_you_mean(given, allowed))
 }

@@ -22,9 +22,9 @@ pub struct Input {
     pub name: String,
     /// Its extension in lower case.
     pub extension: String,
-    /// What it says, without a mark of byte order.
+    /// The content, without a byte order mark.
     pub text: String,
-    /// What the scenario needs it for.
+    /// The purpose for which the scenario names the file.
     pub purpose: Purpose,
 }
 
@@ -38,7 +38,7 @@ impl Source {
     /// Reads the file that `field` names for this purpose.
     ///
     /// # Errors
-    /// There is no such file, or it is not text; the message names what it is, if that is known.
+    /// The file does not exist, or it is not text. The message names its format if that is known.
     pub fn read(&self, field: &Field<'_>, purpose: Purpose) -> Result<Input, ScenarioError> {
         let path = self.folder.join(field.text()?);
         let name = path.display().to_string();
@@ -76,7 +76,7 @@ impl Input {
         }
     }
 
-    /// That the ending of this file's name is none of `allowed`: a mistake of `field`, which names it.
+    /// Returns the error for a file name whose ending is not in `allowed`; `field` is the key that names the file.
     pub fn unknown_kind(&self, field: &Field<'_>, allowed: &str) -> ScenarioError {
         let what = formats::recognized(&self.text, self.purpose, &self.extension)
             .map_or_else(String::new, |what| format!("; {what}"));

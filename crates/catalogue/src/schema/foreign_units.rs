@@ -1,4 +1,4 @@
-//! Units of other tools: what is told to whoever writes `10Mbit`, `1.25MB/s` or `1h`.
+//! Hints for units of other tools, such as `10Mbit`, `1.25MB/s` or `1h`.
 //!
 //! A suggestion never differs from what was meant by a factor: a unit with two meanings, such as tc's `mbps`, which is megabytes
 //! per second, gets one suggestion for each. Sources: tc(8) (UNITS), iperf3(1).
@@ -50,8 +50,8 @@ const PACKETS: [&str; 16] = [
     "datagrams",
 ];
 
-/// What `unit` means in `text`, which is `number` and `unit` as given, where a value of `measure` is wanted, and what to write
-/// instead. `None` for a unit of no known tool.
+/// Returns the meaning of `unit` for a value of `measure`, and the text to write instead. `text` is `number` and `unit` as
+/// the user wrote them. Returns `None` for a unit of no known tool.
 pub(super) fn hint(measure: &'static Measure, number: Decimal, unit: &str, text: &str) -> Option<String> {
     let given = Given { number, unit, text };
     let found = match measure {
@@ -73,7 +73,7 @@ struct Given<'t> {
     text: &'t str,
 }
 
-/// What a unit counts.
+/// The thing that a unit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Noun {
     Bits,
@@ -86,13 +86,13 @@ enum Noun {
 /// A unit such as `Kibit/s`, in parts.
 #[derive(Clone, Copy, Debug)]
 struct Parts {
-    /// What the prefix multiplies by.
+    /// The factor of the prefix.
     factor: u128,
     is_binary: bool,
     noun: Noun,
-    /// Whether it is one of tc's, whose `bps` counts bytes: all in lower case.
+    /// True for a unit of tc, whose `bps` counts bytes: all letters are lower case.
     is_of_tc: bool,
-    /// Whether no word follows the prefix, as in `64K`.
+    /// True if no word follows the prefix, as in `64K`.
     is_bare: bool,
 }
 
@@ -152,7 +152,7 @@ impl Given<'_> {
         Some(format!("write {}", self.as_time_of(size)?))
     }
 
-    /// So many of a unit of `size` picoseconds: in that unit, if it is one of ours, or else in minutes, if it is longer.
+    /// Returns the time of this many units of `size` picoseconds: in the same unit if scenarios have it, else in minutes.
     fn as_time_of(self, size: u128) -> Option<String> {
         let same = TIMES.into_iter().find(|(_, other)| *other == size).unwrap_or(("min", 60 * SECOND));
         self.written(size, 1, &[same]).or_else(|| self.written(size, 1, &TIMES))
@@ -240,7 +240,7 @@ fn parts(body: &str) -> Option<Parts> {
 mod tests {
     use crate::schema::units::{AMOUNT, Measure, RATE, SIZE, TIME};
 
-    /// For each text: the measure, what the answer suggests, and nothing else in quotes.
+    /// The suggestions of each answer are exactly the listed ones.
     #[test]
     fn each_meaning_of_a_unit_of_another_tool_is_suggested_with_its_value() {
         let cases: &[(&'static Measure, &str, &[&str])] = &[

@@ -2,7 +2,7 @@
 //!
 //! Nothing here is read for its meaning: a file is recognised only after our own reader has refused it.
 
-/// What a scenario names a file for.
+/// The purpose for which a scenario names a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A scenario itself.
@@ -17,13 +17,13 @@ pub enum Purpose {
 
 /// A format of another tool, or one of ours in the wrong place.
 struct Format {
-    /// What the file is.
+    /// The name of the format, as a message states it.
     what: &'static str,
     /// The ending under which sparelane reads it, if it does.
     ending: &'static str,
-    /// What to do about it, by the purpose of the file.
+    /// The advice to the user, by the purpose of the file.
     advice: &'static [(Purpose, &'static str)],
-    /// Whether a file looks like that. Formats are tried in order.
+    /// Returns true for a file of this format. Formats are tried in order.
     is_it: fn(&Sample<'_>, Purpose) -> bool,
 }
 
@@ -36,9 +36,9 @@ struct Sample<'t> {
 
 use Purpose::{Flows, Scenario, Sizes, Topology};
 
-/// How many lines are looked at, besides the last.
+/// The number of lines that are examined, besides the last.
 const LINES: usize = 40;
-/// How many bytes of a file without text are looked at.
+/// The number of bytes of a binary file that are examined.
 const PREFIX_BYTES: usize = 4096;
 
 const AS_TOPO: (Purpose, &str) = (
@@ -486,19 +486,19 @@ const NOT_TEXT: &[(&[u8], &str)] = &[
 /// The mark of byte order that some editors put before UTF-8.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Why a file's content is no text.
+/// The error for content that is not text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotText {
     /// The line where the text ends, from 1, if the file begins as text.
     pub line: Option<u32>,
-    /// What the file is, and what to do about it.
+    /// The format of the file, and the advice to the user.
     pub message: String,
 }
 
 /// The text of a file's content, without a mark of byte order.
 ///
 /// # Errors
-/// It is no text in UTF-8: what it is, and what to do about it.
+/// The content is not UTF-8. The error names the format and gives advice.
 pub fn decoded(content: Vec<u8>) -> Result<String, NotText> {
     let not_text = |what: &str| NotText { line: None, message: format!("not a text file: this is {what}") };
     if let Some((_, what)) = NOT_TEXT.iter().find(|(magic, _)| content.starts_with(magic)) {
@@ -519,8 +519,8 @@ pub fn decoded(content: Vec<u8>) -> Result<String, NotText> {
     Ok(text.strip_prefix(BYTE_ORDER_MARK).map_or_else(|| text.clone(), str::to_owned))
 }
 
-/// What a text is that was refused as a file for `purpose`, and what to do about it: `this is GraphML: give its file the
-/// ending .graphml`. `None` for a format that is not known, or that a file with this extension should have.
+/// Returns the format of a text that was refused as a file for `purpose`, with advice: `this is GraphML: give its file the
+/// ending .graphml`. Returns `None` if the format is unknown, or if it is the right one for this extension.
 pub fn recognized(text: &str, purpose: Purpose, extension: &str) -> Option<String> {
     if text.trim().is_empty() {
         return Some("this file is empty".to_owned());
@@ -543,12 +543,12 @@ impl<'t> Sample<'t> {
         Sample { text, lines, last }
     }
 
-    /// Whether the first line begins with this word, in any case.
+    /// Returns true if the first line begins with this word, in any case.
     fn begins_with(&self, word: &str) -> bool {
         self.lines.first().is_some_and(|line| begins_with(line, word))
     }
 
-    /// Whether a line begins with this word, in any case.
+    /// Returns true if a line begins with this word, in any case.
     fn has_line(&self, word: &str) -> bool {
         self.lines.iter().any(|line| begins_with(line, word))
     }
@@ -562,7 +562,7 @@ impl<'t> Sample<'t> {
         numbers(self.last)
     }
 
-    /// Whether all lines, but for a header, are as many numbers.
+    /// Returns true if every line except a header consists of this many numbers.
     fn columns(&self, count: usize) -> bool {
         let is_row = |line: &&str| numbers(line).is_some_and(|row| row.len() == count);
         let header = usize::from(self.lines.first().is_some_and(|line| numbers(line).is_none()));
@@ -601,7 +601,7 @@ mod tests {
         "host 0\nhost 1\nrouter 2 west\nlink 0 2 1000000000 1000000 20\nlink 1 2 1000000000 1000000 20\n";
     const GML: &str = "Creator \"Topology Zoo\"\ngraph [\n  directed 0\n  node [\n    id 0\n  ]\n]\n";
 
-    /// For each text: its purpose, the ending of its name, and words of the answer, in order.
+    /// Each answer contains the listed words in order.
     #[test]
     fn each_format_of_the_field_is_named_with_the_way_out() {
         let cases: &[(Purpose, &str, &str, &[&str])] = &[

@@ -7,14 +7,14 @@ const MOST_SCALE: u32 = 38;
 /// Rounding to whole steps may change a number by one part in this many.
 const COARSEST: u128 = 500;
 
-/// A decimal number of zero or more: `digits / 10^scale`. Exact up to 24 significant digits, else rounded to so many.
+/// A decimal number of zero or more: `digits / 10^scale`. It is exact up to 24 significant digits, and rounded beyond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decimal {
     digits: u128,
     scale: u32,
 }
 
-/// Why a text is no number.
+/// The error for a text that is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberError {
     /// Something else than digits, a point and a power of ten.
@@ -23,7 +23,7 @@ pub(super) enum NumberError {
     TooLarge,
 }
 
-/// Why a number is no whole number of steps.
+/// The error for a number that is not a whole number of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepError {
     /// The nearest whole number differs by more than 0.2 %.

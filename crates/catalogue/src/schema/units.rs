@@ -35,7 +35,7 @@ pub enum UnitError {
         measure: &'static Measure,
         /// The unit that was given.
         unit: String,
-        /// What to write instead: `: write "10Mbps"`; or else an example.
+        /// The text to write instead, such as `: write "10Mbps"`, or an example.
         hint: String,
     },
     /// No number in front.
@@ -188,11 +188,11 @@ impl Measure {
     }
 }
 
-/// What stands between digits in numbers of other languages.
+/// Separators between digits in the notations of other languages.
 const SEPARATORS: [char; 7] = [',', '_', '\'', '\u{2019}', ' ', '\u{a0}', '\u{202f}'];
 
-/// What to write for a number with separators, such as `1,5Mbps` or `10 000B`: in quotes, and both of its meanings where
-/// it has two. `None` where there are none.
+/// Returns the text to write for a number with separators, such as `1,5Mbps` or `10 000B`, in quotes. If the number has two
+/// meanings, both are given. Returns `None` for a number without separators.
 fn without_separators(text: &str) -> Option<String> {
     if let Some(fraction) = text.strip_prefix('.').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
         return Some(format!("\"0.{fraction}\""));
@@ -276,8 +276,8 @@ pub fn amount(text: &str) -> Result<Amount, UnitError> {
     }
 }
 
-/// As [`rate`], for files other than scenarios: the error says what is allowed, as in `a rate such as "10Gbps"`, and what to
-/// write instead of a unit of another tool.
+/// Reads a rate of a file other than a scenario, as [`rate`] does. The error states the allowed form, as in `a rate such as
+/// "10Gbps"`, and the text to write instead of a unit of another tool.
 pub fn rate_of(text: &str) -> Result<Rate, String> {
     rate(text).map_err(|error| allowed(&RATE, error))
 }
