@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -194,7 +195,9 @@ def _tcp(to: str, controller: str, seconds: float, sums: _Turns) -> None:
 
 
 def check_controllers(*names: str) -> None:
-    """Checks that this kernel has these congestion controls, and that this process may use them.
+    """Checks that this kernel has these congestion controls.
+
+    Whether this user may use them is not checked: `--local` needs root in any case, and otherwise the flow reports it.
 
     Raises:
         WireError: it has not, or this is not Linux.
@@ -202,13 +205,25 @@ def check_controllers(*names: str) -> None:
     if not sys.platform.startswith("linux"):
         raise WireError("what a TCP flow loses is read from Linux's TCP_INFO: harm needs Linux")
     for name in dict.fromkeys(names):
-        with socket.socket() as flow:
-            _choose(flow, name)
+        with socket.socket() as flow, suppress(PermissionError):
+            _set_controller(flow, name)
 
 
 def _choose(flow: socket.socket, controller: str) -> None:
     try:
+        _set_controller(flow, controller)
+    except PermissionError as error:
+        raise WireError(
+            f'this user may not use the congestion control "{controller}"; allowed: one that '
+            "/proc/sys/net/ipv4/tcp_allowed_congestion_control lists, or root"
+        ) from error
+
+
+def _set_controller(flow: socket.socket, controller: str) -> None:
+    try:
         flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, controller.encode())
+    except PermissionError:
+        raise
     except OSError as error:
         raise WireError(f'this kernel has no congestion control "{controller}": {error.strerror}') from error
 
