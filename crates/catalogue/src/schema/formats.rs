@@ -526,6 +526,10 @@ pub fn recognized(text: &str, purpose: Purpose, extension: &str) -> Option<Strin
         return Some("this file is empty".to_owned());
     }
     let sample = Sample::of(text);
+    // A condition on all lines holds for a file without any, such as one of comments alone.
+    if sample.lines.is_empty() {
+        return None;
+    }
     let format = FORMATS.iter().find(|format| (format.is_it)(&sample, purpose))?;
     let is_ours = !format.ending.is_empty() && format.ending == extension;
     if is_ours && purpose == if extension == "flows" { Flows } else { Topology } {
@@ -596,6 +600,13 @@ fn numbers(line: &str) -> Option<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn comments_alone_are_no_format() {
+        for purpose in [Topology, Flows, Sizes, Scenario] {
+            assert_eq!(recognized("# a comment\n\n# another\n", purpose, "topo"), None);
+        }
+    }
 
     const TOPO: &str =
         "host 0\nhost 1\nrouter 2 west\nlink 0 2 1000000000 1000000 20\nlink 1 2 1000000000 1000000 20\n";
