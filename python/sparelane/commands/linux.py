@@ -145,6 +145,8 @@ def load(
     from sparelane import kernel
 
     if process and shutil.which(process[0]) is None:
+        if Path(process[0]).is_file():
+            raise Mistake(f'cannot run "{process[0]}": permission denied')
         raise Mistake(f'there is no command "{process[0]}"')
     is_pinned = not (foreground or process)
     asked = kernel.Load(program, name or program, settings, routes, interfaces, cgroups, is_default, is_pinned)
