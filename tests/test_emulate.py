@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -64,8 +65,7 @@ def left(prefix: str, within_s: float = 5.0) -> tuple[list[str], str]:
     until = time.monotonic() + within_s
     while True:
         spaces = [space.name for space in emulated_hosts.NAMESPACES.glob(f"{prefix}*")]
-        devices = subprocess.run(["ip", "-brief", "link"], capture_output=True, text=True, check=False).stdout
-        strays = "".join(line for line in devices.splitlines() if line.startswith("slemu"))
+        strays = "".join(name for _, name in socket.if_nameindex() if name.startswith("slemu"))
         if (not spaces and not strays) or time.monotonic() > until:
             return spaces, strays
         time.sleep(0.05)
