@@ -507,7 +507,7 @@ NOT_SIMULATED: dict[str, str] = {
 
 
 def case_of(kind: str, name: str) -> Case:
-    """Where the keys of an entry matter."""
+    """The scenario in which the keys of an entry matter."""
     found = controller(name) if kind == "controller" else CASES.get((kind, name))
     assert found is not None, f"name a scenario in CASES in which the keys of {kind} {name} matter"
     return found

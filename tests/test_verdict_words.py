@@ -69,7 +69,7 @@ def test_the_words_of_a_comparison_are_true_of_its_numbers(number: int) -> None:
     said = verdict.headline(one, LIMITS)
     for found in one.differences:
         true_of_a_setting(found.outcome, found.change.value, found.change.low, found.change.high, metric, one)
-        # The sign of what is called clear is the one of the means that stand beside it.
+        # A clear difference has the same sign as the difference of the printed means.
         if found.outcome in (Outcome.BETTER, Outcome.WORSE):
             assert (found.other > found.baseline) == (found.change.value > 0)
     clear = {found.change.sign for found in one.differences if found.outcome in (Outcome.BETTER, Outcome.WORSE)}

@@ -230,7 +230,7 @@ def _lines(curves: Sequence[Curve]) -> tuple[list[Line], str]:
 
 
 def _medians(flows: Sequence[Curve]) -> list[Line]:
-    """For each scheme, the median over its flows at each time, with a band."""
+    """Returns the median over the flows of each scheme at each time, with a band."""
     lines = []
     for label in dict.fromkeys(one.run.label(one.scheme) for one in flows):
         own = [one for one in flows if one.run.label(one.scheme) == label]

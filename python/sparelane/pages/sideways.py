@@ -10,7 +10,7 @@ from sparelane.charts.panel import Line, Panel, offsets, valued
 from sparelane.pages.axis import Scale, fitting, shown
 from sparelane.pages.marks import band, marker, stroke, told
 
-# The width of a drawing, and of one with short names, which leaves room for another beside it.
+# The widths of a full drawing and of a narrow one with short names; two narrow ones fit side by side.
 WIDTH, NARROW = 960, 460
 SHORT_NAME = 18
 TOP, RIGHT, BOTTOM = 8, 16, 46

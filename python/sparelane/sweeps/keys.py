@@ -38,7 +38,7 @@ def declares(path: Path, table: Mapping[str, Any], key: str) -> bool:
 
 
 def _taken(path: Path, scenario: Mapping[str, Any]) -> Iterator[tuple[bool, bool]]:
-    """For each form that the table of a path may have: if values at the path are lists, and if they are tables."""
+    """Yields for each form that the table of a path may have: if its values are lists, and if they are tables."""
     names = [part for part in path if isinstance(part, str)]
     key, where = names[-1], names[:-1]
     for kind, entry in _entries_of(where, _find(path[:-1], scenario)):

@@ -88,7 +88,7 @@ def distinct(values: Sequence[Any]) -> list[Any]:
     """The values as a list.
 
     Raises:
-        ValuesError: there are none, too many, or two that are equal.
+        ValuesError: the list is empty, is too long, or has two equal values.
     """
     if not values:
         raise ValuesError("an empty list; allowed: one value or more")
