@@ -1,4 +1,7 @@
-//! Everything that one run is made of.
+//! The configuration of one run: network, queues, hosts, schemes, flows, observers.
+//!
+//! These types are plain data without names or units of a scenario file; the crate `sparelane-scenario` builds them
+//! from text.
 
 use crate::cross::CrossTraffic;
 use crate::flow::FlowSource;
@@ -15,26 +18,25 @@ use sparelane_transport::TransportConfig;
 use std::fmt;
 use std::sync::Arc;
 
-/// How an output queue orders packets, and which it drops.
+/// The order in which an output queue sends packets, and its rule for drops.
 #[derive(Clone, Debug)]
 pub enum Discipline {
     /// First in, first out; a packet that does not fit is dropped.
     Fifo,
-    /// Strict priority over one shared buffer: the lowest class number first. Where a packet does not
-    /// fit, the newest packets of the lowest class make room, if that class is lower than the packet's
-    /// (see [`QueueSpec::push_out`]).
+    /// Strict priority over one shared buffer: the lowest class number leaves first. A packet that does not fit pushes
+    /// out the newest packets of the lowest class, if that class is lower than its own (see [`QueueSpec::push_out`]).
     Priority,
-    /// A law of active queue management.
+    /// An active queue management law.
     Active(Arc<dyn ActiveSpec>),
 }
 
 impl Discipline {
-    /// A law of active queue management with these settings.
+    /// An active queue management law with these settings.
     pub fn of(spec: impl ActiveSpec) -> Discipline {
         Discipline::Active(Arc::new(spec))
     }
 
-    /// The law, if it is one of active queue management.
+    /// The law, if the discipline is an active one.
     pub fn active(&self) -> Option<&dyn ActiveSpec> {
         match self {
             Discipline::Active(spec) => Some(&**spec),
@@ -53,12 +55,12 @@ impl PartialEq for Discipline {
     }
 }
 
-/// How an output queue computes the rate that RCP allows each of its flows: see `wire/rcp_meter.rs`.
+/// Parameters of the rate that an RCP output queue computes for its flows: see `wire/rcp_meter.rs`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RcpSpec {
-    /// Share of the spare capacity that is handed out in a round trip.
+    /// Share of the spare capacity that is handed out per round trip.
     pub alpha: f64,
-    /// Share of the standing queue that is taken back in a round trip.
+    /// Share of the standing queue that is drained per round trip.
     pub beta: f64,
     /// Share of the link's rate to aim for, above 0.
     pub gamma: f64,
@@ -91,68 +93,68 @@ impl Default for RcpSpec {
 pub struct QueueSpec {
     /// The order of service.
     pub discipline: Discipline,
-    /// The size, where a cable does not give its own.
+    /// The size, unless a cable gives its own.
     pub limit: Limit,
-    /// Marks packets of ECN-capable flows that arrive when so much or more is queued, in all classes together (FIFO
-    /// and priority only).
+    /// Marks packets of ECN-capable flows that find this backlog or more on arrival, summed over all classes (FIFO and
+    /// priority only).
     pub mark_at: Option<Limit>,
-    /// Drops packets of class 1 and below as they come: a border that does not let low-priority traffic in.
+    /// Drops packets of class 1 and below on arrival, like a network border that refuses low-priority traffic.
     pub bars_low_priority: bool,
-    /// Whether packets of lower classes make room for others. Where not, what does not fit is dropped (priority only).
+    /// If true, packets of lower classes make room for higher ones. If false, a packet that does not fit is dropped
+    /// (priority only).
     pub push_out: bool,
-    /// What must be free for a packet to be admitted (FIFO and priority only).
+    /// The free space that a packet needs to be admitted (FIFO and priority only).
     pub room: RoomNeeded,
-    /// Computes a rate for RCP, if given.
+    /// Parameters of RCP's rate computation; `None` computes no rate.
     pub rcp: Option<RcpSpec>,
 }
 
-/// How much of a queue's size in bytes must be free for a packet to be admitted. Where the size is in packets, there is no
-/// difference.
+/// The free space, in bytes, that a packet needs to be admitted. Makes no difference if the size is in packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RoomNeeded {
-    /// As much as the packet takes.
+    /// The size of the packet.
     #[default]
     Packet,
-    /// As much as the largest packet of the run takes, whatever the packet: as where a device stops its queue when a full
-    /// packet may not fit, which the devices of ns-3 do.
+    /// The size of the largest packet of the run, whatever the packet. Devices in ns-3 do this: they stop their queue
+    /// while a full packet may not fit.
     FullPacket,
 }
 
-/// One output queue that differs from those of its kind.
+/// One output queue that overrides the default of its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueAt {
     /// The cable, by its place in [`Network::cables`].
     pub cable: usize,
     /// The end of the cable that sends.
     pub from: NodeId,
-    /// The queue, whose limit goes before the cable's.
+    /// The queue. Its limit takes precedence over the cable's.
     pub queue: QueueSpec,
 }
 
-/// A controller with its settings and its transport, under a name of the scenario's choice.
+/// A controller with its settings and its transport, under a name chosen by the scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scheme {
     /// The scenario's name for it; appears in the results.
     pub name: String,
     /// The kind of controller.
     pub controller: Controller,
-    /// Where a controller inside is found.
+    /// The registry in which a nested controller is found.
     pub registry: Arc<Registry>,
     /// The controller's own values.
     pub values: Values,
-    /// Values for the controller inside, where there is one.
+    /// Parameters of the nested controller, if there is one.
     pub inner: Values,
     /// The transport's settings.
     pub transport: Arc<TransportConfig>,
-    /// The priority class on the wire of what the controller sends in its class 0; its other classes come below.
+    /// The class on the wire of packets that the controller sends in its class 0; its other classes follow below.
     pub class: u8,
 }
 
 impl Scheme {
-    /// A controller of this scheme for the connection of `plan`, whose packet sizes and inner values are the scheme's own.
+    /// Builds a controller for the connection of `plan`. Packet sizes and nested parameters are those of the scheme.
     ///
     /// # Errors
-    /// As [`Controller::build`].
+    /// The errors of [`Controller::build`].
     pub fn controller_for(&self, plan: Blueprint<'_>) -> Built {
         let registry = &*self.registry;
         let (mss_bytes, header_bytes) = (self.transport.mss_bytes, self.transport.header_bytes);
@@ -160,42 +162,45 @@ impl Scheme {
         self.controller.build(&self.values, &own)
     }
 
-    /// A controller of this scheme for no connection in particular: enough to learn about it.
+    /// Builds a controller for no connection in particular, to query its properties.
     ///
     /// # Errors
-    /// As [`Controller::build`].
+    /// The errors of [`Controller::build`].
     pub fn any_controller(&self) -> Built {
         self.controller_for(Blueprint::of_any(self.transport.mss_bytes, &self.inner))
     }
 }
 
-/// Which of several shortest paths (by delay, then hops) a flow takes.
+/// The choice among several shortest paths (by delay, then hops).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Routing {
-    /// One path per pair of routers: from the lower-numbered router the next hop with the lowest number at every
-    /// step, and the same path back.
+    /// One path per pair of routers: from the lower-numbered router, the next hop with the lowest number at every step.
+    /// The return path is the same.
     #[default]
     SinglePath,
-    /// At every router the exit whose cable comes first in [`Network::cables`], in each direction by itself: as the global
-    /// routing of ns-3, whose interfaces have the order in which their links were made. The way back may be another one.
+    /// At every router, the exit whose cable comes first in [`Network::cables`], in each direction separately: the
+    /// return path may differ. This is ns-3's global routing, whose interfaces are ordered by the creation of their
+    /// links.
     FirstCable,
-    /// Each flow picks a next hop at every router by a hash of the run's seed and its number, in each direction anew.
+    /// Each flow picks a next hop at every router by a hash of the run's seed and the flow's number, in each direction
+    /// separately.
     PerFlowEcmp,
 }
 
-/// What a sender meets where the queue of its interface has no room for a full packet. Acknowledgments and cross traffic that
-/// do not fit are always dropped.
+/// The response of a host to its interface queue having no room for a full packet. Acknowledgments and cross traffic
+/// that do not fit are always dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FullInterface {
-    /// What it sends is dropped.
+    /// The sender sends, and the packet is dropped.
     Drop,
-    /// It waits for room, and hears nothing of it.
+    /// The sender waits for room, without any signal to its controller.
     Wait,
-    /// It waits for room, and is told of congestion if it would send otherwise: at most once a window of data, as in Linux.
+    /// The sender waits for room, and its controller gets a congestion signal if it could send otherwise: at most once
+    /// per window of data, as in Linux.
     Cut,
 }
 
-/// One run.
+/// Everything that defines one run.
 pub struct RunConfig {
     /// The network.
     pub network: Network,
@@ -205,31 +210,31 @@ pub struct RunConfig {
     pub router_queue: QueueSpec,
     /// Output queues of hosts.
     pub nic_queue: QueueSpec,
-    /// What senders meet at a full one.
+    /// The response of senders to a full interface.
     pub nic_full: FullInterface,
-    /// The memory that the output queues of each router share, if they do.
+    /// The memory that the output queues of each router share; `None` gives each queue its own.
     pub switch: Option<SwitchSpec>,
-    /// Queues that differ; the last that names a queue decides.
+    /// Queues that differ from the defaults. The last entry for a queue wins.
     pub queues_at: Vec<QueueAt>,
     /// The hosts.
     pub host: HostSpec,
-    /// Hosts that differ; the last that names a host decides.
+    /// Hosts that differ from the default. The last entry for a host wins.
     pub hosts_at: Vec<HostAt>,
     /// The schemes that flows refer to.
     pub schemes: Vec<Scheme>,
     /// The flows.
     pub flows: Box<dyn FlowSource>,
-    /// What hosts send besides, without flows.
+    /// Open-loop traffic that belongs to no flow.
     pub cross_traffic: Vec<CrossTraffic>,
-    /// Packets to drop on purpose.
+    /// Scripted drops.
     pub drops: Vec<Drop>,
-    /// When the run ends, finished or not.
+    /// The end of the run, whether flows have finished or not.
     pub stop: Time,
     /// Seed of every random draw.
     pub seed: u64,
     /// The names of the classes of traffic that flows refer to.
     pub traffic_classes: Vec<String>,
-    /// Who looks into it.
+    /// Observers of the run.
     pub observers: Vec<Box<dyn Observer>>,
 }
 

@@ -1,15 +1,19 @@
-//! What a flow is asked to do, and where such requests come from.
+//! Flows and flow sources: the transfers that a run performs.
+//!
+//! A [`FlowSource`] yields flows in order of their start. Closed-loop workloads also learn when a flow completes and
+//! answer with the flow that follows it.
 
 use crate::routing::network::NodeId;
 use sparelane_core::{Dur, Time};
 
-/// The most segments of one flow that ends: their numbers have 32 bits, and the last number stands for no end.
+/// The most segments of a flow with an end. Segment numbers have 32 bits, and the last number stands for a flow without
+/// end.
 pub const MAX_FLOW_SEGMENTS: u64 = u32::MAX as u64 - 1;
 
 /// One transfer from a source to a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowSpec {
-    /// When the source sends its SYN.
+    /// Send time of the SYN.
     pub start: Time,
     /// The sending host.
     pub src: NodeId,
@@ -19,46 +23,48 @@ pub struct FlowSpec {
     pub size_bytes: Option<u64>,
     /// Index into the run's schemes.
     pub scheme: u16,
-    /// How the application writes; `None` writes everything at the start.
+    /// The write pattern of the application; `None` writes everything at the start.
     pub writes: Option<Writes>,
-    /// The class of traffic, by its index in the run's, if it has one.
+    /// The class of traffic, as an index into the run's classes, if it has one.
     pub traffic_class: Option<u16>,
-    /// The request that it is part of, if it is. Its source counts them from 0 and gives all flows of one together; a run
-    /// numbers them in order of start.
+    /// The request that this flow is part of, if any. The source counts requests from 0 and yields all flows of one
+    /// request together; the run renumbers them in order of start.
     pub request: Option<u32>,
-    /// Who waits for it, by a number of its source's own: the source hears when it is complete ([`FlowSource::follow`]).
+    /// Identifies the user that waits for this flow, in a numbering of the source. The source is called when the flow
+    /// completes ([`FlowSource::follow`]).
     pub waiter: Option<u64>,
 }
 
 impl FlowSpec {
-    /// A flow that is written at once, of no class of traffic and no request.
+    /// A flow that is written at once, without class of traffic, request or waiter.
     pub const fn new(start: Time, src: NodeId, dst: NodeId, size_bytes: Option<u64>, scheme: u16) -> FlowSpec {
         FlowSpec { start, src, dst, size_bytes, scheme, writes: None, traffic_class: None, request: None, waiter: None }
     }
 }
 
-/// An application that paces its transfer, as players of videos do (NSDI 2014 section 5.1.2): a first write at the
-/// flow's start, and then one so often until everything is written.
+/// The writes of an application that paces its transfer, as video players do (NSDI 2014 section 5.1.2): a first write
+/// at the flow's start, then one per period until everything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Writes {
     /// Payload bytes of the first write, at least one.
     pub first_bytes: u64,
-    /// Payload bytes of every other write, at least one; the last has what is left.
+    /// Payload bytes of every later write, at least one; the last write has the remainder.
     pub then_bytes: u64,
-    /// The time from one write to the next, not zero.
+    /// The period between writes, not zero.
     pub every: Dur,
 }
 
-/// A stream of flows, in order of their start. It is read as time goes on, so that memory does not
-/// grow with the length of a run.
+/// A stream of flows, in order of their start. Flows are read just ahead of simulated time, so memory does not grow
+/// with the length of a run.
 pub trait FlowSource: Send {
     /// The next flow, whose start is no earlier than that of the one before; `None` at the end.
     fn next_flow(&mut self) -> Option<FlowSpec>;
 
-    /// The flow that `waiter` waited for is complete at `now`. Gives the flow that follows from it, whose start is no earlier
-    /// than that; `None` where nothing does.
+    /// Called when the flow that `waiter` waited for completes at `now`. Returns the flow that follows from it, which
+    /// starts no earlier than `now`, if there is one.
     ///
-    /// What follows is beside the stream of [`next_flow`](FlowSource::next_flow), which may have been read beyond its start.
+    /// Following flows are separate from the stream of [`next_flow`](FlowSource::next_flow), which may already have
+    /// been read beyond their start.
     fn follow(&mut self, waiter: u64, now: Time) -> Option<FlowSpec> {
         let _ = (waiter, now);
         None

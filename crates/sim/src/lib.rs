@@ -1,17 +1,18 @@
-//! The packet simulator: links, queues, hosts and routes under one event engine.
+//! The packet simulator: links, queues, hosts and routes, driven by one event engine.
 //!
-//! A [`RunConfig`] becomes a [`Simulation`], which runs in slices and ends in [`Records`].
+//! A [`RunConfig`] becomes a [`Simulation`], which runs in slices and ends in [`Records`]. The crate reads no clock, no
+//! file and no environment: a configuration and its seed determine every result to the bit.
 //!
-//! | room | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | `wire` | packets, output queues and their laws ([`qdisc`]), links, losses |
-//! | `engine` | the order of events, timers, and a second engine for the tests |
-//! | `hosts` | what hosts do with packets before TCP has them, and after |
+//! | `wire` | packets, output queues and their disciplines ([`qdisc`]), links, random loss |
+//! | `engine` | event queue, event order, timers; a reference engine for tests |
+//! | `hosts` | processing at hosts between the wire and TCP: processors, offload, interrupts |
 //! | `routing` | networks, shortest paths, routes |
-//! | `cross` | traffic that belongs to no flow |
-//! | [`observe`] | whoever looks into a run |
-//! | `live` | links and queues alone, for packets and a clock of somebody else |
-//! | `world` | hosts and their flows on top of all that |
+//! | `cross` | cross traffic: open-loop datagrams that belong to no flow |
+//! | [`observe`] | observers of a run: time series, delays, packet logs, traces |
+//! | `live` | links and queues alone, for packets and a clock from outside (emulation) |
+//! | `world` | hosts and their flows on top of the engine |
 
 pub mod config;
 pub mod cross;

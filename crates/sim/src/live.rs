@@ -1,10 +1,12 @@
-//! The links and queues of a network without hosts: packets come from somebody else, by a clock of somebody else.
+//! The links and queues of a network without hosts, for packets and a clock from outside.
 //!
-//! What drops, marks and delays packets is what does so in a simulation: the same engine, links and laws. Whoever drives it says
-//! when a packet comes ([`LiveNetwork::handle_packet`]) and what time it is ([`LiveNetwork::handle_time`]), and takes from it
-//! what became of packets ([`LiveNetwork::poll_fate`]), each with the instant at which it is due at its host. Time never goes
-//! back. What happens between two calls is worked out with the instants at which it happens, so that calls which are late
-//! make a packet late once, at its host, and not at every queue on its way.
+//! Emulation needs the simulator's drops, marks and delays for packets of real programs. This module gives it the same
+//! engine, links and queue disciplines. The caller passes packets ([`LiveNetwork::handle_packet`]) and the time
+//! ([`LiveNetwork::handle_time`]), and takes the fate of each packet ([`LiveNetwork::poll_fate`]) with the instant at
+//! which it is due at its host.
+//!
+//! Time never goes back. Everything that happens between two calls is computed at its exact instant. A late call
+//! therefore delays a packet once, at its host, and not at every queue along its path.
 
 use crate::config::RunConfig;
 use crate::engine::fabric::{AT_HOST, Alarm, Event, Fabric, LinkFabric};
@@ -22,10 +24,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// The size of the event tree.
 const TREE: usize = 4096;
 
-/// Routes of one pair of hosts at most, where flows are spread over equal paths.
+/// The most routes per pair of hosts if flows are spread over equal paths. A bound keeps the route table small.
 const SPREAD: u32 = 16;
 
-/// The most cables of such a network.
+/// The most cables of a live network.
 pub const MAX_CABLES: usize = LinkFabric::<TREE>::LINKS / 2;
 
 /// A packet that a host sends.
@@ -33,39 +35,39 @@ pub const MAX_CABLES: usize = LinkFabric::<TREE>::LINKS / 2;
 pub struct Offered {
     /// The host that sends.
     pub from: NodeId,
-    /// The host that it is for, another one.
+    /// The receiving host, a different one.
     pub to: NodeId,
-    /// Its flow: what laws with a queue a flow tell packets apart by.
+    /// The flow, by which fair-queueing disciplines separate packets.
     pub flow: u32,
-    /// By what its sender knows it again.
+    /// The caller's identifier of the packet, returned in its [`Fate`].
     pub tag: u32,
     /// Bytes on the wire, headers included.
     pub wire_bytes: u16,
     /// Its priority class, 0 the highest; below [`CLASSES`](crate::CLASSES).
     pub class: u8,
-    /// Whether it can be marked.
+    /// True if the packet can be marked.
     pub is_ecn_capable: bool,
-    /// Whether it is data: losses can be of data alone.
+    /// True for data. Random loss can be limited to data.
     pub is_data: bool,
-    /// Whether it is an acknowledgment of its flow, which laws with a queue a flow tell from the flow's other packets.
+    /// True for an acknowledgment of the flow. Fair-queueing disciplines keep the two directions of a flow apart.
     pub goes_back: bool,
 }
 
-/// What became of a packet.
+/// The outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is at its host.
+    /// The packet arrived at its host.
     Delivered {
-        /// Since when.
+        /// The time of arrival.
         at: Time,
-        /// As it was offered.
+        /// The tag of the offered packet.
         tag: u32,
-        /// Whether a queue marked it.
+        /// True if a queue marked it.
         is_marked: bool,
     },
-    /// A queue dropped it, or it was lost on a wire.
+    /// The packet was dropped by a queue or lost on a wire.
     Dropped {
-        /// As it was offered.
+        /// The tag of the offered packet.
         tag: u32,
     },
 }
@@ -73,13 +75,13 @@ pub enum Fate {
 /// A change of one direction of a cable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
-    /// Its rate, at least 1 kb/s. What is left of a packet in transmission goes at this rate, too.
+    /// The rate, at least 1 kb/s. The unsent rest of a packet in transmission is sent at this rate, too.
     Rate(Rate),
-    /// Its propagation delay. Packets that are on the wire arrive no later than one that is sent now, and keep their order.
+    /// The propagation delay. Packets on the wire keep their order, and arrive no later than a packet that is sent now.
     Delay(Dur),
-    /// The loss of packets that come from now on.
+    /// The random loss of packets that arrive from now on.
     Loss(Loss),
-    /// Whether all packets that come from now on are lost, whatever the loss.
+    /// If true, all packets that arrive from now on are lost, whatever the random loss.
     Down(bool),
 }
 
@@ -91,9 +93,9 @@ pub struct LiveNetwork {
     specs: Vec<LinkSpec>,
     routes: Routes,
     is_spread: bool,
-    /// Where the routes begin that packets have taken, by hosts and, where flows are spread, by their hash.
+    /// The start of each route in use, by pair of hosts and path variant.
     starts: BTreeMap<(NodeId, NodeId, u32), u32>,
-    /// Where the next route goes.
+    /// The position of the next route in the table.
     end: u32,
     seed: u64,
     now: Time,
@@ -101,10 +103,11 @@ pub struct LiveNetwork {
 }
 
 impl LiveNetwork {
-    /// The network of `config`, at rest. Its flows, schemes and observers take no part, and neither do scripted drops.
+    /// Builds the network of `config`, without traffic. Flows, schemes, observers and scripted drops of `config` are
+    /// ignored.
     ///
     /// # Errors
-    /// Not every host has one cable and reaches every other, or there are too many cables.
+    /// Fails if a host has no or several cables, two hosts have no path, or there are too many cables.
     pub fn new(config: &RunConfig) -> Result<LiveNetwork, BuildError> {
         let cables = config.network.cables.len();
         if cables > MAX_CABLES {
@@ -113,7 +116,7 @@ impl LiveNetwork {
         let routes = check_paths(config)?;
         let hosts = Hosts::new(config.host, &config.hosts_at);
         let mut specs = link_specs(config, &hosts, &BTreeSet::new());
-        // Links that hand on could not be changed.
+        // The rate and delay of a fused link cannot change, and watched links are never fused.
         specs.iter_mut().for_each(|spec| spec.is_watched = true);
         Ok(LiveNetwork {
             fabric: LinkFabric::new(&specs, config.seed, Time::NEVER),
@@ -129,15 +132,15 @@ impl LiveNetwork {
         })
     }
 
-    /// Hosts, routers and cables, as they were in the beginning.
+    /// Hosts, routers and cables as configured; changes do not appear here.
     pub fn network(&self) -> &Network {
         &self.network
     }
 
-    /// A host sends a packet at `now`.
+    /// Accepts a packet that a host sends at `now`.
     ///
     /// # Panics
-    /// There is no path from host to host, as where they are the same.
+    /// Panics if no path leads from one host to the other, or both are the same.
     pub fn handle_packet(&mut self, now: Time, offered: &Offered) {
         self.handle_time(now);
         let route = self.route(offered);
@@ -160,7 +163,7 @@ impl LiveNetwork {
         self.take_dropped();
     }
 
-    /// It is `now`: all that happens by then has happened.
+    /// Advances the network to `now`.
     pub fn handle_time(&mut self, now: Time) {
         self.now = self.now.max(now);
         if self.fabric.next_time() > self.now {
@@ -180,17 +183,17 @@ impl LiveNetwork {
         self.take_dropped();
     }
 
-    /// What became of one of the packets, in order.
+    /// The next outcome, in order of time.
     pub fn poll_fate(&mut self) -> Option<Fate> {
         self.fates.pop_front()
     }
 
-    /// When something happens next, at the earliest; far ahead where nothing does.
+    /// A lower bound for the time of the next event, far ahead if there is none.
     pub fn next_time(&self) -> Time {
         self.fabric.next_time()
     }
 
-    /// At `now`, the direction of cable number `cable` in which `from` sends changes.
+    /// Changes the direction of cable number `cable` in which `from` sends, at `now`.
     pub fn change(&mut self, now: Time, cable: usize, from: NodeId, change: Change) {
         self.handle_time(now);
         let (link, seed, now) = (link_of(&self.network, cable, from), self.seed, self.now);
@@ -207,7 +210,7 @@ impl LiveNetwork {
         });
     }
 
-    /// What the links counted until `now`, one row per direction of a cable, with the rates that they have then.
+    /// The counters of all links at `now`, one row per direction of a cable, with the rates at that time.
     pub fn link_table(&mut self, now: Time) -> LinkTable {
         self.handle_time(now);
         self.fabric.settle(self.now);
@@ -221,7 +224,7 @@ impl LiveNetwork {
         table
     }
 
-    /// Packets that came and neither were dropped nor have arrived.
+    /// Packets in queues and on wires: offered, but neither dropped nor delivered.
     pub fn held_packets(&self) -> u64 {
         (0..self.specs.len() as u32).map(|link| self.fabric.held_packets(link)).sum()
     }
@@ -232,7 +235,7 @@ impl LiveNetwork {
         }
     }
 
-    /// Where the route of a packet begins.
+    /// The position of a packet's route, which is added to the table at first use.
     fn route(&mut self, offered: &Offered) -> u32 {
         let variant = if self.is_spread { offered.flow % SPREAD } else { 0 };
         let key = (offered.from, offered.to, variant);

@@ -1,9 +1,12 @@
-//! The physics check: what no simulation may do, checked on every run.
+//! The physics check: invariants that every run must satisfy, verified at its end.
+//!
+//! No flow beats its path, no packet appears or vanishes, no link exceeds its rate and no queue its limit. The check
+//! runs in release builds too: it is cheap, and a wrong result is worse than none.
 
 use sparelane_core::{Dur, Time};
 use thiserror::Error;
 
-/// A broken law. It shows a defect of the simulator, not of the scenario.
+/// A violated invariant. It shows a defect of the simulator, not of the scenario.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PhysicsViolation {
     /// A flow finished earlier than its path allows.
@@ -13,13 +16,13 @@ pub enum PhysicsViolation {
         flow: u32,
         /// Its completion time.
         took: Dur,
-        /// The least that its path allows.
+        /// The least time that its path allows.
         least: Dur,
     },
     /// Packets appeared or vanished.
     #[error("packets are not conserved {place}: {came} came, {went} left or were dropped, {held} are there")]
     NotConserved {
-        /// Where.
+        /// The place of the count: a link or the whole network.
         place: String,
         /// Packets that came.
         came: u64,
@@ -47,7 +50,7 @@ pub enum PhysicsViolation {
         link: usize,
         /// The most bytes it held.
         held: u64,
-        /// What it may hold.
+        /// The limit in bytes.
         limit: u64,
     },
 }

@@ -1,11 +1,13 @@
-//! What a run leaves behind: plain columns, one vector a column, all vectors of a table equally long.
+//! The results of a run, as plain columns: one vector per column, and vectors of equal length within a table.
+//!
+//! Columns convert to data frames without copying row by row, and the digest of a run covers all of them.
 
 use crate::flow::FlowSpec;
 use crate::routing::network::NodeId;
 use crate::wire::link::LinkCounts;
 use sparelane_core::{Rate, Time};
 
-/// The most priority classes that packets can have.
+/// The number of priority classes.
 pub const CLASSES: usize = 8;
 
 /// One row per flow, in order of start.
@@ -21,37 +23,37 @@ pub struct FlowTable {
     pub scheme: Vec<u16>,
     /// Payload bytes; `u64::MAX` for a flow without end.
     pub size_bytes: Vec<u64>,
-    /// When the SYN was sent, picoseconds.
+    /// Send time of the SYN, picoseconds.
     pub start_ps: Vec<u64>,
-    /// When the receiver held the last byte, picoseconds; `u64::MAX` where it never did.
+    /// Time at which the receiver held the last byte, picoseconds; `u64::MAX` if it never did.
     pub finish_ps: Vec<u64>,
-    /// The least completion time that the flow's path allows: handshake, propagation and the
-    /// serialization of every byte at the slowest link, picoseconds; `u64::MAX` for a flow without end.
+    /// The least completion time that the flow's path allows: handshake, propagation and the serialization of every
+    /// byte at the slowest link, picoseconds; `u64::MAX` for a flow without end.
     pub ideal_ps: Vec<u64>,
-    /// From the flow's start until the receiver held the whole first write in order, picoseconds; `u64::MAX` where it
-    /// never did, or the flow was written at once. Empty as long as no flow of the run is written in pieces.
+    /// Time from the flow's start until the receiver held the whole first write in order, picoseconds; `u64::MAX` if it
+    /// never did or the flow was written at once. Empty if no flow of the run is written in pieces.
     pub first_write_ps: Vec<u64>,
     /// Payload bytes that the receiver holds in sequence.
     pub delivered_bytes: Vec<u64>,
     /// Data packets sent, by class on the wire.
     pub sent_packets: [Vec<u64>; CLASSES],
-    /// Data packets of any class that were sent and then dropped by a queue or lost on a wire.
+    /// Data packets, of any class, that were sent and then dropped by a queue or lost on a wire.
     pub lost_packets: Vec<u64>,
-    /// Segments sent again, those of the tail aside.
+    /// Retransmitted segments, without those that RC3's tail had sent first.
     pub retransmissions: Vec<u64>,
     /// Retransmission timeouts, SYN timeouts included.
     pub timeouts: Vec<u64>,
-    /// The smoothed round-trip time when the flow was over, or at the run's end, picoseconds; `u64::MAX` without a sample.
+    /// The smoothed round-trip time at the end of the flow or of the run, picoseconds; `u64::MAX` without a sample.
     pub srtt_ps: Vec<u64>,
-    /// The least sample of the round-trip time, as above.
+    /// The least sample of the round-trip time, picoseconds; `u64::MAX` without a sample.
     pub min_rtt_ps: Vec<u64>,
-    /// Index of the class of traffic; `u16::MAX` for none. Empty as long as no flow of the run has one.
+    /// Index of the class of traffic; `u16::MAX` for none. Empty if no flow of the run has one.
     pub traffic_class: Vec<u16>,
-    /// Number of the request that the flow is part of; `u64::MAX` for none. Empty as long as no flow of the run is.
+    /// Number of the request that the flow is part of; `u64::MAX` for none. Empty if no flow of the run is part of one.
     pub request: Vec<u64>,
-    /// Payload bytes that came to the receiver since measuring began, each counted once. Empty where nothing is measured.
+    /// Payload bytes that the receiver got since the warm-up ended, each counted once. Empty if nothing is measured.
     pub measured_bytes: Vec<u64>,
-    /// Data packets whose one-way delay was measured. Empty where delays are not measured.
+    /// Data packets whose one-way delay was measured. Empty if delays are not measured.
     pub delay_packets: Vec<u64>,
     /// The sum of these delays, nanoseconds.
     pub delay_sum_ns: Vec<u64>,
@@ -60,7 +62,7 @@ pub struct FlowTable {
 }
 
 impl FlowTable {
-    /// Adds the row of a flow that starts; what is known later stays at "not yet".
+    /// Adds the row of a flow that starts. Results start at their values for "not yet".
     pub(crate) fn open(&mut self, spec: &FlowSpec, start: Time, ideal_ps: u64) {
         let row = self.id.len();
         self.id.push(self.id.len() as u32);
@@ -105,15 +107,15 @@ pub struct LinkTable {
     pub sent_packets: Vec<u64>,
     /// Their bytes, headers included.
     pub sent_bytes: Vec<u64>,
-    /// Packets that came to the queue, by class.
+    /// Packets that arrived at the queue, by class.
     pub arrived_packets: [Vec<u64>; CLASSES],
     /// Packets dropped by the queue, by class.
     pub dropped_packets: [Vec<u64>; CLASSES],
-    /// Packets lost on the wire at random.
+    /// Packets lost on the wire by random loss.
     pub lost_packets: Vec<u64>,
     /// Packets marked with congestion experienced.
     pub marked_packets: Vec<u64>,
-    /// The most bytes ever queued or in transmission.
+    /// The largest backlog, bytes: what is queued and, on FIFO links, the unsent rest of the packet in transmission.
     pub peak_backlog_bytes: Vec<u64>,
 }
 
@@ -145,9 +147,9 @@ pub struct CrossTable {
     pub kind: Vec<&'static str>,
     /// The size of its packets on the wire, bytes.
     pub packet_bytes: Vec<u16>,
-    /// Packets that it handed to its interface.
+    /// Packets handed to the interface of the sending host.
     pub offered_packets: Vec<u64>,
-    /// Packets that came to the receiving host.
+    /// Packets that arrived at the receiving host.
     pub delivered_packets: Vec<u64>,
     /// Packets that were dropped by a queue or lost on a wire.
     pub dropped_packets: Vec<u64>,
@@ -160,14 +162,14 @@ pub struct SeriesTable {
     pub time_ps: Vec<u64>,
     /// Index into the run's probes.
     pub probe: Vec<u32>,
-    /// What was measured: `cwnd_bytes`, `in_flight_bytes`, `srtt_s`, `backlog_bytes`, `sent_bytes` (that came to the
-    /// far end of a cable since the sample before), or a name that a controller traces.
+    /// Name of the measured quantity: `cwnd_bytes`, `in_flight_bytes`, `srtt_s`, `backlog_bytes`, `sent_bytes` (arrived
+    /// at the far end of a cable since the previous sample), or a name that a controller traces.
     pub quantity: Vec<&'static str>,
     /// The value.
     pub value: Vec<f64>,
 }
 
-/// How long data packets were under way: a histogram for each scheme and class of traffic, one row per bin that is not empty.
+/// One-way delays of data packets: a histogram for each scheme and class of traffic, one row per bin that is not empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DelayTable {
     /// Index of the scheme.
@@ -180,23 +182,23 @@ pub struct DelayTable {
     pub packets: Vec<u64>,
 }
 
-/// Data packets of one flow, in order of sending. Times that there is none of are `u64::MAX`. One row per transmission.
+/// Data packets of one flow, in order of sending: one row per transmission. Times that are not known are `u64::MAX`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketTable {
     /// The segment's number, from 0.
     pub segment: Vec<u32>,
-    /// Whether it had been sent before.
+    /// True if the segment had been sent before.
     pub is_retransmission: Vec<bool>,
-    /// When it was due, picoseconds, where a pace or the controller's clock says so.
+    /// Time at which the packet was due, picoseconds, if a pace or the controller's clock set one.
     pub due_ps: Vec<u64>,
-    /// When it was handed to its host's interface, picoseconds.
+    /// Time at which the packet was handed to its host's interface, picoseconds.
     pub sent_ps: Vec<u64>,
-    /// When its last bit left that interface, picoseconds, where the queue there is a FIFO and did not drop it.
+    /// Time at which its last bit left that interface, picoseconds, if the queue there is a FIFO and did not drop it.
     pub departed_ps: Vec<u64>,
-    /// When its last bit was at the interface of the receiving host, picoseconds; none where it was dropped or lost, was under
-    /// way at the end, or was under way for 4.29 s or more.
+    /// Time at which its last bit reached the interface of the receiving host, picoseconds. Unknown if the packet was
+    /// dropped or lost, was in flight at the end, or was in flight for 4.29 s or more.
     pub arrived_ps: Vec<u64>,
-    /// When it arrived as its acknowledgment says, picoseconds, where it caused one that tells receive times.
+    /// Arrival time reported by the acknowledgment, picoseconds, if the packet caused one that reports receive times.
     pub stamped_ps: Vec<u64>,
 }
 
@@ -205,7 +207,7 @@ pub struct PacketTable {
 pub struct Totals {
     /// Events handled by the engine.
     pub events: u64,
-    /// Packets, data or not, that crossed a link.
+    /// Packets of any kind that crossed a link.
     pub packet_hops: u64,
     /// Flows that started.
     pub flows: u64,
@@ -213,11 +215,11 @@ pub struct Totals {
     pub finished_flows: u64,
     /// The simulated time at the end, picoseconds.
     pub end_ps: u64,
-    /// The most flows that were open at the same time.
+    /// The largest number of flows open at the same time.
     pub peak_open_flows: u64,
 }
 
-/// All results of a run.
+/// The results of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Records {
     /// One row per flow.
@@ -226,11 +228,11 @@ pub struct Records {
     pub links: LinkTable,
     /// Sources of cross traffic.
     pub cross_traffic: CrossTable,
-    /// Time series, if asked for.
+    /// Time series, if sampled.
     pub series: SeriesTable,
-    /// Delays of packets, if asked for.
+    /// One-way delays, if measured.
     pub delays: DelayTable,
-    /// Packets of a flow, if asked for.
+    /// Packets of the logged flow, if there is one.
     pub packets: PacketTable,
     /// Totals.
     pub totals: Totals,

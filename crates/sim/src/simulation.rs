@@ -1,4 +1,8 @@
 //! One run, from its configuration to its records.
+//!
+//! [`Simulation`] is the public face of the crate. It validates a [`RunConfig`], picks an event tree whose compile-time
+//! size fits the network, and advances the run in slices, so that a caller can report progress, inspect state or stop
+//! early.
 
 use crate::config::RunConfig;
 use crate::engine::fabric::LinkFabric;
@@ -13,7 +17,7 @@ use sparelane_core::Time;
 use sparelane_transport::MAX_HEADER_BYTES;
 use thiserror::Error;
 
-/// Why a configuration cannot run.
+/// The reason that a configuration cannot run.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BuildError {
     /// A scheme's controller cannot be built.
@@ -21,10 +25,10 @@ pub enum BuildError {
     Controller {
         /// The scheme.
         scheme: String,
-        /// What is wrong.
+        /// The parameter or combination that the controller rejects.
         source: sparelane_cc::BuildError,
     },
-    /// A host is not connected to another.
+    /// Two hosts have no path between them.
     #[error("no path leads from host \"{from}\" to host \"{to}\"")]
     Unreachable {
         /// One host.
@@ -40,7 +44,7 @@ pub enum BuildError {
         /// Its cables.
         cables: usize,
     },
-    /// Segments do not fit a packet.
+    /// A segment and its header do not fit into a packet.
     #[error(
         "scheme \"{scheme}\": segments of {mss_bytes} bytes and headers of {header_bytes}; allowed: from 1, headers up to \
          {MAX_HEADER_BYTES}, together up to {MAX_PACKET_BYTES}"
@@ -61,19 +65,19 @@ pub enum BuildError {
         /// Its lowest class, as a number on the wire.
         class: usize,
     },
-    /// The packets of a scheme have no room for the time at which they were sent.
+    /// Delays are measured, but the scheme's packets have no field for a send time: RCP's rate header occupies it.
     #[error("delays cannot be measured under scheme \"{scheme}\": the rate header takes the place of the time stamp")]
     Unmeasurable {
         /// The scheme.
         scheme: String,
     },
-    /// As with delays, packets of a scheme could not be told apart.
+    /// Packets are logged, but the scheme's packets have no field for a send time, which tells them apart.
     #[error("packets cannot be logged under scheme \"{scheme}\": the rate header takes the place of the time stamp")]
     Unlogged {
         /// The scheme.
         scheme: String,
     },
-    /// More cables than the event queue takes.
+    /// The network has more cables than the largest event tree has leaves for.
     #[error("{cables} cables; at most {max} in one run")]
     TooManyCables {
         /// Cables given.
@@ -86,23 +90,24 @@ pub enum BuildError {
 /// The largest packet, header included.
 pub const MAX_PACKET_BYTES: u64 = u16::MAX as u64;
 
-/// How far a run is.
+/// The state of a run after a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Simulated time.
     pub now: Time,
-    /// Whether the end is reached.
+    /// True once the run has ended.
     pub finished: bool,
 }
 
-// Sizes of the event tree: nodes, twice the leaves.
+// Sizes of the event tree, in nodes: twice the number of leaves. Each size is a separate instance of the engine, in
+// which loops over levels unroll and indices need no bounds checks.
 const SMALL: usize = 128;
 const MEDIUM: usize = 512;
 const LARGE: usize = 4096;
 const HUGE: usize = 131_072;
 const VAST: usize = 1 << 23;
 
-/// The most cables of one network: as many as the largest event tree has room for.
+/// The most cables of one network: each takes two leaves of the largest event tree.
 pub const MAX_CABLES: usize = LinkFabric::<VAST>::LINKS / 2;
 
 /// A world with an event tree of the size that its links need.
@@ -114,7 +119,7 @@ enum AnyWorld {
     Vast(World<LinkFabric<VAST>>),
 }
 
-/// Does the same with a world of any size.
+/// Evaluates one expression for a world of any size.
 macro_rules! with_world {
     ($any:expr, $world:ident => $body:expr) => {
         match $any {
@@ -172,9 +177,9 @@ impl Simulation {
         })
     }
 
-    /// Runs on until all that happens by `until` has happened, or the run is over.
+    /// Runs until everything due by `until` has happened, or the run has ended.
     ///
-    /// A run that is advanced in steps gives the same results as one that is not.
+    /// Slicing does not affect results: a run that is advanced in steps gives the same records as one that is not.
     ///
     /// # Errors
     /// A law of physics was broken: a defect of the simulator.
@@ -185,14 +190,16 @@ impl Simulation {
         })
     }
 
-    /// What there is to see now. Between calls of [`Simulation::advance`], which stop in the middle of an instant, others than
-    /// [`Simulation::advance_to`], packets of this instant may still be on their way.
+    /// The state of flows, queues and links now.
+    ///
+    /// [`Simulation::advance`] may stop in the middle of an instant, with packets of this instant still to be handled.
+    /// [`Simulation::advance_to`] stops between instants.
     pub fn view(&mut self) -> View<'_> {
         with_world!(&mut self.world, world => View(world))
     }
 
-    /// Hands the controller of an open flow to `steer`, and then lets its sender send what it may. Returns whether the flow is
-    /// open. What the controller is, `steer` learns by a downcast: see `examples/own-law`.
+    /// Passes the controller of an open flow to `steer`, then lets its sender send what the controller allows. Returns
+    /// false if the flow is not open. Downcast the controller to reach its concrete type, as `examples/own-law` does.
     pub fn steer(&mut self, flow: u32, steer: &mut dyn FnMut(&mut dyn CongestionControl)) -> bool {
         with_world!(&mut self.world, world => world.steer(flow, steer))
     }
@@ -215,7 +222,8 @@ impl Simulation {
     }
 }
 
-/// Finds what would make a run fail, before it starts; gives the routes, with the distances that were worked out.
+/// Checks everything that would make a run fail before it starts. Returns the routes, with the distances computed for
+/// the check.
 fn check(config: &RunConfig) -> Result<Routes, BuildError> {
     for scheme in &config.schemes {
         let (name, tcp) = (&scheme.name, &scheme.transport);
@@ -247,7 +255,8 @@ fn check(config: &RunConfig) -> Result<Routes, BuildError> {
     check_paths(config)
 }
 
-/// Every host has one cable, and reaches the first host; paths lead both ways, so all reach all.
+/// Checks that every host has exactly one cable and that consecutive hosts reach each other. Paths lead both ways, so
+/// all hosts then reach all.
 pub(crate) fn check_paths(config: &RunConfig) -> Result<Routes, BuildError> {
     let network = &config.network;
     let name = |id: NodeId| network.nodes[id.index()].name.clone();

@@ -108,17 +108,17 @@ fn run_until(engine: Engine, seed: u64, until: Time) -> Trial {
 
 #[test]
 fn links_in_tandem_change_nothing() {
-    let (mut handed_on, mut taken_back, mut hops) = (0, 0, 0);
+    let (mut fused_arrivals, mut retracted, mut hops) = (0, 0, 0);
     for seed in 0..150 {
         let fast = run_until(Engine::Fast, seed, Time::NEVER);
         let plain = run_until(Engine::Plain, seed, Time::NEVER);
         assert_eq!(fast.records, plain.records, "seed {seed}");
         hops += fast.records.totals.packet_hops;
-        taken_back += fast.taken_back;
-        handed_on += fast.handed_on;
+        retracted += fast.retracted;
+        fused_arrivals += fast.fused_arrivals;
     }
-    assert!(handed_on > hops / 20, "of {hops} hops, {handed_on} were no events");
-    assert!(taken_back > 100, "only {taken_back} packets were taken back");
+    assert!(fused_arrivals > hops / 20, "of {hops} hops, {fused_arrivals} were no events");
+    assert!(retracted > 100, "only {retracted} packets were taken back");
 }
 
 #[test]

@@ -1,49 +1,53 @@
-//! The event queue: a winner tree over a fixed set of sources, each of which has at most one event.
+//! The event queue: a winner tree over a fixed set of sources, each with at most one pending event.
 //!
-//! A link's source is the arrival of its oldest packet; there is one source for timers, one for the
-//! start of flows, one for samples. Hence a few hundred leaves however many packets are under way.
-//! A key packs the time since a base above the leaf's number, so that one comparison orders events by
-//! time and then by source. When time nears what a key can hold, the base moves on.
+//! A link is one source, whose event is the arrival of its oldest packet; each kind of alarm is another. A few hundred
+//! leaves therefore suffice, however many packets are in flight. A key packs the time since a base above the leaf's
+//! number, so one integer comparison orders events by time and then by source. When time nears the largest value that a
+//! key can hold, the base moves.
+//!
+//! Data layout: nodes are 64-bit keys in one array of compile-time size, root at 1, children of `i` at `2i` and `2i +
+//! 1`. A path from leaf to root touches a few cache lines that stay in the first-level cache, and loops over levels
+//! unroll. The comparisons are conditional moves: their outcome is random, and one mispredicted branch costs more than
+//! a level.
 
 use sparelane_core::{Dur, Time};
 use std::hint::select_unpredictable;
 
-/// The event queue, with `N / 2` leaves: a size known when compiled needs no bounds checks, and its
-/// loops unroll. `N` is a power of two.
+/// The event queue, with `N / 2` leaves. A size known at compile time needs no bounds checks. `N` is a power of two.
 #[derive(Clone, Debug)]
 pub(crate) struct EventTree<const N: usize> {
     nodes: Box<[u64; N]>,
-    /// The time of key zero.
+    /// The time of key time zero.
     base: Time,
-    /// Keys from here on call for a new base.
+    /// Winners from this key on move the base.
     rebase_from: u64,
 }
 
 impl<const N: usize> EventTree<N> {
     const LEVELS: u32 = (N / 2).ilog2();
-    /// The sources that fit.
+    /// The number of sources that fit.
     pub(crate) const LEAVES: usize = N / 2;
 
-    /// A tree of sources none of which has an event.
+    /// Returns a tree in which no source has an event.
     pub(crate) fn new() -> EventTree<N> {
         EventTree::with_time_bits(u64::BITS - Self::LEVELS)
     }
 
-    /// As `new`, with keys that hold `time_bits` bits of time.
+    /// Like `new`, with keys that hold only `time_bits` bits of time, so that tests reach a rebase.
     fn with_time_bits(time_bits: u32) -> EventTree<N> {
         let Ok(nodes) = vec![u64::MAX; N].into_boxed_slice().try_into() else { unreachable!("N nodes are N nodes") };
         EventTree { nodes, base: Time::ZERO, rebase_from: 1 << (time_bits - 1 + Self::LEVELS) }
     }
 
-    /// The key of an event of `leaf` at `at`. Events too far ahead, and those that never come, have a
-    /// key time beyond all others until the base moves.
+    /// The key of an event of `leaf` at `at`. Events beyond the range of a key, and those that never happen, share the
+    /// largest key time; they compare as later than all others until the base moves.
     #[inline(always)]
     fn key(&self, leaf: usize, at: Time) -> u64 {
         let ahead = at.as_ps() - self.base.as_ps();
         (ahead.min(u64::MAX >> Self::LEVELS) << Self::LEVELS) | leaf as u64
     }
 
-    /// The next event of `leaf` is at `at`; [`Time::NEVER`] for none.
+    /// Sets the next event of `leaf` to `at`; [`Time::NEVER`] clears it.
     #[inline(always)]
     pub(crate) fn set(&mut self, leaf: usize, at: Time) {
         let mut winner = self.key(leaf, at);
@@ -51,7 +55,7 @@ impl<const N: usize> EventTree<N> {
         let mut at = N / 2 + (leaf & (N / 2 - 1));
         nodes[at] = winner;
         for _ in 0..Self::LEVELS {
-            // Which of two wins is a coin toss: a mispredicted branch would cost more than the whole level.
+            // The winner is random: a mispredicted branch would cost more than the whole level.
             let rival = nodes[at ^ 1];
             winner = select_unpredictable(rival < winner, rival, winner);
             at >>= 1;
@@ -59,7 +63,8 @@ impl<const N: usize> EventTree<N> {
         }
     }
 
-    /// `leaf`, which had no event or a later one, has its next event at `at`.
+    /// Sets the next event of `leaf` to `at`, given that `leaf` had no event or a later one. The key can only win, so
+    /// the walk stops at the first node that stays as it is.
     #[inline(always)]
     pub(crate) fn lower(&mut self, leaf: usize, at: Time) {
         let key = self.key(leaf, at);
@@ -75,8 +80,8 @@ impl<const N: usize> EventTree<N> {
         }
     }
 
-    /// The source and time of the earliest event. `time_of` tells the next event of any leaf; it is asked only when the
-    /// base moves.
+    /// Returns the source and time of the earliest event. `time_of` gives the next event of any leaf and is called only
+    /// when the base moves.
     #[inline(always)]
     pub(crate) fn next(&mut self, time_of: impl Fn(usize) -> Time) -> Option<(usize, Time)> {
         let mut winner = self.nodes[1];
@@ -87,13 +92,14 @@ impl<const N: usize> EventTree<N> {
         Some((winner as usize & (N / 2 - 1), at))
     }
 
-    /// The time of the earliest event, or an earlier one where that is beyond what a key can hold.
+    /// A lower bound for the time of the earliest event: exact, unless that is beyond the range of a key.
     pub(crate) fn earliest(&self) -> Time {
         self.base.saturating_add(Dur::from_ps(self.nodes[1] >> Self::LEVELS))
     }
 
     #[cold]
     #[inline(never)]
+    // Moves the base to the earliest event and computes all keys again.
     fn rebase(&mut self, time_of: impl Fn(usize) -> Time) -> Option<u64> {
         let earliest = (0..N / 2).map(&time_of).min().filter(|&at| at != Time::NEVER)?;
         self.base = earliest;
@@ -109,7 +115,7 @@ mod tests {
     use super::*;
     use sparelane_core::{Domain, Stream};
 
-    /// Against a plain scan, with keys so narrow that the base moves often, and events too far for any key.
+    /// Compares with a plain scan. Keys are so narrow that the base moves often, and some events exceed any key.
     fn agrees_with_a_scan<const N: usize>(time_bits: u32) {
         let mut rng = Stream::new(5, Domain::Test, N as u64);
         let mut times = vec![Time::NEVER; N / 2];

@@ -1,12 +1,18 @@
-//! The event engine: links, the packets on them, and whose turn it is.
+//! The event engine: links, the packets on them, and the order of events.
 //!
-//! [`Fabric`] is what the hosts see of the network. [`LinkFabric`] is the engine, one event per
-//! packet and link. The tests hold a second, plain implementation against it.
+//! [`Fabric`] is the hosts' view of the network, and [`LinkFabric`] implements it with one event per packet and link. A
+//! second, plain implementation (`engine/oracle.rs`) checks it in tests.
 //!
-//! Order of events: time; then links by number (an arrival before a wake-up); then alarms in the order
-//! of [`Alarm`]. Within one link and instant, a transmission begins before an arrival at the queue.
+//! Order of events: by time; then links by number (an arrival before a wake-up); then alarms in the order of [`Alarm`].
+//! Within one link and instant, a transmission begins before a packet arrives at the queue. This order is total and
+//! independent of how events are scheduled, so a run is reproducible to the bit.
 //!
-//! What is dropped is known to the hosts before the next alarm at the latest: until then, it changes nothing for them.
+//! Hosts learn of a drop before the next alarm at the latest. Until then it changes nothing for them: a sender reacts
+//! only to acknowledgments and timers.
+//!
+//! Routes are lists of links in one flat table, ended by a sentinel. A packet carries its position in that table, which
+//! advances at every hop. The top two bits of an entry mark links that need more than the plain path; plain links,
+//! hosts and all special cases separate by one comparison.
 
 use crate::engine::event_tree::EventTree;
 use crate::engine::tandems::Tandems;
@@ -17,20 +23,21 @@ use crate::wire::packet::{NO_BLOCKS, Packet};
 use sparelane_core::{Rate, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The end of a route: the packet is at its host.
+/// End of a route: the packet is at its host.
 pub(crate) const AT_HOST: u32 = u32::MAX;
-/// Beyond every route: the packet is lost on the wire.
+/// Position beyond every route: the packet is lost on the wire.
 const LOST: u32 = AT_HOST - 1;
-/// The end of a route at a host whose interface coalesces interrupts.
+/// End of a route at a host whose interface coalesces interrupts.
 pub(crate) const AT_INTERFACE: u32 = AT_HOST - 2;
-/// In a route, added to a link whose queue shares its memory with others. All that is no plain link comes from here on.
+/// Flag of a route entry whose link needs `divert`: its queue shares memory with others, or the link before it is
+/// watched. Entries from this value on are not plain links.
 const SHARED: u32 = 1 << 31;
-/// In a route, added to a link that hands on.
-const HANDS_ON: u32 = 3 << 30;
-/// In a route, what is the number of the link.
+/// Flag of a route entry whose link is fused with the next one: see `engine/tandems.rs`.
+const FUSED: u32 = 3 << 30;
+/// Mask of a route entry's link number.
 const NUMBER: u32 = (1 << 30) - 1;
 
-/// Events that are not packets. Each kind has at most one pending.
+/// Events that are not packets. Each kind has at most one pending event; ties are handled in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alarm {
     /// The earliest timer of any flow.
@@ -41,7 +48,7 @@ pub(crate) enum Alarm {
     Sample,
     /// The run is over.
     Stop,
-    /// Whoever drives the run wants to look.
+    /// The caller of the run wants to inspect it.
     Pause,
 }
 
@@ -49,81 +56,86 @@ impl Alarm {
     pub(crate) const ALL: [Alarm; 5] = [Alarm::Timer, Alarm::FlowStart, Alarm::Sample, Alarm::Stop, Alarm::Pause];
 }
 
-/// What happened.
+/// An event that concerns hosts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     /// A packet is at its host.
     Delivered(Packet),
-    /// A packet is at the interface of its host, and waits for an interrupt.
+    /// A packet is at the interface of its host and waits for an interrupt.
     AtInterface(Packet),
-    /// A link that somebody waits for may have nothing to send, or room.
+    /// A link for which a host requested a wake-up may be idle, or may have room.
     Idle(u32),
     /// An alarm went off.
     Alarm(Alarm),
 }
 
-/// A packet that left a link that is watched.
+/// A packet that left a watched link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Crossing {
-    /// When it was at the far end.
+    /// The time of arrival at the far end.
     pub(crate) at: Time,
     pub(crate) link: u32,
     pub(crate) packet: Packet,
 }
 
-/// The network between hosts.
+/// The network between hosts, as the world sees it.
 pub(crate) trait Fabric {
-    /// A network at rest. What arrives after `stop` is of no interest.
+    /// Returns a network at rest. Arrivals after `stop` need not be simulated.
     fn new(links: &[LinkSpec], seed: u64, stop: Time) -> Self;
-    /// Sets the links of the route that starts at position `at`, which grows the table as needed, and its end: [`AT_HOST`] or
-    /// [`AT_INTERFACE`]. Packets take it from `now` on.
+    /// Writes the links of a route from position `at` on, and its end: [`AT_HOST`] or [`AT_INTERFACE`]. The table grows
+    /// as needed. Packets use the route from `now` on.
     fn set_route(&mut self, now: Time, at: u32, links: &[u32], last: u32);
-    /// A host sends `packet` along its route.
+    /// Sends `packet`, from a host, along its route.
     fn send(&mut self, now: Time, packet: Packet);
     /// Sets an alarm, or clears it with [`Time::NEVER`].
     fn arm(&mut self, alarm: Alarm, at: Time);
-    /// The next event; none if nothing is to happen any more.
+    /// Returns the next event, or `None` if nothing is pending.
     fn next(&mut self) -> Option<(Time, Event)>;
     /// The first link of the route at `at`.
     fn first_link(&self, at: u32) -> u32;
+    /// Returns true if the transmitter of `link` is free at `now` and nothing waits for it.
     fn is_idle(&mut self, now: Time, link: u32) -> bool;
-    /// When `link` is done with everything that has come to it; none where the order in which it sends is not certain.
+    /// The time at which `link` will have sent everything in its queue, or `None` if its order of sending is not yet
+    /// certain.
     fn free_at(&self, link: u32) -> Option<Time>;
-    /// Asks for [`Event::Idle`] when `link` has nothing in transmission, at the earliest at `now`.
+    /// Requests [`Event::Idle`] for the time at which `link` is idle, `now` or later.
     fn wake_when_idle(&mut self, now: Time, link: u32);
-    /// Whether a packet of `bytes` that came to `link` now would find room.
+    /// Returns true if a packet of `bytes` that arrived at `link` now would be admitted.
     fn has_room(&mut self, now: Time, link: u32, bytes: u64) -> bool;
-    /// Asks for [`Event::Idle`] when there may be room for `bytes`, where there is none.
+    /// Requests [`Event::Idle`] for a time at which there may be room for `bytes`. Call it only if there is none now.
     fn wake_when_room(&mut self, now: Time, link: u32, bytes: u64);
+    /// Adds scripted drops to `link`.
     fn plan_drop(&mut self, link: u32, planned: PlannedDrop);
-    /// The flow in this slot is over: what was planned for it on `link` is not for the next one there.
+    /// Discards the scripted drops of `link` for the flow in this slot, which is over: they are not meant for the
+    /// slot's next flow.
     fn forget_drops(&mut self, link: u32, flow: u32);
-    /// Where the SACK blocks may be of the packet that is delivered next on the same link: a hint, to have them at hand.
+    /// A hint for prefetching: the index of the SACK blocks of the packet that the same link delivers next.
     fn expected_blocks(&self) -> u32 {
         NO_BLOCKS
     }
-    /// From now on, what crosses `link` on routes that are set later is kept, unless the link ends at the packet's host.
+    /// Records packets that cross `link` on routes set from now on, except where the route ends behind it.
     fn watch_crossings(&mut self, link: u32) {
         let _ = link;
     }
-    /// What crossed such links since the last call, in order.
+    /// Takes the recorded crossings since the last call, in order.
     fn take_crossings(&mut self) -> Vec<Crossing> {
         Vec::new()
     }
-    /// Notices what was dropped by `now` while nobody looked.
+    /// Collects drops until `now` of queues that drop without being touched.
     fn settle(&mut self, now: Time);
-    /// Packets that vanished since the last call.
+    /// Takes one dropped or lost packet, if any.
     fn take_dropped(&mut self) -> Option<Packet>;
-    /// Bytes that wait for `link`.
+    /// Bytes that wait for `link`, without the packet in transmission.
     fn backlog_bytes(&mut self, now: Time, link: u32) -> u64;
-    /// The run ends at `now`: links hold what they hold then.
+    /// Ends the run at `now`, so that all links count what they hold at that time.
     fn end(&mut self, now: Time);
     /// The rate that `link` allows each of its RCP flows, if it computes one.
     fn explicit_rate(&self, now: Time, link: u32) -> Option<Rate>;
+    /// The counters of `link` at `now`.
     fn counts(&mut self, now: Time, link: u32) -> LinkCounts;
-    /// Packets that came to `link` and are still there or on the wire.
+    /// Packets in the queue or on the wire of `link`.
     fn held_packets(&self, link: u32) -> u64;
-    /// Events handled until the end: a count over all links.
+    /// The number of handled events.
     fn events(&self) -> u64;
 }
 
@@ -134,63 +146,63 @@ pub(crate) struct LinkFabric<const N: usize> {
     routes: Vec<u32>,
     tree: EventTree<N>,
     alarms: [Time; Alarm::ALL.len()],
-    /// Links whose queues share a memory, and those of each router.
+    /// Memory of the links whose queues share it, and the links of each router with shared memory.
     memories: BTreeMap<u32, SharedMemory>,
     sharers: BTreeMap<NodeId, Vec<u32>>,
     tandems: Tandems,
-    /// Links that may drop packets while nobody touches them.
-    dropping_by_themselves: Vec<u32>,
+    /// Links whose queues may drop packets while nothing arrives at them.
+    self_dropping: Vec<u32>,
     dropped: Vec<Packet>,
-    /// Links of which it is kept what crosses them, and what has.
+    /// Links whose crossings are recorded, and the crossings since the last call of `take_crossings`.
     watched: BTreeSet<u32>,
     crossings: Vec<Crossing>,
-    /// The link of the last delivery at a host.
+    /// The link of the last delivery at a host, for `expected_blocks`.
     delivered_by: u32,
-    /// Events that were not the arrival of a packet.
+    /// Events that are not arrivals of packets.
     other_events: u64,
-    /// What arrives later is of no interest.
+    /// The end of the run.
     stop: Time,
-    /// Packets that were handed on too early, as it turned out.
+    /// Packets that were put on a second link too early and had to be retracted.
     #[cfg(feature = "oracle")]
-    pub(crate) taken_back: u64,
+    pub(crate) retracted: u64,
 }
 
 impl<const N: usize> LinkFabric<N> {
-    /// The links that such a fabric can have.
+    /// The number of links for which the tree has leaves.
     pub(crate) const LINKS: usize = EventTree::<N>::LEAVES - Alarm::ALL.len();
 
-    /// The next event of a leaf of the tree.
+    /// The time of the next event of a leaf.
     #[inline]
     fn time_of(links: &[Link], alarms: &[Time], leaf: usize) -> Time {
         match links.get(leaf) {
-            // What a link hands on stays on its wire for a while, and is no event.
-            Some(link) if link.hands_on => Time::NEVER,
+            // Packets of a fused link stay on its wire until the ring is cleared, and make no events.
+            Some(link) if link.is_fused => Time::NEVER,
             Some(link) => link.next_event(),
             None => alarms.get(leaf - links.len()).copied().unwrap_or(Time::NEVER),
         }
     }
 
-    /// Arrivals that were no events, once the run has ended, and packets that were taken back.
+    /// Arrivals that needed no event (complete only once the run has ended), and retracted packets.
     #[cfg(feature = "oracle")]
     pub(crate) fn tandem_counts(&self) -> (u64, u64) {
-        (self.links.iter().map(Link::handed_on).sum(), self.taken_back)
+        (self.links.iter().map(Link::fused_arrivals).sum(), self.retracted)
     }
 
-    /// When something happens next, at the earliest.
+    /// A lower bound for the time of the next event.
     pub(crate) fn next_time(&self) -> Time {
         self.tree.earliest()
     }
 
-    /// Lets `change` alter a link, which must not hand on.
+    /// Applies `change` to a link, which must not be fused.
     pub(crate) fn change_link(&mut self, link: u32, change: impl FnOnce(&mut Link)) {
         let at = link as usize;
-        debug_assert!(!self.links[at].hands_on, "link {link} hands on, and is changed");
+        debug_assert!(!self.links[at].is_fused, "link {link} hands on, and is changed");
         change(&mut self.links[at]);
         let next = self.links[at].next_event();
         self.tree.set(at, next);
     }
 
-    /// A packet comes to the queue of link `to`.
+    /// Passes a packet to the queue of link `to`.
     #[inline(always)]
     fn enter(&mut self, now: Time, to: u32, packet: &Packet) {
         let link = &mut self.links[to as usize];
@@ -200,22 +212,22 @@ impl<const N: usize> LinkFabric<N> {
         }
     }
 
-    /// A packet comes to the queue of a link that hands on: once on its wire, it goes to the next one at once, and to those
-    /// behind it that hand on as well; but not where it would come after the end of the run.
+    /// Passes a packet to a fused link and, once on its wire, to the next links as well, as far as they are fused.
+    /// Stops where the packet would arrive after the end of the run.
     #[inline(always)]
-    fn hand_on(&mut self, now: Time, onward: u32, packet: &Packet) {
+    fn enter_fused(&mut self, now: Time, onward: u32, packet: &Packet) {
         let first = &mut self.links[(onward & NUMBER) as usize];
-        if !first.hands_on {
-            // It was parted since the route was set.
+        if !first.is_fused {
+            // The link was split after this route was written.
             return self.enter(now, onward & NUMBER, packet);
         }
-        let Some(mut packet) = first.send_and_tell(now, packet, &mut self.dropped) else { return };
+        let Some(mut packet) = first.send_fused(now, packet, &mut self.dropped) else { return };
         while packet.at <= self.stop {
             let onward = self.routes[packet.route() as usize];
             let to = onward & NUMBER;
             let link = &mut self.links[to as usize];
-            let is_next = link.follow(&packet);
-            if onward < SHARED || !link.hands_on {
+            let is_next = link.accept_early(&packet);
+            if onward < SHARED || !link.is_fused {
                 if is_next {
                     let next = link.next_event();
                     self.tree.lower(to as usize, next);
@@ -227,39 +239,39 @@ impl<const N: usize> LinkFabric<N> {
         }
     }
 
-    /// From `now` on, `link` makes events: what it handed on comes back, as far as it has not arrived. Routes go on calling it one
-    /// that hands on; it is asked itself.
+    /// Splits `link` from the next one: it makes events from `now` on. Packets that it passed on and that have not
+    /// arrived there yet are retracted. Route entries keep the flag; `enter_fused` therefore checks the link itself.
     #[cold]
-    fn part(&mut self, now: Time, link: u32) {
+    fn split(&mut self, now: Time, link: u32) {
         let stop = self.stop;
-        let handed_on: Vec<_> = self.links[link as usize].part(now).filter(|packet| packet.at <= stop).collect();
-        for packet in handed_on {
-            self.take_back(now, packet.route());
+        let fused_arrivals: Vec<_> = self.links[link as usize].split(now).filter(|packet| packet.at <= stop).collect();
+        for packet in fused_arrivals {
+            self.retract(now, packet.route());
         }
         let next = self.links[link as usize].next_event();
         self.tree.set(link as usize, next);
     }
 
-    /// Undoes that the newest packet came to the link at `route`, and to those behind.
+    /// Retracts the newest packet from the link at `route`, and from those that it was passed on to.
     #[cold]
-    fn take_back(&mut self, now: Time, route: u32) {
+    fn retract(&mut self, now: Time, route: u32) {
         let at = (self.routes[route as usize] & NUMBER) as usize;
         let link = &mut self.links[at];
-        let Some(packet) = link.take_back(now) else { return };
+        let Some(packet) = link.retract(now) else { return };
         #[cfg(feature = "oracle")]
         {
-            self.taken_back += 1;
+            self.retracted += 1;
         }
-        if !link.hands_on {
+        if !link.is_fused {
             let next = link.next_event();
             self.tree.set(at, next);
         } else if packet.at <= self.stop {
-            self.take_back(now, packet.route());
+            self.retract(now, packet.route());
         }
     }
 
-    /// A packet at the far end of link `from` is lost there, or goes on to a queue that shares its memory with others, or somebody
-    /// hears of it.
+    /// Handles the rare cases at the far end of link `from`: the packet is lost there, its next queue shares memory
+    /// with others, or its crossing is recorded.
     #[cold]
     #[inline(never)]
     fn divert(&mut self, now: Time, from: usize, onward: u32, packet: Packet) {
@@ -269,6 +281,7 @@ impl<const N: usize> LinkFabric<N> {
         }
         match self.memories.get(&to) {
             Some(memory) if !packet.is_lost_on_wire() => {
+                // Thresholds depend on the other queues of the router, so these are brought up to `now` first.
                 let others = self.sharers[&memory.router].iter().filter(|&&link| link != to);
                 let others_bytes = others.map(|&link| self.links[link as usize].waiting(now).0).sum();
                 let link = &mut self.links[to as usize];
@@ -277,7 +290,7 @@ impl<const N: usize> LinkFabric<N> {
                     self.tree.lower(to as usize, next);
                 }
             }
-            None if !packet.is_lost_on_wire() => self.hand_on(now, to, &packet),
+            None if !packet.is_lost_on_wire() => self.enter_fused(now, to, &packet),
             _ => self.links[from].lose(packet, &mut self.dropped),
         }
     }
@@ -293,9 +306,9 @@ impl<const N: usize> Fabric for LinkFabric<N> {
         let links: Vec<_> = links.iter().zip(0..).map(|(spec, number)| Link::new(spec, seed, number)).collect();
         LinkFabric {
             tandems: Tandems::new(links.len()),
-            dropping_by_themselves: (0..)
+            self_dropping: (0..)
                 .zip(&links)
-                .filter(|(_, link)| link.drops_by_itself())
+                .filter(|(_, link)| link.drops_untouched())
                 .map(|(number, _)| number)
                 .collect(),
             links,
@@ -311,14 +324,14 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             other_events: 0,
             stop,
             #[cfg(feature = "oracle")]
-            taken_back: 0,
+            retracted: 0,
         }
     }
 
     fn set_route(&mut self, now: Time, at: u32, links: &[u32], last: u32) {
         for link in self.tandems.learn(&mut self.links, links) {
-            if self.links[link as usize].hands_on {
-                self.part(now, link);
+            if self.links[link as usize].is_fused {
+                self.split(now, link);
             }
         }
         let (start, end) = (at as usize, at as usize + links.len());
@@ -337,9 +350,10 @@ impl<const N: usize> Fabric for LinkFabric<N> {
                 }
             }
         }
+        // Flags are set last: the table holds plain numbers while memories and watched links are looked up.
         for link in self.routes[start..end].iter_mut().filter(|link| **link < SHARED) {
-            if self.links[*link as usize].hands_on {
-                *link |= HANDS_ON;
+            if self.links[*link as usize].is_fused {
+                *link |= FUSED;
             }
         }
         self.routes[end] = last;
@@ -362,14 +376,17 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             let (links, alarms) = (&self.links, &self.alarms);
             let (leaf, now) = self.tree.next(|leaf| Self::time_of(links, alarms, leaf))?;
             let Some(link) = self.links.get_mut(leaf) else {
+                // Leaves beyond the links are alarms.
                 self.other_events += 1;
                 let alarm = Alarm::ALL[leaf - self.links.len()];
                 self.arm(alarm, Time::NEVER);
-                if !self.dropping_by_themselves.is_empty() {
+                // The handler of an alarm may act on drops; before an alarm, they change nothing.
+                if !self.self_dropping.is_empty() {
                     self.settle(now);
                 }
                 return Some((now, Event::Alarm(alarm)));
             };
+            // An arrival at the same time precedes the wake-up, so `wakes` is false for it.
             if link.wakes() {
                 let next = link.next_event();
                 self.tree.set(leaf, next);
@@ -379,14 +396,16 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             let packet = link.deliver(now);
             let next = link.next_after(now);
             self.tree.set(leaf, next);
+            // A lost packet has a position beyond the table: the bounds check, needed anyway, recognizes it.
             let onward = self.routes.get(packet.route() as usize).copied().unwrap_or(LOST);
+            // One comparison sends plain hops, the most frequent case, past all others.
             if onward >= SHARED {
                 if onward != AT_HOST {
                     if onward == AT_INTERFACE {
                         return Some((now, Event::AtInterface(packet)));
                     }
-                    if (HANDS_ON..AT_INTERFACE).contains(&onward) {
-                        self.hand_on(now, onward, &packet);
+                    if (FUSED..AT_INTERFACE).contains(&onward) {
+                        self.enter_fused(now, onward, &packet);
                         continue;
                     }
                     self.divert(now, leaf, onward, packet);
@@ -454,7 +473,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
     #[cold]
     #[inline(never)]
     fn settle(&mut self, now: Time) {
-        for &link in &self.dropping_by_themselves {
+        for &link in &self.self_dropping {
             self.links[link as usize].settle(now, &mut self.dropped);
         }
     }
@@ -470,8 +489,8 @@ impl<const N: usize> Fabric for LinkFabric<N> {
 
     fn end(&mut self, now: Time) {
         for link in 0..self.links.len() as u32 {
-            if self.links[link as usize].hands_on {
-                self.part(now, link);
+            if self.links[link as usize].is_fused {
+                self.split(now, link);
             }
         }
         self.settle(now);

@@ -1,28 +1,28 @@
-//! A second engine, as plain as can be, to hold the first against: every packet in one heap, an event
-//! for every end of a transmission and one for every arrival, explicit queues.
+//! A reference engine for tests, as plain as possible: one heap of events, one event for the end of every transmission
+//! and one for every arrival, explicit queues.
 //!
-//! It is here with the feature `oracle`, which tests of this crate and of those above it turn on. [`try_run`] runs a scenario in
-//! either engine and tells what the tests of the engine want to know.
+//! It compiles only with the feature `oracle`, which the tests of this crate and of those above it enable. [`try_run`]
+//! runs a configuration in either engine and returns the records, so that tests can compare them on random scenarios.
 
-use crate::config::RunConfig;
+use crate::config::{Discipline, RunConfig};
 use crate::engine::fabric::{AT_HOST, AT_INTERFACE, Alarm, Event, Fabric, LinkFabric};
 use crate::physics::PhysicsViolation;
 use crate::records::{CLASSES, Records};
 use crate::routing::routes::Routes;
-use crate::wire::link::{Hazards, LinkCounts, LinkSpec, PlannedDrop};
+use crate::wire::link::{Faults, LinkCounts, LinkSpec, PlannedDrop};
 use crate::wire::packet::{Flags, Packet};
-use crate::wire::qdisc::{ActiveQueue, Queue};
+use crate::wire::qdisc::{ActiveQueue, PriorityQueue};
 use crate::wire::rcp_meter::RcpMeter;
 use crate::world::World;
 use sparelane_core::{Rate, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-/// Events at one instant go in this order.
+/// Events, in their order within one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     TransmissionEnds(u32),
-    /// A packet arrives at the far end of a link, or its transmitter is idle: by link, then in this order.
+    /// Arrival at the far end of a link, then wake-up of its transmitter, ordered by link.
     Arrives(u32),
     Wakes(u32),
     Alarm(u8),
@@ -41,16 +41,16 @@ impl Kind {
 
 enum Waiting {
     Fifo(VecDeque<Packet>),
-    Queue(Box<Queue>),
+    Priority(Box<PriorityQueue>),
     Active(Box<ActiveQueue>),
 }
 
 impl Waiting {
     fn of(spec: &LinkSpec, seed: u64, number: u64) -> Waiting {
-        match (Queue::new(&spec.queue, spec.room()), ActiveQueue::new(spec, seed, number)) {
-            (Some(queue), _) => Waiting::Queue(Box::new(queue)),
-            (_, Some(active)) => Waiting::Active(Box::new(active)),
-            _ => Waiting::Fifo(VecDeque::new()),
+        match &spec.queue.discipline {
+            Discipline::Fifo => Waiting::Fifo(VecDeque::new()),
+            Discipline::Priority => Waiting::Priority(Box::new(PriorityQueue::of(spec))),
+            Discipline::Active(law) => Waiting::Active(Box::new(ActiveQueue::new(&**law, spec, seed, number))),
         }
     }
 }
@@ -61,7 +61,7 @@ struct Port {
     in_transmission: Option<Packet>,
     free_at: Time,
     wire: VecDeque<Packet>,
-    hazards: Hazards,
+    faults: Faults,
     meter: Option<RcpMeter>,
     wake: Time,
     counts: LinkCounts,
@@ -71,7 +71,7 @@ impl Port {
     fn backlog(&self) -> (u64, u64) {
         match &self.waiting {
             Waiting::Fifo(packets) => (packets.iter().map(Packet::wire_bytes).sum(), packets.len() as u64),
-            Waiting::Queue(queue) => (queue.backlog_bytes(), queue.backlog_packets()),
+            Waiting::Priority(queue) => (queue.backlog_bytes(), queue.backlog_packets()),
             Waiting::Active(active) => active.backlog(),
         }
     }
@@ -109,7 +109,7 @@ impl TwoEventFabric {
         let port = &mut self.ports[link as usize];
         let next = match &mut port.waiting {
             Waiting::Fifo(packets) => packets.pop_front(),
-            Waiting::Queue(queue) => queue.dequeue(),
+            Waiting::Priority(queue) => queue.dequeue(),
             Waiting::Active(active) => active.dequeue(now),
         };
         port.in_transmission = next;
@@ -122,7 +122,8 @@ impl TwoEventFabric {
         }
     }
 
-    /// Whether the memory that a queue shares with others, if any, has room for `packet`; some may be pushed out for it.
+    /// Returns true if the memory that a queue shares with others, if any, has room for `packet`. May push out packets
+    /// for it.
     fn memory_admits(&mut self, link: u32, packet: &Packet, victims: &mut Vec<Packet>) -> bool {
         let Some(memory) = self.ports[link as usize].spec.memory else { return true };
         loop {
@@ -134,7 +135,7 @@ impl TwoEventFabric {
                 return true;
             }
             let victim = match &mut port.waiting {
-                Waiting::Queue(queue) => queue.push_out(packet.class()),
+                Waiting::Priority(queue) => queue.push_out(packet.class()),
                 _ => None,
             };
             let Some(victim) = victim else { return false };
@@ -142,7 +143,7 @@ impl TwoEventFabric {
         }
     }
 
-    /// Counts and takes away what an active queue dropped.
+    /// Counts and collects the drops of an active queue.
     fn take_victims(&mut self, link: u32) {
         let port = &mut self.ports[link as usize];
         let Waiting::Active(active) = &mut port.waiting else { return };
@@ -166,7 +167,7 @@ impl TwoEventFabric {
         if let Some(meter) = &mut port.meter {
             meter.pass(now, &mut packet, bytes);
         }
-        let planned = port.hazards.drops(&mut packet);
+        let planned = port.faults.drops(&mut packet);
         let idle = port.in_transmission.is_none();
         let refused = !planned && !idle && !self.memory_admits(link, &packet, &mut victims);
         let port = &mut self.ports[link as usize];
@@ -175,8 +176,8 @@ impl TwoEventFabric {
             victims.push(packet);
         } else {
             match &mut port.waiting {
-                Waiting::Queue(queue) if !idle => queue.enqueue(&packet, &mut victims),
-                Waiting::Queue(queue) => queue.enqueue(&packet, &mut Vec::new()),
+                Waiting::Priority(queue) if !idle => queue.enqueue(&packet, &mut victims),
+                Waiting::Priority(queue) => queue.enqueue(&packet, &mut Vec::new()),
                 Waiting::Active(active) => active.enqueue(now, packet, idle.then_some(port.free_at)),
                 Waiting::Fifo(waiting) => {
                     let fits = port.spec.room().has_room(bytes, packets, packet.wire_bytes());
@@ -212,7 +213,7 @@ impl Fabric for TwoEventFabric {
             in_transmission: None,
             free_at: Time::ZERO,
             wire: VecDeque::new(),
-            hazards: Hazards::new(spec.loss, seed, number),
+            faults: Faults::new(spec.loss, seed, number),
             meter: spec.queue.rcp.map(|rcp| RcpMeter::new(rcp, spec.rate)),
             wake: Time::NEVER,
             counts: LinkCounts::default(),
@@ -340,11 +341,11 @@ impl Fabric for TwoEventFabric {
     }
 
     fn plan_drop(&mut self, link: u32, planned: PlannedDrop) {
-        self.ports[link as usize].hazards.planned.push(planned);
+        self.ports[link as usize].faults.planned.push(planned);
     }
 
     fn forget_drops(&mut self, link: u32, flow: u32) {
-        self.ports[link as usize].hazards.forget(flow);
+        self.ports[link as usize].faults.forget(flow);
     }
 
     fn settle(&mut self, _now: Time) {}
@@ -368,7 +369,7 @@ impl Fabric for TwoEventFabric {
         let mut counts = port.counts;
         match &port.waiting {
             Waiting::Fifo(_) => {}
-            Waiting::Queue(queue) => counts.marked = queue.marked(),
+            Waiting::Priority(queue) => counts.marked = queue.marked(),
             Waiting::Active(active) => counts.marked = active.fates.marked,
         }
         counts
@@ -384,38 +385,39 @@ impl Fabric for TwoEventFabric {
     }
 }
 
-/// Which engine runs a scenario.
+/// The engine that runs a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
-    /// The plain one.
+    /// The reference engine.
     Plain,
-    /// The fast one, for networks of up to some 250 links.
+    /// The event tree, for networks of up to some 250 links.
     Fast,
-    /// The fast one with a larger event tree.
+    /// The event tree in a larger size.
     FastAndLarge,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// The records, without what only one of the engines counts: events, and the longest backlog of links.
+    /// The records, without values that differ between engines by design: events, and the largest backlog of links.
     pub records: Records,
-    /// When it ended.
+    /// The simulated time at the end.
     pub ended: Time,
-    /// Slots of flows that were ever in use.
+    /// The number of flow slots ever in use.
     pub slots: usize,
-    /// Entries of the slab of SACK blocks that belong to packets under way, if no flow is open any more: none, if all is well.
+    /// Entries in use in the slab of SACK blocks once no flow is open any more, which must be none. Zero while flows
+    /// are open.
     pub blocks_left: usize,
-    /// Arrivals that were no events, and packets that were taken back: see `engine/tandems.rs`.
-    pub handed_on: u64,
-    /// As above.
-    pub taken_back: u64,
+    /// Arrivals at fused links, which were no events: see `engine/tandems.rs`.
+    pub fused_arrivals: u64,
+    /// Packets that were put on a second link too early and retracted.
+    pub retracted: u64,
 }
 
-/// Runs `config` in `engine`, until the first event at or after `until` at the latest.
+/// Runs `config` in `engine` until the first event at or after `until`.
 ///
 /// # Errors
-/// A law of physics was broken.
+/// A physical invariant was violated.
 pub fn try_run(engine: Engine, config: RunConfig, until: Time) -> Result<Trial, PhysicsViolation> {
     let routes = Routes::of(&config.network, config.routing, config.seed);
     match engine {
@@ -434,11 +436,11 @@ fn trial<F: Fabric>(
     let is_over = world.flows.iter().all(|flow| !flow.open);
     let blocks_left = if is_over { world.blocks_in_use() } else { 0 };
     let (ended, slots) = (world.now, world.flows.len());
-    let (_, taken_back) = tandem_counts(&world.fabric);
+    let (_, retracted) = tandem_counts(&world.fabric);
     world.end_links();
-    let (handed_on, _) = tandem_counts(&world.fabric);
+    let (fused_arrivals, _) = tandem_counts(&world.fabric);
     let mut records = world.finish()?;
     records.totals.events = 0;
     records.links.peak_backlog_bytes.clear();
-    Ok(Trial { records, ended, slots, blocks_left, handed_on, taken_back })
+    Ok(Trial { records, ended, slots, blocks_left, fused_arrivals, retracted })
 }

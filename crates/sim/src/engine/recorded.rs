@@ -1,5 +1,5 @@
-//! What hosts hand to the network in a run, and what the network makes of it: so that tests can offer the same packets at the same
-//! instants to a network without hosts.
+//! Records the packets that hosts send in a run, and their outcomes, so that tests can offer the same packets at the
+//! same times to a [`LiveNetwork`](crate::LiveNetwork) and compare.
 
 use crate::config::RunConfig;
 use crate::engine::fabric::{Alarm, Event, Fabric, LinkFabric};
@@ -14,39 +14,39 @@ use crate::world::World;
 use sparelane_core::{Rate, Time};
 use std::collections::BTreeMap;
 
-/// What tells packets of a run apart: flow, number of the segment, what caused it, flags without marks, class, size.
+/// The values that identify a packet of a run: flow, number of the segment, trigger, flags without marks, class, size.
 pub type Identity = [u64; 6];
 
-/// A packet that a host sent.
+/// A packet sent by a host.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// When.
+    /// The time of sending.
     pub at: Time,
-    /// The packet; its tag is its place in the run.
+    /// The packet. Its tag is its index in the recording.
     pub offered: Offered,
-    /// What tells it apart.
+    /// The values that identify it.
     pub identity: Identity,
 }
 
-/// A run as the network sees it.
+/// The packets of a run, as the network sees them.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// What hosts sent, in order.
+    /// Packets that hosts sent, in order.
     pub sent: Vec<Sent>,
-    /// What came to hosts: when, what, and whether it was marked.
+    /// Packets that arrived at hosts: time, packet, and whether it was marked.
     pub delivered: Vec<(Time, Identity, bool)>,
-    /// What was dropped or lost.
+    /// Packets that were dropped or lost.
     pub dropped: Vec<Identity>,
-    /// What links counted.
+    /// The counters of links.
     pub links: LinkTable,
-    /// When the run ended.
+    /// The simulated time at the end.
     pub ended: Time,
 }
 
-/// Runs `config`, whose routes are not spread, and writes down what crosses its network.
+/// Runs `config`, whose routes must not be spread over equal paths, and records the packets that cross its network.
 ///
 /// # Errors
-/// A law of physics was broken.
+/// A physical invariant was violated.
 pub fn record(config: RunConfig) -> Result<Recording, PhysicsViolation> {
     let routes = Routes::of(&config.network, config.routing, config.seed);
     let ends = config.network.cables.iter().flat_map(|cable| [(cable.a, cable.b), (cable.b, cable.a)]).collect();
@@ -79,9 +79,9 @@ fn identity(packet: &Packet) -> Identity {
 
 pub(crate) struct Recorded {
     inner: LinkFabric<4096>,
-    /// Where each link leads from and to.
+    /// The two nodes of each link, sender first.
     ends: Vec<(NodeId, NodeId)>,
-    /// The first and the last link of the route that begins at a place.
+    /// The first and the last link of the route that starts at each position.
     routes: BTreeMap<u32, (u32, u32)>,
     recording: Recording,
 }

@@ -1,97 +1,96 @@
-//! Links in tandem: what comes to the first goes to the second at the same event.
+//! Tandem links: two consecutive links that need one event together.
 //!
-//! Where every packet that comes to a link came over one other, which is no faster, the link never has more to do than one
-//! packet of the largest size: none is dropped or marked there, and each leaves as the order of the first link has it. What
-//! is known when a packet comes to the first link is then known of the second, too. Such a first link *hands on*: a packet
-//! goes onto both wires at once, and the first makes no events. Nobody can tell: what the second link does depends on when
-//! packets come to it, not on when that is worked out.
+//! Suppose that every packet on a link came over one other link that is no faster. Then at most one packet of the
+//! largest size ever waits at the second link: it drops and marks nothing, and sends in the order of the first.
+//! Everything about the second hop is then known when a packet arrives at the first link. Such a first link is *fused*
+//! with the second: a packet goes onto both wires at once, and the first wire makes no events. Results do not change,
+//! because the second link depends on when packets arrive, not on when their arrival is computed.
 //!
-//! Which links those are follows from the routes of the flows so far. A later one may bring packets to a second link another
-//! way, or lead from the first to elsewhere. Then the first is *parted* from those behind it: what it handed on and is still
-//! on its own wire is taken back, and comes to the next link by events, as everywhere.
+//! The routes of the flows so far decide which links are fused. A later route may bring packets to a second link
+//! another way, or lead from a first link elsewhere. The first link is then *split* from the second for good: packets
+//! that it passed on but that are still on its own wire are retracted, and arrive at the next link by events.
 
 use crate::wire::link::Link;
 
-/// What comes to a link, as far as the routes so far say.
+/// The origin of the packets that arrive at a link, according to the routes so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Before {
-    Nothing,
-    /// Packets over this link.
+enum Origin {
+    Unknown,
+    /// All arrive over this link.
     Link(u32),
-    /// Packets of a host, or over several links.
+    /// Some add_origin from a host, or they add_origin over several links.
     Several,
 }
 
-/// What the routes so far say of a link.
+/// The state of a link, according to the routes so far.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    before: Before,
-    /// It makes events, whatever routes come.
-    alone: bool,
+struct LinkState {
+    origin: Origin,
+    /// The link is split for good: it makes events, whatever routes follow.
+    is_split: bool,
 }
 
-/// Which links have one link before them, and which may not hand on.
+/// The origin of packets at each link, and the links that must not be fused.
 #[derive(Clone, Debug)]
 pub(crate) struct Tandems {
-    places: Vec<Place>,
+    states: Vec<LinkState>,
 }
 
 impl Tandems {
     pub(crate) fn new(links: usize) -> Tandems {
-        Tandems { places: vec![Place { before: Before::Nothing, alone: false }; links] }
+        Tandems { states: vec![LinkState { origin: Origin::Unknown, is_split: false }; links] }
     }
 
-    /// Packets will come along `route`: of its links, those that can hand on do so from now on. Returns the links that must
-    /// not any more.
+    /// Adds a route. Fuses those of its links that allow it, and returns the links that must be split.
     pub(crate) fn learn(&mut self, links: &mut [Link], route: &[u32]) -> Vec<u32> {
-        let mut parted = Vec::new();
-        let mut from = Before::Several;
+        let mut to_split = Vec::new();
+        let mut from = Origin::Several;
         for (at, &link) in route.iter().enumerate() {
-            let place = self.places[link as usize];
-            if place.before != Before::Several {
-                self.come(from, link, &mut parted);
+            let state = self.states[link as usize];
+            if state.origin != Origin::Several {
+                self.add_origin(from, link, &mut to_split);
             }
-            if !place.alone {
-                // A host may ask about its own link at any time.
+            if !state.is_split {
+                // The first link belongs to a host, which may query it at any time: it is never fused.
                 let next = route.get(at + 1).filter(|_| at > 0);
-                self.go(links, link, next, &mut parted);
+                self.add_exit(links, link, next, &mut to_split);
             }
-            from = Before::Link(link);
+            from = Origin::Link(link);
         }
-        parted
+        to_split
     }
 
-    /// Packets will come to `link`.
-    fn come(&mut self, from: Before, link: u32, parted: &mut Vec<u32>) {
-        match self.places[link as usize].before {
-            Before::Nothing => self.places[link as usize].before = from,
-            Before::Link(first) if from != Before::Link(first) => {
-                self.places[link as usize].before = Before::Several;
-                self.part(first, parted);
+    /// Notes that packets arrive at `link` from `from`.
+    fn add_origin(&mut self, from: Origin, link: u32, to_split: &mut Vec<u32>) {
+        match self.states[link as usize].origin {
+            Origin::Unknown => self.states[link as usize].origin = from,
+            Origin::Link(first) if from != Origin::Link(first) => {
+                self.states[link as usize].origin = Origin::Several;
+                self.split(first, to_split);
             }
             _ => {}
         }
     }
 
-    /// Packets will go from `link` to `next`, or to a host.
-    fn go(&mut self, links: &mut [Link], link: u32, next: Option<&u32>, parted: &mut Vec<u32>) {
-        let follows = |&next: &u32| {
-            let only = match self.places[next as usize].before {
-                Before::Nothing => true,
-                before => before == Before::Link(link),
+    /// Notes that packets leave `link` for `next`, or for a host.
+    fn add_exit(&mut self, links: &mut [Link], link: u32, next: Option<&u32>, to_split: &mut Vec<u32>) {
+        let can_fuse = |&next: &u32| {
+            let only = match self.states[next as usize].origin {
+                Origin::Unknown => true,
+                origin => origin == Origin::Link(link),
             };
             only && links[next as usize].can_follow(&links[link as usize])
         };
-        if next.is_some_and(follows) {
-            links[link as usize].hands_on = true;
+        if next.is_some_and(can_fuse) {
+            links[link as usize].is_fused = true;
         } else {
-            self.part(link, parted);
+            self.split(link, to_split);
         }
     }
 
-    fn part(&mut self, link: u32, parted: &mut Vec<u32>) {
-        if !std::mem::replace(&mut self.places[link as usize].alone, true) {
-            parted.push(link);
+    fn split(&mut self, link: u32, to_split: &mut Vec<u32>) {
+        if !std::mem::replace(&mut self.states[link as usize].is_split, true) {
+            to_split.push(link);
         }
     }
 }

@@ -1,34 +1,33 @@
-//! Timers of flows: a heap with one live entry per timer.
+//! Timers of flows and hosts: a heap with one live entry per timer.
 //!
-//! A timer that moves later, as a retransmission timer does with every acknowledgment, is not touched:
-//! its entry fires early, finds that it is not due, and is entered anew. Only a timer that moves
-//! earlier gets a new entry, and the old one is recognized as stale when it fires.
+//! A retransmission timer moves to a later time with every acknowledgment. The heap is not touched then: the old entry
+//! fires early, is found not to be due, and is pushed again. Only a timer that moves to an earlier time gets a new
+//! entry, and the old one is recognized as stale when it fires.
 
 use sparelane_core::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Whose timer.
+/// The owner of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Side {
     Sender,
     Receiver,
-    /// The application, which writes more.
+    /// The application, which writes the next part.
     Application,
-    /// A chunk that waits for more segments.
+    /// A received chunk that waits for more segments.
     Offload,
-    // From here on, timers are no flow's.
-    /// The processor of a host, which stands in the place of flow and slot; so for the next two.
+    /// The processor of a host. From here on, timers belong to no flow: the host's number replaces flow and slot.
     Processor,
-    /// What waits for an interrupt.
+    /// Packets that wait for an interrupt.
     Interface,
     /// An acknowledgment that leaves late.
     Departure,
-    /// A source of cross traffic, which stands in the place of flow (beyond all flows) and slot.
+    /// A source of cross traffic. Its number replaces flow (beyond all flows) and slot.
     Datagrams,
 }
 
-/// One entry; ties go by flow number (or host), then side.
+/// One entry. Ties are ordered by flow number (or host), then owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
     pub(crate) at: Time,
@@ -51,7 +50,7 @@ impl Timers {
         earliest
     }
 
-    /// When the earliest entry fires.
+    /// The time at which the earliest entry fires.
     pub(crate) fn earliest(&self) -> Time {
         self.heap.peek().map_or(Time::NEVER, |Reverse(entry)| entry.at)
     }

@@ -1,4 +1,4 @@
-//! Packets that a scenario drops on purpose, to replay a paper's walk-through or a corner case.
+//! Scripted drops, which replay a paper's walk-through or a corner case.
 
 use crate::routing::network::NodeId;
 
@@ -13,6 +13,6 @@ pub struct Drop {
     pub flow: u32,
     /// Segment numbers, from 0.
     pub segments: Vec<u32>,
-    /// How many transmissions of each of these segments are dropped.
+    /// The number of transmissions of each of these segments to drop.
     pub copies: u32,
 }

@@ -2,135 +2,146 @@
 //!
 //! A link makes one event per packet: its arrival at the far end.
 //!
-//! On a FIFO link a packet's departure is known when it comes (`max(busy, now)`), so it goes straight
-//! onto the wire with its arrival time. Whether it fits is decided by time: what waits is at most
-//! what the transmitter does until it is free. Only near the limit is the exact occupancy counted,
-//! by a cursor that follows the packet in transmission.
+//! On a FIFO link, a packet's departure is known on arrival (`max(busy_until, now)`), so the packet goes straight onto
+//! the wire with its arrival time. Admission is decided by time: the backlog is at most what the transmitter sends
+//! until it is free. Only near the limit is the exact backlog counted, by a cursor that follows the packet in
+//! transmission.
 //!
-//! Any other discipline is committed lazily: packets wait in a [`Queue`], and whenever the link is
-//! touched at time t, every transmission that began by t is replayed, in order, with the choice that
-//! the discipline had then. A packet that waits implies one in transmission, so the oldest packet on
-//! the wire is always the link's next event, and no event for the end of a transmission is needed. A
-//! delivery leaves the replay to a later one for as long as there is another packet on the wire.
+//! Any other discipline is committed lazily. Packets wait in a [`PriorityQueue`] or an [`ActiveQueue`]. Whenever the
+//! link is touched at time t, every transmission that began by t is replayed, in order, with the choice that the
+//! discipline had then. This is exact: a waiting packet implies one in transmission, so the oldest packet on the wire
+//! is always the link's next event, and the end of a transmission needs no event. A delivery postpones the replay while
+//! another packet is on the wire.
 //!
-//! So are queues that decide by time or by chance; each is asked for a packet at the instant at which the transmitter was
-//! free, in vain too. What they drop then is noticed when the link is touched: see `settle`.
+//! An active queue is asked for a packet at each instant at which the transmitter became free, even if it then turns
+//! out to be empty, because some laws keep state about that. Drops during a replay are collected when the link is
+//! touched: see `settle`.
+//!
+//! Invariants:
+//!
+//! - `wire` is sorted by arrival time, and `busy_until` is the end of the last transmission that was committed to it.
+//! - While `waits` is false, nothing is in the queue, and every packet that arrived is on the wire, delivered or
+//!   dropped.
+//! - `slow_path_from` is zero whenever a packet must not take the fast path.
 
 mod change;
 mod cursor;
-mod door;
-mod hand_on;
+mod ingress;
+mod fused;
 mod spec;
 
 #[cfg(feature = "oracle")]
-pub(crate) use self::door::Hazards;
-pub(crate) use self::door::PlannedDrop;
+pub(crate) use self::ingress::Faults;
+pub(crate) use self::ingress::PlannedDrop;
 pub(crate) use self::spec::{LinkCounts, LinkSpec};
 
 use self::cursor::Cursor;
-use self::door::Door;
+use self::ingress::Ingress;
 use crate::config::Discipline;
 use crate::records::CLASSES;
 use crate::routing::network::{Limit, Room};
 use crate::wire::memory::SwitchSpec;
 use crate::wire::packet::{Flags, Packet};
-use crate::wire::qdisc::{ActiveQueue, Queue};
+use crate::wire::qdisc::{ActiveQueue, PriorityQueue};
 use sparelane_core::rate::ByteTime;
 use sparelane_core::{Dur, Rate, Ring, Time};
 
-/// The link. What every packet touches comes first, in two cache lines: the first serves those that
-/// leave, both those that come.
+/// A link.
+///
+/// Fields that every packet touches come first, in two cache lines: a departure touches only the first, an arrival
+/// both. All that is rare (faults, counters, queues) is behind a pointer or on later lines. The fast path has two
+/// branches that always go the same way on an uncongested FIFO link: class 0, and a wait below `slow_path_from`.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Link {
-    /// On the wire or committed to it, in order of arrival.
+    /// Packets on the wire or committed to it, in order of arrival.
     wire: Ring<Packet>,
-    /// When the transmitter is free.
-    busy: Time,
-    /// When to tell that the transmitter is idle, if somebody asked.
+    /// The end of the last committed transmission.
+    busy_until: Time,
+    /// The time of the requested wake-up; [`Time::NEVER`] if there is none.
     wake: Time,
-    /// A packet that would wait less than this for the transmitter simply goes onto the wire. FIFO: it
-    /// surely fits, needs no mark, and makes no new peak. Queue: nothing waits, and the transmitter is idle.
-    closer_look_from: Dur,
-    /// Packets wait in a queue, or the transmitter is going to ask an active one for a packet.
+    /// A packet that would wait less than this goes straight onto the wire. On a FIFO link such a packet certainly
+    /// fits, needs no mark and sets no new peak. With a queue, nothing waits and the transmitter is idle.
+    slow_path_from: Dur,
+    /// True while packets wait in a queue, or the transmitter still has to ask an active queue for a packet.
     waits: bool,
-    /// Packets below class 0 are dropped as they come.
+    /// Packets of class 1 and below are dropped on arrival.
     bars_low_priority: bool,
-    /// What goes onto the wire goes to the next link as well, at once: see `engine/tandems.rs`. Then the wire makes no events, and
-    /// what has arrived at its far end may still be on it.
-    pub(crate) hands_on: bool,
+    /// Packets go onto the next link's wire as well, at once: see `engine/tandems.rs`. This wire then makes no events,
+    /// and packets that have arrived at its far end may still be in the ring.
+    pub(crate) is_fused: bool,
     byte_time: ByteTime,
     delay: Dur,
-    /// Bytes that ever came onto the wire.
+    /// Bytes ever put onto the wire.
     accepted_bytes: u64,
-    closer_look: CloserLook,
+    exact_check: ExactCheck,
     queue: Waiting,
-    door: Option<Box<Door>>,
-    /// What `closer_look_from` is while nothing waits.
-    closer_look_when_empty: Dur,
-    /// The least time that a packet takes. Where it is not zero, every packet comes by the careful way.
-    least: Dur,
+    ingress: Option<Box<Ingress>>,
+    /// The value of `slow_path_from` while nothing waits.
+    slow_path_when_empty: Dur,
+    /// The least time that a packet occupies the transmitter. Unless it is zero, every packet takes the slow path.
+    min_time: Dur,
     rate: Rate,
     room: Room,
     mark_at: Option<Limit>,
-    /// Packets leave as they come, and what happens to each is known then.
-    can_hand_on: bool,
-    /// As well, and a packet that waits for less than one of the largest size is neither dropped nor marked.
+    /// Packets leave in order, and the outcome of each is known on arrival.
+    can_fuse: bool,
+    /// In addition, a packet that waits less than the largest packet takes is neither dropped nor marked.
     can_follow: bool,
-    /// Arrivals while it handed on.
-    handed_on: u64,
+    /// Arrivals at the far end while the link was fused, which were no events.
+    fused_arrivals: u64,
     counts: Box<LinkCounts>,
 }
 
-/// Where packets wait for the transmitter.
+/// The place where packets wait for the transmitter.
 #[derive(Debug)]
 enum Waiting {
-    /// On the wire already, in the order in which they came.
+    /// On the wire already, in order of arrival.
     InOrder(Cursor),
-    /// In a queue that sends the highest priority first.
-    ByClass(Box<Queue>),
-    /// In a queue that decides by time or by chance.
+    /// In a queue that sends the lowest class number first.
+    ByClass(Box<PriorityQueue>),
+    /// In an active queue, which decides by time or by chance.
     Active(Box<ActiveQueue>),
 }
 
-/// From where on a packet on a FIFO link needs a closer look.
+/// The thresholds from which a packet on a FIFO link needs the exact backlog.
 #[derive(Clone, Copy, Debug)]
-struct CloserLook {
-    /// The fewest packets on the wire, those that wait among them, at which one more may not fit, or may be marked. Zero
-    /// where every packet that waits needs a closer look.
-    doubtful_packets: u64,
-    /// The longest that any packet waited for the transmitter.
+struct ExactCheck {
+    /// The fewest packets on the wire, including waiting ones, at which one more may not fit or may need a mark. Zero
+    /// if every packet that waits needs the slow path.
+    from_packets: u64,
+    /// The longest wait of any packet so far, from which the largest backlog follows.
     peak_wait: Dur,
-    /// The shortest wait at which a packet may not fit, or may be marked.
-    doubtful_from: Dur,
+    /// The shortest wait at which a packet may not fit or may need a mark.
+    from_wait: Dur,
 }
 
-/// The smallest packet, by which a limit in packets becomes a time.
+/// The size of the smallest packet, which converts a limit in packets to a lower bound in time.
 const SMALLEST_PACKET_BYTES: u64 = 40;
 
-/// The shortest wait there is.
+/// The shortest wait above zero.
 const ANY_WAIT: Dur = Dur::from_ps(1);
 
 impl Waiting {
     fn new(spec: &LinkSpec, seed: u64, number: u64) -> Waiting {
-        if let Some(queue) = Queue::new(&spec.queue, spec.room()) {
-            return Waiting::ByClass(Box::new(queue));
-        }
-        match ActiveQueue::new(spec, seed, number) {
-            Some(active) => Waiting::Active(Box::new(active)),
-            None => Waiting::InOrder(Cursor::default()),
+        match &spec.queue.discipline {
+            Discipline::Fifo => Waiting::InOrder(Cursor::default()),
+            Discipline::Priority => Waiting::ByClass(Box::new(PriorityQueue::of(spec))),
+            Discipline::Active(law) => Waiting::Active(Box::new(ActiveQueue::new(&**law, spec, seed, number))),
         }
     }
 }
 
-/// The shortest wait at which a packet on such a link may not fit, or may be marked.
-fn doubtful_from(spec: &LinkSpec) -> Dur {
+/// The shortest wait at which a packet on such a link may not fit or may need a mark. It errs on the early side: a
+/// waiting packet is counted from the first byte of its transmission to the last.
+fn exact_check_wait(spec: &LinkSpec) -> Dur {
     let rate = spec.rate;
     let surely_fits = match spec.limit {
         Limit::Bytes(bytes) => rate.time_for(bytes).saturating_sub(rate.time_for(spec.largest_bytes) + ANY_WAIT),
         Limit::Packets(packets) => rate.time_for(packets.saturating_sub(1).saturating_mul(SMALLEST_PACKET_BYTES)),
     };
     let surely_unmarked = spec.queue.mark_at.map_or(Dur::MAX, |mark_at| match mark_at {
+        // Half of the threshold leaves a margin for the packet in transmission, which a backlog does not include.
         Limit::Bytes(bytes) => rate.time_for(bytes) / 2,
         Limit::Packets(packets) => rate.time_for(packets.saturating_mul(SMALLEST_PACKET_BYTES)) / 2,
     });
@@ -144,79 +155,80 @@ impl Link {
             Limit::Bytes(bytes) => bytes / spec.largest_bytes.max(1),
             Limit::Packets(packets) => packets,
         };
-        let door = Door::new(spec, seed, number).map(Box::new);
-        let is_plain = spec.queue.discipline == Discipline::Fifo && spec.least.is_zero() && door.is_none();
-        let doubtful_packets = spec.queue.mark_at.map_or(u64::MAX, packets_in).min(packets_in(limit));
-        let doubtful_from = doubtful_from(spec);
-        let can_hand_on = is_plain && spec.memory.is_none() && !spec.is_watched;
-        let one_fits = doubtful_from > rate.time_for(spec.largest_bytes);
+        let ingress = Ingress::new(spec, seed, number).map(Box::new);
+        let is_plain = spec.queue.discipline == Discipline::Fifo && spec.min_time.is_zero() && ingress.is_none();
+        let from_packets = spec.queue.mark_at.map_or(u64::MAX, packets_in).min(packets_in(limit));
+        let from_wait = exact_check_wait(spec);
+        let can_fuse = is_plain && spec.memory.is_none() && !spec.is_watched;
+        let one_fits = from_wait > rate.time_for(spec.largest_bytes);
         let mut link = Link {
             wire: Ring::with_capacity(4),
-            busy: Time::ZERO,
+            busy_until: Time::ZERO,
             byte_time: rate.byte_time(),
             delay,
             wake: Time::NEVER,
-            closer_look_from: Dur::ZERO,
-            closer_look_when_empty: Dur::ZERO,
+            slow_path_from: Dur::ZERO,
+            slow_path_when_empty: Dur::ZERO,
             accepted_bytes: 0,
             waits: false,
             bars_low_priority: spec.queue.bars_low_priority,
-            hands_on: false,
+            is_fused: false,
             queue: Waiting::new(spec, seed, number),
-            door,
-            closer_look: CloserLook {
-                doubtful_packets: if is_plain { doubtful_packets } else { 0 },
+            ingress,
+            exact_check: ExactCheck {
+                from_packets: if is_plain { from_packets } else { 0 },
                 peak_wait: Dur::ZERO,
-                doubtful_from,
+                from_wait,
             },
-            least: spec.least,
+            min_time: spec.min_time,
             rate,
             room: spec.room(),
             mark_at: spec.queue.mark_at,
-            can_hand_on,
-            can_follow: can_hand_on && one_fits && !spec.queue.bars_low_priority,
-            handed_on: 0,
+            can_fuse,
+            can_follow: can_fuse && one_fits && !spec.queue.bars_low_priority,
+            fused_arrivals: 0,
             counts: Box::default(),
         };
-        link.set_closer_look();
+        link.update_slow_path();
         link
     }
 
-    /// Decides from what wait on a packet needs a closer look.
-    fn set_closer_look(&mut self) {
+    /// Recomputes the threshold of the slow path after a change of the queue, the peak or the ingress.
+    fn update_slow_path(&mut self) {
         let waits = match &self.queue {
             Waiting::InOrder(_) => false,
             Waiting::ByClass(queue) => !queue.is_empty(),
             Waiting::Active(_) => self.waits,
         };
-        self.closer_look_when_empty = match self.queue {
-            _ if self.door.is_some() || !self.least.is_zero() => Dur::ZERO,
+        self.slow_path_when_empty = match self.queue {
+            _ if self.ingress.is_some() || !self.min_time.is_zero() => Dur::ZERO,
             Waiting::ByClass(_) => ANY_WAIT,
-            _ => self.closer_look.doubtful_from.min(self.closer_look.peak_wait + ANY_WAIT),
+            _ => self.exact_check.from_wait.min(self.exact_check.peak_wait + ANY_WAIT),
         };
-        self.note_waits(waits);
+        self.set_waits(waits);
     }
 
-    /// Whether packets wait has changed, or may have.
+    /// Notes whether packets wait. Sets the threshold to zero while they do, so that the fast path needs a single
+    /// comparison.
     #[inline(always)]
-    fn note_waits(&mut self, waits: bool) {
+    fn set_waits(&mut self, waits: bool) {
         self.waits = waits;
-        self.closer_look_from = if waits { Dur::ZERO } else { self.closer_look_when_empty };
+        self.slow_path_from = if waits { Dur::ZERO } else { self.slow_path_when_empty };
     }
 
-    /// Adds packets to drop.
+    /// Adds scripted drops.
     pub(crate) fn plan_drop(&mut self, planned: PlannedDrop) {
-        self.opened_door().hazards.planned.push(planned);
+        self.ingress_mut().faults.planned.push(planned);
     }
 
-    /// Forgets what was planned for the flow in this slot.
+    /// Discards the scripted drops of the flow in this slot.
     pub(crate) fn forget_drops(&mut self, flow: u32) {
-        if let Some(Door { hazards, .. }) = self.door.as_deref_mut() {
-            hazards.forget(flow);
+        if let Some(Ingress { faults, .. }) = self.ingress.as_deref_mut() {
+            faults.forget(flow);
         }
     }
 
-    /// When this link next wants attention: an arrival at the far end, or its transmitter idle.
+    /// The time of the link's next event: an arrival at the far end, or a wake-up.
     #[inline(always)]
     pub(crate) fn next_event(&self) -> Time {
         self.next_arrival().min(self.wake)
@@ -227,7 +239,7 @@ impl Link {
         self.wire.front().map_or(Time::NEVER, |packet| packet.at)
     }
 
-    /// A packet comes to the output queue. Returns whether the link's next event may have changed.
+    /// Passes a packet to the output queue. Returns true if the link's next event may have changed.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         if packet.class() != 0 {
@@ -237,24 +249,27 @@ impl Link {
                 return false;
             }
         }
-        let start = self.busy.max(now);
+        // Class 0 is not counted here: `counts` derives it, which keeps the counters' cache line out of the fast path.
+        let start = self.busy_until.max(now);
         let wait = start - now;
-        if wait >= self.closer_look_from && self.needs_care(wait) {
-            return self.send_by_long_way(now, packet, dropped);
+        if wait >= self.slow_path_from && self.needs_slow_path(wait) {
+            return self.send_slow(now, packet, dropped);
         }
         self.transmit(start, packet)
     }
 
-    /// Whether a packet that waits long enough for a closer look needs one: not so on a plain FIFO link that holds few packets.
+    /// Returns true unless a plain FIFO link holds few packets and the wait is no new peak: such a packet fits for
+    /// certain.
     #[inline(always)]
-    fn needs_care(&self, wait: Dur) -> bool {
-        self.wire.len() >= self.closer_look.doubtful_packets || wait > self.closer_look.peak_wait
+    fn needs_slow_path(&self, wait: Dur) -> bool {
+        self.wire.len() >= self.exact_check.from_packets || wait > self.exact_check.peak_wait
     }
 
+    /// Out of line: inlined, it would push the fast path out of the instruction cache.
     #[inline(never)]
-    fn send_by_long_way(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
-        if self.door.is_some() {
-            return self.send_through_door(now, *packet, dropped);
+    fn send_slow(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
+        if self.ingress.is_some() {
+            return self.send_through_ingress(now, *packet, dropped);
         }
         match self.queue {
             Waiting::ByClass(_) => self.send_queued(now, packet, dropped),
@@ -263,11 +278,11 @@ impl Link {
     }
 
     #[inline(never)]
-    fn send_through_door(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> bool {
-        self.passes_door(now, &mut packet, dropped) && self.send_onward(now, packet, dropped)
+    fn send_through_ingress(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> bool {
+        self.passes_ingress(now, &mut packet, dropped) && self.send_to_queue(now, packet, dropped)
     }
 
-    /// A packet comes to a queue that shares its memory with others, which hold `others_bytes` now.
+    /// Passes a packet to a queue that shares its memory with others, which hold `others_bytes` now.
     pub(crate) fn send_shared(
         &mut self,
         now: Time,
@@ -282,13 +297,14 @@ impl Link {
                 return false;
             }
         }
-        if !self.passes_door(now, &mut packet, dropped) {
+        if !self.passes_ingress(now, &mut packet, dropped) {
             return false;
         }
         loop {
+            // As in every queue, a packet that finds the transmitter idle does not wait and needs no memory.
             let (own_bytes, _) = self.waiting(now);
-            if self.busy <= now || memory.admits(own_bytes, others_bytes, packet.wire_bytes()) {
-                return self.send_onward(now, packet, dropped);
+            if self.busy_until <= now || memory.admits(own_bytes, others_bytes, packet.wire_bytes()) {
+                return self.send_to_queue(now, packet, dropped);
             }
             let victim = match &mut self.queue {
                 Waiting::ByClass(queue) => queue.push_out(packet.class()),
@@ -304,15 +320,15 @@ impl Link {
         }
     }
 
-    /// Whether the packet comes through the door.
-    fn passes_door(&mut self, now: Time, packet: &mut Packet, dropped: &mut Vec<Packet>) -> bool {
-        let is_metered = self.door.as_ref().is_some_and(|door| door.meter.is_some());
+    /// Applies RCP's meter and faults to an arriving packet. Returns false if the packet was dropped.
+    fn passes_ingress(&mut self, now: Time, packet: &mut Packet, dropped: &mut Vec<Packet>) -> bool {
+        let is_metered = self.ingress.as_ref().is_some_and(|ingress| ingress.meter.is_some());
         let waiting_bytes = if is_metered { self.waiting(now).0 } else { 0 };
-        if let Some(door) = &mut self.door {
-            if let Some(meter) = &mut door.meter {
+        if let Some(ingress) = &mut self.ingress {
+            if let Some(meter) = &mut ingress.meter {
                 meter.pass(now, packet, waiting_bytes);
             }
-            if door.hazards.drops(packet) {
+            if ingress.faults.drops(packet) {
                 self.drop(*packet, dropped);
                 return false;
             }
@@ -320,8 +336,8 @@ impl Link {
         true
     }
 
-    /// The queue itself, where the packet did not come by the short way.
-    fn send_onward(&mut self, now: Time, packet: Packet, dropped: &mut Vec<Packet>) -> bool {
+    /// Passes a packet to the queue, after all checks in front of it.
+    fn send_to_queue(&mut self, now: Time, packet: Packet, dropped: &mut Vec<Packet>) -> bool {
         match self.queue {
             Waiting::InOrder(_) => self.send_fifo(now, &packet, dropped),
             Waiting::ByClass(_) => self.send_queued(now, &packet, dropped),
@@ -329,29 +345,29 @@ impl Link {
         }
     }
 
-    /// A queue that decides by time or by chance sees every packet, also where the transmitter is idle.
+    /// An active queue sees every packet, even if the transmitter is idle.
     #[cold]
     #[inline(never)]
     fn send_active(&mut self, now: Time, packet: Packet, dropped: &mut Vec<Packet>) -> bool {
         self.commit(now);
-        let is_idle = self.busy <= now;
+        let is_idle = self.busy_until <= now;
         let (was_empty, tail) = (self.wire.is_empty(), self.wire.tail());
         let Waiting::Active(active) = &mut self.queue else { return false };
         let before = active.fates.dropped.len();
-        active.enqueue(now, packet, is_idle.then_some(self.busy));
+        active.enqueue(now, packet, is_idle.then_some(self.busy_until));
         let victims = &active.fates.dropped[before..];
         victims.iter().for_each(|victim| self.counts.dropped[usize::from(victim.class()) & (CLASSES - 1)] += 1);
         self.counts.peak_backlog_bytes = self.counts.peak_backlog_bytes.max(active.backlog().0);
         self.waits = true;
         if is_idle {
-            self.ask_active(now);
+            self.dequeue_active(now);
         }
-        self.hand_over_drops(dropped);
+        self.collect_drops(dropped);
         was_empty && self.wire.tail() > tail
     }
 
-    /// Asks the active queue, at the instant at which the transmitter is free, for the packet to send.
-    fn ask_active(&mut self, free_at: Time) {
+    /// Asks the active queue for the packet to send, at the instant at which the transmitter became free.
+    fn dequeue_active(&mut self, free_at: Time) {
         let Waiting::Active(active) = &mut self.queue else { return };
         let before = active.fates.dropped.len();
         let packet = active.dequeue(free_at);
@@ -359,37 +375,37 @@ impl Link {
         victims.iter().for_each(|victim| self.counts.dropped[usize::from(victim.class()) & (CLASSES - 1)] += 1);
         match packet {
             Some(packet) => {
-                self.transmit_checked(free_at, &packet);
+                self.transmit_any(free_at, &packet);
             }
             None => self.waits = false,
         }
     }
 
-    /// Replays what the active queue did until `now`, and hands over what it dropped.
+    /// Replays the decisions of an active queue until `now`, and collects its drops.
     pub(crate) fn settle(&mut self, now: Time, dropped: &mut Vec<Packet>) {
         self.commit(now);
-        self.hand_over_drops(dropped);
+        self.collect_drops(dropped);
     }
 
-    fn hand_over_drops(&mut self, dropped: &mut Vec<Packet>) {
+    fn collect_drops(&mut self, dropped: &mut Vec<Packet>) {
         if let Waiting::Active(active) = &mut self.queue {
             dropped.append(&mut active.fates.dropped);
         }
     }
 
-    /// Whether packets may be dropped while nobody touches the link.
-    pub(crate) fn drops_by_itself(&self) -> bool {
+    /// Returns true if packets may be dropped without the link being touched.
+    pub(crate) fn drops_untouched(&self) -> bool {
         matches!(self.queue, Waiting::Active(_))
     }
 
-    /// FIFO: a packet that may not fit, may be marked, or waits longer than any before it.
+    /// Handles a FIFO packet that may not fit, may need a mark, or waits longer than any before it.
     #[inline(always)]
     fn send_fifo(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
-        let start = self.busy.max(now);
+        let start = self.busy_until.max(now);
         let wait = start - now;
         let marked: Packet;
         let mut packet = packet;
-        if wait >= self.closer_look.doubtful_from {
+        if wait >= self.exact_check.from_wait {
             let (bytes, packets) = self.waiting_in_order(now);
             if !self.room.has_room(bytes, packets, packet.wire_bytes()) {
                 self.drop(*packet, dropped);
@@ -402,17 +418,18 @@ impl Link {
                 self.counts.marked += 1;
             }
         }
-        if wait > self.closer_look.peak_wait {
-            self.closer_look.peak_wait = wait;
-            self.set_closer_look();
+        if wait > self.exact_check.peak_wait {
+            self.exact_check.peak_wait = wait;
+            self.update_slow_path();
         }
-        if !self.least.is_zero() && wait > Dur::ZERO {
+        if !self.min_time.is_zero() && wait > Dur::ZERO {
             self.note_backlog(now, packet.wire_bytes());
         }
-        self.transmit_checked(start, packet)
+        self.transmit_any(start, packet)
     }
 
-    /// Where packets take longer than their bytes, the longest wait does not tell the longest queue.
+    /// Updates the peak by the exact backlog: if packets occupy the transmitter for longer than their bytes take, the
+    /// longest wait does not give the largest backlog.
     #[cold]
     #[inline(never)]
     fn note_backlog(&mut self, now: Time, more_bytes: u64) {
@@ -420,33 +437,34 @@ impl Link {
         self.counts.peak_backlog_bytes = self.counts.peak_backlog_bytes.max(waiting_bytes + more_bytes);
     }
 
-    /// How long a packet of `bytes` is in transmission.
+    /// The time for which a packet of `bytes` occupies the transmitter.
     #[inline(always)]
     fn time_of(&self, bytes: u64) -> Dur {
-        self.byte_time.of(bytes).max(self.least)
+        self.byte_time.of(bytes).max(self.min_time)
     }
 
-    /// As [`Link::transmit`], on any link.
+    /// Like [`Link::transmit`], on any link.
     #[inline(always)]
-    fn transmit_checked(&mut self, start: Time, packet: &Packet) -> bool {
+    fn transmit_any(&mut self, start: Time, packet: &Packet) -> bool {
         self.put_on_wire(packet, start + self.time_of(packet.wire_bytes()))
     }
 
-    /// Puts a packet on the wire, its transmission beginning at `start`, where none takes longer than its bytes.
+    /// Puts a packet on the wire of a link without a least transmission time. The transmission begins at `start`.
     #[inline(always)]
     fn transmit(&mut self, start: Time, packet: &Packet) -> bool {
         self.put_on_wire(packet, start + self.byte_time.of(packet.wire_bytes()))
     }
 
-    /// Puts a packet on the wire, its transmission ending at `end`. Its route moves on by a link. Returns whether the packet
-    /// is the next to arrive.
+    /// Puts a packet on the wire, with its transmission ending at `end`, and advances its route by one link. Returns
+    /// true if the packet is the next to arrive.
     #[inline(always)]
     fn put_on_wire(&mut self, packet: &Packet, end: Time) -> bool {
         let was_empty = self.wire.is_empty();
-        self.busy = end;
+        self.busy_until = end;
         self.accepted_bytes += packet.wire_bytes();
+        // Written in place: building the packet elsewhere would copy its 32 bytes twice.
         let slot = self.wire.push_slot();
-        *slot = packet.onward(self.busy + self.delay);
+        *slot = packet.onward(self.busy_until + self.delay);
         was_empty
     }
 
@@ -454,8 +472,9 @@ impl Link {
     fn send_queued(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         self.commit(now);
         let Waiting::ByClass(queue) = &mut self.queue else { return false };
-        if self.busy <= now {
-            return self.transmit_checked(now, packet);
+        // An idle transmitter implies an empty queue, after the commit.
+        if self.busy_until <= now {
+            return self.transmit_any(now, packet);
         }
         let before = dropped.len();
         queue.enqueue(packet, dropped);
@@ -463,7 +482,7 @@ impl Link {
             self.counts.peak_backlog_bytes = queue.backlog_bytes();
         }
         let waits = !queue.is_empty();
-        self.note_waits(waits);
+        self.set_waits(waits);
         if dropped.len() > before {
             self.count_dropped(&dropped[before..]);
         }
@@ -473,33 +492,34 @@ impl Link {
     /// Replays every transmission that began by `now`.
     #[inline(always)]
     fn commit(&mut self, now: Time) {
-        if self.waits && self.busy <= now {
+        if self.waits && self.busy_until <= now {
             self.commit_waiting(now);
         }
     }
 
     #[inline(never)]
     fn commit_waiting(&mut self, now: Time) {
-        while self.busy <= now {
+        while self.busy_until <= now {
             let Waiting::ByClass(queue) = &mut self.queue else { return self.end_commit(now) };
             let Some(packet) = queue.dequeue() else { return self.end_commit(now) };
-            self.transmit_checked(self.busy, &packet);
+            self.transmit_any(self.busy_until, &packet);
         }
     }
 
-    /// Nothing waits in the queue any more; or the queue is an active one.
+    /// Ends a replay: the priority queue is empty, or the queue is an active one, which is replayed here.
     #[inline(never)]
     fn end_commit(&mut self, now: Time) {
-        if !self.drops_by_itself() {
-            return self.note_waits(false);
+        if !self.drops_untouched() {
+            return self.set_waits(false);
         }
-        while self.waits && self.busy <= now {
-            self.ask_active(self.busy);
+        while self.waits && self.busy_until <= now {
+            self.dequeue_active(self.busy_until);
         }
-        self.set_closer_look();
+        self.update_slow_path();
     }
 
-    /// The oldest packet arrives at the far end. The wire must not be empty. What comes next is to be asked then.
+    /// Takes the oldest packet, which arrives at the far end, off the wire. The wire must not be empty. Call
+    /// `next_after` next.
     #[inline(always)]
     pub(crate) fn deliver(&mut self, now: Time) -> Packet {
         let packet = *self.wire.pop_in_place();
@@ -509,6 +529,7 @@ impl Link {
 
     /// The link's next event after a delivery at `now`.
     #[inline(always)]
+    // While another packet is on the wire, it is the next event, and the replay can wait.
     pub(crate) fn next_after(&mut self, now: Time) -> Time {
         if self.wire.is_empty() {
             self.commit(now);
@@ -517,51 +538,52 @@ impl Link {
         self.wire.oldest_slot().at.min(self.wake)
     }
 
-    /// The packet that comes after the one just delivered; any packet, where there is none.
+    /// The packet that arrives after the one just delivered; any packet if there is none.
     #[inline(always)]
     pub(crate) fn following(&self) -> &Packet {
         self.wire.oldest_slot()
     }
 
-    /// Whether the transmitter has nothing to do at `now`.
+    /// Returns true if the transmitter has nothing to do at `now`.
     #[inline(always)]
     pub(crate) fn is_idle(&mut self, now: Time) -> bool {
         self.commit(now);
-        self.busy <= now
+        self.busy_until <= now
     }
 
-    /// Whether what waits is on the wire already.
+    /// Returns true for a FIFO link, whose waiting packets are on the wire already.
     fn is_in_order(&self) -> bool {
         matches!(self.queue, Waiting::InOrder(_))
     }
 
-    /// When a FIFO link has sent everything that has come to it.
+    /// The time at which a FIFO link has sent everything that arrived; `None` for other disciplines.
     pub(crate) fn free_at(&self) -> Option<Time> {
-        self.is_in_order().then_some(self.busy)
+        self.is_in_order().then_some(self.busy_until)
     }
 
-    /// Asks for an event when the transmitter is free, at the earliest at `now`.
+    /// Requests an event for the time at which the transmitter is free, `now` or later.
     pub(crate) fn wake_when_idle(&mut self, now: Time) {
         self.commit(now);
-        self.wake = self.wake.min(self.busy.max(now));
+        self.wake = self.wake.min(self.busy_until.max(now));
     }
 
-    /// Whether a packet of `bytes` that came now would find room.
+    /// Returns true if a packet of `bytes` that arrived now would be admitted.
     pub(crate) fn has_room(&mut self, now: Time, bytes: u64) -> bool {
-        if self.is_in_order() && self.busy.saturating_since(now) < self.closer_look.doubtful_from {
+        if self.is_in_order() && self.busy_until.saturating_since(now) < self.exact_check.from_wait {
             return true;
         }
         let (waiting_bytes, packets) = self.waiting(now);
-        self.busy <= now || self.room.has_room(waiting_bytes, packets, bytes)
+        self.busy_until <= now || self.room.has_room(waiting_bytes, packets, bytes)
     }
 
-    /// Asks for an event when there may be room for `bytes`, where there is none: when so much of a FIFO queue is gone, or
-    /// when the next packet leaves any other.
+    /// Requests an event for a time at which there may be room for `bytes`, given that there is none now. On a FIFO
+    /// link, that is when enough packets have begun transmission; on any other, when the next packet leaves.
     pub(crate) fn wake_when_room(&mut self, now: Time, bytes: u64) {
         let (mut waiting_bytes, mut packets) = self.waiting(now);
-        let mut at = self.busy;
+        let mut at = self.busy_until;
         if let Waiting::InOrder(cursor) = &self.queue {
             for place in cursor.place..self.wire.tail() {
+                // Before the first waiting packet begins, it still counts: walk to the one whose departure makes room.
                 let packet = self.wire.at(place);
                 let ends = self.delay + self.time_of(packet.wire_bytes());
                 at = Time::from_ps((packet.at - Time::ZERO).saturating_sub(ends).as_ps());
@@ -575,7 +597,7 @@ impl Link {
         self.wake = self.wake.min(at.max(now));
     }
 
-    /// The wake-up that was asked for, if it comes before the next arrival.
+    /// Takes the requested wake-up, if it is due before the next arrival.
     #[inline(always)]
     pub(crate) fn wakes(&mut self) -> bool {
         self.wake != Time::NEVER && self.takes_wake()
@@ -605,7 +627,7 @@ impl Link {
         dropped.push(packet);
     }
 
-    /// A packet that crossed the wire is lost at its end.
+    /// Counts a packet that crossed the wire as lost at its far end.
     #[cold]
     #[inline(never)]
     pub(crate) fn lose(&mut self, packet: Packet, dropped: &mut Vec<Packet>) {
@@ -623,39 +645,40 @@ impl Link {
         }
     }
 
-    /// What waits on a FIFO link.
+    /// The same on a FIFO link, by the cursor.
     fn waiting_in_order(&mut self, now: Time) -> (u64, u64) {
-        let (delay, byte_time, least) = (self.delay, self.byte_time, self.least);
+        let (delay, byte_time, min_time) = (self.delay, self.byte_time, self.min_time);
         let Waiting::InOrder(cursor) = &mut self.queue else { return (0, 0) };
+        // The transmission of a packet has begun if less than its own time and the delay remain until its arrival.
         cursor.look(&self.wire, self.accepted_bytes, |packet| {
-            packet.at <= now + delay + byte_time.of(packet.wire_bytes()).max(least)
+            packet.at <= now + delay + byte_time.of(packet.wire_bytes()).max(min_time)
         })
     }
 
     /// The rate that this link allows each of its RCP flows, if it computes one.
     pub(crate) fn explicit_rate(&self, now: Time) -> Option<Rate> {
-        Some(self.door.as_ref()?.meter.as_ref()?.rate_at(now))
+        Some(self.ingress.as_ref()?.meter.as_ref()?.rate_at(now))
     }
 
-    /// What this link counted until `now`.
+    /// The counters of this link at `now`.
     pub(crate) fn counts(&mut self, now: Time) -> LinkCounts {
         self.commit(now);
-        if self.hands_on {
-            self.clear(now);
+        if self.is_fused {
+            self.clear_arrived(now);
         }
         let wire = &self.wire;
         let on_wire: u64 = (wire.head()..wire.tail()).map(|at| wire.at(at).wire_bytes()).sum();
         let mut counts = *self.counts;
         counts.delivered_packets = wire.head();
         counts.delivered_bytes = self.accepted_bytes - on_wire;
-        // Arrivals of class 0 are not counted one by one: they are all that came less the others.
+        // Class 0 is not counted on arrival: its packets are all arrivals minus those of other classes.
         let came = wire.tail() + self.queued_packets() + counts.dropped.iter().sum::<u64>();
         counts.arrived[0] = came - counts.arrived[1..].iter().sum::<u64>();
         match &self.queue {
             Waiting::ByClass(queue) => counts.marked = queue.marked(),
             Waiting::Active(active) => counts.marked = active.fates.marked,
-            Waiting::InOrder(_) if self.least.is_zero() => {
-                let peak = self.rate.bytes_in(self.closer_look.peak_wait);
+            Waiting::InOrder(_) if self.min_time.is_zero() => {
+                let peak = self.rate.bytes_in(self.exact_check.peak_wait);
                 counts.peak_backlog_bytes = counts.peak_backlog_bytes.max(peak);
             }
             Waiting::InOrder(_) => {}
@@ -663,12 +686,12 @@ impl Link {
         counts
     }
 
-    /// Packets that came and neither were dropped nor have arrived at the far end.
+    /// Packets that arrived at the queue and are neither dropped nor delivered.
     pub(crate) fn held_packets(&self) -> u64 {
         self.wire.len() + self.queued_packets()
     }
 
-    /// Packets that wait in a queue, and not already on the wire.
+    /// Packets that wait in a queue and are not on the wire yet.
     fn queued_packets(&self) -> u64 {
         match &self.queue {
             Waiting::InOrder(_) => 0,

@@ -1,25 +1,25 @@
-//! Random loss on a wire: each packet is lost with the same probability, whatever became of the others.
+//! Random loss on a wire: each packet is lost with the same probability, independently of others.
 //!
-//! What is drawn is the distance to the next loss, not the fate of each packet: the packets that pass before it are
-//! geometrically distributed. A wire that loses one packet in a hundred million costs a decrement a packet.
+//! The distance to the next loss is drawn, not the fate of each packet: the number of packets between losses is
+//! geometrically distributed. A packet costs one decrement, however small the probability.
 
 use crate::routing::network::Loss;
 use crate::wire::packet::{Flags, Packet};
 use sparelane_core::{Domain, Stream};
 
-/// The losses of one direction of a cable, in order.
+/// The random losses of one direction of a cable, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct RandomLoss {
     /// Packets that pass before the next loss.
     passing: u64,
-    /// The logarithm of the probability that a packet passes.
+    /// The natural logarithm of the probability that a packet passes.
     log_pass: f64,
     data_only: bool,
     rng: Stream,
 }
 
 impl RandomLoss {
-    /// The losses on link number `link`; none where nothing is ever lost.
+    /// The losses on link number `link`, or `None` if nothing is ever lost.
     pub(crate) fn new(loss: Loss, seed: u64, link: u64) -> Option<RandomLoss> {
         let Loss { probability, data_only } = loss;
         (probability > 0.0).then(|| {
@@ -30,7 +30,7 @@ impl RandomLoss {
         })
     }
 
-    /// From now on another loss, drawn from the same stream.
+    /// Changes the loss from now on, with draws from the same stream.
     pub(crate) fn change(&mut self, loss: Loss) {
         self.data_only = loss.data_only;
         self.log_pass = libm::log1p(-loss.probability);
@@ -41,7 +41,7 @@ impl RandomLoss {
         }
     }
 
-    /// Whether this packet is lost.
+    /// Returns true if this packet is lost.
     #[inline]
     pub(crate) fn takes(&mut self, packet: &Packet) -> bool {
         if self.data_only && packet.flags().kind() != Flags::DATA {
@@ -55,7 +55,8 @@ impl RandomLoss {
         true
     }
 
-    /// At least k packets pass with probability (1 - p)^k: the whole part of ln U / ln(1 - p), with U uniform in (0, 1].
+    /// Draws a distance by inversion: at least k packets pass with probability (1 - p)^k, so k is the whole part of ln
+    /// U / ln(1 - p), with U uniform in (0, 1].
     #[cold]
     fn draw(&mut self) {
         self.passing = (libm::log(self.rng.unit_above_zero()) / self.log_pass) as u64;
@@ -84,7 +85,7 @@ mod tests {
         RandomLoss::new(Loss { probability, data_only }, 1, 7)
     }
 
-    /// Packets that pass before each of so many losses, as they are drawn.
+    /// The first `count` distances between losses.
     fn distances(probability: f64, count: usize) -> Vec<u64> {
         let mut losses = losses(probability, false).expect("losses");
         let next = |losses: &mut RandomLoss| {
@@ -110,7 +111,7 @@ mod tests {
         }
     }
 
-    /// Each distance by itself, not only its moments: at one in ten, a tenth is 0, and nine hundredths are 1.
+    /// Each distance has its own probability: at one in ten, a tenth of them is 0, and nine hundredths are 1.
     #[test]
     fn every_distance_is_as_likely_as_it_should_be() {
         let distances = distances(0.1, 200_000);

@@ -1,11 +1,12 @@
 //! A packet on the wire, by value.
 //!
-//! 32 bytes, half a cache line: packets are copied from ring to ring at every hop, and larger ones
-//! cost time at every hop.
+//! A packet has 32 bytes, half a cache line. Packets are copied from ring to ring at every hop, so a larger one would
+//! cost time at every hop. Everything that few packets need is elsewhere: SACK blocks in a slab (`sack_slab`), and a
+//! rate header in fields that data packets do not use (`rate_header`).
 
 use sparelane_core::Time;
 
-/// What a packet is, and its one-bit fields.
+/// The kind of a packet, and its one-bit fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flags(u8);
 
@@ -14,18 +15,18 @@ impl Flags {
     pub(crate) const ACK: Flags = Flags(1);
     pub(crate) const SYN: Flags = Flags(2);
     pub(crate) const SYN_ACK: Flags = Flags(3);
-    /// The kind of packet, in the two lowest bits.
+    /// Mask of the two lowest bits, which hold the kind.
     const KIND: u8 = 3;
     /// A retransmission; on an acknowledgment, one caused by a retransmission.
     pub(crate) const RETRANSMISSION: Flags = Flags(4);
-    /// The ends understand ECN.
+    /// Both ends support ECN.
     pub(crate) const ECN_CAPABLE: Flags = Flags(8);
     /// Marked: congestion experienced.
     pub(crate) const MARKED: Flags = Flags(16);
     /// Data: the window was reduced. Acknowledgment: echo of a mark.
     pub(crate) const ECN_ANSWER: Flags = Flags(32);
-    /// Data: carries the time at which it was sent, instead of SACK blocks. Acknowledgment: echoes how long its trigger was
-    /// under way, with its blocks.
+    /// On data: carries the send time instead of SACK blocks. On an acknowledgment: echoes the one-way delay of its
+    /// trigger, next to its blocks.
     pub(crate) const STAMPED: Flags = Flags(64);
     /// Carries a rate header: see `rate_header`.
     pub(crate) const RATE_HEADER: Flags = Flags(128);
@@ -40,17 +41,17 @@ impl Flags {
         self.0 & other.0 != 0
     }
 
-    /// `self` and, where `condition` holds, `other`.
+    /// `self`, with `other` set if `condition` is true.
     #[inline(always)]
     pub(crate) const fn with_if(self, condition: bool, other: Flags) -> Flags {
         Flags(self.0 | if condition { other.0 } else { 0 })
     }
 }
 
-/// A packet, in four words: copies and small changes then cost whole-word moves only.
+/// A packet, packed into four words, so that copies and small changes are moves of whole words.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Packet {
-    /// On a link: when it arrives at the far end. In a queue: unused.
+    /// On a link: the arrival time at the far end. In an active queue: the arrival time at the queue.
     pub(crate) at: Time,
     /// Flow, sequence number.
     flow_seq: u64,
@@ -60,41 +61,43 @@ pub struct Packet {
     rest: u64,
 }
 
-/// What a packet is made of.
+/// The fields of a packet before packing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields {
-    /// The flow's slot; of a datagram, its source and [`DATAGRAMS`].
+    /// The flow's slot. For a datagram, the number of its source plus [`DATAGRAMS`].
     pub(crate) flow: u32,
     /// Data: the segment. Acknowledgment: the next segment expected.
     pub(crate) seq: u32,
-    /// Acknowledgment: the segment that caused it. Else the rate of a rate header.
+    /// On an acknowledgment: the segment that caused it. Otherwise: the rate of a rate header, if there is one.
     pub(crate) trigger: u32,
     /// Position in the flat table of routes: the link to take next.
     pub(crate) route: u32,
-    /// Acknowledgment: its SACK blocks in the slab, or [`NO_BLOCKS`]. Else the round-trip time of a rate header.
+    /// On an acknowledgment: the index of its SACK blocks in the slab, or [`NO_BLOCKS`]. Otherwise: the round-trip time
+    /// of a rate header, if there is one.
     pub(crate) blocks: u32,
     /// Bytes on the wire, headers included.
     pub(crate) wire_bytes: u16,
-    /// Kind and one-bit fields.
+    /// The kind and one-bit fields.
     pub(crate) flags: Flags,
     /// Priority class, 0 the highest.
     pub(crate) class: u8,
 }
 
-/// Datagrams have the number of their source, plus this, where others have the slot of their flow: beyond all slots.
+/// Added to the source's number in the flow field of a datagram. The result is beyond all slots of flows.
 pub(crate) const DATAGRAMS: u32 = 1 << 31;
 
-/// A packet without SACK blocks.
+/// The index of a packet without SACK blocks.
 pub(crate) const NO_BLOCKS: u32 = u32::MAX;
 
-/// What the plain packets of one kind and flow have in common: flags and class, and that they have no blocks.
+/// The fields that plain packets of one kind and flow share: flags, class, and no blocks. One comparison of a word
+/// recognizes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Form(u64);
+pub(crate) struct Template(u64);
 
-impl Form {
-    /// Packets of this kind and class.
-    pub(crate) const fn new(flags: Flags, class: u8) -> Form {
-        Form(pair((flags.0 as u32) << FLAGS_SHIFT | (class as u32) << CLASS_SHIFT, NO_BLOCKS))
+impl Template {
+    /// The template of packets of this kind and class.
+    pub(crate) const fn new(flags: Flags, class: u8) -> Template {
+        Template(pair((flags.0 as u32) << FLAGS_SHIFT | (class as u32) << CLASS_SHIFT, NO_BLOCKS))
     }
 }
 
@@ -121,9 +124,9 @@ impl Packet {
         }
     }
 
-    /// A packet of this form.
+    /// A packet from this template.
     #[inline(always)]
-    pub(crate) const fn of(form: Form, flow: u32, seq: u32, route: u32, trigger: u32, wire_bytes: u32) -> Packet {
+    pub(crate) const fn of(form: Template, flow: u32, seq: u32, route: u32, trigger: u32, wire_bytes: u32) -> Packet {
         Packet {
             at: Time::ZERO,
             flow_seq: pair(flow, seq),
@@ -132,31 +135,31 @@ impl Packet {
         }
     }
 
-    /// Whether the packet is of this form.
+    /// Returns true if the packet matches the template.
     #[inline(always)]
-    pub(crate) const fn is_of(&self, form: Form) -> bool {
+    pub(crate) const fn matches(&self, form: Template) -> bool {
         (self.rest ^ form.0) <= u16::MAX as u64
     }
 
-    /// Whether the packet is of this form, or would be without what is where others have SACK blocks.
+    /// Returns true if the packet matches the template, apart from the field for SACK blocks.
     #[inline(always)]
-    pub(crate) const fn is_like(&self, form: Form) -> bool {
+    pub(crate) const fn matches_except_blocks(&self, form: Template) -> bool {
         (self.rest as u32 ^ form.0 as u32) <= u16::MAX as u32
     }
 
-    /// The number by which hosts know its flow, or its source of cross traffic.
+    /// The slot of its flow, or the number of its source of cross traffic.
     #[inline(always)]
     pub const fn flow(&self) -> u32 {
         self.flow_seq as u32
     }
 
-    /// The low 32 bits of its segment's number; of an acknowledgment, of the next segment expected.
+    /// The low 32 bits of its segment's number. On an acknowledgment: of the next segment expected.
     #[inline(always)]
     pub const fn seq(&self) -> u32 {
         (self.flow_seq >> 32) as u32
     }
 
-    /// Whether the packet is on its way from the flow's receiver to its sender.
+    /// Returns true if the packet travels from the flow's receiver to its sender.
     pub const fn goes_back(&self) -> bool {
         self.flags().0 & Flags::ACK.0 != 0
     }
@@ -171,18 +174,19 @@ impl Packet {
         self.route_trigger as u32
     }
 
-    /// Decides that the packet is lost on the wire: its route ends beyond the table of routes.
+    /// Lets the packet be lost on the wire: its route then points beyond the table of routes.
     pub(crate) const fn lose_on_wire(&mut self) {
         self.route_trigger |= 1 << 31;
     }
 
-    /// Whether the packet is to be lost on the wire.
+    /// Returns true if the packet is to be lost on the wire.
     #[inline(always)]
     pub(crate) const fn is_lost_on_wire(&self) -> bool {
         self.route() >> 31 != 0
     }
 
-    /// The packet on its next link, whose far end it reaches at `at`.
+    /// The packet on its next link, with the arrival time `at`. The route is in the low half of its word, so one
+    /// addition advances it.
     #[inline(always)]
     pub(crate) const fn onward(&self, at: Time) -> Packet {
         Packet { at, flow_seq: self.flow_seq, route_trigger: self.route_trigger + 1, rest: self.rest }
@@ -226,7 +230,7 @@ impl Packet {
         packet
     }
 
-    /// Puts the packet in a class that is lower by `classes`.
+    /// Lowers the packet's class by `classes`.
     pub(crate) const fn lower(&mut self, classes: u8) {
         self.rest += (classes as u64) << CLASS_SHIFT;
     }
@@ -272,21 +276,21 @@ mod tests {
 
     #[test]
     fn a_packet_of_a_form_differs_in_numbers_alone() {
-        let form = Form::new(Flags::ACK, 2);
+        let form = Template::new(Flags::ACK, 2);
         let packet = Packet::of(form, 1, 2, 3, 4, 40);
         assert_eq!((packet.flow(), packet.seq(), packet.route(), packet.trigger()), (1, 2, 3, 4));
         assert_eq!((packet.wire_bytes(), packet.flags(), packet.class()), (40, Flags::ACK, 2));
         assert_eq!(packet.blocks(), NO_BLOCKS);
-        assert!(packet.is_of(form) && packet.is_like(form));
+        assert!(packet.matches(form) && packet.matches_except_blocks(form));
         let mut with_blocks = packet;
         with_blocks.set_blocks(7);
-        assert!(!with_blocks.is_of(form) && with_blocks.is_like(form));
+        assert!(!with_blocks.matches(form) && with_blocks.matches_except_blocks(form));
         let mut lower = packet;
         lower.lower(1);
         let marked = packet.with(Flags::MARKED);
-        assert!(!lower.is_like(form) && !marked.is_like(form) && !marked.is_of(form));
+        assert!(!lower.matches_except_blocks(form) && !marked.matches_except_blocks(form) && !marked.matches(form));
         let mut cleared = marked;
         cleared.clear(Flags::MARKED);
-        assert!(cleared.is_of(form));
+        assert!(cleared.matches(form));
     }
 }

@@ -1,29 +1,29 @@
-//! RCP, the Rate Control Protocol, at the router: each output queue keeps one rate R for all its flows.
+//! RCP, the Rate Control Protocol, at a router: each output queue computes one rate R for all its flows.
 //!
-//! Source: Dukkipati, Kobayashi, Zhang-Shen, McKeown, "Processor Sharing Flows in the Internet", IWQoS 2005; numbers
-//! as in its ns-2 code and in the simulations of RC3 (NSDI 2014 section 5.1.4). At the end of every interval
-//! T = min(interval, d0)
+//! Source: Dukkipati, Kobayashi, Zhang-Shen, McKeown, "Processor Sharing Flows in the Internet", IWQoS 2005. Constants
+//! are those of its ns-2 code and of RC3's simulations (NSDI 2014 section 5.1.4). At the end of every interval T =
+//! min(interval, d0):
 //!
 //! ```text
 //! R <- R (1 + (T / d0) (alpha (gamma C - y) - beta q / d0) / (gamma C)),  floor <= R <= gamma C
 //! ```
 //!
-//! where C is the link's rate, y the input rate over the interval (all that came to the door of the queue,
-//! acknowledgments and what the queue drops included), d0 the running average of the round-trip times that packets
-//! carry, and q the standing queue: the least that an arrival of the interval found waiting, zero where none came.
-//! ns-2 takes the queue at one instant instead; the least leaves out bursts that the queue works off by itself.
+//! Here C is the link's rate, y the input rate over the interval (all arrivals, including acknowledgments and packets
+//! that the queue then drops), and d0 the running average of the round-trip times that packets carry. The standing
+//! queue q is the smallest backlog that an arrival of the interval found, zero without arrivals. ns-2 takes the queue
+//! at one instant instead; the minimum leaves out bursts that the queue works off by itself.
 //!
-//! The average moves once an interval, before R does, towards the mean of the interval's round-trip times, in which
-//! each packet weighs as much as it has bytes; an interval without any takes the mean of the last that had some.
+//! The average moves once per interval, before R does, towards the mean of the interval's round-trip times, weighted by
+//! packet sizes. An interval without samples uses the mean of the last one that had some.
 //!
-//! The meter stands at the door of a queue of any discipline and needs no events: a packet that comes ends the
-//! intervals that passed since the last one.
+//! The meter is part of a link's ingress, works with queues of any discipline, and needs no events: an arriving packet
+//! ends the intervals that have passed.
 
 use crate::config::RcpSpec;
 use crate::wire::packet::Packet;
 use sparelane_core::{Dur, Rate, Time};
 
-/// The rate of one output queue.
+/// The rate computation of one output queue.
 #[derive(Clone, Debug)]
 pub(crate) struct RcpMeter {
     spec: RcpSpec,
@@ -35,18 +35,18 @@ pub(crate) struct RcpMeter {
     rate_bps: f64,
     /// d0, seconds.
     average_rtt_s: f64,
-    /// T.
+    /// T, the length of the current interval.
     interval: Dur,
     interval_end: Time,
-    /// What came in this interval.
+    /// Bytes that arrived in this interval.
     arrived_bytes: u64,
-    /// The least that one of its arrivals found waiting, if anything came.
+    /// The smallest backlog that an arrival of this interval found, if there was one.
     standing_bytes: Option<u64>,
-    /// Round-trip times that packets of this interval carried, each times the packet's size, byte seconds.
+    /// Sum of round-trip time times size over the packets of this interval, byte seconds.
     rtt_byte_s: f64,
-    /// The sizes of these packets.
+    /// Sum of the sizes of these packets.
     rtt_bytes: u64,
-    /// The mean round-trip time of the last interval that had any; zero before.
+    /// The mean round-trip time of the last interval with samples; zero before the first.
     mean_rtt_s: f64,
 }
 
@@ -70,13 +70,13 @@ impl RcpMeter {
         }
     }
 
-    /// `packet` comes to the queue, in which `waiting_bytes` wait.
+    /// Handles a packet that arrives at the queue, in which `waiting_bytes` wait.
     pub(crate) fn pass(&mut self, now: Time, packet: &mut Packet, waiting_bytes: u64) {
         self.catch_up(now);
         let bytes = packet.wire_bytes();
         self.arrived_bytes += bytes;
         self.standing_bytes = Some(self.standing_bytes.map_or(waiting_bytes, |least| least.min(waiting_bytes)));
-        if packet.asks_for_rate() {
+        if packet.requests_rate() {
             if let Some(rtt) = packet.rtt_estimate() {
                 self.rtt_byte_s += rtt.as_secs_f64() * bytes as f64;
                 self.rtt_bytes += bytes;
@@ -85,7 +85,7 @@ impl RcpMeter {
         }
     }
 
-    /// R at `now`, for time series: it leaves no trace in what follows.
+    /// R at `now`, for time series. Does not change the meter.
     pub(crate) fn rate_at(&self, now: Time) -> Rate {
         let mut then = self.clone();
         then.catch_up(now);
@@ -102,8 +102,9 @@ impl RcpMeter {
             let before = (self.rate_bps, self.average_rtt_s);
             let idle = self.standing_bytes.is_none();
             self.end_interval();
+            // Without arrivals, an interval that changed nothing shows that the following ones change nothing, either.
             if idle && before == (self.rate_bps, self.average_rtt_s) {
-                self.rest_until(now);
+                self.skip_idle_intervals(now);
             }
         }
     }
@@ -112,6 +113,7 @@ impl RcpMeter {
         self.average_in_the_interval();
         let arrived_bps = self.arrived_bytes as f64 * 8.0 / self.interval.as_secs_f64();
         let standing_bits = self.standing_bytes.unwrap_or(0) as f64 * 8.0;
+        // The bracket of the formula above, divided by gamma C.
         let spare = (self.spec.alpha * (self.capacity_bps - arrived_bps)
             - self.spec.beta * standing_bits / self.average_rtt_s)
             / self.capacity_bps;
@@ -123,21 +125,21 @@ impl RcpMeter {
         self.interval_end += self.interval;
     }
 
-    /// Takes the intervals until `now` together, of which the first shows that none changes anything.
-    fn rest_until(&mut self, now: Time) {
+    /// Skips the idle intervals until `now` at once.
+    fn skip_idle_intervals(&mut self, now: Time) {
         if now >= self.interval_end {
             let intervals = (now - self.interval_end).as_ps() / self.interval.as_ps() + 1;
             self.interval_end += self.interval * intervals;
         }
     }
 
-    /// T / d0. The average may have fallen since the interval began, but T is never above it.
+    /// T / d0, at most 1: the average may have fallen since the interval began.
     fn interval_in_rtts(&self) -> f64 {
         (self.interval.as_secs_f64() / self.average_rtt_s).min(1.0)
     }
 
-    /// The running average of ns-2: long round trips count in full, and short ones by their share of the traffic,
-    /// since flows with a short one send more packets a second.
+    /// Updates the running average as ns-2 does. A mean above the average counts in full. A mean below it counts by the
+    /// share of the traffic, because flows with short round trips send more packets per second.
     fn average_in_the_interval(&mut self) {
         if self.rtt_bytes > 0 {
             self.mean_rtt_s = self.rtt_byte_s / self.rtt_bytes as f64;
@@ -151,7 +153,7 @@ impl RcpMeter {
     }
 }
 
-/// `rate_bps` within the floor and gamma C.
+/// Clamps `rate_bps` between the floor and gamma C.
 fn bounded(rate_bps: f64, spec: &RcpSpec, capacity_bps: f64) -> f64 {
     rate_bps.max(spec.floor.as_bps() as f64).min(capacity_bps)
 }
@@ -163,13 +165,14 @@ mod tests {
 
     const LINK: Rate = Rate::from_mbps(100);
 
-    /// One packet of `bytes` that asks for as much as there is, after a round trip of `rtt`; the rate it gets, kb/s.
+    /// Passes one packet of `bytes` that requests the highest rate, with a round-trip time of `rtt`. Returns the rate
+    /// that it gets, kb/s.
     fn pass(meter: &mut RcpMeter, at: Dur, bytes: u16, rtt: Option<Dur>, waiting_bytes: u64) -> u32 {
         let (flow, seq, trigger, route, class) = (0, 0, 0, 0, 0);
         let fields =
             Fields { flow, seq, trigger, route, blocks: NO_BLOCKS, wire_bytes: bytes, flags: Flags::DATA, class };
         let mut packet = Packet::new(fields);
-        packet.ask_for(Rate::from_bps(u64::MAX), rtt);
+        packet.request_rate(Rate::from_bps(u64::MAX), rtt);
         meter.pass(Time::ZERO + at, &mut packet, waiting_bytes);
         packet.trigger()
     }
@@ -208,7 +211,7 @@ mod tests {
         assert_eq!(pass(&mut meter, Dur::from_secs(1000), 40, None, 0), 90_000);
     }
 
-    /// A mean above the average counts with T / d0 = 5%; one below with (R/C)(mean/d0)(T/d0) = 5% * 50% * 5%.
+    /// A mean above the average counts with T / d0 = 5 %; one below with (R / C)(mean / d0)(T / d0) = 5 % * 50 % * 5 %.
     #[test]
     fn long_round_trips_count_more_than_short_ones() {
         for (rtt_ms, average_s) in [(300, 0.205), (100, 0.2 - 0.05 * 0.5 * 0.05 * 0.1)] {
@@ -220,7 +223,7 @@ mod tests {
         }
     }
 
-    /// 1500 B of 400 ms and 500 B of 200 ms are 350 ms; an interval without packets takes this mean again.
+    /// 1500 B at 400 ms and 500 B at 200 ms have a mean of 350 ms; an interval without packets uses this mean again.
     #[test]
     fn the_mean_of_an_interval_weights_packets_by_their_bytes() {
         let mut meter = meter();
@@ -248,7 +251,7 @@ mod tests {
         assert!(meter.interval.abs_diff(Dur::from_us(500)) < Dur::from_us(1), "{}", meter.interval);
     }
 
-    /// Looking at every interval or at none on the way comes to the same.
+    /// Ending intervals one by one or all at once gives the same state.
     #[test]
     fn a_long_rest_is_as_many_short_ones() {
         let (mut once, mut often) = (meter(), meter());

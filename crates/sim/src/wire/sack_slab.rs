@@ -1,18 +1,19 @@
-//! SACK blocks under way, and what else an acknowledgment echoes beside them: a slab beside the packets, so that packets
-//! without any stay small.
+//! SACK blocks of acknowledgments in flight, and other values that acknowledgments echo: a slab next to the packets.
+//!
+//! Few acknowledgments have blocks, and blocks are larger than a packet. Keeping them here leaves packets at 32 bytes.
 
 use crate::wire::packet::NO_BLOCKS;
 use sparelane_core::prefetch;
 use sparelane_transport::{MAX_SACK_BLOCKS, SackBlock};
 
-/// The blocks of one acknowledgment, and the rate that it echoes if it has a rate header.
+/// The blocks of one acknowledgment, and further values that it echoes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     blocks: [SackBlock; MAX_SACK_BLOCKS],
     count: u8,
-    /// As in a rate header.
+    /// The rate of a rate header, encoded.
     rate: u32,
-    /// The one-way delay, or the receiver's clock, nanoseconds.
+    /// The one-way delay, or the receiver's clock, in nanoseconds.
     echo_ns: u32,
 }
 
@@ -24,7 +25,7 @@ pub(crate) struct BlockSlab {
 }
 
 impl BlockSlab {
-    /// Stores `blocks` and returns their index; [`NO_BLOCKS`] for none.
+    /// Stores `blocks` and returns their index; [`NO_BLOCKS`] if there are none.
     #[inline(always)]
     pub(crate) fn store(&mut self, blocks: &[SackBlock]) -> u32 {
         if blocks.is_empty() { NO_BLOCKS } else { self.store_some(blocks) }
@@ -43,7 +44,7 @@ impl BlockSlab {
         index
     }
 
-    /// Adds the rate of a rate header to the entry at `index`, or to a new one without blocks; returns its index.
+    /// Adds the rate of a rate header to the entry at `index`, or to a new entry without blocks. Returns the index.
     #[inline(never)]
     pub(crate) fn with_rate(&mut self, index: u32, rate: u32) -> u32 {
         let index = if index == NO_BLOCKS { self.store_some(&[]) } else { index };
@@ -51,7 +52,8 @@ impl BlockSlab {
         index
     }
 
-    /// Adds a one-way delay or a receive time to the entry at `index`, or to a new one without blocks; returns its index.
+    /// Adds a one-way delay or a receive time to the entry at `index`, or to a new entry without blocks. Returns the
+    /// index.
     #[inline(never)]
     pub(crate) fn with_echo(&mut self, index: u32, echo_ns: u32) -> u32 {
         let index = if index == NO_BLOCKS { self.store_some(&[]) } else { index };
@@ -59,12 +61,12 @@ impl BlockSlab {
         index
     }
 
-    /// The delay or time that was added to the entry at `index`, nanoseconds.
+    /// The delay or time in the entry at `index`, nanoseconds.
     pub(crate) fn echo_at(&self, index: u32) -> u32 {
         self.entries[index as usize].echo_ns
     }
 
-    /// The rate that was added to the entry at `index`.
+    /// The encoded rate in the entry at `index`.
     pub(crate) fn rate_at(&self, index: u32) -> u32 {
         self.entries[index as usize].rate
     }
@@ -79,7 +81,7 @@ impl BlockSlab {
         &entry.blocks[..usize::from(entry.count)]
     }
 
-    /// The entry at `index`, if it is one, will be wanted soon.
+    /// Prefetches the entry at `index`, if there is one.
     #[inline(always)]
     pub(crate) fn expect(&self, index: u32) {
         if let Some(entry) = self.entries.get(index as usize) {
@@ -87,7 +89,7 @@ impl BlockSlab {
         }
     }
 
-    /// Gives the entry at `index` back.
+    /// Frees the entry at `index`.
     #[inline(always)]
     pub(crate) fn release(&mut self, index: u32) {
         if index != NO_BLOCKS {

@@ -64,7 +64,7 @@ impl<F: Fabric> World<F> {
         let slot = packet.flow();
         let flow = &mut self.flows[slot as usize];
         let payload_bytes = packet.wire_bytes() as u32 - u32::from(flow.wire.header_bytes);
-        let is_plain = flow.ways.receives_plainly && packet.is_like(flow.wire.data);
+        let is_plain = flow.ways.receives_plainly && packet.matches_except_blocks(flow.wire.data);
         if is_plain && flow.receiver.take_next(packet.seq(), payload_bytes) {
             if flow.ways.stamps {
                 self.note_delay(packet);
@@ -177,7 +177,7 @@ impl<F: Fabric> World<F> {
                 self.deliver_any_ack(packet);
                 return self.tell_acknowledged(slot);
             }
-        } else if packet.is_of(flow.wire.ack) && flow.sender.handle_plain_ack(self.now, packet.seq(), packet.trigger())
+        } else if packet.matches(flow.wire.ack) && flow.sender.handle_plain_ack(self.now, packet.seq(), packet.trigger())
         {
             return self.send_allowed_inline(slot);
         }

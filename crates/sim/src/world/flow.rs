@@ -6,7 +6,7 @@ use crate::hosts::Offload;
 use crate::hosts::application::Application;
 use crate::physics::PhysicsViolation;
 use crate::records::CLASSES;
-use crate::wire::packet::{Fields, Flags, Form, NO_BLOCKS, Packet};
+use crate::wire::packet::{Fields, Flags, Template, NO_BLOCKS, Packet};
 use crate::wire::rate_header::decode_rate;
 use crate::wire::sack_slab::BlockSlab;
 use sparelane_cc::Needs;
@@ -54,8 +54,8 @@ pub(super) struct OnWire {
     /// Bytes of header on each of its packets.
     pub(super) header_bytes: u8,
     /// Its data packets that are sent for the first time, and its acknowledgments: class 0, with nothing to report.
-    pub(super) data: Form,
-    pub(super) ack: Form,
+    pub(super) data: Template,
+    pub(super) ack: Template,
     /// Data packets, by class on the wire.
     pub(super) sent: [u64; CLASSES],
     /// How many links its routes have, there and back.
@@ -73,13 +73,13 @@ pub(super) struct Ways {
     /// Whether it has to know whether its interface is idle, or has room.
     pub(super) waits_for_interface: bool,
     /// Whether it asks for a rate, or is followed.
-    pub(super) sends_by_long_way: bool,
+    pub(super) sends_by_slow_path: bool,
     /// Whether its acknowledgments echo anything, leave late, or are followed.
     pub(super) acks_carry_extras: bool,
     /// Whether its data packets carry the time at which they were sent: delays are echoed or measured.
     pub(super) stamps: bool,
     /// Whether its packets towards the receiver carry a rate header.
-    pub(super) asks_for_rate: bool,
+    pub(super) requests_rate: bool,
     /// Whether observers follow its packets.
     pub(super) is_followed: bool,
 }

@@ -52,9 +52,9 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
         let limit = cable.limit.filter(|_| differs.is_none()).unwrap_or(queue.limit);
         let memory = config.switch.filter(|_| !is_host).map(|spec| SharedMemory { router: from, spec });
         let (rate, delay, loss) = (cable.rate_from(from), cable.delay, cable.loss_from(from));
-        let least = if is_host { hosts.spec(from).send_cost } else { Dur::ZERO };
+        let min_time = if is_host { hosts.spec(from).send_cost } else { Dur::ZERO };
         let is_watched = watched.contains(&(from, if from == cable.a { cable.b } else { cable.a }));
-        LinkSpec { rate, delay, queue, limit, loss, least, memory, is_watched, largest_bytes }
+        LinkSpec { rate, delay, queue, limit, loss, min_time, memory, is_watched, largest_bytes }
     };
     let cables = config.network.cables.iter().enumerate();
     cables.flat_map(|(index, cable)| [spec(index, cable, cable.a), spec(index, cable, cable.b)]).collect()

@@ -16,7 +16,7 @@ impl<F: Fabric> World<F> {
     #[inline(always)]
     pub(super) fn send_allowed_inline(&mut self, slot: u32) {
         let flow = &mut self.flows[slot as usize];
-        if flow.ways.waits_for_interface || flow.ways.sends_by_long_way || !flow.sender.sends_plainly() {
+        if flow.ways.waits_for_interface || flow.ways.sends_by_slow_path || !flow.sender.sends_plainly() {
             return self.send_allowed_by_long_way(slot);
         }
         while let Some(segment) = flow.sender.poll_plainly(self.now) {
@@ -56,7 +56,7 @@ impl<F: Fabric> World<F> {
             // Windows are not advertised here, and nobody resets a connection.
             Transmit::Probe | Transmit::Reset => return,
         };
-        if flow.ways.sends_by_long_way {
+        if flow.ways.sends_by_slow_path {
             return self.send_by_long_way(packet);
         }
         self.inject(packet);
@@ -69,15 +69,15 @@ impl<F: Fabric> World<F> {
         if flow.ways.is_followed {
             return self.send_followed(packet);
         }
-        self.ask_for_rate(&mut packet);
+        self.request_rate(&mut packet);
         self.inject(packet);
     }
 
     /// Fills the rate header of a packet towards the receiver. A host asks for no more than its interface carries.
-    fn ask_for_rate(&self, packet: &mut Packet) {
+    fn request_rate(&self, packet: &mut Packet) {
         let sender = &self.flows[packet.flow() as usize].sender;
         let interface = self.layout.links[self.fabric.first_link(packet.route()) as usize].rate;
         let rate = sender.desired_rate().unwrap_or(interface);
-        packet.ask_for(rate.min(interface), sender.srtt());
+        packet.request_rate(rate.min(interface), sender.srtt());
     }
 }

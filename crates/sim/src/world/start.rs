@@ -11,7 +11,7 @@ use crate::observe::Opened;
 use crate::records::CLASSES;
 use crate::routing::network::NodeId;
 use crate::wire::link::PlannedDrop;
-use crate::wire::packet::{Flags, Form};
+use crate::wire::packet::{Flags, Template};
 use sparelane_cc::Blueprint;
 use sparelane_cc::CongestionControl;
 use sparelane_core::{Domain, Dur, Seq, Stream, Time};
@@ -67,11 +67,11 @@ impl<F: Fabric> World<F> {
         let scheme = &self.settings.schemes[usize::from(spec.scheme)];
         let rng = Stream::new(self.settings.seed, Domain::Controller, u64::from(id));
         let (uses_tail, base_class, transport) = (cc.uses_tail(), scheme.class, Arc::clone(&scheme.transport));
-        let (asks_for_rate, needs) = (cc.desired_rate().is_some(), cc.needs());
+        let (requests_rate, needs) = (cc.desired_rate().is_some(), cc.needs());
         let echo = Echo::of(needs);
         // A rate header takes the place of the stamp.
-        let is_followed = !asks_for_rate && self.observers.follow(id);
-        let measures_delays = !asks_for_rate && self.observers.hear_receipts;
+        let is_followed = !requests_rate && self.observers.follow(id);
+        let measures_delays = !requests_rate && self.observers.hear_receipts;
         let stamps = echo != Echo::Nothing || measures_delays || is_followed;
         let stamp = Flags::DATA.with_if(stamps, Flags::STAMPED);
         let mut sender = Sender::new(Arc::clone(&transport), cc, rng);
@@ -117,7 +117,7 @@ impl<F: Fabric> World<F> {
         self.fabric.set_route(self.now, forward, &there, forward_end);
         self.fabric.set_route(self.now, reverse, &back, self.route_end(spec.src));
         self.plan_drops(id, slot);
-        let acks_carry_extras = asks_for_rate || echo != Echo::Nothing || !to.ack_cost.is_zero() || is_followed;
+        let acks_carry_extras = requests_rate || echo != Echo::Nothing || !to.ack_cost.is_zero() || is_followed;
         let offload = Offload::of(&from, &to, &transport, echo != Echo::Nothing);
         let wire = OnWire {
             in_network: 0,
@@ -125,19 +125,19 @@ impl<F: Fabric> World<F> {
             reverse,
             base_class,
             header_bytes: transport.header_bytes as u8,
-            data: Form::new(stamp.with_if(transport.ecn != Ecn::Off, Flags::ECN_CAPABLE), base_class),
-            ack: Form::new(Flags::ACK, base_class),
+            data: Template::new(stamp.with_if(transport.ecn != Ecn::Off, Flags::ECN_CAPABLE), base_class),
+            ack: Template::new(Flags::ACK, base_class),
             sent: [0; CLASSES],
             route_lengths,
         };
         let ways = Ways {
             receives_plainly: !acks_carry_extras && offload.is_none(),
-            reads_extras: asks_for_rate || echo != Echo::Nothing || needs.nic_backlog || is_followed,
+            reads_extras: requests_rate || echo != Echo::Nothing || needs.nic_backlog || is_followed,
             waits_for_interface: uses_tail || self.waiting.queueing.is_some(),
-            sends_by_long_way: asks_for_rate || is_followed,
+            sends_by_slow_path: requests_rate || is_followed,
             acks_carry_extras,
             stamps,
-            asks_for_rate,
+            requests_rate,
             is_followed,
         };
         let flow = Flow {

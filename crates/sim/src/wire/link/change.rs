@@ -1,25 +1,27 @@
-//! A link that changes while packets are on it: another rate, another delay, another loss.
+//! Changes of a link while packets are on it: rate, delay, loss, up and down.
 //!
-//! What is left of the packet in transmission goes at the new rate, and so does what waits. A longer delay is that of packets
-//! whose transmission has not ended; what is on the wire keeps its arrival. With a shorter one, what is on the wire arrives no
-//! later than a packet that leaves the transmitter now: packets never overtake each other on a wire.
+//! The unsent rest of the packet in transmission and all waiting packets are sent at the new rate. A longer delay
+//! applies to packets whose transmission has not ended; packets on the wire keep their arrival time. With a shorter
+//! delay, packets on the wire arrive no later than one that leaves the transmitter now, so packets never overtake each
+//! other.
 
-use super::door::Door;
-use super::{Link, LinkSpec, Waiting, doubtful_from};
+use super::ingress::Ingress;
+use super::{Link, LinkSpec, Waiting, exact_check_wait};
 use crate::routing::network::Loss;
 use crate::wire::packet::Packet;
 use sparelane_core::{Dur, Time};
 
 impl Link {
-    /// From `now` on, the rate and the delay are those of `spec`, which differs in nothing else from the link's.
+    /// Sets the rate and the delay of `spec` from `now` on. `spec` must equal the link's in everything else.
     pub(crate) fn retune(&mut self, now: Time, spec: &LinkSpec) {
         self.commit(now);
         if let Waiting::InOrder(_) = self.queue {
-            let peak = self.rate.bytes_in(self.closer_look.peak_wait);
+            let peak = self.rate.bytes_in(self.exact_check.peak_wait);
             self.counts.peak_backlog_bytes = self.counts.peak_backlog_bytes.max(peak);
-            self.closer_look.peak_wait = Dur::ZERO;
+            self.exact_check.peak_wait = Dur::ZERO;
         }
-        let (old_delay, in_transmission) = (self.delay, self.busy > now);
+        let (old_delay, in_transmission) = (self.delay, self.busy_until > now);
+        // Packets whose transmission has ended are on the wire; the others are still to be sent at the new rate.
         let (mut sent, mut unsent) = (Vec::new(), Vec::new());
         while let Some(packet) = self.wire.pop_newest() {
             let has_ended = packet.at <= now + old_delay;
@@ -29,10 +31,11 @@ impl Link {
             packet.at = packet.at.min(now + spec.delay);
             self.wire.push(packet);
         }
+        // Only the first unsent packet can be in transmission; the same share of it stays unsent.
         let current = unsent.last().map(|packet| self.time_of(packet.wire_bytes()));
         let left = current.map(|whole| (self.end_of_transmission(unsent.last(), now) - now, whole));
         (self.rate, self.byte_time, self.delay) = (spec.rate, spec.rate.byte_time(), spec.delay);
-        let mut end = self.busy;
+        let mut end = self.busy_until;
         for (place, mut packet) in unsent.into_iter().rev().enumerate() {
             let whole = self.time_of(packet.wire_bytes());
             end = match left {
@@ -43,41 +46,41 @@ impl Link {
             self.wire.push(packet);
         }
         if in_transmission {
-            self.busy = end;
+            self.busy_until = end;
         }
-        self.closer_look.doubtful_from = doubtful_from(spec);
+        self.exact_check.from_wait = exact_check_wait(spec);
         if let Waiting::Active(active) = &mut self.queue {
             active.handle_rate(spec.rate);
         }
-        self.set_closer_look();
+        self.update_slow_path();
     }
 
-    /// When the transmission of a packet on the wire ends that has not ended by `now`.
+    /// The end of the transmission of a packet that is still unsent at `now`.
     fn end_of_transmission(&self, packet: Option<&Packet>, now: Time) -> Time {
         packet.map_or(now, |packet| Time::ZERO + (packet.at - (Time::ZERO + self.delay)))
     }
 
-    /// From now on, packets that come to this link, number `number` of its network, are lost like this.
+    /// Changes the random loss of arriving packets. `number` is the link's number in its network.
     pub(crate) fn set_loss(&mut self, loss: Loss, seed: u64, number: u64) {
-        self.opened_door().hazards.set_loss(loss, seed, number);
+        self.ingress_mut().faults.set_loss(loss, seed, number);
     }
 
-    /// From now on, packets that come to this link are all lost on the wire, or only as `set_loss` says.
+    /// Takes the link down or up. While down, it loses all arriving packets on the wire.
     pub(crate) fn set_down(&mut self, is_down: bool) {
-        self.opened_door().hazards.is_down = is_down;
+        self.ingress_mut().faults.is_down = is_down;
     }
 
-    /// The door, through which every packet comes from now on.
-    pub(super) fn opened_door(&mut self) -> &mut Door {
-        let door = self.door.take().unwrap_or_else(|| Box::new(Door::open()));
-        self.closer_look.doubtful_packets = 0;
-        self.closer_look_when_empty = Dur::ZERO;
-        self.closer_look_from = Dur::ZERO;
-        self.door.insert(door)
+    /// Returns the ingress, added if there is none. Every packet passes it from now on.
+    pub(super) fn ingress_mut(&mut self) -> &mut Ingress {
+        let ingress = self.ingress.take().unwrap_or_else(|| Box::new(Ingress::open()));
+        self.exact_check.from_packets = 0;
+        self.slow_path_when_empty = Dur::ZERO;
+        self.slow_path_from = Dur::ZERO;
+        self.ingress.insert(ingress)
     }
 }
 
-/// `left` of `before` is the same share of `whole`.
+/// Scales the remaining time of a transmission: `left` is to `before` as the result is to `whole`.
 fn share_of(whole: Dur, left: Dur, before: Dur) -> Dur {
     let ps = u128::from(whole.as_ps()) * u128::from(left.as_ps()) / u128::from(before.as_ps().max(1));
     Dur::from_ps(ps.min(u128::from(whole.as_ps())) as u64)
@@ -91,7 +94,7 @@ mod tests {
     use sparelane_core::Rate;
     use std::sync::Arc;
 
-    /// 8 Mb/s, where 1000 bytes take a millisecond, and 10 ms.
+    /// A link of 8 Mb/s, on which 1000 bytes take a millisecond, with a delay of 10 ms.
     fn spec(discipline: Discipline) -> LinkSpec {
         let limit = Limit::Packets(100);
         let queue = QueueSpec {
@@ -109,7 +112,7 @@ mod tests {
             queue: Arc::new(queue),
             limit,
             loss: Loss::NONE,
-            least: Dur::ZERO,
+            min_time: Dur::ZERO,
             memory: None,
             is_watched: true,
             largest_bytes: 1000,
@@ -124,7 +127,7 @@ mod tests {
         Time::from_ns(tenths * 100_000)
     }
 
-    /// When what is on the link arrives, in tenths of a millisecond.
+    /// Arrival times of the packets on the link, in tenths of a millisecond.
     fn arrivals(link: &mut Link) -> Vec<u64> {
         let mut all = Vec::new();
         while link.next_event() != Time::NEVER {
@@ -162,7 +165,7 @@ mod tests {
             let spec = spec(discipline);
             let mut link = Link::new(&spec, 1, 0);
             (0..3).for_each(|seq| _ = link.send(Time::ZERO, &packet(seq), &mut Vec::new()));
-            // By then two are on the wire, which arrive with the third.
+            // By 2.5 ms two packets are on the wire; with the shorter delay they may arrive no later than the third.
             link.retune(ms(25), &LinkSpec { delay: Dur::from_ms(1), ..spec.clone() });
             _ = link.send(ms(25), &packet(3), &mut Vec::new());
             assert_eq!(arrivals(&mut link), [35, 35, 40, 50]);

@@ -1,21 +1,25 @@
-//! What waits on a FIFO link, whose packets are on the wire as soon as they come: counted only where the queue is long.
+//! The backlog of a FIFO link, whose packets are on the wire as soon as they arrive. It is counted only while the queue
+//! is long.
+//!
+//! A cursor remembers the first packet whose transmission may not have begun. Both ends of the backlog only move
+//! forward, so each packet is visited once per count and the cost per packet is constant.
 
 use crate::wire::packet::Packet;
 use sparelane_core::Ring;
 
-/// The border between packets whose transmission has begun and those that wait.
+/// The border between packets whose transmission has begun and packets that wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cursor {
-    /// The first packet on the wire whose transmission may not have begun at the last look.
+    /// The first packet on the wire whose transmission had not begun at the last count.
     pub(super) place: u64,
-    /// Bytes from there on at the last look, and the bytes that had come onto the wire by then.
+    /// Bytes from there on, and bytes ever put onto the wire, at the last count.
     waiting_bytes: u64,
     accepted_bytes: u64,
 }
 
 impl Cursor {
-    /// Bytes and packets that wait, where `accepted_bytes` ever came onto the wire and `has_begun` says of a packet whether its
-    /// transmission has begun.
+    /// Counts the bytes and packets that wait. `accepted_bytes` is the number of bytes ever put onto the wire, and
+    /// `has_begun` returns true for a packet whose transmission has begun.
     pub(super) fn look(
         &mut self,
         wire: &Ring<Packet>,
@@ -23,7 +27,7 @@ impl Cursor {
         has_begun: impl Fn(&Packet) -> bool,
     ) -> (u64, u64) {
         if self.place < wire.head() {
-            // Packets that were delivered since the last look: count what is left anew.
+            // The packet at the cursor was delivered since the last count: count again from the oldest one.
             self.place = wire.head();
             self.waiting_bytes = (wire.head()..wire.tail()).map(|at| wire.at(at).wire_bytes()).sum();
         } else {

@@ -1,4 +1,4 @@
-//! What a link is made of, and what it counts.
+//! The parameters and the counters of a link.
 
 use crate::config::{QueueSpec, RoomNeeded};
 use crate::records::CLASSES;
@@ -9,7 +9,7 @@ use crate::wire::packet::Packet;
 use sparelane_core::{Dur, Rate};
 use std::sync::Arc;
 
-/// What a link is made of.
+/// The parameters of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkSpec {
     pub(crate) rate: Rate,
@@ -17,18 +17,18 @@ pub(crate) struct LinkSpec {
     pub(crate) queue: Arc<QueueSpec>,
     pub(crate) limit: Limit,
     pub(crate) loss: Loss,
-    /// The least time that a packet takes: what sending costs the processor of a host.
-    pub(crate) least: Dur,
-    /// The memory that the queue shares with others, if it does.
+    /// The least time that a packet occupies the transmitter: the cost of sending for a host's processor.
+    pub(crate) min_time: Dur,
+    /// The memory that the queue shares with others, if any.
     pub(crate) memory: Option<SharedMemory>,
-    /// Somebody looks at the queue between packets, or picks packets to drop.
+    /// An observer reads the queue between packets, or packets may be dropped by script: the link must not be fused.
     pub(crate) is_watched: bool,
     /// The largest packet that any flow sends.
     pub(crate) largest_bytes: u64,
 }
 
 impl LinkSpec {
-    /// What the queue has room for.
+    /// The capacity of the queue, and the free space that a packet needs.
     pub(crate) fn room(&self) -> Room {
         let least_bytes = match self.queue.room {
             RoomNeeded::Packet => 0,
@@ -37,14 +37,14 @@ impl LinkSpec {
         Room { limit: self.limit, least_bytes }
     }
 
-    /// How long `packet` is in transmission.
+    /// The time for which `packet` occupies the transmitter.
     #[cfg(feature = "oracle")]
     pub(crate) fn time_of(&self, packet: &Packet) -> Dur {
-        self.rate.byte_time().of(packet.wire_bytes()).max(self.least)
+        self.rate.byte_time().of(packet.wire_bytes()).max(self.min_time)
     }
 }
 
-/// What a link counted.
+/// The counters of a link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LinkCounts {
     pub(crate) arrived: [u64; CLASSES],

@@ -1,9 +1,9 @@
-//! Queues that decide by time, by chance or by cells: the contract between such a queue and its link.
+//! The contract between an active queue, which decides by time, by chance or by cells, and its link.
 //!
-//! An active queue is told when packets come and when the transmitter asks for one, also where it then finds nothing: some
-//! keep state about that. It may drop packets at either moment. The laws themselves are above this crate, in the catalogue, or in
-//! a crate of somebody else: a law is a type with its settings ([`ActiveSpec`]), which makes one queue ([`ActiveLaw`]) for each
-//! link that has it.
+//! An active queue is called when packets arrive and when the transmitter asks for one, even if it then finds the queue
+//! empty, because some laws keep state about that. It may drop packets at either moment. The laws themselves live in
+//! crates above this one: a law is a type with its settings ([`ActiveSpec`]), which makes one queue ([`ActiveLaw`]) for
+//! each link that uses it.
 
 use crate::routing::network::Limit;
 use crate::wire::link::LinkSpec;
@@ -13,10 +13,10 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
-/// Where a queue is.
+/// The properties of the link that a queue is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// What the queue may hold.
+    /// The capacity of the queue.
     pub limit: Limit,
     /// The rate of the transmitter.
     pub rate: Rate,
@@ -24,60 +24,60 @@ pub struct Place {
     pub largest_bytes: u64,
     /// The seed of the run.
     pub seed: u64,
-    /// The number of the link: with the seed, it makes random draws of a queue's own.
+    /// The number of the link. With the seed, it selects the queue's own random stream.
     pub link: u64,
 }
 
-/// A law of active queue management with its settings.
+/// An active queue management law with its settings.
 pub trait ActiveSpec: Any + Debug + Send + Sync {
-    /// What a scenario calls it.
+    /// The name in a scenario.
     fn kind(&self) -> &'static str;
 
     /// A queue under this law.
     fn make(&self, place: &Place) -> Box<dyn ActiveLaw>;
 
-    /// The least limit in bytes that has room for a packet of so many.
+    /// The smallest limit in bytes that has room for a packet of `packet_bytes`.
     fn least_limit_bytes(&self, packet_bytes: u64) -> u64 {
         packet_bytes
     }
 
-    /// Returns true if it treats packets of one class differently from those of another.
+    /// Returns true if the law treats packets of different classes differently.
     fn separates_classes(&self) -> bool {
         true
     }
 
-    /// Returns true if it ever marks ECN-capable packets.
+    /// Returns true if the law ever marks ECN-capable packets.
     fn marks(&self) -> bool {
         true
     }
 
-    /// Whether `other` is the same law with the same settings.
+    /// Returns true if `other` is the same law with the same settings.
     fn equals(&self, other: &dyn ActiveSpec) -> bool;
 }
 
-/// One queue under a law of active queue management.
+/// One queue under an active queue management law.
 pub trait ActiveLaw: Debug + Send {
-    /// Takes a packet, or drops it. `idle_since` is when the transmitter became idle, if it is.
+    /// Takes a packet, or drops it. `idle_since` is the time at which the transmitter became idle, if it is idle.
     fn enqueue(&mut self, now: Time, packet: Packet, idle_since: Option<Time>, fates: &mut Fates);
 
-    /// The transmitter is free at `now`: the packet that leaves, if any.
+    /// Returns the packet that leaves at `now`, when the transmitter is free, if there is one.
     fn dequeue(&mut self, now: Time, fates: &mut Fates) -> Option<Packet>;
 
-    /// Bytes and packets that wait.
+    /// Waiting bytes and packets.
     fn backlog(&self) -> (u64, u64);
 
-    /// From now on the transmitter has another rate. Laws that know nothing of rates need not listen.
+    /// Called when the rate of the transmitter changes. Laws that do not depend on the rate need not implement it.
     fn handle_rate(&mut self, rate: Rate) {
         let _ = rate;
     }
 }
 
-/// What became of packets besides being sent.
+/// The packets that a queue dropped or marked.
 #[derive(Clone, Debug, Default)]
 pub struct Fates {
-    /// Dropped, and not yet taken from here.
+    /// Dropped packets that the link has not collected yet.
     pub(crate) dropped: Vec<Packet>,
-    /// How many were ever marked.
+    /// The number of packets ever marked.
     pub(crate) marked: u64,
 }
 
@@ -87,7 +87,7 @@ impl Fates {
         self.dropped.push(packet);
     }
 
-    /// Marks `packet` with congestion experienced, if it is ECN-capable; returns whether it is.
+    /// Marks `packet` with congestion experienced, if it is ECN-capable. Returns true if it is.
     pub fn mark(&mut self, packet: &mut Packet) -> bool {
         let capable = packet.flags().has(Flags::ECN_CAPABLE);
         if capable {
@@ -97,18 +97,18 @@ impl Fates {
         capable
     }
 
-    /// What was dropped and not yet taken from here.
+    /// Dropped packets that the link has not collected yet.
     pub fn dropped(&self) -> &[Packet] {
         &self.dropped
     }
 
-    /// How many were ever marked.
+    /// The number of packets ever marked.
     pub fn marked(&self) -> u64 {
         self.marked
     }
 }
 
-/// Packets that wait in order, each with the time at which it came.
+/// A FIFO buffer of packets, each with its arrival time.
 #[derive(Clone, Debug, Default)]
 pub struct Buffer {
     packets: VecDeque<Packet>,
@@ -116,37 +116,37 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Adds `packet` at the tail, which came at `now`.
+    /// Appends `packet`, which arrived at `now`.
     pub fn push(&mut self, now: Time, mut packet: Packet) {
         packet.at = now;
         self.bytes += packet.wire_bytes();
         self.packets.push_back(packet);
     }
 
-    /// Takes the packet at the head.
+    /// Takes the oldest packet.
     pub fn pop(&mut self) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.bytes -= packet.wire_bytes();
         Some(packet)
     }
 
-    /// Bytes that wait.
+    /// Bytes in the buffer.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Packets that wait.
+    /// Packets in the buffer.
     pub fn packets(&self) -> u64 {
         self.packets.len() as u64
     }
 
-    /// Whether `packet` fits beside what waits.
+    /// Returns true if `packet` fits within `limit`, in addition to the packets in the buffer.
     pub fn has_room_for(&self, packet: &Packet, limit: Limit) -> bool {
         limit.has_room(self.bytes, self.packets(), packet.wire_bytes())
     }
 }
 
-/// An active queue at its link, and what became of its packets.
+/// An active queue at its link, with its drops and marks.
 #[derive(Debug)]
 pub(crate) struct ActiveQueue {
     law: Box<dyn ActiveLaw>,
@@ -154,11 +154,10 @@ pub(crate) struct ActiveQueue {
 }
 
 impl ActiveQueue {
-    /// The queue of link `number`, if its discipline is such a one.
-    pub(crate) fn new(spec: &LinkSpec, seed: u64, number: u64) -> Option<ActiveQueue> {
-        let law = spec.queue.discipline.active()?;
+/// A queue under `law` for link `number`.
+    pub(crate) fn new(law: &dyn ActiveSpec, spec: &LinkSpec, seed: u64, number: u64) -> ActiveQueue {
         let place = Place { limit: spec.limit, rate: spec.rate, largest_bytes: spec.largest_bytes, seed, link: number };
-        Some(ActiveQueue { law: law.make(&place), fates: Fates::default() })
+        ActiveQueue { law: law.make(&place), fates: Fates::default() }
     }
 
     pub(crate) fn enqueue(&mut self, now: Time, packet: Packet, idle_since: Option<Time>) {
@@ -178,9 +177,9 @@ impl ActiveQueue {
     }
 }
 
-/// Packets for the tests of single laws, here and in other crates.
+/// Packets for tests of single laws, here and in other crates.
 impl Packet {
-    /// Data of `wire_bytes`, of flow `flow` and with this sequence number, ECN-capable or not.
+    /// A data packet of `wire_bytes` of flow `flow`, with this sequence number, ECN-capable or not.
     pub fn example(flow: u32, seq: u32, wire_bytes: u16, ecn: bool) -> Packet {
         use crate::wire::packet::{Fields, NO_BLOCKS};
         let flags = Flags::DATA.with_if(ecn, Flags::ECN_CAPABLE);
@@ -188,24 +187,24 @@ impl Packet {
         Packet::new(Fields { flow, seq, trigger, route, blocks: NO_BLOCKS, wire_bytes, flags, class })
     }
 
-    /// The same packet in a class that is lower by `classes`.
+    /// The same packet in a class lower by `classes`.
     pub fn lowered(mut self, classes: u8) -> Packet {
         self.lower(classes);
         self
     }
 
-    /// The same packet on its way from the receiver.
+    /// The same packet, travelling from the receiver.
     pub fn going_back(mut self) -> Packet {
         self.set(Flags::ACK);
         self
     }
 
-    /// When it came to the queue that it waits in.
+    /// The time at which the packet arrived at its queue.
     pub fn came_at(&self) -> Time {
         self.at
     }
 
-    /// Whether it carries a mark of congestion.
+    /// Returns true if the packet carries a congestion mark.
     pub fn is_marked(&self) -> bool {
         self.flags().has(Flags::MARKED)
     }

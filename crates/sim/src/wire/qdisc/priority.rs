@@ -1,23 +1,27 @@
-//! Strict priority over one shared buffer, with push-out unless told otherwise.
+//! Strict priority over one shared buffer, by default with push-out.
 //!
-//! The lowest class number leaves first. A packet that does not fit pushes out the newest packets of
-//! the lowest class that waits, if that class is lower than its own; else it is dropped itself. This
-//! is the router of the RC3 papers ("priority dropping and priority scheduling", NSDI 2014 section 5.1).
+//! The lowest class number leaves first. A packet that does not fit pushes out the newest packets of the lowest waiting
+//! class, if that class is lower than its own; otherwise it is dropped itself. This is the router of the RC3 papers
+//! ("priority dropping and priority scheduling", NSDI 2014 section 5.1).
 //!
 //! Without push-out, a packet that does not fit is dropped, whatever its class: priority scheduling over a drop-tail
 //! buffer.
 //!
-//! With a mark, ECN-capable packets are marked that find so much or more in the buffer, whatever the classes. What was
-//! pushed out to make room counts no more.
+//! With a marking threshold, an ECN-capable packet is marked if it finds at least that much in the buffer, in all
+//! classes together. Packets pushed out for it do not count.
+//!
+//! Data layout: one ring per class and a bitmap of non-empty classes, so that the class to serve and the class to push
+//! out are each one bit-scan instruction.
 
 use crate::records::CLASSES;
 use crate::routing::network::{Limit, Room};
+use crate::wire::link::LinkSpec;
 use crate::wire::packet::{Flags, Packet};
 use sparelane_core::Ring;
 
-/// The queue.
+/// A priority queue.
 #[derive(Clone, Debug)]
-pub(crate) struct Priority {
+pub(crate) struct PriorityQueue {
     classes: [Ring<Packet>; CLASSES],
     /// Bit `c` is set while class `c` has a packet.
     occupied: u8,
@@ -25,22 +29,27 @@ pub(crate) struct Priority {
     backlog_packets: u64,
     limit_bytes: u64,
     limit_packets: u64,
-    /// So many bytes must be free for any packet.
+    /// Free bytes that a packet needs, whatever its size.
     least_bytes: u64,
-    /// Up to here a packet surely fits, and needs no mark.
+    /// Up to this backlog a packet certainly fits and needs no mark.
     plain_bytes: u64,
     push_out: bool,
     mark_at: Option<Limit>,
     marked: u64,
 }
 
-impl Priority {
-    pub(crate) fn new(room: Room, push_out: bool, mark_at: Option<Limit>) -> Priority {
+impl PriorityQueue {
+    /// The queue of a link with this discipline.
+    pub(crate) fn of(spec: &LinkSpec) -> PriorityQueue {
+        PriorityQueue::new(spec.room(), spec.queue.push_out, spec.queue.mark_at)
+    }
+
+    fn new(room: Room, push_out: bool, mark_at: Option<Limit>) -> PriorityQueue {
         let (limit_bytes, limit_packets) = match room.limit {
             Limit::Bytes(bytes) => (bytes, u64::MAX),
             Limit::Packets(packets) => (u64::MAX, packets),
         };
-        Priority {
+        PriorityQueue {
             classes: std::array::from_fn(|_| Ring::with_capacity(4)),
             occupied: 0,
             backlog_bytes: 0,
@@ -67,14 +76,14 @@ impl Priority {
         if is_plain {
             self.put(packet);
         } else {
-            self.enqueue_carefully(*packet, dropped);
+            self.enqueue_slow(*packet, dropped);
         }
     }
 
-    /// A packet that may not fit, or may be marked.
+    /// Handles a packet that may not fit or may need a mark.
     #[cold]
     #[inline(never)]
-    fn enqueue_carefully(&mut self, mut packet: Packet, dropped: &mut Vec<Packet>) {
+    fn enqueue_slow(&mut self, mut packet: Packet, dropped: &mut Vec<Packet>) {
         if !self.fits(&packet) && !self.make_room(&packet, dropped) {
             dropped.push(packet);
             return;
@@ -96,7 +105,7 @@ impl Priority {
         *self.classes[class].push_slot() = *packet;
     }
 
-    /// Pushes out packets of lower classes until `packet` fits; false where it cannot.
+    /// Pushes out packets of lower classes until `packet` fits. Returns false if it cannot.
     fn make_room(&mut self, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         while !self.fits(packet) {
             match self.push_out(packet.class()) {
@@ -107,7 +116,7 @@ impl Priority {
         true
     }
 
-    /// Gives up the newest packet of the lowest class, if that is below `class`.
+    /// Removes the newest packet of the lowest class, if that class is below `class`.
     pub(crate) fn push_out(&mut self, class: u8) -> Option<Packet> {
         let lowest = (u8::BITS - 1).wrapping_sub(self.occupied.leading_zeros()) as usize;
         if !self.push_out || self.occupied == 0 || lowest <= usize::from(class) {
@@ -131,7 +140,7 @@ impl Priority {
         Some(packet)
     }
 
-    /// `packet` has left its class, which is empty now or not.
+    /// Updates the counts after `packet` left its class, which is now empty or not.
     #[inline(always)]
     fn account_departure(&mut self, class: usize, is_empty: bool, packet: &Packet) {
         self.backlog_bytes -= packet.wire_bytes();
@@ -169,13 +178,13 @@ mod tests {
         Packet::new(Fields { flow, seq, trigger, route, blocks: NO_BLOCKS, wire_bytes: 1000, flags, class })
     }
 
-    fn drain(queue: &mut Priority) -> Vec<(u8, u32)> {
+    fn drain(queue: &mut PriorityQueue) -> Vec<(u8, u32)> {
         std::iter::from_fn(|| queue.dequeue()).map(|packet| (packet.class(), packet.seq())).collect()
     }
 
     #[test]
     fn the_highest_priority_leaves_first_and_each_class_in_order() {
-        let mut queue = Priority::new(Room::of(Limit::Packets(100)), true, None);
+        let mut queue = PriorityQueue::new(Room::of(Limit::Packets(100)), true, None);
         let mut dropped = Vec::new();
         for (class, seq) in [(3, 0), (0, 1), (3, 2), (1, 3), (0, 4)] {
             queue.enqueue(&packet(class, seq), &mut dropped);
@@ -186,7 +195,7 @@ mod tests {
 
     #[test]
     fn the_newest_of_the_lowest_class_makes_room() {
-        let mut queue = Priority::new(Room::of(Limit::Bytes(3_500)), true, None);
+        let mut queue = PriorityQueue::new(Room::of(Limit::Bytes(3_500)), true, None);
         let mut dropped = Vec::new();
         for (class, seq) in [(2, 0), (4, 1), (4, 2)] {
             queue.enqueue(&packet(class, seq), &mut dropped);
@@ -200,7 +209,7 @@ mod tests {
         assert_eq!(drain(&mut queue), [(0, 3), (1, 5), (2, 0)]);
     }
 
-    /// Each arrival finds one packet more, up to four; the fifth pushes out the last of class 4, and finds three.
+    /// Each arrival finds one packet more, up to four; the fifth pushes out the last of class 4 and finds three.
     #[test]
     fn what_finds_the_threshold_or_more_is_marked_in_every_class() {
         for (mark_at, expected) in [
@@ -208,7 +217,7 @@ mod tests {
             (Limit::Packets(3), [false, false, false, true, true]),
             (Limit::Packets(4), [false; 5]),
         ] {
-            let mut queue = Priority::new(Room::of(Limit::Packets(4)), true, Some(mark_at));
+            let mut queue = PriorityQueue::new(Room::of(Limit::Packets(4)), true, Some(mark_at));
             let mut dropped = Vec::new();
             for (class, seq) in [(4, 0), (4, 1), (4, 2), (4, 3), (0, 4)] {
                 let mut packet = packet(class, seq);
@@ -225,7 +234,7 @@ mod tests {
 
     #[test]
     fn packets_that_do_not_know_marks_carry_none() {
-        let mut queue = Priority::new(Room::of(Limit::Packets(9)), true, Some(Limit::Packets(1)));
+        let mut queue = PriorityQueue::new(Room::of(Limit::Packets(9)), true, Some(Limit::Packets(1)));
         (0..4).for_each(|seq| queue.enqueue(&packet(0, seq), &mut Vec::new()));
         assert!(std::iter::from_fn(|| queue.dequeue()).all(|packet| !packet.flags().has(Flags::MARKED)));
         assert_eq!(queue.marked(), 0);
@@ -233,7 +242,7 @@ mod tests {
 
     #[test]
     fn without_push_out_the_newcomer_goes_whatever_its_class() {
-        let mut queue = Priority::new(Room::of(Limit::Packets(2)), false, None);
+        let mut queue = PriorityQueue::new(Room::of(Limit::Packets(2)), false, None);
         let mut dropped = Vec::new();
         for (class, seq) in [(4, 0), (2, 1), (0, 2), (4, 3)] {
             queue.enqueue(&packet(class, seq), &mut dropped);
@@ -242,11 +251,11 @@ mod tests {
         assert_eq!((victims, drain(&mut queue)), (vec![2, 3], vec![(2, 1), (4, 0)]));
     }
 
-    /// The first three leave 1000 bytes free: room for the packet, but not for a full one of 1500.
+    /// The first three leave 1000 bytes free: enough for the packet, but not for one of 1500.
     #[test]
     fn where_a_full_packet_needs_room_a_small_one_is_refused_without_it() {
         for (least_bytes, kept) in [(0, vec![(1, 3), (2, 0), (2, 1), (2, 2)]), (1_500, vec![(1, 3), (2, 0), (2, 1)])] {
-            let mut queue = Priority::new(Room { limit: Limit::Bytes(4_000), least_bytes }, true, None);
+            let mut queue = PriorityQueue::new(Room { limit: Limit::Bytes(4_000), least_bytes }, true, None);
             let mut dropped = Vec::new();
             for (class, seq) in [(2, 0), (2, 1), (2, 2), (1, 3)] {
                 queue.enqueue(&packet(class, seq), &mut dropped);

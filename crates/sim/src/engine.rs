@@ -1,4 +1,4 @@
-//! The event engine: whose turn it is, on links and among timers; and a second one, for tests.
+//! The event engine: the event queue, the order of events, timers of flows, and a reference engine for tests.
 
 mod event_tree;
 pub(crate) mod fabric;

@@ -1,4 +1,4 @@
-//! What carries packets: the packet, the output queue and its laws, the link.
+//! Packets, output queues with their disciplines, and links.
 
 pub mod fault;
 pub(crate) mod link;

@@ -1,4 +1,6 @@
-//! What a packet meets as it comes to a link, before its queue: drops and losses that no queue decides, and RCP's meter.
+//! Faults and RCP's meter, which a packet passes on arrival at a link, before its queue.
+//!
+//! They are boxed: a link without faults and meter pays nothing, because its packets never leave the fast path.
 
 use super::LinkSpec;
 use crate::routing::network::Loss;
@@ -6,16 +8,16 @@ use crate::wire::loss::RandomLoss;
 use crate::wire::packet::{Flags, Packet};
 use crate::wire::rcp_meter::RcpMeter;
 
-/// Chosen segments of one flow, to be dropped as they come.
+/// Segments of one flow to be dropped on arrival.
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedDrop {
     pub(crate) flow: u32,
-    /// Segment and how many transmissions of it are still to be dropped.
+    /// Segments, each with the number of transmissions that are still to be dropped.
     pub(crate) segments: Vec<(u32, u32)>,
 }
 
 impl PlannedDrop {
-    /// Whether `packet` is to be dropped now.
+    /// Returns true if `packet` is to be dropped now, and counts it.
     pub(crate) fn takes(&mut self, packet: &Packet) -> bool {
         let hit = self.segments.iter_mut().find(|(segment, copies)| *segment == packet.seq() && *copies > 0);
         match hit {
@@ -28,30 +30,30 @@ impl PlannedDrop {
     }
 }
 
-/// What makes packets vanish besides a full queue.
+/// Causes of loss other than a full queue.
 #[derive(Clone, Debug)]
-pub(crate) struct Hazards {
+pub(crate) struct Faults {
     random: Option<RandomLoss>,
-    /// Whether all is lost on the wire that comes to the link.
+    /// True while the link loses all arriving packets on the wire.
     pub(super) is_down: bool,
     pub(crate) planned: Vec<PlannedDrop>,
 }
 
-impl Hazards {
-    pub(crate) fn new(loss: Loss, seed: u64, link: u64) -> Hazards {
-        Hazards { random: RandomLoss::new(loss, seed, link), is_down: false, planned: Vec::new() }
+impl Faults {
+    pub(crate) fn new(loss: Loss, seed: u64, link: u64) -> Faults {
+        Faults { random: RandomLoss::new(loss, seed, link), is_down: false, planned: Vec::new() }
     }
 
-    fn none() -> Hazards {
-        Hazards { random: None, is_down: false, planned: Vec::new() }
+    fn none() -> Faults {
+        Faults { random: None, is_down: false, planned: Vec::new() }
     }
 
-    /// Forgets what was planned for the flow in this slot.
+    /// Discards the scripted drops of the flow in this slot.
     pub(crate) fn forget(&mut self, flow: u32) {
         self.planned.retain(|planned| planned.flow != flow);
     }
 
-    /// From now on another loss, on link number `link`.
+    /// Changes the random loss on link number `link`.
     pub(super) fn set_loss(&mut self, loss: Loss, seed: u64, link: u64) {
         match &mut self.random {
             Some(random) => random.change(loss),
@@ -59,7 +61,8 @@ impl Hazards {
         }
     }
 
-    /// Decides the fate of a packet that comes to the link: dropped at once, lost on the wire, or neither.
+    /// Decides the fate of an arriving packet. Returns true if it is dropped at once; a packet to be lost on the wire
+    /// is marked as such.
     pub(crate) fn drops(&mut self, packet: &mut Packet) -> bool {
         if self.planned.iter_mut().any(|planned| planned.takes(packet)) {
             return true;
@@ -71,24 +74,25 @@ impl Hazards {
     }
 }
 
-/// What a packet meets at the door of a link, before its queue. A link with an active queue has one in any case: every packet
-/// then comes by the careful way.
+/// The stage in front of a link's queue. A link with an active queue always has one, so that all its packets take the
+/// slow path.
 #[derive(Clone, Debug)]
-pub(super) struct Door {
-    pub(super) hazards: Hazards,
+pub(super) struct Ingress {
+    pub(super) faults: Faults,
     pub(super) meter: Option<RcpMeter>,
 }
 
-impl Door {
-    /// The door of a link, if it has anything.
-    pub(super) fn new(spec: &LinkSpec, seed: u64, number: u64) -> Option<Door> {
-        let hazards = Hazards::new(spec.loss, seed, number);
+impl Ingress {
+    /// The ingress of a link, if it needs one.
+    pub(super) fn new(spec: &LinkSpec, seed: u64, number: u64) -> Option<Ingress> {
+        let faults = Faults::new(spec.loss, seed, number);
         let meter = spec.queue.rcp.map(|rcp| RcpMeter::new(rcp, spec.rate));
         let guards = spec.queue.discipline.active().is_some();
-        (hazards.random.is_some() || meter.is_some() || guards).then_some(Door { hazards, meter })
+        (faults.random.is_some() || meter.is_some() || guards).then_some(Ingress { faults, meter })
     }
 
-    pub(super) fn open() -> Door {
-        Door { hazards: Hazards::none(), meter: None }
+    /// An ingress without faults and meter.
+    pub(super) fn open() -> Ingress {
+        Ingress { faults: Faults::none(), meter: None }
     }
 }
