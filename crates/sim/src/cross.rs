@@ -1,8 +1,8 @@
-//! Cross traffic that answers to nothing: datagrams that hosts send at instants of their own. Nobody acknowledges them,
-//! and nobody sends again what is lost.
+//! Open-loop cross traffic: datagrams that hosts send at times of their own. They are neither acknowledged nor
+//! retransmitted.
 //!
-//! A [`Pattern`] says when; a [`TokenBucket`] may hold packets back; what remains of both in a run is a [`Source`]. All
-//! packets of a source have the same size. No source keeps packets: each is asked for its next ones when the last ones
+//! A [`Pattern`] determines the send times, a [`TokenBucket`] may delay packets, and a [`Source`] runs both. All
+//! packets of a source have the same size. A source stores no packets: it is asked for the next ones once the last ones
 //! have been sent.
 
 mod aggregate;
@@ -22,12 +22,12 @@ pub use aggregate::AggregateSpec;
 pub use bucket::TokenBucket;
 pub use constant::ConstantSpec;
 
-/// What one host sends to another, whatever the network does.
+/// The traffic from one host to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CrossTraffic {
     /// The host that sends.
     pub from: NodeId,
-    /// The host that receives: another one.
+    /// The receiving host, a different one.
     pub to: NodeId,
     /// The mean rate on the wire, headers included.
     pub rate: Rate,
@@ -35,27 +35,27 @@ pub struct CrossTraffic {
     pub packet_bytes: u16,
     /// The priority class on the wire.
     pub class: u8,
-    /// When packets are sent.
+    /// The pattern of send times.
     pub pattern: Pattern,
-    /// What holds them back, if anything.
+    /// The shaper, if there is one.
     pub bucket: Option<TokenBucket>,
-    /// Nothing is sent before this time,
+    /// The start: no packet is sent earlier.
     pub start: Time,
-    /// nor at this time or later.
+    /// The end: no packet is sent at this time or later.
     pub stop: Time,
 }
 
-/// When packets are sent.
+/// The pattern of send times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pattern {
     /// At a constant rate: see `constant.rs`.
     Constant(ConstantSpec),
-    /// Many transfers that come and go: see `aggregate.rs`.
+    /// Many short transfers: see `aggregate.rs`.
     Aggregate(AggregateSpec),
 }
 
 impl Pattern {
-    /// The word for it in scenarios and results.
+    /// The name in scenarios and results.
     pub fn name(&self) -> &'static str {
         match self {
             Pattern::Constant(_) => "constant",
@@ -64,19 +64,19 @@ impl Pattern {
     }
 }
 
-/// Packets that are sent at the same instant.
+/// Packets that are sent at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Burst {
     at: Time,
     packets: u32,
 }
 
-/// An endless sequence of bursts, none earlier than the one before.
+/// An endless sequence of bursts in order of time.
 trait Process: Debug + Send {
     fn next(&mut self) -> Burst;
 }
 
-/// A source in a run, and what became of its packets.
+/// A source in a run, with its counters.
 #[derive(Debug)]
 pub(crate) struct Source {
     spec: CrossTraffic,
@@ -89,7 +89,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Where its packets go.
+    /// The receiving host.
     pub(crate) fn destination(&self) -> NodeId {
         self.spec.to
     }
@@ -119,12 +119,12 @@ impl Source {
         Source { spec, process, upcoming, packet, offered: 0, delivered: 0, dropped: 0 }
     }
 
-    /// When it sends next; [`Time::NEVER`] if it does not.
+    /// The time of its next packets; [`Time::NEVER`] at the end.
     pub(crate) fn next_time(&self) -> Time {
         if self.upcoming.at < self.spec.stop { self.upcoming.at } else { Time::NEVER }
     }
 
-    /// What it sends at its next time: so many of this packet.
+    /// Takes the packets of its next time: their number, and the packet to copy.
     pub(crate) fn send(&mut self) -> (u32, Packet) {
         let packets = self.upcoming.packets;
         self.offered += u64::from(packets);

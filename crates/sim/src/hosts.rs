@@ -1,9 +1,10 @@
-//! What is between the wire and TCP in a host: what it takes its time for, and what its clocks and timers miss.
+//! Processing in a host, between the wire and TCP: delays of its processor, its clocks and its timers.
 //!
-//! What a host receives waits for an interrupt (`interface`), becomes chunks (`offload`), is processed (`processor`), and is
-//! then with TCP. Its acknowledgments may leave later (`departures`). Every part is off by default: flows that use none pass
-//! all this by, and a packet is with TCP when it arrives. Two parts are elsewhere: timers that are late in
-//! `transport::sender`, and what sending costs in `wire::link`, as the least time that a packet takes at the host's uplink.
+//! A received packet waits for an interrupt (`interface`), is merged into a chunk (`offload`), is processed
+//! (`processor`), and then reaches TCP. The acknowledgments of a host may leave late (`departures`). Every part is off
+//! by default, and a flow that uses none bypasses this module: its packets reach TCP on arrival. Two parts are
+//! elsewhere: late timers in `transport::sender`, and the cost of sending in `wire::link`, as the least time that a
+//! packet occupies the host's uplink.
 
 pub(crate) mod application;
 mod departures;
@@ -21,70 +22,70 @@ use crate::routing::network::NodeId;
 use sparelane_core::{Dur, Time};
 use std::collections::BTreeMap;
 
-/// A host.
+/// The properties of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostSpec {
-    /// How long the processor of a host is busy with one received chunk of data, or segment where there are no
-    /// chunks; and with every other packet that comes with an interrupt. It takes them one after another. Zero takes no
-    /// time.
+    /// Processor time per received chunk of data, or per segment without chunks, and per other packet that an interrupt
+    /// delivers. They are processed one after another. Zero takes no time.
     pub receive_cost: Dur,
-    /// What it receives waits at its interface for an interrupt, if so.
+    /// Interrupt coalescing; `None` delivers packets as they arrive.
     pub interrupts: Option<Interrupts>,
-    /// Which instant it stamps data with.
+    /// The time at which received data gets its receive timestamp.
     pub timestamp_at: TimestampAt,
-    /// The tick of the clock that it stamps by, which rounds down; `None` is exact to the nanosecond.
+    /// The tick of the clock for these timestamps, which rounds down; `None` is exact to the nanosecond.
     pub timestamp_clock: Option<Dur>,
-    /// The mean time that its processor takes for an acknowledgment before that leaves: exponential, one after another.
+    /// Mean processor time per acknowledgment before it leaves: exponential, one after another.
     pub ack_cost: Dur,
-    /// The mean by which the timers of paced segments are late: exponential, zero for exact ones.
+    /// Mean lateness of the timers of paced segments: exponential; zero for exact timers.
     pub timer_error: Dur,
-    /// How long its processor is busy with each packet that it sends: it sends at most one in this time.
+    /// Processor time per sent packet: at most one packet is sent in this time.
     pub send_cost: Dur,
 }
 
-/// When an interface interrupts.
+/// The conditions for an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupts {
-    /// The most packets that wait for one; at least one, and `u32::MAX` for any number.
+    /// The number of waiting packets that raises an interrupt: at least one, and `u32::MAX` for no limit.
     pub packets: u32,
-    /// The longest that the first of them waits.
+    /// The longest wait of the first packet.
     pub after: Dur,
-    /// The most packets that wait at all; what comes beyond is lost. At least `packets`, and `u32::MAX` for any number.
+    /// The size of the ring: packets beyond it are lost. At least `packets`, and `u32::MAX` for no limit.
     pub ring: u32,
-    /// When the host answers no interrupt, if ever.
+    /// Times in which the host answers no interrupt, if there are any.
     pub stalls: Option<Stalls>,
 }
 
-/// Stalls of a host: times in which it does not take what its interface has, as when other work keeps its processor.
+/// Stalls of a host: times in which it takes no packets from its interface, for example because other work occupies its
+/// processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stalls {
-    /// From the end of one to the beginning of the next: the mean, exponential.
+    /// Mean time from the end of a stall to the start of the next, exponential.
     pub every: Dur,
-    /// How long one lasts: the mean, exponential.
+    /// Mean length of a stall, exponential.
     pub length: Dur,
 }
 
-/// Which instant a receiver stamps data with. Acknowledgments echo it to controllers that ask for receive times or for
-/// one-way delays.
+/// The time at which a receiver stamps data. Acknowledgments echo it to controllers that need receive times or one-way
+/// delays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimestampAt {
-    /// When it has come from the interface and the processor has taken it.
+    /// The time at which the processor has taken it.
     #[default]
     Arrival,
-    /// When the acknowledgment that it causes leaves.
+    /// The time at which the acknowledgment that it causes leaves.
     Acknowledgment,
 }
 
-/// A host that differs from the others.
+/// A host that overrides the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostAt {
     /// The host.
     pub host: NodeId,
-    /// What it is.
+    /// Its properties.
     pub spec: HostSpec,
 }
 
-/// All hosts.
+/// The properties of all hosts.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts {
     usual: HostSpec,
@@ -92,7 +93,7 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Hosts like `usual`, but for some; the last that names a host decides.
+    /// Hosts with the properties `usual`, except those in `differing`. The last entry for a host wins.
     pub(crate) fn new(usual: HostSpec, differing: &[HostAt]) -> Hosts {
         Hosts { usual, differing: differing.iter().map(|at| (at.host, at.spec)).collect() }
     }
@@ -102,8 +103,8 @@ impl Hosts {
     }
 }
 
-/// What the acknowledgments of one flow say of the times at which its data came: by which clocks, and the times of the last
-/// segment that TCP took.
+/// The timestamps of one flow's data: the clocks of both ends, and the send and receive times of the last segment that
+/// TCP took.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamps {
     sender_tick: Option<Dur>,
@@ -128,7 +129,7 @@ impl Stamps {
         self.sender_tick.is_none() && self.receiver_tick.is_none() && self.at == TimestampAt::Arrival
     }
 
-    /// When the data came, as an acknowledgment says that leaves at `leaves`.
+    /// The receive time that an acknowledgment reports if it leaves at `leaves`.
     pub(crate) fn receive_time(&self, leaves: Time) -> Time {
         let at = match self.at {
             TimestampAt::Arrival => self.taken,
@@ -137,13 +138,13 @@ impl Stamps {
         whole_ticks(at, self.receiver_tick)
     }
 
-    /// How long it was under way, as that acknowledgment says; zero where the clocks' roundings say less.
+    /// The one-way delay that this acknowledgment reports; zero if rounding makes it negative.
     pub(crate) fn delay(&self, leaves: Time) -> Dur {
         self.receive_time(leaves).saturating_since(whole_ticks(self.sent, self.sender_tick))
     }
 }
 
-/// What a clock of this tick shows.
+/// Rounds a time down to whole ticks of a clock.
 fn whole_ticks(at: Time, tick: Option<Dur>) -> Time {
     match tick {
         None => at,

@@ -188,7 +188,7 @@ impl LiveNetwork {
         self.fates.pop_front()
     }
 
-    /// A lower bound for the time of the next event, far ahead if there is none.
+    /// A lower bound for the time of the next event, far ahead if nothing is pending.
     pub fn next_time(&self) -> Time {
         self.fabric.next_time()
     }

@@ -1,12 +1,13 @@
-//! Who looks into a run, and what there is to see.
+//! Observers of a run, and the events and state that they can see.
 //!
-//! An [`Observer`] says once what it wants to hear of ([`Interest`]), and is then told: when flows open and close, what becomes
-//! of packets, and, at the instants that it names, of everything that a [`View`] shows. What nobody asks for costs nothing: the
-//! packets of flows that nobody watches take the short ways. Time series, delays and the log of packets are observers like any
-//! other. An observer changes nothing: runs with and without it have the same flows, to the picosecond.
+//! An [`Observer`] declares once which events it needs ([`Interest`]). It is then called when flows open and close,
+//! when followed packets are sent, arrive or are dropped, and, at times of its choice, with a [`View`] of flows,
+//! controllers, queues and links. Observers cost nothing unless enabled: the packets of flows that no observer follows
+//! take the fast paths. Time series, delays and the log of packets are ordinary observers. An observer never changes
+//! the run: with and without it, flows are equal to the picosecond.
 //!
-//! Between two steps of a run ([`Simulation::advance_to`](crate::Simulation::advance_to)) the same [`View`] is there for whoever
-//! drives the run, who can also reach the controller of a flow.
+//! Between two steps of a run ([`Simulation::advance_to`](crate::Simulation::advance_to)), the caller gets the same
+//! [`View`], and can access the controller of a flow.
 
 mod delays;
 mod log;
@@ -26,7 +27,7 @@ use sparelane_core::{Dur, Time};
 use sparelane_transport::MAX_SACK_BLOCKS;
 use std::collections::BTreeSet;
 
-/// Which flows somebody wants to hear of.
+/// A set of flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flows {
     /// None.
@@ -39,7 +40,7 @@ pub enum Flows {
 }
 
 impl Flows {
-    /// Whether the flow of this number is among them.
+    /// Returns true if the flow with this number is in the set.
     pub fn has(self, flow: u32) -> bool {
         match self {
             Flows::None => false,
@@ -49,19 +50,20 @@ impl Flows {
     }
 }
 
-/// What an observer wants to hear of. Asked once, before the run.
+/// The events that an observer needs. Queried once, before the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
-    /// When it wants [`Observer::on_sample`] for the first time.
+    /// The time of the first call of [`Observer::on_sample`].
     pub first_sample: Option<Time>,
-    /// Whose packets it follows through every [`Step`]. Such packets take longer ways through the simulator, which lead to the
-    /// same results. No flow may ask the routers for a rate: its packets have no room for the time at which they were sent.
+    /// The flows whose packets the observer follows through every [`Step`]. Such packets take slower paths through the
+    /// simulator, with the same results. No such flow may use RCP: its rate header occupies the field of the send time.
     pub packets: Flows,
-    /// Whether it hears of [`Step::Received`] of the data packets of all flows; with the same restriction.
+    /// True if it needs [`Step::Received`] for the data packets of all flows, with the same restriction.
     pub receipts: bool,
-    /// Output queues, from one node towards the next, whose backlog it looks at.
+    /// Output queues whose backlog it reads, each from one node towards the next.
     pub queues: Vec<(NodeId, NodeId)>,
-    /// Ports, from one node towards the next, of which it hears what leaves ([`Step::Crossed`]), of the flows that it follows.
+    /// Ports, each from one node towards the next, that report every followed packet that leaves them
+    /// ([`Step::Crossed`]).
     pub ports: Vec<(NodeId, NodeId)>,
 }
 
@@ -70,11 +72,11 @@ pub struct Interest {
 pub struct Opened {
     /// Its number, in order of start.
     pub flow: u32,
-    /// When its source sends its SYN.
+    /// Send time of its SYN.
     pub start: Time,
-    /// Its scheme, by its index in the run's.
+    /// The scheme, as an index into the run's schemes.
     pub scheme: u16,
-    /// Its class of traffic, by its index in the run's, if it has one.
+    /// The class of traffic, as an index into the run's classes, if it has one.
     pub traffic_class: Option<u16>,
     /// The sending host.
     pub src: NodeId,
@@ -84,11 +86,11 @@ pub struct Opened {
     pub mss_bytes: u64,
     /// Bytes of header of each packet.
     pub header_bytes: u64,
-    /// Whether its ends understand marks of congestion.
+    /// True if both ends support ECN.
     pub uses_ecn: bool,
 }
 
-/// Bytes that a receiver reports beyond what it has in sequence (RFC 2018): ranges of the stream.
+/// Byte ranges that a receiver reports beyond the data that it has in sequence (RFC 2018).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackRanges {
     ranges: [(u64, u64); MAX_SACK_BLOCKS],
@@ -96,7 +98,8 @@ pub struct SackRanges {
 }
 
 impl SackRanges {
-    /// These ranges, each with its first byte and one past its last; as many as an acknowledgment has room for.
+    /// Collects ranges, each from its first byte to one past its last, up to the number that an acknowledgment can
+    /// carry.
     pub fn new(ranges: impl IntoIterator<Item = (u64, u64)>) -> SackRanges {
         let mut all = SackRanges::default();
         for (place, range) in all.ranges.iter_mut().zip(ranges) {
@@ -112,134 +115,134 @@ impl SackRanges {
     }
 }
 
-/// What a packet is.
+/// The kind of a packet, and its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Payload.
     Data {
         /// The low 32 bits of the segment's number.
         segment: u32,
-        /// Whether the segment had been sent before.
+        /// True if the segment had been sent before.
         is_retransmission: bool,
-        /// Bytes of the stream that come before it.
+        /// The offset of its first byte in the stream.
         offset_bytes: u64,
     },
-    /// What a receiver says of what it has.
+    /// The state of the receiver.
     Acknowledgment {
-        /// The low 32 bits of the number of the first segment that the receiver misses.
+        /// The low 32 bits of the number of the first missing segment.
         cumulative: u32,
         /// The low 32 bits of the number of the segment that caused it.
         trigger: u32,
         /// Bytes of the stream that it acknowledges in sequence.
         acknowledged_bytes: u64,
-        /// What it reports beyond.
+        /// Ranges received beyond that.
         sack: SackRanges,
     },
     /// SYN or SYN-ACK.
     Handshake {
-        /// Whether it is the receiver's answer.
+        /// True for the SYN-ACK.
         is_answer: bool,
     },
 }
 
-/// How far a packet has come.
+/// The progress of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// It was handed to the interface of its host.
     Sent {
-        /// When it was due, if something paced it.
+        /// The time at which it was due, if it was paced.
         due: Option<Time>,
-        /// When its last bit leaves the interface, where that is known: the queue there is a FIFO, and did not drop it.
+        /// The time at which its last bit leaves the interface. Known if the queue there is a FIFO and did not drop it.
         departs: Option<Time>,
-        /// When the segment that caused it arrived, as it says: acknowledgments for controllers that need receive times.
+        /// The arrival time of the segment that caused it, if the acknowledgment reports receive times.
         stamp: Option<Time>,
     },
-    /// Its last bit is at the interface of the receiving host (data packets only).
+    /// Its last bit reached the interface of the receiving host (data packets only).
     Arrived {
-        /// When it was sent, whole nanoseconds.
+        /// Its send time, in whole nanoseconds.
         sent: Time,
     },
     /// The transport of the receiving host has it.
     Received {
-        /// How long it was under way, whole nanoseconds; less by 4.29 s where that was longer. Zero for what is not data.
+        /// The one-way delay in whole nanoseconds, modulo 4.29 s; zero for packets other than data.
         delay: Dur,
     },
-    /// Its last bit left the port from one node towards the next, as [`Interest::ports`] asks. This is told some time after
-    /// it happened, in order for each port; of a port towards the packet's own host it is not told.
+    /// Its last bit left the port from one node towards the next, one of [`Interest::ports`]. Reported with a delay, in
+    /// order for each port. Ports towards the packet's own host do not report.
     Crossed {
         /// The port's node.
         from: NodeId,
         /// The next one.
         to: NodeId,
     },
-    /// A queue dropped it, or a wire lost it; this is known some time after it happened.
+    /// A queue dropped it, or a wire lost it. Reported with a delay.
     Dropped,
 }
 
-/// What became of a packet.
+/// A step of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketEvent {
-    /// When.
+    /// The time of the step.
     pub now: Time,
     /// Its flow, by number.
     pub flow: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its size on the wire, bytes.
     pub wire_bytes: u32,
     /// Its priority class on the wire.
     pub class: u8,
-    /// Whether it carries a mark of congestion.
+    /// True if it carries a congestion mark.
     pub is_marked: bool,
-    /// Whether its ends understand such marks.
+    /// True if it can be marked.
     pub is_ecn_capable: bool,
     /// Data: the window was reduced (CWR). Acknowledgment: the receiver echoes a mark (ECE).
     pub has_ecn_answer: bool,
-    /// How far it has come.
+    /// The step.
     pub step: Step,
 }
 
-/// Somebody who looks into a run. All that an observer does not care for has a default that does nothing.
+/// An observer of a run. Methods that it does not need have empty defaults.
 pub trait Observer: Send {
-    /// What it wants to hear of.
+    /// Returns the events that it needs.
     fn interest(&self) -> Interest;
 
-    /// A flow has opened.
+    /// Called when a flow opens.
     fn on_open(&mut self, flow: &Opened) {
         let _ = flow;
     }
 
-    /// A flow is over, or the run is, and it was still open.
+    /// Called when a flow is over, and at the end of the run for flows still open.
     fn on_close(&mut self, flow: &FlowView<'_>) {
         let _ = flow;
     }
 
-    /// A packet has come a step further.
+    /// Called when a followed packet has made a step.
     fn on_packet(&mut self, packet: &PacketEvent) {
         let _ = packet;
     }
 
-    /// The sender of a flow that it follows has taken an acknowledgment.
+    /// Called when the sender of a followed flow has processed an acknowledgment.
     fn on_acknowledged(&mut self, flow: &FlowView<'_>) {
         let _ = flow;
     }
 
-    /// The instant has come that it asked for. Returns the next one; `Time::NEVER` for none.
+    /// Called at the requested time. Returns the next one; `Time::NEVER` for none.
     fn on_sample(&mut self, view: &mut View<'_>) -> Time {
         let _ = view;
         Time::NEVER
     }
 
-    /// The run is over: what it saw goes to the records, if it has a place there.
+    /// Called at the end of the run. The observer may write its results to the records.
     fn finish(self: Box<Self>, records: &mut Records) {
         let _ = records;
     }
 }
 
-/// Looks at queues between the steps of a run, and at nothing else.
+/// An observer that only makes queues readable between the steps of a run.
 #[derive(Clone, Debug, Default)]
 pub struct QueuesInView {
-    /// From one node towards the next.
+    /// Output queues, each from one node towards the next.
     pub queues: Vec<(NodeId, NodeId)>,
 }
 
@@ -249,15 +252,15 @@ impl Observer for QueuesInView {
     }
 }
 
-/// All observers of a run.
+/// The observers of a run.
 #[derive(Default)]
 pub(crate) struct Observers {
     seats: Vec<Seat>,
-    /// Whether anybody hears of receipts of all flows.
-    pub(crate) hear_receipts: bool,
-    /// Queues that somebody looks at.
+    /// True if any observer needs receipts of all flows.
+    pub(crate) wants_receipts: bool,
+    /// Queues that any observer reads.
     pub(crate) queues: BTreeSet<(NodeId, NodeId)>,
-    /// Ports that somebody hears of.
+    /// Ports that any observer watches.
     pub(crate) ports: BTreeSet<(NodeId, NodeId)>,
 }
 
@@ -273,7 +276,7 @@ impl Observers {
         let mut all = Observers::default();
         for observer in observers {
             let Interest { first_sample, packets, receipts, queues, ports } = observer.interest();
-            all.hear_receipts |= receipts;
+            all.wants_receipts |= receipts;
             all.queues.extend(queues);
             all.ports.extend(ports);
             let next_sample = first_sample.unwrap_or(Time::NEVER);
@@ -282,12 +285,12 @@ impl Observers {
         all
     }
 
-    /// Whether somebody follows the packets of a flow step by step.
+    /// Returns true if any observer follows the packets of a flow.
     pub(crate) fn follow(&self, flow: u32) -> bool {
         self.seats.iter().any(|seat| seat.packets.has(flow))
     }
 
-    /// When somebody next wants a sample.
+    /// The earliest time at which any observer wants a sample.
     pub(crate) fn next_sample(&self) -> Time {
         self.seats.iter().map(|seat| seat.next_sample).min().unwrap_or(Time::NEVER)
     }
@@ -300,8 +303,8 @@ impl Observers {
         self.seats.iter_mut().for_each(|seat| seat.observer.on_close(flow));
     }
 
-    /// Tells those who follow the flow, and where a data packet is received, those who hear of all receipts.
-    pub(crate) fn tell(&mut self, packet: &PacketEvent) {
+    /// Reports a step to the observers that follow the flow and, for received data, to those that need all receipts.
+    pub(crate) fn notify(&mut self, packet: &PacketEvent) {
         let is_receipt = matches!((packet.kind, packet.step), (Kind::Data { .. }, Step::Received { .. }));
         for seat in &mut self.seats {
             if seat.packets.has(packet.flow) || (seat.receipts && is_receipt) {
@@ -315,7 +318,7 @@ impl Observers {
         following.for_each(|seat| seat.observer.on_acknowledged(flow));
     }
 
-    /// The samples that are due.
+    /// Takes the samples that are due.
     pub(crate) fn sample(&mut self, view: &mut View<'_>) {
         let now = view.now();
         for seat in self.seats.iter_mut().filter(|seat| seat.next_sample <= now) {

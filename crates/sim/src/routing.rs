@@ -1,4 +1,4 @@
-//! The network as a graph, shortest paths in it, and the route of each flow.
+//! The network as a graph, shortest paths in it, and the routes of flows.
 
 pub mod network;
 pub(crate) mod paths;

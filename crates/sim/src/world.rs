@@ -1,5 +1,8 @@
-//! Hosts and their flows on top of a fabric: what happens when a packet arrives, a timer fires or a
-//! flow starts.
+//! Hosts and their flows on top of a fabric: reactions to packets, timers and the start of flows.
+//!
+//! [`World`] owns all state of a run. Its loop takes one event from the fabric, reacts to it, and then handles the
+//! drops that the reaction caused. Everything a flow needs per packet is in one [`Flow`]; the parts that only some runs
+//! need (hosts with costs, observers, cross traffic) are separate, and reached by one test of a flag.
 
 mod acknowledge;
 mod datagrams;
@@ -40,15 +43,15 @@ use sparelane_core::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The whole simulated world.
+/// The state of a run.
 pub(crate) struct World<F> {
     pub(crate) fabric: F,
     pub(crate) now: Time,
     pub(crate) flows: Vec<Flow>,
-    /// Slots to use again, the lowest first: so a flow's slot does not depend on the order in which others ended.
+    /// Slots to reuse, lowest first, so that a flow's slot does not depend on the order in which other flows ended.
     free_slots: BinaryHeap<Reverse<u32>>,
     timers: Timers,
-    /// SACK blocks of acknowledgments under way.
+    /// SACK blocks of acknowledgments in flight.
     blocks: BlockSlab,
     waiting: Waiting,
     hosts: AtHosts,
@@ -61,17 +64,17 @@ pub(crate) struct World<F> {
     pub(crate) records: Records,
 }
 
-/// What was set for the run as a whole.
+/// Settings of the run as a whole.
 struct Settings {
     schemes: Vec<Scheme>,
     traffic_classes: Vec<String>,
-    /// Chosen segments that are dropped on their way.
+    /// Scripted drops.
     drops: Vec<crate::wire::fault::Drop>,
     seed: u64,
     stop: Time,
 }
 
-/// Hosts, and what is on its way through them.
+/// Hosts, and packets in processing there.
 struct AtHosts {
     specs: Hosts,
     interfaces: Interfaces,
@@ -79,7 +82,7 @@ struct AtHosts {
     departures: Departures,
 }
 
-/// What must come out even: packets that came into the network, and what became of them.
+/// Counts for the conservation check: packets that entered the network, and their outcomes.
 #[derive(Default)]
 struct Tally {
     injected: u64,
@@ -89,12 +92,12 @@ struct Tally {
 }
 
 impl<F: Fabric> World<F> {
-    /// The world before anything happens, with the routes of its network. `config` has passed `simulation::check`.
+    /// The world before the first event, with the routes of its network. `config` must have passed `simulation::check`.
     pub(crate) fn new(mut config: RunConfig, routes: Routes) -> World<F> {
         let hosts = Hosts::new(config.host, &config.hosts_at);
         let mut observers = Observers::new(std::mem::take(&mut config.observers));
         let queues_in_view = observers.take_queues();
-        // What leaves a port that is watched leaves it as an event.
+        // A packet that leaves a watched port must leave it as an event, so watched links are never fused.
         let watched = queues_in_view.union(&observers.ports).copied().collect();
         let links = link_specs(&config, &hosts, &watched);
         let fabric = F::new(&links, config.seed, config.stop);
@@ -128,6 +131,7 @@ impl<F: Fabric> World<F> {
                 world.fabric.watch_crossings(link);
             }
         }
+        // The end of the run is inclusive: the alarm fires one picosecond later.
         world.fabric.arm(Alarm::Stop, Time::from_ps(world.settings.stop.as_ps().saturating_add(1)));
         world.await_next_flow();
         world.start_cross_traffic(config.cross_traffic);
@@ -135,7 +139,7 @@ impl<F: Fabric> World<F> {
         world
     }
 
-    /// Handles all events until `until`, that instant's among them. Returns whether the run is over.
+    /// Handles all events up to and including `until`. Returns true once the run has ended.
     pub(crate) fn advance_to(&mut self, until: Time) -> Result<bool, PhysicsViolation> {
         if until < self.now {
             return Ok(false);
@@ -146,7 +150,8 @@ impl<F: Fabric> World<F> {
         Ok(finished)
     }
 
-    /// Handles `max_events` events at hosts, and at least one, or those until a pause. Returns whether the run is over.
+    /// Handles `max_events` events at hosts, and at least one, or those until a pause. Returns true once the run has
+    /// ended.
     pub(crate) fn advance(&mut self, max_events: u64) -> Result<bool, PhysicsViolation> {
         for _ in 0..max_events.max(1) {
             let Some((now, event)) = self.fabric.next() else {
@@ -179,12 +184,12 @@ impl<F: Fabric> World<F> {
     #[inline(never)]
     fn handle_idle(&mut self, link: u32) {
         if self.waiting.queueing.is_some() {
-            self.take_turns(link);
+            self.send_in_turn(link);
         }
         self.pull(link);
     }
 
-    /// Whatever was dropped before an alarm is known when it goes off.
+    /// Handles an alarm, after the drops that precede it.
     #[inline(never)]
     fn handle_alarm(&mut self, alarm: Alarm) -> Result<(), PhysicsViolation> {
         while let Some(packet) = self.fabric.take_dropped() {
@@ -205,15 +210,15 @@ impl<F: Fabric> World<F> {
         self.fabric.send(self.now, packet);
     }
 
-    /// A packet was dropped or lost.
+    /// Handles a packet that was dropped or lost.
     #[inline(never)]
     fn handle_loss(&mut self, packet: Packet) {
         self.tally.dropped += 1;
         let Some(flow) = self.flows.get_mut(packet.flow() as usize) else { return self.lose_datagram(packet) };
         flow.wire.in_network -= 1;
         flow.lost += u64::from(packet.flags().kind() == Flags::DATA);
-        if flow.ways.is_followed {
-            self.tell_loss(packet);
+        if flow.traits.is_followed {
+            self.report_loss(packet);
         }
         if packet.flags().kind() == Flags::ACK {
             self.blocks.release(packet.blocks());
@@ -221,7 +226,7 @@ impl<F: Fabric> World<F> {
         self.close_if_over(packet.flow());
     }
 
-    /// A flow is over when both ends are done and none of its packets is under way.
+    /// Closes a flow once both ends are done and none of its packets is in flight.
     #[inline(always)]
     fn close_if_over(&mut self, slot: u32) {
         let flow = &self.flows[slot as usize];
@@ -245,19 +250,20 @@ impl<F: Fabric> World<F> {
         self.tally.open_flows -= 1;
     }
 
-    /// Whether nothing of the slab is lost: every entry belongs to a packet under way.
+    /// Entries of the slab in use. Each must belong to a packet in flight, or the slab leaks.
     #[cfg(any(test, feature = "oracle"))]
     pub(crate) fn blocks_in_use(&self) -> usize {
         self.blocks.in_use()
     }
 }
 
-/// The time as packets carry it. It comes round every 4.3 s: a packet that is under way for longer shows so much less.
+/// The time as packets carry it, in 32 bits. It wraps every 4.3 s: a longer delay appears shortened by a multiple of
+/// that.
 fn nanoseconds(now: Time) -> u32 {
     (now.as_ps() / 1000) as u32
 }
 
-/// The latest instant up to `now` that packets carry as `ns`.
+/// The latest time up to `now` that packets carry as `ns`.
 fn latest_instant(now: Time, ns: u32) -> Time {
     Time::from_ns(now.as_ps() / 1000 - u64::from(nanoseconds(now).wrapping_sub(ns)))
 }

@@ -79,17 +79,20 @@ impl Cells {
     fn new(spec: CellsSpec, limit: Limit) -> Cells {
         Cells { spec, limit, occupied_bytes: 0, buffer: Buffer::default() }
     }
+}
 
-    fn enqueue(&mut self, now: Time, packet: Packet, is_idle: bool, fates: &mut Fates) {
+impl ActiveLaw for Cells {
+    fn enqueue(&mut self, now: Time, packet: Packet, idle_since: Option<Time>, fates: &mut Fates) {
         let occupies = self.spec.occupied_bytes(packet.wire_bytes());
-        if !is_idle && !self.limit.has_room(self.occupied_bytes, self.buffer.packets(), occupies) {
+        let waits = idle_since.is_none();
+        if waits && !self.limit.has_room(self.occupied_bytes, self.buffer.packets(), occupies) {
             return fates.drop(packet);
         }
         self.occupied_bytes += occupies;
         self.buffer.push(now, packet);
     }
 
-    fn dequeue(&mut self) -> Option<Packet> {
+    fn dequeue(&mut self, _now: Time, _fates: &mut Fates) -> Option<Packet> {
         let packet = self.buffer.pop()?;
         self.occupied_bytes -= self.spec.occupied_bytes(packet.wire_bytes());
         Some(packet)
@@ -97,20 +100,6 @@ impl Cells {
 
     fn backlog(&self) -> (u64, u64) {
         (self.buffer.bytes(), self.buffer.packets())
-    }
-}
-
-impl ActiveLaw for Cells {
-    fn enqueue(&mut self, now: Time, packet: Packet, idle_since: Option<Time>, fates: &mut Fates) {
-        Cells::enqueue(self, now, packet, idle_since.is_some(), fates);
-    }
-
-    fn dequeue(&mut self, _now: Time, _fates: &mut Fates) -> Option<Packet> {
-        Cells::dequeue(self)
-    }
-
-    fn backlog(&self) -> (u64, u64) {
-        Cells::backlog(self)
     }
 }
 
@@ -122,8 +111,8 @@ mod tests {
     fn admitted(cell_bytes: u64, limit: Limit) -> usize {
         let mut queue = Cells::new(CellsSpec { cell_bytes }, limit);
         let mut fates = Fates::default();
-        (0..20).for_each(|seq| queue.enqueue(Time::ZERO, data(0, seq, false), false, &mut fates));
-        let left = std::iter::from_fn(|| queue.dequeue()).collect::<Vec<_>>();
+        (0..20).for_each(|seq| queue.enqueue(Time::ZERO, data(0, seq, false), None, &mut fates));
+        let left = std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut Fates::default())).collect::<Vec<_>>();
         assert_eq!((queue.occupied_bytes, queue.backlog()), (0, (0, 0)));
         assert_eq!(left.len() + fates.dropped().len(), 20);
         assert_eq!(numbers(&left), (0..left.len() as u32).collect::<Vec<_>>());
@@ -144,8 +133,8 @@ mod tests {
     fn a_packet_that_finds_the_transmitter_idle_is_never_dropped() {
         let (mut queue, mut fates) =
             (Cells::new(CellsSpec { cell_bytes: 4_000 }, Limit::Bytes(1_500)), Fates::default());
-        queue.enqueue(Time::ZERO, data(0, 0, false), true, &mut fates);
-        queue.enqueue(Time::ZERO, data(0, 1, false), false, &mut fates);
+        queue.enqueue(Time::ZERO, data(0, 0, false), Some(Time::ZERO), &mut fates);
+        queue.enqueue(Time::ZERO, data(0, 1, false), None, &mut fates);
         assert_eq!((queue.backlog().1, numbers(fates.dropped())), (1, vec![1]));
     }
 }

@@ -118,7 +118,7 @@ fn links_in_tandem_change_nothing() {
         fused_arrivals += fast.fused_arrivals;
     }
     assert!(fused_arrivals > hops / 20, "of {hops} hops, {fused_arrivals} were no events");
-    assert!(retracted > 100, "only {retracted} packets were taken back");
+    assert!(retracted > 100, "only {retracted} packets were retracted");
 }
 
 #[test]

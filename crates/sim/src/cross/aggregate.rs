@@ -1,12 +1,12 @@
-//! A bursty aggregate: transfers arrive at random, and each sends its packets one by one at a peak rate of its own.
+//! A bursty aggregate: transfers arrive at random, and each sends its packets one by one at its peak rate.
 //!
-//! Arrivals are Poisson, and sizes follow a bounded Pareto law: the superposition of such transfers is the usual model of
-//! aggregated web traffic, bursty at all time scales up to that of the longest transfer (Willinger, Taqqu, Sherman and
-//! Wilson, SIGCOMM 1995). Transfers do not share a rate: where several are under way at a host, their packets meet in the
-//! queue of its interface.
+//! Arrivals are Poisson, and sizes follow a bounded Pareto distribution. The superposition of such transfers is the
+//! usual model of aggregated web traffic, bursty at all time scales up to that of the longest transfer (Willinger,
+//! Taqqu, Sherman and Wilson, SIGCOMM 1995). Transfers do not share a rate: packets of concurrent transfers at a host
+//! meet in the queue of its interface.
 //!
-//! The size is rounded up or down to whole packets at random, such that the mean stays. At the start, the traffic is as if it
-//! had gone on for as long as the longest transfer takes, at most [`MAX_PAST`].
+//! Sizes are rounded to whole packets, up or down at random, so that the mean is preserved. At the start, the traffic
+//! is in the state that it would have after running for as long as the longest transfer takes, at most [`MAX_PAST`].
 
 use super::{Burst, CrossTraffic, Process};
 use sparelane_core::{Dur, Rate, Stream, Time};
@@ -14,10 +14,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-/// How long the traffic has gone on at the start, at most.
+/// The longest history that is simulated before the start.
 const MAX_PAST: Dur = Dur::from_secs(100);
 
-/// Shapes so close to one have the mean of one.
+/// Shapes this close to one use the formula for one.
 const NEAR_ONE: f64 = 1e-6;
 
 /// A bursty aggregate.
@@ -29,7 +29,7 @@ pub struct AggregateSpec {
     pub min_bytes: u64,
     /// The largest transfer, bytes on the wire.
     pub max_bytes: u64,
-    /// The exponent of the tail of the sizes: the smaller, the heavier; above 0.
+    /// The exponent of the tail of the sizes, above 0. A smaller exponent means a heavier tail.
     pub shape: f64,
 }
 
@@ -47,7 +47,7 @@ impl AggregateSpec {
         low * shape / (shape - 1.0) * (1.0 - libm::pow(ratio, shape - 1.0)) / (1.0 - libm::pow(ratio, shape))
     }
 
-    /// A size, bytes, by the inverse of the distribution.
+    /// Draws a size in bytes, by inversion of the distribution.
     fn draw(&self, stream: &mut Stream) -> f64 {
         let ratio = self.min_bytes as f64 / self.max_bytes as f64;
         let above = 1.0 - stream.unit() * (1.0 - libm::pow(ratio, self.shape));
@@ -63,10 +63,10 @@ pub(super) struct Aggregate {
     gap: Dur,
     mean_between_arrivals_ps: f64,
     start: Time,
-    /// The next transfer begins so long after the past began.
+    /// The start of the next transfer, counted from the start of the history.
     arrival: Dur,
     past: Dur,
-    /// Transfers under way: when each sends its next packet, and how many more it has.
+    /// Transfers in progress: the time of the next packet, and the number of packets left.
     under_way: BinaryHeap<Reverse<(Time, u64)>>,
     stream: Stream,
 }
@@ -96,17 +96,17 @@ impl Aggregate {
         self.arrival = Dur::from_ps(self.arrival.as_ps().saturating_add((between_ps + 0.5) as u64));
     }
 
-    /// When the next transfer begins, if that is not in the past.
+    /// The start of the next transfer, unless it is in the history.
     fn arrival_time(&self) -> Time {
         self.start.saturating_add(self.arrival.saturating_sub(self.past))
     }
 
-    /// When a transfer that is under way sends next.
+    /// The time of the next packet of a transfer in progress.
     fn next_packet(&self) -> Time {
         self.under_way.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// The next transfer begins; where it began in the past, only what is left of it counts.
+    /// Starts the next transfer. Of one that began in the history, only the rest counts.
     fn begin_transfer(&mut self) {
         let packets = self.spec.draw(&mut self.stream) / self.packet_bytes;
         let packets = (packets + self.stream.unit()) as u64;

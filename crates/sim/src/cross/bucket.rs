@@ -1,11 +1,11 @@
-//! A token bucket: lets bursts of its depth pass at once, and what is beyond at its rate, in order.
+//! A token bucket: passes bursts up to its depth at once, and further packets at its rate, in order.
 //!
-//! Packets wait for as long as it takes; none is dropped. Since nothing that happens to a packet changes when the next ones
-//! are sent, none has to be kept: the process inside is asked for its next packets when those before have left, and says
-//! when they came.
+//! Packets wait as long as necessary; none is dropped. The fate of a packet does not change when later ones are sent,
+//! so none is stored: the process inside is asked for its next packets once the previous ones have left, and returns
+//! their arrival time.
 //!
-//! The law is kept in time rather than in tokens, without rounding from packet to packet: `full_at` is when the bucket will
-//! be full again (the virtual scheduling algorithm of ITU-T I.371, annex A).
+//! The state is a time instead of a number of tokens, which avoids rounding per packet: `full_at` is the time at which
+//! the bucket will be full again (the virtual scheduling algorithm of ITU-T I.371, annex A).
 
 use super::{Burst, Process};
 use sparelane_core::{Dur, Rate, Time};
@@ -13,21 +13,21 @@ use sparelane_core::{Dur, Rate, Time};
 /// A token bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
-    /// The rate at which it fills, on the wire: the source's mean rate or more.
+    /// The fill rate on the wire: the source's mean rate or more.
     pub rate: Rate,
-    /// What it holds, bytes on the wire: a packet or more.
+    /// The depth in bytes on the wire: a packet or more.
     pub depth_bytes: u64,
 }
 
-/// A process behind a bucket that is full at the start.
+/// A process behind a bucket, which is full at the start.
 #[derive(Debug)]
 pub(super) struct Shaped {
     inner: Box<dyn Process>,
     /// The burst that is leaving.
     burst: Burst,
-    /// How long a packet's tokens take to come.
+    /// The time in which the tokens of one packet accumulate.
     packet: Dur,
-    /// How long before the bucket is full there are tokens for a packet.
+    /// The time from having tokens for one packet to being full.
     slack: Dur,
     full_at: Time,
 }

@@ -1,8 +1,8 @@
-//! A constant rate: bursts of packets, handed to the interface at once, at regular intervals.
+//! A constant rate: bursts of packets, passed to the interface at once, at regular intervals.
 //!
-//! The first burst comes at random within the first interval, so that several sources are out of step. With jitter, each
-//! interval is drawn anew, uniformly around its mean: then the sources drift, as senders do that have clocks and schedulers
-//! of their own.
+//! The first burst is at a random time within the first interval, so that several sources are out of phase. With
+//! jitter, each interval is drawn uniformly around its mean: sources then drift, like senders with separate clocks and
+//! schedulers.
 
 use super::{Burst, CrossTraffic, Process};
 use sparelane_core::{Dur, Stream, Time};
@@ -10,9 +10,9 @@ use sparelane_core::{Dur, Stream, Time};
 /// A constant rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConstantSpec {
-    /// Packets that are sent at once, at least one.
+    /// Packets per burst, at least one.
     pub burst: u32,
-    /// How far each interval may be from the mean, as a share of it, 0 to 1.
+    /// The largest deviation of an interval from the mean, as a share of it, 0 to 1.
     pub jitter: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What the processes promise, without a network.
+//! Properties of the processes, tested without a network.
 
 use super::*;
 use sparelane_core::Dur;
@@ -27,7 +27,7 @@ fn aggregate(max_bytes: u64, shape: f64) -> CrossTraffic {
     traffic(Pattern::Aggregate(AggregateSpec { peak: Rate::from_mbps(100), min_bytes: 1_500, max_bytes, shape }))
 }
 
-/// When each of the packets of `traffic` before `stop` is sent.
+/// The send times of the packets of `traffic` before `stop`.
 fn sent(traffic: CrossTraffic, stop: Time) -> Vec<Time> {
     let mut source = Source::new(CrossTraffic { stop, ..traffic }, 3, 0, 11);
     let mut times = Vec::new();
@@ -45,7 +45,7 @@ fn seconds(s: u64) -> Time {
     Time::ZERO + Dur::from_secs(s)
 }
 
-/// The rate of so many packets in so many seconds, as a share of the one that was asked for.
+/// The rate of `packets` in `s` seconds, as a share of the configured one.
 fn share(packets: usize, s: u64) -> f64 {
     packets as f64 * 1500.0 * 8.0 / (RATE.as_bps() as f64 * s as f64)
 }
@@ -68,7 +68,7 @@ fn jitter_moves_each_interval_within_its_bounds_and_keeps_the_mean() {
     assert!((share(times.len(), 4) - 1.0).abs() < 0.005, "{}", share(times.len(), 4));
 }
 
-/// The mean of the sizes that are drawn is the one by which transfers arrive.
+/// The mean of the drawn sizes equals the mean that sets the arrival rate.
 #[test]
 fn an_aggregate_has_the_mean_rate_that_was_asked_for() {
     for (max_bytes, shape) in [(1_500, 1.2), (40_000, 0.5), (200_000, 1.0), (200_000, 1.2), (200_000, 3.0)] {
@@ -78,7 +78,7 @@ fn an_aggregate_has_the_mean_rate_that_was_asked_for() {
     }
 }
 
-/// Transfers of a second: without a past, the first tenth of a second would be nearly empty.
+/// Transfers take a second: without a history, the first tenth of a second would be nearly empty.
 #[test]
 fn an_aggregate_is_at_its_mean_from_the_start() {
     let spec = AggregateSpec { peak: Rate::from_mbps(1), min_bytes: 125_000, max_bytes: 125_000, shape: 1.0 };
@@ -96,7 +96,7 @@ fn packets_of_one_transfer_are_sent_at_its_peak_rate() {
     assert!(times.len() >= 400 && within >= times.len() * 95 / 100, "{within} of {}", times.len());
 }
 
-/// In any span, what leaves is at most the depth and what the rate brings.
+/// In any span, the bytes that leave are at most the depth plus the rate times the span.
 #[test]
 fn a_bucket_lets_no_more_pass_than_its_depth_and_rate() {
     let bucket = TokenBucket { rate: Rate::from_mbps(300), depth_bytes: 6_000 };

@@ -102,7 +102,7 @@ pub(crate) trait Fabric {
     fn wake_when_idle(&mut self, now: Time, link: u32);
     /// Returns true if a packet of `bytes` that arrived at `link` now would be admitted.
     fn has_room(&mut self, now: Time, link: u32, bytes: u64) -> bool;
-    /// Requests [`Event::Idle`] for a time at which there may be room for `bytes`. Call it only if there is none now.
+    /// Requests [`Event::Idle`] for a time at which there may be room for `bytes`. Call it only if `has_room` is false.
     fn wake_when_room(&mut self, now: Time, link: u32, bytes: u64);
     /// Adds scripted drops to `link`.
     fn plan_drop(&mut self, link: u32, planned: PlannedDrop);

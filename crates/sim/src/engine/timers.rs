@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 
 /// The owner of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Side {
+pub(crate) enum TimerOwner {
     Sender,
     Receiver,
     /// The application, which writes the next part.
@@ -32,7 +32,7 @@ pub(crate) enum Side {
 pub(crate) struct Entry {
     pub(crate) at: Time,
     pub(crate) flow: u32,
-    pub(crate) side: Side,
+    pub(crate) owner: TimerOwner,
     pub(crate) slot: u32,
 }
 

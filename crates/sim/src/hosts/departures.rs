@@ -1,20 +1,20 @@
-//! Acknowledgments that cost the processor of their host some time, one after another, before they leave.
+//! The processor time of acknowledgments: they leave their host one after another, each after a random time.
 
 use crate::routing::network::NodeId;
 use crate::wire::packet::Packet;
 use sparelane_core::{Domain, Dur, Stream, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What waits at one host.
+/// The acknowledgments that wait at one host.
 #[derive(Clone, Debug)]
 struct Line {
     rng: Stream,
-    /// When the last one leaves.
+    /// The time at which the last one leaves.
     last: Time,
     waiting: VecDeque<(Time, Packet)>,
 }
 
-/// The acknowledgments of all hosts that delay them.
+/// The waiting acknowledgments of all hosts that delay them.
 #[derive(Clone, Debug)]
 pub(crate) struct Departures {
     seed: u64,
@@ -26,8 +26,8 @@ impl Departures {
         Departures { seed, hosts: BTreeMap::new() }
     }
 
-    /// When an acknowledgment leaves `host` that is due now: when those before it have left, and then a random time of this mean
-    /// later, exponential.
+    /// Draws the time at which an acknowledgment leaves `host` that is due now: an exponential time with this mean
+    /// after those before it have left.
     pub(crate) fn draw(&mut self, now: Time, host: NodeId, mean: Dur) -> Time {
         let seed = self.seed;
         let line = self.hosts.entry(host).or_insert_with(|| {
@@ -39,14 +39,14 @@ impl Departures {
         line.last
     }
 
-    /// Puts an acknowledgment in line that leaves `at`. Returns whether it is the only one.
+    /// Appends an acknowledgment that leaves at `at`. Returns true if it is the only one.
     pub(crate) fn put(&mut self, host: NodeId, at: Time, packet: Packet) -> bool {
         let Some(line) = self.hosts.get_mut(&host) else { unreachable!("its time was drawn before") };
         line.waiting.push_back((at, packet));
         line.waiting.len() == 1
     }
 
-    /// The next one, if it leaves by `now`.
+    /// Takes the next one if it leaves by `now`.
     pub(crate) fn take(&mut self, now: Time, host: NodeId) -> Option<Packet> {
         let line = self.hosts.get_mut(&host)?;
         if line.waiting.front().is_none_or(|&(at, _)| at > now) {
@@ -55,7 +55,7 @@ impl Departures {
         line.waiting.pop_front().map(|(_, packet)| packet)
     }
 
-    /// When the next one leaves.
+    /// The time at which the next one leaves.
     pub(crate) fn next(&self, host: NodeId) -> Option<Time> {
         self.hosts.get(&host)?.waiting.front().map(|&(at, _)| at)
     }
@@ -81,12 +81,12 @@ mod tests {
         let costs: Vec<u64> = costs.map(Dur::as_ps).collect();
         let average = costs.iter().sum::<u64>() / costs.len() as u64;
         assert!((9_900_000..10_100_000).contains(&average), "{average} ps");
-        // exp(-3), or 5 %, take three times the mean.
+        // A share of exp(-3), or 5 %, take more than three times the mean.
         let long = costs.iter().filter(|&&cost| cost > 30_000_000).count();
         assert!((4_800..5_160).contains(&long), "{long}");
     }
 
-    /// A hundred that are due together leave as a queue empties.
+    /// A hundred acknowledgments that are due together leave at the rate of the processor.
     #[test]
     fn they_are_processed_one_after_another_at_each_host() {
         let mut departures = Departures::new(2);

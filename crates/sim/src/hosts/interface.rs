@@ -1,7 +1,7 @@
-//! Interrupt coalescing: what a host receives waits at its interface until an interrupt tells of it.
+//! Interrupt coalescing: received packets wait at the interface of their host until it raises an interrupt.
 //!
-//! The interrupt comes when so many packets wait, or when the first of them has waited for so long. A host that stalls answers it
-//! when the stall is over; what the ring of the interface cannot hold until then is lost.
+//! The interrupt is due when enough packets wait, or when the first of them has waited long enough. A stalled host
+//! answers it when the stall is over. Packets that do not fit into the interface's ring until then are lost.
 
 use super::{Interrupts, Stalls};
 use crate::routing::network::NodeId;
@@ -9,18 +9,18 @@ use crate::wire::packet::Packet;
 use sparelane_core::{Domain, Dur, Stream, Time};
 use std::collections::BTreeMap;
 
-/// One interface.
+/// The state of one interface.
 #[derive(Clone, Debug)]
 struct Interface {
     waiting: Vec<Packet>,
-    /// When the first that waits has waited long enough.
+    /// The deadline of the first waiting packet.
     due: Time,
-    /// The earliest entry in the timers.
+    /// The earliest entry in the timer heap.
     entry: Time,
     stalls: Option<Box<Stalling>>,
 }
 
-/// The stalls of one host: the last or the next one.
+/// The stalls of one host, of which only the current or next one is stored.
 #[derive(Clone, Debug)]
 struct Stalling {
     means: Stalls,
@@ -30,7 +30,7 @@ struct Stalling {
 }
 
 impl Stalling {
-    /// When the stall ends that is on now, if one is.
+    /// The end of the current stall, if there is one at `now`.
     fn ends(&mut self, now: Time) -> Option<Time> {
         while self.until <= now {
             self.from = self.until + self.draw(self.means.every);
@@ -40,13 +40,13 @@ impl Stalling {
     }
 
     fn draw(&mut self, mean: Dur) -> Dur {
-        // At least a nanosecond, so that time goes on.
+        // At least a nanosecond, so that the loop over stalls advances.
         mean.scaled(-libm::log(self.rng.unit_above_zero())).max(Dur::from_ns(1))
     }
 }
 
 impl Interface {
-    /// Its packets wait until then.
+    /// Lets the packets wait until `due`.
     fn wait_until(&mut self, due: Time) -> Next {
         self.due = due;
         if due < self.entry {
@@ -56,7 +56,7 @@ impl Interface {
         Next::Wait
     }
 
-    /// An interrupt is due: it comes now, or when the stall is over.
+    /// Raises an interrupt that is due: now, or when the stall is over.
     fn interrupt(&mut self, now: Time) -> Next {
         match self.stalls.as_mut().and_then(|stalls| stalls.ends(now)) {
             Some(end) => self.wait_until(end),
@@ -65,16 +65,16 @@ impl Interface {
     }
 }
 
-/// What follows from an arrival, or from a timer.
+/// The action that follows an arrival or a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// The interrupt comes now.
+    /// Deliver the waiting packets now.
     Interrupt,
-    /// A timer is wanted then.
+    /// Set a timer for this time.
     Timer(Time),
-    /// Nothing but to wait.
+    /// Keep waiting: a timer is set already.
     Wait,
-    /// The ring is full, and the packet that came is lost.
+    /// Count the arrived packet as lost: the ring is full.
     Loss,
 }
 
@@ -83,7 +83,7 @@ pub(crate) enum Next {
 pub(crate) struct Interfaces {
     seed: u64,
     hosts: BTreeMap<NodeId, Interface>,
-    /// Room for the next interface's packets, so that none is made anew.
+    /// An empty vector with capacity, reused to avoid allocations.
     spare: Vec<Packet>,
 }
 
@@ -92,7 +92,7 @@ impl Interfaces {
         Interfaces { seed, hosts: BTreeMap::new(), spare: Vec::new() }
     }
 
-    /// `packet` comes to `host`.
+    /// Handles the arrival of `packet` at `host`.
     pub(crate) fn arrive(&mut self, now: Time, host: NodeId, interrupts: Interrupts, packet: Packet) -> Next {
         let seed = self.seed;
         let interface = self.hosts.entry(host).or_insert_with(|| {
@@ -114,26 +114,26 @@ impl Interfaces {
         Next::Wait
     }
 
-    /// A timer fires at `host`.
+    /// Handles a timer at `host`.
     pub(crate) fn time_out(&mut self, now: Time, host: NodeId) -> Next {
         let Some(interface) = self.hosts.get_mut(&host) else { return Next::Wait };
         interface.entry = Time::NEVER;
         if interface.due <= now {
             return interface.interrupt(now);
         }
-        // It was set for packets that have left since.
+        // The timer was set for packets that have left since.
         interface.entry = interface.due;
         if interface.due == Time::NEVER { Next::Wait } else { Next::Timer(interface.due) }
     }
 
-    /// What waits at `host` goes, in order. [`Interfaces::give_back`] follows.
+    /// Takes the waiting packets of `host`, in order. Call [`Interfaces::give_back`] afterwards.
     pub(crate) fn take(&mut self, host: NodeId) -> Vec<Packet> {
         let Some(interface) = self.hosts.get_mut(&host) else { return Vec::new() };
         interface.due = Time::NEVER;
         std::mem::replace(&mut interface.waiting, std::mem::take(&mut self.spare))
     }
 
-    /// The emptied room of what went.
+    /// Returns the vector of [`Interfaces::take`] for reuse.
     pub(crate) fn give_back(&mut self, mut packets: Vec<Packet>) {
         packets.clear();
         self.spare = packets;
@@ -151,7 +151,7 @@ mod tests {
 
     const HOST: NodeId = NodeId(4);
 
-    /// Packets come every 10 us for 20 s; the ring holds 100 of them.
+    /// A packet every 10 us for 20 s; the ring holds 100.
     #[test]
     fn a_stall_holds_interrupts_back_and_the_ring_loses_what_it_cannot_hold() {
         let means = Stalls { every: Dur::from_ms(50), length: Dur::from_ms(2) };
@@ -182,7 +182,8 @@ mod tests {
             }
         }
         assert_eq!(taken + lost + interfaces.held_packets(), 2_000_000);
-        // 20 s / 52 ms are 385 stalls. What an exponential stall of mean 2 ms has beyond 1 ms is 2 ms exp(-1/2), 121 packets.
+        // 20 s / 52 ms are 385 stalls. An exponential stall with mean 2 ms exceeds 1 ms by 2 ms exp(-1/2) on average,
+        // or 121 packets.
         assert!((300..460).contains(&in_stalls), "{in_stalls} stalls");
         assert!((35_000..60_000).contains(&lost), "{lost} lost");
     }
@@ -206,7 +207,7 @@ mod tests {
         };
         assert_eq!(arrive(&mut interfaces, 0), Next::Timer(at(50)));
         assert_eq!([arrive(&mut interfaces, 10), arrive(&mut interfaces, 20)], [Next::Wait, Next::Interrupt]);
-        // The first of the next ones has until 80 us; the timer of the first batch is still there, and serves again.
+        // The next packets have until 80 us. The timer of the first batch is still pending, and is used again.
         assert_eq!(arrive(&mut interfaces, 30), Next::Wait);
         assert_eq!(interfaces.time_out(at(50), HOST), Next::Timer(at(80)));
         assert_eq!(arrive(&mut interfaces, 79), Next::Wait);

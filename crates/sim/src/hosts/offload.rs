@@ -1,26 +1,26 @@
-//! Receive offload: segments on their way to TCP become chunks.
+//! Receive offload: merges segments into chunks on their way to TCP.
 
 use super::{HostSpec, Stamps};
 use sparelane_core::{Dur, Seq, Time};
 use sparelane_transport::{Chunk, Ecn, Segment, TransportConfig};
 
-/// Receive offload (LRO) for one flow: consecutive segments of one class become one chunk.
+/// Receive offload (LRO) of one flow, which merges consecutive segments of one class into a chunk.
 ///
-/// A chunk is handed over when it is full, with a segment that is not full, when a segment comes that does not
-/// continue it, or when its time is up. Where every mark counts (RFC 8257), all or none of its segments are marked, as in
+/// A chunk is passed on when it is full, after a segment that is not full, before a segment that does not continue it,
+/// or at its deadline. If every mark counts (RFC 8257), a chunk contains only marked or only unmarked segments, as in
 /// Linux.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offload {
-    /// How long the processor is busy with each chunk.
+    /// Processor time per chunk.
     pub(crate) cost: Dur,
-    /// What the acknowledgments say of the times at which data came.
+    /// The times that acknowledgments echo.
     pub(crate) stamps: Stamps,
     most: u32,
     timeout: Dur,
     full_bytes: u32,
     splits_at_marks: bool,
     waiting: Option<Received>,
-    /// When the chunk's time is up.
+    /// The deadline of the waiting chunk.
     deadline: Time,
 }
 
@@ -28,16 +28,16 @@ pub(crate) struct Offload {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Received {
     pub(crate) chunk: Chunk,
-    /// What its last segment carried: when it was sent, where data says so.
+    /// The send time that its last segment carried, if data carries one.
     pub(crate) sent_ns: u32,
 }
 
-/// What a segment hands over: the chunk that it does not continue, and the one that it completes.
+/// The chunks that a segment completes: the one that it does not continue, and the one that it fills.
 pub(crate) type Complete = [Option<Received>; 2];
 
 impl Offload {
-    /// The offload of a flow of these settings between a sending and a receiving host, whose acknowledgments echo times
-    /// if `echoes`; `None` where it needs none.
+    /// The offload of a flow with these settings between a sending and a receiving host; `None` if it needs none.
+    /// `echoes` is true if its acknowledgments echo times.
     pub(crate) fn of(from: &HostSpec, to: &HostSpec, config: &TransportConfig, echoes: bool) -> Option<Box<Offload>> {
         let exact_marks = config.ecn == Ecn::Dctcp;
         let acknowledges_twice = exact_marks && config.delayed_ack.is_some();
@@ -58,7 +58,7 @@ impl Offload {
         })
     }
 
-    /// A segment arrived, which says that it was sent at `sent_ns`.
+    /// Handles an arrived segment that was sent at `sent_ns`.
     pub(crate) fn take(&mut self, now: Time, segment: Segment, marked: bool, sent_ns: u32) -> Complete {
         let fresh = Chunk {
             first: segment.seq,
@@ -100,12 +100,12 @@ impl Offload {
         [before, None]
     }
 
-    /// When the waiting chunk's time is up.
+    /// The deadline of the waiting chunk; `Time::NEVER` if none waits.
     pub(crate) fn deadline(&self) -> Time {
         if self.waiting.is_some() { self.deadline } else { Time::NEVER }
     }
 
-    /// The waiting chunk, if its time is up.
+    /// Takes the waiting chunk if its deadline has passed.
     pub(crate) fn time_out(&mut self, now: Time) -> Option<Received> {
         if self.deadline() <= now { self.waiting.take() } else { None }
     }
@@ -128,7 +128,7 @@ mod tests {
         Segment { seq, payload_bytes: 1000, class, retransmission: false, window_reduced: false }
     }
 
-    /// First segment and length of what each of these hands over.
+    /// The first segment and the length of each chunk that these segments complete.
     fn handed_over(segments: &[(u32, u8)]) -> Vec<(u64, u32)> {
         let mut offload = offload();
         let taken =
@@ -157,7 +157,7 @@ mod tests {
         assert!(chunk.marked && offload.deadline() == Time::NEVER);
     }
 
-    /// Linux compares the whole TOS byte, marks included.
+    /// Linux compares the whole TOS byte, which includes marks.
     #[test]
     fn where_every_mark_counts_a_chunk_is_marked_as_a_whole_or_not_at_all() {
         let chunks = |ecn| {

@@ -1,30 +1,29 @@
-//! The processor of a host, which takes what was received one after another.
+//! The processor of a host, which handles received chunks and packets one after another.
 
 use super::Received;
 use crate::routing::network::NodeId;
 use crate::wire::packet::Packet;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a processor takes.
+/// A unit of work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Work {
-    /// Data for a flow; the number tells a later flow in the same slot apart.
+    /// Data for a flow. The flow's number tells it from a later flow in the same slot.
     Data { slot: u32, flow: u32, received: Received },
-    /// Another packet, where it came with an interrupt.
+    /// Another packet that an interrupt delivered.
     Packet(Packet),
 }
 
-/// The processors of all hosts, each with what waits for it. The first in line is being processed.
+/// The processors of all hosts, each with its queue of work. The first unit in each queue is being processed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Processors {
     lines: BTreeMap<NodeId, VecDeque<Work>>,
-    /// Whole packets in all lines.
+    /// Packets in all queues, not counting data in chunks.
     packets: u64,
 }
 
 impl Processors {
-    /// Puts `work` in line at `host`. Returns whether its processor begins with it at once; else it begins when it is done
-    /// with all before.
+    /// Queues `work` at `host`. Returns true if its processor is idle and starts at once.
     pub(crate) fn put(&mut self, host: NodeId, work: Work) -> bool {
         self.packets += u64::from(matches!(work, Work::Packet(_)));
         let line = self.lines.entry(host).or_default();
@@ -32,7 +31,7 @@ impl Processors {
         line.len() == 1
     }
 
-    /// What `host` has just processed, and whether there is more to do.
+    /// Takes the unit that `host` has just finished. Also returns true if more work waits.
     pub(crate) fn finish(&mut self, host: NodeId) -> Option<(Work, bool)> {
         let line = self.lines.get_mut(&host)?;
         let work = line.pop_front()?;
@@ -40,7 +39,7 @@ impl Processors {
         Some((work, !line.is_empty()))
     }
 
-    /// Packets that no flow has received yet.
+    /// Packets that wait in processors.
     pub(crate) fn held_packets(&self) -> u64 {
         self.packets
     }

@@ -1,26 +1,26 @@
-//! Flows that wait for their host's interface to be idle, to send a low-priority segment.
+//! Flows that wait for an idle interface to send a low-priority segment.
 //!
-//! Flows of one host share its interface as its priority queue would have them: the highest priority
-//! first, and within a class in turn.
+//! The flows of one host share its interface as its priority queue would serve them: the highest priority first, and in
+//! turn within a class.
 
 use crate::records::CLASSES;
 use std::collections::{BTreeMap, VecDeque};
 
-/// A flow in its slot; the number tells a later flow in the same slot apart.
+/// A flow in its slot. The flow's number tells it from a later flow in the same slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Puller {
     pub(crate) slot: u32,
     pub(crate) flow: u32,
 }
 
-/// The flows that wait, by uplink and class.
+/// The waiting flows, by uplink and class.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pullers {
     uplinks: BTreeMap<u32, [VecDeque<Puller>; CLASSES]>,
 }
 
 impl Pullers {
-    /// `puller` waits for `uplink` with a segment of `class`. Returns whether nobody waited before.
+    /// Adds `puller`, which waits for `uplink` with a segment of `class`. Returns true if no flow waited before.
     pub(crate) fn wait(&mut self, uplink: u32, class: u8, puller: Puller) -> bool {
         let classes = self.uplinks.entry(uplink).or_default();
         let first = classes.iter().all(VecDeque::is_empty);
@@ -28,14 +28,14 @@ impl Pullers {
         first
     }
 
-    /// The flow whose turn it is at `uplink`, with the class it waited in.
+    /// Takes the flow whose turn it is at `uplink`, with the class of its segment.
     pub(crate) fn next(&mut self, uplink: u32) -> Option<(u8, Puller)> {
         let classes = self.uplinks.get_mut(&uplink)?;
         let class = classes.iter().position(|waiting| !waiting.is_empty())?;
         Some((class as u8, classes[class].pop_front()?))
     }
 
-    /// Whether anybody waits for `uplink`.
+    /// Returns true if any flow waits for `uplink`.
     pub(crate) fn is_waiting(&self, uplink: u32) -> bool {
         self.uplinks.get(&uplink).is_some_and(|classes| classes.iter().any(|waiting| !waiting.is_empty()))
     }

@@ -1,21 +1,21 @@
-//! What a run measures on request: how long each data packet was under way, and how much came after a given time.
+//! Measurements on request: the one-way delay of each data packet, and the bytes received after a given time.
 //!
-//! Delays go into one histogram for each scheme and class of traffic, whose bins are less than 1 % wide, so that a run's
-//! memory does not grow with its packets; each flow keeps its own mean and maximum besides.
+//! Delays go into one histogram per scheme and class of traffic, with bins less than 1 % wide, so that memory does not
+//! grow with the number of packets. Each flow also keeps its own mean and maximum.
 
 use super::{FlowView, Interest, Observer, Opened, PacketEvent, Step, View};
 use crate::records::{DelayTable, Records};
 use sparelane_core::Time;
 
-/// The bins of delays in nanoseconds: one for each of the first 256, then 128 for each doubling.
+/// Bins of delays in nanoseconds: one for each of the first 256 values, then 128 per power of two.
 #[derive(Clone, Debug)]
 struct Bins {
-    /// Delays by bin.
+    /// The number of delays in each bin.
     counts: Box<[u64; Bins::NUMBER]>,
 }
 
 impl Bins {
-    /// Of a doubling, as a power of two.
+    /// The logarithm to base 2 of the number of bins per power of two.
     const BITS: u32 = 7;
     const NUMBER: usize = ((u32::BITS - Self::BITS + 1) << Self::BITS) as usize;
 
@@ -23,14 +23,14 @@ impl Bins {
         Bins { counts: Box::new([0; Self::NUMBER]) }
     }
 
-    /// The bin of a delay: how often it is halved to fit in the bins of a doubling, and what is left then.
+    /// The bin of a delay: its exponent, and its leading bits within that power of two.
     #[inline(always)]
     fn of(delay_ns: u32) -> usize {
         let halvings = (delay_ns | 1 << Self::BITS).ilog2() - Self::BITS;
         ((halvings << Self::BITS) + (delay_ns >> halvings)) as usize
     }
 
-    /// The delay in the middle of a bin, rounded up.
+    /// The middle of a bin, rounded up.
     fn middle_ns(bin: usize) -> u64 {
         let halvings = (bin >> Self::BITS).saturating_sub(1);
         let left = (bin - (halvings << Self::BITS)) as u64;
@@ -38,41 +38,41 @@ impl Bins {
     }
 }
 
-/// What is measured of data beside the times of flows.
+/// The measurements to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelaysSpec {
-    /// Packets sent and bytes received before this time do not count.
+    /// The end of the warm-up: packets sent and bytes received earlier do not count.
     pub from: Time,
-    /// Whether the one-way delay of every data packet is measured: from when it is handed to its host's interface until
-    /// it is at the receiving host. Packets under way for longer than 4.29 s show that much less.
+    /// If true, measures the one-way delay of every data packet, from its host's interface to the receiving host.
+    /// Delays above 4.29 s appear modulo 4.29 s.
     pub delays: bool,
 }
 
-/// What is measured about one flow.
+/// The measurements of one flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct FlowMeasure {
-    /// The flow's histogram.
+    /// The index of the flow's histogram.
     histogram: usize,
-    /// Data packets measured, the sum of their delays, and the largest.
+    /// The number of measured data packets, the sum of their delays, and the largest delay.
     packets: u64,
     sum_ns: u64,
     max_ns: u64,
-    /// What the receiver held when measuring began.
+    /// The bytes that the receiver held at the end of the warm-up.
     held_before_bytes: u64,
-    /// What it has received since.
+    /// The bytes that it has received since.
     measured_bytes: u64,
 }
 
-/// Delays of data packets, and the bytes received since measuring began: [`Records::delays`], and columns of
+/// Measures delays of data packets and bytes received after the warm-up, for [`Records::delays`] and columns of
 /// [`Records::flows`].
 #[derive(Clone, Debug)]
 pub struct Delays {
     spec: DelaysSpec,
-    /// Whether the time from which on it measures has come.
+    /// True once the warm-up is over.
     has_begun: bool,
-    /// Delays of packets count that were sent from here on, nanoseconds.
+    /// Delays count for packets sent at this time or later, nanoseconds.
     from_ns: u64,
-    /// By number.
+    /// Indexed by flow number.
     flows: Vec<FlowMeasure>,
     histograms: Vec<DelayHistogram>,
 }
@@ -86,13 +86,13 @@ struct DelayHistogram {
 }
 
 impl Delays {
-    /// Nothing is measured yet.
+    /// An observer without measurements yet.
     pub fn new(spec: DelaysSpec) -> Delays {
         let from_ns = spec.from.as_ps().div_ceil(1000);
         Delays { spec, has_begun: false, from_ns, flows: Vec::new(), histograms: Vec::new() }
     }
 
-    /// The histograms as rows: by scheme, class and delay, those without a class last.
+    /// The histograms as rows, ordered by scheme, class and delay. Those without a class come last.
     fn table(&mut self) -> DelayTable {
         let key = |histogram: &DelayHistogram| (histogram.scheme, histogram.traffic_class.unwrap_or(u16::MAX));
         self.histograms.sort_by_key(key);

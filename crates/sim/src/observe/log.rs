@@ -1,21 +1,21 @@
-//! A log of the data packets of one flow, for looking closely at a short time: when each was due, sent, on the wire, received,
-//! and what its acknowledgment says of that.
+//! A log of the data packets of one flow: the times at which each was due, sent, on the wire and received, and the
+//! arrival time that its acknowledgment reports.
 //!
-//! The time at which a packet was sent tells transmissions of one segment apart.
+//! Transmissions of the same segment are told apart by their send times.
 
 use super::{Flows, Interest, Kind, Observer, PacketEvent, Step};
 use crate::records::{PacketTable, Records};
 use sparelane_core::Time;
 use std::collections::BTreeMap;
 
-/// The data packets of one flow to log.
+/// The data packets to log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketLogSpec {
     /// The flow, by its number in order of start.
     pub flow: u32,
     /// Packets sent before this time get no row.
     pub from: Time,
-    /// The most rows.
+    /// The largest number of rows.
     pub count: u32,
 }
 
@@ -29,12 +29,12 @@ pub struct PacketLog {
 }
 
 impl PacketLog {
-    /// A log without rows.
+    /// An empty log.
     pub fn new(spec: PacketLogSpec) -> PacketLog {
         PacketLog { spec, table: PacketTable::default(), arrived: BTreeMap::new() }
     }
 
-    /// A segment is sent.
+    /// Adds a row for a segment that is sent.
     fn sent(&mut self, now: Time, segment: u32, is_retransmission: bool, due: Option<Time>, departs: Option<Time>) {
         let table = &mut self.table;
         if now < self.spec.from || table.segment.len() >= self.spec.count as usize {
@@ -50,7 +50,7 @@ impl PacketLog {
         table.stamped_ps.push(Time::NEVER.as_ps());
     }
 
-    /// The segment that was sent at `sent`, to the nanosecond, is at the interface of the receiving host.
+    /// Notes that the segment sent at `sent` (to the nanosecond) reached the interface of the receiving host.
     fn arrived(&mut self, now: Time, segment: u32, sent: Time) {
         let table = &mut self.table;
         let sent_ns = sent.as_ps() / 1000;
@@ -61,7 +61,7 @@ impl PacketLog {
         self.arrived.insert(segment, row);
     }
 
-    /// An acknowledgment that `segment` caused says that this arrived at `stamp`.
+    /// Notes that an acknowledgment caused by `segment` reports `stamp` as its arrival time.
     fn stamped(&mut self, segment: u32, stamp: Time) {
         while let Some(entry) = self.arrived.first_entry()
             && *entry.key() <= segment
@@ -140,7 +140,7 @@ mod tests {
         }
         log.stamped(1, us(11));
         log.stamped(3, us(13));
-        // What nobody waits for any more changes nothing.
+        // A late report about a row that is complete changes nothing.
         log.stamped(2, us(99));
         assert_eq!(log.table.stamped_ps, [NEVER, us(11).as_ps(), NEVER, us(13).as_ps()]);
     }

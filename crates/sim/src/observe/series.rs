@@ -1,41 +1,41 @@
-//! Time series: what probes see at every sample.
+//! Time series: the values of probes at every sample.
 
 use super::{Interest, Observer, View};
 use crate::records::{Records, SeriesTable};
 use crate::routing::network::NodeId;
 use sparelane_core::{Dur, Time};
 
-/// What a time series follows.
+/// The object that a time series measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// One flow, by its number in order of start: window, in flight, smoothed round-trip time.
+    /// A flow, by its number in order of start: window, bytes in flight, smoothed round-trip time.
     Flow(u32),
     /// The output queue of the cable from one node towards another.
     Queue(NodeId, NodeId),
-    /// What the cable carries from one node towards another.
+    /// The bytes that a cable carries from one node towards another.
     Link(NodeId, NodeId),
 }
 
-/// Time series to record.
+/// The time series to record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeriesSpec {
-    /// The time between samples; the first is at the start of the run.
+    /// The time between samples. The first sample is at the start of the run.
     pub interval: Dur,
-    /// What to follow.
+    /// The objects to measure.
     pub probes: Vec<Probe>,
 }
 
-/// The probes and what they saw: [`Records::series`].
+/// The probes and their values, for [`Records::series`].
 #[derive(Clone, Debug)]
 pub struct Series {
     spec: SeriesSpec,
     table: SeriesTable,
-    /// Bytes that came to the far end of each probe's cable until the sample before.
+    /// Bytes that had reached the far end of each probe's cable at the previous sample.
     sent_before: Vec<u64>,
 }
 
 impl Series {
-    /// Time series that have no sample yet.
+    /// Time series without samples yet.
     pub fn new(spec: SeriesSpec) -> Series {
         Series { sent_before: vec![0; spec.probes.len()], spec, table: SeriesTable::default() }
     }

@@ -1,7 +1,7 @@
-//! Traces of packets, as other programs read them: pcapng of what passes one place, and qlog of what a sender does.
+//! Packet traces in formats of other programs: pcapng of the packets that pass a place, and qlog of a sender's actions.
 //!
-//! A trace is an observer that writes as the run goes on. Where the bytes go is the caller's business; what goes wrong with writing
-//! is kept in an [`Outcome`], since a run does not end for it.
+//! A trace is an observer that writes during the run. The caller supplies the writer. Write errors are kept in an
+//! [`Outcome`], because they do not end the run.
 
 mod capture;
 mod frame;
@@ -14,7 +14,7 @@ pub use self::qlog::Qlog;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What became of a trace, shared with whoever asked for it.
+/// The outcome of a trace, shared with the caller.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome(Arc<Mutex<Written>>);
 
@@ -25,18 +25,18 @@ struct Written {
 }
 
 impl Outcome {
-    /// Packets or events that were written.
+    /// The number of packets or events written.
     pub fn count(&self) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).packets
     }
 
-    /// What went wrong with writing, if anything; nothing was written after it.
+    /// Takes the error of the writer, if there was one. Nothing was written after it.
     pub fn take_error(&self) -> Option<io::Error> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).error.take()
     }
 }
 
-/// Where a trace goes, until writing fails or enough is written.
+/// The output of a trace, until writing fails or the limit is reached.
 struct Sink {
     out: Option<Box<dyn Write + Send>>,
     outcome: Outcome,
@@ -48,12 +48,12 @@ impl Sink {
         Sink { out: Some(out), outcome, left: most }
     }
 
-    /// Writes what is no packet and no event.
+    /// Writes bytes that do not count as a packet or an event.
     fn put_head(&mut self, bytes: &[u8]) {
         self.put(bytes, false);
     }
 
-    /// Writes a packet or an event, if there is room for one more.
+    /// Writes a packet or an event, unless the limit is reached.
     fn put_one(&mut self, bytes: &[u8]) {
         if self.left > 0 {
             self.left -= 1;

@@ -1,4 +1,4 @@
-//! What there is to see at an instant of a run.
+//! The state of a run at an instant, as observers see it.
 
 use crate::routing::network::NodeId;
 use crate::wire::link::LinkCounts;
@@ -12,9 +12,9 @@ use std::fmt;
 pub struct FlowView<'a> {
     /// Its number, in order of start.
     pub id: u32,
-    /// When its source sent its SYN.
+    /// Send time of its SYN.
     pub start: Time,
-    /// When its receiver held the last byte; `Time::NEVER` where it does not yet.
+    /// Time at which its receiver held the last byte; `Time::NEVER` if it does not yet.
     pub finish: Time,
     /// The sending end.
     pub sender: &'a Sender,
@@ -23,8 +23,8 @@ pub struct FlowView<'a> {
 }
 
 impl FlowView<'_> {
-    /// Tells `put` what the flow's controller traces, and what its two ends know: bytes in flight and held, and the smoothed
-    /// round-trip time once there is one.
+    /// Passes to `put` the values that the flow's controller traces, and those of its two ends: bytes in flight and
+    /// held, and the smoothed round-trip time once there is one.
     pub fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
         let controller: &dyn CongestionControl = self.sender.controller();
         controller.trace(put);
@@ -36,7 +36,7 @@ impl FlowView<'_> {
     }
 }
 
-/// What a world shows of itself.
+/// The part of a world that is visible to observers.
 pub(crate) trait Inside {
     fn now(&self) -> Time;
     fn open_flow(&self, id: u32) -> Option<FlowView<'_>>;
@@ -48,7 +48,7 @@ pub(crate) trait Inside {
     fn counts(&mut self, link: u32) -> LinkCounts;
 }
 
-/// A run at one instant: all that was to happen until then has happened.
+/// A run at one instant: everything that was due until then has happened.
 pub struct View<'a>(pub(crate) &'a mut dyn Inside);
 
 impl fmt::Debug for View<'_> {
@@ -58,23 +58,24 @@ impl fmt::Debug for View<'_> {
 }
 
 impl View<'_> {
-    /// The instant.
+    /// The current time.
     pub fn now(&self) -> Time {
         self.0.now()
     }
 
-    /// The flow of this number, while it is open.
+    /// The flow with this number, while it is open.
     pub fn flow(&self, id: u32) -> Option<FlowView<'_>> {
         self.0.open_flow(id)
     }
 
-    /// Shows every open flow, in no particular order.
+    /// Passes every open flow to `see`, in no particular order.
     pub fn for_each_open_flow(&self, see: &mut dyn FnMut(FlowView<'_>)) {
         self.0.for_each_open_flow(see);
     }
 
-    /// Bytes that wait in the output queue from one node towards the next, where a cable joins them and an observer named the
-    /// queue before the run ([`Interest::queues`](super::Interest)): others may be worked out ahead of time.
+    /// Bytes that wait in the output queue from one node towards the next. `None` without such a cable, and if no
+    /// observer declared the queue before the run ([`Interest::queues`](super::Interest)): the state of other queues
+    /// may be ahead of time.
     pub fn backlog_bytes(&mut self, from: NodeId, to: NodeId) -> Option<u64> {
         if !self.0.is_in_view(from, to) {
             return None;
@@ -88,7 +89,8 @@ impl View<'_> {
         self.0.explicit_rate(self.0.link(from, to)?)
     }
 
-    /// Bytes that have come to the far end of the cable from one node to another since the run began, if there is one.
+    /// Bytes that have reached the far end of the cable from one node to another since the run began, if there is such
+    /// a cable.
     pub fn sent_bytes(&mut self, from: NodeId, to: NodeId) -> Option<u64> {
         let link = self.0.link(from, to)?;
         Some(self.0.counts(link).delivered_bytes)

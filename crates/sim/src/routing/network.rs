@@ -1,4 +1,4 @@
-//! What a network is made of, before anything runs: nodes and full-duplex cables.
+//! The static network: nodes and full-duplex cables.
 
 use sparelane_core::{Dur, Rate};
 
@@ -7,13 +7,13 @@ use sparelane_core::{Dur, Rate};
 pub struct NodeId(pub u32);
 
 impl NodeId {
-    /// This node's place in [`Network::nodes`].
+    /// The node's index in [`Network::nodes`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Whether a node sends and receives, or forwards.
+/// The role of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     /// An end of flows. It never forwards.
@@ -25,7 +25,7 @@ pub enum NodeKind {
 /// A host or a router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Unique among the nodes.
+    /// The name, unique among the nodes.
     pub name: String,
     /// Host or router.
     pub kind: NodeKind,
@@ -41,7 +41,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Whether a packet of `packet_bytes` fits beside so much.
+    /// Returns true if a packet of `packet_bytes` fits in addition to a backlog of `bytes` in `packets`.
     pub fn has_room(self, bytes: u64, packets: u64, packet_bytes: u64) -> bool {
         match self {
             Limit::Bytes(limit) => bytes + packet_bytes <= limit,
@@ -49,7 +49,7 @@ impl Limit {
         }
     }
 
-    /// Whether so many bytes in so many packets are as much as this, or more.
+    /// Returns true if a backlog of `bytes` in `packets` is at this limit or above.
     #[inline]
     pub fn is_reached(self, bytes: u64, packets: u64) -> bool {
         match self {
@@ -59,23 +59,23 @@ impl Limit {
     }
 }
 
-/// What a queue has room for.
+/// The admission rule of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     /// The queue's size.
     pub(crate) limit: Limit,
-    /// Every packet is refused for which less than so many bytes are free, however small it is.
+    /// A packet is refused if fewer bytes than this are free, however small it is.
     pub(crate) least_bytes: u64,
 }
 
 impl Room {
-    /// Room for every packet that fits.
+    /// A rule that admits every packet that fits.
     #[cfg(test)]
     pub(crate) const fn of(limit: Limit) -> Room {
         Room { limit, least_bytes: 0 }
     }
 
-    /// Whether a packet of `packet_bytes` is admitted beside so much.
+    /// Returns true if a packet of `packet_bytes` is admitted in addition to the backlog.
     #[inline]
     pub(crate) fn has_room(self, bytes: u64, packets: u64, packet_bytes: u64) -> bool {
         self.limit.has_room(bytes, packets, packet_bytes.max(self.least_bytes))
@@ -87,7 +87,7 @@ impl Room {
 pub struct Loss {
     /// Probability that a packet is lost, 0 to 1.
     pub probability: f64,
-    /// Whether only data packets can be lost, and neither acknowledgments nor handshakes.
+    /// If true, only data packets can be lost, and neither acknowledgments nor handshakes.
     pub data_only: bool,
 }
 
@@ -140,7 +140,7 @@ impl Cable {
     }
 }
 
-/// Nodes and cables.
+/// A network.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Network {
     /// Hosts and routers.
@@ -178,7 +178,7 @@ impl Network {
         self.nodes.iter().position(|node| node.name == name).map(|index| NodeId(index as u32))
     }
 
-    /// The node that a host's first cable leads to.
+    /// The node at the other end of a host's first cable.
     pub fn attachment(&self, host: NodeId) -> Option<NodeId> {
         self.cables.iter().find_map(|cable| match host {
             _ if cable.a == host => Some(cable.b),

@@ -1,8 +1,8 @@
 //! Static shortest paths between routers, by propagation delay.
 //!
-//! Where several next hops lie on a shortest path, the one with the lowest node number is taken, or the one whose cable
-//! is the first, or, for flows that are to be spread, one by the flow's hash. With the first rule the capacities of the RC3
-//! paper's Internet-2 network come out exactly; with the second its link loads are those of the authors' simulations.
+//! If several next hops lie on a shortest path, one of three rules applies: the lowest node number, the first cable,
+//! or, for flows that are spread, a hash of the flow. The first rule reproduces the capacities of the RC3 paper's
+//! Internet-2 network exactly; the second reproduces the link loads of the authors' simulations.
 
 use crate::routing::network::{Network, NodeId};
 use sparelane_core::{Domain, Dur, Stream};
@@ -19,38 +19,38 @@ pub struct Hop {
     pub from: NodeId,
 }
 
-/// The distance to a destination: delay, then hops, so that cables without delay cannot make a loop.
+/// The distance to a destination: delay, then hops. Counting hops prevents loops over cables without delay.
 type Distance = (Dur, u32);
 
-/// Of what cannot be reached.
+/// The distance to unreachable routers.
 const UNREACHABLE: Distance = (Dur::MAX, u32::MAX);
 
 /// A cable as seen from one of its ends.
 #[derive(Clone, Copy, Debug)]
 struct Exit {
     cable: usize,
-    /// The router at the other end, by its place among the routers.
+    /// The router at the other end, as an index among routers.
     to: u32,
     delay: Dur,
 }
 
 /// The shortest paths between routers. Hosts take no part: they never forward.
 ///
-/// The distances to a router are worked out when a path to it is first asked for, and kept: 16 bytes a router. What lies on a
-/// shortest path is seen from them.
+/// The distances to a router are computed when a path to it is first requested, and cached: 16 bytes per router. Next
+/// hops follow from them.
 #[derive(Clone, Debug)]
 pub struct RouterPaths {
-    /// For each node, its place among the routers; [`NO_ROUTER`] for a host.
+    /// For each node, its index among the routers; [`NO_ROUTER`] for a host.
     places: Vec<u32>,
     /// The nodes that are routers, in order.
     nodes: Vec<NodeId>,
     /// The cables between routers, by the router they leave from, in order of the one they lead to and then by number.
     exits: Vec<Vec<Exit>>,
-    /// For each router, the distances to it, once they are known.
+    /// For each router, the distances to it, once computed.
     towards: Vec<OnceLock<Box<[Distance]>>>,
 }
 
-/// The place of what is no router.
+/// The index of a node that is not a router.
 const NO_ROUTER: u32 = u32::MAX;
 
 impl RouterPaths {
@@ -74,13 +74,13 @@ impl RouterPaths {
         RouterPaths { places, nodes, exits, towards }
     }
 
-    /// The hops from router `from` to router `to`: none where they are the same, `None` where no path exists or
-    /// where one of them is no router.
+    /// The hops from router `from` to router `to`: empty if they are the same, `None` if there is no path or one of
+    /// them is not a router.
     pub fn between(&self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
         self.walk(from, to, |_, mut choices| choices.next())
     }
 
-    /// The same path in both directions, that of [`between`](Self::between) from the lower-numbered router.
+    /// The path of [`between`](Self::between) from the lower-numbered router, used in both directions.
     pub fn both_ways(&self, network: &Network, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
         if from <= to {
             return self.between(from, to);
@@ -94,13 +94,13 @@ impl RouterPaths {
         Some(back)
     }
 
-    /// As [`between`](Self::between), but of several next hops the one whose cable has the lowest number is taken, at each
-    /// router by itself. The hops from `to` to `from` may be others.
+    /// Like [`between`](Self::between), but among several next hops each router takes the one whose cable has the
+    /// lowest number. The hops from `to` to `from` may differ.
     pub fn by_first_cable(&self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
         self.walk(from, to, |_, choices| choices.min_by_key(|exit| exit.cable))
     }
 
-    /// As [`between`](Self::between), for a flow that is spread over all shortest paths: at each router its `hash` picks
+    /// Like [`between`](Self::between), for a flow that is spread over all shortest paths: at each router, `hash` picks
     /// one of the next hops.
     pub fn spread(&self, from: NodeId, to: NodeId, hash: u64) -> Option<Vec<Hop>> {
         self.walk(from, to, |at, mut choices| {
@@ -113,14 +113,14 @@ impl RouterPaths {
         })
     }
 
-    /// The shares of many spread flows from `from` to `to` that take each hop: at every router they divide evenly among the
-    /// next hops. `None` as with [`between`](Self::between).
+    /// The share of many spread flows from `from` to `to` that takes each hop: at every router, flows divide evenly
+    /// among the next hops. `None` under the conditions of [`between`](Self::between).
     pub fn shares(&self, from: NodeId, to: NodeId) -> Option<Vec<(Hop, f64)>> {
         let (first, distances) = (self.place(from)?, self.distances(to)?);
         if distances[first as usize] == UNREACHABLE {
             return None;
         }
-        // A router divides what it has when all of it has come: when every router that leads to it has divided its own.
+        // A router divides its share once all of it has arrived, that is, after every router that leads to it.
         let mut to_come = vec![0_usize; self.nodes.len()];
         let mut reached = vec![false; self.nodes.len()];
         let mut found = vec![first];
@@ -169,7 +169,8 @@ impl RouterPaths {
         Some(hops)
     }
 
-    /// The propagation delay from router `from` to router `to`; `None` as with [`between`](Self::between).
+    /// The propagation delay from router `from` to router `to`; `None` under the conditions of
+    /// [`between`](Self::between).
     pub fn delay(&self, from: NodeId, to: NodeId) -> Option<Dur> {
         let place = self.place(from)?;
         let distance = self.distances(to)?[place as usize];
@@ -180,19 +181,19 @@ impl RouterPaths {
         self.places.get(node.index()).copied().filter(|&place| place != NO_ROUTER)
     }
 
-    /// The distances to router `to`, by place.
+    /// The distances to router `to`, by index among routers.
     fn distances(&self, to: NodeId) -> Option<&[Distance]> {
         let place = self.place(to)?;
         Some(self.towards[place as usize].get_or_init(|| distances(&self.exits, place)))
     }
 
-    /// The exits of the router at place `at` that are on a shortest path to where these are the distances to.
+    /// The exits of router `at` that are on a shortest path to the destination of `distances`.
     fn choices<'a>(&'a self, at: u32, distances: &'a [Distance]) -> Choices<'a> {
         Choices { exits: self.exits[at as usize].iter(), here: distances[at as usize], distances }
     }
 }
 
-/// Exits on shortest paths, by the router they lead to and then by cable.
+/// The exits on shortest paths, ordered by the router they lead to, then by cable.
 #[derive(Clone)]
 struct Choices<'a> {
     exits: std::slice::Iter<'a, Exit>,
@@ -212,12 +213,12 @@ impl<'a> Iterator for Choices<'a> {
     }
 }
 
-/// `a + b`, or the longest span.
+/// Adds two spans and saturates.
 fn longer(a: Dur, b: Dur) -> Dur {
     Dur::from_ps(a.as_ps().saturating_add(b.as_ps()))
 }
 
-/// Dijkstra's algorithm from the router at place `to`; cables are alike in both directions.
+/// Dijkstra's algorithm from the router with index `to`. A cable has the same delay in both directions.
 fn distances(exits: &[Vec<Exit>], to: u32) -> Box<[Distance]> {
     let mut distance = vec![UNREACHABLE; exits.len()];
     distance[to as usize] = (Dur::ZERO, 0);
@@ -243,7 +244,7 @@ mod tests {
     use crate::routing::network::NodeKind;
     use sparelane_core::Rate;
 
-    /// Routers 0.. with cables (a, b, delay in ms).
+    /// A network of `count` routers with cables (a, b, delay in ms).
     fn graph(count: u32, cables: &[(u32, u32, u64)]) -> Network {
         let mut network = Network::default();
         for i in 0..count {
@@ -278,7 +279,7 @@ mod tests {
 
     #[test]
     fn ties_go_to_the_first_cable_of_each_router_where_that_is_the_rule() {
-        // The first cable of router 0 leads over 2, and that of router 3 over 1.
+        // The first cable of router 0 leads to 2, and that of router 3 to 1.
         let network = graph(4, &[(0, 2, 1), (1, 3, 1), (0, 1, 1), (2, 3, 1)]);
         let paths = RouterPaths::of(&network);
         let cables = |from, to| {
@@ -291,7 +292,7 @@ mod tests {
 
     #[test]
     fn the_shares_of_spread_flows_are_those_that_many_of_them_take() {
-        // Two ways from 0 to 3, and a third over 2 and 4: to 5 they are as long.
+        // There are two paths from 0 to 3. To 5, a third over 2 and 4 is equally long.
         let network = graph(6, &[(0, 1, 1), (0, 2, 1), (1, 3, 1), (2, 3, 1), (2, 4, 1), (3, 5, 1), (4, 5, 1)]);
         let paths = RouterPaths::of(&network);
         let mut shares = vec![0.0; network.cables.len()];

@@ -1,11 +1,11 @@
-//! The path of each flow, as the links it crosses.
+//! The path of each flow, as a list of links.
 
 use crate::config::Routing;
 use crate::routing::network::{Network, NodeId, NodeKind};
 use crate::routing::paths::RouterPaths;
 use sparelane_core::{Domain, Streams};
 
-/// The directed links of a network: cable `c` is link `2c` from its end a to b, and `2c + 1` back.
+/// Numbers the directed links of a network: cable `c` is link `2c` from its end a to b, and `2c + 1` from b to a.
 pub(crate) fn link_of(network: &Network, cable: usize, from: NodeId) -> u32 {
     2 * cable as u32 + u32::from(network.cables[cable].a != from)
 }
@@ -14,15 +14,15 @@ pub(crate) fn link_of(network: &Network, cable: usize, from: NodeId) -> u32 {
 #[derive(Clone, Debug)]
 pub struct Routes {
     routers: RouterPaths,
-    /// For each host, its cable and what is at the other end.
+    /// For each host, its cable and the node at the other end.
     attachment: Vec<Option<(usize, NodeId)>>,
     routing: Routing,
-    /// Where flows are spread.
+    /// Random picks of next hops for spread flows.
     picks: Streams,
 }
 
 impl Routes {
-    /// The paths under `routing`; `seed`, the run's, decides where flows are spread.
+    /// The paths under `routing`. The run's `seed` decides the paths of spread flows.
     pub fn of(network: &Network, routing: Routing, seed: u64) -> Routes {
         let mut attachment = vec![None; network.nodes.len()];
         for (index, cable) in network.cables.iter().enumerate().rev() {
@@ -35,7 +35,7 @@ impl Routes {
         Routes { routers: RouterPaths::of(network), attachment, routing, picks: Streams::new(seed, Domain::Paths) }
     }
 
-    /// The links from host `src` to host `dst` for flow number `flow`; `None` where no path exists.
+    /// The links from host `src` to host `dst` for flow number `flow`; `None` if there is no path.
     pub fn links(&self, network: &Network, src: NodeId, dst: NodeId, flow: u64) -> Option<Vec<u32>> {
         let (up, first) = self.attachment[src.index()]?;
         let (down, last) = self.attachment[dst.index()]?;

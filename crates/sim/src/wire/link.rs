@@ -26,8 +26,8 @@
 
 mod change;
 mod cursor;
-mod ingress;
 mod fused;
+mod ingress;
 mod spec;
 
 #[cfg(feature = "oracle")]
@@ -58,7 +58,7 @@ pub(crate) struct Link {
     wire: Ring<Packet>,
     /// The end of the last committed transmission.
     busy_until: Time,
-    /// The time of the requested wake-up; [`Time::NEVER`] if there is none.
+    /// The time of the requested wake-up; [`Time::NEVER`] without one.
     wake: Time,
     /// A packet that would wait less than this goes straight onto the wire. On a FIFO link such a packet certainly
     /// fits, needs no mark and sets no new peak. With a queue, nothing waits and the transmitter is idle.
@@ -538,7 +538,7 @@ impl Link {
         self.wire.oldest_slot().at.min(self.wake)
     }
 
-    /// The packet that arrives after the one just delivered; any packet if there is none.
+    /// The packet that arrives after the one just delivered; any packet if the wire is empty.
     #[inline(always)]
     pub(crate) fn following(&self) -> &Packet {
         self.wire.oldest_slot()
@@ -576,7 +576,7 @@ impl Link {
         self.busy_until <= now || self.room.has_room(waiting_bytes, packets, bytes)
     }
 
-    /// Requests an event for a time at which there may be room for `bytes`, given that there is none now. On a FIFO
+    /// Requests an event for a time at which there may be room for `bytes`, given that `has_room` is false. On a FIFO
     /// link, that is when enough packets have begun transmission; on any other, when the next packet leaves.
     pub(crate) fn wake_when_room(&mut self, now: Time, bytes: u64) {
         let (mut waiting_bytes, mut packets) = self.waiting(now);

@@ -25,7 +25,7 @@ impl Flags {
     pub(crate) const MARKED: Flags = Flags(16);
     /// Data: the window was reduced. Acknowledgment: echo of a mark.
     pub(crate) const ECN_ANSWER: Flags = Flags(32);
-    /// On data: carries the send time instead of SACK blocks. On an acknowledgment: echoes the one-way delay of its
+    /// Data: carries the send time instead of SACK blocks. On an acknowledgment: echoes the one-way delay of its
     /// trigger, next to its blocks.
     pub(crate) const STAMPED: Flags = Flags(64);
     /// Carries a rate header: see `rate_header`.
@@ -68,7 +68,7 @@ pub(crate) struct Fields {
     pub(crate) flow: u32,
     /// Data: the segment. Acknowledgment: the next segment expected.
     pub(crate) seq: u32,
-    /// On an acknowledgment: the segment that caused it. Otherwise: the rate of a rate header, if there is one.
+    /// The segment that caused an acknowledgment. Otherwise: the rate of a rate header, if there is one.
     pub(crate) trigger: u32,
     /// Position in the flat table of routes: the link to take next.
     pub(crate) route: u32,

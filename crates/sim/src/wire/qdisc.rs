@@ -1,8 +1,8 @@
 //! Queue disciplines: which packet leaves an output queue next, and which is dropped.
 //!
-//! A plain FIFO has no file here: on a FIFO link the departure of a packet is known when it arrives, so the packet never
-//! waits in a queue at all (see `wire/link.rs`). Strict priority is a [`PriorityQueue`]. Laws that decide by time or by
-//! chance implement [`ActiveLaw`], and an `ActiveQueue` connects one to its link.
+//! A plain FIFO has no file here: on a FIFO link the departure of a packet is known when it arrives, so the packet
+//! never waits in a queue at all (see `wire/link.rs`). Strict priority is a `PriorityQueue`. Laws that decide by time
+//! or by chance implement [`ActiveLaw`], and an `ActiveQueue` connects one to its link.
 
 mod active;
 mod priority;

@@ -25,7 +25,7 @@ pub(crate) struct BlockSlab {
 }
 
 impl BlockSlab {
-    /// Stores `blocks` and returns their index; [`NO_BLOCKS`] if there are none.
+    /// Stores `blocks` and returns their index; [`NO_BLOCKS`] if `blocks` is empty.
     #[inline(always)]
     pub(crate) fn store(&mut self, blocks: &[SackBlock]) -> u32 {
         if blocks.is_empty() { NO_BLOCKS } else { self.store_some(blocks) }

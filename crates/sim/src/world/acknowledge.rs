@@ -1,15 +1,15 @@
-//! Acknowledgments that echo something besides marks, or leave their host late.
+//! Acknowledgments that echo rates or times, or that leave their host late.
 
 use super::flow::{Echo, Flow};
 use super::{World, latest_instant, nanoseconds};
 use crate::engine::fabric::Fabric;
-use crate::engine::timers::Side;
+use crate::engine::timers::TimerOwner;
 use crate::routing::network::NodeId;
 use crate::wire::packet::{Flags, Packet};
 use sparelane_core::Time;
 
 impl<F: Fabric> World<F> {
-    /// An acknowledgment of a flow that `acks_carry_extras` is due.
+    /// Sends an acknowledgment of a flow that `acks_carry_extras`.
     #[inline(never)]
     pub(super) fn send_ack_with_extras(&mut self, slot: u32, mut packet: Packet) {
         let flow = &self.flows[slot as usize];
@@ -27,33 +27,34 @@ impl<F: Fabric> World<F> {
             packet.set_blocks(self.blocks.with_echo(packet.blocks(), echo_ns));
             packet.set(Flags::STAMPED);
         }
-        if flow.ways.is_followed {
+        if flow.traits.is_followed {
             let stamp =
                 (flow.echoes.kind == Echo::ReceiveTime).then(|| latest_instant(leaves, flow.echo_ns_at(leaves)));
-            self.tell_acknowledgment(packet, leaves, stamp);
+            self.report_acknowledgment(packet, leaves, stamp);
         }
+        // An acknowledgment must not overtake earlier ones that still wait at the host.
         if leaves == self.now && self.hosts.departures.next(host).is_none() {
             return self.inject(packet);
         }
         self.tally.injected += 1;
         if self.hosts.departures.put(host, leaves, packet) {
-            self.set_host_timer(host, Side::Departure, leaves);
+            self.set_host_timer(host, TimerOwner::Departure, leaves);
         }
     }
 
-    /// The acknowledgments of `host` that are due leave.
-    pub(super) fn let_acks_leave(&mut self, host: NodeId) {
+    /// Sends the acknowledgments of `host` that are due.
+    pub(super) fn send_due_acks(&mut self, host: NodeId) {
         while let Some(packet) = self.hosts.departures.take(self.now, host) {
             self.fabric.send(self.now, packet);
         }
         if let Some(at) = self.hosts.departures.next(host) {
-            self.set_host_timer(host, Side::Departure, at);
+            self.set_host_timer(host, TimerOwner::Departure, at);
         }
     }
 }
 
 impl Flow {
-    /// What an acknowledgment echoes that leaves at `leaves`, nanoseconds.
+    /// The echo of an acknowledgment that leaves at `leaves`, nanoseconds.
     fn echo_ns_at(&self, leaves: Time) -> u32 {
         match (&self.offload, self.echoes.kind) {
             (None, _) => self.echoes.ns,

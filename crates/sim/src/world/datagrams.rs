@@ -1,21 +1,21 @@
-//! Cross traffic on its way: packets that belong to no flow.
+//! Cross traffic in the network: packets that belong to no flow.
 //!
-//! They cross the same links and queues as all others. Where senders wait for room in the queue of their interface
-//! (`RunConfig::nic_full`), these do not: what does not fit is dropped.
+//! Datagrams cross the same links and queues as all other packets. They never wait for room in the queue of their
+//! interface (`RunConfig::nic_full`): what does not fit is dropped.
 
 use super::World;
 use crate::cross::{CrossTraffic, Source};
 use crate::engine::fabric::Fabric;
-use crate::engine::timers::{Entry, Side};
+use crate::engine::timers::{Entry, TimerOwner};
 use crate::physics::PhysicsViolation;
 use crate::wire::packet::{DATAGRAMS, Packet};
 use sparelane_core::Time;
 
 impl<F: Fabric> World<F> {
-    /// Takes positions in the table of routes for the sources, and waits for their first packets.
+    /// Allocates the routes of the sources, and schedules their first packets.
     pub(super) fn start_cross_traffic(&mut self, traffic: Vec<CrossTraffic>) {
         for (spec, index) in traffic.into_iter().zip(0..) {
-            // Numbers of flows have 32 bits: under ECMP, no flow has the same hash.
+            // Flow numbers have 32 bits. With bit 32 set, the hash for ECMP differs from that of every flow.
             let path = self.layout.routes.links(&self.layout.network, spec.from, spec.to, u64::from(index) | 1 << 32);
             let Some(path) = path else { unreachable!("paths were checked before the run") };
             let position = self.layout.positions.take(path.len() + 1);
@@ -28,11 +28,11 @@ impl<F: Fabric> World<F> {
     fn await_datagrams(&mut self, index: u32) {
         let at = self.cross_traffic[index as usize].next_time();
         if at != Time::NEVER {
-            self.enter_timer(Entry { at, flow: DATAGRAMS | index, side: Side::Datagrams, slot: index });
+            self.enter_timer(Entry { at, flow: DATAGRAMS | index, owner: TimerOwner::Datagrams, slot: index });
         }
     }
 
-    /// A source sends what is due.
+    /// Sends the packets of a source that are due.
     pub(super) fn send_datagrams(&mut self, index: u32) {
         while self.cross_traffic[index as usize].next_time() <= self.now {
             let (packets, packet) = self.cross_traffic[index as usize].send();
@@ -41,7 +41,7 @@ impl<F: Fabric> World<F> {
         self.await_datagrams(index);
     }
 
-    /// A datagram is at its host.
+    /// Counts a datagram that arrived at its host.
     #[cold]
     #[inline(never)]
     pub(super) fn deliver_datagram(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
@@ -49,14 +49,14 @@ impl<F: Fabric> World<F> {
         Ok(())
     }
 
-    /// A datagram was dropped or lost.
+    /// Counts a datagram that was dropped or lost.
     #[cold]
     #[inline(never)]
     pub(super) fn lose_datagram(&mut self, packet: Packet) {
         self.cross_traffic[(packet.flow() - DATAGRAMS) as usize].dropped += 1;
     }
 
-    /// Writes the rows of the sources; returns how many of their packets are in the network.
+    /// Writes the rows of the sources. Returns the number of their packets in the network.
     pub(super) fn finish_cross_traffic(&mut self) -> u64 {
         self.cross_traffic.iter().for_each(|source| source.record(&mut self.records.cross_traffic));
         self.cross_traffic.iter().map(Source::in_network).sum()

@@ -1,7 +1,8 @@
-//! Packets at their hosts: what data, acknowledgments and handshakes lead to.
+//! Packets at their hosts: reactions to data, acknowledgments and handshakes.
 //!
-//! What is plain (class 0, in sequence, nothing to report) takes a short way, on which a comparison with the form of the
-//! flow's packets stands for looking at every field.
+//! Plain packets (class 0, in sequence, nothing to report) take a fast path, on which one comparison with the flow's
+//! template replaces tests of every field. The functions on that path are inlined into the event loop; all others are
+//! kept out of line, so that the loop stays small in the instruction cache.
 
 use super::World;
 use super::flow::{Echo, control_packet};
@@ -13,18 +14,19 @@ use sparelane_core::{Time, widen};
 use sparelane_transport::{AckSegment, Acknowledgment, Segment};
 
 impl<F: Fabric> World<F> {
-    /// A packet has come from its host's interface, which it did not pass at once.
+    /// Delivers a packet that its host's interface held back.
     #[inline(never)]
     pub(super) fn deliver_late(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
         self.deliver(packet)
     }
 
-    /// A packet is at its host.
+    /// Delivers a packet to its host.
     #[inline(always)]
     pub(super) fn deliver(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
         self.tally.delivered += 1;
         let Some(flow) = self.flows.get_mut(packet.flow() as usize) else { return self.deliver_datagram(packet) };
         flow.wire.in_network -= 1;
+        // Only the last packet in flight can end a flow: this test spares the others three loads.
         let is_alone = flow.wire.in_network == 0;
         let kind = packet.flags().kind();
         if kind == Flags::DATA {
@@ -43,8 +45,8 @@ impl<F: Fabric> World<F> {
     #[cold]
     #[inline(never)]
     fn deliver_handshake(&mut self, packet: Packet) {
-        if self.flows[packet.flow() as usize].ways.is_followed {
-            self.tell_answer(packet);
+        if self.flows[packet.flow() as usize].traits.is_followed {
+            self.report_answer(packet);
         }
         match packet.flags().kind() {
             Flags::SYN => self.send_syn_ack(packet),
@@ -64,25 +66,25 @@ impl<F: Fabric> World<F> {
         let slot = packet.flow();
         let flow = &mut self.flows[slot as usize];
         let payload_bytes = packet.wire_bytes() as u32 - u32::from(flow.wire.header_bytes);
-        let is_plain = flow.ways.receives_plainly && packet.matches_except_blocks(flow.wire.data);
+        let is_plain = flow.traits.receives_plainly && packet.matches_except_blocks(flow.wire.data);
         if is_plain && flow.receiver.take_next(packet.seq(), payload_bytes) {
-            if flow.ways.stamps {
-                self.note_delay(packet);
+            if flow.traits.stamps {
+                self.handle_send_time(packet);
             }
             return self.answer_plainly(slot, packet.seq());
         }
         self.deliver_any_data(packet, payload_bytes)
     }
 
-    /// A data packet arrived that says when it was sent.
+    /// Handles the send time that a data packet carries.
     #[inline(never)]
-    fn note_delay(&mut self, packet: Packet) {
+    fn handle_send_time(&mut self, packet: Packet) {
         let flow = &mut self.flows[packet.flow() as usize];
         let now_ns = self.now.as_ps() / 1000;
         let delay_ns = (now_ns as u32).wrapping_sub(packet.blocks());
         flow.echoes.ns = if flow.echoes.kind == Echo::ReceiveTime { now_ns as u32 } else { delay_ns };
-        if self.observers.hear_receipts || flow.ways.is_followed {
-            self.tell_receipt(&packet, delay_ns);
+        if self.observers.wants_receipts || flow.traits.is_followed {
+            self.report_receipt(&packet, delay_ns);
         }
     }
 
@@ -90,7 +92,7 @@ impl<F: Fabric> World<F> {
     fn deliver_any_data(&mut self, packet: Packet, payload_bytes: u32) -> Result<(), PhysicsViolation> {
         let slot = packet.flow();
         if packet.flags().has(Flags::STAMPED) {
-            self.note_delay(packet);
+            self.handle_send_time(packet);
         }
         let flow = &mut self.flows[slot as usize];
         if packet.flags().has(Flags::RATE_HEADER) {
@@ -111,11 +113,12 @@ impl<F: Fabric> World<F> {
         self.answer(slot, ack)
     }
 
-    /// The receiver took segment `trigger` in sequence, and has nothing else to report.
+    /// Acknowledges segment `trigger`, which arrived in sequence, with nothing else to report.
     #[inline(always)]
     fn answer_plainly(&mut self, slot: u32, trigger: u32) -> Result<(), PhysicsViolation> {
         let flow = &mut self.flows[slot as usize];
         let cumulative = flow.receiver.next_expected();
+        // The receiver may now hold the whole flow, or its first write.
         if cumulative >= flow.segments && flow.span.finish == Time::NEVER {
             return self.reach(slot, Some(AckSegment::plain(cumulative, widen(trigger, cumulative))));
         }
@@ -124,7 +127,7 @@ impl<F: Fabric> World<F> {
         Ok(())
     }
 
-    /// The receiver took data, and may have an acknowledgment to send.
+    /// Sends the acknowledgment for received data, if one is due.
     #[inline(always)]
     pub(super) fn answer(&mut self, slot: u32, ack: Option<AckSegment>) -> Result<(), PhysicsViolation> {
         let flow = &mut self.flows[slot as usize];
@@ -143,7 +146,7 @@ impl<F: Fabric> World<F> {
         }
     }
 
-    /// As `answer`: the receiver of the flow holds all of it, or of its first write.
+    /// Like `answer`, once the receiver holds all of the flow or of its first write.
     #[cold]
     #[inline(never)]
     fn reach(&mut self, slot: u32, ack: Option<AckSegment>) -> Result<(), PhysicsViolation> {
@@ -161,7 +164,7 @@ impl<F: Fabric> World<F> {
     pub(super) fn send_ack(&mut self, slot: u32, ack: AckSegment) {
         let flow = &mut self.flows[slot as usize];
         let packet = flow.ack_packet(slot, ack, &mut self.blocks);
-        if flow.ways.acks_carry_extras {
+        if flow.traits.acks_carry_extras {
             return self.send_ack_with_extras(slot, packet);
         }
         self.inject(packet);
@@ -171,13 +174,14 @@ impl<F: Fabric> World<F> {
     fn deliver_ack(&mut self, packet: Packet) {
         let slot = packet.flow();
         let flow = &mut self.flows[slot as usize];
-        if flow.ways.reads_extras {
-            if flow.ways.is_followed {
-                self.tell_answer(packet);
+        if flow.traits.reads_extras {
+            if flow.traits.is_followed {
+                self.report_answer(packet);
                 self.deliver_any_ack(packet);
-                return self.tell_acknowledged(slot);
+                return self.report_acknowledged(slot);
             }
-        } else if packet.matches(flow.wire.ack) && flow.sender.handle_plain_ack(self.now, packet.seq(), packet.trigger())
+        } else if packet.matches(flow.wire.ack)
+            && flow.sender.handle_plain_ack(self.now, packet.seq(), packet.trigger())
         {
             return self.send_allowed_inline(slot);
         }
@@ -197,15 +201,17 @@ impl<F: Fabric> World<F> {
         };
         let mut ack = Acknowledgment::of(segment, self.blocks.at(packet.blocks()));
         let extras;
-        if flow.ways.reads_extras {
+        if flow.traits.reads_extras {
             extras = flow.extras(&self.blocks, &mut self.fabric, self.now, packet);
             ack.extras = Some(&extras);
         }
         flow.sender.handle_trusted_ack(self.now, &ack);
+        // Prefetch the blocks of the acknowledgment behind this one while the sender works.
         if packet.blocks() != NO_BLOCKS {
             self.blocks.release(packet.blocks());
             self.blocks.expect(self.fabric.expected_blocks());
         }
+        // RC3's low-priority acknowledgments only mark received data; they allow no class-0 packet.
         if segment.class == 0 {
             self.send_allowed(packet.flow());
         }
@@ -219,7 +225,7 @@ impl<F: Fabric> World<F> {
             packet.set(Flags::RATE_HEADER);
             packet.set_trigger(syn.trigger());
         }
-        if flow.ways.is_followed {
+        if flow.traits.is_followed {
             return self.send_followed(packet);
         }
         self.inject(packet);

@@ -1,4 +1,4 @@
-//! Flows and the run end: rows are written, and the laws of physics checked.
+//! The end of flows and of the run: writes their rows and checks the physical invariants.
 
 use super::World;
 use crate::engine::fabric::Fabric;
@@ -8,9 +8,9 @@ use crate::routing::network::Limit;
 use sparelane_core::{Dur, Time};
 
 impl<F: Fabric> World<F> {
-    /// Writes a flow's row.
+    /// Writes the row of a flow.
     pub(super) fn record(&mut self, slot: u32) {
-        self.tell_close(slot);
+        self.report_close(slot);
         let flow = &self.flows[slot as usize];
         let row = flow.id as usize;
         let flows = &mut self.records.flows;
@@ -33,7 +33,7 @@ impl<F: Fabric> World<F> {
         self.records.totals.finished_flows += u64::from(flow.span.finish != Time::NEVER);
     }
 
-    /// Ends the run: writes the rows of open flows and links, and checks the laws.
+    /// Ends the run: writes the rows of open flows and of links, and checks the invariants.
     pub(crate) fn finish(mut self) -> Result<Records, PhysicsViolation> {
         self.end_links();
         for slot in 0..self.flows.len() as u32 {
@@ -51,6 +51,7 @@ impl<F: Fabric> World<F> {
             packet_hops += self.records.links.sent_packets[link];
         }
         let went = self.tally.delivered + self.tally.dropped;
+        // Two independent counts of packets in flight: by their flows, and by the links and hosts that hold them.
         for held in [in_network, held_by_links + self.held_by_hosts()] {
             if self.tally.injected != went + held {
                 let place = "in the network".to_owned();
@@ -64,7 +65,7 @@ impl<F: Fabric> World<F> {
         Ok(self.records)
     }
 
-    /// Links hold what they hold at the end, and what was dropped until then is known.
+    /// Stops all links at the current time, and handles their last drops.
     pub(crate) fn end_links(&mut self) {
         self.fabric.end(self.now);
         while let Some(packet) = self.fabric.take_dropped() {
@@ -72,7 +73,7 @@ impl<F: Fabric> World<F> {
         }
     }
 
-    /// Writes a link's row and checks its laws; returns the packets that it holds.
+    /// Writes the row of a link and checks its invariants. Returns the packets that it holds.
     fn finish_link(&mut self, link: usize) -> Result<u64, PhysicsViolation> {
         let (now, spec) = (self.now, &self.layout.links[link]);
         let counts = self.fabric.counts(now, link as u32);
@@ -83,6 +84,7 @@ impl<F: Fabric> World<F> {
             return Err(PhysicsViolation::NotConserved { place: format!("at link {link}"), came, went, held });
         }
         let largest = spec.largest_bytes;
+        // One packet may have ended its transmission within the last instant.
         let allowed = spec.rate.bytes_in(now - Time::ZERO) + largest;
         if counts.delivered_bytes > allowed {
             let bytes = counts.delivered_bytes;
@@ -92,7 +94,7 @@ impl<F: Fabric> World<F> {
             Limit::Bytes(bytes) => bytes,
             Limit::Packets(packets) => packets.saturating_mul(largest),
         };
-        // The packet in transmission is beside the limit.
+        // The limit does not include the packet in transmission, and a packet is admitted while one still fits.
         if counts.peak_backlog_bytes > limit.saturating_add(2 * largest) {
             return Err(PhysicsViolation::QueueOverLimit { link, held: counts.peak_backlog_bytes, limit });
         }

@@ -1,4 +1,4 @@
-//! One open flow: both ends of its connection, and what the network knows of it.
+//! One open flow: both ends of its connection, and its state in the network.
 
 use super::{latest_instant, nanoseconds};
 use crate::engine::fabric::Fabric;
@@ -6,85 +6,87 @@ use crate::hosts::Offload;
 use crate::hosts::application::Application;
 use crate::physics::PhysicsViolation;
 use crate::records::CLASSES;
-use crate::wire::packet::{Fields, Flags, Template, NO_BLOCKS, Packet};
+use crate::wire::packet::{Fields, Flags, NO_BLOCKS, Packet, Template};
 use crate::wire::rate_header::decode_rate;
 use crate::wire::sack_slab::BlockSlab;
 use sparelane_cc::Needs;
 use sparelane_core::{Dur, Seq, Time};
 use sparelane_transport::{AckSegment, Extras, Receiver, Segment, Sender};
 
-/// One open flow. What every packet touches comes first.
+/// One open flow. Fields that every packet touches come first, so that a plain packet touches few cache lines.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Flow {
     pub(super) wire: OnWire,
-    pub(super) ways: Ways,
-    /// Segments that make it complete, or its first write; `Seq::MAX` for a flow without end that is written at once.
+    pub(super) traits: PathTraits,
+    /// The number of segments that completes the flow, or its first write; `Seq::MAX` for a flow without end that is
+    /// written at once.
     pub(super) segments: Seq,
     pub(super) entries: Entries,
     pub(crate) receiver: Receiver,
     pub(crate) sender: Sender,
-    /// Its number, in order of start; also its row in the results.
+    /// The flow's number, in order of start, and its row in the results.
     pub(crate) id: u32,
     pub(crate) open: bool,
     pub(super) span: Span,
     pub(super) echoes: Echoes,
     pub(super) at_interface: AtInterface,
-    /// What its packets pass before they are with the receiver, if anything.
+    /// Receive offload, interrupts and processor of the receiving host, if any of them applies.
     pub(super) offload: Option<Box<Offload>>,
-    /// Who writes it, where it is written in pieces.
+    /// The application, if the flow is written in pieces.
     pub(super) application: Option<Box<Application>>,
-    /// Who waits for it, as its source says.
+    /// The waiter of this flow, in the numbering of its source.
     pub(super) waiter: Option<u64>,
     /// Data packets that were dropped or lost.
     pub(super) lost: u64,
 }
 
-/// A flow's packets: what they look like, where they go, and how many there were.
+/// The packets of a flow: templates, routes and counts.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct OnWire {
-    /// Its packets in queues and on wires.
+    /// Packets in queues, on wires and in hosts.
     pub(super) in_network: u32,
-    /// Where its routes start in the fabric's table.
+    /// Positions of its routes in the fabric's table.
     pub(super) forward: u32,
     pub(super) reverse: u32,
-    /// What the network adds to the classes that both ends know: class 0 of the transport is this one on the wire.
+    /// The class on the wire of the transport's class 0.
     pub(super) base_class: u8,
-    /// Bytes of header on each of its packets.
+    /// Header bytes of each packet.
     pub(super) header_bytes: u8,
-    /// Its data packets that are sent for the first time, and its acknowledgments: class 0, with nothing to report.
+    /// Templates of first transmissions and of acknowledgments: class 0, with nothing to report.
     pub(super) data: Template,
     pub(super) ack: Template,
-    /// Data packets, by class on the wire.
+    /// Data packets sent, by class on the wire.
     pub(super) sent: [u64; CLASSES],
-    /// How many links its routes have, there and back.
+    /// The number of links of its two routes.
     pub(super) route_lengths: [u32; 2],
 }
 
-/// Which of its packets may take the short ways, and what makes others take the long ones.
+/// Properties of a flow that decide which fast paths its packets may take. They never change.
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Ways {
-    /// Whether plain data packets are with the receiver as they arrive, and it answers with plain acknowledgments.
+pub(super) struct PathTraits {
+    /// True if plain data packets reach the receiver as they arrive, and are acknowledged by plain packets.
     pub(super) receives_plainly: bool,
-    /// Whether its sender hears more than usual: a rate, a time, or what waits at its interface.
+    /// True if its sender needs more from an acknowledgment than usual: a rate, a time, or the backlog at its
+    /// interface.
     pub(super) reads_extras: bool,
-    /// Whether it has to know whether its interface is idle, or has room.
+    /// True if sending depends on whether its interface is idle or has room.
     pub(super) waits_for_interface: bool,
-    /// Whether it asks for a rate, or is followed.
-    pub(super) sends_by_slow_path: bool,
-    /// Whether its acknowledgments echo anything, leave late, or are followed.
+    /// True if it requests a rate, or is followed.
+    pub(super) sends_slow: bool,
+    /// True if its acknowledgments echo something, leave late, or are followed.
     pub(super) acks_carry_extras: bool,
-    /// Whether its data packets carry the time at which they were sent: delays are echoed or measured.
+    /// True if its data packets carry their send time, because delays are echoed or measured.
     pub(super) stamps: bool,
-    /// Whether its packets towards the receiver carry a rate header.
+    /// True if its packets towards the receiver carry a rate header.
     pub(super) requests_rate: bool,
-    /// Whether observers follow its packets.
+    /// True if observers follow its packets.
     pub(super) is_followed: bool,
 }
 
-/// The earliest live entries of its two ends in the timers.
+/// The earliest live entries of its two ends in the timer heap.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Entries {
@@ -92,7 +94,7 @@ pub(super) struct Entries {
     pub(super) receiver: Time,
 }
 
-/// When it started and was complete, and the least time between that its path allows.
+/// The times at which the flow started and was complete, and the least time between them that its path allows.
 #[derive(Debug)]
 pub(super) struct Span {
     pub(super) start: Time,
@@ -100,37 +102,37 @@ pub(super) struct Span {
     pub(super) ideal: Dur,
 }
 
-/// What its acknowledgments say besides the usual.
+/// Values that acknowledgments echo, other than marks.
 #[derive(Debug)]
 pub(super) struct Echoes {
-    /// What they say of the time at which their triggers arrived.
+    /// The kind of time that they echo.
     pub(super) kind: Echo,
-    /// What the next one echoes of that, nanoseconds, where `offload` does not say.
+    /// The echo of the next acknowledgment, nanoseconds, unless `offload` computes it.
     pub(super) ns: u32,
-    /// What the next ones echo of a rate header; zero before there was one.
+    /// The rate that the next acknowledgments echo; zero before the first rate header.
     pub(super) rate: u32,
-    /// The most by which they leave late.
+    /// The upper bound of the random delay before an acknowledgment leaves.
     pub(super) ack_cost: Dur,
 }
 
-/// What it has to do with the interface of its sender.
+/// The flow's dependence on the interface of its sender.
 #[derive(Debug)]
 pub(super) struct AtInterface {
-    /// Whether it sends from the tail of its buffer while the interface is idle.
+    /// True if it sends from the tail of its buffer while the interface is idle.
     pub(super) uses_tail: bool,
-    /// Whether its controller reads what waits in the queue.
+    /// True if its controller reads the backlog of the queue.
     pub(super) reads_backlog: bool,
-    /// Whether it waits for room in the queue.
+    /// True while it waits for room in the queue.
     pub(super) queueing: bool,
-    /// Whether it waits for the interface to be idle.
+    /// True while it waits for the interface to be idle.
     pub(super) pulling: bool,
 }
 
-/// What the acknowledgments of a flow say of the time at which their triggers arrived.
+/// The kind of time that a flow's acknowledgments echo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Echo {
     Nothing,
-    /// How long they were under way.
+    /// The one-way delay of the trigger.
     Delay,
     ReceiveTime,
 }
@@ -147,7 +149,7 @@ impl Echo {
 }
 
 impl Flow {
-    /// What acknowledgment `packet` says besides the usual, and what waits at the interface of the sender.
+    /// Collects the values that acknowledgment `packet` echoes, and the backlog at the interface of the sender.
     #[inline(never)]
     pub(super) fn extras<F: Fabric>(&self, blocks: &BlockSlab, fabric: &mut F, now: Time, packet: Packet) -> Extras {
         let mut extras = Extras::default();
@@ -168,7 +170,7 @@ impl Flow {
         extras
     }
 
-    /// The receiver holds every byte in order; or, where the flow is written in pieces, the first write.
+    /// Notes that the receiver holds every byte in order or, if the flow is written in pieces, its first write.
     pub(super) fn reach(&mut self, now: Time) -> Result<(), PhysicsViolation> {
         let (flow, took) = (self.id, now - self.span.start);
         let check = |least| {
@@ -187,13 +189,13 @@ impl Flow {
         check(self.span.ideal)
     }
 
-    /// A data packet of this flow, which is in `slot`, on its way from now on.
+    /// Builds a data packet of this flow, which is in `slot`, and counts it as in the network.
     #[inline(always)]
     pub(super) fn data_packet(&mut self, slot: u32, segment: Segment, now: Time) -> Packet {
         let wire_bytes = segment.payload_bytes + u32::from(self.wire.header_bytes);
         let mut packet = Packet::of(self.wire.data, slot, segment.seq as u32, self.wire.forward, 0, wire_bytes);
         packet.lower(segment.class);
-        if segment.retransmission || segment.window_reduced || self.ways.stamps {
+        if segment.retransmission || segment.window_reduced || self.traits.stamps {
             self.add_uncommon_fields(&mut packet, segment, now);
         }
         self.wire.in_network += 1;
@@ -201,22 +203,22 @@ impl Flow {
         packet
     }
 
-    /// Adds to a data packet what is not in its form.
+    /// Sets the fields of a data packet that its template does not cover.
     pub(super) fn add_uncommon_fields(&self, packet: &mut Packet, segment: Segment, now: Time) {
         if segment.retransmission {
-            // RFC 3168 section 6.1.5: what is sent again is not ECN-capable.
+            // RFC 3168 section 6.1.5: retransmissions are not ECN-capable.
             packet.clear(Flags::ECN_CAPABLE);
             packet.set(Flags::RETRANSMISSION);
         }
         if segment.window_reduced {
             packet.set(Flags::ECN_ANSWER);
         }
-        if self.ways.stamps {
+        if self.traits.stamps {
             packet.set_blocks(nanoseconds(now));
         }
     }
 
-    /// An acknowledgment of this flow, which is in `slot`, on its way from now on.
+    /// Builds an acknowledgment of this flow, which is in `slot`, and counts it as in the network.
     #[inline(always)]
     pub(super) fn ack_packet(&mut self, slot: u32, ack: AckSegment, blocks: &mut BlockSlab) -> Packet {
         let mut packet = self.plain_ack(slot, ack.cumulative as u32, ack.trigger as u32);
@@ -231,20 +233,20 @@ impl Flow {
         packet
     }
 
-    /// As `ack_packet`, with nothing else to report than these low bits of numbers.
+    /// Like `ack_packet`, with nothing to report but the low bits of two segment numbers.
     #[inline(always)]
     pub(super) fn plain_ack(&mut self, slot: u32, cumulative: u32, trigger: u32) -> Packet {
         self.wire.in_network += 1;
         Packet::of(self.wire.ack, slot, cumulative, self.wire.reverse, trigger, u32::from(self.wire.header_bytes))
     }
 
-    /// The class on the wire of the segment that waits for the interface to be idle, if one does.
+    /// The class on the wire of the segment that waits for an idle interface, if there is one.
     pub(super) fn tail_class(&self) -> Option<u8> {
         self.sender.tail_class().map(|class| self.wire.base_class + class)
     }
 }
 
-/// A packet of the handshake.
+/// Builds a packet of the handshake.
 pub(super) fn control_packet(slot: u32, route: u32, flags: Flags, flow: &Flow) -> Packet {
     let (wire_bytes, class) = (u16::from(flow.wire.header_bytes), flow.wire.base_class);
     Packet::new(Fields { flow: slot, seq: 0, trigger: 0, route, blocks: NO_BLOCKS, wire_bytes, flags, class })

@@ -1,4 +1,4 @@
-//! Flows that follow from others: a source that heard of the end of one may have the next.
+//! Closed-loop workloads: flows that start because another one completed.
 
 use super::World;
 use crate::engine::fabric::{Alarm, Fabric};
@@ -7,7 +7,8 @@ use sparelane_core::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A flow that is going to start, and the number of the one it follows from: the order of flows that start at one instant.
+/// A flow that is going to start, and the number of the flow that it follows from, which orders flows that start at the
+/// same time.
 #[derive(Debug)]
 struct Follower {
     spec: FlowSpec,
@@ -40,39 +41,39 @@ impl Ord for Follower {
     }
 }
 
-/// Flows that follow from others and have not started: one for each that waits, at most.
+/// Following flows that have not started yet: at most one per waiter.
 #[derive(Debug, Default)]
 pub(super) struct Followers(BinaryHeap<Reverse<Follower>>);
 
 impl Followers {
-    /// When the next one starts.
+    /// The start of the next one.
     pub(super) fn next_start(&self) -> Time {
         self.0.peek().map_or(Time::NEVER, |Reverse(next)| next.spec.start)
     }
 
-    /// The next one.
+    /// Takes the next one.
     pub(super) fn take(&mut self) -> Option<FlowSpec> {
         self.0.pop().map(|Reverse(next)| next.spec)
     }
 }
 
-/// The flows that are going to start.
+/// The flows that are going to start, from the stream and from completed flows.
 pub(super) struct Arrivals {
     pub(super) source: Box<dyn FlowSource>,
-    /// The next of the source's.
+    /// The next flow of the stream, read ahead.
     pub(super) upcoming: Option<FlowSpec>,
     pub(super) followers: Followers,
 }
 
 impl Arrivals {
-    /// When the next flow starts.
+    /// The start of the next flow.
     pub(super) fn next_start(&self) -> Time {
         self.upcoming.map_or(Time::NEVER, |spec| spec.start).min(self.followers.next_start())
     }
 }
 
 impl<F: Fabric> World<F> {
-    /// Somebody waited for the flow in `slot`, which is complete: what follows from it.
+    /// Calls the source for the flow in `slot`, which is complete, and schedules the flow that follows.
     #[cold]
     #[inline(never)]
     pub(super) fn follow(&mut self, slot: u32, waiter: u64) {

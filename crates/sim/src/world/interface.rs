@@ -1,8 +1,8 @@
-//! Senders and their interface: who waits for it to be idle, and who for room in its queue.
+//! Senders that wait for their interface: to be idle, or to have room in its queue.
 //!
-//! Where senders wait for room (`RunConfig::nic_full`), none is asked for a packet while the queue of its interface has no
-//! room for a full one, or others are before it. They take turns, in the order in which they began to wait.
-//! Who finds no room may be told of it as of congestion. Acknowledgments do not wait: what does not fit is dropped.
+//! With `RunConfig::nic_full` other than `Drop`, a sender is not polled while the queue of its interface has no room
+//! for a full packet, or while other senders wait before it. They send in turn, in the order in which they began to
+//! wait. A sender without room may get a congestion signal. Acknowledgments do not wait: what does not fit is dropped.
 
 use super::World;
 use crate::config::FullInterface;
@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// The flows that wait for their interface.
 pub(super) struct Waiting {
-    /// For it to be idle.
+    /// Flows that wait for an idle interface.
     pub(super) pullers: Pullers,
-    /// For room in its queue, where senders wait for that.
+    /// Flows that wait for room, if senders do so in this run.
     pub(super) queueing: Option<Box<Queueing>>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Queueing {
     uplinks: BTreeMap<u32, VecDeque<Puller>>,
     /// The flow whose turn it is.
     turn: Option<u32>,
-    /// Whether they are told of congestion.
+    /// True if waiting senders get a congestion signal.
     cuts: bool,
 }
 
@@ -41,8 +41,8 @@ impl Queueing {
 }
 
 impl<F: Fabric> World<F> {
-    /// What a flow that minds its interface sends next: nothing where it has to wait for room. Those that send from the tail
-    /// are told whether the interface is idle.
+    /// Polls a flow that depends on its interface. Returns nothing if it has to wait for room. A sender with a tail
+    /// learns whether the interface is idle.
     #[inline(always)]
     pub(super) fn poll_if_interface_allows(&mut self, slot: u32) -> Option<Transmit> {
         let flow = &self.flows[slot as usize];
@@ -77,8 +77,8 @@ impl<F: Fabric> World<F> {
         false
     }
 
-    /// The interface before `uplink` may have room: those who wait send, in turn.
-    pub(super) fn take_turns(&mut self, uplink: u32) {
+    /// Lets waiting flows send, in turn, when the interface before `uplink` may have room.
+    pub(super) fn send_in_turn(&mut self, uplink: u32) {
         let bytes = self.layout.links[uplink as usize].largest_bytes;
         while self.fabric.has_room(self.now, uplink, bytes) {
             let Some(queueing) = &mut self.waiting.queueing else { return };
@@ -99,7 +99,7 @@ impl<F: Fabric> World<F> {
             self.fabric.wake_when_room(self.now, uplink, bytes);
         }
     }
-    /// A flow with a tail left to send waits for its interface.
+    /// Registers a flow with an unsent tail to wait for its interface.
     pub(super) fn await_idle(&mut self, slot: u32) {
         let flow = &mut self.flows[slot as usize];
         if flow.at_interface.pulling {
@@ -113,7 +113,7 @@ impl<F: Fabric> World<F> {
         }
     }
 
-    /// The interface before `uplink` may be idle: those who wait send, one segment at a time.
+    /// Lets waiting flows send, one segment at a time, when the interface before `uplink` may be idle.
     pub(super) fn pull(&mut self, uplink: u32) {
         while self.fabric.is_idle(self.now, uplink) {
             let Some((waited_in, puller)) = self.waiting.pullers.next(uplink) else { return };
@@ -132,7 +132,7 @@ impl<F: Fabric> World<F> {
         }
     }
 
-    /// One segment goes, or one chunk.
+    /// Sends one segment, or one chunk.
     fn send_pulled(&mut self, slot: u32) {
         while let Some(transmit) = self.flows[slot as usize].sender.poll_transmit(self.now, true) {
             self.transmit(slot, transmit);

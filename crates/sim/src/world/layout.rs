@@ -1,4 +1,4 @@
-//! What a run stands on: nodes and cables, the links that they make, and the routes over them.
+//! The static network of a run: nodes and cables, the links that they form, and the routes over them.
 
 use super::positions::Positions;
 use crate::config::{RunConfig, Scheme};
@@ -11,20 +11,20 @@ use sparelane_core::Dur;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The network of a run.
+/// The network of a run, with its links and routes.
 pub(super) struct Layout {
     pub(super) network: Network,
     /// Both directions of every cable, in the order of `link_of`.
     pub(super) links: Vec<LinkSpec>,
     pub(super) routes: Routes,
-    /// Where routes are in the fabric's table.
+    /// The allocator of positions in the fabric's table of routes.
     pub(super) positions: Positions,
-    /// Queues that may be looked at between packets.
+    /// Queues that observers may read between packets.
     pub(super) queues_in_view: BTreeSet<(NodeId, NodeId)>,
 }
 
 impl Layout {
-    /// The link from one node to another, if a cable joins them.
+    /// The link from one node to another, if a cable connects them.
     pub(crate) fn link_between(&self, from: NodeId, to: NodeId) -> Option<u32> {
         let cable = self
             .network
@@ -35,7 +35,7 @@ impl Layout {
     }
 }
 
-/// Both directions of every cable, in the order of `link_of`.
+/// Builds the links of a run: both directions of every cable, in the order of `link_of`.
 pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(NodeId, NodeId)>) -> Vec<LinkSpec> {
     let datagrams = config.cross_traffic.iter().map(|traffic| u64::from(traffic.packet_bytes));
     let largest_bytes = largest_packet_bytes(&config.schemes).max(datagrams.max().unwrap_or(0));
@@ -60,7 +60,7 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
     cables.flat_map(|(index, cable)| [spec(index, cable, cable.a), spec(index, cable, cable.b)]).collect()
 }
 
-/// The largest packet that any of the schemes sends.
+/// The size of the largest packet that any scheme sends.
 fn largest_packet_bytes(schemes: &[Scheme]) -> u64 {
     schemes.iter().map(|scheme| scheme.transport.packet_bytes()).max().unwrap_or(0)
 }

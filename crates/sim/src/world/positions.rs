@@ -1,19 +1,19 @@
-//! Where routes are in the fabric's table: positions are given out by length, and used again when their flow is over.
+//! Allocation of positions in the fabric's table of routes: by length, with reuse once a flow is over.
 
-/// Packets have 31 bits for the position in their route.
+/// The number of positions: packets have 31 bits for it.
 const MOST: u64 = 1 << 31;
 
-/// Positions in the table of routes.
+/// The allocator.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Positions {
-    /// Nothing was given out from here on.
+    /// Positions from here on were never allocated.
     end: u32,
-    /// Where routes were that are over, by how many entries they had.
+    /// Freed positions, by the number of entries of their routes.
     free: Vec<Vec<u32>>,
 }
 
 impl Positions {
-    /// Where a route of so many entries goes, its end among them.
+    /// Allocates a route of `entries` entries, including its end.
     pub(super) fn take(&mut self, entries: usize) -> u32 {
         if let Some(at) = self.free.get_mut(entries).and_then(Vec::pop) {
             return at;
@@ -25,7 +25,7 @@ impl Positions {
         at
     }
 
-    /// The route of so many entries at `at` is over.
+    /// Frees the route of `entries` entries at `at`.
     pub(super) fn give_back(&mut self, at: u32, entries: usize) {
         if self.free.len() <= entries {
             self.free.resize_with(entries + 1, Vec::new);

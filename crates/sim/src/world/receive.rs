@@ -1,9 +1,9 @@
-//! Packets on their way through a receiving host, where that waits for interrupts, makes chunks or takes time.
+//! Packets inside a receiving host: interrupt coalescing, receive offload, and the processor's time.
 
 use super::flow::Echo;
 use super::{World, latest_instant};
 use crate::engine::fabric::Fabric;
-use crate::engine::timers::{Entry, Side};
+use crate::engine::timers::{Entry, TimerOwner};
 use crate::hosts::{Next, Received, Work};
 use crate::physics::PhysicsViolation;
 use crate::routing::network::NodeId;
@@ -12,11 +12,11 @@ use sparelane_core::Time;
 use sparelane_transport::Segment;
 
 impl<F: Fabric> World<F> {
-    /// A packet is at the interface of its host.
+    /// Handles a packet at the interface of its host.
     #[cold]
     #[inline(never)]
     pub(super) fn wait_for_interrupt(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
-        self.tell_arrival(&packet);
+        self.report_arrival(&packet);
         let host = self.destination(&packet);
         let Some(interrupts) = self.hosts.specs.spec(host).interrupts else { return self.deliver_late(packet) };
         let next = self.hosts.interfaces.arrive(self.now, host, interrupts, packet);
@@ -34,7 +34,7 @@ impl<F: Fabric> World<F> {
         NodeId(if packet.goes_back() { flows.src[row] } else { flows.dst[row] })
     }
 
-    /// What waits at the interface of `host` may have waited long enough.
+    /// Handles the timer of packets that wait at the interface of `host`.
     pub(super) fn time_out_interface(&mut self, host: NodeId) -> Result<(), PhysicsViolation> {
         let next = self.hosts.interfaces.time_out(self.now, host);
         self.follow_interface(host, next)
@@ -43,7 +43,7 @@ impl<F: Fabric> World<F> {
     fn follow_interface(&mut self, host: NodeId, next: Next) -> Result<(), PhysicsViolation> {
         match next {
             Next::Wait | Next::Loss => {}
-            Next::Timer(at) => self.set_host_timer(host, Side::Interface, at),
+            Next::Timer(at) => self.set_host_timer(host, TimerOwner::Interface, at),
             Next::Interrupt => {
                 let packets = self.hosts.interfaces.take(host);
                 packets.iter().try_for_each(|&packet| self.take_from_interface(host, packet))?;
@@ -53,7 +53,8 @@ impl<F: Fabric> World<F> {
         Ok(())
     }
 
-    /// The host takes a packet that came with an interrupt. Data of flows goes on to the processor by itself, as chunks.
+    /// Passes on a packet that an interrupt delivered. Data of flows reaches the processor as chunks; other packets go
+    /// there one by one.
     fn take_from_interface(&mut self, host: NodeId, packet: Packet) -> Result<(), PhysicsViolation> {
         let is_data = packet.flags().kind() == Flags::DATA && packet.flow() < DATAGRAMS;
         if is_data || self.hosts.specs.spec(host).receive_cost.is_zero() {
@@ -64,7 +65,7 @@ impl<F: Fabric> World<F> {
         }
     }
 
-    /// A segment arrived at its host.
+    /// Merges a segment that arrived at its host into a chunk.
     #[cold]
     #[inline(never)]
     pub(super) fn take_in(&mut self, packet: Packet, segment: Segment, marked: bool) -> Result<(), PhysicsViolation> {
@@ -75,20 +76,20 @@ impl<F: Fabric> World<F> {
         let complete = offload.take(self.now, segment, marked, packet.blocks());
         let at = offload.deadline();
         if at != before && at != Time::NEVER {
-            let entry = Entry { at, flow: flow.id, side: Side::Offload, slot };
+            let entry = Entry { at, flow: flow.id, owner: TimerOwner::Offload, slot };
             self.enter_timer(entry);
         }
         complete.into_iter().flatten().try_for_each(|received| self.hand_over(slot, received))
     }
 
-    /// A chunk may have waited long enough.
+    /// Handles the timer of a chunk, which may have waited long enough.
     pub(super) fn time_out_chunk(&mut self, slot: u32) -> Result<(), PhysicsViolation> {
         let now = self.now;
         let received = self.flows[slot as usize].offload.as_mut().and_then(|offload| offload.time_out(now));
         received.map_or(Ok(()), |received| self.hand_over(slot, received))
     }
 
-    /// A chunk goes to the host's processor.
+    /// Passes a chunk to the host's processor.
     fn hand_over(&mut self, slot: u32, received: Received) -> Result<(), PhysicsViolation> {
         let open = &self.flows[slot as usize];
         if open.offload.as_ref().is_none_or(|offload| offload.cost.is_zero()) {
@@ -105,7 +106,7 @@ impl<F: Fabric> World<F> {
         }
     }
 
-    /// The processor of `host` is done with a chunk or packet and takes the next.
+    /// Delivers the chunk or packet that the processor of `host` has finished, and starts the next.
     pub(super) fn finish_work(&mut self, host: NodeId) -> Result<(), PhysicsViolation> {
         let Some((work, more)) = self.hosts.processors.finish(host) else { return Ok(()) };
         if more {
@@ -114,7 +115,7 @@ impl<F: Fabric> World<F> {
         match work {
             Work::Packet(packet) => self.deliver_late(packet),
             Work::Data { slot, flow, received } => {
-                // What is left of a flow that is over is of no use to anyone.
+                // The flow may be over, and its slot in use by another.
                 let open = &self.flows[slot as usize];
                 if open.open && open.id == flow { self.process(slot, received) } else { Ok(()) }
             }
@@ -123,14 +124,14 @@ impl<F: Fabric> World<F> {
 
     fn await_processor(&mut self, host: NodeId) {
         let at = self.now + self.hosts.specs.spec(host).receive_cost;
-        self.set_host_timer(host, Side::Processor, at);
+        self.set_host_timer(host, TimerOwner::Processor, at);
     }
 
-    pub(super) fn set_host_timer(&mut self, host: NodeId, side: Side, at: Time) {
-        self.enter_timer(Entry { at, flow: host.0, side, slot: host.0 });
+    pub(super) fn set_host_timer(&mut self, host: NodeId, owner: TimerOwner, at: Time) {
+        self.enter_timer(Entry { at, flow: host.0, owner, slot: host.0 });
     }
 
-    /// The chunk is with the receiver.
+    /// Passes a chunk to the receiver.
     fn process(&mut self, slot: u32, received: Received) -> Result<(), PhysicsViolation> {
         let now = self.now;
         let flow = &mut self.flows[slot as usize];
@@ -141,12 +142,12 @@ impl<F: Fabric> World<F> {
         }
         let ack = flow.receiver.handle_chunk(now, received.chunk);
         self.answer(slot, ack)?;
-        // Another acknowledgment may be due at once.
+        // A chunk may make a second acknowledgment due at once.
         self.watch_receiver(slot);
         Ok(())
     }
 
-    /// Packets that hosts have not received yet, or not sent.
+    /// Packets inside hosts: not received yet, or not sent yet.
     pub(super) fn held_by_hosts(&self) -> u64 {
         self.hosts.interfaces.held_packets()
             + self.hosts.processors.held_packets()

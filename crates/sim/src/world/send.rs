@@ -1,4 +1,4 @@
-//! Senders send: what their windows allow, by a short way where packets are plain.
+//! Senders: sends what windows and paces allow, with a fast path for plain packets.
 
 use super::World;
 use super::flow::control_packet;
@@ -7,7 +7,7 @@ use crate::wire::packet::{Flags, Packet};
 use sparelane_transport::Transmit;
 
 impl<F: Fabric> World<F> {
-    /// Lets a sender send what it may.
+    /// Lets a sender send what its controller allows. Out of line, for callers off the fast path.
     #[inline(never)]
     pub(super) fn send_allowed(&mut self, slot: u32) {
         self.send_allowed_inline(slot);
@@ -16,8 +16,8 @@ impl<F: Fabric> World<F> {
     #[inline(always)]
     pub(super) fn send_allowed_inline(&mut self, slot: u32) {
         let flow = &mut self.flows[slot as usize];
-        if flow.ways.waits_for_interface || flow.ways.sends_by_slow_path || !flow.sender.sends_plainly() {
-            return self.send_allowed_by_long_way(slot);
+        if flow.traits.waits_for_interface || flow.traits.sends_slow || !flow.sender.sends_plainly() {
+            return self.send_allowed_slow(slot);
         }
         while let Some(segment) = flow.sender.poll_plainly(self.now) {
             self.tally.injected += 1;
@@ -27,10 +27,10 @@ impl<F: Fabric> World<F> {
     }
 
     #[inline(never)]
-    fn send_allowed_by_long_way(&mut self, slot: u32) {
+    fn send_allowed_slow(&mut self, slot: u32) {
         loop {
             let flow = &mut self.flows[slot as usize];
-            let next = if flow.ways.waits_for_interface {
+            let next = if flow.traits.waits_for_interface {
                 self.poll_if_interface_allows(slot)
             } else {
                 flow.sender.poll_transmit(self.now, false)
@@ -39,7 +39,7 @@ impl<F: Fabric> World<F> {
             self.transmit(slot, transmit);
         }
         self.watch_sender(slot);
-        if self.flows[slot as usize].ways.waits_for_interface {
+        if self.flows[slot as usize].traits.waits_for_interface {
             self.await_idle(slot);
         }
     }
@@ -53,27 +53,27 @@ impl<F: Fabric> World<F> {
                 control_packet(slot, flow.wire.forward, Flags::SYN, flow)
             }
             Transmit::Data(segment) => flow.data_packet(slot, segment, self.now),
-            // Windows are not advertised here, and nobody resets a connection.
+            // The simulator does not move advertised windows and resets no connection.
             Transmit::Probe | Transmit::Reset => return,
         };
-        if flow.ways.sends_by_slow_path {
-            return self.send_by_long_way(packet);
+        if flow.traits.sends_slow {
+            return self.send_slow(packet);
         }
         self.inject(packet);
     }
 
-    /// Sends a packet of a flow that asks for a rate, or whose packets are followed: not both.
+    /// Sends a packet of a flow that requests a rate or whose packets are followed (never both).
     #[inline(never)]
-    fn send_by_long_way(&mut self, mut packet: Packet) {
+    fn send_slow(&mut self, mut packet: Packet) {
         let flow = &self.flows[packet.flow() as usize];
-        if flow.ways.is_followed {
+        if flow.traits.is_followed {
             return self.send_followed(packet);
         }
         self.request_rate(&mut packet);
         self.inject(packet);
     }
 
-    /// Fills the rate header of a packet towards the receiver. A host asks for no more than its interface carries.
+    /// Fills the rate header of a packet towards the receiver. A host requests at most the rate of its interface.
     fn request_rate(&self, packet: &mut Packet) {
         let sender = &self.flows[packet.flow() as usize].sender;
         let interface = self.layout.links[self.fabric.first_link(packet.route()) as usize].rate;

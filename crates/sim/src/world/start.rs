@@ -1,9 +1,9 @@
-//! Flows start: both ends, their routes, and the least time they can take.
+//! The start of flows: both ends, routes, and the least completion time.
 
 use super::World;
-use super::flow::{AtInterface, Echo, Echoes, Entries, Flow, OnWire, Span, Ways};
+use super::flow::{AtInterface, Echo, Echoes, Entries, Flow, OnWire, PathTraits, Span};
 use crate::engine::fabric::{AT_HOST, AT_INTERFACE, Alarm, Fabric};
-use crate::engine::timers::{Entry, Side};
+use crate::engine::timers::{Entry, TimerOwner};
 use crate::flow::{FlowSpec, MAX_FLOW_SEGMENTS};
 use crate::hosts::Offload;
 use crate::hosts::application::Application;
@@ -25,7 +25,7 @@ impl<F: Fabric> World<F> {
         self.fabric.arm(Alarm::FlowStart, self.arrivals.next_start());
     }
 
-    /// Starts what is due. At one instant, those that follow from others come last.
+    /// Starts all flows that are due. At the same time, flows from the stream precede those that follow from others.
     pub(super) fn start_flows(&mut self) {
         while self.arrivals.next_start() <= self.now {
             match self.arrivals.upcoming.filter(|spec| spec.start <= self.arrivals.followers.next_start()) {
@@ -61,19 +61,21 @@ impl<F: Fabric> World<F> {
         self.open_flow(spec, [there, back], cc);
     }
 
-    /// Opens a flow along these links, there and back, under `cc`.
+    /// Opens a flow over the links `there` and `back`, controlled by `cc`.
     pub(super) fn open_flow(&mut self, spec: FlowSpec, [there, back]: [Vec<u32>; 2], cc: Box<dyn CongestionControl>) {
         let id = self.records.flows.id.len() as u32;
         let scheme = &self.settings.schemes[usize::from(spec.scheme)];
         let rng = Stream::new(self.settings.seed, Domain::Controller, u64::from(id));
         let (uses_tail, base_class, transport) = (cc.uses_tail(), scheme.class, Arc::clone(&scheme.transport));
         let (requests_rate, needs) = (cc.desired_rate().is_some(), cc.needs());
+        // First, what the flow's packets carry: these flags decide which fast paths it may use.
         let echo = Echo::of(needs);
-        // A rate header takes the place of the stamp.
+        // A rate header occupies the field of the send time.
         let is_followed = !requests_rate && self.observers.follow(id);
-        let measures_delays = !requests_rate && self.observers.hear_receipts;
+        let measures_delays = !requests_rate && self.observers.wants_receipts;
         let stamps = echo != Echo::Nothing || measures_delays || is_followed;
         let stamp = Flags::DATA.with_if(stamps, Flags::STAMPED);
+        // Next, the two ends. Random streams are numbered by flow, so that flows do not disturb each other's draws.
         let mut sender = Sender::new(Arc::clone(&transport), cc, rng);
         let (from, to) = (*self.hosts.specs.spec(spec.src), *self.hosts.specs.spec(spec.dst));
         if !from.timer_error.is_zero() {
@@ -92,6 +94,7 @@ impl<F: Fabric> World<F> {
                 None
             }
         };
+        // The size of the first write bounds the number of segments and gives the first completion time to check.
         let mss_bytes = transport.mss_bytes;
         let at_once = application.as_ref().map_or(spec.size_bytes, |application| Some(application.first_bytes()));
         let segments = at_once.map_or(Seq::MAX, |bytes| {
@@ -107,13 +110,15 @@ impl<F: Fabric> World<F> {
         if let Some(application) = &mut application {
             application.first_least = at_once.unwrap_or_default();
             if next_write.is_some() {
-                ideal = self.ideal_of(application, &there, &back, &transport);
+                ideal = self.ideal_of_writes(application, &there, &back, &transport);
             }
         }
+        // Slots are reused, and with them the memory of the flow that ended.
         let slot = self.free_slots.pop().map_or(self.flows.len() as u32, |Reverse(slot)| slot);
         let route_lengths = [there.len() as u32, back.len() as u32];
         let [forward, reverse] = route_lengths.map(|links| self.layout.positions.take(links as usize + 1));
         let forward_end = if is_followed { AT_INTERFACE } else { self.route_end(spec.dst) };
+        // Packets of a followed flow arrive as events at the interface, so that their arrival can be observed.
         self.fabric.set_route(self.now, forward, &there, forward_end);
         self.fabric.set_route(self.now, reverse, &back, self.route_end(spec.src));
         self.plan_drops(id, slot);
@@ -130,11 +135,11 @@ impl<F: Fabric> World<F> {
             sent: [0; CLASSES],
             route_lengths,
         };
-        let ways = Ways {
+        let traits = PathTraits {
             receives_plainly: !acks_carry_extras && offload.is_none(),
             reads_extras: requests_rate || echo != Echo::Nothing || needs.nic_backlog || is_followed,
             waits_for_interface: uses_tail || self.waiting.queueing.is_some(),
-            sends_by_slow_path: requests_rate || is_followed,
+            sends_slow: requests_rate || is_followed,
             acks_carry_extras,
             stamps,
             requests_rate,
@@ -142,7 +147,7 @@ impl<F: Fabric> World<F> {
         };
         let flow = Flow {
             wire,
-            ways,
+            traits,
             segments,
             entries: Entries { sender: Time::NEVER, receiver: Time::NEVER },
             receiver: Receiver::new(&transport),
@@ -157,7 +162,8 @@ impl<F: Fabric> World<F> {
             waiter: spec.waiter,
             lost: 0,
         };
-        self.tell_crossings();
+        // Crossings refer to the slot's previous flow, so observers must get them before it is overwritten.
+        self.report_crossings();
         match self.flows.get_mut(slot as usize) {
             Some(old) => *old = flow,
             None => self.flows.push(flow),
@@ -174,22 +180,28 @@ impl<F: Fabric> World<F> {
         self.tally.open_flows += 1;
         self.records.totals.peak_open_flows = self.records.totals.peak_open_flows.max(self.tally.open_flows);
         if let Some(after) = next_write {
-            self.enter_timer(Entry { at: self.now + after, flow: id, side: Side::Application, slot });
+            self.enter_timer(Entry { at: self.now + after, flow: id, owner: TimerOwner::Application, slot });
         }
         self.send_allowed(slot);
     }
 
-    /// The least completion time: a handshake, propagation, the last segment's serialization at every
-    /// link, and that of all before it at the slowest.
+    /// The least completion time: the handshake, propagation, the serialization of the last segment at every link, and
+    /// that of all earlier segments at the slowest link.
     fn ideal(&self, there: &[u32], back: &[u32], bytes: u64, tcp: &TransportConfig) -> Dur {
         let full_segments = (bytes - 1) / tcp.mss_bytes;
         let last_bytes = bytes - full_segments * tcp.mss_bytes + tcp.header_bytes;
         self.handshake(there, back, tcp) + self.cross(there, last_bytes) + self.queue(there, tcp, full_segments)
     }
 
-    /// The least completion time of a flow that is written in pieces. How these share segments depends on the send
+    /// The least completion time of a flow that is written in pieces. How pieces share segments depends on the send
     /// buffer, so the last segment counts as one byte.
-    fn ideal_of(&self, application: &Application, there: &[u32], back: &[u32], tcp: &TransportConfig) -> Option<Dur> {
+    fn ideal_of_writes(
+        &self,
+        application: &Application,
+        there: &[u32],
+        back: &[u32],
+        tcp: &TransportConfig,
+    ) -> Option<Dur> {
         application.least(self.handshake(there, back, tcp), |bytes| {
             self.cross(there, tcp.header_bytes + 1) + self.queue(there, tcp, (bytes - 1) / tcp.mss_bytes)
         })
@@ -199,7 +211,7 @@ impl<F: Fabric> World<F> {
         self.cross(there, tcp.header_bytes) + self.cross(back, tcp.header_bytes)
     }
 
-    /// How long a packet takes to cross idle links.
+    /// The time that a packet takes to cross idle links.
     fn cross(&self, links: &[u32], wire_bytes: u64) -> Dur {
         links.iter().fold(Dur::ZERO, |sum, &link| {
             let link = &self.layout.links[link as usize];
@@ -207,18 +219,18 @@ impl<F: Fabric> World<F> {
         })
     }
 
-    /// How long the slowest of `links` sends so many full segments.
+    /// The time that the slowest of `links` takes to send `segments` full segments.
     fn queue(&self, links: &[u32], tcp: &TransportConfig, segments: u64) -> Dur {
         let of = |&link: &u32| self.layout.links[link as usize].rate.byte_time().of(tcp.packet_bytes()) * segments;
         links.iter().map(of).max().unwrap_or_default()
     }
 
-    /// What ends a route to `host`.
+    /// The entry that ends a route to `host`.
     pub(super) fn route_end(&self, host: NodeId) -> u32 {
         if self.hosts.specs.spec(host).interrupts.is_some() { AT_INTERFACE } else { AT_HOST }
     }
 
-    /// What is left of the drops planned for a flow goes with it.
+    /// Discards the remaining scripted drops of a flow that is over.
     pub(super) fn forget_drops(&mut self, id: u32, slot: u32) {
         for planned in self.settings.drops.iter().filter(|planned| planned.flow == id) {
             if let Some(link) = self.layout.link_between(planned.from, planned.to) {

@@ -1,4 +1,4 @@
-//! What noisy hosts do to one flow, seen by its sender.
+//! The effect of noisy hosts on one flow, as its sender sees it.
 
 use super::World;
 use crate::config::{Discipline, FullInterface, QueueSpec, RoomNeeded, Routing, RunConfig, Scheme};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 
 const LEFT: NodeId = NodeId(1);
 const RIGHT: NodeId = NodeId(2);
-/// A packet of 1500 bytes takes 1.2 us on each of the two cables and is under way for 10 us on each.
+/// A packet of 1500 bytes takes 1.2 us on each of the two cables, with a delay of 10 us on each.
 const RATE: Rate = Rate::from_gbps(10);
 const WAY: Dur = Dur::from_ns(22_400);
 /// An acknowledgment takes 32 ns on each.
@@ -24,17 +24,17 @@ const WAY_BACK: Dur = Dur::from_ns(20_064);
 const PACE: Rate = Rate::from_gbps(1);
 const GAP: Dur = Dur::from_us(12);
 
-/// What a sender did and heard.
+/// The actions of a sender and the acknowledgments it got.
 #[derive(Debug, Default)]
 struct Diary {
-    /// When each segment was sent, by number.
+    /// The send time of each segment, by number.
     sent: Vec<Time>,
-    /// When each acknowledgment came, of which segment, and when that had arrived, as it says.
+    /// For each acknowledgment: its arrival, the segment that caused it, and the reported arrival of that segment.
     heard: Vec<(Time, u64, Time)>,
     delays: Vec<Dur>,
 }
 
-/// A controller with a window that never binds, perhaps paced, which keeps a diary.
+/// A controller that records all calls. Its window never limits; a pace is optional.
 #[derive(Debug)]
 struct Spy {
     pacing: Option<Rate>,
@@ -68,7 +68,7 @@ impl CongestionControl for Spy {
     }
 }
 
-/// Flows are opened by hand.
+/// A source without flows: the tests open flows themselves.
 struct NoFlows;
 
 impl FlowSource for NoFlows {
@@ -88,7 +88,7 @@ struct Case {
 }
 
 impl Case {
-    /// A paced flow that hears receive times, between hosts without noise but for the receiver's.
+    /// A paced flow that gets receive times. Only the receiving host may be noisy.
     fn to(right: HostSpec) -> Case {
         let needs = Needs { segments: true, receive_time: true, ..Needs::default() };
         let transport = TransportConfig::default();
@@ -172,7 +172,7 @@ fn without_noise_every_stamp_is_the_instant_of_arrival() {
     }
 }
 
-/// Fig. 2c of the RAPID paper (INFOCOM 2017): the first packet after an interrupt has waited for all the others.
+/// Fig. 2c of the RAPID paper (INFOCOM 2017): the first packet after an interrupt has waited for all others.
 #[test]
 fn coalescing_turns_even_gaps_into_spikes_and_dips() {
     for cost in [Dur::ZERO, Dur::from_us(1)] {
@@ -186,12 +186,12 @@ fn coalescing_turns_even_gaps_into_spikes_and_dips() {
     }
 }
 
-/// Few packets do not wait for more: the SYN, and the last of the data.
+/// A few packets do not wait for more: the SYN, and the last of the data.
 #[test]
 fn an_interrupt_comes_after_the_longest_wait() {
     let interrupts = Some(Interrupts { packets: u32::MAX, after: Dur::from_us(50), ring: u32::MAX, stalls: None });
     let (diary, _) = Case::to(HostSpec { interrupts, ..HostSpec::default() }).run();
-    // The SYN waits for 50 us; segments come every 12 us, and five of them within 50 us.
+    // The SYN waits for 50 us. Segments arrive every 12 us, so five of them arrive within 50 us.
     assert_eq!(diary.sent[0], Time::ZERO + Dur::from_ns(20_064 + 50_000) + WAY_BACK);
     for batch in diary.sent.chunks(5).zip(diary.heard.chunks(5)) {
         let due = batch.0[0] + WAY + Dur::from_us(50);
@@ -236,7 +236,7 @@ fn one_way_delays_go_by_the_clocks_of_both_ends() {
     assert_eq!((diary.delays.len(), diary.delays), (400, expected));
 }
 
-/// Data comes every 12 us, so that the processor is busy with acknowledgments for a third of the time.
+/// Data arrives every 12 us, so the processor is busy with acknowledgments for a third of the time.
 #[test]
 fn acknowledgments_leave_late_by_what_they_cost_and_in_order() {
     let mean = Dur::from_us(4);
@@ -247,7 +247,7 @@ fn acknowledgments_leave_late_by_what_they_cost_and_in_order() {
         let mut late_us = 0;
         for (&(now, _, at), &sent) in diary.heard.iter().zip(&diary.sent) {
             let (arrived, left) = (sent + WAY, Time::ZERO + (now - Time::ZERO).saturating_sub(WAY_BACK));
-            // Those that leave at once queue at the interface for as long as they take there.
+            // Those that leave at the same time queue at the interface for their transmission time.
             assert!(arrived <= left && left - arrived <= mean * 20, "{}", left - arrived);
             match stamped_at {
                 TimestampAt::Arrival => assert_eq!(at, arrived),
@@ -255,7 +255,7 @@ fn acknowledgments_leave_late_by_what_they_cost_and_in_order() {
             }
             late_us += (left - arrived).as_ps() / 1_000_000;
         }
-        // Alone, each is late by the mean; some wait for those before them.
+        // Each is late by the mean on its own; some also wait for earlier ones.
         assert!((3..6).contains(&(late_us / 400)), "{} us on average", late_us / 400);
     }
 }
@@ -270,11 +270,11 @@ fn late_timers_are_late_by_their_mean_and_the_pace_holds() {
     let due = |number: u64| diary.sent[0] + GAP * number;
     let lateness = |number: u64| diary.sent[number as usize].saturating_since(due(number));
     assert!((0..20_000).all(|number| diary.sent[number as usize] >= due(number)), "none is early");
-    // Segments that are due by then leave with the one that was late; every other waits for a timer of its own.
+    // Segments that are due by then leave with the late one; every other one waits for its own timer.
     let timers: Vec<_> = (1..20_000).filter(|&n| diary.sent[n as usize] > diary.sent[n as usize - 1]).collect();
     let mean_ns = timers.iter().map(|&number| lateness(number).as_ps() / 1000).sum::<u64>() / timers.len() as u64;
     assert!((4_850..5_150).contains(&mean_ns), "{mean_ns} ns on average");
-    // exp(-12/5), or 9 %, of the timers are later than a gap.
+    // A share of exp(-12/5), or 9 %, of the timers is later than a gap.
     let share = timers.iter().filter(|&&number| lateness(number) >= GAP).count() as f64 / timers.len() as f64;
     assert!((0.08..0.10).contains(&share), "{share}");
     assert!(timers.len() < 19_000, "{} timers", timers.len());
@@ -287,14 +287,14 @@ fn a_host_sends_at_most_one_packet_in_the_time_that_it_costs() {
     case.left = HostSpec { send_cost: cost, ..HostSpec::default() };
     (case.pacing, case.segments) = (None, 1_000);
     let (_, records) = case.run();
-    // Of the 5 us, a packet of 1500 bytes is on the cable for 1.2 us; nothing is lost for want of room.
+    // Of the 5 us, a packet of 1500 bytes is on the cable for 1.2 us. The queue is large enough to lose nothing.
     let handshake = cost + Dur::from_ns(20_032) + WAY_BACK;
     let expected = handshake + cost * 1_000 + WAY.saturating_sub(Dur::from_ns(1_200));
     assert_eq!(Dur::from_ps(records.flows.finish_ps[0]), expected);
     assert_eq!(records.flows.lost_packets, [0]);
 }
 
-/// Where bytes take longer than the processor, it changes nothing.
+/// The processor has no effect if bytes take longer on the cable.
 #[test]
 fn what_sending_costs_is_no_slower_than_the_cable() {
     let finish = |send_cost: Dur| {
@@ -306,7 +306,7 @@ fn what_sending_costs_is_no_slower_than_the_cable() {
     assert_eq!(finish(Dur::from_ns(1_200)) - finish(Dur::ZERO), 1_200_000 - 32_000);
 }
 
-/// Jumbo frames in chunks, with everything that there is.
+/// Jumbo frames in chunks, with every kind of noise enabled.
 #[test]
 fn jumbo_frames_in_chunks_pass_noisy_hosts() {
     let tick = Dur::from_us(1);
@@ -324,18 +324,18 @@ fn jumbo_frames_in_chunks_pass_noisy_hosts() {
     case.pacing = Some(Rate::from_gbps(8));
     let (diary, records) = case.run();
     assert_eq!((diary.sent.len(), records.flows.delivered_bytes[0]), (400, 400 * 8948));
-    // 400 segments in chunks of three are 134 at least, and each has one acknowledgment, in order.
+    // 400 segments in chunks of three are at least 134 chunks, and each has one acknowledgment, in order.
     assert!((134..=400).contains(&diary.heard.len()), "{}", diary.heard.len());
     assert!(diary.heard.is_sorted(), "{:?}", diary.heard);
     for &(now, segment, at) in &diary.heard {
         let sent = diary.sent[segment as usize];
-        // A frame of 8988 bytes takes 7.2 us on each cable; it waits, and is processed.
+        // A frame of 8988 bytes takes 7.2 us on each cable; in addition it waits and is processed.
         assert!(at + tick > sent + Dur::from_ns(34_380) && at < now && at.as_ps() % tick.as_ps() == 0, "{at} {sent}");
     }
     assert!(diary.heard.last().is_some_and(|&(_, segment, _)| segment == 399));
 }
 
-/// What docs/speed-and-ns3.md says of a million flows hangs on this.
+/// The memory of a million flows in docs/speed-and-ns3.md depends on this size.
 #[test]
 fn a_flow_takes_one_and_a_half_kilobytes() {
     assert!(size_of::<super::flow::Flow>() <= 1536, "{}", size_of::<super::flow::Flow>());

@@ -1,4 +1,4 @@
-//! Observers of a run: where the world tells them, and what it shows.
+//! Connects the world to its observers: reports packets and flows, and answers queries.
 
 use super::flow::{Flow, Span};
 use super::{World, latest_instant};
@@ -11,14 +11,14 @@ use sparelane_cc::CongestionControl;
 use sparelane_core::{Dur, Rate, Time, widen};
 
 impl<F: Fabric> World<F> {
-    /// Tells the observers that `packet` of a flow has come this far at `now`.
-    fn tell(&mut self, now: Time, packet: &Packet, step: Step) {
-        self.tell_crossings();
-        self.tell_one(now, packet, step);
+    /// Reports that `packet` of a flow reached `step` at `now`.
+    fn report(&mut self, now: Time, packet: &Packet, step: Step) {
+        self.report_crossings();
+        self.report_one(now, packet, step);
     }
 
-    /// What has left the ports that somebody hears of, before anything else is told: the SACK blocks of what has are still there.
-    pub(super) fn tell_crossings(&mut self) {
+    /// Reports packets that left watched ports. This precedes any other report, while their SACK blocks still exist.
+    pub(super) fn report_crossings(&mut self) {
         if self.observers.ports.is_empty() {
             return;
         }
@@ -34,12 +34,12 @@ impl<F: Fabric> World<F> {
             let flows = &self.records.flows;
             let host = if packet.goes_back() { flows.src[row] } else { flows.dst[row] };
             if NodeId(host) != to {
-                self.tell_one(left, &packet, Step::Crossed { from, to });
+                self.report_one(left, &packet, Step::Crossed { from, to });
             }
         }
     }
 
-    fn tell_one(&mut self, now: Time, packet: &Packet, step: Step) {
+    fn report_one(&mut self, now: Time, packet: &Packet, step: Step) {
         let flow = &self.flows[packet.flow() as usize];
         let flags = packet.flags();
         let offset_of = |low: u32| flow.sender.offset_of(widen(low, flow.sender.acknowledged()));
@@ -62,7 +62,7 @@ impl<F: Fabric> World<F> {
             }
             kind => Kind::Handshake { is_answer: kind == Flags::SYN_ACK },
         };
-        self.observers.tell(&PacketEvent {
+        self.observers.notify(&PacketEvent {
             now,
             flow: flow.id,
             kind,
@@ -75,14 +75,14 @@ impl<F: Fabric> World<F> {
         });
     }
 
-    /// The sender of a followed flow has taken an acknowledgment.
+    /// Reports that the sender of a followed flow has processed an acknowledgment.
     #[cold]
     #[inline(never)]
-    pub(super) fn tell_acknowledged(&mut self, slot: u32) {
+    pub(super) fn report_acknowledged(&mut self, slot: u32) {
         self.observers.acknowledged(&self.flows[slot as usize].view());
     }
 
-    /// Sends a packet of a flow whose packets are followed.
+    /// Sends a packet of a followed flow.
     #[cold]
     #[inline(never)]
     pub(super) fn send_followed(&mut self, packet: Packet) {
@@ -92,55 +92,55 @@ impl<F: Fabric> World<F> {
         let uplink = self.fabric.first_link(packet.route());
         let before = self.fabric.free_at(uplink);
         self.inject(packet);
-        // A packet that was dropped takes no time.
+        // If the packet was dropped, the time at which the link is free has not changed.
         let departs = self.fabric.free_at(uplink).filter(|&at| Some(at) != before);
-        self.tell(self.now, &packet, Step::Sent { due, departs, stamp: None });
+        self.report(self.now, &packet, Step::Sent { due, departs, stamp: None });
     }
 
-    /// A packet is at the interface of its host.
-    pub(super) fn tell_arrival(&mut self, packet: &Packet) {
+    /// Reports the arrival of a packet at the interface of its host.
+    pub(super) fn report_arrival(&mut self, packet: &Packet) {
         let is_data = packet.flags().kind() == Flags::DATA && packet.flow() < DATAGRAMS;
-        if is_data && self.flows[packet.flow() as usize].ways.is_followed {
+        if is_data && self.flows[packet.flow() as usize].traits.is_followed {
             let sent = latest_instant(self.now, packet.blocks());
-            self.tell(self.now, packet, Step::Arrived { sent });
+            self.report(self.now, packet, Step::Arrived { sent });
         }
     }
 
-    /// The receiver has a data packet that was under way for so long.
+    /// Reports a data packet that the receiver got after `delay_ns` in the network.
     #[inline(never)]
-    pub(super) fn tell_receipt(&mut self, packet: &Packet, delay_ns: u32) {
+    pub(super) fn report_receipt(&mut self, packet: &Packet, delay_ns: u32) {
         let delay = Dur::from_ns(u64::from(delay_ns));
-        self.tell(self.now, packet, Step::Received { delay });
+        self.report(self.now, packet, Step::Received { delay });
     }
 
-    /// An acknowledgment of a followed flow leaves at `leaves`, and says of its trigger that it arrived at `stamp`.
+    /// Reports an acknowledgment that leaves at `leaves` and gives `stamp` as the arrival time of its trigger.
     #[cold]
     #[inline(never)]
-    pub(super) fn tell_acknowledgment(&mut self, ack: Packet, leaves: Time, stamp: Option<Time>) {
-        self.tell(leaves, &ack, Step::Sent { due: None, departs: None, stamp });
+    pub(super) fn report_acknowledgment(&mut self, ack: Packet, leaves: Time, stamp: Option<Time>) {
+        self.report(leaves, &ack, Step::Sent { due: None, departs: None, stamp });
     }
 
-    /// A packet of a followed flow was dropped or lost.
+    /// Reports a packet of a followed flow that was dropped or lost.
     #[cold]
     #[inline(never)]
-    pub(super) fn tell_loss(&mut self, packet: Packet) {
-        self.tell(self.now, &packet, Step::Dropped);
+    pub(super) fn report_loss(&mut self, packet: Packet) {
+        self.report(self.now, &packet, Step::Dropped);
     }
 
-    /// An acknowledgment, or a packet of the handshake, of a followed flow is with its transport.
+    /// Reports an acknowledgment, or a packet of the handshake, that reached the transport of its host.
     #[cold]
     #[inline(never)]
-    pub(super) fn tell_answer(&mut self, packet: Packet) {
-        self.tell(self.now, &packet, Step::Received { delay: Dur::ZERO });
+    pub(super) fn report_answer(&mut self, packet: Packet) {
+        self.report(self.now, &packet, Step::Received { delay: Dur::ZERO });
     }
 
-    /// The row of the flow in `slot` is about to be written.
-    pub(super) fn tell_close(&mut self, slot: u32) {
-        self.tell_crossings();
+    /// Reports that the row of the flow in `slot` is about to be written.
+    pub(super) fn report_close(&mut self, slot: u32) {
+        self.report_crossings();
         self.observers.close(&self.flows[slot as usize].view());
     }
 
-    /// The samples that are due.
+    /// Takes the samples that are due.
     pub(super) fn sample(&mut self) {
         let mut observers = std::mem::take(&mut self.observers);
         observers.sample(&mut View(self));
@@ -155,8 +155,8 @@ impl<F: Fabric> World<F> {
         }
     }
 
-    /// Lets `steer` at the controller of the open flow of this number, and then its sender send what it may. Returns whether
-    /// there is such a flow.
+    /// Passes the controller of the open flow `id` to `steer`, then lets its sender send. Returns false if no such flow
+    /// is open.
     pub(crate) fn steer(&mut self, id: u32, steer: &mut dyn FnMut(&mut dyn CongestionControl)) -> bool {
         let Some(slot) = self.flows.iter().position(|flow| flow.open && flow.id == id) else { return false };
         self.flows[slot].sender.steer(steer);
@@ -206,9 +206,9 @@ impl<F: Fabric> Inside for World<F> {
     }
 }
 
-/// What the observers of a run make of its configuration.
+/// The configuration that observers imply.
 impl Observers {
-    /// The queues that they look at.
+    /// The queues that observers read.
     pub(super) fn take_queues(&mut self) -> std::collections::BTreeSet<(NodeId, NodeId)> {
         std::mem::take(&mut self.queues)
     }

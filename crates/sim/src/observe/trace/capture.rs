@@ -1,4 +1,4 @@
-//! A capture of packets in pcapng, as `tcpdump` would make it at a host or at ports of the network.
+//! A capture of packets in pcapng, like one of `tcpdump` at a host or at ports of the network.
 
 use super::super::{Flows, Interest, Kind, Observer, Opened, PacketEvent, SackRanges, Step};
 use super::frame::{ACK, CWR, ECE, Ends, Frame, PSH_ACK, SYN, sequence_of};
@@ -8,12 +8,12 @@ use crate::routing::network::NodeId;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Where a capture is made.
+/// The place of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// At the interface of the sending host of one flow: that flow alone.
+    /// The interface of the sending host of one flow, for that flow alone.
     Flow(u32),
-    /// At ports, each from one node towards the next and with a name: what leaves them, of all flows.
+    /// Ports, each from one node towards the next and with a name, for all flows that leave them.
     Ports(Vec<(NodeId, NodeId, String)>),
 }
 
@@ -22,13 +22,13 @@ pub struct Capture {
     place: Place,
     sink: Sink,
     snap_bytes: u32,
-    /// The connections that were opened.
+    /// The ends of the open connections, by flow.
     ends: BTreeMap<u32, Ends>,
     written: u16,
 }
 
 impl Capture {
-    /// A capture that goes to `out`: the first `snap_bytes` of each packet, and `most` packets.
+    /// A capture to `out` of the first `snap_bytes` of each packet, and of at most `most` packets.
     pub fn new(place: Place, snap_bytes: u32, most: u64, out: Box<dyn Write + Send>, outcome: Outcome) -> Capture {
         let mut sink = Sink::new(out, outcome, most);
         sink.put_head(&pcapng::section());
@@ -41,7 +41,7 @@ impl Capture {
         Capture { place, sink, snap_bytes, ends: BTreeMap::new(), written: 0 }
     }
 
-    /// The interface at which a packet passes now, if it does.
+    /// The index of the capture's interface that a packet passes at this step, if it passes one.
     fn interface(&self, packet: &PacketEvent, ends: &Ends) -> Option<u32> {
         let goes_back = goes_back(packet.kind);
         match (&self.place, packet.step) {
@@ -50,7 +50,7 @@ impl Capture {
             (Place::Ports(ports), step) => {
                 let (from, to) = match (step, packet.kind) {
                     (Step::Crossed { from, to }, _) => (Some(from), to),
-                    // At a port towards the packet's own host, which has one cable.
+                    // A port towards the packet's own host: the host has only this cable.
                     (Step::Arrived { .. }, _) => (None, ends.dst),
                     (Step::Received { .. }, Kind::Data { .. }) => return None,
                     (Step::Received { .. }, _) => (None, if goes_back { ends.src } else { ends.dst }),
@@ -64,12 +64,12 @@ impl Capture {
     }
 }
 
-/// Whether a packet is on its way from a flow's receiver to its sender.
+/// Returns true if a packet travels from a flow's receiver to its sender.
 fn goes_back(kind: Kind) -> bool {
     matches!(kind, Kind::Acknowledgment { .. } | Kind::Handshake { is_answer: true })
 }
 
-/// The frame of a packet.
+/// Builds the frame of a packet.
 fn frame<'a>(packet: &PacketEvent, ends: &'a Ends, id: u16) -> Frame<'a> {
     let answer = |bit: u8| if packet.has_ecn_answer { bit } else { 0 };
     let header_bytes = ends.header_bytes as u32;
@@ -86,7 +86,7 @@ fn frame<'a>(packet: &PacketEvent, ends: &'a Ends, id: u16) -> Frame<'a> {
         Kind::Handshake { is_answer: false } => (0, 0, SYN | capable, none, 0),
         Kind::Handshake { is_answer: true } => (0, 1, SYN | ACK | (capable & ECE), none, 0),
     };
-    // The handshake and acknowledgments themselves carry no code point of ECN (RFC 3168 section 6.1).
+    // Packets of the handshake and pure acknowledgments are not ECN-capable (RFC 3168 section 6.1).
     let ecn = match packet.kind {
         Kind::Data { .. } if packet.is_marked => 3,
         Kind::Data { .. } if packet.is_ecn_capable => 2,

@@ -1,10 +1,11 @@
-//! A packet of the simulator as IPv4 and TCP would have it: addresses and ports made up, all else as simulated.
+//! A packet of the simulator as an IPv4 packet with a TCP segment. Addresses and ports are made up; everything else is
+//! as simulated.
 
 use super::super::SackRanges;
 use crate::routing::network::NodeId;
 use std::net::Ipv4Addr;
 
-/// The bits of TCP's flags (RFC 9293 section 3.1, RFC 3168).
+/// TCP flags (RFC 9293 section 3.1, RFC 3168).
 pub(super) const SYN: u8 = 0x02;
 pub(super) const PSH_ACK: u8 = 0x18;
 pub(super) const ACK: u8 = 0x10;
@@ -14,13 +15,13 @@ pub(super) const CWR: u8 = 0x80;
 const IP_HEADER: usize = 20;
 const TCP_HEADER: usize = 20;
 const MOST_OPTIONS: usize = 40;
-/// Options of TCP (RFC 9293, 2018, 7323).
+/// TCP options (RFC 9293, 2018, 7323).
 const NOP: u8 = 1;
 const MSS: u8 = 2;
 const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
-/// The largest scale of windows: what the simulator's receivers take has no bound that TCP could say.
+/// The largest window scale: the windows of the simulator's receivers may exceed what TCP can express.
 const SCALE: u8 = 14;
 const WINDOW: u16 = u16::MAX;
 const TTL: u8 = 64;
@@ -46,21 +47,21 @@ pub(super) fn address(node: NodeId) -> Ipv4Addr {
     Ipv4Addr::from(0x0a00_0001u32.wrapping_add(node.0 & 0x00ff_ffff))
 }
 
-/// The port of a flow's sender. Flows between the same hosts that are 50,000 apart have the same.
+/// The port of a flow's sender. Ports repeat after 50,000 flows.
 pub(super) fn port(flow: u32) -> u16 {
     (EPHEMERAL + flow % 50_000) as u16
 }
 
-/// The code point of a class: the best effort for class 0, then those that are made for low priority and their like: 3, 11, 19.
+/// The DSCP of a class: best effort for class 0, then code points for low priority and similar ones: 3, 11, 19.
 pub(super) fn dscp(class: u8) -> u8 {
     (class * 8).saturating_sub(5).min(63)
 }
 
-/// A frame before it is written.
+/// The fields of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame<'a> {
     pub(super) ends: &'a Ends,
-    /// From the receiver to the sender.
+    /// True from the receiver to the sender.
     pub(super) goes_back: bool,
     pub(super) sequence: u32,
     pub(super) acknowledgment: u32,
@@ -68,7 +69,7 @@ pub(super) struct Frame<'a> {
     pub(super) sack: SackRanges,
     pub(super) payload_bytes: usize,
     pub(super) class: u8,
-    /// The ECN field of IP (RFC 3168): 2 where the ends understand it, 3 with a mark.
+    /// The ECN field of IP (RFC 3168): 2 for ECN-capable packets, 3 for marked ones.
     pub(super) ecn: u8,
     /// The number of the packet in the trace.
     pub(super) id: u16,
@@ -96,7 +97,7 @@ impl Frame<'_> {
         options
     }
 
-    /// The whole frame's length, and its bytes as far as `snap_bytes`; payload is zeros.
+    /// Returns the length of the whole frame, and its first `snap_bytes` bytes. The payload is zeros.
     pub(super) fn bytes(&self, snap_bytes: u32) -> (u32, Vec<u8>) {
         let options = self.options();
         let tcp_length = TCP_HEADER + options.len();
@@ -122,7 +123,7 @@ impl Frame<'_> {
         bytes.extend_from_slice(&WINDOW.to_be_bytes());
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&options);
-        // Payload of zeros adds nothing but its length.
+        // A payload of zeros adds only its length to the checksum.
         let pseudo = add(add(0, &bytes[12..20]), &[0, TCP]) + (tcp_length + self.payload_bytes) as u32;
         let sum = checksum(pseudo, &bytes[tcp..]);
         bytes[tcp + 16..tcp + 18].copy_from_slice(&sum.to_be_bytes());
@@ -131,7 +132,7 @@ impl Frame<'_> {
     }
 }
 
-/// The sequence number of a byte of the stream: the SYN has 0.
+/// The sequence number of a byte of the stream. The SYN has 0.
 pub(super) fn sequence_of(offset_bytes: u64) -> u32 {
     (offset_bytes + 1) as u32
 }
@@ -142,7 +143,7 @@ fn add(sum: u32, bytes: &[u8]) -> u32 {
         .fold(sum, |sum, pair| sum + u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or_default()])))
 }
 
-/// The checksum of the Internet (RFC 1071) over `bytes` and what is in `sum`.
+/// The Internet checksum (RFC 1071) of `bytes`, continued from `sum`.
 fn checksum(sum: u32, bytes: &[u8]) -> u16 {
     let mut sum = add(sum, bytes);
     while sum > 0xffff {
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_checksum_is_that_of_rfc_1071() {
-        // The example of section 3 of the RFC, whose sum is ddf2.
+        // The example of RFC 1071 section 3, whose sum is ddf2.
         assert_eq!(checksum(0, &[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
     }
 

@@ -1,4 +1,4 @@
-//! The file format pcapng (draft-ietf-opsawg-pcapng): a section, an interface for each port, and a block for each packet.
+//! The file format pcapng (draft-ietf-opsawg-pcapng): a section, one interface per port, and one block per packet.
 
 use sparelane_core::Time;
 
@@ -8,15 +8,15 @@ const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
-/// Options: a comment or the end of all, the interface's name, and its resolution of time.
+/// Options: the end of the list, a comment, the interface's name, and its time resolution.
 const END_OF_OPTIONS: u16 = 0;
 const USER_APPLICATION: u16 = 4;
 const INTERFACE_NAME: u16 = 2;
 const TIME_RESOLUTION: u16 = 9;
-/// Nanoseconds, as a power of ten.
+/// The time resolution: nanoseconds, as a power of ten.
 const NANOSECONDS: u8 = 9;
 
-/// A block: its type, its length, its body in whole words, and its length again.
+/// A block: its type, its length, its body padded to whole words, and its length again.
 fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     let padding = body.len().next_multiple_of(4) - body.len();
     let length = (12 + body.len() + padding) as u32;
@@ -36,7 +36,7 @@ fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     body.resize(body.len().next_multiple_of(4), 0);
 }
 
-/// The beginning of a file.
+/// The section header, which begins a file.
 pub(super) fn section() -> Vec<u8> {
     let mut body = Vec::new();
     body.extend_from_slice(&BYTE_ORDER.to_le_bytes());
@@ -49,7 +49,7 @@ pub(super) fn section() -> Vec<u8> {
     block(SECTION, &body)
 }
 
-/// An interface, of which at most `snap_bytes` of a packet are kept. They are numbered from 0 in the order in which they come.
+/// An interface that keeps at most `snap_bytes` of a packet. Interfaces are numbered from 0 in order of appearance.
 pub(super) fn interface(name: &str, snap_bytes: u32) -> Vec<u8> {
     let mut body = Vec::new();
     body.extend_from_slice(&LINKTYPE_RAW.to_le_bytes());
@@ -61,7 +61,7 @@ pub(super) fn interface(name: &str, snap_bytes: u32) -> Vec<u8> {
     block(INTERFACE, &body)
 }
 
-/// A packet of so many bytes, of which `bytes` are kept.
+/// A packet of `whole_bytes` bytes, of which `bytes` are kept.
 pub(super) fn packet(interface: u32, at: Time, bytes: &[u8], whole_bytes: u32) -> Vec<u8> {
     let at_ns = at.as_ps() / 1000;
     let mut body = Vec::with_capacity(20 + bytes.len());

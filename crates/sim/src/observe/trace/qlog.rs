@@ -1,4 +1,4 @@
-//! What the sender of one flow does, as qlog: see [`sparelane_transport::qlog`].
+//! The actions of one flow's sender as qlog: see [`sparelane_transport::qlog`].
 
 use super::super::{FlowView, Flows, Interest, Kind, Observer, Opened, PacketEvent, Step};
 use super::{Outcome, Sink};
@@ -17,7 +17,7 @@ pub struct Qlog {
 }
 
 impl Qlog {
-    /// A log that goes to `out`, of `most` events.
+    /// A log to `out` of at most `most` events.
     pub fn new(flow: u32, most: u64, out: Box<dyn Write + Send>, outcome: Outcome) -> Qlog {
         Qlog { flow, header_bytes: 0, sink: Sink::new(out, outcome, most), events: Events::new(), now: Time::ZERO }
     }

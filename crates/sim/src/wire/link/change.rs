@@ -70,7 +70,7 @@ impl Link {
         self.ingress_mut().faults.is_down = is_down;
     }
 
-    /// Returns the ingress, added if there is none. Every packet passes it from now on.
+    /// Returns the ingress, and adds it if necessary. Every packet passes it from now on.
     pub(super) fn ingress_mut(&mut self) -> &mut Ingress {
         let ingress = self.ingress.take().unwrap_or_else(|| Box::new(Ingress::open()));
         self.exact_check.from_packets = 0;

@@ -154,7 +154,7 @@ pub(crate) struct ActiveQueue {
 }
 
 impl ActiveQueue {
-/// A queue under `law` for link `number`.
+    /// A queue under `law` for link `number`.
     pub(crate) fn new(law: &dyn ActiveSpec, spec: &LinkSpec, seed: u64, number: u64) -> ActiveQueue {
         let place = Place { limit: spec.limit, rate: spec.rate, largest_bytes: spec.largest_bytes, seed, link: number };
         ActiveQueue { law: law.make(&place), fates: Fates::default() }
