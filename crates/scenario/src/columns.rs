@@ -1,6 +1,6 @@
-//! Columns of results, in forms that a data frame takes over without work.
+//! Columns of results, in a form that a data frame takes over without conversion.
 
-/// Names and columns, all equally long.
+/// Named columns of equal length.
 pub type Table = Vec<(String, Column)>;
 
 /// One column.
@@ -8,7 +8,7 @@ pub type Table = Vec<(String, Column)>;
 pub struct Column {
     /// The values.
     pub data: Data,
-    /// Which rows have a value, where some may not; the others hold zero.
+    /// For an optional column, the rows that have a value; the other rows hold zero.
     pub valid: Option<Vec<bool>>,
 }
 
@@ -21,18 +21,18 @@ pub enum Data {
     U64(Vec<u64>),
     /// Numbers.
     F64(Vec<f64>),
-    /// Whether something is so.
+    /// True or false.
     Flags(Vec<bool>),
     /// Text, as indices into a dictionary.
     Text {
         /// One index per row.
         codes: Vec<u32>,
-        /// What the indices stand for.
+        /// The texts that the indices refer to.
         dictionary: Vec<String>,
     },
 }
 
-/// Stands for "no value" in records.
+/// The value that stands for "no value" in records.
 const NONE: u64 = u64::MAX;
 
 impl Column {
@@ -65,7 +65,7 @@ impl Column {
         Column::full(Data::Text { codes, dictionary })
     }
 
-    /// A column of text, as indices into `dictionary`, where some rows have none.
+    /// A column of text, as indices into `dictionary`, with empty rows.
     pub fn optional_text(codes: impl Iterator<Item = Option<u32>>, dictionary: &[String]) -> Column {
         let codes: Vec<_> = codes.collect();
         let valid = Some(codes.iter().map(Option::is_some).collect());
@@ -73,14 +73,14 @@ impl Column {
         Column { data: Data::Text { codes, dictionary: dictionary.to_vec() }, valid }
     }
 
-    /// A column of numbers, where some rows have none.
+    /// A column of numbers, with empty rows.
     pub fn optional_f64(values: impl Iterator<Item = Option<f64>>) -> Column {
         let values: Vec<_> = values.collect();
         let valid = Some(values.iter().map(Option::is_some).collect());
         Column { data: Data::F64(values.into_iter().map(Option::unwrap_or_default).collect()), valid }
     }
 
-    /// A column of words, of which there are few different ones; the dictionary is in order of appearance.
+    /// A column of words with few distinct values. The dictionary is in order of appearance.
     pub fn words(words: &[&str]) -> Column {
         let mut dictionary: Vec<String> = Vec::new();
         let codes = words.iter().map(|word| {
@@ -94,7 +94,7 @@ impl Column {
         Column::text(codes, dictionary)
     }
 
-    /// Whole numbers, where `u64::MAX` stands for none.
+    /// Whole numbers, in which `u64::MAX` marks an empty row.
     pub fn optional_u64(values: &[u64]) -> Column {
         let data = Data::U64(values.iter().map(|&value| if value == NONE { 0 } else { value }).collect());
         Column { data, valid: Some(values.iter().map(|&value| value != NONE).collect()) }
@@ -105,7 +105,7 @@ impl Column {
         Column::f64(picoseconds.iter().map(|&ps| ps as f64 / 1e12).collect())
     }
 
-    /// Picoseconds as seconds, where `u64::MAX` stands for none.
+    /// Picoseconds as seconds, in which `u64::MAX` marks an empty row.
     pub fn optional_seconds(picoseconds: &[u64]) -> Column {
         let seconds = |&ps: &u64| if ps == NONE { 0.0 } else { ps as f64 / 1e12 };
         let data = Data::F64(picoseconds.iter().map(seconds).collect());

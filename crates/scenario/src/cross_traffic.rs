@@ -1,4 +1,4 @@
-//! `[[cross_traffic]]`: datagrams that hosts send whatever becomes of them.
+//! `[[cross_traffic]]`: open-loop datagrams.
 
 use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::nodes;
@@ -9,9 +9,9 @@ use sparelane_sim::{AggregateSpec, CLASSES, ConstantSpec, CrossTraffic, Network,
 
 /// The most sources of one run.
 const MAX_SOURCES: usize = 1_000_000;
-/// The most packets at once.
+/// The most packets in one burst.
 const MAX_BURST: u64 = 1_000_000;
-/// The smallest packet on the wire, which is one of headers alone, and the largest.
+/// The size of a packet on the wire: at least its headers.
 const PACKET: Kind = Kind::Size { min: 40, max: u16::MAX as u64 };
 const BYTES: Kind = Kind::Size { min: 1, max: MAX_FLOW_BYTES };
 const HOSTS: Kind = Kind::Special("a list of hosts, as in [\"h1\", \"h2\"]", &Shape::List(&Shape::Of(Kind::Node)));
@@ -43,14 +43,14 @@ pub static CROSS_TRAFFIC: &[Key] = &[
     ),
 ];
 
-/// What sends a pattern of cross traffic.
+/// The properties of the senders of a pattern.
 pub struct Sender {
     packet_bytes: u64,
-    /// The slowest interface of the hosts that send, and whose it is.
+    /// The slowest interface of the sending hosts, with the host's name.
     slowest: Option<(String, Rate)>,
 }
 
-/// A pattern of cross traffic as a scenario names it.
+/// A pattern of cross traffic, as the catalogue lists it.
 pub type PatternForm = Form<fn(&Section<'_>, &Sender) -> Result<Pattern, ScenarioError>>;
 
 /// The kinds of cross traffic.
@@ -103,7 +103,7 @@ pub static BUCKET: &[Key] = &[
     Key::new("depth", BYTES, Fallback::Required, "what it holds, on the wire: a packet or more"),
 ];
 
-/// Reads one `[[cross_traffic]]`, of a run of `duration`.
+/// Reads one `[[cross_traffic]]` table of a run of `duration`.
 pub fn read(field: &Field<'_>, network: &Network, duration: Dur) -> Result<Vec<CrossTraffic>, ScenarioError> {
     let (form, section) = field.clone().form(CROSS_TRAFFIC, &PATTERNS.iter().collect::<Vec<_>>())?;
     let pairs = pairs(&section, network)?;
@@ -125,7 +125,7 @@ pub fn read(field: &Field<'_>, network: &Network, duration: Dur) -> Result<Vec<C
     Ok(pairs.into_iter().map(traffic).collect())
 }
 
-/// Reads all of them.
+/// Reads all `[[cross_traffic]]` tables.
 pub fn read_all(field: &Field<'_>, network: &Network, duration: Dur) -> Result<Vec<CrossTraffic>, ScenarioError> {
     let tables = field.tables()?;
     let all = tables.iter().map(|table| read(table, network, duration)).collect::<Result<Vec<_>, _>>()?.concat();
@@ -135,7 +135,7 @@ pub fn read_all(field: &Field<'_>, network: &Network, duration: Dur) -> Result<V
     Ok(all)
 }
 
-/// Who sends to whom.
+/// The pairs of sending and receiving hosts.
 fn pairs(section: &Section<'_>, network: &Network) -> Result<Vec<(NodeId, NodeId)>, ScenarioError> {
     let (from, to) = (section.need("from")?, section.need("to")?);
     let (sources, sinks) = (from.list(Kind::Node)?, to.list(Kind::Node)?);
@@ -155,7 +155,7 @@ fn pairs(section: &Section<'_>, network: &Network) -> Result<Vec<(NodeId, NodeId
     sources.iter().zip(&sinks).map(pair).collect()
 }
 
-/// The slowest interface of the hosts that send, and whose it is.
+/// The slowest interface of the sending hosts, with the host's name.
 fn slowest_interface(pairs: &[(NodeId, NodeId)], network: &Network) -> Option<(String, Rate)> {
     let rate = |host: NodeId| {
         network.cables.iter().find(|cable| [cable.a, cable.b].contains(&host)).map(|cable| cable.rate_from(host))
@@ -200,7 +200,7 @@ fn bucket(field: &Field<'_>, mean: Rate, packet_bytes: u64) -> Result<TokenBucke
     Ok(bucket)
 }
 
-/// From when to when packets are sent.
+/// The time in which packets are sent: its start and its end.
 fn period(section: &Section<'_>, duration: Dur) -> Result<(Time, Time), ScenarioError> {
     let start = section.need("start")?.time()?;
     let Some(field) = section.given("stop") else { return Ok((Time::ZERO + start, Time::ZERO + duration)) };

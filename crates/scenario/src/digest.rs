@@ -1,15 +1,15 @@
-//! One short text that stands for all results of a run: two runs with the same digest went the same way.
+//! The digest of a run: one short text that covers all results. Two runs with the same digest went the same way.
 
 use sparelane_sim::{CrossTable, DelayTable, FlowTable, LinkTable, PacketTable, Records, SeriesTable, Totals};
 
-/// The digest of `records` in hexadecimal: BLAKE3 over every column of every table, and the totals but for the
-/// number of events, which is the engine's own affair.
+/// The digest of `records` in hexadecimal: BLAKE3 over every column of every table and over the totals. The number of
+/// events is left out, because it depends on the engine and not on the run.
 ///
-/// Numbers go in as 64 bits, little end first, each column behind its name and length, so that the digest does not
+/// Numbers enter as 64 bits in little-endian order, each column after its name and length, so that the digest does not
 /// depend on the machine.
 pub fn digest(records: &Records) -> String {
     let mut hash = Hash(blake3::Hasher::new());
-    // Patterns without `..`: a new column must be added here, or nothing compiles.
+    // The patterns have no `..`, so that a new column does not compile until it is added here.
     let Records { flows, links, cross_traffic, series, delays, packets, totals } = records;
     hash.flows(flows);
     hash.links(links);
@@ -68,7 +68,7 @@ impl Hash {
             lost_packets,
             retransmissions,
             timeouts,
-            // They follow from what is in the digest, and were added when digests of many runs were on record.
+            // These follow from columns that are in the digest. They were added after digests had been stored.
             srtt_ps: _,
             min_rtt_ps: _,
             traffic_class,
@@ -91,7 +91,7 @@ impl Hash {
         self.wide("flow lost", lost_packets);
         self.wide("flow retransmissions", retransmissions);
         self.wide("flow timeouts", timeouts);
-        // Columns of their own name: what a run does not have does not change its digest.
+        // Optional columns enter under their own names, so that a run without them keeps its digest.
         if !traffic_class.is_empty() {
             self.narrow("flow class", traffic_class);
         }
@@ -198,7 +198,7 @@ mod tests {
         records
     }
 
-    /// Pinned, so that a change of the encoding is seen: stored digests would no longer compare.
+    /// Pinned: a change of the encoding would make stored digests incomparable.
     #[test]
     fn the_digest_of_given_records_never_changes() {
         assert_eq!(digest(&one_flow()), "ef95e0bf6b8b91fe68c33a6d0a3360d2a65ce2719e74e590c5a823c07b728f49");

@@ -1,4 +1,4 @@
-//! `[[drop]]`: packets to drop on purpose.
+//! `[[drop]]`: scripted drops.
 
 use sparelane_catalogue::schema::Field;
 use sparelane_catalogue::schema::ScenarioError;
@@ -6,7 +6,7 @@ use sparelane_catalogue::schema::nodes;
 use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_sim::{Drop, Network};
 
-/// A segment number, or a flow's.
+/// The number of a segment or of a flow.
 const NUMBER: Kind = Kind::Whole { min: 0, max: u32::MAX as u64 };
 
 /// The keys of `[[drop]]`.
@@ -28,7 +28,7 @@ pub static DROP: &[Key] = &[
     ),
 ];
 
-/// Reads one `[[drop]]`.
+/// Reads one `[[drop]]` table.
 pub fn read(field: Field<'_>, network: &Network) -> Result<Drop, ScenarioError> {
     let section = field.section(&[DROP])?;
     let (_, from, to) = nodes::cable(&section.need("from")?, &section.need("to")?, network)?;

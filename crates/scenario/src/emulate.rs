@@ -1,5 +1,6 @@
-//! `[emulate]`: the keys that `sparelane emulate` needs beyond those of a simulation. Simulations refuse `[[emulate.change]]` and warn
-//! of the other keys.
+//! `[emulate]`: the keys that `sparelane emulate` needs in addition to those of a simulation.
+//!
+//! A simulation refuses `[[emulate.change]]`, and warns that the other keys have no effect.
 
 use sparelane_catalogue::schema::nodes;
 use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
@@ -65,27 +66,27 @@ pub static CHANGE: &[Key] = &[
     ),
 ];
 
-/// A change of one direction of a cable at an instant.
+/// A scripted change of one direction of a cable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScriptedChange {
-    /// When, from the start of the run.
+    /// The time of the change, from the start of the run.
     pub at: Time,
-    /// The cable, by its place in the network.
+    /// The cable, as an index into the network's cables.
     pub cable: usize,
     /// The end that sends.
     pub from: NodeId,
-    /// What changes.
+    /// The change.
     pub change: Change,
 }
 
-/// What an emulation needs.
+/// The settings of an emulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmulateSpec {
     /// The code point of each priority class, from class 0 on.
     pub code_points: Vec<u8>,
-    /// By how much packets may be late, at the 99th percentile.
+    /// The largest delay error of packets that is accepted, at the 99th percentile.
     pub delay_error: Dur,
-    /// Changes, in the order in which they happen.
+    /// Scripted changes, in order of time.
     pub changes: Vec<ScriptedChange>,
 }
 
@@ -113,7 +114,7 @@ pub fn read(field: Field<'_>, network: &Network) -> Result<EmulateSpec, Scenario
     Ok(EmulateSpec { code_points, delay_error: section.need("delay_error")?.time()?, changes })
 }
 
-/// The refusal to simulate a scenario whose cables change. Ignoring the changes would give wrong results.
+/// The error for a simulation of a scenario whose cables change: ignoring the changes would give wrong results.
 pub fn refusal(table: &Field<'_>, spec: &EmulateSpec) -> Option<ScenarioError> {
     let message = "a simulation cannot change cables yet; allowed: sparelane emulate, which changes them, or \
                    --set 'emulate.change=[]', which simulates the cables as they begin";

@@ -1,4 +1,5 @@
-//! `[host]`: what hosts take their time for, and what their clocks and timers miss; `[[host_at]]`: those that differ.
+//! `[host]`: processing costs, interrupts, clocks and timers of hosts. `[[host_at]]`: hosts that differ from the
+//! others.
 
 use crate::transport::{TICK, granularity};
 use sparelane_catalogue::schema::ScenarioError;
@@ -84,7 +85,7 @@ pub static HOST: &[Key] = &[
     ),
 ];
 
-/// The key of `[[host_at]]` that says where; those of `[host]` come on top.
+/// The key of `[[host_at]]` that selects hosts; the keys of `[host]` are added.
 pub static HOST_AT: &[Key] = &[Key::new(
     "hosts",
     Kind::Special("a list of hosts, as in [\"left0\", \"right0\"]", &Shape::List(&Shape::Of(Kind::Node))),
@@ -97,7 +98,7 @@ pub fn read(field: Field<'_>) -> Result<HostSpec, ScenarioError> {
     read_keys(&field.section(&[HOST])?, HostSpec::default())
 }
 
-/// Reads one `[[host_at]]`; what it does not say is as in `usual`.
+/// Reads one `[[host_at]]` table. Keys that it does not give are as in `usual`.
 pub fn read_at(field: &Field<'_>, usual: HostSpec, network: &Network) -> Result<Vec<HostAt>, ScenarioError> {
     let section = field.clone().section(&[HOST_AT, HOST])?;
     let list = section.need("hosts")?;

@@ -1,4 +1,4 @@
-//! What scenarios may say, as JSON Schema (draft 7), made of the same tables that the parser reads by: for editors.
+//! The JSON Schema (draft 7) of scenarios and sweeps, for editors. It is derived from the tables that the parser uses.
 
 use crate::listing::{Entry, Forms, Parameter, catalogue};
 use crate::scenario::SCENARIO;
@@ -6,19 +6,19 @@ use sparelane_catalogue::Catalogue;
 use sparelane_catalogue::schema::json::{Json, definitions};
 use sparelane_catalogue::schema::{Kind, Shape};
 
-/// What is said of the schema itself.
+/// The identifier of the draft.
 const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
 
-/// What a file is.
+/// The kind of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Document {
     /// One scenario.
     Scenario,
-    /// A sweep: a scenario in which lists and ranges stand in place of values.
+    /// A sweep: a scenario in which some keys have several values.
     Sweep,
 }
 
-/// The JSON Schema of scenarios, or of sweeps, that name what is in `in_catalogue`.
+/// The JSON Schema of scenarios, or of sweeps, with the names of `in_catalogue`.
 pub fn json_schema(in_catalogue: &Catalogue, document: Document) -> Json {
     let entries = catalogue(in_catalogue);
     let mut definitions = definitions();
@@ -56,22 +56,23 @@ pub fn json_schema(in_catalogue: &Catalogue, document: Document) -> Json {
     ])
 }
 
-/// The key by which a table in a sweep sets its label.
+/// The key that sets the label of a table in a sweep.
 const LABEL: &str = "name";
 
-/// The entry for keys outside of all tables.
+/// The entry for keys outside any table.
 pub(crate) const TOP_LEVEL: &str = "(top level)";
 
 fn named<'e>(entries: &'e [Entry], kind: &'e str) -> impl Iterator<Item = &'e Entry> {
     entries.iter().filter(move |entry| entry.kind == kind)
 }
 
-/// A table: its keys, and, where one of them decides which others there are, a schema for each of its words.
+/// The schema of a table: its keys and, if one of them selects further keys, a schema for each of its values.
 fn table_schema(table: &Entry, entries: &[Entry], document: Document) -> Json {
     let Some(Forms { chooser, kind, .. }) = table.forms else { return keys_schema(&[table], document) };
     let forms: Vec<&Entry> = named(entries, kind).collect();
     let all: Vec<&Entry> = std::iter::once(table).chain(forms.iter().copied()).collect();
-    // A table without the word takes the keys of any, where that is not a mistake; and so does one with several words.
+    // A table that does not give this key takes the keys of any form, unless the key is required. So does a table with
+    // several values of it.
     let has_word = table.params.iter().all(|param| param.name != chooser || param.is_required);
     let mut choices: Vec<Json> = forms.iter().map(|form| form_schema(table, form, document)).collect();
     if !has_word {
@@ -93,7 +94,7 @@ fn table_schema(table: &Entry, entries: &[Entry], document: Document) -> Json {
     schema.with("anyOf", Json::List(choices))
 }
 
-/// A table with the word that stands for a form: its keys and the form's.
+/// The schema of a table that selects `form`: its own keys and those of the form.
 fn form_schema(table: &Entry, form: &Entry, document: Document) -> Json {
     let Some(Forms { chooser, inherits, .. }) = table.forms else { return keys_schema(&[table, form], document) };
     let word = Json::object([("description", Json::text(form.summary)), ("const", Json::text(form.name.as_str()))]);
@@ -102,12 +103,12 @@ fn form_schema(table: &Entry, form: &Entry, document: Document) -> Json {
     schema.with_property(chooser, word)
 }
 
-/// A schema of tables that have these keys.
+/// A schema of tables that must have these keys.
 fn required(keys: &[&str]) -> Json {
     Json::object([("required", Json::List(keys.iter().copied().map(Json::text).collect()))])
 }
 
-/// A table with all keys of some entries, of which those have to be there that have no default.
+/// The schema of a table with all keys of `entries`. Keys without a default are required.
 fn keys_schema(entries: &[&Entry], document: Document) -> Json {
     let mut properties: Vec<(String, Json)> = Vec::new();
     let mut needed: Vec<&str> = Vec::new();
@@ -117,7 +118,7 @@ fn keys_schema(entries: &[&Entry], document: Document) -> Json {
             needed.extend(param.is_required.then_some(param.name));
         }
     }
-    // A table in a list of several can set its own label.
+    // A table in a list of several values can set its own label.
     if document == Document::Sweep && properties.iter().all(|(name, _)| name != LABEL) {
         let text = Json::object([("type", Json::text("string")), ("pattern", Json::text("[^ ]"))]);
         let words = "A label for this table, if it stands in a list of values. It changes no result.";
@@ -134,9 +135,9 @@ fn parameter_schema(param: &Parameter, document: Document) -> Json {
     described(param.words.clone(), schema)
 }
 
-/// A schema with what people should read where it is used.
+/// Adds a description to a schema.
 fn described(words: String, schema: Json) -> Json {
-    // What stands beside a reference would not be heard.
+    // Readers of a schema ignore keys next to a reference, so a reference is wrapped.
     let schema = match &schema {
         Json::Object(entries) if entries.iter().any(|(key, _)| key == "$ref") => Json::all_of(vec![schema]),
         _ => schema,
@@ -144,7 +145,8 @@ fn described(words: String, schema: Json) -> Json {
     Json::object([("description", Json::Text(words))]).and(schema)
 }
 
-/// A value, or what stands for several of them in a sweep: a list and a range where these are no values themselves, else `each`.
+/// The schema of a key that can have several values in a sweep: a list or a range, unless lists or tables are values of
+/// the key themselves.
 fn several(value: Json, (is_list, is_table): (bool, bool)) -> Json {
     let mut choices = vec![value.clone()];
     if !is_list {

@@ -1,11 +1,11 @@
-//! A typed scenario file -> one run -> columns of results.
+//! Scenario files: from text to a run, and from a run to columns of results.
 //!
-//! A scenario is TOML with units in its values. It is parsed once into types, with overrides from the command
-//! line, and every mistake is found then, with its file, line, key, value and what is allowed. What results is
-//! a [`Scenario`], which builds the configuration of a run; the run's records become [`Results`] with named columns.
+//! A scenario is TOML with units in its values. It is parsed once into types, with overrides from the command line. The
+//! parser finds every mistake, and reports it with file, line, key, value and the allowed values. The result is a
+//! [`Scenario`], which builds the configuration of a run. The run's records become [`Results`] with named columns.
 //!
-//! Every key is declared in a table beside the code that reads it. These tables decide which keys are allowed,
-//! hold the defaults, and are what [`catalogue`] lists.
+//! Every key is declared in a table next to the code that reads it. These tables determine the allowed keys and their
+//! defaults, and [`catalogue`] lists them.
 //!
 //! ```
 //! use sparelane_scenario::{Scenario, Source};

@@ -1,4 +1,4 @@
-//! `[[link]]`: settings of chosen cables, over what the topology gives them.
+//! `[[link]]`: settings of selected cables, which override those of the topology.
 
 use crate::queues::read_limit;
 use crate::schemes::Schemes;
@@ -52,7 +52,7 @@ pub static LINK: &[Key] = &[
     Key::new("loss_of", Kind::Choice(&["all", "data"]), Fallback::Value("all"), "which packets are lost"),
 ];
 
-/// Rates, delays and losses first: what `"1bdp"` means depends on them.
+/// Applies rates, delays and losses. This comes first, because the meaning of `"1bdp"` depends on them.
 pub fn apply_wires(fields: &[Field<'_>], network: &mut Network) -> Result<(), ScenarioError> {
     for field in fields {
         let section = field.clone().section(&[LINK])?;
@@ -82,7 +82,7 @@ pub fn apply_wires(fields: &[Field<'_>], network: &mut Network) -> Result<(), Sc
     Ok(())
 }
 
-/// The loss that an override gives, if it does.
+/// The loss that an override sets, if it sets one.
 fn read_loss(section: &Section<'_>) -> Result<Option<Loss>, ScenarioError> {
     let Some(probability) = section.maybe("loss", Field::share)? else {
         return match section.given("loss_from").or_else(|| section.given("loss_of")) {
@@ -93,7 +93,7 @@ fn read_loss(section: &Section<'_>) -> Result<Option<Loss>, ScenarioError> {
     Ok(Some(Loss { probability, data_only: section.need("loss_of")?.choice()? == "data" }))
 }
 
-/// Sets one direction of a cable, or both.
+/// Sets one direction of a cable, or both for `None`.
 fn set<T: Copy>(both: &mut [T; 2], value: T, direction: Option<usize>) {
     match direction {
         Some(direction) => both[direction] = value,
@@ -101,7 +101,7 @@ fn set<T: Copy>(both: &mut [T; 2], value: T, direction: Option<usize>) {
     }
 }
 
-/// For each of the chosen `cables`, the direction in which the end that `field` names sends.
+/// The direction of each of `cables` in which the end that `field` names sends.
 fn directions(
     field: &Field<'_>,
     section: &Section<'_>,
@@ -130,8 +130,8 @@ fn directions(
     .collect()
 }
 
-/// Queue limits, once bandwidth-delay product and packet sizes are known. Gives, for each cable, the place among
-/// `fields` of the override that its limit comes from.
+/// Applies queue limits, once the bandwidth-delay product and packet sizes are known. Returns, for each cable, the
+/// index among `fields` of the override that sets its limit.
 pub fn apply_limits(
     fields: &[Field<'_>],
     network: &mut Network,
@@ -150,8 +150,8 @@ pub fn apply_limits(
     Ok(origins)
 }
 
-/// The rates, delays and losses among `fields` that later ones override for each of their cables and directions: the place of the
-/// override, and the key.
+/// The rates, delays and losses among `fields` that later overrides replace for each of their cables and directions:
+/// the index of the override, and the key.
 pub fn overridden(fields: &[Field<'_>], network: &Network) -> Result<Vec<(usize, &'static str)>, ScenarioError> {
     let mut found = Vec::new();
     for (key, from) in [("rate", Some("rate_from")), ("loss", Some("loss_from")), ("delay", None)] {
@@ -179,7 +179,7 @@ pub fn overridden(fields: &[Field<'_>], network: &Network) -> Result<Vec<(usize,
     Ok(found)
 }
 
-/// The cables that an override is for, at least one.
+/// The cables that an override selects, at least one.
 fn selected(section: &Section<'_>, network: &Network) -> Result<Vec<usize>, ScenarioError> {
     match (section.given("between"), section.given("select")) {
         (Some(between), None) => {

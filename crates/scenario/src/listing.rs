@@ -1,5 +1,7 @@
-//! Everything that a scenario can ask for, as data: from the controllers' own declarations and from the tables
-//! that the parser reads by.
+//! The list of everything that a scenario can name, as data: from the declarations of controllers and from the tables
+//! of the parser.
+//!
+//! The command line, the documentation and the shell completion print this list.
 
 use crate::json_schema::TOP_LEVEL;
 use crate::queue_at::QUEUE_AT;
@@ -17,55 +19,56 @@ use sparelane_cc::{Controller, Registry};
 /// One thing that a scenario can name, or one of its tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// `controller`, `topology`, `workload`, `sizes`, `cross_traffic` or `queue` for what a scenario can name; `table` for its tables.
+    /// The kind: `controller`, `topology`, `workload`, `sizes`, `cross_traffic` or `queue` for things that a scenario
+    /// can name; `table` for its tables.
     pub kind: &'static str,
-    /// As a scenario writes it.
+    /// The name in a scenario.
     pub name: String,
-    /// One line for people.
+    /// One line of description.
     pub summary: &'static str,
-    /// Where it is defined.
+    /// The paper or standard that defines it.
     pub source: &'static str,
-    /// Of a table whose other keys depend on one of them, which.
+    /// The key that selects further keys of a table, if there is one.
     pub forms: Option<Forms>,
     /// Its keys.
     pub params: Vec<Parameter>,
 }
 
-/// What decides which other keys a table has.
+/// The key of a table that selects its further keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forms {
     /// The key.
     pub chooser: &'static str,
-    /// The kind of the entries that its words name.
+    /// The kind of the entries that the key can name.
     pub kind: &'static str,
-    /// Whether what the table leaves out is as in another one.
+    /// True if keys that the table does not give are inherited from another table.
     pub inherits: bool,
 }
 
 /// One key of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// As a scenario writes it.
+    /// The name in a scenario.
     pub name: &'static str,
-    /// What holds where a scenario is silent: a value, `required`, or in parentheses what absence means.
+    /// The default: a value, `required`, or in parentheses the meaning of its absence.
     pub default: String,
-    /// What it may be.
+    /// The allowed values.
     pub allowed: String,
-    /// What it means.
+    /// The meaning.
     pub meaning: &'static str,
-    /// Where the default comes from.
+    /// The source of the default.
     pub source: &'static str,
-    /// Whether a scenario has to give it.
+    /// True if a scenario must give it.
     pub is_required: bool,
-    /// Whether its values are lists, and whether they are tables.
+    /// Two flags: true if its values are lists, and true if they are tables.
     pub takes: (bool, bool),
-    /// What it may be, as JSON Schema.
+    /// The allowed values, as JSON Schema.
     pub schema: Json,
-    /// What it means, what it may be and what holds where a scenario is silent, as text of some lines.
+    /// Meaning, allowed values and default, as text of several lines.
     pub words: String,
 }
 
-/// All entries, by kind, of `catalogue`.
+/// The entries of `catalogue`, by kind.
 pub fn catalogue(catalogue: &Catalogue) -> Vec<Entry> {
     let mut entries = controllers(&catalogue.controllers);
     entries.extend(forms("topology", catalogue.topologies.iter().copied()));
@@ -154,7 +157,7 @@ fn table(name: &str, summary: &'static str, keys: &[Key]) -> Entry {
     Entry { kind: "table", name: name.to_owned(), summary, source: "sparelane", forms: None, params }
 }
 
-/// A table whose other keys depend on what the key `chooser` says: the name of an entry of this kind.
+/// A table whose key `chooser` names an entry of `kind`, which adds further keys.
 fn chosen(name: &str, summary: &'static str, keys: &[Key], (chooser, kind): (&'static str, &'static str)) -> Entry {
     Entry { forms: Some(Forms { chooser, kind, inherits: false }), ..table(name, summary, keys) }
 }

@@ -1,4 +1,4 @@
-//! `[measure]`: what is measured beside the times of flows.
+//! `[measure]`: the warm-up, and measurements other than completion times of flows.
 
 use crate::rcp_rates;
 use crate::schemes::Schemes;

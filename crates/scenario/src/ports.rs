@@ -1,18 +1,19 @@
-//! Ports by name, for traces: `west:east` is the port of "west" towards "east", and `west` all ports of "west".
+//! Ports by name, for traces: `west:east` is the port of "west" towards "east", and `west` stands for all ports of
+//! "west".
 
 use crate::scenario::Scenario;
 use sparelane_catalogue::schema::did_you_mean;
 use sparelane_catalogue::schema::nodes::listed;
 use sparelane_sim::{Network, NodeId};
 
-/// A port: from one node towards the next, and its name.
+/// A port: its node, the next node, and its name.
 pub type Port = (NodeId, NodeId, String);
 
 impl Scenario {
     /// The ports that `text` names, in the order of the network's cables.
     ///
     /// # Errors
-    /// What is wrong with the name, and what is allowed.
+    /// A message that names the unknown node or port, and the allowed ones.
     pub fn ports(&self, text: &str) -> Result<Vec<Port>, String> {
         let network = self.network();
         let (near, far) = match text.split_once(':') {

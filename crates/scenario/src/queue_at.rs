@@ -11,7 +11,7 @@ use sparelane_core::{Domain, Stream};
 use sparelane_sim::{Limit, Network, NodeId, NodeKind, QueueAt, QueueSpec};
 use std::collections::BTreeSet;
 
-/// The keys of `[[queue_at]]` that say where; those of `[queue]` come on top.
+/// The keys of `[[queue_at]]` that select queues; the keys of `[queue]` are added.
 pub static QUEUE_AT: &[Key] = &[
     Key::new(
         "routers",
@@ -37,10 +37,10 @@ pub static QUEUE_AT: &[Key] = &[
 #[derive(Clone, Debug)]
 pub struct Differing {
     place: Place,
-    /// The place among the tables, under which a share is drawn.
+    /// The index among the tables, which selects the random stream of a share.
     number: u64,
     queue: QueueSpec,
-    /// Whether the limit is the table's own; else a cable's goes first.
+    /// True if the table sets the limit; otherwise a cable's limit takes precedence.
     limits: bool,
 }
 
@@ -51,7 +51,7 @@ enum Place {
     ShareOfQueues(f64),
 }
 
-/// Reads one `[[queue_at]]`. Cables have their limits already.
+/// Reads one `[[queue_at]]` table. The limits of cables must be set.
 pub fn read(
     field: &Field<'_>,
     number: u64,
@@ -123,13 +123,13 @@ fn routers(list: &Field<'_>, network: &Network) -> Result<BTreeSet<NodeId>, Scen
 }
 
 impl Differing {
-    /// The queues, under `seed`.
+    /// The queues that the table selects under `seed`.
     pub fn queues(&self, network: &Network, seed: u64) -> Vec<QueueAt> {
         let at = |(cable, from)| QueueAt { cable, from, queue: self.queue_of(network.cables[cable].limit) };
         self.places(network, seed).into_iter().map(at).collect()
     }
 
-    /// Their places under `seed`: each cable, by its index, and the router that sends.
+    /// The places that the table selects under `seed`: the index of a cable, and the router that sends.
     pub fn places(&self, network: &Network, seed: u64) -> Vec<(usize, NodeId)> {
         let mut stream = Stream::new(seed, Domain::Queues, self.number);
         match &self.place {
@@ -141,17 +141,17 @@ impl Differing {
         }
     }
 
-    /// Their settings, except for limits that cables give.
+    /// The settings of the queues, except for limits that cables set.
     pub fn queue(&self) -> &QueueSpec {
         &self.queue
     }
 
-    /// Returns true if the table names a queue at all, which a share of 0 does not.
+    /// Returns true if the table selects any queue. A share of 0 selects none.
     pub fn names_any(&self) -> bool {
         !matches!(self.place, Place::ShareOfRouters(share) | Place::ShareOfQueues(share) if share <= 0.0)
     }
 
-    /// Returns true if the table gives their limit.
+    /// Returns true if the table sets the limit.
     pub fn has_limit(&self) -> bool {
         self.limits
     }
@@ -161,7 +161,7 @@ impl Differing {
         QueueSpec { limit, ..self.queue.clone() }
     }
 
-    /// Whichever queues are drawn, none may be too short ever to mark.
+    /// Checks that no queue is too short to mark, whatever the random selection.
     fn check_marks(&self, field: &Field<'_>, network: &Network, schemes: &Schemes) -> Result<(), ScenarioError> {
         let candidates = match &self.place {
             Place::Routers(routers) => of_routers(routers, network),
@@ -185,7 +185,7 @@ fn all_routers(network: &Network) -> Vec<NodeId> {
     ids.filter(|id| network.nodes[id.index()].kind == NodeKind::Router).collect()
 }
 
-/// Every output queue of a router: the cable, and the router.
+/// All output queues of routers: the index of a cable, and the router that sends.
 fn all_queues(network: &Network) -> Vec<(usize, NodeId)> {
     of_routers(&all_routers(network).into_iter().collect(), network)
 }
@@ -195,12 +195,13 @@ fn of_routers(routers: &BTreeSet<NodeId>, network: &Network) -> Vec<(usize, Node
     ends.filter(|(_, from)| routers.contains(from)).collect()
 }
 
-/// How many of `count` a share is.
+/// The number of elements in a share of `count`.
 fn part(share: f64, count: usize) -> usize {
     (share * count as f64).round() as usize
 }
 
-/// A share of `all`: the first of a shuffle that does not depend on the share.
+/// A random share of `all`: the start of a shuffle that does not depend on the share, so a larger share contains a
+/// smaller one.
 fn drawn<T>(mut all: Vec<T>, share: f64, stream: &mut Stream) -> Vec<T> {
     let count = part(share, all.len());
     for place in 0..count {

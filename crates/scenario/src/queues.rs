@@ -90,14 +90,14 @@ pub static NIC_QUEUE: &[Key] = &[
     RCP,
 ];
 
-/// The two defaults of a run.
+/// The default queues of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Queues {
     /// Output queues of routers.
     pub router: QueueSpec,
     /// Output queues of hosts.
     pub nic: QueueSpec,
-    /// What senders meet where one of them is full.
+    /// The response of senders to a full interface.
     pub nic_full: FullInterface,
 }
 
@@ -126,8 +126,8 @@ impl Queues {
         Ok(queues)
     }
 
-    /// Checks every queue that does not follow `[queue]` or `[nic]` against the largest packet and the thresholds of
-    /// marking. `blame` gives the field that a cable's limit comes from.
+    /// Checks every queue that differs from `[queue]` and `[nic]`: its limit against the largest packet and the marking
+    /// threshold. `blame` returns the field that sets a cable's limit.
     pub fn check<'d>(
         &self,
         network: &Network,
@@ -167,8 +167,8 @@ fn read_queue(section: &Section<'_>, kinds: &Kinds, schemes: &Schemes, bdp: u64)
     read_differing(section, (&usual, None), kinds, schemes, bdp)
 }
 
-/// What a table says of a queue; where it is silent, `usual` holds, and for the settings of a law `table`, which `usual` was
-/// read from, if their kinds are the same.
+/// Reads a table about a queue. Keys that it does not give are as in `usual`. Settings of an active law come from
+/// `table`, from which `usual` was read, if both are of the same kind.
 pub fn read_differing(
     section: &Section<'_>,
     (usual, table): (&QueueSpec, Option<&Section<'_>>),
@@ -219,7 +219,7 @@ pub fn read_differing(
     })
 }
 
-/// The threshold of marking that `field` asks for, in a queue of this limit.
+/// Reads a marking threshold, for a queue of this limit.
 fn read_mark(field: &Field<'_>, limit: Limit, schemes: &Schemes, bdp: u64) -> Result<Limit, ScenarioError> {
     let mark = field.limit(bdp)?;
     if matches!(mark, Limit::Bytes(0) | Limit::Packets(0)) {
@@ -235,7 +235,7 @@ fn read_mark(field: &Field<'_>, limit: Limit, schemes: &Schemes, bdp: u64) -> Re
     Err(field.error(format!("above the queue's limit, and would never mark; allowed: up to {most}")))
 }
 
-/// The limit that `field` asks for, which must hold a packet.
+/// Reads a limit, which must hold a packet.
 pub fn read_limit(field: &Field<'_>, schemes: &Schemes, bdp: u64) -> Result<Limit, ScenarioError> {
     let limit = field.limit(bdp)?;
     match too_small(limit, schemes) {
@@ -255,12 +255,12 @@ fn too_small(limit: Limit, schemes: &Schemes) -> Option<String> {
     }
 }
 
-/// Whether a queue that is to mark holds enough for that.
+/// Returns true unless a queue marks but can never hold enough to do so.
 pub fn check_mark(queue: &QueueSpec, schemes: &Schemes) -> bool {
     queue.mark_at.is_none_or(|mark| can_reach(mark, queue.limit, schemes))
 }
 
-/// Whether a queue of this limit can hold as much as `mark`: of mixed units, in full packets.
+/// Returns true if a queue of this limit can hold as much as `mark`. Different units are compared in full packets.
 fn can_reach(mark: Limit, limit: Limit, schemes: &Schemes) -> bool {
     match (mark, limit) {
         (Limit::Packets(mark), Limit::Packets(limit)) => mark <= limit,

@@ -40,8 +40,8 @@ pub fn read(field: &Field<'_>) -> Result<RcpSpec, ScenarioError> {
     })
 }
 
-/// Checks rates against the links, and that routers compute rates where a scheme needs them. `queue`, `nic` and
-/// `scheme` are the fields of these tables.
+/// Checks rates against the links, and that routers compute rates if a scheme needs them. `queue`, `nic` and `scheme`
+/// are the fields of these tables.
 pub fn check(
     queues: &Queues,
     schemes: &Schemes,
@@ -60,7 +60,7 @@ pub fn check(
     }
 }
 
-/// Whether the controller of a scheme, or the one inside it, works with explicit rates.
+/// Returns true if the controller of a scheme, or the one nested in it, requests explicit rates.
 pub fn wants_rate(scheme: &Scheme) -> bool {
     scheme.any_controller().is_ok_and(|cc| cc.desired_rate().is_some())
 }

@@ -1,34 +1,35 @@
-//! How far hosts are from each other: whether they can talk at all, and the scenario's bandwidth-delay product.
+//! Distances between hosts: reachability, and the scenario's bandwidth-delay product.
 
 use sparelane_core::Dur;
 use sparelane_sim::RouterPaths;
 use sparelane_sim::{Network, NodeId, NodeKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The bandwidth-delay product that `"1bdp"` means, in bytes: the rate of the slowest cable (in its slower direction), times the mean
-/// base round-trip time, rounded down.
+/// The bandwidth-delay product that `"1bdp"` stands for, in bytes: the rate of the slowest cable (in its slower
+/// direction) times the mean base round-trip time, rounded down.
 ///
-/// The base round-trip time of two hosts is twice the propagation delay of the shortest path between them; no
-/// packet's own transmission is in it. The mean is over all pairs of hosts behind different routers, or, where
-/// there is no such pair, over all pairs of hosts.
+/// The base round-trip time of two hosts is twice the propagation delay of the shortest path between them, without
+/// transmission times. The mean is over all pairs of hosts behind different routers or, if there is no such pair, over
+/// all pairs of hosts.
 pub fn bdp_bytes(network: &Network, distances: &Distances) -> u64 {
     let slowest = network.cables.iter().map(|cable| cable.slowest()).min().unwrap_or_default();
     slowest.bytes_in(distances.mean_base_rtt())
 }
 
-/// Hosts that stand at the same node, equally far from it.
+/// Hosts attached to the same node with the same delay.
 type Group = (NodeId, Dur);
 
 /// One-way propagation delays between the hosts of a network in which all hosts reach each other.
 #[derive(Clone, Debug)]
 pub struct Distances {
-    /// Pairs of hosts, and the sum of their delays in picoseconds: behind different nodes, and behind the same.
+    /// The number of pairs of hosts and the sum of their delays in picoseconds, behind different nodes and behind the
+    /// same node.
     apart: (u64, u128),
     together: (u64, u128),
 }
 
 impl Distances {
-    /// The delays in `network`, or two hosts that no path joins.
+    /// The delays in `network`, or two hosts without a path between them.
     pub fn of(network: &Network) -> Result<Distances, (NodeId, NodeId)> {
         let groups = groups(network);
         let paths = RouterPaths::of(network);
@@ -62,7 +63,8 @@ impl Distances {
     }
 }
 
-/// The hosts by the node that their first cable leads to, and its delay. A host without cable stands alone at itself.
+/// The hosts by the node at the other end of their first cable, and by its delay. A host without cable forms a group of
+/// its own.
 fn groups(network: &Network) -> BTreeMap<Group, Vec<NodeId>> {
     let mut first: Vec<Option<Group>> = vec![None; network.nodes.len()];
     for cable in &network.cables {
@@ -78,7 +80,7 @@ fn groups(network: &Network) -> BTreeMap<Group, Vec<NodeId>> {
     groups
 }
 
-/// The routers that hosts stand at.
+/// The number of routers with hosts.
 pub fn access_routers(network: &Network) -> usize {
     let nodes: BTreeSet<NodeId> = groups(network).into_keys().map(|(at, _)| at).collect();
     nodes.into_iter().filter(|node| network.nodes[node.index()].kind == NodeKind::Router).count()
@@ -105,7 +107,7 @@ mod tests {
         assert_eq!(bdp_bytes(&network, &distances), 500_000);
     }
 
-    /// The mean base RTT of the RC3 paper's topology: 16, 17, 9 and 3 of 45 router pairs at 24, 44, 64 and 84 ms.
+    /// The mean base RTT of the RC3 paper's topology: of 45 router pairs, 16, 17, 9 and 3 are at 24, 44, 64 and 84 ms.
     #[test]
     fn the_internet2_network_has_a_mean_rtt_of_43_6_ms() {
         let network = Internet2::default().build().expect("a network");

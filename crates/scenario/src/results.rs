@@ -1,4 +1,4 @@
-//! What a run leaves behind, with everything needed to read it and to run it again.
+//! The results of a run, with everything needed to read them and to repeat the run.
 
 use crate::Scenario;
 use crate::columns::{Column, Table};
@@ -6,7 +6,7 @@ use crate::digest::digest;
 use sparelane_cc::UNBOUNDED;
 use sparelane_sim::{CLASSES, FlowTable, LinkTable, Records};
 
-/// The records of a run, the names that they refer to, and the scenario that gave them.
+/// The records of a run, the names that they refer to, and the scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
     /// The records.
@@ -19,7 +19,7 @@ pub struct Results {
     pub seed: u64,
     /// The version of sparelane.
     pub version: String,
-    /// What the scenario's author should know, though it is no mistake.
+    /// Warnings about the scenario.
     pub warnings: Vec<String>,
     /// Names of the schemes, by index.
     pub schemes: Vec<String>,
@@ -89,7 +89,7 @@ pub fn flow_columns(results: &Results) -> Table {
     table
 }
 
-/// A column that is empty as long as no row has a value: then every row has `none`.
+/// A column that is empty if no row has a value, filled with `none`.
 fn or_none<T: Copy>(values: &[T], rows: usize, none: T) -> Vec<T> {
     if values.is_empty() { vec![none; rows] } else { values.to_vec() }
 }
@@ -101,7 +101,7 @@ fn class_column(classes: Vec<u16>, results: &Results) -> Column {
     )
 }
 
-/// The mean and the largest one-way delay of each flow, where packets were measured.
+/// The mean and the largest one-way delay of each flow, if delays were measured.
 fn delays_of_flows(flows: &FlowTable) -> (Column, Column) {
     let rows = flows.id.len();
     let packets = or_none(&flows.delay_packets, rows, 0);
@@ -129,7 +129,7 @@ pub fn link_columns(results: &Results) -> Table {
     columns_of_links(&results.records.links, &results.nodes)
 }
 
-/// As [`link_columns`], of links that belong to no run; `nodes` are the names of the nodes.
+/// Like [`link_columns`], for links outside a run. `nodes` are the names of the nodes.
 pub fn columns_of_links(links: &LinkTable, nodes: &[String]) -> Table {
     let all_classes = |columns: &[Vec<u64>; CLASSES]| {
         let sum = |row: usize| columns.iter().map(|column| column[row]).sum();
@@ -149,12 +149,12 @@ pub fn columns_of_links(links: &LinkTable, nodes: &[String]) -> Table {
     ]
 }
 
-/// One row per direction of a cable and class that came to its queue.
+/// One row per direction of a cable and class that arrived at its queue.
 pub fn drop_columns(results: &Results) -> Table {
     columns_of_drops(&results.records.links, &results.nodes)
 }
 
-/// As [`drop_columns`], of links that belong to no run; `nodes` are the names of the nodes.
+/// Like [`drop_columns`], for links outside a run. `nodes` are the names of the nodes.
 pub fn columns_of_drops(links: &LinkTable, nodes: &[String]) -> Table {
     let (mut from, mut to, mut classes) = (Vec::new(), Vec::new(), Vec::new());
     let (mut arrived, mut dropped) = (Vec::new(), Vec::new());
@@ -211,7 +211,7 @@ pub fn packet_columns(results: &Results) -> Table {
     ]
 }
 
-/// One row per sample of one quantity; a value that is not bounded is null.
+/// One row per sample of one quantity. An unbounded value is null.
 pub fn series_columns(results: &Results) -> Table {
     let series = &results.records.series;
     vec![
@@ -222,7 +222,7 @@ pub fn series_columns(results: &Results) -> Table {
     ]
 }
 
-/// `value`, unless it stands for "no bound", as a slow-start threshold does before the first loss.
+/// Returns `value`, unless it stands for "no bound", like a slow-start threshold before the first loss.
 pub fn bounded(value: f64) -> Option<f64> {
     (value < UNBOUNDED as f64).then_some(value)
 }

@@ -8,7 +8,7 @@ use sparelane_core::Dur;
 use sparelane_sim::observe::{Probe, SeriesSpec};
 use sparelane_sim::{Network, NodeId};
 
-/// The most samples of one probe.
+/// The most samples per probe.
 const MAX_SAMPLES: u64 = 10_000_000;
 
 /// A flow's number.
@@ -74,7 +74,7 @@ pub fn read(field: Field<'_>, network: &Network, duration: Dur) -> Result<Series
     Ok(SeriesSpec { interval, probes })
 }
 
-/// What a probe is called in tables: `flow 0`, or `r0->r1`.
+/// The name of a probe in tables: `flow 0`, or `r0->r1`.
 pub fn probe_name(probe: &Probe, network: &Network) -> String {
     match probe {
         Probe::Flow(id) => format!("flow {id}"),

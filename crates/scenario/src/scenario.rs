@@ -1,4 +1,4 @@
-//! A scenario: a file, parsed once into types, from which runs are built.
+//! A scenario: parsed once from a file into types, from which runs are built.
 
 use crate::emulate::{self, EmulateSpec};
 use crate::queue_at::Differing;
@@ -27,15 +27,15 @@ use sparelane_sim::{
 use std::path::Path;
 use std::sync::Arc;
 
-/// The most distances, one from each router to each that has hosts: some hundred megabytes, and seconds.
+/// The most distances from each router to each router with hosts. This many take some hundred megabytes and seconds.
 const MAX_DISTANCES: usize = 20_000_000;
 
-/// The table of this name in the listing, or several.
+/// A table, or an array of tables, with this name in the listing.
 const fn tables(shape: &'static Shape) -> Kind {
     Kind::Special("a table, or several as [[...]]", shape)
 }
 
-/// The table of this name in the listing.
+/// A table with this name in the listing.
 const fn table(shape: &'static Shape) -> Kind {
     Kind::Special("a table", shape)
 }
@@ -127,18 +127,18 @@ pub static SCENARIO: &[Key] = &[
     Key::new("emulate", table(&Shape::Table("emulate")), EMPTY, "what sparelane emulate needs beyond a simulation"),
 ];
 
-/// A scenario, understood and checked.
+/// A parsed and checked scenario.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What the scenario shows.
+    /// The title.
     pub title: String,
-    /// What it is taken from.
+    /// The paper or other origin of the scenario.
     pub source: String,
     /// Seed of every random draw.
     pub seed: u64,
-    /// When the run ends.
+    /// The end of the run.
     pub duration: Dur,
-    /// What `"1bdp"` means in this scenario: see [`bdp_bytes`].
+    /// The value of `"1bdp"` in this scenario: see [`bdp_bytes`].
     pub bdp_bytes: u64,
     file: String,
     text: Table,
@@ -165,20 +165,18 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Parses the text of a scenario, with `overrides` of the form `key=value` in order.
+    /// Parses the text of a scenario, with `overrides` of the form `key=value`, in order.
     ///
-    /// Everything that can be wrong with a user's input is found here, in files that the scenario names too.
+    /// Checks all input of the user, including files that the scenario names.
     ///
-    /// # Errors
-    /// The first mistake, with its place and with what is allowed.
+    /// # Errors The first mistake, with its place and the allowed values.
     pub fn parse(text: &str, source: &Source, overrides: &[String]) -> Result<Scenario, ScenarioError> {
         Scenario::parse_with(&Catalogue::built_in(), text, source, overrides)
     }
 
-    /// As [`Scenario::parse`], with what is in `catalogue`.
+    /// Like [`Scenario::parse`], with the kinds in `catalogue`.
     ///
-    /// # Errors
-    /// As [`Scenario::parse`].
+    /// # Errors Those of [`Scenario::parse`].
     pub fn parse_with(
         catalogue: &Catalogue,
         text: &str,
@@ -195,17 +193,16 @@ impl Scenario {
     /// Parses the scenario file at `path`.
     ///
     /// # Errors
-    /// The file cannot be read, or as [`Scenario::parse`].
+    /// The file cannot be read, and those of [`Scenario::parse`].
     pub fn load(path: &Path, overrides: &[String]) -> Result<Scenario, ScenarioError> {
         let source = Source::at(path);
         let text = read_text(path).map_err(|error| ScenarioError::in_file(&source.file, error.line, error.message))?;
         Scenario::parse(&text, &source, overrides)
     }
 
-    /// One run of this scenario.
+    /// Builds the configuration of a run.
     ///
-    /// # Errors
-    /// The scenario has `[[emulate.change]]`, which simulations cannot do.
+    /// # Errors The scenario has `[[emulate.change]]`, which simulations do not support.
     pub fn build(&self) -> Result<RunConfig, ScenarioError> {
         match &self.unsimulated {
             Some(error) => Err(error.clone()),
@@ -213,10 +210,9 @@ impl Scenario {
         }
     }
 
-    /// One run of this scenario without its `[[emulate.change]]`, for a caller that makes these changes itself.
+    /// Builds the configuration of a run without `[[emulate.change]]`, for a caller that applies these changes itself.
     ///
-    /// # Errors
-    /// None that [`Scenario::parse`] would not have found.
+    /// # Errors None for a scenario from [`Scenario::parse`].
     pub fn build_unchanging(&self) -> Result<RunConfig, ScenarioError> {
         let flows = self.workloads.iter().map(|workload| workload.flows(&self.network, self.seed));
         let flows = flows.collect::<Result<Vec<_>, _>>();
@@ -242,7 +238,7 @@ impl Scenario {
         })
     }
 
-    /// What the tables `[sample]`, `[measure]` and `[packets]` ask for.
+    /// The observers for the tables `[sample]`, `[measure]` and `[packets]`.
     fn observers(&self) -> Vec<Box<dyn Observer>> {
         let mut observers: Vec<Box<dyn Observer>> = Vec::new();
         if let Some(spec) = &self.sampling {
@@ -257,17 +253,16 @@ impl Scenario {
         observers
     }
 
-    /// One run of this scenario, ready to start.
+    /// Builds a run, ready to start.
     ///
-    /// # Errors
-    /// As [`Scenario::build`], or the network is larger than the engine takes.
+    /// # Errors Those of [`Scenario::build`], and a network that is too large for the engine.
     pub fn simulate(&self) -> Result<Simulation, ScenarioError> {
         Simulation::new(self.build()?).map_err(|error| ScenarioError::in_file(&self.file, None, error.to_string()))
     }
 
-    /// The effective scenario, overrides and seed included, as TOML.
+    /// The effective scenario as TOML, including overrides and seed.
     ///
-    /// Parsed again beside the files that it names, it gives the same run.
+    /// Parsed again next to the files that it names, it gives the same run.
     pub fn canonical(&self) -> String {
         write_toml(&self.text)
     }
@@ -292,17 +287,17 @@ impl Scenario {
         self.network.nodes.iter().map(|node| node.name.clone()).collect()
     }
 
-    /// The flows that the workloads are expected to start.
+    /// The expected number of flows of the workloads.
     pub(crate) fn demand(&self) -> Demand {
         self.demand
     }
 
-    /// What an emulation of this scenario needs.
+    /// The settings of an emulation.
     pub fn emulate(&self) -> &EmulateSpec {
         &self.emulate
     }
 
-    /// Warnings about a simulation of this scenario: keys without effect, and settings that defeat each other.
+    /// Warnings about a simulation of this scenario: keys without effect, and settings that contradict each other.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -438,7 +433,7 @@ fn slowest_interface(network: &Network) -> Rate {
     ends.filter(|(_, node)| is_host(*node)).map(|(cable, node)| cable.rate_from(node)).min().unwrap_or_default()
 }
 
-/// Distances between hosts, each of which must have one cable and reach every other.
+/// Computes the distances between hosts, each of which must have one cable and reach every other.
 fn distances(network: &Network, topology: &Field<'_>) -> Result<Distances, ScenarioError> {
     let name = |id: NodeId| &network.nodes[id.index()].name;
     let mut cables = vec![0; network.nodes.len()];
@@ -455,7 +450,7 @@ fn distances(network: &Network, topology: &Field<'_>) -> Result<Distances, Scena
         )));
     }
     Distances::of(network).map_err(|(a, b)| {
-        // Kinds that are built are connected; a `.topo` text says everything itself.
+        // Only maps from files can be disconnected, and only of these a component can be chosen.
         let path = topology.entry("path", Kind::Path).and_then(|path| Ok(path.text()?.to_owned()));
         let hint = match path.is_ok_and(|path| !path.ends_with(".topo")) {
             true => "; component = \"largest\" takes the largest connected part of the map",

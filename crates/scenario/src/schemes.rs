@@ -12,7 +12,7 @@ use sparelane_sim::{CLASSES, Scheme};
 use sparelane_transport::Ecn;
 use std::sync::Arc;
 
-/// The keys of every scheme; its controller's parameters come on top.
+/// The keys of every scheme; the parameters of its controller are added.
 pub static SCHEME: &[Key] = &[
     Key::new(
         "controller",
@@ -34,7 +34,7 @@ pub static SCHEME: &[Key] = &[
     ),
 ];
 
-/// The keys of a controller inside another, besides its parameters.
+/// The keys of a nested controller other than its parameters.
 pub static INNER: &[Key] = &[Key::new(
     "controller",
     Kind::Special("the name of a controller", &Shape::Entry("controller")),
@@ -42,22 +42,22 @@ pub static INNER: &[Key] = &[Key::new(
     "the controller inside",
 )];
 
-/// What somebody has to know whose own controller is not found.
+/// A hint for users whose own controller is not found.
 const OF_YOUR_OWN: &str =
     "; one of your own is registered first: in Python by @sparelane.controller, for a command by --plugin";
 
 /// The schemes of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schemes {
-    /// In the order of the file.
+    /// The schemes, in the order of the file.
     pub all: Vec<Scheme>,
-    /// For each, the highest class number that it sends in.
+    /// The highest class number that each scheme sends in.
     pub lowest_class: Vec<u8>,
 }
 
 impl Schemes {
-    /// Reads all schemes, whose controllers are of `registry`; `transport` holds where a scheme is silent, and `line_rate` is that
-    /// of the slowest interface of a host.
+    /// Reads all schemes. Controllers are looked up in `registry`, `transport` gives the defaults, and `line_rate` is
+    /// the rate of the slowest interface of a host.
     pub fn read(
         field: &Field<'_>,
         registry: &Arc<Registry>,
@@ -128,7 +128,7 @@ fn read_scheme(
     Ok((scheme, lowest_class))
 }
 
-/// The controller that a table names, and the table with that controller's parameters as its keys.
+/// The controller that a table names, and the table with that controller's parameters as keys.
 fn open<'d, 'r>(
     field: Field<'d>,
     shared: &[Key],
@@ -156,17 +156,17 @@ fn find<'r>(
     registry.find(word).ok_or_else(|| name.refuse("unknown"))
 }
 
-/// Whether a controller may be inside another: those that contain one themselves may not.
+/// Returns true if a controller can be nested: it must not contain a controller itself.
 fn stands_alone(controller: &Controller) -> bool {
     controller.params.iter().all(|param| param.kind != sparelane_cc::Kind::Controller)
 }
 
-/// What a controller starts from, with this preset if any.
+/// The parameters of a controller under a preset, before the table's own.
 fn preset_values(controller: &Controller, preset: Option<Preset>) -> Values {
     preset.map_or_else(Values::default, |preset| preset.parameters(controller))
 }
 
-/// The values for a controller, and those for the one inside: what is given, and else what the preset says.
+/// The parameters of a controller, and those of the nested one: from the tables, otherwise from the preset.
 fn values(
     controller: &Controller,
     section: &Section<'_>,
@@ -191,7 +191,7 @@ fn values(
     Ok((values, inner))
 }
 
-/// A controller inside another: its name, or a table with its name and parameters.
+/// Reads a nested controller: its name, or a table with its name and parameters.
 fn read_inner(
     field: &Field<'_>,
     registry: &Registry,

@@ -5,11 +5,11 @@
 
 use crate::Scenario;
 
-/// Memory of a cable, its two queues among it, and of a node, in a simulation and in the scenario; bytes.
+/// Memory per cable (including two queues) and per node, in a simulation and in the scenario; bytes.
 const CABLE_BYTES: f64 = 1_600.0;
 const NODE_BYTES: f64 = 150.0;
 
-/// Memory of the two ends of an open flow, with a controller; bytes.
+/// Memory of both ends of an open flow with a controller; bytes.
 const OPEN_FLOW_BYTES: f64 = 3_500.0;
 
 /// The size of a run.
@@ -19,9 +19,9 @@ pub struct Size {
     pub nodes: usize,
     /// Cables.
     pub cables: usize,
-    /// Flows that are expected to start.
+    /// The expected number of flows.
     pub flows: f64,
-    /// Those of them that are open at the same time, if the workloads state it.
+    /// The expected number of flows open at the same time, if the workloads define it.
     pub open_flows: f64,
 }
 
@@ -37,8 +37,8 @@ impl Size {
         }
     }
 
-    /// The memory that network and open flows take, bytes. An estimate, right to within a factor of two. Rows of results
-    /// and packets come on top.
+    /// An estimate of the memory for network and open flows in bytes, right to within a factor of two. Excludes rows of
+    /// results and packets.
     pub fn bytes(&self) -> f64 {
         CABLE_BYTES * self.cables as f64 + NODE_BYTES * self.nodes as f64 + OPEN_FLOW_BYTES * self.open_flows
     }

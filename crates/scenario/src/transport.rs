@@ -1,4 +1,4 @@
-//! `[transport]`: TCP's settings, for all schemes, and `transport = { .. }` for one.
+//! `[transport]`: settings of TCP for all schemes; `transport = { .. }` for a single scheme.
 
 use crate::preset::Preset;
 use sparelane_catalogue::schema::Field;
@@ -13,7 +13,7 @@ const MSS: Kind = Kind::Size { min: 64, max: MAX_PACKET_BYTES - HEADER_BYTES };
 const HEADER: Kind = Kind::Size { min: 20, max: MAX_HEADER_BYTES };
 const TIMEOUT: Kind = Kind::Time { min: Dur::from_us(1), max: Dur::from_secs(3600) };
 const FLOOR: Kind = Kind::Time { min: Dur::ZERO, max: Dur::from_secs(3600) };
-/// Segments of a chunk.
+/// The number of segments in a chunk.
 const BATCH: Kind = Kind::Whole { min: 1, max: 65_535 };
 const ECN: Kind = Kind::Special(
     "\"off\" or false, \"classic\" or true, \"dctcp\"",
@@ -35,7 +35,7 @@ const BUFFER_OR_NOT: Kind = Kind::Special(
     &Shape::Either(&[Shape::Of(BUFFER), Shape::Of(Kind::Choice(&["unlimited"]))]),
 );
 
-/// Every setting of a connection, controller apart.
+/// The settings of a connection, without its controller.
 pub static TRANSPORT: &[Key] = &[
     Key::new(
         "preset",
@@ -230,16 +230,16 @@ pub static DELAYED_ACK: &[Key] = &[
     .from("RFC 5681 section 4.2 allows 500 ms; BSD takes 200 ms"),
 ];
 
-/// TCP's settings, and the implementation that they start from, if any.
+/// Settings of TCP, and the preset that they start from, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transport {
-    /// For whatever goes beyond TCP's settings.
+    /// The preset, for settings outside TCP.
     pub preset: Option<Preset>,
     /// The settings.
     pub config: TransportConfig,
 }
 
-/// What `field` makes of `base`: keys that it does not give stay as they are, unless it gives a preset.
+/// Applies `field` to `base`: keys that it does not give stay as they are, unless it gives a preset.
 pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioError> {
     let section = field.section(&[TRANSPORT])?;
     let given = section.maybe("preset", preset)?;
@@ -280,7 +280,7 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
     config.receive_batch = batch("receive_batch", base.receive_batch)?;
     config.receive_batch_timeout = time("receive_batch_timeout", base.receive_batch_timeout)?;
 
-    // Bounds between settings are judged where one of the two was given.
+    // Relations between two settings are checked only if one of the two was given here.
     let rto = &config.rto;
     for (name, value) in [("initial_rto", rto.initial), ("min_rto", rto.min), ("syn_timeout", rto.syn)] {
         if let (Some(field), true) = (section.given(name).or_else(|| section.given("max_rto")), value > rto.max) {
@@ -359,7 +359,7 @@ fn resent_tick(field: &Field<'_>) -> Result<Option<Dur>, ScenarioError> {
     tick_or(field, "untold")
 }
 
-/// A tick, or the word for none.
+/// Reads a tick, or the word `none`.
 fn tick_or(field: &Field<'_>, none: &str) -> Result<Option<Dur>, ScenarioError> {
     if field.is_text(none) {
         return Ok(None);
@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn the_documented_defaults_are_the_transports_own() {
-        // From a base that differs everywhere, so that each default must come from the table.
+        // The base differs from the defaults everywhere, so that each default must come from the table.
         let written: String = TRANSPORT
             .iter()
             .filter(|key| key.name != "preset")

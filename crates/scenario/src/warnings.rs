@@ -8,9 +8,9 @@
 //! - The rules in this module compare settings: tables that later tables override, marking without ECN-capable flows, periods
 //!   beyond the end of the run, and so on.
 //!
-//! A value that is the default, or that turns something off, is not reported, nor is a key that matters to a scheme that the file
-//! declares for workloads to choose. `tests/test_effects.py` changes each key of the schema
-//! and demands another digest or a warning.
+//! Values that are the default, or that turn something off, are not reported. Neither are keys that matter to a scheme
+//! that the file declares for workloads to choose. `tests/test_effects.py` changes each key of the schema and demands
+//! another digest or a warning.
 //!
 //! [`Values::recorded`]: sparelane_cc::Values::recorded
 
@@ -48,7 +48,7 @@ pub(crate) struct Facts<'a> {
     pub differing: &'a [Differing],
     /// The routers' queues.
     pub ports: Ports,
-    /// The `[[link]]` table that the limit of each cable comes from, by its place.
+    /// The index of the `[[link]]` table that sets the limit of each cable.
     pub limits: &'a [Option<usize>],
     /// The workloads, in the order of their tables.
     pub workloads: &'a [Found],
@@ -56,16 +56,16 @@ pub(crate) struct Facts<'a> {
     pub cross_traffic: &'a [CrossTraffic],
 }
 
-/// The output queues of all routers, by the table that decides on them.
+/// The output queues of all routers, and the tables that decide on them.
 pub(crate) struct Ports {
     /// The number of these queues.
     pub count: usize,
-    /// Those that a `[[queue_at]]` decides on: the last one that names them, by its place.
+    /// Queues that a `[[queue_at]]` decides on: the index of the last table that names them.
     pub decided: BTreeMap<(usize, NodeId), usize>,
 }
 
 impl Ports {
-    /// The ports of `network`, of which `differing` decide on some under `seed`.
+    /// The ports of `network`, of which `differing` decides on some under `seed`.
     pub fn of(network: &Network, differing: &[Differing], seed: u64) -> Ports {
         let is_router = |end: NodeId| network.nodes[end.index()].kind == NodeKind::Router;
         let count =
@@ -89,13 +89,13 @@ impl Ports {
 }
 
 impl<'a> Facts<'a> {
-    /// The schemes that flows can have, each with its place.
+    /// The schemes that flows can have, each with its index.
     fn used(&self) -> impl Iterator<Item = (usize, &'a Scheme)> {
         let used: BTreeSet<u16> = self.workloads.iter().flat_map(|found| found.schemes.iter().copied()).collect();
         self.schemes.all.iter().enumerate().filter(move |(place, _)| used.contains(&(*place as u16)))
     }
 
-    /// The kinds of queue that routers have, except for limits.
+    /// The settings of routers' queues, except for limits.
     fn router_queues(&self) -> impl Iterator<Item = &QueueSpec> {
         let usual = self.ports.has_usual().then_some(&self.queues.router);
         let deciding = self.ports.deciding();

@@ -1,4 +1,4 @@
-//! A random scenario: small enough for some milliseconds, and with anything that a scenario can ask for.
+//! A random scenario: small enough to run in milliseconds, with any key that a scenario can have.
 
 use crate::value::{limit, of_key, of_param, one_in, one_of, rate, span, whole};
 use sparelane_catalogue::queue::QUEUES;
@@ -9,14 +9,14 @@ use sparelane_sim::{Network, NodeKind};
 use std::fmt::Write;
 use std::path::Path;
 
-/// A scenario in parts, of which some can be left out or replaced.
+/// A scenario in parts, some of which can be left out or replaced.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    /// When it ends, microseconds.
+    /// The end of the run, microseconds.
     pub duration_us: u64,
-    /// Whether every flow has an end.
+    /// True if every flow has an end.
     pub ends: bool,
-    /// All tables but those below.
+    /// All other tables.
     network: String,
     /// Names of the schemes, with the text of each table.
     schemes: Vec<(String, String)>,
@@ -24,14 +24,14 @@ pub struct Drawn {
     observers: String,
 }
 
-/// What a run of a [`Drawn`] is to be like.
+/// The variant of a [`Drawn`] to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// As drawn.
+    /// The scenario as drawn.
     AsDrawn,
-    /// Lasting so many seconds longer, with nobody watching.
+    /// Longer by this many seconds, without observers.
     Longer(u64),
-    /// As [`Form::Longer`], with plain TCP in place of every controller.
+    /// Like [`Form::Longer`], with plain TCP in place of every controller.
     Plain(u64),
 }
 
@@ -54,7 +54,8 @@ impl Drawn {
     }
 }
 
-/// Scenario number `index` under `seed`. Some are refused by the parser: settings are drawn one by one, and not all go together.
+/// Draws scenario number `index` under `seed`. The parser refuses some, because settings are drawn one by one and not
+/// all are compatible.
 pub fn draw(seed: u64, index: u64) -> Drawn {
     let rng = &mut Stream::new(seed, Domain::Test, index);
     let duration_us = whole(rng, 20_000, 800_000);
@@ -82,7 +83,7 @@ pub fn draw(seed: u64, index: u64) -> Drawn {
     Drawn { duration_us, ends, network: text, schemes, observers }
 }
 
-/// The network of a topology's table.
+/// The network of a topology table.
 fn parsed(topology: &str) -> Network {
     let rest = "\n[queue]\nlimit = \"1MB\"\n[scheme.s]\ncontroller = \"newreno\"\n[workload]\nkind = \"bulk\"\npairs = \"random\"\nflows = 1\n";
     let text = format!("duration = \"1s\"\n{topology}{rest}");
@@ -114,11 +115,11 @@ fn topology(rng: &mut Stream) -> String {
     }
 }
 
-/// A controller with up to three of its parameters, under a transport of its own or the run's.
+/// A controller with up to three of its parameters, with its own transport or the run's.
 fn scheme(rng: &mut Stream) -> String {
     let registry = Registry::built_in();
     let all = registry.all();
-    // RC3 is one time in five, as most can be inside it.
+    // RC3 is drawn one time in five, because most controllers can be nested in it.
     let rc3 = registry.find("rc3").filter(|_| one_in(rng, 5));
     let controller = rc3.unwrap_or(&all[rng.below(all.len() as u64) as usize]);
     let mut text = format!("controller = \"{}\"\n", controller.name);
@@ -143,7 +144,7 @@ fn scheme(rng: &mut Stream) -> String {
     text
 }
 
-/// Up to three parameters, each behind a comma or on a line.
+/// Up to three parameters, each after a comma or on a line.
 fn params(rng: &mut Stream, controller: &Controller, separator: &str) -> String {
     let mut text = String::new();
     let chance = 1 + controller.params.len() as u64 / (1 + rng.below(3));
@@ -158,7 +159,7 @@ fn params(rng: &mut Stream, controller: &Controller, separator: &str) -> String 
     text
 }
 
-/// The tables of queues: any law, or priorities where schemes need them.
+/// The tables of queues: any discipline, or priorities if schemes need them.
 fn queues(rng: &mut Stream, priority: bool, rcp: bool) -> String {
     let mut text = "[queue]\n".to_owned();
     text += &queue(rng, priority, rcp);
@@ -366,7 +367,7 @@ fn transport(rng: &mut Stream, table: &str) -> String {
     text
 }
 
-/// A workload, and whether all its flows have an end.
+/// A workload. Also returns true if all its flows have an end.
 fn workload(rng: &mut Stream, network: &Network, duration_us: u64, schemes: &[(String, String)]) -> (String, bool) {
     let [from, to] = pair(rng, network);
     let size = one_of(rng, &[1, 1_460, 20_000, 150_000, 500_000, 2_000_000]);

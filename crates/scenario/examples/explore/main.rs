@@ -1,8 +1,8 @@
-//! Random scenarios without end: each is run twice and must keep all laws, give one digest, and leave no flow stuck that plain TCP would
-//! bring to its end. What fails is written as a file that `sparelane run` repeats.
+//! Runs random scenarios. Each is run twice and must keep all invariants, give the same digest twice, and leave no flow
+//! unfinished that plain TCP would finish. A failing scenario is written to a file that `sparelane run` repeats.
 //!
-//! `cargo run -p sparelane-scenario --example explore -- COUNT [SEED [FIRST]]`; `make explore N=COUNT SEED=SEED`. Without a seed, a
-//! fresh one is taken and printed.
+//! `cargo run -p sparelane-scenario --example explore -- COUNT [SEED [FIRST]]`; `make explore N=COUNT SEED=SEED`.
+//! Without a seed, a new one is chosen and printed.
 
 mod draw;
 mod trial;
@@ -18,8 +18,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 use trial::{Outcome, Seen, trial};
 
-/// How long a scenario may take before it is named: a hundred times what most take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The time after which a running scenario is named: a hundred times the usual time.
+const SLOW_AFTER: Duration = Duration::from_secs(5);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let numbers: Result<Vec<u64>, _> = std::env::args().skip(1).map(|text| text.parse()).collect();
@@ -55,11 +55,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     if failed > 0 { Err(format!("{failed} scenarios failed").into()) } else { Ok(()) }
 }
 
-/// Says which scenario takes long, while it does: one that never ends can be named by nobody else.
+/// Names the scenario that is running for too long: one that never ends could not be named afterwards.
 fn watch(seed: u64, under_way: &AtomicU64) {
     let mut last = u64::MAX;
     loop {
-        thread::sleep(PATIENCE);
+        thread::sleep(SLOW_AFTER);
         let index = under_way.load(Ordering::Relaxed);
         if index == last {
             let kept = keep(seed, index, &draw(seed, index), "takes long");
@@ -69,7 +69,7 @@ fn watch(seed: u64, under_way: &AtomicU64) {
     }
 }
 
-/// Writes a scenario that is worth a look.
+/// Writes a scenario that failed or was slow to a file.
 fn keep(seed: u64, index: u64, drawn: &Drawn, why: &str) -> std::io::Result<()> {
     let folder = Path::new("out/explore");
     std::fs::create_dir_all(folder)?;
@@ -99,7 +99,7 @@ fn report(held: &[Seen], refused: &BTreeMap<String, u64>) {
     }
 }
 
-/// A refusal without its numbers, so that equal ones are counted together.
+/// A refusal without its numbers, so that equal refusals are counted together.
 fn reason(message: &str) -> String {
     message.chars().filter(|letter| !letter.is_ascii_digit()).take(110).collect()
 }

@@ -1,4 +1,4 @@
-//! One scenario put to the test: what must hold of every run.
+//! The trial of one scenario: the properties that every run must have.
 
 use crate::draw::{Drawn, Form, draw};
 use sparelane_scenario::{Scenario, Source, digest};
@@ -6,49 +6,49 @@ use sparelane_sim::Records;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// Events after which a run is cut short.
+/// The number of events after which a run is cut short.
 const MAX_EVENTS: u64 = 200_000;
-/// Events after which a run that is to show whether flows end is cut short.
+/// The number of events after which a run that should show the end of flows is cut short.
 const MAX_EVENTS_TO_END: u64 = 2_000_000;
-/// How much longer a run goes on to show that flows end, seconds: several of the longest retransmission timeouts.
-const PATIENCE_S: u64 = 300;
+/// The extra time to show that flows end, in seconds: several of the longest retransmission timeouts.
+const EXTRA_TIME_S: u64 = 300;
 
-/// How a trial ended.
+/// The outcome of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The parser refused the scenario, for this reason.
     Refused(String),
-    /// All held; and what was seen.
+    /// All properties hold.
     Held(Seen),
-    /// A panic, a broken law, two results or a stuck flow.
+    /// A panic, a violated invariant, two different results or a stuck flow.
     Failed(String),
 }
 
-/// What a run that kept all laws came to.
+/// The measurements of a run with all properties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Packets times links.
     pub packet_hops: u64,
     /// Flows that started.
     pub flows: u64,
-    /// Flows that ended in the time that was drawn.
+    /// Flows that ended within the drawn duration.
     pub finished_flows: u64,
-    /// Whether the run was cut short.
+    /// True if the run was cut short.
     pub cut: bool,
-    /// Whether a longer run was needed to see that flows end.
+    /// True if a longer run was needed to see that flows end.
     pub longer: bool,
-    /// Whether flows were slow to the end of the longer run: they did move, or plain TCP did no better.
+    /// True if flows were slow until the end of the longer run: they made progress, or plain TCP did no better.
     pub slow: bool,
 }
 
-/// Scenario number `index` under `seed`, and how it fared.
+/// Draws scenario number `index` under `seed`, and tries it.
 pub fn trial(seed: u64, index: u64) -> (Drawn, Outcome) {
     let drawn = draw(seed, index);
     let outcome = catch_unwind(AssertUnwindSafe(|| judge(&drawn)));
     (drawn, outcome.unwrap_or_else(|_| Outcome::Failed("a panic".to_owned())))
 }
 
-/// A run, and whether it was cut short.
+/// Runs a scenario. Also returns true if it was cut short.
 struct Run {
     records: Records,
     cut: bool,
@@ -88,25 +88,25 @@ fn judged(drawn: &Drawn) -> Result<Outcome, Outcome> {
         return Ok(Outcome::Held(seen));
     }
     seen.longer = true;
-    let half = run(drawn, Form::Longer(PATIENCE_S), MAX_EVENTS_TO_END)?;
+    let half = run(drawn, Form::Longer(EXTRA_TIME_S), MAX_EVENTS_TO_END)?;
     if half.records.totals.flows == half.records.totals.finished_flows {
         return Ok(Outcome::Held(seen));
     }
     seen.slow = true;
-    let whole = run(drawn, Form::Longer(2 * PATIENCE_S), MAX_EVENTS_TO_END)?;
+    let whole = run(drawn, Form::Longer(2 * EXTRA_TIME_S), MAX_EVENTS_TO_END)?;
     if half.cut || whole.cut {
         return Ok(Outcome::Held(Seen { cut: true, ..seen }));
     }
     let stuck = stuck_flow(&half.records, &whole.records);
     let Some(flow) = stuck else { return Ok(Outcome::Held(seen)) };
-    let plain = run(drawn, Form::Plain(PATIENCE_S), MAX_EVENTS_TO_END)?;
+    let plain = run(drawn, Form::Plain(EXTRA_TIME_S), MAX_EVENTS_TO_END)?;
     if plain.records.totals.flows == plain.records.totals.finished_flows {
         return Ok(Outcome::Failed(format!("flow {flow} is stuck, and with plain TCP it is not")));
     }
     Ok(Outcome::Held(seen))
 }
 
-/// A flow that has not ended, and to which not a byte was delivered in the second half of the longer run.
+/// A flow that has not ended and got no byte in the second half of the longer run.
 fn stuck_flow(half: &Records, whole: &Records) -> Option<u32> {
     let (flows, before) = (&whole.flows, &half.flows);
     (0..flows.id.len()).find_map(|row| {

@@ -1,11 +1,11 @@
-//! Random values of what a scenario's keys and a controller's parameters declare, as TOML writes them: mostly spread evenly over the
-//! orders of magnitude that are allowed, sometimes at an end of the range.
+//! Random values for keys and parameters, from their declarations, as TOML. Most are spread evenly over the allowed
+//! orders of magnitude; some are at an end of the range.
 
 use sparelane_catalogue::schema::{Key, Kind};
 use sparelane_cc::{Kind as Declared, Param};
 use sparelane_core::{Dur, Stream};
 
-/// The largest window, segments: a flow without end sends all of it at once, and a run of millions takes long.
+/// The largest window in segments. A flow without end sends a whole window at once, so larger ones would take long.
 const MOST_SEGMENTS: u64 = 20_000;
 
 /// One of `choices`.
@@ -13,7 +13,7 @@ pub fn one_of<T: Copy>(rng: &mut Stream, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize]
 }
 
-/// Whether something with a chance of one in `n` is so.
+/// Returns true with a probability of one in `n`.
 pub fn one_in(rng: &mut Stream, n: u64) -> bool {
     rng.below(n) == 0
 }
@@ -44,7 +44,7 @@ fn number(rng: &mut Stream, min: f64, max: f64) -> f64 {
     }
 }
 
-/// A span in a closed range, and below a minute where the range has something there.
+/// A span in a closed range, below a minute if the range allows it.
 pub fn span(rng: &mut Stream, min: Dur, max: Dur) -> String {
     let max = max.min(min.max(Dur::from_secs(60)));
     let least = if min == Dur::ZERO && rng.below(3) > 0 { Dur::from_ns(100) } else { min };
@@ -61,7 +61,7 @@ pub fn limit(rng: &mut Stream) -> String {
     }
 }
 
-/// A value of a key, or nothing where only its context tells what fits.
+/// A value of a key; `None` if only the context determines valid values.
 pub fn of_key(rng: &mut Stream, key: &Key) -> Option<String> {
     Some(match key.kind {
         Kind::Time { min, max } => span(rng, min, max),
@@ -76,7 +76,7 @@ pub fn of_key(rng: &mut Stream, key: &Key) -> Option<String> {
     })
 }
 
-/// A value of a controller's parameter, or nothing where it is another controller or a list of names.
+/// A value of a controller's parameter; `None` if it is another controller or a list of names.
 pub fn of_param(rng: &mut Stream, param: &Param) -> Option<String> {
     Some(match param.kind {
         Declared::Whole { min, max, .. } => whole(rng, min, max.min(min.max(MOST_SEGMENTS))).to_string(),

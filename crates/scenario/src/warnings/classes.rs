@@ -1,4 +1,5 @@
-//! Priority classes: packets of several classes in queues that treat all alike, and settings for classes that nothing uses.
+//! Warnings about priority classes: several classes in queues that treat all alike, and settings for classes that
+//! nothing uses.
 
 use super::{Facts, each_queue_table, idle};
 use sparelane_catalogue::queue::kind_of;
@@ -14,7 +15,7 @@ pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), Scenar
     {
         mixed(facts, lowest, warnings);
     }
-    // A scheme without flows may be there to be chosen, and share its queues with the others.
+    // A scheme without flows may be declared for workloads to choose, and would share its queues with the others.
     let declared = classes(facts, facts.schemes.all.iter().enumerate());
     let (Some(&highest), Some(&lowest)) = (declared.first(), declared.last()) else { return Ok(()) };
     if highest == lowest {
@@ -46,7 +47,7 @@ fn is_blind(queue: &QueueSpec) -> bool {
         }
 }
 
-/// Warns of routers that do not separate the classes.
+/// Warns about routers that do not separate the classes.
 fn mixed(facts: &Facts<'_>, lowest: u8, warnings: &Warnings) {
     let (mut routers, mut blind, mut kinds) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for (number, cable) in facts.network.cables.iter().enumerate() {
@@ -83,11 +84,11 @@ fn mixed(facts: &Facts<'_>, lowest: u8, warnings: &Warnings) {
     ));
 }
 
-/// Warns of settings for several classes where all packets have one.
+/// Warns about settings for several classes if all packets have the same class.
 fn alone(facts: &Facts<'_>, class: u8, warnings: &Warnings) -> Result<(), ScenarioError> {
     let reason = format!("all packets are in class {class}");
     each_queue_table(facts, |section| {
-        // [nic] has no such key.
+        // The table [nic] has no such key.
         if section.whole_table().path != "nic" {
             idle(section, "push_out", &reason, warnings);
         }

@@ -1,4 +1,4 @@
-//! Tables and keys that later or more specific tables override, so that they decide on nothing.
+//! Warnings about tables and keys without effect because later or more specific tables override them.
 
 use super::{Facts, idle};
 use crate::host::{HOST, HOST_AT};

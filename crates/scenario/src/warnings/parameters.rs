@@ -1,4 +1,5 @@
-//! Parameters of controllers that are not read with the other parameters as they are, and schemes that no flow has.
+//! Warnings about parameters that a controller does not read, given its other parameters, and about schemes without
+//! flows.
 
 use super::Facts;
 use crate::schemes::{INNER, SCHEME};
@@ -7,7 +8,7 @@ use sparelane_cc::{Blueprint, Controller, Kind as ParamKind, Value, Values};
 use sparelane_sim::Scheme;
 use std::collections::BTreeSet;
 
-/// The beginning of the warning that names schemes without flows. In a sweep, it is about the schemes that no run has.
+/// The start of the warning that names schemes without flows. In a sweep, it names the schemes that no run uses.
 const UNUSED_SCHEMES: &str = "no workload has flows of scheme ";
 
 pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
@@ -30,7 +31,7 @@ pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), Scenar
     Ok(())
 }
 
-/// The parameters of a controller inside another.
+/// The parameters of a nested controller.
 fn inside(table: &Field<'_>, scheme: &Scheme, warnings: &Warnings) -> Result<(), ScenarioError> {
     let outer = scheme.controller.params.iter().find(|param| param.kind == ParamKind::Controller);
     let Some(param) = outer else { return Ok(()) };
@@ -46,7 +47,7 @@ fn inside(table: &Field<'_>, scheme: &Scheme, warnings: &Warnings) -> Result<(),
     }
 }
 
-/// Warns of the parameters of `controller` that `table` gives and `reads` does not name.
+/// Warns about the parameters of `controller` that `table` gives and `reads` does not contain.
 fn unread(
     table: &Field<'_>,
     shared: &[Key],
@@ -66,7 +67,7 @@ fn unread(
     Ok(())
 }
 
-/// The reason why a parameter is not read: the value of another one that it depends on.
+/// The reason for a parameter not being read: the value of another one that it depends on.
 fn reason(
     name: &str,
     controller: &Controller,
@@ -90,15 +91,15 @@ fn reason(
     format!("{} does not use it with its other parameters", controller.name)
 }
 
-/// The parameters that the controller of a scheme reads of `values`, for any flow.
+/// The parameters that the controller of a scheme reads from `values`, for any flow.
 fn reads(scheme: &Scheme, values: &Values, inner: &Values) -> BTreeSet<&'static str> {
     let (values, names) = values.recorded();
     build(scheme, &values, inner);
     scheme.controller.params.iter().map(|param| param.name).filter(|name| names.has(name)).collect()
 }
 
-/// Builds the controller for flows with and without an end, and with and without a traffic class, as controllers may read other
-/// parameters for each.
+/// Builds the controller for flows with and without an end, and with and without a traffic class. Controllers may read
+/// different parameters for each.
 fn build(scheme: &Scheme, values: &Values, inner: &Values) {
     let config = &scheme.transport;
     let any = Blueprint {
@@ -109,7 +110,7 @@ fn build(scheme: &Scheme, values: &Values, inner: &Values) {
     let ended = Blueprint { flow_bytes: Some(1), ..any };
     let classed = Blueprint { traffic_class: Some(""), ..any };
     for plan in [any, ended, classed] {
-        // A controller may refuse a class; what it read until then is recorded.
+        // A controller may refuse a class; its reads until then are recorded.
         let _ = scheme.controller.build(values, &plan);
     }
 }

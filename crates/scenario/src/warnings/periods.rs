@@ -1,4 +1,4 @@
-//! Periods and instants beyond the end of the run.
+//! Warnings about periods and times beyond the end of the run.
 
 use super::Facts;
 use crate::sampling::SAMPLE;
@@ -43,7 +43,7 @@ pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), Scenar
     Ok(())
 }
 
-/// Warns of the end of a period that is after the end of the run.
+/// Warns about the end of a period that is after the end of the run.
 fn beyond(table: &Field<'_>, key: &str, end: Dur, warnings: &Warnings) {
     if moment(table, key).is_some_and(|moment| moment > end)
         && let Ok(field) = table.entry(key, Kind::MOMENT)
@@ -52,7 +52,7 @@ fn beyond(table: &Field<'_>, key: &str, end: Dur, warnings: &Warnings) {
     }
 }
 
-/// The time that a key gives, if it does.
+/// The time that a key gives, if the key is there.
 fn moment(table: &Field<'_>, key: &str) -> Option<Dur> {
     table.entry(key, Kind::MOMENT).ok()?.time().ok()
 }

@@ -1,4 +1,4 @@
-//! Settings of transport, queues and hosts that need another setting, which is off.
+//! Warnings about settings of transport, queues and hosts that depend on another setting, which is off.
 
 use super::{Facts, each_queue_table, idle};
 use crate::emulate::EMULATE;
@@ -18,7 +18,7 @@ pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), Scenar
     hosts(facts, warnings)?;
     buckets(facts, warnings)?;
     byte_limits(facts, warnings)?;
-    // A connected network with one cable less than nodes is a tree.
+    // A connected network with one cable fewer than nodes is a tree.
     if facts.network.cables.len() + 1 == facts.network.nodes.len() {
         let root = facts.root.whole_table().clone().section(&[SCENARIO])?;
         idle(&root, "routing", "there is one path between any two nodes", warnings);
@@ -30,7 +30,7 @@ pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), Scenar
     Ok(())
 }
 
-/// The reason why a setting of the transport has no effect for a scheme, if it has none.
+/// The reason for a transport setting having no effect for a scheme, if it has none.
 fn without_use(facts: &Facts<'_>, scheme: &Scheme, key: &str) -> Option<&'static str> {
     let config = &scheme.transport;
     let controller = scheme.any_controller().ok();
@@ -108,7 +108,7 @@ fn marking(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> 
     })
 }
 
-/// Rates for RCP that no scheme asks for.
+/// Rates for RCP that no scheme requests.
 fn rates(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
     if facts.schemes.all.iter().any(wants_rate) {
         return Ok(());
@@ -121,7 +121,7 @@ fn rates(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// Settings about limits in bytes, if each limit of routers is in packets and they share no memory.
+/// Settings about limits in bytes, if all limits of routers are in packets and they share no memory.
 fn byte_limits(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
     let queues = facts.differing.iter().map(|differing| differing.queue()).chain([&facts.queues.router]);
     let limits = queues.map(|queue| queue.limit).chain(facts.network.cables.iter().filter_map(|cable| cable.limit));
@@ -137,7 +137,7 @@ fn byte_limits(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioErr
     })
 }
 
-/// Token buckets that never hold a packet back, as packets come one by one and no faster than tokens.
+/// Token buckets that never delay a packet, because packets arrive one by one and no faster than tokens.
 fn buckets(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
     let field = facts.root.need("cross_traffic")?;
     for table in field.tables()? {
@@ -153,7 +153,7 @@ fn buckets(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> 
     Ok(())
 }
 
-/// Clocks and timers of hosts that no controller looks at.
+/// Clocks and timers of hosts that no controller uses.
 fn hosts(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
     let controllers: Vec<_> = facts.schemes.all.iter().filter_map(|scheme| scheme.any_controller().ok()).collect();
     let reads_clocks = controllers.iter().any(|cc| cc.needs().one_way_delay || cc.needs().receive_time);
