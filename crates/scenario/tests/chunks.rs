@@ -1,18 +1,20 @@
-//! Every controller with segmentation offload, alone on a link: none stalls where chunks are large and its window or its pace is
-//! small.
+//! Every controller with segmentation offload, alone on a link. None may stall if chunks are large and its window or
+//! pace is small.
 
 use sparelane_cc::Registry;
 use sparelane_scenario::{Scenario, Source};
 use std::path::Path;
 
-/// Not alone on a link by their nature: a constant window, controllers that need routers or receivers which help, or weights. And NV,
-/// whose author warns of chunks: segments of one chunk have different delays, which it takes for a queue.
+/// Controllers that cannot be tested alone: a constant window, and those that need routers, receivers or weights.
+/// TCP-NV is among them because its author warns of chunks: segments of one chunk have different delays, which it takes
+/// for a queue.
 const OTHERS: [&str; 7] = ["constant", "dctcp", "rcp", "rapid", "rtcp", "rc3", "nv"];
 
-/// Give way on a path of 20 ms whatever chunks are: TIMELY to delays beyond a data centre's, TCP-LP to its own queue.
+/// Controllers that back off on a path of 20 ms with any chunk size: TIMELY from delays above those of a data centre,
+/// TCP-LP from its own queue.
 const GIVE_WAY: [&str; 2] = ["timely", "lp"];
 
-/// The share of a link of `mbps`, 20 ms long and with a queue as long, that the only flow used.
+/// The utilization of a link of `mbps` by a single flow. The path has a delay of 20 ms and a queue of the same length.
 fn link_use(controller: &str, mbps: u64, send_batch: u32, duration_ms: u64) -> f64 {
     let text = format!(
         r#"duration = "{duration_ms}ms"
@@ -41,8 +43,8 @@ size = "unlimited"
     records.flows.delivered_bytes[0] as f64 * 8.0 / capacity_bits
 }
 
-/// Two segments and 44 (64 kB) at once, against segment by segment: at 10 Mb/s a chunk of 44 is more than the path holds, and
-/// at 1 Gb/s a fortieth of it.
+/// Compares two and 44 segments (64 kB) per chunk with single segments. At 10 Mb/s a chunk of 44 is more than the path
+/// holds; at 1 Gb/s it is a fortieth of it.
 #[test]
 fn no_controller_stalls_with_chunks() {
     for (mbps, duration_ms) in [(10, 20_000), (100, 8000), (1000, 1500)] {

@@ -1,4 +1,4 @@
-//! Cross traffic from end to end: it takes what it is given, and answers to nothing.
+//! Cross traffic from end to end: it takes its rate, and does not react to losses.
 
 use sparelane_scenario::{Results, Scenario, Source, cross_traffic_columns};
 use sparelane_sim::Records;
@@ -36,7 +36,7 @@ to = ["right1"]
 rate = "60Mbps"
 "#;
 
-/// 60 Mb/s for 2 s are 10,000 packets. The last ones are under way at the end: 3.1 ms of delays, and the queue.
+/// 60 Mb/s for 2 s are 10,000 packets. The last ones are in flight at the end: 3.1 ms of delays, and the queue.
 #[test]
 fn a_constant_rate_arrives_and_leaves_the_rest_to_others() {
     let alone = run("", &[]);
@@ -50,7 +50,8 @@ fn a_constant_rate_arrives_and_leaves_the_rest_to_others() {
     assert_eq!((records.totals.flows, records.flows.id.len()), (1, 1));
 }
 
-/// The queue drops what the cable cannot carry, and counts it as of any other packet. Nobody sends less for it.
+/// The queue drops packets beyond the capacity of the cable, and counts them like any others. No source reduces its
+/// rate.
 #[test]
 fn what_does_not_fit_is_dropped_and_nobody_slows_down() {
     let records = run(CONSTANT, &["cross_traffic.rate=200Mbps", "workload.size=1packets"]);
@@ -81,12 +82,12 @@ fn columns_have_packets_and_bytes_of_every_source() {
     let expected = ["from", "to", "kind", "offered_packets", "offered_bytes", "delivered_packets", "delivered_bytes"];
     assert_eq!(names[..7], expected);
     assert_eq!(results.records.cross_traffic.packet_bytes, [500, 500]);
-    // Each source has random numbers of its own.
+    // Each source has its own random numbers.
     assert_ne!(results.records.cross_traffic.from[0], results.records.cross_traffic.from[1]);
     assert!(results.records.cross_traffic.offered_packets.iter().all(|packets| packets.abs_diff(30_000) <= 1));
 }
 
-/// What passed between two samples: the cable is full, and in the end all samples are what the cable sent.
+/// The bytes between two samples: the cable is full, and the sum of all samples is everything that it carried.
 #[test]
 fn samples_of_a_cable_add_up_to_what_it_sent() {
     let sample = "[sample]\ninterval = \"1ms\"\nlinks = [[\"west\", \"east\"]]\n";

@@ -1,10 +1,10 @@
-//! Whatever a user types, the parser answers with a scenario or a mistake, and never with a panic.
+//! Random edits of scenarios: the parser returns a scenario or an error, and never panics.
 
 use sparelane_core::{Domain, Stream};
 use sparelane_scenario::{Scenario, Source};
 use std::path::Path;
 
-/// Pieces that are legal somewhere, and wrong in most other places.
+/// Fragments that are valid somewhere, and wrong in most other places.
 const PIECES: [&str; 24] = [
     "0",
     "-1",

@@ -1,4 +1,4 @@
-//! A few random scenarios from a fresh seed; `make explore` runs as many as one likes.
+//! A few random scenarios from a new seed. `make explore` runs any number.
 
 #[path = "../examples/explore/draw.rs"]
 mod draw;
@@ -10,7 +10,7 @@ mod value;
 use std::hash::{BuildHasher, RandomState};
 use trial::{Outcome, trial};
 
-/// Scenarios that are run, beside those that the parser refuses.
+/// The number of scenarios to run, without those that the parser refuses.
 const COUNT: usize = 100;
 
 #[test]

@@ -1,4 +1,4 @@
-//! The forms that a scenario may take, and what they become.
+//! The forms of values in a scenario, and their meaning.
 
 use sparelane_cc::{DefaultValue, UNBOUNDED, Value};
 use sparelane_core::{Dur, Rate, Time};

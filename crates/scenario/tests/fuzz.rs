@@ -1,4 +1,4 @@
-//! The fuzz targets on random inputs: from a fresh seed, which is printed where one fails, or from `EXPLORE_SEED`.
+//! Runs the fuzz targets on random inputs, from a new seed or from `EXPLORE_SEED`. The seed is printed on failure.
 
 #[path = "../../../fuzz/src/lib.rs"]
 mod targets;
@@ -8,7 +8,7 @@ use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 
-/// The seed that is asked for, or a fresh one.
+/// The seed from the environment, or a new one.
 fn seed() -> u64 {
     let asked = std::env::var("EXPLORE_SEED").ok().and_then(|text| text.parse().ok());
     let seed = asked.unwrap_or_else(|| RandomState::new().hash_one("fuzz") >> 1);
@@ -26,12 +26,12 @@ fn texts(folder: &str, ending: &str) -> Vec<Vec<u8>> {
     chosen.map(|path| fs::read(path).expect("a file")).collect()
 }
 
-/// Bytes without any order.
+/// Random bytes.
 fn noise(rng: &mut Stream, most: u64) -> Vec<u8> {
     (0..rng.below(most)).map(|_| rng.next_u64() as u8).collect()
 }
 
-/// A text with a few changes: letters lost, doubled or swapped for those that mean something, and lines that move.
+/// A text with a few changes: letters removed, doubled or replaced by special characters, and lines moved.
 fn changed(rng: &mut Stream, text: &[u8]) -> Vec<u8> {
     let mut text = text.to_vec();
     for _ in 0..=rng.below(4) {

@@ -1,9 +1,9 @@
-//! What is measured on request, and classes of traffic: from the scenario to the columns.
+//! Measurements on request, and classes of traffic: from the scenario to the columns.
 
 use sparelane_scenario::{Column, Data, Results, Scenario, Source, Table, delay_columns, flow_columns};
 use std::path::PathBuf;
 
-/// Five hosts on a switch of 1 Gb/s and 1 us; then these workloads and tables.
+/// Five hosts on a switch of 1 Gb/s and 1 us, followed by the given workloads and tables.
 fn run(rest: &str) -> Results {
     let text = format!(
         "duration = \"40ms\"\n[topology]\nkind = \"star\"\ndelay = \"1us\"\n[queue]\nlimit = \"300KB\"\n{rest}"
@@ -62,7 +62,8 @@ fn a_packet_alone_takes_what_its_links_take() {
     assert_eq!(numbers(&flows, "measured_bytes"), [Some(1460.0)]);
 }
 
-/// A window of 100 packets over one link waits in the queue of its own host: a delay of 100 packets less what is elsewhere.
+/// A window of 100 packets over one link waits in the queue of its own host: the delay is 100 packets minus those
+/// elsewhere.
 #[test]
 fn a_full_window_waits_for_itself() {
     let scheme = "[scheme.full]\ncontroller = \"constant\"\nwindow = 100\n";
@@ -70,7 +71,7 @@ fn a_full_window_waits_for_itself() {
     let results =
         run(&format!("[nic]\nlimit = \"1000packets\"\n[measure]\ndelays = true\nfrom = \"5ms\"\n{scheme}{workload}"));
     let flows = flow_columns(&results);
-    // An acknowledgment brings the next packet out: 99 others are before it, or, at most, one fewer for each link.
+    // An acknowledgment releases the next packet: 99 others precede it, or at most one fewer per link.
     for name in ["mean_delay_s", "max_delay_s"] {
         let delay = numbers(&flows, name)[0].expect("a delay");
         assert!((97.0 * 12e-6..101.0 * 12e-6).contains(&delay), "{name}: {delay}");
@@ -133,7 +134,7 @@ fn flows_are_in_the_class_of_their_workload_or_size() {
     assert_eq!(urgent, 21.0);
 }
 
-/// RTCP's weights are by class: of two flows on one link, the heavier has more.
+/// RTCP's weights depend on the class: of two flows on one link, the heavier gets more.
 #[test]
 fn a_controller_hears_the_class_of_its_flow() {
     let flow = |class: &str, src: &str| bulk(&format!("pairs = [[\"{src}\", \"h5\"]]\ntraffic_class = \"{class}\""));

@@ -1,11 +1,11 @@
-//! What a user is told about each mistake, word by word.
+//! The error message for each mistake, word for word.
 
 use sparelane_cc::Registry;
 use sparelane_cc::{Controller, Kind};
 use sparelane_scenario::{Scenario, Source};
 use std::path::PathBuf;
 
-/// A scenario without mistakes; each case below adds or changes one thing.
+/// A valid scenario. Each case below adds or changes one thing.
 const GOOD: &str = r#"duration = "5s"
 [topology]
 kind = "dumbbell"
@@ -50,11 +50,11 @@ fn shorten(message: &str) -> String {
         .replace(OF_YOUR_OWN, "; (how to add one)")
 }
 
-/// What follows where no controller has a name.
+/// The hint if no controller has the given name.
 const OF_YOUR_OWN: &str =
     "; one of your own is registered first: in Python by @sparelane.controller, for a command by --plugin";
 
-/// The message for `GOOD` after one line of it was replaced.
+/// The message for `GOOD` with one line replaced.
 fn changed(line: &str, by: &str) -> String {
     assert!(GOOD.contains(line), "{line}");
     message(&GOOD.replacen(line, by, 1), &[])

@@ -1,6 +1,6 @@
-//! The networks that stand in for those of the RC3 paper's robustness experiments (NSDI 2014, section 5.1.2).
+//! The networks that replace those of the RC3 paper's robustness experiments (NSDI 2014, section 5.1.2).
 //!
-//! The numbers below were counted apart from this code: how many router pairs the static shortest paths lead over each
+//! The expected numbers were computed independently: the number of router pairs whose static shortest path uses each
 //! link.
 
 use sparelane_catalogue::topology::pairs_per_cable;
@@ -12,11 +12,11 @@ struct Expected {
     scenario: &'static str,
     routers: u64,
     links: usize,
-    /// Two neighbours, and the router pairs routed over the cable between them.
+    /// Two neighbours, and the number of router pairs routed over their cable.
     pairs: &'static [(&'static str, &'static str, u64)],
-    /// The pairs of all cables together: the core hops of all router pairs.
+    /// The sum over all cables, which is the number of core hops of all router pairs.
     all_pairs: u64,
-    /// The same, each cable counted as often as its place in the file says: no two cables can be mixed up.
+    /// The same sum, weighted by each cable's position in the file, so that no two cables can be confused.
     weighed_pairs: u64,
 }
 
@@ -97,7 +97,7 @@ fn capacities_follow_the_pairs_and_the_hosts() {
     }
 }
 
-/// The mean base round trip of the paper's Internet-2, 24, 44, 64 and 84 ms for 16, 17, 9 and 3 of 45 router pairs.
+/// The mean base round trip of the paper's Internet-2: 24, 44, 64 and 84 ms for 16, 17, 9 and 3 of 45 router pairs.
 #[test]
 fn the_mean_round_trip_is_that_of_internet2() {
     for expected in &EXPECTED {

@@ -1,4 +1,4 @@
-//! Noisy hosts end to end, as scenarios set them.
+//! Noisy hosts from end to end, configured by scenarios.
 
 use sparelane_scenario::Scenario;
 use sparelane_sim::Records;
@@ -12,7 +12,7 @@ fn run(overrides: &[&str]) -> Records {
     scenario.simulate().expect("a run").run().expect("lawful physics")
 }
 
-/// How long packets wait before the bottleneck of 1 Gb/s in the second half, on average, microseconds.
+/// The mean wait of packets at the bottleneck of 1 Gb/s in the second half, microseconds.
 fn queue_us(records: &Records) -> f64 {
     let series = &records.series;
     let of = |&row: &usize| series.quantity[row] == "backlog_bytes" && series.time_ps[row] >= 1_000_000_000_000;
@@ -21,7 +21,7 @@ fn queue_us(records: &Records) -> f64 {
     bytes.iter().sum::<f64>() / bytes.len() as f64 * 8.0 / 1e3
 }
 
-/// A tick of 1 ms is five times the delay that LEDBAT aims at, and a packet that crosses one seems to have waited for it.
+/// A tick of 1 ms is five times LEDBAT's delay target, and a packet that crosses a tick seems to have waited for it.
 #[test]
 fn a_coarse_clock_shows_queues_that_are_not_there() {
     let [fine, coarse] = ["1us", "1ms"].map(|clock| run(&[&format!("host_at.0.timestamp_clock={clock}")]));
@@ -41,7 +41,7 @@ fn the_noise_of_other_hosts_changes_nothing() {
     assert_ne!(own.flows, none.flows);
 }
 
-/// A gigabit and more of small packets: the processor is what limits them.
+/// More than a gigabit of small packets: the processor limits the throughput.
 #[test]
 fn what_sending_costs_bounds_packets_per_second() {
     let records = run(&["duration=500ms", "host_at.0.send_cost=40us"]);

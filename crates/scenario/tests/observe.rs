@@ -1,4 +1,4 @@
-//! Looking into a run: observers of one's own, steps, and a controller that is steered from outside.
+//! Custom observers, runs in steps, and a controller that is steered from outside.
 
 use sparelane_cc::{Ack, Congestion, CongestionControl, Controller, Cx, Limits, Registry};
 use sparelane_core::{Dur, Time};
@@ -63,7 +63,7 @@ fn a_run_in_steps_has_the_same_records() {
         if progress.finished {
             break;
         }
-        // Twice to the same instant does nothing.
+        // A second call for the same time does nothing.
         assert!(!steps.advance_to(until).expect("no law is broken").finished);
         until += Dur::from_us(1_733);
     }
@@ -96,7 +96,7 @@ fn a_view_shows_flows_and_the_queues_that_were_named() {
     assert_eq!(view.sent_bytes(east, NodeId(u32::MAX)), None);
 }
 
-/// What became of the packets of every flow: sent, received, dropped.
+/// The counts of the packets of every flow: sent, received, dropped.
 #[derive(Debug, Default)]
 struct Tally {
     opened: u64,
@@ -163,7 +163,7 @@ fn an_observer_hears_every_packet_and_changes_nothing() {
         assert!(sent >= received + lost, "flow {id}: {sent} sent, {received} received, {lost} dropped");
         dropped += lost;
     }
-    // A receiver acknowledges every segment here, and a handshake has two packets, or more where one is lost.
+    // A receiver acknowledges every segment here. A handshake has two packets, or more if one is lost.
     let sums = |is_data| {
         let counts = tally.steps.iter().filter(|((_, data), _)| *data == is_data).map(|(_, counts)| *counts);
         counts.fold([0; 3], |sums, counts| [0, 1, 2].map(|step| sums[step] + counts[step]))
@@ -176,7 +176,7 @@ fn an_observer_hears_every_packet_and_changes_nothing() {
     assert!(tally.least_delay.is_some_and(|least| least > Dur::from_ms(5)), "{:?}", tally.least_delay);
 }
 
-/// A controller without a law: somebody outside sets its window.
+/// A controller whose window is set from outside.
 #[derive(Debug)]
 struct Steered {
     cwnd_bytes: u64,
@@ -238,7 +238,7 @@ fn the_controller_of_a_flow_is_steered_between_steps() {
     assert!((4.8..5.2).contains(&ratio), "{slow} bytes in a second, then {fast}");
 }
 
-/// Counts what leaves one port, and keeps when.
+/// Counts the packets that leave one port, and stores their times.
 #[derive(Clone)]
 struct AtPort {
     port: (NodeId, NodeId),
@@ -283,7 +283,7 @@ fn what_leaves_a_port_is_told_in_order_and_changes_nothing() {
             let link = ends.expect("a link");
             let count = |column: &[Vec<u64>]| column.iter().map(|class| class[link]).sum::<u64>();
             let (came, dropped) = (count(&with.links.arrived_packets), count(&with.links.dropped_packets));
-            // What the wire loses has left the port.
+            // Packets that the wire loses have left the port.
             let (least, most) = if what == "loss" { (came - dropped, came) } else { (came - dropped, came - dropped) };
             let told = seen.len() as u64;
             assert!(

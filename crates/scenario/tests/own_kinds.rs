@@ -1,5 +1,5 @@
-//! A kind of queue, a topology, a workload and a controller that are not built in: each is a declaration, and a line that adds it
-//! to the catalogue.
+//! A kind of queue, a topology, a workload and a controller that are not built in. Each is a declaration, and a line
+//! that adds it to the catalogue.
 
 use sparelane_catalogue::queue::QueueForm;
 use sparelane_catalogue::schema::{Fallback, Form, Key, Kind};
@@ -13,7 +13,7 @@ use sparelane_sim::{Discipline, FlowSource, FlowSpec, Network, NodeKind};
 use std::any::Any;
 use std::sync::Arc;
 
-/// First in, first out; of the packets that come, every so many is dropped.
+/// A FIFO that drops one of every `nth` packets.
 static EVERY_NTH: QueueForm = Form {
     name: "every-nth",
     summary: "first in, first out; of the packets that come, every so many is dropped",
@@ -81,7 +81,7 @@ static PAIR: TopologyForm = Form {
     },
 };
 
-/// One flow after another, at regular times.
+/// One flow after another, at regular intervals.
 static METRONOME: WorkloadForm = Form {
     name: "metronome",
     summary: "flows from the first host to the second, at regular times",
@@ -148,7 +148,7 @@ fn one_of_each_kind_is_added_and_runs() {
     let records = scenario.simulate().expect("a network").run().expect("no law is broken");
     assert_eq!((records.totals.flows, records.totals.finished_flows), (40, 40));
     assert_eq!(records.flows.start_ps[3], 300_000_000_000);
-    // The queue towards the second host drops one packet in seven, SYNs and what is sent again among them.
+    // The queue towards the second host drops one packet in seven, including SYNs and retransmissions.
     let place = (0..4).find(|&link| records.links.rate_bps[link] == 10_000_000 && records.links.from[link] == 0);
     let link = place.expect("the link from the router");
     let (came, dropped) = (records.links.arrived_packets[0][link], records.links.dropped_packets[0][link]);

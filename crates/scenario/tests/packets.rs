@@ -1,4 +1,4 @@
-//! A log of packets, end to end: times of a flow that is paced, over noisy hosts and without.
+//! A log of packets from end to end: times of a paced flow, with and without noisy hosts.
 
 use sparelane_scenario::{Data, Results, Scenario, Source, packet_columns};
 use sparelane_sim::PacketTable;

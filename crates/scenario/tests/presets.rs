@@ -1,11 +1,11 @@
-//! What TCP does with the settings of a known implementation: full links where nothing but a queue's overflow is lost, no
-//! collapse behind RED, and no timeouts that grow without end.
+//! TCP with the settings of a known implementation: full links on which only a queue's overflow is lost, no collapse
+//! behind RED, and no endless growth of timeouts.
 
 use sparelane_scenario::{Scenario, Source};
 use sparelane_sim::Records;
 use std::path::Path;
 
-/// One flow of `controller` over a bottleneck, with these further tables.
+/// One flow of `controller` over a bottleneck, with the given further tables.
 fn run(controller: &str, bottleneck: &str, transport: &str, size: &str, tables: &str, seconds: u64) -> Records {
     let text = format!(
         "duration = \"{seconds}s\"\n[topology]\nkind = \"dumbbell\"\npairs = 1\naccess_rate = \"10Gbps\"\n\
@@ -16,14 +16,14 @@ fn run(controller: &str, bottleneck: &str, transport: &str, size: &str, tables: 
     scenario.simulate().expect("a run").run().expect("lawful physics")
 }
 
-/// Seconds until the only flow was complete; infinitely many where it was not.
+/// The completion time of the only flow in seconds; infinite if it did not complete.
 fn completion(records: &Records) -> f64 {
     let finish = records.flows.finish_ps[0];
     if finish == u64::MAX { f64::INFINITY } else { finish as f64 / 1e12 }
 }
 
-/// Controllers of Linux that give way to losses, with a slow start as RFC 5681 has it. Hybla's and Westwood's are not among them:
-/// see their own test.
+/// Controllers of Linux that react to loss and use the slow start of RFC 5681. Hybla and Westwood have a test of their
+/// own.
 const LOSS_BASED: [&str; 12] = [
     "newreno",
     "cubic",
@@ -40,11 +40,12 @@ const LOSS_BASED: [&str; 12] = [
 ];
 const GIGABIT: &str =
     "bottleneck_rate = \"1Gbps\"\nbottleneck_delay = \"10ms\"\n[queue]\nkind = \"fifo\"\nlimit = \"1000packets\"";
-/// What 250 MB take of a full gigabit, by the arithmetic of rounds.
+/// The completion time of 250 MB on a gigabit, computed round by round.
 const GIGABIT_SECONDS: f64 = 2.26;
 
-/// What is lost is what overflows the queue at the end of slow start, half of a window; the link is never idle for it. 10 MB take
-/// 0.836 s of a full link; slow start and the handshake take the rest, as the arithmetic of rounds gives.
+/// Only the overflow of the queue at the end of slow start is lost, half of a window, and the link is never idle
+/// because of it. 10 MB take 0.836 s of a full link; the handshake and slow start take the rest, computed round by
+/// round.
 #[test]
 fn loss_based_controllers_of_linux_keep_a_link_full_while_they_repair_what_slow_start_lost() {
     let path =
@@ -57,7 +58,7 @@ fn loss_based_controllers_of_linux_keep_a_link_full_while_they_repair_what_slow_
     }
 }
 
-/// The same with 25 times as much to send, over a path with twenty times the product of rate and delay.
+/// The same with 25 times the data, over a path with twenty times the bandwidth-delay product.
 #[test]
 fn loss_based_controllers_of_linux_keep_a_gigabit_full_for_250_megabytes() {
     let ecn = [("dctcp", "preset = \"linux\"\necn = \"dctcp\"")];
@@ -71,10 +72,11 @@ fn loss_based_controllers_of_linux_keep_a_gigabit_full_for_250_megabytes() {
     }
 }
 
-/// Hybla's slow start counts acknowledgments, each of which covers two segments, and so takes some eight rounds more: with one for
-/// each segment it is as fast as the others. Westwood's window after the loss is its estimate of the bandwidth, which two
-/// filters that keep 7/8 of the old value make of samples of 50 ms: after a slow start of 0.25 s it is a twentieth of the link (89
-/// segments of 1726), from where the window grows by a segment in two rounds. Without a loss it fills the link.
+/// Hybla's slow start counts acknowledgments, each of which covers two segments, and so takes some eight rounds more.
+/// With one acknowledgment per segment it is as fast as the others. Westwood's window after the loss is its estimate of
+/// the bandwidth, from two filters that keep 7/8 of the old value and samples of 50 ms. After a slow start of 0.25 s
+/// the estimate is a twentieth of the link (89 segments of 1726), and the window grows by a segment in two rounds.
+/// Without a loss it fills the link.
 #[test]
 fn hybla_and_westwood_of_linux_are_late_for_their_own_reasons() {
     let seconds = |controller: &str, path: &str, transport: &str| {
@@ -89,7 +91,8 @@ fn hybla_and_westwood_of_linux_are_late_for_their_own_reasons() {
     assert!(westwood[0] > 4.0 && (westwood[1] - 1.0).abs() < 0.03, "{westwood:?}");
 }
 
-/// The same without proportional reduction, with the defaults: the second half of the flight goes at twice the path's rate.
+/// The same with the defaults, without proportional rate reduction: the second half of the flight is sent at twice the
+/// path's rate.
 #[test]
 fn without_a_reduction_in_proportion_the_repair_takes_longer() {
     let path =
@@ -99,8 +102,8 @@ fn without_a_reduction_in_proportion_the_repair_takes_longer() {
     assert!(with * 1.01 < without, "{with} s with, {without} s without");
 }
 
-/// RED drops several segments of a window, repairs among them; windows are cut from what they were, not from all that is
-/// outstanding since.
+/// RED drops several segments of a window, including repairs. Windows are cut from their size at that time, and not
+/// from all data outstanding since.
 #[test]
 fn behind_red_a_flow_has_three_quarters_of_the_link() {
     let red = |more: &str| {
@@ -124,8 +127,8 @@ fn behind_red_a_flow_has_three_quarters_of_the_link() {
     }
 }
 
-/// Twenty segments in a row are lost, and their first two repairs. Every repair that arrives is a round-trip sample, and so each
-/// further timeout waits for its least time; by Karn's rule they double until a minute.
+/// Twenty segments in a row are lost, and so are their first two repairs. Every repair that arrives is a round-trip
+/// sample, so each further timeout takes only its minimum. By Karn's rule they would double up to a minute.
 #[test]
 fn timeouts_do_not_grow_while_repairs_arrive() {
     let path =

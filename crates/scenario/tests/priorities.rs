@@ -1,4 +1,4 @@
-//! Priority classes end to end: who waits for whom, by scheme and by queue.
+//! Priority classes from end to end: the order of service, by scheme and by queue.
 
 use sparelane_core::Rate;
 use sparelane_scenario::{Results, Scenario, Source, flow_columns};
@@ -6,7 +6,7 @@ use sparelane_sim::{Discipline, Limit, NodeId, NodeKind, QueueAt, Records, Simul
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// A bottleneck of 10 Mb/s and 20 ms that a class-1 flow keeps full, and a short flow that starts later.
+/// A bottleneck of 10 Mb/s and 20 ms that a class-1 flow fills, and a short flow that starts later.
 const CRITICAL: &str = r#"
 duration = "5s"
 topology = { kind = "dumbbell", pairs = 2, bottleneck_rate = "10Mbps", bottleneck_delay = "20ms" }
@@ -101,7 +101,7 @@ fn one_fifo_router_among_priority_routers_lets_lower_classes_delay_others() {
 
 #[test]
 fn without_push_out_a_full_buffer_drops_the_highest_class_too() {
-    // Twenty flows one by one, none of which fills the buffer by itself.
+    // Twenty flows one by one, none of which fills the buffer alone.
     let class_0 = |settings: &[&str]| {
         let short = ["queue.limit=20KB", "workload.1.size=15KB", "workload.1.flows=20", "workload.1.gap=100ms"];
         bottleneck_drops(&run(CRITICAL, &[&short, settings].concat()))[0]
@@ -111,7 +111,7 @@ fn without_push_out_a_full_buffer_drops_the_highest_class_too() {
     assert!(class_0(&["queue_at.share=1", "queue_at.push_out=false"]) > 0);
 }
 
-/// RC3 over a border that does not let low-priority packets in.
+/// RC3 over a border that refuses low-priority packets.
 #[test]
 fn nothing_below_class_0_passes_a_dropping_border_and_flows_still_finish() {
     let rc3 = ["scheme.critical.controller=rc3", "workload.0.start=4.9s", "workload.1.start=0s"];

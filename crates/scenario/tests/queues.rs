@@ -1,4 +1,4 @@
-//! Queue disciplines end to end: what a standing queue becomes under each.
+//! Queue disciplines from end to end: the length of a standing queue under each.
 
 use sparelane_scenario::{Scenario, Source};
 use sparelane_sim::{Records, Simulation};
@@ -25,8 +25,8 @@ fn run(overrides: &[&str]) -> Records {
     Simulation::new(scenario.build().expect("a run")).expect("a simulation").run().expect("lawful physics")
 }
 
-/// The mean backlog of the bottleneck in the second half of the run, milliseconds; drops and marks everywhere; and the share of
-/// the bottleneck that the flows used.
+/// The mean backlog of the bottleneck in the second half of the run, milliseconds; drops and marks of all queues; and
+/// the utilization of the bottleneck.
 fn outcome(records: &Records) -> (f64, u64, u64, f64) {
     let half = records.totals.end_ps / 2;
     let series = records.series.time_ps.iter().zip(&records.series.value);
@@ -47,7 +47,7 @@ fn active_queues_keep_the_delay_near_their_target_and_the_link_busy() {
     assert!(deep_ms > 300.0, "{deep_ms} ms under FIFO");
     for (kind, most_ms) in [("codel", 25.0), ("fq-codel", 25.0), ("pie", 40.0), ("red", 40.0)] {
         let kind_is = format!("queue.kind={kind}");
-        // With the usual weight the average is too slow for so few packets a second: slow start outruns it again and again.
+        // With the default weight the average is too slow for this packet rate: slow start outruns it again and again.
         let red: &[&str] = &["queue.min=5packets", "queue.max=15packets", "queue.limit=60packets", "queue.weight=0.02"];
         let more = if kind == "red" { red } else { &[] };
         let with = |ecn: &'static str| outcome(&run(&[&[&kind_is, ecn], more].concat()));
@@ -57,7 +57,7 @@ fn active_queues_keep_the_delay_near_their_target_and_the_link_busy() {
             "{kind}: {ms} ms, {drops} drops, {marks} marks, {share}"
         );
         let (ms, drops, marks, share) = with("queue.ecn=true");
-        // PIE drops ECN-capable packets, too, while its probability is above the threshold; the buffer of RED is short.
+        // PIE also drops ECN-capable packets while its probability is above the threshold. The buffer of RED is short.
         let lossless = drops == 0 || ["pie", "red"].contains(&kind);
         assert!(
             ms < most_ms && lossless && marks > 5 && share > 0.8,
@@ -79,7 +79,7 @@ fn the_same_seed_gives_the_same_early_drops_and_another_does_not() {
     }
 }
 
-/// A priority queue marks at its threshold as a FIFO queue does: with one class they are the same.
+/// A priority queue marks at its threshold like a FIFO queue: with one class they are the same.
 #[test]
 fn step_marking_is_the_same_on_a_priority_queue_of_one_class() {
     let with = |kind| run(&[kind, "queue.mark_at=20packets"]);
@@ -88,7 +88,8 @@ fn step_marking_is_the_same_on_a_priority_queue_of_one_class() {
     assert_eq!((fifo.flows, fifo.links.marked_packets), (priority.flows, priority.links.marked_packets));
 }
 
-/// Packets of 1500 bytes occupy one cell of 2000 bytes each, and two cells of 1000: the bottleneck holds so many.
+/// Packets of 1500 bytes occupy one cell of 2000 bytes or two cells of 1000, which determines how many fit at the
+/// bottleneck.
 #[test]
 fn a_queue_of_cells_holds_whole_cells() {
     for (cell, packets) in [("1B", 20), ("2000B", 15), ("1100B", 13)] {
@@ -102,8 +103,8 @@ fn a_queue_of_cells_holds_whole_cells() {
     assert_eq!(in_cells.flows, run(&["queue.kind=fifo", "queue.limit=30kB"]).flows);
 }
 
-/// Two flows in two classes: both lose in the one queue, and the lower one, refused from half of it on, hardly has anything of
-/// the link. Where all classes have all of it, it is the plain queue.
+/// Two flows in two classes share one queue, and both lose packets. The lower class is refused from half of the queue
+/// on, and gets almost none of the link. If each class may fill the whole queue, the result is that of a plain FIFO.
 #[test]
 fn a_class_that_is_refused_earlier_yields_to_the_other() {
     let mixed = [
@@ -124,7 +125,7 @@ fn a_class_that_is_refused_earlier_yields_to_the_other() {
     assert!((0.3..0.7).contains(&even) && late < 0.1, "{even}, {late}");
 }
 
-/// One congested output may have alpha / (1 + alpha) of the memory, and the packet that was admitted just below.
+/// One congested output may have alpha / (1 + alpha) of the memory, plus the packet admitted just below.
 #[test]
 fn a_queue_alone_grows_to_its_share_of_the_memory() {
     for (share, most) in [("1", 15_000), ("0.25", 6_000), ("8", 26_667)] {
@@ -150,16 +151,16 @@ fn senders_that_wait_for_their_interface_lose_nothing_there_and_share_it() {
     let drops = |records: &Records| records.links.dropped_packets.iter().flatten().sum::<u64>();
     assert!(drops(&drop) > 20, "{} drops", drops(&drop));
     assert_eq!((drops(&wait), wait.flows.retransmissions.iter().sum::<u64>()), (0, 0));
-    // 4 MB and their headers last 3.29 s; equals end together.
+    // 4 MB and their headers take 3.29 s; equal flows end together.
     let ends: Vec<f64> = wait.flows.finish_ps.iter().map(|ps| *ps as f64 / 1e12).collect();
     assert!(ends.iter().all(|end| (3.2..3.5).contains(end)), "{ends:?}");
     let peak = wait.links.peak_backlog_bytes.iter().max();
     assert_eq!(peak, Some(&15_000));
 }
 
-/// One flow over an interface of 1 Gb/s, the slowest cable, with 1668 packets on a round trip of 20 ms. In slow start two packets
-/// come for each that leaves, so that half of a window waits: an interface that holds 100 ends it early, as Linux's
-/// `txqueuelen` does.
+/// One flow over an interface of 1 Gb/s, the slowest cable, with 1668 packets per round trip of 20 ms. In slow start
+/// two packets arrive for each that leaves, so half of a window waits. An interface that holds 100 packets ends slow
+/// start early, like Linux's `txqueuelen`.
 #[test]
 fn a_full_interface_that_cuts_ends_slow_start_without_a_loss() {
     let with = |full| {
@@ -181,8 +182,8 @@ fn a_full_interface_that_cuts_ends_slow_start_without_a_loss() {
     assert_eq!((losses, falls(&windows)), ([0; 3], 0));
     assert!(windows.last() > Some(&2_000), "{windows:?}");
 
-    // The queue is full when the round of 160 packets has brought 100 acknowledgments: half of 260 remain, and one more is
-    // added in every round trip.
+    // The queue is full when the round of 160 packets has returned 100 acknowledgments. Half of 260 packets remain, and
+    // each round trip adds one.
     let (windows, losses) = with("nic.full=cut");
     assert_eq!((losses, falls(&windows)), ([0; 3], 1));
     let after: Vec<_> = windows.iter().skip_while(|&&window| window != 160).skip(1).collect();

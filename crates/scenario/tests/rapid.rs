@@ -1,4 +1,4 @@
-//! TCP RAPID from end to end: its gaps on the wire, several flows on one interface, and hosts with noise.
+//! TCP RAPID from end to end: its gaps on the wire, several flows on one interface, and noisy hosts.
 
 use sparelane_scenario::{Scenario, Source};
 use sparelane_sim::Records;
@@ -33,7 +33,7 @@ fn run(pairs: &str, scheme: &str, more: &str) -> Records {
     scenario.simulate().expect("a run").run().expect("lawful physics")
 }
 
-/// What each flow got from the first second on, Mb/s of payload.
+/// The goodput of each flow from the first second on, Mb/s.
 fn mbps(records: &Records) -> Vec<f64> {
     records.flows.measured_bytes.iter().map(|&bytes| bytes as f64 * 8.0 / 2.0 / 1e6).collect()
 }
@@ -46,7 +46,7 @@ fn a_flow_fills_an_idle_path_without_loss() {
     assert_eq!(records.flows.lost_packets, [0]);
 }
 
-/// Both flows' packets wait for one interface, in the order in which they are due.
+/// The packets of both flows wait for one interface, in the order of their due times.
 #[test]
 fn two_flows_of_one_host_share_its_interface_fairly() {
     let records = run("[[\"left0\", \"right0\"], [\"left0\", \"right1\"]]", "", "");
@@ -55,7 +55,8 @@ fn two_flows_of_one_host_share_its_interface_fairly() {
     assert!(one / other > 0.6 && one / other < 1.7, "{one} and {other} Mb/s");
 }
 
-/// Interrupts for several packets hide what the gaps say; BASS brings it back, and without it the rate is too high.
+/// Interrupts for several packets hide the information in the gaps. BASS recovers it; without BASS the rate is too
+/// high.
 #[test]
 fn bass_finds_the_bandwidth_through_interrupts() {
     let noise = "[[host_at]]\nhosts = [\"right0\"]\ninterrupt_after = \"100us\"\ntimestamp_clock = \"1us\"\n\

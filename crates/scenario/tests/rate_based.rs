@@ -1,5 +1,5 @@
-//! Controllers that set a rate, from end to end on dumbbells: how much of the link they use, how long the queue is, how two
-//! flows share it, and what random loss does to them.
+//! Rate-based controllers from end to end on dumbbells: utilization, queue, fairness between two flows, and the effect
+//! of random loss.
 
 use sparelane_scenario::{Scenario, Source};
 use sparelane_sim::Records;
@@ -19,13 +19,13 @@ bottleneck_delay = \"18ms\"
 limit = \"2bdp\"
 ";
 
-/// A random hundredth of the packets is lost.
+/// One per cent of the packets is lost at random.
 const LOSS: &str = "[[link]]
 between = [\"west\", \"east\"]
 loss = 0.01
 ";
 
-/// What happened to flows without end and at their bottleneck, from an instant on.
+/// Measurements of flows without end and of their bottleneck, after a warm-up.
 struct Seen {
     /// Payload that each flow delivered, b/s.
     bps: Vec<f64>,
@@ -35,7 +35,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// One flow starts at each of `starts`; seen between two instants, milliseconds.
+    /// Starts one flow at each of `starts`, and measures between two times, milliseconds.
     fn of(controller: &str, network: &str, starts: &[&str], from_ms: u64, to_ms: u64) -> Seen {
         let before = run(controller, network, starts, from_ms);
         let records = run(controller, network, starts, to_ms);
@@ -47,7 +47,7 @@ impl Seen {
         Seen { bps, backlog, records }
     }
 
-    /// What flow 0 reports of `quantity` over the whole run, by time in milliseconds.
+    /// The trace of `quantity` by flow 0 over the whole run, by time in milliseconds.
     fn reported(&self, quantity: &str) -> Vec<(f64, f64)> {
         let series = &self.records.series;
         let is_it = |row: &usize| series.probe[*row] == 0 && series.quantity[*row] == quantity;
@@ -91,9 +91,9 @@ bottleneck_delay = \"8us\"
 limit = \"1MB\"
 ";
 
-/// The payload that 20 Mb/s carry.
+/// The payload rate at 20 Mb/s.
 const WAN_BPS: f64 = 20e6 * 1460.0 / 1500.0;
-/// What is in flight at 20 Mb/s and 40 ms, bytes.
+/// The bandwidth-delay product of 20 Mb/s and 40 ms, bytes.
 const WAN_BDP: f64 = 100e3;
 
 const BBR: &str = "controller = \"bbr\"";
@@ -102,12 +102,13 @@ const BBR: &str = "controller = \"bbr\"";
 fn bbr_alone_fills_the_link_and_keeps_the_queue_short() {
     let seen = Seen::of(BBR, WAN, &["0s"], 10_000, 40_000);
     assert!(seen.bps[0] > 0.96 * WAN_BPS, "{:?}", seen.bps);
-    // A probe of 25 % lasts a round trip; the rest of the time is without a queue.
+    // A probe of 25 % lasts a round trip; there is no queue for the rest of the time.
     assert!(seen.mean_backlog() < 0.1 * WAN_BDP && seen.most_backlog() < 0.4 * WAN_BDP, "{}", seen.mean_backlog());
     assert_eq!(seen.records.flows.retransmissions, [0]);
 }
 
-/// Each takes its own packets for the path's, and two bandwidth-delay products are in flight: one of them waits.
+/// Each flow attributes its own packets to the path, so two bandwidth-delay products are in flight, one of them in the
+/// queue.
 #[test]
 fn two_bbr_flows_share_the_link_with_a_queue_of_a_bandwidth_delay_product() {
     let seen = Seen::of(BBR, WAN, &["0s", "5s"], 15_000, 45_000);
@@ -148,8 +149,8 @@ fn timely_alone_takes_the_line_without_a_queue() {
     assert_eq!((seen.most_backlog(), &seen.records.flows.retransmissions[..]), (0.0, &[0][..]));
 }
 
-/// How flows share is left to chance (Zhu et al., CoNEXT 2016, section 5), but queues stay near T_low, 30 us above the path's
-/// 20 us: 37,500 bytes. Two flows that start at the line rate overload the link by as much, and lose nothing.
+/// The shares of flows are random (Zhu et al., CoNEXT 2016, section 5), but queues stay near T_low, 30 us above the
+/// path's 20 us: 37,500 bytes. Two flows that start at the line rate overload the link twofold, and lose nothing.
 #[test]
 fn timely_flows_hold_the_queue_near_t_low() {
     let seen = Seen::of("controller = \"timely\"\nstart = 1.0", DATACENTRE, &["0s", "0s"], 20, 120);
@@ -162,7 +163,7 @@ fn timely_flows_hold_the_queue_near_t_low() {
 const ALLEGRO: &str = "controller = \"pcc-allegro\"";
 const VIVACE: &str = "controller = \"pcc-vivace\"";
 
-/// Loss is all that Allegro minds, and up to 5 % of it hardly: it uses the whole link, and the whole queue.
+/// Allegro reacts to loss alone, and hardly to less than 5 %: it uses the whole link and the whole queue.
 #[test]
 fn allegro_fills_the_link_and_the_queue_with_and_without_random_loss() {
     for network in [WAN.to_owned(), format!("{WAN}{LOSS}")] {
@@ -195,7 +196,7 @@ fn two_vivace_flows_share_the_link() {
     assert!(seen.mean_backlog() < WAN_BDP, "{}", seen.mean_backlog());
 }
 
-/// A tenth of the packets is lost, retransmissions too: nothing waits for a timeout.
+/// A tenth of the packets is lost, including retransmissions: no packet waits for a timeout.
 #[test]
 fn a_lost_retransmission_is_found_without_a_timeout() {
     let lossy = format!("{WAN}{}", LOSS.replace("0.01", "0.1"));
@@ -214,7 +215,7 @@ fn bbr3_alone_fills_the_link_and_keeps_the_queue_short() {
     assert_eq!(seen.records.flows.retransmissions, [0]);
 }
 
-/// Where the buffer holds a fifth of a bandwidth-delay product, probes overflow it: BBRv1 goes on, BBRv3 learns.
+/// If the buffer holds a fifth of a bandwidth-delay product, probes overflow it: BBRv1 does not react, BBRv3 does.
 #[test]
 fn bbr3_loses_much_less_than_bbr_at_a_shallow_buffer_and_shares_as_well() {
     let shallow = WAN.replace("2bdp", "20KB");
@@ -238,7 +239,7 @@ fn bbr3_bears_random_loss_below_two_per_cent_and_not_above() {
 #[test]
 fn bbr3_halves_what_is_in_flight_every_five_seconds() {
     let seen = Seen::of(BBR3, WAN, &["0s"], 1_000, 21_500);
-    // Half of what 20 Mb/s and 40 ms hold, payload, and no less.
+    // At least half of the payload that 20 Mb/s and 40 ms hold.
     let half = WAN_BPS / 8.0 * 0.04 / 2.0;
     let window = seen.reported("cwnd_bytes");
     let small: Vec<(f64, f64)> =

@@ -1,4 +1,4 @@
-//! RCP from end to end: routers compute rates, and hosts keep to them on the wire.
+//! RCP from end to end: routers compute rates, and hosts obey them on the wire.
 
 use sparelane_scenario::{Scenario, Source};
 use sparelane_sim::Records;
@@ -28,8 +28,8 @@ fn between(series: &[(u64, f64)], from_ps: u64, to_ps: u64) -> Vec<f64> {
     values
 }
 
-/// The average round-trip time begins at 200 ms, and comes down to 40 ms as slowly as ns-2 lets it: that takes two
-/// seconds and a half.
+/// The average round-trip time starts at 200 ms and falls to 40 ms as slowly as in ns-2, which takes two and a half
+/// seconds.
 #[test]
 fn long_flows_converge_to_equal_shares_without_a_queue() {
     let records = run(&["duration=8s"]);
@@ -45,15 +45,15 @@ fn long_flows_converge_to_equal_shares_without_a_queue() {
     let backlog = between(&series(&records, 6, "backlog_bytes"), 3_000 * MS, 8_000 * MS);
     assert!(backlog.iter().all(|&bytes| bytes <= 10.0 * 1500.0), "{backlog:?}");
     assert_eq!(records.flows.retransmissions.iter().sum::<u64>(), 0);
-    // What they get is what they are told: from 2 s on within 3% of the fair rate, 6/8 of 8 s.
+    // The goodput equals the allowed rate: from 2 s on within 3 % of the fair rate, for 6/8 of 8 s.
     for &bytes in &records.flows.delivered_bytes[..5] {
         let least = FAIR_BPS / 8.0 * 6.0 * 1460.0 / 1500.0 * 0.98;
         assert!((least..FAIR_BPS / 8.0 * 8.0).contains(&(bytes as f64)), "{bytes} bytes, least {least}");
     }
 }
 
-/// 60 packets of 1500 bytes at 20 Mb/s last 36 ms; a handshake, and half a round trip for the last, are 60 ms. What is
-/// left of the bound is a queue while there are six flows. TCP needs three round trips more.
+/// 60 packets of 1500 bytes at 20 Mb/s take 36 ms; the handshake and half a round trip for the last one take 60 ms. The
+/// rest of the bound allows for a queue while there are six flows. TCP needs three round trips more.
 #[test]
 fn a_short_flow_has_its_fair_rate_in_its_first_round_trip() {
     let told = |records: &Records| series(records, 5, "rate_bps");
@@ -68,8 +68,8 @@ fn a_short_flow_has_its_fair_rate_in_its_first_round_trip() {
     assert!(took(&tcp) > 140 * MS, "{}", took(&tcp));
 }
 
-/// Alone from the start: when the SYN comes after 1 ms, the rate is still 5 Mb/s. That is a packet of 1500 bytes every
-/// 2.4 ms, where the interface would send one every 12 us.
+/// Alone from the start: the rate is still 5 Mb/s when the SYN arrives after 1 ms. That is a packet of 1500 bytes every
+/// 2.4 ms; the interface alone would send one every 12 us.
 #[test]
 fn the_first_packets_are_spaced_by_the_rate_that_the_handshake_brought() {
     let only_flow = "workload=[{kind=\"bulk\", scheme=\"rcp\", pairs=[[\"left0\", \"right0\"]], size=\"20packets\"}]";
@@ -78,14 +78,15 @@ fn the_first_packets_are_spaced_by_the_rate_that_the_handshake_brought() {
     assert_eq!(series(&records, 0, "rate_bps")[0].1, 5e6);
     let in_flight = series(&records, 0, "in_flight_bytes");
     let sent: Vec<u64> = in_flight.windows(2).filter(|pair| pair[1].1 > pair[0].1).map(|pair| pair[1].0).collect();
-    // The first acknowledgment comes after 40 ms; two samples of 10 us are the error of a gap.
+    // The first acknowledgment arrives after 40 ms; two samples of 10 us are the error of a gap.
     assert!(sent.len() >= 16, "{sent:?}");
     for pair in sent[..16].windows(2) {
         assert!((pair[1] - pair[0]).abs_diff(2_400_000_000) <= 20_000_000, "{sent:?}");
     }
 }
 
-/// Two flows of one host ask for more than its interface carries: with a rate there too, they share it without a queue.
+/// Two flows of one host request more than its interface carries. With a rate there, too, they share it without a
+/// queue.
 #[test]
 fn an_interface_that_computes_a_rate_is_shared_as_a_router_is() {
     let text = |nic: &str| {

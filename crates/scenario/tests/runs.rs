@@ -1,4 +1,4 @@
-//! From a scenario file through a run to columns and a digest.
+//! The path from a scenario file through a run to columns and a digest.
 
 use sparelane_scenario::{
     Column, Data, Results, Scenario, Source, Table, drop_columns, flow_columns, link_columns, series_columns,
@@ -116,8 +116,8 @@ fn one_packet_takes_the_rate_of_each_direction() {
     assert_eq!(records.flows.ideal_ps[0], records.flows.finish_ps[0]);
 }
 
-/// NSDI 2014 section 2.2. The receiver has all packets in the third round trip after the handshake, and TCP, which
-/// also loses two, in the fifth or later. Packet by packet, packets 13 to 20 go twice: see the scenario.
+/// NSDI 2014 section 2.2. The receiver has all packets in the third round trip after the handshake; with TCP, which
+/// also loses two, in the fifth or later. Packets 13 to 20 are sent twice: see the scenario.
 #[test]
 fn rc3_needs_three_round_trips_for_66_packets() {
     let round_trip_ps = 50_000_000_000;
@@ -165,8 +165,8 @@ fn seconds(table: &Table, name: &str) -> Option<f64> {
     column.valid.as_ref().is_none_or(|valid| valid[0]).then_some(values[0])
 }
 
-/// NSDI 2014 section 5.1.2, application pacing: the first write is there sooner with RC3, the whole flow is not, since
-/// the application is what it waits for.
+/// NSDI 2014 section 5.1.2, application pacing: RC3 delivers the first write earlier, but not the whole flow, which
+/// waits for the application.
 #[test]
 fn a_paced_flow_tells_when_its_first_write_was_there_and_ends_after_its_last() {
     // 1.5 MB, and 20 writes of 64 kB: the last at 2 s.
@@ -179,8 +179,9 @@ fn a_paced_flow_tells_when_its_first_write_was_there_and_ends_after_its_last() {
         assert!(2.02 < ideal && ideal < took && took < 2.04, "{ideal} {took}");
         assert_eq!((whole(table, "delivered_bytes"), whole(table, "timeouts")), (vec![2_780_000], vec![0]));
     }
-    // A later write counts as a new flow: the second meets a full window, and its 44 segments go from the tail, 40 at
-    // priority 1 and 4 at priority 2. Of the first write's 1028, all but the window of 10 had come from the tail.
+    // A later write counts as a new flow: the second one meets a full window, and its 44 segments are sent from the
+    // tail, 40 at priority 1 and 4 at priority 2. Of the first write's 1028, all but the window of 10 were sent from
+    // the tail.
     assert!(whole(&rc3, "sent_packets_1")[0] > 40 + 40, "{rc3:?}");
     assert_eq!([whole(&rc3, "sent_packets_2"), whole(&rc3, "sent_packets_3")], [[400 + 4], [578]]);
 }
@@ -190,7 +191,7 @@ fn a_paced_flow_without_end_has_a_first_write_and_no_completion() {
     let table = paced("rc3", "unlimited");
     assert!(seconds(&table, "first_write_s").is_some());
     assert_eq!((seconds(&table, "completion_s"), seconds(&table, "ideal_s")), (None, None));
-    // 100 writes after the first; the last is written at the end of the run, and not there.
+    // 100 writes after the first; the last is written at the end of the run and does not arrive.
     assert_eq!(whole(&table, "delivered_bytes"), [1_500_000 + 99 * 64_000]);
 }
 
@@ -200,7 +201,7 @@ fn a_flow_written_at_once_has_no_first_write() {
     assert_eq!(seconds(&table, "first_write_s"), None);
 }
 
-/// A flow that ends takes what was planned for it along: the next flow in its slot is another.
+/// The end of a flow discards its scripted drops: the next flow in its slot is a different one.
 #[test]
 fn a_drop_planned_for_one_flow_hits_no_other() {
     let text = r#"duration = "5s"
@@ -228,8 +229,8 @@ segments = [2, 20]
     assert_eq!(whole(&flows, "lost_packets"), [1, 0]);
 }
 
-/// Milliseconds that 1000 packets take over 10 Gb/s and 20 ms (NSDI 2014 section 5.2), with a processor that is busy for
-/// `cost` with each received chunk, and Linux's two segments of growth per acknowledgment.
+/// The time in milliseconds for 1000 packets over 10 Gb/s and 20 ms (NSDI 2014 section 5.2), with a processing time of
+/// `cost` per received chunk, and growth by two segments per acknowledgment as in Linux.
 fn offloaded(scheme: &str, send_batch: u32, receive_batch: u32, cost: &str) -> f64 {
     let text = format!(
         r#"duration = "10s"
@@ -272,8 +273,8 @@ size = "1000packets"
     1e3 * seconds(&flows, "completion_s").expect("an end")
 }
 
-/// The trends of Fig. 18: offload slows TCP down, whose window grows by the acknowledgment; RC3 waits for none, and both
-/// offloads together spare its receiver's processor.
+/// The trends of Fig. 18: offload slows TCP down, whose window grows per acknowledgment. RC3 does not wait for
+/// acknowledgments, and both offloads together relieve its receiver's processor.
 #[test]
 fn offload_slows_tcp_down_and_rc3_not() {
     // A segment takes 1.2 us on the wire, and its processing 2 us.
@@ -282,6 +283,6 @@ fn offload_slows_tcp_down_and_rc3_not() {
     assert!(none < send && send < receive && receive <= both, "{none} {send} {receive} {both}");
     let [none, send, receive, both] = times("rc3");
     assert!((send - none).abs() < 0.01 * none && (receive - none).abs() < 0.01 * none, "{none} {send} {receive}");
-    // The handshake of 20 ms apart.
+    // Without the handshake of 20 ms.
     assert!(both - 20.0 < 0.95 * (none - 20.0), "{none} {both}");
 }

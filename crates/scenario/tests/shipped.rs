@@ -1,4 +1,4 @@
-//! Every ready-made scenario parses, builds, and says what it shows.
+//! Checks that every shipped scenario parses, builds, and has a title.
 
 use sparelane_scenario::Scenario;
 use sparelane_sim::RunConfig;
@@ -76,7 +76,7 @@ fn schemes_of_the_rc3_baseline_see_the_same_flows() {
     }
 }
 
-/// The first acknowledgment must come back while the 50th packet is on the wire: 49 to 50 packets after the start.
+/// The first acknowledgment must return while the 50th packet is on the wire: 49 to 50 packets after the start.
 #[test]
 fn fifty_packets_fill_one_round_trip_of_the_66_packet_example() {
     let scenario = named("rc3-example-66", &[]);

@@ -1,4 +1,4 @@
-//! Controllers end to end on a small dumbbell: each fills the link, and keeps the queue that its law aims at.
+//! Controllers from end to end on a small dumbbell: each fills the link, and keeps the queue that its design aims at.
 
 use sparelane_scenario::{Scenario, Source};
 use sparelane_sim::Records;
@@ -35,7 +35,7 @@ fn series(records: &Records, probe: u32, quantity: &str, from_ms: u64) -> Vec<f6
     values
 }
 
-/// What the bottleneck's queue holds, in packets of 1500 bytes.
+/// The queue of the bottleneck, in packets of 1500 bytes.
 fn queue(records: &Records, from_ms: u64) -> Vec<f64> {
     series(records, 2, "backlog_bytes", from_ms).iter().map(|bytes| bytes / 1500.0).collect()
 }
@@ -48,14 +48,14 @@ fn least_and_most(values: &[f64]) -> (f64, f64) {
     values.iter().fold((f64::MAX, 0.0), |(least, most), &value| (value.min(least), value.max(most)))
 }
 
-/// The payload that arrived, as a share of what the bottleneck could carry in the whole run.
+/// The goodput as a share of the bottleneck's capacity over the whole run.
 fn utilisation(records: &Records, seconds: u32) -> f64 {
     let delivered: u64 = records.flows.delivered_bytes.iter().sum();
     delivered as f64 / (100e6 / 8.0 * f64::from(seconds) * 1460.0 / 1500.0)
 }
 
-/// SIGCOMM 2010 section 3.3: with N flows the queue swings between K + N packets, 22, and sqrt(N (BDP + K) / 2) below that,
-/// 10. That is what flows in step do.
+/// SIGCOMM 2010 section 3.3: with N flows in step, the queue swings between K + N packets, 22, and sqrt(N (BDP + K) /
+/// 2) below that, 10.
 #[test]
 fn dctcp_keeps_the_queue_just_below_the_threshold_of_marking() {
     for delayed_ack in [false, true] {
@@ -76,7 +76,7 @@ fn dctcp_keeps_the_queue_just_below_the_threshold_of_marking() {
     }
 }
 
-/// SIGCOMM 2010 Fig. 1: about 20 packets of DCTCP, where TCP takes the 700 kB (467 packets) that there are.
+/// SIGCOMM 2010 Fig. 1: about 20 packets with DCTCP; TCP fills the whole buffer of 700 kB (467 packets).
 #[test]
 fn the_shipped_scenario_shows_a_short_queue_of_dctcp_and_a_long_one_of_tcp() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sparelane/scenarios/dctcp-two-flows.toml");
@@ -90,7 +90,7 @@ fn the_shipped_scenario_shows_a_short_queue_of_dctcp_and_a_long_one_of_tcp() {
     assert!(mean(&tcp) > 300.0 && least_and_most(&tcp).1 > 440.0, "{} packets on average", mean(&tcp));
 }
 
-/// The same marks, echoed until the window is cut and answered by halving it, leave the queue empty at times.
+/// The same marks, echoed until the window is halved, leave the queue empty at times.
 #[test]
 fn newreno_empties_the_queue_that_dctcp_keeps() {
     let text = "[queue]\nmark_at = \"30kB\"\nlimit = \"150kB\"\n[transport]\necn = \"classic\"\n\
@@ -99,7 +99,7 @@ fn newreno_empties_the_queue_that_dctcp_keeps() {
     assert!(least == 0.0 && most <= 23.0, "from {least} to {most} packets");
 }
 
-/// Also where each flow adds to the queue of the others: BaseRTT was measured before it was there.
+/// This also holds for several flows, because BaseRTT is measured before there is a queue.
 #[test]
 fn vegas_keeps_two_to_four_packets_of_each_flow_in_the_queue() {
     for pairs in [1, 3] {
@@ -112,7 +112,7 @@ fn vegas_keeps_two_to_four_packets_of_each_flow_in_the_queue() {
     }
 }
 
-/// Alone or beside others: alpha packets of each flow, whatever the window.
+/// Each flow keeps alpha packets in the queue, alone or with others, whatever its window.
 #[test]
 fn fast_keeps_alpha_packets_of_each_flow_in_the_queue() {
     for pairs in [1, 3] {
@@ -136,7 +136,7 @@ fn shares_of_target(records: &Records, from_ms: u64, target_ms: u64) -> Vec<f64>
     queue(records, from_ms).iter().map(|packets| packets * 0.12 / target_ms as f64).collect()
 }
 
-/// Without slow start: a window of 167 segments or more takes as many round trips, up to 30 ms each.
+/// Without slow start, a window of 167 segments or more takes that many round trips, up to 30 ms each.
 #[test]
 fn ledbat_holds_the_queue_at_its_target() {
     for target_ms in [10, 20] {
@@ -147,7 +147,7 @@ fn ledbat_holds_the_queue_at_its_target() {
     }
 }
 
-/// The queue is at the target, but for the slowdowns, when it is empty.
+/// The queue is at the target except during slowdowns, when it is empty.
 #[test]
 fn ledbat_plus_plus_is_at_its_target_but_for_the_slowdowns() {
     for target_ms in [10, 20] {
@@ -161,8 +161,8 @@ fn ledbat_plus_plus_is_at_its_target_but_for_the_slowdowns() {
     }
 }
 
-/// RFC 6817's late-comer takes the queue of the first flow for part of the path and pushes it aside; slowdowns let both see
-/// the empty path (section 4.4 of the draft of LEDBAT++).
+/// With RFC 6817, a late flow attributes the queue of the first flow to the path and displaces it. Slowdowns let both
+/// measure the empty path (section 4.4 of the draft of LEDBAT++).
 #[test]
 fn slowdowns_give_the_first_flow_a_share_beside_a_late_comer() {
     let first_to_second = |name| {

@@ -1,4 +1,4 @@
-//! Users of the web: a closed loop, alone and beside other flows.
+//! Web users: a closed loop, alone and together with other flows.
 
 use sparelane_scenario::{Scenario, Source};
 use sparelane_sim::Records;
@@ -12,7 +12,7 @@ fn run(text: &str) -> (Records, Vec<String>) {
     (simulation.run().expect("the laws hold"), scenario.node_names())
 }
 
-/// A path of 10 Mb/s: objects take their time. Pauses are short.
+/// A path of 10 Mb/s, on which objects take some time. Pauses are short.
 const SLOW: &str = r#"
 duration = "20s"
 [topology]
@@ -32,7 +32,7 @@ active_off_scale = "10ms"
 inactive_off_least = "20ms"
 "#;
 
-/// With one user at each client, a client's objects never overlap; pauses lie between, and nothing else does.
+/// With one user per client, the objects of a client never overlap. Only pauses separate them.
 #[test]
 fn a_user_has_one_object_at_a_time_also_beside_other_workloads() {
     let beside = "[[workload]]\nkind = \"bulk\"\npairs = [[\"left2\", \"right2\"]]\n\
@@ -88,8 +88,8 @@ fn objects_may_be_of_a_mix_and_written_in_pieces() {
     }
 }
 
-/// The cross traffic of the RAPID paper: its throughput, its Table VI without RAPID, and the median of SURGE's files, which is
-/// that of the body but for the tail: 0.93 Phi((ln x - 9.357) / 1.318) = 1/2 at x = 13,115 bytes.
+/// The cross traffic of the RAPID paper: its throughput in Table VI without RAPID, and the median of SURGE's files.
+/// That is the median of the body, corrected for the tail: 0.93 Phi((ln x - 9.357) / 1.318) = 1/2 at x = 13,115 bytes.
 #[test]
 fn the_web_users_of_the_rapid_scenario_come_near_the_papers() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sparelane/scenarios/rapid-web.toml");
