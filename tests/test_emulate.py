@@ -388,7 +388,7 @@ def test_what_this_machine_cannot_keep_is_refused(file: Path, prefix: str, setti
         (["--host", "left0", "--"], "--host left0 -- without a command"),
         (["--set", "topology.pairs=200"], "400 hosts; an emulation has 2 to 250"),
         (["--set", "transport.mss=400B"], "packets of 440 bytes at most; an emulation needs 576 or more"),
-        (["--set", "emulate.classes=[0, 0]"], "0 is there twice; allowed: each code point once"),
+        (["--set", "emulate.classes=[0, 0]"], "0 is listed twice; allowed: each code point once"),
         (["--for", "0"], "0.1<=x"),
     ],
 )

@@ -19,7 +19,7 @@ const HOSTS: Kind = Kind::Special("a list of hosts, as in [\"h1\", \"h2\"]", &Sh
 /// The keys of every kind of cross traffic.
 pub static CROSS_TRAFFIC: &[Key] = &[
     Key::new("from", HOSTS, Fallback::Required, "the hosts that send; each to the host at the same place in to"),
-    Key::new("to", HOSTS, Fallback::Required, "the hosts that receive, as many"),
+    Key::new("to", HOSTS, Fallback::Required, "the hosts that receive; as many as in from"),
     Key::new("rate", Kind::Rate, Fallback::Required, "the mean rate of each source on the wire, headers included"),
     Key::new("packet", PACKET, Fallback::Value("1500B"), "the size of every packet on the wire, headers included"),
     Key::new(
@@ -32,7 +32,7 @@ pub static CROSS_TRAFFIC: &[Key] = &[
         "bucket",
         Kind::Special("a table such as { rate = \"300Mbps\", depth = \"30kB\" }", &Shape::Table("bucket")),
         Fallback::Nothing("none"),
-        "a token bucket at each source, which holds packets back and drops none",
+        "a token bucket at each source, which delays packets and drops none",
     ),
     Key::new("start", Kind::MOMENT, Fallback::Value("0s"), "nothing is sent before this time"),
     Key::new(
@@ -57,20 +57,15 @@ pub type PatternForm = Form<fn(&Section<'_>, &Sender) -> Result<Pattern, Scenari
 pub static PATTERNS: &[PatternForm] = &[
     Form {
         name: "constant",
-        summary: "packets at regular intervals; each source begins at random within the first one",
+        summary: "packets at regular intervals; each source starts at a random time within the first one",
         source: "sparelane",
         keys: &[
-            Key::new(
-                "burst",
-                Kind::Whole { min: 1, max: MAX_BURST },
-                Fallback::Value("1"),
-                "packets that are handed to the interface at once",
-            ),
+            Key::new("burst", Kind::Whole { min: 1, max: MAX_BURST }, Fallback::Value("1"), "packets per burst"),
             Key::new(
                 "jitter",
                 Kind::Share { max: 1.0 },
                 Fallback::Value("0.0"),
-                "how far each interval may be from the mean, as a share of it",
+                "the largest deviation of an interval from the mean, as a share of it",
             ),
         ],
         read: |section, _| {
@@ -80,7 +75,7 @@ pub static PATTERNS: &[PatternForm] = &[
     },
     Form {
         name: "aggregate",
-        summary: "transfers that arrive at random (Poisson), with sizes of a bounded Pareto law, each at a peak rate of its own",
+        summary: "transfers that arrive at random (Poisson), with sizes of a bounded Pareto distribution, each at a peak rate of its own",
         source: "Willinger, Taqqu, Sherman and Wilson, SIGCOMM 1995",
         keys: &[
             Key::new("peak", Kind::Rate, Fallback::Required, "the rate of each transfer on the wire"),
@@ -90,7 +85,7 @@ pub static PATTERNS: &[PatternForm] = &[
                 "shape",
                 Kind::Positive { max: 10.0 },
                 Fallback::Value("1.2"),
-                "the exponent of the tail of sizes; the smaller, the more of the traffic is in large transfers",
+                "the exponent of the tail of sizes; a smaller one puts more of the traffic into large transfers",
             ),
         ],
         read: |section, source| Ok(Pattern::Aggregate(aggregate(section, source)?)),
@@ -100,7 +95,7 @@ pub static PATTERNS: &[PatternForm] = &[
 /// The keys of `bucket`.
 pub static BUCKET: &[Key] = &[
     Key::new("rate", Kind::Rate, Fallback::Required, "the rate at which it fills, on the wire"),
-    Key::new("depth", BYTES, Fallback::Required, "what it holds, on the wire: a packet or more"),
+    Key::new("depth", BYTES, Fallback::Required, "its depth, on the wire: a packet or more"),
 ];
 
 /// Reads one `[[cross_traffic]]` table of a run of `duration`.

@@ -24,7 +24,7 @@ pub static DROP: &[Key] = &[
         "copies",
         Kind::Whole { min: 1, max: u32::MAX as u64 },
         Fallback::Value("1"),
-        "how many transmissions of each segment are dropped",
+        "the number of transmissions of each segment to drop",
     ),
 ];
 

@@ -23,13 +23,13 @@ pub static EMULATE: &[Key] = &[
             &Shape::List(&Shape::Of(CODE_POINT)),
         ),
         Fallback::Value("[0, 3, 11, 19]"),
-        "the code point of each priority class, from class 0 on; packets with any other are in class 0",
+        "the code point of each priority class, from class 0 on; packets with other code points are in class 0",
     ),
     Key::new(
         "delay_error",
         Kind::SPAN,
         Fallback::Value("1ms"),
-        "by how much packets may be late, at the 99th percentile: where the machine does worse before the run, there is none",
+        "the largest delay error of packets, at the 99th percentile; the run does not start if the machine exceeds it in a test",
     ),
     Key::new(
         "change",
@@ -48,21 +48,21 @@ pub static CHANGE: &[Key] = &[
         Fallback::Required,
         "the cable",
     ),
-    Key::new("from", Kind::Node, Fallback::Nothing("both directions"), "the end whose sending alone changes"),
+    Key::new("from", Kind::Node, Fallback::Nothing("both directions"), "the sending end of the direction to change"),
     Key::new("rate", Kind::Rate, Fallback::Nothing("as before"), "rate from then on"),
     Key::new("delay", Kind::DELAY, Fallback::Nothing("as before"), "propagation delay, one way, from then on"),
     Key::new(
         "loss",
         Kind::Share { max: 1.0 },
         Fallback::Nothing("as before"),
-        "probability that a packet which comes from then on is lost",
+        "loss probability of packets that arrive from then on",
     ),
     Key::new("loss_of", Kind::Choice(&["all", "data"]), Fallback::Value("all"), "which packets are lost"),
     Key::new(
         "down",
         Kind::Flag,
         Fallback::Nothing("as before"),
-        "true: every packet that comes from then on is lost; false: no more",
+        "true: every packet that arrives from then on is lost; false: the link works again",
     ),
 ];
 
@@ -101,7 +101,7 @@ pub fn read(field: Field<'_>, network: &Network) -> Result<EmulateSpec, Scenario
     }
     let mut seen = BTreeSet::new();
     if let Some(twice) = code_points.iter().find(|&&code_point| !seen.insert(code_point)) {
-        return Err(classes.error(format!("{twice} is there twice; allowed: each code point once")));
+        return Err(classes.error(format!("{twice} is listed twice; allowed: each code point once")));
     }
     let change = section.need("change")?;
     let tables = change.tables()?;
@@ -116,8 +116,8 @@ pub fn read(field: Field<'_>, network: &Network) -> Result<EmulateSpec, Scenario
 
 /// The error for a simulation of a scenario whose cables change: ignoring the changes would give wrong results.
 pub fn refusal(table: &Field<'_>, spec: &EmulateSpec) -> Option<ScenarioError> {
-    let message = "a simulation cannot change cables yet; allowed: sparelane emulate, which changes them, or \
-                   --set 'emulate.change=[]', which simulates the cables as they begin";
+    let message = "a simulation cannot change cables yet; allowed: sparelane emulate, which changes them, or --set \
+                   'emulate.change=[]', which simulates the cables without changes";
     let change = table.entry("change", EMULATE[2].kind).ok().filter(|_| !spec.changes.is_empty())?;
     Some(ScenarioError { value: None, ..change.error(message) })
 }
@@ -146,7 +146,7 @@ fn read_change(field: Field<'_>, network: &Network) -> Result<Vec<ScriptedChange
         }
         None => {
             if let Some(field) = section.given("loss_of") {
-                return Err(field.error("there is no loss; allowed: beside loss"));
+                return Err(field.error("without loss; allowed: together with loss"));
             }
         }
     }
@@ -213,12 +213,12 @@ mod tests {
     fn mistakes_are_told_with_their_place() {
         let refused = |table: &str| parse(table).expect_err("a mistake");
         let change = "[[emulate.change]]\nat = \"1s\"\nbetween = [\"west\", \"east\"]\n";
-        assert!(refused("[emulate]\nclasses = [0, 3, 3]").contains("3 is there twice"));
+        assert!(refused("[emulate]\nclasses = [0, 3, 3]").contains("3 is listed twice"));
         assert!(refused("[emulate]\nclasses = []").contains("0 classes; allowed: 1 to 8"));
         assert!(refused("[emulate]\nclasses = [64]").contains("out of range"));
         assert!(refused(change).contains("changes nothing; allowed: rate, delay, loss, down"));
         assert!(refused(&format!("{change}from = \"left0\"\ndown = true")).contains("no end of this cable"));
-        assert!(refused(&format!("{change}loss_of = \"data\"")).contains("there is no loss"));
+        assert!(refused(&format!("{change}loss_of = \"data\"")).contains("without loss; allowed: together with loss"));
         assert!(refused(&format!("{change}rate = \"0bps\"")).contains("rate"));
         assert!(
             refused("[[emulate.change]]\nat = \"1s\"\nbetween = [\"left0\", \"east\"]\ndown = true")

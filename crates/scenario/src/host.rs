@@ -19,69 +19,69 @@ pub static HOST: &[Key] = &[
         "receive_cost",
         UP_TO_A_SECOND,
         Fallback::Value("0s"),
-        "how long a host's processor is busy with each received chunk of data (or segment, without receive_batch), and with \
-         every other packet that comes with an interrupt",
+        "processing time per received chunk of data (or segment, without receive_batch), and per other packet that \
+         an interrupt delivers",
     ),
     Key::new(
         "interrupt_after",
         UP_TO_A_SECOND,
         Fallback::Value("0s"),
-        "the longest that what a host receives waits at its interface for an interrupt; 0s interrupts for every packet",
+        "the longest time that received packets wait at an interface for an interrupt; 0s interrupts for every packet",
     ),
     Key::new(
         "interrupt_packets",
         Kind::Whole { min: 1, max: u32::MAX as u64 },
         Fallback::Nothing("any number"),
-        "the most packets that wait for one interrupt",
+        "the number of waiting packets that raises an interrupt",
     ),
     Key::new(
         "ring",
         Kind::Whole { min: 1, max: u32::MAX as u64 },
         Fallback::Nothing("any number"),
-        "the most packets that wait at the interface of a host at all, beside an interrupt_after; what comes beyond is lost",
+        "the size of an interface's ring in packets, with interrupt_after; packets beyond it are lost",
     ),
     Key::new(
         "stall_every",
         UP_TO_AN_HOUR,
         Fallback::Value("0s"),
-        "mean time between stalls of a host, in which it answers no interrupt: exponential; beside an interrupt_after; 0s has none",
+        "mean time between stalls of a host, in which it answers no interrupt: exponential; with interrupt_after; 0s disables stalls",
     ),
     Key::new(
         "stall_length",
         UP_TO_A_SECOND,
         Fallback::Value("0s"),
-        "mean length of a stall: exponential; beside a stall_every",
+        "mean length of a stall: exponential; with stall_every",
     ),
     Key::new(
         "timestamp_at",
         Kind::Choice(&["arrival", "acknowledgment"]),
         Fallback::Value("arrival"),
-        "which instant the receiver stamps data with, for controllers that watch receive times or one-way delays: when its \
-         processor has taken it, or when the acknowledgment leaves",
+        "the receive timestamp of data, for controllers that use receive times or one-way delays: the time at \
+         which the processor has taken it, or at which the acknowledgment leaves",
     ),
     Key::new(
         "timestamp_clock",
         TICK,
         Fallback::Value("exact"),
-        "tick of the clock that senders and receivers stamp by, which rounds down",
+        "tick of the clock for send and receive timestamps, which rounds down",
     ),
     Key::new(
         "ack_cost",
         UP_TO_A_SECOND,
         Fallback::Value("0s"),
-        "the mean time that an acknowledgment costs before it leaves: exponential, one after another",
+        "mean processing time of an acknowledgment before it leaves: exponential, one after another",
     ),
     Key::new(
         "timer_error",
         UP_TO_A_SECOND,
         Fallback::Value("0s"),
-        "mean by which the timers of paced segments are late: exponential; what is due by then leaves back to back",
+        "mean lateness of the timers of paced segments: exponential; segments due by then leave back to back",
     ),
     Key::new(
         "send_cost",
         UP_TO_A_SECOND,
         Fallback::Value("0s"),
-        "how long a host's processor is busy with each packet that it sends; the next waits in the queue of the interface",
+        "processing time per sent packet; the next packet waits in the queue of the interface",
     ),
 ];
 
@@ -90,7 +90,7 @@ pub static HOST_AT: &[Key] = &[Key::new(
     "hosts",
     Kind::Special("a list of hosts, as in [\"left0\", \"right0\"]", &Shape::List(&Shape::Of(Kind::Node))),
     Fallback::Required,
-    "the hosts that differ from [host]; where several tables name the same host, the last one decides",
+    "the hosts that differ from [host]; the last table that names a host wins",
 )];
 
 /// Reads `[host]`.
@@ -145,7 +145,9 @@ fn interrupts(section: &Section<'_>, usual: Option<Interrupts>) -> Result<Option
     if after.is_zero() {
         let given = ["interrupt_packets", "ring", "stall_every"].into_iter().find_map(|name| section.given(name));
         return match given {
-            Some(field) => Err(field.error("without interrupt_after; allowed: beside an interrupt_after above 0s")),
+            Some(field) => {
+                Err(field.error("without interrupt_after; allowed: together with an interrupt_after above 0s"))
+            }
             None => Ok(None),
         };
     }

@@ -33,7 +33,7 @@ pub static LINK: &[Key] = &[
         "rate_from",
         SENDING_END,
         Fallback::Nothing("both directions"),
-        "the ends whose sending alone the rate is of; the other direction stays as it was",
+        "the sending ends whose direction gets the rate; the other direction stays as it was",
     ),
     Key::new("delay", Kind::DELAY, Fallback::Nothing("as in the topology"), "propagation delay, one way"),
     Key::new("limit", Kind::Limit, Fallback::Nothing("as in [queue] or [nic]"), "output queue of each direction"),
@@ -47,7 +47,7 @@ pub static LINK: &[Key] = &[
         "loss_from",
         SENDING_END,
         Fallback::Nothing("both directions"),
-        "the ends whose packets alone the loss is of; the other direction stays as it was",
+        "the sending ends whose direction gets the loss; the other direction stays as it was",
     ),
     Key::new("loss_of", Kind::Choice(&["all", "data"]), Fallback::Value("all"), "which packets are lost"),
 ];
@@ -65,7 +65,7 @@ pub fn apply_wires(fields: &[Field<'_>], network: &mut Network) -> Result<(), Sc
         let rate_from = section.maybe("rate_from", |field| directions(field, &section, &cables, network))?;
         if let (Some(_), None) = (&rate_from, rate) {
             let field = section.need("rate_from")?;
-            return Err(field.error("there is no rate; allowed: beside rate"));
+            return Err(field.error("without rate; allowed: together with rate"));
         }
         let loss_from = section.maybe("loss_from", |field| directions(field, &section, &cables, network))?;
         for (place, &index) in cables.iter().enumerate() {
@@ -86,7 +86,7 @@ pub fn apply_wires(fields: &[Field<'_>], network: &mut Network) -> Result<(), Sc
 fn read_loss(section: &Section<'_>) -> Result<Option<Loss>, ScenarioError> {
     let Some(probability) = section.maybe("loss", Field::share)? else {
         return match section.given("loss_from").or_else(|| section.given("loss_of")) {
-            Some(field) => Err(field.error("there is no loss; allowed: beside loss")),
+            Some(field) => Err(field.error("without loss; allowed: together with loss")),
             None => Ok(None),
         };
     };
@@ -125,7 +125,10 @@ fn directions(
     let kind = |end: NodeId| network.nodes[end.index()].kind;
     ends.map(|cable| match [kind(cable.a), kind(cable.b)] {
         [a, b] if a != b => Ok(cable.direction_from(if a == wanted { cable.a } else { cable.b })),
-        _ => Err(field.error("some of these cables join no host to a router; allowed: with select = \"access\"")),
+        _ => {
+            Err(field
+                .error("some of these cables do not connect a host to a router; allowed: with select = \"access\""))
+        }
     })
     .collect()
 }

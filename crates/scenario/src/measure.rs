@@ -14,14 +14,14 @@ pub static MEASURE: &[Key] = &[
         "delays",
         Kind::Flag,
         Fallback::Value("false"),
-        "the one-way delay of every data packet, from being handed to its host's interface until the receiving host has \
-         it: the table delays, and mean_delay_s and max_delay_s of flows",
+        "the one-way delay of every data packet, from its host's interface to the receiving host: the table \
+         delays, and mean_delay_s and max_delay_s of flows",
     ),
     Key::new(
         "from",
         Kind::MOMENT,
         Fallback::Value("0s"),
-        "what was sent before does not count for delays, nor what was received before for measured_bytes of flows",
+        "end of the warm-up: packets sent earlier do not count for delays, nor bytes received earlier for measured_bytes of flows",
     ),
 ];
 
@@ -35,7 +35,7 @@ pub fn read(field: Field<'_>, schemes: &Schemes, duration: Dur) -> Result<Delays
     }
     match schemes.all.iter().find(|scheme| rcp_rates::wants_rate(scheme)) {
         Some(scheme) if spec.delays => Err(delays.error(format!(
-            "packets of scheme \"{}\" carry a rate header where the time of sending would be; allowed: false, or other schemes",
+            "packets of scheme \"{}\" carry a rate header in the field of the send time; allowed: false, or other schemes",
             scheme.name
         ))),
         _ => Ok(spec),

@@ -24,7 +24,7 @@ pub static PACKETS: &[Key] = &[
         "count",
         Kind::Whole { min: 1, max: MAX_ROWS },
         Fallback::Value("10000"),
-        "the most packets; those that are sent later are left out",
+        "the most packets; later ones are left out",
     ),
 ];
 
@@ -37,7 +37,7 @@ pub fn read(field: Field<'_>, schemes: &Schemes, duration: Dur) -> Result<Packet
     }
     if let Some(scheme) = schemes.all.iter().find(|scheme| rcp_rates::wants_rate(scheme)) {
         return Err(section.whole_table().error(format!(
-            "packets of scheme \"{}\" carry a rate header where the time of sending would be; allowed: other schemes",
+            "packets of scheme \"{}\" carry a rate header in the field of the send time; allowed: other schemes",
             scheme.name
         )));
     }

@@ -17,19 +17,19 @@ pub static QUEUE_AT: &[Key] = &[
         "routers",
         Kind::Special("a list of routers, as in [\"r1\", \"r4\"]", &Shape::List(&Shape::Of(Kind::Node))),
         Fallback::Nothing("as share says"),
-        "whose output queues differ; where several tables have the same queue, the last one decides",
+        "the routers whose output queues differ; the last table that selects a queue wins",
     ),
     Key::new(
         "share",
         Kind::Share { max: 1.0 },
         Fallback::Nothing("as routers says"),
-        "so many, to the nearest whole number, drawn with the seed; a larger share has those of a smaller one",
+        "the share of queues, drawn with the seed and rounded to a whole number; a larger share contains a smaller one",
     ),
     Key::new(
         "of",
         Kind::Choice(&["routers", "queues"]),
         Fallback::Value("routers"),
-        "share of what: the routers, each with all its output queues, or the single output queues of all routers",
+        "the set that share refers to: routers, each with all its output queues, or single output queues of all routers",
     ),
 ];
 
@@ -81,7 +81,7 @@ fn place(section: &Section<'_>, network: &Network) -> Result<Place, ScenarioErro
         (Some(_), Some(share)) => Err(share.error("routers is given too; allowed: one of the two")),
         (None, None) => Err(section.whole_table().error("names no queue; allowed: routers or share")),
         (Some(list), None) => match section.given("of") {
-            Some(of) => Err(of.error("there is no share; allowed: of beside share")),
+            Some(of) => Err(of.error("without share; allowed: together with share")),
             None => Ok(Place::Routers(routers(&list, network)?)),
         },
         (None, Some(share)) => {
@@ -92,7 +92,7 @@ fn place(section: &Section<'_>, network: &Network) -> Result<Place, ScenarioErro
                 _ => (Place::ShareOfRouters(number), all_routers(network).len()),
             };
             if number > 0.0 && part(number, count) == 0 {
-                return Err(share.error(format!("of {count}, that is less than half a one; allowed: 0, or more")));
+                return Err(share.error(format!("of {count}, this rounds to none; allowed: 0, or more")));
             }
             Ok(place)
         }

@@ -18,7 +18,7 @@ const MARK_AT: Key = Key::new(
     "mark_at",
     Kind::Limit,
     Fallback::Nothing("never"),
-    "mark ECN-capable packets that arrive when so much or more is queued, in all classes together; fifo and priority only",
+    "mark ECN-capable packets that find this backlog or more, in all classes together; fifo and priority only",
 );
 
 const AS_IN_QUEUE: Fallback = Fallback::Nothing("as in [queue]");
@@ -26,8 +26,8 @@ const LOW_PRIORITY: Key = Key::new(
     "low_priority",
     Kind::Choice(&["carry", "drop"]),
     AS_IN_QUEUE,
-    "what becomes of packets below class 0: they are carried, or dropped as they come, as at the border of a network \
-     that does not let them in",
+    "the treatment of packets below class 0: carried, or dropped on arrival, as at the border of a network that \
+     refuses them",
 );
 const PUSH_OUT: Key = Key::new(
     "push_out",
@@ -39,8 +39,8 @@ const ROOM: Key = Key::new(
     "room",
     Kind::Choice(&["packet", "full-packet"]),
     AS_IN_QUEUE,
-    "how much of a limit in bytes must be free for a packet to be admitted: as much as it takes, or as much as the largest \
-     packet of the run takes, whatever the packet, as with the devices of ns-3; fifo and priority only",
+    "the free space that a packet needs under a limit in bytes: its own size, or the size of the largest packet of \
+     the run, as in devices of ns-3; fifo and priority only",
 );
 const RCP: Key = Key::new(
     "rcp",
@@ -49,8 +49,8 @@ const RCP: Key = Key::new(
     "compute the rate that RCP allows each flow",
 );
 
-const HOLDS: &str = "what a queue holds besides the packet in transmission; 1bdp is the rate of the slowest cable \
-                     times the mean base round-trip time between hosts behind different routers";
+const HOLDS: &str = "the size of a queue, without the packet in transmission; 1bdp is the rate of the slowest \
+                     cable times the mean base round-trip time between hosts behind different routers";
 
 /// The keys of `[queue]`.
 pub static ROUTER_QUEUE: &[Key] = &[
@@ -79,9 +79,9 @@ pub static NIC_QUEUE: &[Key] = &[
         "full",
         Kind::Choice(&["drop", "wait", "cut"]),
         Fallback::Value("drop"),
-        "where a full packet does not fit: what a sender hands over is dropped (drop), or the sender is not asked until there \
-         is room (wait), and is told of congestion, as of a mark, at most once a window (cut, as in Linux); acknowledgments are \
-         dropped",
+        "if a full packet does not fit: the packet is dropped (drop), or the sender waits for room (wait), or it \
+         waits and gets a congestion signal, like a mark, at most once per window (cut, as in Linux); \
+ acknowledgments are always dropped",
     ),
     KIND,
     Key::new("limit", Kind::Limit, Fallback::Value("2.048GB"), HOLDS).from("the RC3 authors' code"),
@@ -119,7 +119,7 @@ impl Queues {
         let queues = Queues { router, nic: read_queue(&nic, kinds, schemes, bdp)?, nic_full };
         if let (Some(scheme), false) = (schemes.with_low_priority(), queues.nic.discipline == Discipline::Priority) {
             let message = format!(
-                "scheme \"{scheme}\" sends at low priority, which its own host must hold back; allowed: priority"
+                "scheme \"{scheme}\" sends at low priority, and its own host must delay these packets; allowed: priority"
             );
             return Err(nic.given("kind").unwrap_or_else(|| nic.whole_table().clone()).error(message));
         }
@@ -187,7 +187,7 @@ pub fn read_differing(
     if let (Some(law), Limit::Bytes(bytes)) = (discipline.active(), limit) {
         let least = law.least_limit_bytes(schemes.largest_packet_bytes());
         if bytes < least {
-            let message = format!("{bytes}B, smaller than what one packet takes; allowed: {least}B or more");
+            let message = format!("{bytes}B, less than one packet occupies; allowed: {least}B or more");
             return Err(section.given("limit").unwrap_or_else(|| section.whole_table().clone()).error(message));
         }
     }
@@ -199,7 +199,7 @@ pub fn read_differing(
     let low_priority = section.maybe("low_priority", Field::choice)?;
     let push_out = section.maybe("push_out", Field::flag)?;
     if let (Some(field), false) = (section.given("push_out"), discipline == Discipline::Priority) {
-        return Err(field.error(format!("a {kind} queue knows no classes; allowed: kind = \"priority\"")));
+        return Err(field.error(format!("a {kind} queue does not separate classes; allowed: kind = \"priority\"")));
     }
     let room = section.maybe("room", Field::choice)?.map(|word| match word {
         "full-packet" => RoomNeeded::FullPacket,
@@ -223,7 +223,7 @@ pub fn read_differing(
 fn read_mark(field: &Field<'_>, limit: Limit, schemes: &Schemes, bdp: u64) -> Result<Limit, ScenarioError> {
     let mark = field.limit(bdp)?;
     if matches!(mark, Limit::Bytes(0) | Limit::Packets(0)) {
-        return Err(field.error("marks where nothing is queued; allowed: 1B or more, or 1packets or more"));
+        return Err(field.error("marks packets in an empty queue; allowed: 1B or more, or 1packets or more"));
     }
     if can_reach(mark, limit, schemes) {
         return Ok(mark);

@@ -15,11 +15,11 @@ const SPAN: Kind = Kind::Time { min: Dur::from_us(1), max: Dur::from_secs(100) }
 
 /// The keys of `[queue.rcp]` and `[nic.rcp]`.
 pub static RCP: &[Key] = &[
-    Key::new("alpha", GAIN, Fallback::Value("0.4"), "share of the spare capacity handed out in a round trip").from(NS2),
-    Key::new("beta", GAIN, Fallback::Value("0.4"), "share of the standing queue taken back in a round trip").from(NS2),
+    Key::new("alpha", GAIN, Fallback::Value("0.4"), "share of the spare capacity handed out per round trip").from(NS2),
+    Key::new("beta", GAIN, Fallback::Value("0.4"), "share of the standing queue drained per round trip").from(NS2),
     Key::new("gamma", SHARE_OF_LINK, Fallback::Value("1.0"), "share of the link's rate to aim for").from(NS2),
     Key::new("interval", SPAN, Fallback::Value("10ms"), "the longest time between updates of the rate").from(NS2),
-    Key::new("initial_rtt", SPAN, Fallback::Value("200ms"), "average round-trip time before packets tell any")
+    Key::new("initial_rtt", SPAN, Fallback::Value("200ms"), "average round-trip time before packets carry one")
         .from(NS2),
     Key::new("initial_rate", SHARE_OF_LINK, Fallback::Value("0.05"), "rate at time 0, as a share of the link's")
         .from(NS2),
@@ -54,7 +54,7 @@ pub fn check(
     let named = scheme.named()?;
     match named.iter().zip(&schemes.all).find(|(_, scheme)| wants_rate(scheme)) {
         Some(((name, field), _)) if queues.router.rcp.is_none() => Err(field.error(format!(
-            "scheme \"{name}\" sends at the rate that routers compute, and none does; allowed: with a table [queue.rcp]"
+            "scheme \"{name}\" sends at rates that routers compute, but no router computes one; allowed: with a table [queue.rcp]"
         ))),
         _ => Ok(()),
     }

@@ -39,7 +39,7 @@ pub static SAMPLE: &[Key] = &[
             &Shape::List(&Shape::Pair(&Shape::Of(Kind::Node))),
         ),
         Fallback::Value("[]"),
-        "cables, from one node towards the next: bytes that came to the far end since the sample before",
+        "cables, from one node towards the next: bytes that reached the far end since the previous sample",
     ),
 ];
 

@@ -53,9 +53,9 @@ pub static SCENARIO: &[Key] = &[
         "routing",
         Kind::Choice(&["single-path", "first-cable", "ecmp"]),
         Fallback::Value("single-path"),
-        "among equally short paths: one for all packets between two routers, both ways, by the lowest router numbers \
-         (single-path); at each router the exit whose cable the topology has first, each way by itself, as ns-3's global \
-         routing (first-cable); or one drawn for each flow (ecmp)",
+        "the choice among equally short paths: one path per pair of routers, the same both ways, by the lowest \
+         router numbers (single-path); at each router the exit whose cable comes first in the topology, in each \
+ direction separately, as in ns-3's global routing (first-cable); or a random one for each flow (ecmp)",
     ),
     Key::new(
         "topology",
@@ -66,7 +66,7 @@ pub static SCENARIO: &[Key] = &[
         Fallback::Required,
         "the network",
     ),
-    Key::new("link", tables(&Shape::Tables("link")), NO_TABLES, "settings of chosen cables"),
+    Key::new("link", tables(&Shape::Tables("link")), NO_TABLES, "settings of selected cables"),
     Key::new("queue", table(&Shape::Table("queue")), EMPTY, "output queues of routers"),
     Key::new(
         "queue_at",
@@ -81,12 +81,7 @@ pub static SCENARIO: &[Key] = &[
         "memory that the output queues of each router share",
     ),
     Key::new("nic", table(&Shape::Table("nic")), EMPTY, "output queues of hosts"),
-    Key::new(
-        "host",
-        table(&Shape::Table("host")),
-        EMPTY,
-        "what hosts take their time for, and what their clocks and timers miss",
-    ),
+    Key::new("host", table(&Shape::Table("host")), EMPTY, "processing costs, interrupts, clocks and timers of hosts"),
     Key::new("host_at", tables(&Shape::Tables("host_at")), NO_TABLES, "hosts that differ from [host]"),
     Key::new("transport", table(&Shape::Table("transport")), EMPTY, "settings of TCP"),
     Key::new(
@@ -104,18 +99,13 @@ pub static SCENARIO: &[Key] = &[
         Fallback::Required,
         "where flows come from",
     ),
-    Key::new(
-        "cross_traffic",
-        tables(&Shape::Tables("cross_traffic")),
-        NO_TABLES,
-        "datagrams that hosts send whatever becomes of them",
-    ),
-    Key::new("drop", tables(&Shape::Tables("drop")), NO_TABLES, "packets to drop on purpose"),
+    Key::new("cross_traffic", tables(&Shape::Tables("cross_traffic")), NO_TABLES, "open-loop datagrams from hosts"),
+    Key::new("drop", tables(&Shape::Tables("drop")), NO_TABLES, "scripted drops"),
     Key::new(
         "measure",
         table(&Shape::Table("measure")),
         Fallback::Nothing("nothing"),
-        "what is measured beside the times of flows",
+        "warm-up, and measurements other than completion times of flows",
     ),
     Key::new(
         "packets",
@@ -124,7 +114,7 @@ pub static SCENARIO: &[Key] = &[
         "a log of the data packets of one flow",
     ),
     Key::new("sample", table(&Shape::Table("sample")), Fallback::Nothing("no time series"), "time series to record"),
-    Key::new("emulate", table(&Shape::Table("emulate")), EMPTY, "what sparelane emulate needs beyond a simulation"),
+    Key::new("emulate", table(&Shape::Table("emulate")), EMPTY, "settings of sparelane emulate alone"),
 ];
 
 /// A parsed and checked scenario.
@@ -456,7 +446,7 @@ fn distances(network: &Network, topology: &Field<'_>) -> Result<Distances, Scena
             true => "; component = \"largest\" takes the largest connected part of the map",
             false => "",
         };
-        topology.error(format!("no path joins the hosts \"{}\" and \"{}\"{hint}", name(a), name(b)))
+        topology.error(format!("no path connects the hosts \"{}\" and \"{}\"{hint}", name(a), name(b)))
     })
 }
 

@@ -30,7 +30,7 @@ pub static SCHEME: &[Key] = &[
         "class",
         Kind::Whole { min: 0, max: CLASSES as u64 - 1 },
         Fallback::Value("0"),
-        "priority class of all packets of the scheme, 0 the highest; what RC3 sends at low priority comes below it",
+        "priority class of all packets of the scheme, 0 the highest; RC3's low-priority packets are in classes below it",
     ),
 ];
 
@@ -39,12 +39,12 @@ pub static INNER: &[Key] = &[Key::new(
     "controller",
     Kind::Special("the name of a controller", &Shape::Entry("controller")),
     Fallback::Required,
-    "the controller inside",
+    "the nested controller",
 )];
 
 /// A hint for users whose own controller is not found.
 const OF_YOUR_OWN: &str =
-    "; one of your own is registered first: in Python by @sparelane.controller, for a command by --plugin";
+    "; register a controller of your own first: in Python by @sparelane.controller, for a command by --plugin";
 
 /// The schemes of a scenario.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,13 +13,13 @@ pub static SWITCH: &[Key] = &[
         "memory",
         Kind::Size { min: 1, max: 1 << 50 },
         Fallback::Required,
-        "what the output queues of one router hold together, besides packets in transmission; each has its limit, too",
+        "what the output queues of one router can hold together, without packets in transmission; each also has its own limit",
     ),
     Key::new(
         "share",
         Kind::Positive { max: 1024.0 },
         Fallback::Value("1.0"),
-        "a queue may grow to this times the memory that is free (dynamic thresholds: alpha)",
+        "a queue may grow to this factor times the free memory (dynamic thresholds: alpha)",
     )
     .from("Choudhury and Hahne, ToN 6(2), 1998"),
 ];

@@ -41,14 +41,14 @@ pub static TRANSPORT: &[Key] = &[
         "preset",
         Kind::Choice(&["linux", "rfc", "ns-3"]),
         Fallback::Nothing("the defaults of each key"),
-        "what each key is where it is not given, and what controllers do that an implementation has in a kind of its own: \
-         Linux 6.12, the RFCs' text, or the ns-3.16 of RC3's authors",
+        "the implementation that supplies defaults for all keys, and its own variants of controllers: Linux 6.12, \
+         the text of the RFCs, or the ns-3.16 of RC3's authors",
     ),
     Key::new("mss", MSS, Fallback::Value("1460B"), "payload of a full segment")
         .from("Ethernet less 40 bytes of headers"),
     Key::new("header", HEADER, Fallback::Value("40B"), "header on every packet, and all of an acknowledgment")
         .from("IPv4 and TCP without options"),
-    Key::new("sack", Kind::Flag, Fallback::Value("true"), "selective acknowledgments; without, NewReno recovery")
+    Key::new("sack", Kind::Flag, Fallback::Value("true"), "selective acknowledgments; NewReno recovery if false")
         .from("RFC 2018, RFC 6675; RFC 6582 without"),
     Key::new(
         "limited_transmit",
@@ -61,44 +61,44 @@ pub static TRANSPORT: &[Key] = &[
         "flight_size",
         Kind::Choice(&FLIGHT_SIZES),
         Fallback::Value("clipped"),
-        "what a cut of the window starts from: what is outstanding, at most the window; the window itself (Linux); what is \
-         in flight (ns-3); or all that is outstanding, as RFC 5681 has it to the letter",
+        "the value that a cut of the window starts from: outstanding data, at most the window; the window itself \
+         (Linux); data in flight (ns-3); or all outstanding data, the literal reading of RFC 5681",
     )
     .from("RFC 5681 section 3.1"),
     Key::new(
         "prr",
         Kind::Flag,
         Fallback::Value("false"),
-        "proportional rate reduction: while losses are repaired, what goes out is in proportion to what arrives; needs SACK",
+        "proportional rate reduction: during recovery, data sent is proportional to data delivered; needs SACK",
     )
     .from("RFC 9937; RFC 6675 without"),
     Key::new(
         "rack_tlp",
         Kind::Flag,
         Fallback::Value("false"),
-        "losses found by time, those of retransmissions too, and tails that are probed; needs SACK",
+        "loss detection by time (RACK), also for retransmissions, and tail loss probes; needs SACK",
     )
     .from("RFC 8985; RFC 6675 without"),
     Key::new(
         "rack_timer_delay",
         Kind::Time { min: Dur::ZERO, max: Dur::from_secs(1) },
         Fallback::Value("0s"),
-        "by how much the timers of rack_tlp are late, for what was overtaken and for a tail of more than one segment",
+        "lateness of the timers of rack_tlp, for overtaken segments and for a tail of more than one segment",
     )
     .from("RFC 8985; 2ms in Linux"),
     Key::new(
         "detect_lost_retransmissions",
         Kind::Flag,
         Fallback::Value("false"),
-        "a retransmission is lost where data arrives that was first sent after it; needs SACK",
+        "a retransmission counts as lost if data first sent after it arrives; needs SACK",
     )
     .from("Linux before RACK, with FACK; RFC 6675 leaves it to the timeout"),
     Key::new(
         "adaptive_reordering",
         Kind::Flag,
         Fallback::Value("false"),
-        "loss detection follows the reordering that the path shows: it waits for more later arrivals, or with rack_tlp longer; \
-         needs SACK",
+        "loss detection adapts to the reordering of the path: it waits for more later arrivals, or with rack_tlp \
+         for a longer time; needs SACK",
     )
     .from("RFC 8985 section 6.2; RFC 4653; Linux"),
     Key::new(
@@ -132,8 +132,8 @@ pub static TRANSPORT: &[Key] = &[
         "timestamps",
         Kind::Flag,
         Fallback::Value("true"),
-        "acknowledgments say which copy of a segment they answer: retransmissions give round-trip samples, and progress \
-         ends the backoff of the timer; without, Karn's rule",
+        "acknowledgments identify the copy of a segment: retransmissions give round-trip samples, and progress \
+         ends the backoff of the timer; Karn's rule if false",
     )
     .from("RFC 7323"),
     Key::new("sack_survives_timeout", Kind::Flag, Fallback::Value("true"), "keep what SACK reported across a timeout")
@@ -156,14 +156,14 @@ pub static TRANSPORT: &[Key] = &[
         "rtt_granularity",
         TICK,
         Fallback::Value("exact"),
-        "tick of the timestamps that round-trip times are measured by; less than a tick counts as 1us, as in ns-3",
+        "tick of the timestamps for round-trip times; less than a tick counts as 1us, as in ns-3",
     )
     .from("none; 1ms in ns-3 and in the Linux of before 2024"),
     Key::new(
         "resent_rtt_tick",
         RESENT_TICK,
         Fallback::Value("untold"),
-        "controllers hear the round-trip time of a retransmission, too, by timestamps of this tick; untold: the timer alone",
+        "controllers also get round-trip times of retransmissions, by timestamps of this tick; untold: only the timer does",
     )
     .from("none; 1ms in Linux"),
     Key::new("receive_window", BUFFER_OR_NOT, Fallback::Value("unlimited"), "the receiver's window"),
@@ -177,7 +177,7 @@ pub static TRANSPORT: &[Key] = &[
         "pacing_catch_up",
         Kind::Time { min: Dur::ZERO, max: Dur::from_ms(100) },
         Fallback::Value("0s"),
-        "how much lateness a pace makes up for: what it missed goes back to back, of so long a time at most",
+        "the most lateness that a pace makes up for, by sending the missed segments back to back",
     )
     .from("none"),
     Key::new(
@@ -191,21 +191,21 @@ pub static TRANSPORT: &[Key] = &[
         "send_batch",
         BATCH,
         Fallback::Value("1"),
-        "segments of a chunk that is sent at once, at most a third of the window (segmentation offload, TSO)",
+        "segments per chunk that is sent at once, at most a third of the window (segmentation offload, TSO)",
     )
     .from("none; 44 in the Linux of NSDI 2014 section 4.2.3"),
     Key::new(
         "receive_batch",
         BATCH,
         Fallback::Value("1"),
-        "segments that the receiving host hands over and acknowledges as one chunk, at most (receive offload, LRO)",
+        "the most segments that the receiving host processes and acknowledges as one chunk (receive offload, LRO)",
     )
     .from("none; NSDI 2014 section 4.2.3"),
     Key::new(
         "receive_batch_timeout",
         Kind::Time { min: Dur::from_us(1), max: Dur::from_secs(10) },
         Fallback::Value("100us"),
-        "the longest that a segment waits in its chunk for others",
+        "the longest time that a segment waits in its chunk for others",
     ),
 ];
 
@@ -218,14 +218,14 @@ pub static DELAYED_ACK: &[Key] = &[
         "every",
         Kind::Whole { min: 1, max: 1000 },
         Fallback::Value("2"),
-        "acknowledge at least every so many full segments",
+        "full segments per acknowledgment, at most",
     )
     .from("RFC 5681 section 4.2"),
     Key::new(
         "timeout",
         Kind::Time { min: Dur::from_us(1), max: Dur::from_secs(10) },
         Fallback::Value("200ms"),
-        "acknowledge at the latest so long after data arrived",
+        "the longest delay of an acknowledgment",
     )
     .from("RFC 5681 section 4.2 allows 500 ms; BSD takes 200 ms"),
 ];

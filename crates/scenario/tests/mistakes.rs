@@ -52,7 +52,7 @@ fn shorten(message: &str) -> String {
 
 /// The hint if no controller has the given name.
 const OF_YOUR_OWN: &str =
-    "; one of your own is registered first: in Python by @sparelane.controller, for a command by --plugin";
+    "; register a controller of your own first: in Python by @sparelane.controller, for a command by --plugin";
 
 /// The message for `GOOD` with one line replaced.
 fn changed(line: &str, by: &str) -> String {
@@ -266,13 +266,13 @@ fn mistakes_in_the_network() {
         (
             kind,
             "kind = \"file\"\npath = \"apart.gml\"",
-            "x.toml:2: topology: no path joins the hosts \"h2\" and \"h3\"; component = \"largest\" takes the largest \
+            "x.toml:2: topology: no path connects the hosts \"h2\" and \"h3\"; component = \"largest\" takes the largest \
              connected part of the map",
         ),
         (
             kind,
             "kind = \"file\"\npath = \"apart.topo\"",
-            "x.toml:2: topology: no path joins the hosts \"h0\" and \"h1\"",
+            "x.toml:2: topology: no path connects the hosts \"h0\" and \"h1\"",
         ),
         (
             kind,
@@ -314,7 +314,7 @@ fn mistakes_in_chosen_cables() {
         ),
         (
             "select = \"all\"\nloss_of = \"data\"",
-            "x.toml:6: link.0.loss_of = \"data\": there is no loss; allowed: beside loss",
+            "x.toml:6: link.0.loss_of = \"data\": without loss; allowed: together with loss",
         ),
         (
             "select = \"all\"\nloss = 0.1\nloss_from = \"west\"",
@@ -322,12 +322,12 @@ fn mistakes_in_chosen_cables() {
         ),
         (
             "select = \"all\"\nrate = \"1Gbps\"\nrate_from = \"hosts\"",
-            "x.toml:7: link.0.rate_from = \"hosts\": some of these cables join no host to a router; allowed: with select \
+            "x.toml:7: link.0.rate_from = \"hosts\": some of these cables do not connect a host to a router; allowed: with select \
              = \"access\"",
         ),
         (
             "select = \"access\"\nloss = 0.1\nrate_from = \"hosts\"",
-            "x.toml:7: link.0.rate_from = \"hosts\": there is no rate; allowed: beside rate",
+            "x.toml:7: link.0.rate_from = \"hosts\": without rate; allowed: together with rate",
         ),
         (
             "between = [\"west\", \"east\"]\nloss = 0.1\nloss_from = \"left0\"",
@@ -406,7 +406,7 @@ fn mistakes_in_queues() {
         (
             "[queue]",
             "[queue]\nmark_at = \"0B\"",
-            "x.toml:5: queue.mark_at = \"0B\": marks where nothing is queued; allowed: 1B or more, or 1packets or more",
+            "x.toml:5: queue.mark_at = \"0B\": marks packets in an empty queue; allowed: 1B or more, or 1packets or more",
         ),
         (
             "[queue]",
@@ -421,7 +421,7 @@ fn mistakes_in_queues() {
         (
             "[nic]",
             "[nic]\nkind = \"fifo\"",
-            "x.toml:6: nic.kind = \"fifo\": scheme \"rc3\" sends at low priority, which its own host must hold back; allowed: priority",
+            "x.toml:6: nic.kind = \"fifo\": scheme \"rc3\" sends at low priority, and its own host must delay these packets; allowed: priority",
         ),
         (
             "kind = \"dumbbell\"",
@@ -534,7 +534,7 @@ fn mistakes_in_active_queues() {
         ("\ncell = \"0B\"", "x.toml:6: queue.cell = \"0B\": out of range; allowed: a size from 1B to 1048576B"),
         (
             "\ncell = \"208B\"\nlimit = \"1.6kB\"",
-            "x.toml:7: queue.limit = \"1.6kB\": 1600B, smaller than what one packet takes; allowed: 1664B or more",
+            "x.toml:7: queue.limit = \"1.6kB\": 1600B, less than one packet occupies; allowed: 1664B or more",
         ),
     ];
     for (rest, expected) in cells {
@@ -564,7 +564,7 @@ fn mistakes_in_active_queues() {
         assert_eq!(changed("[queue]", &format!("[queue]\nkind = \"{kind}\"\necn = true")), "no mistake");
         assert_eq!(
             changed("[nic]", &format!("[nic]\nkind = \"{kind}\"")).split(": scheme").last(),
-            Some(" \"rc3\" sends at low priority, which its own host must hold back; allowed: priority")
+            Some(" \"rc3\" sends at low priority, and its own host must delay these packets; allowed: priority")
         );
     }
     let differing =
@@ -591,7 +591,7 @@ fn mistakes_in_queues_that_differ() {
         ),
         (
             "routers = [\"west\"]\nof = \"queues\"\nkind = \"fifo\"",
-            "x.toml:6: queue_at.0.of = \"queues\": there is no share; allowed: of beside share",
+            "x.toml:6: queue_at.0.of = \"queues\": without share; allowed: together with share",
         ),
         (
             "routers = [\"wset\"]\nkind = \"fifo\"",
@@ -624,7 +624,7 @@ fn mistakes_in_queues_that_differ() {
         ),
         (
             "share = 0.5\nkind = \"fifo\"\npush_out = false",
-            "x.toml:7: queue_at.0.push_out = false: a fifo queue knows no classes; allowed: kind = \"priority\"",
+            "x.toml:7: queue_at.0.push_out = false: a fifo queue does not separate classes; allowed: kind = \"priority\"",
         ),
         (
             "share = 0.5\nkind = \"codel\"\nroom = \"packet\"",
@@ -658,7 +658,7 @@ fn mistakes_in_queues_that_differ() {
     assert_eq!(with("share = 0\nkind = \"fifo\""), "no mistake");
     assert_eq!(
         changed("[queue]", "[queue]\nkind = \"fifo\"\npush_out = true"),
-        "x.toml:6: queue.push_out = true: a fifo queue knows no classes; allowed: kind = \"priority\""
+        "x.toml:6: queue.push_out = true: a fifo queue does not separate classes; allowed: kind = \"priority\""
     );
     assert_eq!(
         changed("[nic]", "[nic]\nlow_priority = \"drop\""),
@@ -777,8 +777,8 @@ fn mistakes_in_schemes_and_transport() {
     ]);
     let below = "duration = \"1s\"\nnic = { kind = \"fifo\" }\n[topology]\nkind = \"dumbbell\"\n[workload]\n\
                  kind = \"bulk\"\n[scheme.bulk]\ncontroller = \"cubic\"\nclass = 1\n";
-    let expected = "x.toml:2: nic.kind = \"fifo\": scheme \"bulk\" sends at low priority, which its own host must hold \
-                    back; allowed: priority";
+    let expected = "x.toml:2: nic.kind = \"fifo\": scheme \"bulk\" sends at low priority, and its own host must delay \
+                    these packets; allowed: priority";
     assert_eq!(message(below, &[]), expected);
     let bare = "duration = \"1s\"\nscheme = {}\n[topology]\nkind = \"dumbbell\"\n[workload]\nkind = \"bulk\"\n";
     assert_eq!(message(bare, &[]), "x.toml:2: scheme: a scenario needs at least one scheme, as in [scheme.tcp]");
@@ -1066,7 +1066,7 @@ fn mistakes_in_packets() {
         (
             "[nic]\n[transport]\n[scheme.tcp]\ncontroller = \"newreno\"",
             "[queue.rcp]\n[packets]\nflow = 0\n[scheme.tcp]\ncontroller = \"rcp\"",
-            "x.toml:6: packets: packets of scheme \"tcp\" carry a rate header where the time of sending would be; allowed: \
+            "x.toml:6: packets: packets of scheme \"tcp\" carry a rate header in the field of the send time; allowed: \
              other schemes",
         ),
     ]);
@@ -1098,7 +1098,7 @@ fn mistakes_in_measures() {
         (
             "[nic]\n[transport]\n[scheme.tcp]\ncontroller = \"newreno\"",
             "[queue.rcp]\n[measure]\ndelays = true\n[scheme.tcp]\ncontroller = \"rcp\"",
-            "x.toml:7: measure.delays = true: packets of scheme \"tcp\" carry a rate header where the time of sending would be; allowed: false, or other schemes",
+            "x.toml:7: measure.delays = true: packets of scheme \"tcp\" carry a rate header in the field of the send time; allowed: false, or other schemes",
         ),
     ]);
 }
@@ -1139,7 +1139,7 @@ fn mistakes_in_noisy_hosts() {
         ),
         (
             "[host]\ninterrupt_packets = 32",
-            "x.toml:8: host.interrupt_packets = 32: without interrupt_after; allowed: beside an interrupt_after above 0s",
+            "x.toml:8: host.interrupt_packets = 32: without interrupt_after; allowed: together with an interrupt_after above 0s",
         ),
         (
             "[host]\ntimestamp_clock = \"0s\"",
@@ -1151,7 +1151,7 @@ fn mistakes_in_noisy_hosts() {
         ),
         (
             "[host]\nring = 100",
-            "x.toml:8: host.ring = 100: without interrupt_after; allowed: beside an interrupt_after above 0s",
+            "x.toml:8: host.ring = 100: without interrupt_after; allowed: together with an interrupt_after above 0s",
         ),
         (
             "[host]\ninterrupt_after = \"1us\"\ninterrupt_packets = 8\nring = 4",
@@ -1394,7 +1394,7 @@ fn mistakes_in_overrides_name_the_override() {
 
 #[test]
 fn mistakes_with_rates_that_routers_compute() {
-    let needs = "sends at the rate that routers compute, and none does; allowed: with a table [queue.rcp]";
+    let needs = "sends at rates that routers compute, but no router computes one; allowed: with a table [queue.rcp]";
     check(&[
         ("controller = \"newreno\"", "controller = \"rcp\"", &format!("x.toml:7: scheme.tcp: scheme \"tcp\" {needs}")),
         (
