@@ -81,7 +81,7 @@ pub static NIC_QUEUE: &[Key] = &[
         Fallback::Value("drop"),
         "if a full packet does not fit: the packet is dropped (drop), or the sender waits for room (wait), or it \
          waits and gets a congestion signal, like a mark, at most once per window (cut, as in Linux); \
- acknowledgments are always dropped",
+         acknowledgments are always dropped",
     ),
     KIND,
     Key::new("limit", Kind::Limit, Fallback::Value("2.048GB"), HOLDS).from("the RC3 authors' code"),

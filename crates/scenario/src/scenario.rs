@@ -55,7 +55,7 @@ pub static SCENARIO: &[Key] = &[
         Fallback::Value("single-path"),
         "the choice among equally short paths: one path per pair of routers, the same both ways, by the lowest \
          router numbers (single-path); at each router the exit whose cable comes first in the topology, in each \
- direction separately, as in ns-3's global routing (first-cable); or a random one for each flow (ecmp)",
+         direction separately, as in ns-3's global routing (first-cable); or a random one for each flow (ecmp)",
     ),
     Key::new(
         "topology",

@@ -196,7 +196,7 @@ impl<const N: usize> LinkFabric<N> {
     /// Applies `change` to a link, which must not be fused.
     pub(crate) fn change_link(&mut self, link: u32, change: impl FnOnce(&mut Link)) {
         let at = link as usize;
-        debug_assert!(!self.links[at].is_fused, "link {link} hands on, and is changed");
+        debug_assert!(!self.links[at].is_fused, "link {link} is fused, and cannot change");
         change(&mut self.links[at]);
         let next = self.links[at].next_event();
         self.tree.set(at, next);

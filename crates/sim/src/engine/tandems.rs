@@ -18,7 +18,7 @@ enum Origin {
     Unknown,
     /// All arrive over this link.
     Link(u32),
-    /// Some add_origin from a host, or they add_origin over several links.
+    /// Some come from a host, or they come over several links.
     Several,
 }
 
