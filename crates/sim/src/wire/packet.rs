@@ -126,25 +126,32 @@ impl Packet {
 
     /// A packet from this template.
     #[inline(always)]
-    pub(crate) const fn of(form: Template, flow: u32, seq: u32, route: u32, trigger: u32, wire_bytes: u32) -> Packet {
+    pub(crate) const fn of(
+        template: Template,
+        flow: u32,
+        seq: u32,
+        route: u32,
+        trigger: u32,
+        wire_bytes: u32,
+    ) -> Packet {
         Packet {
             at: Time::ZERO,
             flow_seq: pair(flow, seq),
             route_trigger: pair(route, trigger),
-            rest: form.0 | (wire_bytes as u16) as u64,
+            rest: template.0 | (wire_bytes as u16) as u64,
         }
     }
 
     /// Returns true if the packet matches the template.
     #[inline(always)]
-    pub(crate) const fn matches(&self, form: Template) -> bool {
-        (self.rest ^ form.0) <= u16::MAX as u64
+    pub(crate) const fn matches(&self, template: Template) -> bool {
+        (self.rest ^ template.0) <= u16::MAX as u64
     }
 
     /// Returns true if the packet matches the template, apart from the field for SACK blocks.
     #[inline(always)]
-    pub(crate) const fn matches_except_blocks(&self, form: Template) -> bool {
-        (self.rest as u32 ^ form.0 as u32) <= u16::MAX as u32
+    pub(crate) const fn matches_except_blocks(&self, template: Template) -> bool {
+        (self.rest as u32 ^ template.0 as u32) <= u16::MAX as u32
     }
 
     /// The slot of its flow, or the number of its source of cross traffic.
@@ -276,21 +283,25 @@ mod tests {
 
     #[test]
     fn a_packet_of_a_form_differs_in_numbers_alone() {
-        let form = Template::new(Flags::ACK, 2);
-        let packet = Packet::of(form, 1, 2, 3, 4, 40);
+        let template = Template::new(Flags::ACK, 2);
+        let packet = Packet::of(template, 1, 2, 3, 4, 40);
         assert_eq!((packet.flow(), packet.seq(), packet.route(), packet.trigger()), (1, 2, 3, 4));
         assert_eq!((packet.wire_bytes(), packet.flags(), packet.class()), (40, Flags::ACK, 2));
         assert_eq!(packet.blocks(), NO_BLOCKS);
-        assert!(packet.matches(form) && packet.matches_except_blocks(form));
+        assert!(packet.matches(template) && packet.matches_except_blocks(template));
         let mut with_blocks = packet;
         with_blocks.set_blocks(7);
-        assert!(!with_blocks.matches(form) && with_blocks.matches_except_blocks(form));
+        assert!(!with_blocks.matches(template) && with_blocks.matches_except_blocks(template));
         let mut lower = packet;
         lower.lower(1);
         let marked = packet.with(Flags::MARKED);
-        assert!(!lower.matches_except_blocks(form) && !marked.matches_except_blocks(form) && !marked.matches(form));
+        assert!(
+            !lower.matches_except_blocks(template)
+                && !marked.matches_except_blocks(template)
+                && !marked.matches(template)
+        );
         let mut cleared = marked;
         cleared.clear(Flags::MARKED);
-        assert!(cleared.matches(form));
+        assert!(cleared.matches(template));
     }
 }
