@@ -616,7 +616,7 @@ fn mistakes_in_queues_that_differ() {
         ),
         (
             "share = 0.2\nkind = \"fifo\"",
-            "x.toml:5: queue_at.0.share = 0.2: of 2, that is less than half a one; allowed: 0, or more",
+            "x.toml:5: queue_at.0.share = 0.2: of 2, this rounds to none; allowed: 0, or more",
         ),
         (
             "share = 0.5\nof = \"hosts\"\nkind = \"fifo\"",
