@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -159,7 +158,8 @@ def test_lines_beyond_the_bound_are_dropped_and_counted_in_their_place(guarded: 
     assert file.dropped_lines > 5_000
     found = read_all(reader, lines[-1]).splitlines(keepends=True)
     end()
-    # Walk through what was read. Every gap stands where its lines are missing; the threads decide how many gaps there are.
+    # Walk through the output. Every gap stands where its lines are missing; the threads decide how many gaps
+    # there are.
     at, missing, since_gap = 0, 0, b""
     for one in found:
         told = json.loads(one)
