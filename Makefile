@@ -93,13 +93,13 @@ linux-controllers linux-rtcp: build
 # RC3's patches without their option beside the stock kernel, packet by packet; builds both, some eight minutes of a processor
 # each.
 linux-rc3-off: build
-	$(BIN)/python -m sparelane.experiments.linux.rc3_off results/linux/rc3-off
+	$(BIN)/python -m sparelane.papers.linux.rc3_off results/linux/rc3-off
 
 # RTCP and RAPID in the kernel that runs, beside the simulator: windows, gaps and their cost. Needs root, and `perf` for the
 # cost of the kernel's own controllers.
 LINUX_BPF ?= results/linux/bpf
 linux-bpf: build
-	$(BIN)/python -m sparelane.experiments.linux.bpf $(LINUX_BPF)
+	$(BIN)/python -m sparelane.papers.linux.bpf $(LINUX_BPF)
 
 ## make test-linux-rc3: run the tests of RC3 in the kernel; builds two kernels once
 # RC3 in the kernel: builds that kernel, and the one without, and runs its tests, Figs. 15 to 18 of the paper and scripts of
@@ -154,7 +154,7 @@ results: build
 # Writes the digests of tests/goldens.json anew, and says which runs changed; and the index of the experiments.
 goldens: build
 	$(BIN)/python tests/test_goldens.py
-	$(BIN)/python -m sparelane.experiment_index
+	$(BIN)/python -m sparelane.papers.index
 
 ## make docs: write the documentation to docs/_build/html
 # The documentation, into docs/_build/html; a warning is an error, and so is a link that leads nowhere.

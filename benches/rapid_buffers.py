@@ -22,14 +22,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sparelane import library
-from sparelane.api import run
-from sparelane.experiments import declared, rapid
-from sparelane.experiments.base import Effort, Outcome, Simulation
-from sparelane.experiments.rapid import table2_mechanisms, testbed, transfers, web
-from sparelane.experiments.rapid.printed import TABLE_V
-from sparelane.experiments.rapid.table5_burstiness import LEVELS, WARM_UP_SHARE, Case
-from sparelane.experiments.runner import distil
+from sparelane.papers import rapid
+from sparelane.papers.engine import declared
+from sparelane.papers.engine.base import Effort, Outcome, Simulation
+from sparelane.papers.engine.runner import distil
+from sparelane.papers.rapid import table2_mechanisms, testbed, transfers, web
+from sparelane.papers.rapid.printed import TABLE_V
+from sparelane.papers.rapid.table5_burstiness import LEVELS, WARM_UP_SHARE, Case
+from sparelane.scenario import library
+from sparelane.simulation.simulate import run
 
 WORK = Path(__file__).parent / "work" / "rapid_buffers.json"
 

@@ -2,7 +2,7 @@
 
 Usage: python benches/rtcp_setting.py [--jobs N] [--seeds N] [--milliseconds N] [--only KEY=VALUE ...] [--markdown FILE]
 
-The axes are what the paper leaves open; the objective is `sparelane.experiments.rtcp.statements`: how many statements
+The axes are what the paper leaves open; the objective is `sparelane.papers.rtcp.statements`: how many statements
 hold. Runs are kept in `benches/work/rtcp_setting.json` by what they depend on, so that a search that was stopped goes
 on, and a second look at the table costs nothing; delete it when the simulator has changed. --only keeps one value of an
 axis (or several, with the key given again): the best region deserves more seeds than the whole table. The table of the
@@ -21,12 +21,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparelane import library
-from sparelane.api import run
-from sparelane.experiments.base import Effort
-from sparelane.experiments.rtcp.datacentre import SCENARIO
-from sparelane.experiments.rtcp.statements import GROUPS, STATEMENTS, Numbers, distance, holding, numbers_of, runs_of
-from sparelane.experiments.runner import distil
+from sparelane.papers.engine.base import Effort
+from sparelane.papers.engine.runner import distil
+from sparelane.papers.rtcp.datacentre import SCENARIO
+from sparelane.papers.rtcp.statements import GROUPS, STATEMENTS, Numbers, distance, holding, numbers_of, runs_of
+from sparelane.scenario import library
+from sparelane.simulation.simulate import run
 
 WORK = Path(__file__).parent / "work" / "rtcp_setting.json"
 

@@ -20,10 +20,10 @@ from pathlib import Path
 import polars as pl
 
 from sparelane import ScenarioError
-from sparelane.experiments import select
-from sparelane.experiments.base import Experiment, Outcome, Simulation
-from sparelane.experiments.runner import simulate
-from sparelane.names import UnknownNameError
+from sparelane.common.names import UnknownNameError
+from sparelane.papers import select
+from sparelane.papers.engine.base import Experiment, Outcome, Simulation
+from sparelane.papers.engine.runner import simulate
 
 # Each point, and what undoes it.
 UNDONE: Mapping[str, tuple[str, ...]] = {

@@ -20,8 +20,8 @@ import wire_harm
 import wire_prediction
 import wire_transfers
 
-from sparelane import delay_line, namespaces
 from sparelane._native import WireError
+from sparelane.emulation import delay_line, namespaces
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ from wire_transfers import of_kernel, say
 
 from sparelane._native import WireError
 
-SPARELANE = [sys.executable, "-c", "from sparelane.cli import main; main()"]
+SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"]
 
 MBPS, ROUND_TRIP_MS = 50, 20
 

@@ -13,9 +13,9 @@ from statistics import median
 
 from wire_transfers import EXAMPLE, Times, say
 
-from sparelane import api
 from sparelane._native import WireError
-from sparelane.namespaces import hosts
+from sparelane.emulation.namespaces import hosts
+from sparelane.simulation import simulate as api
 
 SCENARIO = Path(__file__).parent.parent / "crates/net/tests/prediction.toml"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from sparelane._native import WireError
-from sparelane.namespaces import RECEIVER, Hosts, ahead, hosts
+from sparelane.emulation.namespaces import RECEIVER, Hosts, ahead, hosts
 
 EXAMPLE = Path(__file__).parent.parent / "target/release/examples/wire"
 

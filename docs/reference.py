@@ -11,9 +11,10 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from sparelane import Result, Sweep, columns
-from sparelane.commands.list import KINDS, Entry, catalogue
-from sparelane.summary import Summary
+from sparelane import Result, Sweep
+from sparelane.cli.commands.list import KINDS, Entry, catalogue
+from sparelane.simulation import columns
+from sparelane.simulation.summary import Summary
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from sparelane._native import LinuxError
-from sparelane.linux import kernel, running
+from sparelane.uml import kernel, running
 
 # The longest trial on a host that runs the full set, seconds. A trial is `running.TRIAL` with its boot. The full set
 # takes as long as some 160 of them on one processor, the short set as some 50.

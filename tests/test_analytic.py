@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from sparelane.experiments.rc3 import analytic
-from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES, Path, rc3_rounds, reduction, tcp_rounds
-from sparelane.experiments.rc3.fig7_sizes import MODEL_BY_BYTES, PATH
-from sparelane.experiments.rc3.model import rc3_gain, window_gain
+from sparelane.papers.rc3 import analytic
+from sparelane.papers.rc3.analytic import FLOW_SIZES, MSS_BYTES, Path, rc3_rounds, reduction, tcp_rounds
+from sparelane.papers.rc3.fig7_sizes import MODEL_BY_BYTES, PATH
+from sparelane.papers.rc3.model import rc3_gain, window_gain
 
 # Of the simulated topology: 24, 44, 64 and 84 ms for 16, 17, 9 and 3 of its 45 pairs of routers.
 MEAN_RTT_S = (16 * 0.024 + 17 * 0.044 + 9 * 0.064 + 3 * 0.084) / 45

@@ -12,8 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sparelane as sl
-from sparelane import _native, units
-from sparelane.cli import main
+from sparelane import _native
+from sparelane.cli.main import main
+from sparelane.common import units
 
 SCENARIO = """\
 duration = "50ms"

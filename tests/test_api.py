@@ -167,7 +167,7 @@ def test_an_exception_in_progress_comes_through() -> None:
 
 
 def test_a_prepared_scenario_runs_once() -> None:
-    prepared = sparelane.api.prepare(TWO_FLOWS)
+    prepared = sparelane.simulation.simulate.prepare(TWO_FLOWS)
     prepared.run()
     with pytest.raises(RuntimeError, match="has run already"):
         prepared.run()

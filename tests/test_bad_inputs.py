@@ -18,7 +18,7 @@ from click.testing import CliRunner
 import bad_inputs
 from bad_inputs import Line
 from sparelane import _native
-from sparelane.cli import main
+from sparelane.cli.main import main
 from sparelane.plugins import loading
 from sparelane.plugins.registry import REGISTRY
 

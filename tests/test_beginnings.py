@@ -9,8 +9,8 @@ from click.testing import CliRunner, Result
 
 import sparelane as sl
 from small_sweeps import BASE, LOADS, file
-from sparelane.cli import main
-from sparelane.forecast import forecast
+from sparelane.cli.main import main
+from sparelane.simulation.forecast import forecast
 from sparelane.sweeps import folder
 from sparelane.sweeps.plan import Plan
 
@@ -55,7 +55,7 @@ def test_check_of_a_short_run_says_what_it_was(tmp_path: Path) -> None:
 
 
 def test_a_forecast_from_the_beginning_is_near_what_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sparelane.forecast.TRIAL_S", 0.1)
+    monkeypatch.setattr("sparelane.simulation.forecast.TRIAL_S", 0.1)
     settings = ["duration=60s", "bottleneck_rate=100Mbps".replace("bottleneck_rate", "topology.bottleneck_rate")]
     found = forecast(ONE, settings, seed=1)
     assert found.tried < 1
@@ -68,7 +68,7 @@ def test_a_forecast_from_the_beginning_is_near_what_comes(monkeypatch: pytest.Mo
 
 
 def test_a_forecast_of_flows_that_all_start_at_once_counts_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sparelane.forecast.TRIAL_S", 0.05)
+    monkeypatch.setattr("sparelane.simulation.forecast.TRIAL_S", 0.05)
     bulk = ONE.split("[workload]")[0] + '[workload]\nkind = "bulk"\nscheme = "tcp"\n'
     found = forecast(bulk, ["duration=10min", "topology.bottleneck_rate=1Gbps"])
     assert (found.flows, found.tried < 1) == (3, True)
@@ -140,7 +140,7 @@ def test_other_settings_are_other_runs_in_the_same_folder(tmp_path: Path) -> Non
 
 
 def test_the_example_of_new_says_what_its_keys_do() -> None:
-    from sparelane.commands.new import OF_RUN, OF_SWEEP, SCENARIO
+    from sparelane.cli.commands.new import OF_RUN, OF_SWEEP, SCENARIO
 
     for words in (OF_RUN, OF_SWEEP):
         assert tomllib.loads(SCENARIO.format(**words))["topology"]["pairs"] == 4

@@ -10,13 +10,13 @@ from click.testing import CliRunner, Result
 
 import sparelane as sl
 from small_sweeps import BASE, LOADS, do
-from sparelane import api
-from sparelane.charts import draw, of_run, of_sweep
-from sparelane.charts.panel import Line, Panel, own_ticks, thinned, with_looks
-from sparelane.cli import main
-from sparelane.folders import OutputError, SavedResultsError
+from sparelane.cli.main import main
+from sparelane.common.folders import OutputError, SavedResultsError
+from sparelane.common.units import quantity, read, scale
+from sparelane.reports.charts import draw, of_run, of_sweep
+from sparelane.reports.charts.panel import Line, Panel, own_ticks, thinned, with_looks
+from sparelane.simulation import simulate as api
 from sparelane.sweeps import folder
-from sparelane.units import quantity, read, scale
 
 SAMPLED = BASE.replace(
     "[queue]",

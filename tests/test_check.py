@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from sparelane import _native, api, forecast, memory
-from sparelane.cli import main
+from sparelane import _native
+from sparelane.cli.main import main
+from sparelane.common import memory
+from sparelane.simulation import forecast
+from sparelane.simulation import simulate as api
 
 SCENARIO = """\
 duration = "1s"
@@ -39,7 +42,9 @@ def measured(*settings: str) -> dict[str, float]:
     """The size of a scenario, and by how much the memory of a process grows that builds it and runs an instant."""
     program = f"""
 import json, sys
-from sparelane import _native, api, memory
+from sparelane import _native
+from sparelane.simulation import simulate as api
+from sparelane.common import memory
 text, settings = {SCENARIO!r}, sys.argv[1:]
 size = _native.size(text, "text", ".", settings)
 resident = int(open("/proc/self/statm").read().split()[1]) * 4096
@@ -106,7 +111,7 @@ def test_a_scenario_that_takes_long_to_read_or_build_is_given_up(
 ) -> None:
     clock = iter(range(0, 1000, 2))
 
-    monkeypatch.setattr("sparelane.forecast.time.process_time", lambda: float(next(clock)))
+    monkeypatch.setattr("sparelane.simulation.forecast.time.process_time", lambda: float(next(clock)))
     real: Callable[..., Any] = getattr(_native, step)
 
     def slow(*arguments: Any) -> Any:

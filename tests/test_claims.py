@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from sparelane.experiments.base import Claim, Effort, Verdict
-from sparelane.experiments.claims import (
+from sparelane.papers.engine.base import Claim, Effort, Verdict
+from sparelane.papers.engine.claims import (
     Value,
     about,
     at_least,
@@ -30,7 +30,7 @@ from sparelane.experiments.claims import (
     spread,
     within_factor,
 )
-from sparelane.experiments.rows import NOT_EXPLAINED, Evaluation, Key, Metric, Row, each
+from sparelane.papers.engine.rows import NOT_EXPLAINED, Evaluation, Key, Metric, Row, each
 
 FULL, BRIEF = Effort("full", seeds=10), Effort("quick", seeds=1)
 FCT, REDUCTION = Metric("FCT", "s"), Metric("reduction", "%")

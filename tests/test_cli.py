@@ -17,12 +17,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sparelane
-from sparelane import api, bench, folders, terminal
-from sparelane.cli import main
-from sparelane.commands import reproduce
-from sparelane.experiments import runner
-from sparelane.experiments.rows import COLUMNS
-from sparelane.streams import INCOMPLETE_OUTPUT
+from sparelane.cli.commands import reproduce
+from sparelane.cli.main import main
+from sparelane.common import folders
+from sparelane.papers.engine import runner
+from sparelane.papers.engine.rows import COLUMNS
+from sparelane.simulation import bench
+from sparelane.simulation import simulate as api
+from sparelane.terminal import console as terminal
+from sparelane.terminal.streams import INCOMPLETE_OUTPUT
 
 SMALL = """\
 title = "two flows"
@@ -166,7 +169,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_any_work(
     def fail(*_: object) -> None:
         raise AssertionError("work has begun")
 
-    monkeypatch.setattr(sparelane.api.Prepared, "run", fail)
+    monkeypatch.setattr(sparelane.simulation.simulate.Prepared, "run", fail)
     monkeypatch.setattr(runner, "reproduce", fail)
     (here / "taken").write_text("a file", encoding="utf-8")
     result = sparelane_cli(*arguments, "-o", "taken/below")
@@ -314,7 +317,7 @@ def test_nothing_but_results_appears_without_a_terminal(here: Path) -> None:
 @pytest.mark.parametrize("arguments", [["list"], ["list", "red"], ["schema", "--sweep"], ["reproduce", "fig8"]])
 def test_names_are_listed_without_what_draws_and_counts(arguments: list[str]) -> None:
     code = (
-        "import sys; from sparelane.cli import main\n"
+        "import sys; from sparelane.cli.main import main\n"
         f"try: main({arguments!r})\n"
         "except SystemExit: print([one for one in ('polars', 'matplotlib', 'scipy', 'numpy') if one in sys.modules])"
     )
@@ -349,7 +352,7 @@ def test_a_queue_is_listed_with_its_parameters_and_where_the_others_are() -> Non
 @pytest.mark.parametrize("heavy", ["polars", "matplotlib", "scipy", "rich", "numpy"])
 def test_the_bench_command_loads_nothing_heavy(tiny_workload: Path, heavy: str) -> None:
     code = (
-        "import sys; from sparelane.cli import main\n"
+        "import sys; from sparelane.cli.main import main\n"
         f"main(['bench', {str(tiny_workload)!r}, '--duration', '1ms'], standalone_mode=False)\n"
         f"sys.exit({heavy!r} in sys.modules)"
     )
@@ -400,7 +403,7 @@ def test_without_a_terminal_a_line_every_ten_seconds_says_how_far_the_work_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now_s = 1000.0
-    monkeypatch.setattr("sparelane.terminal.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("sparelane.terminal.console.time.monotonic", lambda: now_s)
     with terminal.progress("two flows") as meter:
         for second in range(1, 26):
             now_s = 1000.0 + second
@@ -436,7 +439,7 @@ def test_tables_of_an_earlier_run_do_not_stay_beside_a_new_one(tmp_path: Path) -
 
 
 def test_a_table_that_cannot_be_written_is_not_there_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sparelane import frames
+    from sparelane.common import frames
 
     def full(_: object, path: Path) -> None:
         path.write_text("half of a ta")

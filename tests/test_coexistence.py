@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 import sparelane as sl
 from small_sweeps import do
-from sparelane.cli import main
+from sparelane.cli.main import main
 from sparelane.sweeps import coexistence, folder
 
 SHARED = """

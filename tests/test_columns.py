@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 import sparelane as sl
-from sparelane import columns, stored
-from sparelane.columns import Column, Columns
-from sparelane.result import Result
-from sparelane.summary import Summary
+from sparelane.simulation import columns, stored
+from sparelane.simulation.columns import Column, Columns
+from sparelane.simulation.result import Result
+from sparelane.simulation.summary import Summary
 
 # Together, these runs have a row in every table, and a value in every column.
 RUNS = {

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from small_sweeps import BASE, LOADS, do, file
-from sparelane.cli import main
+from sparelane.cli.main import main
 from sparelane.results.rows import ALL, AxisValue, TidyRow, to_frame
 from sparelane.sweeps import comparison, verdict
 from sparelane.sweeps.differences import Comparison, Outcome, Thresholds, judge

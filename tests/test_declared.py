@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from sparelane import experiments
-from sparelane.experiments import registry
-from sparelane.experiments.base import Claim
-from sparelane.experiments.declared import read
-from sparelane.experiments.rows import Evaluation, Key, Metric, Row
-from sparelane.experiments.sections import DeclarationError
+from sparelane import papers as experiments
+from sparelane.papers import registry
+from sparelane.papers.engine.base import Claim
+from sparelane.papers.engine.declared import read
+from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
+from sparelane.papers.engine.sections import DeclarationError
 
 FCT, REDUCTION = Metric("FCT", "s"), Metric("reduction", "%")
 METRICS = {metric.name: metric for metric in (FCT, REDUCTION)}

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import sparelane as sl
-from sparelane import library
-from sparelane.settings import scenario_text
+from sparelane.scenario import library
+from sparelane.scenario.settings import scenario_text
 
 BASE: dict[str, Any] = {
     "duration": "1s",

@@ -11,10 +11,11 @@ import click
 import polars as pl
 import pytest
 
-from sparelane import api
-from sparelane.cli import COMMANDS as COMMAND_NAMES
-from sparelane.cli import main
-from sparelane.experiments import registry, saved
+from sparelane.cli.main import COMMANDS as COMMAND_NAMES
+from sparelane.cli.main import main
+from sparelane.papers import registry
+from sparelane.papers.engine import saved
+from sparelane.simulation import simulate as api
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "systems").glob("*.md")]

@@ -21,8 +21,9 @@ from typing import Any
 import pytest
 
 import sparelane
-from sparelane import _native, units
-from sparelane.settings import toml_value
+from sparelane import _native
+from sparelane.common import units
+from sparelane.scenario.settings import toml_value
 
 # Losses, queueing, pauses and round trips of several lengths in two seconds.
 NETWORK = """\

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from small_sweeps import LOADS, do, plan
-from sparelane.cli import main
+from sparelane.cli.main import main
 from sparelane.sweeps import folder
 
 

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from sparelane import emulated_hosts, emulation
+from sparelane import emulation
 from sparelane._native import EmulationError
-from sparelane.names import UnknownNameError
+from sparelane.common.names import UnknownNameError
+from sparelane.emulation import hosts as emulated_hosts
 
-SPARELANE = [sys.executable, "-c", "from sparelane.cli import main; main()"]
+SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"]
 WHY_NOT = emulated_hosts.missing()
 
 SCENARIO = """

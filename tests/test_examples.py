@@ -8,7 +8,7 @@ from pathlib import Path
 import examples
 import pytest
 
-from sparelane.commands.list import catalogue
+from sparelane.cli.commands.list import catalogue
 
 ROOT = Path(__file__).parents[1]
 

@@ -6,17 +6,20 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from sparelane.experiments import plots, registry, report, runner
-from sparelane.experiments.base import Effort, Experiment
-from sparelane.experiments.rapid import testbed
-from sparelane.experiments.rc3 import internet2
-from sparelane.experiments.rc3.analytic import FLOW_SIZES, MSS_BYTES
-from sparelane.experiments.rc3.completion import BY_THE_TIMES, Reading
-from sparelane.experiments.rc3.deployments import GROUPS
-from sparelane.experiments.rc3.internet2 import BASELINE, FLOWS, REDUCTION, TCP_LONGER
-from sparelane.experiments.rows import Key, MissingRowError
-from sparelane.experiments.runner import Finished, Task
-from sparelane.experiments.statistics import jain
+from sparelane.papers import registry
+from sparelane.papers.engine import runner
+from sparelane.papers.engine.base import Effort, Experiment
+from sparelane.papers.engine.rows import Key, MissingRowError
+from sparelane.papers.engine.runner import Finished, Task
+from sparelane.papers.engine.statistics import jain
+from sparelane.papers.pages import report
+from sparelane.papers.rapid import testbed
+from sparelane.papers.rc3 import internet2
+from sparelane.papers.rc3.analytic import FLOW_SIZES, MSS_BYTES
+from sparelane.papers.rc3.completion import BY_THE_TIMES, Reading
+from sparelane.papers.rc3.deployments import GROUPS
+from sparelane.papers.rc3.internet2 import BASELINE, FLOWS, REDUCTION, TCP_LONGER
+from sparelane.reports import plots
 
 # Long enough for some small flows to finish, where paths are short.
 BRIEF = Effort("full", seeds=2, stop_s=0.1)

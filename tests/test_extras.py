@@ -9,7 +9,7 @@ import pytest
 from scipy.special import stdtrit
 
 import sparelane
-from sparelane import student
+from sparelane.sweeps import student
 
 SWEEP = """\
 duration = "200ms"
@@ -99,7 +99,7 @@ def test_a_figure_from_python_names_the_extra(bare: Path) -> None:
     code = "import sparelane; sparelane.run('dctcp-two-flows', set={'duration': '50ms'}).plot()"
     done = python(bare, "-c", code)
     assert done.stderr.splitlines()[-1] == (
-        "sparelane.extras.MissingExtraError: figures are drawn with matplotlib, which is not installed: "
+        "sparelane.common.extras.MissingExtraError: figures are drawn with matplotlib, which is not installed: "
         "pip install 'sparelane[figures]'"
     )
 

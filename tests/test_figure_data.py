@@ -14,14 +14,14 @@ from click.testing import CliRunner, Result
 import browser
 import sparelane as sl
 from small_sweeps import do, with_lines
-from sparelane import percentiles
-from sparelane.charts import draw, of_run, of_sweep, over_time, scatter
-from sparelane.charts.panel import MOST_POINTS, Line, Panel, offsets, with_looks
-from sparelane.cli import main
-from sparelane.folders import SavedResultsError
-from sparelane.names import UnknownNameError
-from sparelane.pages import sideways, svg
-from sparelane.pages.document import document, figures
+from sparelane.cli.main import main
+from sparelane.common import percentiles
+from sparelane.common.folders import SavedResultsError
+from sparelane.common.names import UnknownNameError
+from sparelane.reports.charts import draw, of_run, of_sweep, over_time, scatter
+from sparelane.reports.charts.panel import MOST_POINTS, Line, Panel, offsets, with_looks
+from sparelane.reports.pages import sideways, svg
+from sparelane.reports.pages.document import document, figures
 from sparelane.sweeps import folder
 
 ENDLESS = with_lines(

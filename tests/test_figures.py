@@ -13,7 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from sparelane.experiments import plots, registry, saved
+from sparelane.papers import registry
+from sparelane.papers.engine import saved
+from sparelane.reports import plots
 
 RESULTS = Path(__file__).parents[1] / "results"
 

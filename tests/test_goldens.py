@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sparelane
-from sparelane import library
+from sparelane.scenario import library
 
 RECORD = Path(__file__).parent / "goldens.json"
 

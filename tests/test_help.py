@@ -10,8 +10,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from sparelane.cli import main
-from sparelane.commands.help import EXAMPLES
+from sparelane.cli.commands.help import EXAMPLES
+from sparelane.cli.main import main
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:

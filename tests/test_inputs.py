@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 import sparelane as sl
-from sparelane import inputs
-from sparelane.cli import main
+from sparelane.cli.main import main
+from sparelane.simulation import inputs
 
 LISTED = """\
 title = "{title}"

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
-from sparelane import student
+from sparelane.sweeps import student
 from sparelane.sweeps.differences import Change, Outcome, Pair, effect, outcome
 from sparelane.sweeps.intervals import adjusted, jackknife, mean_intervals
 from sparelane.sweeps.metrics import HEADLINES, Metric

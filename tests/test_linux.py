@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sparelane import api
 from sparelane._native import LinuxError, ScenarioError
-from sparelane.linux import kernel, mapping, parameters, plan, running, tables
-from sparelane.linux.network import Network
-from sparelane.result import Result
+from sparelane.simulation import simulate as api
+from sparelane.simulation.result import Result
+from sparelane.uml import kernel, mapping, parameters, plan, running, tables
+from sparelane.uml.network import Network
 
 SCENARIO = """
 title = "One flow"

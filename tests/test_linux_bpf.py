@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
 if sys.platform == "linux":
-    from sparelane import _native, kernel
+    from sparelane import _native
+    from sparelane.bpf import kernel
 
 # Python that runs the command line, wherever the package is.
-COMMAND = [sys.executable, "-c", "from sparelane.cli import main; main()", "linux"]
+COMMAND = [sys.executable, "-c", "from sparelane.cli.main import main; main()", "linux"]
 
 # The controllers that connections can ask for.
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")

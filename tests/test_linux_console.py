@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from sparelane._native import LinuxError
-from sparelane.commands import linux_build
-from sparelane.linux import console, kernel, running
+from sparelane.cli.commands import linux_build
+from sparelane.uml import console, kernel, running
 
 FLOATING_POINT = """Core dump limits :
 	soft - NONE

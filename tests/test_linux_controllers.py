@@ -9,25 +9,18 @@ from functools import cache
 import polars as pl
 import pytest
 
-from sparelane import api, library
-from sparelane.experiments import plots, registry, runner
-from sparelane.experiments.base import Outcome, Simulation
-from sparelane.experiments.linux import measured
-from sparelane.experiments.linux.paths import (
-    LIKE,
-    OURS,
-    PATHS,
-    QUICK_RUNS,
-    RANDOM,
-    RUNS,
-    Path,
-    Run,
-    segments,
-)
-from sparelane.experiments.linux.rows import FCT, FLIGHT, QUEUE, USE, fct
-from sparelane.experiments.rows import Evaluation
-from sparelane.linux import kernel, mapping
-from sparelane.linux.parameters import CONTROLLERS
+from sparelane.papers import registry
+from sparelane.papers.engine import runner
+from sparelane.papers.engine.base import Outcome, Simulation
+from sparelane.papers.engine.rows import Evaluation
+from sparelane.papers.linux import measured
+from sparelane.papers.linux.paths import LIKE, OURS, PATHS, QUICK_RUNS, RANDOM, RUNS, Path, Run, segments
+from sparelane.papers.linux.rows import FCT, FLIGHT, QUEUE, USE, fct
+from sparelane.reports import plots
+from sparelane.scenario import library
+from sparelane.simulation import simulate as api
+from sparelane.uml import kernel, mapping
+from sparelane.uml.parameters import CONTROLLERS
 
 EXPERIMENT = registry()["linux/controllers"]
 QUICK = EXPERIMENT.quick

@@ -15,11 +15,13 @@ from types import SimpleNamespace
 import pytest
 
 from sparelane._native import LinuxError, ScenarioError
-from sparelane.commands import reproduce
-from sparelane.experiments import registry, report, runner, select
-from sparelane.experiments.base import Experiment
-from sparelane.experiments.linux import rc3_off
-from sparelane.linux import kernel, mapping, plan, running
+from sparelane.cli.commands import reproduce
+from sparelane.papers import registry, select
+from sparelane.papers.engine import runner
+from sparelane.papers.engine.base import Experiment
+from sparelane.papers.linux import rc3_off
+from sparelane.papers.pages import report
+from sparelane.uml import kernel, mapping, plan, running
 
 PATCHES = sorted((kernel.FILES / "rc3").glob("*.patch"))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sparelane.linux import kernel, running
+from sparelane.uml import kernel, running
 
 FOLDER = kernel.FILES / "rc3" / "scripts"
 SCRIPTS = sorted(FOLDER.glob("*.script"))

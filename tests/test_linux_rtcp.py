@@ -9,14 +9,18 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from sparelane import _native, api, library
+from sparelane import _native
 from sparelane._native import ScenarioError
-from sparelane.experiments import plots, registry, runner
-from sparelane.experiments.base import Effort, Outcome
-from sparelane.experiments.rows import Evaluation
-from sparelane.experiments.rtcp import testbed_runs
-from sparelane.linux import kernel, mapping, plan, running
-from sparelane.linux.network import Network
+from sparelane.papers import registry
+from sparelane.papers.engine import runner
+from sparelane.papers.engine.base import Effort, Outcome
+from sparelane.papers.engine.rows import Evaluation
+from sparelane.papers.rtcp import testbed_runs
+from sparelane.reports import plots
+from sparelane.scenario import library
+from sparelane.simulation import simulate as api
+from sparelane.uml import kernel, mapping, plan, running
+from sparelane.uml.network import Network
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 with_kernel = pytest.mark.skipif(kernel.find() is None, reason="there is no kernel: sparelane linux build")

@@ -11,7 +11,7 @@ import pytest
 
 import linux_suite
 from sparelane._native import LinuxError
-from sparelane.linux import kernel, running
+from sparelane.uml import kernel, running
 
 FOLDER = Path(__file__).parent
 

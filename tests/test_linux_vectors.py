@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sparelane.linux import kernel, running
+from sparelane.uml import kernel, running
 
 SOURCES = Path(__file__).parent / "linux_guests"
 CHECKS = ("processes", "threads", "fork", "faults", "signals", "frames", "roomy", "tight")

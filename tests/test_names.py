@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 import sparelane
-from sparelane import experiment_index, library
-from sparelane.commands.reproduce import experiment_ids
-from sparelane.experiments import registry, select
-from sparelane.names import UnknownNameError
+from sparelane.cli.commands.reproduce import experiment_ids
+from sparelane.common.names import UnknownNameError
+from sparelane.papers import index as experiment_index
+from sparelane.papers import registry, select
+from sparelane.scenario import library
 
 # Every module that defines an experiment, and every file that declares one, names it after itself.
-PLACE = Path(sparelane.__file__).parent / "experiments"
+PLACE = Path(sparelane.__file__).parent / "papers"
 
 
 def named(paper: str) -> list[str]:

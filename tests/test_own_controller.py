@@ -204,7 +204,7 @@ def test_parameters_are_declared_checked_and_listed() -> None:
         with pytest.raises(sl.ScenarioError) as refusal:
             with_controller("set", **{f"scheme.tcp.{key}": value})
         assert expected in str(refusal.value) or "unit" in str(refusal.value), str(refusal.value)
-    from sparelane.commands.list import catalogue
+    from sparelane.cli.commands.list import catalogue
 
     entry = next(entry for entry in catalogue() if entry.name == "set")
     assert (entry.summary, entry.source, len(entry.params)) == ("whatever is set", "this test", 6)
@@ -368,7 +368,15 @@ def test_the_command_line_ends_at_once_with_ctrl_c(where: str, tmp_path: Path) -
     (tmp_path / "slow.py").write_text(textwrap.dedent(text).replace("WHERE", where))
     (tmp_path / "slow.toml").write_text(SCENARIO.replace('"newreno"', '"slow"').replace('"bulk"', '"slow"'))
     settings = ["--set", 'workload={kind="slow"}']
-    line = [sys.executable, "-c", "from sparelane.cli import main; main()", "run", "slow.toml", "--plugin", "slow.py"]
+    line = [
+        sys.executable,
+        "-c",
+        "from sparelane.cli.main import main; main()",
+        "run",
+        "slow.toml",
+        "--plugin",
+        "slow.py",
+    ]
     process = subprocess.Popen(
         [*line, *settings], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -492,7 +500,7 @@ def test_worker_processes_know_what_this_one_has_loaded() -> None:
 
 
 def command(*arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-c", "from sparelane.cli import main; main()", *map(str, arguments)]
+    line = [sys.executable, "-c", "from sparelane.cli.main import main; main()", *map(str, arguments)]
     return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=60)
 
 

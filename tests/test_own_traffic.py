@@ -75,7 +75,7 @@ def test_a_generator_says_when_which_flow_starts() -> None:
 
 
 def listed(kind: str) -> list[Any]:
-    from sparelane.commands.list import catalogue
+    from sparelane.cli.commands.list import catalogue
 
     return [entry for entry in catalogue() if entry.kind == kind]
 

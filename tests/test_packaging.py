@@ -111,7 +111,7 @@ def test_a_package_leads_to_the_repository_and_the_commit_that_it_is_built_from(
     assert f"]({ADDRESS}/raw/{COMMIT}/results/rc3/fig8-load/figure.png)" in text
     assert f"]({ADDRESS}/blob/{COMMIT}/results/README.md)" in text
     # A symbolic link, which a forge does not follow.
-    assert f"]({ADDRESS}/tree/{COMMIT}/python/sparelane/scenarios)" in text
+    assert f"]({ADDRESS}/tree/{COMMIT}/python/sparelane/scenario/shipped)" in text
     assert [target for target in re.findall(r"\]\(([^)]+)\)", text) if not target.startswith(ADDRESS)] == []
 
 

@@ -13,12 +13,13 @@ from click.testing import CliRunner, Result
 import browser
 import sparelane as sl
 from small_sweeps import BASE, LOADS, do, with_lines
-from sparelane.charts.panel import Line, Panel, with_looks
-from sparelane.cli import main
-from sparelane.experiments import answers, registry, saved
-from sparelane.pages import of_experiments
-from sparelane.pages.axis import Scale, fitting, shown
-from sparelane.pages.document import document, figures
+from sparelane.cli.main import main
+from sparelane.papers import registry
+from sparelane.papers.engine import answers, saved
+from sparelane.papers.pages import of_experiments
+from sparelane.reports.charts.panel import Line, Panel, with_looks
+from sparelane.reports.pages.axis import Scale, fitting, shown
+from sparelane.reports.pages.document import document, figures
 from test_charts import SAMPLED
 
 needs_browser = pytest.mark.skipif(browser.executable() is None, reason="needs chromium")
@@ -290,7 +291,7 @@ def test_the_report_of_a_run_has_the_numbers_that_the_terminal_prints(tmp_path: 
 
 
 def test_the_report_of_a_run_that_was_stopped_says_where_and_that_the_command_goes_on(tmp_path: Path) -> None:
-    prepared = sl.api.prepare(SAMPLED, set={"duration": "500s"})
+    prepared = sl.prepare(SAMPLED, set={"duration": "500s"})
     prepared.run(lambda share: False, keep=True).save(tmp_path)
     assert invoke("report", tmp_path).exit_code == 0
     reader = Reader()

@@ -9,9 +9,11 @@ from click.testing import CliRunner
 
 import sparelane as sl
 from small_sweeps import LOADS, do
-from sparelane import harm, percentiles, wire_path
-from sparelane.cli import main
-from sparelane.wire_controller import Gaps
+from sparelane.cli.main import main
+from sparelane.common import percentiles
+from sparelane.wire import harm
+from sparelane.wire import path as wire_path
+from sparelane.wire.controller import Gaps
 
 THREE = """
 duration = "5s"

@@ -3,8 +3,8 @@
 from matplotlib.container import BarContainer
 from matplotlib.lines import Line2D
 
-from sparelane.experiments import plots
-from sparelane.experiments.rows import Key, Metric, Row
+from sparelane.papers.engine.rows import Key, Metric, Row
+from sparelane.reports import plots
 
 ROW = Row(Key("30%", Metric("reduction", "%")), 43.5, 43.5, 0.5)
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from sparelane.experiments import registry, runner
-from sparelane.experiments.runner import Finished, Task
+from sparelane.papers import registry
+from sparelane.papers.engine import runner
+from sparelane.papers.engine.runner import Finished, Task
 
 # What is checked here, with the processor time of its quick effort in seconds, as measured where it was chosen.
 # Experiments share simulations, so that all take less than the sum.

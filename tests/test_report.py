@@ -11,16 +11,21 @@ import pytest
 from click.testing import CliRunner, Result
 from matplotlib.figure import Figure
 
-from sparelane import _native, experiment_index, experiments
-from sparelane.cli import main
-from sparelane.commands import reproduce as command
-from sparelane.experiments import plots, registry, report, runner, saved
-from sparelane.experiments.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.experiments.claims import at_least, ours
-from sparelane.experiments.rows import Evaluation, Key, Metric, Row
-from sparelane.experiments.runner import Finished, Task
-from sparelane.experiments.text import band, claim_cells, heading, table
-from sparelane.folders import SavedResultsError
+from sparelane import _native
+from sparelane import papers as experiments
+from sparelane.cli.commands import reproduce as command
+from sparelane.cli.main import main
+from sparelane.common.folders import SavedResultsError
+from sparelane.papers import index as experiment_index
+from sparelane.papers import registry
+from sparelane.papers.engine import runner, saved
+from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.claims import at_least, ours
+from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
+from sparelane.papers.engine.runner import Finished, Task
+from sparelane.papers.pages import report
+from sparelane.papers.pages.text import band, claim_cells, heading, table
+from sparelane.reports import plots
 from sparelane.results import manifest
 
 FCT = Metric("FCT", "s")

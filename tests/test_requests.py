@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import sparelane
-from sparelane.requests import request_table
+from sparelane.simulation.requests import request_table
 
 # Two clients of a testbed, each of which fetches from the same three servers.
 TWO_CLIENTS = """\

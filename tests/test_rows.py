@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from sparelane.experiments import registry
-from sparelane.experiments.base import Effort, Simulation
-from sparelane.experiments.rows import (
+from sparelane.papers import registry
+from sparelane.papers.engine.base import Effort, Simulation
+from sparelane.papers.engine.rows import (
     NOT_EXPLAINED,
     QUICK,
     VARIED,
@@ -20,7 +20,7 @@ from sparelane.experiments.rows import (
     measured,
     to_record,
 )
-from sparelane.experiments.text import difference, number, table
+from sparelane.papers.pages.text import difference, number, table
 
 FCT, REDUCTION, LOSS = Metric("FCT", "s"), Metric("reduction", "%"), Metric("loss", "%", is_loss_rate=True)
 

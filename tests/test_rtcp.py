@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from sparelane.experiments import registry, saved
-from sparelane.experiments.rows import Evaluation
-from sparelane.experiments.rtcp import clients, datacentre, setting, statements
-from sparelane.experiments.rtcp.example import CASES, RULE_ALPHA, UNEQUAL
-from sparelane.experiments.rtcp.rule import Case, average_rates
+from sparelane.papers import registry
+from sparelane.papers.engine import saved
+from sparelane.papers.engine.rows import Evaluation
+from sparelane.papers.rtcp import clients, datacentre, setting, statements
+from sparelane.papers.rtcp.example import CASES, RULE_ALPHA, UNEQUAL
+from sparelane.papers.rtcp.rule import Case, average_rates
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from sparelane.experiments import registry, runner
-from sparelane.experiments.base import Effort, Experiment, Outcomes, Simulation
-from sparelane.experiments.rows import Evaluation, Key, Metric, Row
-from sparelane.experiments.runner import Finished, Task
+from sparelane.papers import registry
+from sparelane.papers.engine import runner
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
+from sparelane.papers.engine.runner import Finished, Task
 
 QUICK = Effort("quick", seeds=1)
 

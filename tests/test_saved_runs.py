@@ -10,10 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 import sparelane as sl
-from sparelane import frames, stored
-from sparelane.cli import main
-from sparelane.folders import SavedResultsError
-from sparelane.result import FORMATS, Result
+from sparelane.cli.main import main
+from sparelane.common import frames
+from sparelane.common.folders import SavedResultsError
+from sparelane.simulation import stored
+from sparelane.simulation.result import FORMATS, Result
 
 FULL = """\
 duration = "1s"

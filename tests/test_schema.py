@@ -15,10 +15,10 @@ from jsonschema import Draft7Validator
 from jsonschema.exceptions import best_match
 
 import sparelane
-from sparelane import library, schema
-from sparelane.cli import main
-from sparelane.commands.new import OF_RUN, OF_SWEEP, SCENARIO
-from sparelane.settings import toml_value
+from sparelane.cli.commands.new import OF_RUN, OF_SWEEP, SCENARIO
+from sparelane.cli.main import main
+from sparelane.scenario import library, schema
+from sparelane.scenario.settings import toml_value
 
 SCENARIOS = Draft7Validator(json.loads(schema.text()))
 SWEEPS = Draft7Validator(json.loads(schema.text(is_sweep=True)))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sparelane.settings import Value, override_texts, toml_value
+from sparelane.scenario.settings import Value, override_texts, toml_value
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import math
 import pytest
 import scipy.stats
 
-from sparelane.experiments.statistics import estimate, t_quantile
+from sparelane.papers.engine.statistics import estimate, t_quantile
 
 
 @pytest.mark.parametrize(("degrees", "printed"), [(1, 12.706), (2, 4.303), (4, 2.776), (9, 2.262), (30, 2.042)])

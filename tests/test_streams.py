@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from sparelane import streams, terminal
-from sparelane.result import Result
-from sparelane.streams import INCOMPLETE_OUTPUT, Guarded, Streams
+from sparelane.simulation.result import Result
+from sparelane.terminal import console as terminal
+from sparelane.terminal import streams
+from sparelane.terminal.streams import INCOMPLETE_OUTPUT, Guarded, Streams
 from wire_processes import SPARELANE, Keys, call
 
 SMALL = """\
@@ -35,7 +36,7 @@ def here(tmp_path: Path) -> Path:
 
 def shell(line: str, here: Path) -> subprocess.CompletedProcess[str]:
     """A line of Bash in which $S is the command."""
-    program = f'"{sys.executable}" -c "from sparelane.cli import main; main()"'
+    program = f'"{sys.executable}" -c "from sparelane.cli.main import main; main()"'
     script = f'set -o pipefail; S() {{ {program} "$@"; }}; {line}'
     return subprocess.run(["bash", "-c", script], cwd=here, capture_output=True, text=True, timeout=120, check=False)
 
@@ -150,7 +151,7 @@ def background(file: Guarded, *, as_json: bool = False) -> tuple[Streams, Callab
 def test_lines_beyond_the_bound_are_dropped_and_counted_in_their_place(guarded: tuple[Guarded, int]) -> None:
     file, reader = guarded
     _, end = background(file, as_json=True)
-    line = b'{"event": "item", "name": "%s", "number": %06d}\n'
+    line = b'{"event": "item", "name": "%s", "number": %d}\n'
     lines = [line % (b"x" * 100, number) for number in range(20_000)]
     # Nobody reads the pipe yet: if a write waited for a reader, this loop would never end.
     for one in lines:
@@ -158,8 +159,7 @@ def test_lines_beyond_the_bound_are_dropped_and_counted_in_their_place(guarded: 
     assert file.dropped_lines > 5_000
     found = read_all(reader, lines[-1]).splitlines(keepends=True)
     end()
-    # Walk through the output. Every gap stands where its lines are missing; the threads decide how many gaps
-    # there are.
+    # Every gap stands where its lines are missing. The threads decide how many gaps there are.
     at, missing, since_gap = 0, 0, b""
     for one in found:
         told = json.loads(one)

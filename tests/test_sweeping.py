@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 
 import sparelane as sl
-from sparelane import columns
 from sparelane.plugins.registry import REGISTRY
-from sparelane.sweeping import plan_of
+from sparelane.simulation import columns
+from sparelane.sweeps.questions import plan_of
 
 SCENARIO: dict[str, Any] = {
     "duration": "300ms",
@@ -275,7 +275,7 @@ def test_a_report_and_a_figure_are_written(swept: sl.Sweep, tmp_path: Path) -> N
 def test_progress_is_silent_unless_standard_error_is_a_terminal(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("sparelane.terminal.LINE_EVERY_S", 0.0)
+    monkeypatch.setattr("sparelane.terminal.console.LINE_EVERY_S", 0.0)
     small = {**SCENARIO, "duration": "50ms"}
     sl.sweep(small, workers=1, output=tmp_path)
     sl.sweep(small, workers=1, output=tmp_path, progress=False)

@@ -20,9 +20,10 @@ from click.testing import CliRunner, Result
 
 import sparelane as sl
 from small_sweeps import BASE, LOADS, do, file, plan, with_lines
-from sparelane import _native, library
-from sparelane.cli import main
+from sparelane import _native
+from sparelane.cli.main import main
 from sparelane.results import manifest, rows
+from sparelane.scenario import library
 from sparelane.sweeps import folder
 from sparelane.sweeps.journal import Journal
 from sparelane.sweeps.plan import Plan
@@ -504,7 +505,7 @@ TWO_HUNDRED = with_lines(
 @contextmanager
 def started(*arguments: str | Path) -> Iterator[subprocess.Popen[bytes]]:
     """The command in a process of its own."""
-    code = "import sys; sys.argv[0] = 'sparelane'; from sparelane.cli import main; main()"
+    code = "import sys; sys.argv[0] = 'sparelane'; from sparelane.cli.main import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},

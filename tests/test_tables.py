@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from rich.cells import cell_len
 
 import small_sweeps
-from sparelane import terminal
-from sparelane.cli import main
-from sparelane.tables import NARROWEST_TEXT
+from sparelane.cli.main import main
+from sparelane.terminal import console as terminal
+from sparelane.terminal.tables import NARROWEST_TEXT
 
 WIDTHS = (60, 80, 200)
 LONG = "a-scheme-whose-name-is-very-long-indeed"

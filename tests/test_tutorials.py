@@ -65,6 +65,6 @@ def test_what_a_document_shows_works(name: str, tmp_path: Path) -> None:
 def run(line: str, folder: Path) -> None:
     program, *arguments = shlex.split(line)
     assert program == "sparelane"
-    command = [sys.executable, "-c", "from sparelane.cli import main; main()", *arguments]
+    command = [sys.executable, "-c", "from sparelane.cli.main import main; main()", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, (line, done.stderr)

@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 import sparelane
-from sparelane import run_warnings
-from sparelane.cli import main
+from sparelane.cli.main import main
+from sparelane.simulation import warnings as run_warnings
 
 BULK = """\
 title = "equal flows"
@@ -175,7 +175,7 @@ def test_a_saved_run_keeps_its_warnings(tmp_path: Path) -> None:
     result = sparelane.run(STEP, set={"duration": "1s"})
     result.save(tmp_path)
     assert result.warnings
-    assert sparelane.api.saved_run(tmp_path / "run.json")["warnings"] == result.warnings
+    assert sparelane.simulation.simulate.saved_run(tmp_path / "run.json")["warnings"] == result.warnings
 
 
 def test_the_former_name_of_warnings_still_works_and_says_so() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import sparelane as sl
-from sparelane.commands.send import believed_tail_bps
+from sparelane.cli.commands.send import believed_tail_bps
 from wire_processes import SPARELANE, call
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from sparelane import wire
-from sparelane.harm import Beside, Harm, head_of
-from sparelane.namespaces import missing
+from sparelane.emulation.namespaces import missing
+from sparelane.wire import transfer as wire
+from sparelane.wire.harm import Beside, Harm, head_of
 
-SPARELANE = [sys.executable, "-c", "from sparelane.cli import main; main()"]
+SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"]
 WHY_NOT = missing()
 
 

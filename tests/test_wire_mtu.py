@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparelane import namespaces
+from sparelane.emulation import namespaces
 from wire_processes import SPARELANE, Keys
 
 pytestmark = pytest.mark.skipif(namespaces.missing() is not None, reason=f"{namespaces.missing()}")

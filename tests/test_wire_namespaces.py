@@ -13,10 +13,10 @@ import wire_harm
 import wire_transfers
 from wire_transfers import Times
 
-from sparelane import delay_line
-from sparelane.namespaces import RECEIVER, hosts, missing
+from sparelane.emulation import delay_line
+from sparelane.emulation.namespaces import RECEIVER, hosts, missing
 
-SPARELANE = [sys.executable, "-c", "from sparelane.cli import main; main()"]
+SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"]
 WHY_NOT = missing() or delay_line.missing()
 
 needs_namespaces = pytest.mark.skipif(WHY_NOT is not None, reason=f"network namespaces: {WHY_NOT}")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from sparelane.namespaces import RECEIVER, Hosts, hosts, missing
+from sparelane.emulation.namespaces import RECEIVER, Hosts, hosts, missing
 
-SPARELANE = [sys.executable, "-c", "from sparelane.cli import main; main()"]
+SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"]
 WHY_NOT = missing()
 
 needs_namespaces = pytest.mark.skipif(WHY_NOT is not None, reason=f"network namespaces: {WHY_NOT}")

@@ -16,10 +16,10 @@ import pytest
 from click.testing import CliRunner
 
 import sparelane as sl
-from sparelane import wire_telemetry
-from sparelane.cli import main
-from sparelane.wire_series import SeriesFile
-from sparelane.wire_telemetry import MetricsServer, Watch, metrics_address
+from sparelane.cli.main import main
+from sparelane.wire import telemetry as wire_telemetry
+from sparelane.wire.series import SeriesFile
+from sparelane.wire.telemetry import MetricsServer, Watch, metrics_address
 from test_traces import SCHEMA
 from wire_processes import Keys, call, running
 

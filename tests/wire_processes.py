@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-SPARELANE = [sys.executable, "-c", "from sparelane.cli import main; main()"]
+SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"]
 
 
 def call(*arguments: str, code: int = 0) -> str:

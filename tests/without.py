@@ -78,7 +78,7 @@ def answers(lines: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
     """Exit code and standard error of each command line."""
     from click.testing import CliRunner
 
-    from sparelane.cli import main
+    from sparelane.cli.main import main
 
     found = []
     for words in lines:

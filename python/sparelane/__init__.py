@@ -16,25 +16,17 @@ from __future__ import annotations
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from sparelane import gym, plugins, wire
-    from sparelane._native import (
-        Ack,
-        Cancelled,
-        Congestion,
-        Controller,
-        PhysicsError,
-        Run,
-        ScenarioError,
-        __version__,
-    )
-    from sparelane.api import check, prepare, run
-    from sparelane.extras import MissingExtraError
-    from sparelane.folders import OutputError, SavedResultsError
-    from sparelane.names import UnknownNameError
+    from sparelane import gym, plugins
+    from sparelane._native import Ack, Cancelled, Congestion, Controller, PhysicsError, Run, ScenarioError, __version__
+    from sparelane.common.extras import MissingExtraError
+    from sparelane.common.folders import OutputError, SavedResultsError
+    from sparelane.common.names import UnknownNameError
     from sparelane.plugins import Flow, PluginError, controller, param, sizes, workload
-    from sparelane.result import Result
-    from sparelane.sweeping import Sweep, compare, load, sweep
-    from sparelane.traces import TraceError
+    from sparelane.simulation.result import Result
+    from sparelane.simulation.simulate import check, prepare, run
+    from sparelane.simulation.traces import TraceError
+    from sparelane.sweeps.questions import Sweep, compare, load, sweep
+    from sparelane.wire import transfer as wire
 
 __all__ = [
     "Ack",
@@ -75,17 +67,17 @@ _HOMES = {
         ("Ack", "Cancelled", "Congestion", "Controller", "PhysicsError", "Run", "ScenarioError", "__version__"),
         "_native",
     ),
-    **dict.fromkeys(("check", "prepare", "run"), "api"),
-    **dict.fromkeys(("OutputError", "SavedResultsError"), "folders"),
+    **dict.fromkeys(("check", "prepare", "run"), "simulation.simulate"),
+    **dict.fromkeys(("OutputError", "SavedResultsError"), "common.folders"),
     **dict.fromkeys(("Flow", "PluginError", "controller", "param", "sizes", "workload"), "plugins"),
-    "MissingExtraError": "extras",
-    "Result": "result",
-    **dict.fromkeys(("Sweep", "compare", "load", "sweep"), "sweeping"),
-    "TraceError": "traces",
-    "UnknownNameError": "names",
+    "MissingExtraError": "common.extras",
+    "Result": "simulation.result",
+    **dict.fromkeys(("Sweep", "compare", "load", "sweep"), "sweeps.questions"),
+    "TraceError": "simulation.traces",
+    "UnknownNameError": "common.names",
 }
 # Modules that are reached as attributes of the package without an import of their own.
-_MODULES = ("api", "gym", "plugins", "wire")
+_MODULES = ("gym", "plugins", "wire")
 
 
 if not TYPE_CHECKING:

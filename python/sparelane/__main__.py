@@ -1,5 +1,5 @@
 """`python -m sparelane`: the command line."""
 
-from sparelane.cli import main
+from sparelane.cli.main import main
 
 main(prog_name="sparelane")

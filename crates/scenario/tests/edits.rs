@@ -34,7 +34,7 @@ const PIECES: [&str; 24] = [
 
 #[test]
 fn no_edit_of_a_scenario_makes_the_parser_panic() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sparelane/scenarios");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let source = Source { file: "x.toml".to_owned(), folder: folder.clone() };
     let mut stream = Stream::new(1, Domain::Test, 0);
     let mut good = 0;

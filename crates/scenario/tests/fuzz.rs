@@ -82,7 +82,7 @@ fn a_receiver_survives_every_conversation() {
 #[test]
 fn every_text_is_a_scenario_or_refused_with_words() {
     let rng = &mut Stream::new(seed(), Domain::Test, 0);
-    let texts = texts("../../python/sparelane/scenarios", "toml");
+    let texts = texts("../../scenarios", "toml");
     // Networks of hundreds of hosts are left out, as they take a while.
     let small: Vec<_> = texts.iter().filter(|text| text.len() < 1_500).collect();
     assert!(small.len() > 5, "{}", small.len());

@@ -60,7 +60,7 @@ const EXPECTED: [Expected; 4] = [
 ];
 
 fn network(expected: &Expected, hosts_per_router: u32) -> Network {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sparelane/scenarios");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let overrides = [format!("topology.hosts_per_router={hosts_per_router}")];
     let scenario = Scenario::load(&folder.join(format!("{}.toml", expected.scenario)), &overrides);
     scenario.unwrap_or_else(|error| panic!("{error}")).build().expect("a run").network

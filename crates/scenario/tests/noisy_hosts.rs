@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// The shipped scenario, with changes.
 fn run(overrides: &[&str]) -> Records {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sparelane/scenarios/noisy-hosts.toml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/noisy-hosts.toml");
     let overrides: Vec<_> = overrides.iter().map(|&text| text.to_owned()).collect();
     let scenario = Scenario::load(&path, &overrides).unwrap_or_else(|error| panic!("{error}"));
     scenario.simulate().expect("a run").run().expect("lawful physics")

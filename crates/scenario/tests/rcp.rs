@@ -8,7 +8,7 @@ const MS: u64 = 1_000_000_000;
 const FAIR_BPS: f64 = 20e6;
 
 fn run(overrides: &[&str]) -> Records {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sparelane/scenarios/rcp-dumbbell.toml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/rcp-dumbbell.toml");
     let overrides: Vec<_> = overrides.iter().map(|&text| text.to_owned()).collect();
     let scenario = Scenario::load(&path, &overrides).unwrap_or_else(|error| panic!("{error}"));
     scenario.simulate().expect("a run").run().expect("lawful physics")

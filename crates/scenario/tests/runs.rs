@@ -6,7 +6,7 @@ use sparelane_scenario::{
 use std::path::Path;
 
 fn run(name: &str, overrides: &[&str]) -> Results {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sparelane/scenarios");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let overrides: Vec<_> = overrides.iter().map(|&text| text.to_owned()).collect();
     let scenario = Scenario::load(&folder.join(format!("{name}.toml")), &overrides).expect("a scenario");
     let records = scenario.simulate().expect("a run").run().expect("lawful physics");
@@ -101,7 +101,7 @@ fn the_same_seed_gives_the_same_digest_and_another_does_not() {
 /// Handshake, then one packet of 1500 bytes; packets of the handshake have 40. The core link has 5556 Mb/s and 10 ms.
 #[test]
 fn one_packet_takes_the_rate_of_each_direction() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sparelane/scenarios");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let overrides = [
         "link=[{ select = \"access\", rate = \"100Mbps\", rate_from = \"routers\" }]",
         "workload={ kind = \"bulk\", scheme = \"tcp\", pairs = [[\"h10\", \"h11\"]], size = \"1packets\" }",

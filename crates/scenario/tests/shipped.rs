@@ -5,7 +5,7 @@ use sparelane_sim::RunConfig;
 use std::path::{Path, PathBuf};
 
 fn shipped() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sparelane/scenarios");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let entries = std::fs::read_dir(folder).expect("the folder of scenarios");
     let paths = entries.map(|entry| entry.expect("an entry").path());
     let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();

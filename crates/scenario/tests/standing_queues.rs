@@ -79,7 +79,7 @@ fn dctcp_keeps_the_queue_just_below_the_threshold_of_marking() {
 /// SIGCOMM 2010 Fig. 1: about 20 packets with DCTCP; TCP fills the whole buffer of 700 kB (467 packets).
 #[test]
 fn the_shipped_scenario_shows_a_short_queue_of_dctcp_and_a_long_one_of_tcp() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sparelane/scenarios/dctcp-two-flows.toml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/dctcp-two-flows.toml");
     let held = |overrides: &[String]| {
         let scenario = Scenario::load(&path, overrides).unwrap_or_else(|error| panic!("{error}"));
         queue(&scenario.simulate().expect("a run").run().expect("lawful physics"), 500)

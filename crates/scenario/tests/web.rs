@@ -92,7 +92,7 @@ fn objects_may_be_of_a_mix_and_written_in_pieces() {
 /// That is the median of the body, corrected for the tail: 0.93 Phi((ln x - 9.357) / 1.318) = 1/2 at x = 13,115 bytes.
 #[test]
 fn the_web_users_of_the_rapid_scenario_come_near_the_papers() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sparelane/scenarios/rapid-web.toml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/rapid-web.toml");
     let overrides = ["duration=4s", "seed=3"].map(str::to_owned);
     let scenario = Scenario::load(&path, &overrides).unwrap_or_else(|error| panic!("{error}"));
     let simulation = scenario.simulate().unwrap_or_else(|error| panic!("{error}"));

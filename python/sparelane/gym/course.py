@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from sparelane import _native, api
+from sparelane import _native
 from sparelane.gym import networks
 from sparelane.gym.flow import FlowAgent, Observation, Reward, Sets
 from sparelane.plugins.registry import REGISTRY
-from sparelane.settings import Settings, override_texts
+from sparelane.scenario.settings import Settings, override_texts
+from sparelane.simulation import simulate as api
 
 # Seeds of runs are drawn below this.
 SEEDS = 2**31 - 1

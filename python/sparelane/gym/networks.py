@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from sparelane._native import ScenarioError
-from sparelane.settings import toml_value
+from sparelane.scenario.settings import toml_value
 from sparelane.sweeps import axes, keys, overrides
 from sparelane.sweeps.keys import Path
 from sparelane.sweeps.values import DIGITS, Quantity, ValuesError, plain, shown

@@ -10,10 +10,10 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from pettingzoo import ParallelEnv
 
-from sparelane.api import Scenario
 from sparelane.gym.course import Course
 from sparelane.gym.flow import LARGEST, OBSERVED, Observation, Reward, Sets, number_of
-from sparelane.settings import Settings
+from sparelane.scenario.settings import Settings
+from sparelane.simulation.simulate import Scenario
 
 # The options with which PettingZoo's API test resets any environment.
 PLACEHOLDER = {"options": 1}

@@ -8,10 +8,10 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from sparelane.api import Scenario
 from sparelane.gym.course import TASK, Course
 from sparelane.gym.flow import LARGEST, OBSERVED, Observation, Reward, Sets, number_of
-from sparelane.settings import Settings
+from sparelane.scenario.settings import Settings
+from sparelane.simulation.simulate import Scenario
 
 
 class CongestionEnv(gymnasium.Env[Observation, np.ndarray[Any, np.dtype[np.float32]]]):

@@ -20,7 +20,7 @@ from types import CodeType
 from typing import Any
 
 from sparelane import _native
-from sparelane.names import near
+from sparelane.common.names import near
 
 # The attributes that a controller sets.
 SETTABLE = ("cwnd_bytes", "pacing_bps")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 
-from sparelane.folders import SavedResultsError
+from sparelane.common.folders import SavedResultsError
 from sparelane.results import manifest
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sparelane import _native
-from sparelane.folders import SavedResultsError, replaced
-from sparelane.frames import write_json_value
+from sparelane.common.folders import SavedResultsError, replaced
+from sparelane.common.frames import write_json_value
 
 FILE = "manifest.json"
 # The layout of rows and manifests: it rises when a reader of the last one would misread them.

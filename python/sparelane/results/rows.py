@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from sparelane.folders import SavedResultsError
+from sparelane.common.folders import SavedResultsError
 
 SCHEMA: Mapping[str, pl.DataType] = {
     "experiment": pl.String(),

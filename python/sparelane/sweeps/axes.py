@@ -11,7 +11,7 @@ from typing import Any
 
 from sparelane._native import ScenarioError
 from sparelane.results.rows import AxisValue
-from sparelane.settings import DICTIONARY
+from sparelane.scenario.settings import DICTIONARY
 from sparelane.sweeps import keys
 from sparelane.sweeps.keys import Path
 from sparelane.sweeps.labels import NAME, labels, without_names

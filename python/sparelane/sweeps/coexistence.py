@@ -18,11 +18,11 @@ from typing import Any
 
 import polars as pl
 
+from sparelane.common.units import quantity
 from sparelane.results.rows import ALL, axis_names
 from sparelane.sweeps import measure
 from sparelane.sweeps.differences import without_key
 from sparelane.sweeps.intervals import Interval, mean_intervals
-from sparelane.units import quantity
 
 BESIDE = "beside: "
 OF_ONE = f", {ALL}"

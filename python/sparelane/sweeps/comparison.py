@@ -18,11 +18,15 @@ from typing import Any
 
 import polars as pl
 
-from sparelane import api, library, percentiles, run_warnings
-from sparelane.folders import SavedResultsError
-from sparelane.names import UnknownNameError
+from sparelane.common import percentiles
+from sparelane.common.folders import SavedResultsError
+from sparelane.common.names import UnknownNameError
+from sparelane.common.units import quantity
 from sparelane.results.manifest import Manifest
 from sparelane.results.rows import ALL, axis_names
+from sparelane.scenario import library
+from sparelane.simulation import simulate as api
+from sparelane.simulation import warnings as run_warnings
 from sparelane.sweeps import coexistence, differences, metrics, ranking, verdict
 from sparelane.sweeps import folder as folders
 from sparelane.sweeps.coexistence import Group, Portion
@@ -46,7 +50,6 @@ from sparelane.sweeps.journal import Journal
 from sparelane.sweeps.metrics import Metric
 from sparelane.sweeps.plan import Plan
 from sparelane.sweeps.ranking import Ranking
-from sparelane.units import quantity
 
 # The most schemes that are described one by one; more share one table.
 DETAILED = 3

@@ -14,13 +14,16 @@ from typing import Any
 
 import polars as pl
 
-from sparelane import _native, api, inputs, run_warnings
-from sparelane.folders import OutputError, SavedResultsError, ready_folder, replaced
-from sparelane.frames import write_parquet
+from sparelane import _native
+from sparelane.common.folders import OutputError, SavedResultsError, ready_folder, replaced
+from sparelane.common.frames import write_parquet
 from sparelane.plugins import sources
 from sparelane.results import manifest, rows
 from sparelane.results.manifest import Manifest
-from sparelane.settings import DICTIONARY
+from sparelane.scenario.settings import DICTIONARY
+from sparelane.simulation import inputs
+from sparelane.simulation import simulate as api
+from sparelane.simulation import warnings as run_warnings
 from sparelane.sweeps import tables
 from sparelane.sweeps.journal import Kept
 from sparelane.sweeps.plan import Plan

@@ -23,10 +23,11 @@ from typing import Any
 
 import polars as pl
 
-from sparelane.folders import SavedResultsError
+from sparelane.common.folders import SavedResultsError
+from sparelane.common.units import quantity
 from sparelane.results.manifest import Manifest
 from sparelane.results.rows import ALL, NETWORK
-from sparelane.settings import toml_value
+from sparelane.scenario.settings import toml_value
 from sparelane.sweeps import differences, folder, measure, overrides
 from sparelane.sweeps.coexistence import Group
 from sparelane.sweeps.differences import Change, Difference
@@ -34,7 +35,6 @@ from sparelane.sweeps.folder import SWEEP, SavedSweep
 from sparelane.sweeps.metrics import Metric
 from sparelane.sweeps.plan import Plan
 from sparelane.sweeps.values import plain
-from sparelane.units import quantity
 
 # The folder of the further runs, below the sweep's.
 FOLDER = "harm"

@@ -24,7 +24,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from sparelane import student
+from sparelane.sweeps import student
 
 # The fewest seeds that have an interval.
 FEWEST_SEEDS = 3

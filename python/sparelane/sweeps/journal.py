@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from sparelane.folders import OutputError
+from sparelane.common.folders import OutputError
 
 FILE = "results.jsonl"
 

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparelane import _native, percentiles, run_warnings
+from sparelane import _native
+from sparelane.common import percentiles
 from sparelane.results.rows import ALL, NETWORK
-from sparelane.service import Numbers, floats, goodput_bps, jain, open_rates_bps
+from sparelane.simulation import warnings as run_warnings
+from sparelane.simulation.goodput import Numbers, floats, goodput_bps, jain, open_rates_bps
 
 # Averages by name.
 MEAN = "mean over flows"

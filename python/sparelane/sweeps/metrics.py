@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from sparelane import percentiles
-from sparelane.names import UnknownNameError
+from sparelane.common import percentiles
+from sparelane.common.names import UnknownNameError
 from sparelane.results.rows import ALL, NETWORK
 from sparelane.sweeps import measure
 

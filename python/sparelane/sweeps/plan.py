@@ -16,12 +16,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sparelane import _native, api
+from sparelane import _native
 from sparelane._native import ScenarioError
 from sparelane.plugins import REGISTRY, fingerprint
 from sparelane.results import manifest
 from sparelane.results.rows import SCHEMA, AxisValue
-from sparelane.settings import toml_value
+from sparelane.scenario.settings import toml_value
+from sparelane.simulation import simulate as api
 from sparelane.sweeps import axes, keys, overrides
 from sparelane.sweeps.axes import Axis
 from sparelane.sweeps.values import ValuesError, label, plain, several

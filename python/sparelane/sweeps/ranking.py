@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from sparelane.common.units import quantity
 from sparelane.results.rows import ALL, NETWORK, axis_names
 from sparelane.sweeps import measure
 from sparelane.sweeps.differences import (
@@ -27,7 +28,6 @@ from sparelane.sweeps.differences import (
 )
 from sparelane.sweeps.intervals import adjusted
 from sparelane.sweeps.metrics import Metric
-from sparelane.units import quantity
 
 # The most settings, or schemes, that a table has as columns.
 COLUMNS = 4

@@ -158,7 +158,7 @@ def _points(first: Decimal, last: Decimal, points: object, *, is_log: object) ->
 
 def shown(value: object) -> str:
     """A value as TOML writes it, on one line."""
-    from sparelane.settings import toml_value
+    from sparelane.scenario.settings import toml_value
 
     return toml_value(plain(value))
 

@@ -1,0 +1,1 @@
+"""Controllers in the running Linux kernel, as BPF programs."""

@@ -1,0 +1,236 @@
+"""`sparelane emulate`: real programs over a simulated network."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparelane import emulation
+from sparelane._native import EmulationError
+from sparelane.cli import completion
+from sparelane.cli.commands import given
+from sparelane.cli.commands.emulate_output import Asked, say_outcome, say_ready
+from sparelane.cli.commands.options import settings_option
+from sparelane.cli.main import Incomplete, Interruption
+from sparelane.emulation.emulator import DEFAULT_PREFIX
+from sparelane.emulation.hosts import program_exists
+from sparelane.simulation import simulate as api
+from sparelane.terminal.streams import STREAMS
+
+if TYPE_CHECKING:
+    from sparelane.emulation.emulator import Network
+
+HOST = "--host"
+LOOK_EVERY_S = 0.02
+
+# When the last command has ended, the others have so long to end by themselves, as servers do that have served; then
+# so long after SIGTERM.
+GRACE_S = 0.3
+TERMINATE_S = 2.0
+
+
+class EmulateCommand(click.Command):
+    """Takes commands to run, from the first `--host` on."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Takes `--host NAME -- COMMAND ...` apart, each up to the next of its kind, and leaves the rest to click."""
+        first = args.index(HOST) if HOST in args else len(args)
+        ctx.obj = commands_in(args[first:])
+        return super().parse_args(ctx, args[:first])
+
+
+def commands_in(args: Sequence[str]) -> list[Asked]:
+    """The commands in `--host NAME -- COMMAND ... --host NAME -- COMMAND ...`.
+
+    Raises:
+        UsageError: they are written differently.
+    """
+    if not args:
+        return []
+    starts = [at for at in range(len(args)) if args[at] == HOST and list(args[at + 2 : at + 3]) == ["--"]]
+    if not starts or starts[0] != 0:
+        raise click.UsageError(
+            "--host: allowed is --host NAME -- COMMAND ..., any number of times, as the last arguments"
+        )
+    ends = [*starts[1:], len(args)]
+    found = [Asked(args[at + 1], tuple(args[at + 3 : end])) for at, end in zip(starts, ends, strict=True)]
+    for asked in found:
+        if not asked.words:
+            raise click.UsageError(f"--host {asked.host} -- without a command; allowed: --host NAME -- COMMAND ...")
+    return found
+
+
+@click.command(
+    "emulate",
+    cls=EmulateCommand,
+    options_metavar="[OPTIONS]",
+    epilog="At the end: --host NAME -- COMMAND ... runs a command at a host, any number of times.",
+)
+@click.argument("scenario", metavar="FILE [--host NAME -- COMMAND ...]...", shell_complete=completion.scenario_files)
+@settings_option
+@click.option(
+    "--seed", type=click.IntRange(0, api.MAX_SEED), help="Seed of every random draw.  [default: the scenario's]"
+)
+@click.option(
+    "for_s",
+    "--for",
+    type=click.FloatRange(0.1, 1e6),
+    metavar="SECONDS",
+    help="End after this many seconds, even if commands still run.",
+)
+@click.option(
+    "stagger_s",
+    "--stagger",
+    type=click.FloatRange(0, 3600),
+    default=0.5,
+    show_default=True,
+    metavar="SECONDS",
+    help="The time between the starts of commands, so that servers listen when clients call.",
+)
+@click.option(
+    "--prefix",
+    default=DEFAULT_PREFIX,
+    show_default=True,
+    help="Prefix of the names of network namespaces.",
+)
+@click.option(
+    "as_json", "--json", is_flag=True, help="Print events as lines of JSON; commands print to standard error."
+)
+@click.pass_obj
+def command(
+    commands: list[Asked],
+    scenario: str,
+    settings: tuple[str, ...],
+    seed: int | None,
+    for_s: float | None,
+    stagger_s: float,
+    prefix: str,
+    as_json: bool,
+) -> None:
+    """Let real programs run over the network of a scenario, in real time.
+
+    Each host becomes a network namespace, whose packets cross the simulator's own queues and links. Commands begin one
+    after another, and the network ends with the last of them; without commands, it stays until Ctrl-C. In a command,
+    {NAME} is the address of the host NAME. A self-test says what this machine can keep; a scenario that asks for more
+    is refused. Needs root.
+    """
+    found = given.read(scenario)
+    network = emulation.network(found.scenario, seed=seed, set=settings, prefix=prefix)
+    addresses = {f"{{{host.name}}}": host.address for host in network.hosts}
+    for asked in commands:
+        network.find(asked.host)
+        program_exists(asked.words)
+    signals = Signals()
+    with signals.heard():
+        try:
+            with STREAMS.in_background(as_json=as_json), network:
+                say_ready(network, commands, as_json=as_json)
+                # Commands print to the same places.
+                STREAMS.settle()
+                codes = _run(network, commands, addresses, signals, for_s, stagger_s, as_json=as_json)
+        except EmulationError:
+            # Ctrl-C goes to the programs that make the network, too, which then fail.
+            if signals.came:
+                raise Interruption("interrupted") from None
+            raise
+    say_outcome(network.outcome(), commands, codes, as_json=as_json)
+    if signals.came and commands:
+        raise Interruption("interrupted")
+    if commands and codes[-1] and not (for_s is not None and codes[-1] < 0):
+        raise Incomplete(
+            f'the command at host "{commands[-1].host}" ended with {codes[-1]}: {" ".join(commands[-1].words)}'
+        )
+
+
+class Signals:
+    """Ctrl-C, SIGTERM and SIGHUP end an emulation in order: the first one, however often they come."""
+
+    def __init__(self) -> None:
+        self.came = False
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Listens meanwhile."""
+        names = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        before = [signal.signal(name, self._note) for name in names]
+        try:
+            yield
+        finally:
+            for name, handler in zip(names, before, strict=True):
+                signal.signal(name, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+
+
+def _run(
+    network: Network,
+    commands: Sequence[Asked],
+    addresses: dict[str, str],
+    signals: Signals,
+    for_s: float | None,
+    stagger_s: float,
+    *,
+    as_json: bool,
+) -> list[int]:
+    """Runs the commands until the last has ended, the time is over, or a signal came; what they ended with."""
+    end = float("inf") if for_s is None else time.monotonic() + for_s
+    started: list[subprocess.Popen[Any]] = []
+    next_start = time.monotonic()
+    while not signals.came and time.monotonic() < end:
+        network.check()
+        if len(started) < len(commands):
+            if time.monotonic() >= next_start:
+                started.append(
+                    _start(
+                        network,
+                        commands[len(started)],
+                        addresses,
+                        is_last=len(started) == len(commands) - 1,
+                        as_json=as_json,
+                    )
+                )
+                next_start = time.monotonic() + stagger_s
+        elif started and started[-1].poll() is not None:
+            break
+        time.sleep(LOOK_EVERY_S)
+    return [_ended(program, GRACE_S if at == 0 else 0.0) for at, program in enumerate(started)]
+
+
+def _ended(program: subprocess.Popen[Any], grace_s: float) -> int:
+    """What a command ended with, which may end by itself for so long, and is ended then."""
+    for end, within_s in ((None, grace_s), (program.terminate, TERMINATE_S), (program.kill, None)):
+        try:
+            if end is not None and program.poll() is None:
+                end()
+            return program.wait(within_s)
+        except subprocess.TimeoutExpired:
+            continue
+    return program.wait()
+
+
+def _start(
+    network: Network, asked: Asked, addresses: dict[str, str], *, is_last: bool, as_json: bool
+) -> subprocess.Popen[Any]:
+    """Starts a command; the last one has the terminal's input."""
+    words = []
+    for word in asked.words:
+        for name, address in addresses.items():
+            word = word.replace(name, address)
+        words.append(word)
+    return network.start(
+        asked.host,
+        words,
+        stdin=None if is_last else subprocess.DEVNULL,
+        stdout=sys.stderr.fileno() if as_json else None,
+        env={**os.environ, "SPARELANE_HOST": asked.host, "SPARELANE_ADDRESS": network.address(asked.host)},
+    )

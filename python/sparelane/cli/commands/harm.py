@@ -1,0 +1,225 @@
+"""`sparelane harm`: what a transfer does to a TCP flow beside it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sparelane import _native
+from sparelane._native import WireError
+from sparelane.cli.commands.wire_options import common, options_of
+from sparelane.cli.main import Incomplete
+from sparelane.common import percentiles
+from sparelane.emulation import namespaces
+from sparelane.wire import harm
+
+SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"]
+
+
+@click.command("harm")
+@common
+@click.option("--serve", metavar="ADDR:PORT", help="Be the far end of the TCP flow, until stopped; needs no keys.")
+@click.option("--tcp", metavar="HOST:PORT", help="Far end of the TCP flow.")
+@click.option("--local", is_flag=True, help="Measure on a path between two namespaces of this machine (as root).")
+@click.option(
+    "--rate",
+    "mbps",
+    type=click.IntRange(1, 1000),
+    default=50,
+    show_default=True,
+    help="Rate of the path of --local, Mb/s.",
+)
+@click.option(
+    "--round-trip",
+    "round_trip_ms",
+    type=click.FloatRange(0, 1000),
+    default=0.0,
+    help="Delay of the path of --local, ms.",
+)
+@click.option("--fifo", is_flag=True, help="The path of --local has one queue without priorities.")
+@click.option("--tcp-cc", "controller", default="cubic", show_default=True, help="The TCP flow's congestion control.")
+@click.option("--other-cc", "other", help="Congestion control of the second TCP flow.  [default: that of --tcp-cc]")
+@click.option(
+    "--seconds", type=click.FloatRange(0.5, 3600), default=5.0, show_default=True, help="Seconds per measurement."
+)
+@click.option("--rounds", type=click.IntRange(1, 100), default=2, show_default=True, help="Number of repetitions.")
+@click.option(
+    "--most-loss",
+    type=click.FloatRange(0, 100),
+    help="Exit with 1 if the tail costs TCP more than this many per cent of its throughput.",
+)
+@click.option(
+    "--most-delay",
+    type=click.FloatRange(0),
+    help="Exit with 1 if the tail adds more than this many ms to the p99 round-trip time.",
+)
+@click.argument("to", metavar="HOST:PORT", required=False)
+def command(
+    to: str | None,
+    keys: str | None,
+    trust: tuple[str, ...],
+    as_json: bool,
+    serve: str | None,
+    tcp: str | None,
+    local: bool,
+    mbps: int,
+    round_trip_ms: float,
+    fifo: bool,
+    controller: str,
+    other: str | None,
+    seconds: float,
+    rounds: int,
+    most_loss: float | None,
+    most_delay: float | None,
+    **given: Any,
+) -> None:
+    """Measure what a transfer to the receiver at HOST:PORT does to a TCP flow of the kernel beside it.
+
+    At the far host run `sparelane recv`, and `sparelane harm --serve ADDR:PORT` for the TCP flow, which --tcp names
+    here. With --local, all of it runs on a path that is made for it. The head of a transfer takes a share as any flow
+    does: --most-loss and --most-delay judge what the tail costs beyond that, and the whole where there is no tail.
+    """
+    if serve is not None:
+        harm.sink(serve, lambda address: click.echo(json.dumps({"event": "listening", "address": address})))
+    options = options_of(given)
+    if local:
+        options.check()
+        harm.check_controllers(controller, other or controller)
+        path = partial(namespaces.hosts, mbps, priorities=not fifo, round_trip_s=round_trip_ms * 1e-3)
+        told = _locally(path, given=given, extra=_turns(controller, other, seconds, rounds))
+    else:
+        if to is None or tcp is None or keys is None:
+            raise click.UsageError("HOST:PORT, --keys and --tcp are needed, or --local, or --serve")
+        measured = harm.measure(
+            to,
+            tcp,
+            keys=keys,
+            trust=trust,
+            options=options,
+            controller=controller,
+            other=other,
+            seconds=seconds,
+            rounds=rounds,
+        )
+        told = {
+            **asdict(measured),
+            "lost_share": measured.lost_share,
+            "more_than_tcp": measured.more_than_tcp,
+            "added_p99_s": measured.added_p99_s,
+            "tail_lost_share": measured.tail_lost_share,
+            "tail_added_p99_s": measured.tail_added_p99_s,
+            "judged": measured.judged,
+        }
+    if as_json:
+        click.echo(json.dumps(told))
+    else:
+        _show(told)
+    who = "transfer" if told["beside_head"] is None else "tail"
+    lost, added_s = told["judged"]
+    if most_loss is not None and lost * 100 > most_loss:
+        raise Incomplete(f"the {who} costs {lost:.1%} of the TCP flow's throughput, more than {most_loss} %")
+    if most_delay is not None and added_s is None:
+        raise Incomplete(
+            f"--most-delay needs {percentiles.fewest(0.99)} samples for a 99th percentile, and there were fewer: "
+            "--seconds or --rounds of more"
+        )
+    if most_delay is not None and added_s * 1e3 > most_delay:
+        raise Incomplete(f"the {who} adds {added_s * 1e3:.1f} ms at the 99th percentile, more than {most_delay} ms")
+
+
+# Only the sender of the transfer needs a key.
+for _option in command.params:
+    if _option.name == "keys":
+        _option.required = False
+
+
+def _turns(controller: str, other: str | None, seconds: float, rounds: int) -> list[str]:
+    flows = ["--tcp-cc", controller, "--other-cc", other or controller]
+    return [*flows, "--seconds", str(seconds), "--rounds", str(rounds), "--json"]
+
+
+def _show(told: dict[str, Any]) -> None:
+    click.echo(f"{'':>21}  {'throughput':>14}  {'median RTT':>10}  {'p99 RTT':>10}  sent again")
+    names = {
+        "alone": "alone",
+        "beside_tcp": "beside another TCP",
+        "beside_head": "beside the head alone",
+        "beside": "beside the transfer",
+    }
+    for key, name in names.items():
+        row = told[key]
+        if row is None:
+            continue
+        click.echo(
+            f"{name:>21}  {row['bps'] / 1e6:9.2f} Mb/s  {row['rtt_median_s'] * 1e3:7.2f} ms"
+            f"  {_ms(row['rtt_p99_s']):>10}  {row['retransmitted']:10}"
+        )
+    click.echo(f"the transfer moved {told['transfer_bps'] / 1e6:.2f} Mb/s")
+    click.echo(
+        f"beside it the flow loses {told['lost_share']:.1%} of its throughput"
+        + (
+            f", and its 99th percentile grows by {_ms(told['added_p99_s'])}"
+            if told["added_p99_s"] is not None
+            else f"; the 99th percentile needs {percentiles.fewest(0.99)} samples: --seconds or --rounds of more"
+        )
+    )
+    share = told["more_than_tcp"]
+    click.echo(f"that is {abs(share):.1%} {'less' if share > 0 else 'more'} than one more TCP flow leaves it")
+    if told["beside_head"] is not None:
+        click.echo(
+            f"of the flow's throughput alone the tail costs {told['tail_lost_share']:.1%}, and "
+            f"{_ms(told['tail_added_p99_s'])} at the 99th percentile, beside what its head does"
+        )
+
+
+def _ms(seconds: float | None) -> str:
+    """A time in milliseconds, or a dash."""
+    return "–" if seconds is None else f"{seconds * 1e3:.2f} ms"
+
+
+def _locally(
+    path: Callable[[], AbstractContextManager[namespaces.Hosts]], *, given: dict[str, Any], extra: list[str]
+) -> dict[str, Any]:
+    """Runs everything between two namespaces."""
+    why_not = namespaces.missing()
+    if why_not is not None:
+        raise WireError(f"--local {why_not}")
+    with tempfile.TemporaryDirectory() as folder, path() as ends:
+        prints = {side: _native.new_key(str(Path(folder, side))) for side in ("sender", "receiver")}
+        Path(folder, "to").mkdir()
+        at = f"{namespaces.RECEIVER}:0"
+        receiver = ["recv", "--keys", f"{folder}/receiver", "--trust", prints["sender"], "--listen", at, "--json"]
+        # That a transfer ends early is how it is measured.
+        receiver += ["--log-level", "error"]
+        processes = []
+        try:
+            addresses = []
+            for line in ([*receiver, "-o", f"{folder}/to"], ["harm", "--serve", at]):
+                words = ends.measured(ends.receiver, *SPARELANE, *line)
+                process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+                processes.append(process)
+                assert process.stdout is not None
+                addresses.append(json.loads(process.stdout.readline())["address"])
+            own = ["--keys", f"{folder}/sender", "--trust", prints["receiver"], "--tcp", addresses[1], *extra]
+            own += ["--cc", given["cc"], "--unmarked", given["unmarked"]]
+            own += [word for key, value in given["settings"].items() for word in ("--set", f"{key}={value}")]
+            words = ends.measured(ends.sender, *SPARELANE, "harm", *own, addresses[0])
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise WireError(done.stderr.strip().removeprefix("sparelane: "))
+            told: dict[str, Any] = json.loads(done.stdout)
+            return told
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()

@@ -1,0 +1,78 @@
+"""`sparelane path`: what the path to a receiver does."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from sparelane.cli.commands.wire_options import common, options_of
+from sparelane.wire import path as wire_path
+
+VERDICTS = {
+    "priorities": "The path serves the lower classes worse: a tail harms nobody.",
+    "one queue": "The path has one queue for all classes: a tail takes room from others.",
+    "marks lost": "The path does not keep the marks of lower classes: there is no tail, but by --unmarked.",
+    "unknown": "How the path serves the lower classes is not known.",
+}
+
+
+@click.command("path")
+@common
+@click.option(
+    "--connect-timeout",
+    type=click.FloatRange(0.1, 3600),
+    default=10.0,
+    show_default=True,
+    help="Give up after this many seconds without an answer.",
+)
+@click.option("--load", "load_s", type=click.FloatRange(0, 60), default=1.0, show_default=True, help="Seconds of load.")
+@click.option("--load-rate", default="1Gbps", show_default=True, metavar="RATE", help="Highest rate of the load.")
+@click.argument("to", metavar="HOST:PORT")
+def command(
+    to: str,
+    keys: str,
+    trust: tuple[str, ...],
+    as_json: bool,
+    load_s: float,
+    load_rate: str,
+    **given: Any,
+) -> None:
+    """Measure the path to the receiver at HOST:PORT.
+
+    Says whether it keeps the marks of the classes, and whether it serves the lower ones worse: for a second, a load a
+    little above the path's rate goes in class 1, and small packets of all classes beside it. Without lower classes on
+    the path that load is felt by others; --load 0 leaves it out.
+    """
+    options = options_of(given)
+    report = wire_path.measure(to, keys=keys, trust=trust, options=options, load_s=load_s, most_rate=load_rate)
+    if as_json:
+        click.echo(json.dumps({**asdict(report), "verdict": report.verdict}))
+        return
+    rows = [["class", "DSCP", "mark", "served", "min", "median", "p99", "loss", "loaded", "p99", "loss"]]
+    for row in report.classes:
+        mark = f"becomes {row.arrives_as}" if row.mark == "changed" else row.mark
+        cells = [str(row.number), str(row.dscp), mark, row.served]
+        cells += [_ms(row.idle.min_s), _ms(row.idle.median_s), _ms(row.idle.p99_s), f"{row.idle.loss:.1%}"]
+        if row.loaded is not None:
+            cells += [_ms(row.loaded.median_s), _ms(row.loaded.p99_s), f"{row.loaded.loss:.1%}"]
+        rows.append(cells)
+    widths = [max(len(row[at]) for row in rows if at < len(row)) for at in range(len(rows[0]))]
+    for cells in rows:
+        click.echo("  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=False)))
+    click.echo(f"rate {_mbps(report.rate_bps)}, tail {_mbps(report.tail_bps)}, packets of {report.mtu_bytes} bytes")
+    if report.load_bps is not None:
+        click.echo(f"of a load of {_mbps(report.load_bps)} in class 1, {_mbps(report.arrived_bps)} arrived")
+    batches = {True: "yes", False: "no"}
+    click.echo(f"this host sends batches: {batches[report.gso]}; receives them: {batches[report.gro]}")
+    click.echo(VERDICTS[report.verdict])
+
+
+def _ms(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds * 1e3:.3g} ms"
+
+
+def _mbps(bps: int | None) -> str:
+    return "unknown" if bps is None else f"{bps / 1e6:,.0f} Mb/s" if bps >= 1e8 else f"{bps / 1e6:.3g} Mb/s"

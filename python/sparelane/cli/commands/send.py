@@ -1,0 +1,139 @@
+"""`sparelane send`: files to another host."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+from sparelane.cli.commands.stopping import terminated_as_interrupted
+from sparelane.cli.commands.wire_options import (
+    CONNECT_TIMEOUT,
+    IDLE_TIMEOUT,
+    STALL_TIMEOUT,
+    FirstContact,
+    common,
+    options_of,
+    telemetry,
+)
+from sparelane.cli.main import Incomplete
+from sparelane.terminal import console as terminal
+from sparelane.terminal.streams import STREAMS
+from sparelane.wire import transfer as wire
+from sparelane.wire.controller import Remarks
+
+
+@contextmanager
+def _standard_input(name: str) -> Iterator[str]:
+    """A file of this name with what standard input has."""
+    if Path(name).name != name:
+        raise click.UsageError(f'--name "{name}": it is the name of a file, without folders')
+    with TemporaryDirectory(prefix="sparelane-") as folder:
+        path = Path(folder, name)
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        yield str(path)
+
+
+@click.command("send")
+@common
+@telemetry
+@CONNECT_TIMEOUT
+@IDLE_TIMEOUT
+@STALL_TIMEOUT
+@click.option("--name", help="Name for standard input, which is given as the file -.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("to", metavar="HOST:PORT")
+def command(
+    files: tuple[str, ...],
+    to: str,
+    keys: str,
+    trust: tuple[str, ...],
+    as_json: bool,
+    name: str | None,
+    **given: Any,
+) -> None:
+    """Send files and folders to the receiver at HOST:PORT.
+
+    What is cut off goes on where it stopped when the command is given again; what is there already, and the same,
+    counts as sent. What lies in a folder and cannot be sent is told, and the rest is sent. The file - is standard
+    input, which is read to its end first, and kept in a folder for temporary files until it is sent.
+    """
+    options = options_of(given)
+    first_contact = FirstContact(keys, trust, given["first_contact"])
+    if ("-" in files) != (name is not None) or files.count("-") > 1:
+        raise click.UsageError("standard input is the file - and has a --name: both, once, or neither")
+    with ExitStack() as stack:
+        # A terminal that is stopped must not stop the transfer.
+        stack.enter_context(STREAMS.in_background())
+        # The peer is told of either.
+        stack.enter_context(terminated_as_interrupted())
+        if name is not None:
+            files = tuple(stack.enter_context(_standard_input(name)) if file == "-" else file for file in files)
+        meter = stack.enter_context(terminal.progress("sending"))
+
+        remarks = Remarks(lambda remark: click.echo(f"sparelane: {remark}", err=True))
+
+        def show(progress: wire.Progress) -> None:
+            remarks(progress.remarks)
+            meter(progress.bytes / max(progress.total_bytes, 1))
+
+        report = wire.send(files, to, keys=keys, trust=trust, options=options, progress=show)
+    first_contact.meet(report.peer)
+    progress = report.progress
+    failed = [item for item in report.items if item.error is not None]
+    STREAMS.saved(f"{len(report.items) - len(failed)} of {len(report.items)} items were sent")
+    sent = sum(item.bytes - item.resumed_bytes for item in report.items if item.error is None)
+    if as_json:
+        items = [asdict(item) for item in report.items]
+        told = {
+            "items": items,
+            "seconds": progress.elapsed_s,
+            "sent_bytes": sent,
+            "segments_by_class": progress.sent,
+            "marks": progress.marks,
+            "tail_bps": believed_tail_bps(progress),
+            "udp_payload_bytes": progress.udp_payload_bytes,
+            "gaps": progress.gaps and asdict(progress.gaps),
+            "line_rate_bps": progress.line_rate_bps,
+            "line_rate_source": progress.line_rate_source,
+        }
+        click.echo(json.dumps(told))
+    else:
+        count = len(report.items)
+        lost = [str(at) for at, mark in enumerate(progress.marks) if mark == "changed"]
+        if lost:
+            click.echo(f"the path does not keep the marks of class {', '.join(lost)}", err=True)
+        click.echo(
+            f"{count - len(failed)} of {count} sent, {progress.elapsed_s:.3f} s{_rate(sent, progress.elapsed_s)}"
+        )
+        if progress.gaps is not None:
+            click.echo(str(progress.gaps))
+    if failed:
+        first = failed[0]
+        others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+        raise Incomplete(f"{first.name}: {first.error}{others}")
+
+
+def _rate(sent_bytes: int, elapsed_s: float) -> str:
+    """The rate of what crossed the path; of nothing, or of what was over at once, there is none."""
+    return f", {sent_bytes * 8e-6 / elapsed_s:.0f} Mb/s" if sent_bytes > 0 and elapsed_s >= 1e-3 else ""
+
+
+def believed_tail_bps(progress: wire.Progress) -> int | None:
+    """The rate of the train by which the tail's was measured, unless it is more than this host's interface has.
+
+    A train that was held up and came at once looks so: that is no rate of the path.
+    """
+    is_known = progress.line_rate_source.startswith("interface")
+    if progress.tail_bps is None or (is_known and progress.tail_bps > progress.line_rate_bps):
+        return None
+    return progress.tail_bps

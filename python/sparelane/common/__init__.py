@@ -1,0 +1,1 @@
+"""Building blocks without knowledge of simulations: names, units, folders, data frames, percentiles and extras."""

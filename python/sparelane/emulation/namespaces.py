@@ -1,0 +1,208 @@
+"""Two hosts in network namespaces of this machine, with a narrow link between them: the kernel's own network.
+
+Needs root, and `ip` and `tc` of iproute2 with `htb`; an error names what is missing. Delay and loss behind the link, in
+both directions, come from a process that holds packets (`sparelane.emulation.delay_line`), because many kernels have no
+netem.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+
+from sparelane._native import WireError
+from sparelane.emulation import delay_line
+
+RECEIVER = "10.91.2.2"
+
+# A delay line starts and ends within so many seconds.
+LINE_LIMIT_S = 20
+
+
+def run(*words: str) -> str:
+    """What a command prints.
+
+    Raises:
+        WireError: it fails.
+    """
+    done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+    if done.returncode != 0:
+        raise WireError(f"{' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """The namespaces of sender and receiver, of the router between them, and of the delay behind the router.
+
+    `carried` has what the delay line did, once the hosts are gone.
+    """
+
+    sender: str
+    router: str
+    receiver: str
+    line: str
+    carried: list[delay_line.Carried] = field(default_factory=list)
+
+    def command(self, namespace: str, *words: str) -> list[str]:
+        """A command in one of them."""
+        return ["ip", "netns", "exec", namespace, *words]
+
+    def measured(self, namespace: str, *words: str) -> list[str]:
+        """A command in one of them whose times count: it goes before other processes, where it may."""
+        return [*ahead(), *self.command(namespace, *words)]
+
+
+@cache
+def ahead() -> tuple[str, ...]:
+    """What a command begins with that goes before other processes: their time would be taken for the path's.
+
+    Nothing, where this process may not have that.
+    """
+    words = ("chrt", "--fifo", "1")
+    try:
+        is_allowed = subprocess.run([*words, "true"], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        is_allowed = False
+    return words if is_allowed else ()
+
+
+def missing() -> str | None:
+    """Why there can be no namespaces here, if there cannot."""
+    if os.geteuid() != 0:
+        return "needs root"
+    if any(shutil.which(tool) is None for tool in ("ip", "tc", "sysctl")):
+        return "needs ip, tc and sysctl"
+    name = f"sl{os.getpid() % 10000}p"
+    if subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False).returncode:
+        return "cannot make network namespaces"
+    subprocess.run(["ip", "-n", name, "link", "set", "lo", "up"], capture_output=True, check=False)
+    htb = ["tc", "-n", name, "qdisc", "add", "dev", "lo", "root", "handle", "1:", "htb"]
+    has_htb = subprocess.run(htb, capture_output=True, check=False).returncode == 0
+    subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+    return None if has_htb else "needs the kernel's htb"
+
+
+@contextmanager
+def hosts(
+    mbps: int, *, priorities: bool, packets: int = 200, round_trip_s: float = 0.0, loss: float = 0.0, seed: int = 1
+) -> Iterator[Hosts]:
+    """Two hosts; what the sender sends crosses a link, by strict priority of code points or in one line.
+
+    With a round trip, half of it is added behind the link in each direction, where this share of packets is lost.
+    """
+    number = os.getpid() % 10000
+    ends = Hosts(f"sl{number}s", f"sl{number}t", f"sl{number}r", f"sl{number}d")
+    has_line = round_trip_s > 0 or loss > 0
+    everyone = (ends.sender, ends.router, *((ends.line,) if has_line else ()), ends.receiver)
+    with ExitStack() as stack:
+        for namespace in everyone:
+            stack.callback(subprocess.run, ["ip", "netns", "del", namespace], capture_output=True, check=False)
+            run("ip", "netns", "add", namespace)
+            run("ip", "-n", namespace, "link", "set", "lo", "up")
+            # A flow that knew of the one before it would not begin as that one did.
+            run(*ends.command(namespace, "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.tcp_no_metrics_save=1"))
+        join(ends.sender, "a0", "10.91.1.1", ends.router, "r0", "10.91.1.2")
+        if has_line:
+            join(ends.router, "r1", "10.91.3.1", ends.line, "d0", "10.91.3.2")
+            join(ends.line, "d1", "10.91.2.1", ends.receiver, "b0", RECEIVER)
+            run("ip", "-n", ends.router, "route", "add", "10.91.2.0/24", "via", "10.91.3.2")
+            run("ip", "-n", ends.line, "route", "add", "default", "via", "10.91.3.1")
+        else:
+            join(ends.router, "r1", "10.91.2.1", ends.receiver, "b0", RECEIVER)
+        run("ip", "-n", ends.sender, "route", "add", "default", "via", "10.91.1.2")
+        run("ip", "-n", ends.receiver, "route", "add", "default", "via", "10.91.2.1")
+        link(ends, mbps, priorities=priorities, packets=packets)
+        if has_line:
+            stack.enter_context(held(ends, round_trip_s / 2, loss, seed))
+        yield ends
+
+
+def join(near: str, one: str, near_address: str, far: str, other: str, far_address: str) -> None:
+    """A cable between two namespaces, with an interface and an address at each end."""
+    run("ip", "link", "add", one, "netns", near, "type", "veth", "peer", "name", other, "netns", far)
+    for namespace, device, address in ((near, one, near_address), (far, other, far_address)):
+        run("ip", "-n", namespace, "addr", "add", f"{address}/24", "dev", device)
+        run("ip", "-n", namespace, "link", "set", device, "up", "gso_max_segs", "1")
+
+
+@contextmanager
+def held(ends: Hosts, delay_s: float, loss: float, seed: int) -> Iterator[None]:
+    """Every packet that crosses the namespace of the delay line is held for so long, or lost."""
+    at = ends.line
+    why_not = delay_line.missing()
+    if why_not is not None:
+        raise WireError(f"a path with delay {why_not}")
+    run("ip", "-n", at, "tuntap", "add", "dev", "held", "mode", "tun")
+    run("ip", "-n", at, "link", "set", "held", "up", "txqueuelen", "10000")
+    program = [sys.executable, "-m", "sparelane.emulation.delay_line", "held", repr(delay_s), repr(loss), str(seed)]
+    with subprocess.Popen(ends.command(at, *program), stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            if not process.stdout.readline():
+                raise WireError("the delay line did not start")
+            # What comes by a cable is held first; what comes back from there finds its way as usual.
+            run("ip", "-n", at, "route", "add", "default", "dev", "held", "table", "100")
+            for device in ("d0", "d1"):
+                run("ip", "-n", at, "rule", "add", "iif", device, "lookup", "100")
+            yield
+        finally:
+            process.terminate()
+            try:
+                told, _ = process.communicate(timeout=LINE_LIMIT_S)
+                ends.carried.append(delay_line.Carried(**json.loads(told)))
+            except (subprocess.TimeoutExpired, ValueError):
+                process.kill()
+
+
+def link(ends: Hosts, mbps: int, *, priorities: bool, packets: int) -> None:
+    """Puts a narrow link behind the router; hosts send no batches, which its queues would see as one packet."""
+    rate = f"{mbps}mbit"
+    tc = ("tc", "-n", ends.router)
+    run(*tc, "qdisc", "add", "dev", "r1", "root", "handle", "1:", "htb", "default", "10")
+    whole: tuple[str, ...] = ("rate", rate, "ceil", rate, "quantum", "1514", "burst", "3k", "cburst", "3k")
+    run(*tc, "class", "add", "dev", "r1", "parent", "1:", "classid", "1:1", "htb", *whole)
+    classes = (10, 11, 12, 13) if priorities else (10,)
+    for at, number in enumerate(classes):
+        share: tuple[str, ...] = (
+            "rate",
+            "8kbit",
+            "ceil",
+            rate,
+            "prio",
+            str(at),
+            "quantum",
+            "1514",
+            "burst",
+            "1514",
+            "cburst",
+            "3k",
+        )
+        if not priorities:
+            share = whole
+        run(*tc, "class", "add", "dev", "r1", "parent", "1:1", "classid", f"1:{number}", "htb", *share)
+        run(
+            *tc,
+            "qdisc",
+            "add",
+            "dev",
+            "r1",
+            "parent",
+            f"1:{number}",
+            "handle",
+            f"{number}:",
+            "pfifo",
+            "limit",
+            str(packets),
+        )
+    for tos, number in (("0x0c", 11), ("0x2c", 12), ("0x4c", 13)):
+        if priorities:
+            match = ("u32", "match", "ip", "tos", tos, "0xfc", "flowid", f"1:{number}")
+            run(*tc, "filter", "add", "dev", "r1", "parent", "1:", "protocol", "ip", "prio", "1", *match)

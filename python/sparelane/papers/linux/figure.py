@@ -1,0 +1,51 @@
+"""Differences between Linux and us by controller, and what is in flight over time."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sparelane.papers.engine.rows import Evaluation
+from sparelane.papers.linux.rows import FCT
+from sparelane.reports import plots
+from sparelane.uml.parameters import CONTROLLERS
+
+# Whose flows are drawn.
+SHOWN = ("bbr", "westwood", "cdg", "vegas", "cubic")
+LOOKS = {"linux": ("Linux", plots.TCP), "simulator": ("ours", plots.RC3)}
+
+
+def draw(evaluation: Evaluation) -> Figure:
+    """The differences of completion times, and what was sampled on one path."""
+    has_series = "series" in evaluation.curves
+    drawing, panels = plots.figure(3 if has_series else 1, width_inches=plots.PAGE_INCHES, rows=2 if has_series else 1)
+    _differences(panels[0], evaluation)
+    for panel, controller in zip(panels[1:], SHOWN, strict=False):
+        _over_time(panel, evaluation, controller)
+    return drawing
+
+
+def _differences(panel: Axes, evaluation: Evaluation) -> None:
+    for number, controller in enumerate(CONTROLLERS):
+        shares = [
+            100 * (row.value / row.paper - 1)
+            for row in evaluation.rows
+            if row.key.scheme == controller and row.key.metric == FCT and row.paper and row.value is not None
+        ]
+        panel.plot(shares, [number] * len(shares), "o", markersize=2.5, color=plots.RC3.ink, alpha=0.6)
+    panel.set_xscale("symlog", linthresh=1)
+    panel.set_xticks([-10, -1, 0, 1, 10], ["-10", "-1", "0", "1", "10"])
+    panel.set_yticks(range(len(CONTROLLERS)), list(CONTROLLERS), fontsize=6)
+    panel.set_xlabel("completion: ours less Linux (%)")
+    panel.set_ylabel("controller")
+    panel.axvspan(-5, 5, color="0.9", zorder=0)
+
+
+def _over_time(panel: Axes, evaluation: Evaluation, controller: str) -> None:
+    table = evaluation.curves["series"]
+    for side, (label, look) in LOOKS.items():
+        chosen = table.filter(controller=controller, side=side, quantity="in_flight_bytes")
+        panel.plot(chosen["time_s"], chosen["value"] / 1000, label=label, color=look.ink, linestyle=look.line)
+    panel.set_xlabel("time (s)")
+    panel.set_ylabel(f"{controller}: in flight (kB)")
+    plots.legend_above(panel, 2)

@@ -1,0 +1,83 @@
+"""What is kept of a run: a row a flow, and how the largest went and the queue while it lasted."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from sparelane.papers.engine.base import Outcome
+from sparelane.papers.linux.paths import Path, Run, Side
+
+SCHEMA = {
+    "path": pl.String,
+    "controller": pl.String,
+    "variant": pl.String,
+    "size": pl.String,
+    "seed": pl.Int64,
+    "side": pl.String,
+    "completion_s": pl.Float64,
+    "retransmissions": pl.Int64,
+    "mean_in_flight_bytes": pl.Float64,
+    "mean_queue_bytes": pl.Float64,
+    "link_use": pl.Float64,
+}
+BOTTLENECK = "west->east"
+LARGEST = 2
+# Averages of shorter flows would be of too few samples, seconds.
+LEAST_SAMPLED_S = 0.5
+
+
+def rows(run: Run, seed: int, side: Side, outcome: Outcome) -> pl.DataFrame:
+    """A row a flow. Averages over time are of the largest flow, null where it is short."""
+    found = []
+    for number, (size, flow) in enumerate(zip(run.path.sizes, outcome.flows.iter_rows(named=True), strict=True)):
+        lasted_s = flow["completion_s"]
+        averages: tuple[float | None, ...] = (None, None, None)
+        if number == LARGEST and lasted_s is not None and lasted_s >= LEAST_SAMPLED_S:
+            averages = _averages(run.path, outcome)
+        names = (run.path.name, run.controller, run.variant, size, seed, side)
+        found.append((*names, lasted_s, flow["retransmissions"], *averages))
+    return pl.DataFrame(found, schema=SCHEMA, orient="row")
+
+
+def series(run: Run, side: Side, outcome: Outcome) -> pl.DataFrame:
+    """What the largest flow has in flight, and the queue, with time from the flow's start."""
+    chosen = _during(outcome).filter(
+        ((pl.col("probe") == f"flow {LARGEST}") & (pl.col("quantity") == "in_flight_bytes"))
+        | ((pl.col("probe") == BOTTLENECK) & (pl.col("quantity") == "backlog_bytes"))
+    )
+    return chosen.select(
+        pl.lit(run.controller).alias("controller"),
+        pl.lit(side).alias("side"),
+        pl.col("time_s").round(6),
+        "quantity",
+        "value",
+    )
+
+
+def _during(outcome: Outcome) -> pl.DataFrame:
+    """What was sampled while the largest flow lasted, with time from its start."""
+    start_s, lasted_s = outcome.flows.row(LARGEST, named=True)["start_s"], outcome.flows["completion_s"][LARGEST]
+    since = outcome.series.with_columns(pl.col("probe", "quantity").cast(pl.String), pl.col("time_s") - start_s)
+    return since.filter(pl.col("time_s").is_between(0, lasted_s))
+
+
+def _averages(path: Path, outcome: Outcome) -> tuple[float | None, ...]:
+    """Mean bytes in flight and in the queue, and the share of the link that was used, of whole intervals."""
+    during = _during(outcome)
+    sent = during.filter(probe=BOTTLENECK, quantity="sent_bytes")
+    used = None
+    if sent.height > 1:
+        span_s = sent["time_s"][-1] - sent["time_s"][0]
+        used = 8 * sent["value"][1:].sum() / span_s / _bits(path.rate)
+    return _mean(during, f"flow {LARGEST}", "in_flight_bytes"), _mean(during, BOTTLENECK, "backlog_bytes"), used
+
+
+def _bits(rate: str) -> float:
+    """A rate of a path, bits per second."""
+    number, unit = rate[:-4], rate[-4:]
+    return float(number) * {"Mbps": 1e6, "Gbps": 1e9}[unit]
+
+
+def _mean(during: pl.DataFrame, probe: str, quantity: str) -> float | None:
+    values = during.filter(pl.col("probe") == probe, pl.col("quantity") == quantity)["value"]
+    return float(values.mean()) if len(values) else None  # type: ignore[arg-type]

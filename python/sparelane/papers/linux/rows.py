@@ -1,0 +1,28 @@
+"""The quantities that are compared with Linux's, and the keys of their rows."""
+
+from __future__ import annotations
+
+from sparelane.papers.engine.rows import Key, Metric
+from sparelane.papers.linux.paths import Path
+
+FCT = Metric("completion time", "s")
+FLIGHT = Metric("mean in flight", "kB")
+QUEUE = Metric("mean queue", "kB")
+USE = Metric("use of the link", "%")
+# Each with its column of what is measured, and the factor from there to its unit.
+METRICS = (
+    (FCT, "completion_s", 1.0),
+    (FLIGHT, "mean_in_flight_bytes", 1e-3),
+    (QUEUE, "mean_queue_bytes", 1e-3),
+    (USE, "link_use", 100.0),
+)
+
+
+def fct(path: Path, controller: str, size: int) -> Key:
+    """The row of a completion time; sizes are numbered from 0."""
+    return Key(path.name, FCT, controller, traffic=path.sizes[size])
+
+
+def over_time(path: Path, controller: str, metric: Metric) -> Key:
+    """The row of a quantity of the largest flow."""
+    return Key(path.name, metric, controller, traffic=path.sizes[-1])

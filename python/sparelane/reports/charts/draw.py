@@ -1,0 +1,310 @@
+"""Panels as a figure of Matplotlib: PNG, SVG or PDF."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from sparelane.common import extras
+from sparelane.common.folders import OutputError, replaced
+from sparelane.reports.charts.panel import Line, Panel, offsets, own_ticks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "svg", "pdf")
+COLUMNS = 2
+PANEL_INCHES = (3.5, 2.6)
+# Panels over time are as wide as the figure, and lie under each other.
+TIME_INCHES = 1.75
+# The height of a row of a panel whose places are rows, and of its title and axis.
+ROW_INCHES, FRAME_INCHES = 0.19, 0.85
+# The most markers of a line of many points.
+MARKERS = 12
+# The most columns of a legend above one panel, and the widest row of one, characters.
+MOST_IN_A_ROW = 3
+ROW_CHARACTERS = 60
+# The height of a row of a legend, points.
+LEGEND_POINTS = 10.5
+# Over fewer decades than this, a logarithmic axis has three ticks in each.
+DECADES = 2.5
+# How far an axis from zero reaches beyond the highest value.
+HEADROOM = 1.07
+# The most characters in a line of the note below a panel.
+NOTE_CHARACTERS = 72
+# The most characters in a line of a title of a panel.
+TITLE_CHARACTERS = 44
+# The opacity of bands, and of the inside of outlines.
+BAND_ALPHA = 0.14
+# Between two sentences of a note.
+SENTENCE = re.compile(r"(?<=\.) (?=[A-Z`])")
+
+
+def figure(panels: Sequence[Panel], title: str = "") -> Figure:
+    """The panels as one figure.
+
+    Panels over time come first, under each other. If all panels have the same lines, one legend is above them all.
+
+    Raises:
+        MissingExtraError: Matplotlib is not installed.
+    """
+    extras.require("figures")
+    from sparelane.reports import plots
+
+    rows = _rows(panels)
+    heights = [max(map(_height, row)) for row in rows]
+    columns = max(map(len, rows), default=1)
+    is_stacked = any(panel.is_over_time for panel in panels)
+    width = PANEL_INCHES[0] * (COLUMNS if is_stacked else columns)
+    shared = _shared_legend(panels)
+    with plots.style():
+        from matplotlib.figure import Figure
+
+        drawing = Figure(figsize=(width, sum(heights) + (0.25 if title else 0.0)), layout="constrained")
+        grid = drawing.add_gridspec(len(rows), columns, height_ratios=heights)
+        first: Axes | None = None
+        for number, row in enumerate(rows):
+            for column, panel in enumerate(row):
+                place = grid[number, :] if panel.is_over_time else grid[number, column]
+                axes = drawing.add_subplot(place, sharex=first if panel.is_over_time else None)
+                handles = draw(axes, panel, has_legend=shared is None)
+                if panel is shared:
+                    _legend_of_figure(drawing, handles, panel, width)
+                if panel.is_over_time:
+                    first = first or axes
+                    is_last = number + 1 == len(rows) or not rows[number + 1][0].is_over_time
+                    axes.tick_params(labelbottom=is_last)
+                    axes.set_xlabel(panel.x_label if is_last else "")
+        notes = " ".join(dict.fromkeys(text for panel in panels for text in SENTENCE.split(panel.note) if text))
+        if notes:
+            lines = wrap(notes, round(NOTE_CHARACTERS * width / PANEL_INCHES[0]))
+            drawing.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=6.5)
+        if title:
+            drawing.suptitle(title, fontsize=9)
+    return drawing
+
+
+def _rows(panels: Sequence[Panel]) -> list[list[Panel]]:
+    """The panels row by row: those over time one by one, then the others side by side."""
+    others = [panel for panel in panels if not panel.is_over_time]
+    pairs = [others[place : place + COLUMNS] for place in range(0, len(others), COLUMNS)]
+    return [*([panel] for panel in panels if panel.is_over_time), *pairs]
+
+
+def _height(panel: Panel) -> float:
+    if panel.is_over_time:
+        return TIME_INCHES
+    rows = len(panel.places) if panel.is_sideways else 0
+    return max(PANEL_INCHES[1], ROW_INCHES * rows + FRAME_INCHES)
+
+
+def _shared_legend(panels: Sequence[Panel]) -> Panel | None:
+    """The panel whose legend holds for all panels; `None` if each needs its own."""
+    with_legend = [panel for panel in panels if panel.needs_legend]
+    if len(with_legend) < 2 or any(panel.is_over_time for panel in panels):
+        return None
+    largest = max(with_legend, key=lambda panel: len(panel.lines))
+    known = {(line.label, line.look) for line in largest.lines}
+    is_whole = all({(line.label, line.look) for line in panel.lines} <= known for panel in with_legend)
+    return largest if is_whole else None
+
+
+def _legend_of_figure(drawing: Figure, handles: Sequence[Any], panel: Panel, width: float) -> None:
+    longest = max(len(line.label) for line in panel.lines)
+    columns = max(1, min(len(panel.lines), round(ROW_CHARACTERS * width / PANEL_INCHES[0]) // (longest + 8)))
+    drawing.legend(
+        handles=handles,
+        labels=[line.label for line in panel.lines],
+        loc="outside upper left",
+        ncols=columns,
+        columnspacing=1.2,
+        handlelength=2.6,
+    )
+
+
+def draw(axes: Axes, panel: Panel, *, has_legend: bool = True) -> list[Any]:
+    """Draws one panel; returns what a legend shows of each line."""
+    shown = axes.yaxis if panel.is_sideways else axes.xaxis
+    drawn = [
+        _line(axes, line, beside, is_sideways=panel.is_sideways)
+        for line, beside in zip(panel.lines, offsets(panel), strict=True)
+    ]
+    pad = _legend(axes, panel, drawn) if has_legend and panel.needs_legend else 5.0
+    title = "\n".join(
+        wrap(panel.title.replace(" = ", "\u00a0=\u00a0"), TITLE_CHARACTERS * (COLUMNS if panel.is_over_time else 1))
+    )
+    axes.set_title(title, loc="left", fontweight="bold", pad=pad)
+    along, across = (axes.set_ylabel, axes.set_xlabel) if panel.is_sideways else (axes.set_xlabel, axes.set_ylabel)
+    along(panel.x_label)
+    across(panel.y_label)
+    if panel.is_x_log:
+        axes.set_xscale("log")
+        plain_numbers(axes.xaxis, axes.get_xlim())
+    if panel.x_range is not None:
+        axes.set_xlim(*panel.x_range)
+    if panel.is_x_inverted:
+        axes.xaxis.set_inverted(True)
+    _values_axis(axes, panel)
+    if ticks := own_ticks(panel):
+        axes.set_xticks(ticks, [f"{tick:.4g}" for tick in ticks])
+        axes.xaxis.set_minor_locator(_no_ticks())
+    if panel.places:
+        long = not panel.is_sideways and max(map(len, panel.places)) * len(panel.places) > 40
+        turned: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if long else {}
+        shown.set_ticks(range(len(panel.places)), panel.places, **turned)
+        ends = (-0.5, len(panel.places) - 0.5)
+        if panel.is_sideways:
+            axes.set_ylim(*reversed(ends))
+        else:
+            axes.set_xlim(*ends)
+    return drawn
+
+
+def _no_ticks() -> Any:
+    from matplotlib.ticker import NullLocator
+
+    return NullLocator()
+
+
+def _values_axis(axes: Axes, panel: Panel) -> None:
+    """Scale and ends of the axis on which the values lie."""
+    axis = axes.xaxis if panel.is_sideways else axes.yaxis
+    set_scale = axes.set_xscale if panel.is_sideways else axes.set_yscale
+    set_limits: Any = axes.set_xlim if panel.is_sideways else axes.set_ylim
+    limits = axes.get_xlim if panel.is_sideways else axes.get_ylim
+    if panel.is_sideways:
+        axes.margins(x=0.07)
+    else:
+        axes.margins(y=0.07)
+    if panel.y_range is not None:
+        set_limits(*panel.y_range)
+    elif panel.is_y_log:
+        set_scale("log")
+        plain_numbers(axis, limits())
+    elif panel.begins_at_zero:
+        _, top = axes.dataLim.intervalx if panel.is_sideways else axes.dataLim.intervaly
+        # Room above counts from zero: equal values would lie on the frame otherwise.
+        set_limits(0.0, HEADROOM * top if math.isfinite(top) and top > 0 else None)
+
+
+def plain_numbers(axis: Axis, ends: tuple[float, float]) -> None:
+    """Ticks of a logarithmic axis as plain numbers: 1, 2 and 5 of each decade, or 1 alone where there are many."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    decades = math.log10(ends[1] / ends[0]) if ends[0] > 0 else 9.0
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if decades < DECADES else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _line(axes: Axes, line: Line, beside: float, *, is_sideways: bool) -> Any:
+    """Draws a line, its markers `beside` their places; returns what a legend shows of it."""
+    mine = line.look
+    style: dict[str, Any] = {
+        "label": line.label,
+        "color": mine.colour,
+        "linestyle": "none" if not line.is_joined else (0, mine.dashes) if mine.dashes else "-",
+        "drawstyle": "steps-post" if line.is_step else "default",
+        "marker": mine.marker,
+        "markerfacecolor": "white",
+        "markevery": 1 if line.is_marked else max(1, len(line.x) // MARKERS),
+    }
+    if line.is_level:
+        return _level(axes, line, is_sideways=is_sideways)
+    if not line.is_marked:
+        style |= {"markersize": 3, "linewidth": 1.1}
+    if line.outline:
+        _outline(axes, line)
+        style |= {"markersize": 2.5, "alpha": 0.6}
+    at = [place + beside for place in line.x]
+    x, y = (line.y, at) if is_sideways else (at, line.y)
+    if len(line.low) and line.is_marked:
+        below = [max(0.0, value - low) for value, low in zip(line.y, line.low, strict=True)]
+        above = [max(0.0, high - value) for value, high in zip(line.y, line.high, strict=True)]
+        bars: dict[str, Any] = {"xerr" if is_sideways else "yerr": (below, above)}
+        drawn: Any = axes.errorbar(x, y, capsize=2, elinewidth=0.8, **bars, **style)
+    else:
+        if len(line.low):
+            step: Any = "post" if line.is_step else None
+            axes.fill_between(at, line.low, line.high, step=step, color=mine.colour, alpha=BAND_ALPHA, linewidth=0)
+        (drawn,) = axes.plot(x, y, **style)
+    if line.centre is not None:
+        marked: dict[str, Any] = {"marker": mine.marker, "markersize": 6, "markerfacecolor": "white", "zorder": 3}
+        (drawn,) = axes.plot(*line.centre, color=mine.colour, linestyle="none", label=line.label, **marked)
+    return drawn
+
+
+def _level(axes: Axes, line: Line, *, is_sideways: bool) -> Any:
+    """A reference line for the one value of a line, with its interval as a band."""
+    mine = line.look
+    over, band = (axes.axvline, axes.axvspan) if is_sideways else (axes.axhline, axes.axhspan)
+    if len(line.low):
+        band(line.low[0], line.high[0], color=mine.colour, alpha=BAND_ALPHA, linewidth=0)
+        ends = [(end, end) for end in (line.low[0], line.high[0])]
+        axes.update_datalim(ends, updatex=is_sideways, updatey=not is_sideways)
+    return over(line.y[0], color=mine.colour, linestyle=(0, mine.dashes) if mine.dashes else "-", label=line.label)
+
+
+def _outline(axes: Axes, line: Line) -> None:
+    from matplotlib.colors import to_rgba
+
+    mine = line.look
+    x, y = zip(*line.outline, strict=True)
+    edge: Any = (0, mine.dashes) if mine.dashes else "-"
+    axes.fill(x, y, facecolor=to_rgba(mine.colour, BAND_ALPHA), edgecolor=mine.colour, linewidth=1.0, linestyle=edge)
+
+
+def _legend(axes: Axes, panel: Panel, drawn: Sequence[Any]) -> float:
+    """A legend above the panel, in the order of its lines; returns the height that it takes, points."""
+    width = COLUMNS if panel.is_over_time else 1
+    labels = ["\n".join(wrap(line.label, ROW_CHARACTERS * width - 8)) for line in panel.lines]
+    lines = max(label.count("\n") + 1 for label in labels)
+    columns = max(1, min(len(labels), MOST_IN_A_ROW * width, ROW_CHARACTERS * width // (max(map(len, labels)) + 8)))
+    axes.legend(
+        handles=drawn,
+        labels=labels,
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        ncols=columns,
+        columnspacing=1.2,
+        handlelength=2.6,
+        borderpad=0.1,
+    )
+    return 5.0 + LEGEND_POINTS * lines * -(-len(labels) // columns)
+
+
+def save(drawing: Figure, path: Path) -> None:
+    """Writes a figure in the format that the path's ending names, without dates, so that equal figures are equal files.
+
+    Raises:
+        OutputError: there is no such format.
+        OSError: the file cannot be written.
+    """
+    ending = path.suffix.removeprefix(".").lower()
+    refuse_other_formats(path)
+    nothing: dict[str, dict[str, Any]] = {
+        "png": {"Software": None},
+        "svg": {"Date": None, "Creator": None},
+        "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    }
+    from sparelane.reports import plots
+
+    with plots.style():
+        replaced(path, partial(drawing.savefig, format=ending, metadata=nothing[ending]))
+
+
+def refuse_other_formats(path: Path) -> None:
+    """Refuses a file whose ending names no format.
+
+    Raises:
+        OutputError: it does not.
+    """
+    if path.suffix.removeprefix(".").lower() not in FORMATS:
+        raise OutputError(f'cannot draw "{path}": allowed are files ending in .png, .svg or .pdf')

@@ -1,0 +1,250 @@
+"""Panels of a run over time: windows, round trips, throughputs, queues and use of links, as far as they were sampled.
+
+All panels of a figure share one time axis, from the start of the run to its end. More flows than can be told apart are
+drawn as the median of each scheme with a band.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from sparelane.common.units import quantity as with_unit
+from sparelane.common.units import scale
+from sparelane.reports.charts.panel import Line, Numbers, Panel, kept_points, thinned
+
+if TYPE_CHECKING:
+    from sparelane.reports.charts.of_run import Tables
+
+# Quantities that are drawn as they were sampled: panel, quantity, title, axis, unit.
+SAMPLED = (
+    ("window", "cwnd_bytes", "Congestion window", "window", "B"),
+    ("rtt", "srtt_s", "Smoothed round-trip time", "round trip", "s"),
+    ("queue", "backlog_bytes", "Queue", "backlog", "B"),
+)
+# What a receiver holds of a flow; Linux reports what the sender knows to have arrived.
+RECEIVED = ("held_bytes", "delivered_bytes")
+FLOW = "flow "
+# More sampled flows than this are drawn as a median and a band for each scheme.
+SEPARATE_FLOWS = 12
+# Of more queues or links than this, those with the largest values are drawn.
+SEPARATE_PORTS = 8
+# The most stretches of time over which a rate is averaged, and the least number of packets in one.
+MOST_STRETCHES = 60
+LEAST_PACKETS = 20
+# The size of a full packet, if nothing says more, bytes.
+PACKET_BYTES = 1500.0
+BAND = (0.1, 0.9)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The samples of one probe of one run.
+
+    Attributes:
+        run: the run.
+        probe: its name in the tables: `flow 3`, or `west->east`.
+        time_s: when; each value holds until the next time.
+        values: one for each time.
+    """
+
+    run: Tables
+    probe: str
+    time_s: Numbers
+    values: Numbers
+
+    @property
+    def scheme(self) -> str:
+        """The scheme of a flow; empty for queues and links."""
+        if not self.probe.startswith(FLOW):
+            return ""
+        found = self.run.flows.filter(pl.col("id") == int(self.probe.removeprefix(FLOW)))["scheme"]
+        return str(found[0]) if len(found) else ""
+
+    @property
+    def label(self) -> str:
+        """The name in the legend: the probe, with the scheme of a flow."""
+        name = self.probe.replace("->", "→")
+        return self.run.label(f"{name} ({self.scheme})" if self.scheme else name)
+
+
+def panels(runs: Sequence[Tables]) -> Iterator[Panel]:
+    """Every panel over time for which the runs have samples."""
+    end_s = max((run.end_s for run in runs), default=0.0)
+    for panel in (*_sampled(runs), _throughput(runs), _link_use(runs)):
+        if panel.lines:
+            yield replace(panel, x_range=(0.0, end_s) if end_s > 0 else None, is_over_time=True)
+
+
+def _sampled(runs: Sequence[Tables]) -> Iterator[Panel]:
+    for name, quantity, title, axis, unit in SAMPLED:
+        curves = list(_curves(runs, quantity))
+        size, told = scale(max((float(np.nanmax(one.values)) for one in curves), default=0.0), unit)
+        lines, note = _lines([replace(one, values=one.values / size) for one in curves])
+        yield Panel(name, title, "time (s)", f"{axis} ({told})", lines, note=note)
+
+
+def _curves(runs: Sequence[Tables], quantity: str) -> Iterator[Curve]:
+    """The samples of a quantity, one curve for each probe."""
+    for run in runs:
+        some = run.series.filter((pl.col("quantity") == quantity) & pl.col("value").is_not_null())
+        for (probe, *_), samples in some.group_by("probe", maintain_order=True):
+            yield Curve(run, str(probe), samples["time_s"].to_numpy(), samples["value"].to_numpy().astype(float))
+
+
+def _throughput(runs: Sequence[Tables]) -> Panel:
+    """The rate at which payload arrived at the receiver of each sampled flow, each byte counted once."""
+    received = [one for run in runs for one in _received(run)]
+    stretches = {id(run): _stretches(run, [one for one in received if one.run is run]) for run in runs}
+    curves = []
+    for one in received:
+        edges = stretches[id(one.run)]
+        if len(edges) > 1:
+            rates = 8.0 * np.diff(np.interp(edges, one.time_s, one.values)) / np.diff(edges)
+            # A stretch counts if the flow was open for some of it.
+            is_open = (edges[1:] > one.time_s[0]) & (edges[:-1] < one.time_s[-1])
+            rates = np.where(is_open, rates, math.nan)
+            curves.append(replace(one, time_s=edges, values=np.append(rates, rates[-1])))
+    largest = max((float(np.nanmax(one.values)) for one in curves if not np.isnan(one.values).all()), default=0.0)
+    size, unit = scale(largest, "bit/s")
+    lines, note = _lines([replace(one, values=one.values / size) for one in curves])
+    note = " ".join(part for part in (_averaged("Throughputs are averages", stretches.values()), note) if part)
+    return Panel("throughput-time", "Throughput of each flow", "time (s)", f"throughput ({unit})", lines, note=note)
+
+
+def _received(run: Tables) -> Iterator[Curve]:
+    """The payload that had arrived of each sampled flow, from its start to its end."""
+    known = set(run.series["quantity"].cast(pl.String).unique())
+    quantity = next((name for name in RECEIVED if name in known), "")
+    flows = {int(one["id"]): one for one in run.flows.iter_rows(named=True)} if quantity else {}
+    for one in _curves([run], quantity):
+        flow = flows.get(int(one.probe.removeprefix(FLOW))) if one.probe.startswith(FLOW) else None
+        if flow is None:
+            continue
+        time, values = one.time_s, one.values
+        if flow["start_s"] < time[0]:
+            time, values = np.append(flow["start_s"], time), np.append(0.0, values)
+        # Samples end with the last one before the flow's end.
+        if flow["finish_s"] is not None and flow["finish_s"] > time[-1]:
+            time, values = np.append(time, flow["finish_s"]), np.append(values, float(flow["delivered_bytes"]))
+        yield replace(one, time_s=time, values=values)
+
+
+def _stretches(run: Tables, received: Sequence[Curve]) -> Numbers:
+    """The ends of the stretches over which throughputs are averaged: each lasts for enough samples and packets."""
+    times = run.series["time_s"].unique().sort().to_numpy()
+    rates = [one.values[-1] / (one.time_s[-1] - one.time_s[0]) for one in received if one.time_s[-1] > one.time_s[0]]
+    if len(times) < 2 or not rates:
+        return times[:0]
+    interval_s = float(times[1] - times[0])
+    fast = float(np.median(rates))
+    enough = LEAST_PACKETS * PACKET_BYTES / fast / interval_s if fast > 0 else 1.0
+    return _edges(times, max(enough, (len(times) - 1) / MOST_STRETCHES))
+
+
+def _edges(times: Numbers, samples: float) -> Numbers:
+    """Sampling times at least `samples` apart, with the first and the last; a short rest joins the last stretch."""
+    every = max(1, min(math.ceil(samples), (len(times) - 1) // 4))
+    edges = times[::every]
+    return np.append(edges[:-1], times[-1]) if edges[-1] < times[-1] and len(edges) > 1 else edges
+
+
+def _averaged(what: str, stretches: Iterable[Numbers]) -> str:
+    """The length of the stretches over which rates are averages, in words."""
+    found = {with_unit(float(edges[1] - edges[0]), "s") for edges in stretches if len(edges) > 1}
+    return f"{what} over {' and '.join(sorted(found))}." if found else ""
+
+
+def _link_use(runs: Sequence[Tables]) -> Panel:
+    curves: list[Curve] = []
+    stretches: list[Numbers] = []
+    for run in runs:
+        links = {f"{one['from']}->{one['to']}": one for one in run.links.iter_rows(named=True)}
+        for one in _curves([run], "sent_bytes"):
+            link = links.get(one.probe)
+            if link is None or len(one.time_s) < 2:
+                continue
+            packet_bytes = link["sent_bytes"] / link["sent_packets"] if link["sent_packets"] else PACKET_BYTES
+            edges, use = link_use(one.time_s, one.values, float(link["rate_bps"]), packet_bytes)
+            stretches.append(edges)
+            curves.append(replace(one, time_s=edges, values=100.0 * np.append(use, use[-1])))
+    lines, note = _lines(curves)
+    note = " ".join(part for part in (_averaged("Use of links is averaged", stretches), note) if part)
+    return Panel("links", "Use of links", "time (s)", "use (%)", lines, note=note)
+
+
+def link_use(time_s: Numbers, arrived_bytes: Numbers, rate_bps: float, packet_bytes: float) -> tuple[Numbers, Numbers]:
+    """The share of time for which a link transmitted, averaged over enough packets.
+
+    Samples count whole packets when their last bit arrives. A stretch can therefore contain a packet of which a part
+    was sent before the stretch began, and the count can exceed the link's rate. A link never sends faster than its
+    rate, so the excess was sent earlier; it is counted in the stretch before.
+
+    Args:
+        time_s: the time of each sample.
+        arrived_bytes: the bytes that arrived since the sample before.
+        rate_bps: the link's rate, bits per second.
+        packet_bytes: the mean size of its packets.
+
+    Returns:
+        The ends of the stretches, and the use in each of them, 0 to 1.
+    """
+    packets = LEAST_PACKETS * 8.0 * packet_bytes / rate_bps / float(time_s[1] - time_s[0])
+    edges = _edges(time_s, packets)
+    counted = np.diff(np.interp(edges, time_s, np.cumsum(arrived_bytes)))
+    room = np.diff(edges) * rate_bps / 8.0
+    moved = counted.copy()
+    for place in range(len(moved) - 1, 0, -1):
+        excess = max(0.0, moved[place] - room[place])
+        moved[place] -= excess
+        moved[place - 1] += excess
+    # More than one packet too many in all: the link was faster than its table says, and that is shown.
+    is_faster = moved[0] > room[0] + packet_bytes
+    return edges, counted / room if is_faster else np.minimum(moved / room, 1.0)
+
+
+def _lines(curves: Sequence[Curve]) -> tuple[list[Line], str]:
+    """A line for each curve, or for each scheme where flows are many; and what is left out."""
+    flows = [one for one in curves if one.scheme]
+    if len(flows) > SEPARATE_FLOWS:
+        return _medians(flows), (
+            f"Lines are medians over {len(flows)} sampled flows; bands reach from the 10th to the 90th percentile."
+        )
+    note = ""
+    if not flows and len(curves) > SEPARATE_PORTS:
+        largest = sorted(curves, key=lambda one: -float(np.nanmean(one.values)))[:SEPARATE_PORTS]
+        note = f"Shown are the {SEPARATE_PORTS} of {len(curves)} with the highest mean."
+        curves = [one for one in curves if any(one is other for other in largest)]
+    has_schemes = len({one.run.label(one.scheme) for one in flows}) > 1
+    lines = []
+    for one in curves:
+        group, variant = (one.run.label(one.scheme), one.probe) if has_schemes and one.scheme else (one.label, "")
+        x, y = thinned(one.time_s, one.values)
+        lines.append(Line(one.label, x, y, group=group, variant=variant, is_step=True))
+    return lines, note
+
+
+def _medians(flows: Sequence[Curve]) -> list[Line]:
+    """Returns the median over the flows of each scheme at each time, with a band."""
+    lines = []
+    for label in dict.fromkeys(one.run.label(one.scheme) for one in flows):
+        own = [one for one in flows if one.run.label(one.scheme) == label]
+        frame = pl.DataFrame(
+            {"time": np.concatenate([one.time_s for one in own]), "value": np.concatenate([one.values for one in own])}
+        )
+        value = pl.col("value")
+        of_all = (
+            frame.filter(value.is_not_nan())
+            .group_by("time")
+            .agg(value.median(), low=value.quantile(BAND[0], "linear"), high=value.quantile(BAND[1], "linear"))
+            .sort("time")
+        )
+        kept = kept_points(of_all["value"].to_numpy())
+        x, y, low, high = (of_all[name].to_numpy()[kept].tolist() for name in ("time", "value", "low", "high"))
+        lines.append(Line(f"{label}, {len(own)} flows", x, y, low, high, group=label, is_step=True))
+    return lines

@@ -1,0 +1,267 @@
+"""One style for all figures: the width of a paper's column, readable without colour.
+
+Kinds of data differ by hatch or line style before they differ by colour. The paper's own numbers are white
+crosses in every figure: over bars, and under our lines and intervals, which they do not hide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sparelane.papers.engine.rows import Row
+
+COLUMN_INCHES = 3.4
+PAGE_INCHES = 7.0
+HEIGHT_INCHES = 2.3
+
+STYLE: Mapping[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "0.88",
+    "grid.linewidth": 0.6,
+    "hatch.linewidth": 0.6,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4,
+    "pdf.fonttype": 42,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "savefig.dpi": 200,
+    "axes.formatter.use_mathtext": True,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How one kind of data is drawn: as a bar of a colour and a hatch, as a line of an ink, a style and a marker."""
+
+    colour: str
+    hatch: str
+    ink: str
+    line: str | tuple[int, tuple[int, ...]]
+    marker: str
+
+
+TCP = Look("#a6a6a6", "", "#6e6e6e", "--", "s")
+RC3 = Look("#7fa8dc", "////", "#1f4e8c", "-", "o")
+MODEL = Look("#f2f2f2", "....", "#000000", ":", "d")
+THIRD = Look("#c8791e", "\\\\\\\\", "#c8791e", "-.", "^")
+FOURTH = Look("#d9b3d0", "--", "#8c3b7a", (0, (1, 1)), "P")
+FIFTH = Look("#8fbf8f", "xx", "#2e6b2e", (0, (6, 2, 1, 2, 1, 2)), "v")
+# The distance between the markers of a curve, as a share of the panel's diagonal.
+MARK_EVERY = 0.18
+PAPER_LABEL = "paper"
+PAPER_STYLE: Mapping[str, Any] = {
+    "color": "white",
+    "linestyle": "none",
+    "marker": "X",
+    "markeredgecolor": "black",
+    "markeredgewidth": 0.8,
+    "markersize": 6.5,
+    "zorder": 1.8,
+}
+
+
+def style() -> AbstractContextManager[None]:
+    """Draw and save figures within this."""
+    settings: Any = dict(STYLE)
+    return matplotlib.rc_context(settings)
+
+
+def figure(columns: int = 1, *, width_inches: float = COLUMN_INCHES, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    """An empty figure of so many panels in each row; the panels row by row."""
+    drawing = Figure(figsize=(width_inches, rows * HEIGHT_INCHES), layout="constrained")
+    axes = drawing.subplots(rows, columns, squeeze=False)
+    return drawing, list(axes.flat)
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """One bar for each group.
+
+    Attributes:
+        label: what they are.
+        look: how they look.
+        heights: one a group; `None` leaves a gap.
+        errors: half the width of each one's interval; `None` draws none.
+        paper: the paper's numbers; `None` marks none.
+    """
+
+    label: str
+    look: Look
+    heights: Sequence[float | None]
+    errors: Sequence[float | None]
+    paper: Sequence[float | None]
+
+    @classmethod
+    def of_rows(cls, label: str, look: Look, rows: Sequence[Row]) -> Bars:
+        """One bar for each row."""
+        return cls(
+            label, look, [row.value for row in rows], [row.interval for row in rows], [row.paper for row in rows]
+        )
+
+    def top(self, index: int) -> float:
+        """The highest thing drawn for one group."""
+        return max((self.heights[index] or 0.0) + (self.errors[index] or 0.0), self.paper[index] or 0.0)
+
+
+def grouped_bars(axes: Axes, groups: Sequence[str], series: Sequence[Bars]) -> None:
+    """Bars side by side for each group, with intervals, and the paper's numbers as crosses."""
+    width = 0.8 / len(series)
+    marked = False
+    for index, bars in enumerate(series):
+        offset = (index - (len(series) - 1) / 2) * width
+        places = [place + offset for place in range(len(groups))]
+        heights = [height or 0.0 for height in bars.heights]
+        axes.bar(
+            places,
+            heights,
+            width * 0.94,
+            label=bars.label,
+            color=bars.look.colour,
+            hatch=bars.look.hatch,
+            edgecolor="black",
+            linewidth=0.5,
+        )
+        known = [(p, h, e) for p, h, e in zip(places, heights, bars.errors, strict=True) if e is not None]
+        if known:
+            x, y, spread = zip(*known, strict=True)
+            axes.errorbar(x, y, spread, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
+        crosses = [(place, value) for place, value in zip(places, bars.paper, strict=True) if value is not None]
+        if crosses:
+            label = None if marked else PAPER_LABEL
+            axes.plot(*zip(*crosses, strict=True), label=label, **PAPER_STYLE)
+            marked = True
+    axes.set_xticks(range(len(groups)), groups)
+    axes.set_ylim(bottom=0.0)
+    axes.grid(visible=False, axis="x")
+
+
+def grouped_points(axes: Axes, groups: Sequence[str], series: Sequence[Bars]) -> None:
+    """Markers side by side for each group on a logarithmic axis, where a bar would have no floor to stand on.
+
+    Ours are filled, and the paper's hollow: of the same form, so that each is told from the others without its colour.
+    """
+    width = 0.8 / len(series)
+    for index, bars in enumerate(series):
+        offset = (index - (len(series) - 1) / 2) * width
+        known = [
+            (place + offset, height, error or 0.0)
+            for place, (height, error) in enumerate(zip(bars.heights, bars.errors, strict=True))
+            if height is not None and height > 0.0
+        ]
+        if known:
+            x, y, spread = zip(*known, strict=True)
+            style: Mapping[str, Any] = {
+                "fmt": bars.look.marker,
+                "color": bars.look.ink,
+                "capsize": 2,
+                "elinewidth": 0.8,
+            }
+            axes.errorbar(x, y, spread, label=bars.label, markersize=5, **style)
+        hollow(axes, bars.look, [place + offset for place in range(len(groups))], bars.paper)
+    values = [value for bars in series for value in (*bars.heights, *bars.paper) if value is not None and value > 0.0]
+    axes.set_yscale("log")
+    if values:
+        axes.set_ylim(min(values) / 2.0, max(values) * 2.0)
+    axes.set_xticks(range(len(groups)), groups)
+    axes.set_xlim(-0.6, len(groups) - 0.4)
+    axes.grid(visible=False, axis="x")
+
+
+def hollow(axes: Axes, look: Look, x: Sequence[float], paper: Sequence[float | None]) -> None:
+    """The paper's numbers as hollow markers of the look that ours have filled."""
+    printed = [(place, value) for place, value in zip(x, paper, strict=True) if value is not None]
+    if printed:
+        marked: Mapping[str, Any] = {"marker": look.marker, "markerfacecolor": "white", "markersize": 6, "zorder": 1.9}
+        axes.plot(*zip(*printed, strict=True), color=look.ink, linestyle="none", **marked)
+
+
+def both_signs(axes: Axes) -> None:
+    """Makes room below zero for bars that hang, and draws the line from which they do."""
+    axes.relim()
+    axes.autoscale(axis="y")
+    axes.margins(y=0.1)
+    axes.axhline(0.0, color="black", linewidth=0.6)
+
+
+def reductions_above(axes: Axes, cuts: Sequence[float | None], series: Sequence[Bars]) -> None:
+    """Over each group of bars by how much one is shorter than another, percent."""
+    for place, cut in enumerate(cuts):
+        if cut is not None:
+            top = max(bars.top(place) for bars in series)
+            sign = "" if round(cut) == 0 else "−" if cut > 0 else "+"
+            axes.annotate(
+                f"{sign}{abs(cut):.0f} %", (place, top), (0, 5), textcoords="offset points", ha="center", fontsize=6
+            )
+    axes.set_ylim(top=1.15 * axes.get_ylim()[1])
+
+
+def line(axes: Axes, label: str, look: Look, x: Sequence[float], y: Sequence[float]) -> None:
+    """A curve of many points, with a few markers to tell it by."""
+    marked: Mapping[str, Any] = {"marker": look.marker, "markerfacecolor": "white", "markevery": MARK_EVERY}
+    axes.plot(x, y, label=label, color=look.ink, linestyle=look.line, **marked)
+
+
+def points(axes: Axes, label: str, look: Look, x: Sequence[float], rows: Sequence[Row]) -> None:
+    """Markers joined by a line, one for each row, with intervals; rows without a number are left out."""
+    known = [
+        (place, row.value, row.interval or 0.0) for place, row in zip(x, rows, strict=True) if row.value is not None
+    ]
+    if known:
+        places, heights, spread = zip(*known, strict=True)
+        marked: Mapping[str, Any] = {"marker": look.marker, "markerfacecolor": "white", "capsize": 2}
+        axes.errorbar(places, heights, spread, label=label, color=look.ink, linestyle=look.line, **marked)
+
+
+def filled_points(axes: Axes, label: str, look: Look, x: Sequence[float], rows: Sequence[Row]) -> None:
+    """Ours as filled markers joined by a line, with intervals, and the paper's as hollow ones of the same form."""
+    known = [
+        (place, row.value, row.interval or 0.0) for place, row in zip(x, rows, strict=True) if row.value is not None
+    ]
+    if known:
+        places, heights, spread = zip(*known, strict=True)
+        style: Mapping[str, Any] = {"linestyle": look.line, "marker": look.marker, "capsize": 2, "elinewidth": 0.8}
+        axes.errorbar(places, heights, spread, label=label, color=look.ink, **style)
+    hollow(axes, look, x, [row.paper for row in rows])
+
+
+def crosses(axes: Axes, x: Sequence[float], rows: Sequence[Row], *, label: bool = True) -> None:
+    """The paper's numbers, where it prints any."""
+    printed = [(place, row.paper) for place, row in zip(x, rows, strict=True) if row.paper is not None]
+    if printed:
+        axes.plot(*zip(*printed, strict=True), label=PAPER_LABEL if label else None, **PAPER_STYLE)
+
+
+def legend_above(axes: Axes, columns: int) -> None:
+    """A legend over the panel, where it hides nothing; none where there is nothing to tell apart."""
+    if not axes.get_legend_handles_labels()[0]:
+        return
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, columnspacing=1.2, handlelength=1.6)
+
+
+def say_effort(drawing: Figure, words: str) -> None:
+    """Writes above the figure how much work is in it; nothing without words."""
+    if words:
+        drawing.suptitle(words, x=0.99, ha="right", fontsize=6, color="0.35")
+
+
+def save(drawing: Figure, folder: Path, name: str = "figure") -> None:
+    """Writes the figure as PNG and as PDF, without dates, so that equal figures are equal files."""
+    drawing.savefig(folder / f"{name}.png", metadata={"Software": None})
+    drawing.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None})

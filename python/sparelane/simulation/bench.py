@@ -1,0 +1,218 @@
+"""Timing the simulator on neutral workloads: `.topo` files with the `.flows` beside them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from sparelane.common import memory
+from sparelane.common.folders import OutputError
+from sparelane.scenario.settings import toml_value
+from sparelane.simulation import simulate as api
+
+TEMPLATE = """\
+title = {title}
+duration = {duration}
+routing = "ecmp"
+
+[topology]
+kind = "file"
+path = {topology}
+
+# Each cable of the file has queues of its own size; this one is never used.
+[queue]
+kind = "fifo"
+limit = "1000packets"
+
+[transport]
+mss = "1460B"
+sack = true
+delayed_ack = false
+min_rto = "200ms"
+syn_timeout = "1s"
+
+[scheme.tcp]
+controller = "newreno"
+initial_window = 4
+{ssthresh}
+[workload]
+kind = "flows"
+path = {flows}
+scheme = "tcp"
+"""
+
+
+# A run of no time is one of the shortest that there is: nothing happens in it.
+NO_TIME = ("0", "0s", "0ms", "0us", "0ns", "0ps")
+SHORTEST = "1ps"
+
+
+@dataclass(frozen=True, slots=True)
+class Standard:
+    """How a workload is run when nothing else is asked for; `None` where nothing is agreed."""
+
+    duration: str | None
+    ssthresh_segments: int | None
+
+
+# The settings of the published comparison.
+STANDARDS = {
+    "dumbbell10": Standard("10s", 400),
+    "abilene30": Standard("2s", None),
+    "leafspine": Standard("50ms", None),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What one workload took. Only the simulation is timed, not reading and building.
+
+    Attributes:
+        workload: the file's name without its end.
+        events: handled by the engine.
+        packet_hops: packets, data or not, that crossed a link.
+        cpu_s: processor time of the whole process.
+        wall_s: time on the wall.
+        peak_rss_mb: most memory resident at a time, in units of 10^6 bytes.
+    """
+
+    workload: str
+    events: int
+    packet_hops: int
+    cpu_s: float
+    wall_s: float
+    peak_rss_mb: float
+
+    def to_json(self) -> dict[str, str | int | float]:
+        """As machines read it."""
+        return asdict(self)
+
+
+def scenario_text(topology: Path, duration: str, ssthresh_segments: int | None) -> str:
+    """The scenario that runs a workload: NewReno with SACK, an ACK per packet, drop-tail queues."""
+    ssthresh = "" if ssthresh_segments is None else f"initial_ssthresh = {ssthresh_segments}\n"
+    return TEMPLATE.format(
+        title=toml_value(topology.stem),
+        duration=toml_value(SHORTEST if duration in NO_TIME else duration),
+        topology=toml_value(str(topology.resolve())),
+        flows=toml_value(str(topology.with_suffix(".flows").resolve())),
+        ssthresh=ssthresh,
+    )
+
+
+def measure(topology: Path, duration: str, ssthresh_segments: int | None) -> Timing:
+    """Runs a workload once.
+
+    Raises:
+        ScenarioError: the workload cannot be run.
+    """
+    memory.forget_peak()
+    prepared = api.prepare(scenario_text(topology, duration, ssthresh_segments))
+    wall_s, cpu_s = time.perf_counter(), time.process_time()
+    result = prepared.run()
+    cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
+    totals = result.totals
+    peak_mb = memory.peak_bytes() / 1e6
+    return Timing(topology.stem, totals["events"], totals["packet_hops"], cpu_s, wall_s, peak_mb)
+
+
+LADDER_TEMPLATE = """\
+title = "fat tree of {k} ports"
+duration = {duration}
+seed = 1
+routing = "ecmp"
+
+[topology]
+kind = "fat-tree"
+k = {k}
+rate = "10Gbps"
+delay = "1us"
+
+[queue]
+kind = "fifo"
+limit = "100packets"
+
+[scheme.tcp]
+controller = "newreno"
+initial_window = 10
+
+[workload]
+kind = "poisson"
+load = 0.3
+sizes = {{ kind = "fixed", size = "20packets" }}
+"""
+
+# Ports of the routers of the fat trees, and for how long each is simulated when nothing else is asked for.
+LADDER = {8: "4ms", 16: "2ms", 24: "1ms", 32: "500us", 48: "200us", 64: "100us"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """What a fat tree took, at the same load on every size.
+
+    Attributes:
+        ports: of each router, k: k^3 / 4 hosts.
+        hosts: how many.
+        links: directions of cables.
+        flows: that started.
+        build_s: from the scenario to the first event.
+        timing: of the simulation.
+    """
+
+    ports: int
+    hosts: int
+    links: int
+    flows: int
+    build_s: float
+    timing: Timing
+
+    def to_json(self) -> dict[str, str | int | float]:
+        """As machines read it."""
+        own = {"ports": self.ports, "hosts": self.hosts, "links": self.links, "flows": self.flows}
+        return {**own, "build_s": self.build_s, **self.timing.to_json()}
+
+
+def climb(ports: int, duration: str) -> Rung:
+    """Builds and simulates a fat tree of `ports` once.
+
+    Raises:
+        ScenarioError: it cannot be run.
+    """
+    memory.forget_peak()
+    began_s = time.perf_counter()
+    prepared = api.prepare(LADDER_TEMPLATE.format(k=ports, duration=toml_value(duration)))
+    build_s = time.perf_counter() - began_s
+    wall_s, cpu_s = time.perf_counter(), time.process_time()
+    totals = prepared.run().totals
+    cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
+    peak_mb = memory.peak_bytes() / 1e6
+    timing = Timing(f"fat-tree-{ports}", totals["events"], totals["packet_hops"], cpu_s, wall_s, peak_mb)
+    return Rung(ports, ports**3 // 4, 2 * (3 * ports**3 // 4), totals["flows"], build_s, timing)
+
+
+def standard_workloads(scratch: Path) -> list[Path]:
+    """The three standard workloads: those in `benches/work`, or else made by the source tree's generator in `scratch`.
+
+    Raises:
+        OutputError: there are neither workloads nor a generator.
+    """
+    made = Path("benches") / "work"
+    if not all((made / f"{name}.topo").is_file() for name in STANDARDS):
+        made = _generate(scratch)
+    return [made / f"{name}.topo" for name in STANDARDS]
+
+
+def _generate(folder: Path) -> Path:
+    trees = (Path.cwd(), Path(__file__).resolve().parents[3])
+    generator = next((path for tree in trees if (path := tree / "benches" / "workloads.py").is_file()), None)
+    if generator is None:
+        raise OutputError("the standard workloads are not here: run this in the source tree, or name .topo files")
+    done = subprocess.run(
+        [sys.executable, str(generator), "--out", str(folder)], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise OutputError(f"{generator} failed: {done.stderr.strip()}")
+    return folder

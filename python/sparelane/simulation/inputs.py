@@ -1,0 +1,126 @@
+"""Copies of the files that a run was made from, beside its results: the folder can be moved, and the run repeated."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sparelane.plugins.loading import LOADED
+from sparelane.scenario.settings import toml_value
+
+FOLDER = "inputs"
+# The key under which a scenario names a file, wherever it is: of a map, of flows, or of sizes.
+KEY = "path"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is beside the results.
+
+    Attributes:
+        scenario: with the names of the copies in the place of the files' own, where all could be copied.
+        files: for each file that the scenario names, `file`, the copy's name, and `sha256`.
+        plugins: the same for each plugin file.
+        is_whole: whether there is a copy of all that the scenario names.
+    """
+
+    scenario: str
+    files: list[dict[str, str]]
+    plugins: list[dict[str, str]]
+    is_whole: bool
+
+
+def keep(scenario: str, folder: Path | None, place: Path) -> Kept:
+    """Copies what the scenario names, as seen from `folder`, and this process's plugins into `place`.
+
+    What an earlier run has left there goes.
+
+    Raises:
+        OSError: they cannot be written.
+    """
+    content = tomllib.loads(scenario)
+    named = list(dict.fromkeys(_named(content)))
+    found = {text: path for text in named if (path := Path(folder or Path.cwd()) / text).is_file()}
+    partial, target = place / f".{FOLDER}.partial", place / FOLDER
+    shutil.rmtree(partial, ignore_errors=True)
+    names = _distinct([*found, *LOADED])
+    try:
+        if names:
+            partial.mkdir()
+        for text, source in found.items():
+            shutil.copyfile(source, partial / names[text])
+        for where, plugin in LOADED.items():
+            (partial / names[where]).write_text(plugin.text, encoding="utf-8")
+        files = [{"file": f"{FOLDER}/{names[text]}", "sha256": _sha256(partial / names[text])} for text in found]
+        shutil.rmtree(target, ignore_errors=True)
+        if names:
+            partial.rename(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    # Paths start from one folder: that of the copies only where nothing is left elsewhere.
+    is_whole = len(found) == len(named)
+    moved = {text: f"{FOLDER}/{names[text]}" for text in found} if is_whole else {}
+    return Kept(
+        _renamed(scenario, content, moved),
+        files,
+        [{"file": f"{FOLDER}/{names[path]}", "sha256": plugin.sha256} for path, plugin in LOADED.items()],
+        is_whole,
+    )
+
+
+def plugins() -> list[tuple[str, str]]:
+    """The name of the copy of each plugin file, where the scenario names no file, and its SHA-256."""
+    names = _distinct([*LOADED])
+    return [(names[path], plugin.sha256) for path, plugin in LOADED.items()]
+
+
+def _named(content: Any) -> Iterator[str]:
+    """The files that a scenario names."""
+    for key, value in content.items() if isinstance(content, Mapping) else enumerate(content):
+        if isinstance(value, Mapping | list):
+            yield from _named(value)
+        elif key == KEY and isinstance(value, str):
+            yield value
+
+
+def _distinct(paths: Sequence[str]) -> dict[str, str]:
+    """A name for the copy of each file: its own, numbered where another has it."""
+    names: dict[str, str] = {}
+    for path in paths:
+        name, number = Path(path).name, 1
+        while name in names.values():
+            number += 1
+            name = f"{Path(path).stem}-{number}{Path(path).suffix}"
+        names[path] = name
+    return names
+
+
+def _renamed(scenario: str, content: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """The scenario with other names of files."""
+    wanted = _with_names(content, names)
+    if wanted == content:
+        return scenario
+    text = scenario
+    for old, new in names.items():
+        text = text.replace(toml_value(old), toml_value(new))
+    # Where the same text stands for something else, too, the whole is written anew.
+    is_right = tomllib.loads(text) == wanted
+    return text if is_right else "".join(f"{toml_value({key: value})[1:-1]}\n" for key, value in wanted.items())
+
+
+def _with_names(content: Any, names: Mapping[str, str], key: object = None) -> Any:
+    if isinstance(content, Mapping):
+        return {name: _with_names(value, names, name) for name, value in content.items()}
+    if isinstance(content, list):
+        return [_with_names(value, names) for value in content]
+    return names.get(content, content) if key == KEY and isinstance(content, str) else content
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,507 @@
+"""Sweeps from Python: running them, reading saved ones, and comparing their schemes."""
+
+from __future__ import annotations
+
+import html
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import polars as pl
+
+from sparelane import _native, plugins
+from sparelane.common import folders
+from sparelane.common.folders import OutputError, SavedResultsError
+from sparelane.scenario.settings import DICTIONARY, Settings, override_texts
+from sparelane.simulation import columns
+from sparelane.simulation import simulate as api
+from sparelane.simulation import warnings as run_warnings
+from sparelane.simulation.columns import documented
+from sparelane.simulation.result import Result
+from sparelane.simulation.simulate import Scenario, checked_seed
+from sparelane.sweeps import comparison, pool, worker
+from sparelane.sweeps import folder as sweep_folder
+from sparelane.sweeps import sweep as sweeps
+from sparelane.sweeps.comparison import Answer
+from sparelane.sweeps.crew import Answer as Measured
+from sparelane.sweeps.crew import Crew
+from sparelane.sweeps.differences import Thresholds
+from sparelane.sweeps.folder import SavedSweep
+from sparelane.sweeps.plan import Plan
+
+if TYPE_CHECKING:
+    from sparelane.reports.charts.plot import Plot
+
+# A sweep, or the folder of one.
+Saved: TypeAlias = "Sweep | str | os.PathLike[str]"
+Progress = Callable[[float], object]
+
+# The name of a sweep whose scenario is not in a file.
+UNNAMED = "sweep"
+# Seeds of scenario files that are compared without being swept first.
+COMPARED_SEEDS = 5
+# Failed runs that a warning names.
+TOLD = 3
+
+
+class Sweep:
+    """The results of a sweep: one scenario in many settings, under several schemes and seeds.
+
+    `sparelane.sweep` returns one, and `sparelane.load` reads a saved one.
+    """
+
+    def __init__(self, saved: SavedSweep, owner: tempfile.TemporaryDirectory[str] | None = None) -> None:
+        """The sweep in a folder, which is removed with this object if it has an owner."""
+        self._saved = saved
+        self._owner = owner
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Sweep:
+        """Reads the sweep that `sparelane.sweep` or the command line left in a folder.
+
+        Raises:
+            SavedResultsError: The folder holds no sweep, or another version wrote it.
+        """
+        return cls(sweep_folder.read(Path(folder)))
+
+    @property
+    @documented(columns.SWEEP_ROWS)
+    def rows(self) -> pl.DataFrame:
+        """One row per setting, scheme and metric: the mean over the seeds, with its 95 % interval.
+
+        After these columns there is one for each key that varies, named as in `set`.
+        """
+        return self._saved.rows
+
+    @property
+    @documented(columns.SWEEP_ROWS)
+    def runs(self) -> pl.DataFrame:
+        """One row per run and metric: the columns of `rows`, with one seed each and no interval."""
+        return self._saved.runs
+
+    @property
+    @documented(columns.SWEEP_CURVES)
+    def curves(self) -> pl.DataFrame:
+        """Quantiles of completion times and slowdowns over the flows of a setting, for distributions."""
+        return self._saved.curves
+
+    @cached_property
+    @documented(columns.SWEEP_FAILED)
+    def failed(self) -> pl.DataFrame:
+        """The runs that failed, with the error; they are in no other table."""
+        found = self._saved.manifest.details.get("failed", [])
+        schema = {column.name: getattr(pl, column.dtype) for column in columns.SWEEP_FAILED}
+        return pl.DataFrame(found, schema=schema)
+
+    @property
+    def axes(self) -> list[str]:
+        """The keys that vary, as in `set`."""
+        return self._saved.axes
+
+    @property
+    def schemes(self) -> list[str]:
+        """The names of the schemes, in the order of the sweep."""
+        return [name for name in self._saved.schemes if name]
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of each setting."""
+        return list(self._saved.manifest.seeds)
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of all results: equal digests mean equal runs."""
+        return self._saved.manifest.digest
+
+    @property
+    def folder(self) -> Path:
+        """The folder that holds the results; a temporary one if `sparelane.sweep` was given no `output`."""
+        return self._saved.place
+
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings about the runs, each with the number of runs that it concerns."""
+        found = self._saved.manifest
+        return run_warnings.sentences(found.details.get("warnings", found.details.get("notices", [])), found.runs)
+
+    def compare(
+        self,
+        *,
+        metric: str | None = None,
+        by: str | Iterable[str] | None = None,
+        baseline: str | None = None,
+        schemes: str | Iterable[str] | None = None,
+        threshold: float | None = None,
+    ) -> Answer:
+        """Compares the schemes of this sweep. Arguments and errors are those of `sparelane.compare`."""
+        return compare(self, metric=metric, by=by, baseline=baseline, schemes=schemes, threshold=threshold)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        metric: str | None = None,
+        by: str | Iterable[str] | None = None,
+        threshold: float | None = None,
+    ) -> Path:
+        """Writes the sweep as one HTML file that opens offline: question, answer, figures and how to repeat it.
+
+        Args:
+            path: The file.
+            metric: As for `sparelane.compare`.
+            by: As for `sparelane.compare`.
+            threshold: As for `sparelane.compare`.
+
+        Returns:
+            the path.
+
+        Raises:
+            OutputError: The file cannot be written.
+            UnknownNameError: No metric or key has this name.
+        """
+        from sparelane.reports.pages import of_sweep
+
+        place = folders.ready_file(Path(path))
+        text = of_sweep.page(self._saved, metric=metric, by=_listed(by), thresholds=_thresholds(threshold))
+        folders.replaced(place, lambda part: part.write_text(text, encoding="utf-8"))
+        return place
+
+    def plot(self, *panels: str, x: str | None = None) -> Plot:
+        """Draws the sweep: numbers along a key with intervals, numbers by flow size, and distributions.
+
+        Args:
+            panels: The names of those to draw; all without any.
+            x: The key to draw along; without it, the key with the most values.
+
+        Returns:
+            A plot, which notebooks show; its `save` writes PNG, SVG or PDF.
+
+        Raises:
+            MissingExtraError: Matplotlib is not installed.
+            UnknownNameError: No panel or key has this name.
+            SavedResultsError: There is nothing to draw.
+        """
+        from sparelane.common import extras
+        from sparelane.reports.charts import draw, of_sweep
+        from sparelane.reports.charts.plot import Plot, choose
+
+        extras.require("figures")
+        chosen = choose(of_sweep.panels(self._saved, x), panels)
+        return Plot(draw.figure(chosen), tuple(panel.name for panel in chosen))
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Copies the results into a folder, from which `sparelane.load` and the command line read them.
+
+        Args:
+            folder: An empty folder, or the path of a new one.
+
+        Returns:
+            the folder.
+
+        Raises:
+            OutputError: The folder is not empty, or cannot be written.
+        """
+        place = folders.ready_folder(Path(folder))
+        if next(place.iterdir(), None) is not None:
+            raise OutputError(f'the folder "{place}" is not empty; allowed: an empty or a new one')
+        shutil.copytree(self.folder, place, dirs_exist_ok=True)
+        return place
+
+    def __repr__(self) -> str:
+        found = self._saved.manifest
+        varied = f" over {', '.join(self.axes)}" if self.axes else ""
+        schemes = f", scheme{_s(self.schemes)} {', '.join(self.schemes)}" if self.schemes else ""
+        missing = f", {found.missing} missing" if found.missing else ""
+        runs, seeds = f"{found.runs} run{'' if found.runs == 1 else 's'}", f"{len(found.seeds)} seed{_s(found.seeds)}"
+        return f"<Sweep {found.digest[:12]}: {runs}{varied}{schemes}, {seeds}{missing}>"
+
+    def __getstate__(self) -> SavedSweep:
+        """The tables. A copy does not keep a temporary folder."""
+        return self._saved
+
+    def __setstate__(self, saved: SavedSweep) -> None:
+        self._saved, self._owner = saved, None
+
+    def _repr_html_(self) -> str:
+        """A summary of the sweep and the conclusions about its schemes, for notebooks."""
+        try:
+            answer = self.compare()
+        except SavedResultsError:
+            answer = None
+        words = "" if answer is None else "".join(f"<p>{html.escape(line)}</p>" for line in answer.headlines)
+        notes = "".join(f"<p>warning: {html.escape(text)}</p>" for text in self.warnings)
+        return f"<p><code>{html.escape(repr(self))}</code></p>{words}{notes}"
+
+
+def sweep(
+    scenario: Scenario,
+    *,
+    seeds: int | Iterable[int] | None = None,
+    set: Settings | None = None,
+    workers: int | None = None,
+    output: str | os.PathLike[str] | None = None,
+    progress: bool | Progress | None = None,
+) -> Sweep:
+    """Simulates a scenario in many settings.
+
+    A list, or a range such as `{"from": 0.1, "to": 0.9, "step": 0.2}`, in place of a value is swept: every combination
+    runs, under each scheme and seed. See docs/sweeps.md for the forms.
+
+    Runs are done by worker processes, which need no `if __name__ == "__main__"` in scripts. They know plugin files that
+    were loaded with `sparelane.plugins.load`. A scenario that uses a controller, workload or distribution defined in
+    this session is simulated in this process instead, one run after another.
+
+    Args:
+        scenario: As for `run`.
+        seeds: The number of seeds of each setting, counted from the scenario's, or the seeds; `None` takes the
+            scenario's.
+        set: Values that replace the scenario's, as for `run`; lists and ranges are swept:
+            `{"queue.kind": ["fifo", "codel"]}`.
+        workers: The number of worker processes; `None` for one per core. The results do not depend on it.
+        output: The folder for the results. If it holds results of the same sweep, only missing runs are simulated.
+            `None` for a temporary folder, which is removed with the returned object; `Sweep.save` keeps a copy.
+        progress: `True` shows progress on standard error, `False` does not, and `None` does if standard error is a
+            terminal. A function is called with the share of the runs that is done, and returns `False` to cancel.
+
+    Returns:
+        the results. Runs that failed are listed in `Sweep.failed`, with a warning.
+
+    Raises:
+        ScenarioError: The scenario is not valid, or no run of it succeeds.
+        TypeError: The scenario, or a value in it, has a type that is not supported.
+        FileNotFoundError: The file does not exist.
+        UnknownNameError: No ready-made scenario has that name.
+        PluginError: Python code of a plugin failed.
+        OutputError: The folder cannot be written, or holds other results.
+        SavedResultsError: The folder holds results of another version.
+        Cancelled: `progress` returned `False`. What is done is in `output`.
+        KeyboardInterrupt: The user pressed Ctrl-C. What is done is in `output`.
+    """
+    if not (isinstance(progress, bool | None) or callable(progress)):
+        raise TypeError(f"progress is {progress!r}; allowed: True, False, None or a function")
+    plan = plan_of(scenario, seeds, set)
+    owner = tempfile.TemporaryDirectory(prefix="sparelane-sweep-") if output is None else None
+    place = Path(owner.name) if owner is not None else Path(os.fspath(output or ""))
+    _do(plan, place, _crew(plan, workers), progress)
+    return Sweep(sweep_folder.read(place), owner)
+
+
+def load(folder: str | os.PathLike[str]) -> Result | Sweep:
+    """Reads a saved run or a saved sweep, whatever its format.
+
+    Args:
+        folder: A folder that `Result.save`, `sweep` or the command line left.
+
+    Returns:
+        a `Result` for a run, and a `Sweep` for a sweep.
+
+    Raises:
+        SavedResultsError: The folder does not exist, holds neither, is damaged, or was written by another version.
+    """
+    from sparelane.results.kinds import Kind, kind_of
+
+    if not isinstance(folder, str | os.PathLike):
+        raise TypeError(f"folder is {folder!r}; allowed: the path of a folder")
+    place = Path(folder)
+    match kind_of(place):
+        case Kind.RUN:
+            return Result.load(place)
+        case Kind.SWEEP:
+            return Sweep.load(place)
+    raise SavedResultsError(f'"{place}" holds experiments; allowed: a run or a sweep (`sparelane report` reads it)')
+
+
+def compare(
+    what: Saved | Sequence[Saved],
+    *,
+    metric: str | None = None,
+    by: str | Iterable[str] | None = None,
+    baseline: str | None = None,
+    schemes: str | Iterable[str] | None = None,
+    threshold: float | None = None,
+    seeds: int = COMPARED_SEEDS,
+) -> Answer:
+    """Compares the schemes of a sweep, several sweeps, or several scenarios, with 95 % intervals over the seeds.
+
+    Args:
+        what: A sweep or its folder; several of them, which then count as schemes; or several scenario files or names,
+            which are simulated with the same seeds.
+        metric: The main metric, such as `"p99-completion"` or `"goodput"`; `None` for the mean completion time, if
+            flows finish.
+        by: Keys, such as `"queue"` or `"queue.kind"`, whose values are kept separate; other settings are taken
+            together. `"size"` separates ranges of flow sizes. Without any key, each setting is by itself.
+        baseline: The scheme that the others are compared with; `None` for the first.
+        schemes: Compare only these; all without any.
+        threshold: Changes below this share of the baseline's number are negligible; `None` for 0.01.
+        seeds: The number of seeds of scenarios that are simulated.
+
+    Returns:
+        an answer: printed, it is the conclusions in sentences; `frame()` has every number, `ranking` the order of the
+        schemes, and `comparisons` the details.
+
+    Raises:
+        UnknownNameError: No scheme, metric, key or ready-made scenario has this name.
+        SavedResultsError: There is nothing to compare.
+        TypeError: It is something else, such as a single `Result`, which has no repetitions.
+    """
+    if not isinstance(metric, str | None):
+        raise TypeError(f"metric is {metric!r}; allowed: a name such as 'p99-completion', or None")
+    thresholds = _thresholds(threshold)
+    chosen, keys = _listed(schemes), _listed(by)
+    if isinstance(what, Sweep | str | os.PathLike):
+        saved = _saved(what)
+        return comparison.compare(
+            saved, baseline=baseline, schemes=chosen, metric=metric, by=keys, thresholds=thresholds
+        )
+    parts = _parts(what)
+    if all(isinstance(one, Sweep) or Path(one).is_dir() for one in parts):
+        subject = comparison.of_folders([one.folder if isinstance(one, Sweep) else Path(one) for one in parts])
+    else:
+        mixed = next((one for one in parts if isinstance(one, Sweep) or Path(one).is_dir()), None)
+        if mixed is not None:
+            raise TypeError("compare takes sweeps or scenario files, not both together")
+        with tempfile.TemporaryDirectory(prefix="sparelane-compare-") as place:
+            files = [os.fspath(one) for one in parts if not isinstance(one, Sweep)]
+            subject = comparison.of_files(files, seeds, Path(place), _run_plan)
+            # The note about the folder is of no use once it is gone.
+            subject = replace(subject, notes=tuple(note for note in subject.notes if place not in note))
+    return subject.compare(baseline, chosen, metric=metric, by=keys, thresholds=thresholds)
+
+
+def plan_of(scenario: Scenario, seeds: int | Iterable[int] | None, set: Settings | None) -> Plan:
+    """The runs that the arguments of `sweep` ask for.
+
+    Raises:
+        ScenarioError: The scenario or a seed is not valid.
+    """
+    text, name, folder = api.read(scenario)
+    settings = override_texts(set)
+    count: int | None = None
+    if isinstance(seeds, Iterable) and not isinstance(seeds, str):
+        settings.append(f"seed={[checked_seed(seed) for seed in seeds]}")
+    elif seeds is not None:
+        count = checked_seed(seeds)
+        if count < 1:
+            raise _native.ScenarioError(f"seeds = {seeds}; allowed: a number from 1 on, or a list of seeds")
+    plan = Plan(text, name, folder, seeds=count, settings=settings, needs_variation=False)
+    if name in (api.TEXT_NAME, DICTIONARY):
+        plan.name = UNNAMED
+    return plan
+
+
+def _do(plan: Plan, place: Path, crew: Crew, progress: bool | Progress | None) -> None:
+    """Simulates a plan, and warns of runs that failed."""
+    state: sweeps.Progress | None = None
+    # An exception in the body, such as Ctrl-C, ends the work; what is done is then written.
+    with closing(sweeps.sweep(plan, place, crew)) as steps, closing(_shown(plan.name, progress)) as show:
+        next(show)
+        for state in steps:
+            show.send(state.share)
+    if state is not None and state.failed:
+        reasons = list(dict.fromkeys(state.failed.values()))
+        listed = "; ".join(reasons[:TOLD]) + ("; ..." if len(reasons) > TOLD else "")
+        if state.done == 0:
+            raise _native.ScenarioError(f"every run failed: {listed}")
+        warnings.warn(
+            f"{len(state.failed)} of {state.wanted} runs failed, and are listed in Sweep.failed: {listed}",
+            stacklevel=3,
+        )
+
+
+def _shown(name: str, progress: bool | Progress | None) -> Generator[None, float]:
+    """Is sent the share that is done, and shows it as `progress` says."""
+    if callable(progress):
+        share = yield
+        while True:
+            if progress(share) is False:
+                raise _native.Cancelled("the sweep was cancelled")
+            share = yield
+    if progress is False or (progress is None and not _is_terminal()):
+        while True:
+            yield
+    from sparelane.terminal import console as terminal
+
+    with terminal.progress(name) as meter:
+        while True:
+            meter((yield))
+
+
+def _is_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _crew(plan: Plan, workers: int | None) -> Crew:
+    """Worker processes, or this process if they would not know a plugin that the plan uses."""
+    if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
+        raise ValueError(f"workers is {workers!r}; allowed: a whole number from 1 on, or None for one per core")
+    if plugins.of_this_session("\n".join((plan.text, *plan.fixed))):
+        return _here
+    count = workers or os.cpu_count() or 1
+    return lambda job, orders: pool.work(job, orders, count)
+
+
+def _here(job: worker.Job, orders: Iterable[worker.Order]) -> Iterator[Measured | None]:
+    """Does the runs in this process."""
+    for number, overrides, seed in orders:
+        yield number, worker.simulate(job, overrides, seed)
+
+
+def _parts(what: object) -> list[Sweep | str | os.PathLike[str]]:
+    """The sweeps, folders or files of a sequence.
+
+    Raises:
+        TypeError: It is empty, or something else.
+    """
+    parts = list(what) if isinstance(what, Sequence) else [what]
+    found = [one for one in parts if isinstance(one, Sweep | str | os.PathLike)]
+    if len(found) < max(len(parts), 1):
+        wrong = next((type(one).__name__ for one in parts if not isinstance(one, Sweep | str | os.PathLike)), "[]")
+        raise TypeError(
+            f"compare takes sweeps, their folders, or scenario files, not {wrong}; sweep(scenario, seeds=5) simulates "
+            "a scenario with several seeds"
+        )
+    return found
+
+
+def _run_plan(plan: Plan, place: Path) -> None:
+    _do(plan, place, _crew(plan, None), None)
+
+
+def _saved(what: Saved) -> SavedSweep:
+    """The sweep, or the one in a folder.
+
+    Raises:
+        SavedResultsError: The folder holds something else.
+    """
+    if isinstance(what, Sweep):
+        return what._saved
+    found = load(what)
+    if isinstance(found, Sweep):
+        return found._saved
+    raise SavedResultsError(f'"{os.fspath(what)}" holds a single run; compare takes sweeps, or scenario files')
+
+
+def _listed(names: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Names that may be given as a single one."""
+    return () if names is None else (names,) if isinstance(names, str) else tuple(names)
+
+
+def _s(things: Sequence[object]) -> str:
+    """The ending of a plural."""
+    return "" if len(things) == 1 else "s"
+
+
+def _thresholds(threshold: float | None) -> Thresholds:
+    if threshold is None:
+        return Thresholds()
+    if not isinstance(threshold, int | float) or not 0 <= threshold < 1:
+        raise ValueError(f"threshold is {threshold!r}; allowed: a share from 0 to 1, such as 0.02 for 2 %")
+    return Thresholds(relative=threshold)

@@ -1,0 +1,226 @@
+"""The plan that the guest follows: commands of iproute2, settings, and flows, one a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sparelane.uml.addresses import FOUR, SIX, Addresses
+from sparelane.uml.network import ETHERNET, PACKET, Network, Offload
+
+# Both ends of each virtual cable have one address, so that nobody has to be asked for it.
+STATION = "02:00:00:00:00:01"
+# No host's own queue is a bottleneck: packets.
+ENOUGH = 1_000_000
+# What packets of each level of priority carry, from which routers of Linux read the level.
+TYPES_OF_SERVICE = (0x00, 0x08, 0x10, 0x18)
+# And what those of the levels of RC3 carry: the code points 3, 11 and 19.
+TAILS = (3 << 2, 11 << 2, 19 << 2)
+
+
+def lines(network: Network, captures: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
+    """The plan's lines; captures are of devices, each after the name of its node."""
+    plan = SIX if network.is_ipv6 else FOUR
+    yield "set - /proc/sys/net/ipv4/tcp_mem 4000000 4000000 4000000"
+    yield "set - /proc/sys/net/core/netdev_max_backlog 1000000"
+    for name in (*network.routers, *(host.name for host in network.hosts)):
+        yield from _node(network, name)
+    yield from _row(network, plan)
+    for host in network.hosts:
+        router, (own, gateway) = network.routers[host.router], plan.host(host.router, host.number)
+        if network.loses_from(host.name):
+            yield from _carried(plan, host.name, own, router, gateway)
+        else:
+            yield from _cable(plan, host.name, "eth", own, router, host.name, gateway)
+        yield f"run ip -n {host.name} route add default via {gateway}{' quickack 1' * network.acks_each}"
+        yield from _offload(network.offload, host.name, router)
+    yield from _access(network)
+    yield from _queues(network)
+    for router in network.routers:
+        yield f"set {router} {plan.forwarding} 1"
+    for host in network.hosts:
+        for key, setting in _settings(network):
+            yield f"set {host.name} /proc/sys/net/ipv4/{key} {setting}"
+    addresses = {host.name: plan.host(host.router, host.number)[0] for host in network.hosts}
+    for flow in network.flows:
+        ends = f"{flow.source} {flow.target} {addresses[flow.target]}"
+        service = TYPES_OF_SERVICE[flow.level]
+        yield f"flow {flow.controller} {ends} {flow.start_ns} {flow.size_bytes or 0} {service} {flow.rc3_levels}"
+    for loss in network.losses:
+        yield f"lose {loss.flow} {loss.byte} {loss.copies}"
+    for near, far, _ in network.ports()[::2]:
+        yield f"watch {near} {far}"
+    for node, device in captures:
+        yield f"capture {node} {device}"
+    for host in network.hosts:
+        yield f"host {host.name}"
+    for router in (*network.routers, *(name for name, _, _ in _wires(network))):
+        yield f"count {router}"
+    if network.sample_ns is not None:
+        yield f"sample {network.sample_ns}"
+        for near, far in network.followed():
+            yield f"queue {near} {far}"
+    yield f"end {network.duration_ns}"
+
+
+def wire(cable: int) -> str:
+    """The name of the node that a cable's delay is at, if it has any."""
+    return f"wire{cable}"
+
+
+def _wires(network: Network) -> list[tuple[str, int, int]]:
+    """Nodes for the delays of cables between routers, with the cable's number and its delay in nanoseconds."""
+    return [(wire(at), at, cable.delay_ns) for at, cable in enumerate(network.cables) if cable.delay_ns]
+
+
+def _node(network: Network, name: str) -> Iterator[str]:
+    yield f"run ip netns add {name}"
+    yield f"run ip -n {name} link set lo up"
+    if network.is_ipv6:
+        # Nobody asks for routers, now or later.
+        yield f"set {name} /proc/sys/net/ipv6/conf/default/router_solicitations 0"
+
+
+def _offload(offload: Offload, host: str, router: str) -> Iterator[str]:
+    """What a host leaves to its network card. A virtual cable joins packets only where its other end splits them."""
+    if offload.send_packets > 1:
+        yield f"run ip -n {host} link set eth gso_max_segs {offload.send_packets}"
+    if offload.joins:
+        yield f"feature {router} {host} tso 0"
+        yield f"feature {host} eth gro 1"
+        yield f"set {host} /sys/class/net/eth/gro_flush_timeout {offload.join_ns}"
+
+
+def _row(network: Network, plan: Addresses) -> Iterator[str]:
+    """Routers, what is between them, and how they find each other's hosts."""
+    wires = {at: name for name, at, _ in _wires(network)}
+    for at, (near, far) in enumerate(zip(network.routers, network.routers[1:], strict=False)):
+        here, there = plan.row(2 * at), plan.row(2 * at + 1)
+        if at in wires:
+            yield from _node(network, wires[at])
+            yield from _cable(plan, near, far, here[0], wires[at], near, here[1])
+            yield from _cable(plan, wires[at], far, there[0], far, near, there[1])
+            yield f"set {wires[at]} {plan.forwarding} 1"
+            hops = (near, here[1], wires[at], there[1]), (far, there[0], wires[at], here[0])
+        else:
+            yield from _cable(plan, near, far, here[0], far, near, here[1])
+            hops = (near, here[1], "", ""), (far, here[0], "", "")
+        beyond = range(at + 1, len(network.routers)), range(at + 1)
+        for (router, gateway, middle, onward), reached in zip(hops, beyond, strict=True):
+            for other in reached:
+                yield f"run ip -n {router} route add {plan.hosts(other)} via {gateway}"
+                if middle:
+                    yield f"run ip -n {middle} route add {plan.hosts(other)} via {onward}"
+
+
+def _carried(plan: Addresses, host: str, own: str, router: str, gateway: str) -> Iterator[str]:
+    """A host's cable with a node in it that loses segments: they are carried from one of its devices to the other."""
+    node = f"lossy-{host}"
+    yield f"run ip netns add {node}"
+    yield f"run ip -n {host} link add eth type veth peer name near netns {node}"
+    yield f"run ip -n {router} link add {host} type veth peer name far netns {node}"
+    for name, port, address in ((host, "eth", own), (router, host, gateway)):
+        yield from _end(plan, name, port, address)
+    for port in ("near", "far"):
+        # With an address of its own, so that its kernel looks at no packet.
+        yield f"run ip -n {node} link set {port} arp off gso_max_segs 1 up"
+    yield f"carry {node} near far"
+
+
+def _cable(plan: Addresses, first: str, device: str, address: str, second: str, other: str, peer: str) -> Iterator[str]:
+    yield f"run ip -n {first} link add {device} type veth peer name {other} netns {second}"
+    for name, port, own in ((first, device, address), (second, other, peer)):
+        yield from _end(plan, name, port, own)
+
+
+def _end(plan: Addresses, node: str, device: str, address: str) -> Iterator[str]:
+    yield f"run ip -n {node} addr add {address}/{plan.length} dev {device}"
+    yield f"run ip -n {node} link set {device} address {STATION} arp off gso_max_segs 1 txqueuelen 1000 up"
+
+
+def _access(network: Network) -> Iterator[str]:
+    """Rates and delays between hosts and routers; in a dumbbell, losses of its one cable, too."""
+    rate = f"rate {network.access_bps}bit -{ETHERNET}"
+    loss = _loss(network.cables[0].loss) if not network.cables[0].delay_ns else ""
+    for host in network.hosts:
+        router = network.routers[host.router]
+        if network.is_late_on_arrival:
+            yield from _host_queue(network, host.name)
+        else:
+            yield f"run tc -n {host.name} qdisc add dev eth root netem{_delay(host.delay_ns)} limit {ENOUGH} {rate}"
+        back = f"netem{_delay(host.back_ns)} limit {ENOUGH}{loss} {rate}"
+        yield f"run tc -n {router} qdisc add dev {host.name} root {back}"
+
+
+def _host_queue(network: Network, host: str) -> Iterator[str]:
+    """A host's own queue, which splits segments that are too large for the cable, and serves priorities."""
+    if network.has_rc3:
+        yield from _priorities(host, "eth", network.access_bps, ENOUGH, ("bands", "4", "priomap", *"0" * 16))
+        yield from _tails(host, "eth", network.is_ipv6)
+    elif network.queue.kind == "priority":
+        yield from _priorities(host, "eth", network.access_bps, ENOUGH, network.queue.words)
+    else:
+        yield _shaper(host, "eth", network.access_bps, ENOUGH)
+
+
+def _delay(delay_ns: int) -> str:
+    return f" delay {delay_ns / 1000:.3f}us" if delay_ns else ""
+
+
+def _loss(share: float) -> str:
+    return f" loss {100 * share:.9f}%" if share else ""
+
+
+def _queues(network: Network) -> Iterator[str]:
+    """Queues between routers, which hold no packet for its delay: that is at the node in the cable."""
+    queue = network.queue
+    for near, far, cable in network.ports():
+        if queue.kind == "fifo":
+            rate = f"rate {cable.rate_bps}bit -{ETHERNET}"
+            yield f"run tc -n {near} qdisc add dev {far} root netem limit {queue.limit_packets + 1} {rate}"
+            continue
+        if queue.kind == "priority":
+            yield from _priorities(near, far, cable.rate_bps, queue.limit_packets, queue.words)
+            if network.has_rc3:
+                yield from _tails(near, far, network.is_ipv6)
+            continue
+        yield _shaper(near, far, cable.rate_bps, queue.limit_packets)
+        yield f"run tc -n {near} qdisc add dev {far} parent 1:1 handle 2: {queue.kind} {' '.join(queue.words)}"
+    for name, at, delay_ns in _wires(network):
+        for router in network.routers[at : at + 2]:
+            late = f"netem{_delay(delay_ns)} limit {ENOUGH}{_loss(network.cables[at].loss)}"
+            yield f"run tc -n {name} qdisc add dev {router} root {late}"
+
+
+def _shaper(node: str, device: str, rate_bps: int, limit_packets: int) -> str:
+    """A rate. It counts the header of Ethernet, and is larger by as much, for full packets."""
+    rate = f"{rate_bps * (PACKET + ETHERNET) // PACKET}bit"
+    room = (limit_packets + 1) * (PACKET + ETHERNET)
+    return f"run tc -n {node} qdisc add dev {device} root handle 1: tbf rate {rate} burst 1600 limit {room}"
+
+
+def _priorities(node: str, device: str, rate_bps: int, limit_packets: int, words: Sequence[str]) -> Iterator[str]:
+    """Strict priority at a rate."""
+    yield _shaper(node, device, rate_bps, limit_packets)
+    yield f"run tc -n {node} qdisc add dev {device} parent 1:1 handle 2: prio {' '.join(words)}"
+    for band in range(1, len(TYPES_OF_SERVICE) + 1):
+        yield f"run tc -n {node} qdisc add dev {device} parent 2:{band} pfifo limit {limit_packets}"
+
+
+def _tails(node: str, device: str, is_ipv6: bool) -> Iterator[str]:
+    """The levels of RC3, by code point."""
+    protocol, field = ("ipv6", "ip6 priority") if is_ipv6 else ("ip", "ip tos")
+    for level, service in enumerate(TAILS, start=1):
+        match = f"protocol {protocol} prio {level} u32 match {field} {service:#x} 0xfc flowid 2:{level + 1}"
+        yield f"run tc -n {node} filter add dev {device} parent 2: {match}"
+
+
+def _settings(network: Network) -> tuple[tuple[str, str], ...]:
+    """What makes hosts of Linux hosts of a scenario: 40 bytes of header, buffers that are no limit, no memory."""
+    return (
+        ("tcp_timestamps", "1" if network.timestamps else "0"),
+        ("tcp_ecn", "1" if network.ecn else "0"),
+        ("tcp_no_metrics_save", "1"),
+        ("tcp_rmem", "4096 67108864 268435456"),
+        ("tcp_wmem", "4096 262144 268435456"),
+        *((("tcp_rc3", "1"),) if network.has_rc3 else ()),
+    )

@@ -1,0 +1,271 @@
+"""One run of a scenario in a kernel of its own, in virtual time."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sparelane._native import LinuxError
+from sparelane.scenario.settings import Settings, override_texts, toml_value
+from sparelane.simulation import simulate as api
+from sparelane.simulation.result import Result
+from sparelane.uml import console, kernel, mapping, plan, tables
+
+MEMORY = "2048M"
+# Memory that every kernel uses, bytes; it is a file of this host.
+LEAST_ROOM_BYTES = 60_000_000
+# A kernel in virtual time hangs where a program in it spins: no run lasts longer by the wall clock, seconds.
+LONGEST_S = 3600.0
+# Kernels that have IPv6 send no packet of it where scenarios do not ask for it; others ignore this.
+WITHOUT_IPV6 = "ipv6.disable=1"
+SEED_VARIABLE = "SPARELANE_SEED"
+FILES = ("flows.csv", "samples.csv", "packets", "counts.csv", "queues.csv")
+# What the kernel has counted for each host, which is no part of the result.
+HOSTS = "hosts"
+# The first run of a new kernel: both directions of the bottleneck, a full queue with losses, and samples.
+TRIAL = """
+title = "One second of two flows"
+duration = "1s"
+
+[topology]
+kind = "dumbbell"
+pairs = 2
+bottleneck_rate = "100Mbps"
+bottleneck_delay = "3ms"
+
+[queue]
+limit = "50packets"
+
+[scheme.cubic]
+controller = "cubic"
+
+[[workload]]
+kind = "bulk"
+scheme = "cubic"
+pairs = [["left0", "right0"], ["left1", "right1"]]
+
+[sample]
+interval = "50ms"
+flows = [0, 1]
+queues = [["west", "east"]]
+"""
+# How long that may last by the wall clock, seconds: a slow host takes some twenty.
+LONGEST_TRIAL_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run left behind.
+
+    Attributes:
+        result: flows and series as tables.
+        packets: how many packets crossed the bottleneck, both ways.
+        packet_digest: a fingerprint of each of these packets and its time.
+        counters: of each host, as /proc/net/snmp and netstat name them, such as `Tcp.OutSegs`.
+        captures: pcap files, in the order that they were asked for.
+    """
+
+    result: Result
+    packets: int
+    packet_digest: str
+    counters: Mapping[str, Mapping[str, int]]
+    captures: tuple[bytes, ...] = ()
+
+
+def run(
+    scenario: str | Path,
+    *,
+    seed: int | None = None,
+    set: Settings | None = None,
+    waiting: Callable[[float], object] | None = None,
+    longest_s: float = LONGEST_S,
+    captures: Sequence[tuple[str, str]] = (),
+    on: kernel.Kernel | None = None,
+) -> Outcome:
+    """Runs a scenario on the TCP of Linux, with the kernel that `sparelane linux build` has built.
+
+    Args:
+        scenario: as for `sparelane.run`.
+        seed: of all that the kernel draws; `None` takes the scenario's.
+        set: as for `sparelane.run`.
+        waiting: called about twenty times a second with the seconds that the run has lasted.
+        longest_s: how long the run may last by the wall clock.
+        captures: devices whose packets to capture, each after the name of its node, as ("left0", "eth") for a host or
+            ("west", "east") for a router.
+        on: the kernel; `None` takes the one that the scenario needs.
+
+    Raises:
+        ScenarioError: the scenario is wrong, or Linux cannot do it.
+        LinuxError: there is no kernel, or it failed.
+    """
+    text, name, _ = api.read(scenario)
+    settings = override_texts(set)
+    # The parser finds the mistakes that have nothing to do with Linux.
+    api.prepare(scenario, seed=seed, set=set)
+    content = mapping.with_settings(text, settings)
+    if seed is not None:
+        content["seed"] = seed
+    network = mapping.network(content, name, _drawn(scenario, content, seed, settings))
+    # The kernel with RC3 sends the same bytes as the other one where no socket asks for it.
+    found = on or kernel.find("on" if network.needs_rc3_kernel else "none") or kernel.find("on")
+    if found is None:
+        asked = "sparelane linux build" + " --rc3" * network.needs_rc3_kernel
+        raise LinuxError(f"there is no kernel to run it yet: {asked}")
+    drawn_from = int(content.setdefault("seed", 1))
+    with tempfile.TemporaryDirectory(prefix="sparelane-") as folder:
+        place = Path(folder)
+        _require_room(place)
+        (place / "plan").write_text("".join(f"{line}\n" for line in plan.lines(network, captures)))
+        parameters = (*network.parameters, *(() if network.is_ipv6 else (WITHOUT_IPV6,)))
+        _boot(found, place, parameters, drawn_from, waiting or (lambda _: None), longest_s)
+        texts = [(place / file).read_text() for file in FILES]
+        counters = tables.counters((place / HOSTS).read_text())
+        captured = tuple((place / f"capture{number}").read_bytes() for number in range(len(captures)))
+    digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+    packets, packet_digest = texts[2].split()
+    written = "".join(f"{key} = {toml_value(value)}\n" for key, value in content.items())
+    stored = tables.stored(
+        network,
+        tables.Written(texts[0], texts[1], texts[3], texts[4]),
+        digest=digest,
+        seed=drawn_from,
+        scenario=written,
+    )
+    return Outcome(tables.result(stored), int(packets), packet_digest, counters, captured)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The outcome of a short run of a kernel.
+
+    Attributes:
+        packets: how many packets crossed the bottleneck, both ways.
+        seconds: how long the run lasted by the wall clock, with its boot.
+    """
+
+    packets: int
+    seconds: float
+
+
+def trial(on: kernel.Kernel) -> Trial:
+    """Runs one simulated second of two flows, to see whether and how fast a kernel runs on this host.
+
+    Raises:
+        LinuxError: the kernel does not boot here, or its run failed.
+    """
+    begun = time.monotonic()
+    outcome = run(TRIAL, on=on, longest_s=LONGEST_TRIAL_S)
+    delivered = outcome.result.flows["delivered_bytes"].sum()
+    if not delivered:
+        raise LinuxError("the kernel ran one simulated second, in which its flows delivered no byte")
+    return Trial(outcome.packets, time.monotonic() - begun)
+
+
+def _drawn(
+    scenario: str | Path, content: dict[str, Any], seed: int | None, settings: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The flows that the simulator draws with this seed, where it draws any: its own run's."""
+    if not mapping.draws_flows(content):
+        return []
+    return api.run(scenario, seed=seed, set=settings).flows.sort("start_s", maintain_order=True).to_dicts()
+
+
+def command(binary: Path, init: Path, *words: str, memory: str = MEMORY, parameters: Sequence[str] = ()) -> list[str]:
+    """The command that boots a kernel in virtual time.
+
+    Args:
+        binary: the kernel.
+        init: its first program, a file of this host.
+        words: what the program is given.
+        memory: of the kernel, as `mem=` takes it.
+        parameters: of the kernel, beside those that every run has.
+    """
+    return [
+        str(binary),
+        f"mem={memory}",
+        "time-travel=inf-cpu",
+        "time-travel-start=1000000000000000000",
+        "root=/dev/root",
+        "rootfstype=hostfs",
+        "rootflags=/",
+        "ro",
+        "quiet",
+        "con=null",
+        "con0=fd:0,fd:1",
+        *parameters,
+        f"init={init}",
+        "--",
+        *words,
+    ]
+
+
+def environment(place: Path, seed: int) -> dict[str, str]:
+    """The environment of a kernel: small, and the same each time, since the kernel's memory begins with it.
+
+    Args:
+        place: the folder of the run, which also holds the kernel's memory while it runs.
+        seed: of all that the kernel draws.
+    """
+    return {"PATH": os.defpath, "HOME": str(place), "TMPDIR": str(place), SEED_VARIABLE: str(seed)}
+
+
+def _require_room(place: Path) -> None:
+    """Raises if the kernel's memory, a file in this folder, has no room: the kernel would end without a message."""
+    if (free := shutil.disk_usage(place).free) < LEAST_ROOM_BYTES:
+        raise LinuxError(
+            f"{place.parent}: {free / 1e6:.0f} MB are free, and the kernel's memory takes "
+            f"{LEAST_ROOM_BYTES / 1e6:.0f} MB at least; TMPDIR=/a/larger/disk chooses another place"
+        )
+
+
+def _boot(
+    found: kernel.Kernel,
+    place: Path,
+    parameters: Sequence[str],
+    seed: int,
+    waiting: Callable[[float], object],
+    longest_s: float,
+) -> None:
+    # The folder of the run, as the kernel's process on the host sees it.
+    words = command(found.binary, found.guest, "/proc/self/cwd", parameters=parameters)
+    log = place / "console"
+    with log.open("w") as written:
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=written,
+            stderr=written,
+            env=environment(place, seed),
+            cwd=place,
+            start_new_session=True,
+        )
+        lasted_s, step_s = 0.0, 0.05
+        try:
+            while lasted_s < longest_s:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(step_s)
+                    break
+                lasted_s += step_s
+                waiting(lasted_s)
+            else:
+                raise LinuxError(f"the kernel did not end within {longest_s:.0f} s; allowed: a shorter scenario")
+        finally:
+            # The kernel's processes are a group of their own; those that are left go with it.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    if (place / "error").exists():
+        raise LinuxError(f"inside the kernel: {(place / 'error').read_text().strip()}")
+    missing = [name for name in (*FILES, HOSTS) if not (place / name).exists()]
+    if missing:
+        raise LinuxError(console.explain(log.read_text(errors="replace"), process.returncode))
