@@ -41,7 +41,7 @@ run: build
 # one, after the others.
 RUST_TESTS = cargo test --workspace --quiet $(if $(LIBBPF),--features sparelane-py/libbpf)
 PYTHON_TESTS = $(BIN)/python -m pytest -q tests
-PARALLEL = --numprocesses auto --dist loadgroup
+PARALLEL = --numprocesses auto
 
 ## make test: run the tests, without the slow ones
 test: build

@@ -11,6 +11,8 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,7 +34,7 @@ OF_THE_MACHINE = {
     "test_wire_telemetry",
     "test_wire_tunnel",
 }
-# Files whose tests ask about runs that are simulated once for all of them.
+# Files whose tests share runs: one process takes the whole file, so that the runs are simulated once.
 OF_SHARED_RUNS = {"test_charts", "test_experiments", "test_pages", "test_quick_claims"}
 
 
@@ -41,10 +43,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.stem in OF_THE_MACHINE:
             item.add_marker(pytest.mark.machine)
-        elif item.path.stem in OF_SHARED_RUNS:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
         if boots_kernels(item):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Gives each file of `OF_SHARED_RUNS` to one process as a whole, and all other tests one by one.
+
+    pytest-xdist 3.8 has the same with `--dist loadgroup`, but its groups have no effect under pytest 9.2.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFileIfShared(LoadScopeScheduling):  # type: ignore[misc, unused-ignore]
+        def _split_scope(self, nodeid: str) -> str:
+            path = nodeid.partition("::")[0]
+            return path if Path(path).stem in OF_SHARED_RUNS else nodeid
+
+    return ByFileIfShared(config, log)
 
 
 def boots_kernels(item: pytest.Item) -> bool:

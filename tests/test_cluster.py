@@ -137,6 +137,7 @@ def read_until_the_end(process: subprocess.Popen[str]) -> str:
     return found
 
 
+@pytest.mark.slow
 def test_a_slurm_job_whose_time_is_over_keeps_what_is_done(home: Path) -> None:
     (home / "load-and-buffer.toml").write_text(LOADS.replace('"100ms"', '"40s"'), encoding="utf-8")
     process = shell(home, SLURM)

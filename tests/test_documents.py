@@ -70,6 +70,7 @@ def cheapest_runs(manifest: Path) -> list[dict[str, Any]]:
     return list(found.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("manifest", sorted(ROOT.glob("results/*/*/manifest.json")), ids=lambda path: path.parent.name)
 def test_cheap_runs_of_the_results_that_are_kept_have_the_same_digest_today(manifest: Path) -> None:
     for run in cheapest_runs(manifest):

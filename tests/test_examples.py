@@ -13,7 +13,13 @@ from sparelane.cli.commands.list import catalogue
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("name", examples.PAGES)
+# The pages with the longest runs.
+SLOW_PAGES = ("docs/gallery.md", "docs/recipes.md")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW_PAGES else []) for name in examples.PAGES]
+)
 def test_a_page_shows_what_the_program_prints(name: str, tmp_path: Path) -> None:
     page = (ROOT / name).read_text(encoding="utf-8")
     compared = 0
