@@ -233,7 +233,7 @@ def test_what_is_no_sweep_does_not_fit(key: str, value: Any) -> None:
 
 def test_keys_say_what_they_mean() -> None:
     loaded = SCENARIOS.schema["properties"]["routing"]
-    assert loaded["description"].startswith("among equally short paths")
+    assert loaded["description"].startswith("the choice among equally short paths")
     assert "Allowed: single-path, first-cable, ecmp." in loaded["description"]
 
 
