@@ -36,7 +36,8 @@ def generate(folder: Path) -> None:
     (folder / "tables.md").write_text(_tables_page(), encoding="utf-8")
     _write_results(folder / "results")
     for name, file in CHAPTERS.items():
-        text = (ROOT / file).read_text(encoding="utf-8")
+        # Their links start at the root of the repository, and the copies are two folders below it.
+        text = (ROOT / file).read_text(encoding="utf-8").replace("](docs/", "](../")
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
 
 

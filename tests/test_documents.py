@@ -146,3 +146,14 @@ def test_numbers_that_documents_give_are_those_of_the_results(
     for document in documents:
         text = (ROOT / document).read_text(encoding="utf-8")
         assert shape.format(number) in text, f"{document}: {shape.format(number)} of {experiment}"
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_path_that_a_guide_names_exists(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    places = (ROOT, ROOT / "python" / "sparelane", ROOT / "crates" / "bpf")
+    named = re.findall(r"`([a-z][\w./-]*/[\w./-]*)`", text)
+    assert len(named) > 5
+    made_by_commands = {"out/explore"}
+    missing = [path for path in named if path not in made_by_commands and not any((at / path).exists() for at in places)]
+    assert missing == []
