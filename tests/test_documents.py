@@ -155,5 +155,7 @@ def test_every_path_that_a_guide_names_exists(name: str) -> None:
     named = re.findall(r"`([a-z][\w./-]*/[\w./-]*)`", text)
     assert len(named) > 5
     made_by_commands = {"out/explore"}
-    missing = [path for path in named if path not in made_by_commands and not any((at / path).exists() for at in places)]
+    missing = [
+        path for path in named if path not in made_by_commands and not any((at / path).exists() for at in places)
+    ]
     assert missing == []

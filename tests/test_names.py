@@ -6,9 +6,9 @@ import pytest
 
 import sparelane
 from sparelane.cli.commands.reproduce import experiment_ids
+from sparelane.common import experiment_index
 from sparelane.common.names import UnknownNameError
-from sparelane.papers import index as experiment_index
-from sparelane.papers import registry, select
+from sparelane.papers import index, registry, select
 from sparelane.scenario import library
 
 # Every module that defines an experiment, and every file that declares one, names it after itself.
@@ -141,5 +141,5 @@ def test_a_scenario_and_an_experiment_are_told_apart() -> None:
 
 
 def test_the_index_says_what_the_experiments_say() -> None:
-    text = experiment_index.text(experiment_index.of_experiments())
+    text = experiment_index.text(index.of_experiments())
     assert experiment_index.FILE.read_text(encoding="utf-8") == text, "`make goldens` writes it anew"

@@ -15,8 +15,8 @@ from sparelane import _native
 from sparelane import papers as experiments
 from sparelane.cli.commands import reproduce as command
 from sparelane.cli.main import main
+from sparelane.common import experiment_index
 from sparelane.common.folders import SavedResultsError
-from sparelane.papers import index as experiment_index
 from sparelane.papers import registry
 from sparelane.papers.engine import runner, saved
 from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation

@@ -16,8 +16,8 @@ import pytest
 
 import sparelane as sl
 from sparelane.plugins.registry import REGISTRY
+from sparelane.questions import plan_of
 from sparelane.simulation import columns
-from sparelane.sweeps.questions import plan_of
 
 SCENARIO: dict[str, Any] = {
     "duration": "300ms",

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from sparelane.common.folders import OutputError, SavedResultsError
     from sparelane.common.names import UnknownNameError
     from sparelane.plugins import Flow, PluginError, controller, param, sizes, workload
+    from sparelane.questions import Sweep, compare, load, sweep
     from sparelane.simulation.result import Result
     from sparelane.simulation.simulate import check, prepare, run
     from sparelane.simulation.traces import TraceError
-    from sparelane.sweeps.questions import Sweep, compare, load, sweep
     from sparelane.wire import transfer as wire
 
 __all__ = [
@@ -72,7 +72,7 @@ _HOMES = {
     **dict.fromkeys(("Flow", "PluginError", "controller", "param", "sizes", "workload"), "plugins"),
     "MissingExtraError": "common.extras",
     "Result": "simulation.result",
-    **dict.fromkeys(("Sweep", "compare", "load", "sweep"), "sweeps.questions"),
+    **dict.fromkeys(("Sweep", "compare", "load", "sweep"), "questions"),
     "TraceError": "simulation.traces",
     "UnknownNameError": "common.names",
 }

@@ -14,7 +14,7 @@ import click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class
 
 from sparelane import _native
-from sparelane.papers import index as experiment_index
+from sparelane.common import experiment_index
 from sparelane.plugins.registry import REGISTRY
 from sparelane.scenario import library, schema
 

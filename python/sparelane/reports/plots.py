@@ -10,13 +10,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-from sparelane.papers.engine.rows import Row
 
 COLUMN_INCHES = 3.4
 PAGE_INCHES = 7.0
@@ -44,6 +42,22 @@ STYLE: Mapping[str, Any] = {
     "savefig.dpi": 200,
     "axes.formatter.use_mathtext": True,
 }
+
+
+class Row(Protocol):
+    """A row of an experiment: our value with the half-width of its interval, and the paper's value."""
+
+    @property
+    def value(self) -> float | None:
+        """The measured value."""
+
+    @property
+    def interval(self) -> float | None:
+        """The half-width of its confidence interval."""
+
+    @property
+    def paper(self) -> float | None:
+        """The value that the paper prints."""
 
 
 @dataclass(frozen=True, slots=True)

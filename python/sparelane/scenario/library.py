@@ -6,8 +6,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from sparelane.common import experiment_index
 from sparelane.common.names import UnknownNameError
-from sparelane.papers import index as experiment_index
 
 # A scenario file that redoes something says what in a comment.
 SOURCE = "# Source:"

@@ -13,9 +13,8 @@ import click
 from sparelane import _native
 from sparelane.cli import completion
 from sparelane.cli.commands.plugin_option import plugin_option
-from sparelane.common import extras
+from sparelane.common import experiment_index, extras
 from sparelane.common.names import UnknownNameError, below
-from sparelane.papers import index as experiment_index
 from sparelane.plugins.registry import REGISTRY
 from sparelane.scenario import library
 from sparelane.terminal import console as terminal

@@ -14,9 +14,8 @@ from sparelane.cli import completion
 from sparelane.cli.commands.options import jobs_option, json_file_option, output_option, seeds_option
 from sparelane.cli.commands.stopping import terminated_as_interrupted
 from sparelane.cli.commands.verdicts import FAILED, show_claims, show_unneeded
-from sparelane.common import extras, folders
+from sparelane.common import experiment_index, extras, folders
 from sparelane.common.names import UnknownNameError, below
-from sparelane.papers import index as experiment_index
 from sparelane.scenario import library
 from sparelane.terminal import console as terminal
 
