@@ -14,6 +14,7 @@ import pytest
 
 import sparelane as sl
 from sparelane.cli.commands.send import believed_tail_bps
+from sparelane.wire import transfer
 from wire_processes import SPARELANE, call
 
 
@@ -134,7 +135,7 @@ def test_all_addresses_of_a_name_are_tried(
         found = [("203.0.113.1", port), silent.getsockname(), ("127.0.0.1", port)]
         answer = [(socket.AF_INET, socket.SOCK_DGRAM, 17, "", at) for at in found]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answer)
-        assert sl.wire.resolve_all("name:1") == [f"{host}:{number}" for host, number in found]
+        assert transfer.resolve_all("name:1") == [f"{host}:{number}" for host, number in found]
         own, trusted = keys["sender"][0], [keys["receiver"][1]]
         options = sl.wire.Options(connect_timeout_s=3)
         report = sl.wire.send([file], "name:1", keys=own, trust=trusted, options=options)
@@ -144,5 +145,5 @@ def test_all_addresses_of_a_name_are_tried(
 
 def test_an_address_of_one_link_keeps_its_interface() -> None:
     loopback = socket.if_nametoindex("lo")
-    assert sl.wire.resolve("[fe80::1%lo]:5") == f"[fe80::1%{loopback}]:5"
-    assert sl.wire.resolve("[::1]:5") == "[::1]:5"
+    assert transfer.resolve("[fe80::1%lo]:5") == f"[fe80::1%{loopback}]:5"
+    assert transfer.resolve("[::1]:5") == "[::1]:5"
