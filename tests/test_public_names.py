@@ -48,6 +48,12 @@ def test_importing_the_package_loads_none_of_its_libraries() -> None:
     assert run_python(code).split() == []
 
 
+def test_the_process_of_a_delay_line_loads_no_simulator() -> None:
+    heavy = ("numpy", "polars", "sparelane._native")
+    code = f"import sys, sparelane.emulation.delay_line; print(*(name for name in {heavy!r} if name in sys.modules))"
+    assert run_python(code).split() == []
+
+
 def test_modules_are_reached_as_attributes_without_an_import_of_their_own() -> None:
     assert run_python("import sparelane as sl; print(sl.plugins.load.__name__, sl.wire.__name__)").split() == [
         "load",

@@ -61,20 +61,20 @@ __all__ = [
     "workload",
 ]
 
-# The module that defines each public name; `None` for a module of that name.
+# The module that defines each public name.
 _HOMES = {
     **dict.fromkeys(
         ("Ack", "Cancelled", "Congestion", "Controller", "PhysicsError", "Run", "ScenarioError", "__version__"),
-        "_native",
+        "sparelane._native",
     ),
-    **dict.fromkeys(("check", "prepare", "run"), "simulation.simulate"),
-    **dict.fromkeys(("OutputError", "SavedResultsError"), "common.folders"),
-    **dict.fromkeys(("Flow", "PluginError", "controller", "param", "sizes", "workload"), "plugins"),
-    "MissingExtraError": "common.extras",
-    "Result": "simulation.result",
-    **dict.fromkeys(("Sweep", "compare", "load", "sweep"), "questions"),
-    "TraceError": "simulation.traces",
-    "UnknownNameError": "common.names",
+    **dict.fromkeys(("check", "prepare", "run"), "sparelane.simulation.simulate"),
+    **dict.fromkeys(("OutputError", "SavedResultsError"), "sparelane.common.folders"),
+    **dict.fromkeys(("Flow", "PluginError", "controller", "param", "sizes", "workload"), "sparelane.plugins"),
+    "MissingExtraError": "sparelane.common.extras",
+    "Result": "sparelane.simulation.result",
+    **dict.fromkeys(("Sweep", "compare", "load", "sweep"), "sparelane.questions"),
+    "TraceError": "sparelane.simulation.traces",
+    "UnknownNameError": "sparelane.common.names",
 }
 # Modules that are reached as attributes of the package without an import of their own.
 _MODULES = ("gym", "plugins", "wire")
@@ -84,16 +84,13 @@ if not TYPE_CHECKING:
     # Type checkers must not see this function, which would make every name valid to them.
     def __getattr__(name: str) -> object:
         """Imports a public name when it is first used."""
-        import importlib
-        import sys
-
         if name in _MODULES:
+            import importlib
+
             return importlib.import_module(f"{__name__}.{name}")
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
-        value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-        globals()[name] = value
-        return value
+        from sparelane.common.lazy import public_name
+
+        return public_name(__name__, name, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sparelane.common.lazy import public_name
 from sparelane.gym.flow import OBSERVED, Reward
 
 if TYPE_CHECKING:
@@ -31,12 +32,8 @@ REGISTERED = {
 
 def __getattr__(name: str) -> Any:
     """Loads an environment when it is first used, because each needs a library of its own."""
-    if name not in ENVIRONMENTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
     try:
-        return getattr(importlib.import_module(ENVIRONMENTS[name]), name)
+        return public_name(__name__, name, ENVIRONMENTS)
     except ModuleNotFoundError as error:
         if error.name not in ("gymnasium", "pettingzoo"):
             raise
