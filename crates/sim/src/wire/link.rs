@@ -96,11 +96,11 @@ pub(crate) struct Link {
 /// The place where packets wait for the transmitter.
 #[derive(Debug)]
 enum Waiting {
-    /// On the wire already, in order of arrival.
+    /// Packets are on the wire already, in order of arrival.
     InOrder(Cursor),
-    /// In a queue that sends the lowest class number first.
+    /// Packets wait in a queue that sends the lowest class number first.
     ByClass(Box<PriorityQueue>),
-    /// In an active queue, which decides by time or by chance.
+    /// Packets wait in an active queue, which decides by time or by chance.
     Active(Box<ActiveQueue>),
 }
 
