@@ -1,26 +1,26 @@
-# Everything a newcomer needs: `make run` shows the main result, `make test` passes the tests.
-# Each target sets up what it needs; the environment lives in .venv.
+# Builds, tests and documents sparelane. Start with `make run`, which reproduces one figure, or `make help`.
+# Each target first builds the package into the virtual environment .venv.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Where `make run` puts figures and data.
+# Folder in which `make run` writes figures and data.
 OUT ?= out
 
-# libbpf, which loads programs into the kernel, is built in where the libraries are that it needs.
+# `libbpf` if its libraries are installed, else empty. With libbpf, the package can load programs into the kernel.
 LIBBPF := $(shell test "$$(uname)" = Linux && $${PKG_CONFIG:-pkg-config} --exists libelf zlib 2>/dev/null && echo libbpf)
-# Whether it was when the package was last built: where the libraries have come or gone, it is built again.
+# Records whether the last build had libbpf. Installing or removing the libraries triggers a new build.
 BUILT_HOW := $(VENV)/.$(if $(LIBBPF),with,without)-libbpf
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.bpf.o') Cargo.toml Cargo.lock .cargo/config.toml
 
-# Where full results are saved, by any number of runs of `sparelane reproduce -o`, for `make results`.
+# Folder of the full results that `make results` reads; several `sparelane reproduce -o` may have written it.
 FULL ?= out/full
 
-# How many random scenarios `make explore` runs, and under which seed: a fresh one unless given.
+# Number and seed of the random scenarios of `make explore`. An empty seed draws a new one.
 N ?= 10000
 SEED ?=
-# The target that `make fuzz` runs, and for how long.
+# Target and seconds of `make fuzz`.
 TARGET ?= acknowledgments
 SECONDS ?= 600
 
@@ -37,8 +37,7 @@ help:
 run: build
 	$(BIN)/sparelane reproduce rc3/fig8-load --quick -o $(OUT)
 
-# Tests that are marked `slow` belong to `make test-all` alone; all others belong to both. Those marked `machine` run one by
-# one, after the others.
+# Tests marked `slow` run only in `make test-all`. Tests marked `machine` run one by one after the others.
 RUST_TESTS = cargo test --workspace --quiet $(if $(LIBBPF),--features sparelane-py/libbpf)
 PYTHON_TESTS = $(BIN)/python -m pytest -q tests
 PARALLEL = --numprocesses auto
@@ -49,14 +48,14 @@ test: build
 	$(PYTHON_TESTS) -m 'not machine and not slow' $(PARALLEL)
 	$(PYTHON_TESTS) -m 'machine and not slow'
 
-## make test-all: run all tests that need no kernel of their own
+## make test-all: run all tests, including the slow ones
 test-all: build
 	$(RUST_TESTS)
 	$(PYTHON_TESTS) -m 'not machine' $(PARALLEL)
 	$(PYTHON_TESTS) -m machine
 
 ## make explore: run random scenarios (N=10000 SEED=7)
-# Random scenarios; what fails is written to out/explore, as files for `sparelane run`.
+# Writes scenarios that fail to out/explore, as files for `sparelane run`.
 explore:
 	cargo run --quiet -p sparelane-scenario --example explore -- $(N) $(SEED)
 
@@ -66,51 +65,52 @@ fuzz:
 	cd fuzz && cargo +nightly fuzz run -s none $(TARGET) -- -max_total_time=$(SECONDS)
 
 ## make test-bpf: run the tests of the BPF programs in the running kernel (root)
-# Kernel tests of the BPF programs, in network namespaces of their own. Needs root, a kernel with BTF and a build with libbpf
-# (`sparelane linux doctor`); fails where all of them were skipped.
+# Loads the BPF programs and tests them in separate network namespaces. Needs root, a kernel with BTF and a build with
+# libbpf; `sparelane linux doctor` checks these. Fails if all tests were skipped.
 test-bpf: build
 	$(BIN)/python -m pytest -v -m kernel tests/test_linux_bpf.py --least-passed 1
 
 ## make test-linux: run scenarios on the real TCP of Linux; builds a kernel once
-# Scenarios on the real TCP of Linux in virtual time, RTCP and the comparison of controllers among them, and the BPF programs
-# in the running kernel. Builds a kernel of its own unless there is one, in some eight minutes of a processor; needs the packages
-# that docs/linux.md names. Measures the host first, and takes the short set of tests on a slow one: LINUX_SET=full or short
-# chooses. Fails if too few tests passed; those of BPF may be skipped, without root or if the kernel has no BTF.
+# Tests scenarios on Linux TCP in virtual time, including RTCP and the comparison of controllers, and then the BPF
+# programs in the running kernel. Builds a User-Mode Linux kernel once, in about eight minutes on one core;
+# docs/linux.md lists the packages it needs. LINUX_SET=full or short selects the set of tests; by default a slow host
+# runs the short one. Fails if too few tests passed. The BPF tests are skipped without root or if the running kernel has
+# no BTF.
 LINUX_SET ?=
 test-linux: build
 	$(BIN)/sparelane linux build
 	$(BIN)/python tests/linux_suite.py $(LINUX_SET)
 	$(BIN)/python -m pytest -q -m kernel tests/test_linux_bpf.py --least-passed $(LEAST_BPF)
 
-# How many kernel tests of the BPF programs have to pass in `make test-linux`: none where the kernel here lacks what they need.
+# Number of BPF tests that must pass in `make test-linux`: none if `linux doctor` finds something missing.
 LEAST_BPF ?= $(shell $(BIN)/sparelane linux doctor >/dev/null 2>&1 && echo 40 || echo 0)
 
-# Each of the kernel's controllers beside ours, and Figs. 4 to 7 of the RTCP paper on Linux, into results/.
+# Compares each controller of the Linux kernel with ours, or reproduces Figs. 4 to 7 of the RTCP paper on Linux; writes
+# to results/.
 linux-controllers linux-rtcp: build
 	$(BIN)/sparelane linux build
 	$(BIN)/sparelane reproduce $(if $(findstring rtcp,$@),rtcp/testbed,linux/controllers) --check -o results
 
-# RC3's patches without their option beside the stock kernel, packet by packet; builds both, some eight minutes of a processor
-# each.
+# Compares a kernel that has RC3's patches, with their option off, with the stock kernel packet by packet. Builds both,
+# in about eight minutes on one core each.
 linux-rc3-off: build
 	$(BIN)/python -m sparelane.papers.linux.rc3_off results/linux/rc3-off
 
-# RTCP and RAPID in the kernel that runs, beside the simulator: windows, gaps and their cost. Needs root, and `perf` for the
-# cost of the kernel's own controllers.
+# Compares RTCP and RAPID in the running kernel with the simulator: windows, gaps and processor time. Needs root, and
+# `perf` to measure the kernel's own controllers.
 LINUX_BPF ?= results/linux/bpf
 linux-bpf: build
 	$(BIN)/python -m sparelane.papers.linux.bpf $(LINUX_BPF)
 
 ## make test-linux-rc3: run the tests of RC3 in the kernel; builds two kernels once
-# RC3 in the kernel: builds that kernel, and the one without, and runs its tests, Figs. 15 to 18 of the paper and scripts of
-# segments among them.
+# Builds the kernels with and without RC3 and tests RC3, including scripted segments and Figs. 15 to 18 of the paper.
 test-linux-rc3: build
 	$(BIN)/sparelane linux build
 	$(BIN)/sparelane linux build --rc3
 	$(BIN)/python -m pytest -q tests/test_linux_rc3.py --least-passed 25
 	$(BIN)/python -m pytest -q tests/test_linux_rc3_scripts.py --least-passed 35
 
-# Compiles the BPF programs anew (clang, llvm), and notes of which sources they are.
+# Compiles the BPF programs with clang and llvm, and records the digests of their sources, which a test compares.
 bpf-objects:
 	for program in $$(cd crates/bpf/programs && ls *.bpf.c); do \
 		sh crates/bpf/programs/compile.sh $${program%.bpf.c} crates/bpf/objects/$${program%.c}.o || exit 1; done
@@ -142,22 +142,21 @@ check: build
 	$(BIN)/ruff check python tests benches docs
 	$(BIN)/mypy
 
-## make results: take saved results into results/ and write its pages (FULL=out/full)
-# Takes rows, curves and figures of saved results into results/, and writes its pages; fails, once all is written, where a claim
-# fails.
+## make results: copy saved results into results/ and write its pages (FULL=out/full)
+# Copies rows, curves, figures and manifests, and writes the pages. Then fails if a claim fails.
 results: build
 	cd $(FULL) && find . -name rows.csv -o -name manifest.json -o -name figure.png -o -path '*/curves/*.csv' | \
 	  tar cf - -T - | tar xf - -C $(CURDIR)/results
 	$(BIN)/sparelane report results --see docs/speed-and-ns3.md --check
 
-## make goldens: write the digests of short runs anew
-# Writes the digests of tests/goldens.json anew, and says which runs changed; and the index of the experiments.
+## make goldens: update the digests of short runs
+# Updates tests/goldens.json and prints the runs that changed; also updates the index of the experiments.
 goldens: build
 	$(BIN)/python tests/test_goldens.py
 	$(BIN)/python -m sparelane.papers.index
 
 ## make docs: write the documentation to docs/_build/html
-# The documentation, into docs/_build/html; a warning is an error, and so is a link that leads nowhere.
+# A warning or a broken link is an error.
 docs: build $(VENV)/.docs
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python docs/check_links.py docs/_build/html
@@ -179,9 +178,10 @@ bench-controllers: build
 bench-windows: build
 	$(BIN)/python benches/windows.py --ns3
 
-# The wire beside a plain QUIC stream: times in virtual time, and beside the simulator's; processor time over loopback. Then, as
-# root, between network namespaces: beside the kernel's TCP, too, and what a transfer costs TCP flows beside it.
-# All is measured, whatever is missed; what was is told at the end, and fails.
+# Compares transfers with a plain QUIC stream and with the simulator's prediction in virtual time, and measures
+# processor time over loopback. As root, also measures between network namespaces: transfers compared with the kernel's
+# TCP, and the delay that a transfer adds to other TCP flows. Runs all measurements, then fails if one missed its target
+# and lists those.
 bench-wire: build
 	$(BIN)/python benches/wire_report.py
 

@@ -1,4 +1,4 @@
-"""Shared parts of the tests: their sets, the summary of skipped tests, and Ctrl-C in the background.
+"""Configuration shared by all tests: sets of tests, the summary of skipped tests, and Ctrl-C in the background.
 
 A test is part of `make test` unless it is marked `slow`: `@pytest.mark.slow`, or `pytestmark = pytest.mark.slow` for a
 whole file. Slow tests run in `make test-all`, which continuous integration calls.
@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-# pytest-xdist sets it for its workers, and tables would be as narrow as that.
+# pytest-xdist sets COLUMNS for its workers, which would make printed tables that narrow.
 os.environ.pop("COLUMNS", None)
 
-# Files whose tests need what a machine has once (network namespaces, programs in the kernel, real
-# time): `make test` runs them alone, after all others.
-OF_THE_MACHINE = {
+# Files whose tests need real time, network namespaces or programs in the kernel. `make test` runs these tests one by one,
+# after all others.
+MACHINE_FILES = {
     "test_emulate",
     "test_linux_bpf",
     "test_sweep_overhead",
@@ -34,14 +34,14 @@ OF_THE_MACHINE = {
     "test_wire_telemetry",
     "test_wire_tunnel",
 }
-# Files whose tests share runs: one process takes the whole file, so that the runs are simulated once.
-OF_SHARED_RUNS = {"test_charts", "test_experiments", "test_pages", "test_quick_claims"}
+# Files whose tests share simulation runs. One worker process takes the whole file, so that each run is simulated once.
+SHARED_RUN_FILES = {"test_charts", "test_experiments", "test_pages", "test_quick_claims"}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.stem in OF_THE_MACHINE:
+        if item.path.stem in MACHINE_FILES:
             item.add_marker(pytest.mark.machine)
         if boots_kernels(item):
             item.add_marker(pytest.mark.slow)
@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Gives each file of `OF_SHARED_RUNS` to one process as a whole, and all other tests one by one.
+    """Gives each file in `SHARED_RUN_FILES` to one process as a whole, and distributes all other tests one by one.
 
     pytest-xdist 3.8 has the same with `--dist loadgroup`, but its groups have no effect under pytest 9.2.
     """
@@ -58,7 +58,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFileIfShared(LoadScopeScheduling):  # type: ignore[misc, unused-ignore]
         def _split_scope(self, nodeid: str) -> str:
             path = nodeid.partition("::")[0]
-            return path if Path(path).stem in OF_SHARED_RUNS else nodeid
+            return path if Path(path).stem in SHARED_RUN_FILES else nodeid
 
     return ByFileIfShared(config, log)
 
@@ -71,7 +71,7 @@ def boots_kernels(item: pytest.Item) -> bool:
     )
 
 
-# The kinds of reasons for which tests are skipped, and what each kind needs. The first that matches counts.
+# Patterns of skip reasons, and the requirement that each stands for. The first pattern that matches counts.
 NEEDS = (
     (r"--rc3", "the kernel with RC3: `make test-linux-rc3`"),
     (r"sparelane linux build|no kernel to", "the kernel of `sparelane linux build`: `make test-linux`"),
@@ -87,7 +87,7 @@ NEEDS = (
 
 
 def summary_of(reasons: Iterable[str]) -> list[str]:
-    """One line for each thing that skipped tests need, with their number; the most frequent first."""
+    """Returns one line per requirement with the number of tests that it skipped, most frequent first."""
     counts: Counter[str] = Counter()
     for reason in reasons:
         need = next((need for pattern, need in NEEDS if re.search(pattern, reason)), None)
@@ -107,11 +107,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--least-passed", type=int, default=0, metavar="N", help="Fail where fewer tests than N passed.")
+    parser.addoption("--least-passed", type=int, default=0, metavar="N", help="Fail if fewer than N tests passed.")
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    # Workers see a part of the tests each.
+    # Each worker sees only some of the tests; the controlling process counts all.
     if hasattr(session.config, "workerinput"):
         return
     least = session.config.getoption("--least-passed")
@@ -119,10 +119,12 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     passed = len(reporter.stats.get("passed", [])) if reporter else 0
     if exitstatus == pytest.ExitCode.OK and passed < least:
         if reporter:
-            reporter.write_line(f"only {passed} tests passed, and {least} should: see above why others were skipped")
+            reporter.write_line(
+                f"only {passed} tests passed, {least} required; the reasons for skipped tests are above"
+            )
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-# Processes that a shell starts in the background ignore Ctrl-C, and so would the tests that press it.
+# A shell's background processes ignore Ctrl-C. Restore it, since tests send it to their children.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -70,4 +70,4 @@ def test_a_set_of_which_too_few_tests_passed_fails(options: list[str], least: in
         check=False,
     )
     assert done.returncode == status, done.stdout + done.stderr
-    assert ("only 1 tests passed, and 2 should" in done.stdout) == (status == 1)
+    assert ("only 1 tests passed, 2 required" in done.stdout) == (status == 1)

@@ -1,4 +1,4 @@
-"""What the forge does with the project, and what a package of it holds."""
+"""Tests of the workflows that run on a forge, and of the packages that they build."""
 
 import re
 import shutil
@@ -18,7 +18,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def steps() -> list[tuple[str, dict[str, Any]]]:
-    """Every step of every job, with the name of its workflow."""
+    """Returns every step of every job, with the name of its workflow."""
     found = []
     for path in WORKFLOWS:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -27,24 +27,24 @@ def steps() -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_workflows_have_jobs_that_run_somewhere_and_end(path: Path) -> None:
+def test_every_workflow_has_triggers_runners_and_timeouts(path: Path) -> None:
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    # The word "on" is a truth of YAML 1.1.
-    assert content.get("on", content.get(True)), "it starts on nothing"
+    # YAML 1.1 reads the key "on" as true.
+    assert content.get("on", content.get(True)), "no event starts it"
     assert content["permissions"] == {"contents": "read"}
     for name, job in content["jobs"].items():
         assert job["runs-on"], name
         assert job["timeout-minutes"] <= 60, name
 
 
-def test_each_step_runs_something_and_actions_have_versions() -> None:
+def test_each_step_has_a_command_or_an_action_with_a_version() -> None:
     assert len(steps()) > 10
     for name, step in steps():
         assert ("run" in step) != ("uses" in step), (name, step)
         assert re.fullmatch(r"[\w.-]+/[\w.-]+@v\d+", step.get("uses", "a/b@v1")), (name, step)
 
 
-def test_steps_call_what_is_there() -> None:
+def test_steps_call_existing_targets_and_executable_scripts() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     commands = [line for _, step in steps() for line in step.get("run", "").splitlines()]
     called = [line.removeprefix("make ") for line in commands if line.startswith("make ")]
@@ -55,7 +55,7 @@ def test_steps_call_what_is_there() -> None:
     assert all((ROOT / script).stat().st_mode & 0o100 for script in scripts)
 
 
-def test_rust_and_python_are_tried_at_the_versions_that_are_promised() -> None:
+def test_workflows_use_the_oldest_supported_rust_and_python() -> None:
     rust = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["rust-version"]
     commands = " ".join(step.get("run", "") for _, step in steps())
     assert f"rustup default {rust}" in commands
@@ -63,7 +63,7 @@ def test_rust_and_python_are_tried_at_the_versions_that_are_promised() -> None:
     assert oldest in {step["with"]["python-version"] for _, step in steps() if "setup-python" in step.get("uses", "")}
 
 
-def test_what_is_an_extra_is_no_dependency_and_is_there_for_developers() -> None:
+def test_extras_are_not_dependencies_and_belong_to_the_development_tools() -> None:
     extras = PROJECT["project"]["optional-dependencies"]
     needed = " ".join(PROJECT["project"]["dependencies"])
     for extra in ("figures", "papers"):
@@ -71,13 +71,13 @@ def test_what_is_an_extra_is_no_dependency_and_is_there_for_developers() -> None
         assert set(extras[extra]) <= set(extras["dev"])
 
 
-ADDRESS = "https://forge.example/somebody/sparelane"
+ADDRESS = "https://forge.example/owner/sparelane"
 COMMIT = "0123abc"
 
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the sources, as a package is built from."""
+    """A copy of the sources from which a package can be built."""
     copy = tmp_path_factory.mktemp("checkout") / "sparelane"
     left_out = shutil.ignore_patterns("target", ".git", ".venv", "out", "_build", "generated", ".*_cache", "*.so")
     shutil.copytree(ROOT, copy, symlinks=True, ignore=left_out)
@@ -89,8 +89,8 @@ def publish(checkout: Path, address: str = ADDRESS, commit: str = COMMIT) -> sub
     return subprocess.run(command, capture_output=True, text=True)
 
 
-def test_every_workflow_step_that_builds_a_package_follows_one_that_writes_public_addresses() -> None:
-    """In the repository none is written: it has no address of its own."""
+def test_workflows_write_public_addresses_before_they_build_a_package() -> None:
+    """The repository itself contains no address."""
     assert "urls" not in PROJECT["project"]
     found = steps()
     builds = [index for index, (_, step) in enumerate(found) if "maturin-action" in step.get("uses", "")]
@@ -98,7 +98,7 @@ def test_every_workflow_step_that_builds_a_package_follows_one_that_writes_publi
     assert all(found[index - 1][1]["run"].startswith(".ci/public-metadata ") for index in builds)
 
 
-def test_a_package_leads_to_the_repository_and_the_commit_that_it_is_built_from(checkout: Path, tmp_path: Path) -> None:
+def test_links_of_a_package_point_to_its_repository_and_commit(checkout: Path, tmp_path: Path) -> None:
     assert publish(checkout).stderr == ""
     command = [sys.executable, "-m", "maturin", "pep517", "write-dist-info", "--metadata-directory", str(tmp_path)]
     subprocess.run([*command, "--interpreter", sys.executable], cwd=checkout, check=True, capture_output=True)
@@ -110,22 +110,22 @@ def test_a_package_leads_to_the_repository_and_the_commit_that_it_is_built_from(
     text = str(metadata.get_payload())
     assert f"]({ADDRESS}/raw/{COMMIT}/results/rc3/fig8-load/figure.png)" in text
     assert f"]({ADDRESS}/blob/{COMMIT}/results/README.md)" in text
-    # A symbolic link, which a forge does not follow.
+    # `scenarios` is a symbolic link, which forges do not follow.
     assert f"]({ADDRESS}/tree/{COMMIT}/python/sparelane/scenario/shipped)" in text
     assert [target for target in re.findall(r"\]\(([^)]+)\)", text) if not target.startswith(ADDRESS)] == []
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
-        ({"address": "forge.example"}, '"forge.example" is no address of a repository'),
-        ({"address": "https://forge.example/a b/c"}, "is no address of a repository"),
-        ({"commit": "main; rm"}, '"main; rm" is no commit'),
-        ({"readme": "[gone](docs/gone.md)"}, "README.md: there is no docs/gone.md"),
-        ({"project": "[project.urls]\n"}, "pyproject.toml: there are addresses already"),
+        ({"address": "forge.example"}, '"forge.example" is not the address of a repository'),
+        ({"address": "https://forge.example/a b/c"}, "is not the address of a repository"),
+        ({"commit": "main; rm"}, '"main; rm" is not a commit'),
+        ({"readme": "[gone](docs/gone.md)"}, "README.md: docs/gone.md does not exist"),
+        ({"project": "[project.urls]\n"}, "pyproject.toml: [project.urls] exists already"),
     ],
 )
-def test_addresses_that_cannot_be_written_change_nothing(change: dict[str, str], said: str, tmp_path: Path) -> None:
+def test_invalid_addresses_leave_files_unchanged(change: dict[str, str], message: str, tmp_path: Path) -> None:
     files = {
         "README.md": change.pop("readme", "# Name"),
         "pyproject.toml": change.pop("project", "[project.scripts]\n"),
@@ -134,11 +134,11 @@ def test_addresses_that_cannot_be_written_change_nothing(change: dict[str, str],
         (tmp_path / name).write_text(text, encoding="utf-8")
     result = publish(tmp_path, **change)
     assert result.returncode == 1
-    assert said in result.stderr
+    assert message in result.stderr
     assert {name: (tmp_path / name).read_text(encoding="utf-8") for name in files} == files
 
 
-def test_links_become_absolute_and_code_stays(tmp_path: Path) -> None:
+def test_links_become_absolute_and_code_stays_unchanged(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").touch()
     (tmp_path / "pyproject.toml").write_text("[project.scripts]\n", encoding="utf-8")
