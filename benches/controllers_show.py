@@ -1,4 +1,4 @@
-"""Rows and tables of `controllers.py`."""
+"""The rows and tables that `controllers.py` prints."""
 
 import sys
 from collections.abc import Sequence
@@ -12,7 +12,17 @@ from rich.console import Console
 from rich.table import Table
 
 LEFT = ("scenario", "script", "reason")
-HEADINGS = ("scenario", "link use", "ns-3", "difference", "mean queue", "ns-3", "difference", "as it should", "reason")
+HEADINGS = (
+    "scenario",
+    "utilisation",
+    "ns-3",
+    "difference",
+    "mean queue",
+    "ns-3",
+    "difference",
+    "within bounds",
+    "reason",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,26 +35,26 @@ class Row:
 
     @property
     def link_use_difference(self) -> float:
-        """Of ours from ns-3's, as a share of ns-3's."""
+        """Our utilisation minus ns-3's, as a share of ns-3's."""
         return self.ours.link_use / self.ns3.link_use - 1
 
     @property
     def queue_difference(self) -> float:
-        """Of ours from ns-3's, as a share of ns-3's; in packets, where ns-3 has less than one."""
+        """Our mean queue minus ns-3's, as a share of ns-3's; in packets if ns-3's is below one packet."""
         return (self.ours.queue_packets - self.ns3.queue_packets) / max(self.ns3.queue_packets, 1.0)
 
     @property
     def note(self) -> Note:
-        """How far apart they may be, and why."""
+        """The allowed difference and its reason."""
         return note_of(self.scenario.name)
 
     @property
     def holds(self) -> bool:
-        """Whether both differences are as small as they should be, or as they are explained."""
+        """Whether both differences are within their bounds."""
         return within(self.link_use_difference, self.note.link_use) and within(self.queue_difference, self.note.queue)
 
     def cells(self) -> tuple[str, ...]:
-        """What the table says of it, by `HEADINGS`."""
+        """The cells of the table, in the order of `HEADINGS`."""
         in_packets = self.ns3.queue_packets < 1
         return (
             self.scenario.name,
@@ -60,7 +70,7 @@ class Row:
 
 
 def show(title: str, headings: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    """Print a table."""
+    """Prints a table."""
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for heading in headings:
         table.add_column(heading, justify="left" if heading in LEFT else "right")
@@ -70,11 +80,11 @@ def show(title: str, headings: Sequence[str], lines: Sequence[Sequence[str]]) ->
 
 
 def markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """The table for a document."""
+    """Returns the table as Markdown."""
     with_headings = [headings, ["---"] * len(headings), *lines]
     return "".join(f"| {' | '.join(line)} |\n" for line in with_headings)
 
 
 def within(difference: float, bounds: tuple[float, float]) -> bool:
-    """Whether a difference is within these, bounds included."""
+    """Returns whether a difference is within the bounds, including them."""
     return bounds[0] <= difference <= bounds[1]

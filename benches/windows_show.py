@@ -1,4 +1,4 @@
-"""Rows, and a figure, of `windows.py`."""
+"""The rows and the figure of `windows.py`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ HEADINGS = (
     "ns-3",
     "mean difference",
     "largest at a quarter",
-    "as it should",
+    "within bounds",
     "reason",
 )
 
@@ -31,18 +31,18 @@ class WindowRow:
 
     @property
     def differences(self) -> list[float]:
-        """Of ours from ns-3's at each look, as a share of ns-3's."""
-        # ns-3 does not look at the very end.
+        """Our window minus ns-3's in each sample, as a share of ns-3's."""
+        # ns-3 takes no sample at the very end.
         return [ours / ns3 - 1 for ours, ns3 in zip(self.ours, self.ns3, strict=False)]
 
     @property
     def mean_difference(self) -> float:
-        """Mean of the differences, whatever their sign."""
+        """The mean of the absolute differences."""
         return sum(map(abs, self.differences)) / len(self.differences)
 
     @property
     def quarters(self) -> list[int]:
-        """The looks at the end of each quarter of the run, by their number."""
+        """The indices of the samples at the end of each quarter of the run."""
         looks = len(self.differences)
         return [looks * quarter // QUARTERS - 1 for quarter in range(1, QUARTERS + 1)]
 
@@ -53,16 +53,16 @@ class WindowRow:
 
     @property
     def note(self) -> WindowNote:
-        """How far apart they may be, and why."""
+        """The allowed difference and its reason."""
         return note_of(self.script.name)
 
     @property
     def holds(self) -> bool:
-        """Whether both differences are as small as they should be, or as they are explained."""
+        """Whether both differences are within their bounds."""
         return within(self.mean_difference, self.note.mean) and within(self.difference_at_a_quarter, self.note.quarters)
 
     def cells(self) -> tuple[str, ...]:
-        """What the table says of it, by `HEADINGS`."""
+        """The cells of the table, in the order of `HEADINGS`."""
         return (
             self.script.name,
             *(", ".join(f"{windows[look]:.0f}" for look in self.quarters) for windows in (self.ours, self.ns3)),
@@ -74,7 +74,7 @@ class WindowRow:
 
 
 def figure(rows: Sequence[WindowRow], path: Path) -> None:
-    """Draw the windows over time, a panel for each script."""
+    """Draws the windows over time, one panel per script."""
     from matplotlib import pyplot
 
     columns = 4

@@ -1,4 +1,4 @@
-"""Controllers against what ns-3's measured on the same dumbbells, as recorded in benches/."""
+"""Compares utilisation and queues of controllers with ns-3's on the same dumbbells, as recorded in benches/."""
 
 from pathlib import Path
 
@@ -13,12 +13,12 @@ RECORD = read_record()
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_link_use_and_queue_are_as_in_ns3_or_as_explained(scenario: Scenario, tmp_path: Path) -> None:
+def test_utilisation_and_queue_are_within_their_bounds_of_ns3(scenario: Scenario, tmp_path: Path) -> None:
     row = Row(scenario, ours(scenario, tmp_path), RECORD[scenario.name])
     assert row.holds, ", ".join(row.cells())
 
 
-def test_every_record_and_note_is_of_a_scenario() -> None:
+def test_every_record_and_note_belongs_to_a_scenario() -> None:
     names = [scenario.name for scenario in SCENARIOS]
     assert list(RECORD) == names
     assert set(NOTES) <= set(names)
