@@ -19,8 +19,8 @@ import pytest
 # pytest-xdist sets COLUMNS for its workers, which would make printed tables that narrow.
 os.environ.pop("COLUMNS", None)
 
-# Files whose tests need real time, network namespaces or programs in the kernel. `make test` runs these tests one by one,
-# after all others.
+# Files whose tests need real time, network namespaces or programs in the kernel. `make test` runs these tests one by
+# one, after all others.
 MACHINE_FILES = {
     "test_emulate",
     "test_linux_bpf",
