@@ -1,6 +1,6 @@
-"""Whether every link of the built documentation leads somewhere: files, and places in them. `make docs` runs it.
+"""Checks that every link of the built documentation has an existing target, both files and anchors.
 
-Links to other sites are not followed: the check needs no network.
+`make docs` runs it. Links to other sites are not followed, so the check needs no network.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# Attributes that name another file.
+# Attributes that refer to another file.
 LINKS = {"href", "src"}
-# Schemes of links that lead out of the documentation.
+# URL schemes of links that leave the documentation.
 OUTSIDE = {"http", "https", "mailto", "data", "javascript"}
 
 
 class Page(HTMLParser):
-    """What a page refers to, and what can be referred to in it."""
+    """The links and the anchors of an HTML page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Notes links and anchors."""
+        """Records links and anchors of a tag."""
         for name, value in attrs:
             if value is None:
                 continue
@@ -40,12 +40,12 @@ class Page(HTMLParser):
 
 @cache
 def page(path: Path) -> Page:
-    """A page, read."""
+    """Parses a page once and caches it."""
     return Page(path.read_text(encoding="utf-8"))
 
 
 def broken(root: Path) -> Iterator[str]:
-    """Each link below a folder that leads nowhere."""
+    """Yields a message for each broken link in the pages of a folder."""
     for path in sorted(root.rglob("*.html")):
         for link in page(path).links:
             parts = urlsplit(link)
@@ -54,13 +54,13 @@ def broken(root: Path) -> Iterator[str]:
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             where = f"{path.relative_to(root)}: {link}"
             if target.is_dir() or not target.exists():
-                yield f"{where}: there is no such file"
+                yield f"{where}: the file does not exist"
             elif parts.fragment and target.suffix == ".html" and unquote(parts.fragment) not in page(target).anchors:
-                yield f"{where}: there is no such place in it"
+                yield f"{where}: the anchor does not exist"
 
 
 def main() -> int:
-    """Prints what is broken; 1 where anything is."""
+    """Prints the broken links; returns 1 if there are any, or if there are no pages."""
     root = Path(sys.argv[1])
     pages = len(list(root.rglob("*.html")))
     found = list(broken(root))

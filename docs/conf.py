@@ -1,4 +1,4 @@
-"""How Sphinx builds the documentation: `make docs`."""
+"""The configuration of Sphinx, which `make docs` uses to build the documentation."""
 
 import re
 import sys
@@ -25,9 +25,9 @@ html_css_files = ["tables.css"]
 html_theme_options = {"navigation_with_keys": True}
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence"]
-# What docstrings have between single backticks is code.
+# Single backticks in docstrings mark code.
 default_role = "code"
-# Every reference leads somewhere, but for names in Python's signatures: most of these are of other projects.
+# Broken references are errors, except for names in Python signatures, which mostly belong to other projects.
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]
 autodoc_typehints = "description"
@@ -37,20 +37,20 @@ napoleon_custom_sections = [
     (name, "params_style") for name in ("Columns", *(f"Columns of {table}" for table in _TABLES))
 ]
 autodoc_member_order = "bysource"
-# Pages that the repository shows, too, name files of the repository.
+# Pages are also read in the repository, so they may link to files outside the documentation.
 suppress_warnings = ["myst.xref_missing", "myst.header"]
 linkcheck_anchors = False
 
-# A number with its sign, interval, unit and difference; and how long it, and words, may be to stay on one line.
+# A cell that starts with a number, and the maximum lengths of such cells and of others that stay on one line.
 NUMBER = re.compile(r"(at least |at most |above |below |over |under )?[-+±–−×<>≤≥]?\d.*")
 NUMBER_COLUMNS = 34
 WORDS_COLUMNS = 24
-# From how many characters on a cell is a text, which needs room.
+# A cell of this length or longer is text and gets a minimum width, characters.
 TEXT_COLUMNS = 80
 
 
 def mark_cells(_: Sphinx, document: nodes.document) -> None:
-    """Marks the cells of tables that are not to be broken over lines, and those that must not be narrow."""
+    """Marks table cells that stay on one line, and cells with text that need a minimum width."""
     for cell in document.findall(nodes.entry):
         text = cell.astext()
         if len(text) <= (NUMBER_COLUMNS if NUMBER.fullmatch(text) else WORDS_COLUMNS):
@@ -60,13 +60,13 @@ def mark_cells(_: Sphinx, document: nodes.document) -> None:
 
 
 def link_to_pages(_: Sphinx, page: str, source: list[str]) -> None:
-    """Lets links to files of results lead to the pages that show them."""
+    """Replaces links to README files of results by links to their generated pages."""
     if "/" not in page:
         source[0] = re.sub(r"\(\.\./(results/[^)\s]*)README\.md\)", r"(generated/\1index.md)", source[0])
 
 
 def setup(app: Sphinx) -> None:
-    """Adds to Sphinx what this documentation needs of its own."""
+    """Registers the two functions above with Sphinx."""
     app.connect("doctree-read", mark_cells)
     app.connect("source-read", link_to_pages)
 

@@ -1,6 +1,7 @@
-"""Pages that are made of what the program declares: a page for each controller and so on, and one for each experiment.
+"""Generates the reference pages before Sphinx builds the documentation.
 
-They are written before the documentation is built, into a folder of their own that is not kept.
+There is one page for each controller, queue, topology and so on, made from the program's declarations, and one for each
+experiment, copied from the results. Git ignores the folder of generated pages.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from sparelane.simulation.summary import Summary
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 
-# Kinds that have a page for each of their things.
+# The kinds of entries that have one page per entry.
 PAGES = ("controller", "queue", "topology", "workload", "sizes", "cross_traffic", "table", "scenario")
 
-# Documents of the repository that are chapters here, by the name of the page.
+# Files of the repository that become pages, by the name of the page.
 CHAPTERS = {"architecture": "ARCHITECTURE.md", "contributing": "CONTRIBUTING.md", "changelog": "CHANGELOG.md"}
 
 
 def generate(folder: Path) -> None:
-    """Writes all generated pages into `folder`, in place of what is there."""
+    """Deletes `folder` and writes all generated pages into it."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     entries = catalogue()
@@ -36,17 +37,16 @@ def generate(folder: Path) -> None:
     (folder / "tables.md").write_text(_tables_page(), encoding="utf-8")
     _write_results(folder / "results")
     for name, file in CHAPTERS.items():
-        # Their links start at the root of the repository, and the copies are two folders below it.
+        # Links in these files are relative to the root of the repository; the copies are two folders below it.
         text = (ROOT / file).read_text(encoding="utf-8").replace("](docs/", "](../")
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
 
 
 def _tables_page() -> str:
-    """The columns of all tables that runs and sweeps leave."""
+    """Returns the page that describes the columns of all tables of runs and sweeps."""
     parts = [
         "# Tables of results\n",
-        "The tables of `Result`, `Sweep` and `Summary` are Polars data frames. The saved tables of a run have the same "
-        "columns.\n",
+        "The tables of `Result`, `Sweep` and `Summary` are Polars data frames. Saved tables have the same columns.\n",
     ]
     for owner, tables in ((Result, columns.RESULT), (Sweep, columns.SWEEP), (Summary, columns.SUMMARY)):
         for name, declared in tables.items():
@@ -72,7 +72,7 @@ def _write_kind(folder: Path, kind: str, entries: Sequence[Entry]) -> None:
     lines = [
         f"# {title[0].upper()}{title[1:]}\n",
         _table(
-            ("name", "what it is", "source"),
+            ("name", "summary", "source"),
             [(f"[{entry.name}]({_file_name(entry.name)}.md)", entry.summary, entry.source) for entry in entries],
         ),
         _contents([_file_name(entry.name) for entry in entries]),
@@ -100,7 +100,7 @@ def _page(entry: Entry) -> str:
 
 
 def _write_results(folder: Path) -> None:
-    """The pages of the last full results, with their figures."""
+    """Copies the pages of the last full results with their figures."""
     for path in RESULTS.rglob("*"):
         if path.name in {"README.md", "claims.md", "figure.png"}:
             target = folder / path.relative_to(RESULTS)

@@ -42,10 +42,10 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     )
     (tmp_path / "below" / "b.html").write_text('<p id="part">B</p><a href="../a.html">back</a>', encoding="utf-8")
     assert list(check_links.broken(tmp_path)) == [
-        "a.html: no.png: there is no such file",
-        "a.html: b.html: there is no such file",
-        "a.html: #nowhere: there is no such place in it",
-        "a.html: below/b.html#top: there is no such place in it",
+        "a.html: no.png: the file does not exist",
+        "a.html: b.html: the file does not exist",
+        "a.html: #nowhere: the anchor does not exist",
+        "a.html: below/b.html#top: the anchor does not exist",
     ]
 
 
